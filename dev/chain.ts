@@ -1,0 +1,207 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { AbiCoder, Contract, ContractFactory, Interface, JsonRpcProvider, HDNodeWallet, ZeroAddress, ZeroHash } from 'ethers'
+import type { FeatureCollection, Geometry } from 'geojson'
+import { CHAINS } from '../src/chains'
+import { BOOLEAN_RESULT_FIELDS, NUMERIC_RESULT_FIELDS, domainSeparator, fieldTypes } from '../src/eas'
+import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA, LOCATION_SCHEMAS } from '../src/location'
+
+/** The chain that the local node plays: Base Sepolia, with its real contracts at their real addresses. */
+export const LOCAL_CHAIN = CHAINS.find((chain) => chain.slug === 'base-sepolia')!
+const MULTICALL3 = '0xcA11bde05977b3631167028862bE2a173976CA11'
+/** The mnemonic of anvil's unlocked test accounts, known to everyone: refused as a signer on any chain that is not local. */
+const TEST_MNEMONIC = 'test test test test test test test test test test test junk'
+/** Test account 9 signs for the local service; accounts 0 to 8 attest. */
+export const LOCAL_SIGNER_KEY = testAccount(9).privateKey
+/** The local chain starts this many blocks before the first one that is indexed, so that the deployment and finality lie before it. */
+const BLOCKS_BEFORE_FIRST = 150
+
+const root = path.join(__dirname, '../..')
+
+export interface LocalChain {
+  readonly url: string
+  readonly provider: JsonRpcProvider
+  /** EAS as test account n sees it. */
+  eas(account?: number): Promise<Contract>
+  registry(account?: number): Promise<Contract>
+  stop(): Promise<void>
+  process: ChildProcess
+}
+
+/** The test account's wallet, not connected to a chain. */
+export function testAccount(index: number): HDNodeWallet {
+  return HDNodeWallet.fromPhrase(TEST_MNEMONIC, undefined, `m/44'/60'/0'/0/${index}`)
+}
+
+/** Why the local chain cannot run on this machine, in one line; undefined when it can. */
+export function missingNodeBinary(): string | undefined {
+  try {
+    nodeBinary()
+    return undefined
+  } catch {
+    return `No prebuilt chain node (anvil) for ${process.platform} ${process.arch} was installed. Set RPC_URL_BASE_SEPOLIA to an endpoint of your own, or run on Linux, macOS or Windows with x64 or arm64.`
+  }
+}
+
+function nodeBinary(): string {
+  const architecture = process.arch === 'x64' ? 'amd64' : process.arch
+  const file = process.platform === 'win32' ? 'anvil.exe' : 'anvil'
+  return require.resolve(`@foundry-rs/anvil-${process.platform}-${architecture}/bin/${file}`)
+}
+
+/**
+ * Starts a local node that plays Base Sepolia. With `stateFile` it goes on from there and saves there when stopped.
+ * A fresh one gets EAS 1.2.0, its registry, Multicall3 and all schemas, and its clock starts 40 days back,
+ * so that sample attestations have a past.
+ */
+export async function startLocalChain(options: { port: number; stateFile?: string; firstBlock?: number }): Promise<LocalChain> {
+  const { port, stateFile } = options
+  const firstBlock = options.firstBlock ?? LOCAL_CHAIN.firstBlock
+  const fresh = !stateFile || !existsSync(stateFile)
+  const child = spawn(
+    nodeBinary(),
+    [
+      ...['--host', '127.0.0.1', '--port', String(port), '--chain-id', String(LOCAL_CHAIN.id), '--quiet'],
+      ...['--number', String(firstBlock - BLOCKS_BEFORE_FIRST), '--gas-limit', '1000000000'],
+      ...(fresh ? ['--timestamp', String(Math.floor(Date.now() / 1000) - 40 * 86_400)] : []),
+      ...(stateFile ? ['--state', stateFile] : []),
+    ],
+    // Its own process group: a Ctrl-C in the terminal is ours to pass on, after the indexer has stopped.
+    { stdio: ['ignore', 'ignore', 'pipe'], detached: process.platform !== 'win32' },
+  )
+  let errors = ''
+  child.stderr!.on('data', (chunk: Buffer) => (errors = (errors + chunk.toString()).slice(-2000)))
+  const url = `http://127.0.0.1:${port}`
+  const provider = new JsonRpcProvider(url, LOCAL_CHAIN.id, { staticNetwork: true, batchMaxCount: 1, pollingInterval: 50, cacheTimeout: -1 })
+  const exited = new Promise<never>((_, reject) => {
+    child.once('error', reject)
+    child.once('exit', (code) => reject(new Error(`The local chain ended (${code}): ${errors.trim()}`)))
+  })
+  exited.catch(() => {})
+  await Promise.race([answering(url), exited])
+
+  const contract = async (address: string, abi: string, account: number) => new Contract(address, readJson(`abi/${abi}.json`), await provider.getSigner(account))
+  const chain: LocalChain = {
+    url,
+    provider,
+    process: child,
+    eas: (account = 0) => contract(LOCAL_CHAIN.eas, 'EAS', account),
+    registry: (account = 0) => contract(LOCAL_CHAIN.schemaRegistry, 'SchemaRegistry', account),
+    stop: async () => {
+      provider.destroy()
+      if (child.exitCode !== null || child.signalCode !== null) return
+      const ended = new Promise((resolve) => child.once('exit', resolve))
+      child.kill('SIGTERM')
+      await ended
+    },
+  }
+  if (fresh) await deploy(chain, firstBlock)
+  return chain
+}
+
+/** Puts the real contracts to their real addresses: deployed normally, then code and storage copied (immutables lie in the code). */
+async function deploy(chain: LocalChain, firstBlock: number): Promise<void> {
+  const { provider } = chain
+  const artifact = readJson('dev/contracts/eas-1.2.0.json')
+  const signer = await provider.getSigner(0)
+  const create = async (code: string, abi: unknown[], ...parameters: unknown[]) => {
+    const contract = await new ContractFactory(new Interface(abi as []), code, signer).deploy(...parameters)
+    await contract.waitForDeployment()
+    return contract.getAddress()
+  }
+  const copies = [
+    [await create(artifact.registryCreationCode, []), LOCAL_CHAIN.schemaRegistry],
+    [await create(artifact.easCreationCode, ['constructor(address registry)'], LOCAL_CHAIN.schemaRegistry), LOCAL_CHAIN.eas],
+    [await create(readJson('dev/contracts/multicall3.json').creationCode, []), MULTICALL3],
+  ] as const
+  for (const [from, to] of copies) {
+    await provider.send('anvil_setCode', [to, await provider.getCode(from)])
+    for (let slot = 0; slot < 8; slot++) await provider.send('anvil_setStorageAt', [to, `0x${slot.toString(16)}`, await provider.getStorage(from, slot)])
+  }
+  const separator = domainSeparator({ version: '1.2.0', chainId: LOCAL_CHAIN.id, verifyingContract: LOCAL_CHAIN.eas })
+  const answered = await (await chain.eas()).getFunction('getDomainSeparator').staticCall()
+  if (answered !== separator) throw new Error(`The local EAS has the domain separator ${answered}, expected ${separator}`)
+
+  const registry = await chain.registry()
+  for (const fields of [...LOCATION_SCHEMAS.map((schema) => schema.fields), NUMERIC_RESULT_FIELDS, BOOLEAN_RESULT_FIELDS])
+    await (await registry.getFunction('register').send(fields, ZeroAddress, true)).wait()
+  const missing = firstBlock - 1 - (await provider.getBlockNumber())
+  await provider.send('anvil_mine', [`0x${missing.toString(16)}`, '0x1'])
+}
+
+/** An attestation request of a location schema, as EAS's attest() takes it. */
+export function locationRequest(geometry: Geometry, options: { schema?: string; memo?: string; eventTimestamp?: number; recipient?: string; expirationTime?: number } = {}) {
+  const type = `geojson-${geometry.type.toLowerCase()}`
+  const location = JSON.stringify(geometry)
+  const schema = options.schema ?? LOCATION_SCHEMA.uid
+  const encode = (fields: string, values: unknown[]) => AbiCoder.defaultAbiCoder().encode(fieldTypes(fields), values)
+  const data =
+    schema === LOCATION_PROTOCOL_SCHEMA.uid
+      ? encode(LOCATION_PROTOCOL_SCHEMA.fields, ['0.2.0', 'http://www.opengis.net/def/crs/OGC/1.3/CRS84', type, location])
+      : encode(LOCATION_SCHEMA.fields, [options.eventTimestamp ?? 0, 'EPSG:4326', type, location, [], [], [], [], options.memo ?? ''])
+  return request(schema, data, options)
+}
+
+/** An attestation request with any payload. */
+export function request(schema: string, data: string, options: { recipient?: string; expirationTime?: number } = {}) {
+  return {
+    schema,
+    data: { recipient: options.recipient ?? ZeroAddress, expirationTime: options.expirationTime ?? 0, revocable: true, refUID: ZeroHash, data, value: 0 },
+  }
+}
+
+/** Sends one attestation and answers its UID, once it is mined. */
+export async function attest(chain: LocalChain, attestation: ReturnType<typeof request>, account = 0): Promise<string> {
+  const eas = await chain.eas(account)
+  const sent = await eas.getFunction('attest').send(attestation, { gasLimit: 500_000_000 })
+  const receipt = await sent.wait()
+  const log = receipt!.logs.find((entry: { address: string }) => entry.address.toLowerCase() === LOCAL_CHAIN.eas)
+  return eas.interface.parseLog(log!)!.args.uid as string
+}
+
+/** Revokes an attestation of a location schema. */
+export async function revoke(chain: LocalChain, uid: string, account = 0, schema = LOCATION_SCHEMA.uid): Promise<void> {
+  await (await (await chain.eas(account)).getFunction('revoke').send({ schema, data: { uid, value: 0 } })).wait()
+}
+
+/**
+ * Attests the sample places, from nine accounts and spread over the last 40 days: every fourth under the four-string
+ * schema, every seventh to a recipient of its own, every twentieth revoked afterwards. Then the clock is set right.
+ */
+export async function attestPlaces(chain: LocalChain, onProgress: (done: number, total: number) => void): Promise<void> {
+  const places = (readJson('dev/places.geojson') as FeatureCollection<Geometry, { name: string; memo: string }>).features
+  const { provider } = chain
+  const start = (await provider.getBlock('latest'))!.timestamp + 1
+  const step = Math.floor((Date.now() / 1000 - 3600 - start) / places.length)
+  for (const [i, place] of places.entries()) {
+    const account = i % 9
+    const time = start + i * step
+    await provider.send('evm_setNextBlockTimestamp', [time])
+    const schema = i % 4 === 3 ? LOCATION_PROTOCOL_SCHEMA.uid : LOCATION_SCHEMA.uid
+    const memo = `${place.properties.name}: ${place.properties.memo}`
+    const recipient = i % 7 === 6 ? testAccount((account + 1) % 9).address : testAccount(account).address
+    const uid = await attest(chain, locationRequest(place.geometry, { schema, memo, eventTimestamp: time - 600, recipient }), account)
+    if (i % 20 === 19) await revoke(chain, uid, account, schema)
+    onProgress(i + 1, places.length)
+  }
+  await provider.send('anvil_setTime', [Date.now()])
+  await provider.send('anvil_mine', ['0x1'])
+}
+
+async function answering(url: string): Promise<void> {
+  for (;;) {
+    const answer = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_chainId', params: [] }),
+    }).catch(() => undefined)
+    if (answer?.ok) return
+    await new Promise((resolve) => setTimeout(resolve, 30))
+  }
+}
+
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- JSON of our own files
+function readJson(file: string): any {
+  return JSON.parse(readFileSync(path.join(root, file), 'utf8'))
+}

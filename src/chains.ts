@@ -1,0 +1,104 @@
+export interface Chain {
+  readonly id: number
+  /** Lower-case hyphenated name: in records, in the `chain` filter, in the names of settings. */
+  readonly slug: string
+  /** Other names accepted on input. */
+  readonly aliases: readonly string[]
+  /** False while "coming soon": configured, computed for, but not accepted by the `chain` filter. */
+  readonly active: boolean
+  /** EAS contract, lower-case. */
+  readonly eas: string
+  /** SchemaRegistry contract, lower-case. */
+  readonly schemaRegistry: string
+  /** EIP-712 domain versions that this chain's EAS may answer to; the probe picks the one whose separator matches. */
+  readonly domainVersions: readonly string[]
+  /** First block that can hold an attestation of ours. */
+  readonly firstBlock: number
+  /** Blocks after which a block is taken as final: the deepest reorg that is tolerated. */
+  readonly finality: number
+  /** How often the head is asked for, in milliseconds: about one block time. */
+  readonly headPollMs: number
+}
+
+/** Every chain we know. A new chain is one row here. */
+export const CHAINS: readonly Chain[] = [
+  {
+    id: 84532,
+    slug: 'base-sepolia',
+    aliases: [],
+    active: true,
+    eas: '0x4200000000000000000000000000000000000021',
+    schemaRegistry: '0x4200000000000000000000000000000000000020',
+    domainVersions: ['1.2.0'],
+    firstBlock: 5_252_000,
+    finality: 75,
+    headPollMs: 2_000,
+  },
+  {
+    id: 11155111,
+    slug: 'sepolia',
+    aliases: ['ethereum-sepolia'],
+    active: true,
+    eas: '0xc2679fbd37d54388ce493f1db75320d236e1815e',
+    schemaRegistry: '0x0a7e2ff54e76b8e6659aedc9103fb21c038050d0',
+    domainVersions: ['0.26'],
+    firstBlock: 6_269_763,
+    finality: 75,
+    headPollMs: 5_000,
+  },
+  {
+    id: 42161,
+    slug: 'arbitrum',
+    aliases: ['arbitrum-one'],
+    active: true,
+    eas: '0xbd75f629a22dc1ced33dda0b68c546a1c035c458',
+    schemaRegistry: '0xa310da9c5b885e7fb3fba9d66e9ba6df512b78eb',
+    domainVersions: ['0.26'],
+    firstBlock: 243_446_573,
+    finality: 240,
+    headPollMs: 2_000,
+  },
+  {
+    id: 42220,
+    slug: 'celo',
+    aliases: ['celo-mainnet'],
+    active: true,
+    eas: '0x72e1d8ccf5299fb36fefd8cc4394b8ef7e98af92',
+    schemaRegistry: '0x5ece93be4bdcf293ed61fa78698b594f2135af34',
+    domainVersions: ['1.3.0'],
+    firstBlock: 26_901_063,
+    finality: 75,
+    headPollMs: 2_000,
+  },
+  {
+    id: 8453,
+    slug: 'base',
+    aliases: ['base-mainnet'],
+    active: false,
+    eas: '0x4200000000000000000000000000000000000021',
+    schemaRegistry: '0x4200000000000000000000000000000000000020',
+    domainVersions: ['1.0.1', '1.2.0', '1.3.0', '1.4.0'],
+    firstBlock: 3_701_279,
+    finality: 75,
+    headPollMs: 2_000,
+  },
+]
+
+/** The slugs that the `chain` filter accepts, in the order of error messages and statistics (INTERFACE.md, Chains). */
+export const ACTIVE_SLUGS: readonly string[] = CHAINS.filter((c) => c.active).map((c) => c.slug)
+
+/** The chain with this slug or alias, in any letter case; undefined when there is none. */
+export function chainBySlug(name: string): Chain | undefined {
+  const slug = name.toLowerCase()
+  return CHAINS.find((c) => c.slug === slug || c.aliases.includes(slug))
+}
+
+/** The end of the names of a chain's settings: `RPC_URL_BASE_SEPOLIA`, `GATEWAY_URL_BASE_SEPOLIA`. */
+export function settingSuffix(chain: Chain): string {
+  return chain.slug.toUpperCase().replaceAll('-', '_')
+}
+
+/** Where a chain's processor keeps its height and the undo log of hot blocks: one database schema a chain. */
+export function stateSchema(chain: Chain): string {
+  return `squid_${chain.slug.replaceAll('-', '_')}`
+}

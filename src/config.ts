@@ -1,0 +1,195 @@
+import { readFileSync } from 'node:fs'
+import { bool, cleanEnv, makeValidator, num, port, str } from 'envalid'
+import { CHAINS, chainBySlug, settingSuffix, type Chain } from './chains'
+
+/** A chain we were told to work on, and how to reach it. */
+export interface ConnectedChain {
+  readonly chain: Chain
+  readonly rpcUrl: string
+  /** A Subsquid gateway for history; absent: filtered eth_getLogs of rpcUrl (sparse-source.ts). */
+  readonly gatewayUrl: string | undefined
+  readonly headPollMs: number
+}
+
+export interface Settings {
+  readonly databaseUrl: string
+  readonly redisUrl: string | undefined
+  readonly host: string
+  readonly port: number
+  /** No slash at its end. */
+  readonly publicBaseUrl: string
+  readonly trustProxy: readonly string[]
+  readonly chains: readonly ConnectedChain[]
+  /** Reads the private key at the moment it is needed; undefined when no signer is configured. A function, so that no log of the settings can hold the key. */
+  readonly readSignerKey: (() => string) | undefined
+  readonly attesterAddress: string | undefined
+  readonly defaultSchemas: { readonly number: string; readonly boolean: string }
+  readonly schemaCheck: boolean
+  /** Requests per hour and client; 0 = no limit. */
+  readonly rateLimitPerHour: number
+  readonly recordsRateLimitPerHour: number
+  readonly deadlineSeconds: number
+  readonly localChainPort: number
+  readonly localDbPort: number
+  readonly logLevel: string
+}
+
+/** The settings are wrong or incomplete: the message names every one of them and says what would be right. */
+export class SettingsError extends Error {
+  override readonly name = 'SettingsError'
+}
+
+/** What a process cannot start without: its reader names it, so that all that is missing is said at once. */
+export type Requirement = 'database' | 'chains' | 'signer'
+
+const pattern = (expression: RegExp, wanted: string) =>
+  makeValidator<string>((text) => {
+    if (!expression.test(text)) throw new Error(`must be ${wanted}`)
+    return text
+  })
+const httpUrl = pattern(/^https?:\/\/\S+$/, 'an http(s) URL')
+const rpcUrl = pattern(/^(https?|wss?):\/\/\S+$/, 'an http(s) or ws(s) URL')
+const postgresUrl = pattern(/^postgres(ql)?:\/\/\S+$/, 'a URL such as postgres://user:password@host:5432/name')
+const redisUrl = pattern(/^rediss?:\/\/\S+$/, 'a URL such as redis://host:6379')
+const privateKey = pattern(/^(0x)?[0-9a-fA-F]{64}$/, '32 bytes in hex')
+const address = pattern(/^0x[0-9a-fA-F]{40}$/, 'an address: 0x and 40 hex digits')
+const uid = pattern(/^0x[0-9a-fA-F]{64}$/, 'a schema UID: 0x and 64 hex digits')
+const integer = (minimum: number, maximum: number) =>
+  makeValidator<number>((text) => {
+    const value = Number(text)
+    if (text === '' || !Number.isInteger(value) || value < minimum || value > maximum)
+      throw new Error(`must be a whole number from ${minimum} to ${maximum}`)
+    return value
+  })
+const chainList = makeValidator<readonly Chain[]>((text) =>
+  splitList(text).map((slug) => {
+    const chain = chainBySlug(slug)
+    if (!chain) throw new Error(`'${slug}' is not one of ${CHAINS.map((c) => c.slug).join(', ')}`)
+    return chain
+  }),
+)
+
+/** The default result schemas: `uint256 result,string units,...` and `bool result,...` (their UIDs are the same on every chain). */
+const NUMERIC_RESULT_SCHEMA_UID = '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a'
+const BOOLEAN_RESULT_SCHEMA_UID = '0x4958625091a773dcfb37a1c33099a378f32a975a7fb61f33d53c4be7589898f5'
+
+/**
+ * Reads the settings out of an environment; .env.example says what each one means.
+ * Throws a SettingsError that names everything missing or wrong at once.
+ */
+export function readSettings(environment: NodeJS.ProcessEnv, requirements: readonly Requirement[]): Settings {
+  const problems: string[] = []
+  // An empty value is a setting left out, as in a copied .env.example.
+  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''))
+  const perChain = Object.fromEntries(
+    CHAINS.flatMap((chain) => [
+      [`RPC_URL_${settingSuffix(chain)}`, rpcUrl({ default: undefined })],
+      [`GATEWAY_URL_${settingSuffix(chain)}`, httpUrl({ default: undefined })],
+    ]),
+  )
+  const env = cleanEnv(
+    given,
+    {
+      DATABASE_URL: postgresUrl({ default: undefined }),
+      DB_URL: postgresUrl({ default: undefined }),
+      REDIS_URL: redisUrl({ default: undefined }),
+      HOST: str({ default: '127.0.0.1' }),
+      PORT: port({ default: 3000 }),
+      PUBLIC_BASE_URL: httpUrl({ default: undefined }),
+      TRUST_PROXY: str({ default: '' }),
+      CHAINS: chainList({ default: undefined }),
+      SIGNER_KEY_FILE: str({ default: undefined }),
+      SIGNER_PRIVATE_KEY: privateKey({ default: undefined }),
+      ATTESTER_ADDRESS: address({ default: undefined }),
+      DEFAULT_NUMERIC_SCHEMA: uid({ default: NUMERIC_RESULT_SCHEMA_UID }),
+      DEFAULT_BOOLEAN_SCHEMA: uid({ default: BOOLEAN_RESULT_SCHEMA_UID }),
+      SCHEMA_CHECK: bool({ default: true }),
+      RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 100 }),
+      RECORDS_RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 3600 }),
+      DEADLINE_SECONDS: integer(1, 86_400 * 30)({ default: 3600 }),
+      HEAD_POLL_SECONDS: num({ default: undefined }),
+      LOCAL_CHAIN_PORT: port({ default: 8545 }),
+      LOCAL_DB_PORT: port({ default: 5433 }),
+      LOG_LEVEL: str({ choices: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], default: 'info' }),
+      ...perChain,
+    },
+    {
+      reporter: ({ errors }) => {
+        for (const [name, error] of Object.entries(errors)) problems.push(`${name}: ${(error as Error).message}`)
+      },
+    },
+  )
+  const urls = env as unknown as Record<string, string | undefined>
+  const databaseUrl = env.DATABASE_URL ?? env.DB_URL
+  if (!databaseUrl && requirements.includes('database'))
+    problems.push('DATABASE_URL: missing; a URL such as postgres://user:password@host:5432/name')
+
+  const wanted = env.CHAINS ?? CHAINS.filter((chain) => urls[`RPC_URL_${settingSuffix(chain)}`])
+  const chains = wanted.flatMap((chain): ConnectedChain[] => {
+    const url = urls[`RPC_URL_${settingSuffix(chain)}`]
+    if (!url) {
+      problems.push(`RPC_URL_${settingSuffix(chain)}: missing, but CHAINS names ${chain.slug}; the URL of a JSON-RPC endpoint of chain ${chain.id}`)
+      return []
+    }
+    const headPollMs = env.HEAD_POLL_SECONDS === undefined ? chain.headPollMs : env.HEAD_POLL_SECONDS * 1000
+    return [{ chain, rpcUrl: url, gatewayUrl: urls[`GATEWAY_URL_${settingSuffix(chain)}`], headPollMs }]
+  })
+  if (chains.length === 0 && problems.length === 0 && requirements.includes('chains'))
+    problems.push(`RPC_URL_*: none given; set one of ${CHAINS.map((c) => `RPC_URL_${settingSuffix(c)}`).join(', ')}`)
+
+  const { SIGNER_KEY_FILE: keyFile, SIGNER_PRIVATE_KEY: key } = env
+  if (!keyFile && !key && requirements.includes('signer'))
+    problems.push('SIGNER_KEY_FILE or SIGNER_PRIVATE_KEY: missing; the private key that signs results')
+  if (keyFile && key) problems.push('SIGNER_KEY_FILE and SIGNER_PRIVATE_KEY: both given; keep one')
+
+  if (problems.length) throw new SettingsError(`The settings are not right (see .env.example):\n  ${problems.join('\n  ')}`)
+  return Object.freeze({
+    databaseUrl: databaseUrl ?? '',
+    redisUrl: env.REDIS_URL,
+    host: env.HOST,
+    port: env.PORT,
+    publicBaseUrl: (env.PUBLIC_BASE_URL ?? `http://${env.HOST.includes(':') ? `[${env.HOST}]` : env.HOST}:${env.PORT}`).replace(/\/+$/, ''),
+    trustProxy: splitList(env.TRUST_PROXY),
+    chains,
+    readSignerKey: keyFile || key ? () => normalizeKey(key ?? readFileSync(keyFile!, 'utf8')) : undefined,
+    attesterAddress: env.ATTESTER_ADDRESS?.toLowerCase(),
+    defaultSchemas: { number: env.DEFAULT_NUMERIC_SCHEMA.toLowerCase(), boolean: env.DEFAULT_BOOLEAN_SCHEMA.toLowerCase() },
+    schemaCheck: env.SCHEMA_CHECK,
+    rateLimitPerHour: env.RATE_LIMIT_PER_HOUR,
+    recordsRateLimitPerHour: env.RECORDS_RATE_LIMIT_PER_HOUR,
+    deadlineSeconds: env.DEADLINE_SECONDS,
+    localChainPort: env.LOCAL_CHAIN_PORT,
+    localDbPort: env.LOCAL_DB_PORT,
+    logLevel: env.LOG_LEVEL,
+  })
+}
+
+/** The settings of this process: the file .env in the working directory, overridden by the environment. */
+export function processSettings(...requirements: Requirement[]): Settings {
+  return readSettings(processEnvironment(), requirements)
+}
+
+/** This process's environment, completed out of the file .env in the working directory when there is one. */
+export function processEnvironment(): NodeJS.ProcessEnv {
+  try {
+    process.loadEnvFile()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+  return process.env
+}
+
+/** Tells TypeORM's Subsquid configuration, which reads DB_URL only, which database is meant. */
+export function exportDatabaseUrl(settings: Settings): void {
+  process.env.DB_URL = settings.databaseUrl
+}
+
+function splitList(text: string): string[] {
+  return text.split(',').map((part) => part.trim()).filter(Boolean)
+}
+
+function normalizeKey(text: string): string {
+  const key = text.trim()
+  if (!/^(0x)?[0-9a-fA-F]{64}$/.test(key)) throw new SettingsError('SIGNER_KEY_FILE: the file must hold 32 bytes in hex')
+  return key.startsWith('0x') ? key : `0x${key}`
+}

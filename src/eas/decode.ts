@@ -1,0 +1,87 @@
+import { getBytes } from 'ethers'
+
+/** A payload that does not decode as its schema says. */
+export class PayloadError extends Error {
+  override readonly name = 'PayloadError'
+}
+
+/** What a field of a payload decodes to: integers, texts, byte strings, lists of the last two. */
+export type FieldValue = bigint | string | Uint8Array | string[] | Uint8Array[]
+
+const WORD = 32
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/**
+ * Decodes an ABI payload (Contract ABI Specification, "Formal Specification of the Encoding") of the types
+ * uint8 to uint256, string, bytes, string[] and bytes[], strictly and in time proportional to its size: every pointer
+ * and length within bounds, texts valid UTF-8, no overlap. Throws a PayloadError for anything else; anyone may attest anything.
+ */
+export function decodeFields(types: readonly string[], data: string): FieldValue[] {
+  const reader = new Reader(getBytes(data))
+  return types.map((type, i) => {
+    const head = i * WORD
+    if (type === 'string') return reader.text(reader.pointer(head))
+    if (type === 'bytes') return reader.bytes(reader.pointer(head))
+    if (type === 'string[]') return reader.list(reader.pointer(head), (at) => reader.text(at))
+    if (type === 'bytes[]') return reader.list(reader.pointer(head), (at) => reader.bytes(at))
+    const bits = /^uint(\d+)$/.exec(type)?.[1]
+    if (bits) return reader.uint(head, Number(bits))
+    throw new TypeError(`no decoder for the type ${type}`)
+  })
+}
+
+class Reader {
+  private spent = 0
+
+  constructor(private readonly buffer: Uint8Array) {}
+
+  uint(at: number, bits = 256): bigint {
+    if (at + WORD > this.buffer.length) throw new PayloadError(`payload of ${this.buffer.length} bytes ends within a field at byte ${at}`)
+    let value = 0n
+    for (let i = at; i < at + WORD; i += 4)
+      value = (value << 32n) | BigInt(((this.buffer[i]! << 24) | (this.buffer[i + 1]! << 16) | (this.buffer[i + 2]! << 8) | this.buffer[i + 3]!) >>> 0)
+    if (bits < 256 && value >> BigInt(bits)) throw new PayloadError(`the number at byte ${at} does not fit ${bits} bits`)
+    return value
+  }
+
+  /** An offset or a length: must lie within the payload. */
+  size(at: number): number {
+    const value = this.uint(at)
+    if (value > BigInt(this.buffer.length)) throw new PayloadError(`the length or offset at byte ${at} points outside the payload`)
+    return Number(value)
+  }
+
+  pointer(head: number, base = 0): number {
+    return base + this.size(head)
+  }
+
+  bytes(at: number): Uint8Array {
+    const length = this.size(at)
+    const start = at + WORD
+    if (start + length > this.buffer.length) throw new PayloadError(`the ${length} bytes at byte ${start} reach beyond the payload`)
+    this.spend(WORD + length)
+    return this.buffer.subarray(start, start + length)
+  }
+
+  text(at: number): string {
+    try {
+      return utf8.decode(this.bytes(at))
+    } catch (error) {
+      if (error instanceof PayloadError) throw error
+      throw new PayloadError(`the text at byte ${at} is not valid UTF-8`)
+    }
+  }
+
+  list<T>(at: number, read: (at: number) => T): T[] {
+    const length = this.size(at)
+    const base = at + WORD
+    this.spend(WORD + length * WORD)
+    return Array.from({ length }, (_, i) => read(this.pointer(base + i * WORD, base)))
+  }
+
+  /** Reads that add up to more than the payload itself mean overlapping pointers: 52 kB can pose as 20 MB. */
+  private spend(bytes: number): void {
+    this.spent += bytes
+    if (this.spent > this.buffer.length) throw new PayloadError('the fields of the payload overlap')
+  }
+}

@@ -1,0 +1,47 @@
+import { keccak256, solidityPackedKeccak256 } from 'ethers'
+
+/** What an attestation's UID commits to. Hex in any letter case; times in Unix seconds. */
+export interface UidFields {
+  schema: string
+  recipient: string
+  attester: string
+  time: bigint
+  expirationTime: bigint
+  revocable: boolean
+  refUID: string
+  data: string
+}
+
+/**
+ * The UID that EAS gives to an attestation: keccak256 of the packed fields and of `bump`, which counts up
+ * for equal content in one block (EAS.sol, _getUID). It names neither the chain nor the contract.
+ */
+export function attestationUid(fields: UidFields, bump = 0): string {
+  return keccak256(
+    '0x' +
+      hex(fields.schema, 32) +
+      hex(fields.recipient, 20) +
+      hex(fields.attester, 20) +
+      uint(fields.time, 8) +
+      uint(fields.expirationTime, 8) +
+      (fields.revocable ? '01' : '00') +
+      hex(fields.refUID, 32) +
+      hex(fields.data) +
+      uint(BigInt(bump), 4),
+  )
+}
+
+/** The UID of a schema: keccak256(packed(schema text, resolver, revocable)) (SchemaRegistry.sol, _getUID). */
+export function schemaUid(schema: string, resolver: string, revocable: boolean): string {
+  return solidityPackedKeccak256(['string', 'address', 'bool'], [schema, resolver, revocable])
+}
+
+function hex(text: string, bytes?: number): string {
+  if (!/^0x([0-9a-fA-F]{2})*$/.test(text) || (bytes !== undefined && text.length !== 2 + 2 * bytes))
+    throw new TypeError(`expected ${bytes ?? 'some'} bytes in hex, got ${text.slice(0, 80)}`)
+  return text.slice(2)
+}
+
+function uint(value: bigint, bytes: number): string {
+  return value.toString(16).padStart(2 * bytes, '0')
+}

@@ -1,0 +1,12 @@
+/** A geometry that is not acceptable. The message names the place in the input and says what would be right. */
+export class GeometryError extends Error {
+  override readonly name = 'GeometryError'
+
+  /** @param path where in the caller's input, such as `from.coordinates[0]` */
+  constructor(
+    readonly path: string,
+    problem: string,
+  ) {
+    super(`${path}: ${problem}`)
+  }
+}

@@ -1,0 +1,137 @@
+import type { Geometry } from 'geojson'
+import { PayloadError, decodeFields, fieldNames, fieldTypes, type FieldValue } from './eas'
+import { GeometryError, canonicalJson, parseGeometry } from './geodesy'
+
+/** A schema whose attestations are locations: its UID, lower-case, and its text exactly as registered (resolver 0, revocable). */
+interface LocationSchema {
+  readonly uid: string
+  readonly fields: string
+}
+
+/** The v0.1 location schema, as /config shows it. */
+export const LOCATION_SCHEMA: LocationSchema = {
+  uid: '0xba4171c92572b1e4f241d044c32cdf083be9fd946b8766977558ca6378c824e2',
+  fields:
+    'uint256 eventTimestamp,string srs,string locationType,string location,string[] recipeType,bytes[] recipePayload,string[] mediaType,string[] mediaData,string memo',
+}
+/** The Location Protocol schema of four strings. */
+export const LOCATION_PROTOCOL_SCHEMA: LocationSchema = {
+  uid: '0x3902cc7b8e415eb1ed9ac496431c31c88023cdbde0821cbb81195a8bcf74fffd',
+  fields: 'string lp_version,string srs,string location_type,string location',
+}
+
+/** Every location schema that is indexed and accepted, the same on every chain. A new one is one row. */
+export const LOCATION_SCHEMAS: readonly LocationSchema[] = [
+  LOCATION_SCHEMA,
+  LOCATION_PROTOCOL_SCHEMA,
+  {
+    uid: '0xe7341faf6cbe6ecdd9ede7581eee7f9a97c9fd9d6b6e059e11f6651b0df781b8',
+    fields: 'string lp_version, string srs, string location_type, string location',
+  },
+  {
+    uid: '0x7e642593617c8b6eeec1d0a5d1e25dce9c8e2fd05d8d4b461eeeea461194f55f',
+    fields: 'string srs, string location_type, string location, uint8 lp_version',
+  },
+  {
+    uid: '0x787e10fd6d121e506524ccdf6fce785e84222a451a4aadccfd325db69e342cf0',
+    fields: 'string srs,string location_type,string location,uint8 lp_version',
+  },
+]
+
+/** A payload of a location schema, read. */
+export interface Location {
+  /** Unix seconds; undefined where the schema has none (then the attestation's own time stands for it). */
+  eventTimestamp: number | undefined
+  srs: string
+  locationType: string
+  /** As attested. */
+  location: string
+  recipeTypes: string[]
+  /** base64 of the payload bytes */
+  recipePayloads: string[]
+  mediaTypes: string[]
+  mediaData: string[]
+  memo: string
+  /** Our reading of `location`; null where it cannot be read for certain, and then `geometryProblem` says why. */
+  geometry: Geometry | null
+  geometryProblem: string | null
+}
+
+/** Payloads above this size are not decoded: an honest one of 100 kB already costs 70 million gas. */
+const MAX_PAYLOAD_BYTES = 1_000_000
+/** Last second that a JavaScript date can say. */
+const MAX_EVENT_SECONDS = 8_640_000_000_000n
+
+const WGS84_SRS = /^(EPSG:4326|https?:\/\/www\.opengis\.net\/def\/crs\/(OGC\/1\.3\/CRS84|EPSG\/0\/4326)\/?)$/i
+
+/** Whether attestations of this schema are locations. */
+export function isLocationSchema(schemaUid: string): boolean {
+  return LOCATION_SCHEMAS.some((schema) => schema.uid === schemaUid)
+}
+
+/**
+ * Reads the payload of an attestation of a location schema (FACTS: Schemas).
+ * Throws a PayloadError when it is not what the schema says; an unreadable `location` is not an error but a record without geometry.
+ */
+export function decodeLocation(schemaUid: string, data: string): Location {
+  const schema = LOCATION_SCHEMAS.find((s) => s.uid === schemaUid)
+  if (!schema) throw new TypeError(`${schemaUid} is not a location schema`)
+  if ((data.length - 2) / 2 > MAX_PAYLOAD_BYTES) throw new PayloadError(`payload larger than ${MAX_PAYLOAD_BYTES} bytes`)
+  const values = decodeFields(fieldTypes(schema.fields), data)
+  // lp payloads say location_type where v0.1 says locationType.
+  const names = fieldNames(schema.fields).map((name) => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase()))
+  const fields = new Map(names.map((name, i) => [name, values[i]!]))
+  const text = (name: string) => storable(fields.get(name) as string | undefined) ?? ''
+  const texts = (name: string) => ((fields.get(name) as string[] | undefined) ?? []).map((t) => storable(t))
+  const srs = text('srs')
+  const locationType = text('locationType')
+  const location = text('location')
+  return {
+    eventTimestamp: eventSeconds(fields.get('eventTimestamp')),
+    srs,
+    locationType,
+    location,
+    recipeTypes: texts('recipeType'),
+    recipePayloads: ((fields.get('recipePayload') as Uint8Array[] | undefined) ?? []).map((bytes) => Buffer.from(bytes).toString('base64')),
+    mediaTypes: texts('mediaType'),
+    mediaData: texts('mediaData'),
+    memo: text('memo'),
+    ...readGeometry(srs, locationType, location),
+  }
+}
+
+function eventSeconds(value: FieldValue | undefined): number | undefined {
+  if (value === undefined) return undefined
+  if ((value as bigint) > MAX_EVENT_SECONDS) throw new PayloadError(`eventTimestamp ${String(value)} is no time in Unix seconds`)
+  return Number(value)
+}
+
+/** Postgres holds no NUL in a text. */
+function storable<T extends string | undefined>(text: T): T {
+  if (text?.includes('\0')) throw new PayloadError('a text holds the character NUL')
+  return text
+}
+
+function readGeometry(srs: string, locationType: string, location: string): Pick<Location, 'geometry' | 'geometryProblem'> {
+  const none = (geometryProblem: string) => ({ geometry: null, geometryProblem })
+  if (!WGS84_SRS.test(srs)) return none(`srs '${srs.slice(0, 80)}' is not a known name of WGS84`)
+  const read = LOCATION_READERS.find(([type]) => type.test(locationType))?.[1]
+  if (!read) return none(`location_type '${locationType.slice(0, 80)}' has no geometry`)
+  try {
+    return { geometry: parseGeometry(read(JSON.parse(location)), 'location'), geometryProblem: null }
+  } catch (error) {
+    if (error instanceof GeometryError || error instanceof SyntaxError) return none(`location: ${error.message}`.slice(0, 300))
+    throw error
+  }
+}
+
+/** How each location_type becomes GeoJSON, from the parsed JSON of `location`. Axis order is never guessed. */
+const LOCATION_READERS: readonly [RegExp, (value: unknown) => unknown][] = [
+  [/^geojson(-|$)/i, (value) => value],
+  [/^coordinate-decimal\+lon-lat$/i, (value) => ({ type: 'Point', coordinates: value })],
+]
+
+/** The geometry as GeoJSON text, as the projection stores it. */
+export function geometryText(geometry: Geometry | null): string | null {
+  return geometry && canonicalJson(geometry)
+}

@@ -1,0 +1,4 @@
+export enum EventKind {
+    ATTESTED = "ATTESTED",
+    REVOKED = "REVOKED",
+}

@@ -1,0 +1,3 @@
+export * from "./attestationEvent.model"
+export * from "./_eventKind"
+export * from "./locationRecord.model"

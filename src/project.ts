@@ -1,0 +1,140 @@
+import type { AttestationBody } from './bodies'
+import { PayloadError } from './eas'
+import { decodeLocation, geometryText, type Location } from './location'
+import { AttestationEvent, EventKind, LocationRecord } from './model'
+
+/** A decoded Attested or Revoked log of a watched schema, hex lower-case. */
+export interface ChainEvent {
+  kind: EventKind
+  uid: string
+  schemaUid: string
+  attester: string
+  recipient: string
+  blockNumber: number
+  blockHash: string
+  /** Unix milliseconds */
+  blockTimestamp: number
+  transactionHash: string
+  logIndex: number
+}
+
+/** What a batch writes: rows of the log, new records, records changed by a revocation. */
+export interface Projection {
+  events: AttestationEvent[]
+  inserted: LocationRecord[]
+  updated: LocationRecord[]
+}
+
+/** The key of a record: a UID names no chain, so the chain is part of it. */
+export function recordId(chain: string, uid: string): string {
+  return `${chain}-${uid}`
+}
+
+/**
+ * Turns a batch of events, in chain order, into rows. Pure: `bodies` holds every attestation announced in the batch,
+ * `stored` the records already in the database of every attestation revoked in it, `now` is the time of writing.
+ * A payload that cannot be read stays in the log with its problem and gives no record.
+ */
+export function project(
+  chain: string,
+  events: readonly ChainEvent[],
+  bodies: ReadonlyMap<string, AttestationBody>,
+  stored: readonly LocationRecord[],
+  now: Date,
+): Projection {
+  const rows: AttestationEvent[] = []
+  const inserted = new Map<string, LocationRecord>()
+  const updated = new Map<string, LocationRecord>()
+  const known = new Map(stored.map((record) => [record.id, record]))
+
+  for (const event of events) {
+    const id = recordId(chain, event.uid)
+    if (event.kind === EventKind.REVOKED) {
+      const record = inserted.get(id) ?? known.get(id)
+      if (record) {
+        record.revoked = true
+        record.revocationTime = new Date(event.blockTimestamp)
+        record.updatedAt = now
+        if (!inserted.has(id)) updated.set(id, record)
+      }
+      rows.push(eventRow(chain, event))
+      continue
+    }
+    const body = bodies.get(event.uid)
+    if (!body) throw new Error(`no body was read for attestation ${event.uid}`)
+    const { location, problem } = readLocation(body)
+    if (location) inserted.set(id, locationRecord(chain, event, body, location, now))
+    rows.push(eventRow(chain, event, body, problem))
+  }
+  return { events: rows, inserted: [...inserted.values()], updated: [...updated.values()] }
+}
+
+function readLocation(body: AttestationBody): { location?: Location; problem: string | null } {
+  try {
+    const location = decodeLocation(body.schema, body.data)
+    return { location, problem: location.geometryProblem }
+  } catch (error) {
+    if (error instanceof PayloadError) return { problem: error.message }
+    throw error
+  }
+}
+
+function eventRow(chain: string, event: ChainEvent, body?: AttestationBody, problem: string | null = null): AttestationEvent {
+  return new AttestationEvent({
+    id: `${chain}-${String(event.blockNumber).padStart(12, '0')}-${String(event.logIndex).padStart(6, '0')}`,
+    chain,
+    kind: event.kind,
+    uid: event.uid,
+    schemaUid: event.schemaUid,
+    attester: event.attester,
+    recipient: event.recipient,
+    refUid: body?.refUID,
+    time: body?.time,
+    expirationTime: body?.expirationTime,
+    revocable: body?.revocable,
+    data: body && Buffer.from(body.data.slice(2), 'hex'),
+    problem,
+    blockNumber: event.blockNumber,
+    blockHash: event.blockHash,
+    blockTimestamp: new Date(event.blockTimestamp),
+    transactionHash: event.transactionHash,
+    logIndex: event.logIndex,
+  })
+}
+
+function locationRecord(chain: string, event: ChainEvent, body: AttestationBody, location: Location, now: Date): LocationRecord {
+  const { geometry } = location
+  const timestamp = new Date(event.blockTimestamp)
+  return new LocationRecord({
+    id: recordId(chain, event.uid),
+    uid: event.uid,
+    chain,
+    prover: event.attester,
+    subject: event.recipient,
+    timestamp,
+    eventTimestamp: location.eventTimestamp === undefined ? timestamp : new Date(location.eventTimestamp * 1000),
+    srs: location.srs,
+    locationType: location.locationType,
+    location: location.location,
+    longitude: geometry?.type === 'Point' ? geometry.coordinates[0] : null,
+    latitude: geometry?.type === 'Point' ? geometry.coordinates[1] : null,
+    recipeTypes: location.recipeTypes,
+    recipePayloads: location.recipePayloads,
+    mediaTypes: location.mediaTypes,
+    mediaData: location.mediaData,
+    memo: location.memo,
+    revoked: false,
+    createdAt: now,
+    updatedAt: now,
+    geometry: geometryText(geometry),
+    schemaUid: event.schemaUid,
+    refUid: body.refUID,
+    revocable: body.revocable,
+    expirationTime: body.expirationTime,
+    revocationTime: null,
+    blockNumber: event.blockNumber,
+    blockHash: event.blockHash,
+    transactionHash: event.transactionHash,
+    logIndex: event.logIndex,
+  })
+}
