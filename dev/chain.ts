@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import { AbiCoder, Contract, ContractFactory, Interface, JsonRpcProvider, HDNodeWallet, ZeroAddress, ZeroHash } from 'ethers'
+import { AbiCoder, Contract, ContractFactory, Interface, JsonRpcProvider, HDNodeWallet, type TransactionReceipt, ZeroAddress, ZeroHash } from 'ethers'
 import type { FeatureCollection, Geometry } from 'geojson'
 import { CHAINS } from '../src/chains'
 import { BOOLEAN_RESULT_FIELDS, NUMERIC_RESULT_FIELDS, domainSeparator, fieldTypes } from '../src/eas'
@@ -107,7 +107,7 @@ async function deploy(chain: LocalChain, firstBlock: number): Promise<void> {
   const signer = await provider.getSigner(0)
   const create = async (code: string, abi: unknown[], ...parameters: unknown[]) => {
     const contract = await new ContractFactory(new Interface(abi as []), code, signer).deploy(...parameters)
-    await contract.waitForDeployment()
+    await mined(chain, contract.deploymentTransaction()!.hash)
     return contract.getAddress()
   }
   const copies = [
@@ -125,7 +125,7 @@ async function deploy(chain: LocalChain, firstBlock: number): Promise<void> {
 
   const registry = await chain.registry()
   for (const fields of [...LOCATION_SCHEMAS.map((schema) => schema.fields), NUMERIC_RESULT_FIELDS, BOOLEAN_RESULT_FIELDS])
-    await (await registry.getFunction('register').send(fields, ZeroAddress, true)).wait()
+    await mined(chain, (await registry.getFunction('register').send(fields, ZeroAddress, true)).hash)
   const missing = firstBlock - 1 - (await provider.getBlockNumber())
   await provider.send('anvil_mine', [`0x${missing.toString(16)}`, '0x1'])
 }
@@ -154,16 +154,32 @@ export function request(schema: string, data: string, options: { recipient?: str
 /** Sends one attestation and answers its UID, once it is mined. */
 export async function attest(chain: LocalChain, attestation: ReturnType<typeof request>, account = 0): Promise<string> {
   const eas = await chain.eas(account)
-  const sent = await eas.getFunction('attest').send(attestation, { gasLimit: 500_000_000 })
-  const receipt = await sent.wait()
-  const log = receipt!.logs.find((entry: { address: string }) => entry.address.toLowerCase() === LOCAL_CHAIN.eas)
-  return eas.interface.parseLog(log!)!.args.uid as string
+  const sent = await eas.getFunction('attest').send(attestation, GAS)
+  const receipt = await mined(chain, sent.hash)
+  return eas.interface.parseLog(receipt.logs[0]!)!.args.uid as string
 }
 
 /** Revokes an attestation of a location schema. */
 export async function revoke(chain: LocalChain, uid: string, account = 0, schema = LOCATION_SCHEMA.uid): Promise<void> {
-  await (await (await chain.eas(account)).getFunction('revoke').send({ schema, data: { uid, value: 0 } })).wait()
+  const eas = await chain.eas(account)
+  await mined(chain, (await eas.getFunction('revoke').send({ schema, data: { uid, value: 0 } }, GAS)).hash)
 }
+
+/**
+ * The receipt of a sent transaction, once it is mined; throws when it reverted. (ethers' own wait() listens for the next
+ * block, which never comes when the node has mined the transaction in between and mines on demand only.)
+ */
+export async function mined(chain: LocalChain, hash: string): Promise<TransactionReceipt> {
+  for (;;) {
+    const receipt = await chain.provider.getTransactionReceipt(hash)
+    if (receipt?.status === 0) throw new Error(`transaction ${hash} reverted`)
+    if (receipt) return receipt
+    await new Promise((resolve) => setTimeout(resolve, 2))
+  }
+}
+
+/** Named, so that nothing is estimated: large payloads cost more than the estimate says. */
+const GAS = { gasLimit: 500_000_000 }
 
 /**
  * Attests the sample places, from nine accounts and spread over the last 40 days: every fourth under the four-string

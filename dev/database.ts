@@ -6,7 +6,7 @@ import { PGLiteSocketServer } from '@electric-sql/pglite-socket'
 /**
  * The embedded database: Postgres with PostGIS in this process (PGlite), behind a socket that Postgres clients connect to.
  * `node dist/dev/database.js <port> [folder]`: without a folder it lives in memory. A process of its own, since a query
- * holds its event loop. Prints one line when it can be connected to. One session for all: no SET, no LISTEN, and an
+ * holds its event loop. Tells its parent when it can be connected to. One session for all: no SET, no LISTEN, and an
  * open transaction makes the others wait.
  */
 async function main(): Promise<void> {
@@ -14,7 +14,7 @@ async function main(): Promise<void> {
   const database = await open(folder)
   const server = new PGLiteSocketServer({ db: database, host: '127.0.0.1', port: Number(port), maxConnections: 100 })
   await server.start()
-  console.log('ready')
+  process.send?.('ready')
 
   let stopping = false
   const stop = async () => {

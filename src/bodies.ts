@@ -2,7 +2,7 @@ import type { RpcClient } from '@subsquid/rpc-client'
 import { DataConsistencyError } from '@subsquid/util-internal-ingest-tools'
 import * as eas from './abi/EAS'
 import * as multicall from './abi/Multicall3'
-import { attestationUid } from './eas'
+import { hashesToUid } from './eas'
 
 /** What EAS stores of an attestation, hex lower-case, times in Unix seconds; without what can change later (the revocation). */
 export interface AttestationBody {
@@ -21,8 +21,6 @@ export interface AttestationBody {
 const MULTICALL3 = '0xca11bde05977b3631167028862be2a173976ca11'
 /** Bodies asked for in one eth_call: 100 of usual size stay well under the response limits of public nodes. */
 const PAGE_SIZE = 100
-/** As many equal attestations in one block are told apart; an EAS block of 30 million gas holds fewer. */
-const MAX_BUMP = 1_000
 const ZERO_UID = `0x${'0'.repeat(64)}`
 
 /**
@@ -83,6 +81,6 @@ export function proveBody(body: AttestationBody, uid: string, blockSeconds: bigi
   if (body.uid === ZERO_UID) throw new MissingBodyError(`attestation ${uid} is announced by a log but not known to the contract`)
   if (body.uid !== uid) throw new FalseBodyError(`asked for attestation ${uid}, the node answered ${body.uid}`)
   if (body.time !== blockSeconds) throw new FalseBodyError(`attestation ${uid} says time ${body.time}, its block ${blockSeconds}`)
-  for (let bump = 0; bump < MAX_BUMP; bump++) if (attestationUid(body, bump) === uid) return body
-  throw new FalseBodyError(`the content of attestation ${uid} does not hash to its UID`)
+  if (!hashesToUid(body, uid)) throw new FalseBodyError(`the content of attestation ${uid} does not hash to its UID`)
+  return body
 }

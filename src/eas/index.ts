@@ -3,7 +3,7 @@
  * Knows no HTTP, no database and no clock; keys and times are handed to it. Imports ethers only.
  */
 export { PayloadError, decodeFields, type FieldValue } from './decode'
-export { attestationUid, schemaUid, type UidFields } from './uid'
+export { attestationUid, hashesToUid, schemaUid, type UidFields } from './uid'
 export { BOOLEAN_RESULT_FIELDS, NUMERIC_RESULT_FIELDS, encodeBooleanResult, encodeNumericResult, fieldNames, fieldTypes, type ResultContext } from './payload'
 export {
   ATTEST_TYPE_HASHES,

@@ -31,6 +31,15 @@ export function attestationUid(fields: UidFields, bump = 0): string {
   )
 }
 
+/** As many equal attestations in one block are told apart: a block of 30 million gas holds fewer. */
+const MAX_BUMP = 1_000
+
+/** Whether an attestation of this content can have this UID. */
+export function hashesToUid(fields: UidFields, uid: string): boolean {
+  for (let bump = 0; bump < MAX_BUMP; bump++) if (attestationUid(fields, bump) === uid) return true
+  return false
+}
+
 /** The UID of a schema: keccak256(packed(schema text, resolver, revocable)) (SchemaRegistry.sol, _getUID). */
 export function schemaUid(schema: string, resolver: string, revocable: boolean): string {
   return solidityPackedKeccak256(['string', 'address', 'bool'], [schema, resolver, revocable])

@@ -1,0 +1,164 @@
+import { Interface, ZeroHash } from 'ethers'
+import type { ConnectedChain } from '../src/config'
+import { hashesToUid } from '../src/eas'
+import { UnavailableError } from './problems'
+
+const EAS = new Interface([
+  'function getNonce(address account) view returns (uint256)',
+  'function getDomainSeparator() view returns (bytes32)',
+  'function getAttestTypeHash() view returns (bytes32)',
+  'function getSchemaRegistry() view returns (address)',
+  'function getAttestation(bytes32 uid) view returns (tuple(bytes32 uid, bytes32 schema, uint64 time, uint64 expirationTime, uint64 revocationTime, bytes32 refUID, address recipient, address attester, bool revocable, bytes data))',
+])
+const REGISTRY = new Interface(['function getSchema(bytes32 uid) view returns (tuple(bytes32 uid, address resolver, bool revocable, string schema))'])
+
+/** An attestation as the contract has it now; hex lower-case, times in Unix seconds, 0 = none. */
+export interface OnchainAttestation {
+  uid: string
+  schema: string
+  recipient: string
+  attester: string
+  time: bigint
+  expirationTime: bigint
+  revocationTime: bigint
+  revocable: boolean
+  refUID: string
+  data: string
+}
+
+export interface SchemaRecord {
+  schema: string
+  revocable: boolean
+}
+
+export interface ContractFacts {
+  chainId: number
+  domainSeparator: string
+  attestTypeHash: string
+  /** lower-case */
+  schemaRegistry: string
+}
+
+/** A call that has no answer by then is given up. */
+const CALL_TIMEOUT_MS = 5_000
+/** A nonce is shared by the requests of this long: well under a block time, as it must equal the contract's when submitted. */
+const NONCE_SHARED_MS = 250
+/** More calls than this at once are refused: a slow node must not pile up the service's requests. */
+const MAX_CALLS_IN_FLIGHT = 64
+/** Schemas cannot change once registered; as many are remembered. */
+const SCHEMAS_REMEMBERED = 10_000
+
+/**
+ * The API's few reads of one chain's contracts, shared between requests that ask the same and bounded in time and number.
+ * Throws UnavailableError when the node does not answer.
+ */
+export class ChainReader {
+  private readonly inFlight = new Map<string, Promise<string>>()
+  private readonly schemas = new Map<string, SchemaRecord>()
+  private nonceRead: { account: string; at: number; nonce: Promise<bigint> } | undefined
+  private counter = 0
+
+  /** @param clock milliseconds */
+  constructor(
+    private readonly connected: ConnectedChain,
+    private readonly clock: () => number,
+  ) {}
+
+  /** The nonce that the next delegated attestation of this account must carry, at most 250 ms old. */
+  nonce(account: string): Promise<bigint> {
+    const { nonceRead } = this
+    if (nonceRead && nonceRead.account === account && this.clock() - nonceRead.at < NONCE_SHARED_MS) return nonceRead.nonce
+    const nonce = this.call(this.connected.chain.eas, EAS, 'getNonce', [account]).then((value) => value as bigint)
+    const read = { account, at: this.clock(), nonce }
+    this.nonceRead = read
+    nonce.catch(() => {
+      if (this.nonceRead === read) this.nonceRead = undefined
+    })
+    return nonce
+  }
+
+  /** The registered schema; undefined when there is none. */
+  async schema(uid: string): Promise<SchemaRecord | undefined> {
+    const known = this.schemas.get(uid)
+    if (known) return known
+    const record = (await this.call(this.connected.chain.schemaRegistry, REGISTRY, 'getSchema', [uid])) as { uid: string; revocable: boolean; schema: string }
+    if (record.uid === ZeroHash) return undefined
+    const { schema, revocable } = record
+    if (this.schemas.size >= SCHEMAS_REMEMBERED) this.schemas.clear()
+    this.schemas.set(uid, { schema, revocable })
+    return { schema, revocable }
+  }
+
+  /** The attestation as it is now, its content proven against its UID; undefined when the contract has none. */
+  async attestation(uid: string): Promise<OnchainAttestation | undefined> {
+    const answer = (await this.call(this.connected.chain.eas, EAS, 'getAttestation', [uid])) as unknown as OnchainAttestation
+    if (answer.uid === ZeroHash) return undefined
+    const { schema, time, expirationTime, revocationTime, refUID, revocable, data } = answer
+    const attestation = {
+      ...{ uid: answer.uid, schema, time, expirationTime, revocationTime, refUID, revocable, data },
+      recipient: answer.recipient.toLowerCase(),
+      attester: answer.attester.toLowerCase(),
+    }
+    if (attestation.uid !== uid || !hashesToUid(attestation, uid)) throw new UnavailableError(`The node of ${this.connected.chain.slug} answered a false attestation.`)
+    return attestation
+  }
+
+  /** What the signer's probe holds against our tables. */
+  async contractFacts(): Promise<ContractFacts> {
+    const { eas } = this.connected.chain
+    const [chainId, domainSeparator, attestTypeHash, schemaRegistry] = await Promise.all([
+      this.rpc('eth_chainId', []),
+      this.call(eas, EAS, 'getDomainSeparator', []),
+      this.call(eas, EAS, 'getAttestTypeHash', []),
+      this.call(eas, EAS, 'getSchemaRegistry', []),
+    ])
+    return {
+      chainId: Number(chainId),
+      domainSeparator: domainSeparator as string,
+      attestTypeHash: attestTypeHash as string,
+      schemaRegistry: (schemaRegistry as string).toLowerCase(),
+    }
+  }
+
+  /** What the node calls itself, such as `anvil/v1.7.1`. */
+  clientVersion(): Promise<string> {
+    return this.rpc('web3_clientVersion', [])
+  }
+
+  private async call(to: string, abi: Interface, name: string, parameters: unknown[]): Promise<unknown> {
+    const answer = await this.rpc('eth_call', [{ to, data: abi.encodeFunctionData(name, parameters) }, 'latest'])
+    try {
+      return abi.decodeFunctionResult(name, answer)[0] as unknown
+    } catch (error) {
+      throw new UnavailableError(`The node of ${this.connected.chain.slug} has no answer of ${name}().`, { cause: error })
+    }
+  }
+
+  /** Equal calls under way are one. */
+  private rpc(method: string, parameters: unknown[]): Promise<string> {
+    const body = JSON.stringify({ method, params: parameters })
+    const running = this.inFlight.get(body)
+    if (running) return running
+    const call = this.send(method, parameters).finally(() => this.inFlight.delete(body))
+    this.inFlight.set(body, call)
+    return call
+  }
+
+  private async send(method: string, params: unknown[]): Promise<string> {
+    const { slug } = this.connected.chain
+    if (this.inFlight.size >= MAX_CALLS_IN_FLIGHT) throw new UnavailableError(`The node of ${slug} is busy.`)
+    try {
+      const response = await fetch(this.connected.rpcUrl, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ jsonrpc: '2.0', id: ++this.counter, method, params }),
+        signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
+      })
+      const answer = (await response.json()) as { result?: unknown; error?: { message?: string } }
+      if (typeof answer.result !== 'string') throw new Error(answer.error?.message ?? `HTTP ${response.status} without a result`)
+      return answer.result
+    } catch (error) {
+      throw new UnavailableError(`The node of ${slug} does not answer right now.`, { cause: error })
+    }
+  }
+}

@@ -1,0 +1,173 @@
+import type { FastifyInstance } from 'fastify'
+import type { Geometry } from 'geojson'
+import { BOOLEAN_RESULT_FIELDS, NUMERIC_RESULT_FIELDS, encodeBooleanResult, encodeNumericResult, fieldTypes } from '../src/eas'
+import { distanceMeters } from '../src/geodesy'
+import { parseRecipient, type Attester, type SignedResult } from './attester'
+import type { ChainReader } from './chain-reader'
+import { ComputeProblem, computeErrorHandler } from './problems'
+import type { Resolver } from './resolve'
+
+/** A geometry parameter of an operation, resolved, with its name in the request for messages. */
+interface Operand {
+  name: string
+  geometry: Geometry
+}
+
+/** What a computation gives: a whole number of the operation's payload units (the one rounding that serves answer and payload), or a boolean. */
+type Outcome = bigint | boolean
+
+interface Operation {
+  /** Geometry parameters, in the order of inputRefs; each may go by further names. */
+  geometries: readonly { name: string; aliases?: readonly string[] }[]
+  /** Parameters that are numbers: checked, in order. */
+  numbers?: readonly { name: string; check: (value: number) => string | undefined }[]
+  /** Present for numeric results: names in answer and payload, and how many payload units make one of the answer's. */
+  units?: { answer: 'meters' | 'square_meters'; payload: 'centimeters' | 'square_centimeters'; perAnswerUnit: number }
+  /** The operation's name in answer and payload, where numbers are part of it. */
+  label?: (numbers: readonly number[]) => string
+  /** Throws a GeometryError that names the operand for a geometry it has no answer for. */
+  compute: (operands: readonly Operand[], numbers: readonly number[]) => Outcome
+}
+
+const METERS = { answer: 'meters', payload: 'centimeters', perAnswerUnit: 100 } as const
+
+/** Every operation of the Compute API (INTERFACE.md, Endpoints). A new one is one row. */
+export const OPERATIONS: Readonly<Record<string, Operation>> = {
+  distance: {
+    geometries: [{ name: 'from' }, { name: 'to' }],
+    units: METERS,
+    compute: ([from, to]) => wholeUnits(distanceMeters(from!.geometry, to!.geometry, from!.name, to!.name), METERS.perAnswerUnit),
+  },
+}
+
+/** What a compute endpoint answers (INTERFACE.md, Compute result). */
+export interface ComputeResult extends SignedResult {
+  result: number | boolean
+  units?: string
+  operation: string
+  /** Unix seconds */
+  timestamp: number
+  inputRefs: string[]
+}
+
+export interface ComputeParts {
+  resolver: Resolver
+  /** By chain id: the signer of each configured chain and the reader of its contracts. */
+  attesters: ReadonlyMap<number, { attester: Attester; reader: ChainReader }>
+  defaultSchemas: { number: string; boolean: string }
+  schemaCheck: boolean
+  publicBaseUrl: string
+  /** milliseconds */
+  clock: () => number
+}
+
+/** The Compute API (INTERFACE.md, Endpoints), mounted at /compute/v0: one handler for the whole table. */
+export function computeRoutes(parts: ComputeParts) {
+  return (app: FastifyInstance, _options: object, done: () => void): void => {
+    app.setErrorHandler(computeErrorHandler(parts.publicBaseUrl))
+    for (const [name, operation] of Object.entries(OPERATIONS)) app.post(`/${name}`, (request) => answer(parts, name, operation, request.body))
+    done()
+  }
+}
+
+const COMMON_PARAMETERS = ['chainId', 'schema', 'recipient']
+
+async function answer(parts: ComputeParts, name: string, operation: Operation, body: unknown): Promise<ComputeResult> {
+  const request = readObject(body, operation)
+  const { attester, reader } = await chosenChain(parts, request.chainId)
+  const recipient = parseRecipient(optionalText(request, 'recipient'))
+  if (recipient === undefined) throw invalid('recipient: expected an address, 0x and 40 hex digits, in one letter case or with its right checksum')
+  const numbers = (operation.numbers ?? []).map((parameter) => readNumber(request, parameter))
+
+  const [schema, ...inputs] = await Promise.all([
+    chosenSchema(parts, operation, reader, optionalText(request, 'schema')),
+    ...operation.geometries.map(async (parameter) => {
+      const { value, name: given } = readGeometryParameter(request, parameter)
+      return { name: given, ...(await parts.resolver.resolve(value, given, attester.chain, reader)) }
+    }),
+  ])
+
+  const outcome = operation.compute(inputs, numbers)
+  const timestamp = Math.floor(parts.clock() / 1000)
+  const label = operation.label?.(numbers) ?? name
+  const inputRefs = inputs.map((input) => input.ref)
+  const context = { inputRefs, timestamp, operation: label }
+  const data = typeof outcome === 'boolean' ? encodeBooleanResult(outcome, context) : encodeNumericResult(outcome, operation.units!.payload, context)
+  const signed = await attester.sign({ schema: schema.uid, revocable: schema.revocable, recipient, data, timestamp })
+  return {
+    result: typeof outcome === 'boolean' ? outcome : Number(outcome) / operation.units!.perAnswerUnit,
+    ...(operation.units && { units: operation.units.answer }),
+    operation: label,
+    timestamp,
+    inputRefs,
+    ...signed,
+  }
+}
+
+/** The one rounding of a measured value. Throws rather than sign what is no number. */
+function wholeUnits(value: number, perUnit: number): bigint {
+  const whole = Math.round(value * perUnit)
+  if (!Number.isFinite(whole) || whole < 0) throw new Error(`measured ${value}, which is no result`)
+  return BigInt(whole)
+}
+
+function invalid(detail: string): ComputeProblem {
+  return new ComputeProblem('invalid-input', detail)
+}
+
+type RequestBody = Record<string, unknown>
+
+/** The body as an object whose fields are all known: a misspelt `recipient` must not become the zero address. */
+function readObject(body: unknown, { geometries, numbers = [] }: Operation): RequestBody {
+  const known = [...COMMON_PARAMETERS, ...geometries.flatMap(({ name, aliases = [] }) => [name, ...aliases]), ...numbers.map(({ name }) => name)]
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw invalid(`The body must be a JSON object with the fields ${known.join(', ')}`)
+  for (const field of Object.keys(body)) if (!known.includes(field)) throw invalid(`${field.slice(0, 40)}: unknown field; known ones are ${known.join(', ')}`)
+  return body as RequestBody
+}
+
+function optionalText(request: RequestBody, name: string): string | undefined {
+  const value = request[name]
+  if (value === undefined || value === null) return undefined
+  if (typeof value !== 'string') throw invalid(`${name}: expected a string`)
+  return value
+}
+
+function readNumber(request: RequestBody, { name, check }: { name: string; check: (value: number) => string | undefined }): number {
+  const value = request[name]
+  const problem = value === undefined ? 'missing; expected a number' : typeof value === 'number' ? check(value) : 'expected a number'
+  if (problem) throw invalid(`${name}: ${problem}`)
+  return value as number
+}
+
+function readGeometryParameter(request: RequestBody, { name, aliases = [] }: { name: string; aliases?: readonly string[] }) {
+  const given = [name, ...aliases].filter((candidate) => request[candidate] !== undefined)
+  if (given.length === 0) throw invalid(`${name}: missing; expected an attestation UID or a GeoJSON geometry`)
+  if (given.length > 1) throw invalid(`${given.join(', ')}: the same parameter twice; give one`)
+  return { name: given[0]!, value: request[given[0]!] }
+}
+
+async function chosenChain({ attesters }: ComputeParts, chainId: unknown) {
+  const usable = async () => {
+    const states = await Promise.all([...attesters].map(async ([id, { attester }]) => ((await attester.refusal()) ? [] : [id])))
+    return states.flat().join(', ') || 'none at the moment'
+  }
+  if (typeof chainId !== 'number' || !Number.isInteger(chainId))
+    throw invalid(`chainId: ${chainId === undefined ? 'missing; ' : ''}expected a chain ID as a whole number, one of: ${await usable()}`)
+  const chosen = attesters.get(chainId)
+  if (!chosen) throw invalid(`chainId: chain ${chainId} is not served; usable ones: ${await usable()}`)
+  const refusal = await chosen.attester.refusal()
+  if (refusal) throw invalid(`chainId: chain ${chainId} cannot be signed for, as ${refusal}; usable ones: ${await usable()}`)
+  return chosen
+}
+
+/** The schema to attest under, whose registered types must be the payload's: or a distance could be signed that reads as something else. */
+async function chosenSchema(parts: ComputeParts, operation: Operation, reader: ChainReader, given: string | undefined) {
+  if (given !== undefined && !/^0x[0-9a-fA-F]{64}$/.test(given)) throw invalid('schema: expected a schema UID, 0x and 64 hex digits')
+  const fields = operation.units ? NUMERIC_RESULT_FIELDS : BOOLEAN_RESULT_FIELDS
+  const uid = (given ?? parts.defaultSchemas[operation.units ? 'number' : 'boolean']).toLowerCase()
+  const record = await reader.schema(uid)
+  if (!record) throw invalid(`schema: ${uid} is not registered on this chain${given === undefined ? ' (it is the default)' : ''}; register "${fields}" or name another`)
+  if (parts.schemaCheck && fieldTypes(record.schema).join() !== fieldTypes(fields).join())
+    throw invalid(`schema: ${uid} is "${record.schema.slice(0, 200)}", but a result of this operation has the fields "${fields}"`)
+  return { uid, revocable: record.revocable }
+}

@@ -1,0 +1,64 @@
+import pino from 'pino'
+import { SettingsError, processSettings } from '../src/config'
+import { Attester, loadSigner } from './attester'
+import { ChainReader } from './chain-reader'
+import { RedisCounter, RequestCounter } from './limits'
+import { Resolver } from './resolve'
+import { buildServer } from './server'
+import { Store } from './store'
+
+/** How long a stop waits for requests under way. */
+const STOP_TIMEOUT_MS = 5_000
+
+/** The API process: read settings, open, listen; on a signal close in the reverse order. */
+async function main(): Promise<void> {
+  const settings = processSettings('database', 'chains', 'signer')
+  const logger = pino({ level: settings.logLevel, base: undefined })
+  const clock = () => Date.now()
+
+  const key = loadSigner(settings.readSignerKey!, settings.attesterAddress)
+  const attesters = new Map(
+    settings.chains.map((connected) => {
+      const reader = new ChainReader(connected, clock)
+      return [connected.chain.id, { attester: new Attester(key, connected, reader, settings.deadlineSeconds, clock), reader }] as const
+    }),
+  )
+  for (const { attester } of attesters.values()) {
+    const refusal = await attester.refusal()
+    if (refusal) logger.error({ chain: attester.chain.slug, refusal }, 'this chain is not signed for')
+    else logger.info({ chain: attester.chain.slug, attester: attester.address }, 'signing')
+  }
+
+  const store = new Store(settings.databaseUrl, (error) => logger.warn({ reason: error.message }, 'a database connection was lost'))
+  const redis = settings.redisUrl === undefined ? undefined : new RedisCounter(settings.redisUrl, logger)
+  const app = await buildServer({
+    store,
+    attesters,
+    clock,
+    logger,
+    resolver: new Resolver(store, clock),
+    counter: new RequestCounter(clock, redis),
+    ...settings,
+  })
+
+  let stopping = false
+  const stop = async () => {
+    if (stopping) return
+    stopping = true
+    setTimeout(() => process.exit(1), STOP_TIMEOUT_MS).unref()
+    await app.close()
+    redis?.close()
+    await store.close()
+    process.exit(0)
+  }
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop)
+  if (process.send) process.once('disconnect', stop)
+
+  await app.listen({ host: settings.host, port: settings.port })
+  process.send?.('listening')
+}
+
+main().catch((error: Error) => {
+  console.error(error instanceof SettingsError ? error.message : error)
+  process.exit(error instanceof SettingsError ? 2 : 1)
+})

@@ -1,0 +1,111 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { GeometryError } from '../src/geodesy'
+
+/** Errors of the Compute API (INTERFACE.md, Errors; RFC 7807): slug -> status and title. Nothing else ever leaves /compute. */
+export const COMPUTE_PROBLEMS = {
+  'invalid-input': { status: 400, title: 'Invalid input' },
+  'attestation-not-found': { status: 404, title: 'Attestation not found' },
+  'verification-failed': { status: 401, title: 'Verification failed' },
+  'computation-error': { status: 500, title: 'Computation error' },
+  'rate-limited': { status: 429, title: 'Too many requests' },
+} as const
+export type ProblemSlug = keyof typeof COMPUTE_PROBLEMS
+
+/** Messages of the Records API's errors -> status (INTERFACE.md, Errors; statuses decided in this project). Others are `Invalid <name> parameter`, 400. */
+export const RECORDS_PROBLEMS: Readonly<Record<string, number>> = {
+  'Location record not found': 404,
+  'Not found': 404,
+  'Method not allowed': 405,
+  'Rate limit exceeded': 429,
+  'Internal error': 500,
+  'Temporarily unavailable': 503,
+}
+
+/** The caller of the Compute API is told this. `detail` names the field and what would be right. */
+export class ComputeProblem extends Error {
+  constructor(
+    readonly slug: ProblemSlug,
+    detail: string,
+  ) {
+    super(detail)
+  }
+}
+
+/** The caller of the Records API is told this. */
+export class RecordsProblem extends Error {
+  readonly status: number
+
+  constructor(
+    message: string,
+    readonly detail: string,
+  ) {
+    super(message)
+    this.status = RECORDS_PROBLEMS[message] ?? 400
+  }
+}
+
+/** The database or a chain's node does not answer: not the caller's fault and worth another try. */
+export class UnavailableError extends Error {}
+
+/** Seconds after which another try makes sense when the database or a node was gone. */
+const RETRY_AFTER_SECONDS = 5
+
+/** What went wrong while a request was read, in words for its sender; undefined when it is our own fault. */
+function requestFault(error: FastifyError): string | undefined {
+  switch (error.code) {
+    case 'FST_ERR_CTP_INVALID_JSON_BODY':
+      return 'The body is not valid JSON.'
+    case 'FST_ERR_CTP_EMPTY_JSON_BODY':
+      return 'The body is empty; send a JSON object.'
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return 'Content-Type must be application/json.'
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return 'The body is too large: at most 1 MiB.'
+  }
+  return error.statusCode && error.statusCode >= 400 && error.statusCode < 500 ? error.message : undefined
+}
+
+/** The one error handler of /compute: whatever is thrown becomes problem details. */
+export function computeErrorHandler(publicBaseUrl: string) {
+  return (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
+    const problem = asComputeProblem(error, request, reply)
+    const { status, title } = COMPUTE_PROBLEMS[problem.slug]
+    return reply
+      .status(status)
+      .header('content-type', 'application/problem+json; charset=utf-8')
+      .send(JSON.stringify({ type: `${publicBaseUrl}/errors/${problem.slug}`, title, status, detail: problem.message }))
+  }
+}
+
+function asComputeProblem(error: FastifyError, request: FastifyRequest, reply: FastifyReply): ComputeProblem {
+  if (error instanceof ComputeProblem) return error
+  if (error instanceof GeometryError) return new ComputeProblem('invalid-input', error.message)
+  if (error instanceof UnavailableError) {
+    request.log.warn({ reason: error.message }, 'a computation could not be done')
+    reply.header('retry-after', RETRY_AFTER_SECONDS)
+    return new ComputeProblem('computation-error', `${error.message} Nothing was signed; try again in ${RETRY_AFTER_SECONDS} seconds.`)
+  }
+  const fault = requestFault(error)
+  if (fault) return new ComputeProblem('invalid-input', fault)
+  request.log.error(error, 'a computation failed')
+  return new ComputeProblem('computation-error', 'The computation failed on our side. Nothing was signed.')
+}
+
+/** The one error handler of /api, and of whatever lies outside both APIs. */
+export function recordsErrorHandler(error: FastifyError, request: FastifyRequest, reply: FastifyReply) {
+  const problem = asRecordsProblem(error, request, reply)
+  return reply.status(problem.status).send({ status: 'error', message: problem.message, detail: problem.detail })
+}
+
+function asRecordsProblem(error: FastifyError, request: FastifyRequest, reply: FastifyReply): RecordsProblem {
+  if (error instanceof RecordsProblem) return error
+  if (error instanceof UnavailableError) {
+    request.log.warn({ reason: error.message }, 'a query could not be answered')
+    reply.header('retry-after', RETRY_AFTER_SECONDS)
+    return new RecordsProblem('Temporarily unavailable', `${error.message} Try again in ${RETRY_AFTER_SECONDS} seconds.`)
+  }
+  const fault = requestFault(error)
+  if (fault) return new RecordsProblem('Invalid request', fault)
+  request.log.error(error, 'a query failed')
+  return new RecordsProblem('Internal error', 'The request failed on our side.')
+}

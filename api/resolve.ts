@@ -1,0 +1,72 @@
+import { keccak256, toUtf8Bytes } from 'ethers'
+import type { Geometry } from 'geojson'
+import type { Chain } from '../src/chains'
+import { PayloadError } from '../src/eas'
+import { canonicalJson, parseGeometry } from '../src/geodesy'
+import { decodeLocation, isLocationSchema } from '../src/location'
+import type { ChainReader } from './chain-reader'
+import { ComputeProblem } from './problems'
+import type { Store } from './store'
+
+/** A geometry input, resolved. */
+export interface ResolvedInput {
+  /** The UID, lower-case, or the keccak256 of the canonical GeoJSON: 32 bytes in hex. */
+  ref: string
+  geometry: Geometry
+}
+
+/**
+ * Turns an Input (INTERFACE.md, Geometry input) into a geometry and its reference. A UID is looked up in the projection
+ * of the request's chain, and asked of the chain itself when it is missing there.
+ * Throws a ComputeProblem or GeometryError that names `path`, and UnavailableError.
+ */
+export class Resolver {
+  /** @param clock milliseconds */
+  constructor(
+    private readonly store: Store,
+    private readonly clock: () => number,
+  ) {}
+
+  async resolve(input: unknown, path: string, chain: Chain, reader: ChainReader): Promise<ResolvedInput> {
+    if (typeof input === 'string') return this.byUid(input, path, chain, reader)
+    if (typeof input === 'object' && input !== null) {
+      if ('uri' in input || 'attestation' in input) throw new ComputeProblem('invalid-input', `${path}: offchain attestations are not accepted yet; give a UID or a GeoJSON geometry`)
+      if ('uid' in input && !('type' in input)) {
+        if (typeof input.uid !== 'string') throw new ComputeProblem('invalid-input', `${path}.uid: ${EXPECTED_UID}`)
+        return this.byUid(input.uid, `${path}.uid`, chain, reader)
+      }
+    }
+    const geometry = parseGeometry(input, path)
+    return { ref: keccak256(toUtf8Bytes(canonicalJson(geometry))), geometry }
+  }
+
+  private async byUid(text: string, path: string, chain: Chain, reader: ChainReader): Promise<ResolvedInput> {
+    if (!/^0x[0-9a-fA-F]{64}$/.test(text)) throw new ComputeProblem('invalid-input', `${path}: ${EXPECTED_UID}`)
+    const uid = text.toLowerCase()
+    const refuse = (problem: string) => new ComputeProblem('invalid-input', `${path}: attestation ${uid} ${problem}`)
+
+    const { revoked, expirationTime, geometry } = (await this.store.inputByUid(chain.slug, uid)) ?? (await this.fromChain(uid, path, chain, reader))
+    if (revoked) throw refuse('is revoked')
+    if (expirationTime !== 0n && expirationTime <= BigInt(Math.floor(this.clock() / 1000)))
+      throw refuse(`expired at ${expirationTime} (Unix seconds)`)
+    if (geometry === null) throw refuse('has no geometry that can be read for certain')
+    return { ref: uid, geometry: parseGeometry(JSON.parse(geometry), path) }
+  }
+
+  /** For an attestation that the index has not reached, or that gave no record. */
+  private async fromChain(uid: string, path: string, chain: Chain, reader: ChainReader) {
+    const attestation = await reader.attestation(uid)
+    if (!attestation) throw new ComputeProblem('attestation-not-found', `${path}: there is no attestation ${uid} on ${chain.slug} (chain ${chain.id})`)
+    if (!isLocationSchema(attestation.schema))
+      throw new ComputeProblem('invalid-input', `${path}: attestation ${uid} has the schema ${attestation.schema}, which is no location schema`)
+    try {
+      const { geometry } = decodeLocation(attestation.schema, attestation.data)
+      return { revoked: attestation.revocationTime !== 0n, expirationTime: attestation.expirationTime, geometry: geometry && canonicalJson(geometry) }
+    } catch (error) {
+      if (error instanceof PayloadError) throw new ComputeProblem('invalid-input', `${path}: attestation ${uid} cannot be read: ${error.message}`)
+      throw error
+    }
+  }
+}
+
+const EXPECTED_UID = 'expected an attestation UID (0x and 64 hex digits) or a GeoJSON geometry'

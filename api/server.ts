@@ -1,0 +1,117 @@
+import Fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest, type HTTPMethods } from 'fastify'
+import { version } from '../package.json'
+import { OPERATIONS, computeRoutes, type ComputeParts } from './compute'
+import { limitRequests, type RequestCounter } from './limits'
+import { ComputeProblem, RecordsProblem, computeErrorHandler, recordsErrorHandler } from './problems'
+import { recordsRoutes } from './records'
+import type { Store } from './store'
+
+export interface ServerParts extends ComputeParts {
+  store: Store
+  counter: RequestCounter
+  rateLimitPerHour: number
+  recordsRateLimitPerHour: number
+  /** CIDR ranges whose X-Forwarded-For is believed. */
+  trustProxy: readonly string[]
+  /** Unset in tests. */
+  logger?: FastifyBaseLogger
+}
+
+const COMPUTE_PREFIX = '/compute/v0'
+const RECORDS_PREFIX = '/api/v0'
+/** 100 bytes a request are usual; 1 MiB holds 30,000 positions. */
+const BODY_LIMIT = 1_048_576
+/** A request that has not arrived whole by then is cut off. */
+const REQUEST_TIMEOUT_MS = 10_000
+
+/** The HTTP server, complete but not listening. */
+export async function buildServer(parts: ServerParts): Promise<FastifyInstance> {
+  const { publicBaseUrl } = parts
+  const onComputeError = computeErrorHandler(publicBaseUrl)
+  const app = Fastify({
+    ...(parts.logger && { loggerInstance: parts.logger }),
+    disableRequestLogging: true,
+    bodyLimit: BODY_LIMIT,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    connectionTimeout: 3 * REQUEST_TIMEOUT_MS,
+    http: { connectionsCheckingInterval: 1_000, headersTimeout: REQUEST_TIMEOUT_MS },
+    forceCloseConnections: 'idle',
+    trustProxy: parts.trustProxy.length ? [...parts.trustProxy] : false,
+    // A wrong UID of any length shall be told what is wrong with it.
+    routerOptions: { maxParamLength: 4_096, ignoreTrailingSlash: true },
+    // What fails before routing (a URL that does not decode) still answers in the format of its API.
+    frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
+      if (request.url.startsWith('/compute')) onComputeError(error, request, reply)
+      else recordsErrorHandler(error, request, reply)
+    },
+  })
+  app.removeContentTypeParser('text/plain')
+  app.setErrorHandler(recordsErrorHandler)
+  app.addHook('onResponse', (request, reply, done) => {
+    request.log.info({ method: request.method, route: request.routeOptions.url ?? 'unknown', status: reply.statusCode, ms: Math.round(reply.elapsedTime * 10) / 10 }, 'request')
+    done()
+  })
+
+  await app.register(async (scope) => {
+    scope.setErrorHandler(onComputeError)
+    await limitRequests(scope, {
+      scope: 'compute',
+      perHour: parts.rateLimitPerHour,
+      counter: parts.counter,
+      tooMany: (perHour, after) => new ComputeProblem('rate-limited', `More than ${perHour} requests in an hour from your address; try again in ${after}.`),
+    })
+    const known = `POST ${COMPUTE_PREFIX}/ followed by one of ${Object.keys(OPERATIONS).join(', ')}`
+    answerUnknown(scope, () => {
+      throw new ComputeProblem('invalid-input', `There is no such endpoint. Known: ${known}`)
+    })
+    await scope.register(computeRoutes(parts), { prefix: '/v0' })
+  }, { prefix: '/compute' })
+
+  await app.register(async (scope) => {
+    await limitRequests(scope, {
+      scope: 'records',
+      perHour: parts.recordsRateLimitPerHour,
+      counter: parts.counter,
+      tooMany: (perHour, after) => new RecordsProblem('Rate limit exceeded', `More than ${perHour} requests in an hour from your address; try again in ${after}.`),
+    })
+    answerUnknown(scope, unknownRecordsRoute(app))
+    await scope.register(recordsRoutes(parts), { prefix: '/v0' })
+  }, { prefix: '/api' })
+
+  app.get('/health', async (_request, reply) => {
+    const connected = await parts.store.ping()
+    return reply.status(connected ? 200 : 503).send({ status: connected ? 'healthy' : 'unhealthy', database: connected ? 'connected' : 'disconnected', version })
+  })
+  app.get('/', async () => ({
+    name: 'Geospatial Attestation Service',
+    version,
+    description: 'Location attestations of several chains, and signed answers to questions about places',
+    endpoints: {
+      compute: Object.keys(OPERATIONS).map((name) => `POST ${publicBaseUrl}${COMPUTE_PREFIX}/${name}`),
+      records: ['location-records', 'location-records/:uid', 'location-records/stats', 'config'].map((path) => `GET ${publicBaseUrl}${RECORDS_PREFIX}/${path}`),
+      health: `GET ${publicBaseUrl}/health`,
+    },
+    chains: await Promise.all(
+      [...parts.attesters.values()].map(async ({ attester }) => ({ id: attester.chain.id, slug: attester.chain.slug, attester: attester.address, ready: (await attester.refusal()) === undefined })),
+    ),
+  }))
+  app.setNotFoundHandler(unknownRecordsRoute(app))
+  return app
+}
+
+/** The not-found handler of a scope, behind its rate limit like the routes. */
+function answerUnknown(scope: FastifyInstance, handler: (request: FastifyRequest, reply: FastifyReply) => void): void {
+  scope.setNotFoundHandler(scope.hasDecorator('rateLimit') ? { preHandler: scope.rateLimit() } : {}, handler)
+}
+
+/** Tells an unknown path from a known one asked with the wrong method. */
+function unknownRecordsRoute(app: FastifyInstance) {
+  return (request: FastifyRequest, reply: FastifyReply): void => {
+    const { method } = request
+    const path = request.url.split('?')[0]!
+    const allowed = (['GET', 'POST'] as HTTPMethods[]).filter((other) => other !== method && app.findRoute({ method: other, url: path }) !== null)
+    if (allowed.length === 0) throw new RecordsProblem('Not found', `There is nothing at ${path.slice(0, 100)}. GET / lists the endpoints`)
+    reply.header('allow', allowed.join(', '))
+    throw new RecordsProblem('Method not allowed', `${method} is not possible here; use ${allowed.join(' or ')}`)
+  }
+}

@@ -1,0 +1,191 @@
+import { Pool, type PoolConfig } from 'pg'
+import { UnavailableError } from './problems'
+
+/** A location record as the Records API answers it (INTERFACE.md, Location record); addresses lower-case. */
+export interface RecordRow {
+  uid: string
+  chain: string
+  prover: string
+  subject: string
+  timestamp: Date
+  event_timestamp: Date
+  srs: string
+  location_type: string
+  location: string
+  longitude: number | null
+  latitude: number | null
+  recipe_types: string[]
+  recipe_payloads: string[]
+  media_types: string[]
+  media_data: string[]
+  memo: string
+  revoked: boolean
+  created_at: Date
+  updated_at: Date
+}
+
+/** What a computation needs of an attestation. */
+export interface InputRow {
+  revoked: boolean
+  /** Unix seconds; 0 = never */
+  expirationTime: bigint
+  /** GeoJSON geometry as text; null where it could not be read */
+  geometry: string | null
+}
+
+/** minLng, minLat, maxLng, maxLat in degrees; minLng > maxLng crosses the antimeridian (RFC 7946, 5.2). */
+export type Bbox = readonly [number, number, number, number]
+
+export interface RecordFilter {
+  chain?: string
+  /** lower-case, as the next */
+  prover?: string
+  subject?: string
+  /** exclusive, as the next */
+  after?: Date
+  before?: Date
+  bbox?: Bbox
+  limit: number
+  offset: number
+}
+
+export interface Stats {
+  total: number
+  byChain: Record<string, number>
+  last24Hours: number
+  last7Days: number
+  last30Days: number
+  revoked: number
+}
+
+const RECORD_COLUMNS = `uid, chain, prover, subject, timestamp, event_timestamp, srs, location_type, location,
+  longitude::float8 AS longitude, latitude::float8 AS latitude, recipe_types, recipe_payloads, media_types, media_data,
+  memo, revoked, created_at, updated_at`
+
+/** A statement that runs longer is stopped by the database. */
+const STATEMENT_TIMEOUT_MS = 5_000
+
+/** Every SQL statement of the API. Throws UnavailableError when the database does not answer. */
+export class Store {
+  private readonly pool: Pool
+
+  /** @param onError told of connections lost while idle, which need no other care */
+  constructor(databaseUrl: string, onError: (error: Error) => void, options: PoolConfig = {}) {
+    this.pool = new Pool({
+      connectionString: databaseUrl,
+      max: 10,
+      connectionTimeoutMillis: STATEMENT_TIMEOUT_MS,
+      statement_timeout: STATEMENT_TIMEOUT_MS,
+      query_timeout: STATEMENT_TIMEOUT_MS + 1_000,
+      application_name: 'api',
+      ...options,
+    })
+    this.pool.on('error', onError)
+  }
+
+  close(): Promise<void> {
+    return this.pool.end()
+  }
+
+  /** Whether the database answers and is migrated. */
+  async ping(): Promise<boolean> {
+    return this.query('SELECT FROM location_record LIMIT 1', []).then(
+      () => true,
+      () => false,
+    )
+  }
+
+  /**
+   * Records newest first, in a total order. Lives by the indexes (timestamp, id), (chain, timestamp), (prover, timestamp),
+   * (subject, timestamp) and the GiST index on geom; a bbox that crosses the antimeridian is two boxes.
+   */
+  listRecords(filter: RecordFilter): Promise<RecordRow[]> {
+    const values: unknown[] = []
+    const value = (v: unknown) => `$${values.push(v)}`
+    const where: string[] = []
+    if (filter.chain !== undefined) where.push(`chain = ${value(filter.chain)}`)
+    if (filter.prover !== undefined) where.push(`prover = ${value(filter.prover)}`)
+    if (filter.subject !== undefined) where.push(`subject = ${value(filter.subject)}`)
+    if (filter.after !== undefined) where.push(`timestamp > ${value(filter.after)}`)
+    if (filter.before !== undefined) where.push(`timestamp < ${value(filter.before)}`)
+    if (filter.bbox !== undefined) {
+      const boxes = boxesOf(filter.bbox).map((box) => `ST_Intersects(geom, ST_MakeEnvelope(${box.map((n) => `${value(n)}::float8`).join(', ')}, 4326))`)
+      where.push(`(${boxes.join(' OR ')})`)
+    }
+    return this.query<RecordRow>(
+      `SELECT ${RECORD_COLUMNS} FROM location_record
+       ${where.length ? `WHERE ${where.join(' AND ')}` : ''}
+       ORDER BY timestamp DESC, id DESC
+       LIMIT ${value(filter.limit)} OFFSET ${value(filter.offset)}`,
+      values,
+    )
+  }
+
+  /** The record with this UID, the newest where several chains have one. Lives by the index (uid). */
+  async recordByUid(uid: string, chain?: string): Promise<RecordRow | undefined> {
+    const rows = await this.query<RecordRow>(
+      `SELECT ${RECORD_COLUMNS} FROM location_record WHERE uid = $1 AND ($2::text IS NULL OR chain = $2)
+       ORDER BY timestamp DESC, id DESC LIMIT 1`,
+      [uid, chain ?? null],
+    )
+    return rows[0]
+  }
+
+  /** The attestation as the input of a computation. Lives by the primary key. */
+  async inputByUid(chain: string, uid: string): Promise<InputRow | undefined> {
+    const [row] = await this.query<{ revoked: boolean; expiration_time: string; geometry: string | null }>(
+      'SELECT revoked, expiration_time, geometry FROM location_record WHERE id = $1',
+      [`${chain}-${uid}`],
+    )
+    return row && { revoked: row.revoked, expirationTime: BigInt(row.expiration_time), geometry: row.geometry }
+  }
+
+  /** Counts over all records, as of `now`. */
+  async stats(now: Date): Promise<Stats> {
+    const rows = await this.query<{ chain: string; total: number; day: number; week: number; month: number; revoked: number }>(
+      `SELECT chain, count(*)::int AS total,
+         count(*) FILTER (WHERE timestamp > $1::timestamptz - interval '24 hours')::int AS day,
+         count(*) FILTER (WHERE timestamp > $1::timestamptz - interval '7 days')::int AS week,
+         count(*) FILTER (WHERE timestamp > $1::timestamptz - interval '30 days')::int AS month,
+         count(*) FILTER (WHERE revoked)::int AS revoked
+       FROM location_record GROUP BY chain`,
+      [now],
+    )
+    const sum = (column: 'total' | 'day' | 'week' | 'month' | 'revoked') => rows.reduce((total, row) => total + row[column], 0)
+    return {
+      total: sum('total'),
+      byChain: Object.fromEntries(rows.map((row) => [row.chain, row.total])),
+      last24Hours: sum('day'),
+      last7Days: sum('week'),
+      last30Days: sum('month'),
+      revoked: sum('revoked'),
+    }
+  }
+
+  private async query<Row extends object>(text: string, values: unknown[]): Promise<Row[]> {
+    try {
+      return (await this.pool.query<Row>(text, values)).rows
+    } catch (error) {
+      if (isOutage(error as DatabaseError)) throw new UnavailableError('The database does not answer right now.', { cause: error })
+      throw error
+    }
+  }
+}
+
+interface DatabaseError extends Error {
+  code?: string
+}
+
+/** Connection lost or refused (08...), shutting down (57P..), too many clients (53...), a statement stopped for its time (57014). */
+function isOutage({ code, message }: DatabaseError): boolean {
+  if (code) return /^(08|53|57)/.test(code) || /^E[A-Z]+$/.test(code)
+  return /timeout|terminated/i.test(message)
+}
+
+function boxesOf([minLng, minLat, maxLng, maxLat]: Bbox): Bbox[] {
+  if (minLng <= maxLng) return [[minLng, minLat, maxLng, maxLat]]
+  return [
+    [minLng, minLat, 180, maxLat],
+    [-180, minLat, maxLng, maxLat],
+  ]
+}

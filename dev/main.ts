@@ -1,0 +1,90 @@
+import path from 'node:path'
+import { ACTIVE_SLUGS } from '../src/chains'
+import { SettingsError, processEnvironment } from '../src/config'
+import { PlainError } from './services'
+import { startWorld, type World } from './world'
+
+/** `npm start`: everything runs, on local parts for whatever the settings do not name, until Ctrl-C. */
+async function main(): Promise<void> {
+  const started = performance.now()
+  const tty = process.stdout.isTTY
+  let world: World | undefined
+  const abort = new AbortController()
+  const stop = async () => {
+    if (abort.signal.aborted) return
+    console.log(`${tty ? '\r\x1b[K' : ''}Stopping ...`)
+    abort.abort()
+    await world?.stop()
+    if (world) process.exit(0)
+  }
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void stop())
+
+  let reported = 0
+  world = await startWorld({
+    environment: processEnvironment(),
+    folder: path.resolve('.local'),
+    samples: true,
+    keep: true,
+    signal: abort.signal,
+    report: (line) => console.log(line),
+    progress: (what, done, total) => {
+      if (tty) process.stdout.write(`\r\x1b[K  ${done} of ${total} ${what}${done === total ? '\n' : ''}`)
+      else if (done === total || performance.now() - reported > 5_000) {
+        reported = performance.now()
+        console.log(`  ${done} of ${total} ${what}`)
+      }
+    },
+  })
+  console.log(`Running after ${((performance.now() - started) / 1000).toFixed(1)} s.\n`)
+  console.log(await welcome(world))
+  const reason = await world.broken
+  console.error(reason)
+  await world.stop()
+  process.exit(1)
+}
+
+/** Where everything is, and a request that works as it is printed. */
+async function welcome(world: World): Promise<string> {
+  const { settings, chain } = world
+  const base = `http://${settings.host}:${settings.port}`
+  const lines = [
+    `  API            ${base}`,
+    `  Records        ${base}/api/v0/location-records?bbox=-10,35,30,60&limit=3`,
+    `  Statistics     ${base}/api/v0/location-records/stats`,
+    `  Health         ${base}/health`,
+    `  Database       ${settings.databaseUrl.replace(/:[^:@/]+@/, ':***@')}`,
+    ...(chain ? [`  Local chain    ${chain.url} (chain 84532; test accounts unlocked)`] : []),
+    `  Logs           .local/logs/`,
+    '',
+  ]
+  const point = await aPoint(base)
+  if (point)
+    lines.push(
+      `How far is "${point.memo.split(':')[0]}" (attested as ${point.uid.slice(0, 10)}...) from the Eiffel Tower? Ask, and get a signed answer:`,
+      '',
+      `curl -s ${base}/compute/v0/distance -H 'content-type: application/json' -d '{"chainId":84532,"from":"${point.uid}","to":{"type":"Point","coordinates":[2.2945,48.8584]}}'`,
+      '',
+    )
+  else if (!chain) lines.push(`History of ${settings.chains.map((c) => c.chain.slug).join(', ')} is being read; ${ACTIVE_SLUGS[0]} and the others fill up meanwhile.`, '')
+  lines.push('Ctrl-C stops everything.')
+  return lines.join('\n')
+}
+
+interface SampleRecord {
+  uid: string
+  memo: string
+  revoked: boolean
+  longitude: number | null
+}
+
+async function aPoint(base: string): Promise<SampleRecord | undefined> {
+  const response = await fetch(`${base}/api/v0/location-records?chain=base-sepolia&bbox=-10,35,30,60&limit=100`)
+  if (!response.ok) return undefined
+  const { data } = (await response.json()) as { data: SampleRecord[] }
+  return data.find((record) => !record.revoked && record.longitude !== null && record.memo !== '')
+}
+
+main().catch((error: Error) => {
+  console.error(error instanceof PlainError || error instanceof SettingsError ? error.message : error)
+  process.exit(1)
+})

@@ -1,0 +1,81 @@
+import { spawn } from 'node:child_process'
+import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import path from 'node:path'
+
+/** A process of the service, started here, logging to a file. */
+export interface Service {
+  readonly name: string
+  readonly pid: number
+  /** Resolves with the exit code once it has ended; 'signal' when it was killed. */
+  readonly ended: Promise<number | 'signal'>
+  /** Resolves when it says so over IPC or on its output; rejects when it ends before. */
+  readonly ready: Promise<void>
+  /** Asks it to end, and waits until it has; insists after some seconds. */
+  stop(): Promise<void>
+  /** Ends it at once, as a crash would. */
+  kill(): Promise<void>
+  /** The last lines of its log. */
+  tail(): string
+}
+
+/** An explanation for the person who started us: printed as it is, without a stack. */
+export class PlainError extends Error {}
+
+const STOP_TIMEOUT_MS = 8_000
+
+/** Starts `node <args>` with this environment. Its output goes to <logFolder>/<name>.log. */
+export function startService(name: string, args: readonly string[], environment: NodeJS.ProcessEnv, logFolder: string): Service {
+  mkdirSync(logFolder, { recursive: true })
+  const file = path.join(logFolder, `${name}.log`)
+  const log = openSync(file, 'a')
+  const child = spawn(process.execPath, args, { env: environment, stdio: ['ignore', log, log, 'ipc'] })
+  closeSync(log)
+  const ended = new Promise<number | 'signal'>((resolve) => child.once('exit', (code) => resolve(code ?? 'signal')))
+  const tail = () => readFileSync(file, 'utf8').trimEnd().split('\n').slice(-8).join('\n')
+  const ready = new Promise<void>((resolve, reject) => {
+    child.on('message', () => resolve())
+    child.once('error', reject)
+    void ended.then((code) => reject(new PlainError(`${name} ended (${code}) before it was ready. Its log, ${file}, ends with:\n${tail()}`)))
+  })
+  ready.catch(() => {})
+  const end = async (signal: NodeJS.Signals) => {
+    child.kill(signal)
+    await ended
+  }
+  return {
+    name,
+    pid: child.pid ?? 0,
+    ended,
+    ready,
+    tail,
+    kill: () => end('SIGKILL'),
+    stop: async () => {
+      const insist = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
+      await end('SIGTERM')
+      clearTimeout(insist)
+    },
+  }
+}
+
+/** Throws a PlainError when something listens on this port already. */
+export async function requireFreePort(port: number, setting: string, purpose: string): Promise<void> {
+  const free = await new Promise<boolean>((resolve) => {
+    const server = createServer()
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+  })
+  if (!free) throw new PlainError(`Port ${port} is in use, but the ${purpose} needs it. Stop what listens there, or choose another port: ${setting}=${port + 1} npm start`)
+}
+
+/** A port that was free a moment ago. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() => (typeof address === 'object' && address ? resolve(address.port) : reject(new Error('no port'))))
+    })
+  })
+}
