@@ -1,4 +1,4 @@
-import Fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest, type HTTPMethods } from 'fastify'
+import Fastify, { LogController, type FastifyBaseLogger, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest, type HTTPMethods } from 'fastify'
 import { version } from '../package.json'
 import { OPERATIONS, computeRoutes, type ComputeParts } from './compute'
 import { limitRequests, type RequestCounter } from './limits'
@@ -30,7 +30,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
   const onComputeError = computeErrorHandler(publicBaseUrl)
   const app = Fastify({
     ...(parts.logger && { loggerInstance: parts.logger }),
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_LIMIT,
     requestTimeout: REQUEST_TIMEOUT_MS,
     connectionTimeout: 3 * REQUEST_TIMEOUT_MS,
@@ -60,9 +60,9 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
       counter: parts.counter,
       tooMany: (perHour, after) => new ComputeProblem('rate-limited', `More than ${perHour} requests in an hour from your address; try again in ${after}.`),
     })
-    const known = `POST ${COMPUTE_PREFIX}/ followed by one of ${Object.keys(OPERATIONS).join(', ')}`
-    answerUnknown(scope, () => {
-      throw new ComputeProblem('invalid-input', `There is no such endpoint. Known: ${known}`)
+    const known = Object.keys(OPERATIONS).map((name) => `POST ${COMPUTE_PREFIX}/${name}`)
+    answerUnknown(scope, ({ method, url }) => {
+      throw new ComputeProblem('invalid-input', `There is no ${method} ${pathOf(url)}. Known: ${known.join(', ')}`)
     })
     await scope.register(computeRoutes(parts), { prefix: '/v0' })
   }, { prefix: '/compute' })
@@ -108,10 +108,15 @@ function answerUnknown(scope: FastifyInstance, handler: (request: FastifyRequest
 function unknownRecordsRoute(app: FastifyInstance) {
   return (request: FastifyRequest, reply: FastifyReply): void => {
     const { method } = request
-    const path = request.url.split('?')[0]!
+    const path = pathOf(request.url)
     const allowed = (['GET', 'POST'] as HTTPMethods[]).filter((other) => other !== method && app.findRoute({ method: other, url: path }) !== null)
-    if (allowed.length === 0) throw new RecordsProblem('Not found', `There is nothing at ${path.slice(0, 100)}. GET / lists the endpoints`)
+    if (allowed.length === 0) throw new RecordsProblem('Not found', `There is nothing at ${path}. GET / lists the endpoints`)
     reply.header('allow', allowed.join(', '))
     throw new RecordsProblem('Method not allowed', `${method} is not possible here; use ${allowed.join(' or ')}`)
   }
+}
+
+/** The path of a URL, short enough for a message. */
+function pathOf(url: string): string {
+  return url.split('?')[0]!.slice(0, 200)
 }

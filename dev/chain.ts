@@ -1,6 +1,5 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
-import path from 'node:path'
 import { AbiCoder, Contract, ContractFactory, Interface, JsonRpcProvider, HDNodeWallet, type TransactionReceipt, ZeroAddress, ZeroHash } from 'ethers'
 import type { FeatureCollection, Geometry } from 'geojson'
 import { CHAINS } from '../src/chains'
@@ -14,19 +13,18 @@ const MULTICALL3 = '0xcA11bde05977b3631167028862bE2a173976CA11'
 const TEST_MNEMONIC = 'test test test test test test test test test test test junk'
 /** Test account 9 signs for the local service; accounts 0 to 8 attest. */
 export const LOCAL_SIGNER_KEY = testAccount(9).privateKey
-/** The local chain starts this many blocks before the first one that is indexed, so that the deployment and finality lie before it. */
-const BLOCKS_BEFORE_FIRST = 150
-
-const root = path.join(__dirname, '../..')
+/** The local chain starts this many blocks before the first one that is indexed: the deployment lies there. */
+const BLOCKS_BEFORE_FIRST = 20
 
 export interface LocalChain {
   readonly url: string
+  /** Whether it started now from nothing. */
+  readonly fresh: boolean
   readonly provider: JsonRpcProvider
   /** EAS as test account n sees it. */
   eas(account?: number): Promise<Contract>
   registry(account?: number): Promise<Contract>
   stop(): Promise<void>
-  process: ChildProcess
 }
 
 /** The test account's wallet, not connected to a chain. */
@@ -55,9 +53,8 @@ function nodeBinary(): string {
  * A fresh one gets EAS 1.2.0, its registry, Multicall3 and all schemas, and its clock starts 40 days back,
  * so that sample attestations have a past.
  */
-export async function startLocalChain(options: { port: number; stateFile?: string; firstBlock?: number }): Promise<LocalChain> {
-  const { port, stateFile } = options
-  const firstBlock = options.firstBlock ?? LOCAL_CHAIN.firstBlock
+export async function startLocalChain({ port, stateFile }: { port: number; stateFile?: string }): Promise<LocalChain> {
+  const { firstBlock } = LOCAL_CHAIN
   const fresh = !stateFile || !existsSync(stateFile)
   const child = spawn(
     nodeBinary(),
@@ -70,6 +67,9 @@ export async function startLocalChain(options: { port: number; stateFile?: strin
     // Its own process group: a Ctrl-C in the terminal is ours to pass on, after the indexer has stopped.
     { stdio: ['ignore', 'ignore', 'pipe'], detached: process.platform !== 'win32' },
   )
+  const killWithUs = () => child.kill('SIGKILL')
+  process.once('exit', killWithUs)
+  child.once('exit', () => process.off('exit', killWithUs))
   let errors = ''
   child.stderr!.on('data', (chunk: Buffer) => (errors = (errors + chunk.toString()).slice(-2000)))
   const url = `http://127.0.0.1:${port}`
@@ -84,8 +84,8 @@ export async function startLocalChain(options: { port: number; stateFile?: strin
   const contract = async (address: string, abi: string, account: number) => new Contract(address, readJson(`abi/${abi}.json`), await provider.getSigner(account))
   const chain: LocalChain = {
     url,
+    fresh,
     provider,
-    process: child,
     eas: (account = 0) => contract(LOCAL_CHAIN.eas, 'EAS', account),
     registry: (account = 0) => contract(LOCAL_CHAIN.schemaRegistry, 'SchemaRegistry', account),
     stop: async () => {
@@ -96,13 +96,14 @@ export async function startLocalChain(options: { port: number; stateFile?: strin
       await ended
     },
   }
-  if (fresh) await deploy(chain, firstBlock)
+  if (fresh) await deploy(chain)
   return chain
 }
 
 /** Puts the real contracts to their real addresses: deployed normally, then code and storage copied (immutables lie in the code). */
-async function deploy(chain: LocalChain, firstBlock: number): Promise<void> {
+async function deploy(chain: LocalChain): Promise<void> {
   const { provider } = chain
+  const { firstBlock } = LOCAL_CHAIN
   const artifact = readJson('dev/contracts/eas-1.2.0.json')
   const signer = await provider.getSigner(0)
   const create = async (code: string, abi: unknown[], ...parameters: unknown[]) => {
@@ -126,7 +127,8 @@ async function deploy(chain: LocalChain, firstBlock: number): Promise<void> {
   const registry = await chain.registry()
   for (const fields of [...LOCATION_SCHEMAS.map((schema) => schema.fields), NUMERIC_RESULT_FIELDS, BOOLEAN_RESULT_FIELDS])
     await mined(chain, (await registry.getFunction('register').send(fields, ZeroAddress, true)).hash)
-  const missing = firstBlock - 1 - (await provider.getBlockNumber())
+  // A chain worth indexing has a final block: until then evm-processor waits for one.
+  const missing = firstBlock + LOCAL_CHAIN.finality - (await provider.getBlockNumber())
   await provider.send('anvil_mine', [`0x${missing.toString(16)}`, '0x1'])
 }
 
@@ -217,7 +219,8 @@ async function answering(url: string): Promise<void> {
   }
 }
 
+/** A file of the project, whose folder is the working directory of everything that npm starts. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- JSON of our own files
 function readJson(file: string): any {
-  return JSON.parse(readFileSync(path.join(root, file), 'utf8'))
+  return JSON.parse(readFileSync(file, 'utf8'))
 }

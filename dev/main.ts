@@ -6,6 +6,7 @@ import { startWorld, type World } from './world'
 
 /** `npm start`: everything runs, on local parts for whatever the settings do not name, until Ctrl-C. */
 async function main(): Promise<void> {
+  process.chdir(path.join(__dirname, '../..'))
   const started = performance.now()
   const tty = process.stdout.isTTY
   let world: World | undefined

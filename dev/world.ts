@@ -35,7 +35,6 @@ export interface WorldOptions {
 
 /** An indexer that ended is started again after this long. */
 const RESTART_MS = 1_000
-const root = path.join(__dirname, '../..')
 
 /**
  * Brings up the service: the database, the chain, migrations, one indexer a chain, the API. What the environment names
@@ -89,7 +88,8 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     await requireFreePort(given.port, 'PORT', 'API')
 
     const environment: NodeJS.ProcessEnv = { ...options.environment }
-    const databaseReady = localDatabase && localDatabaseUp()
+    const databaseReady = localDatabase ? localDatabaseUp() : Promise.resolve()
+    databaseReady.catch(() => {}) // awaited below; the chain starts meanwhile
     async function localDatabaseUp(): Promise<void> {
       report('Starting the embedded database (Postgres with PostGIS) ...')
       environment.DATABASE_URL = `postgres://postgres@127.0.0.1:${given.localDbPort}/postgres`
@@ -107,8 +107,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       environment[`RPC_URL_${settingSuffix(LOCAL_CHAIN)}`] = chain.url
       environment.HEAD_POLL_SECONDS ??= '0.5'
       if (!given.readSignerKey) environment.SIGNER_PRIVATE_KEY = LOCAL_SIGNER_KEY
-      const untouched = (await chain.provider.getBlockNumber()) < LOCAL_CHAIN.firstBlock
-      if (options.samples && untouched) {
+      if (options.samples && chain.fresh) {
         report('Attesting sample places on it ...')
         await attestPlaces(chain, (done, total) => options.progress('places attested', done, total))
       }
@@ -194,5 +193,3 @@ async function queryOnce<Row extends object>(databaseUrl: string, sql: string): 
     await client.end()
   }
 }
-
-process.chdir(root)

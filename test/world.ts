@@ -1,0 +1,72 @@
+import { LOCAL_CHAIN, type LocalChain } from '../dev/chain'
+import { freePort } from '../dev/services'
+import { startWorld, waitForHead, type World } from '../dev/world'
+import { TEST_DATABASE_URL, createDatabase, temporaryFolder } from './database'
+
+export interface TestWorld extends Omit<World, 'chain'> {
+  readonly chain: LocalChain
+  readonly url: string
+  readonly databaseUrl: string
+  /** Resolves once everything mined so far is in the database. */
+  caughtUp(): Promise<void>
+  /** GET, parsed. */
+  get(path: string): Promise<{ status: number; body: any }> // eslint-disable-line @typescript-eslint/no-explicit-any -- JSON
+  /** POST of JSON, parsed. */
+  post(path: string, body: unknown): Promise<{ status: number; body: any }> // eslint-disable-line @typescript-eslint/no-explicit-any -- JSON
+}
+
+/** The whole service as `npm start` brings it up, on free ports, in memory, without samples and limits. */
+export async function startTestWorld(environment: NodeJS.ProcessEnv = {}): Promise<TestWorld> {
+  const database = TEST_DATABASE_URL ? await createDatabase() : undefined
+  const [port, chainPort, databasePort] = await Promise.all([freePort(), freePort(), freePort()])
+  const world = await startWorld({
+    environment: {
+      ...withoutSettings(process.env),
+      ...(database && { DATABASE_URL: database.url }),
+      PORT: String(port),
+      LOCAL_CHAIN_PORT: String(chainPort),
+      LOCAL_DB_PORT: String(databasePort),
+      RATE_LIMIT_PER_HOUR: '0',
+      RECORDS_RATE_LIMIT_PER_HOUR: '0',
+      HEAD_POLL_SECONDS: '0.1',
+      ...environment,
+    },
+    folder: temporaryFolder(),
+    samples: false,
+    keep: false,
+    report: () => {},
+    progress: () => {},
+  })
+  const chain = world.chain!
+  const url = `http://127.0.0.1:${port}`
+  const ask = async (path: string, init?: RequestInit) => {
+    const response = await fetch(url + path, init)
+    return { status: response.status, body: await response.json() }
+  }
+  return {
+    ...world,
+    chain,
+    url,
+    databaseUrl: world.settings.databaseUrl,
+    caughtUp: () => waitForHead(world.settings, chain),
+    get: (path) => ask(path),
+    post: (path, body) => ask(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+    stop: async () => {
+      await world.stop()
+      await database?.drop()
+    },
+  }
+}
+
+/** What the person running the tests has set for their own service must not leak in. */
+function withoutSettings(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const ours = /^(DATABASE_URL|DB_URL|REDIS_URL|CHAINS|SIGNER_.*|ATTESTER_ADDRESS|RPC_URL_.*|GATEWAY_URL_.*|PUBLIC_BASE_URL|TRUST_PROXY|DEFAULT_.*_SCHEMA|SCHEMA_CHECK|DEADLINE_SECONDS)$/
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => !ours.test(name)))
+}
+
+/** Mines empty blocks. */
+export async function mine(chain: LocalChain, blocks: number): Promise<void> {
+  await chain.provider.send('anvil_mine', [`0x${blocks.toString(16)}`])
+}
+
+export { LOCAL_CHAIN }
