@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { bool, cleanEnv, makeValidator, num, port, str } from 'envalid'
+import { isIP } from 'node:net'
+import { bool, customCleanEnv, makeValidator, port, str } from 'envalid'
 import { CHAINS, chainBySlug, settingSuffix, type Chain } from './chains'
 
 /** A chain we were told to work on, and how to reach it. */
@@ -61,6 +62,17 @@ const integer = (minimum: number, maximum: number) =>
       throw new Error(`must be a whole number from ${minimum} to ${maximum}`)
     return value
   })
+const positive = makeValidator<number>((text) => {
+  if (!(Number(text) > 0)) throw new Error('must be a number above 0')
+  return Number(text)
+})
+const addressRanges = makeValidator<readonly string[]>((text) => {
+  const ranges = splitList(text)
+  // "true" or a number of hops would believe what any client says of itself.
+  const wrong = ranges.find((range) => isIP(range.split('/')[0]!) === 0 || !/^[^/]+(\/\d{1,3})?$/.test(range))
+  if (wrong !== undefined) throw new Error(`'${wrong}' is no address or CIDR range`)
+  return ranges
+})
 const chainList = makeValidator<readonly Chain[]>((text) =>
   splitList(text).map((slug) => {
     const chain = chainBySlug(slug)
@@ -87,7 +99,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
       [`GATEWAY_URL_${settingSuffix(chain)}`, httpUrl({ default: undefined })],
     ]),
   )
-  const env = cleanEnv(
+  const env = customCleanEnv(
     given,
     {
       DATABASE_URL: postgresUrl({ default: undefined }),
@@ -96,7 +108,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
       HOST: str({ default: '127.0.0.1' }),
       PORT: port({ default: 3000 }),
       PUBLIC_BASE_URL: httpUrl({ default: undefined }),
-      TRUST_PROXY: str({ default: '' }),
+      TRUST_PROXY: addressRanges({ default: [] }),
       CHAINS: chainList({ default: undefined }),
       SIGNER_KEY_FILE: str({ default: undefined }),
       SIGNER_PRIVATE_KEY: privateKey({ default: undefined }),
@@ -107,12 +119,13 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
       RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 100 }),
       RECORDS_RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 3600 }),
       DEADLINE_SECONDS: integer(1, 86_400 * 30)({ default: 3600 }),
-      HEAD_POLL_SECONDS: num({ default: undefined }),
+      HEAD_POLL_SECONDS: positive({ default: undefined }),
       LOCAL_CHAIN_PORT: port({ default: 8545 }),
       LOCAL_DB_PORT: port({ default: 5433 }),
       LOG_LEVEL: str({ choices: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], default: 'info' }),
       ...perChain,
     },
+    (cleaned) => cleaned,
     {
       reporter: ({ errors }) => {
         for (const [name, error] of Object.entries(errors)) problems.push(`${name}: ${(error as Error).message}`)
@@ -149,7 +162,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     host: env.HOST,
     port: env.PORT,
     publicBaseUrl: (env.PUBLIC_BASE_URL ?? `http://${env.HOST.includes(':') ? `[${env.HOST}]` : env.HOST}:${env.PORT}`).replace(/\/+$/, ''),
-    trustProxy: splitList(env.TRUST_PROXY),
+    trustProxy: env.TRUST_PROXY,
     chains,
     readSignerKey: keyFile || key ? () => normalizeKey(key ?? readFileSync(keyFile!, 'utf8')) : undefined,
     attesterAddress: env.ATTESTER_ADDRESS?.toLowerCase(),

@@ -1,0 +1,124 @@
+import { readFileSync } from 'node:fs'
+import { AbiCoder, SigningKey, ZeroAddress } from 'ethers'
+import { describe, expect, test } from 'vitest'
+import {
+  ATTEST_TYPE_HASHES,
+  BOOLEAN_RESULT_FIELDS,
+  NUMERIC_RESULT_FIELDS,
+  PayloadError,
+  attestDigest,
+  attestationUid,
+  decodeFields,
+  domainSeparator,
+  encodeBooleanResult,
+  encodeNumericResult,
+  fieldTypes,
+  hashesToUid,
+  layoutOfTypeHash,
+  recoverAttester,
+  schemaUid,
+  signAttest,
+  type AttestLayout,
+} from '.'
+import { LOCATION_SCHEMAS } from '../location'
+
+/** Made by eas-sdk 2.10.0 and accepted by the contracts: see the file's own words. */
+const { typeHashes, vectors } = JSON.parse(readFileSync('test/vectors/delegated-vectors.json', 'utf8'))
+
+describe('delegated attestations', () => {
+  const attests = (vectors as { id: string; kind: string; typeVersion: string; [field: string]: any }[]).filter((vector) => vector.kind === 'Attest') // eslint-disable-line @typescript-eslint/no-explicit-any -- JSON
+  test.each(attests)('$id, byte for byte', (vector) => {
+    const { domain, message, expected, privateKey, attester } = vector
+    const layout = vector.typeVersion as AttestLayout
+    const numbers = ['expirationTime', 'value', 'nonce', 'deadline'].map((name) => [name, BigInt(message[name] ?? 0)])
+    const full = { attester, ...message, ...Object.fromEntries(numbers) }
+    expect(domainSeparator(domain)).toBe(expected.domainSeparator)
+    const digest = attestDigest(domain, layout, full)
+    expect(digest).toBe(expected.digest)
+    const signature = signAttest(new SigningKey(privateKey), digest)
+    expect(signature).toBe(expected.signature)
+    expect(recoverAttester(digest, signature)).toBe(attester.toLowerCase())
+  })
+  test('there are vectors of every layout', () => {
+    expect(new Set(attests.map((vector) => vector.typeVersion))).toEqual(new Set(['legacy', 'v1', 'v2']))
+  })
+  test('type hashes are the contracts\' own', () => {
+    expect(ATTEST_TYPE_HASHES).toEqual(typeHashes)
+    expect(layoutOfTypeHash(typeHashes.v2)).toBe('v2')
+    expect(layoutOfTypeHash(`0x${'0'.repeat(64)}`)).toBeUndefined()
+  })
+})
+
+describe('UIDs', () => {
+  test('of the known schemas, by their texts', () => {
+    for (const { uid, fields } of LOCATION_SCHEMAS) expect(schemaUid(fields, ZeroAddress, true)).toBe(uid)
+    expect(schemaUid(NUMERIC_RESULT_FIELDS, ZeroAddress, true)).toBe('0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a')
+    expect(schemaUid(BOOLEAN_RESULT_FIELDS, ZeroAddress, true)).toBe('0x4958625091a773dcfb37a1c33099a378f32a975a7fb61f33d53c4be7589898f5')
+  })
+  const fields = {
+    schema: `0x${'11'.repeat(32)}`,
+    recipient: ZeroAddress,
+    attester: `0x${'22'.repeat(20)}`,
+    time: 1_700_000_000n,
+    expirationTime: 2n ** 64n - 1n,
+    revocable: true,
+    refUID: `0x${'00'.repeat(32)}`,
+    data: '0xabcd',
+  }
+  test('commit to every field and to the bump; letter case of hex does not matter', () => {
+    const uid = attestationUid(fields)
+    expect(attestationUid({ ...fields, data: '0xABCD' })).toBe(uid)
+    const others = [attestationUid(fields, 1), attestationUid({ ...fields, revocable: false }), attestationUid({ ...fields, time: 1n }), attestationUid({ ...fields, data: '0x' })]
+    expect(new Set([uid, ...others]).size).toBe(5)
+    expect(hashesToUid(fields, others[0]!)).toBe(true)
+    expect(hashesToUid(fields, others[1]!)).toBe(false)
+  })
+  test('refuse what is no hex', () => {
+    expect(() => attestationUid({ ...fields, schema: '0x11' })).toThrow('expected 32 bytes in hex, got 0x11')
+    expect(() => attestationUid({ ...fields, data: '0xabc' })).toThrow(TypeError)
+  })
+})
+
+describe('payloads', () => {
+  const context = { inputRefs: [`0x${'33'.repeat(32)}`], timestamp: 1_700_000_000, operation: 'within:50000' }
+  test('of results decode to what went in', () => {
+    const coder = AbiCoder.defaultAbiCoder()
+    expect(coder.decode(fieldTypes(NUMERIC_RESULT_FIELDS), encodeNumericResult(88132994n, 'centimeters', context)).toArray(true)).toEqual([88132994n, 'centimeters', context.inputRefs, 1_700_000_000n, 'within:50000'])
+    expect(coder.decode(fieldTypes(BOOLEAN_RESULT_FIELDS), encodeBooleanResult(true, context)).toArray(true)).toEqual([true, context.inputRefs, 1_700_000_000n, 'within:50000'])
+  })
+
+  const TYPES = ['uint256', 'string', 'bytes', 'string[]', 'bytes[]', 'uint8']
+  const encode = (...values: unknown[]) => AbiCoder.defaultAbiCoder().encode(TYPES, values)
+  const decode = (data: string) => decodeFields(TYPES, data)
+  test('decode as ethers encodes them', () => {
+    expect(decode(encode(5n, 'Zürich', '0x0102', ['a', ''], ['0x', '0xff'], 255))).toEqual([5n, 'Zürich', Uint8Array.of(1, 2), ['a', ''], [new Uint8Array(), Uint8Array.of(255)], 255n])
+  })
+  test('that are cut anywhere are refused', () => {
+    const whole = encode(5n, 'Zürich', '0x0102', ['a', 'b'], ['0x', '0xff'], 255)
+    // The last word's padding may be missing: Solidity's own decoder minds neither.
+    for (let length = 2; length < whole.length - 64; length += 2) expect(() => decode(whole.slice(0, length))).toThrow(PayloadError)
+  })
+  test('of invalid UTF-8, of numbers too large, of overlapping pointers are refused', () => {
+    const text = (hex: string) => AbiCoder.defaultAbiCoder().encode(['bytes'], [hex])
+    expect(() => decodeFields(['string'], text('0xc328'))).toThrow('the text at byte 32 is not valid UTF-8')
+    expect(() => decodeFields(['uint8'], `0x${'01'.padStart(62, '0')}00`)).toThrow('the number at byte 0 does not fit 8 bits')
+    // 500 list entries that all point to one text of 3 kB.
+    const word = (value: number) => value.toString(16).padStart(64, '0')
+    const aliased = `0x${word(32)}${word(500)}${word(500 * 32).repeat(500)}${word(3_000)}${'61'.repeat(3_008)}`
+    expect(() => decodeFields(['string[]'], aliased)).toThrow('the fields of the payload overlap')
+  })
+  test('of random bytes end in a PayloadError or a value, quickly (seed 7)', () => {
+    let state = 7
+    const random = (below: number) => (state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0) % below
+    const whole = Buffer.from(encode(5n, 'Zürich', '0x0102', ['a', 'b'], ['0x', '0xff'], 255).slice(2), 'hex')
+    for (let i = 0; i < 3_000; i++) {
+      const bytes = Buffer.from(whole)
+      for (let n = random(6); n >= 0; n--) bytes[random(bytes.length)] = random(256)
+      try {
+        decode(`0x${bytes.toString('hex')}`)
+      } catch (error) {
+        expect(error).toBeInstanceOf(PayloadError)
+      }
+    }
+  })
+})

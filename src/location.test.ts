@@ -1,0 +1,68 @@
+import { AbiCoder } from 'ethers'
+import { describe, expect, test } from 'vitest'
+import { PayloadError, fieldTypes } from './eas'
+import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA, LOCATION_SCHEMAS, decodeLocation, isLocationSchema } from './location'
+
+const encode = (schema: { fields: string }, values: unknown[]) => AbiCoder.defaultAbiCoder().encode(fieldTypes(schema.fields), values)
+const v01 = (changes: { time?: bigint; srs?: string; type?: string; location?: string; memo?: string } = {}) =>
+  encode(LOCATION_SCHEMA, [
+    ...[changes.time ?? 1_700_000_000n, changes.srs ?? 'EPSG:4326', changes.type ?? 'geojson-point', changes.location ?? '{"type":"Point","coordinates":[0,51.5]}'],
+    ...[['recipe'], ['0x0102ff'], ['image/png'], ['data:,x'], changes.memo ?? 'memo'],
+  ])
+
+describe('payloads of location schemas', () => {
+  test('v0.1', () => {
+    expect(decodeLocation(LOCATION_SCHEMA.uid, v01())).toEqual({
+      eventTimestamp: 1_700_000_000,
+      srs: 'EPSG:4326',
+      locationType: 'geojson-point',
+      location: '{"type":"Point","coordinates":[0,51.5]}',
+      recipeTypes: ['recipe'],
+      recipePayloads: ['AQL/'],
+      mediaTypes: ['image/png'],
+      mediaData: ['data:,x'],
+      memo: 'memo',
+      geometry: { type: 'Point', coordinates: [0, 51.5] },
+      geometryProblem: null,
+    })
+  })
+  test.each(LOCATION_SCHEMAS.slice(1))('$fields', (schema) => {
+    const values: Record<string, unknown> = { lp_version: schema.fields.includes('uint8') ? 1 : '0.2.0', srs: 'http://www.opengis.net/def/crs/OGC/1.3/CRS84', location_type: 'geojson', location: '{"type":"Feature","geometry":{"type":"Point","coordinates":[1,2]}}' }
+    const names = schema.fields.split(',').map((field) => field.trim().split(' ')[1]!)
+    expect(decodeLocation(schema.uid, encode(schema, names.map((name) => values[name])))).toMatchObject({
+      eventTimestamp: undefined,
+      recipeTypes: [],
+      memo: '',
+      locationType: 'geojson',
+      geometry: { type: 'Point', coordinates: [1, 2] },
+    })
+  })
+  test('a pair is longitude, latitude', () => {
+    expect(decodeLocation(LOCATION_SCHEMA.uid, v01({ type: 'coordinate-decimal+lon-lat', location: '[13.4, 52.5]' })).geometry).toEqual({ type: 'Point', coordinates: [13.4, 52.5] })
+  })
+  test.each([
+    [{ type: 'address', location: 'somewhere' }, "location_type 'address' has no geometry"],
+    [{ type: 'DecimalDegrees', location: '52.5, 13.4' }, "location_type 'DecimalDegrees' has no geometry"],
+    [{ srs: 'EPSG:3857' }, "srs 'EPSG:3857' is not a known name of WGS84"],
+    [{ location: 'not JSON' }, /^location: /],
+    [{ location: '{"type":"Point","coordinates":[13.4,152.5]}' }, /^location: location\.coordinates: latitude must be/],
+  ])('%j has no geometry, and says why', (changes, problem) => {
+    const location = decodeLocation(LOCATION_SCHEMA.uid, v01(changes))
+    expect(location.geometry).toBeNull()
+    expect(location.geometryProblem).toMatch(problem)
+  })
+  test.each([
+    ['an event time beyond all dates', v01({ time: 10n ** 15n })],
+    ['NUL, which Postgres cannot hold', v01({ memo: 'a\0b' })],
+    ['nothing', '0x'],
+    ['another schema\'s payload', encode(LOCATION_PROTOCOL_SCHEMA, ['1', '2', '3', '4'])],
+    ['more than a megabyte', v01({ memo: 'x'.repeat(1_000_001) })],
+  ])('%s is refused', (_, data) => {
+    expect(() => decodeLocation(LOCATION_SCHEMA.uid, data)).toThrow(PayloadError)
+  })
+  test('only location schemas are read', () => {
+    expect(isLocationSchema(LOCATION_SCHEMA.uid)).toBe(true)
+    expect(isLocationSchema(`0x${'0'.repeat(64)}`)).toBe(false)
+    expect(() => decodeLocation(`0x${'0'.repeat(64)}`, '0x')).toThrow('is not a location schema')
+  })
+})

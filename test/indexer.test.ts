@@ -1,0 +1,161 @@
+import { AbiCoder } from 'ethers'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { attest, locationRequest, mined, request, revoke } from '../dev/chain'
+import { fieldTypes } from '../src/eas'
+import { LOCATION_SCHEMA } from '../src/location'
+import { rows } from './database'
+import { expectInvariants } from './invariants'
+import { LOCAL_CHAIN, mine, startTestWorld, type TestWorld } from './world'
+
+/** The indexer against a chain that changes its mind, and processes that die. After each test the invariants hold. */
+let world: TestWorld
+beforeAll(async () => {
+  world = await startTestWorld()
+})
+afterEach(async () => {
+  await world.caughtUp()
+  await expectInvariants(world)
+})
+afterAll(async () => {
+  await world?.stop()
+})
+
+const place = (longitude: number, latitude = 10) => locationRequest({ type: 'Point', coordinates: [longitude, latitude] })
+const status = async (uid: string) => (await world.get(`/api/v0/location-records/${uid}`)).status
+const isRevoked = async (uid: string) => (await world.get(`/api/v0/location-records/${uid}`)).body.revoked
+
+test('a reorg that drops an attestation drops its record, and what replaces it is found', async () => {
+  const { chain, caughtUp } = world
+  const kept = await attest(chain, place(1))
+  const before = await chain.provider.send('evm_snapshot', [])
+  const dropped = await attest(chain, place(2))
+  await caughtUp()
+  expect([await status(kept), await status(dropped)]).toEqual([200, 200])
+
+  await chain.provider.send('evm_revert', [before])
+  const replacement = await attest(chain, place(3))
+  await mine(chain, 2)
+  await caughtUp()
+  expect([await status(kept), await status(dropped), await status(replacement)]).toEqual([200, 404, 200])
+})
+
+test('a reorg that drops a revocation gives the record back; a later revocation holds', async () => {
+  const { chain, caughtUp } = world
+  const uid = await attest(chain, place(4))
+  await caughtUp()
+  const before = await chain.provider.send('evm_snapshot', [])
+  await revoke(chain, uid)
+  await caughtUp()
+  expect(await isRevoked(uid)).toBe(true)
+
+  await chain.provider.send('evm_revert', [before])
+  await mine(chain, 3)
+  await caughtUp()
+  expect(await isRevoked(uid)).toBe(false)
+  await revoke(chain, uid)
+  await caughtUp()
+  expect(await isRevoked(uid)).toBe(true)
+})
+
+test('anvil_reorg: blocks of other hashes and without their transactions', async () => {
+  const { chain, caughtUp } = world
+  const uids = [await attest(chain, place(5)), await attest(chain, place(6)), await attest(chain, place(7))]
+  await caughtUp()
+  await chain.provider.send('anvil_reorg', [2, []])
+  await mine(chain, 1)
+  await caughtUp()
+  expect(await Promise.all(uids.map(status))).toEqual([200, 404, 404])
+})
+
+test('a reorg while the indexer is down', async () => {
+  const { chain, caughtUp } = world
+  const before = await chain.provider.send('evm_snapshot', [])
+  const dropped = await attest(chain, place(8))
+  await caughtUp()
+  await world.services.get('indexer-base-sepolia')!.kill()
+  await chain.provider.send('evm_revert', [before])
+  const replacement = await attest(chain, place(9))
+  await mine(chain, 2)
+  await caughtUp()
+  expect([await status(dropped), await status(replacement)]).toEqual([404, 200])
+})
+
+test('attested and revoked in one block, equal content twice in a block, several in one transaction', async () => {
+  const { chain, caughtUp } = world
+  const eas = await chain.eas()
+  const twin = place(10)
+  await chain.provider.send('evm_setAutomine', [false])
+  const sent = [
+    await eas.getFunction('attest').send(twin, { gasLimit: 1_000_000 }),
+    await eas.getFunction('attest').send(twin, { gasLimit: 1_000_000 }),
+    await eas.getFunction('multiAttest').send([{ schema: twin.schema, data: [place(11).data, place(12).data] }], { gasLimit: 2_000_000 }),
+  ]
+  await mine(chain, 1)
+  await chain.provider.send('evm_setAutomine', [true])
+  const receipts = await Promise.all(sent.map((transaction) => mined(chain, transaction.hash)))
+  const uids = receipts.flatMap((receipt) => receipt.logs.map((entry) => entry.data))
+  expect(new Set(uids).size).toBe(4)
+  await caughtUp()
+  expect(await Promise.all(uids.map(status))).toEqual([200, 200, 200, 200])
+
+  // Revoked in the block of its own attestation: the UID is known beforehand, as the content and the time are.
+  const snapshot = await chain.provider.send('evm_snapshot', [])
+  const time = (await chain.provider.getBlock('latest'))!.timestamp + 100
+  await chain.provider.send('evm_setNextBlockTimestamp', [time])
+  const uid = await attest(chain, place(13))
+  await chain.provider.send('evm_revert', [snapshot])
+  await chain.provider.send('evm_setAutomine', [false])
+  await chain.provider.send('evm_setNextBlockTimestamp', [time])
+  await eas.getFunction('attest').send(place(13), { gasLimit: 1_000_000 })
+  await eas.getFunction('revoke').send({ schema: twin.schema, data: { uid, value: 0 } }, { gasLimit: 1_000_000 })
+  await chain.provider.send('evm_setAutomine', [true])
+  // Two: a head of the same height as one already read is noticed with the next block only.
+  await mine(chain, 2)
+  await caughtUp()
+  expect(await isRevoked(uid)).toBe(true)
+})
+
+test('poisoned payloads stay in the log with their problem and stop nothing', async () => {
+  const { chain, caughtUp } = world
+  const encode = (location: string, srs = 'EPSG:4326', type = 'geojson') =>
+    AbiCoder.defaultAbiCoder().encode(fieldTypes(LOCATION_SCHEMA.fields), [0, srs, type, location, [], [], [], [], ''])
+  const poisons: [string, RegExp | null, boolean][] = [
+    ['0x', /ends within/, false],
+    [encode('\0'), /NUL/, false],
+    [`${encode('x').slice(0, 2 + 64)}${'f'.repeat(64)}${encode('x').slice(2 + 128)}`, /outside the payload/, false],
+    [encode('{'), /location/, true],
+    [encode('{"type":"Point","coordinates":[1e999,0]}'), /finite/, true],
+    [encode('{"type":"Point","coordinates":[200,0]}'), /longitude/, true],
+    [encode('{"type":"Point","coordinates":[1,2]}', 'EPSG:3857'), /srs/, true],
+    [encode('{"type":"Polygon","coordinates":[[[0,0],[1,1],[1,0],[0,1],[0,0]]]}'), null, true],
+    [encode('[1,2]', 'EPSG:4326', 'coordinate-decimal+lon-lat'), null, true],
+  ]
+  const uids: string[] = []
+  for (const [payload] of poisons) uids.push(await attest(chain, request(LOCATION_SCHEMA.uid, payload)))
+  const healthy = await attest(chain, place(14))
+  await caughtUp()
+  expect(await status(healthy)).toBe(200)
+  for (const [i, [, problem, hasRecord]] of poisons.entries()) {
+    const [event] = await rows<{ problem: string | null }>(world.databaseUrl, 'SELECT problem FROM attestation_event WHERE uid = $1', [uids[i]])
+    if (problem) expect(event!.problem).toMatch(problem)
+    else expect(event!.problem).toBeNull()
+    expect(await status(uids[i]!)).toBe(hasRecord ? 200 : 404)
+  }
+})
+
+test('killed over and over in the middle of a busy chain, it loses and repeats nothing', async () => {
+  const { chain, caughtUp } = world
+  for (let i = 0; i < 12; i++) {
+    const uid = await attest(chain, place(20 + i))
+    if (i % 3 === 0) await revoke(chain, uid)
+    if (i % 4 === 1) await world.services.get('indexer-base-sepolia')!.kill()
+  }
+  // Beyond finality, so that hot rows become final ones, and history is read by filtered logs after the next kill.
+  await mine(chain, LOCAL_CHAIN.finality + 5)
+  await world.services.get('indexer-base-sepolia')!.kill()
+  await mine(chain, LOCAL_CHAIN.finality + 5)
+  await attest(chain, place(40))
+  await caughtUp()
+  const [{ count }] = (await rows<{ count: number }>(world.databaseUrl, `SELECT count(*)::int AS count FROM location_record WHERE latitude = 10 AND longitude >= 20`)) as [{ count: number }]
+  expect(count).toBe(13)
+})

@@ -1,0 +1,98 @@
+import { expect } from 'vitest'
+import * as eas from '../src/abi/EAS'
+import { stateSchema } from '../src/chains'
+import { hashesToUid } from '../src/eas'
+import { LOCATION_SCHEMAS } from '../src/location'
+import { EventKind, type AttestationEvent } from '../src/model'
+import { project } from '../src/project'
+import { rows } from './database'
+import { LOCAL_CHAIN, type TestWorld } from './world'
+
+interface EventRow {
+  kind: EventKind
+  uid: string
+  schema_uid: string
+  attester: string
+  recipient: string
+  ref_uid: string
+  time: string
+  expiration_time: string
+  revocable: boolean
+  data: Buffer
+  problem: string | null
+  block_number: number
+  block_hash: string
+  block_timestamp: Date
+  transaction_hash: string
+  log_index: number
+}
+
+/**
+ * What must hold after every fault, once the indexer has caught up (TRUST.md 6):
+ * I1 the projection is what the log gives when projected from nothing; I2 every body is the chain's and hashes to its
+ * UID; I3 the log holds exactly the Attested and Revoked of the chain's receipts; I4 the cursor's block is canonical.
+ */
+export async function expectInvariants({ chain, databaseUrl }: TestWorld): Promise<void> {
+  const log = await rows<EventRow>(databaseUrl, 'SELECT * FROM attestation_event ORDER BY block_number, log_index')
+
+  const onChain = await chain.provider.getLogs({
+    address: LOCAL_CHAIN.eas,
+    fromBlock: LOCAL_CHAIN.firstBlock,
+    topics: [[eas.events.Attested.topic, eas.events.Revoked.topic], null, null, LOCATION_SCHEMAS.map((schema) => schema.uid)],
+  })
+  expect(log.map((row) => [row.block_number, row.block_hash, row.log_index, row.transaction_hash, row.uid])).toEqual(
+    onChain.map((entry) => [entry.blockNumber, entry.blockHash, entry.index, entry.transactionHash, entry.data]),
+  )
+
+  const contract = await chain.eas()
+  for (const row of log.filter((each) => each.kind === EventKind.ATTESTED)) {
+    const body = bodyOf(row)
+    expect(hashesToUid(body, row.uid)).toBe(true)
+    const stored = await contract.getFunction('getAttestation').staticCall(row.uid)
+    expect([stored.uid, stored.data, stored.time]).toEqual([row.uid, body.data, body.time])
+  }
+
+  const events = log.map((row) => ({
+    kind: row.kind,
+    uid: row.uid,
+    schemaUid: row.schema_uid,
+    attester: row.attester,
+    recipient: row.recipient,
+    blockNumber: row.block_number,
+    blockHash: row.block_hash,
+    blockTimestamp: row.block_timestamp.getTime(),
+    transactionHash: row.transaction_hash,
+    logIndex: row.log_index,
+  }))
+  const bodies = new Map(log.filter((row) => row.kind === EventKind.ATTESTED).map((row) => [row.uid, bodyOf(row)]))
+  const replayed = project(LOCAL_CHAIN.slug, events, bodies, [], new Date(0))
+  const projected = await rows<Record<string, unknown>>(databaseUrl, 'SELECT * FROM location_record')
+  const comparable = (record: Record<string, unknown>) => {
+    const { createdAt, updatedAt, geom, ...rest } = record
+    return Object.fromEntries(Object.entries(rest).map(([name, value]) => [name, value instanceof Date ? value.toISOString() : value === null || Array.isArray(value) || typeof value === 'boolean' ? value : String(value)]))
+  }
+  const byId = (list: Record<string, unknown>[]) => Object.fromEntries(list.map((record) => [record.id, comparable(record)]))
+  expect(byId(projected.map(camelCase))).toEqual(byId(replayed.inserted as unknown as Record<string, unknown>[]))
+  expect(log.map((row) => row.problem)).toEqual(replayed.events.map((row: AttestationEvent) => row.problem))
+
+  const [cursor] = await rows<{ height: number; hash: string }>(databaseUrl, `SELECT height, hash FROM ${stateSchema(LOCAL_CHAIN)}.status`)
+  expect((await chain.provider.getBlock(cursor!.height))?.hash).toBe(cursor!.hash)
+}
+
+function bodyOf(row: EventRow) {
+  return {
+    uid: row.uid,
+    schema: row.schema_uid,
+    recipient: row.recipient,
+    attester: row.attester,
+    time: BigInt(row.time),
+    expirationTime: BigInt(row.expiration_time),
+    revocable: row.revocable,
+    refUID: row.ref_uid,
+    data: `0x${row.data.toString('hex')}`,
+  }
+}
+
+function camelCase(row: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase()), value]))
+}
