@@ -91,7 +91,7 @@ export class ChainReader {
 
   /** The attestation as it is now, its content proven against its UID; undefined when the contract has none. */
   async attestation(uid: string): Promise<OnchainAttestation | undefined> {
-    const answer = (await this.call(this.connected.chain.eas, EAS, 'getAttestation', [uid])) as unknown as OnchainAttestation
+    const answer = (await this.call(this.connected.chain.eas, EAS, 'getAttestation', [uid])) as OnchainAttestation
     if (answer.uid === ZeroHash) return undefined
     const { schema, time, expirationTime, revocationTime, refUID, revocable, data } = answer
     const attestation = {

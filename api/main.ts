@@ -51,8 +51,8 @@ async function main(): Promise<void> {
     await store.close()
     process.exit(0)
   }
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop)
-  if (process.send) process.once('disconnect', stop)
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop())
+  if (process.send) process.once('disconnect', () => void stop())
 
   await app.listen({ host: settings.host, port: settings.port })
   process.send?.('listening')

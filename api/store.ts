@@ -95,30 +95,10 @@ export class Store {
     )
   }
 
-  /**
-   * Records newest first, in a total order. Lives by the indexes (timestamp, id), (chain, timestamp), (prover, timestamp),
-   * (subject, timestamp) and the GiST index on geom; a bbox that crosses the antimeridian is two boxes.
-   */
+  /** Records newest first, in a total order. */
   listRecords(filter: RecordFilter): Promise<RecordRow[]> {
-    const values: unknown[] = []
-    const value = (v: unknown) => `$${values.push(v)}`
-    const where: string[] = []
-    if (filter.chain !== undefined) where.push(`chain = ${value(filter.chain)}`)
-    if (filter.prover !== undefined) where.push(`prover = ${value(filter.prover)}`)
-    if (filter.subject !== undefined) where.push(`subject = ${value(filter.subject)}`)
-    if (filter.after !== undefined) where.push(`timestamp > ${value(filter.after)}`)
-    if (filter.before !== undefined) where.push(`timestamp < ${value(filter.before)}`)
-    if (filter.bbox !== undefined) {
-      const boxes = boxesOf(filter.bbox).map((box) => `ST_Intersects(geom, ST_MakeEnvelope(${box.map((n) => `${value(n)}::float8`).join(', ')}, 4326))`)
-      where.push(`(${boxes.join(' OR ')})`)
-    }
-    return this.query<RecordRow>(
-      `SELECT ${RECORD_COLUMNS} FROM location_record
-       ${where.length ? `WHERE ${where.join(' AND ')}` : ''}
-       ORDER BY timestamp DESC, id DESC
-       LIMIT ${value(filter.limit)} OFFSET ${value(filter.offset)}`,
-      values,
-    )
+    const { text, values } = listQuery(filter)
+    return this.query<RecordRow>(text, values)
   }
 
   /** The record with this UID, the newest where several chains have one. Lives by the index (uid). */
@@ -172,6 +152,32 @@ export class Store {
   }
 }
 
+/**
+ * The query of a list. Lives by the indexes (timestamp, id), (chain, timestamp), (prover, timestamp), (subject, timestamp)
+ * and the GiST index on geom (store.test.ts holds the plans to that).
+ */
+export function listQuery(filter: RecordFilter): { text: string; values: unknown[] } {
+  const values: unknown[] = []
+  const value = (v: unknown) => `$${values.push(v)}`
+  const where: string[] = []
+  if (filter.chain !== undefined) where.push(`chain = ${value(filter.chain)}`)
+  if (filter.prover !== undefined) where.push(`prover = ${value(filter.prover)}`)
+  if (filter.subject !== undefined) where.push(`subject = ${value(filter.subject)}`)
+  if (filter.after !== undefined) where.push(`timestamp > ${value(filter.after)}`)
+  if (filter.before !== undefined) where.push(`timestamp < ${value(filter.before)}`)
+  if (filter.bbox !== undefined) {
+    const corner = (x: number, y: number) => `ST_MakePoint(${value(x)}, ${value(y)})`
+    // ST_Envelope gives a box without width or height as the line or point that it is; ST_MakeEnvelope's meets nothing.
+    const boxes = boxesOf(filter.bbox).map(([w, s, e, n]) => `ST_Intersects(geom, ST_Envelope(ST_SetSRID(ST_MakeLine(${corner(w, s)}, ${corner(e, n)}), 4326)))`)
+    where.push(`(${boxes.join(' OR ')})`)
+  }
+  const text = `SELECT ${RECORD_COLUMNS} FROM location_record
+    ${where.length ? `WHERE ${where.join(' AND ')}` : ''}
+    ORDER BY timestamp DESC, id DESC
+    LIMIT ${value(filter.limit)} OFFSET ${value(filter.offset)}`
+  return { text, values }
+}
+
 interface DatabaseError extends Error {
   code?: string
 }
@@ -182,10 +188,19 @@ function isOutage({ code, message }: DatabaseError): boolean {
   return /timeout|terminated/i.test(message)
 }
 
+/**
+ * The bbox as boxes on the plane: two when it crosses the antimeridian; and where it ends there or at a pole, the same
+ * places under their other names (180 is -180, and a pole has every longitude).
+ */
 function boxesOf([minLng, minLat, maxLng, maxLat]: Bbox): Bbox[] {
-  if (minLng <= maxLng) return [[minLng, minLat, maxLng, maxLat]]
-  return [
-    [minLng, minLat, 180, maxLat],
-    [-180, minLat, maxLng, maxLat],
-  ]
+  const boxes: Bbox[] = []
+  if (minLng > maxLng) boxes.push([minLng, minLat, 180, maxLat], [-180, minLat, maxLng, maxLat])
+  else {
+    boxes.push([minLng, minLat, maxLng, maxLat])
+    if (minLng === -180 && maxLng < 180) boxes.push([180, minLat, 180, maxLat])
+    if (maxLng === 180 && minLng > -180) boxes.push([-180, minLat, -180, maxLat])
+  }
+  if (maxLat === 90) boxes.push([-180, 90, 180, 90])
+  if (minLat === -90) boxes.push([-180, -90, 180, -90])
+  return boxes
 }

@@ -71,7 +71,7 @@ export async function startLocalChain({ port, stateFile }: { port: number; state
   process.once('exit', killWithUs)
   child.once('exit', () => process.off('exit', killWithUs))
   let errors = ''
-  child.stderr!.on('data', (chunk: Buffer) => (errors = (errors + chunk.toString()).slice(-2000)))
+  child.stderr.on('data', (chunk: Buffer) => (errors = (errors + chunk.toString()).slice(-2000)))
   const url = `http://127.0.0.1:${port}`
   const provider = new JsonRpcProvider(url, LOCAL_CHAIN.id, { staticNetwork: true, batchMaxCount: 1, pollingInterval: 50, cacheTimeout: -1 })
   const exited = new Promise<never>((_, reject) => {

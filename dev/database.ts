@@ -26,8 +26,8 @@ async function main(): Promise<void> {
   }
   // Whoever started it stops it; a Ctrl-C in the terminal reaches the whole group, but the indexer must finish first.
   process.on('SIGINT', () => {})
-  process.once('SIGTERM', stop)
-  process.once('disconnect', stop)
+  process.once('SIGTERM', () => void stop())
+  process.once('disconnect', () => void stop())
 }
 
 async function open(folder: string | undefined): Promise<PGlite> {

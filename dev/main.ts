@@ -9,19 +9,9 @@ async function main(): Promise<void> {
   process.chdir(path.join(__dirname, '../..'))
   const started = performance.now()
   const tty = process.stdout.isTTY
-  let world: World | undefined
   const abort = new AbortController()
-  const stop = async () => {
-    if (abort.signal.aborted) return
-    console.log(`${tty ? '\r\x1b[K' : ''}Stopping ...`)
-    abort.abort()
-    await world?.stop()
-    if (world) process.exit(0)
-  }
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void stop())
-
   let reported = 0
-  world = await startWorld({
+  const starting = startWorld({
     environment: processEnvironment(),
     folder: path.resolve('.local'),
     samples: true,
@@ -35,6 +25,20 @@ async function main(): Promise<void> {
         console.log(`  ${done} of ${total} ${what}`)
       }
     },
+  })
+  const stop = async () => {
+    if (abort.signal.aborted) return
+    console.log(`${tty ? '\r\x1b[K' : ''}Stopping ...`)
+    abort.abort()
+    // What was still starting has stopped itself when this rejects.
+    await starting.then((world) => world.stop()).catch(() => {})
+    process.exit(0)
+  }
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void stop())
+
+  const world = await starting.catch((error: Error) => {
+    if (abort.signal.aborted) return new Promise<never>(() => {})
+    throw error
   })
   console.log(`Running after ${((performance.now() - started) / 1000).toFixed(1)} s.\n`)
   console.log(await welcome(world))

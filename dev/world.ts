@@ -54,6 +54,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   let setBroken: (reason: string) => void
   const broken = new Promise<string>((resolve) => (setBroken = resolve))
   const start = async (name: string, args: string[], environment: NodeJS.ProcessEnv, waitForReady: boolean) => {
+    if (stopping) throw new PlainError('Stopped while starting.')
     const service = startService(name, args, environment, logs)
     services.set(name, service)
     if (waitForReady) await service.ready

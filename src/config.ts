@@ -128,7 +128,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     (cleaned) => cleaned,
     {
       reporter: ({ errors }) => {
-        for (const [name, error] of Object.entries(errors)) problems.push(`${name}: ${(error as Error).message}`)
+        for (const [name, error] of Object.entries(errors)) problems.push(`${name}: ${(error).message}`)
       },
     },
   )

@@ -59,6 +59,8 @@ interface RpcHeader {
 /** Blocks asked for at first; doubled while answers are small, halved when a provider refuses. */
 const FIRST_RANGE = 2_000
 const LARGEST_RANGE = 1_000_000
+/** A refusal met in a crowded stretch need not hold for ever: after so many good answers more is tried again. */
+const ANSWERS_BEFORE_MORE = 32
 /** An answer of more logs than this is cut at a block's end, so that a batch stays small in memory. */
 const LOGS_PER_ANSWER = 5_000
 
@@ -92,7 +94,11 @@ export async function startSparseSource(options: SparseSourceOptions): Promise<S
 /** Answers queries in ranges as wide as the provider allows. */
 class RangeReader {
   private range = FIRST_RANGE
+  /** What the provider says it allows, once it has said so. */
+  private limit = LARGEST_RANGE
+  /** What it has answered lately; never above its limit. */
   private ceiling = LARGEST_RANGE
+  private answersSinceRefusal = 0
 
   constructor(private readonly options: SparseSourceOptions) {}
 
@@ -119,14 +125,18 @@ class RangeReader {
       const to = Math.min(last, from + this.range - 1)
       try {
         const logs = uniqueLogs((await Promise.all(filters.map((filter) => this.logs(filter, from, to)))).flat())
-        const cut = this.cut(logs, to)
-        if (logs.length < LOGS_PER_ANSWER / 2) this.range = Math.min(this.range * 2, this.ceiling, LARGEST_RANGE)
-        // A ceiling met in a crowded stretch need not hold for ever.
-        this.ceiling = Math.min(LARGEST_RANGE, Math.ceil(this.ceiling * 1.05))
-        return cut
+        if (++this.answersSinceRefusal > ANSWERS_BEFORE_MORE) this.ceiling = this.limit
+        if (logs.length < LOGS_PER_ANSWER / 2) this.range = Math.min(this.range * 2, this.ceiling)
+        return this.cut(logs, to)
       } catch (error) {
         if (!(error instanceof RpcError) || to === from) throw error
-        this.range = this.ceiling = Math.max(1, allowedRange(error.message) ?? Math.floor((to - from + 1) / 2))
+        const asked = to - from + 1
+        const allowed = allowedRange(error.message)
+        // A limit that is said but was not exceeded was misread: half of what was asked, then.
+        const kept = allowed === undefined || allowed >= asked
+        if (!kept) this.limit = allowed
+        this.range = this.ceiling = kept ? Math.max(1, Math.floor(asked / 2)) : allowed
+        this.answersSinceRefusal = 0
         this.options.log.info({ from, to, range: this.range, reason: error.message }, 'provider refused the range, asking for less')
       }
     }

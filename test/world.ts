@@ -8,11 +8,11 @@ export interface TestWorld extends Omit<World, 'chain'> {
   readonly url: string
   readonly databaseUrl: string
   /** Resolves once everything mined so far is in the database. */
-  caughtUp(): Promise<void>
+  caughtUp: () => Promise<void>
   /** GET, parsed. */
-  get(path: string): Promise<{ status: number; body: any }> // eslint-disable-line @typescript-eslint/no-explicit-any -- JSON
+  get: (path: string) => Promise<{ status: number; body: any }> // eslint-disable-line @typescript-eslint/no-explicit-any -- JSON
   /** POST of JSON, parsed. */
-  post(path: string, body: unknown): Promise<{ status: number; body: any }> // eslint-disable-line @typescript-eslint/no-explicit-any -- JSON
+  post: (path: string, body: unknown) => Promise<{ status: number; body: any }> // eslint-disable-line @typescript-eslint/no-explicit-any -- JSON
 }
 
 /** The whole service as `npm start` brings it up, on free ports, in memory, without samples and limits. */

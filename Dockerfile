@@ -1,0 +1,21 @@
+# One image for all of it: migrations, indexers and the API differ by their command (docker-compose.yml).
+FROM node:22-bookworm-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --no-audit --no-fund
+COPY . .
+RUN npm run build
+
+FROM node:22-bookworm-slim
+WORKDIR /app
+ENV NODE_ENV=production HOST=0.0.0.0
+COPY package.json package-lock.json ./
+RUN npm ci --omit=dev --no-audit --no-fund && npm cache clean --force
+COPY --from=build /app/lib lib
+COPY --from=build /app/dist/api dist/api
+COPY --from=build /app/dist/src dist/src
+COPY --from=build /app/dist/package.json dist/package.json
+COPY db db
+USER node
+EXPOSE 3000
+CMD ["node", "dist/api/main.js"]

@@ -1,0 +1,27 @@
+import tseslint from 'typescript-eslint'
+
+export default tseslint.config(
+  // Generated code, built code, and the file that must run on any Node.
+  { ignores: ['lib/', 'dist/', 'src/abi/', 'src/model/', 'dev/bootstrap.js', 'db/migrations/', '.local/'] },
+  ...tseslint.configs.recommendedTypeChecked,
+  {
+    languageOptions: { parserOptions: { project: './tsconfig.check.json', tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_', ignoreRestSiblings: true }],
+      '@typescript-eslint/require-await': 'off',
+      '@typescript-eslint/switch-exhaustiveness-check': 'off',
+    },
+  },
+  {
+    // Tests read JSON that they just made.
+    files: ['**/*.test.ts', 'test/**', 'dev/chain.ts'],
+    rules: {
+      '@typescript-eslint/no-unsafe-assignment': 'off',
+      '@typescript-eslint/no-unsafe-member-access': 'off',
+      '@typescript-eslint/no-unsafe-argument': 'off',
+      '@typescript-eslint/no-unsafe-call': 'off',
+      '@typescript-eslint/no-unsafe-return': 'off',
+    },
+  },
+  { files: ['*.mjs', '*.mts'], ...tseslint.configs.disableTypeChecked },
+)

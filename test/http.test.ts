@@ -1,0 +1,210 @@
+import { connect } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { attest, locationRequest, mined, testAccount } from '../dev/chain'
+import { ZeroAddress } from 'ethers'
+import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../src/location'
+import { mine, startTestWorld, type TestWorld } from './world'
+
+/** Both APIs as their clients meet them: what filters find, and what bad input is told. */
+let world: TestWorld
+const uids: Record<string, string> = {}
+const times: Record<string, string> = {}
+beforeAll(async () => {
+  world = await startTestWorld()
+  const { chain } = world
+  const places: [string, number[], number][] = [
+    ['greenwich', [0, 51.4779], 1],
+    ['quito', [-78.5, 0], 2],
+    ['nullIsland', [0, 0], 1],
+    ['taveuni', [180, -16.9], 3],
+    ['southPole', [12, -90], 2],
+  ]
+  for (const [name, coordinates, account] of places) {
+    uids[name] = await attest(chain, locationRequest({ type: 'Point', coordinates }, { recipient: testAccount(account + 3).address }), account)
+    times[name] = new Date((await chain.provider.getBlock('latest'))!.timestamp * 1000).toISOString()
+    await mine(chain, 1)
+    await chain.provider.send('evm_increaseTime', [3600])
+  }
+  await world.caughtUp()
+})
+afterAll(() => world?.stop())
+
+const list = async (query: string) => {
+  const { status, body } = await world.get(`/api/v0/location-records?${query}`)
+  expect(status).toBe(200)
+  const names = Object.fromEntries(Object.entries(uids).map(([name, uid]) => [uid, name]))
+  return body.data.map((record: { uid: string }) => names[record.uid]) as string[]
+}
+
+describe('records', () => {
+  test('newest first, with the count and the limits applied', async () => {
+    expect(await list('')).toEqual(['southPole', 'taveuni', 'nullIsland', 'quito', 'greenwich'])
+    expect((await world.get('/api/v0/location-records?limit=2&offset=1')).body).toMatchObject({ count: 2, limit: 2, offset: 1 })
+    expect((await world.get('/api/v0/location-records?limit=5000')).body).toMatchObject({ count: 5, limit: 1000, offset: 0 })
+    expect((await world.get('/api/v0/location-records?offset=9')).body).toEqual({ data: [], count: 0, limit: 100, offset: 9 })
+    expect([await list('limit=2'), await list('limit=2&offset=2'), await list('limit=2&offset=4')].flat()).toEqual(await list(''))
+  })
+  test('every filter, alone and together', async () => {
+    const prover = testAccount(1).address
+    expect(await list(`prover=${prover}`)).toEqual(['nullIsland', 'greenwich'])
+    expect(await list(`prover=${prover.toLowerCase()}`)).toEqual(['nullIsland', 'greenwich'])
+    expect(await list(`prover=0x${prover.slice(2).toUpperCase()}`)).toEqual(['nullIsland', 'greenwich'])
+    expect(await list(`subject=${testAccount(5).address}`)).toEqual(['southPole', 'quito'])
+    expect(await list('chain=base-sepolia')).toHaveLength(5)
+    expect(await list('chain=ethereum-sepolia')).toEqual([])
+    // "After" and "before" as the words say: the moment itself is neither.
+    expect(await list(`fromTimestamp=${times.nullIsland}`)).toEqual(['southPole', 'taveuni'])
+    expect(await list(`toTimestamp=${times.nullIsland}`)).toEqual(['quito', 'greenwich'])
+    expect(await list(`fromTimestamp=${times.greenwich}&toTimestamp=${times.taveuni}&chain=base-sepolia&prover=${prover}&bbox=-1,-1,1,1`)).toEqual(['nullIsland'])
+    expect(await list(`fromTimestamp=${times.nullIsland!.replace('Z', '+00:00')}`)).toEqual(['southPole', 'taveuni'])
+    expect(await list('fromTimestamp=2020-01-01')).toHaveLength(5)
+  })
+  test.each([
+    ['-1,-1,1,52', ['nullIsland', 'greenwich']],
+    ['0,0,0,0', ['nullIsland']],
+    ['-180,-90,180,90', ['southPole', 'taveuni', 'nullIsland', 'quito', 'greenwich']],
+    ['170,-20,-170,-10', ['taveuni']],
+    // 180 and -180 are one meridian, and a pole has every longitude.
+    ['-180,-20,-170,-10', ['taveuni']],
+    ['100,-90,110,-80', ['southPole']],
+    ['100,-89.9,110,-80', []],
+    [' -79.0 , -1e0, -78 ,+1', ['quito']],
+    ['-30,-90,30,-89', ['southPole']],
+  ])('bbox %s', async (bbox, found) => {
+    expect(await list(`bbox=${encodeURIComponent(bbox)}`)).toEqual(found)
+  })
+  test('a bbox is filtered before paging', async () => {
+    expect(await list('bbox=-1,51,1,52&limit=1')).toEqual(['greenwich'])
+  })
+  test('one by its UID, in any letter case; a longitude of 0 is a longitude', async () => {
+    const { body } = await world.get(`/api/v0/location-records/0x${uids.greenwich!.slice(2).toUpperCase()}`)
+    expect(body).toEqual({
+      ...{ uid: uids.greenwich, chain: 'base-sepolia', prover: testAccount(1).address, subject: testAccount(4).address, timestamp: times.greenwich },
+      ...{ event_timestamp: '1970-01-01T00:00:00.000Z', srs: 'EPSG:4326', location_type: 'geojson-point', location: '{"type":"Point","coordinates":[0,51.4779]}' },
+      ...{ longitude: 0, latitude: 51.4779, recipe_types: [], recipe_payloads: [], media_types: [], media_data: [], memo: '', revoked: false },
+      ...{ created_at: expect.any(String), updated_at: expect.any(String) },
+    })
+    expect((await world.get(`/api/v0/location-records/${uids.greenwich}?chain=base-sepolia`)).status).toBe(200)
+    expect((await world.get(`/api/v0/location-records/${uids.greenwich}?chain=celo`)).body.detail).toBe(`No attestation with UID ${uids.greenwich} found on celo`)
+  })
+  test('statistics, configuration, health, information', async () => {
+    expect((await world.get('/api/v0/location-records/stats')).body).toEqual({
+      ...{ total: 5, by_chain: { 'base-sepolia': 5, sepolia: 0, arbitrum: 0, celo: 0 }, by_time: { last_24_hours: 0, last_7_days: 0, last_30_days: 0 }, revoked: 0 },
+    })
+    expect((await world.get('/api/v0/config')).body).toMatchObject({ chains: { 'base-sepolia': true, sepolia: true, arbitrum: true, celo: true, base: false }, schema: LOCATION_SCHEMA.uid, schema_fields: LOCATION_SCHEMA.fields, version: 'v0' })
+    expect(await world.get('/health')).toMatchObject({ status: 200, body: { status: 'healthy', database: 'connected' } })
+    expect((await world.get('/')).body).toMatchObject({ name: expect.any(String), version: expect.any(String), description: expect.any(String), endpoints: expect.any(Object), chains: [{ id: 84532, ready: true }] })
+  })
+})
+
+const UID_FORMAT = 'UID must be a 66-character hex string starting with 0x'
+const BBOX_FORMAT = 'Expected format: minLng,minLat,maxLng,maxLat'
+describe('bad queries', () => {
+  test.each<[path: string, status: number, message: string, detail: string]>([
+    ['location-records?chain=solana', 400, 'Invalid chain parameter', 'Supported chains: base-sepolia, sepolia, arbitrum, celo'],
+    ['location-records?chain=base', 400, 'Invalid chain parameter', 'Supported chains: base-sepolia, sepolia, arbitrum, celo'],
+    ['location-records?chain=', 400, 'Invalid chain parameter', 'Supported chains: base-sepolia, sepolia, arbitrum, celo'],
+    ['location-records?chain=celo&chain=sepolia', 400, 'Invalid chain parameter', 'Give it once'],
+    ...['1,2,3', '1,2,3,4,5', '', '1,,2,3', 'a,b,c,d', 'NaN,0,1,1', '1e999,0,1,1', '0x1,0,1,1'].map((bbox) => [`location-records?bbox=${bbox}`, 400, 'Invalid bbox format', BBOX_FORMAT] as [string, number, string, string]),
+    ['location-records?bbox=0,10,1,5', 400, 'Invalid bbox format', BBOX_FORMAT],
+    ['location-records?bbox=0,-91,1,5', 400, 'Invalid bbox format', BBOX_FORMAT],
+    ['location-records?bbox=-181,0,1,5', 400, 'Invalid bbox format', BBOX_FORMAT],
+    ...['0', '-1', '1.5', 'x', '', '1e3', '99999999999999999999'].map((limit) => [`location-records?limit=${limit}`, 400, 'Invalid limit parameter', 'Expected a whole number of at least 1'] as [string, number, string, string]),
+    ['location-records?offset=-1', 400, 'Invalid offset parameter', 'Expected a whole number of at least 0'],
+    ...['yesterday', '2026-13-01', '2026-02-30', '2026-01-01T25:00:00Z', '1700000000', ''].map((time) => [`location-records?fromTimestamp=${time}`, 400, 'Invalid fromTimestamp parameter', 'Expected an ISO 8601 time'] as [string, number, string, string]),
+    ['location-records?toTimestamp=x', 400, 'Invalid toTimestamp parameter', 'Expected an ISO 8601 time'],
+    ['location-records?prover=0x12', 400, 'Invalid prover parameter', 'Expected an address'],
+    ["location-records?subject=' OR 1=1 --", 400, 'Invalid subject parameter', 'Expected an address'],
+    ['location-records?fromTimstamp=2026-01-01', 400, 'Invalid query parameter', "Unknown parameter 'fromTimstamp'. Known parameters: chain, prover, subject, fromTimestamp, toTimestamp, bbox, limit, offset"],
+    ['location-records/0x1234', 400, 'Invalid UID format', UID_FORMAT],
+    [`location-records/${'1'.repeat(66)}`, 400, 'Invalid UID format', UID_FORMAT],
+    [`location-records/0x${'g'.repeat(64)}`, 400, 'Invalid UID format', UID_FORMAT],
+    [`location-records/0x${'1'.repeat(900)}`, 400, 'Invalid UID format', UID_FORMAT],
+    [`location-records/0x${'1'.repeat(64)}`, 404, 'Location record not found', `No attestation with UID 0x${'1'.repeat(64)} found`],
+    ['location-records/stats?chain=celo', 400, 'Invalid query parameter', "Unknown parameter 'chain'. This endpoint takes none"],
+    ['nowhere', 404, 'Not found', 'There is nothing at /api/v0/nowhere'],
+    ['location-records/%zz', 400, 'Invalid request', 'is not a valid url component'],
+  ])('GET %s', async (path, status, message, detail) => {
+    const answer = await world.get(`/api/v0/${path}`)
+    expect(answer).toEqual({ status, body: { status: 'error', message, detail: expect.stringContaining(detail) } })
+  })
+  test('wrong methods and paths outside', async () => {
+    expect(await world.post('/api/v0/location-records', {})).toEqual({ status: 405, body: { status: 'error', message: 'Method not allowed', detail: 'POST is not possible here; use GET' } })
+    expect(await world.get('/elsewhere')).toMatchObject({ status: 404, body: { message: 'Not found' } })
+  })
+})
+
+describe('bad computations', () => {
+  const point = { type: 'Point', coordinates: [1, 2] }
+  const good = { chainId: 84532, from: point, to: point }
+  test.each([
+    [{ ...good, chainId: undefined }, 'chainId: missing; expected a chain ID as a whole number, one of: 84532'],
+    [{ ...good, chainId: '84532' }, 'chainId: expected a chain ID as a whole number, one of: 84532'],
+    [{ ...good, chainId: 1 }, 'chainId: chain 1 is not served; usable ones: 84532'],
+    [{ ...good, from: undefined }, 'from: missing; expected an attestation UID or a GeoJSON geometry'],
+    [{ ...good, form: point }, 'form: unknown field; known ones are chainId, schema, recipient, from, to'],
+    [{ ...good, from: 'Paris' }, 'from: expected an attestation UID (0x and 64 hex digits) or a GeoJSON geometry'],
+    [{ ...good, from: { uid: 5 } }, 'from.uid: expected an attestation UID (0x and 64 hex digits) or a GeoJSON geometry'],
+    [{ ...good, from: null }, 'from: expected a GeoJSON object with type and coordinates, got null'],
+    [{ ...good, to: { type: 'Point', coordinates: [1, 100] } }, 'to.coordinates: latitude must be from -90 to 90, got 100; positions are [longitude, latitude]'],
+    [{ ...good, to: { type: 'LineString', coordinates: [[0, 0], [1, 1]] } }, 'to: expected a Point, got a LineString; other geometries are not measured yet'],
+    [{ ...good, to: { uid: `0x${'1'.repeat(64)}`, uri: 'https://x.example' } }, 'to: offchain attestations are not accepted yet; give a UID or a GeoJSON geometry'],
+    [{ ...good, schema: '0x12' }, 'schema: expected a schema UID, 0x and 64 hex digits'],
+    [{ ...good, schema: `0x${'1'.repeat(64)}` }, `schema: 0x${'1'.repeat(64)} is not registered on this chain; register "uint256 result,string units,bytes32[] inputRefs,uint256 timestamp,string operation" or name another`],
+    [{ ...good, schema: LOCATION_PROTOCOL_SCHEMA.uid }, `schema: ${LOCATION_PROTOCOL_SCHEMA.uid} is "string lp_version,string srs,string location_type,string location", but a result of this operation has the fields "uint256 result,string units,bytes32[] inputRefs,uint256 timestamp,string operation"`],
+    [{ ...good, recipient: '0x12' }, 'recipient: expected an address, 0x and 40 hex digits, in one letter case or with its right checksum'],
+    [{ ...good, recipient: '0x00000000219ab540356cBB839Cbe05303d7705fA' }, 'recipient: expected an address, 0x and 40 hex digits, in one letter case or with its right checksum'],
+    [[], 'The body must be a JSON object with the fields chainId, schema, recipient, from, to'],
+  ])('%j', async (body, detail) => {
+    expect(await world.post('/compute/v0/distance', body)).toEqual({ status: 400, body: { type: `${world.url}/errors/invalid-input`, title: 'Invalid input', status: 400, detail } })
+  })
+
+  const send = async (path: string, init: RequestInit) => {
+    const response = await fetch(world.url + path, init)
+    return { type: response.headers.get('content-type'), body: await response.json() }
+  }
+  const json = { 'content-type': 'application/json' }
+  test.each([
+    ['malformed JSON', '/compute/v0/distance', { method: 'POST', headers: json, body: '{"chainId":' }, 'The body is not valid JSON.'],
+    ['no body', '/compute/v0/distance', { method: 'POST', headers: json }, 'The body is empty; send a JSON object.'],
+    ['another content type', '/compute/v0/distance', { method: 'POST', headers: { 'content-type': 'text/plain' }, body: '{}' }, 'Content-Type must be application/json.'],
+    ['prototype poisoning', '/compute/v0/distance', { method: 'POST', headers: json, body: '{"__proto__":{"chainId":84532}}' }, 'The body is not valid JSON.'],
+    ['too much', '/compute/v0/distance', { method: 'POST', headers: json, body: JSON.stringify('x'.repeat(1_100_000)) }, 'The body is too large: at most 1 MiB.'],
+    ['another operation', '/compute/v0/volume', { method: 'POST', headers: json, body: '{}' }, 'There is no POST /compute/v0/volume. Known: POST /compute/v0/distance'],
+    ['another method', '/compute/v0/distance', { method: 'GET' }, 'There is no GET /compute/v0/distance. Known: POST /compute/v0/distance'],
+    ['another version', '/compute/v1/distance', { method: 'POST', headers: json, body: '{}' }, 'There is no POST /compute/v1/distance. Known: POST /compute/v0/distance'],
+  ])('%s', async (_, path, init, detail) => {
+    expect(await send(path, init)).toEqual({ type: 'application/problem+json; charset=utf-8', body: { type: `${world.url}/errors/invalid-input`, title: 'Invalid input', status: 400, detail } })
+  })
+  test('a request that never arrives whole is cut off', async () => {
+    const started = performance.now()
+    const answer = await new Promise<string>((resolve) => {
+      const socket = connect(Number(new URL(world.url).port), '127.0.0.1', () => socket.write('POST /compute/v0/distance HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{'))
+      let text = ''
+      socket.on('data', (chunk) => (text += chunk.toString()))
+      socket.on('close', () => resolve(text))
+    })
+    expect(answer).toMatch(/^HTTP\/1\.1 408 /)
+    expect(performance.now() - started).toBeLessThan(20_000)
+  })
+})
+
+describe('good computations', () => {
+  const from = { type: 'Point', coordinates: [2.2945, 48.8584] }
+  test('a schema of the payload\'s types is taken, with its own revocable flag', async () => {
+    const registry = await world.chain.registry()
+    const fields = 'uint256 value, string unit, bytes32[] refs, uint256 at, string op'
+    const sent = await registry.getFunction('register').send(fields, ZeroAddress, false)
+    const receipt = await mined(world.chain, sent.hash)
+    const schema = receipt.logs[0]!.topics[1]!
+    const { body } = await world.post('/compute/v0/distance', { chainId: 84532, schema, recipient: '0X'.toLowerCase() + '0'.repeat(40), from, to: { uid: uids.greenwich } })
+    expect(body).toMatchObject({ units: 'meters', inputRefs: [expect.stringMatching(/^0x[0-9a-f]{64}$/), uids.greenwich], attestation: { schema, revocable: false } })
+  })
+  test('one place in other clothes has one reference and distance 0', async () => {
+    const feature = { type: 'Feature', properties: { name: 'x' }, geometry: { coordinates: [2.2945, 48.8584], type: 'Point', bbox: [0, 0, 1, 1] } }
+    const { body } = await world.post('/compute/v0/distance', { chainId: 84532, from, to: feature })
+    expect(body).toMatchObject({ result: 0, operation: 'distance' })
+    // keccak256 of {"coordinates":[2.2945,48.8584],"type":"Point"}
+    expect(body.inputRefs).toEqual(Array(2).fill('0xc8dd0bd4b2c4a35929df653cbc53104c4b4d3979f615031027fe9ccf382a4197'))
+  })
+})

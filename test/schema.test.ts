@@ -1,0 +1,41 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createOrmConfig } from '@subsquid/typeorm-config'
+import { DataSource } from 'typeorm'
+import { createMigratedDatabase, rows, type TestDatabase } from './database'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createMigratedDatabase()
+})
+afterAll(() => database.drop())
+
+test('the entities are what the migrations make, but for the PostGIS column', async () => {
+  process.env.DB_URL = database.url
+  const source = await new DataSource(createOrmConfig()).initialize()
+  try {
+    const { upQueries } = await source.driver.createSchemaBuilder().log()
+    expect(upQueries.map(({ query }) => query).sort()).toEqual(['ALTER TABLE "location_record" DROP COLUMN "geom"', 'DROP INDEX "public"."location_record_geom"'])
+  } finally {
+    await source.destroy()
+  }
+})
+
+/** As planar WKT, coordinates rounded. */
+const geom = async (geojson: object) => (await rows<{ wkt: string }>(database.url, 'SELECT ST_AsText(location_geom($1), 3) AS wkt', [JSON.stringify(geojson)]))[0]!.wkt
+const covers = async (geojson: object, [lng, lat]: [number, number]) =>
+  (await rows<{ covers: boolean }>(database.url, 'SELECT ST_Intersects(location_geom($1), ST_SetSRID(ST_MakePoint($2, $3), 4326)) AS covers', [JSON.stringify(geojson), lng, lat]))[0]!.covers
+
+test('the shape that bbox queries meet: cut at the antimeridian, whole round a pole, valid', async () => {
+  expect(await geom({ type: 'Point', coordinates: [180, -17, 30] })).toBe('POINT(180 -17)')
+  expect(await geom({ type: 'LineString', coordinates: [[179, 0], [-179, 1]] })).toBe('MULTILINESTRING((179 0,180 0.5),(-180 0.5,-179 1))')
+  expect(await geom({ type: 'LineString', coordinates: [[-179, 0], [-1, 0], [179, 0]] })).toBe('LINESTRING(-179 0,-1 0,179 0)')
+  const fiji = { type: 'Polygon', coordinates: [[[177, -19], [-178, -19], [-178, -16], [177, -16], [177, -19]]] }
+  expect([await covers(fiji, [179.5, -17]), await covers(fiji, [-179.5, -17]), await covers(fiji, [0, -17])]).toEqual([true, true, false])
+  const arctic = { type: 'Polygon', coordinates: [[[0, 70], [120, 70], [-120, 70], [0, 70]]] }
+  expect([await covers(arctic, [45, 89]), await covers(arctic, [-45, 75]), await covers(arctic, [45, 60])]).toEqual([true, true, false])
+  const antarctic = { type: 'Polygon', coordinates: [[[0, -70], [-120, -70], [120, -70], [0, -70]]] }
+  expect([await covers(antarctic, [45, -89]), await covers(antarctic, [45, -60])]).toEqual([true, false])
+  const bowTie = { type: 'Polygon', coordinates: [[[0, 0], [1, 1], [1, 0], [0, 1], [0, 0]]] }
+  expect([await covers(bowTie, [0.1, 0.5]), await covers(bowTie, [0.5, 0.1])]).toEqual([true, false])
+  expect((await rows<{ geom: null }>(database.url, 'SELECT location_geom(NULL) AS geom'))[0]!.geom).toBeNull()
+})
