@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { Client } from 'pg'
 import { settingSuffix, stateSchema, type Chain } from '../src/chains'
@@ -103,7 +103,11 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     let chain: LocalChain | undefined
     if (localChain) {
       report('Starting the local chain (Base Sepolia, real EAS 1.2.0 contracts) ...')
-      chain = await startLocalChain({ port: given.localChainPort, ...(options.keep && { stateFile: path.join(folder, 'chain.json') }) })
+      const stateFile = path.join(folder, 'chain.json')
+      const complete = path.join(folder, 'chain-complete')
+      // Stopped while the places were attested: half of them is not the sample world.
+      if (!existsSync(complete)) rmSync(stateFile, { force: true })
+      chain = await startLocalChain({ port: given.localChainPort, ...(options.keep && { stateFile }) })
       stops.unshift(() => chain!.stop())
       environment[`RPC_URL_${settingSuffix(LOCAL_CHAIN)}`] = chain.url
       environment.HEAD_POLL_SECONDS ??= '0.5'
@@ -112,6 +116,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
         report('Attesting sample places on it ...')
         await attestPlaces(chain, (done, total) => options.progress('places attested', done, total))
       }
+      writeFileSync(complete, '')
     }
     await databaseReady
 
