@@ -1,7 +1,7 @@
 import { SigningKey, ZeroAddress, ZeroHash, getAddress } from 'ethers'
 import type { Chain } from '../src/chains'
 import { SettingsError, type ConnectedChain } from '../src/config'
-import { addressOfKey, attestDigest, domainSeparator, layoutOfTypeHash, recoverAttester, signAttest, type AttestLayout, type EasDomain } from '../src/eas'
+import { addressOfKey, attestDigest, domainSeparator, layoutOfTypeHash, recoverAttester, signAttest, type AttestLayout } from '../src/eas'
 import type { ChainReader } from './chain-reader'
 import { UnavailableError } from './problems'
 
@@ -50,7 +50,7 @@ const TEST_ADDRESSES = new Set([
 /** A probe that could not be made is tried again by the next request after this long. */
 const PROBE_AGAIN_MS = 5_000
 
-type Probe = { state: 'ready'; domain: EasDomain; layout: AttestLayout } | { state: 'refused'; reason: string } | { state: 'unreachable'; at: number }
+type Probe = { state: 'ready'; separator: string; layout: AttestLayout } | { state: 'refused'; reason: string } | { state: 'unreachable'; at: number }
 
 /** The signing key; the one place that holds it. Throws a SettingsError when it is not the key of `expectedAddress`. */
 export function loadSigner(readKey: () => string, expectedAddress: string | undefined): SigningKey {
@@ -99,7 +99,7 @@ export class Attester {
     if (nonce > Number.MAX_SAFE_INTEGER) throw new Error(`the attester's nonce ${nonce} is beyond what JSON numbers hold`)
     const deadline = request.timestamp + this.deadlineSeconds
     const { schema, recipient, revocable, data } = request
-    const digest = attestDigest(probe.domain, probe.layout, {
+    const digest = attestDigest(probe.separator, probe.layout, {
       attester: this.account,
       ...{ schema, recipient, revocable, data, nonce },
       expirationTime: 0n,
@@ -130,13 +130,13 @@ export class Attester {
       if (facts.schemaRegistry !== chain.schemaRegistry) return refused(`its EAS names the schema registry ${facts.schemaRegistry}, not ${chain.schemaRegistry}`)
       const layout = layoutOfTypeHash(facts.attestTypeHash)
       if (!layout) return refused(`its EAS has the unknown attest type hash ${facts.attestTypeHash}`)
-      const domain = chain.domainVersions
-        .map((version) => ({ version, chainId: chain.id, verifyingContract: chain.eas }))
-        .find((candidate) => domainSeparator(candidate) === facts.domainSeparator)
-      if (!domain) return refused(`its EAS has the unknown domain separator ${facts.domainSeparator}`)
+      const separator = chain.domainVersions
+        .map((version) => domainSeparator({ version, chainId: chain.id, verifyingContract: chain.eas }))
+        .find((expected) => expected === facts.domainSeparator)
+      if (!separator) return refused(`its EAS has the unknown domain separator ${facts.domainSeparator}`)
       if (TEST_ADDRESSES.has(this.account) && !(await this.isLocal()))
         return refused('the signer is a publicly known test account, which signs on a local chain only')
-      return { state: 'ready', domain, layout }
+      return { state: 'ready', separator, layout }
     } catch (error) {
       if (error instanceof UnavailableError) return { state: 'unreachable', at: this.clock() }
       throw error

@@ -79,3 +79,9 @@ export function freePort(): Promise<number> {
     })
   })
 }
+
+/** Every setting that .env.example names, empty: an empty value is a setting left out, and .env does not fill it in. */
+export function blankSettings(): NodeJS.ProcessEnv {
+  const names = readFileSync('.env.example', 'utf8').matchAll(/^([A-Z0-9_]+)=/gm)
+  return Object.fromEntries(['DB_URL', ...[...names].map(([, name]) => name!)].map((name) => [name, '']))
+}

@@ -1,5 +1,5 @@
 import { LOCAL_CHAIN, type LocalChain } from '../dev/chain'
-import { freePort } from '../dev/services'
+import { blankSettings, freePort } from '../dev/services'
 import { startWorld, waitForHead, type World } from '../dev/world'
 import { TEST_DATABASE_URL, createDatabase, temporaryFolder } from './database'
 
@@ -21,7 +21,9 @@ export async function startTestWorld(environment: NodeJS.ProcessEnv = {}): Promi
   const [port, chainPort, databasePort] = await Promise.all([freePort(), freePort(), freePort()])
   const world = await startWorld({
     environment: {
-      ...withoutSettings(process.env),
+      ...process.env,
+      // What the person running the tests has set for their own service must not leak in.
+      ...blankSettings(),
       ...(database && { DATABASE_URL: database.url }),
       PORT: String(port),
       LOCAL_CHAIN_PORT: String(chainPort),
@@ -56,12 +58,6 @@ export async function startTestWorld(environment: NodeJS.ProcessEnv = {}): Promi
       await database?.drop()
     },
   }
-}
-
-/** What the person running the tests has set for their own service must not leak in. */
-function withoutSettings(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const ours = /^(DATABASE_URL|DB_URL|REDIS_URL|CHAINS|SIGNER_.*|ATTESTER_ADDRESS|RPC_URL_.*|GATEWAY_URL_.*|PUBLIC_BASE_URL|TRUST_PROXY|DEFAULT_.*_SCHEMA|SCHEMA_CHECK|DEADLINE_SECONDS)$/
-  return Object.fromEntries(Object.entries(environment).filter(([name]) => !ours.test(name)))
 }
 
 /** Mines empty blocks. */

@@ -1,4 +1,4 @@
-import { SigningKey, TypedDataEncoder, computeAddress, id, recoverAddress, type TypedDataField } from 'ethers'
+import { SigningKey, TypedDataEncoder, computeAddress, concat, id, keccak256, recoverAddress, type TypedDataField } from 'ethers'
 
 /**
  * How a version of EAS lays out the typed data of a delegated attestation:
@@ -60,9 +60,12 @@ export function domainSeparator(domain: EasDomain): string {
   return TypedDataEncoder.hashDomain({ name: 'EAS', ...domain })
 }
 
-/** EIP-712 digest of a delegated attestation: what is signed and what the contract recovers from. */
-export function attestDigest(domain: EasDomain, layout: AttestLayout, message: AttestMessage): string {
-  return TypedDataEncoder.hash({ name: 'EAS', ...domain }, { Attest: FIELDS[layout] }, message)
+/**
+ * EIP-712 digest of a delegated attestation, of what is signed and recovered from: keccak256(0x1901 | separator | struct hash).
+ * `separator` is the contract's domain separator.
+ */
+export function attestDigest(separator: string, layout: AttestLayout, message: AttestMessage): string {
+  return keccak256(concat(['0x1901', separator, ENCODERS[layout].hashStruct('Attest', message)]))
 }
 
 /** Signs a digest: 65 bytes r + s + v in hex, low s, v 27 or 28, deterministic (RFC 6979). */

@@ -1,0 +1,50 @@
+import Fastify from 'fastify'
+import { TypedDataEncoder, Wallet, ZeroAddress, ZeroHash, id } from 'ethers'
+import { LOCAL_CHAIN, LOCAL_SIGNER_KEY } from '../dev/chain'
+import { readSettings } from '../src/config'
+import { ATTEST_TYPE_HASHES, encodeNumericResult } from '../src/eas'
+
+/** The Attest message of EAS 1.2.0, as the local chain's contract has it. */
+const TYPES = {
+  Attest: [
+    { name: 'schema', type: 'bytes32' },
+    { name: 'recipient', type: 'address' },
+    { name: 'expirationTime', type: 'uint64' },
+    { name: 'revocable', type: 'bool' },
+    { name: 'refUID', type: 'bytes32' },
+    { name: 'data', type: 'bytes' },
+    { name: 'value', type: 'uint256' },
+    { name: 'nonce', type: 'uint256' },
+    { name: 'deadline', type: 'uint64' },
+  ],
+}
+
+/**
+ * What a distance request is compared with: `node dist/bench/bare.js <port>` answers every POST / with a signature of the
+ * same typed data, made the plain way (ethers' Wallet). It computes, reads and checks nothing.
+ */
+async function main(): Promise<void> {
+  if (id(TypedDataEncoder.from(TYPES).encodeType('Attest')) !== ATTEST_TYPE_HASHES.v1) throw new Error('this is not the message that the service signs')
+  const wallet = new Wallet(LOCAL_SIGNER_KEY)
+  const domain = { name: 'EAS', version: LOCAL_CHAIN.domainVersions[0]!, chainId: LOCAL_CHAIN.id, verifyingContract: LOCAL_CHAIN.eas }
+  const timestamp = Math.floor(Date.now() / 1000)
+  const message = {
+    schema: readSettings({}, []).defaultSchemas.number,
+    recipient: ZeroAddress,
+    expirationTime: 0n,
+    revocable: true,
+    refUID: ZeroHash,
+    data: encodeNumericResult(123_456n, 'centimeters', { inputRefs: [ZeroHash, ZeroHash], timestamp, operation: 'distance' }),
+    value: 0n,
+    nonce: 0n,
+    deadline: BigInt(timestamp + 3600),
+  }
+  const app = Fastify()
+  app.post('/', async () => ({ signature: await wallet.signTypedData(domain, TYPES, message) }))
+  await app.listen({ host: '127.0.0.1', port: Number(process.argv[2]) })
+  process.send?.('listening')
+}
+
+process.once('SIGTERM', () => process.exit(0))
+process.once('disconnect', () => process.exit(0))
+void main()

@@ -1,0 +1,195 @@
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { Client } from 'pg'
+import { settingSuffix } from '../src/chains'
+import { LOCAL_CHAIN, locationRequest, mined, missingNodeBinary, startLocalChain, type LocalChain } from '../dev/chain'
+import { PlainError, freePort, startService, type Service } from '../dev/services'
+import type { Bench, Table } from './main'
+
+const ATTESTATIONS = 10_000
+/** Attested by one transaction, the only one of its block. */
+const PER_BLOCK = 100
+/** Blocks beyond finality: all attestations are history, read by filtered logs. */
+const SPARE_BLOCKS = 10
+/** How often the database is asked how far the indexer is: the precision of the times. */
+const POLL_MS = 50
+/** Any number: the same one gives the same points. */
+const SEED = 20_260_101
+/** Named, so that nothing is estimated; 100 attestations cost about 70 million. */
+const GAS_LIMIT = 500_000_000
+
+/** What the indexer logs of a batch that it has written, as far as it is read here. */
+interface BatchLine {
+  msg: string
+  /** Unix milliseconds */
+  time: number
+  bodiesMs: number
+  projectMs: number
+  writeMs: number
+}
+
+/** How fast the indexer reads history, and how that compares with plain SQL that inserts the same rows. */
+export async function ingest(bench: Bench): Promise<Table[]> {
+  const missing = missingNodeBinary()
+  if (missing) throw new PlainError(missing)
+  bench.report(`Preparing the local chain: ${ATTESTATIONS} attestations, ${PER_BLOCK} a block (not counted) ...`)
+  const chain = await startLocalChain({ port: await freePort() })
+  bench.atEnd(() => chain.stop())
+  await attestPoints(chain, ATTESTATIONS, bench.progress)
+  await chain.provider.send('anvil_mine', [`0x${(LOCAL_CHAIN.finality + SPARE_BLOCKS).toString(16)}`])
+
+  const databaseUrl = await bench.createDatabase()
+  const environment = { ...bench.environment, DATABASE_URL: databaseUrl, [`RPC_URL_${settingSuffix(LOCAL_CHAIN)}`]: chain.url, HEAD_POLL_SECONDS: '0.5' }
+  const migration = spawnSync(process.execPath, ['lib/migrate.js'], { env: environment, encoding: 'utf8' })
+  if (migration.status !== 0) throw new PlainError(`The database could not be migrated:\n${migration.stderr}`)
+  const client = new Client({ connectionString: databaseUrl })
+  await client.connect()
+  bench.atEnd(() => client.end())
+
+  bench.report('Indexing ...')
+  const started = Date.now()
+  const indexer = startService('indexer', ['lib/main.js', LOCAL_CHAIN.slug], environment, bench.folder)
+  bench.atEnd(() => indexer.stop())
+  await allRecords(client, indexer, bench.progress)
+  const ended = Date.now()
+  const peakMegabytes = processMegabytes(indexer.pid, 'VmHWM')
+  await indexer.stop()
+
+  const batches = batchLines(path.join(bench.folder, 'indexer.log'))
+  const sum = (part: 'bodiesMs' | 'projectMs' | 'writeMs') => batches.reduce((total, batch) => total + batch[part], 0)
+  const spent = { bodies: sum('bodiesMs'), project: sum('projectMs'), write: sum('writeMs') }
+  const [first] = batches
+  const firstBatch = first!.time - first!.bodiesMs - first!.projectMs - first!.writeMs
+  const total = ended - started
+  const batching = ended - firstBatch
+
+  bench.report('Inserting the same rows by plain SQL ...')
+  const plain = await plainSqlMs(client)
+  const perSecond = (ms: number) => Math.round((ATTESTATIONS * 1000) / ms)
+  const figure = (name: string, value: number | string, unit: string) => ({ figure: name, value, unit, concurrency: 1 })
+  return [
+    [
+      figure('from process start', perSecond(total), 'attestations/s'),
+      figure('from process start', total, 'ms'),
+      figure('from first batch', perSecond(batching), 'attestations/s'),
+      figure('from first batch', batching, 'ms'),
+      figure('before first batch: node starts, first logs', firstBatch - started, 'ms'),
+      figure('reading bodies', spent.bodies, 'ms'),
+      figure('projecting', spent.project, 'ms'),
+      figure('writing', spent.write, 'ms'),
+      figure('between batches: more logs, framework, commit', batching - spent.bodies - spent.project - spent.write, 'ms'),
+      figure('batches', batches.length, 'count'),
+      figure('plain SQL', perSecond(plain), 'attestations/s'),
+      figure('plain SQL', Math.round(plain), 'ms'),
+      figure('indexer : plain SQL, from process start', round(total / plain), 'times'),
+      figure('indexer : plain SQL, from first batch', round(batching / plain), 'times'),
+      figure('indexer peak RSS', peakMegabytes, 'MB'),
+    ],
+  ]
+}
+
+/** Attests that many seeded random points under the v0.1 schema, 100 a block, and answers their UIDs. */
+export async function attestPoints(chain: LocalChain, count: number, progress: Bench['progress']): Promise<string[]> {
+  const multiAttest = (await chain.eas()).getFunction('multiAttest')
+  const random = seededRandom()
+  const uids: string[] = []
+  while (uids.length < count) {
+    const requests = Array.from({ length: Math.min(PER_BLOCK, count - uids.length) }, () => locationRequest(randomPoint(random)))
+    const sent = await multiAttest.send([{ schema: requests[0]!.schema, data: requests.map((request) => request.data) }], { gasLimit: GAS_LIMIT })
+    const { logs } = await mined(chain, sent.hash)
+    // The UID is the one thing that Attested has in its data.
+    uids.push(...logs.map((log) => log.data))
+    progress('attested', uids.length, count)
+  }
+  return uids
+}
+
+/** A point anywhere, with six decimals (0.1 m), as most are given. */
+export function randomPoint(random: () => number) {
+  const within = (limit: number) => Number(((random() * 2 - 1) * limit).toFixed(6))
+  return { type: 'Point' as const, coordinates: [within(180), within(90)] }
+}
+
+/** Numbers from 0 to 1, the same ones every time (mulberry32). */
+export function seededRandom(): () => number {
+  let state = SEED
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+/** Memory of a process in MB, as Linux says it: VmRSS now, VmHWM at its peak. */
+export function processMegabytes(pid: number, field: 'VmRSS' | 'VmHWM'): number | 'n/a' {
+  const kilobytes = processStatus(pid, field)
+  return kilobytes ? Math.round(parseInt(kilobytes) / 1024) : 'n/a'
+}
+
+/** A field of /proc/<pid>/status; undefined where there is none, or no such process. */
+export function processStatus(pid: number, field: string): string | undefined {
+  try {
+    return new RegExp(`^${field}:\\s*(.*)$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+  } catch {
+    return undefined
+  }
+}
+
+/** Resolves once every record is in the database; throws when the indexer ends before. */
+async function allRecords(client: Client, indexer: Service, progress: Bench['progress']): Promise<void> {
+  let ended: number | string | undefined
+  void indexer.ended.then((code) => (ended = code))
+  for (;;) {
+    const { rows } = await client.query<{ count: number }>('SELECT count(*)::int AS count FROM location_record')
+    const { count } = rows[0]!
+    progress('indexed', count, ATTESTATIONS)
+    if (count >= ATTESTATIONS) return
+    if (ended !== undefined) throw new PlainError(`The indexer ended (${ended}):\n${indexer.tail()}`)
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+  }
+}
+
+function batchLines(file: string): BatchLine[] {
+  const lines = readFileSync(file, 'utf8').split('\n').filter((line) => line.startsWith('{'))
+  return lines.map((line) => JSON.parse(line) as BatchLine).filter(({ msg }) => msg === 'batch written')
+}
+
+/**
+ * How long Postgres takes, in milliseconds, for the rows of both tables by one statement each in one transaction, into empty
+ * copies with the same indexes and trigger. The rows are in memory before, as texts, which is how a driver sends them.
+ */
+async function plainSqlMs(client: Client): Promise<number> {
+  const inserts: { text: string; values: (string | null)[][] }[] = []
+  for (const table of ['attestation_event', 'location_record']) {
+    await client.query(`CREATE TABLE plain_${table} (LIKE ${table} INCLUDING ALL)`)
+    const { rows: columns } = await client.query<{ name: string; type: string }>(
+      `SELECT attname AS name, format_type(atttypid, atttypmod) AS type FROM pg_attribute
+       WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped AND attname <> 'geom' ORDER BY attnum`,
+      [table],
+    )
+    const names = columns.map(({ name }) => name)
+    const { rows } = await client.query<Record<string, string | null>>(`SELECT ${names.map((name) => `${name}::text`).join()} FROM ${table} ORDER BY id`)
+    inserts.push({
+      text: `INSERT INTO plain_${table} (${names.join()}) SELECT ${columns.map(({ name, type }) => `${name}::${type}`).join()}
+        FROM unnest(${names.map((_, i) => `$${i + 1}::text[]`).join()}) AS given (${names.join()})`,
+      values: names.map((name) => rows.map((row) => row[name]!)),
+    })
+  }
+  await client.query(`CREATE TRIGGER location_record_fill BEFORE INSERT OR UPDATE ON plain_location_record
+    FOR EACH ROW EXECUTE FUNCTION location_record_fill()`)
+
+  const started = performance.now()
+  await client.query('BEGIN')
+  for (const insert of inserts) await client.query(insert)
+  await client.query('COMMIT')
+  const ms = performance.now() - started
+  const { rows } = await client.query<{ count: number }>('SELECT count(*)::int AS count FROM plain_location_record WHERE geom IS NOT NULL')
+  if (rows[0]!.count !== ATTESTATIONS) throw new Error(`plain SQL gave ${rows[0]!.count} records with a shape`)
+  return ms
+}
+
+function round(value: number): number {
+  return Math.round(value * 100) / 100
+}

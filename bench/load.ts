@@ -1,0 +1,57 @@
+import http from 'node:http'
+import { parentPort, workerData } from 'node:worker_threads'
+
+/** What a worker thread is told to send: POST requests with these bodies in turn, so many at a time, for so long. */
+export interface Load {
+  readonly url: string
+  readonly bodies: readonly string[]
+  readonly concurrency: number
+  readonly seconds: number
+}
+
+/** What it measured. Rate and times are of requests answered with 200; all others are errors. */
+export interface Measured {
+  readonly requestsPerSecond: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly errors: number
+}
+
+async function send({ url, bodies, concurrency, seconds }: Load): Promise<Measured> {
+  const agent = new http.Agent({ keepAlive: true, maxSockets: concurrency })
+  const times: number[] = []
+  let errors = 0
+  let next = 0
+  const started = performance.now()
+  const end = started + seconds * 1000
+  const oneAfterTheOther = async () => {
+    while (performance.now() < end) {
+      const sent = performance.now()
+      const status = await post(url, bodies[next++ % bodies.length]!, agent).catch(() => 0)
+      if (status === 200) times.push(performance.now() - sent)
+      else errors++
+    }
+  }
+  await Promise.all(Array.from({ length: concurrency }, oneAfterTheOther))
+  const elapsed = performance.now() - started
+  agent.destroy()
+  times.sort((a, b) => a - b)
+  const percentile = (p: number) => Math.round((times[Math.ceil((times.length * p) / 100) - 1] ?? 0) * 100) / 100
+  return { requestsPerSecond: Math.round((times.length * 1000) / elapsed), p50Ms: percentile(50), p99Ms: percentile(99), errors }
+}
+
+/** Resolves with the status once the whole answer is there. */
+function post(url: string, body: string, agent: http.Agent): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
+    const request = http.request(url, { method: 'POST', agent, headers }, (response) => {
+      response.resume()
+      response.once('end', () => resolve(response.statusCode ?? 0))
+      response.once('error', reject)
+    })
+    request.once('error', reject)
+    request.end(body)
+  })
+}
+
+void send(workerData as Load).then((measured) => parentPort!.postMessage(measured))

@@ -1,0 +1,139 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { availableParallelism, cpus, tmpdir } from 'node:os'
+import path from 'node:path'
+import { Client } from 'pg'
+import { PlainError, blankSettings } from '../dev/services'
+import { distance } from './distance'
+import { ingest } from './ingest'
+
+/** What a benchmark works with. */
+export interface Bench {
+  /** This process's environment with every setting of the service blank, so that nothing of a person's own service, nor their .env, leaks in. */
+  readonly environment: NodeJS.ProcessEnv
+  /** Where the processes under test log. Kept when the benchmark fails. */
+  readonly folder: string
+  /** The URL of a new, empty database, which is dropped at the end. */
+  createDatabase: () => Promise<string>
+  /** Does this at the end, however it comes; what was named last is done first. */
+  atEnd: (cleanup: () => Promise<void>) => void
+  report: (line: string) => void
+  /** Called often while something long is under way. */
+  progress: (what: string, done: number, total: number) => void
+}
+
+/** Figures with the same columns, whose names say the unit. */
+export type Table = readonly Readonly<Record<string, string | number>>[]
+
+const BENCHES: Readonly<Record<string, (bench: Bench) => Promise<Table[]>>> = { ingest, distance }
+/** Where there is no terminal to draw on, progress is said this often. */
+const PROGRESS_MS = 5_000
+
+const cleanups: (() => Promise<void>)[] = []
+let cleaning = Promise.resolve()
+let interrupted = false
+
+/** `npm run bench -- ingest distance`: the named benchmarks, or all. Figures go to standard output, what is going on to standard error. */
+async function main(): Promise<void> {
+  const asked = process.argv.slice(2)
+  const unknown = asked.find((name) => !Object.hasOwn(BENCHES, name))
+  if (unknown !== undefined) throw new PlainError(`There is no benchmark '${unknown}'; there are: ${Object.keys(BENCHES).join(', ')}`)
+  const server = process.env.BENCH_DATABASE_URL || process.env.TEST_DATABASE_URL
+  if (!server)
+    throw new PlainError('Set BENCH_DATABASE_URL (or TEST_DATABASE_URL) to a Postgres server with PostGIS, such as postgres://user:password@127.0.0.1:5432/postgres')
+  process.chdir(path.join(__dirname, '../..'))
+
+  const machine = { node: process.version, cores: availableParallelism(), cpu: cpus()[0]?.model ?? 'n/a', postgres: await postgresVersion(server) }
+  console.log(`Node ${machine.node}, ${machine.cores} cores (${machine.cpu}), Postgres ${machine.postgres}`)
+  for (const name of asked.length ? asked : Object.keys(BENCHES)) {
+    const folder = mkdtempSync(path.join(tmpdir(), 'geospatial-bench-'))
+    let tables: Table[]
+    try {
+      tables = await BENCHES[name]!(benchOn(server, folder))
+    } catch (error) {
+      if (!interrupted) console.error(`${name} failed; the logs are in ${folder}`)
+      throw error
+    } finally {
+      await cleanUp()
+    }
+    rmSync(folder, { recursive: true })
+    for (const table of tables) {
+      console.log(`\n${aligned(table)}\n`)
+      for (const row of table) console.log(JSON.stringify({ bench: name, ...row, ...machine }))
+    }
+    if (tables.flat().some((row) => row.errors)) throw new PlainError(`${name}: not every request was answered with 200, so its figures say nothing`)
+  }
+}
+
+function benchOn(server: string, folder: string): Bench {
+  let said = performance.now()
+  return {
+    environment: { ...process.env, ...blankSettings() },
+    folder,
+    createDatabase: async () => {
+      const name = `bench_${randomBytes(6).toString('hex')}`
+      await onServer(server, `CREATE DATABASE ${name}`)
+      cleanups.push(async () => void (await onServer(server, `DROP DATABASE ${name} WITH (FORCE)`)))
+      const url = new URL(server)
+      url.pathname = `/${name}`
+      return url.toString()
+    },
+    atEnd: (cleanup) => void cleanups.push(cleanup),
+    report: (line) => console.error(line),
+    progress: (what, done, total) => {
+      if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K  ${done} of ${total} ${what}${done === total ? '\n' : ''}`)
+      else if (done === total || performance.now() - said > PROGRESS_MS) {
+        said = performance.now()
+        console.error(`  ${done} of ${total} ${what}`)
+      }
+    },
+  }
+}
+
+async function postgresVersion(server: string): Promise<string> {
+  const [row] = await onServer<{ server_version: string }>(server, 'SHOW server_version').catch((error: Error) => {
+    throw new PlainError(`The Postgres server does not answer: ${error.message || String(error)}`)
+  })
+  return row!.server_version
+}
+
+async function onServer<Row extends object>(server: string, sql: string): Promise<Row[]> {
+  const client = new Client({ connectionString: server })
+  try {
+    await client.connect()
+    return (await client.query<Row>(sql)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+/** The rows under their column names, numbers to the right. */
+function aligned(table: Table): string {
+  const names = Object.keys(table[0]!)
+  const lines = [names, ...table.map((row) => names.map((name) => String(row[name])))]
+  const widths = names.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)))
+  const isText = names.map((name) => typeof table[0]![name] === 'string')
+  return lines.map((line) => line.map((cell, i) => (isText[i] ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!))).join('  ').trimEnd()).join('\n')
+}
+
+/** Resolves once everything named so far is done, also when it was under way already. */
+function cleanUp(): Promise<void> {
+  cleaning = cleaning.then(async () => {
+    for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
+  })
+  return cleaning
+}
+
+// The processes under test end by themselves when this one does; databases do not.
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => {
+    interrupted = true
+    void cleanUp().finally(() => process.exit(130))
+  })
+
+main().catch((error: Error) => {
+  // What was interrupted fails, as what it works on is taken away.
+  if (interrupted) return
+  console.error(error instanceof PlainError ? error.message : error)
+  process.exit(1)
+})
