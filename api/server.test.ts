@@ -1,0 +1,147 @@
+import { SigningKey } from 'ethers'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { LOCAL_CHAIN, LOCAL_SIGNER_KEY, startLocalChain, type LocalChain } from '../dev/chain'
+import { freePort } from '../dev/services'
+import { SettingsError } from '../src/config'
+import { createMigratedDatabase, type TestDatabase } from '../test/database'
+import { startRpcProxy, type Fault, type RpcCall } from '../test/rpc-proxy'
+import { Attester, loadSigner } from './attester'
+import { ChainReader } from './chain-reader'
+import { RequestCounter } from './limits'
+import { Resolver } from './resolve'
+import { buildServer } from './server'
+import { Store } from './store'
+
+/** The server in this process, on a real chain and database that fail on demand. */
+let chain: LocalChain
+let database: TestDatabase
+beforeAll(async () => {
+  ;[chain, database] = await Promise.all([freePort().then((port) => startLocalChain({ port })), createMigratedDatabase()])
+})
+const closing: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
+afterAll(async () => {
+  await chain?.stop()
+  await database?.drop()
+})
+
+const POINT = { type: 'Point', coordinates: [1, 2] }
+async function serve(options: { fault?: Fault; databaseUrl?: string; clock?: () => number; key?: string; perHour?: number } = {}) {
+  const { fault = () => undefined, databaseUrl = database.url, clock = () => Date.now(), key = LOCAL_SIGNER_KEY, perHour = 0 } = options
+  const proxy = await startRpcProxy(chain.url, fault)
+  const store = new Store(databaseUrl, () => {})
+  const reader = new ChainReader({ chain: LOCAL_CHAIN, rpcUrl: proxy.url, gatewayUrl: undefined, headPollMs: 0 }, clock)
+  const attester = new Attester(new SigningKey(key), { chain: LOCAL_CHAIN, rpcUrl: proxy.url, gatewayUrl: undefined, headPollMs: 0 }, reader, 3600, clock)
+  const app = await buildServer({
+    ...{ store, clock, publicBaseUrl: 'https://x.example', schemaCheck: true, trustProxy: [], rateLimitPerHour: perHour, recordsRateLimitPerHour: perHour },
+    attesters: new Map([[LOCAL_CHAIN.id, { attester, reader }]]),
+    resolver: new Resolver(store, clock),
+    counter: new RequestCounter(clock),
+    defaultSchemas: { number: '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a', boolean: '0x4958625091a773dcfb37a1c33099a378f32a975a7fb61f33d53c4be7589898f5' },
+  })
+  closing.push(() => proxy.close(), () => store.close(), () => app.close())
+  return {
+    app,
+    proxy,
+    get: (url: string) => app.inject({ url }),
+    distance: (from: unknown = POINT) => app.inject({ method: 'POST', url: '/compute/v0/distance', payload: { chainId: LOCAL_CHAIN.id, from, to: POINT } }),
+  }
+}
+
+describe('outages', () => {
+  test('a database out of reach: unhealthy, 503 of records, computation-error of UIDs; points need none', async () => {
+    const { get, distance } = await serve({ databaseUrl: 'postgres://nobody@127.0.0.1:1/none' })
+    expect((await get('/health')).statusCode).toBe(503)
+    expect((await get('/health')).json()).toMatchObject({ status: 'unhealthy', database: 'disconnected' })
+    const records = await get('/api/v0/location-records')
+    expect([records.statusCode, records.headers['retry-after']]).toEqual([503, '5'])
+    expect(records.json()).toEqual({ status: 'error', message: 'Temporarily unavailable', detail: 'The database does not answer right now. Try again in 5 seconds.' })
+    const byUid = await distance(`0x${'1'.repeat(64)}`)
+    expect([byUid.statusCode, byUid.headers['retry-after']]).toEqual([500, '5'])
+    expect(byUid.json()).toEqual({
+      ...{ type: 'https://x.example/errors/computation-error', title: 'Computation error', status: 500 },
+      detail: 'The database does not answer right now. Nothing was signed; try again in 5 seconds.',
+    })
+    expect((await distance()).json()).toMatchObject({ result: 0 })
+  })
+  test('a node out of reach after the start: computation-error until it is back', async () => {
+    let broken = false
+    const { distance } = await serve({ fault: () => (broken ? { error: { code: -32000, message: 'secret upstream words' } } : undefined) })
+    expect((await distance()).statusCode).toBe(200)
+    broken = true
+    await new Promise((resolve) => setTimeout(resolve, 260)) // the shared nonce
+    const answer = await distance()
+    expect([answer.statusCode, answer.headers['retry-after'], answer.headers['content-type']]).toEqual([500, '5', 'application/problem+json; charset=utf-8'])
+    expect(answer.json().detail).toBe('The node of base-sepolia does not answer right now. Nothing was signed; try again in 5 seconds.')
+    broken = false
+    expect((await distance()).statusCode).toBe(200)
+  })
+  test('a node that is not there at the start is asked again', async () => {
+    let broken = true
+    let now = 1_700_000_000_000
+    const { distance } = await serve({ clock: () => now, fault: () => (broken ? { error: { code: -32000, message: 'no' } } : undefined) })
+    expect((await distance()).json()).toMatchObject({ status: 400, detail: 'chainId: chain 84532 cannot be signed for, as the node of base-sepolia does not answer; usable ones: none at the moment' })
+    broken = false
+    now += 6_000
+    expect((await distance()).statusCode).toBe(200)
+  })
+  test('a node that answers another attestation than asked for is not believed', async () => {
+    const word = (value: string) => value.padStart(64, '0')
+    const forged = `0x${word('20')}${'1'.repeat(64)}${'ba4171c92572b1e4f241d044c32cdf083be9fd946b8766977558ca6378c824e2'}${word('1').repeat(2)}${word('0').repeat(4)}${word('1')}${word('140')}${word('0')}`
+    const { distance } = await serve({ fault: ({ method, params }: RpcCall) => (method === 'eth_call' && params[0].data.startsWith('0xa3112a64') ? { result: forged } : undefined) })
+    expect((await distance(`0x${'1'.repeat(64)}`)).json()).toMatchObject({ status: 500, detail: expect.stringContaining('answered a false attestation') })
+  })
+})
+
+describe('what is not signed for', () => {
+  const word = (value: number) => `0x${value.toString(16).padStart(64, '0')}`
+  const selector = (data: string) => data.slice(0, 10)
+  const lyingAbout = (wanted: string, result: string): Fault => ({ method, params }) => (method === 'eth_call' && selector(params[0].data) === wanted ? { result } : undefined)
+  test.each<[string, Fault, RegExp]>([
+    ['another chain', ({ method }) => (method === 'eth_chainId' ? { result: '0x1' } : undefined), /its endpoint is on chain 1;/],
+    ['an unknown domain', lyingAbout('0xed24911d', word(1)), /unknown domain separator/],
+    ['an unknown layout', lyingAbout('0x12b11a17', word(2)), /unknown attest type hash/],
+    ['another registry', lyingAbout('0xf10b5cc8', word(3)), /names the schema registry 0x0000000000000000000000000000000000000003/],
+    ['a test account on what is no local node', ({ method }) => (method === 'web3_clientVersion' ? { result: 'Geth/v1.14' } : undefined), /publicly known test account/],
+  ])('%s', async (_, fault, reason) => {
+    const { distance, get } = await serve({ fault })
+    const answer = await distance()
+    expect(answer.json()).toMatchObject({ status: 400, detail: expect.stringMatching(reason) })
+    expect((await get('/')).json().chains).toMatchObject([{ id: 84532, ready: false }])
+  })
+  test('a key that is not the published attester\'s is refused at the start', () => {
+    const key = `0x${'11'.repeat(32)}`
+    expect(() => loadSigner(() => key, '0x00000000219ab540356cbb839cbe05303d7705fa')).toThrow(SettingsError)
+    expect(() => loadSigner(() => key, '0x19e7e376e7c213b7e7e7e46cc70a5dd086daff2a')).not.toThrow()
+  })
+})
+
+describe('nonce and limits', () => {
+  const nonceReads = (calls: RpcCall[]) => calls.filter(({ method, params }) => method === 'eth_call' && params[0].data.startsWith('0x2d0335ab')).length
+  test('a nonce is read once for the requests of 250 ms', async () => {
+    let now = 1_700_000_000_000
+    const { distance, proxy } = await serve({ clock: () => now })
+    await Promise.all(Array.from({ length: 20 }, () => distance()))
+    expect(nonceReads(proxy.calls)).toBe(1)
+    now += 251
+    const { timestamp, delegatedAttestation } = (await distance()).json()
+    expect(nonceReads(proxy.calls)).toBe(2)
+    expect([timestamp, delegatedAttestation.deadline]).toEqual([1_700_000_000, 1_700_003_600])
+  })
+  test('429 in the format of each API, unknown paths counted too, health and root not', async () => {
+    const { distance, get } = await serve({ perHour: 2 })
+    expect((await get('/compute/v0/unknown')).statusCode).toBe(400)
+    expect((await distance()).statusCode).toBe(200)
+    const refused = await distance()
+    expect([refused.statusCode, refused.headers['content-type']]).toEqual([429, 'application/problem+json; charset=utf-8'])
+    expect(refused.json()).toEqual({ type: 'https://x.example/errors/rate-limited', title: 'Too many requests', status: 429, detail: 'More than 2 requests in an hour from your address; try again in 1 hour.' })
+    expect((await get('/api/v0/unknown')).statusCode).toBe(404)
+    expect((await get('/api/v0/config')).statusCode).toBe(200)
+    const records = await get('/api/v0/config')
+    expect([records.statusCode, Number(records.headers['retry-after'])]).toEqual([429, 3600])
+    expect(records.json()).toEqual({ status: 'error', message: 'Rate limit exceeded', detail: 'More than 2 requests in an hour from your address; try again in 1 hour.' })
+    for (let i = 0; i < 5; i++) expect([(await get('/health')).statusCode, (await get('/')).statusCode]).toEqual([200, 200])
+  })
+})
