@@ -1,6 +1,6 @@
 import { Interface, ZeroHash } from 'ethers'
 import type { ConnectedChain } from '../src/config'
-import { hashesToUid } from '../src/eas'
+import { hashesToUid, type UidFields } from '../src/eas'
 import { UnavailableError } from './problems'
 
 const EAS = new Interface([
@@ -12,18 +12,11 @@ const EAS = new Interface([
 ])
 const REGISTRY = new Interface(['function getSchema(bytes32 uid) view returns (tuple(bytes32 uid, address resolver, bool revocable, string schema))'])
 
-/** An attestation as the contract has it now; hex lower-case, times in Unix seconds, 0 = none. */
-export interface OnchainAttestation {
+/** An attestation as the contract has it now; hex lower-case. */
+export interface OnchainAttestation extends UidFields {
   uid: string
-  schema: string
-  recipient: string
-  attester: string
-  time: bigint
-  expirationTime: bigint
+  /** Unix seconds; 0 = not revoked */
   revocationTime: bigint
-  revocable: boolean
-  refUID: string
-  data: string
 }
 
 export interface SchemaRecord {

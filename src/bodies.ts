@@ -2,19 +2,11 @@ import type { RpcClient } from '@subsquid/rpc-client'
 import { DataConsistencyError } from '@subsquid/util-internal-ingest-tools'
 import * as eas from './abi/EAS'
 import * as multicall from './abi/Multicall3'
-import { hashesToUid } from './eas'
+import { hashesToUid, type UidFields } from './eas'
 
-/** What EAS stores of an attestation, hex lower-case, times in Unix seconds; without what can change later (the revocation). */
-export interface AttestationBody {
+/** What EAS stores of an attestation, hex lower-case; without what can change later (the revocation). */
+export interface AttestationBody extends UidFields {
   uid: string
-  schema: string
-  recipient: string
-  attester: string
-  time: bigint
-  expirationTime: bigint
-  revocable: boolean
-  refUID: string
-  data: string
 }
 
 /** The same on every chain that has it. */
