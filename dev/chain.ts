@@ -27,6 +27,8 @@ export interface LocalChain {
   eas(account?: number): Promise<Contract>
   registry(account?: number): Promise<Contract>
   stop(): Promise<void>
+  /** Resolves with the reason, a sentence without its full stop, when the node has ended. */
+  readonly ended: Promise<string>
 }
 
 /** The test account's wallet, not connected to a chain. */
@@ -76,12 +78,12 @@ export async function startLocalChain({ port, stateFile }: { port: number; state
   child.stderr.on('data', (chunk: Buffer) => (errors = (errors + chunk.toString()).slice(-2000)))
   const url = `http://127.0.0.1:${port}`
   const provider = new JsonRpcProvider(url, LOCAL_CHAIN.id, { staticNetwork: true, batchMaxCount: 1, pollingInterval: 50, cacheTimeout: -1 })
-  const exited = new Promise<never>((_, reject) => {
-    child.once('error', reject)
-    child.once('exit', (code) => reject(new Error(`The local chain ended (${code}): ${errors.trim()}`)))
+  const ended = new Promise<string>((resolve) => {
+    child.once('error', (error) => resolve(`The local chain could not be started: ${error.message}`))
+    child.once('exit', (code, signal) => resolve(`The local chain ended (${code ?? signal}) ${errors.trim()}`.trimEnd()))
   })
-  exited.catch(() => {})
-  await Promise.race([answering(url), exited])
+  const early = await Promise.race([answering(url), ended])
+  if (early !== undefined) throw new Error(early)
 
   const contract = async (address: string, abi: string, account: number) => new Contract(address, readJson(`abi/${abi}.json`), await provider.getSigner(account))
   const chain: LocalChain = {
@@ -92,11 +94,10 @@ export async function startLocalChain({ port, stateFile }: { port: number; state
     registry: (account = 0) => contract(LOCAL_CHAIN.schemaRegistry, 'SchemaRegistry', account),
     stop: async () => {
       provider.destroy()
-      if (child.exitCode !== null || child.signalCode !== null) return
-      const ended = new Promise((resolve) => child.once('exit', resolve))
       child.kill('SIGTERM')
       await ended
     },
+    ended,
   }
   if (fresh) await deploy(chain)
   return chain

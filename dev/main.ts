@@ -35,6 +35,9 @@ async function main(): Promise<void> {
     process.exit(0)
   }
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void stop())
+  // npm passes a SIGTERM on to its shell, which dies without passing it on to us.
+  const parent = process.ppid
+  setInterval(() => process.ppid === parent || void stop(), 500).unref()
 
   const world = await starting.catch((error: Error) => {
     if (abort.signal.aborted) return new Promise<never>(() => {})

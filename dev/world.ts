@@ -33,8 +33,10 @@ export interface WorldOptions {
   progress: (what: string, done: number, total: number) => void
 }
 
-/** An indexer that ended is started again after this long. */
-const RESTART_MS = 1_000
+/** An indexer that ended is started again after this long, twice as long each time it ends before it ran steadily. */
+const RESTART_MS = 250
+const LONGEST_RESTART_MS = 30_000
+const STEADY_MS = 10_000
 
 /**
  * Brings up the service: the database, the chain, migrations, one indexer a chain, the API. What the environment names
@@ -98,6 +100,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       const database = await start('database', ['dist/dev/database.js', String(given.localDbPort), ...memoryOrFolder], environment, false)
       stops.unshift(() => database.stop())
       await database.ready
+      void database.ended.then((code) => stopping || setBroken(`The embedded database ended (${code}). What it held is on the chain: start again.`))
     }
 
     let chain: LocalChain | undefined
@@ -109,6 +112,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       if (!existsSync(complete)) rmSync(stateFile, { force: true })
       chain = await startLocalChain({ port: given.localChainPort, ...(options.keep && { stateFile }) })
       stops.unshift(() => chain!.stop())
+      void chain.ended.then((reason) => stopping || setBroken(`${reason}. Start again; what was attested since the last start is lost.`))
       environment[`RPC_URL_${settingSuffix(LOCAL_CHAIN)}`] = chain.url
       environment.HEAD_POLL_SECONDS ??= '0.5'
       if (!given.readSignerKey) environment.SIGNER_PRIVATE_KEY = LOCAL_SIGNER_KEY
@@ -130,13 +134,17 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     for (const { chain: indexed } of settings.chains) {
       report(`Starting the indexer of ${indexed.slug} ...`)
       const name = `indexer-${indexed.slug}`
+      let pause = RESTART_MS
       const run = async (): Promise<void> => {
+        const started = performance.now()
         const indexer = await start(name, ['lib/main.js', indexed.slug], environment, false)
         void indexer.ended.then((code) => {
           if (stopping) return
           if (code === 2) return setBroken(`The indexer of ${indexed.slug} refuses to run:\n${indexer.tail()}`)
           // It lost its database or its node, or was killed: it goes on where it was.
-          setTimeout(() => stopping || void run(), RESTART_MS)
+          pause = performance.now() - started > STEADY_MS ? RESTART_MS : Math.min(2 * pause, LONGEST_RESTART_MS)
+          report(`The indexer of ${indexed.slug} ended (${code}; ${path.join(logs, `${name}.log`)}), it is started again ...`)
+          setTimeout(() => stopping || void run(), pause)
         })
       }
       await run()
