@@ -1,6 +1,6 @@
 import { Client } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createMigratedDatabase, rows, type TestDatabase } from '../test/database'
+import { createDatabase, createMigratedDatabase, rows, type TestDatabase } from '../test/database'
 import { UnavailableError } from './problems'
 import { Store, listQuery, type RecordFilter } from './store'
 
@@ -65,4 +65,12 @@ test('a database that is gone is unavailable, not an error of ours', async () =>
   await expect(gone.listRecords(PAGE)).rejects.toThrow(UnavailableError)
   expect(await gone.ping()).toBe(false)
   await gone.close()
+})
+
+test('a database without our tables says so', async () => {
+  const empty = await createDatabase()
+  const unmigrated = new Store(empty.url, () => {})
+  await expect(unmigrated.listRecords(PAGE)).rejects.toThrow(new UnavailableError('The database is not migrated yet.'))
+  await unmigrated.close()
+  await empty.drop()
 })

@@ -146,6 +146,7 @@ export class Store {
     try {
       return (await this.pool.query<Row>(text, values)).rows
     } catch (error) {
+      if ((error as DatabaseError).code === '42P01') throw new UnavailableError('The database is not migrated yet.', { cause: error })
       if (isOutage(error as DatabaseError)) throw new UnavailableError('The database does not answer right now.', { cause: error })
       throw error
     }

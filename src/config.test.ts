@@ -35,6 +35,11 @@ test('the key is in no log of the settings', () => {
   expect(settings.readSignerKey!()).toBe(`0x${'11'.repeat(32)}`)
   expect(JSON.stringify(settings)).not.toContain('1111')
 })
+test('a key file that is missing or holds no key is said plainly', () => {
+  const read = (file: string) => readSettings({ ...complete, SIGNER_PRIVATE_KEY: '', SIGNER_KEY_FILE: file }, ['signer']).readSignerKey!
+  expect(read('/nowhere/key')).toThrow(new SettingsError('SIGNER_KEY_FILE: /nowhere/key cannot be read (ENOENT)'))
+  expect(read('package.json')).toThrow(new SettingsError('SIGNER_KEY_FILE: the file must hold 32 bytes in hex'))
+})
 test('.env.example names every setting, and no other', () => {
   const named = [...readFileSync('.env.example', 'utf8').matchAll(/^#?\s?([A-Z][A-Z0-9_]+)=/gm)].map((match) => match[1])
   const source = readFileSync('src/config.ts', 'utf8')

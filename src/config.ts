@@ -164,7 +164,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     publicBaseUrl: (env.PUBLIC_BASE_URL ?? `http://${env.HOST.includes(':') ? `[${env.HOST}]` : env.HOST}:${env.PORT}`).replace(/\/+$/, ''),
     trustProxy: env.TRUST_PROXY,
     chains,
-    readSignerKey: keyFile || key ? () => normalizeKey(key ?? readFileSync(keyFile!, 'utf8')) : undefined,
+    readSignerKey: keyFile || key ? () => normalizeKey(key ?? readKeyFile(keyFile!)) : undefined,
     attesterAddress: env.ATTESTER_ADDRESS?.toLowerCase(),
     defaultSchemas: { number: env.DEFAULT_NUMERIC_SCHEMA.toLowerCase(), boolean: env.DEFAULT_BOOLEAN_SCHEMA.toLowerCase() },
     schemaCheck: env.SCHEMA_CHECK,
@@ -199,6 +199,14 @@ export function exportDatabaseUrl(settings: Settings): void {
 
 function splitList(text: string): string[] {
   return text.split(',').map((part) => part.trim()).filter(Boolean)
+}
+
+function readKeyFile(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new SettingsError(`SIGNER_KEY_FILE: ${file} cannot be read (${(error as NodeJS.ErrnoException).code})`)
+  }
 }
 
 function normalizeKey(text: string): string {
