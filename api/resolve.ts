@@ -29,9 +29,10 @@ export class Resolver {
 
   async resolve(input: unknown, path: string, chain: Chain, reader: ChainReader): Promise<ResolvedInput> {
     if (typeof input === 'string') return this.byUid(input, path, chain, reader)
-    if (typeof input === 'object' && input !== null) {
+    // Whatever has a type is GeoJSON, foreign members of any name included.
+    if (typeof input === 'object' && input !== null && !('type' in input)) {
       if ('uri' in input || 'attestation' in input) throw new ComputeProblem('invalid-input', `${path}: offchain attestations are not accepted yet; give a UID or a GeoJSON geometry`)
-      if ('uid' in input && !('type' in input)) {
+      if ('uid' in input) {
         if (typeof input.uid !== 'string') throw new ComputeProblem('invalid-input', `${path}.uid: ${EXPECTED_UID}`)
         return this.byUid(input.uid, `${path}.uid`, chain, reader)
       }

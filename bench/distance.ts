@@ -6,7 +6,7 @@ import { freePort, startService } from '../dev/services'
 import { startWorld, waitForHead, type World } from '../dev/world'
 import { attestPoints, processMegabytes, processStatus, randomPoint, seededRandom } from './ingest'
 import type { Load, Measured } from './load'
-import type { Bench, Table } from './main'
+import type { Bench, Table } from './bench'
 
 const CONCURRENCIES = [1, 8, 32]
 const WARM_UP_SECONDS = 2

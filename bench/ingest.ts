@@ -5,7 +5,7 @@ import { Client } from 'pg'
 import { settingSuffix } from '../src/chains'
 import { LOCAL_CHAIN, locationRequest, mined, missingNodeBinary, startLocalChain, type LocalChain } from '../dev/chain'
 import { PlainError, freePort, startService, type Service } from '../dev/services'
-import type { Bench, Table } from './main'
+import type { Bench, Table } from './bench'
 
 const ATTESTATIONS = 10_000
 /** Attested by one transaction, the only one of its block. */

@@ -201,7 +201,7 @@ describe('good computations', () => {
     expect(body).toMatchObject({ units: 'meters', inputRefs: [expect.stringMatching(/^0x[0-9a-f]{64}$/), uids.greenwich], attestation: { schema, revocable: false } })
   })
   test('one place in other clothes has one reference and distance 0', async () => {
-    const feature = { type: 'Feature', properties: { name: 'x' }, geometry: { coordinates: [2.2945, 48.8584], type: 'Point', bbox: [0, 0, 1, 1] } }
+    const feature = { type: 'Feature', properties: { name: 'x' }, geometry: { coordinates: [2.2945, 48.8584], type: 'Point', bbox: [0, 0, 1, 1] }, uri: 'https://x.example', uid: '0x' }
     const { body } = await world.post('/compute/v0/distance', { chainId: 84532, from, to: feature })
     expect(body).toMatchObject({ result: 0, operation: 'distance' })
     // keccak256 of {"coordinates":[2.2945,48.8584],"type":"Point"}

@@ -35,7 +35,22 @@ test('the shape that bbox queries meet: cut at the antimeridian, whole round a p
   expect([await covers(arctic, [45, 89]), await covers(arctic, [-45, 75]), await covers(arctic, [45, 60])]).toEqual([true, true, false])
   const antarctic = { type: 'Polygon', coordinates: [[[0, -70], [-120, -70], [120, -70], [0, -70]]] }
   expect([await covers(antarctic, [45, -89]), await covers(antarctic, [45, -60])]).toEqual([true, false])
+  // Latitudes that vary: the ring is no line on the plane, and still covers the pole.
+  const wavy = { type: 'Polygon', coordinates: [[[0, 70], [90, 75], [180, 72], [-90, 80], [0, 70]]] }
+  expect([await covers(wavy, [-90, 89]), await covers(wavy, [10, 85]), await covers(wavy, [10, 60])]).toEqual([true, true, false])
+  // The world as a rectangle: its edges are 360 degrees long, and cross nothing.
+  const world = { type: 'Polygon', coordinates: [[[-180, -90], [180, -90], [180, 90], [-180, 90], [-180, -90]]] }
+  expect(await covers(world, [33, 44])).toBe(true)
   const bowTie = { type: 'Polygon', coordinates: [[[0, 0], [1, 1], [1, 0], [0, 1], [0, 0]]] }
-  expect([await covers(bowTie, [0.1, 0.5]), await covers(bowTie, [0.5, 0.1])]).toEqual([true, false])
+  expect([await covers(bowTie, [0.1, 0.5]), await covers(bowTie, [0.5, 0.1]), await covers(bowTie, [1.1, 0.5])]).toEqual([true, true, false])
+  const bowTieAcross = { type: 'Polygon', coordinates: [[[179, 0], [-179, 1], [-179, 0], [179, 1], [179, 0]]] }
+  expect([await covers(bowTieAcross, [179.5, 0.1]), await covers(bowTieAcross, [-179.5, 0.1]), await covers(bowTieAcross, [0, 0.5])]).toEqual([true, true, false])
   expect((await rows<{ geom: null }>(database.url, 'SELECT location_geom(NULL) AS geom'))[0]!.geom).toBeNull()
+})
+
+test('a ring made to cross itself a million times takes no longer than others (repairing it took minutes)', async () => {
+  const star = Array.from({ length: 3_000 }, (_, i) => [10 * Math.cos(i * 2.39), 10 * Math.sin(i * 2.39)])
+  const started = performance.now()
+  expect(await covers({ type: 'Polygon', coordinates: [[...star, star[0]]] }, [0, 0])).toBe(true)
+  expect(performance.now() - started).toBeLessThan(10_000)
 })

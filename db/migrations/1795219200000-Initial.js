@@ -36,31 +36,43 @@ module.exports = class Initial1795219200000 {
     await db.query(`CREATE INDEX "IDX_1cfc6c9a7979f2cd2fb4088bf7" ON "location_record" ("timestamp", "id")`)
     await db.query(`CREATE INDEX "location_record_geom" ON "location_record" USING gist ("geom")`)
 
-    // The shape that bbox queries meet, on the plane of longitude and latitude. An edge is the shorter way round, so a
-    // shape with an edge of more than 180 degrees of longitude crosses the antimeridian, and is cut there. Only the index
-    // and the bbox filter see this shape: what is computed and signed is computed from the column "geometry".
+    // The shape that bbox queries meet, on the plane of longitude and latitude. An edge is the shorter way round, so one of
+    // more than 180 degrees of longitude crosses the antimeridian, and the shape is cut there; a ring that goes once round
+    // a pole covers it. A shape that is not valid (its ring crosses itself) has no certain inside: its bounding box stands
+    // for it, as repairing it takes a database minutes when it is made to. Only the bbox filter sees this shape: what is
+    // computed and signed is computed from the column "geometry".
     await db.query(`CREATE FUNCTION location_geom(geojson text) RETURNS geometry LANGUAGE plpgsql IMMUTABLE STRICT AS $$
       DECLARE
         shape geometry := ST_SetSRID(ST_Force2D(ST_GeomFromGeoJSON(geojson)), 4326);
-        cut geometry;
+        crosses boolean := false;
+        north boolean;
+        south boolean;
       BEGIN
-        IF ST_XMax(shape) - ST_XMin(shape) > 180 AND EXISTS (
-          SELECT FROM ST_DumpSegments(shape) AS edge
-          WHERE abs(ST_X(ST_StartPoint(edge.geom)) - ST_X(ST_EndPoint(edge.geom))) > 180
-        ) THEN
-          cut := ST_WrapX(ST_MakeValid(ST_ShiftLongitude(shape)), 180, -360);
-          IF ST_Dimension(shape) = 2 AND ST_Area(cut) = 0 THEN
-            -- A ring round a pole closes on itself: the band from its lowest latitude to the pole covers it.
-            RETURN CASE WHEN ST_YMin(shape) + ST_YMax(shape) > 0 THEN ST_MakeEnvelope(-180, ST_YMin(shape), 180, 90, 4326)
-              ELSE ST_MakeEnvelope(-180, -90, 180, ST_YMax(shape), 4326) END;
-          END IF;
-          RETURN cut;
-        ELSIF ST_Dimension(shape) = 2 AND NOT ST_IsValid(shape) THEN
-          RETURN ST_MakeValid(shape);
+        IF ST_XMax(shape) - ST_XMin(shape) > 180 THEN
+          SELECT coalesce(bool_or(abs(dx) > 180 AND abs(dx) < 360), false) INTO crosses
+          FROM (SELECT ST_X(ST_EndPoint(geom)) - ST_X(ST_StartPoint(geom)) AS dx FROM ST_DumpSegments(shape)) AS edge;
         END IF;
-        RETURN shape;
+        IF crosses THEN
+          SELECT coalesce(bool_or(turned AND lat >= 0), false), coalesce(bool_or(turned AND lat < 0), false) INTO north, south
+          FROM (
+            SELECT abs(sum(dx - 360 * round(dx / 360))) > 180 AS turned, avg(lat) AS lat
+            FROM ST_Dump(shape) AS part, LATERAL (
+              SELECT ST_X(ST_EndPoint(geom)) - ST_X(ST_StartPoint(geom)) AS dx, ST_Y(ST_StartPoint(geom)) AS lat
+              FROM ST_DumpSegments(ST_ExteriorRing(part.geom))
+            ) AS edge
+            WHERE ST_GeometryType(part.geom) = 'ST_Polygon' GROUP BY part.path
+          ) AS ring;
+          IF north OR south THEN
+            RETURN ST_MakeEnvelope(-180, CASE WHEN south THEN -90 ELSE ST_YMin(shape) END, 180, CASE WHEN north THEN 90 ELSE ST_YMax(shape) END, 4326);
+          END IF;
+          shape := ST_ShiftLongitude(shape);
+        END IF;
+        IF ST_Dimension(shape) = 2 AND NOT ST_IsValid(shape) THEN
+          shape := ST_Envelope(shape);
+        END IF;
+        RETURN CASE WHEN crosses THEN ST_WrapX(shape, 180, -360) ELSE shape END;
       EXCEPTION WHEN OTHERS THEN
-        -- No shape may stop the indexer: its envelope finds it still.
+        -- No shape may stop the indexer.
         RETURN ST_Envelope(ST_SetSRID(ST_Force2D(ST_GeomFromGeoJSON(geojson)), 4326));
       END $$`)
     // A plain column with a trigger, not a GENERATED one: rolling back a hot block writes every column back, and Postgres
