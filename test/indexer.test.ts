@@ -143,6 +143,16 @@ test('poisoned payloads stay in the log with their problem and stop nothing', as
   }
 })
 
+test('event times that nobody lives to see are kept exactly: milliseconds taken for seconds, the last that dates can say', async () => {
+  const { chain, caughtUp } = world
+  const point = { type: 'Point' as const, coordinates: [15, 10] }
+  const uids: string[] = []
+  for (const eventTimestamp of [1_700_000_000_000, 8_640_000_000_000]) uids.push(await attest(chain, locationRequest(point, { eventTimestamp })))
+  await caughtUp()
+  const times = await Promise.all(uids.map(async (uid) => (await world.get(`/api/v0/location-records/${uid}`)).body.event_timestamp))
+  expect(times).toEqual(['+055840-11-08T22:13:20.000Z', '+275760-09-13T00:00:00.000Z'])
+})
+
 test('killed over and over in the middle of a busy chain, it loses and repeats nothing', async () => {
   const { chain, caughtUp } = world
   for (let i = 0; i < 12; i++) {
