@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { Client } from 'pg'
@@ -18,9 +18,14 @@ export interface TestDatabase {
 export async function createDatabase(): Promise<TestDatabase> {
   if (!TEST_DATABASE_URL) {
     const port = await freePort()
-    const service = startService('database', ['dist/dev/database.js', String(port)], process.env, temporaryFolder())
+    const folder = temporaryFolder()
+    const service = startService('database', ['dist/dev/database.js', String(port)], process.env, folder)
     await service.ready
-    return { url: `postgres://postgres@127.0.0.1:${port}/postgres`, drop: () => service.stop() }
+    const drop = async () => {
+      await service.stop()
+      removeFolder(folder)
+    }
+    return { url: `postgres://postgres@127.0.0.1:${port}/postgres`, drop }
   }
   const name = `test_${randomBytes(6).toString('hex')}`
   await onServer(`CREATE DATABASE ${name}`)
@@ -48,8 +53,13 @@ export async function rows<Row extends object>(url: string, sql: string, values:
   }
 }
 
+/** A folder for logs. What is not stopped in order leaves it behind, to be read. */
 export function temporaryFolder(): string {
   return mkdtempSync(path.join(tmpdir(), 'geospatial-test-'))
+}
+
+export function removeFolder(folder: string): void {
+  rmSync(folder, { recursive: true, force: true })
 }
 
 async function onServer(sql: string): Promise<void> {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import * as eas from '../src/abi/EAS'
 import { attest, locationRequest, startLocalChain, type LocalChain } from '../dev/chain'
 import { blankSettings, freePort, startService, type Service } from '../dev/services'
-import { createMigratedDatabase, rows, temporaryFolder, type TestDatabase } from './database'
+import { createMigratedDatabase, removeFolder, rows, temporaryFolder, type TestDatabase } from './database'
 import { startRpcProxy, type RpcProxy } from './rpc-proxy'
 import { mine } from './world'
 
@@ -11,6 +11,7 @@ let chain: LocalChain
 let database: TestDatabase
 let proxy: RpcProxy
 let indexer: Service
+const folder = temporaryFolder()
 let lagging = 0
 beforeAll(async () => {
   ;[chain, database] = await Promise.all([freePort().then((port) => startLocalChain({ port })), createMigratedDatabase()])
@@ -20,10 +21,11 @@ beforeAll(async () => {
     return method === 'eth_call' && params[0].data.startsWith(eas.functions.getAttestation.selector) && lagging-- > 0 ? { result: unknown } : undefined
   })
   const environment = { ...process.env, ...blankSettings(), DATABASE_URL: database.url, RPC_URL_BASE_SEPOLIA: proxy.url, HEAD_POLL_SECONDS: '0.1' }
-  indexer = startService('indexer', ['lib/main.js', 'base-sepolia'], environment, temporaryFolder())
+  indexer = startService('indexer', ['lib/main.js', 'base-sepolia'], environment, folder)
 })
 afterAll(async () => {
   await indexer?.stop()
+  removeFolder(folder)
   await proxy?.close()
   await chain?.stop()
   await database?.drop()

@@ -1,7 +1,7 @@
 import { LOCAL_CHAIN, type LocalChain } from '../dev/chain'
 import { blankSettings, freePort } from '../dev/services'
 import { startWorld, waitForHead, type World } from '../dev/world'
-import { TEST_DATABASE_URL, createDatabase, temporaryFolder } from './database'
+import { TEST_DATABASE_URL, createDatabase, removeFolder, temporaryFolder } from './database'
 
 export interface TestWorld extends Omit<World, 'chain'> {
   readonly chain: LocalChain
@@ -19,6 +19,7 @@ export interface TestWorld extends Omit<World, 'chain'> {
 export async function startTestWorld(environment: NodeJS.ProcessEnv = {}): Promise<TestWorld> {
   const database = TEST_DATABASE_URL ? await createDatabase() : undefined
   const [port, chainPort, databasePort] = await Promise.all([freePort(), freePort(), freePort()])
+  const folder = temporaryFolder()
   const world = await startWorld({
     environment: {
       ...process.env,
@@ -33,7 +34,7 @@ export async function startTestWorld(environment: NodeJS.ProcessEnv = {}): Promi
       HEAD_POLL_SECONDS: '0.1',
       ...environment,
     },
-    folder: temporaryFolder(),
+    folder,
     samples: false,
     keep: false,
     report: () => {},
@@ -56,6 +57,7 @@ export async function startTestWorld(environment: NodeJS.ProcessEnv = {}): Promi
     stop: async () => {
       await world.stop()
       await database?.drop()
+      removeFolder(folder)
     },
   }
 }
