@@ -42,7 +42,7 @@ export function missingNodeBinary(): string | undefined {
     nodeBinary()
     return undefined
   } catch {
-    return `No prebuilt chain node (anvil) for ${process.platform} ${process.arch} was installed. Set RPC_URL_BASE_SEPOLIA to an endpoint of your own, or run on Linux, macOS or Windows with x64 or arm64.`
+    return `No prebuilt chain node (anvil) for ${process.platform} ${process.arch} was installed. Set RPC_URL_BASE_SEPOLIA to an endpoint of your own, or run on Linux or macOS (x64 or arm64) or Windows (x64).`
   }
 }
 
