@@ -31,7 +31,7 @@ async function main(): Promise<void> {
   const bodies = new BodyReader(rpc, chain.eas)
   exportDatabaseUrl(settings)
   // READ COMMITTED: processors of other chains write to the same tables, but never to the same rows, and the
-  // store's own nonce check stops a second processor of this chain. SERIALIZABLE only made them abort each other.
+  // store's own nonce check stops a second processor of this chain. SERIALIZABLE would make them abort each other (40001).
   const database = new TypeormDatabase({ supportHotBlocks: true, stateSchema: stateSchema(chain), isolationLevel: 'READ COMMITTED' })
   makeProcessor(connected, gatewayUrl).run(database, (context) => processBatch(chain, bodies, context))
 }

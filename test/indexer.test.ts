@@ -1,9 +1,10 @@
 import { AbiCoder } from 'ethers'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { attest, locationRequest, mined, request, revoke } from '../dev/chain'
+import { blankSettings, startService } from '../dev/services'
 import { fieldTypes } from '../src/eas'
 import { LOCATION_SCHEMA } from '../src/location'
-import { rows } from './database'
+import { removeFolder, rows, temporaryFolder } from './database'
 import { expectInvariants } from './invariants'
 import { LOCAL_CHAIN, mine, startTestWorld, type TestWorld } from './world'
 
@@ -153,6 +154,22 @@ test('event times that nobody lives to see are kept exactly: milliseconds taken 
   expect(times).toEqual(['+055840-11-08T22:13:20.000Z', '+275760-09-13T00:00:00.000Z'])
 })
 
+test('two indexers of one chain by mistake: one of them gives up at a time, nothing is written twice', async () => {
+  const { chain, caughtUp, databaseUrl } = world
+  const environment = { ...process.env, ...blankSettings(), DATABASE_URL: databaseUrl, RPC_URL_BASE_SEPOLIA: chain.url, HEAD_POLL_SECONDS: '0.1' }
+  const folder = temporaryFolder()
+  const second = startService('second', ['lib/main.js', 'base-sepolia'], environment, folder)
+  const uids: string[] = []
+  for (let i = 0; i < 10; i++) {
+    uids.push(await attest(chain, place(50 + i)))
+    await new Promise((resolve) => setTimeout(resolve, 150))
+  }
+  await second.stop()
+  removeFolder(folder)
+  await caughtUp()
+  expect(await Promise.all(uids.map(status))).toEqual(uids.map(() => 200))
+})
+
 test('killed over and over in the middle of a busy chain, it loses and repeats nothing', async () => {
   const { chain, caughtUp } = world
   for (let i = 0; i < 12; i++) {
@@ -166,6 +183,6 @@ test('killed over and over in the middle of a busy chain, it loses and repeats n
   await mine(chain, LOCAL_CHAIN.finality + 5)
   await attest(chain, place(40))
   await caughtUp()
-  const [{ count }] = (await rows<{ count: number }>(world.databaseUrl, `SELECT count(*)::int AS count FROM location_record WHERE latitude = 10 AND longitude >= 20`)) as [{ count: number }]
+  const [{ count }] = (await rows<{ count: number }>(world.databaseUrl, `SELECT count(*)::int AS count FROM location_record WHERE latitude = 10 AND longitude BETWEEN 20 AND 40`)) as [{ count: number }]
   expect(count).toBe(13)
 })
