@@ -116,7 +116,11 @@ export class Attester {
   }
 
   private async probe(): Promise<Probe> {
-    const probe = await (this.probing ??= this.askContract())
+    const probing = (this.probing ??= this.askContract())
+    const probe = await probing.catch((error: unknown) => {
+      this.probing = undefined
+      throw error
+    })
     if (probe.state === 'unreachable' && this.clock() - probe.at > PROBE_AGAIN_MS) return (this.probing = this.askContract())
     return probe
   }

@@ -76,7 +76,8 @@ export class ChainReader {
     if (known) return known
     const record = (await this.call(this.connected.chain.schemaRegistry, REGISTRY, 'getSchema', [uid])) as { uid: string; revocable: boolean; schema: string }
     if (record.uid === ZeroHash) return undefined
-    const { schema, revocable } = record
+    const { revocable } = record
+    const schema = textOf(record)
     if (this.schemas.size >= SCHEMAS_REMEMBERED) this.schemas.clear()
     this.schemas.set(uid, { schema, revocable })
     return { schema, revocable }
@@ -153,5 +154,14 @@ export class ChainReader {
     } catch (error) {
       throw new UnavailableError(`The node of ${slug} does not answer right now.`, { cause: error })
     }
+  }
+}
+
+/** A schema's text; empty, which is no schema of ours, when it is no UTF-8 (ethers says so at the field only). */
+function textOf(record: { schema: string }): string {
+  try {
+    return record.schema
+  } catch {
+    return ''
   }
 }

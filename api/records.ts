@@ -7,6 +7,8 @@ import type { Bbox, RecordFilter, RecordRow, Store } from './store'
 
 const DEFAULT_LIMIT = 100
 const MAX_LIMIT = 1000
+/** A degree needs 20 characters at most. */
+const MAX_NUMBER_LENGTH = 40
 const LIST_PARAMETERS = ['chain', 'prover', 'subject', 'fromTimestamp', 'toTimestamp', 'bbox', 'limit', 'offset'] as const
 type Query<Name extends string> = Partial<Record<Name, string>>
 
@@ -108,7 +110,7 @@ function parseWhole(name: string, text: string, minimum: number): number {
 
 /** Four finite numbers in range; minLng > maxLng is a box across the antimeridian. */
 function parseBbox(text: string): Bbox {
-  const numbers = text.split(',').map((part) => (/^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i.test(part) ? Number(part) : NaN))
+  const numbers = text.split(',').map((part) => (part.length <= MAX_NUMBER_LENGTH && /^\s*[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?\s*$/i.test(part) ? Number(part) : NaN))
   const [minLng, minLat, maxLng, maxLat] = numbers as [number, number, number, number]
   const inRange = numbers.length === 4 && [minLng, maxLng].every((lng) => Math.abs(lng) <= 180) && [minLat, maxLat].every((lat) => Math.abs(lat) <= 90)
   if (!inRange || minLat > maxLat)

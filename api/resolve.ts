@@ -4,7 +4,7 @@ import type { Chain } from '../src/chains'
 import { PayloadError } from '../src/eas'
 import { canonicalJson, parseGeometry } from '../src/geodesy'
 import { decodeLocation, isLocationSchema } from '../src/location'
-import type { ChainReader } from './chain-reader'
+import type { ChainReader, OnchainAttestation } from './chain-reader'
 import { ComputeProblem } from './problems'
 import type { Store } from './store'
 
@@ -17,7 +17,7 @@ export interface ResolvedInput {
 
 /**
  * Turns an Input (INTERFACE.md, Geometry input) into a geometry and its reference. A UID is looked up in the projection
- * of the request's chain, and asked of the chain itself when it is missing there.
+ * of the request's chain, and of the chain itself, which alone knows whether it still stands.
  * Throws a ComputeProblem or GeometryError that names `path`, and UnavailableError.
  */
 export class Resolver {
@@ -46,27 +46,28 @@ export class Resolver {
     const uid = text.toLowerCase()
     const refuse = (problem: string) => new ComputeProblem('invalid-input', `${path}: attestation ${uid} ${problem}`)
 
-    const { revoked, expirationTime, geometry } = (await this.store.inputByUid(chain.slug, uid)) ?? (await this.fromChain(uid, path, chain, reader))
-    if (revoked) throw refuse('is revoked')
+    // The index may lag, and what is signed cannot be recalled: whether the attestation stands, the chain itself says.
+    const [indexed, attestation] = await Promise.all([this.store.inputByUid(chain.slug, uid), reader.attestation(uid)])
+    if (!attestation) throw new ComputeProblem('attestation-not-found', `${path}: there is no attestation ${uid} on ${chain.slug} (chain ${chain.id})`)
+    const { revocationTime, expirationTime } = attestation
+    if (revocationTime !== 0n || indexed?.revoked) throw refuse('is revoked')
     if (expirationTime !== 0n && expirationTime <= BigInt(Math.floor(this.clock() / 1000)))
       throw refuse(`expired at ${expirationTime} (Unix seconds)`)
+    const geometry = indexed ? indexed.geometry : readPayload(attestation, path)
     if (geometry === null) throw refuse('has no geometry that can be read for certain')
     return { ref: uid, geometry: parseGeometry(JSON.parse(geometry), path) }
   }
+}
 
-  /** For an attestation that the index has not reached, or that gave no record. */
-  private async fromChain(uid: string, path: string, chain: Chain, reader: ChainReader) {
-    const attestation = await reader.attestation(uid)
-    if (!attestation) throw new ComputeProblem('attestation-not-found', `${path}: there is no attestation ${uid} on ${chain.slug} (chain ${chain.id})`)
-    if (!isLocationSchema(attestation.schema))
-      throw new ComputeProblem('invalid-input', `${path}: attestation ${uid} has the schema ${attestation.schema}, which is no location schema`)
-    try {
-      const { geometry } = decodeLocation(attestation.schema, attestation.data)
-      return { revoked: attestation.revocationTime !== 0n, expirationTime: attestation.expirationTime, geometry: geometry && canonicalJson(geometry) }
-    } catch (error) {
-      if (error instanceof PayloadError) throw new ComputeProblem('invalid-input', `${path}: attestation ${uid} cannot be read: ${error.message}`)
-      throw error
-    }
+/** The geometry, as text, of an attestation that the index has not reached, or that gave no record. */
+function readPayload({ uid, schema, data }: OnchainAttestation, path: string): string | null {
+  if (!isLocationSchema(schema)) throw new ComputeProblem('invalid-input', `${path}: attestation ${uid} has the schema ${schema}, which is no location schema`)
+  try {
+    const { geometry } = decodeLocation(schema, data)
+    return geometry && canonicalJson(geometry)
+  } catch (error) {
+    if (error instanceof PayloadError) throw new ComputeProblem('invalid-input', `${path}: attestation ${uid} cannot be read: ${error.message}`)
+    throw error
   }
 }
 

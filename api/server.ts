@@ -37,7 +37,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
     http: { connectionsCheckingInterval: 1_000, headersTimeout: REQUEST_TIMEOUT_MS },
     forceCloseConnections: 'idle',
     trustProxy: parts.trustProxy.length ? [...parts.trustProxy] : false,
-    // A wrong UID of any length shall be told what is wrong with it.
+    // A wrong UID, up to this length, shall be told what is wrong with it.
     routerOptions: { maxParamLength: 4_096, ignoreTrailingSlash: true },
     // What fails before routing (a URL that does not decode) still answers in the format of its API.
     frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {

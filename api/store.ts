@@ -27,8 +27,6 @@ export interface RecordRow {
 /** What a computation needs of an attestation. */
 export interface InputRow {
   revoked: boolean
-  /** Unix seconds; 0 = never */
-  expirationTime: bigint
   /** GeoJSON geometry as text; null where it could not be read */
   geometry: string | null
 }
@@ -113,11 +111,11 @@ export class Store {
 
   /** The attestation as the input of a computation. Lives by the primary key. */
   async inputByUid(chain: string, uid: string): Promise<InputRow | undefined> {
-    const [row] = await this.query<{ revoked: boolean; expiration_time: string; geometry: string | null }>(
-      'SELECT revoked, expiration_time, geometry FROM location_record WHERE id = $1',
+    const [row] = await this.query<InputRow>(
+      'SELECT revoked, geometry FROM location_record WHERE id = $1',
       [`${chain}-${uid}`],
     )
-    return row && { revoked: row.revoked, expirationTime: BigInt(row.expiration_time), geometry: row.geometry }
+    return row
   }
 
   /** Counts over all records, as of `now`. */

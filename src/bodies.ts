@@ -43,14 +43,26 @@ export class BodyReader {
   async read(times: ReadonlyMap<string, bigint>): Promise<Map<string, AttestationBody>> {
     const uids = [...times.keys()]
     const pages = Array.from({ length: Math.ceil(uids.length / PAGE_SIZE) }, (_, i) => uids.slice(i * PAGE_SIZE, (i + 1) * PAGE_SIZE))
-    const read = await Promise.all(pages.map((page) => this.readPage(page)))
+    const read = await Promise.all(pages.map((page) => this.readAsAllowed(page)))
     const bodies = read.flat().map((body, i) => proveBody(body, uids[i]!, times.get(uids[i]!)!))
     return new Map(bodies.map((body) => [body.uid, body]))
   }
 
+  /** A page that the node refuses (its gas or answer is capped, and bodies may be large) is read by halves, down to single ones. */
+  private async readAsAllowed(uids: string[]): Promise<eas.GetAttestationReturn[]> {
+    try {
+      return await this.readPage(uids)
+    } catch (error) {
+      if (uids.length === 1 || error instanceof FalseBodyError) throw error
+      const half = Math.ceil(uids.length / 2)
+      return [...(await this.readAsAllowed(uids.slice(0, half))), ...(await this.readAsAllowed(uids.slice(half)))]
+    }
+  }
+
   private async readPage(uids: string[]): Promise<eas.GetAttestationReturn[]> {
     const calls = uids.map((uid) => ({ target: this.easAddress, allowFailure: false, callData: eas.functions.getAttestation.encode({ uid }) }))
-    const answers = (await (this.hasMulticall ??= this.findMulticall()))
+    // A single one goes to EAS itself, without Multicall's copies of it in memory.
+    const answers = uids.length > 1 && (await (this.hasMulticall ??= this.findMulticall()))
       ? multicall.functions.aggregate3
           .decodeResult(await this.ethCall(MULTICALL3, multicall.functions.aggregate3.encode({ calls })))
           .map((result) => result.returnData)

@@ -49,7 +49,6 @@ const pattern = (expression: RegExp, wanted: string) =>
     return text
   })
 const httpUrl = pattern(/^https?:\/\/\S+$/, 'an http(s) URL')
-const rpcUrl = pattern(/^(https?|wss?):\/\/\S+$/, 'an http(s) or ws(s) URL')
 const postgresUrl = pattern(/^postgres(ql)?:\/\/\S+$/, 'a URL such as postgres://user:password@host:5432/name')
 const redisUrl = pattern(/^rediss?:\/\/\S+$/, 'a URL such as redis://host:6379')
 const privateKey = pattern(/^(0x)?[0-9a-fA-F]{64}$/, '32 bytes in hex')
@@ -95,7 +94,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''))
   const perChain = Object.fromEntries(
     CHAINS.flatMap((chain) => [
-      [`RPC_URL_${settingSuffix(chain)}`, rpcUrl({ default: undefined })],
+      [`RPC_URL_${settingSuffix(chain)}`, httpUrl({ default: undefined })],
       [`GATEWAY_URL_${settingSuffix(chain)}`, httpUrl({ default: undefined })],
     ]),
   )

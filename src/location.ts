@@ -59,8 +59,11 @@ export interface Location {
 
 /** Payloads above this size are not decoded: an honest one of 100 kB already costs 70 million gas. */
 const MAX_PAYLOAD_BYTES = 1_000_000
-/** Last second that a JavaScript date can say. */
-const MAX_EVENT_SECONDS = 8_640_000_000_000n
+/**
+ * The end of year 9999. The store undoes hot blocks from rows kept as JSON, where JavaScript writes a later year as
+ * "+058859-...", which Postgres refuses (22009): a revocation of such a record could never be rolled back.
+ */
+const MAX_EVENT_SECONDS = 253_402_300_799n
 
 const WGS84_SRS = /^(EPSG:4326|https?:\/\/www\.opengis\.net\/def\/crs\/(OGC\/1\.3\/CRS84|EPSG\/0\/4326)\/?)$/i
 

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import type { Logger } from '@subsquid/logger'
-import { RpcError, type RpcClient } from '@subsquid/rpc-client'
+import type { RpcClient } from '@subsquid/rpc-client'
 
 /**
  * History by filtered eth_getLogs. evm-processor's own RPC source reads every block with every log (270 blocks/s at
@@ -59,6 +59,8 @@ interface RpcHeader {
 /** Blocks asked for at first; doubled while answers are small, halved when a provider refuses. */
 const FIRST_RANGE = 2_000
 const LARGEST_RANGE = 1_000_000
+/** A range that keeps failing is too wide: the client's own patience, which has no end elsewhere, ends here. */
+const GET_LOGS_RETRIES = 2
 /** A refusal met in a crowded stretch need not hold for ever: after so many good answers more is tried again. */
 const ANSWERS_BEFORE_MORE = 32
 /** An answer of more logs than this is cut at a block's end, so that a batch stays small in memory. */
@@ -129,15 +131,17 @@ class RangeReader {
         if (logs.length < LOGS_PER_ANSWER / 2) this.range = Math.min(this.range * 2, this.ceiling)
         return this.cut(logs, to)
       } catch (error) {
-        if (!(error instanceof RpcError) || to === from) throw error
+        // Providers refuse in many ways: JSON-RPC errors, HTTP 400 or 413, time-outs. Less is tried for all of them.
+        if (to === from) throw error
         const asked = to - from + 1
-        const allowed = allowedRange(error.message)
+        const reason = (error as Error).message
+        const allowed = allowedRange(reason)
         // A limit that is said but was not exceeded was misread: half of what was asked, then.
         const kept = allowed === undefined || allowed >= asked
         if (!kept) this.limit = allowed
         this.range = this.ceiling = kept ? Math.max(1, Math.floor(asked / 2)) : allowed
         this.answersSinceRefusal = 0
-        this.options.log.info({ from, to, range: this.range, reason: error.message }, 'provider refused the range, asking for less')
+        this.options.log.info({ from, to, range: this.range, reason }, 'provider refused the range, asking for less')
       }
     }
   }
@@ -157,7 +161,7 @@ class RangeReader {
     while (topics.length && topics[topics.length - 1] === null) topics.pop()
     return this.options.rpc.call<RpcLog[]>('eth_getLogs', [
       { fromBlock: hexNumber(from), toBlock: hexNumber(to), ...(filter.address?.length ? { address: filter.address } : {}), topics },
-    ])
+    ], { retryAttempts: GET_LOGS_RETRIES })
   }
 
   private async blocks(logs: RpcLog[], numbers: number[]) {

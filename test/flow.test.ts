@@ -114,3 +114,23 @@ test('revoked and expired attestations are not measured; unknown ones are 404; f
   await world.caughtUp()
   expect((await world.get(`/api/v0/location-records/${fresh}`)).status).toBe(200)
 })
+
+test('what the index has not heard of yet is not signed over: a revocation, a reorg', async () => {
+  const { chain } = world
+  const distanceFrom = async (from: string) => (await world.post('/compute/v0/distance', { chainId: 84532, from, to: EIFFEL_TOWER })).body
+  const kept = await attest(chain, locationRequest(BRANDENBURG_GATE), 2)
+  const before = await chain.provider.send('evm_snapshot', [])
+  const dropped = await attest(chain, locationRequest(BRANDENBURG_GATE), 2)
+  await world.caughtUp()
+  const indexer = world.services.get('indexer-base-sepolia')!
+  process.kill(indexer.pid, 'SIGSTOP')
+  try {
+    await chain.provider.send('evm_revert', [before])
+    await revoke(chain, kept, 2)
+    expect((await world.get(`/api/v0/location-records/${kept}`)).body.revoked).toBe(false)
+    expect(await distanceFrom(kept)).toMatchObject({ status: 400, detail: `from: attestation ${kept} is revoked` })
+    expect(await distanceFrom(dropped)).toMatchObject({ status: 404 })
+  } finally {
+    process.kill(indexer.pid, 'SIGCONT')
+  }
+})

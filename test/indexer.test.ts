@@ -144,14 +144,25 @@ test('poisoned payloads stay in the log with their problem and stop nothing', as
   }
 })
 
-test('event times that nobody lives to see are kept exactly: milliseconds taken for seconds, the last that dates can say', async () => {
-  const { chain, caughtUp } = world
+test('a revocation is rolled back whatever the event time; one beyond year 9999, which the rollback cannot write, gives no record', async () => {
+  const { chain, caughtUp, databaseUrl } = world
   const point = { type: 'Point' as const, coordinates: [15, 10] }
-  const uids: string[] = []
-  for (const eventTimestamp of [1_700_000_000_000, 8_640_000_000_000]) uids.push(await attest(chain, locationRequest(point, { eventTimestamp })))
+  const last = await attest(chain, locationRequest(point, { eventTimestamp: 253_402_300_799 }))
+  // Milliseconds taken for seconds.
+  const beyond = await attest(chain, locationRequest(point, { eventTimestamp: 1_700_000_000_000 }))
   await caughtUp()
-  const times = await Promise.all(uids.map(async (uid) => (await world.get(`/api/v0/location-records/${uid}`)).body.event_timestamp))
-  expect(times).toEqual(['+055840-11-08T22:13:20.000Z', '+275760-09-13T00:00:00.000Z'])
+  expect((await world.get(`/api/v0/location-records/${last}`)).body.event_timestamp).toBe('9999-12-31T23:59:59.000Z')
+  expect(await status(beyond)).toBe(404)
+  const [event] = await rows<{ problem: string }>(databaseUrl, 'SELECT problem FROM attestation_event WHERE uid = $1', [beyond])
+  expect(event!.problem).toContain('eventTimestamp 1700000000000')
+  const before = await chain.provider.send('evm_snapshot', [])
+  await revoke(chain, last)
+  await revoke(chain, beyond)
+  await caughtUp()
+  await chain.provider.send('evm_revert', [before])
+  await mine(chain, 4)
+  await caughtUp()
+  expect(await isRevoked(last)).toBe(false)
 })
 
 test('two indexers of one chain by mistake: one of them gives up at a time, nothing is written twice', async () => {

@@ -41,6 +41,9 @@ test('the shape that bbox queries meet: cut at the antimeridian, whole round a p
   // The world as a rectangle: its edges are 360 degrees long, and cross nothing.
   const world = { type: 'Polygon', coordinates: [[[-180, -90], [180, -90], [180, 90], [-180, 90], [-180, -90]]] }
   expect(await covers(world, [33, 44])).toBe(true)
+  // Each part for itself: one crosses the antimeridian, the other Greenwich.
+  const both = { type: 'MultiPolygon', coordinates: [[[[170, -20], [-170, -20], [-170, -10], [170, -10], [170, -20]]], [[[-5, 40], [5, 40], [5, 50], [-5, 50], [-5, 40]]]] }
+  expect([await covers(both, [179, -15]), await covers(both, [-179, -15]), await covers(both, [0, 45]), await covers(both, [95, 45])]).toEqual([true, true, true, false])
   const bowTie = { type: 'Polygon', coordinates: [[[0, 0], [1, 1], [1, 0], [0, 1], [0, 0]]] }
   expect([await covers(bowTie, [0.1, 0.5]), await covers(bowTie, [0.5, 0.1]), await covers(bowTie, [1.1, 0.5])]).toEqual([true, true, false])
   const bowTieAcross = { type: 'Polygon', coordinates: [[[179, 0], [-179, 1], [-179, 0], [179, 1], [179, 0]]] }

@@ -41,39 +41,43 @@ module.exports = class Initial1795219200000 {
     // a pole covers it. A shape that is not valid (its ring crosses itself) has no certain inside: its bounding box stands
     // for it, as repairing it takes a database minutes when it is made to. Only the bbox filter sees this shape: what is
     // computed and signed is computed from the column "geometry".
-    await db.query(`CREATE FUNCTION location_geom(geojson text) RETURNS geometry LANGUAGE plpgsql IMMUTABLE STRICT AS $$
+    await db.query(`CREATE FUNCTION location_shape(shape geometry) RETURNS geometry LANGUAGE plpgsql IMMUTABLE STRICT AS $$
       DECLARE
-        shape geometry := ST_SetSRID(ST_Force2D(ST_GeomFromGeoJSON(geojson)), 4326);
         crosses boolean := false;
-        north boolean;
-        south boolean;
+        turn float8;
       BEGIN
         IF ST_XMax(shape) - ST_XMin(shape) > 180 THEN
           SELECT coalesce(bool_or(abs(dx) > 180 AND abs(dx) < 360), false) INTO crosses
           FROM (SELECT ST_X(ST_EndPoint(geom)) - ST_X(ST_StartPoint(geom)) AS dx FROM ST_DumpSegments(shape)) AS edge;
         END IF;
-        IF crosses THEN
-          SELECT coalesce(bool_or(turned AND lat >= 0), false), coalesce(bool_or(turned AND lat < 0), false) INTO north, south
-          FROM (
-            SELECT abs(sum(dx - 360 * round(dx / 360))) > 180 AS turned, avg(lat) AS lat
-            FROM ST_Dump(shape) AS part, LATERAL (
-              SELECT ST_X(ST_EndPoint(geom)) - ST_X(ST_StartPoint(geom)) AS dx, ST_Y(ST_StartPoint(geom)) AS lat
-              FROM ST_DumpSegments(ST_ExteriorRing(part.geom))
-            ) AS edge
-            WHERE ST_GeometryType(part.geom) = 'ST_Polygon' GROUP BY part.path
-          ) AS ring;
-          IF north OR south THEN
-            RETURN ST_MakeEnvelope(-180, CASE WHEN south THEN -90 ELSE ST_YMin(shape) END, 180, CASE WHEN north THEN 90 ELSE ST_YMax(shape) END, 4326);
+        IF crosses AND ST_IsCollection(shape) THEN
+          -- Each part for itself: shifting a part that crosses Greenwich would turn it inside out.
+          RETURN (SELECT ST_Collect(piece.geom) FROM ST_Dump(shape) AS part, LATERAL ST_Dump(location_shape(part.geom)) AS piece);
+        END IF;
+        IF crosses AND ST_Dimension(shape) = 2 THEN
+          SELECT abs(sum(dx - 360 * round(dx / 360))) INTO turn
+          FROM (SELECT ST_X(ST_EndPoint(geom)) - ST_X(ST_StartPoint(geom)) AS dx FROM ST_DumpSegments(ST_ExteriorRing(shape))) AS edge;
+          IF turn > 180 THEN
+            RETURN CASE WHEN ST_YMin(shape) + ST_YMax(shape) >= 0 THEN ST_MakeEnvelope(-180, ST_YMin(shape), 180, 90, 4326)
+              ELSE ST_MakeEnvelope(-180, -90, 180, ST_YMax(shape), 4326) END;
           END IF;
+        END IF;
+        IF crosses THEN
           shape := ST_ShiftLongitude(shape);
         END IF;
         IF ST_Dimension(shape) = 2 AND NOT ST_IsValid(shape) THEN
           shape := ST_Envelope(shape);
         END IF;
         RETURN CASE WHEN crosses THEN ST_WrapX(shape, 180, -360) ELSE shape END;
+      END $$`)
+    await db.query(`CREATE FUNCTION location_geom(geojson text) RETURNS geometry LANGUAGE plpgsql IMMUTABLE STRICT AS $$
+      DECLARE
+        shape geometry := ST_SetSRID(ST_Force2D(ST_GeomFromGeoJSON(geojson)), 4326);
+      BEGIN
+        RETURN location_shape(shape);
       EXCEPTION WHEN OTHERS THEN
         -- No shape may stop the indexer.
-        RETURN ST_Envelope(ST_SetSRID(ST_Force2D(ST_GeomFromGeoJSON(geojson)), 4326));
+        RETURN ST_Envelope(shape);
       END $$`)
     // A plain column with a trigger, not a GENERATED one: rolling back a hot block writes every column back, and Postgres
     // refuses that for generated columns (428C9).
@@ -90,6 +94,7 @@ module.exports = class Initial1795219200000 {
     await db.query(`DROP TABLE "location_record"`)
     await db.query(`DROP FUNCTION location_record_fill`)
     await db.query(`DROP FUNCTION location_geom`)
+    await db.query(`DROP FUNCTION location_shape`)
     await db.query(`DROP TABLE "attestation_event"`)
   }
 }

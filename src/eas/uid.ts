@@ -31,8 +31,8 @@ export function attestationUid(fields: UidFields, bump = 0): string {
   )
 }
 
-/** As many equal attestations in one block are told apart: a block of 30 million gas holds fewer. */
-const MAX_BUMP = 1_000
+/** As many equal attestations in one block are told apart. EAS itself counts up for each: the last of so many costs it 20 million gas of look-ups. */
+const MAX_BUMP = 10_000
 
 /** Whether an attestation of this content can have this UID. */
 export function hashesToUid(fields: UidFields, uid: string): boolean {
