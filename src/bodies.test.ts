@@ -40,6 +40,14 @@ test('without Multicall3, one by one', async () => {
   expect(bodies.size).toBe(105)
   expect(calls()).toBe(105)
 })
+test('a node that caps the work of a call is asked for less, in the end for one body of EAS itself', async () => {
+  const capped: Fault = ({ method, params }) =>
+    method === 'eth_call' && params[0].data.length > 2_000 ? { error: { code: -32000, message: 'EVM error MemoryOOG' } } : undefined
+  expect([...(await (await reader(capped)).read(times)).keys()]).toEqual([...times.keys()])
+  const noMulticall: Fault = ({ method, params }) => (method === 'eth_call' && params[0].to !== EAS ? { error: { code: -32000, message: 'Multicall3: call failed' } } : undefined)
+  await proxy!.close()
+  expect((await (await reader(noMulticall)).read(new Map([...times].slice(0, 5)))).size).toBe(5)
+})
 test('one that the node does not know yet is missing, which evm-processor takes for an unfinished block', async () => {
   const unknown = new Map([...times].slice(0, 2)).set(`0x${'1'.repeat(64)}`, 1n)
   const error: unknown = await (await reader()).read(unknown).catch((thrown: unknown) => thrown)
@@ -49,12 +57,14 @@ test('one that the node does not know yet is missing, which evm-processor takes 
 
 type Results = { success: boolean; returnData: string }[]
 const MULTICALL3 = '0xcA11bde05977b3631167028862bE2a173976CA11'
+/** "Point" in hex, as it stands in the payload and nowhere else. */
+const POINT = '506f696e74'
 const RESULTS = ['tuple(bool success, bytes returnData)[]']
 
 test.each<[string, (results: Results) => Results, string]>([
   ['too few answers', (results) => results.slice(1), 'asked for 3 attestations, the node answered 2'],
   ['answers in another order', (results) => [...results].reverse(), 'asked for attestation'],
-  ['changed content', (results) => results.map(({ returnData }) => ({ success: true, returnData: returnData.replace(/7b/, '7c') })), 'does not hash to its UID'],
+  ['changed content', (results) => results.map(({ returnData }) => ({ success: true, returnData: returnData.replace(POINT, POINT.replace(/4$/, '5')) })), 'does not hash to its UID'],
 ])('%s: the batch is stopped', async (_, change, message) => {
   const few = new Map([...times].slice(0, 3))
   const calls = [...few.keys()].map((uid) => ({ target: EAS, allowFailure: false, callData: eas.functions.getAttestation.encode({ uid }) }))

@@ -90,6 +90,14 @@ test.each([
   expect(await readAll()).toEqual(blocks.filter((number) => number <= head - finality))
 })
 
+test('adapts to a provider that refuses by HTTP 413 or 400', async () => {
+  await start(({ method, params }) => {
+    const asked = method === 'eth_getLogs' ? Number(params[0].toBlock) - Number(params[0].fromBlock) + 1 : 0
+    return asked > 60 ? { status: 413 } : asked > 25 ? { status: 400 } : undefined
+  })
+  expect(await readAll()).toEqual(blocks.filter((number) => number <= head - finality))
+})
+
 test('repeated logs are given once, in order', async () => {
   const logs = await chain.provider.send('eth_getLogs', [{ address: EAS, fromBlock: `0x${firstBlock.toString(16)}`, topics: [eas.events.Attested.topic] }])
   const final = logs.filter((log: { blockNumber: string }) => Number(log.blockNumber) <= head - finality)

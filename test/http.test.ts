@@ -128,6 +128,11 @@ describe('bad queries', () => {
     const answer = await world.get(`/api/v0/${path}`)
     expect(answer).toEqual({ status, body: { status: 'error', message, detail: expect.stringContaining(detail) } })
   })
+  test('a long run of digits costs no time (it took 0.7 s, for every request of the service)', async () => {
+    const started = performance.now()
+    expect((await world.get(`/api/v0/location-records?bbox=${'1'.repeat(14_000)}x`)).status).toBe(400)
+    expect(performance.now() - started).toBeLessThan(400)
+  })
   test('wrong methods and paths outside', async () => {
     expect(await world.post('/api/v0/location-records', {})).toEqual({ status: 405, body: { status: 'error', message: 'Method not allowed', detail: 'POST is not possible here; use GET' } })
     expect(await world.get('/elsewhere')).toMatchObject({ status: 404, body: { message: 'Not found' } })
@@ -199,6 +204,13 @@ describe('good computations', () => {
     const schema = receipt.logs[0]!.topics[1]!
     const { body } = await world.post('/compute/v0/distance', { chainId: 84532, schema, recipient: '0X'.toLowerCase() + '0'.repeat(40), from, to: { uid: uids.greenwich } })
     expect(body).toMatchObject({ units: 'meters', inputRefs: [expect.stringMatching(/^0x[0-9a-f]{64}$/), uids.greenwich], attestation: { schema, revocable: false } })
+  })
+  test('a schema whose text is no UTF-8 is refused, not a fault of ours', async () => {
+    const registry = await world.chain.registry()
+    const data = registry.interface.encodeFunctionData('register', ['x', ZeroAddress, true]).replace(/78(0{62})$/, 'ff$1')
+    const receipt = await mined(world.chain, await world.chain.provider.send('eth_sendTransaction', [{ from: testAccount(1).address, to: await registry.getAddress(), data }]))
+    const { body } = await world.post('/compute/v0/distance', { chainId: 84532, schema: receipt.logs[0]!.topics[1], from, to: from })
+    expect(body).toMatchObject({ status: 400, detail: expect.stringContaining('but a result of this operation has the fields') })
   })
   test('one place in other clothes has one reference and distance 0', async () => {
     const feature = { type: 'Feature', properties: { name: 'x' }, geometry: { coordinates: [2.2945, 48.8584], type: 'Point', bbox: [0, 0, 1, 1] }, uri: 'https://x.example', uid: '0x' }

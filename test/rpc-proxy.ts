@@ -7,8 +7,8 @@ export interface RpcCall {
   method: string
   params: any[] // eslint-disable-line @typescript-eslint/no-explicit-any -- JSON
 }
-/** An answer in place of the node's: a JSON-RPC error, a result, or undefined to let the node answer. */
-export type Fault = (call: RpcCall) => { error: { code: number; message: string } } | { result: unknown } | undefined
+/** An answer in place of the node's: a JSON-RPC error, a result, an HTTP status without a body, or undefined to let the node answer. */
+export type Fault = (call: RpcCall) => { error: { code: number; message: string } } | { result: unknown } | { status: number } | undefined
 
 export interface RpcProxy {
   readonly url: string
@@ -30,6 +30,8 @@ export async function startRpcProxy(nodeUrl: string, fault: Fault): Promise<RpcP
     void text(request).then(async (body) => {
       const parsed = JSON.parse(body) as RpcCall | RpcCall[]
       const answers = Array.isArray(parsed) ? await Promise.all(parsed.map(answer)) : await answer(parsed)
+      const status = ([answers].flat() as { status?: number }[]).find((each) => each.status !== undefined)?.status
+      if (status !== undefined) return response.writeHead(status).end()
       response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answers))
     })
   })

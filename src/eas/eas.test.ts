@@ -107,6 +107,11 @@ describe('payloads', () => {
     const aliased = `0x${word(32)}${word(500)}${word(500 * 32).repeat(500)}${word(3_000)}${'61'.repeat(3_008)}`
     expect(() => decodeFields(['string[]'], aliased)).toThrow('the fields of the payload overlap')
   })
+  test('may share a text among pointers, as contracts decode them', () => {
+    const word = (value: number) => value.toString(16).padStart(64, '0')
+    const shared = `0x${word(64)}${word(64)}${word(200)}${'61'.repeat(224)}`
+    expect(decodeFields(['string', 'string'], shared)).toEqual(['a'.repeat(200), 'a'.repeat(200)])
+  })
   test('of random bytes end in a PayloadError or a value, quickly (seed 7)', () => {
     let state = 7
     const random = (below: number) => (state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0) % below
