@@ -1,44 +1,11 @@
 import type { FastifyInstance } from 'fastify'
-import type { Geometry } from 'geojson'
 import { BOOLEAN_RESULT_FIELDS, NUMERIC_RESULT_FIELDS, encodeBooleanResult, encodeNumericResult, fieldTypes } from '../src/eas'
-import { distanceMeters } from '../src/geodesy'
 import { parseRecipient, type Attester, type SignedResult } from './attester'
 import type { ChainReader } from './chain-reader'
+import type { Measurer } from './measure'
+import { OPERATIONS, type Operation } from './operations'
 import { ComputeProblem, computeErrorHandler } from './problems'
 import type { Resolver } from './resolve'
-
-/** A geometry parameter of an operation, resolved, with its name in the request for messages. */
-interface Operand {
-  name: string
-  geometry: Geometry
-}
-
-/** What a computation gives: a whole number of the operation's payload units (the one rounding that serves answer and payload), or a boolean. */
-type Outcome = bigint | boolean
-
-interface Operation {
-  /** Geometry parameters, in the order of inputRefs; each may go by further names. */
-  geometries: readonly { name: string; aliases?: readonly string[] }[]
-  /** Parameters that are numbers: checked, in order. */
-  numbers?: readonly { name: string; check: (value: number) => string | undefined }[]
-  /** Present for numeric results: names in answer and payload, and how many payload units make one of the answer's. */
-  units?: { answer: 'meters' | 'square_meters'; payload: 'centimeters' | 'square_centimeters'; perAnswerUnit: number }
-  /** The operation's name in answer and payload, where numbers are part of it. */
-  label?: (numbers: readonly number[]) => string
-  /** Throws a GeometryError that names the operand for a geometry it has no answer for. */
-  compute: (operands: readonly Operand[], numbers: readonly number[]) => Outcome
-}
-
-const METERS = { answer: 'meters', payload: 'centimeters', perAnswerUnit: 100 } as const
-
-/** Every operation of the Compute API (INTERFACE.md, Endpoints). A new one is one row. */
-export const OPERATIONS: Readonly<Record<string, Operation>> = {
-  distance: {
-    geometries: [{ name: 'from' }, { name: 'to' }],
-    units: METERS,
-    compute: ([from, to]) => wholeUnits(distanceMeters(from!.geometry, to!.geometry, from!.name, to!.name), METERS.perAnswerUnit),
-  },
-}
 
 /** What a compute endpoint answers (INTERFACE.md, Compute result). */
 export interface ComputeResult extends SignedResult {
@@ -52,6 +19,7 @@ export interface ComputeResult extends SignedResult {
 
 export interface ComputeParts {
   resolver: Resolver
+  measurer: Measurer
   /** By chain id: the signer of each configured chain and the reader of its contracts. */
   attesters: ReadonlyMap<number, { attester: Attester; reader: ChainReader }>
   defaultSchemas: { number: string; boolean: string }
@@ -83,14 +51,13 @@ async function answer(parts: ComputeParts, name: string, operation: Operation, b
     chosenSchema(parts, operation, reader, optionalText(request, 'schema')),
     ...operation.geometries.map(async (parameter) => {
       const { value, name: given } = readGeometryParameter(request, parameter)
-      return { name: given, ...(await parts.resolver.resolve(value, given, attester.chain, reader)) }
+      return parts.resolver.resolve(value, given, attester.chain, reader)
     }),
   ])
 
-  const outcome = operation.compute(inputs, numbers)
+  const { outcome, refs: inputRefs } = await parts.measurer.measure({ operation: name, inputs, numbers })
   const timestamp = Math.floor(parts.clock() / 1000)
   const label = operation.label?.(numbers) ?? name
-  const inputRefs = inputs.map((input) => input.ref)
   const context = { inputRefs, timestamp, operation: label }
   const data = typeof outcome === 'boolean' ? encodeBooleanResult(outcome, context) : encodeNumericResult(outcome, operation.units!.payload, context)
   const signed = await attester.sign({ schema: schema.uid, revocable: schema.revocable, recipient, data, timestamp })
@@ -102,13 +69,6 @@ async function answer(parts: ComputeParts, name: string, operation: Operation, b
     inputRefs,
     ...signed,
   }
-}
-
-/** The one rounding of a measured value. Throws rather than sign what is no number. */
-function wholeUnits(value: number, perUnit: number): bigint {
-  const whole = Math.round(value * perUnit)
-  if (!Number.isFinite(whole) || whole < 0) throw new Error(`measured ${value}, which is no result`)
-  return BigInt(whole)
 }
 
 function invalid(detail: string): ComputeProblem {

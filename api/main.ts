@@ -3,6 +3,7 @@ import { SettingsError, processSettings } from '../src/config'
 import { Attester, loadSigner } from './attester'
 import { ChainReader } from './chain-reader'
 import { RedisCounter, RequestCounter } from './limits'
+import { Measurer } from './measure'
 import { Resolver } from './resolve'
 import { buildServer } from './server'
 import { Store } from './store'
@@ -31,8 +32,10 @@ async function main(): Promise<void> {
 
   const store = new Store(settings.databaseUrl, (error) => logger.warn({ reason: error.message }, 'a database connection was lost'))
   const redis = settings.redisUrl === undefined ? undefined : new RedisCounter(settings.redisUrl, logger)
+  const measurer = new Measurer()
   const app = await buildServer({
     store,
+    measurer,
     attesters,
     clock,
     logger,
@@ -47,6 +50,7 @@ async function main(): Promise<void> {
     stopping = true
     setTimeout(() => process.exit(1), STOP_TIMEOUT_MS).unref()
     await app.close()
+    await measurer.close()
     redis?.close()
     await store.close()
     process.exit(0)

@@ -1,22 +1,14 @@
-import { keccak256, toUtf8Bytes } from 'ethers'
-import type { Geometry } from 'geojson'
 import type { Chain } from '../src/chains'
 import { PayloadError } from '../src/eas'
-import { canonicalJson, parseGeometry } from '../src/geodesy'
+import { readGeometry } from '../src/geodesy'
 import { decodeLocation, isLocationSchema } from '../src/location'
 import type { ChainReader, OnchainAttestation } from './chain-reader'
+import type { MeasureInput } from './measure'
 import { ComputeProblem } from './problems'
 import type { Store } from './store'
 
-/** A geometry input, resolved. */
-export interface ResolvedInput {
-  /** The UID, lower-case, or the keccak256 of the canonical GeoJSON: 32 bytes in hex. */
-  ref: string
-  geometry: Geometry
-}
-
 /**
- * Turns an Input (INTERFACE.md, Geometry input) into a geometry and its reference. A UID is looked up in the projection
+ * Turns an Input (INTERFACE.md, Geometry input) into a geometry, with its UID if it has one. A UID is looked up in the projection
  * of the request's chain, and of the chain itself, which alone knows whether it still stands.
  * Throws a ComputeProblem or GeometryError that names `path`, and UnavailableError.
  */
@@ -27,7 +19,7 @@ export class Resolver {
     private readonly clock: () => number,
   ) {}
 
-  async resolve(input: unknown, path: string, chain: Chain, reader: ChainReader): Promise<ResolvedInput> {
+  async resolve(input: unknown, path: string, chain: Chain, reader: ChainReader): Promise<MeasureInput> {
     if (typeof input === 'string') return this.byUid(input, path, chain, reader)
     // Whatever has a type is GeoJSON, foreign members of any name included.
     if (typeof input === 'object' && input !== null && !('type' in input)) {
@@ -37,11 +29,10 @@ export class Resolver {
         return this.byUid(input.uid, `${path}.uid`, chain, reader)
       }
     }
-    const geometry = parseGeometry(input, path)
-    return { ref: keccak256(toUtf8Bytes(canonicalJson(geometry))), geometry }
+    return { reading: readGeometry(input, path) }
   }
 
-  private async byUid(text: string, path: string, chain: Chain, reader: ChainReader): Promise<ResolvedInput> {
+  private async byUid(text: string, path: string, chain: Chain, reader: ChainReader): Promise<MeasureInput> {
     if (!/^0x[0-9a-fA-F]{64}$/.test(text)) throw new ComputeProblem('invalid-input', `${path}: ${EXPECTED_UID}`)
     const uid = text.toLowerCase()
     const refuse = (problem: string) => new ComputeProblem('invalid-input', `${path}: attestation ${uid} ${problem}`)
@@ -55,7 +46,7 @@ export class Resolver {
       throw refuse(`expired at ${expirationTime} (Unix seconds)`)
     const geometry = indexed ? indexed.geometry : readPayload(attestation, path)
     if (geometry === null) throw refuse('has no geometry that can be read for certain')
-    return { ref: uid, geometry: parseGeometry(JSON.parse(geometry), path) }
+    return { uid, reading: readGeometry(JSON.parse(geometry), path) }
   }
 }
 
@@ -63,8 +54,7 @@ export class Resolver {
 function readPayload({ uid, schema, data }: OnchainAttestation, path: string): string | null {
   if (!isLocationSchema(schema)) throw new ComputeProblem('invalid-input', `${path}: attestation ${uid} has the schema ${schema}, which is no location schema`)
   try {
-    const { geometry } = decodeLocation(schema, data)
-    return geometry && canonicalJson(geometry)
+    return decodeLocation(schema, data).geometry?.json ?? null
   } catch (error) {
     if (error instanceof PayloadError) throw new ComputeProblem('invalid-input', `${path}: attestation ${uid} cannot be read: ${error.message}`)
     throw error

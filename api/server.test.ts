@@ -8,6 +8,7 @@ import { startRpcProxy, type Fault, type RpcCall } from '../test/rpc-proxy'
 import { Attester, loadSigner } from './attester'
 import { ChainReader } from './chain-reader'
 import { RequestCounter } from './limits'
+import { Measurer } from './measure'
 import { Resolver } from './resolve'
 import { buildServer } from './server'
 import { Store } from './store'
@@ -38,6 +39,7 @@ async function serve(options: { fault?: Fault; databaseUrl?: string; clock?: () 
     ...{ store, clock, publicBaseUrl: 'https://x.example', schemaCheck: true, trustProxy: [], rateLimitPerHour: perHour, recordsRateLimitPerHour: perHour },
     attesters: new Map([[LOCAL_CHAIN.id, { attester, reader }]]),
     resolver: new Resolver(store, clock),
+    measurer: new Measurer(),
     counter: new RequestCounter(clock),
     defaultSchemas: { number: '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a', boolean: '0x4958625091a773dcfb37a1c33099a378f32a975a7fb61f33d53c4be7589898f5' },
   })

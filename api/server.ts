@@ -1,7 +1,8 @@
 import Fastify, { LogController, type FastifyBaseLogger, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest, type HTTPMethods } from 'fastify'
 import { version } from '../package.json'
-import { OPERATIONS, computeRoutes, type ComputeParts } from './compute'
+import { computeRoutes, type ComputeParts } from './compute'
 import { limitRequests, type RequestCounter } from './limits'
+import { OPERATIONS } from './operations'
 import { ComputeProblem, RecordsProblem, computeErrorHandler, recordsErrorHandler } from './problems'
 import { recordsRoutes } from './records'
 import type { Store } from './store'
@@ -19,8 +20,8 @@ export interface ServerParts extends ComputeParts {
 
 const COMPUTE_PREFIX = '/compute/v0'
 const RECORDS_PREFIX = '/api/v0'
-/** 100 bytes a request are usual; 1 MiB holds 30,000 positions. */
-const BODY_LIMIT = 1_048_576
+/** 100 bytes a request are usual; this holds two geometries of 100,000 positions with 15 digits each. */
+const BODY_LIMIT = 8 * 1_048_576
 /** A request that has not arrived whole by then is cut off. */
 const REQUEST_TIMEOUT_MS = 10_000
 

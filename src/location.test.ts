@@ -22,7 +22,7 @@ describe('payloads of location schemas', () => {
       mediaTypes: ['image/png'],
       mediaData: ['data:,x'],
       memo: 'memo',
-      geometry: { type: 'Point', coordinates: [0, 51.5] },
+      geometry: { json: '{"coordinates":[0,51.5],"type":"Point"}', point: [0, 51.5] },
       geometryProblem: null,
     })
   })
@@ -34,11 +34,11 @@ describe('payloads of location schemas', () => {
       recipeTypes: [],
       memo: '',
       locationType: 'geojson',
-      geometry: { type: 'Point', coordinates: [1, 2] },
+      geometry: { json: '{"coordinates":[1,2],"type":"Point"}', point: [1, 2] },
     })
   })
   test('a pair is longitude, latitude', () => {
-    expect(decodeLocation(LOCATION_SCHEMA.uid, v01({ type: 'coordinate-decimal+lon-lat', location: '[13.4, 52.5]' })).geometry).toEqual({ type: 'Point', coordinates: [13.4, 52.5] })
+    expect(decodeLocation(LOCATION_SCHEMA.uid, v01({ type: 'coordinate-decimal+lon-lat', location: '[13.4, 52.5]' })).geometry).toEqual({ json: '{"coordinates":[13.4,52.5],"type":"Point"}', point: [13.4, 52.5] })
   })
   test.each([
     [{ type: 'address', location: 'somewhere' }, "location_type 'address' has no geometry"],

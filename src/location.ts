@@ -1,6 +1,5 @@
-import type { Geometry } from 'geojson'
 import { PayloadError, decodeFields, fieldNames, fieldTypes, type FieldValue } from './eas'
-import { GeometryError, canonicalJson, parseGeometry } from './geodesy'
+import { GeometryError, canonicalJson, readGeometry } from './geodesy'
 
 /** A schema whose attestations are locations: its UID, lower-case, and its text exactly as registered (resolver 0, revocable). */
 interface LocationSchema {
@@ -38,6 +37,14 @@ export const LOCATION_SCHEMAS: readonly LocationSchema[] = [
   },
 ]
 
+/** A geometry as the projection stores it. */
+export interface LocationGeometry {
+  /** canonical GeoJSON text */
+  json: string
+  /** [longitude, latitude] of a Point */
+  point: readonly [number, number] | null
+}
+
 /** A payload of a location schema, read. */
 export interface Location {
   /** Unix seconds; undefined where the schema has none (then the attestation's own time stands for it). */
@@ -53,7 +60,7 @@ export interface Location {
   mediaData: string[]
   memo: string
   /** Our reading of `location`; null where it cannot be read for certain, and then `geometryProblem` says why. */
-  geometry: Geometry | null
+  geometry: LocationGeometry | null
   geometryProblem: string | null
 }
 
@@ -99,7 +106,7 @@ export function decodeLocation(schemaUid: string, data: string): Location {
     mediaTypes: texts('mediaType'),
     mediaData: texts('mediaData'),
     memo: text('memo'),
-    ...readGeometry(srs, locationType, location),
+    ...readLocation(srs, locationType, location),
   }
 }
 
@@ -115,13 +122,14 @@ function storable<T extends string | undefined>(text: T): T {
   return text
 }
 
-function readGeometry(srs: string, locationType: string, location: string): Pick<Location, 'geometry' | 'geometryProblem'> {
+function readLocation(srs: string, locationType: string, location: string): Pick<Location, 'geometry' | 'geometryProblem'> {
   const none = (geometryProblem: string) => ({ geometry: null, geometryProblem })
   if (!WGS84_SRS.test(srs)) return none(`srs '${srs.slice(0, 80)}' is not a known name of WGS84`)
   const read = LOCATION_READERS.find(([type]) => type.test(locationType))?.[1]
   if (!read) return none(`location_type '${locationType.slice(0, 80)}' has no geometry`)
   try {
-    return { geometry: parseGeometry(read(JSON.parse(location)), 'location'), geometryProblem: null }
+    const reading = readGeometry(read(JSON.parse(location)), 'location')
+    return { geometry: { json: canonicalJson(reading), point: reading.layout.type === 'Point' ? [reading.lon[0]!, reading.lat[0]!] : null }, geometryProblem: null }
   } catch (error) {
     if (error instanceof GeometryError || error instanceof SyntaxError) return none(`location: ${error.message}`.slice(0, 300))
     throw error
@@ -133,8 +141,3 @@ const LOCATION_READERS: readonly [RegExp, (value: unknown) => unknown][] = [
   [/^geojson(-|$)/i, (value) => value],
   [/^coordinate-decimal\+lon-lat$/i, (value) => ({ type: 'Point', coordinates: value })],
 ]
-
-/** The geometry as GeoJSON text, as the projection stores it. */
-export function geometryText(geometry: Geometry | null): string | null {
-  return geometry && canonicalJson(geometry)
-}

@@ -1,6 +1,6 @@
 import type { AttestationBody } from './bodies'
 import { PayloadError } from './eas'
-import { decodeLocation, geometryText, type Location } from './location'
+import { decodeLocation, type Location } from './location'
 import { AttestationEvent, EventKind, LocationRecord } from './model'
 
 /** A decoded Attested or Revoked log of a watched schema, hex lower-case. */
@@ -116,8 +116,8 @@ function locationRecord(chain: string, event: ChainEvent, body: AttestationBody,
     srs: location.srs,
     locationType: location.locationType,
     location: location.location,
-    longitude: geometry?.type === 'Point' ? geometry.coordinates[0] : null,
-    latitude: geometry?.type === 'Point' ? geometry.coordinates[1] : null,
+    longitude: geometry?.point?.[0] ?? null,
+    latitude: geometry?.point?.[1] ?? null,
     recipeTypes: location.recipeTypes,
     recipePayloads: location.recipePayloads,
     mediaTypes: location.mediaTypes,
@@ -126,7 +126,7 @@ function locationRecord(chain: string, event: ChainEvent, body: AttestationBody,
     revoked: false,
     createdAt: now,
     updatedAt: now,
-    geometry: geometryText(geometry),
+    geometry: geometry?.json ?? null,
     schemaUid: event.schemaUid,
     refUid: body.refUID,
     revocable: body.revocable,

@@ -139,6 +139,8 @@ describe('bad queries', () => {
   })
 })
 
+const KNOWN = ['distance', 'contains', 'within', 'intersects', 'area', 'length'].map((name) => `POST /compute/v0/${name}`).join(', ')
+
 describe('bad computations', () => {
   const point = { type: 'Point', coordinates: [1, 2] }
   const good = { chainId: 84532, from: point, to: point }
@@ -152,7 +154,7 @@ describe('bad computations', () => {
     [{ ...good, from: { uid: 5 } }, 'from.uid: expected an attestation UID (0x and 64 hex digits) or a GeoJSON geometry'],
     [{ ...good, from: null }, 'from: expected a GeoJSON object with type and coordinates, got null'],
     [{ ...good, to: { type: 'Point', coordinates: [1, 100] } }, 'to.coordinates: latitude must be from -90 to 90, got 100; positions are [longitude, latitude]'],
-    [{ ...good, to: { type: 'LineString', coordinates: [[0, 0], [1, 1]] } }, 'to: expected a Point, got a LineString; other geometries are not measured yet'],
+    [{ ...good, to: { type: 'Polygon', coordinates: [[[0, 0], [1, 1], [1, 0], [0, 1], [0, 0]]] } }, 'to.coordinates[0][0]: the edge that starts here crosses the one that starts at to.coordinates[0][2]; a ring must not cross itself'],
     [{ ...good, to: { uid: `0x${'1'.repeat(64)}`, uri: 'https://x.example' } }, 'to: offchain attestations are not accepted yet; give a UID or a GeoJSON geometry'],
     [{ ...good, schema: '0x12' }, 'schema: expected a schema UID, 0x and 64 hex digits'],
     [{ ...good, schema: `0x${'1'.repeat(64)}` }, `schema: 0x${'1'.repeat(64)} is not registered on this chain; register "uint256 result,string units,bytes32[] inputRefs,uint256 timestamp,string operation" or name another`],
@@ -174,10 +176,10 @@ describe('bad computations', () => {
     ['no body', '/compute/v0/distance', { method: 'POST', headers: json }, 'The body is empty; send a JSON object.'],
     ['another content type', '/compute/v0/distance', { method: 'POST', headers: { 'content-type': 'text/plain' }, body: '{}' }, 'Content-Type must be application/json.'],
     ['prototype poisoning', '/compute/v0/distance', { method: 'POST', headers: json, body: '{"__proto__":{"chainId":84532}}' }, 'The body is not valid JSON.'],
-    ['too much', '/compute/v0/distance', { method: 'POST', headers: json, body: JSON.stringify('x'.repeat(1_100_000)) }, 'The body is too large: at most 1 MiB.'],
-    ['another operation', '/compute/v0/volume', { method: 'POST', headers: json, body: '{}' }, 'There is no POST /compute/v0/volume. Known: POST /compute/v0/distance'],
-    ['another method', '/compute/v0/distance', { method: 'GET' }, 'There is no GET /compute/v0/distance. Known: POST /compute/v0/distance'],
-    ['another version', '/compute/v1/distance', { method: 'POST', headers: json, body: '{}' }, 'There is no POST /compute/v1/distance. Known: POST /compute/v0/distance'],
+    ['too much', '/compute/v0/distance', { method: 'POST', headers: json, body: JSON.stringify('x'.repeat(8_500_000)) }, 'The body is too large: at most 8 MiB.'],
+    ['another operation', '/compute/v0/volume', { method: 'POST', headers: json, body: '{}' }, `There is no POST /compute/v0/volume. Known: ${KNOWN}`],
+    ['another method', '/compute/v0/distance', { method: 'GET' }, `There is no GET /compute/v0/distance. Known: ${KNOWN}`],
+    ['another version', '/compute/v1/distance', { method: 'POST', headers: json, body: '{}' }, `There is no POST /compute/v1/distance. Known: ${KNOWN}`],
   ])('%s', async (_, path, init, detail) => {
     expect(await send(path, init)).toEqual({ type: 'application/problem+json; charset=utf-8', body: { type: `${world.url}/errors/invalid-input`, title: 'Invalid input', status: 400, detail } })
   })

@@ -1,20 +1,138 @@
-import { Geodesic } from 'geographiclib-geodesic'
-import type { Geometry, Position } from 'geojson'
-import { GeometryError } from './error'
+import { chordGap, crosses, pointToEdge } from './edge'
+import { inverseDistance, longestArc, sagitta } from './ellipsoid'
+import { insidePolygon, type Rings } from './region'
+import { Kind, edgeBound, type Shape } from './shape'
+import { boxGap } from './tree'
 
 /**
- * Geodesic distance between two geometries on the WGS84 ellipsoid, in metres, altitude ignored (Karney 2013,
- * doi:10.1007/s00190-012-0578-z; GeographicLib's inverse, accurate to 15 nanometres).
- * Only between Points so far: throws a GeometryError naming `pathA` or `pathB` for another type.
+ * Least distance between two shapes. Two edges that do not cross are nearest at an end of one of them: were two inner
+ * places nearest, moving both along, in the same sense, would shorten the perpendicular between them, as the curvature
+ * is positive (second variation of arc length). What cannot be nearer than the best so far is left out by bounds that hold
+ * for certain: a geodesic is no shorter than the chord of its ends, and no longer than longestArc of it.
  */
-export function distanceMeters(a: Geometry, b: Geometry, pathA = 'a', pathB = 'b'): number {
-  const [lonA, latA] = pointPosition(a, pathA) as [number, number]
-  const [lonB, latB] = pointPosition(b, pathB) as [number, number]
-  // The one place where latitude comes first.
-  return Geodesic.WGS84.Inverse(latA, lonA, latB, lonB, Geodesic.DISTANCE).s12!
+
+/** Beyond this, metres, a chord is a bad bound (1 m short at 100 km), and the triangle inequality on a geodesic a good one. */
+const FAR = 30_000
+
+export interface Prepared {
+  shape: Shape
+  rings: Rings
 }
 
-function pointPosition(geometry: Geometry, path: string): Position {
-  if (geometry.type !== 'Point') throw new GeometryError(path, `expected a Point, got a ${geometry.type}; other geometries are not measured yet`)
-  return geometry.coordinates
+/** Metres on the ellipsoid between the nearest places of two geometries; 0 where they share one. The same for both orders. */
+export function leastDistance(a: Prepared, b: Prepared): number {
+  const [p, q] = inOrder(a.shape, b.shape) ? [a, b] : [b, a]
+  if (holdsPartOf(p, q) || holdsPartOf(q, p)) return 0
+  return new Search(p.shape, q.shape).run()
+}
+
+/** An order of shapes, so that both orders of arguments are the same computation, to the last bit. */
+function inOrder(a: Shape, b: Shape): boolean {
+  if (a.from.length !== b.from.length) return a.from.length < b.from.length
+  for (let i = 0; i < a.from.length; i++) {
+    const v = a.from[i]!
+    const w = b.from[i]!
+    if (a.lon[v] !== b.lon[w]) return a.lon[v]! < b.lon[w]!
+    if (a.lat[v] !== b.lat[w]) return a.lat[v]! < b.lat[w]!
+  }
+  return true
+}
+
+/** Whether a polygon of `container` holds the first vertex of any part of the other. Of parts that meet its boundary either answer will do. */
+function holdsPartOf({ shape, rings }: Prepared, { shape: other }: Prepared): boolean {
+  return shape.polygons.some((polygon) =>
+    other.chains.some(({ kind, start, end }) => {
+      const last = kind === Kind.Points ? end : start + 1
+      for (let e = start; e < last; e++) if (insidePolygon(other, other.from[e]!, shape, rings, polygon)) return true
+      return false
+    }),
+  )
+}
+
+class Search {
+  private best = Infinity
+  constructor(
+    private readonly S: Shape,
+    private readonly T: Shape,
+  ) {}
+
+  run(): number {
+    const { tree: s } = this.S
+    const { tree: t } = this.T
+    this.visit(s.root, s.height, t.root, t.height, boxGap(s, s.root, t, t.root))
+    return this.best
+  }
+
+  private visit(m: number, mLevel: number, n: number, nLevel: number, gap: number): void {
+    if (gap >= this.best) return
+    const { tree: s } = this.S
+    const { tree: t } = this.T
+    const mSize = s.diagonal(m)
+    const nSize = t.diagonal(n)
+    if (gap > FAR && mSize + nSize < gap) {
+      const a = this.S.from[middle(s.firstElement(m, mLevel), s.endElement(m, mLevel))]!
+      const b = this.T.from[middle(t.firstElement(n, nLevel), t.endElement(n, nLevel))]!
+      const distance = inverseDistance(this.S.lon[a]!, this.S.lat[a]!, this.T.lon[b]!, this.T.lat[b]!)
+      this.best = Math.min(this.best, distance)
+      if (distance - longestArc(mSize) - longestArc(nSize) >= this.best) return
+    }
+    if (mLevel === 0 && nLevel === 0) {
+      for (let e = s.firstElement(m, 0), eEnd = s.endElement(m, 0); e < eEnd; e++)
+        for (let f = t.firstElement(n, 0), fEnd = t.endElement(n, 0); f < fEnd; f++) {
+          this.compare(e, f)
+          if (this.best === 0) return
+        }
+      return
+    }
+    // The larger of the two is opened, its nearest child first.
+    const openM = nLevel === 0 || (mLevel > 0 && mSize >= nSize)
+    const first = openM ? s.firstChild(m, mLevel) : t.firstChild(n, nLevel)
+    const end = openM ? s.endChild(m, mLevel) : t.endChild(n, nLevel)
+    const children: { node: number; gap: number }[] = []
+    for (let node = first; node < end; node++) children.push({ node, gap: openM ? boxGap(s, node, t, n) : boxGap(s, m, t, node) })
+    children.sort((a, b) => a.gap - b.gap)
+    for (const child of children) {
+      if (openM) this.visit(child.node, mLevel - 1, n, nLevel, child.gap)
+      else this.visit(m, mLevel, child.node, nLevel - 1, child.gap)
+      if (this.best === 0) return
+    }
+  }
+
+  private compare(e: number, f: number): void {
+    const { S, T } = this
+    const a = S.from[e]!
+    const b = S.to[e]!
+    const c = T.from[f]!
+    const d = T.to[f]!
+    const gap = chordGap(S, a, b, T, c, d)
+    const lengthE = edgeBound(S, e)
+    const lengthF = edgeBound(T, f)
+    const bulgeE = sagitta(lengthE)
+    const bulgeF = sagitta(lengthF)
+    if (gap - bulgeE - bulgeF >= this.best) return
+    const ends = a === b && c === d
+    if (ends || gap > FAR) {
+      const distance = inverseDistance(S.lon[a]!, S.lat[a]!, T.lon[c]!, T.lat[c]!)
+      this.best = Math.min(this.best, distance)
+      if (ends || distance - lengthE - lengthF >= this.best) return
+    }
+    if (gap <= bulgeE + bulgeF && crosses(S, a, b, T, c, d)) {
+      this.best = 0
+      return
+    }
+    this.end(S, a, T, c, d, bulgeF)
+    if (b !== a) this.end(S, b, T, c, d, bulgeF)
+    this.end(T, c, S, a, b, bulgeE)
+    if (d !== c) this.end(T, d, S, a, b, bulgeE)
+  }
+
+  /** The end of one edge against the other edge. */
+  private end(P: Shape, p: number, S: Shape, a: number, b: number, bulge: number): void {
+    if (a === b) return // a lone place: it was compared with the other's start, or is an end to the other's edge itself
+    if (chordGap(P, p, p, S, a, b) - bulge < this.best) this.best = Math.min(this.best, pointToEdge(P, p, S, a, b))
+  }
+}
+
+function middle(first: number, end: number): number {
+  return (first + end) >> 1
 }

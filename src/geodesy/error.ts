@@ -5,7 +5,7 @@ export class GeometryError extends Error {
   /** @param path where in the caller's input, such as `from.coordinates[0]` */
   constructor(
     readonly path: string,
-    problem: string,
+    readonly problem: string,
   ) {
     super(`${path}: ${problem}`)
   }

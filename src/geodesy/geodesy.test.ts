@@ -1,40 +1,177 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { GeometryError, canonicalJson, distanceMeters, parseGeometry } from '.'
+import { GeometryError, areaSquareMeters, canonicalJson, contains, distanceCentimeters, distanceMeters, intersects, isWithin, lengthMeters, prepareGeometry, readGeometry, type PreparedGeometry } from '.'
+
+const prepare = (value: unknown, path = 'g') => prepareGeometry(readGeometry(value, path))
+const geometry = (type: string, coordinates: unknown) => prepare({ type, coordinates })
+const point = (lon: number, lat: number) => geometry('Point', [lon, lat])
+/** A rectangle of geodesic edges. */
+const box = (west: number, south: number, east: number, north: number) => [[west, south], [east, south], [east, north], [west, north], [west, south]]
 
 interface Case {
   id: string
   op: string
-  inputs: Record<string, { type: string }>
-  expected: number
-  tolerance: number
+  inputs: Record<string, unknown>
+  params: { radius?: number }
+  expected: number | boolean
+  tolerance: number | null
 }
-const CASES = (JSON.parse(readFileSync('test/vectors/geodesy-cases.json', 'utf8')) as Case[]).filter(
-  ({ op, inputs }) => op === 'distance' && Object.values(inputs).every((input) => input.type === 'Point'),
-)
+/** Truth made independently, in extended precision (../shared/geodesy/README.md tells how). */
+const CASES = JSON.parse(readFileSync('test/vectors/geodesy-cases.json', 'utf8')) as Case[]
 
-describe('distance between points', () => {
-  test.each(CASES)('$id', ({ inputs, expected, tolerance }) => {
-    const [from, to] = [parseGeometry(inputs.from, 'from'), parseGeometry(inputs.to, 'to')]
-    const rounded = Math.round(distanceMeters(from, to) * 100) / 100
-    expect(Math.abs(rounded - expected)).toBeLessThanOrEqual(tolerance)
-    expect(distanceMeters(to, from)).toBeCloseTo(distanceMeters(from, to), 7)
+const ANSWERS: Record<string, (inputs: PreparedGeometry[], params: Case['params']) => number | boolean> = {
+  distance: ([from, to]) => distanceCentimeters(from!, to!) / 100,
+  contains: ([container, inner]) => contains(container!, inner!),
+  within: ([inner, target], { radius }) => isWithin(inner!, target!, radius!),
+  intersects: ([first, second]) => intersects(first!, second!),
+  area: ([polygon]) => Math.round(areaSquareMeters(polygon!) * 1e4) / 1e4,
+  length: ([line]) => Math.round(lengthMeters(line!) * 100) / 100,
+}
+
+describe('the 345 cases', () => {
+  test('are all there', () => expect(CASES).toHaveLength(345))
+  test.each(CASES)('$id', ({ op, inputs, params, expected, tolerance }) => {
+    const answer = ANSWERS[op]!(Object.entries(inputs).map(([name, value]) => prepare(value, name)), params)
+    if (tolerance === null) expect(answer).toBe(expected)
+    else expect(Math.abs((answer as number) - (expected as number))).toBeLessThanOrEqual(tolerance)
   })
-  const metres = (a: number[], b: number[]) => distanceMeters(parseGeometry({ type: 'Point', coordinates: a }, 'a'), parseGeometry({ type: 'Point', coordinates: b }, 'b'))
-  test('one place under several names', () => {
-    expect(metres([180, 10], [-180, 10])).toBe(0)
-    expect(metres([0, 90], [123, 90])).toBe(0)
-    expect(metres([1, 2, 30], [1, 2, 9000])).toBe(0)
-    expect(metres([-0, 0], [0, -0])).toBe(0)
+  test('areas are right to the last digits of double precision where edges are short', () => {
+    for (const { id, inputs, expected } of CASES.filter(({ op, tolerance }) => op === 'area' && tolerance! < 0.01))
+      expect(Math.abs(areaSquareMeters(prepare(inputs.geometry)) / (expected as number) - 1), id).toBeLessThan(2e-15)
+  })
+})
+
+describe('one place under several names', () => {
+  test.each([
+    [point(180, 10), point(-180, 10)],
+    [point(0, 90), point(123, 90)],
+    [geometry('Point', [1, 2, 30]), geometry('Point', [1, 2, 9000])],
+    [point(-0, 0), point(0, -0)],
+  ])('distance 0, intersects, contains', (a, b) => {
+    expect(distanceMeters(a, b)).toBe(0)
+    expect(intersects(a, b)).toBe(true)
+    expect(contains(a, b)).toBe(true)
   })
   test('antipodes: the quarter meridian twice', () => {
-    expect(metres([0, 0], [180, 0])).toBeCloseTo(2 * 10_001_965.7293, 3)
-    expect(metres([0, 90], [0, -90])).toBeCloseTo(2 * 10_001_965.7293, 3)
+    expect(distanceMeters(point(0, 0), point(180, 0))).toBeCloseTo(2 * 10_001_965.7293, 3)
+    expect(distanceMeters(point(0, 90), point(0, -90))).toBeCloseTo(2 * 10_001_965.7293, 3)
   })
-  test('another geometry is refused by name', () => {
-    const line = parseGeometry({ type: 'LineString', coordinates: [[0, 0], [1, 1]] }, 'from')
-    const point = parseGeometry({ type: 'Point', coordinates: [0, 0] }, 'to')
-    expect(() => distanceMeters(line, point, 'from', 'to')).toThrow(new GeometryError('from', 'expected a Point, got a LineString; other geometries are not measured yet'))
+})
+
+describe('contains, by OGC', () => {
+  const square = geometry('Polygon', [box(0, 0, 10, 10)])
+  const holed = geometry('Polygon', [box(0, 0, 10, 10), box(3, 3, 6, 6)])
+  /** A rectangle from 170 E to 170 W, cut at the antimeridian, and the same uncut. */
+  const cut = geometry('MultiPolygon', [[box(170, -10, 180, 10)], [box(-180, -10, -170, 10)]])
+  const whole = geometry('Polygon', [[[170, -10], [180, -10], [-170, -10], [-170, 10], [180, 10], [170, 10], [170, -10]]])
+  const line = geometry('LineString', [[0, 0], [1, 0], [2, 0]])
+  test.each<[string, boolean, PreparedGeometry, PreparedGeometry]>([
+    ['a hole is not inside', false, holed, geometry('Polygon', [box(3, 3, 6, 6)])],
+    ['nor what goes round it', false, holed, geometry('Polygon', [box(1, 1, 9, 9)])],
+    ['nor the shell with the hole filled', false, holed, square],
+    ['itself', true, holed, holed],
+    ['a line that touches the boundary from inside', true, square, geometry('LineString', [[0, 5], [5, 5], [0, 6]])],
+    ['a line along the boundary alone', false, square, geometry('LineString', [[0, 2], [0, 5]])],
+    ['points on the boundary and one inside', true, square, geometry('MultiPoint', [[0, 5], [5, 5]])],
+    ['points on the boundary alone', false, square, geometry('MultiPoint', [[0, 5], [0, 6]])],
+    ['a point 6 mm inside of the boundary', true, square, point(5.4e-8, 5)],
+    ['a point 4 mm inside of it is on it', false, square, point(3.6e-8, 5)],
+    ['a polygon that sticks out by 4 mm does not', true, square, geometry('Polygon', [box(-3.6e-8, 1, 5, 5)])],
+    ['one that sticks out by 6 mm does', false, square, geometry('Polygon', [box(-5.4e-8, 1, 5, 5)])],
+    ['parts of a cut container are one: a point on the cut', true, cut, point(180, 0)],
+    ['a line along the cut', true, cut, geometry('LineString', [[180, -5], [-180, 5]])],
+    ['a line across it', true, cut, geometry('LineString', [[175, -5], [-175, 5]])],
+    ['a polygon across it', true, cut, geometry('Polygon', [[[175, -5], [-175, -5], [-175, 5], [175, 5], [175, -5]]])],
+    ['a point where the cut ends', false, cut, point(180, 10)],
+    ['the cut container in the whole', true, whole, cut],
+    ['the whole in the cut container', true, cut, whole],
+    ['a polygon that leaves the cut container', false, cut, geometry('Polygon', [[[165, -5], [-175, -5], [-175, 5], [165, 5], [165, -5]]])],
+    ['parts that touch in a corner do not hold what runs beside it', false, geometry('MultiPolygon', [[box(0, 0, 1, 1)], [box(1, 1, 2, 2)]]), geometry('LineString', [[0.5, 0.6], [1.5, 1.6]])],
+    ['a point inside of a line', true, line, point(1, 0)],
+    ['the end of a line', false, line, point(0, 0)],
+    ['where a line closes', true, geometry('LineString', [[0, 0], [1, 0], [1, 1], [0, 0]]), point(0, 0)],
+    ['where lines of a MultiLineString meet', true, geometry('MultiLineString', [[[0, 0], [1, 0]], [[1, 0], [2, 0]]]), point(1, 0)],
+    ['a part of a line', true, line, geometry('LineString', [[0.5, 0], [1.5, 0]])],
+    ['a line that goes on', false, line, geometry('LineString', [[0.5, 0], [2.5, 0]])],
+    ['a line cannot hold an area', false, line, square],
+    ['a polygon holds a collection', true, square, prepare({ type: 'GeometryCollection', geometries: [{ type: 'Point', coordinates: [5, 5] }, { type: 'LineString', coordinates: [[1, 1], [2, 2]] }] })],
+    ['a collection holds what its parts hold together', true, prepare({ type: 'GeometryCollection', geometries: [{ type: 'Polygon', coordinates: [box(0, -1, 1, 1)] }, { type: 'LineString', coordinates: [[1, 0], [2, 0]] }] }), geometry('LineString', [[0.5, 0], [1.5, 0]])],
+    ['round a pole', true, geometry('Polygon', [[[0, 60], [90, 60], [180, 60], [-90, 60], [0, 60]]]), point(77, 90)],
+    ['not the other pole', false, geometry('Polygon', [[[0, 60], [90, 60], [180, 60], [-90, 60], [0, 60]]]), point(77, -90)],
+    ['a polar cap cut along the antimeridian', true, geometry('Polygon', [[[-180, -60], [-90, -65], [0, -60], [90, -65], [180, -60], [180, -90], [-180, -90], [-180, -60]]]), geometry('MultiPoint', [[10, -80], [-170, -89], [170, -70]])],
+  ])('%s: %s', (_, expected, container, inner) => {
+    expect(contains(container, inner)).toBe(expected)
+    if (expected) expect(intersects(container, inner)).toBe(true)
+  })
+})
+
+describe('area and length', () => {
+  test('holes are left out', () => {
+    const [shell, hole] = [[box(0, 0, 10, 10)], [box(3, 3, 6, 6)]].map((rings) => areaSquareMeters(geometry('Polygon', rings)))
+    expect(areaSquareMeters(geometry('Polygon', [box(0, 0, 10, 10), box(3, 3, 6, 6)]))).toBeCloseTo(shell! - hole!, 2)
+  })
+  test('of other geometries there is none', () => {
+    expect(() => areaSquareMeters(geometry('LineString', [[0, 0], [1, 1]]))).toThrow('g: area is that of a Polygon or MultiPolygon, got a LineString')
+    expect(() => lengthMeters(geometry('Polygon', [box(0, 0, 1, 1)]))).toThrow('g: length is that of a LineString or MultiLineString, got a Polygon')
+    expect(() => lengthMeters(prepare({ type: 'GeometryCollection', geometries: [{ type: 'LineString', coordinates: [[0, 0], [1, 1]] }] }))).toThrow('got a GeometryCollection')
+  })
+  test('polygons that overlap have no sum', () => {
+    const overlap = 'polygons of a MultiPolygon overlap here'
+    expect(() => areaSquareMeters(geometry('MultiPolygon', [[box(0, 0, 2, 2)], [box(1, 1, 3, 3)]]))).toThrow(overlap)
+    expect(() => areaSquareMeters(geometry('MultiPolygon', [[box(0, 0, 9, 9)], [box(1, 1, 3, 3)]]))).toThrow(overlap)
+    expect(() => areaSquareMeters(geometry('MultiPolygon', [[box(0, 0, 2, 2)], [box(0, 0, 2, 2)]]))).toThrow(overlap)
+    expect(areaSquareMeters(geometry('MultiPolygon', [[box(0, 0, 1, 1)], [box(1, 0, 2, 1)]]))).toBeGreaterThan(2.4e10)
+  })
+})
+
+describe('polygons without a certain inside are refused', () => {
+  const refuse: [string, unknown[], string][] = [
+    ['a ring that crosses itself', [[[0, 0], [1, 1], [1, 0], [0, 1], [0, 0]]], 'g.coordinates[0][0]: the edge that starts here crosses the one that starts at g.coordinates[0][2]; a ring must not cross itself'],
+    ['a ring that crosses itself at a vertex', [[[0, 0], [0.5, 0.5], [1, 1], [1, 0], [0.5, 0.5], [0, 1], [0, 0]]], 'g.coordinates[0][1]: the edge that starts here crosses the one that starts at g.coordinates[0][4]; a ring must not cross itself'],
+    ['rings that cross', [box(0, 0, 10, 10), box(9, 1, 12, 2)], 'g.coordinates[0][1]: the edge that starts here crosses the one that starts at g.coordinates[1][0]; rings of a polygon must not cross'],
+    ['a hole outside of the shell', [box(0, 0, 10, 10), box(11, 1, 12, 2)], 'g.coordinates[1]: this hole is not inside the polygon: a hole must lie within its shell, and not in another hole'],
+    ['a hole in a hole', [box(0, 0, 10, 10), box(1, 1, 5, 5), box(2, 2, 3, 3)], 'g.coordinates[2]: this hole is not inside the polygon: a hole must lie within its shell, and not in another hole'],
+    ['a hole that is the shell', [box(0, 0, 10, 10), box(0, 0, 10, 10)], 'g.coordinates[1]: this hole lies on other rings of the polygon all along: a hole must lie within its shell, and not be another hole again'],
+    ['half the ellipsoid', [[[0, 0], [90, 0], [180, 0], [-90, 0], [0, 0]]], 'g.coordinates[0]: this ring halves the ellipsoid: which side is the smaller is ambiguous'],
+    ['an edge between antipodes', [[[0, 10], [180, -10], [50, 50], [0, 10]]], 'g.coordinates[0][0]: this position and the next are antipodal: no unique shortest path joins them; put a position between them'],
+    ['an edge along the equator that is no shortest path', [[[0, 0], [179.7, 0], [90, 50], [0, 0]]], 'g.coordinates[0][0]: this position and the next are antipodal'],
+    ['two distinct positions', [[[0, 0], [1, 1], [0, 0], [0, 0]]], 'g.coordinates[0]: a ring needs at least 3 distinct positions, got 2'],
+    ['one position under several names', [[[0, 90], [10, 90], [20, 90], [0, 90]]], 'g.coordinates[0]: a ring needs at least 3 distinct positions, got 1'],
+  ]
+  test.each(refuse)('%s', (_, rings, message) => {
+    expect(() => geometry('Polygon', rings)).toThrow(message)
+    expect(() => geometry('Polygon', rings)).toThrow(GeometryError)
+  })
+  test('pole to pole there are all meridians', () => expect(() => geometry('LineString', [[0, 90], [0, -90]])).toThrow('g.coordinates[0]: this position and the next are antipodal'))
+  test.each([
+    ['repeated positions', [[[0, 0], [0, 0], [1, 0], [1, 0], [1, 1], [0, 0]]]],
+    ['a ring that touches itself', [[[0, 0], [1, 0], [0.5, 0.5], [1, 1], [0, 1], [0.5, 0.5], [0, 0]]]],
+    ['a ring that runs back along itself', [[[0, 0], [1, 0], [2, 0], [1, 0], [1, 1], [0, 1], [0, 0]]]],
+    ['a hole that touches the shell', [box(0, 0, 10, 10), [[0, 0], [5, 1], [1, 5], [0, 0]]]],
+    ['a ring over a pole', [[[0, 80], [180, 80], [90, 70], [0, 80]]]],
+    ['most of the southern half', [[[0, -1], [90, -1], [180, -1], [-90, -1], [0, -1]]]],
+  ])('%s is accepted', (_, rings) => expect(geometry('Polygon', rings).type).toBe('Polygon'))
+})
+
+describe('a hostile polygon', () => {
+  const SIZE = 100_000
+  const closed = (ring: number[][]) => [...ring, ring[0]!]
+  /** Long edges side by side, none crossing: a zigzag of diagonals, a star, a square spiral there and back. */
+  const zigzag = closed([...Array.from({ length: SIZE - 5 }, (_, i) => [(i / SIZE) * 0.5 + [0, 1, 1, 0][i % 4]!, (-i / SIZE) * 0.5 + [0, 1, 1, 0][i % 4]!]), [0.5, -0.6], [-0.3, -0.3], [-0.2, 0]])
+  const star = closed(Array.from({ length: SIZE - 2 }, (_, i) => [10 + (i % 2 || 0.01) * Math.cos((2 * Math.PI * i) / (SIZE - 2)), 50 + (i % 2 || 0.01) * Math.sin((2 * Math.PI * i) / (SIZE - 2))]))
+  const turn = (i: number, radius: number) => [radius * Math.cos((i * Math.PI) / 2 + 0.2), radius * Math.sin((i * Math.PI) / 2 + 0.2)]
+  const half = SIZE / 2 - 1
+  const spiral = closed([...Array.from({ length: half }, (_, i) => turn(i, 0.1 + (0.9 * i) / half)), ...Array.from({ length: half }, (_, i) => turn(half - 1 - i, 0.1 + (0.9 * (half - 1 - i - 1.9)) / half))])
+  test.each([
+    ['zigzag', zigzag],
+    ['star', star],
+    ['spiral', spiral],
+  ])('of 100,000 vertices, %s, is accepted, and one crossing in it found', (_, ring) => {
+    expect(geometry('Polygon', [ring]).type).toBe('Polygon')
+    const crossed = ring.slice()
+    // Two neighbours change places far inside of the run: the ring crosses itself there, and nowhere else.
+    ;[crossed[50_000], crossed[50_002]] = [crossed[50_002]!, crossed[50_000]!]
+    expect(() => geometry('Polygon', [crossed])).toThrow('a ring must not cross itself')
   })
 })
 
@@ -61,23 +198,33 @@ describe('reading GeoJSON', () => {
     [{ type: 'Feature', geometry: null }, 'g.geometry: expected a GeoJSON object with type and coordinates, got null'],
     [{ type: 'Point', coordinates: [1, 2], crs: { type: 'name', properties: { name: 'EPSG:3857' } } }, /^g\.crs: only WGS84/],
   ])('%j is refused', (value, message) => {
-    expect(() => parseGeometry(value, 'g')).toThrow(typeof message === 'string' ? new GeometryError('g', message.slice(message.indexOf(': ') + 2)).constructor : GeometryError)
-    expect(() => parseGeometry(value, 'g')).toThrow(message)
+    expect(() => readGeometry(value, 'g')).toThrow(typeof message === 'string' ? new GeometryError('g', message.slice(message.indexOf(': ') + 2)).constructor : GeometryError)
+    expect(() => readGeometry(value, 'g')).toThrow(message)
   })
   test('nesting and size are bounded', () => {
     let nested: unknown = { type: 'Point', coordinates: [0, 0] }
     for (let i = 0; i < 10; i++) nested = { type: 'GeometryCollection', geometries: [nested] }
-    expect(() => parseGeometry(nested, 'g')).toThrow('nested deeper than 8 levels')
+    expect(() => readGeometry(nested, 'g')).toThrow('nested deeper than 8 levels')
     const many = Array.from({ length: 100_001 }, () => [0, 0])
-    expect(() => parseGeometry({ type: 'MultiPoint', coordinates: many }, 'g')).toThrow('g.coordinates[100000]: more than 100000 positions')
+    expect(() => readGeometry({ type: 'MultiPoint', coordinates: many }, 'g')).toThrow('g.coordinates[100000]: more than 100000 positions')
   })
+  const canonical = (value: unknown) => canonicalJson(readGeometry(value, 'g'))
   test('a Feature is its geometry; bbox, crs and foreign members are gone', () => {
     const feature = { type: 'Feature', properties: {}, geometry: { type: 'Point', coordinates: [1, 2], bbox: [1, 2, 1, 2], note: 'x', crs: { properties: { name: 'EPSG:4326' } } } }
-    expect(parseGeometry({ type: 'FeatureCollection', features: [feature] }, 'g')).toEqual({ type: 'Point', coordinates: [1, 2] })
+    expect(canonical({ type: 'FeatureCollection', features: [feature] })).toBe('{"coordinates":[1,2],"type":"Point"}')
   })
-  test('canonical JSON sorts keys and prints numbers as RFC 8785', () => {
-    const collection = { geometries: [{ coordinates: [-0, 1e21, 5], type: 'x' }], type: 'GeometryCollection' }
-    expect(canonicalJson({ type: 'Point', coordinates: [-0, 1e-7] })).toBe('{"coordinates":[0,1e-7],"type":"Point"}')
-    expect(canonicalJson(collection as never)).toBe('{"geometries":[{"coordinates":[0,1e+21,5],"type":"x"}],"type":"GeometryCollection"}')
+  test.each([
+    ['Point', [-0, 1e-7]],
+    ['Point', [1.5, 2, -0]],
+    ['MultiPoint', [[1, 2], [3, 4, 1e21]]],
+    ['LineString', [[1, 2, 3], [4, 5]]],
+    ['MultiLineString', [[[1, 2], [3, 4]], [[5, 6], [7, 8]]]],
+    ['Polygon', [ring, ring]],
+    ['MultiPolygon', [[ring, ring], [ring], [ring, ring, ring]]],
+  ])('canonical JSON of a %s is that of RFC 8785: keys sorted, numbers as ECMAScript prints them', (type, coordinates) => {
+    expect(canonical({ type, coordinates })).toBe(JSON.stringify({ coordinates, type }))
+    expect(canonical({ type: 'GeometryCollection', geometries: [{ type, coordinates }, { coordinates: [0, 0], type: 'Point' }] })).toBe(
+      JSON.stringify({ geometries: [{ coordinates, type }, { coordinates: [0, 0], type: 'Point' }], type: 'GeometryCollection' }),
+    )
   })
 })

@@ -1,5 +1,6 @@
-import type { Geometry, Position } from 'geojson'
+import type { Position } from 'geojson'
 import { GeometryError } from './error'
+import { Kind } from './shape'
 
 /** More positions than this in one geometry are refused (GEODESY.md 4). */
 const MAX_POSITIONS = 100_000
@@ -9,87 +10,145 @@ const MAX_NESTING = 8
 /** How deep positions lie in `coordinates`, by geometry type: 0 a position, 1 a list of them, ... */
 const COORDINATE_DEPTH: Readonly<Record<string, number>> = { Point: 0, MultiPoint: 1, LineString: 1, MultiLineString: 2, Polygon: 2, MultiPolygon: 3 }
 const KNOWN_TYPES = [...Object.keys(COORDINATE_DEPTH), 'GeometryCollection', 'Feature', 'FeatureCollection'].join(', ')
+/** What the innermost lists are, by geometry type. */
+const CHAIN_KIND: Readonly<Record<string, Kind>> = { Point: Kind.Points, MultiPoint: Kind.Points, LineString: Kind.Line, MultiLineString: Kind.Line, Polygon: Kind.Ring, MultiPolygon: Kind.Ring }
+
 /** Names under which a legacy `crs` member may say what RFC 7946 means anyway. */
 const WGS84_NAMES = /^(urn:ogc:def:crs:OGC:1\.3:CRS84|urn:ogc:def:crs:EPSG::4326|EPSG:4326)$/i
 
+/** A run of positions: the points of a Point or MultiPoint, a line, or a ring with its closing position. */
+export interface SourceChain {
+  kind: Kind
+  /** index of its first position, and the one after its last */
+  start: number
+  end: number
+  /** counted over the whole geometry; -1 for points and lines */
+  polygon: number
+  /** where it is in the caller's input, such as `from.coordinates[0]` */
+  path: string
+}
+
+/** What a geometry is made of: runs of chains under a type, or parts. */
+export type Layout = { type: SimpleType; firstChain: number; endChain: number } | { type: 'GeometryCollection'; parts: Layout[] }
+export type SimpleType = 'Point' | 'MultiPoint' | 'LineString' | 'MultiLineString' | 'Polygon' | 'MultiPolygon'
+
+/** A GeoJSON geometry, read: well-formed and in range, its positions in flat arrays, so that another thread can have it for nothing. */
+export interface Reading {
+  /** the caller's name of it */
+  path: string
+  layout: Layout
+  /** degrees */
+  lon: Float64Array
+  lat: Float64Array
+  /** The third numbers, NaN for none; absent where no position has one. */
+  altitude?: Float64Array
+  chains: SourceChain[]
+}
+
 /**
  * Reads a GeoJSON geometry (RFC 7946) out of parsed JSON: a geometry object, a Feature, or a FeatureCollection of one
- * feature. Answers the bare geometry: `type` and `coordinates` (or `geometries`) only; bbox, crs and foreign members gone.
- * Throws a GeometryError that names the path within `path` for anything malformed or out of range.
+ * feature, in one pass. Throws a GeometryError that names the path within `path` for anything malformed or out of range.
+ * Whether polygons have a certain inside is looked at by `prepareGeometry`.
  */
-export function parseGeometry(value: unknown, path: string): Geometry {
-  return readGeometry(value, path, { positions: 0 }, 0)
+export function readGeometry(value: unknown, path: string): Reading {
+  return new Reader(path).read(value)
 }
 
-interface Budget {
-  positions: number
-}
+class Reader {
+  private lon = new Float64Array(16)
+  private lat = new Float64Array(16)
+  private altitude?: Float64Array
+  private count = 0
+  private polygons = 0
+  private readonly chains: SourceChain[] = []
 
-function readGeometry(value: unknown, path: string, budget: Budget, nesting: number): Geometry {
-  if (!isObject(value)) throw new GeometryError(path, `expected a GeoJSON object with type and coordinates, got ${describe(value)}`)
-  if (nesting > MAX_NESTING) throw new GeometryError(path, `nested deeper than ${MAX_NESTING} levels`)
-  checkCrs(value, path)
-  const { type } = value
-  if (type === 'Feature') return readGeometry(value.geometry, `${path}.geometry`, budget, nesting + 1)
-  if (type === 'FeatureCollection') {
-    const { features } = value
-    if (!Array.isArray(features) || features.length !== 1)
-      throw new GeometryError(`${path}.features`, `expected exactly one feature, got ${Array.isArray(features) ? features.length : describe(features)}`)
-    return readGeometry(features[0], `${path}.features[0]`, budget, nesting + 1)
+  constructor(private readonly path: string) {}
+
+  read(value: unknown): Reading {
+    const layout = this.geometry(value, this.path, 0)
+    const used = (array: Float64Array) => array.slice(0, this.count)
+    return { path: this.path, layout, lon: used(this.lon), lat: used(this.lat), ...(this.altitude && { altitude: used(this.altitude) }), chains: this.chains }
   }
-  if (type === 'GeometryCollection') {
-    const { geometries } = value
-    if (!Array.isArray(geometries) || geometries.length === 0)
-      throw new GeometryError(`${path}.geometries`, `expected a non-empty array of geometries, got ${describe(geometries)}`)
-    return { type, geometries: geometries.map((part, i) => readGeometry(part, `${path}.geometries[${i}]`, budget, nesting + 1)) }
+
+  private geometry(value: unknown, path: string, nesting: number): Layout {
+    if (!isObject(value)) throw new GeometryError(path, `expected a GeoJSON object with type and coordinates, got ${describe(value)}`)
+    if (nesting > MAX_NESTING) throw new GeometryError(path, `nested deeper than ${MAX_NESTING} levels`)
+    checkCrs(value, path)
+    const { type } = value
+    if (type === 'Feature') return this.geometry(value.geometry, `${path}.geometry`, nesting + 1)
+    if (type === 'FeatureCollection') {
+      const { features } = value
+      if (!Array.isArray(features) || features.length !== 1)
+        throw new GeometryError(`${path}.features`, `expected exactly one feature, got ${Array.isArray(features) ? features.length : describe(features)}`)
+      return this.geometry(features[0], `${path}.features[0]`, nesting + 1)
+    }
+    if (type === 'GeometryCollection') {
+      const { geometries } = value
+      if (!Array.isArray(geometries) || geometries.length === 0)
+        throw new GeometryError(`${path}.geometries`, `expected a non-empty array of geometries, got ${describe(geometries)}`)
+      return { type, parts: geometries.map((part, i) => this.geometry(part, `${path}.geometries[${i}]`, nesting + 1)) }
+    }
+    if (typeof type !== 'string' || !Object.hasOwn(COORDINATE_DEPTH, type)) throw new GeometryError(`${path}.type`, `expected one of ${KNOWN_TYPES}, got ${describe(type)}`)
+    const { coordinates } = value
+    const at = `${path}.coordinates`
+    const firstChain = this.chains.length
+    if (type === 'Point') this.chain([coordinates], Kind.Points, at, -1, () => at)
+    else this.lists(coordinates, at, COORDINATE_DEPTH[type]!, CHAIN_KIND[type]!, -1)
+    return { type: type as SimpleType, firstChain, endChain: this.chains.length }
   }
-  const depth = typeof type === 'string' && Object.hasOwn(COORDINATE_DEPTH, type) ? COORDINATE_DEPTH[type] : undefined
-  if (depth === undefined) throw new GeometryError(`${path}.type`, `expected one of ${KNOWN_TYPES}, got ${describe(type)}`)
-  const coordinates = readCoordinates(value.coordinates, `${path}.coordinates`, depth, budget)
-  checkParts(type as string, coordinates, `${path}.coordinates`)
-  return { type, coordinates } as Geometry
+
+  private lists(value: unknown, path: string, depth: number, kind: Kind, polygon: number): void {
+    if (!Array.isArray(value) || value.length === 0) throw new GeometryError(path, `expected a non-empty array, got ${describe(value)}`)
+    // Rings lie in lists of rings, each of which is a polygon.
+    if (kind === Kind.Ring && depth === 2) polygon = this.polygons++
+    if (depth === 1) this.chain(value, kind, path, polygon)
+    else for (let i = 0; i < value.length; i++) this.lists(value[i], `${path}[${i}]`, depth - 1, kind, polygon)
+  }
+
+  private chain(positions: unknown[], kind: Kind, path: string, polygon: number, pathOf = (i: number) => `${path}[${i}]`): void {
+    const start = this.count
+    for (let i = 0; i < positions.length; i++) {
+      const position = positions[i]
+      const problem = positionProblem(position)
+      if (problem) throw new GeometryError(pathOf(i), problem)
+      if (this.count === MAX_POSITIONS) throw new GeometryError(pathOf(i), `more than ${MAX_POSITIONS} positions`)
+      if (this.count === this.lon.length) this.grow(Math.max(this.count * 2, this.count + positions.length - i))
+      this.lon[this.count] = (position as Position)[0]!
+      this.lat[this.count] = (position as Position)[1]!
+      if ((position as Position).length === 3) {
+        this.altitude ??= new Float64Array(this.lon.length).fill(NaN)
+        this.altitude[this.count] = (position as Position)[2]!
+      }
+      this.count++
+    }
+    if (kind === Kind.Line && positions.length < 2) throw new GeometryError(path, `a line needs at least 2 positions, got ${positions.length}`)
+    if (kind === Kind.Ring) checkClosed(positions as Position[], path)
+    this.chains.push({ kind, start, end: this.count, polygon, path })
+  }
+
+  private grow(capacity: number): void {
+    const grown = (array: Float64Array) => {
+      const larger = new Float64Array(capacity).fill(NaN, array.length)
+      larger.set(array)
+      return larger
+    }
+    this.lon = grown(this.lon)
+    this.lat = grown(this.lat)
+    this.altitude = this.altitude && grown(this.altitude)
+  }
 }
 
-type Coordinates = Position | Coordinates[]
-
-function readCoordinates(value: unknown, path: string, depth: number, budget: Budget): Coordinates {
-  if (depth === 0) return readPosition(value, path, budget)
-  if (!Array.isArray(value) || value.length === 0) throw new GeometryError(path, `expected a non-empty array, got ${describe(value)}`)
-  return value.map((part, i) => readCoordinates(part, `${path}[${i}]`, depth - 1, budget))
-}
-
-function readPosition(value: unknown, path: string, budget: Budget): Position {
-  if (!Array.isArray(value) || value.length < 2 || value.length > 3)
-    throw new GeometryError(path, `expected a position [longitude, latitude] or [longitude, latitude, altitude], got ${describe(value)}`)
-  for (const number of value)
-    if (typeof number !== 'number' || !Number.isFinite(number))
-      throw new GeometryError(path, `expected finite numbers [longitude, latitude], got ${describe(number)} among them`)
+function positionProblem(value: unknown): string | undefined {
+  if (!Array.isArray(value) || value.length < 2 || value.length > 3) return `expected a position [longitude, latitude] or [longitude, latitude, altitude], got ${describe(value)}`
+  for (let i = 0; i < value.length; i++)
+    if (typeof value[i] !== 'number' || !Number.isFinite(value[i])) return `expected finite numbers [longitude, latitude], got ${describe(value[i])} among them`
   const [longitude, latitude] = value as [number, number]
-  if (Math.abs(longitude) > 180) throw new GeometryError(path, `longitude must be from -180 to 180, got ${longitude}`)
-  if (Math.abs(latitude) > 90) throw new GeometryError(path, `latitude must be from -90 to 90, got ${latitude}; positions are [longitude, latitude]`)
-  if (++budget.positions > MAX_POSITIONS) throw new GeometryError(path, `more than ${MAX_POSITIONS} positions`)
-  return value as Position
+  if (Math.abs(longitude) > 180) return `longitude must be from -180 to 180, got ${longitude}`
+  if (Math.abs(latitude) > 90) return `latitude must be from -90 to 90, got ${latitude}; positions are [longitude, latitude]`
+  return undefined
 }
 
-function checkParts(type: string, coordinates: Coordinates, path: string): void {
-  const lines = (list: Position[][], each: (line: Position[], path: string) => void) => list.forEach((line, i) => each(line, `${path}[${i}]`))
-  switch (type) {
-    case 'LineString':
-      return checkLine(coordinates as Position[], path)
-    case 'MultiLineString':
-      return lines(coordinates as Position[][], checkLine)
-    case 'Polygon':
-      return lines(coordinates as Position[][], checkRing)
-    case 'MultiPolygon':
-      return (coordinates as Position[][][]).forEach((polygon, i) => polygon.forEach((ring, j) => checkRing(ring, `${path}[${i}][${j}]`)))
-  }
-}
-
-function checkLine(line: Position[], path: string): void {
-  if (line.length < 2) throw new GeometryError(path, `a line needs at least 2 positions, got ${line.length}`)
-}
-
-function checkRing(ring: Position[], path: string): void {
+function checkClosed(ring: readonly Position[], path: string): void {
   if (ring.length < 4) throw new GeometryError(path, `a ring needs at least 4 positions, the last equal to the first; got ${ring.length}`)
   const [first, last] = [ring[0]!, ring[ring.length - 1]!]
   if (first.length !== last.length || first.some((number, i) => number !== last[i]))
@@ -106,13 +165,45 @@ function checkCrs(value: Record<string, unknown>, path: string): void {
 }
 
 /**
- * Canonical JSON of a parsed geometry: keys sorted at every depth, no spaces, numbers as RFC 8785 prints them
- * (as ECMAScript does; -0 is 0). What the keccak256 reference of a raw GeoJSON input is taken of.
+ * Canonical JSON of a read geometry: keys sorted at every depth, no spaces, numbers as RFC 8785 prints them
+ * (as ECMAScript does; -0 is 0), `type` and `coordinates` (or `geometries`) only. What the keccak256 reference of a raw
+ * GeoJSON input is taken of.
  */
-export function canonicalJson(geometry: Geometry): string {
-  return geometry.type === 'GeometryCollection'
-    ? `{"geometries":[${geometry.geometries.map(canonicalJson).join(',')}],"type":"GeometryCollection"}`
-    : `{"coordinates":${JSON.stringify(geometry.coordinates)},"type":"${geometry.type}"}`
+export function canonicalJson(reading: Reading): string {
+  return layoutJson(reading, reading.layout)
+}
+
+function layoutJson(reading: Reading, layout: Layout): string {
+  if (layout.type === 'GeometryCollection') return `{"geometries":[${layout.parts.map((part) => layoutJson(reading, part)).join(',')}],"type":"GeometryCollection"}`
+  return `{"coordinates":${coordinatesJson(reading, layout.type, reading.chains.slice(layout.firstChain, layout.endChain))},"type":"${layout.type}"}`
+}
+
+function coordinatesJson(reading: Reading, type: SimpleType, chains: readonly SourceChain[]): string {
+  const lists = chains.map((chain) => positionsJson(reading, chain))
+  switch (type) {
+    case 'Point':
+      return lists[0]!
+    case 'MultiPoint':
+    case 'LineString':
+      return `[${lists[0]}]`
+    case 'MultiLineString':
+    case 'Polygon':
+      return `[[${lists.join('],[')}]]`
+    case 'MultiPolygon': {
+      let text = ''
+      for (const [i, { polygon }] of chains.entries()) text += `${i === 0 ? '' : polygon === chains[i - 1]!.polygon ? ',' : '],['}[${lists[i]}]`
+      return `[[${text}]]`
+    }
+  }
+}
+
+function positionsJson({ lon, lat, altitude }: Reading, { start, end }: SourceChain): string {
+  let text = ''
+  for (let i = start; i < end; i++) {
+    const height = altitude === undefined || Number.isNaN(altitude[i]) ? '' : `,${altitude[i]! + 0}`
+    text += `${i === start ? '' : ','}[${lon[i]! + 0},${lat[i]! + 0}${height}]`
+  }
+  return text
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
@@ -124,6 +215,6 @@ function describe(value: unknown): string {
   if (value === undefined) return 'nothing'
   if (Array.isArray(value)) return `an array of ${value.length}`
   if (isObject(value)) return 'an object'
-  const text = JSON.stringify(value)
+  const text = JSON.stringify(value as string | number | boolean | null)
   return text.length > 40 ? `${text.slice(0, 40)}...` : text
 }

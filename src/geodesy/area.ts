@@ -1,0 +1,188 @@
+import { placeInside } from './contains'
+import type { Prepared } from './distance'
+import { crosses } from './edge'
+import { A, B, E2, RADIANS, TOTAL_AREA, areaBelow, inverseDistance } from './ellipsoid'
+import { GeometryError } from './error'
+import { insidePolygon } from './region'
+import { pathOf, type Chain, type Shape } from './shape'
+import { closePairs } from './tree'
+
+/**
+ * Area of the polygons, square metres, holes left out: by Green's theorem the sum over edges of the area between the
+ * geodesic and a parallel of the ring's own latitude. For short edges that integral is done here, in differences from the
+ * edge's own start, to about 1e-15 of the area; for long ones, and close to a pole, by GeographicLib's, which counts from
+ * the equator and leaves 1e-5 to 1e-3 m2.
+ * Throws a GeometryError where polygons of a MultiPolygon overlap: their sum would not be their area.
+ */
+export function polygonArea(prepared: Prepared): number {
+  const { shape } = prepared
+  if (shape.polygons.length > 1) checkDisjoint(prepared)
+  const sum = new Sum()
+  for (const { firstChain, endChain } of shape.polygons) for (let c = firstChain; c < endChain; c++) sum.add(c === firstChain ? ringArea(shape, shape.chains[c]!) : -ringArea(shape, shape.chains[c]!))
+  return Math.max(0, sum.value)
+}
+
+/** Length of the lines, metres: the sum of their edges. */
+export function lineLength({ shape }: Prepared): number {
+  const sum = new Sum()
+  for (let e = 0; e < shape.from.length; e++) {
+    const [a, b] = [shape.from[e]!, shape.to[e]!]
+    if (a !== b) sum.add(inverseDistance(shape.lon[a]!, shape.lat[a]!, shape.lon[b]!, shape.lat[b]!))
+  }
+  return sum.value
+}
+
+/** A sum that keeps what rounding drops (Neumaier's variant of Kahan's). */
+class Sum {
+  private total = 0
+  private lost = 0
+  add(term: number): void {
+    const next = this.total + term
+    this.lost += Math.abs(this.total) >= Math.abs(term) ? this.total - next + term : term - next + this.total
+    this.total = next
+  }
+  get value(): number {
+    return this.total + this.lost
+  }
+}
+
+/** The smaller side of a ring, square metres. */
+function ringArea({ lon, lat, from, to }: Shape, { start, end }: Chain): number {
+  let [south, north, turns] = [90, -90, 0]
+  for (let e = start; e < end; e++) {
+    south = Math.min(south, lat[from[e]!]!)
+    north = Math.max(north, lat[from[e]!]!)
+    const across = lon[to[e]!]! - lon[from[e]!]!
+    turns += across > 180 ? -1 : across < -180 ? 1 : 0
+  }
+  // Of a ring round a pole, the cap above it; of another, what lies between it and its middle.
+  const middle = (south + north) / 2
+  const reference = turns === 0 ? middle : middle > 0 ? 90 : -90
+  const sum = new Sum()
+  for (let e = start; e < end; e++) sum.add(areaToParallel(lon[from[e]!]!, lat[from[e]!]!, lon[to[e]!]!, lat[to[e]!]!, reference))
+  const side = Math.abs(sum.value)
+  return Math.min(side, TOTAL_AREA - side)
+}
+
+/**
+ * Edges are integrated in steps of this size at most: earth radii, times the tangent of the latitude where that is more
+ * than 1. At this, four nodes leave less than rounding does (measured: 4e-14 of the area at 0.045, 2e-13 at 0.09).
+ */
+const STEP = 0.02
+/** With more steps, so close to a pole, the library integrates. */
+const MAX_STEPS = 64
+
+/** Square metres between the geodesic from A to B and a parallel, positive for an edge that runs east, north of it. */
+function areaToParallel(lonA: number, latA: number, lonB: number, latB: number, reference: number): number {
+  const across = lonB - lonA
+  // Across the antimeridian, both differences from it are exact.
+  const turn = (across > 180 ? lonB - 180 - (lonA + 180) : across < -180 ? lonB + 180 + (180 - lonA) : across) * RADIANS
+  if (turn === 0) return 0
+  const rise = (latB - latA) * RADIANS
+  const steepest = Math.max(Math.abs(latA), Math.abs(latB)) * RADIANS
+  const reach = Math.hypot(rise, turn * Math.cos(latA * RADIANS)) * Math.max(1, Math.tan(steepest))
+  const steps = Math.ceil(reach / STEP)
+  const local = steps > MAX_STEPS || steepest > 89.99 * RADIANS ? undefined : localArea(latA * RADIANS, rise, turn, (latA - reference) * RADIANS, reference * RADIANS, steps)
+  return local ?? areaBelow(lonA, latA, lonB, latB) - parallelArea(0, reference * RADIANS) * turn
+}
+
+/**
+ * Square metres, per radian of longitude, between two parallels `rise` radians apart, the first at `latitude`: the
+ * difference of the authalic function (J. P. Snyder, "Map Projections", 1987, (3-12)), with no cancellation.
+ */
+function parallelArea(latitude: number, rise: number): number {
+  const e = Math.sqrt(E2)
+  const from = Math.sin(latitude)
+  const step = 2 * Math.cos(latitude + rise / 2) * Math.sin(rise / 2)
+  const to = from + step
+  return ((B * B) / 2) * ((step * (1 + E2 * from * to)) / ((1 - E2 * from * from) * (1 - E2 * to * to)) + Math.atanh((e * step) / (1 - E2 * from * to)) / e)
+}
+
+/** Gauss-Legendre nodes and weights on [0, 1], four of them, and the integrals from 0 to each node of the polynomials that belong to the others. */
+const NODES = [-0.8611363115940526, -0.3399810435848563, 0.3399810435848563, 0.8611363115940526].map((x) => (1 + x) / 2)
+const WEIGHTS = [0.34785484513745385, 0.6521451548625461, 0.6521451548625461, 0.34785484513745385].map((w) => w / 2)
+const COLLOCATION = NODES.map((until) => NODES.map((node) => integralOfLagrange(node, until)))
+
+/** Integral from 0 to `until` of the polynomial of degree 3 that is 1 at `node` and 0 at the other nodes: by the same four nodes, exact for it. */
+function integralOfLagrange(node: number, until: number): number {
+  const polynomial = (x: number) => NODES.reduce((product, other) => (other === node ? product : (product * (x - other)) / (node - other)), 1)
+  return NODES.reduce((sum, x, k) => sum + until * WEIGHTS[k]! * polynomial(until * x), 0)
+}
+
+/**
+ * The same, angles in radians: `above` is how far the edge's start lies north of the parallel. The geodesic's equations
+ * (latitude, longitude, azimuth by length) are solved by Gauss collocation of four stages, order 8, from the start, in
+ * differences that keep their relative precision, with direction and length corrected until it ends in B.
+ * Undefined where that does not settle in 30 rounds, as on long edges close to a pole.
+ */
+function localArea(latA: number, rise: number, turn: number, above: number, parallel: number, steps: number): number | undefined {
+  const [middleM, middleN] = radii(latA + rise / 2)
+  const [north, east] = [rise * middleM, turn * middleN * Math.cos(latA + rise / 2)]
+  let length = Math.hypot(north, east)
+  let azimuth = Math.atan2(east, north)
+  const [endM, endN] = radii(latA + rise)
+  const stages = Array.from({ length: steps }, () => ({ lat: [0, 0, 0, 0], bearing: [0, 0, 0, 0], dLon: [0, 0, 0, 0] }))
+  const [dLat, dBearing] = [[0, 0, 0, 0], [0, 0, 0, 0]]
+  let settled = false
+  for (let round = 0; round < 30; round++) {
+    const step = length / steps
+    let [lat, lon, bearing, moved] = [0, 0, 0, 0]
+    for (const stage of stages) {
+      for (let i = 0; i < 4; i++) {
+        const here = latA + stage.lat[i]!
+        const [m, n] = radii(here)
+        const sin = Math.sin(azimuth + stage.bearing[i]!)
+        dLat[i] = Math.cos(azimuth + stage.bearing[i]!) / m
+        stage.dLon[i] = sin / (n * Math.cos(here))
+        dBearing[i] = (sin * Math.tan(here)) / n
+      }
+      for (let i = 0; i < 4; i++) {
+        const next = lat + step * dot(COLLOCATION[i]!, dLat)
+        const turned = bearing + step * dot(COLLOCATION[i]!, dBearing)
+        moved = Math.max(moved, Math.abs(next - stage.lat[i]!), (Math.abs(turned - stage.bearing[i]!) * length) / A)
+        stage.lat[i] = next
+        stage.bearing[i] = turned
+      }
+      lat += step * dot(WEIGHTS, dLat)
+      lon += step * dot(WEIGHTS, stage.dLon)
+      bearing += step * dot(WEIGHTS, dBearing)
+    }
+    const [n, e] = [(rise - lat) * endM, (turn - lon) * endN * Math.cos(latA + rise)]
+    const end = azimuth + bearing
+    azimuth += (e * Math.cos(end) - n * Math.sin(end)) / (A * Math.sin(length / A))
+    length += n * Math.cos(end) + e * Math.sin(end)
+    // Each round gains two digits or so; the last ones are rounding.
+    settled = Math.hypot(n, e) < 1e-15 * length && moved * A < 1e-15 * length
+    if (settled) break
+  }
+  if (!settled) return undefined
+  const sum = new Sum()
+  for (const { lat, dLon } of stages) for (let i = 0; i < 4; i++) sum.add(((WEIGHTS[i]! * length) / steps) * dLon[i]! * parallelArea(parallel, above + lat[i]!))
+  return sum.value
+}
+
+/** Radii of curvature, metres: along the meridian, and across it. */
+function radii(latitude: number): readonly [number, number] {
+  const sin = Math.sin(latitude)
+  const square = 1 - E2 * sin * sin
+  const n = A / Math.sqrt(square)
+  return [(n * (1 - E2)) / square, n]
+}
+
+function dot(weights: readonly number[], values: readonly number[]): number {
+  return weights[0]! * values[0]! + weights[1]! * values[1]! + weights[2]! * values[2]! + weights[3]! * values[3]!
+}
+
+/** Throws where polygons share area. Where no edges cross, one holds a place inside of the other or they share none. */
+function checkDisjoint(prepared: Prepared): void {
+  const { shape, rings } = prepared
+  const polygonOf = (e: number) => shape.chains[shape.chainOf[e]!]!.polygon
+  const overlap = (path: string) => new GeometryError(path, 'polygons of a MultiPolygon overlap here; area counts only such that do not, so merge them')
+  closePairs(shape, shape, 0, (e, f) => {
+    if (e < f && polygonOf(e) !== polygonOf(f) && crosses(shape, shape.from[e]!, shape.to[e]!, shape, shape.from[f]!, shape.to[f]!)) throw overlap(pathOf(shape, e))
+  })
+  for (const [j, polygon] of shape.polygons.entries()) {
+    const place = placeInside(prepared, j)
+    if (place && shape.polygons.some((other) => other !== polygon && insidePolygon(place, 0, shape, rings, other))) throw overlap(shape.chains[polygon.firstChain]!.path)
+  }
+}

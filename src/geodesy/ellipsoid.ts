@@ -1,0 +1,90 @@
+import { Geodesic } from 'geographiclib-geodesic'
+
+/**
+ * The WGS84 ellipsoid, and the one place where latitude comes first: every call of geographiclib-geodesic
+ * (C. F. F. Karney, "Algorithms for geodesics", 2013, doi:10.1007/s00190-012-0578-z; errors below 15 nanometres).
+ */
+
+/** Equatorial radius, metres. */
+export const A = 6_378_137
+export const FLATTENING = 1 / 298.257223563
+/** First eccentricity, squared. */
+export const E2 = FLATTENING * (2 - FLATTENING)
+/** Polar radius, metres. */
+export const B = A * (1 - FLATTENING)
+/** The greatest curvature of any geodesic, per metre: that of the meridian at the equator (Karney 2013, 1 / 6335439 m). */
+export const MAX_CURVATURE = 1 / (A * (1 - E2))
+/** A sphere to start iterations on; no result depends on it. */
+export const MEAN_RADIUS = 6_371_008.8
+/** Area of the whole ellipsoid, square metres. */
+export const TOTAL_AREA = 510_065_621_724_088.44
+
+export const RADIANS = Math.PI / 180
+
+const ellipsoid = Geodesic.WGS84
+const { DISTANCE, AZIMUTH, LATITUDE, LONGITUDE, DISTANCE_IN, AREA } = Geodesic
+
+/** Length of the shortest geodesic, metres. */
+export function inverseDistance(lonA: number, latA: number, lonB: number, latB: number): number {
+  return ellipsoid.Inverse(latA, lonA, latB, lonB, DISTANCE).s12!
+}
+
+export interface GeodesicSolution {
+  /** metres */
+  distance: number
+  /** at A and at B, of the direction from A to B, degrees clockwise from north */
+  azimuthA: number
+  azimuthB: number
+}
+
+export function inverse(lonA: number, latA: number, lonB: number, latB: number): GeodesicSolution {
+  const { s12, azi1, azi2 } = ellipsoid.Inverse(latA, lonA, latB, lonB, DISTANCE | AZIMUTH)
+  return { distance: s12!, azimuthA: azi1!, azimuthB: azi2! }
+}
+
+/** Area between the geodesic from A to B and the equator, square metres, signed; the longitudes are not to lie more than 180 degrees apart. */
+export function areaBelow(lonA: number, latA: number, lonB: number, latB: number): number {
+  return ellipsoid.Inverse(latA, lonA, latB, lonB, AREA).S12!
+}
+
+export interface PlaceOnLine {
+  lon: number
+  lat: number
+  /** of the line's direction there, degrees */
+  azimuth: number
+}
+
+/** A geodesic from a place in a direction: where it is after so many metres. */
+export function geodesicLine(lon: number, lat: number, azimuth: number): (metres: number) => PlaceOnLine {
+  const line = ellipsoid.DirectLine(lat, lon, azimuth, 0, LATITUDE | LONGITUDE | AZIMUTH | DISTANCE_IN)
+  return (metres) => {
+    const { lat2, lon2, azi2 } = line.Position(metres, LATITUDE | LONGITUDE | AZIMUTH)
+    return { lon: lon2!, lat: lat2!, azimuth: azi2! }
+  }
+}
+
+/** Earth-centred coordinates of a place on the ellipsoid, metres, into `x`, `y`, `z` at `i`. Exact at the poles. */
+export function toCartesian(lon: number, lat: number, x: Float64Array, y: Float64Array, z: Float64Array, i: number): void {
+  const sinLat = Math.sin(lat * RADIANS)
+  const n = A / Math.sqrt(1 - E2 * sinLat * sinLat)
+  const p = Math.abs(lat) === 90 ? 0 : n * Math.cos(lat * RADIANS)
+  x[i] = p * Math.cos(lon * RADIANS)
+  y[i] = p * Math.sin(lon * RADIANS)
+  z[i] = n * (1 - E2) * sinLat
+}
+
+/**
+ * The longest a geodesic can be whose ends lie `chord` metres apart through the earth: of all shortest geodesics the
+ * circle of the greatest curvature bends most (Schur's comparison theorem). Infinite where that circle would close.
+ */
+export function longestArc(chord: number): number {
+  const half = (chord * MAX_CURVATURE) / 2
+  // asin x < x + x^3 / 5 up to a half: nearly always, and much cheaper.
+  if (half < 0.5) return chord * (1 + (half * half) / 5)
+  return half >= 1 ? Infinity : (2 / MAX_CURVATURE) * Math.asin(half)
+}
+
+/** How far a geodesic of this length can lie from the chord between its ends: interpolation error of a curve with bounded second derivative. */
+export function sagitta(length: number): number {
+  return (MAX_CURVATURE * length * length) / 8
+}

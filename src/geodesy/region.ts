@@ -1,0 +1,157 @@
+import { areaBelow, TOTAL_AREA } from './ellipsoid'
+import { passesNorthOf } from './edge'
+import { GeometryError } from './error'
+import { Kind, edgeBound, type Chain, type Polygon, type Shape, type Vertices } from './shape'
+import { STRIDE } from './tree'
+
+/**
+ * The inside of rings and polygons. A ring bounds the side with the smaller area. A place is inside where its meridian
+ * north of it meets the ring an odd number of times and the north pole is outside, or an even number and the pole is inside.
+ */
+
+/** A cap that holds a ring, as a direction from the centre of the earth and the cosine of an angle. */
+interface Cap {
+  x: number
+  y: number
+  z: number
+  cosine: number
+}
+
+interface Ring {
+  chain: Chain
+  holdsNorthPole: boolean
+  /** Absent for rings too wide for one. */
+  cap?: Cap
+}
+
+/** The rings of a shape's polygons by chain, the sides told. */
+export type Rings = readonly (Ring | undefined)[]
+
+/** A ring wider than this (78 degrees from its middle) is asked for its area, to tell the smaller side. */
+const WIDEST_CAP = 0.2
+/** Boundaries are meaningful to the centimetre: sides whose areas differ by less than the ring's length times this, metres, are not told apart. */
+const BOUNDARY_WIDTH = 0.01
+
+/** Tells the sides of all rings. Throws a GeometryError for a ring so near half the ellipsoid that its smaller side is ambiguous. */
+export function findSides(shape: Shape): Rings {
+  return shape.chains.map((chain) => (chain.kind === Kind.Ring ? findSide(shape, chain) : undefined))
+}
+
+function findSide(shape: Shape, chain: Chain): Ring {
+  const { lon, from, to } = shape
+  const cap = boundingCap(shape, chain)
+  let turns = 0
+  for (let e = chain.start; e < chain.end; e++) {
+    const across = lon[to[e]!]! - lon[from[e]!]!
+    if (across > 180) turns--
+    else if (across < -180) turns++
+  }
+  const poles = turns !== 0
+  // A ring within a cap has its smaller side there, and the pole that is farther off outside.
+  if (cap) return { chain, cap, holdsNorthPole: cap.z >= 0 && poles }
+  return { chain, holdsNorthPole: widePoleSide(shape, chain, turns) }
+}
+
+function widePoleSide(shape: Shape, chain: Chain, turns: number): boolean {
+  const { lon, lat, from, to } = shape
+  let below = 0
+  let length = 0
+  for (let e = chain.start; e < chain.end; e++) {
+    const a = from[e]!
+    const b = to[e]!
+    below += areaBelow(lon[a]!, lat[a]!, lon[b]!, lat[b]!)
+    length += edgeBound(shape, e)
+  }
+  // Round the poles: the side of the north pole. Else: the side of neither pole.
+  const side = turns !== 0 ? TOTAL_AREA / 2 - below * Math.sign(turns) : Math.abs(below)
+  if (Math.abs(side - TOTAL_AREA / 2) < length * BOUNDARY_WIDTH + 1)
+    throw new GeometryError(chain.path, 'this ring halves the ellipsoid: which side is the smaller is ambiguous')
+  return turns !== 0 ? side < TOTAL_AREA / 2 : side > TOTAL_AREA / 2
+}
+
+function boundingCap(shape: Shape, { start, end }: Chain): Cap | undefined {
+  const { x, y, z, from } = shape
+  let cx = 0
+  let cy = 0
+  let cz = 0
+  for (let e = start; e < end; e++) {
+    const v = from[e]!
+    cx += x[v]!
+    cy += y[v]!
+    cz += z[v]!
+  }
+  const norm = Math.hypot(cx, cy, cz)
+  if (norm < 1) return undefined
+  const cap = { x: cx / norm, y: cy / norm, z: cz / norm, cosine: 1 }
+  let longest = 0
+  for (let e = start; e < end; e++) {
+    const v = from[e]!
+    const w = shape.to[e]!
+    cap.cosine = Math.min(cap.cosine, cosineFrom(cap, x[v]!, y[v]!, z[v]!))
+    longest = Math.max(longest, (x[v]! - x[w]!) ** 2 + (y[v]! - y[w]!) ** 2 + (z[v]! - z[w]!) ** 2)
+  }
+  if (cap.cosine < WIDEST_CAP) return undefined
+  // Edges leave the cap of their ends by less than their length; a hundredth of a degree for the ellipsoid's shape and rounding.
+  const angle = Math.acos(Math.min(1, cap.cosine)) + Math.sqrt(longest) / 6_000_000 + 2e-4
+  cap.cosine = Math.cos(Math.min(angle, Math.PI))
+  return cap
+}
+
+function cosineFrom(cap: Cap, x: number, y: number, z: number): number {
+  return (cap.x * x + cap.y * y + cap.z * z) / Math.sqrt(x * x + y * y + z * z)
+}
+
+/** Whether vertex `p` of shape P is inside the polygon: in its shell and in none of its holes. In doubt on a boundary, either. */
+export function insidePolygon(P: Vertices, p: number, S: Shape, rings: Rings, { firstChain, endChain }: Polygon): boolean {
+  if (!insideRing(P, p, S, rings[firstChain]!)) return false
+  for (let hole = firstChain + 1; hole < endChain; hole++) if (insideRing(P, p, S, rings[hole]!)) return false
+  return true
+}
+
+export function insideRing(P: Vertices, p: number, S: Shape, { chain, cap, holdsNorthPole }: Ring): boolean {
+  if (cap && cosineFrom(cap, P.x[p]!, P.y[p]!, P.z[p]!) < cap.cosine) return false
+  return crossingsNorth(P, p, S, chain.start, chain.end) !== holdsNorthPole
+}
+
+const nodeStack = new Int32Array(512)
+const levelStack = new Int32Array(512)
+
+/** Whether the edges from element `start` to `end`, of one ring or of several, meet the half meridian north of `p` an odd number of times. */
+export function crossingsNorth(P: Vertices, p: number, S: Shape, start: number, end: number): boolean {
+  const { tree, lon, from, to } = S
+  const { nodes, wraps } = tree
+  const meridian = P.lon[p]!
+  const height = P.z[p]!
+  let odd = false
+  let top = 0
+  nodeStack[0] = tree.root
+  levelStack[0] = tree.height
+  while (top >= 0) {
+    const node = nodeStack[top]!
+    const level = levelStack[top--]!
+    const first = tree.firstElement(node, level)
+    const last = tree.endElement(node, level)
+    if (last <= start || first >= end) continue
+    const n = node * STRIDE
+    if (meridian <= nodes[n + 6]! || meridian > nodes[n + 7]! || nodes[n + 5]! < height) continue
+    if (nodes[n + 2]! > height && first >= start && last <= end && S.chainOf[first] === S.chainOf[last - 1]) {
+      // All of them north of p: they straddle the meridian as often, but for an even number, as their two ends do.
+      if ((lon[from[first]!]! < meridian !== lon[to[last - 1]!]! < meridian) !== (wraps[node] === 1)) odd = !odd
+      continue
+    }
+    if (level > 0) {
+      for (let child = tree.firstChild(node, level), until = tree.endChild(node, level); child < until; child++) {
+        nodeStack[++top] = child
+        levelStack[top] = level - 1
+      }
+      continue
+    }
+    for (let e = Math.max(first, start), until = Math.min(last, end); e < until; e++) {
+      const a = from[e]!
+      const b = to[e]!
+      const wrapped = Math.abs(lon[a]! - lon[b]!) > 180
+      if ((lon[a]! < meridian !== lon[b]! < meridian) !== wrapped && passesNorthOf(P, p, S, a, b)) odd = !odd
+    }
+  }
+  return odd
+}

@@ -1,0 +1,259 @@
+import { GeometryError } from './error'
+import type { Reading } from './geojson'
+import { geodesicLine, inverse, longestArc, toCartesian } from './ellipsoid'
+import { BoxTree } from './tree'
+
+/** Edges longer than this (metres) are cut into equal pieces, so that what holds for short geodesics holds for all that the kernel compares. */
+const LONGEST_EDGE = 2_000_000
+
+/** What a chain of vertices is: separate places, a line, a ring of a polygon. */
+export const enum Kind {
+  Points,
+  Line,
+  Ring,
+}
+
+export interface Chain {
+  kind: Kind
+  /** first element, and the one after the last */
+  start: number
+  end: number
+  /** index of the polygon it belongs to; -1 for points and lines */
+  polygon: number
+  /** where it is in the caller's input, such as `from.coordinates[0]` */
+  path: string
+}
+
+/** A polygon of the shape: which of its chains are its rings, the shell first. */
+export interface Polygon {
+  firstChain: number
+  endChain: number
+}
+
+/** Places on the ellipsoid: degrees, and earth-centred metres. */
+export interface Vertices {
+  lon: Float64Array
+  lat: Float64Array
+  x: Float64Array
+  y: Float64Array
+  z: Float64Array
+}
+
+/**
+ * A geometry prepared for measuring: repeated vertices dropped, a vertex added where an edge runs over a pole, long
+ * edges cut, and everything in flat arrays. An element is an edge (`from` and `to` differ) or a lone place (they do not).
+ */
+export interface Shape extends Vertices {
+  /** the caller's name of it, for messages */
+  path: string
+  /** by element: its vertices, its chain, and the index in the chain's input of the position that it starts at */
+  from: Uint32Array
+  to: Uint32Array
+  chainOf: Uint32Array
+  origin: Uint32Array
+  chains: Chain[]
+  polygons: Polygon[]
+  tree: BoxTree
+}
+
+/** Flattens a reading into a shape. Throws a GeometryError for edges without a unique shortest path and rings without an inside. */
+export function buildShape(reading: Reading): Shape {
+  const builder = new Builder(reading.lon.length + 16)
+  const chains: Chain[] = []
+  const polygons: Polygon[] = []
+  for (const source of reading.chains) {
+    const start = builder.elements
+    if (source.kind === Kind.Points) builder.points(reading, source.start, source.end, chains.length)
+    else builder.chain(reading, source.start, source.end, source.kind, source.path, chains.length)
+    if (source.polygon >= 0) {
+      polygons[source.polygon] ??= { firstChain: chains.length, endChain: chains.length }
+      polygons[source.polygon]!.endChain = chains.length + 1
+    }
+    chains.push({ kind: source.kind, start, end: builder.elements, polygon: source.polygon, path: source.path })
+  }
+  return builder.finish(reading.path, chains, polygons)
+}
+
+/** The length an edge may have, metres: an upper bound by the chord between its ends. */
+export function edgeBound(shape: Shape, element: number): number {
+  return longestArc(chord(shape, shape.from[element]!, shape.to[element]!))
+}
+
+/** Metres between two vertices, through the earth. (Math.hypot is ten times slower.) */
+export function chord({ x, y, z }: Vertices, a: number, b: number): number {
+  const dx = x[a]! - x[b]!
+  const dy = y[a]! - y[b]!
+  const dz = z[a]! - z[b]!
+  return Math.sqrt(dx * dx + dy * dy + dz * dz)
+}
+
+/** The place of an input position in the caller's terms, such as `from.coordinates[0][3]`. */
+export function pathOf({ chains, chainOf, origin }: Shape, element: number): string {
+  return `${chains[chainOf[element]!]!.path}[${origin[element]}]`
+}
+
+class Builder implements Vertices {
+  private vertices = 0
+  elements = 0
+  lon: Float64Array
+  lat: Float64Array
+  x: Float64Array
+  y: Float64Array
+  z: Float64Array
+  private from: Uint32Array
+  private to: Uint32Array
+  private chainOf: Uint32Array
+  private origin: Uint32Array
+
+  constructor(capacity: number) {
+    this.lon = new Float64Array(capacity)
+    this.lat = new Float64Array(capacity)
+    this.x = new Float64Array(capacity)
+    this.y = new Float64Array(capacity)
+    this.z = new Float64Array(capacity)
+    this.from = new Uint32Array(capacity)
+    this.to = new Uint32Array(capacity)
+    this.chainOf = new Uint32Array(capacity)
+    this.origin = new Uint32Array(capacity)
+  }
+
+  points({ lon, lat }: Reading, start: number, end: number, chain: number): void {
+    for (let i = start; i < end; i++) {
+      const vertex = this.vertex(lon[i]!, lat[i]!)
+      this.element(vertex, vertex, chain, i - start)
+    }
+  }
+
+  chain({ lon, lat }: Reading, start: number, end: number, kind: Kind, path: string, chain: number): void {
+    // Indices of the input's positions without repetitions; a ring's closing position stays.
+    let previous = start
+    let distinct = 1
+    const first = this.elements
+    let vertex = -1
+    for (let i = start + 1; i < end; i++) {
+      if (samePlace(lon[previous]!, lat[previous]!, lon[i]!, lat[i]!)) continue
+      if (vertex < 0) vertex = this.vertex(Math.abs(lat[previous]!) === 90 ? lon[i]! : lon[previous]!, lat[previous]!)
+      vertex = this.edge(vertex, lon[i]!, lat[i]!, chain, previous - start, `${path}[${previous - start}]`)
+      previous = i
+      distinct++
+    }
+    if (kind === Kind.Line && vertex < 0) {
+      vertex = this.vertex(lon[start]!, lat[start]!)
+      this.element(vertex, vertex, chain, 0)
+    }
+    if (kind === Kind.Ring) {
+      // The closing position repeats the first: three distinct places make four.
+      if (distinct < 4) throw new GeometryError(path, `a ring needs at least 3 distinct positions, got ${Math.max(1, distinct - 1)}`)
+      // At a pole, the last edge came along another meridian than the first left by.
+      const opening = this.from[first]!
+      if (Math.abs(this.lat[opening]!) === 90 && this.lon[opening] !== this.lon[vertex]) {
+        const closing = this.vertex(this.lon[opening]!, this.lat[opening]!)
+        this.element(vertex, closing, chain, previous - start)
+      }
+    }
+  }
+
+  /** The edge from a vertex to a place; answers the vertex made there. Over a pole it gets a vertex on each side of it, long ones are cut. */
+  private edge(a: number, lon: number, lat: number, chain: number, origin: number, path: string): number {
+    const lonA = this.lon[a]!
+    const latA = this.lat[a]!
+    if (Math.abs(lat) === 90) {
+      if (Math.abs(latA) === 90) throw noUniquePath(path)
+      // To a pole along the meridian.
+      return this.simpleEdge(a, lonA, lat, chain, origin)
+    }
+    if (Math.abs(latA) === 90 && lonA !== normalLongitude(lon)) {
+      // From a pole along the meridian: a vertex more at the pole, whose longitude is the way out.
+      a = this.join(a, this.vertex(lon, latA), chain, origin)
+    } else if (Math.abs(normalLongitude(lon) - lonA) === 180 && Math.abs(latA) !== 90) {
+      if (latA === -lat) throw noUniquePath(path)
+      const pole = latA + lat > 0 ? 90 : -90
+      const arrival = this.simpleEdge(a, lonA, pole, chain, origin)
+      a = this.join(arrival, this.vertex(lon, pole), chain, origin)
+    }
+    return this.simpleEdge(a, lon, lat, chain, origin, path)
+  }
+
+  private simpleEdge(a: number, lon: number, lat: number, chain: number, origin: number, path?: string): number {
+    let b = this.vertex(lon, lat)
+    if (longestArc(chord(this, a, b)) > LONGEST_EDGE) {
+      const { distance, azimuthA } = inverse(this.lon[a]!, this.lat[a]!, lon, lat)
+      // Near antipodes mirrored at the equator there are two paths, whose lengths differ by twice this shift in latitude.
+      if (path !== undefined && distance > 19_900_000 && Math.abs(this.lat[a]! + lat) * 111_700 * Math.abs(Math.cos((azimuthA * Math.PI) / 180)) < 0.01 && Math.abs(Math.cos((azimuthA * Math.PI) / 180)) > 1e-9)
+        throw noUniquePath(path)
+      const pieces = Math.ceil(distance / LONGEST_EDGE)
+      const line = geodesicLine(this.lon[a]!, this.lat[a]!, azimuthA)
+      const meridional = this.lon[a] === this.lon[b]
+      this.vertices-- // the end comes after the cuts
+      for (let i = 1; i < pieces; i++) {
+        const place = line((distance * i) / pieces)
+        a = this.join(a, this.vertex(meridional ? this.lon[a]! : place.lon, place.lat), chain, origin)
+      }
+      b = this.vertex(lon, lat)
+    }
+    return this.join(a, b, chain, origin)
+  }
+
+  private join(a: number, b: number, chain: number, origin: number): number {
+    this.element(a, b, chain, origin)
+    return b
+  }
+
+  private vertex(lon: number, lat: number): number {
+    if (this.vertices === this.lon.length) {
+      const grow = (array: Float64Array) => {
+        const grown = new Float64Array(array.length * 2)
+        grown.set(array)
+        return grown
+      }
+      this.lon = grow(this.lon)
+      this.lat = grow(this.lat)
+      this.x = grow(this.x)
+      this.y = grow(this.y)
+      this.z = grow(this.z)
+    }
+    const i = this.vertices++
+    this.lon[i] = normalLongitude(lon)
+    this.lat[i] = lat
+    toCartesian(this.lon[i], lat, this.x, this.y, this.z, i)
+    return i
+  }
+
+  private element(from: number, to: number, chain: number, origin: number): void {
+    if (this.elements === this.from.length) {
+      const grow = (array: Uint32Array) => {
+        const grown = new Uint32Array(array.length * 2)
+        grown.set(array)
+        return grown
+      }
+      this.from = grow(this.from)
+      this.to = grow(this.to)
+      this.chainOf = grow(this.chainOf)
+      this.origin = grow(this.origin)
+    }
+    const i = this.elements++
+    this.from[i] = from
+    this.to[i] = to
+    this.chainOf[i] = chain
+    this.origin[i] = origin
+  }
+
+  finish(path: string, chains: Chain[], polygons: Polygon[]): Shape {
+    const { lon, lat, x, y, z, from, to, chainOf, origin, elements } = this
+    const parts = { lon, lat, x, y, z, from: from.subarray(0, elements), to: to.subarray(0, elements), chainOf: chainOf.subarray(0, elements), origin: origin.subarray(0, elements) }
+    return { path, ...parts, chains, polygons, tree: new BoxTree(parts) }
+  }
+}
+
+/** -180 and 180 are one meridian: -180 here. -0 is 0. */
+function normalLongitude(lon: number): number {
+  return lon === 180 ? -180 : lon + 0
+}
+
+function samePlace(lonA: number, latA: number, lonB: number, latB: number): boolean {
+  return latA === latB && (Math.abs(latA) === 90 || normalLongitude(lonA) === normalLongitude(lonB))
+}
+
+function noUniquePath(path: string): GeometryError {
+  return new GeometryError(path, 'this position and the next are antipodal: no unique shortest path joins them; put a position between them')
+}

@@ -1,0 +1,184 @@
+import { crosses, nearestOnEdge, signedOffset, walkEdge, type Walk } from './edge'
+import { MEAN_RADIUS, RADIANS, geodesicLine, toCartesian, type PlaceOnLine } from './ellipsoid'
+import { edgeBound, type Vertices, type Shape } from './shape'
+
+/** Stretches of edges: what of an edge runs along another one, and what is left. */
+
+/** Along an edge, metres from its start. */
+export type Stretch = readonly [from: number, to: number]
+
+/** Stretches and gaps shorter than this, metres, are rounding. */
+const SPECK = 1e-6
+/** Edges shorter than this, metres, are compared in a plane: distances there are true to 0.3 mm, lines straight to a micrometre. */
+const SHORT = 3000
+
+/**
+ * The stretches of an edge that lie within `reach` metres of the edges `others` of another shape, in order, merged.
+ * What is within reach of an edge is convex: the stretch from where the line enters it to where it leaves.
+ */
+export function nearStretches(S: Shape, e: number, T: Shape, others: readonly number[], walk: Walk, reach = 0.005): Stretch[] {
+  const stretches: Stretch[] = []
+  for (const f of others) {
+    const segment = edgeBound(S, e) < SHORT && edgeBound(T, f) < SHORT ? inPlane(S, e, T, f) : alongGeodesic(S, e, T, f, walk, reach)
+    const stretch = segment && withinReach(segment, walk.length, reach)
+    if (stretch) stretches.push(stretch)
+  }
+  return merge(stretches)
+}
+
+/** Merges stretches that overlap or touch. */
+export function merge(stretches: readonly Stretch[]): Stretch[] {
+  const merged: [number, number][] = []
+  for (const [from, to] of [...stretches].sort((p, q) => p[0] - q[0])) {
+    const last = merged.at(-1)
+    if (last && from <= last[1] + SPECK) last[1] = Math.max(last[1], to)
+    else merged.push([from, to])
+  }
+  return merged
+}
+
+/** What merged stretches leave of an edge. */
+export function complement(stretches: readonly Stretch[], length: number): Stretch[] {
+  const gaps: Stretch[] = []
+  let at = 0
+  for (const [from, to] of stretches) {
+    if (from > at + SPECK) gaps.push([at, from])
+    at = Math.max(at, to)
+  }
+  if (length > at + SPECK || (at === 0 && length > 0)) gaps.push([at, length])
+  return gaps
+}
+
+/** The other edge where the first one runs along the x axis, from the origin: metres, y to the left. */
+type Segment = readonly [x1: number, y1: number, x2: number, y2: number]
+
+/** Where the x axis, from 0 to `length`, is within reach of a segment. */
+function withinReach([x1, y1, x2, y2]: Segment, length: number, reach: number): Stretch | undefined {
+  let [low, high] = [Infinity, -Infinity]
+  const include = (from: number, to: number) => {
+    if (from > to) return
+    low = Math.min(low, from)
+    high = Math.max(high, to)
+  }
+  for (const [x, y] of [[x1, y1], [x2, y2]] as const) if (Math.abs(y) <= reach) include(x - Math.sqrt(reach * reach - y * y), x + Math.sqrt(reach * reach - y * y))
+  const [dx, dy] = [x2 - x1, y2 - y1]
+  const size = Math.hypot(dx, dy)
+  if (size > 0) {
+    // Of the place (x, 0): how far along the segment, u, and to its side, h; both linear in x.
+    const [cos, sin] = [dx / size, dy / size]
+    const u0 = -x1 * cos - y1 * sin
+    const h0 = x1 * sin - y1 * cos
+    const [uFrom, uTo] = solve(cos, u0, 0, size)
+    const [hFrom, hTo] = solve(-sin, h0, -reach, reach)
+    include(Math.max(uFrom, hFrom), Math.min(uTo, hTo))
+  }
+  ;[low, high] = [Math.max(low, 0), Math.min(high, length)]
+  return low <= high ? [low, high] : undefined
+}
+
+/** The x for which slope x + start lies between two values. */
+function solve(slope: number, start: number, from: number, to: number): readonly [number, number] {
+  if (slope === 0) return start >= from && start <= to ? [-Infinity, Infinity] : [Infinity, -Infinity]
+  const [p, q] = [(from - start) / slope, (to - start) / slope]
+  return p <= q ? [p, q] : [q, p]
+}
+
+function inPlane(S: Shape, e: number, T: Shape, f: number): Segment {
+  const plane = new Plane(S, S.from[e]!)
+  const [ax, ay] = plane.project(S, S.to[e]!)
+  const size = Math.hypot(ax, ay)
+  const [cos, sin] = size > 0 ? [ax / size, ay / size] : [1, 0]
+  const turn = ([x, y]: readonly [number, number]) => [x * cos + y * sin, y * cos - x * sin] as const
+  return [...turn(plane.project(T, T.from[f]!)), ...turn(plane.project(T, T.to[f]!))]
+}
+
+/** For edges of any length: as they are to each other where they are nearest, straight on from there. Undefined where out of reach. */
+function alongGeodesic(S: Shape, e: number, T: Shape, f: number, walk: Walk, reach: number): Segment | undefined {
+  const [a, b, c, d] = [S.from[e]!, S.to[e]!, T.from[f]!, T.to[f]!]
+  const other = walkEdge(T, c, d)
+  const size = other.length
+  /** From a place of the other edge at (x, y), `u` metres along it, whose direction there is turned by `angle` degrees to the left. */
+  const segment = (x: number, y: number, u: number, angle: number): Segment => {
+    const [cos, sin] = [Math.cos(angle * RADIANS), Math.sin(angle * RADIANS)]
+    return [x - u * cos, y - u * sin, x + (size - u) * cos, y + (size - u) * sin]
+  }
+  for (const [end, u] of [[c, 0], [d, size]] as const) {
+    const { distance, along } = nearestOnEdge(T, end, S, a, b)
+    if (distance > reach) continue
+    const here = walk.at(along)
+    const direction = size > 0 ? other.at(u).azimuth : here.azimuth
+    // The end of this edge may be the nearest, and the other's end beyond it.
+    const away = local(place(here), T, end)
+    const [sin, cos] = [Math.sin(here.azimuth * RADIANS), Math.cos(here.azimuth * RADIANS)]
+    return segment(along + away[0] * sin + away[1] * cos, away[1] * sin - away[0] * cos, u, here.azimuth - direction)
+  }
+  for (const [end, x] of [[a, 0], [b, walk.length]] as const) {
+    const { distance, along } = nearestOnEdge(S, end, T, c, d)
+    if (distance > reach) continue
+    const foot = other.at(along)
+    const here = walk.at(x)
+    const away = local(place(here), place(foot), 0)
+    const [sin, cos] = [Math.sin(here.azimuth * RADIANS), Math.cos(here.azimuth * RADIANS)]
+    return segment(x + away[0] * sin + away[1] * cos, away[1] * sin - away[0] * cos, along, here.azimuth - foot.azimuth)
+  }
+  if (!crosses(S, a, b, T, c, d)) return undefined
+  // Where the offset from the other edge is zero: by false position (Illinois), which ends as the sign changes between the ends.
+  let [low, high] = [0, walk.length]
+  let [lowOffset, highOffset] = [signedOffset(S, a, T, c, d), signedOffset(S, b, T, c, d)]
+  let x = low
+  for (let i = 0; i < 100; i++) {
+    x = low + ((high - low) * lowOffset) / (lowOffset - highOffset)
+    const offset = signedOffset(place(walk.at(x)), 0, T, c, d)
+    if (Math.abs(offset) < SPECK) break
+    if (offset > 0 === lowOffset > 0) {
+      ;[low, lowOffset] = [x, offset]
+      highOffset /= 2
+    } else {
+      ;[high, highOffset] = [x, offset]
+      lowOffset /= 2
+    }
+  }
+  const here = walk.at(x)
+  const { along } = nearestOnEdge(place(here), 0, T, c, d)
+  return segment(x, 0, along, here.azimuth - other.at(along).azimuth)
+}
+
+/** East and north metres from a place to another one close by. */
+function local(from: Vertices, P: Vertices, p: number): readonly [number, number] {
+  return new Plane(from, 0).project(P, p)
+}
+
+/** The plane that touches the ellipsoid at a place, with other places projected onto it from the centre of a sphere that fits: geodesics come out all but straight (a gnomonic projection). */
+export class Plane {
+  private readonly origin: readonly [number, number, number]
+  private readonly east: readonly [number, number]
+  private readonly north: readonly [number, number, number]
+  private readonly up: readonly [number, number, number]
+
+  constructor(V: Vertices, v: number) {
+    const [lon, lat] = [V.lon[v]! * RADIANS, V.lat[v]! * RADIANS]
+    this.origin = [V.x[v]!, V.y[v]!, V.z[v]!]
+    this.east = [-Math.sin(lon), Math.cos(lon)]
+    this.north = [-Math.sin(lat) * Math.cos(lon), -Math.sin(lat) * Math.sin(lon), Math.cos(lat)]
+    this.up = [Math.cos(lat) * Math.cos(lon), Math.cos(lat) * Math.sin(lon), Math.sin(lat)]
+  }
+
+  /** metres east and north */
+  project(V: Vertices, v: number): readonly [number, number] {
+    const [x, y, z] = [V.x[v]! - this.origin[0], V.y[v]! - this.origin[1], V.z[v]! - this.origin[2]]
+    const scale = MEAN_RADIUS / (MEAN_RADIUS + x * this.up[0] + y * this.up[1] + z * this.up[2])
+    return [(x * this.east[0] + y * this.east[1]) * scale, (x * this.north[0] + y * this.north[1] + z * this.north[2]) * scale]
+  }
+}
+
+/** A single place as vertices. */
+export function place({ lon, lat }: { lon: number; lat: number }): Vertices {
+  const vertices: Vertices = { lon: Float64Array.of(lon === 180 ? -180 : lon), lat: Float64Array.of(lat), x: new Float64Array(1), y: new Float64Array(1), z: new Float64Array(1) }
+  toCartesian(lon, lat, vertices.x, vertices.y, vertices.z, 0)
+  return vertices
+}
+
+/** So many metres from a place in a direction. */
+export function offset(lon: number, lat: number, azimuth: number, metres: number): PlaceOnLine {
+  return geodesicLine(lon, lat, azimuth)(metres)
+}

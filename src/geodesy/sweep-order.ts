@@ -1,0 +1,94 @@
+/**
+ * The order of edges along a sweep line: a treap whose nodes are also a linked list, so that neighbours are at hand and
+ * an edge is taken out without a comparison. Items are whole numbers below `capacity`.
+ */
+export class SweepOrder {
+  private readonly left: Int32Array
+  private readonly right: Int32Array
+  private readonly parent: Int32Array
+  private readonly priority: Uint32Array
+  private readonly below: Int32Array
+  private readonly over: Int32Array
+  private root = -1
+  private seed = 1
+
+  /** @param above whether the first item, about to be inserted, lies above the second, which is there */
+  constructor(
+    capacity: number,
+    private readonly above: (item: number, other: number) => boolean,
+  ) {
+    const links = () => new Int32Array(capacity).fill(-1)
+    this.left = links()
+    this.right = links()
+    this.parent = links()
+    this.below = links()
+    this.over = links()
+    this.priority = new Uint32Array(capacity)
+  }
+
+  /** Answers the neighbours below and above; -1 for none. */
+  insert(item: number): readonly [number, number] {
+    let [at, below, over] = [this.root, -1, -1]
+    let parent = -1
+    while (at >= 0) {
+      parent = at
+      if (this.above(item, at)) {
+        below = at
+        at = this.right[at]!
+      } else {
+        over = at
+        at = this.left[at]!
+      }
+    }
+    this.link(below, item)
+    this.link(item, over)
+    this.parent[item] = parent
+    this.left[item] = this.right[item] = -1
+    if (parent < 0) this.root = item
+    else if (parent === below) this.right[parent] = item
+    else this.left[parent] = item
+    // xorshift32: the same order every time
+    this.seed ^= this.seed << 13
+    this.seed ^= this.seed >>> 17
+    this.seed ^= this.seed << 5
+    this.priority[item] = this.seed
+    while (this.parent[item] >= 0 && this.priority[item] > this.priority[this.parent[item]]!) this.rotateUp(item)
+    return [below, over]
+  }
+
+  /** Answers the items that are neighbours now; -1 for none. */
+  remove(item: number): readonly [number, number] {
+    for (;;) {
+      const [left, right] = [this.left[item]!, this.right[item]!]
+      if (left < 0 && right < 0) break
+      this.rotateUp(right < 0 || (left >= 0 && this.priority[left]! > this.priority[right]!) ? left : right)
+    }
+    this.replaceChild(this.parent[item]!, item, -1)
+    const [below, over] = [this.below[item]!, this.over[item]!]
+    this.link(below, over)
+    return [below, over]
+  }
+
+  private link(below: number, over: number): void {
+    if (below >= 0) this.over[below] = over
+    if (over >= 0) this.below[over] = below
+  }
+
+  private replaceChild(parent: number, child: number, by: number): void {
+    if (parent < 0) this.root = by
+    else if (this.left[parent] === child) this.left[parent] = by
+    else this.right[parent] = by
+    if (by >= 0) this.parent[by] = parent
+  }
+
+  private rotateUp(item: number): void {
+    const parent = this.parent[item]!
+    this.replaceChild(this.parent[parent]!, parent, item)
+    const [inner, outer] = this.left[parent] === item ? [this.left, this.right] : [this.right, this.left]
+    const moved = outer[item]!
+    inner[parent] = moved
+    if (moved >= 0) this.parent[moved] = parent
+    outer[item] = parent
+    this.parent[parent] = item
+  }
+}

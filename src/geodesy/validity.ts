@@ -1,0 +1,231 @@
+import type { Prepared } from './distance'
+import { RESOLUTION, chordGap, crosses, pointToEdge, sideOf, walkEdge } from './edge'
+import { B, RADIANS, inverse, sagitta } from './ellipsoid'
+import { GeometryError } from './error'
+import { crossingsNorth } from './region'
+import { edgeBound, pathOf, type Polygon, type Shape, type Vertices } from './shape'
+import { Plane, place } from './stretch'
+import { SweepOrder } from './sweep-order'
+import { elementsNear, selfPairs } from './tree'
+
+/**
+ * What makes the inside of a polygon certain: its rings cross neither themselves nor each other, and its holes lie in its
+ * shell, outside of each other. They may touch, and a ring may run back along itself (as cuts at the antimeridian do).
+ * Throws a GeometryError that names the places. Nothing is repaired.
+ */
+export function checkPolygons(prepared: Prepared): void {
+  const { shape } = prepared
+  const noted = new Set<number>()
+  for (const polygon of shape.polygons) if (!checkByTree(shape, polygon, noted)) sweep(shape, polygon, noted)
+  for (const element of noted) checkTouch(shape, element)
+  for (const polygon of shape.polygons) for (let hole = polygon.firstChain + 1; hole < polygon.endChain; hole++) checkHole(prepared, polygon, hole)
+}
+
+/** Pairs looked at, per element, before the tree gives up, neighbours apart: there are few, but for long edges side by side, which are left to the sweep. */
+const PAIRS_PER_ELEMENT = 1
+
+/** Looks at all pairs of edges whose boxes meet; false where those are too many. */
+function checkByTree(shape: Shape, polygon: Polygon, noted: Set<number>): boolean {
+  const [start, end] = elementsOf(shape, polygon)
+  let left = (end - start) * PAIRS_PER_ELEMENT + 1000
+  return selfPairs(shape, start, end, (e, f) => {
+    if (!neighbours(shape, e, f)) {
+      left--
+      checkPair(shape, e, f, noted)
+    }
+    return left > 0
+  })
+}
+
+/** Places 84 degrees from its middle are the farthest that the map of a sweep has: the cosine, times the square of a radius. */
+const WIDEST_MAP = 0.1 * B * B
+
+/**
+ * Shamos and Hoey's sweep ("Geometric intersection problems", 1976): n log n, whatever the edges. From left to right over
+ * a gnomonic map of the polygon, on which geodesics run all but straight; edges that cross are neighbours on the sweep
+ * line before they do. The map only says in which order places come: sides are told on the ellipsoid.
+ */
+function sweep(shape: Shape, polygon: Polygon, noted: Set<number>): void {
+  const [start, end] = elementsOf(shape, polygon)
+  const { from } = shape
+  const count = end - start
+  const middle = middleOf(shape, start, end)
+  const plane = new Plane(middle, 0)
+  const x = new Float64Array(count)
+  const y = new Float64Array(count)
+  for (let i = 0; i < count; i++) {
+    const v = from[start + i]!
+    if (shape.x[v]! * middle.x[0]! + shape.y[v]! * middle.y[0]! + shape.z[v]! * middle.z[0]! < WIDEST_MAP)
+      throw new GeometryError(shape.chains[polygon.firstChain]!.path, 'too many long edges side by side in a polygon wider than a hemisphere: it cannot be told whether they cross; give it in parts')
+    ;[x[i], y[i]] = plane.project(shape, v) as [number, number]
+  }
+  const next = (i: number) => nextInRing(shape, start + i) - start
+  const previous = (i: number) => previousInRing(shape, start + i) - start
+  const before = (i: number, j: number) => x[i]! < x[j]! || (x[i] === x[j] && y[i]! < y[j]!)
+  const level = (i: number, j: number) => x[i] === x[j] && y[i] === y[j]
+
+  // Element i runs from place i to place next(i); on the sweep line it has its left place and its right one.
+  const leftOf = (i: number) => (before(i, next(i)) ? i : next(i))
+  const rightOf = (i: number) => (before(i, next(i)) ? next(i) : i)
+  const side = (place: number, i: number) => {
+    const left = leftOf(i)
+    const right = rightOf(i)
+    return level(place, left) || level(place, right) ? 0 : sideOf(shape, from[start + place]!, shape, from[start + left]!, from[start + right]!)
+  }
+  /** Whether element i, whose left place the sweep has come to, runs above element j. */
+  const above = (i: number, j: number): boolean => {
+    const here = side(leftOf(i), j)
+    if (here !== 0) return here > 0
+    const right = rightOf(i)
+    const other = rightOf(j)
+    const later = before(other, right) ? -side(other, i) : side(right, j)
+    return later !== 0 ? later > 0 : i > j
+  }
+  const order = new SweepOrder(count, above)
+  const check = (i: number, j: number) => {
+    if (i >= 0 && j >= 0 && !neighbours(shape, start + i, start + j)) checkPair(shape, start + Math.min(i, j), start + Math.max(i, j), noted)
+  }
+
+  const places = Uint32Array.from({ length: count }, (_, i) => i).sort((i, j) => x[i]! - x[j]! || y[i]! - y[j]!)
+  for (let first = 0, after; first < count; first = after) {
+    for (after = first + 1; after < count && level(places[first]!, places[after]!); after++) noted.add(start + places[after]!)
+    const here = places.subarray(first, after)
+    for (const i of here)
+      for (const edge of [i, previous(i)])
+        if (rightOf(edge) === i && leftOf(edge) !== i) {
+          const [below, over] = order.remove(edge)
+          check(below, over)
+        }
+    for (const i of here)
+      for (const edge of [i, previous(i)])
+        if (leftOf(edge) === i && rightOf(edge) !== i) {
+          const [below, over] = order.insert(edge)
+          check(below, edge)
+          check(edge, over)
+        }
+  }
+}
+
+function middleOf({ x, y, z, from }: Shape, start: number, end: number): Vertices {
+  let cx = 0
+  let cy = 0
+  let cz = 0
+  for (let e = start; e < end; e++) {
+    cx += x[from[e]!]!
+    cy += y[from[e]!]!
+    cz += z[from[e]!]!
+  }
+  return place({ lon: Math.atan2(cy, cx) / RADIANS, lat: Math.atan2(cz, Math.hypot(cx, cy)) / RADIANS })
+}
+
+function elementsOf({ chains }: Shape, { firstChain, endChain }: Polygon): readonly [number, number] {
+  return [chains[firstChain]!.start, chains[endChain - 1]!.end]
+}
+
+/** Throws if two edges cross; notes elements that start where one touches the other. */
+function checkPair(shape: Shape, e: number, f: number, noted: Set<number>): void {
+  const { from, to } = shape
+  const a = from[e]!
+  const b = to[e]!
+  const c = from[f]!
+  const d = to[f]!
+  const bulgeE = sagitta(edgeBound(shape, e))
+  const bulgeF = sagitta(edgeBound(shape, f))
+  if (chordGap(shape, a, b, shape, c, d) - bulgeE - bulgeF > RESOLUTION) return
+  if (crosses(shape, a, b, shape, c, d)) throw crossing(shape, e, f)
+  if (touches(shape, a, c, d, bulgeF)) noted.add(e)
+  if (touches(shape, b, c, d, bulgeF)) noted.add(nextInRing(shape, e))
+  if (touches(shape, c, a, b, bulgeE)) noted.add(f)
+  if (touches(shape, d, a, b, bulgeE)) noted.add(nextInRing(shape, f))
+}
+
+/** Whether a vertex lies on an edge, to two micrometres. */
+function touches(shape: Shape, v: number, p: number, q: number, bulge: number): boolean {
+  return chordGap(shape, v, v, shape, p, q) - bulge <= 2 * RESOLUTION && sideOf(shape, v, shape, p, q) === 0 && pointToEdge(shape, v, shape, p, q) <= 2 * RESOLUTION
+}
+
+function crossing(shape: Shape, e: number, f: number): GeometryError {
+  const own = shape.chainOf[e] === shape.chainOf[f]
+  return new GeometryError(pathOf(shape, e), `the edge that starts here crosses the one that starts at ${pathOf(shape, f)}; ${own ? 'a ring must not cross itself' : 'rings of a polygon must not cross'}`)
+}
+
+function same({ x, y, z }: Shape, v: number, w: number): boolean {
+  return x[v] === x[w] && y[v] === y[w] && z[v] === z[w]
+}
+
+/** Elements that follow each other in a ring: they meet at their common end, and nowhere else but along themselves. */
+function neighbours(shape: Shape, e: number, f: number): boolean {
+  return nextInRing(shape, e) === f || nextInRing(shape, f) === e
+}
+
+function nextInRing({ chains, chainOf }: Shape, element: number): number {
+  const { start, end } = chains[chainOf[element]!]!
+  return element + 1 === end ? start : element + 1
+}
+
+function previousInRing({ chains, chainOf }: Shape, element: number): number {
+  const { start, end } = chains[chainOf[element]!]!
+  return element === start ? end - 1 : element - 1
+}
+
+/** A passage of a ring through a place: where it comes from and where it goes, degrees, and how exactly that is known. */
+interface Strand {
+  element: number
+  arrives: number
+  leaves: number
+  tolerance: number
+}
+
+/** Throws if rings cross where an element starts: if of two passages through there, one leaves on the other side than it came from. */
+function checkTouch(shape: Shape, element: number): void {
+  const { lon, lat, from, to } = shape
+  const v = from[element]!
+  const strands: Strand[] = []
+  const { polygon } = shape.chains[shape.chainOf[element]!]!
+  const azimuth = (w: number) => inverse(lon[v]!, lat[v]!, lon[w]!, lat[w]!)
+  const near = 4 * RESOLUTION
+  const at = (w: number) => same(shape, v, w) || azimuth(w).distance < near
+  for (const e of elementsNear(shape, shape, v, v, near)) {
+    if (shape.chains[shape.chainOf[e]!]!.polygon !== polygon) continue
+    if (pointToEdge(shape, v, shape, from[e]!, to[e]!) > near || at(to[e]!)) continue
+    // An element that starts here, or runs through: it leaves; what it comes by is its own start, or that of the one before.
+    let back = e
+    if (at(from[e]!)) do back = previousInRing(shape, back)
+    while (at(from[back]!) && back !== e)
+    const arrives = azimuth(from[back]!)
+    const leaves = azimuth(to[e]!)
+    strands.push({ element: e, arrives: arrives.azimuthA, leaves: leaves.azimuthA, tolerance: (2 * near) / Math.min(arrives.distance, leaves.distance) / RADIANS })
+  }
+  for (const [i, p] of strands.entries())
+    for (const q of strands.slice(i + 1)) {
+      const tolerance = p.tolerance + q.tolerance
+      const turn = (from: number, to: number) => (((to - from) % 360) + 360) % 360
+      const out = turn(p.arrives, p.leaves)
+      const qIn = turn(p.arrives, q.arrives)
+      const qOut = turn(p.arrives, q.leaves)
+      const clear = [qIn, qOut].every((angle) => [0, out, 360].every((other) => Math.abs(angle - other) > tolerance))
+      if (clear && qIn < out !== qOut < out) throw crossing(shape, p.element, q.element)
+    }
+}
+
+/** Throws for a hole that is not inside the shell, or is inside another hole. No rings cross, so one place of it says of all. */
+function checkHole({ shape, rings }: Prepared, polygon: Polygon, hole: number): void {
+  const chain = shape.chains[hole]!
+  const [start, end] = elementsOf(shape, polygon)
+  // A place of the hole that no other ring touches.
+  const clear = (vertices: Vertices, v: number) =>
+    elementsNear(shape, vertices, v, v, 4 * RESOLUTION).every((f) => f < start || f >= end || shape.chainOf[f] === hole || pointToEdge(vertices, v, shape, shape.from[f]!, shape.to[f]!) > 4 * RESOLUTION)
+  for (let e = chain.start; e < chain.end; e++) {
+    const walk = walkEdge(shape, shape.from[e]!, shape.to[e]!)
+    const middle = place(walk.at(walk.length / 2))
+    for (const [vertices, v] of [[shape, shape.from[e]!], [middle, 0]] as const) {
+      if (!clear(vertices, v)) continue
+      // Inside the shell, and in no other hole: of all the other rings together, inside an odd number.
+      let inside = crossingsNorth(vertices, v, shape, start, chain.start) !== crossingsNorth(vertices, v, shape, chain.end, end)
+      for (let ring = polygon.firstChain; ring < polygon.endChain; ring++) if (ring !== hole && rings[ring]!.holdsNorthPole) inside = !inside
+      if (!inside) throw new GeometryError(chain.path, 'this hole is not inside the polygon: a hole must lie within its shell, and not in another hole')
+      return
+    }
+  }
+  throw new GeometryError(chain.path, 'this hole lies on other rings of the polygon all along: a hole must lie within its shell, and not be another hole again')
+}
