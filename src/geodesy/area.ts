@@ -9,9 +9,9 @@ import { closePairs } from './tree'
 
 /**
  * Area of the polygons, square metres, holes left out: by Green's theorem the sum over edges of the area between the
- * geodesic and a parallel of the ring's own latitude. For short edges that integral is done here, in differences from the
- * edge's own start, to about 1e-15 of the area; for long ones, and close to a pole, by GeographicLib's, which counts from
- * the equator and leaves 1e-5 to 1e-3 m2.
+ * geodesic and a parallel of the ring's own latitude. That integral is done here, in differences from the edge's own start,
+ * to about 1e-15 of the area; only for long edges close to a pole by GeographicLib's, which counts from the equator and
+ * leaves up to 1e-2 m2.
  * Throws a GeometryError where polygons of a MultiPolygon overlap: their sum would not be their area.
  */
 export function polygonArea(prepared: Prepared): number {
@@ -70,7 +70,7 @@ function ringArea({ lon, lat, from, to }: Shape, { start, end }: Chain): number 
  */
 const STEP = 0.02
 /** With more steps, so close to a pole, the library integrates. */
-const MAX_STEPS = 64
+const MAX_STEPS = 200
 
 /** Square metres between the geodesic from A to B and a parallel, positive for an edge that runs east, north of it. */
 function areaToParallel(lonA: number, latA: number, lonB: number, latB: number, reference: number): number {
@@ -78,12 +78,35 @@ function areaToParallel(lonA: number, latA: number, lonB: number, latB: number, 
   // Across the antimeridian, both differences from it are exact.
   const turn = (across > 180 ? lonB - 180 - (lonA + 180) : across < -180 ? lonB + 180 + (180 - lonA) : across) * RADIANS
   if (turn === 0) return 0
+  const parallel = reference * RADIANS
+  const pole = latA + latB > 0 ? 90 : -90
+  const fromA = Math.abs(pole - latA) * RADIANS
+  const fromB = Math.abs(pole - latB) * RADIANS
+  if (fromA < POLAR && fromB < POLAR) return parallelArea(parallel, (pole - reference) * RADIANS) * turn - Math.sign(pole) * polarTriangle(fromA, fromB, turn)
   const rise = (latB - latA) * RADIANS
-  const steepest = Math.max(Math.abs(latA), Math.abs(latB)) * RADIANS
-  const reach = Math.hypot(rise, turn * Math.cos(latA * RADIANS)) * Math.max(1, Math.tan(steepest))
-  const steps = Math.ceil(reach / STEP)
-  const local = steps > MAX_STEPS || steepest > 89.99 * RADIANS ? undefined : localArea(latA * RADIANS, rise, turn, (latA - reference) * RADIANS, reference * RADIANS, steps)
-  return local ?? areaBelow(lonA, latA, lonB, latB) - parallelArea(0, reference * RADIANS) * turn
+  // How close the edge comes to the pole, on a flat map of it, is how steep its bearing turns.
+  const length = Math.sqrt(rise * rise + 4 * fromA * fromB * Math.sin(turn / 2) ** 2)
+  const closest = Math.abs(turn) < Math.PI ? (fromA * fromB * Math.abs(Math.sin(turn))) / length : 0
+  const beside = fromA * Math.cos(turn) < fromB && fromB * Math.cos(turn) < fromA ? closest : Math.min(fromA, fromB)
+  const steps = Math.ceil((length * Math.max(1, 1 / beside)) / STEP)
+  const local = steps > MAX_STEPS ? undefined : localArea(latA * RADIANS, rise, turn, (latA - reference) * RADIANS, parallel, steps)
+  return local ?? areaBelow(lonA, latA, lonB, latB) - parallelArea(0, parallel) * turn
+}
+
+/** Within this of a pole, radians (11 km), the ellipsoid is a sphere, to 1e-13 of an area. */
+const POLAR = 0.1 * RADIANS
+
+/**
+ * Square metres of the triangle of a pole and two places close to it, given by their angles from the pole and the turn
+ * between their meridians; with the sign of the turn. A spherical triangle from two sides and their angle (I. Todhunter,
+ * "Spherical Trigonometry", 1886, 103), on the sphere that fits the pole, with the true lengths of the meridians for sides.
+ */
+function polarTriangle(fromA: number, fromB: number, turn: number): number {
+  const radius = (A * A) / B
+  // Half the length of a meridian, in radii: (1 + e'^2 sin^2)^(-3/2), integrated.
+  const half = (angle: number) => Math.tan((angle - ((E2 / (1 - E2)) * angle ** 3) / 2) / 2)
+  const product = half(fromA) * half(fromB)
+  return 2 * radius * radius * Math.atan2(product * Math.sin(turn), 1 + product * Math.cos(turn))
 }
 
 /**

@@ -72,7 +72,8 @@ class Containment {
   private coversChain(c: number): boolean | undefined {
     const { shape } = this.b
     const container = this.a.shape
-    const { start, end } = shape.chains[c]!
+    const chain = shape.chains[c]!
+    const { start, end } = chain
     const covered = new Map<number, Stretch[]>()
     const cover = (e: number, stretch: Stretch) => {
       const list = covered.get(e)
@@ -96,15 +97,14 @@ class Containment {
     }
     if (whole) return true
 
-    const ends = lineEnds(container)
     for (let e = start; e < end; e++) {
       const open = near(e, (chain) => container.chains[chain]!.polygon < 0)
       if (open.length > 0) {
         const walk = walkEdge(shape, shape.from[e]!, shape.to[e]!)
         for (const stretch of nearStretches(shape, e, container, open, walk)) {
+          // Lines that share a stretch share inner places of it.
           cover(e, stretch)
-          const middle = place(walk.at((stretch[0] + stretch[1]) / 2))
-          if (!ends.some((v) => nearestOnEdge(middle, 0, container, v, v).distance < NEAR)) inside = true
+          inside ||= chain.kind === Kind.Line
         }
       }
       // All of the edge, in the end; what several polygons share between them may be inside of their union.

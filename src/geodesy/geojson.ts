@@ -215,6 +215,6 @@ function describe(value: unknown): string {
   if (value === undefined) return 'nothing'
   if (Array.isArray(value)) return `an array of ${value.length}`
   if (isObject(value)) return 'an object'
-  const text = JSON.stringify(value as string | number | boolean | null)
+  const text = JSON.stringify(value)
   return text.length > 40 ? `${text.slice(0, 40)}...` : text
 }

@@ -250,8 +250,11 @@ function normalLongitude(lon: number): number {
   return lon === 180 ? -180 : lon + 0
 }
 
+/** Degrees below which positions are not told apart, in latitude and (away from the poles) in longitude: a tenth of a nanometre. */
+const SAME = 1e-15
+
 function samePlace(lonA: number, latA: number, lonB: number, latB: number): boolean {
-  return latA === latB && (Math.abs(latA) === 90 || normalLongitude(lonA) === normalLongitude(lonB))
+  return Math.abs(latA - latB) < SAME && (Math.abs(latA) === 90 || Math.abs(normalLongitude(lonA) - normalLongitude(lonB)) < SAME)
 }
 
 function noUniquePath(path: string): GeometryError {
