@@ -6,9 +6,10 @@ import { Client } from 'pg'
 import { PlainError, blankSettings } from '../dev/services'
 import type { Bench, Table } from './bench'
 import { distance } from './distance'
+import { geodesy } from './geodesy'
 import { ingest } from './ingest'
 
-const BENCHES: Readonly<Record<string, (bench: Bench) => Promise<Table[]>>> = { ingest, distance }
+const BENCHES: Readonly<Record<string, (bench: Bench) => Promise<Table[]>>> = { ingest, distance, geodesy }
 /** Where there is no terminal to draw on, progress is said this often. */
 const PROGRESS_MS = 5_000
 

@@ -1,5 +1,5 @@
-import { chordGap, crosses, pointToEdge } from './edge'
-import { inverseDistance, longestArc, sagitta } from './ellipsoid'
+import { chordGap, clearance, crosses, pointToEdge } from './edge'
+import { inverseDistance, longestArc } from './ellipsoid'
 import { insidePolygon, type Rings } from './region'
 import { Kind, edgeBound, type Shape } from './shape'
 import { boxGap } from './tree'
@@ -77,11 +77,7 @@ class Search {
       if (distance - longestArc(mSize) - longestArc(nSize) >= this.best) return
     }
     if (mLevel === 0 && nLevel === 0) {
-      for (let e = s.firstElement(m, 0), eEnd = s.endElement(m, 0); e < eEnd; e++)
-        for (let f = t.firstElement(n, 0), fEnd = t.endElement(n, 0); f < fEnd; f++) {
-          this.compare(e, f)
-          if (this.best === 0) return
-        }
+      this.leaves(s.firstElement(m, 0), s.endElement(m, 0), t.firstElement(n, 0), t.endElement(n, 0))
       return
     }
     // The larger of the two is opened, its nearest child first.
@@ -98,6 +94,25 @@ class Search {
     }
   }
 
+  /** Elements of two leaves, the pair first whose chords are nearest: it often leaves nothing to do for the others. */
+  private leaves(eStart: number, eEnd: number, fStart: number, fEnd: number): void {
+    const { S, T } = this
+    let nearest = Infinity
+    let first = eStart
+    let second = fStart
+    for (let e = eStart; e < eEnd; e++)
+      for (let f = fStart; f < fEnd; f++) {
+        const gap = chordGap(S, S.from[e]!, S.to[e]!, T, T.from[f]!, T.to[f]!) - S.tree.bulges[e]! - T.tree.bulges[f]!
+        if (gap >= nearest) continue
+        nearest = gap
+        first = e
+        second = f
+      }
+    if (nearest >= this.best) return
+    this.compare(first, second)
+    for (let e = eStart; e < eEnd; e++) for (let f = fStart; f < fEnd && this.best > 0; f++) if (e !== first || f !== second) this.compare(e, f)
+  }
+
   private compare(e: number, f: number): void {
     const { S, T } = this
     const a = S.from[e]!
@@ -105,16 +120,14 @@ class Search {
     const c = T.from[f]!
     const d = T.to[f]!
     const gap = chordGap(S, a, b, T, c, d)
-    const lengthE = edgeBound(S, e)
-    const lengthF = edgeBound(T, f)
-    const bulgeE = sagitta(lengthE)
-    const bulgeF = sagitta(lengthF)
+    const bulgeE = S.tree.bulges[e]!
+    const bulgeF = T.tree.bulges[f]!
     if (gap - bulgeE - bulgeF >= this.best) return
     const ends = a === b && c === d
-    if (ends || gap > FAR) {
+    if (ends || (gap > FAR && this.best < Infinity)) {
       const distance = inverseDistance(S.lon[a]!, S.lat[a]!, T.lon[c]!, T.lat[c]!)
       this.best = Math.min(this.best, distance)
-      if (ends || distance - lengthE - lengthF >= this.best) return
+      if (ends || distance - edgeBound(S, e) - edgeBound(T, f) >= this.best) return
     }
     if (gap <= bulgeE + bulgeF && crosses(S, a, b, T, c, d)) {
       this.best = 0
@@ -129,7 +142,7 @@ class Search {
   /** The end of one edge against the other edge. */
   private end(P: Shape, p: number, S: Shape, a: number, b: number, bulge: number): void {
     if (a === b) return // a lone place: it was compared with the other's start, or is an end to the other's edge itself
-    if (chordGap(P, p, p, S, a, b) - bulge < this.best) this.best = Math.min(this.best, pointToEdge(P, p, S, a, b))
+    if (chordGap(P, p, p, S, a, b) - bulge < this.best && Math.abs(clearance(P, p, S, a, b)) < this.best) this.best = Math.min(this.best, pointToEdge(P, p, S, a, b))
   }
 }
 

@@ -1,5 +1,5 @@
 import { A, B, FLATTENING, MAX_CURVATURE, MEAN_RADIUS, RADIANS, geodesicLine, inverse, inverseDistance, longestArc, sagitta, type PlaceOnLine } from './ellipsoid'
-import type { Vertices } from './shape'
+import { chord, type Vertices } from './shape'
 
 /**
  * What two edges, or a place and an edge, are to each other. Places and edges are named by their vertices in a shape;
@@ -127,8 +127,8 @@ export const RESOLUTION = 1e-6
  * where it is within a micrometre of it. For places no farther from the edge than a few thousand kilometres.
  */
 export function sideOf(P: Vertices, p: number, S: Vertices, a: number, b: number): number {
-  const plane = sideOfPlane(P, p, S, a, b)
-  if (plane !== 0) return plane
+  const clear = clearance(P, p, S, a, b)
+  if (clear !== 0) return clear > 0 ? 1 : -1
   const offset = signedOffset(P, p, S, a, b)
   return offset > RESOLUTION ? 1 : offset < -RESOLUTION ? -1 : 0
 }
@@ -147,13 +147,14 @@ export function signedOffset(P: Vertices, p: number, S: Vertices, a: number, b: 
 const MAX_TORSION = (MAX_CURVATURE - 1 / A) / 2
 
 /**
- * The side, where the plane through both ends along the mean of their normals decides it for certain, else 0.
+ * How far `p` lies from the geodesic from `a` to `b` at least, metres, positive to the left; 0 where that is not certain.
+ * By the plane through both ends along the mean of their normals.
  * The geodesic's second derivative is at most MAX_CURVATURE times the component of the surface's normal across that plane,
  * which is zero in the middle of the edge (the two ends' are opposite) and grows with the torsion at most. So the geodesic
  * leaves the plane by less than MAX_CURVATURE * MAX_TORSION * length^3 / 16; twice that is allowed for here, for the
  * length from the farthest of the three places.
  */
-function sideOfPlane(P: Vertices, p: number, S: Vertices, a: number, b: number): number {
+export function clearance(P: Vertices, p: number, S: Vertices, a: number, b: number): number {
   const xa = S.x[a]!
   const ya = S.y[a]!
   const za = S.z[a]!
@@ -177,7 +178,7 @@ function sideOfPlane(P: Vertices, p: number, S: Vertices, a: number, b: number):
   const scale = Math.sqrt(mx * mx + my * my + mz * mz)
   const longest = longestArc(Math.sqrt(Math.max(ex * ex + ey * ey + ez * ez, px * px + py * py + pz * pz)))
   const bound = (MAX_CURVATURE * MAX_TORSION * longest * longest * longest) / 8 + RESOLUTION
-  return offset > bound * scale ? 1 : offset < -bound * scale ? -1 : 0
+  return offset > bound * scale ? offset / scale - bound : offset < -bound * scale ? offset / scale + bound : 0
 }
 
 /** The greatest angle between the normal of the ellipsoid and the direction from its centre, and a third more. */
@@ -220,7 +221,7 @@ export function passesNorthOf(P: Vertices, p: number, S: Vertices, a: number, b:
   // The edge passes north of p if p lies right of it as it runs east.
   const eastward = S.lon[b]! > S.lon[a]! === Math.abs(S.lon[b]! - S.lon[a]!) <= 180
   const near = squared < 1e12 && (px - xa) * (px - xa) + (py - ya) * (py - ya) + (pz - za) * (pz - za) < 1e12
-  const side = (near && sideOfPlane(P, p, S, a, b)) || signedOffset(P, p, S, a, b)
+  const side = (near && clearance(P, p, S, a, b)) || signedOffset(P, p, S, a, b)
   return eastward ? side < 0 : side > 0
 }
 
@@ -270,4 +271,21 @@ export function chordGap(S: Vertices, a: number, b: number, T: Vertices, c: numb
   const dy = wy + s * uy - t * vy
   const dz = wz + s * uz - t * vz
   return Math.sqrt(dx * dx + dy * dy + dz * dz)
+}
+
+/** A lower bound of the distance between two edges (or places), metres; good where they are close to each other. */
+export function leastGap(S: Vertices, a: number, b: number, T: Vertices, c: number, d: number): number {
+  const bulgeS = a === b ? 0 : sagitta(longestArc(chord(S, a, b)))
+  const bulgeT = c === d ? 0 : sagitta(longestArc(chord(T, c, d)))
+  const gap = chordGap(S, a, b, T, c, d) - bulgeS - bulgeT
+  // Chords of short edges say it all.
+  if (gap > 0 || bulgeS + bulgeT < RESOLUTION) return gap
+  const sideC = a === b ? 0 : clearance(T, c, S, a, b)
+  const sideD = a === b ? 0 : clearance(T, d, S, a, b)
+  const sideA = c === d ? 0 : clearance(S, a, T, c, d)
+  const sideB = c === d ? 0 : clearance(S, b, T, c, d)
+  // They may cross; else an end of one is nearest to the other.
+  if (a !== b && c !== d && sideC * sideD <= 0 && sideA * sideB <= 0) return 0
+  const end = (P: Vertices, p: number, V: Vertices, v: number, w: number, side: number, bulge: number) => (v === w ? Infinity : Math.max(Math.abs(side), chordGap(P, p, p, V, v, w) - bulge))
+  return Math.min(end(T, c, S, a, b, sideC, bulgeS), end(T, d, S, a, b, sideD, bulgeS), end(S, a, T, c, d, sideA, bulgeT), end(S, b, T, c, d, sideB, bulgeT))
 }

@@ -157,10 +157,10 @@ describe('a hostile polygon', () => {
   const SIZE = 100_000
   const closed = (ring: number[][]) => [...ring, ring[0]!]
   /** Long edges side by side, none crossing: a zigzag of diagonals, a star, a square spiral there and back. */
-  const zigzag = closed([...Array.from({ length: SIZE - 5 }, (_, i) => [(i / SIZE) * 0.5 + [0, 1, 1, 0][i % 4]!, (-i / SIZE) * 0.5 + [0, 1, 1, 0][i % 4]!]), [0.5, -0.6], [-0.3, -0.3], [-0.2, 0]])
-  const star = closed(Array.from({ length: SIZE - 2 }, (_, i) => [10 + (i % 2 || 0.01) * Math.cos((2 * Math.PI * i) / (SIZE - 2)), 50 + (i % 2 || 0.01) * Math.sin((2 * Math.PI * i) / (SIZE - 2))]))
+  const zigzag = closed([...Array.from({ length: SIZE - 3 }, (_, i) => [(i / SIZE) * 0.5 + [0, 1, 1, 0][i % 4]!, (-i / SIZE) * 0.5 + [0, 1, 1, 0][i % 4]!]), [0.5, -0.6], [-0.3, -0.3], [-0.2, 0]])
+  const star = closed(Array.from({ length: SIZE }, (_, i) => [10 + (i % 2 || 0.01) * Math.cos((2 * Math.PI * i) / SIZE), 50 + (i % 2 || 0.01) * Math.sin((2 * Math.PI * i) / SIZE)]))
   const turn = (i: number, radius: number) => [radius * Math.cos((i * Math.PI) / 2 + 0.2), radius * Math.sin((i * Math.PI) / 2 + 0.2)]
-  const half = SIZE / 2 - 1
+  const half = SIZE / 2
   const spiral = closed([...Array.from({ length: half }, (_, i) => turn(i, 0.1 + (0.9 * i) / half)), ...Array.from({ length: half }, (_, i) => turn(half - 1 - i, 0.1 + (0.9 * (half - 1 - i - 1.9)) / half))])
   test.each([
     ['zigzag', zigzag],
@@ -207,6 +207,9 @@ describe('reading GeoJSON', () => {
     expect(() => readGeometry(nested, 'g')).toThrow('nested deeper than 8 levels')
     const many = Array.from({ length: 100_001 }, () => [0, 0])
     expect(() => readGeometry({ type: 'MultiPoint', coordinates: many }, 'g')).toThrow('g.coordinates[100000]: more than 100000 positions')
+    const ring = [...many.slice(1).map((_, i) => [i / 1e6, i % 2]), [0, 0]]
+    expect(readGeometry({ type: 'Polygon', coordinates: [ring] }, 'g').lon).toHaveLength(100_001)
+    expect(() => readGeometry({ type: 'MultiPolygon', coordinates: [[ring], [[[0, 0]]]] }, 'g')).toThrow('g.coordinates[1][0][0]: more than 100000 positions')
   })
   const canonical = (value: unknown) => canonicalJson(readGeometry(value, 'g'))
   test('a Feature is its geometry; bbox, crs and foreign members are gone', () => {

@@ -1,6 +1,6 @@
-import { chordGap } from './edge'
+import { leastGap } from './edge'
 import { longestArc, sagitta } from './ellipsoid'
-import { chord, edgeBound, type Shape, type Vertices } from './shape'
+import { chord, type Shape, type Vertices } from './shape'
 
 /** Elements to a leaf, and children to a node: measured best of 4, 8, 16 and 2, 4, 8 on polygons of 1,000 to 100,000 vertices. */
 export const LEAF = 8
@@ -27,10 +27,14 @@ interface Elements {
 export class BoxTree {
   /** STRIDE numbers for each node, level after level, the root last */
   readonly nodes: Float64Array
+  /** How far each element's geodesic can lie from its chord, metres, by element. */
+  readonly bulges: Float64Array
   /** parity of the edges below that cross the antimeridian, by node */
   readonly wraps: Uint8Array
   /** index of each level's first node; one more for the end */
   readonly levels: number[] = [0]
+  /** elements below a node, by level */
+  private readonly spans: number[] = [LEAF]
 
   constructor(readonly elements: Elements) {
     const count = elements.from.length
@@ -41,9 +45,11 @@ export class BoxTree {
       width = Math.ceil(width / FAN)
       total += width
       this.levels.push(total)
+      this.spans.push(this.spans.at(-1)! * FAN)
     }
     this.nodes = new Float64Array(total * STRIDE)
     this.wraps = new Uint8Array(total)
+    this.bulges = new Float64Array(count)
     this.fillLeaves(count)
     for (let level = 1; level < this.levels.length - 1; level++) this.fillLevel(level)
   }
@@ -79,8 +85,10 @@ export class BoxTree {
         const yb = y[b]!
         const zb = z[b]!
         const squared = (xa - xb) * (xa - xb) + (ya - yb) * (ya - yb) + (za - zb) * (za - zb)
+        const bulge = sagitta(longestArc(Math.sqrt(squared)))
+        this.bulges[e] = bulge
         // Rounding of coordinates is below a nanometre each.
-        const margin = (squared === 0 ? 0 : sagitta(longestArc(Math.sqrt(squared)))) + 1e-8
+        const margin = bulge + 1e-8
         minX = Math.min(minX, xa - margin, xb - margin)
         minY = Math.min(minY, ya - margin, yb - margin)
         minZ = Math.min(minZ, za - margin, zb - margin)
@@ -138,10 +146,10 @@ export class BoxTree {
 
   /** The elements below a node: from `firstElement` to `endElement`. */
   firstElement(node: number, level: number): number {
-    return (node - this.levels[level]!) * LEAF * FAN ** level
+    return (node - this.levels[level]!) * this.spans[level]!
   }
   endElement(node: number, level: number): number {
-    return Math.min(this.firstElement(node, level) + LEAF * FAN ** level, this.elements.from.length)
+    return Math.min(this.firstElement(node, level) + this.spans[level]!, this.bulges.length)
   }
 
   /** Length of a node's diagonal: no two places below it lie farther apart, through the earth. */
@@ -153,6 +161,12 @@ export class BoxTree {
     const dz = nodes[n + 5]! - nodes[n + 2]!
     return Math.sqrt(dx * dx + dy * dy + dz * dz)
   }
+}
+
+function boxesMeet(nodes: Float64Array, m: number, n: number): boolean {
+  const p = m * STRIDE
+  const q = n * STRIDE
+  return nodes[p]! <= nodes[q + 3]! && nodes[q]! <= nodes[p + 3]! && nodes[p + 1]! <= nodes[q + 4]! && nodes[q + 1]! <= nodes[p + 4]! && nodes[p + 2]! <= nodes[q + 5]! && nodes[q + 2]! <= nodes[p + 5]!
 }
 
 /** Least distance between two boxes, through the earth, metres: a lower bound of every geodesic between what lies in them. */
@@ -175,10 +189,7 @@ export function closePairs(S: Shape, T: Shape, limit: number, tell: (e: number, 
     if (boxGap(s, m, t, n) > limit) return
     if (mLevel === 0 && nLevel === 0) {
       for (let e = s.firstElement(m, 0), eEnd = s.endElement(m, 0); e < eEnd; e++)
-        for (let f = t.firstElement(n, 0), fEnd = t.endElement(n, 0); f < fEnd; f++) {
-          const gap = chordGap(S, S.from[e]!, S.to[e]!, T, T.from[f]!, T.to[f]!)
-          if (gap - sagitta(edgeBound(S, e)) - sagitta(edgeBound(T, f)) <= limit) tell(e, f)
-        }
+        for (let f = t.firstElement(n, 0), fEnd = t.endElement(n, 0); f < fEnd; f++) if (leastGap(S, S.from[e]!, S.to[e]!, T, T.from[f]!, T.to[f]!) <= limit) tell(e, f)
     } else if (nLevel === 0 || (mLevel > 0 && s.diagonal(m) >= t.diagonal(n))) for (let child = s.firstChild(m, mLevel), end = s.endChild(m, mLevel); child < end; child++) visit(child, mLevel - 1, n, nLevel)
     else for (let child = t.firstChild(n, nLevel), end = t.endChild(n, nLevel); child < end; child++) visit(m, mLevel, child, nLevel - 1)
   }
@@ -186,17 +197,16 @@ export function closePairs(S: Shape, T: Shape, limit: number, tell: (e: number, 
 }
 
 /**
- * Tells the pairs of elements from `start` to `end` whose boxes meet, each once, the earlier one first. Answers false when it
+ * Tells the pairs of elements from `start` to `end` whose boxes meet, each once, the earlier one first, but not those that follow each other. Answers false when it
  * gave up: it was told to stop, or looked at more pairs of leaves than half the elements (a quarter is usual).
  */
 export function selfPairs(S: Shape, start: number, end: number, tell: (e: number, f: number) => boolean): boolean {
   const { tree, x, y, z, from, to } = S
-  const meet = (axis: Float64Array, a: number, b: number, c: number, d: number, reach: number) =>
-    Math.max(axis[a]!, axis[b]!) + reach >= Math.min(axis[c]!, axis[d]!) && Math.max(axis[c]!, axis[d]!) + reach >= Math.min(axis[a]!, axis[b]!)
+  const { bulges, nodes } = tree
   let leaves = (end - start) / 2 + 100
   const visit = (m: number, n: number, level: number): boolean => {
+    if (m !== n && !boxesMeet(nodes, m, n)) return true
     if (tree.endElement(m, level) <= start || tree.firstElement(m, level) >= end || tree.endElement(n, level) <= start || tree.firstElement(n, level) >= end) return true
-    if (m !== n && boxGap(tree, m, tree, n) > 0) return true
     if (level > 0) {
       for (let i = tree.firstChild(m, level), iEnd = tree.endChild(m, level); i < iEnd; i++)
         for (let j = m === n ? i : tree.firstChild(n, level), jEnd = tree.endChild(n, level); j < jEnd; j++) if (!visit(i, j, level - 1)) return false
@@ -204,14 +214,25 @@ export function selfPairs(S: Shape, start: number, end: number, tell: (e: number
     }
     if (--leaves < 0) return false
     for (let e = Math.max(start, tree.firstElement(m, 0)), eEnd = Math.min(end, tree.endElement(m, 0)); e < eEnd; e++) {
+      const reach = 2 * bulges[e]! + 1e-6
       const a = from[e]!
       const b = to[e]!
-      const bulge = sagitta(edgeBound(S, e))
+      const minX = Math.min(x[a]!, x[b]!) - reach
+      const maxX = Math.max(x[a]!, x[b]!) + reach
+      const minY = Math.min(y[a]!, y[b]!) - reach
+      const maxY = Math.max(y[a]!, y[b]!) + reach
+      const minZ = Math.min(z[a]!, z[b]!) - reach
+      const maxZ = Math.max(z[a]!, z[b]!) + reach
+      // The next in a ring shares an end with it: never a crossing.
       for (let f = m === n ? e + 1 : Math.max(start, tree.firstElement(n, 0)), fEnd = Math.min(end, tree.endElement(n, 0)); f < fEnd; f++) {
         const c = from[f]!
+        if (c === b) continue
         const d = to[f]!
-        const reach = 2 * Math.max(bulge, sagitta(edgeBound(S, f))) + 1e-6
-        if (meet(x, a, b, c, d, reach) && meet(y, a, b, c, d, reach) && meet(z, a, b, c, d, reach) && !tell(e, f)) return false
+        const more = 2 * bulges[f]!
+        if (Math.min(x[c]!, x[d]!) - more > maxX || Math.max(x[c]!, x[d]!) + more < minX) continue
+        if (Math.min(y[c]!, y[d]!) - more > maxY || Math.max(y[c]!, y[d]!) + more < minY) continue
+        if (Math.min(z[c]!, z[d]!) - more > maxZ || Math.max(z[c]!, z[d]!) + more < minZ) continue
+        if (!tell(e, f)) return false
       }
     }
     return true
@@ -234,7 +255,7 @@ export function elementsNear(S: Shape, V: Vertices, a: number, b: number, limit:
       return
     }
     for (let e = tree.firstElement(node, 0), end = tree.endElement(node, 0); e < end; e++)
-      if (chordGap(V, a, b, S, S.from[e]!, S.to[e]!) - bulge - sagitta(edgeBound(S, e)) <= limit) found.push(e)
+      if (leastGap(V, a, b, S, S.from[e]!, S.to[e]!) <= limit) found.push(e)
   }
   visit(tree.root, tree.height)
   return found

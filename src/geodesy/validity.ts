@@ -1,9 +1,9 @@
 import type { Prepared } from './distance'
 import { RESOLUTION, chordGap, crosses, pointToEdge, sideOf, walkEdge } from './edge'
-import { B, RADIANS, inverse, sagitta } from './ellipsoid'
+import { B, RADIANS, inverse } from './ellipsoid'
 import { GeometryError } from './error'
 import { crossingsNorth } from './region'
-import { edgeBound, pathOf, type Polygon, type Shape, type Vertices } from './shape'
+import { pathOf, type Polygon, type Shape, type Vertices } from './shape'
 import { Plane, place } from './stretch'
 import { SweepOrder } from './sweep-order'
 import { elementsNear, selfPairs } from './tree'
@@ -129,8 +129,8 @@ function checkPair(shape: Shape, e: number, f: number, noted: Set<number>): void
   const b = to[e]!
   const c = from[f]!
   const d = to[f]!
-  const bulgeE = sagitta(edgeBound(shape, e))
-  const bulgeF = sagitta(edgeBound(shape, f))
+  const bulgeE = shape.tree.bulges[e]!
+  const bulgeF = shape.tree.bulges[f]!
   if (chordGap(shape, a, b, shape, c, d) - bulgeE - bulgeF > RESOLUTION) return
   if (crosses(shape, a, b, shape, c, d)) throw crossing(shape, e, f)
   if (touches(shape, a, c, d, bulgeF)) noted.add(e)
@@ -155,7 +155,7 @@ function same({ x, y, z }: Shape, v: number, w: number): boolean {
 
 /** Elements that follow each other in a ring: they meet at their common end, and nowhere else but along themselves. */
 function neighbours(shape: Shape, e: number, f: number): boolean {
-  return nextInRing(shape, e) === f || nextInRing(shape, f) === e
+  return (e + 1 === f && shape.chainOf[e] === shape.chainOf[f]) || nextInRing(shape, e) === f || nextInRing(shape, f) === e
 }
 
 function nextInRing({ chains, chainOf }: Shape, element: number): number {

@@ -1,0 +1,166 @@
+import { booleanPointInPolygon, pointToPolygonDistance } from '@turf/turf'
+import { createKeccak, type IHasher } from 'hash-wasm'
+import type { MultiPolygon, Point, Polygon } from 'geojson'
+import { Geodesic } from 'geographiclib-geodesic'
+import { Client } from 'pg'
+import { areaSquareMeters, canonicalJson, contains, distanceMeters, prepareGeometry, readGeometry, type PreparedGeometry } from '../src/geodesy'
+import type { Bench, Table } from './bench'
+import { seededRandom } from './ingest'
+
+const VERTICES = [4, 1_000, 10_000, 100_000]
+/** Rounds of each measurement; the median counts. */
+const ROUNDS = (vertices: number) => (vertices >= 100_000 ? 7 : vertices >= 10_000 ? 15 : vertices >= 1_000 ? 51 : 501)
+
+/** The geodesic kernel against @turf/turf (a sphere, or a plane) and PostGIS (a sphere for the nearest place, or a plane), on the same GeoJSON texts in the same run. */
+export async function geodesy(bench: Bench): Promise<Table[]> {
+  const keccak = await createKeccak(256)
+  const postgis = new Client({ connectionString: await bench.createDatabase() })
+  await postgis.connect()
+  bench.atEnd(() => postgis.end())
+  await postgis.query('CREATE EXTENSION postgis')
+  return [await questions(bench, keccak, postgis), await polygons(bench, keccak, postgis), hostile(bench, keccak), memory(bench)]
+}
+
+/** A point and a polygon: from text to answer (cold), and prepared once (warm). */
+async function questions(bench: Bench, keccak: IHasher, postgis: Client): Promise<Table> {
+  const rows: Table[number][] = []
+  for (const vertices of VERTICES) {
+    bench.report(`distance and contains, ${vertices} vertices ...`)
+    const polygon = JSON.stringify(wobbly(vertices, [10, 50], 100_000))
+    const [far, inside] = [JSON.stringify({ type: 'Point', coordinates: [13, 51] }), JSON.stringify({ type: 'Point', coordinates: [10.1, 50.1] })]
+    const [warmPolygon, warmFar, warmInside] = [polygon, far, inside].map((text) => prepareGeometry(readGeometry(JSON.parse(text), 'g'))) as [PreparedGeometry, PreparedGeometry, PreparedGeometry]
+    const rounds = ROUNDS(vertices)
+    for (const [question, point, cold, warm, turf, sql] of [
+      ['distance', far, (a, b) => distanceMeters(a, b), () => distanceMeters(warmPolygon, warmFar), (a, b) => pointToPolygonDistance(b, a, { units: 'meters' }), 'SELECT ST_Distance(ST_GeomFromGeoJSON($1)::geography, ST_GeomFromGeoJSON($2)::geography)'],
+      ['contains', inside, (a, b) => contains(a, b), () => contains(warmPolygon, warmInside), (a, b) => booleanPointInPolygon(b, a), 'SELECT ST_Contains(ST_GeomFromGeoJSON($1), ST_GeomFromGeoJSON($2))'],
+    ] as [string, string, (a: PreparedGeometry, b: PreparedGeometry) => unknown, () => unknown, (a: Polygon, b: Point) => unknown, string][]) {
+      const coldMs = median(rounds, () => cold(...fromText(keccak, [polygon, point])))
+      const many = Math.ceil(2_000 / vertices)
+      const warmMicroseconds = (median(rounds, () => repeat(many, warm)) * 1_000) / many
+      const turfMs = median(Math.min(rounds, 51), () => turf(JSON.parse(polygon) as Polygon, JSON.parse(point) as Point))
+      const postgisMs = await medianAsync(rounds, () => postgis.query({ name: question, text: sql, values: [polygon, point] }))
+      const sameWork = sql.replace('SELECT ', 'SELECT ST_IsValid(ST_GeomFromGeoJSON($1)), sha256(convert_to($1, \'UTF8\')), ')
+      const postgisValidatingMs = await medianAsync(rounds, () => postgis.query({ name: `${question} valid`, text: sameWork, values: [polygon, point] }))
+      rows.push({ question, vertices, coldMs: round(coldMs), warmMicroseconds: round(warmMicroseconds), turfMs: round(turfMs), postgisMs: round(postgisMs), postgisValidatingMs: round(postgisValidatingMs), postgisToCold: round(postgisMs / coldMs), validatingToCold: round(postgisValidatingMs / coldMs) })
+    }
+  }
+  return rows
+}
+
+/** Two polygons of the same size, side by side. turf has no answer to this one. */
+async function polygons(bench: Bench, keccak: IHasher, postgis: Client): Promise<Table> {
+  const rows: Table[number][] = []
+  for (const vertices of VERTICES.slice(0, 3)) {
+    bench.report(`polygon to polygon, ${vertices} vertices each ...`)
+    const texts = [wobbly(vertices, [10, 50], 100_000), wobbly(vertices, [13, 51], 80_000)].map((polygon) => JSON.stringify(polygon)) as [string, string]
+    const [a, b] = texts.map((text) => prepareGeometry(readGeometry(JSON.parse(text), 'g'))) as [PreparedGeometry, PreparedGeometry]
+    const coldMs = median(ROUNDS(vertices), () => distanceMeters(...fromText(keccak, texts)))
+    const warmMs = median(ROUNDS(vertices), () => distanceMeters(a, b))
+    const [{ stored }] = (await postgis.query<{ stored: string }>("SELECT 'polygons_' || $1 AS stored", [vertices])).rows as [{ stored: string }]
+    await postgis.query(`CREATE TABLE ${stored} AS SELECT ST_GeomFromGeoJSON('${texts[0]}')::geography AS a, ST_GeomFromGeoJSON('${texts[1]}')::geography AS b`)
+    const postgisColdMs = await medianAsync(ROUNDS(vertices), () => postgis.query('SELECT ST_Distance(ST_GeomFromGeoJSON($1)::geography, ST_GeomFromGeoJSON($2)::geography)', texts))
+    const postgisStoredMs = await medianAsync(ROUNDS(vertices), () => postgis.query(`SELECT ST_Distance(a, b) FROM ${stored}`))
+    const itselfMs = median(3, () => contains(a, a))
+    rows.push({ question: 'distance', vertices, coldMs: round(coldMs), warmMs: round(warmMs), postgisColdMs: round(postgisColdMs), postgisStoredMs: round(postgisStoredMs), postgisToCold: round(postgisColdMs / coldMs), storedToWarm: round(postgisStoredMs / warmMs), containsItselfMs: round(itselfMs) })
+  }
+  return rows
+}
+
+/** Valid polygons made to cost: long edges side by side, against a smooth one of the same size. From text to prepared, with its hash. */
+function hostile(bench: Bench, keccak: IHasher): Table {
+  const size = 99_990
+  const close = (ring: number[][]) => ({ type: 'Polygon', coordinates: [[...ring, ring[0]!]] })
+  const turn = (i: number, radius: number) => [radius * Math.cos((i * Math.PI) / 2 + 0.2), radius * Math.sin((i * Math.PI) / 2 + 0.2)]
+  const half = size / 2
+  const shapes = {
+    smooth: wobbly(size, [10, 50], 100_000),
+    zigzag: close([...Array.from({ length: size - 3 }, (_, i) => [(i / size) * 0.5 + [0, 1, 1, 0][i % 4]!, (-i / size) * 0.5 + [0, 1, 1, 0][i % 4]!]), [0.5, -0.6], [-0.3, -0.3], [-0.2, 0]]),
+    star: close(Array.from({ length: size }, (_, i) => [10 + (i % 2 || 0.01) * Math.cos((2 * Math.PI * i) / size), 50 + (i % 2 || 0.01) * Math.sin((2 * Math.PI * i) / size)])),
+    spiral: close([...Array.from({ length: half }, (_, i) => turn(i, 0.1 + (0.9 * i) / half)), ...Array.from({ length: half }, (_, i) => turn(half - 1 - i, 0.1 + (0.9 * (half - 1 - i - 1.9)) / half))]),
+  }
+  let smoothMs = 0
+  return Object.entries(shapes).map(([shape, polygon]) => {
+    bench.report(`validating ${shape}, ${size} vertices ...`)
+    const text = JSON.stringify(polygon)
+    const reading = readGeometry(JSON.parse(text), 'g')
+    const validateMs = median(7, () => prepareGeometry(reading))
+    const coldMs = median(7, () => fromText(keccak, [text]))
+    const prepared = prepareGeometry(reading)
+    const areaMs = median(3, () => areaSquareMeters(prepared))
+    smoothMs ||= coldMs
+    return { shape, vertices: size, validateMs: round(validateMs), coldMs: round(coldMs), toSmooth: round(coldMs / smoothMs), areaMs: round(areaMs) }
+  })
+}
+
+/** What a prepared polygon holds beyond its parsed JSON. */
+function memory(bench: Bench): Table {
+  bench.report('memory ...')
+  const polygon = wobbly(99_990, [10, 50], 100_000)
+  const used = () => {
+    global.gc?.()
+    const { heapUsed, arrayBuffers } = process.memoryUsage()
+    return heapUsed + arrayBuffers
+  }
+  prepareGeometry(readGeometry(polygon, 'g'))
+  const before = used()
+  const kept = Array.from({ length: 10 }, () => prepareGeometry(readGeometry(polygon, 'g')))
+  const bytes = (used() - before) / kept.length / 99_990
+  return [{ question: 'memory', vertices: 99_990, bytesPerVertex: round(bytes), garbageCollected: global.gc ? 'yes' : 'no' }]
+}
+
+/** As a request does: parse, read, validate, index, hash. */
+function fromText(keccak: IHasher, texts: readonly [string, string]): [PreparedGeometry, PreparedGeometry]
+function fromText(keccak: IHasher, texts: readonly string[]): PreparedGeometry[]
+function fromText(keccak: IHasher, texts: readonly string[]): PreparedGeometry[] {
+  return texts.map((text) => {
+    const reading = readGeometry(JSON.parse(text), 'g')
+    keccak.init().update(canonicalJson(reading)).digest('hex')
+    return prepareGeometry(reading)
+  })
+}
+
+/** A ring of so many vertices round a place, in and out by a tenth of its radius. */
+function wobbly(vertices: number, [lon, lat]: [number, number], radius: number): Polygon | MultiPolygon {
+  const random = seededRandom()
+  const phases = Array.from({ length: 5 }, () => random() * 2 * Math.PI)
+  const ring = Array.from({ length: vertices }, (_, i) => {
+    const angle = (i / vertices) * 2 * Math.PI
+    const wobble = phases.reduce((sum, phase, k) => sum + Math.sin((k + 2) * angle + phase) / 50, 0)
+    const { lat2, lon2 } = Geodesic.WGS84.Direct(lat, lon, (angle * 180) / Math.PI, radius * (1 + wobble))
+    return [lon2!, lat2!]
+  })
+  return { type: 'Polygon', coordinates: [[...ring, ring[0]!]] }
+}
+
+function repeat(times: number, work: () => unknown): void {
+  for (let i = 0; i < times; i++) work()
+}
+
+/** Milliseconds. */
+function median(rounds: number, work: () => unknown): number {
+  const times: number[] = []
+  for (let i = 0; i < rounds; i++) {
+    const started = performance.now()
+    work()
+    times.push(performance.now() - started)
+  }
+  return middle(times)
+}
+
+async function medianAsync(rounds: number, work: () => Promise<unknown>): Promise<number> {
+  const times: number[] = []
+  for (let i = 0; i < rounds; i++) {
+    const started = performance.now()
+    await work()
+    times.push(performance.now() - started)
+  }
+  return middle(times)
+}
+
+function middle(times: number[]): number {
+  return times.sort((a, b) => a - b)[times.length >> 1]!
+}
+
+function round(value: number): number {
+  return Number(value.toPrecision(3))
+}
