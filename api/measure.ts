@@ -35,14 +35,19 @@ const QUEUE = 64
 export class Measurer {
   private pool?: Piscina
 
+  constructor(
+    private readonly budgetMs = BUDGET_MS,
+    private readonly workerFile = path.join(__dirname, 'measure-worker.js'),
+  ) {}
+
   /** Throws a GeometryError, or a ComputeProblem where it took too long or too many wait. */
   async measure(task: MeasureTask): Promise<Measurement> {
     if (task.inputs.reduce((sum, { reading }) => sum + reading.lon.length, 0) <= HERE_AT_MOST) return measureHere(task)
-    this.pool ??= new Piscina({ filename: path.join(__dirname, 'measure-worker.js'), minThreads: 0, maxThreads: 2, idleTimeout: 60_000, maxQueue: QUEUE })
+    this.pool ??= new Piscina({ filename: this.workerFile, minThreads: 0, maxThreads: 2, idleTimeout: 60_000, maxQueue: QUEUE })
     if (this.pool.queueSize >= QUEUE) throw new ComputeProblem('computation-error', 'Too many large geometries are being measured. Nothing was signed; try again in a minute.')
     const transferList = task.inputs.flatMap(({ reading }) => [reading.lon.buffer, reading.lat.buffer, ...(reading.altitude ? [reading.altitude.buffer] : [])])
-    const answer = await (this.pool.run(task, { transferList: [...new Set(transferList)] as ArrayBuffer[], signal: AbortSignal.timeout(BUDGET_MS) }) as Promise<WorkerAnswer>).catch((error: Error) => {
-      if (error.name === 'AbortError') throw new ComputeProblem('computation-error', `Measuring these geometries took more than ${BUDGET_MS / 1000} seconds, so it was ended. Nothing was signed; give fewer positions.`)
+    const answer = await (this.pool.run(task, { transferList: [...new Set(transferList)] as ArrayBuffer[], signal: AbortSignal.timeout(this.budgetMs) }) as Promise<WorkerAnswer>).catch((error: Error) => {
+      if (error.name === 'AbortError') throw new ComputeProblem('computation-error', `Measuring these geometries took more than ${this.budgetMs / 1000} seconds, so it was ended. Nothing was signed; give fewer positions.`)
       throw error
     })
     if ('problem' in answer) throw new GeometryError(answer.path, answer.problem)

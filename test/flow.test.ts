@@ -1,7 +1,7 @@
 import { AbiCoder, type Contract } from 'ethers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { LOCAL_SIGNER_KEY, attest, locationRequest, mined, request, revoke } from '../dev/chain'
-import { NUMERIC_RESULT_FIELDS, fieldTypes } from '../src/eas'
+import { BOOLEAN_RESULT_FIELDS, NUMERIC_RESULT_FIELDS, fieldTypes } from '../src/eas'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../src/location'
 import { Wallet } from 'ethers'
 import { startTestWorld, type TestWorld } from './world'
@@ -71,6 +71,18 @@ async function submit(eas: Contract, answer: Awaited<ReturnType<typeof retryNonc
   const uid = eas.interface.parseLog(receipt.logs[0]!)!.args.uid
   return eas.getFunction('getAttestation').staticCall(uid)
 }
+
+test('a boolean answer about an attested polygon lands too', async () => {
+  const { chain } = world
+  const paris = await attest(chain, locationRequest({ type: 'Polygon', coordinates: [[[2.22, 48.81], [2.42, 48.81], [2.42, 48.91], [2.22, 48.91], [2.22, 48.81]]] }), 2)
+  await world.caughtUp()
+  let answer
+  do answer = (await world.post('/compute/v0/contains', { chainId: 84532, container: paris, geometry: EIFFEL_TOWER })).body
+  while (answer.delegatedAttestation.nonce !== Number(await (await chain.eas(5)).getFunction('getNonce').staticCall(OURS)))
+  expect(answer).toMatchObject({ result: true, operation: 'contains', inputRefs: [paris, expect.any(String)] })
+  const landed = await submit(await chain.eas(5), answer)
+  expect(AbiCoder.defaultAbiCoder().decode(fieldTypes(BOOLEAN_RESULT_FIELDS), landed.data).toArray(true)).toEqual([true, answer.inputRefs, BigInt(answer.timestamp), 'contains'])
+})
 
 test('both location schemas are records; what cannot be read is kept in the log and the indexer goes on', async () => {
   const { chain } = world

@@ -1,9 +1,16 @@
+import { readFileSync } from 'node:fs'
+import { request } from 'node:http'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, mined, testAccount } from '../dev/chain'
-import { ZeroAddress } from 'ethers'
+import { AbiCoder, ZeroAddress } from 'ethers'
+import { BOOLEAN_RESULT_FIELDS, NUMERIC_RESULT_FIELDS, fieldTypes } from '../src/eas'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../src/location'
 import { mine, startTestWorld, type TestWorld } from './world'
+
+/** FACTS.md 2 */
+const NUMERIC_SCHEMA = '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a'
+const BOOLEAN_SCHEMA = '0x4958625091a773dcfb37a1c33099a378f32a975a7fb61f33d53c4be7589898f5'
 
 /** Both APIs as their clients meet them: what filters find, and what bad input is told. */
 let world: TestWorld
@@ -176,12 +183,22 @@ describe('bad computations', () => {
     ['no body', '/compute/v0/distance', { method: 'POST', headers: json }, 'The body is empty; send a JSON object.'],
     ['another content type', '/compute/v0/distance', { method: 'POST', headers: { 'content-type': 'text/plain' }, body: '{}' }, 'Content-Type must be application/json.'],
     ['prototype poisoning', '/compute/v0/distance', { method: 'POST', headers: json, body: '{"__proto__":{"chainId":84532}}' }, 'The body is not valid JSON.'],
-    ['too much', '/compute/v0/distance', { method: 'POST', headers: json, body: JSON.stringify('x'.repeat(8_500_000)) }, 'The body is too large: at most 8 MiB.'],
     ['another operation', '/compute/v0/volume', { method: 'POST', headers: json, body: '{}' }, `There is no POST /compute/v0/volume. Known: ${KNOWN}`],
     ['another method', '/compute/v0/distance', { method: 'GET' }, `There is no GET /compute/v0/distance. Known: ${KNOWN}`],
     ['another version', '/compute/v1/distance', { method: 'POST', headers: json, body: '{}' }, `There is no POST /compute/v1/distance. Known: ${KNOWN}`],
   ])('%s', async (_, path, init, detail) => {
     expect(await send(path, init)).toEqual({ type: 'application/problem+json; charset=utf-8', body: { type: `${world.url}/errors/invalid-input`, title: 'Invalid input', status: 400, detail } })
+  })
+  test('too much is refused as soon as its length is known', async () => {
+    const answer = await new Promise<string>((resolve, reject) => {
+      const sent = request(`${world.url}/compute/v0/distance`, { method: 'POST', headers: { ...json, 'content-length': 8 * 1_048_576 + 1 } }, (response) => {
+        let text = ''
+        response.on('data', (chunk) => (text += String(chunk))).on('end', () => resolve(text))
+      })
+      sent.on('error', reject)
+      sent.flushHeaders()
+    })
+    expect(JSON.parse(answer)).toEqual({ type: `${world.url}/errors/invalid-input`, title: 'Invalid input', status: 400, detail: 'The body is too large: at most 8 MiB.' })
   })
   test('a request that never arrives whole is cut off', async () => {
     const started = performance.now()
@@ -193,6 +210,71 @@ describe('bad computations', () => {
     })
     expect(answer).toMatch(/^HTTP\/1\.1 408 /)
     expect(performance.now() - started).toBeLessThan(20_000)
+  })
+})
+
+interface Case {
+  id: string
+  op: string
+  inputs: Record<string, { type: string }>
+  params: { radius?: number }
+  expected: number | boolean
+  tolerance: number | null
+}
+/** Every fifth of the kernel's cases. (A radius of 0 is refused at this door: FACTS.md 3.) */
+const CASES = (JSON.parse(readFileSync('test/vectors/geodesy-cases.json', 'utf8')) as Case[]).filter(({ params }, i) => i % 5 === 0 && params.radius !== 0)
+
+describe('the six operations', () => {
+  test('are all among the cases', () => expect(new Set(CASES.map(({ op }) => op)).size).toBe(6))
+  test.each(CASES)('$id', async ({ op, inputs, params, expected, tolerance }) => {
+    const { status, body } = await world.post(`/compute/v0/${op}`, { chainId: 84532, ...inputs, ...params })
+    expect(status).toBe(200)
+    const numeric = tolerance !== null
+    if (numeric) expect(Math.abs(body.result - (expected as number))).toBeLessThanOrEqual(tolerance)
+    else expect(body.result).toBe(expected)
+    expect(body.units).toBe(numeric ? (op === 'area' ? 'square_meters' : 'meters') : undefined)
+    expect(body.operation).toBe(op === 'within' ? `within:${Math.round(params.radius! * 100)}` : op)
+    expect(body.inputRefs).toHaveLength(Object.keys(inputs).length)
+    const fields = fieldTypes(numeric ? NUMERIC_RESULT_FIELDS : BOOLEAN_RESULT_FIELDS)
+    const [result, ...rest] = AbiCoder.defaultAbiCoder().decode(fields, body.attestation.data).toArray(true) as [bigint | boolean, ...unknown[]]
+    expect(typeof result === 'bigint' ? Number(result) / (op === 'area' ? 10_000 : 100) : result).toBe(body.result)
+    expect(rest).toEqual([...(numeric ? [op === 'area' ? 'square_centimeters' : 'centimeters'] : []), body.inputRefs, BigInt(body.timestamp), body.operation])
+    expect(body.attestation.schema).toBe(numeric ? NUMERIC_SCHEMA : BOOLEAN_SCHEMA)
+  })
+  const square = { type: 'Polygon', coordinates: [[[0, 51], [1, 51], [1, 52], [0, 52], [0, 51]]] }
+  const point = { type: 'Point', coordinates: [0.5, 51.5] }
+  test('containee is another name of geometry, and only one of them may be given', async () => {
+    expect((await world.post('/compute/v0/contains', { chainId: 84532, container: square, containee: point })).body).toMatchObject({ result: true, operation: 'contains' })
+    expect((await world.post('/compute/v0/contains', { chainId: 84532, container: square, containee: point, geometry: point })).body).toMatchObject({ status: 400, detail: 'geometry, containee: the same parameter twice; give one' })
+  })
+  test('UIDs and GeoJSON in any mix', async () => {
+    expect((await world.post('/compute/v0/within', { chainId: 84532, geometry: uids.greenwich, target: square, radius: 1 })).body).toMatchObject({ result: true, operation: 'within:100', inputRefs: [uids.greenwich, expect.any(String)] })
+    expect((await world.post('/compute/v0/intersects', { chainId: 84532, geometry1: square, geometry2: { uid: uids.quito } })).body).toMatchObject({ result: false, operation: 'intersects' })
+  })
+  test.each([
+    [undefined, 'radius: missing; expected a number'],
+    ['5', 'radius: expected a number'],
+    [0, 'radius: expected metres, above 0 and at most 100000000'],
+    [-1, 'radius: expected metres, above 0 and at most 100000000'],
+    [100_000_001, 'radius: expected metres, above 0 and at most 100000000'],
+  ])('radius %j is refused', async (radius, detail) => {
+    expect((await world.post('/compute/v0/within', { chainId: 84532, geometry: point, target: point, radius })).body).toMatchObject({ status: 400, detail })
+  })
+  test('area and length of what has none are refused', async () => {
+    expect((await world.post('/compute/v0/area', { chainId: 84532, geometry: uids.quito })).body).toMatchObject({ status: 400, detail: 'geometry: area is that of a Polygon or MultiPolygon, got a Point' })
+    expect((await world.post('/compute/v0/length', { chainId: 84532, geometry: square })).body).toMatchObject({ status: 400, detail: 'geometry: length is that of a LineString or MultiLineString, got a Polygon' })
+  })
+  test('a large computation lets small ones by', async () => {
+    const ring = Array.from({ length: 60_000 }, (_, i) => [10 + Math.cos((2 * Math.PI * i) / 60_000), 50 + Math.sin((2 * Math.PI * i) / 60_000)])
+    const large = { type: 'Polygon', coordinates: [[...ring, ring[0]!]] }
+    const order: string[] = []
+    const slow = world.post('/compute/v0/contains', { chainId: 84532, container: large, geometry: large }).then(({ body }) => (order.push('large'), body))
+    // Sent when the large body has long arrived.
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    const quick = world.post('/compute/v0/distance', { chainId: 84532, from: point, to: point }).then(() => order.push('small'))
+    expect((await slow).result).toBe(true)
+    await quick
+    expect(order).toEqual(['small', 'large'])
   })
 })
 

@@ -1,0 +1,48 @@
+import path from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { GeometryError, readGeometry } from '../src/geodesy'
+import { Measurer } from './measure'
+import { ComputeProblem } from './problems'
+
+/** The compiled worker: `npm test` builds before it runs. */
+const WORKER = path.resolve('dist/api/measure-worker.js')
+const measurers = [new Measurer(60_000, WORKER), new Measurer(300, WORKER)] as const
+afterAll(() => Promise.all(measurers.map((measurer) => measurer.close())))
+
+const ring = (vertices: number, radius: number, height?: number) => {
+  const open = Array.from({ length: vertices }, (_, i) => [10 + radius * Math.cos((2 * Math.PI * i) / vertices), 50 + radius * Math.sin((2 * Math.PI * i) / vertices), ...(height === undefined ? [] : [height])])
+  return { type: 'Polygon', coordinates: [[...open, open[0]!]] }
+}
+const input = (value: unknown, path = 'geometry') => ({ reading: readGeometry(value, path) })
+
+describe('measuring', () => {
+  test('in a worker and here, the same answer and the same references', async () => {
+    const small = await measurers[0].measure({ operation: 'area', inputs: [input(ring(900, 1, 5))], numbers: [] })
+    // With 900 repeated positions it is large, and the same polygon.
+    const large = { type: 'Polygon', coordinates: ring(900, 1, 5).coordinates.map((positions) => positions.flatMap((position) => [position, position])) }
+    const measured = await measurers[0].measure({ operation: 'area', inputs: [input(large)], numbers: [] })
+    expect(measured.outcome).toBe(small.outcome)
+    const here = new Measurer()
+    const both = await Promise.all([measurers[0].measure({ operation: 'intersects', inputs: [input(ring(2_000, 1, 5)), { uid: '0x12', ...input(ring(900, 2)) }], numbers: [] }), here.measure({ operation: 'area', inputs: [input(ring(900, 2))], numbers: [] })])
+    expect(both[0]).toEqual({ outcome: true, refs: [expect.stringMatching(/^0x[0-9a-f]{64}$/), '0x12'] })
+    const alone = await measurers[0].measure({ operation: 'area', inputs: [input({ type: 'MultiPolygon', coordinates: [ring(900, 2).coordinates, ring(300, 0.1).coordinates.map((positions) => positions.map(([lon, lat]) => [lon! + 20, lat!]))] })], numbers: [] })
+    expect(alone.refs[0]).not.toBe(both[1].refs[0])
+  })
+  test('a polygon that is refused is refused with the same words', async () => {
+    const crossed = ring(3_000, 1)
+    ;[crossed.coordinates[0]![100], crossed.coordinates[0]![102]] = [crossed.coordinates[0]![102]!, crossed.coordinates[0]![100]!]
+    const error = (await measurers[0].measure({ operation: 'area', inputs: [input(crossed)], numbers: [] }).catch((error: unknown) => error)) as GeometryError
+    expect(error).toBeInstanceOf(GeometryError)
+    expect(error.message).toMatch(/^geometry\.coordinates\[0\]\[\d+\]: the edge that starts here crosses the one that starts at geometry\.coordinates/)
+  })
+  test('what takes too long is ended, says so, and the next one is measured', async () => {
+    // Two combs of long teeth through each other: every pair of their edges is close.
+    const comb = (shift: number) => ({ type: 'MultiLineString', coordinates: Array.from({ length: 50_000 }, (_, i) => [[i / 1e6 + shift, 0], [i / 1e6 + shift + 1, 1]]) })
+    const error = await measurers[1].measure({ operation: 'contains', inputs: [input(comb(0)), input(comb(1e-7))], numbers: [] }).catch((error: unknown) => error)
+    expect(error).toBeInstanceOf(ComputeProblem)
+    expect((error as ComputeProblem).slug).toBe('computation-error')
+    expect((error as ComputeProblem).message).toBe('Measuring these geometries took more than 0.3 seconds, so it was ended. Nothing was signed; give fewer positions.')
+    const next = await measurers[0].measure({ operation: 'intersects', inputs: [input(ring(2_000, 1)), input(ring(2_000, 2))], numbers: [] })
+    expect(next.outcome).toBe(true)
+  })
+})
