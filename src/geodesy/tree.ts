@@ -198,12 +198,11 @@ export function closePairs(S: Shape, T: Shape, limit: number, tell: (e: number, 
 
 /**
  * Tells the pairs of elements from `start` to `end` whose boxes meet, each once, the earlier one first, but not those that follow each other. Answers false when it
- * gave up: it was told to stop, or looked at more pairs of leaves than half the elements (a quarter is usual).
+ * gave up: it was told to stop, or looked at more than so many pairs of leaves (a quarter of the elements is usual).
  */
-export function selfPairs(S: Shape, start: number, end: number, tell: (e: number, f: number) => boolean): boolean {
+export function selfPairs(S: Shape, start: number, end: number, leaves: number, tell: (e: number, f: number) => boolean): boolean {
   const { tree, x, y, z, from, to } = S
   const { bulges, nodes } = tree
-  let leaves = (end - start) / 2 + 100
   const visit = (m: number, n: number, level: number): boolean => {
     if (m !== n && !boxesMeet(nodes, m, n)) return true
     if (tree.endElement(m, level) <= start || tree.firstElement(m, level) >= end || tree.endElement(n, level) <= start || tree.firstElement(n, level) >= end) return true

@@ -16,7 +16,13 @@ import { elementsNear, selfPairs } from './tree'
 export function checkPolygons(prepared: Prepared): void {
   const { shape } = prepared
   const noted = new Set<number>()
-  for (const polygon of shape.polygons) if (!checkByTree(shape, polygon, noted)) sweep(shape, polygon, noted)
+  for (const polygon of shape.polygons) {
+    if (checkByTree(shape, polygon, noted, PAIRS_PER_ELEMENT)) continue
+    const map = mapOf(shape, polygon)
+    if (map) sweep(shape, polygon, noted, map)
+    else if (!checkByTree(shape, polygon, noted, 200 * PAIRS_PER_ELEMENT))
+      throw new GeometryError(shape.chains[polygon.firstChain]!.path, 'too many long edges side by side in a polygon wider than a hemisphere: it cannot be told whether they cross; give it in parts')
+  }
   for (const element of noted) checkTouch(shape, element)
   for (const polygon of shape.polygons) for (let hole = polygon.firstChain + 1; hole < polygon.endChain; hole++) checkHole(prepared, polygon, hole)
 }
@@ -25,10 +31,10 @@ export function checkPolygons(prepared: Prepared): void {
 const PAIRS_PER_ELEMENT = 1
 
 /** Looks at all pairs of edges whose boxes meet; false where those are too many. */
-function checkByTree(shape: Shape, polygon: Polygon, noted: Set<number>): boolean {
+function checkByTree(shape: Shape, polygon: Polygon, noted: Set<number>, pairsPerElement: number): boolean {
   const [start, end] = elementsOf(shape, polygon)
-  let left = (end - start) * PAIRS_PER_ELEMENT + 1000
-  return selfPairs(shape, start, end, (e, f) => {
+  let left = (end - start) * pairsPerElement + 1000
+  return selfPairs(shape, start, end, left / 2, (e, f) => {
     if (!neighbours(shape, e, f)) {
       left--
       checkPair(shape, e, f, noted)
@@ -45,20 +51,10 @@ const WIDEST_MAP = 0.1 * B * B
  * a gnomonic map of the polygon, on which geodesics run all but straight; edges that cross are neighbours on the sweep
  * line before they do. The map only says in which order places come: sides are told on the ellipsoid.
  */
-function sweep(shape: Shape, polygon: Polygon, noted: Set<number>): void {
+function sweep(shape: Shape, polygon: Polygon, noted: Set<number>, { x, y }: SweepMap): void {
   const [start, end] = elementsOf(shape, polygon)
   const { from } = shape
   const count = end - start
-  const middle = middleOf(shape, start, end)
-  const plane = new Plane(middle, 0)
-  const x = new Float64Array(count)
-  const y = new Float64Array(count)
-  for (let i = 0; i < count; i++) {
-    const v = from[start + i]!
-    if (shape.x[v]! * middle.x[0]! + shape.y[v]! * middle.y[0]! + shape.z[v]! * middle.z[0]! < WIDEST_MAP)
-      throw new GeometryError(shape.chains[polygon.firstChain]!.path, 'too many long edges side by side in a polygon wider than a hemisphere: it cannot be told whether they cross; give it in parts')
-    ;[x[i], y[i]] = plane.project(shape, v) as [number, number]
-  }
   const next = (i: number) => nextInRing(shape, start + i) - start
   const previous = (i: number) => previousInRing(shape, start + i) - start
   const before = (i: number, j: number) => x[i]! < x[j]! || (x[i] === x[j] && y[i]! < y[j]!)
@@ -81,6 +77,8 @@ function sweep(shape: Shape, polygon: Polygon, noted: Set<number>): void {
     const later = before(other, right) ? -side(other, i) : side(right, j)
     return later !== 0 ? later > 0 : i > j
   }
+  /** A turn at a pole, from one meridian into another, has no length. */
+  const isSpot = (i: number) => level(i, next(i))
   const order = new SweepOrder(count, above)
   const check = (i: number, j: number) => {
     if (i >= 0 && j >= 0 && !neighbours(shape, start + i, start + j)) checkPair(shape, start + Math.min(i, j), start + Math.max(i, j), noted)
@@ -92,18 +90,39 @@ function sweep(shape: Shape, polygon: Polygon, noted: Set<number>): void {
     const here = places.subarray(first, after)
     for (const i of here)
       for (const edge of [i, previous(i)])
-        if (rightOf(edge) === i && leftOf(edge) !== i) {
+        if (rightOf(edge) === i && !isSpot(edge)) {
           const [below, over] = order.remove(edge)
           check(below, over)
         }
     for (const i of here)
       for (const edge of [i, previous(i)])
-        if (leftOf(edge) === i && rightOf(edge) !== i) {
+        if (leftOf(edge) === i && !isSpot(edge)) {
           const [below, over] = order.insert(edge)
           check(below, edge)
           check(edge, over)
         }
   }
+}
+
+interface SweepMap {
+  x: Float64Array
+  y: Float64Array
+}
+
+/** Where the places at which elements start lie on a gnomonic map; undefined where they are too far apart for one. */
+function mapOf(shape: Shape, polygon: Polygon): SweepMap | undefined {
+  const [start, end] = elementsOf(shape, polygon)
+  const middle = middleOf(shape, start, end)
+  const plane = new Plane(middle, 0)
+  const map = { x: new Float64Array(end - start), y: new Float64Array(end - start) }
+  for (let i = 0; i < end - start; i++) {
+    const v = shape.from[start + i]!
+    if (shape.x[v]! * middle.x[0]! + shape.y[v]! * middle.y[0]! + shape.z[v]! * middle.z[0]! < WIDEST_MAP) return undefined
+    const [x, y] = plane.project(shape, v)
+    map.x[i] = x
+    map.y[i] = y
+  }
+  return map
 }
 
 function middleOf({ x, y, z, from }: Shape, start: number, end: number): Vertices {
