@@ -35,6 +35,11 @@ describe('measuring', () => {
     expect(error).toBeInstanceOf(GeometryError)
     expect(error.message).toMatch(/^geometry\.coordinates\[0\]\[\d+\]: the edge that starts here crosses the one that starts at geometry\.coordinates/)
   })
+  test('what is small and takes long goes to a worker too', async () => {
+    const parallel = (lat: number) => input({ type: 'LineString', coordinates: Array.from({ length: 480 }, (_, i) => [(360 * i) / 480 - 180, lat]) })
+    const error = await measurers[1].measure({ operation: 'distance', inputs: [parallel(80), parallel(89.9999999)], numbers: [] }).catch((error: unknown) => error)
+    expect(error).toBeInstanceOf(ComputeProblem)
+  })
   test('what takes too long is ended, says so, and the next one is measured', async () => {
     // Two combs of long teeth through each other: every pair of their edges is close.
     const comb = (shift: number) => ({ type: 'MultiLineString', coordinates: Array.from({ length: 50_000 }, (_, i) => [[i / 1e6 + shift, 0], [i / 1e6 + shift + 1, 1]]) })

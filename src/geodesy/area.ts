@@ -1,9 +1,9 @@
-import { placeInside } from './contains'
+import { placesInside } from './contains'
 import type { Prepared } from './distance'
 import { crosses } from './edge'
 import { A, B, E2, RADIANS, TOTAL_AREA, areaBelow, geodesicLine, inverse, inverseDistance } from './ellipsoid'
 import { GeometryError } from './error'
-import { insidePolygon } from './region'
+import { insideOdd } from './region'
 import { pathOf, type Chain, type Shape } from './shape'
 import { closePairs } from './tree'
 
@@ -204,16 +204,26 @@ function dot(weights: readonly number[], values: readonly number[]): number {
   return weights[0]! * values[0]! + weights[1]! * values[1]! + weights[2]! * values[2]! + weights[3]! * values[3]!
 }
 
-/** Throws where polygons share area. Where no edges cross, one holds a place inside of the other or they share none. */
+/**
+ * Throws where polygons share area: where their edges cross, or where the inside of one, beside one of its edges, is inside
+ * of another. (Of what two share, the boundary is made of stretches of theirs; where it is all common, they are one area.)
+ */
 function checkDisjoint(prepared: Prepared): void {
   const { shape, rings } = prepared
+  const { x, y, z, from, to } = shape
   const polygonOf = (e: number) => shape.chains[shape.chainOf[e]!]!.polygon
   const overlap = (path: string) => new GeometryError(path, 'polygons of a MultiPolygon overlap here; area counts only such that do not, so merge them')
+  const same = (v: number, w: number) => x[v] === x[w] && y[v] === y[w] && z[v] === z[w]
   closePairs(shape, shape, 0, (e, f) => {
-    if (e < f && polygonOf(e) !== polygonOf(f) && crosses(shape, shape.from[e]!, shape.to[e]!, shape, shape.from[f]!, shape.to[f]!)) throw overlap(pathOf(shape, e))
+    if (e >= f || polygonOf(e) === polygonOf(f)) return
+    const a = from[e]!
+    const b = to[e]!
+    const c = from[f]!
+    const d = to[f]!
+    // Edges with a common end do not cross.
+    if (same(a, c) || same(a, d) || same(b, c) || same(b, d)) return
+    if (crosses(shape, a, b, shape, c, d)) throw overlap(pathOf(shape, e))
   })
-  for (const [j, polygon] of shape.polygons.entries()) {
-    const place = placeInside(prepared, j)
-    if (place && shape.polygons.some((other) => other !== polygon && insidePolygon(place, 0, shape, rings, other))) throw overlap(shape.chains[polygon.firstChain]!.path)
-  }
+  for (const [j, { firstChain, endChain }] of shape.polygons.entries())
+    for (const place of placesInside(prepared, j)) if (insideOdd(place, 0, shape, rings, [0, shape.chains.length], [firstChain, endChain])) throw overlap(shape.chains[firstChain]!.path)
 }

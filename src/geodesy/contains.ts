@@ -1,5 +1,6 @@
 import { nearestOnEdge, pointToEdge, walkEdge } from './edge'
 import { RADIANS } from './ellipsoid'
+import { GeometryError } from './error'
 import { insidePolygon } from './region'
 import type { Prepared } from './distance'
 import { complement, merge, nearStretches, offset, place, Plane, type Stretch } from './stretch'
@@ -50,26 +51,29 @@ class Containment {
         }
         continue
       }
-      const inside = this.coversChain(c)
-      if (inside === undefined) return false
-      if (inside) this.meet = true
-      if (chain.polygon >= 0) entered[chain.polygon] ||= inside
+      const covered = this.coversChain(c)
+      if (!covered) return false
+      // A ring along a line of the container shares no inside with it.
+      if (covered.entered || (covered.along && chain.kind === Kind.Line)) this.meet = true
+      if (chain.polygon >= 0) entered[chain.polygon] ||= covered.entered
     }
     for (let j = 0; j < shape.polygons.length; j++) {
       if (this.boundaryInside(j)) return false
-      if (entered[j]) continue
-      // All its boundary lies on the container's: the same area, or a hole that it fills.
-      const within = placeInside(this.b, j)
-      if (!within) continue
-      const where = locate(this.a, within, 0)
-      if (where === 'outside') return false
-      if (where === 'inside') this.meet = true
+      // Where all of its boundary lies on the container's, it is the same area, or a hole that it fills: a place inside
+      // tells, in each of the pieces into which a boundary that touches itself may cut it.
+      if (entered[j] && !this.b.pinched.has(j)) continue
+      for (const within of placesInside(this.b, j)) {
+        const where = locate(this.a, within, 0)
+        if (where === 'outside') return false
+        if (where === 'inside') this.meet = true
+        if (!this.b.pinched.has(j)) break
+      }
     }
     return this.meet
   }
 
-  /** Undefined where a part of the chain is outside of the container; else whether a part of it is in its interior. */
-  private coversChain(c: number): boolean | undefined {
+  /** Undefined where a part of the chain is outside of the container; else whether a part of it is inside of its polygons, or along its lines. */
+  private coversChain(c: number): { entered: boolean; along: boolean } | undefined {
     const { shape } = this.b
     const container = this.a.shape
     const chain = shape.chains[c]!
@@ -80,22 +84,23 @@ class Containment {
       if (list) list.push(stretch)
       else covered.set(e, [stretch])
     }
-    let inside = false
+    let entered = false
+    let along = false
     let whole = false
 
     const near = (e: number, wanted: (chain: number) => boolean) => (this.neighbours.get(e) ?? []).filter((f) => wanted(container.chainOf[f]!))
     for (const [i, polygon] of container.polygons.entries()) {
       const isPart = (chain: number) => container.chains[chain]!.polygon === i
       const walls = splitChain(this.b, start, end, (e) => near(e, isPart), this.a, (vertices, v) => insidePolygon(vertices, v, container, this.a.rings, polygon))
-      if (walls === 'inside') whole = inside = true
+      if (walls === 'inside') whole = entered = true
       else if (walls !== 'outside')
         for (const { element, near: stretches, inner } of walls) {
           for (const stretch of stretches) cover(element, stretch)
           for (const stretch of inner) cover(element, stretch)
-          if (inner.length > 0) inside = true
+          if (inner.length > 0) entered = true
         }
     }
-    if (whole) return true
+    if (whole) return { entered, along }
 
     for (let e = start; e < end; e++) {
       const open = near(e, (chain) => container.chains[chain]!.polygon < 0)
@@ -104,7 +109,7 @@ class Containment {
         for (const stretch of nearStretches(shape, e, container, open, walk)) {
           // Lines that share a stretch share inner places of it.
           cover(e, stretch)
-          inside ||= chain.kind === Kind.Line
+          along = true
         }
       }
       // All of the edge, in the end; what several polygons share between them may be inside of their union.
@@ -112,7 +117,7 @@ class Containment {
       if (stretches.includes(WHOLE)) continue
       if (complement(merge(stretches), walkEdge(shape, shape.from[e]!, shape.to[e]!).length).length > 0) return undefined
     }
-    return inside || this.alongSeam(start, end)
+    return { entered: entered || this.alongSeam(start, end), along }
   }
 
   /** Whether the chain runs along an edge that polygons of the container share, inside of their union. */
@@ -168,23 +173,24 @@ class Containment {
   }
 }
 
-/** A place inside polygon j, clear of its boundary; none where it is thinner than a centimetre wherever looked for. */
-export function placeInside({ shape, rings }: Prepared, j: number): Vertices | undefined {
-  const { firstChain } = shape.polygons[j]!
-  const { start, end } = shape.chains[firstChain]!
-  const step = Math.max(1, Math.floor((end - start) / 64))
-  for (const width of [1, 100, 0.1, 10_000, 0.011])
-    for (let e = start; e < end; e += step) {
-      const walk = walkEdge(shape, shape.from[e]!, shape.to[e]!)
-      if (walk.length === 0) continue
-      const { lon, lat, azimuth } = walk.at(walk.length / 2)
+/** Places inside polygon j, clear of its boundary, one beside each edge; none where it is thinner than a centimetre wherever looked for. */
+export function* placesInside({ shape, rings }: Prepared, j: number): Generator<Vertices> {
+  const polygon = shape.polygons[j]!
+  const { start } = shape.chains[polygon.firstChain]!
+  const { end } = shape.chains[polygon.endChain - 1]!
+  for (let e = start; e < end; e++) {
+    const walk = walkEdge(shape, shape.from[e]!, shape.to[e]!)
+    if (walk.length === 0) continue
+    const { lon, lat, azimuth } = walk.at(walk.length / 2)
+    beside: for (const width of [Math.min(walk.length / 8, 1000), 0.1, 0.011])
       for (const turn of [90, -90]) {
         const candidate = place(offset(lon, lat, azimuth + turn, width))
-        if (!insidePolygon(candidate, 0, shape, rings, shape.polygons[j]!)) continue
-        if (nearElementsOf(candidate, shape).every((f) => shape.chains[shape.chainOf[f]!]!.polygon !== j)) return candidate
+        if (!insidePolygon(candidate, 0, shape, rings, polygon)) continue
+        if (nearElementsOf(candidate, shape).some((f) => shape.chains[shape.chainOf[f]!]!.polygon === j)) continue
+        yield candidate
+        break beside
       }
-    }
-  return undefined
+  }
 }
 
 /** All of an edge, whatever its length. */
@@ -236,14 +242,21 @@ function splitChain(own: Prepared, start: number, end: number, neighbours: (elem
 }
 
 /** Where a place is: inside the geometry, on its boundary (to half a centimetre) or outside. Of a union of polygons the common edges are inside. */
-export function locate({ shape, rings }: Prepared, vertices: Vertices, v: number): 'inside' | 'boundary' | 'outside' {
+function locate({ shape, rings }: Prepared, vertices: Vertices, v: number): 'inside' | 'boundary' | 'outside' {
   const near = nearElementsOf(vertices, shape, v)
   const boundaries = new Set<number>()
+  let open = false
+  let atEnd = false
   for (const f of near) {
     const { polygon, kind } = shape.chains[shape.chainOf[f]!]!
     if (polygon >= 0) boundaries.add(polygon)
-    else if (kind === Kind.Points || !lineEnds(shape).some((end) => nearestOnEdge(vertices, v, shape, end, end).distance < NEAR)) return 'inside'
+    else if (kind === Kind.Points) return 'inside'
+    else {
+      open = true
+      for (const end of [shape.from[f]!, shape.to[f]!]) atEnd ||= lineEnds(shape).has(end) && nearestOnEdge(vertices, v, shape, end, end).distance < NEAR
+    }
   }
+  if (open && !atEnd) return 'inside'
   for (let i = 0; i < shape.polygons.length; i++) if (!boundaries.has(i) && insidePolygon(vertices, v, shape, rings, shape.polygons[i]!)) return 'inside'
   if (boundaries.size > 1 && surrounded({ shape, rings }, vertices, v)) return 'inside'
   return near.length > 0 ? 'boundary' : 'outside'
@@ -253,7 +266,7 @@ export function locate({ shape, rings }: Prepared, vertices: Vertices, v: number
 const CIRCLE = 4 * NEAR
 
 /** Whether every direction from a place leads into the polygons: on a circle, in the middle of each arc between the edges that meet it. */
-function surrounded({ shape, rings }: Prepared, vertices: Vertices, v: number): boolean {
+function surrounded({ shape, rings }: Pick<Prepared, 'shape' | 'rings'>, vertices: Vertices, v: number): boolean {
   const [lon, lat] = [vertices.lon[v]!, vertices.lat[v]!]
   const plane = new Plane(vertices, v)
   const angles: number[] = []
@@ -273,8 +286,12 @@ function surrounded({ shape, rings }: Prepared, vertices: Vertices, v: number): 
   })
 }
 
+const lineEndsOf = new WeakMap<Shape, ReadonlySet<number>>()
+
 /** Vertices that bound the lines of a shape: ends that an odd number of lines share (OGC's mod-2 rule). */
-function lineEnds(shape: Shape): number[] {
+function lineEnds(shape: Shape): ReadonlySet<number> {
+  const known = lineEndsOf.get(shape)
+  if (known) return known
   const ends = new Map<string, number>()
   for (const { kind, start, end } of shape.chains) {
     if (kind !== Kind.Line) continue
@@ -283,8 +300,13 @@ function lineEnds(shape: Shape): number[] {
       if (!ends.delete(key)) ends.set(key, v)
     }
   }
-  return [...ends.values()]
+  const found = new Set(ends.values())
+  lineEndsOf.set(shape, found)
+  return found
 }
+
+/** More near pairs of elements than this are not looked through: memory for them would be hundreds of megabytes. */
+const MAX_PAIRS = 2_000_000
 
 /** Elements of a shape that lie less than `limit` metres from a place. */
 function nearElementsOf(vertices: Vertices, shape: Shape, v = 0, limit = NEAR): number[] {
@@ -294,7 +316,11 @@ function nearElementsOf(vertices: Vertices, shape: Shape, v = 0, limit = NEAR): 
 /** Pairs of elements that may be nearer than half a centimetre, by element of S. */
 function nearElements(S: Shape, T: Shape): Neighbours {
   const pairs = new Map<number, number[]>()
-  closePairs(S, T, NEAR, (e, f) => add(pairs, e, f))
+  let count = 0
+  closePairs(S, T, NEAR, (e, f) => {
+    if (++count > MAX_PAIRS) throw new GeometryError(S.path, `lies along ${T.path} in more than ${MAX_PAIRS} pairs of edges: too many to tell what contains what; simplify one of them`)
+    add(pairs, e, f)
+  })
   return pairs
 }
 

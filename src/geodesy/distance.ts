@@ -1,3 +1,4 @@
+import { spend } from './effort'
 import { chordGap, clearance, crosses, pointToEdge } from './edge'
 import { inverseDistance, longestArc } from './ellipsoid'
 import { insidePolygon, type Rings } from './region'
@@ -14,9 +15,14 @@ import { boxGap } from './tree'
 /** Beyond this, metres, a chord is a bad bound (1 m short at 100 km), and the triangle inequality on a geodesic a good one. */
 const FAR = 30_000
 
+/** What cannot be nearer than the best so far by more than this, metres, is left out: a tenth of a micrometre. */
+const SLACK = 1e-7
+
 export interface Prepared {
   shape: Shape
   rings: Rings
+  /** Polygons whose rings touch themselves or each other, so that their inside may be in pieces. */
+  pinched: ReadonlySet<number>
 }
 
 /** Metres on the ellipsoid between the nearest places of two geometries; 0 where they share one. The same for both orders. */
@@ -40,6 +46,7 @@ function inOrder(a: Shape, b: Shape): boolean {
 
 /** Whether a polygon of `container` holds the first vertex of any part of the other. Of parts that meet its boundary either answer will do. */
 function holdsPartOf({ shape, rings }: Prepared, { shape: other }: Prepared): boolean {
+  spend((shape.polygons.length * other.chains.length) / 50)
   return shape.polygons.some((polygon) =>
     other.chains.some(({ kind, start, end }) => {
       const last = kind === Kind.Points ? end : start + 1
@@ -64,7 +71,7 @@ class Search {
   }
 
   private visit(m: number, mLevel: number, n: number, nLevel: number, gap: number): void {
-    if (gap >= this.best) return
+    if (gap >= this.best - SLACK) return
     const { tree: s } = this.S
     const { tree: t } = this.T
     const mSize = s.diagonal(m)
@@ -74,7 +81,7 @@ class Search {
       const b = this.T.from[middle(t.firstElement(n, nLevel), t.endElement(n, nLevel))]!
       const distance = inverseDistance(this.S.lon[a]!, this.S.lat[a]!, this.T.lon[b]!, this.T.lat[b]!)
       this.best = Math.min(this.best, distance)
-      if (distance - longestArc(mSize) - longestArc(nSize) >= this.best) return
+      if (distance - longestArc(mSize) - longestArc(nSize) >= this.best - SLACK) return
     }
     if (mLevel === 0 && nLevel === 0) {
       this.leaves(s.firstElement(m, 0), s.endElement(m, 0), t.firstElement(n, 0), t.endElement(n, 0))
@@ -97,6 +104,7 @@ class Search {
   /** Elements of two leaves, the pair first whose chords are nearest: it often leaves nothing to do for the others. */
   private leaves(eStart: number, eEnd: number, fStart: number, fEnd: number): void {
     const { S, T } = this
+    spend(((eEnd - eStart) * (fEnd - fStart)) / 8)
     let nearest = Infinity
     let first = eStart
     let second = fStart
@@ -108,7 +116,7 @@ class Search {
         first = e
         second = f
       }
-    if (nearest >= this.best) return
+    if (nearest >= this.best - SLACK) return
     this.compare(first, second)
     for (let e = eStart; e < eEnd; e++) for (let f = fStart; f < fEnd && this.best > 0; f++) if (e !== first || f !== second) this.compare(e, f)
   }
@@ -122,12 +130,12 @@ class Search {
     const gap = chordGap(S, a, b, T, c, d)
     const bulgeE = S.tree.bulges[e]!
     const bulgeF = T.tree.bulges[f]!
-    if (gap - bulgeE - bulgeF >= this.best) return
+    if (gap - bulgeE - bulgeF >= this.best - SLACK) return
     const ends = a === b && c === d
     if (ends || (gap > FAR && this.best < Infinity)) {
       const distance = inverseDistance(S.lon[a]!, S.lat[a]!, T.lon[c]!, T.lat[c]!)
       this.best = Math.min(this.best, distance)
-      if (ends || distance - edgeBound(S, e) - edgeBound(T, f) >= this.best) return
+      if (ends || distance - edgeBound(S, e) - edgeBound(T, f) >= this.best - SLACK) return
     }
     if (gap <= bulgeE + bulgeF && crosses(S, a, b, T, c, d)) {
       this.best = 0
@@ -142,7 +150,7 @@ class Search {
   /** The end of one edge against the other edge. */
   private end(P: Shape, p: number, S: Shape, a: number, b: number, bulge: number): void {
     if (a === b) return // a lone place: it was compared with the other's start, or is an end to the other's edge itself
-    if (chordGap(P, p, p, S, a, b) - bulge < this.best && Math.abs(clearance(P, p, S, a, b)) < this.best) this.best = Math.min(this.best, pointToEdge(P, p, S, a, b))
+    if (chordGap(P, p, p, S, a, b) - bulge < this.best - SLACK && Math.abs(clearance(P, p, S, a, b)) < this.best - SLACK) this.best = Math.min(this.best, pointToEdge(P, p, S, a, b))
   }
 }
 

@@ -1,4 +1,5 @@
 import { Geodesic } from 'geographiclib-geodesic'
+import { spend } from './effort'
 
 /**
  * The WGS84 ellipsoid, and the one place where latitude comes first: every call of geographiclib-geodesic
@@ -26,6 +27,7 @@ const { DISTANCE, AZIMUTH, LATITUDE, LONGITUDE, DISTANCE_IN, AREA } = Geodesic
 
 /** Length of the shortest geodesic, metres. */
 export function inverseDistance(lonA: number, latA: number, lonB: number, latB: number): number {
+  spend(2)
   return ellipsoid.Inverse(latA, lonA, latB, lonB, DISTANCE).s12!
 }
 
@@ -38,12 +40,14 @@ export interface GeodesicSolution {
 }
 
 export function inverse(lonA: number, latA: number, lonB: number, latB: number): GeodesicSolution {
+  spend(2)
   const { s12, azi1, azi2 } = ellipsoid.Inverse(latA, lonA, latB, lonB, DISTANCE | AZIMUTH)
   return { distance: s12!, azimuthA: azi1!, azimuthB: azi2! }
 }
 
 /** Area between the geodesic from A to B and the equator, square metres, signed; the longitudes are not to lie more than 180 degrees apart. */
 export function areaBelow(lonA: number, latA: number, lonB: number, latB: number): number {
+  spend(3)
   return ellipsoid.Inverse(latA, lonA, latB, lonB, AREA).S12!
 }
 
@@ -56,6 +60,7 @@ export interface PlaceOnLine {
 
 /** A geodesic from a place in a direction: where it is after so many metres. */
 export function geodesicLine(lon: number, lat: number, azimuth: number): (metres: number) => PlaceOnLine {
+  spend(1)
   const line = ellipsoid.DirectLine(lat, lon, azimuth, 0, LATITUDE | LONGITUDE | AZIMUTH | DISTANCE_IN)
   return (metres) => {
     const { lat2, lon2, azi2 } = line.Position(metres, LATITUDE | LONGITUDE | AZIMUTH)

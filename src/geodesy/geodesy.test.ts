@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { GeometryError, areaSquareMeters, canonicalJson, contains, distanceCentimeters, distanceMeters, intersects, isWithin, lengthMeters, prepareGeometry, readGeometry, type PreparedGeometry } from '.'
+import { EffortError, GeometryError, areaSquareMeters, canonicalJson, contains, distanceCentimeters, distanceMeters, intersects, isWithin, lengthMeters, prepareGeometry, readGeometry, withEffort, type PreparedGeometry } from '.'
 
 const prepare = (value: unknown, path = 'g') => prepareGeometry(readGeometry(value, path))
 const geometry = (type: string, coordinates: unknown) => prepare({ type, coordinates })
@@ -94,6 +94,9 @@ describe('contains, by OGC', () => {
     ['a part of a line', true, line, geometry('LineString', [[0.5, 0], [1.5, 0]])],
     ['a line that goes on', false, line, geometry('LineString', [[0.5, 0], [2.5, 0]])],
     ['a line cannot hold an area', false, line, square],
+    ['nor one whose ring it is', false, geometry('LineString', box(0, 0, 2, 2)), geometry('Polygon', [box(0, 0, 2, 2)])],
+    ['nor fill a hole', false, prepare({ type: 'GeometryCollection', geometries: [{ type: 'Polygon', coordinates: [box(0, 0, 10, 10), box(4, 4, 6, 6)] }, { type: 'LineString', coordinates: box(4, 4, 6, 6) }] }), geometry('Polygon', [box(4, 4, 6, 6)])],
+    ['of two lobes that touch, one in the hole', false, geometry('Polygon', [box(0, 0, 10, 10), box(4, 4, 6, 6)]), geometry('Polygon', [[[4, 4], [6, 4], [6, 6], [4, 6], [4, 4], [2, 3], [3, 2], [4, 4]]])],
     ['a polygon holds a collection', true, square, prepare({ type: 'GeometryCollection', geometries: [{ type: 'Point', coordinates: [5, 5] }, { type: 'LineString', coordinates: [[1, 1], [2, 2]] }] })],
     ['a collection holds what its parts hold together', true, prepare({ type: 'GeometryCollection', geometries: [{ type: 'Polygon', coordinates: [box(0, -1, 1, 1)] }, { type: 'LineString', coordinates: [[1, 0], [2, 0]] }] }), geometry('LineString', [[0.5, 0], [1.5, 0]])],
     ['round a pole', true, geometry('Polygon', [[[0, 60], [90, 60], [180, 60], [-90, 60], [0, 60]]]), point(77, 90)],
@@ -125,6 +128,8 @@ describe('area and length', () => {
     expect(() => areaSquareMeters(geometry('MultiPolygon', [[box(0, 0, 2, 2)], [box(1, 1, 3, 3)]]))).toThrow(overlap)
     expect(() => areaSquareMeters(geometry('MultiPolygon', [[box(0, 0, 9, 9)], [box(1, 1, 3, 3)]]))).toThrow(overlap)
     expect(() => areaSquareMeters(geometry('MultiPolygon', [[box(0, 0, 2, 2)], [box(0, 0, 2, 2)]]))).toThrow(overlap)
+    // They cross at vertices only.
+    expect(() => areaSquareMeters(geometry('MultiPolygon', [[[[0, 0], [2, 0], [2, 1], [2, 2], [1, 2], [0, 2], [0, 0]]], [[[3, 3], [1, 3], [1, 2], [1, 1], [2, 1], [3, 1], [3, 3]]]]))).toThrow(overlap)
     expect(areaSquareMeters(geometry('MultiPolygon', [[box(0, 0, 1, 1)], [box(1, 0, 2, 1)]]))).toBeGreaterThan(2.4e10)
   })
 })
@@ -132,15 +137,23 @@ describe('area and length', () => {
 describe('polygons without a certain inside are refused', () => {
   const refuse: [string, unknown[], string][] = [
     ['a ring that crosses itself', [[[0, 0], [1, 1], [1, 0], [0, 1], [0, 0]]], 'g.coordinates[0][0]: the edge that starts here crosses the one that starts at g.coordinates[0][2]; a ring must not cross itself'],
-    ['a ring that crosses itself at a vertex', [[[0, 0], [0.5, 0.5], [1, 1], [1, 0], [0.5, 0.5], [0, 1], [0, 0]]], 'g.coordinates[0][1]: the edge that starts here crosses the one that starts at g.coordinates[0][4]; a ring must not cross itself'],
+    ['a ring that crosses itself at a vertex', [[[0, 0], [0.5, 0.5], [1, 1], [1, 0], [0.5, 0.5], [0, 1], [0, 0]]], 'g.coordinates[0][1]: from here on the inside is on the other side of the ring than at g.coordinates[0][0]: a ring must not cross itself, not where it touches either'],
+    ['a ring that crosses itself along a stretch', [[[0, 0], [1, 0], [2, 0], [3, -2], [0, -2], [1, 0], [2, 0], [2, 2], [0, 2], [0, 0]]], 'g.coordinates[0][2]: from here on the inside is on the other side of the ring than at g.coordinates[0][0]: a ring must not cross itself'],
+    ['a hole that leaves its shell where they run together', [box(0, 0, 10, 10), [[4, 2], [4, 0], [6, 0], [6, -2], [8, -2], [8, 0], [9, 0], [9, 2], [4, 2]]], 'g.coordinates[1][2]: from here on the inside is on the other side of the ring than at g.coordinates[1][0]: rings of a polygon must not cross'],
+    ['a ring without an area', [[[0, 0], [1, 0], [2, 0], [1, 0], [0, 0]]], 'g.coordinates[0]: this ring runs along itself, or along other rings, all the way: it has no inside of its own'],
     ['rings that cross', [box(0, 0, 10, 10), box(9, 1, 12, 2)], 'g.coordinates[0][1]: the edge that starts here crosses the one that starts at g.coordinates[1][0]; rings of a polygon must not cross'],
     ['a hole outside of the shell', [box(0, 0, 10, 10), box(11, 1, 12, 2)], 'g.coordinates[1]: this hole is not inside the polygon: a hole must lie within its shell, and not in another hole'],
     ['a hole in a hole', [box(0, 0, 10, 10), box(1, 1, 5, 5), box(2, 2, 3, 3)], 'g.coordinates[2]: this hole is not inside the polygon: a hole must lie within its shell, and not in another hole'],
-    ['a hole that is the shell', [box(0, 0, 10, 10), box(0, 0, 10, 10)], 'g.coordinates[1]: this hole lies on other rings of the polygon all along: a hole must lie within its shell, and not be another hole again'],
+    ['a hole that is the shell', [box(0, 0, 10, 10), box(0, 0, 10, 10)], 'g.coordinates[0]: this ring runs along itself, or along other rings, all the way: it has no inside of its own'],
     ['half the ellipsoid', [[[0, 0], [90, 0], [180, 0], [-90, 0], [0, 0]]], 'g.coordinates[0]: this ring halves the ellipsoid: which side is the smaller is ambiguous'],
     ['an edge between antipodes', [[[0, 10], [180, -10], [50, 50], [0, 10]]], 'g.coordinates[0][0]: this position and the next are antipodal: no unique shortest path joins them; put a position between them'],
     ['an edge along the equator that is no shortest path', [[[0, 0], [179.7, 0], [90, 50], [0, 0]]], 'g.coordinates[0][0]: this position and the next are antipodal'],
     ['crossing edges among turns at a pole', [[[-90, 90], [-180, 89], [-180, 90], [-90, 89], [-180, 88], [-150, 88], [-90, 90], [-90, 90]]], 'g.coordinates[0][3]: the edge that starts here crosses the one that starts at g.coordinates[0][5]'],
+    [
+      'a crossing among long edges side by side, after turns at a pole',
+      [[...Array.from({ length: 600 }, (_, i) => [(i >> 1) * 0.004 + (i % 2) * 30, 70 + (i % 2) * 10]), [0, 90], [80, 84], [120, 88], [-40, 75], [0, 70]]],
+      'g.coordinates[0][599]: the edge that starts here crosses the one that starts at g.coordinates[0][602]; a ring must not cross itself',
+    ],
     ['two distinct positions', [[[0, 0], [1, 1], [0, 0], [0, 0]]], 'g.coordinates[0]: a ring needs at least 3 distinct positions, got 2'],
     ['one position under several names', [[[0, 90], [10, 90], [20, 90], [0, 90]]], 'g.coordinates[0]: a ring needs at least 3 distinct positions, got 1'],
   ]
@@ -155,8 +168,32 @@ describe('polygons without a certain inside are refused', () => {
     ['a ring that runs back along itself', [[[0, 0], [1, 0], [2, 0], [1, 0], [1, 1], [0, 1], [0, 0]]]],
     ['a hole that touches the shell', [box(0, 0, 10, 10), [[0, 0], [5, 1], [1, 5], [0, 0]]]],
     ['a ring over a pole', [[[0, 80], [180, 80], [90, 70], [0, 80]]]],
+    ['a tall shell with many small holes', [box(-1, -80, 1, 80), ...Array.from({ length: 998 }, (_, i) => [[-0.001, -50 + 0.004 * i], [0.001, -50 + 0.004 * i], [0, -49.998 + 0.004 * i], [-0.001, -50 + 0.004 * i]])]],
     ['most of the southern half', [[[0, -1], [90, -1], [180, -1], [-90, -1], [0, -1]]]],
   ])('%s is accepted', (_, rings) => expect(geometry('Polygon', rings).type).toBe('Polygon'))
+})
+
+describe('hostile input', () => {
+  test('20,000 points in one place, twice', () => {
+    const heap = (lon: number) => geometry('MultiPoint', Array.from({ length: 20_000 }, () => [lon, 0]))
+    expect(distanceMeters(heap(0), heap(1))).toBeCloseTo(111319.49079, 4)
+  })
+  test('1,000 holes that share a vertex, and as many lobes', () => {
+    const wedge = (i: number) => [[0, 0], [Math.cos(i / 160), Math.sin(i / 160)], [Math.cos((i + 0.5) / 160), Math.sin((i + 0.5) / 160)]]
+    expect(geometry('Polygon', [box(-2, -2, 2, 2), ...Array.from({ length: 1_000 }, (_, i) => [...wedge(i), [0, 0]])]).type).toBe('Polygon')
+    expect(geometry('Polygon', [[...Array.from({ length: 1_000 }, (_, i) => wedge(i)).flat(), [0, 0]]]).type).toBe('Polygon')
+  })
+  test('lines that run along each other too often', () => {
+    const back = geometry('LineString', Array.from({ length: 4_000 }, (_, i) => [i % 2 ? 1e-3 : 0, 0]))
+    expect(() => contains(back, back)).toThrow('g: lies along g in more than 2000000 pairs of edges')
+  })
+  test('work is counted where it must not take long', () => {
+    const ring = (lat: number) => geometry('LineString', Array.from({ length: 400 }, (_, i) => [(360 * i) / 400 - 180, lat]))
+    expect(() => withEffort(30_000, () => distanceMeters(ring(80), ring(89.9999999)))).toThrow(EffortError)
+    expect(withEffort(30_000, () => distanceMeters(ring(80), point(0, 0)))).toBeGreaterThan(8_000_000)
+    // And not beyond.
+    expect(distanceMeters(ring(80), ring(70))).toBeGreaterThan(1_000_000)
+  })
 })
 
 describe('a hostile polygon', () => {

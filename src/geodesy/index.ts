@@ -12,6 +12,7 @@ import { checkPolygons } from './validity'
  * ignored, a ring bounds its smaller side. Knows no HTTP, no database and no chain. Positions are [longitude, latitude] in
  * degrees. What it answers and how exactly: README.md beside this file.
  */
+export { EffortError, withEffort } from './effort'
 export { GeometryError } from './error'
 export { canonicalJson, readGeometry, type Reading } from './geojson'
 
@@ -27,9 +28,8 @@ export interface PreparedGeometry extends Prepared {
  */
 export function prepareGeometry(reading: Reading): PreparedGeometry {
   const shape = buildShape(reading)
-  const prepared = { shape, rings: findSides(shape), type: reading.layout.type }
-  checkPolygons(prepared)
-  return prepared
+  const rings = findSides(shape)
+  return { shape, rings, pinched: checkPolygons(shape, rings), type: reading.layout.type }
 }
 
 /** Shortest way between the nearest places of two geometries, metres, to a tenth of a micrometre; 0 where they share one. The same in both orders. */

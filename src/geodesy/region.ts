@@ -1,3 +1,4 @@
+import { spend } from './effort'
 import { areaBelow, TOTAL_AREA } from './ellipsoid'
 import { passesNorthOf } from './edge'
 import { GeometryError } from './error'
@@ -113,11 +114,23 @@ export function insideRing(P: Vertices, p: number, S: Shape, { chain, cap, holds
   return crossingsNorth(P, p, S, chain.start, chain.end) !== holdsNorthPole
 }
 
+/** Whether a place is inside an odd number of the rings whose chains lie in [first, end), those in [skip, skipEnd) left out. */
+export function insideOdd(P: Vertices, p: number, S: Shape, rings: Rings, [first, end]: ChainRange, [skip, skipEnd]: ChainRange = [first, first]): boolean {
+  const { chains } = S
+  const crossings = (from: number, until: number) => from < until && crossingsNorth(P, p, S, chains[from]!.start, chains[until - 1]!.end)
+  let odd = crossings(first, skip) !== crossings(skipEnd, end)
+  for (let c = first; c < end; c++) if ((c < skip || c >= skipEnd) && rings[c]?.holdsNorthPole) odd = !odd
+  return odd
+}
+
+type ChainRange = readonly [first: number, end: number]
+
 const nodeStack = new Int32Array(512)
 const levelStack = new Int32Array(512)
 
 /** Whether the edges from element `start` to `end`, of one ring or of several, meet the half meridian north of `p` an odd number of times. */
-export function crossingsNorth(P: Vertices, p: number, S: Shape, start: number, end: number): boolean {
+function crossingsNorth(P: Vertices, p: number, S: Shape, start: number, end: number): boolean {
+  spend(1)
   const { tree, lon, from, to } = S
   const { nodes, wraps } = tree
   const meridian = P.lon[p]!
@@ -146,6 +159,7 @@ export function crossingsNorth(P: Vertices, p: number, S: Shape, start: number, 
       }
       continue
     }
+    spend(0.3)
     for (let e = Math.max(first, start), until = Math.min(last, end); e < until; e++) {
       const a = from[e]!
       const b = to[e]!

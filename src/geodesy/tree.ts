@@ -1,4 +1,5 @@
 import { leastGap } from './edge'
+import { spend } from './effort'
 import { longestArc, sagitta } from './ellipsoid'
 import { chord, type Shape, type Vertices } from './shape'
 
@@ -188,6 +189,7 @@ export function closePairs(S: Shape, T: Shape, limit: number, tell: (e: number, 
   const visit = (m: number, mLevel: number, n: number, nLevel: number): void => {
     if (boxGap(s, m, t, n) > limit) return
     if (mLevel === 0 && nLevel === 0) {
+      spend(8)
       for (let e = s.firstElement(m, 0), eEnd = s.endElement(m, 0); e < eEnd; e++)
         for (let f = t.firstElement(n, 0), fEnd = t.endElement(n, 0); f < fEnd; f++) if (leastGap(S, S.from[e]!, S.to[e]!, T, T.from[f]!, T.to[f]!) <= limit) tell(e, f)
     } else if (nLevel === 0 || (mLevel > 0 && s.diagonal(m) >= t.diagonal(n))) for (let child = s.firstChild(m, mLevel), end = s.endChild(m, mLevel); child < end; child++) visit(child, mLevel - 1, n, nLevel)
@@ -212,6 +214,7 @@ export function selfPairs(S: Shape, start: number, end: number, leaves: number, 
       return true
     }
     if (--leaves < 0) return false
+    spend(1)
     for (let e = Math.max(start, tree.firstElement(m, 0)), eEnd = Math.min(end, tree.endElement(m, 0)); e < eEnd; e++) {
       const reach = 2 * bulges[e]! + 1e-6
       const a = from[e]!
@@ -241,21 +244,29 @@ export function selfPairs(S: Shape, start: number, end: number, leaves: number, 
 
 /** Elements of a shape that may lie no farther than `limit` metres from the edge (or place) from `a` to `b` of other vertices. */
 export function elementsNear(S: Shape, V: Vertices, a: number, b: number, limit: number): number[] {
+  const found: number[] = []
+  visitNear(S, V, a, b, limit, (e) => {
+    found.push(e)
+    return true
+  })
+  return found
+}
+
+/** Tells them one by one, until it is told to stop; answers whether it came to the end. */
+export function visitNear(S: Shape, V: Vertices, a: number, b: number, limit: number, tell: (e: number) => boolean): boolean {
   const { tree } = S
   const { nodes } = tree
-  const bulge = sagitta(longestArc(chord(V, a, b)))
-  const reach = limit + bulge + 1e-8
+  const reach = limit + sagitta(longestArc(chord(V, a, b))) + 1e-8
   const box = [V.x, V.y, V.z].flatMap((axis) => [Math.min(axis[a]!, axis[b]!) - reach, Math.max(axis[a]!, axis[b]!) + reach])
-  const found: number[] = []
-  const visit = (node: number, level: number): void => {
-    for (let k = 0, n = node * STRIDE; k < 3; k++) if (nodes[n + k]! > box[2 * k + 1]! || nodes[n + 3 + k]! < box[2 * k]!) return
+  const visit = (node: number, level: number): boolean => {
+    for (let k = 0, n = node * STRIDE; k < 3; k++) if (nodes[n + k]! > box[2 * k + 1]! || nodes[n + 3 + k]! < box[2 * k]!) return true
     if (level > 0) {
-      for (let child = tree.firstChild(node, level), end = tree.endChild(node, level); child < end; child++) visit(child, level - 1)
-      return
+      for (let child = tree.firstChild(node, level), end = tree.endChild(node, level); child < end; child++) if (!visit(child, level - 1)) return false
+      return true
     }
-    for (let e = tree.firstElement(node, 0), end = tree.endElement(node, 0); e < end; e++)
-      if (leastGap(V, a, b, S, S.from[e]!, S.to[e]!) <= limit) found.push(e)
+    spend(1)
+    for (let e = tree.firstElement(node, 0), end = tree.endElement(node, 0); e < end; e++) if (leastGap(V, a, b, S, S.from[e]!, S.to[e]!) <= limit && !tell(e)) return false
+    return true
   }
-  visit(tree.root, tree.height)
-  return found
+  return visit(tree.root, tree.height)
 }

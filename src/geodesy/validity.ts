@@ -1,37 +1,49 @@
-import type { Prepared } from './distance'
 import { RESOLUTION, chordGap, crosses, pointToEdge, sideOf, walkEdge } from './edge'
-import { B, RADIANS, inverse } from './ellipsoid'
+import { B, RADIANS } from './ellipsoid'
 import { GeometryError } from './error'
-import { crossingsNorth } from './region'
+import { insideOdd, type Rings } from './region'
 import { pathOf, type Polygon, type Shape, type Vertices } from './shape'
-import { Plane, place } from './stretch'
+import { Plane, offset, place } from './stretch'
 import { SweepOrder } from './sweep-order'
-import { elementsNear, selfPairs } from './tree'
+import { selfPairs, visitNear } from './tree'
 
 /**
  * What makes the inside of a polygon certain: its rings cross neither themselves nor each other, and its holes lie in its
  * shell, outside of each other. They may touch, and a ring may run back along itself (as cuts at the antimeridian do).
- * Throws a GeometryError that names the places. Nothing is repaired.
+ * Answers the polygons whose rings touch. Throws a GeometryError that names the places. Nothing is repaired.
  */
-export function checkPolygons(prepared: Prepared): void {
-  const { shape } = prepared
-  const noted = new Set<number>()
-  for (const polygon of shape.polygons) {
-    if (checkByTree(shape, polygon, noted, PAIRS_PER_ELEMENT)) continue
-    const map = mapOf(shape, polygon)
-    if (map) sweep(shape, polygon, noted, map)
-    else if (!checkByTree(shape, polygon, noted, 200 * PAIRS_PER_ELEMENT))
-      throw new GeometryError(shape.chains[polygon.firstChain]!.path, 'too many long edges side by side in a polygon wider than a hemisphere: it cannot be told whether they cross; give it in parts')
+export function checkPolygons(shape: Shape, rings: Rings): ReadonlySet<number> {
+  const pinched = new Set<number>()
+  for (const [i, polygon] of shape.polygons.entries()) {
+    const noted: Noted = { touch: false }
+    lookForCrossings(shape, polygon, noted)
+    if (noted.touch) {
+      pinched.add(i)
+      checkSides(shape, rings, polygon)
+    }
+    for (let hole = polygon.firstChain + 1; hole < polygon.endChain; hole++) checkHole(shape, rings, polygon, hole)
   }
-  for (const element of noted) checkTouch(shape, element)
-  for (const polygon of shape.polygons) for (let hole = polygon.firstChain + 1; hole < polygon.endChain; hole++) checkHole(prepared, polygon, hole)
+  return pinched
+}
+
+/** Whether rings were seen to touch somewhere. */
+interface Noted {
+  touch: boolean
+}
+
+function lookForCrossings(shape: Shape, polygon: Polygon, noted: Noted): void {
+  if (checkByTree(shape, polygon, noted, PAIRS_PER_ELEMENT)) return
+  const map = mapOf(shape, polygon)
+  if (map) sweep(shape, polygon, noted, map)
+  else if (!checkByTree(shape, polygon, noted, 200 * PAIRS_PER_ELEMENT))
+    throw new GeometryError(shape.chains[polygon.firstChain]!.path, 'too many long edges side by side in a polygon wider than a hemisphere: it cannot be told whether they cross; give it in parts')
 }
 
 /** Pairs looked at, per element, before the tree gives up, neighbours apart: there are few, but for long edges side by side, which are left to the sweep. */
 const PAIRS_PER_ELEMENT = 1
 
 /** Looks at all pairs of edges whose boxes meet; false where those are too many. */
-function checkByTree(shape: Shape, polygon: Polygon, noted: Set<number>, pairsPerElement: number): boolean {
+function checkByTree(shape: Shape, polygon: Polygon, noted: Noted, pairsPerElement: number): boolean {
   const [start, end] = elementsOf(shape, polygon)
   let left = (end - start) * pairsPerElement + 1000
   return selfPairs(shape, start, end, left / 2, (e, f) => {
@@ -51,7 +63,7 @@ const WIDEST_MAP = 0.1 * B * B
  * a gnomonic map of the polygon, on which geodesics run all but straight; edges that cross are neighbours on the sweep
  * line before they do. The map only says in which order places come: sides are told on the ellipsoid.
  */
-function sweep(shape: Shape, polygon: Polygon, noted: Set<number>, { x, y }: SweepMap): void {
+function sweep(shape: Shape, polygon: Polygon, noted: Noted, { x, y }: SweepMap): void {
   const [start, end] = elementsOf(shape, polygon)
   const { from } = shape
   const count = end - start
@@ -86,7 +98,8 @@ function sweep(shape: Shape, polygon: Polygon, noted: Set<number>, { x, y }: Swe
 
   const places = Uint32Array.from({ length: count }, (_, i) => i).sort((i, j) => x[i]! - x[j]! || y[i]! - y[j]!)
   for (let first = 0, after; first < count; first = after) {
-    for (after = first + 1; after < count && level(places[first]!, places[after]!); after++) noted.add(start + places[after]!)
+    for (after = first + 1; after < count && level(places[first]!, places[after]!); after++);
+    noted.touch ||= after - first > 1
     const here = places.subarray(first, after)
     for (const i of here)
       for (const edge of [i, previous(i)])
@@ -141,8 +154,8 @@ function elementsOf({ chains }: Shape, { firstChain, endChain }: Polygon): reado
   return [chains[firstChain]!.start, chains[endChain - 1]!.end]
 }
 
-/** Throws if two edges cross; notes elements that start where one touches the other. */
-function checkPair(shape: Shape, e: number, f: number, noted: Set<number>): void {
+/** Throws if two edges cross; notes whether one touches the other. */
+function checkPair(shape: Shape, e: number, f: number, noted: Noted): void {
   const { from, to } = shape
   const a = from[e]!
   const b = to[e]!
@@ -152,10 +165,7 @@ function checkPair(shape: Shape, e: number, f: number, noted: Set<number>): void
   const bulgeF = shape.tree.bulges[f]!
   if (chordGap(shape, a, b, shape, c, d) - bulgeE - bulgeF > RESOLUTION) return
   if (crosses(shape, a, b, shape, c, d)) throw crossing(shape, e, f)
-  if (touches(shape, a, c, d, bulgeF)) noted.add(e)
-  if (touches(shape, b, c, d, bulgeF)) noted.add(nextInRing(shape, e))
-  if (touches(shape, c, a, b, bulgeE)) noted.add(f)
-  if (touches(shape, d, a, b, bulgeE)) noted.add(nextInRing(shape, f))
+  noted.touch ||= touches(shape, a, c, d, bulgeF) || touches(shape, b, c, d, bulgeF) || touches(shape, c, a, b, bulgeE) || touches(shape, d, a, b, bulgeE)
 }
 
 /** Whether a vertex lies on an edge, to two micrometres. */
@@ -166,10 +176,6 @@ function touches(shape: Shape, v: number, p: number, q: number, bulge: number): 
 function crossing(shape: Shape, e: number, f: number): GeometryError {
   const own = shape.chainOf[e] === shape.chainOf[f]
   return new GeometryError(pathOf(shape, e), `the edge that starts here crosses the one that starts at ${pathOf(shape, f)}; ${own ? 'a ring must not cross itself' : 'rings of a polygon must not cross'}`)
-}
-
-function same({ x, y, z }: Shape, v: number, w: number): boolean {
-  return x[v] === x[w] && y[v] === y[w] && z[v] === z[w]
 }
 
 /** Elements that follow each other in a ring: they meet at their common end, and nowhere else but along themselves. */
@@ -187,61 +193,51 @@ function previousInRing({ chains, chainOf }: Shape, element: number): number {
   return element === start ? end - 1 : element - 1
 }
 
-/** A passage of a ring through a place: where it comes from and where it goes, degrees, and how exactly that is known. */
-interface Strand {
-  element: number
-  arrives: number
-  leaves: number
-  tolerance: number
-}
+/** How far beside an edge its sides are looked at, metres: far more than rounding, far less than any shape. */
+const BESIDE = 2e-5
 
-/** Throws if rings cross where an element starts: if of two passages through there, one leaves on the other side than it came from. */
-function checkTouch(shape: Shape, element: number): void {
-  const { lon, lat, from, to } = shape
-  const v = from[element]!
-  const strands: Strand[] = []
-  const { polygon } = shape.chains[shape.chainOf[element]!]!
-  const azimuth = (w: number) => inverse(lon[v]!, lat[v]!, lon[w]!, lat[w]!)
-  const near = 4 * RESOLUTION
-  const at = (w: number) => same(shape, v, w) || azimuth(w).distance < near
-  for (const e of elementsNear(shape, shape, v, v, near)) {
-    if (shape.chains[shape.chainOf[e]!]!.polygon !== polygon) continue
-    if (pointToEdge(shape, v, shape, from[e]!, to[e]!) > near || at(to[e]!)) continue
-    // An element that starts here, or runs through: it leaves; what it comes by is its own start, or that of the one before.
-    let back = e
-    if (at(from[e]!)) do back = previousInRing(shape, back)
-    while (at(from[back]!) && back !== e)
-    const arrives = azimuth(from[back]!)
-    const leaves = azimuth(to[e]!)
-    strands.push({ element: e, arrives: arrives.azimuthA, leaves: leaves.azimuthA, tolerance: (2 * near) / Math.min(arrives.distance, leaves.distance) / RADIANS })
-  }
-  for (const [i, p] of strands.entries())
-    for (const q of strands.slice(i + 1)) {
-      const tolerance = p.tolerance + q.tolerance
-      const turn = (from: number, to: number) => (((to - from) % 360) + 360) % 360
-      const out = turn(p.arrives, p.leaves)
-      const qIn = turn(p.arrives, q.arrives)
-      const qOut = turn(p.arrives, q.leaves)
-      const clear = [qIn, qOut].every((angle) => [0, out, 360].every((other) => Math.abs(angle - other) > tolerance))
-      if (clear && qIn < out !== qOut < out) throw crossing(shape, p.element, q.element)
+/**
+ * Throws where rings that touch cross as they do, at a vertex or along a stretch that they share: then a ring has the inside
+ * of the polygon on its left before, and on its right after. Two edges out of a place, next to each other, have opposite
+ * parities on their left; rings that only touch come and go in turn. Edges that lie on others are passed over.
+ */
+function checkSides(shape: Shape, rings: Rings, polygon: Polygon): void {
+  const { firstChain, endChain } = polygon
+  const [from, until] = elementsOf(shape, polygon)
+  for (let c = firstChain; c < endChain; c++) {
+    const { start, end, path } = shape.chains[c]!
+    let left: boolean | undefined
+    let first = start
+    for (let e = start; e < end; e++) {
+      const walk = walkEdge(shape, shape.from[e]!, shape.to[e]!)
+      if (walk.length < 4 * BESIDE) continue
+      const middle = walk.at(walk.length / 2)
+      const spot = place(middle)
+      const alone = visitNear(shape, spot, 0, 0, 2 * BESIDE, (f) => f === e || f < from || f >= until || pointToEdge(spot, 0, shape, shape.from[f]!, shape.to[f]!) > 2 * BESIDE)
+      if (!alone) continue
+      const here = insideOdd(place(offset(middle.lon, middle.lat, middle.azimuth - 90, BESIDE)), 0, shape, rings, [firstChain, endChain])
+      if (left !== undefined && here !== left)
+        throw new GeometryError(pathOf(shape, e), `from here on the inside is on the other side of the ring than at ${pathOf(shape, first)}: ${c === firstChain ? 'a ring must not cross itself' : 'rings of a polygon must not cross'}, not where it touches either`)
+      if (left === undefined) first = e
+      left = here
     }
+    if (left === undefined) throw new GeometryError(path, 'this ring runs along itself, or along other rings, all the way: it has no inside of its own')
+  }
 }
 
 /** Throws for a hole that is not inside the shell, or is inside another hole. No rings cross, so one place of it says of all. */
-function checkHole({ shape, rings }: Prepared, polygon: Polygon, hole: number): void {
+function checkHole(shape: Shape, rings: Rings, polygon: Polygon, hole: number): void {
   const chain = shape.chains[hole]!
   const [start, end] = elementsOf(shape, polygon)
   // A place of the hole that no other ring touches.
-  const clear = (vertices: Vertices, v: number) =>
-    elementsNear(shape, vertices, v, v, 4 * RESOLUTION).every((f) => f < start || f >= end || shape.chainOf[f] === hole || pointToEdge(vertices, v, shape, shape.from[f]!, shape.to[f]!) > 4 * RESOLUTION)
+  const clear = (vertices: Vertices, v: number) => visitNear(shape, vertices, v, v, 4 * RESOLUTION, (f) => f < start || f >= end || shape.chainOf[f] === hole || pointToEdge(vertices, v, shape, shape.from[f]!, shape.to[f]!) > 4 * RESOLUTION)
   for (let e = chain.start; e < chain.end; e++) {
     const walk = walkEdge(shape, shape.from[e]!, shape.to[e]!)
     const middle = place(walk.at(walk.length / 2))
     for (const [vertices, v] of [[shape, shape.from[e]!], [middle, 0]] as const) {
       if (!clear(vertices, v)) continue
       // Inside the shell, and in no other hole: of all the other rings together, inside an odd number.
-      let inside = crossingsNorth(vertices, v, shape, start, chain.start) !== crossingsNorth(vertices, v, shape, chain.end, end)
-      for (let ring = polygon.firstChain; ring < polygon.endChain; ring++) if (ring !== hole && rings[ring]!.holdsNorthPole) inside = !inside
+      const inside = insideOdd(vertices, v, shape, rings, [polygon.firstChain, polygon.endChain], [hole, hole + 1])
       if (!inside) throw new GeometryError(chain.path, 'this hole is not inside the polygon: a hole must lie within its shell, and not in another hole')
       return
     }
