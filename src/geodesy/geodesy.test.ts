@@ -154,6 +154,7 @@ describe('polygons without a certain inside are refused', () => {
       [[...Array.from({ length: 600 }, (_, i) => [(i >> 1) * 0.004 + (i % 2) * 30, 70 + (i % 2) * 10]), [0, 90], [80, 84], [120, 88], [-40, 75], [0, 70]]],
       'g.coordinates[0][599]: the edge that starts here crosses the one that starts at g.coordinates[0][602]; a ring must not cross itself',
     ],
+    ['a ring of positions in a row', [[[0, 0], [3e-5, 3e-5], [4e-5, 4e-5], [0, 0]]], 'g.coordinates[0]: this ring runs along itself, or along other rings, all the way: it has no inside of its own'],
     ['two distinct positions', [[[0, 0], [1, 1], [0, 0], [0, 0]]], 'g.coordinates[0]: a ring needs at least 3 distinct positions, got 2'],
     ['one position under several names', [[[0, 90], [10, 90], [20, 90], [0, 90]]], 'g.coordinates[0]: a ring needs at least 3 distinct positions, got 1'],
   ]

@@ -2,7 +2,7 @@ import { RESOLUTION, chordGap, crosses, pointToEdge, sideOf, walkEdge } from './
 import { B, RADIANS } from './ellipsoid'
 import { GeometryError } from './error'
 import { insideOdd, type Rings } from './region'
-import { pathOf, type Polygon, type Shape, type Vertices } from './shape'
+import { pathOf, type Chain, type Polygon, type Shape, type Vertices } from './shape'
 import { Plane, offset, place } from './stretch'
 import { SweepOrder } from './sweep-order'
 import { selfPairs, visitNear } from './tree'
@@ -17,6 +17,7 @@ export function checkPolygons(shape: Shape, rings: Rings): ReadonlySet<number> {
   for (const [i, polygon] of shape.polygons.entries()) {
     const noted: Noted = { touch: false }
     lookForCrossings(shape, polygon, noted)
+    for (let c = polygon.firstChain; c < polygon.endChain; c++) noted.touch ||= turnsBack(shape, shape.chains[c]!)
     if (noted.touch) {
       pinched.add(i)
       checkSides(shape, rings, polygon)
@@ -41,6 +42,21 @@ function lookForCrossings(shape: Shape, polygon: Polygon, noted: Noted): void {
 
 /** Pairs looked at, per element, before the tree gives up, neighbours apart: there are few, but for long edges side by side, which are left to the sweep. */
 const PAIRS_PER_ELEMENT = 1
+
+/** Whether an edge of a ring runs back along the one before it. */
+function turnsBack(shape: Shape, { start, end }: Chain): boolean {
+  const { x, y, z, from, to, tree } = shape
+  for (let e = start; e < end; e++) {
+    const f = nextInRing(shape, e)
+    const a = from[e]!
+    const b = to[e]!
+    const c = to[f]!
+    // Most rings go on in about the direction they came.
+    if ((x[b]! - x[a]!) * (x[c]! - x[b]!) + (y[b]! - y[a]!) * (y[c]! - y[b]!) + (z[b]! - z[a]!) * (z[c]! - z[b]!) > 0) continue
+    if (touches(shape, a, from[f]!, c, tree.bulges[f]!) || touches(shape, c, a, b, tree.bulges[e]!)) return true
+  }
+  return false
+}
 
 /** Looks at all pairs of edges whose boxes meet; false where those are too many. */
 function checkByTree(shape: Shape, polygon: Polygon, noted: Noted, pairsPerElement: number): boolean {
