@@ -1,6 +1,6 @@
 import { spend } from './effort'
 import { chordGap, clearance, crosses, pointToEdge } from './edge'
-import { inverseDistance, longestArc } from './ellipsoid'
+import { inverseDistance, longestArc, shortestArc } from './ellipsoid'
 import { insidePolygon, type Rings } from './region'
 import { Kind, edgeBound, type Shape } from './shape'
 import { boxGap } from './tree'
@@ -9,11 +9,11 @@ import { boxGap } from './tree'
  * Least distance between two shapes. Two edges that do not cross are nearest at an end of one of them: were two inner
  * places nearest, moving both along, in the same sense, would shorten the perpendicular between them, as the curvature
  * is positive (second variation of arc length). What cannot be nearer than the best so far is left out by bounds that hold
- * for certain: a geodesic is no shorter than the chord of its ends, and no longer than longestArc of it.
+ * for certain: a geodesic is no shorter than shortestArc of the chord between its ends, and no longer than longestArc.
  */
 
-/** Beyond this, metres, a chord is a bad bound (1 m short at 100 km), and the triangle inequality on a geodesic a good one. */
-const FAR = 30_000
+/** Beyond this, metres, a chord's bound is 10 m short and more, and the triangle inequality on a geodesic a better one. */
+const FAR = 1_000_000
 
 /** What cannot be nearer than the best so far by more than this, metres, is left out: a tenth of a micrometre. */
 const SLACK = 1e-7
@@ -71,12 +71,13 @@ class Search {
   }
 
   private visit(m: number, mLevel: number, n: number, nLevel: number, gap: number): void {
-    if (gap >= this.best - SLACK) return
+    if (shortestArc(gap) >= this.best - SLACK) return
     const { tree: s } = this.S
     const { tree: t } = this.T
     const mSize = s.diagonal(m)
     const nSize = t.diagonal(n)
-    if (gap > FAR && mSize + nSize < gap) {
+    // Also where the nodes are smaller than what that bound is short by, a hundredth of gap^3 / (24 R^2).
+    if (mSize + nSize < (gap > FAR ? gap : 1e-17 * gap * gap * gap)) {
       const a = this.S.from[middle(s.firstElement(m, mLevel), s.endElement(m, mLevel))]!
       const b = this.T.from[middle(t.firstElement(n, nLevel), t.endElement(n, nLevel))]!
       const distance = inverseDistance(this.S.lon[a]!, this.S.lat[a]!, this.T.lon[b]!, this.T.lat[b]!)
@@ -116,7 +117,7 @@ class Search {
         first = e
         second = f
       }
-    if (nearest >= this.best - SLACK) return
+    if (shortestArc(nearest) >= this.best - SLACK) return
     this.compare(first, second)
     for (let e = eStart; e < eEnd; e++) for (let f = fStart; f < fEnd && this.best > 0; f++) if (e !== first || f !== second) this.compare(e, f)
   }
@@ -130,7 +131,7 @@ class Search {
     const gap = chordGap(S, a, b, T, c, d)
     const bulgeE = S.tree.bulges[e]!
     const bulgeF = T.tree.bulges[f]!
-    if (gap - bulgeE - bulgeF >= this.best - SLACK) return
+    if (shortestArc(gap - bulgeE - bulgeF) >= this.best - SLACK) return
     const ends = a === b && c === d
     if (ends || (gap > FAR && this.best < Infinity)) {
       const distance = inverseDistance(S.lon[a]!, S.lat[a]!, T.lon[c]!, T.lat[c]!)
@@ -150,7 +151,7 @@ class Search {
   /** The end of one edge against the other edge. */
   private end(P: Shape, p: number, S: Shape, a: number, b: number, bulge: number): void {
     if (a === b) return // a lone place: it was compared with the other's start, or is an end to the other's edge itself
-    if (chordGap(P, p, p, S, a, b) - bulge < this.best - SLACK && Math.abs(clearance(P, p, S, a, b)) < this.best - SLACK) this.best = Math.min(this.best, pointToEdge(P, p, S, a, b))
+    if (shortestArc(chordGap(P, p, p, S, a, b) - bulge) < this.best - SLACK && Math.abs(clearance(P, p, S, a, b)) < this.best - SLACK) this.best = Math.min(this.best, pointToEdge(P, p, S, a, b))
   }
 }
 

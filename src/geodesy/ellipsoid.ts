@@ -89,6 +89,24 @@ export function longestArc(chord: number): number {
   return half >= 1 ? Infinity : (2 / MAX_CURVATURE) * Math.asin(half)
 }
 
+/**
+ * The least curvature of any geodesic, per metre (at the poles, B / A^2),
+ * less a hundred-thousandth for its torsion, see below.
+ */
+const MIN_CURVATURE = (B / (A * A)) * (1 - 1e-5)
+
+/**
+ * The shortest a geodesic can be whose ends lie `chord` metres apart through the earth. Its tangent turns by MIN_CURVATURE a
+ * metre at least, all but in a plane: the torsion is 0.0034 of the curvature at most, so that over a radian and a half the
+ * tangent turns by less than 1e-5 less than its path is long; and the chord is the integral of the cosines of those turns.
+ */
+export function shortestArc(chord: number): number {
+  // Up to a quarter of the globe; what is farther is no nearer than that.
+  const half = (Math.min(chord, 8_000_000) * MIN_CURVATURE) / 2
+  const arc = half < 0.05 ? Math.min(chord, 8_000_000) * (1 + (half * half) / 6) : (2 / MIN_CURVATURE) * Math.asin(half)
+  return Math.max(chord, arc)
+}
+
 /** How far a geodesic of this length can lie from the chord between its ends: interpolation error of a curve with bounded second derivative. */
 export function sagitta(length: number): number {
   return (MAX_CURVATURE * length * length) / 8
