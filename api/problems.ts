@@ -60,7 +60,7 @@ function requestFault(error: FastifyError): string | undefined {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return 'Content-Type must be application/json.'
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return 'The body is too large: at most 8 MiB.'
+      return 'The body is too large: at most 5 MiB.'
   }
   return error.statusCode && error.statusCode >= 400 && error.statusCode < 500 ? error.message : undefined
 }

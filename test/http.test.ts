@@ -191,14 +191,14 @@ describe('bad computations', () => {
   })
   test('too much is refused as soon as its length is known', async () => {
     const answer = await new Promise<string>((resolve, reject) => {
-      const sent = request(`${world.url}/compute/v0/distance`, { method: 'POST', headers: { ...json, 'content-length': 8 * 1_048_576 + 1 } }, (response) => {
+      const sent = request(`${world.url}/compute/v0/distance`, { method: 'POST', headers: { ...json, 'content-length': 5 * 1_048_576 + 1 } }, (response) => {
         let text = ''
         response.on('data', (chunk) => (text += String(chunk))).on('end', () => resolve(text))
       })
       sent.on('error', reject)
       sent.flushHeaders()
     })
-    expect(JSON.parse(answer)).toEqual({ type: `${world.url}/errors/invalid-input`, title: 'Invalid input', status: 400, detail: 'The body is too large: at most 8 MiB.' })
+    expect(JSON.parse(answer)).toEqual({ type: `${world.url}/errors/invalid-input`, title: 'Invalid input', status: 400, detail: 'The body is too large: at most 5 MiB.' })
   })
   test('a request that never arrives whole is cut off', async () => {
     const started = performance.now()
