@@ -107,9 +107,9 @@ class Containment {
       if (open.length > 0) {
         const walk = walkEdge(shape, shape.from[e]!, shape.to[e]!)
         for (const stretch of nearStretches(shape, e, container, open, walk)) {
-          // Lines that share a stretch share inner places of it.
           cover(e, stretch)
-          along = true
+          // Lines that share a stretch share inner places of it; where they only touch, one is near for some centimetres.
+          along ||= stretch[1] - stretch[0] > Math.min(4 * NEAR, walk.length / 2)
         }
       }
       // All of the edge, in the end; what several polygons share between them may be inside of their union.
@@ -117,16 +117,17 @@ class Containment {
       if (stretches.includes(WHOLE)) continue
       if (complement(merge(stretches), walkEdge(shape, shape.from[e]!, shape.to[e]!).length).length > 0) return undefined
     }
-    return { entered: entered || this.alongSeam(start, end), along }
+    return { entered: entered || this.alongSeam(start, end, covered), along }
   }
 
   /** Whether the chain runs along an edge that polygons of the container share, inside of their union. */
-  private alongSeam(start: number, end: number): boolean {
+  private alongSeam(start: number, end: number, covered: ReadonlyMap<number, readonly Stretch[]>): boolean {
     const { shape } = this.b
     if (this.a.shape.polygons.length < 2) return false
     for (let e = start; e < end; e++) {
+      const marks = (covered.get(e) ?? []).flat().sort((p, q) => p - q)
       const walk = walkEdge(shape, shape.from[e]!, shape.to[e]!)
-      if (locate(this.a, place(walk.at(walk.length / 2)), 0) === 'inside') return true
+      for (let i = 1; i < marks.length; i++) if (marks[i]! - marks[i - 1]! > NEAR && locate(this.a, place(walk.at((marks[i]! + marks[i - 1]!) / 2)), 0) === 'inside') return true
     }
     return false
   }

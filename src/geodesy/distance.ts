@@ -1,5 +1,5 @@
 import { spend } from './effort'
-import { chordGap, clearance, crosses, pointToEdge } from './edge'
+import { RESOLUTION, chordGap, clearance, crosses, pointToEdge } from './edge'
 import { inverseDistance, longestArc, shortestArc } from './ellipsoid'
 import { insidePolygon, type Rings } from './region'
 import { Kind, edgeBound, type Shape } from './shape'
@@ -138,7 +138,8 @@ class Search {
       this.best = Math.min(this.best, distance)
       if (ends || distance - edgeBound(S, e) - edgeBound(T, f) >= this.best - SLACK) return
     }
-    if (gap <= bulgeE + bulgeF && crosses(S, a, b, T, c, d)) {
+    // Chords of crossing edges miss each other by rounding, where the edges are short.
+    if (gap <= bulgeE + bulgeF + RESOLUTION && crosses(S, a, b, T, c, d)) {
       this.best = 0
       return
     }

@@ -13,8 +13,8 @@ import { chord, type Vertices } from './shape'
 const CONVEX_BELOW = (Math.PI / 2) * B - 1000
 /** And concave where it stays above this: the same for the least curvature, B^2 / A^4, at the poles. Cut loci are kinks that are concave too. */
 const CONCAVE_ABOVE = ((Math.PI / 2) * A * A) / B + 1000
-/** Between the two, the derivative is looked at in this many places of the edge. */
-const SAMPLES = 32
+/** Between the two, the derivative is looked at in this many places of the edge: 8 km apart; then around the least of them. */
+const SAMPLES = 256
 /** Newton's method takes 2 to 4 steps; bisection alone, to which it falls back, 50 for 2000 km to a nanometre. */
 const MAX_STEPS = 64
 
@@ -85,7 +85,27 @@ export function nearestOnEdge(P: Vertices, p: number, S: Vertices, a: number, b:
     best = nearer(best, here)
     before = here
   }
-  return best
+  // A dip beside the best sample that no change of sign told of.
+  return golden(at, best, Math.max(0, best.along - length / SAMPLES), Math.min(length, best.along + length / SAMPLES))
+}
+
+/** The least distance between two places of the edge, or the best so far: by golden section. */
+function golden(at: (along: number) => Probe, best: Nearest, low: number, high: number): Nearest {
+  const part = (Math.sqrt(5) - 1) / 2
+  let left = at(high - part * (high - low))
+  let right = at(low + part * (high - low))
+  for (let i = 0; i < MAX_STEPS && high - low > 0.001; i++) {
+    if (left.distance < right.distance) {
+      high = right.along
+      right = left
+      left = at(high - part * (high - low))
+    } else {
+      low = left.along
+      left = right
+      right = at(low + part * (high - low))
+    }
+  }
+  return nearer(nearer(best, left), right)
 }
 
 interface Probe extends Nearest {

@@ -41,6 +41,17 @@ describe('the 345 cases', () => {
   })
 })
 
+describe('distance', () => {
+  test.each([
+    ['edges of 10 cm that cross', 0, [[-79.7854407360335, 66.26093566236051], [-79.78543926383121, 66.26093633763702]], [[-79.7854391603441, 66.2609357040717], [-79.7854408395206, 66.26093629592583]]],
+    ['edges of 3 mm that cross', 0, [[0, 0], [3e-8, 0]], [[1.5e-8, -1.5e-8], [1.5e-8, 1.5e-8]]],
+    // Where it is neither convex nor concave along the edge; truth by golden section.
+    ['a quarter of the globe away', 10015008.541848, [[169.24666154356336, 65.6829979712113], [-10.75333897180342, 84.8746033493818]], [[-100.75333854721038, -0.11795525280292095], [-100.75333854721038, -3.368975755291624]]],
+  ])('of %s', (_, expected, a, b) => {
+    expect(Math.abs(distanceMeters(geometry('LineString', a), geometry('LineString', b)) - expected)).toBeLessThan(1e-5)
+  })
+})
+
 describe('one place under several names', () => {
   test.each([
     [point(180, 10), point(-180, 10)],
@@ -97,6 +108,8 @@ describe('contains, by OGC', () => {
     ['nor one whose ring it is', false, geometry('LineString', box(0, 0, 2, 2)), geometry('Polygon', [box(0, 0, 2, 2)])],
     ['nor fill a hole', false, prepare({ type: 'GeometryCollection', geometries: [{ type: 'Polygon', coordinates: [box(0, 0, 10, 10), box(4, 4, 6, 6)] }, { type: 'LineString', coordinates: box(4, 4, 6, 6) }] }), geometry('Polygon', [box(4, 4, 6, 6)])],
     ['of two lobes that touch, one in the hole', false, geometry('Polygon', [box(0, 0, 10, 10), box(4, 4, 6, 6)]), geometry('Polygon', [[[4, 4], [6, 4], [6, 6], [4, 6], [4, 4], [2, 3], [3, 2], [4, 4]]])],
+    ['a line along a seam, and on', true, geometry('MultiPolygon', [[box(0, 0, 10, 10)], [[[10, 0], [20, 0], [20, 2], [10, 2], [10, 0]]]]), geometry('LineString', [[10, 0], [10, 9]])],
+    ['a line on the boundary that a line of the container touches', false, prepare({ type: 'GeometryCollection', geometries: [{ type: 'Polygon', coordinates: [[[0, 0], [2, 0], [2, 4], [0, 4], [0, 0]]] }, { type: 'LineString', coordinates: [[2, 3], [4, 4]] }] }), geometry('LineString', [[2, 3], [2, 1]])],
     ['a polygon holds a collection', true, square, prepare({ type: 'GeometryCollection', geometries: [{ type: 'Point', coordinates: [5, 5] }, { type: 'LineString', coordinates: [[1, 1], [2, 2]] }] })],
     ['a collection holds what its parts hold together', true, prepare({ type: 'GeometryCollection', geometries: [{ type: 'Polygon', coordinates: [box(0, -1, 1, 1)] }, { type: 'LineString', coordinates: [[1, 0], [2, 0]] }] }), geometry('LineString', [[0.5, 0], [1.5, 0]])],
     ['round a pole', true, geometry('Polygon', [[[0, 60], [90, 60], [180, 60], [-90, 60], [0, 60]]]), point(77, 90)],
@@ -155,6 +168,8 @@ describe('polygons without a certain inside are refused', () => {
       'g.coordinates[0][599]: the edge that starts here crosses the one that starts at g.coordinates[0][602]; a ring must not cross itself',
     ],
     ['a ring of positions in a row', [[[0, 0], [3e-5, 3e-5], [4e-5, 4e-5], [0, 0]]], 'g.coordinates[0]: this ring runs along itself, or along other rings, all the way: it has no inside of its own'],
+    ['a ring that goes twice round', [[[0, 2], [3, 2], [2, 0], [1, 1], [1, 2], [3, 2], [2, 0], [0, 2]].map(([x, y]) => [x! * 1e-5, y! * 1e-5])], 'g.coordinates[0][3]: from here on the inside is on the other side'],
+    ['a hole that has but a spike in the shell', [[[0, 2], [0, 0], [2, 1], [0, 2]], [[2, 1], [1, 1], [2, 1], [1, 0], [0, 0], [2, 1]]].map((ring) => ring.map(([x, y]) => [x! * 1e-5, y! * 1e-5])), 'g.coordinates[1]: this hole is not inside the polygon'],
     ['two distinct positions', [[[0, 0], [1, 1], [0, 0], [0, 0]]], 'g.coordinates[0]: a ring needs at least 3 distinct positions, got 2'],
     ['one position under several names', [[[0, 90], [10, 90], [20, 90], [0, 90]]], 'g.coordinates[0]: a ring needs at least 3 distinct positions, got 1'],
   ]
@@ -167,6 +182,7 @@ describe('polygons without a certain inside are refused', () => {
     ['repeated positions', [[[0, 0], [0, 0], [1, 0], [1, 0], [1, 1], [0, 0]]]],
     ['a ring that touches itself', [[[0, 0], [1, 0], [0.5, 0.5], [1, 1], [0, 1], [0.5, 0.5], [0, 0]]]],
     ['a ring that runs back along itself', [[[0, 0], [1, 0], [2, 0], [1, 0], [1, 1], [0, 1], [0, 0]]]],
+    ['a hole that touches the middle of every edge', [box(0, 0, 0.002, 0.002), [[0.001, 0], [0.002, 0.001], [0.001, 0.002], [0, 0.001], [0.001, 0]]]],
     ['a hole that touches the shell', [box(0, 0, 10, 10), [[0, 0], [5, 1], [1, 5], [0, 0]]]],
     ['a ring over a pole', [[[0, 80], [180, 80], [90, 70], [0, 80]]]],
     ['a tall shell with many small holes', [box(-1, -80, 1, 80), ...Array.from({ length: 998 }, (_, i) => [[-0.001, -50 + 0.004 * i], [0.001, -50 + 0.004 * i], [0, -49.998 + 0.004 * i], [-0.001, -50 + 0.004 * i]])]],
