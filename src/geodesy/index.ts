@@ -32,7 +32,7 @@ export function prepareGeometry(reading: Reading): PreparedGeometry {
   return { shape, rings, pinched: checkPolygons(shape, rings), type: reading.layout.type }
 }
 
-/** Shortest way between the nearest places of two geometries, metres, to a tenth of a micrometre; 0 where they share one. The same in both orders. */
+/** Shortest way between the nearest places of two geometries, metres, to a micrometre; 0 where they share one. The same in both orders. */
 export function distanceMeters(a: PreparedGeometry, b: PreparedGeometry): number {
   return leastDistance(a, b)
 }
