@@ -3,8 +3,8 @@ import type { Prepared } from './distance'
 import { crosses } from './edge'
 import { A, B, E2, RADIANS, TOTAL_AREA, areaBelow, geodesicLine, inverse, inverseDistance } from './ellipsoid'
 import { GeometryError } from './error'
-import { insideOdd } from './region'
-import { pathOf, type Chain, type Shape } from './shape'
+import { insideOdd, turnsOf } from './region'
+import { pathOf, polygonOf, type Chain, type Shape } from './shape'
 import { closePairs } from './tree'
 
 /**
@@ -47,17 +47,17 @@ class Sum {
 }
 
 /** The smaller side of a ring, square metres. */
-function ringArea({ lon, lat, from, to }: Shape, { start, end }: Chain): number {
-  let [south, north, turns] = [90, -90, 0]
+function ringArea(shape: Shape, chain: Chain): number {
+  const { lon, lat, from, to } = shape
+  const { start, end } = chain
+  let [south, north] = [90, -90]
   for (let e = start; e < end; e++) {
     south = Math.min(south, lat[from[e]!]!)
     north = Math.max(north, lat[from[e]!]!)
-    const across = lon[to[e]!]! - lon[from[e]!]!
-    turns += across > 180 ? -1 : across < -180 ? 1 : 0
   }
   // Of a ring round a pole, the cap above it; of another, what lies between it and its middle.
   const middle = (south + north) / 2
-  const reference = turns === 0 ? middle : middle > 0 ? 90 : -90
+  const reference = turnsOf(shape, chain) === 0 ? middle : middle > 0 ? 90 : -90
   const sum = new Sum()
   for (let e = start; e < end; e++) sum.add(areaToParallel(lon[from[e]!]!, lat[from[e]!]!, lon[to[e]!]!, lat[to[e]!]!, reference))
   const side = Math.abs(sum.value)
@@ -211,11 +211,10 @@ function dot(weights: readonly number[], values: readonly number[]): number {
 function checkDisjoint(prepared: Prepared): void {
   const { shape, rings } = prepared
   const { x, y, z, from, to } = shape
-  const polygonOf = (e: number) => shape.chains[shape.chainOf[e]!]!.polygon
   const overlap = (path: string) => new GeometryError(path, 'polygons of a MultiPolygon overlap here; area counts only such that do not, so merge them')
   const same = (v: number, w: number) => x[v] === x[w] && y[v] === y[w] && z[v] === z[w]
   closePairs(shape, shape, 0, (e, f) => {
-    if (e >= f || polygonOf(e) === polygonOf(f)) return
+    if (e >= f || polygonOf(shape, e) === polygonOf(shape, f)) return
     const a = from[e]!
     const b = to[e]!
     const c = from[f]!

@@ -3,8 +3,8 @@ import { RADIANS } from './ellipsoid'
 import { GeometryError } from './error'
 import { insidePolygon } from './region'
 import type { Prepared } from './distance'
-import { complement, merge, nearStretches, offset, place, Plane, type Stretch } from './stretch'
-import { Kind, type Shape, type Vertices } from './shape'
+import { NEAR, complement, merge, nearStretches, offset, place, Plane, type Stretch } from './stretch'
+import { Kind, polygonOf, type Shape, type Vertices } from './shape'
 import { closePairs, elementsNear } from './tree'
 
 /**
@@ -15,9 +15,6 @@ import { closePairs, elementsNear } from './tree'
  * between them. A gap keeps clear of the boundary, so the place in its middle says of all of it, and without doubt,
  * whether it is inside.
  */
-
-/** Distances below this, metres, round to 0.00 m. */
-export const NEAR = 0.005
 
 export function contains(container: Prepared, other: Prepared): boolean {
   return new Containment(container, other).decide()
@@ -79,35 +76,28 @@ class Containment {
     const chain = shape.chains[c]!
     const { start, end } = chain
     const covered = new Map<number, Stretch[]>()
-    const cover = (e: number, stretch: Stretch) => {
-      const list = covered.get(e)
-      if (list) list.push(stretch)
-      else covered.set(e, [stretch])
-    }
     let entered = false
     let along = false
     let whole = false
 
-    const near = (e: number, wanted: (chain: number) => boolean) => (this.neighbours.get(e) ?? []).filter((f) => wanted(container.chainOf[f]!))
+    const near = (e: number, wanted: (polygon: number) => boolean) => (this.neighbours.get(e) ?? []).filter((f) => wanted(polygonOf(container, f)))
     for (const [i, polygon] of container.polygons.entries()) {
-      const isPart = (chain: number) => container.chains[chain]!.polygon === i
-      const walls = splitChain(this.b, start, end, (e) => near(e, isPart), this.a, (vertices, v) => insidePolygon(vertices, v, container, this.a.rings, polygon))
+      const walls = splitChain(this.b, start, end, (e) => near(e, (part) => part === i), this.a, (vertices, v) => insidePolygon(vertices, v, container, this.a.rings, polygon))
       if (walls === 'inside') whole = entered = true
       else if (walls !== 'outside')
         for (const { element, near: stretches, inner } of walls) {
-          for (const stretch of stretches) cover(element, stretch)
-          for (const stretch of inner) cover(element, stretch)
+          for (const stretch of [...stretches, ...inner]) add(covered, element, stretch)
           if (inner.length > 0) entered = true
         }
     }
     if (whole) return { entered, along }
 
     for (let e = start; e < end; e++) {
-      const open = near(e, (chain) => container.chains[chain]!.polygon < 0)
+      const open = near(e, (part) => part < 0)
       if (open.length > 0) {
         const walk = walkEdge(shape, shape.from[e]!, shape.to[e]!)
         for (const stretch of nearStretches(shape, e, container, open, walk)) {
-          cover(e, stretch)
+          add(covered, e, stretch)
           // Lines that share a stretch share inner places of it; where they only touch, one is near for some centimetres.
           along ||= stretch[1] - stretch[0] > Math.min(4 * NEAR, walk.length / 2)
         }
@@ -141,7 +131,7 @@ class Containment {
     const single = container.polygons.length === 1
     for (const { kind, start, end } of container.chains) {
       if (kind !== Kind.Ring) continue
-      const neighbours = (e: number) => (back.get(e) ?? []).filter((f) => shape.chains[shape.chainOf[f]!]!.polygon === j)
+      const neighbours = (e: number) => (back.get(e) ?? []).filter((f) => polygonOf(shape, f) === j)
       const walls = splitChain(this.a, start, end, neighbours, this.b, (vertices, v) => insidePolygon(vertices, v, shape, rings, polygon))
       if (walls === 'outside') continue
       if (walls === 'inside') {
@@ -159,8 +149,8 @@ class Containment {
     const { shape } = this.a
     const walk = walkEdge(shape, shape.from[e]!, shape.to[e]!)
     if (walk.length === 0) return true
-    const own = shape.chains[shape.chainOf[e]!]!.polygon
-    const others = elementsNear(shape, shape, shape.from[e]!, shape.to[e]!, NEAR).filter((f) => shape.chains[shape.chainOf[f]!]!.polygon !== own)
+    const own = polygonOf(shape, e)
+    const others = elementsNear(shape, shape, shape.from[e]!, shape.to[e]!, NEAR).filter((f) => polygonOf(shape, f) !== own)
     const cuts = others.flatMap((f) => nearStretches(shape, e, shape, [f], walk)).flat()
     for (const [from, until] of stretches) {
       const to = Math.min(until, walk.length)
@@ -187,7 +177,7 @@ export function* placesInside({ shape, rings }: Prepared, j: number): Generator<
       for (const turn of [90, -90]) {
         const candidate = place(offset(lon, lat, azimuth + turn, width))
         if (!insidePolygon(candidate, 0, shape, rings, polygon)) continue
-        if (nearElementsOf(candidate, shape).some((f) => shape.chains[shape.chainOf[f]!]!.polygon === j)) continue
+        if (nearElementsOf(candidate, shape).some((f) => polygonOf(shape, f) === j)) continue
         yield candidate
         break beside
       }
@@ -243,7 +233,8 @@ function splitChain(own: Prepared, start: number, end: number, neighbours: (elem
 }
 
 /** Where a place is: inside the geometry, on its boundary (to half a centimetre) or outside. Of a union of polygons the common edges are inside. */
-function locate({ shape, rings }: Prepared, vertices: Vertices, v: number): 'inside' | 'boundary' | 'outside' {
+function locate(prepared: Prepared, vertices: Vertices, v: number): 'inside' | 'boundary' | 'outside' {
+  const { shape, rings } = prepared
   const near = nearElementsOf(vertices, shape, v)
   const boundaries = new Set<number>()
   let open = false
@@ -259,7 +250,7 @@ function locate({ shape, rings }: Prepared, vertices: Vertices, v: number): 'ins
   }
   if (open && !atEnd) return 'inside'
   for (let i = 0; i < shape.polygons.length; i++) if (!boundaries.has(i) && insidePolygon(vertices, v, shape, rings, shape.polygons[i]!)) return 'inside'
-  if (boundaries.size > 1 && surrounded({ shape, rings }, vertices, v)) return 'inside'
+  if (boundaries.size > 1 && surrounded(prepared, vertices, v)) return 'inside'
   return near.length > 0 ? 'boundary' : 'outside'
 }
 
@@ -267,7 +258,7 @@ function locate({ shape, rings }: Prepared, vertices: Vertices, v: number): 'ins
 const CIRCLE = 4 * NEAR
 
 /** Whether every direction from a place leads into the polygons: on a circle, in the middle of each arc between the edges that meet it. */
-function surrounded({ shape, rings }: Pick<Prepared, 'shape' | 'rings'>, vertices: Vertices, v: number): boolean {
+function surrounded({ shape, rings }: Prepared, vertices: Vertices, v: number): boolean {
   const [lon, lat] = [vertices.lon[v]!, vertices.lat[v]!]
   const plane = new Plane(vertices, v)
   const angles: number[] = []
@@ -331,8 +322,9 @@ function reversed(neighbours: Neighbours): Neighbours {
   return pairs
 }
 
-function add(pairs: Map<number, number[]>, e: number, f: number): void {
-  const list = pairs.get(e)
-  if (list) list.push(f)
-  else pairs.set(e, [f])
+/** One more to the list at a key. */
+function add<T>(lists: Map<number, T[]>, key: number, item: T): void {
+  const list = lists.get(key)
+  if (list) list.push(item)
+  else lists.set(key, [item])
 }

@@ -293,10 +293,15 @@ export function chordGap(S: Vertices, a: number, b: number, T: Vertices, c: numb
   return Math.sqrt(dx * dx + dy * dy + dz * dz)
 }
 
+/** How far the geodesic between two vertices can lie from their chord, metres. (Of a shape's elements, the tree knows it.) */
+export function bulgeOf(V: Vertices, a: number, b: number): number {
+  return sagitta(longestArc(chord(V, a, b)))
+}
+
 /** A lower bound of the distance between two edges (or places), metres; good where they are close to each other. */
 export function leastGap(S: Vertices, a: number, b: number, T: Vertices, c: number, d: number): number {
-  const bulgeS = a === b ? 0 : sagitta(longestArc(chord(S, a, b)))
-  const bulgeT = c === d ? 0 : sagitta(longestArc(chord(T, c, d)))
+  const bulgeS = bulgeOf(S, a, b)
+  const bulgeT = bulgeOf(T, c, d)
   const gap = chordGap(S, a, b, T, c, d) - bulgeS - bulgeT
   // Chords of short edges say it all.
   if (gap > 0 || bulgeS + bulgeT < RESOLUTION) return gap

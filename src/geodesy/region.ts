@@ -39,18 +39,22 @@ export function findSides(shape: Shape): Rings {
 }
 
 function findSide(shape: Shape, chain: Chain): Ring {
-  const { lon, from, to } = shape
   const cap = boundingCap(shape, chain)
+  const turns = turnsOf(shape, chain)
+  // A ring within a cap has its smaller side there, and the pole that is farther off outside.
+  if (cap) return { chain, cap, holdsNorthPole: cap.z >= 0 && turns !== 0 }
+  return { chain, holdsNorthPole: widePoleSide(shape, chain, turns) }
+}
+
+/** How often a ring runs round the poles, eastward: 1, 0 or -1, as it does not cross itself. */
+export function turnsOf({ lon, from, to }: Shape, { start, end }: Chain): number {
   let turns = 0
-  for (let e = chain.start; e < chain.end; e++) {
+  for (let e = start; e < end; e++) {
     const across = lon[to[e]!]! - lon[from[e]!]!
     if (across > 180) turns--
     else if (across < -180) turns++
   }
-  const poles = turns !== 0
-  // A ring within a cap has its smaller side there, and the pole that is farther off outside.
-  if (cap) return { chain, cap, holdsNorthPole: cap.z >= 0 && poles }
-  return { chain, holdsNorthPole: widePoleSide(shape, chain, turns) }
+  return turns
 }
 
 function widePoleSide(shape: Shape, chain: Chain, turns: number): boolean {
@@ -109,7 +113,7 @@ export function insidePolygon(P: Vertices, p: number, S: Shape, rings: Rings, { 
   return true
 }
 
-export function insideRing(P: Vertices, p: number, S: Shape, { chain, cap, holdsNorthPole }: Ring): boolean {
+function insideRing(P: Vertices, p: number, S: Shape, { chain, cap, holdsNorthPole }: Ring): boolean {
   if (cap && cosineFrom(cap, P.x[p]!, P.y[p]!, P.z[p]!) < cap.cosine) return false
   return crossingsNorth(P, p, S, chain.start, chain.end) !== holdsNorthPole
 }

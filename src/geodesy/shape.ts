@@ -1,6 +1,6 @@
 import { GeometryError } from './error'
 import type { Reading } from './geojson'
-import { geodesicLine, inverse, longestArc, toCartesian } from './ellipsoid'
+import { RADIANS, geodesicLine, inverse, longestArc, toCartesian } from './ellipsoid'
 import { BoxTree } from './tree'
 
 /** Edges longer than this (metres) are cut into equal pieces, so that what holds for short geodesics holds for all that the kernel compares. */
@@ -69,7 +69,7 @@ export function buildShape(reading: Reading): Shape {
       polygons[source.polygon] ??= { firstChain: chains.length, endChain: chains.length }
       polygons[source.polygon]!.endChain = chains.length + 1
     }
-    chains.push({ kind: source.kind, start, end: builder.elements, polygon: source.polygon, path: source.path })
+    chains.push({ ...source, start, end: builder.elements })
   }
   return builder.finish(reading.path, chains, polygons)
 }
@@ -85,6 +85,11 @@ export function chord({ x, y, z }: Vertices, a: number, b: number): number {
   const dy = y[a]! - y[b]!
   const dz = z[a]! - z[b]!
   return Math.sqrt(dx * dx + dy * dy + dz * dz)
+}
+
+/** Index of the polygon that an element bounds; -1 for points and lines. */
+export function polygonOf({ chains, chainOf }: Shape, element: number): number {
+  return chains[chainOf[element]!]!.polygon
 }
 
 /** The place of an input position in the caller's terms, such as `from.coordinates[0][3]`. */
@@ -179,7 +184,8 @@ class Builder implements Vertices {
     if (longestArc(chord(this, a, b)) > LONGEST_EDGE) {
       const { distance, azimuthA } = inverse(this.lon[a]!, this.lat[a]!, lon, lat)
       // Near antipodes mirrored at the equator there are two paths, whose lengths differ by twice this shift in latitude.
-      if (path !== undefined && distance > 19_900_000 && Math.abs(this.lat[a]! + lat) * 111_700 * Math.abs(Math.cos((azimuthA * Math.PI) / 180)) < 0.01 && Math.abs(Math.cos((azimuthA * Math.PI) / 180)) > 1e-9)
+      const northward = Math.abs(Math.cos(azimuthA * RADIANS))
+      if (path !== undefined && distance > 19_900_000 && Math.abs(this.lat[a]! + lat) * 111_700 * northward < 0.01 && northward > 1e-9)
         throw noUniquePath(path)
       const pieces = Math.ceil(distance / LONGEST_EDGE)
       const line = geodesicLine(this.lon[a]!, this.lat[a]!, azimuthA)
@@ -201,16 +207,11 @@ class Builder implements Vertices {
 
   private vertex(lon: number, lat: number): number {
     if (this.vertices === this.lon.length) {
-      const grow = (array: Float64Array) => {
-        const grown = new Float64Array(array.length * 2)
-        grown.set(array)
-        return grown
-      }
-      this.lon = grow(this.lon)
-      this.lat = grow(this.lat)
-      this.x = grow(this.x)
-      this.y = grow(this.y)
-      this.z = grow(this.z)
+      this.lon = doubled(this.lon)
+      this.lat = doubled(this.lat)
+      this.x = doubled(this.x)
+      this.y = doubled(this.y)
+      this.z = doubled(this.z)
     }
     const i = this.vertices++
     this.lon[i] = normalLongitude(lon)
@@ -221,15 +222,10 @@ class Builder implements Vertices {
 
   private element(from: number, to: number, chain: number, origin: number): void {
     if (this.elements === this.from.length) {
-      const grow = (array: Uint32Array) => {
-        const grown = new Uint32Array(array.length * 2)
-        grown.set(array)
-        return grown
-      }
-      this.from = grow(this.from)
-      this.to = grow(this.to)
-      this.chainOf = grow(this.chainOf)
-      this.origin = grow(this.origin)
+      this.from = doubled(this.from)
+      this.to = doubled(this.to)
+      this.chainOf = doubled(this.chainOf)
+      this.origin = doubled(this.origin)
     }
     const i = this.elements++
     this.from[i] = from
@@ -243,6 +239,13 @@ class Builder implements Vertices {
     const parts = { lon, lat, x, y, z, from: from.subarray(0, elements), to: to.subarray(0, elements), chainOf: chainOf.subarray(0, elements), origin: origin.subarray(0, elements) }
     return { path, ...parts, chains, polygons, tree: new BoxTree(parts) }
   }
+}
+
+/** The same numbers, with room for as many again. */
+function doubled<T extends Float64Array | Uint32Array>(array: T): T {
+  const grown = new (array.constructor as new (length: number) => T)(array.length * 2)
+  grown.set(array)
+  return grown
 }
 
 /** -180 and 180 are one meridian: -180 here. -0 is 0. */

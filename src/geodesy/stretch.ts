@@ -7,20 +7,22 @@ import { edgeBound, type Vertices, type Shape } from './shape'
 /** Along an edge, metres from its start. */
 export type Stretch = readonly [from: number, to: number]
 
+/** Distances below this, metres, round to 0.00 m. */
+export const NEAR = 0.005
 /** Stretches and gaps shorter than this, metres, are rounding. */
 const SPECK = 1e-6
 /** Edges shorter than this, metres, are compared in a plane: distances there are true to 0.3 mm, lines straight to a micrometre. */
 const SHORT = 3000
 
 /**
- * The stretches of an edge that lie within `reach` metres of the edges `others` of another shape, in order, merged.
+ * The stretches of an edge that lie within NEAR of the edges `others` of another shape, in order, merged.
  * What is within reach of an edge is convex: the stretch from where the line enters it to where it leaves.
  */
-export function nearStretches(S: Shape, e: number, T: Shape, others: readonly number[], walk: Walk, reach = 0.005): Stretch[] {
+export function nearStretches(S: Shape, e: number, T: Shape, others: readonly number[], walk: Walk): Stretch[] {
   const stretches: Stretch[] = []
   for (const f of others) {
-    const segment = edgeBound(S, e) < SHORT && edgeBound(T, f) < SHORT ? inPlane(S, e, T, f) : alongGeodesic(S, e, T, f, walk, reach)
-    const stretch = segment && withinReach(segment, walk.length, reach)
+    const segment = edgeBound(S, e) < SHORT && edgeBound(T, f) < SHORT ? inPlane(S, e, T, f) : alongGeodesic(S, e, T, f, walk)
+    const stretch = segment && withinReach(segment, walk.length)
     if (stretch) stretches.push(stretch)
   }
   return merge(stretches)
@@ -53,14 +55,14 @@ export function complement(stretches: readonly Stretch[], length: number): Stret
 type Segment = readonly [x1: number, y1: number, x2: number, y2: number]
 
 /** Where the x axis, from 0 to `length`, is within reach of a segment. */
-function withinReach([x1, y1, x2, y2]: Segment, length: number, reach: number): Stretch | undefined {
+function withinReach([x1, y1, x2, y2]: Segment, length: number): Stretch | undefined {
   let [low, high] = [Infinity, -Infinity]
   const include = (from: number, to: number) => {
     if (from > to) return
     low = Math.min(low, from)
     high = Math.max(high, to)
   }
-  for (const [x, y] of [[x1, y1], [x2, y2]] as const) if (Math.abs(y) <= reach) include(x - Math.sqrt(reach * reach - y * y), x + Math.sqrt(reach * reach - y * y))
+  for (const [x, y] of [[x1, y1], [x2, y2]] as const) if (Math.abs(y) <= NEAR) include(x - Math.sqrt(NEAR * NEAR - y * y), x + Math.sqrt(NEAR * NEAR - y * y))
   const [dx, dy] = [x2 - x1, y2 - y1]
   const size = Math.hypot(dx, dy)
   if (size > 0) {
@@ -69,7 +71,7 @@ function withinReach([x1, y1, x2, y2]: Segment, length: number, reach: number): 
     const u0 = -x1 * cos - y1 * sin
     const h0 = x1 * sin - y1 * cos
     const [uFrom, uTo] = solve(cos, u0, 0, size)
-    const [hFrom, hTo] = solve(-sin, h0, -reach, reach)
+    const [hFrom, hTo] = solve(-sin, h0, -NEAR, NEAR)
     include(Math.max(uFrom, hFrom), Math.min(uTo, hTo))
   }
   ;[low, high] = [Math.max(low, 0), Math.min(high, length)]
@@ -93,7 +95,7 @@ function inPlane(S: Shape, e: number, T: Shape, f: number): Segment {
 }
 
 /** For edges of any length: as they are to each other where they are nearest, straight on from there. Undefined where out of reach. */
-function alongGeodesic(S: Shape, e: number, T: Shape, f: number, walk: Walk, reach: number): Segment | undefined {
+function alongGeodesic(S: Shape, e: number, T: Shape, f: number, walk: Walk): Segment | undefined {
   const [a, b, c, d] = [S.from[e]!, S.to[e]!, T.from[f]!, T.to[f]!]
   const other = walkEdge(T, c, d)
   const size = other.length
@@ -104,7 +106,7 @@ function alongGeodesic(S: Shape, e: number, T: Shape, f: number, walk: Walk, rea
   }
   for (const [end, u] of [[c, 0], [d, size]] as const) {
     const { distance, along } = nearestOnEdge(T, end, S, a, b)
-    if (distance > reach) continue
+    if (distance > NEAR) continue
     const here = walk.at(along)
     const direction = size > 0 ? other.at(u).azimuth : here.azimuth
     // The end of this edge may be the nearest, and the other's end beyond it.
@@ -114,7 +116,7 @@ function alongGeodesic(S: Shape, e: number, T: Shape, f: number, walk: Walk, rea
   }
   for (const [end, x] of [[a, 0], [b, walk.length]] as const) {
     const { distance, along } = nearestOnEdge(S, end, T, c, d)
-    if (distance > reach) continue
+    if (distance > NEAR) continue
     const foot = other.at(along)
     const here = walk.at(x)
     const away = local(place(here), place(foot), 0)

@@ -1,7 +1,7 @@
-import { leastGap } from './edge'
+import { bulgeOf, leastGap } from './edge'
 import { spend } from './effort'
 import { longestArc, sagitta } from './ellipsoid'
-import { chord, type Shape, type Vertices } from './shape'
+import type { Shape, Vertices } from './shape'
 
 /** Elements to a leaf, and children to a node: measured best of 4, 8, 16 and 2, 4, 8 on polygons of 1,000 to 100,000 vertices. */
 export const LEAF = 8
@@ -199,8 +199,8 @@ export function closePairs(S: Shape, T: Shape, limit: number, tell: (e: number, 
 }
 
 /**
- * Tells the pairs of elements from `start` to `end` whose boxes meet, each once, the earlier one first, but not those that follow each other. Answers false when it
- * gave up: it was told to stop, or looked at more than so many pairs of leaves (a quarter of the elements is usual).
+ * Tells the pairs of elements from `start` to `end` whose boxes meet, each once, the earlier one first, but not those that
+ * follow each other. Answers false when it gave up: it was told to stop, or looked at more than so many pairs of leaves (a quarter of the elements is usual).
  */
 export function selfPairs(S: Shape, start: number, end: number, leaves: number, tell: (e: number, f: number) => boolean): boolean {
   const { tree, x, y, z, from, to } = S
@@ -256,7 +256,7 @@ export function elementsNear(S: Shape, V: Vertices, a: number, b: number, limit:
 export function visitNear(S: Shape, V: Vertices, a: number, b: number, limit: number, tell: (e: number) => boolean): boolean {
   const { tree } = S
   const { nodes } = tree
-  const reach = limit + sagitta(longestArc(chord(V, a, b))) + 1e-8
+  const reach = limit + bulgeOf(V, a, b) + 1e-8
   const box = [V.x, V.y, V.z].flatMap((axis) => [Math.min(axis[a]!, axis[b]!) - reach, Math.max(axis[a]!, axis[b]!) + reach])
   const visit = (node: number, level: number): boolean => {
     for (let k = 0, n = node * STRIDE; k < 3; k++) if (nodes[n + k]! > box[2 * k + 1]! || nodes[n + 3 + k]! < box[2 * k]!) return true
