@@ -148,8 +148,8 @@ export class Attester {
   }
 
   private async isLocal(): Promise<boolean> {
-    const host = new URL(this.connected.rpcUrl).hostname
-    return /^(127\.\d+\.\d+\.\d+|localhost|\[::1\])$/.test(host) && /^(anvil|hardhat)/i.test(await this.reader.clientVersion())
+    const hosts = this.connected.rpcUrls.map((url) => new URL(url).hostname)
+    return hosts.every((host) => /^(127\.\d+\.\d+\.\d+|localhost|\[::1\])$/.test(host)) && /^(anvil|hardhat)/i.test(await this.reader.clientVersion())
   }
 }
 

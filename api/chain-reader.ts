@@ -93,7 +93,7 @@ export class ChainReader {
       recipient: answer.recipient.toLowerCase(),
       attester: answer.attester.toLowerCase(),
     }
-    if (attestation.uid !== uid || !hashesToUid(attestation, uid)) throw new UnavailableError(`The node of ${this.connected.chain.slug} answered a false attestation.`)
+    if (attestation.uid !== uid || !(await hashesToUid(attestation, uid))) throw new UnavailableError(`The node of ${this.connected.chain.slug} answered a false attestation.`)
     return attestation
   }
 
@@ -141,19 +141,23 @@ export class ChainReader {
   private async send(method: string, params: unknown[]): Promise<string> {
     const { slug } = this.connected.chain
     if (this.inFlight.size >= MAX_CALLS_IN_FLIGHT) throw new UnavailableError(`The node of ${slug} is busy.`)
-    try {
-      const response = await fetch(this.connected.rpcUrl, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ jsonrpc: '2.0', id: ++this.counter, method, params }),
-        signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
-      })
-      const answer = (await response.json()) as { result?: unknown; error?: { message?: string } }
-      if (typeof answer.result !== 'string') throw new Error(answer.error?.message ?? `HTTP ${response.status} without a result`)
-      return answer.result
-    } catch (error) {
-      throw new UnavailableError(`The node of ${slug} does not answer right now.`, { cause: error })
+    let cause: unknown
+    for (const url of this.connected.rpcUrls) {
+      try {
+        const response = await fetch(url, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ jsonrpc: '2.0', id: ++this.counter, method, params }),
+          signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
+        })
+        const answer = (await response.json()) as { result?: unknown; error?: { message?: string } }
+        if (typeof answer.result === 'string') return answer.result
+        cause = new Error(answer.error?.message ?? `HTTP ${response.status} without a result`)
+      } catch (error) {
+        cause = error
+      }
     }
+    throw new UnavailableError(`The node of ${slug} does not answer right now.`, { cause })
   }
 }
 

@@ -33,8 +33,8 @@ async function serve(options: { fault?: Fault; databaseUrl?: string; clock?: () 
   const { fault = () => undefined, databaseUrl = database.url, clock = () => Date.now(), key = LOCAL_SIGNER_KEY, perHour = 0 } = options
   const proxy = await startRpcProxy(chain.url, fault)
   const store = new Store(databaseUrl, () => {})
-  const reader = new ChainReader({ chain: LOCAL_CHAIN, rpcUrl: proxy.url, gatewayUrl: undefined, headPollMs: 0 }, clock)
-  const attester = new Attester(new SigningKey(key), { chain: LOCAL_CHAIN, rpcUrl: proxy.url, gatewayUrl: undefined, headPollMs: 0 }, reader, 3600, clock)
+  const reader = new ChainReader({ chain: LOCAL_CHAIN, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 0 }, clock)
+  const attester = new Attester(new SigningKey(key), { chain: LOCAL_CHAIN, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 0 }, reader, 3600, clock)
   const app = await buildServer({
     ...{ store, clock, publicBaseUrl: 'https://x.example', schemaCheck: true, trustProxy: [], rateLimitPerHour: perHour, recordsRateLimitPerHour: perHour },
     attesters: new Map([[LOCAL_CHAIN.id, { attester, reader }]]),

@@ -1,9 +1,8 @@
-import { RpcClient } from '@subsquid/rpc-client'
 import { AbiCoder } from 'ethers'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { attest, locationRequest, startLocalChain, type LocalChain } from '../dev/chain'
 import { freePort } from '../dev/services'
-import { startRpcProxy, type Fault, type RpcProxy } from '../test/rpc-proxy'
+import { startRpcProxy, testRpc, type Fault, type RpcProxy } from '../test/rpc-proxy'
 import * as eas from './abi/EAS'
 import * as multicall from './abi/Multicall3'
 import { BodyReader, FalseBodyError, MissingBodyError } from './bodies'
@@ -25,7 +24,7 @@ let proxy: RpcProxy | undefined
 afterEach(() => proxy?.close())
 async function reader(fault: Fault = () => undefined): Promise<BodyReader> {
   proxy = await startRpcProxy(chain.url, fault)
-  return new BodyReader(new RpcClient({ url: proxy.url, maxBatchCallSize: 100, log: null }), EAS)
+  return new BodyReader(testRpc([proxy.url]), EAS)
 }
 const calls = () => proxy!.calls.filter((call) => call.method === 'eth_call').length
 

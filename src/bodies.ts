@@ -1,8 +1,8 @@
-import type { RpcClient } from '@subsquid/rpc-client'
 import { DataConsistencyError } from '@subsquid/util-internal-ingest-tools'
 import * as eas from './abi/EAS'
 import * as multicall from './abi/Multicall3'
 import { hashesToUid, type UidFields } from './eas'
+import type { CallOptions, Rpc } from './rpc'
 
 /** What EAS stores of an attestation, hex lower-case; without what can change later (the revocation). */
 export interface AttestationBody extends UidFields {
@@ -13,6 +13,10 @@ export interface AttestationBody extends UidFields {
 const MULTICALL3 = '0xca11bde05977b3631167028862be2a173976ca11'
 /** Bodies asked for in one eth_call: 100 of usual size stay well under the response limits of public nodes. */
 const PAGE_SIZE = 100
+/** Bodies read before they are wanted, at most. */
+const PREFETCHED = 10_000
+/** How often a page of several is tried on each endpoint, before it is read by halves. */
+const PAGE_ROUNDS = 3
 const ZERO_UID = `0x${'0'.repeat(64)}`
 
 /**
@@ -29,11 +33,23 @@ export class FalseBodyError extends Error {
 /** Reads attestation bodies from one chain's EAS. */
 export class BodyReader {
   private hasMulticall: Promise<boolean> | undefined
+  /** Of each UID the page under way that will hold it. */
+  private readonly prefetched = new Map<string, Promise<Map<string, AttestationBody>>>()
 
   constructor(
-    private readonly rpc: RpcClient,
+    private readonly rpc: Rpc,
     private readonly easAddress: string,
   ) {}
+
+  /** Begins to read bodies that `read` will be asked for soon; what fails is left to it. */
+  prefetch(times: ReadonlyMap<string, bigint>): void {
+    for (const page of pagesOf(times)) {
+      if (this.prefetched.size >= PREFETCHED) return
+      const bodies = this.readProven(page)
+      for (const [uid] of page) this.prefetched.set(uid, bodies)
+      bodies.catch(() => page.forEach(([uid]) => this.prefetched.delete(uid)))
+    }
+  }
 
   /**
    * The bodies of these attestations, each proven by recomputing its UID from its content.
@@ -41,38 +57,55 @@ export class BodyReader {
    * Read at `latest`, as public nodes lack older state. Throws MissingBodyError or FalseBodyError.
    */
   async read(times: ReadonlyMap<string, bigint>): Promise<Map<string, AttestationBody>> {
-    const uids = [...times.keys()]
-    const pages = Array.from({ length: Math.ceil(uids.length / PAGE_SIZE) }, (_, i) => uids.slice(i * PAGE_SIZE, (i + 1) * PAGE_SIZE))
-    const read = await Promise.all(pages.map((page) => this.readAsAllowed(page)))
-    const bodies = read.flat().map((body, i) => proveBody(body, uids[i]!, times.get(uids[i]!)!))
-    return new Map(bodies.map((body) => [body.uid, body]))
+    const found = new Map<string, AttestationBody>()
+    for (const uid of times.keys()) {
+      const body = (await this.prefetched.get(uid)?.catch(() => undefined))?.get(uid)
+      this.prefetched.delete(uid)
+      if (body && body.time === times.get(uid)) found.set(uid, body)
+    }
+    const lacking = new Map([...times].filter(([uid]) => !found.has(uid)))
+    for (const page of await Promise.all(pagesOf(lacking).map((each) => this.readProven(each)))) for (const body of page.values()) found.set(body.uid, body)
+    return found
+  }
+
+  /** What one endpoint does not know or answers falsely, another may know better. */
+  private readProven(page: [string, bigint][]): Promise<Map<string, AttestationBody>> {
+    return this.readAndProve(page, {}).catch((error: Error) => {
+      if (error instanceof MissingBodyError || error instanceof FalseBodyError) return this.readAndProve(page, { second: true })
+      throw error
+    })
+  }
+
+  private async readAndProve(page: [string, bigint][], options: CallOptions): Promise<Map<string, AttestationBody>> {
+    const answers = await this.readAsAllowed(page.map(([uid]) => uid), options)
+    const bodies = new Map<string, AttestationBody>()
+    for (const [i, [uid, time]] of page.entries()) bodies.set(uid, await proveBody(answers[i]!, uid, time))
+    return bodies
   }
 
   /** A page that the node refuses (its gas or answer is capped, and bodies may be large) is read by halves, down to single ones. */
-  private async readAsAllowed(uids: string[]): Promise<eas.GetAttestationReturn[]> {
+  private async readAsAllowed(uids: string[], options: CallOptions): Promise<eas.GetAttestationReturn[]> {
     try {
-      return await this.readPage(uids)
+      return await this.readPage(uids, options)
     } catch (error) {
       if (uids.length === 1 || error instanceof FalseBodyError) throw error
       const half = Math.ceil(uids.length / 2)
-      return [...(await this.readAsAllowed(uids.slice(0, half))), ...(await this.readAsAllowed(uids.slice(half)))]
+      return [...(await this.readAsAllowed(uids.slice(0, half), options)), ...(await this.readAsAllowed(uids.slice(half), options))]
     }
   }
 
-  private async readPage(uids: string[]): Promise<eas.GetAttestationReturn[]> {
+  private async readPage(uids: string[], options: CallOptions): Promise<eas.GetAttestationReturn[]> {
+    // What is refused or fails is asked for by halves; patience has no end for single bodies only.
+    const limits = uids.length > 1 ? { ...options, refusable: true, rounds: PAGE_ROUNDS } : options
     const calls = uids.map((uid) => ({ target: this.easAddress, allowFailure: false, callData: eas.functions.getAttestation.encode({ uid }) }))
     // A single one goes to EAS itself, without Multicall's copies of it in memory.
     const answers = uids.length > 1 && (await (this.hasMulticall ??= this.findMulticall()))
       ? multicall.functions.aggregate3
-          .decodeResult(await this.ethCall(MULTICALL3, multicall.functions.aggregate3.encode({ calls })))
+          .decodeResult(await this.rpc.call<string>('eth_call', [{ to: MULTICALL3, data: multicall.functions.aggregate3.encode({ calls }) }, 'latest'], limits))
           .map((result) => result.returnData)
-      : await this.rpc.batchCall<string>(calls.map((call) => ({ method: 'eth_call', params: [{ to: call.target, data: call.callData }, 'latest'] })))
+      : await this.rpc.batchCall<string>(calls.map((call) => ({ method: 'eth_call', params: [{ to: call.target, data: call.callData }, 'latest'] })), limits)
     if (answers.length !== uids.length) throw new FalseBodyError(`asked for ${uids.length} attestations, the node answered ${answers.length}`)
     return answers.map((answer) => eas.functions.getAttestation.decodeResult(answer))
-  }
-
-  private ethCall(to: string, data: string): Promise<string> {
-    return this.rpc.call<string>('eth_call', [{ to, data }, 'latest'])
   }
 
   private async findMulticall(): Promise<boolean> {
@@ -80,11 +113,16 @@ export class BodyReader {
   }
 }
 
+function pagesOf(times: ReadonlyMap<string, bigint>): [string, bigint][][] {
+  const all = [...times]
+  return Array.from({ length: Math.ceil(all.length / PAGE_SIZE) }, (_, i) => all.slice(i * PAGE_SIZE, (i + 1) * PAGE_SIZE))
+}
+
 /** Throws unless the body's content hashes to its UID and its time is that of the announcing block. */
-export function proveBody(body: AttestationBody, uid: string, blockSeconds: bigint): AttestationBody {
+export async function proveBody(body: AttestationBody, uid: string, blockSeconds: bigint): Promise<AttestationBody> {
   if (body.uid === ZERO_UID) throw new MissingBodyError(`attestation ${uid} is announced by a log but not known to the contract`)
   if (body.uid !== uid) throw new FalseBodyError(`asked for attestation ${uid}, the node answered ${body.uid}`)
   if (body.time !== blockSeconds) throw new FalseBodyError(`attestation ${uid} says time ${body.time}, its block ${blockSeconds}`)
-  if (!hashesToUid(body, uid)) throw new FalseBodyError(`the content of attestation ${uid} does not hash to its UID`)
+  if (!(await hashesToUid(body, uid))) throw new FalseBodyError(`the content of attestation ${uid} does not hash to its UID`)
   return body
 }

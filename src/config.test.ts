@@ -26,7 +26,7 @@ test('defaults, and what the environment says', () => {
   expect(settings).toMatchObject({
     ...{ databaseUrl: 'postgres://u:p@db/x', redisUrl: undefined, host: '127.0.0.1', port: 3000, publicBaseUrl: 'https://x.example' },
     ...{ trustProxy: ['10.0.0.0/8', '::1'], rateLimitPerHour: 100, deadlineSeconds: 3600, schemaCheck: true },
-    chains: [{ rpcUrl: 'https://celo.example', headPollMs: 2000, chain: { id: 42220 } }],
+    chains: [{ rpcUrls: ['https://celo.example'], headPollMs: 2000, chain: { id: 42220 } }],
   })
   expect(Object.isFrozen(settings)).toBe(true)
 })

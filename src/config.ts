@@ -6,8 +6,9 @@ import { CHAINS, chainBySlug, settingSuffix, type Chain } from './chains'
 /** A chain we were told to work on, and how to reach it. */
 export interface ConnectedChain {
   readonly chain: Chain
-  readonly rpcUrl: string
-  /** A Subsquid gateway for history; absent: filtered eth_getLogs of rpcUrl (sparse-source.ts). */
+  /** JSON-RPC endpoints in order of preference, at least one. */
+  readonly rpcUrls: readonly string[]
+  /** A Subsquid gateway for history; absent: filtered eth_getLogs of the RPC endpoints (history.ts). */
   readonly gatewayUrl: string | undefined
   readonly headPollMs: number
 }
@@ -21,6 +22,12 @@ export interface Settings {
   readonly publicBaseUrl: string
   readonly trustProxy: readonly string[]
   readonly chains: readonly ConnectedChain[]
+  /** Of each RPC endpoint: requests per second (undefined = no limit of ours), calls in one HTTP request, patience. */
+  readonly rpc: { readonly rateLimit: number | undefined; readonly batchSize: number; readonly timeoutMs: number }
+  /** Calls per second that the audit of a chain makes to prove blocks; 0 = none. */
+  readonly auditCallsPerSecond: number
+  /** A chain whose copy is further behind its head than so many seconds is not ready. */
+  readonly maxLagSeconds: number
   /** Reads the private key at the moment it is needed; undefined when no signer is configured. A function, so that no log of the settings can hold the key. */
   readonly readSignerKey: (() => string) | undefined
   readonly attesterAddress: string | undefined
@@ -49,6 +56,12 @@ const pattern = (expression: RegExp, wanted: string) =>
     return text
   })
 const httpUrl = pattern(/^https?:\/\/\S+$/, 'an http(s) URL')
+const httpUrls = makeValidator<readonly string[]>((text) => {
+  const urls = splitList(text)
+  const wrong = urls.find((url) => !/^https?:\/\/\S+$/.test(url) || !URL.canParse(url))
+  if (wrong !== undefined || urls.length === 0) throw new Error('must be http(s) URLs, separated by commas')
+  return urls
+})
 const postgresUrl = pattern(/^postgres(ql)?:\/\/\S+$/, 'a URL such as postgres://user:password@host:5432/name')
 const redisUrl = pattern(/^rediss?:\/\/\S+$/, 'a URL such as redis://host:6379')
 const privateKey = pattern(/^(0x)?[0-9a-fA-F]{64}$/, '32 bytes in hex')
@@ -94,7 +107,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''))
   const perChain = Object.fromEntries(
     CHAINS.flatMap((chain) => [
-      [`RPC_URL_${settingSuffix(chain)}`, httpUrl({ default: undefined })],
+      [`RPC_URL_${settingSuffix(chain)}`, httpUrls({ default: undefined })],
       [`GATEWAY_URL_${settingSuffix(chain)}`, httpUrl({ default: undefined })],
     ]),
   )
@@ -119,10 +132,15 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
       RECORDS_RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 3600 }),
       DEADLINE_SECONDS: integer(1, 86_400 * 30)({ default: 3600 }),
       HEAD_POLL_SECONDS: positive({ default: undefined }),
+      RPC_RATE_LIMIT: positive({ default: undefined }),
+      RPC_BATCH_SIZE: integer(1, 1_000)({ default: 100 }),
+      RPC_TIMEOUT_SECONDS: positive({ default: 30 }),
+      AUDIT_CALLS_PER_SECOND: integer(0, 10_000)({ default: 10 }),
+      MAX_LAG_SECONDS: positive({ default: 120 }),
       LOCAL_CHAIN_PORT: port({ default: 8545 }),
       LOCAL_DB_PORT: port({ default: 5433 }),
       LOG_LEVEL: str({ choices: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], default: 'info' }),
-      ...perChain,
+      ...(perChain as object),
     },
     (cleaned) => cleaned,
     {
@@ -131,20 +149,21 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
       },
     },
   )
-  const urls = env as unknown as Record<string, string | undefined>
+  const rpcUrls = env as unknown as Record<string, readonly string[] | undefined>
+  const gatewayUrls = env as unknown as Record<string, string | undefined>
   const databaseUrl = env.DATABASE_URL ?? env.DB_URL
   if (!databaseUrl && requirements.includes('database'))
     problems.push('DATABASE_URL: missing; a URL such as postgres://user:password@host:5432/name')
 
-  const wanted = env.CHAINS ?? CHAINS.filter((chain) => urls[`RPC_URL_${settingSuffix(chain)}`])
+  const wanted = env.CHAINS ?? CHAINS.filter((chain) => rpcUrls[`RPC_URL_${settingSuffix(chain)}`])
   const chains = wanted.flatMap((chain): ConnectedChain[] => {
-    const url = urls[`RPC_URL_${settingSuffix(chain)}`]
-    if (!url) {
+    const urls = rpcUrls[`RPC_URL_${settingSuffix(chain)}`]
+    if (!urls) {
       problems.push(`RPC_URL_${settingSuffix(chain)}: missing, but CHAINS names ${chain.slug}; the URL of a JSON-RPC endpoint of chain ${chain.id}`)
       return []
     }
     const headPollMs = env.HEAD_POLL_SECONDS === undefined ? chain.headPollMs : env.HEAD_POLL_SECONDS * 1000
-    return [{ chain, rpcUrl: url, gatewayUrl: urls[`GATEWAY_URL_${settingSuffix(chain)}`], headPollMs }]
+    return [{ chain, rpcUrls: urls, gatewayUrl: gatewayUrls[`GATEWAY_URL_${settingSuffix(chain)}`], headPollMs }]
   })
   if (chains.length === 0 && problems.length === 0 && requirements.includes('chains'))
     problems.push(`RPC_URL_*: none given; set one of ${CHAINS.map((c) => `RPC_URL_${settingSuffix(c)}`).join(', ')}`)
@@ -163,6 +182,9 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     publicBaseUrl: (env.PUBLIC_BASE_URL ?? `http://${env.HOST.includes(':') ? `[${env.HOST}]` : env.HOST}:${env.PORT}`).replace(/\/+$/, ''),
     trustProxy: env.TRUST_PROXY,
     chains,
+    rpc: { rateLimit: env.RPC_RATE_LIMIT, batchSize: env.RPC_BATCH_SIZE, timeoutMs: env.RPC_TIMEOUT_SECONDS * 1000 },
+    auditCallsPerSecond: env.AUDIT_CALLS_PER_SECOND,
+    maxLagSeconds: env.MAX_LAG_SECONDS,
     readSignerKey: keyFile || key ? () => normalizeKey(key ?? readKeyFile(keyFile!)) : undefined,
     attesterAddress: env.ATTESTER_ADDRESS?.toLowerCase(),
     defaultSchemas: { number: env.DEFAULT_NUMERIC_SCHEMA.toLowerCase(), boolean: env.DEFAULT_BOOLEAN_SCHEMA.toLowerCase() },
@@ -179,6 +201,14 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
 /** The settings of this process: the file .env in the working directory, overridden by the environment. */
 export function processSettings(...requirements: Requirement[]): Settings {
   return readSettings(processEnvironment(), requirements)
+}
+
+/** The chain of this slug or alias among those that are connected; without a slug the only one. Throws a SettingsError. */
+export function chosenChain(chains: readonly ConnectedChain[], slug: string | undefined): ConnectedChain {
+  const wanted = slug ? chainBySlug(slug) : chains.length === 1 ? chains[0]!.chain : undefined
+  const found = chains.find((c) => c.chain === wanted)
+  if (!found) throw new SettingsError(`Say which chain, one of: ${chains.map((c) => c.chain.slug).join(', ')}${slug ? ` (not ${slug}: its RPC_URL_* is not set, or CHAINS leaves it out)` : ''}`)
+  return found
 }
 
 /** This process's environment, completed out of the file .env in the working directory when there is one. */

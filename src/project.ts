@@ -18,11 +18,16 @@ export interface ChainEvent {
   logIndex: number
 }
 
-/** What a batch writes: rows of the log, new records, records changed by a revocation. */
+/** What a batch writes: rows of the log, new records, and which of the older records it revokes. */
 export interface Projection {
   events: AttestationEvent[]
-  inserted: LocationRecord[]
-  updated: LocationRecord[]
+  records: LocationRecord[]
+  revocations: { id: string; revocationTime: Date; updatedAt: Date }[]
+}
+
+/** The key of an event: those of one chain sort as they happened. */
+export function eventId(chain: string, block: number, logIndex: number): string {
+  return `${chain}-${String(block).padStart(12, '0')}-${String(logIndex).padStart(6, '0')}`
 }
 
 /** The key of a record: a UID names no chain, so the chain is part of it. */
@@ -31,42 +36,37 @@ export function recordId(chain: string, uid: string): string {
 }
 
 /**
- * Turns a batch of events, in chain order, into rows. Pure: `bodies` holds every attestation announced in the batch,
- * `stored` the records already in the database of every attestation revoked in it, `now` is the time of writing.
- * A payload that cannot be read stays in the log with its problem and gives no record.
+ * Turns events, in chain order, into rows. Pure: `bodies` holds every attestation announced by them, `now` is the time of
+ * writing. A payload that cannot be read stays in the log with its problem and gives no record; a revocation of what is
+ * not announced here is one of an older record, if there is any.
  */
 export function project(
   chain: string,
   events: readonly ChainEvent[],
   bodies: ReadonlyMap<string, AttestationBody>,
-  stored: readonly LocationRecord[],
   now: Date,
 ): Projection {
   const rows: AttestationEvent[] = []
-  const inserted = new Map<string, LocationRecord>()
-  const updated = new Map<string, LocationRecord>()
-  const known = new Map(stored.map((record) => [record.id, record]))
+  const records = new Map<string, LocationRecord>()
+  const revocations: Projection['revocations'] = []
 
   for (const event of events) {
     const id = recordId(chain, event.uid)
     if (event.kind === EventKind.REVOKED) {
-      const record = inserted.get(id) ?? known.get(id)
-      if (record) {
-        record.revoked = true
-        record.revocationTime = new Date(event.blockTimestamp)
-        record.updatedAt = now
-        if (!inserted.has(id)) updated.set(id, record)
-      }
+      const record = records.get(id)
+      const revocation = { revocationTime: new Date(event.blockTimestamp), updatedAt: now }
+      if (record) Object.assign(record, revocation, { revoked: true })
+      else revocations.push({ id, ...revocation })
       rows.push(eventRow(chain, event))
       continue
     }
     const body = bodies.get(event.uid)
     if (!body) throw new Error(`no body was read for attestation ${event.uid}`)
     const { location, problem } = readLocation(body)
-    if (location) inserted.set(id, locationRecord(chain, event, body, location, now))
+    if (location) records.set(id, locationRecord(chain, event, body, location, now))
     rows.push(eventRow(chain, event, body, problem))
   }
-  return { events: rows, inserted: [...inserted.values()], updated: [...updated.values()] }
+  return { events: rows, records: [...records.values()], revocations }
 }
 
 function readLocation(body: AttestationBody): { location?: Location; problem: string | null } {
@@ -81,7 +81,7 @@ function readLocation(body: AttestationBody): { location?: Location; problem: st
 
 function eventRow(chain: string, event: ChainEvent, body?: AttestationBody, problem: string | null = null): AttestationEvent {
   return new AttestationEvent({
-    id: `${chain}-${String(event.blockNumber).padStart(12, '0')}-${String(event.logIndex).padStart(6, '0')}`,
+    id: eventId(chain, event.blockNumber, event.logIndex),
     chain,
     kind: event.kind,
     uid: event.uid,
@@ -93,7 +93,8 @@ function eventRow(chain: string, event: ChainEvent, body?: AttestationBody, prob
     expirationTime: body?.expirationTime,
     revocable: body?.revocable,
     data: body && Buffer.from(body.data.slice(2), 'hex'),
-    problem,
+    // Cut texts may end in half a character, which JSON for Postgres must not hold.
+    problem: problem && problem.replace(/\p{Surrogate}|\0/gu, '\ufffd'),
     blockNumber: event.blockNumber,
     blockHash: event.blockHash,
     blockTimestamp: new Date(event.blockTimestamp),

@@ -1,6 +1,9 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { Logger } from '@subsquid/logger'
+import { CHAINS } from '../src/chains'
+import { Rpc } from '../src/rpc'
 
 export interface RpcCall {
   id: number
@@ -41,4 +44,11 @@ export async function startRpcProxy(nodeUrl: string, fault: Fault): Promise<RpcP
     calls,
     close: () => new Promise((resolve) => server.close(() => resolve()).closeAllConnections()),
   }
+}
+
+export const SILENT = new Logger(() => {}, 'test')
+
+/** What reads these endpoints of the local Base Sepolia. */
+export function testRpc(urls: string[], options: { timeoutMs?: number; batchSize?: number } = {}): Rpc {
+  return new Rpc({ chain: CHAINS[0]!, urls, batchSize: 100, timeoutMs: 5_000, log: SILENT, ...options })
 }

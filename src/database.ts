@@ -1,0 +1,318 @@
+import type { Store } from '@subsquid/typeorm-store'
+import { Pool, type PoolClient } from 'pg'
+import { stateSchema, type Chain } from './chains'
+import { AttestationEvent, LocationRecord, type EventKind } from './model'
+import { eventId, project, recordId, type ChainEvent, type Projection } from './project'
+import type { AttestationBody } from './bodies'
+
+/** Every statement of ours that the indexer and its tools send to Postgres. */
+
+/** Runs one statement and answers its rows. */
+export type Query = <Row extends object>(sql: string, values?: unknown[]) => Promise<Row[]>
+
+/** A stored event, as far as the audit compares it with the chain. */
+export interface StoredEvent {
+  id: string
+  kind: EventKind
+  uid: string
+  block_number: number
+  block_hash: string
+}
+
+/** What replaying found: records that were not what the log says, now made so. */
+export interface Replayed {
+  /** Attestations looked at. */
+  uids: number
+  differing: { id: string; what: 'missing' | 'surplus' | 'different' }[]
+  /** UIDs with events that a reorg may still take back: left as they are. */
+  notFinal: string[]
+}
+
+/** How far a chain's copy goes. Heights are of blocks, -1 before the first. */
+export interface ChainState {
+  finalHeight: number
+  finalHash: string
+}
+
+type Class = typeof AttestationEvent | typeof LocationRecord
+
+/** Few: the batches have their own, and an embedded database has one session for all. */
+const MAX_CONNECTIONS = 2
+/** What differs between a record and its replay by nature: when it was written, and what the trigger makes of it. */
+const NOT_REPLAYED = ['created_at', 'updated_at', 'geom']
+
+/** A connection of its own for what runs beside the batches. */
+export class Database {
+  private readonly pool: Pool
+
+  constructor(url: string, onLost: (error: Error) => void) {
+    this.pool = new Pool({ connectionString: url, max: MAX_CONNECTIONS, connectionTimeoutMillis: 10_000 })
+    this.pool.on('error', onLost)
+  }
+
+  readonly query: Query = async <Row extends object>(sql: string, values?: unknown[]) => (await this.pool.query<Row>(sql, values)).rows
+
+  /** All of it or nothing. */
+  async transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {
+    const client = await this.pool.connect()
+    try {
+      await client.query('BEGIN')
+      const result = await work(queryOf(client))
+      await client.query('COMMIT')
+      return result
+    } catch (error) {
+      await client.query('ROLLBACK').catch(() => {})
+      throw error
+    } finally {
+      client.release()
+    }
+  }
+
+  close(): Promise<void> {
+    return this.pool.end()
+  }
+}
+
+function queryOf(client: PoolClient): Query {
+  return async <Row extends object>(sql: string, values?: unknown[]) => (await client.query<Row>(sql, values)).rows
+}
+
+/**
+ * Writes a batch into the transaction of evm-processor's store, and how far the chain's copy goes now. A set of rows is one
+ * statement with one JSON text, several times as fast as TypeORM's inserts; what may be rolled back is first told to the
+ * store's tracker of changes, as its own inserts do. (Both are private parts of typeorm-store 1.5.1: test/indexer.test.ts
+ * rolls back what was written here.)
+ */
+export async function writeBatch(store: Store, chain: Chain, { events, records, revocations }: Projection, last: { height: number; timestamp: number }): Promise<void> {
+  const { em, changes } = store as unknown as StoreParts
+  const query: Query = (sql, values) => em().query(sql, values)
+  if (events.length) {
+    await lockChain(query, chain)
+    await changes?.trackInsert(AttestationEvent, events)
+    await insert(query, 'attestation_event', events)
+  }
+  if (records.length) {
+    await changes?.trackInsert(LocationRecord, records)
+    await insert(query, 'location_record', records)
+  }
+  const known = revocations.length ? await query<{ id: string }>('SELECT id FROM location_record WHERE id = ANY($1)', [revocations.map(({ id }) => id)]) : []
+  if (known.length) {
+    await changes?.trackUpsert(LocationRecord, known)
+    await query(
+      `UPDATE location_record AS record SET revoked = true, revocation_time = given.revocation_time, updated_at = given.updated_at
+       FROM json_populate_recordset(NULL::location_record, $1) AS given WHERE record.id = given.id`,
+      [rowsOf(revocations)],
+    )
+  }
+  await query(
+    `INSERT INTO chain_status (chain, indexed_height, indexed_timestamp) VALUES ($1, $2, $3)
+     ON CONFLICT (chain) DO UPDATE SET indexed_height = excluded.indexed_height, indexed_timestamp = excluded.indexed_timestamp`,
+    [chain.slug, last.height, new Date(last.timestamp)],
+  )
+}
+
+interface StoreParts {
+  em(): { query<Row>(sql: string, values?: unknown[]): Promise<Row[]> }
+  /** Absent while blocks are final. */
+  changes?: { trackInsert(type: Class, rows: { id: string }[]): Promise<void>; trackUpsert(type: Class, rows: { id: string }[]): Promise<void> }
+}
+
+/** One writer of a chain's rows at a time, until the transaction ends: batches, repairs, replays. */
+async function lockChain(query: Query, chain: Chain): Promise<void> {
+  await query('SELECT pg_advisory_xact_lock(hashtext($1))', [`attestations of ${chain.slug}`])
+}
+
+function insert(query: Query, table: 'attestation_event' | 'location_record', rows: readonly object[], onConflict = ''): Promise<{ id: string }[]> {
+  return query(`INSERT INTO ${table} SELECT * FROM json_populate_recordset(NULL::${table}, $1)${onConflict}`, [rowsOf(rows)])
+}
+
+/** Rows of one kind as a JSON array with the names of columns. */
+function rowsOf(rows: readonly object[]): string {
+  const columns = rows.length ? Object.keys(rows[0]!).map((property) => [property, columnOf(property)] as const) : []
+  return JSON.stringify(rows.map((row) => Object.fromEntries(columns.map(([property, column]) => [column, jsonOf((row as Record<string, unknown>)[property])]))))
+}
+
+function jsonOf(value: unknown): unknown {
+  if (typeof value === 'bigint') return value.toString()
+  if (value instanceof Uint8Array) return `\\x${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('hex')}`
+  return value
+}
+
+function columnOf(property: string): string {
+  return property.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+}
+
+/** The last block that is final in the database, and its hash; undefined before the first batch. */
+export async function finalState(query: Query, chain: Chain): Promise<ChainState | undefined> {
+  const [exists] = await query<{ there: boolean }>('SELECT to_regclass($1) IS NOT NULL AS there', [`${stateSchema(chain)}.status`])
+  if (!exists?.there) return undefined
+  const [status] = await query<{ height: number; hash: string }>(`SELECT height, hash FROM ${stateSchema(chain)}.status WHERE id = 0`)
+  return status && status.height >= 0 ? { finalHeight: status.height, finalHash: status.hash } : undefined
+}
+
+/** Notes the chain's head as a node says it now; timestamp in Unix seconds. */
+export async function noteHead(query: Query, chain: Chain, height: number, timestamp: number): Promise<void> {
+  await query(
+    `INSERT INTO chain_status (chain, head_height, head_timestamp, checked_at) VALUES ($1, $2, $3, now())
+     ON CONFLICT (chain) DO UPDATE SET head_height = excluded.head_height, head_timestamp = excluded.head_timestamp, checked_at = now()`,
+    [chain.slug, height, new Date(timestamp * 1000)],
+  )
+}
+
+/** Whether history of these schemas is in the log; where one is new, the audit must read everything again. Answers the new ones. */
+export async function noteSchemas(query: Query, chain: Chain, schemas: readonly string[], fresh: boolean): Promise<string[]> {
+  const [status] = await query<{ schemas: string[] }>('SELECT schemas FROM chain_status WHERE chain = $1', [chain.slug])
+  const added = fresh || !status ? [] : schemas.filter((uid) => !status.schemas.includes(uid))
+  await query(
+    `INSERT INTO chain_status (chain, schemas) VALUES ($1, $2)
+     ON CONFLICT (chain) DO UPDATE SET schemas = excluded.schemas${added.length ? `, reread = '{}', proven = '{}'` : ''}`,
+    [chain.slug, schemas],
+  )
+  return added
+}
+
+/** Blocks up to the last final one that have been neither read twice (`reread`) nor proven, or not been proven, in order. */
+export async function unaudited(query: Query, chain: Chain, what: 'reread' | 'proven', finalHeight: number): Promise<{ from: number; to: number }[]> {
+  const minus = what === 'reread' ? 'reread - proven' : 'proven'
+  const rows = await query<{ from: string; to: string }>(
+    `SELECT lower(gap) AS "from", upper(gap) - 1 AS "to" FROM chain_status, unnest(int8multirange(int8range($2, $3, '[]')) - ${minus}) AS gap WHERE chain = $1 ORDER BY gap`,
+    [chain.slug, chain.firstBlock, Math.max(finalHeight, chain.firstBlock)],
+  )
+  return finalHeight < chain.firstBlock ? [] : rows.map(({ from, to }) => ({ from: Number(from), to: Number(to) }))
+}
+
+export async function noteAudited(query: Query, chain: Chain, what: 'reread' | 'proven', from: number, to: number, unprovenBlocks: number): Promise<void> {
+  await query(
+    `INSERT INTO chain_status (chain, ${what}) VALUES ($1, int8multirange(int8range($2, $3, '[]')))
+     ON CONFLICT (chain) DO UPDATE SET ${what} = chain_status.${what} + excluded.${what}, unproven_blocks = chain_status.unproven_blocks + $4`,
+    [chain.slug, from, to, unprovenBlocks],
+  )
+}
+
+/** Whether the indexer has caught up with the head, as of its last look; false while history is being read. */
+export async function followsHead(query: Query, chain: Chain): Promise<boolean> {
+  const [status] = await query<{ follows: boolean | null }>('SELECT indexed_height >= head_height - $2::int AS follows FROM chain_status WHERE chain = $1', [chain.slug, chain.finality])
+  return status?.follows ?? false
+}
+
+/** The events that are stored of these blocks, by id. */
+export async function storedEvents(query: Query, chain: Chain, from: number, to: number): Promise<Map<string, StoredEvent>> {
+  const rows = await query<StoredEvent>(
+    'SELECT id, kind, uid, block_number, block_hash FROM attestation_event WHERE id BETWEEN $1 AND $2 AND chain = $3',
+    [eventId(chain.slug, from, 0), eventId(chain.slug, to, 999_999), chain.slug],
+  )
+  return new Map(rows.map((row) => [row.id, row]))
+}
+
+/** A repair has to wait until what follows on it is final. */
+export class NotFinalError extends Error {
+  override readonly name = 'NotFinalError'
+}
+
+/**
+ * Puts final events into the log that were missing, takes out those that the chain's receipts disprove, and projects the
+ * attestations concerned anew. Throws a NotFinalError, with nothing written, when one of them has an event in a block
+ * that may still be rolled back: the rollback would bring the record's old state back.
+ */
+export function repairLog(database: Database, chain: Chain, { events, surplus, finalHeight }: { events: readonly AttestationEvent[]; surplus: readonly StoredEvent[]; finalHeight: number }): Promise<number> {
+  return database.transaction(async (query) => {
+    await lockChain(query, chain)
+    const added = events.length ? await insert(query, 'attestation_event', events, ' ON CONFLICT (id) DO NOTHING RETURNING id') : []
+    if (surplus.length) await query('DELETE FROM attestation_event WHERE id = ANY($1)', [surplus.map(({ id }) => id)])
+    const { notFinal } = await replayUids(query, chain, [...new Set([...events, ...surplus].map(({ uid }) => uid))], finalHeight, true)
+    if (notFinal.length) throw new NotFinalError(`attestation ${notFinal[0]} has events in blocks that are not final yet`)
+    const count = added.length + surplus.length
+    await query('UPDATE chain_status SET repaired_events = repaired_events + $2 WHERE chain = $1', [chain.slug, count])
+    return count
+  })
+}
+
+/** Projects the next attestations of a chain after `after` (in order of UIDs) from the log alone, and compares. Answers the last UID, undefined at the end. */
+export function replayPage(database: Database, chain: Chain, after: string, pageSize: number, finalHeight: number, repair: boolean): Promise<Replayed & { last: string | undefined }> {
+  return database.transaction(async (query) => {
+    await lockChain(query, chain)
+    const uids = await query<{ uid: string }>(
+      `(SELECT DISTINCT uid FROM attestation_event WHERE chain = $1 AND uid > $2 ORDER BY uid LIMIT $3)
+       UNION (SELECT uid FROM location_record WHERE chain = $1 AND uid > $2 ORDER BY uid LIMIT $3) ORDER BY uid LIMIT $3`,
+      [chain.slug, after, pageSize],
+    )
+    const list = uids.map(({ uid }) => uid)
+    return { ...(await replayUids(query, chain, list, finalHeight, repair)), last: list[list.length - 1] }
+  })
+}
+
+async function replayUids(query: Query, chain: Chain, uids: readonly string[], finalHeight: number, repair: boolean): Promise<Replayed> {
+  const log = await query<EventRow>('SELECT * FROM attestation_event WHERE chain = $1 AND uid = ANY($2) ORDER BY id', [chain.slug, uids])
+  const notFinal = new Set(log.filter((row) => row.block_number > finalHeight).map((row) => row.uid))
+  const rows = log.filter((row) => !notFinal.has(row.uid))
+  const bodies = new Map(rows.filter((row) => row.data !== null).map((row) => [row.uid, bodyOf(row)]))
+  const { events, records } = project(chain.slug, rows.map(eventOf), bodies, new Date())
+  const ids = uids.filter((uid) => !notFinal.has(uid)).map((uid) => recordId(chain.slug, uid))
+  const differing = await query<Replayed['differing'][number]>(
+    `SELECT coalesce(given.id, stored.id) AS id, CASE WHEN stored.id IS NULL THEN 'missing' WHEN given.id IS NULL THEN 'surplus' ELSE 'different' END AS what
+     FROM json_populate_recordset(NULL::location_record, $1) AS given
+     FULL JOIN (SELECT * FROM location_record WHERE id = ANY($2)) AS stored ON stored.id = given.id
+     WHERE to_jsonb(given) - $3::text[] IS DISTINCT FROM to_jsonb(stored) - $3::text[] ORDER BY 1`,
+    [rowsOf(records), ids, NOT_REPLAYED],
+  )
+  if (repair && differing.length) {
+    const changed = new Set(differing.map(({ id }) => id))
+    await query('DELETE FROM location_record WHERE id = ANY($1)', [[...changed]])
+    await insert(query, 'location_record', records.filter(({ id }) => changed.has(id)))
+  }
+  if (repair)
+    await query(
+      `UPDATE attestation_event AS event SET problem = given.problem FROM json_populate_recordset(NULL::attestation_event, $1) AS given
+       WHERE event.id = given.id AND event.problem IS DISTINCT FROM given.problem`,
+      [rowsOf(events.map(({ id, problem }) => ({ id, problem })))],
+    )
+  return { uids: uids.length, differing, notFinal: [...notFinal] }
+}
+
+/** A row of the log as the driver gives it. */
+interface EventRow {
+  kind: EventKind
+  uid: string
+  schema_uid: string
+  attester: string
+  recipient: string
+  ref_uid: string
+  time: string
+  expiration_time: string
+  revocable: boolean
+  data: Buffer | null
+  block_number: number
+  block_hash: string
+  block_timestamp: Date
+  transaction_hash: string
+  log_index: number
+}
+
+function eventOf(row: EventRow): ChainEvent {
+  return {
+    kind: row.kind,
+    uid: row.uid,
+    schemaUid: row.schema_uid,
+    attester: row.attester,
+    recipient: row.recipient,
+    blockNumber: row.block_number,
+    blockHash: row.block_hash,
+    blockTimestamp: row.block_timestamp.getTime(),
+    transactionHash: row.transaction_hash,
+    logIndex: row.log_index,
+  }
+}
+
+function bodyOf(row: EventRow): AttestationBody {
+  return {
+    uid: row.uid,
+    schema: row.schema_uid,
+    recipient: row.recipient,
+    attester: row.attester,
+    time: BigInt(row.time),
+    expirationTime: BigInt(row.expiration_time),
+    revocable: row.revocable,
+    refUID: row.ref_uid,
+    data: `0x${row.data!.toString('hex')}`,
+  }
+}

@@ -1,0 +1,77 @@
+import { createMPT } from '@ethereumjs/mpt'
+import { encodeRlp, getBytes, hexlify, keccak256, toBeArray, type RlpStructuredDataish } from 'ethers'
+import type { LogFilter, RpcLog } from './history'
+
+/** What a header proves about the logs of its block: which it cannot hold (bloom filter), and exactly which it holds (receipts). */
+
+/** A receipt as JSON-RPC gives it, as far as it is hashed. */
+export interface RpcReceipt {
+  type?: string
+  status?: string
+  root?: string
+  cumulativeGasUsed: string
+  logsBloom: string
+  logs: RpcLog[]
+  blockHash: string
+  transactionHash: string
+  /** OP Stack deposits, from Canyon on. */
+  depositNonce?: string
+  depositReceiptVersion?: string
+  /** Celo's fee-currency transactions (CIP-64). */
+  baseFee?: string
+}
+
+const OP_DEPOSIT = 0x7e
+const CELO_FEE_CURRENCY = 0x7b
+
+/**
+ * Whether a block with this logsBloom may hold a log that one of the filters lets through (Yellow Paper, 4.3.1: three bits
+ * of each address and topic in 2,048). False is certain, true is not. Without a bloom filter every block may.
+ */
+export function bloomTest(filters: readonly LogFilter[]): (logsBloom: string | undefined) => boolean {
+  // Of each place in a log, the values that pass, each as its bits.
+  const wanted = filters.map(({ address, topic0, topic1, topic2, topic3 }) =>
+    [address, topic0, topic1, topic2, topic3].flatMap((values) => (values?.length ? [values.map(bloomBits)] : [])),
+  )
+  return (logsBloom) => {
+    if (logsBloom?.length !== 514) return true
+    const has = (bit: number) => (parseInt(logsBloom[2 + 511 - (bit >> 2)]!, 16) >> (bit & 3)) & 1
+    return wanted.some((places) => places.every((values) => values.some((bits) => bits.every(has))))
+  }
+}
+
+/** The three bits of a value, counted from the least significant one of the filter. */
+function bloomBits(value: string): number[] {
+  const hash = getBytes(keccak256(value))
+  return [0, 2, 4].map((i) => ((hash[i]! << 8) | hash[i + 1]!) & 2047)
+}
+
+/**
+ * The root of the trie of a block's receipts (Yellow Paper, 4.3.1; EIP-2718), which its header must repeat as
+ * receiptsRoot: then these are all receipts of the block, unchanged. Knows what Ethereum, the OP Stack, Celo's second
+ * layer and Arbitrum hash; another root does not say that the receipts are false.
+ */
+export async function receiptsRoot(receipts: readonly RpcReceipt[]): Promise<string> {
+  const trie = await createMPT({})
+  for (const [i, receipt] of receipts.entries()) await trie.put(getBytes(encodeRlp(quantity(i))), encodedReceipt(receipt))
+  return hexlify(trie.root())
+}
+
+function encodedReceipt(receipt: RpcReceipt): Uint8Array {
+  const type = Number(receipt.type ?? 0)
+  const fields: RlpStructuredDataish[] = [
+    receipt.status === undefined ? (receipt.root ?? '0x') : quantity(Number(receipt.status)),
+    quantity(receipt.cumulativeGasUsed),
+    receipt.logsBloom,
+    receipt.logs.map((log) => [log.address, log.topics, log.data]),
+  ]
+  if (type === OP_DEPOSIT && receipt.depositReceiptVersion !== undefined) fields.push(quantity(receipt.depositNonce ?? 0), quantity(receipt.depositReceiptVersion))
+  if (type === CELO_FEE_CURRENCY && receipt.baseFee !== undefined) fields.push(quantity(receipt.baseFee))
+  const encoded = getBytes(encodeRlp(fields))
+  return type === 0 ? encoded : Uint8Array.from([type, ...encoded])
+}
+
+/** As RLP holds numbers: big-endian, without leading zeros, nothing for 0. */
+function quantity(value: string | number): Uint8Array {
+  return toBeArray(BigInt(value))
+}

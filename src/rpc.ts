@@ -1,0 +1,164 @@
+import type { Logger } from '@subsquid/logger'
+import { RpcClient, RpcError } from '@subsquid/rpc-client'
+import type { Chain } from './chains'
+import { SettingsError } from './config'
+
+export interface RpcOptions {
+  /** The chain that every endpoint must be of. */
+  chain: Chain
+  /** JSON-RPC endpoints in order of preference. */
+  urls: readonly string[]
+  /** Requests per second and endpoint; undefined = as many as ten at a time make. */
+  rateLimit?: number | undefined
+  /** Calls in one HTTP request; 1 for providers that refuse batches. */
+  batchSize: number
+  /** An endpoint that has not answered after so long has failed. */
+  timeoutMs: number
+  log: Logger
+}
+
+export interface RpcCall {
+  method: string
+  params: unknown[]
+}
+
+export interface CallOptions {
+  /** A JSON-RPC error is the answer, not a reason to ask another endpoint: the caller will ask for less. */
+  refusable?: boolean
+  /** Rounds over all endpoints after which it is given up; without an end by default. */
+  rounds?: number
+  /** Ask the least preferred endpoint first: for a second opinion. */
+  second?: boolean
+}
+
+interface Endpoint {
+  readonly url: string
+  /** What logs may say: without path or query, where providers put the key. */
+  readonly host: string
+  readonly client: RpcClient
+  /** Its chain id was asked for and is right. */
+  verified?: Promise<boolean>
+  failures: number
+  /** Not asked before this time, in Unix milliseconds, unless all others failed too. */
+  restsUntil: number
+}
+
+const FIRST_REST_MS = 250
+const LONGEST_REST_MS = 30_000
+
+/**
+ * The JSON-RPC endpoints of one chain as one that does not fail: a call goes to the first endpoint that is well, to the next
+ * when that does not answer, answers HTTP errors or nonsense, and round again, resting longer each time, until there is an
+ * answer. An endpoint of another chain is never believed: its chain id is asked for before its first answer is used.
+ */
+export class Rpc {
+  private readonly endpoints: readonly Endpoint[]
+
+  constructor(private readonly options: RpcOptions) {
+    const { urls, rateLimit, batchSize, timeoutMs } = options
+    this.endpoints = urls.map((url) => ({
+      url,
+      host: new URL(url).host,
+      // Its own log and errors would hold the URL, and with it the key; retrying is done here.
+      client: new RpcClient({ url, rateLimit, maxBatchCallSize: batchSize, requestTimeout: timeoutMs, retryAttempts: 0, retrySchedule: [0], log: null }),
+      failures: 0,
+      restsUntil: 0,
+    }))
+  }
+
+  /** The result of one call. Throws an RpcError when the node refuses it, other errors only after `options.rounds`. */
+  call<T>(method: string, params: unknown[] = [], options?: CallOptions): Promise<T> {
+    return this.ask((client) => client.call<T>(method, params), method, options)
+  }
+
+  /** The results of calls in their order, asked for in as few HTTP requests as the endpoint allows. Throws as `call`. */
+  batchCall<T>(calls: RpcCall[], options?: CallOptions): Promise<T[]> {
+    if (calls.length === 0) return Promise.resolve([])
+    return this.ask((client) => client.batchCall<T>(calls), calls[0]!.method, options)
+  }
+
+  /** Throws a SettingsError when no endpoint is of this chain, or EAS is not there. Waits until one of them answers. */
+  async check(): Promise<void> {
+    const { chain } = this.options
+    const code = await this.call<string>('eth_getCode', [chain.eas, 'latest'])
+    if (code === '0x') throw new SettingsError(`There is no EAS contract at ${chain.eas} on the RPC endpoint of ${chain.slug}`)
+  }
+
+  private async ask<T>(send: (client: RpcClient) => Promise<T>, what: string, options: CallOptions = {}): Promise<T> {
+    const refusals = new Set<Endpoint>()
+    for (let attempt = 1; ; attempt++) {
+      const endpoint = await this.next(refusals, options.second ?? false)
+      try {
+        if (!(await this.isOfThisChain(endpoint))) continue
+        const answer = await send(endpoint.client)
+        endpoint.failures = endpoint.restsUntil = 0
+        return answer
+      } catch (thrown) {
+        const error = this.withoutKeys(thrown as Error)
+        if (error instanceof RpcError && !isPassing(error)) {
+          // The node is well but will not say this. Another one may: a node that prunes, a lower limit.
+          refusals.add(endpoint)
+          if (options.refusable || this.endpoints.every((each) => refusals.has(each) || each.restsUntil === Infinity)) throw error
+          continue
+        }
+        if (options.refusable && isHttpRefusal(error)) throw error
+        endpoint.failures++
+        const rest = Math.min(FIRST_REST_MS * 2 ** (endpoint.failures - 1), LONGEST_REST_MS)
+        endpoint.restsUntil = Date.now() + rest
+        this.options.log.warn({ chain: this.options.chain.slug, endpoint: endpoint.host, method: what, reason: error.message.slice(0, 300), restMs: rest }, 'an RPC endpoint failed')
+        if (options.rounds !== undefined && attempt >= options.rounds * this.endpoints.length) throw error
+      }
+    }
+  }
+
+  /** The first endpoint that is well and did not refuse; when all rest, the one that has rested longest, at its time. */
+  private async next(refusals: ReadonlySet<Endpoint>, second: boolean): Promise<Endpoint> {
+    const candidates = this.endpoints.filter((endpoint) => !refusals.has(endpoint) && endpoint.restsUntil !== Infinity)
+    if (second) candidates.reverse()
+    const now = Date.now()
+    const well = candidates.find((endpoint) => endpoint.restsUntil <= now)
+    if (well) return well
+    const soonest = candidates.reduce((a, b) => (b.restsUntil < a.restsUntil ? b : a))
+    await new Promise((resolve) => setTimeout(resolve, soonest.restsUntil - now))
+    return soonest
+  }
+
+  private async isOfThisChain(endpoint: Endpoint): Promise<boolean> {
+    const { chain, log } = this.options
+    endpoint.verified ??= endpoint.client.call<string>('eth_chainId', []).then((id) => {
+      if (Number(id) === chain.id) return true
+      const message = `The RPC endpoint ${endpoint.host} of ${chain.slug} is on chain ${Number(id)}, not ${chain.id}: correct its RPC_URL_*`
+      if (this.endpoints.length === 1) throw new SettingsError(message)
+      log.error(message)
+      // Never asked again; when all are wrong there is nobody left to ask.
+      endpoint.restsUntil = Infinity
+      if (this.endpoints.every((each) => each.restsUntil === Infinity)) throw new SettingsError(`No RPC endpoint of ${chain.slug} is on chain ${chain.id}`)
+      return false
+    })
+    try {
+      return await endpoint.verified
+    } catch (error) {
+      if (error instanceof SettingsError) throw error
+      delete endpoint.verified
+      throw error
+    }
+  }
+
+  /** The error, saying the endpoint's host where it said its URL. */
+  private withoutKeys(error: Error): Error {
+    delete (error as { rpcUrl?: string }).rpcUrl
+    for (const { url, host } of this.endpoints) error.message = error.message.replaceAll(url, host)
+    return error
+  }
+}
+
+/** JSON-RPC errors that say "not now" rather than "never". */
+function isPassing(error: RpcError): boolean {
+  return error.code === 429 || /rate limit|too many requests|timed? ?out|try again|temporar|capacity|overloaded/i.test(error.message)
+}
+
+/** HTTP's way of saying "not this": a request too large, a range too wide. */
+function isHttpRefusal(error: Error): boolean {
+  const status = (error as { response?: { status?: number } }).response?.status
+  return status === 400 || status === 413 || status === 422
+}

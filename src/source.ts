@@ -1,0 +1,114 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import type { Logger } from '@subsquid/logger'
+import { HeadReader } from './head'
+import { HistoryReader, type BlockLogs, type LogFilter } from './history'
+import type { Rpc, RpcCall } from './rpc'
+
+/**
+ * What evm-processor 1.27.3 reads a chain from: a Subsquid gateway for history and a JSON-RPC endpoint for the head, both
+ * in this process. Its own RPC source reads every block with every log (270 blocks/s at 100 ms latency: days for
+ * Arbitrum), knows one endpoint, writes its URL into logs, and dies of answers that ours asks for again.
+ *
+ * The gateway's protocol (internal to that version, pinned by source.test.ts):
+ *   GET  /height         -> last block it can serve, text/plain
+ *   GET  /<from>/worker  -> URL to POST the query to, text/plain
+ *   POST /query          -> JSON array of blocks in order, always with the last block of the range it covered
+ * The endpoint is POST /rpc.
+ */
+export interface Source {
+  readonly gatewayUrl: string
+  readonly rpcUrl: string
+  close(): Promise<void>
+}
+
+export interface SourceOptions {
+  rpc: Rpc
+  /** What the processor asks for, known beforehand. */
+  filters: readonly LogFilter[]
+  finality: number
+  log: Logger
+  /** Called with blocks on their way to the processor, before it has them. */
+  onHistory?: (blocks: readonly BlockLogs[]) => void
+}
+
+interface Query {
+  fromBlock: number
+  toBlock?: number
+  includeAllBlocks?: boolean
+}
+
+/** Headers answered at once to a query for all blocks: the processor asks for single ones only. */
+const BLOCKS_PER_ANSWER = 100
+
+export async function startSource({ rpc, filters, finality, log, onHistory }: SourceOptions): Promise<Source> {
+  const history = new HistoryReader(rpc, { filters, finality, log })
+  const head = new HeadReader(rpc, filters)
+  let url = ''
+  const server = createServer((request, response) => {
+    handle(request, response).catch((error: Error) => {
+      // 503 makes the processor ask again; what refuses for ever shows up here at every attempt.
+      log.warn({ reason: error.message.slice(0, 300) }, 'the chain could not be read, will be asked again')
+      if (!response.headersSent) response.writeHead(503, { 'content-type': 'text/plain' })
+      response.end('try again')
+    })
+  })
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = request.url ?? ''
+    if (request.method === 'GET' && path === '/height') return reply(response, 'text/plain', String(await history.height()))
+    if (request.method === 'GET' && /^\/\d+\/worker$/.test(path)) return reply(response, 'text/plain', `${url}/query`)
+    if (request.method === 'POST' && path === '/query') return reply(response, 'application/json', JSON.stringify(await blocks(JSON.parse(await text(request)) as Query)))
+    if (request.method === 'POST' && path === '/rpc') return reply(response, 'application/json', JSON.stringify(await answers(JSON.parse(await text(request)))))
+    response.writeHead(404).end()
+  }
+
+  async function blocks({ fromBlock, toBlock, includeAllBlocks }: Query) {
+    if (includeAllBlocks) {
+      const last = Math.min(toBlock ?? Infinity, fromBlock + BLOCKS_PER_ANSWER - 1)
+      const headers = await history.headers(Array.from({ length: last - fromBlock + 1 }, (_, i) => fromBlock + i))
+      return headers.map((header) => gatewayBlock({ header, logs: [] }))
+    }
+    const answer = await history.read(fromBlock, toBlock)
+    onHistory?.(answer.blocks)
+    return answer.blocks.map(gatewayBlock)
+  }
+
+  async function answers(request: (RpcCall & { id: unknown }) | (RpcCall & { id: unknown })[]) {
+    const calls = Array.isArray(request) ? request : [request]
+    const results = await head.answer(calls)
+    const answered = calls.map(({ id }, i) => ({ jsonrpc: '2.0', id, result: results[i] ?? null }))
+    return Array.isArray(request) ? answered : answered[0]
+  }
+
+  await listen(server)
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return {
+    gatewayUrl: url,
+    rpcUrl: `${url}/rpc`,
+    close: () => new Promise((resolve) => server.close(() => resolve()).closeAllConnections()),
+  }
+}
+
+function gatewayBlock({ header, logs }: BlockLogs) {
+  return {
+    header: { number: Number(header.number), hash: header.hash, parentHash: header.parentHash, timestamp: Number(header.timestamp) },
+    logs: logs.map((log) => ({
+      logIndex: Number(log.logIndex),
+      transactionIndex: Number(log.transactionIndex),
+      address: log.address.toLowerCase(),
+      topics: log.topics,
+      data: log.data,
+      transactionHash: log.transactionHash,
+    })),
+    transactions: [],
+  }
+}
+
+function reply(response: ServerResponse, type: string, body: string): void {
+  response.writeHead(200, { 'content-type': type }).end(body)
+}
+
+function listen(server: Server): Promise<void> {
+  return new Promise((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve))
+}
