@@ -58,6 +58,7 @@ async function bringUp(bench: Bench): Promise<World> {
       ...bench.environment,
       DATABASE_URL: await bench.createDatabase(),
       PORT: String(port),
+      CHAINS: LOCAL_CHAIN.slug,
       LOCAL_CHAIN_PORT: String(chainPort),
       RATE_LIMIT_PER_HOUR: '0',
       RECORDS_RATE_LIMIT_PER_HOUR: '0',

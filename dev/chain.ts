@@ -2,12 +2,14 @@ import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { AbiCoder, Contract, ContractFactory, Interface, JsonRpcProvider, HDNodeWallet, type TransactionReceipt, ZeroAddress, ZeroHash } from 'ethers'
 import type { FeatureCollection, Geometry } from 'geojson'
-import { CHAINS } from '../src/chains'
-import { BOOLEAN_RESULT_FIELDS, NUMERIC_RESULT_FIELDS, domainSeparator, fieldTypes } from '../src/eas'
+import { CHAINS, type Chain } from '../src/chains'
+import { ATTEST_TYPE_HASHES, BOOLEAN_RESULT_FIELDS, NUMERIC_RESULT_FIELDS, domainSeparator, fieldTypes, type AttestLayout } from '../src/eas'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA, LOCATION_SCHEMAS } from '../src/location'
 
-/** The chain that the local node plays: Base Sepolia, with its real contracts at their real addresses. */
+/** The chain that a local node plays when it is told no other. */
 export const LOCAL_CHAIN = CHAINS.find((chain) => chain.slug === 'base-sepolia')!
+/** The domain versions of EAS whose creation code lies in dev/contracts/, and how each lays out a delegated attestation. */
+const LAYOUTS: Readonly<Record<string, AttestLayout>> = { '0.26': 'legacy', '1.2.0': 'v1', '1.3.0': 'v2' }
 const EAS = new Interface(readJson('abi/EAS.json') as [])
 const MULTICALL3 = '0xcA11bde05977b3631167028862bE2a173976CA11'
 /** The mnemonic of anvil's unlocked test accounts, known to everyone: refused as a signer on any chain that is not local. */
@@ -15,10 +17,12 @@ const TEST_MNEMONIC = 'test test test test test test test test test test test ju
 const testAccounts = Array.from({ length: 10 }, (_, index) => HDNodeWallet.fromPhrase(TEST_MNEMONIC, undefined, `m/44'/60'/0'/0/${index}`))
 /** Test account 9 signs for the local service; accounts 0 to 8 attest. */
 export const LOCAL_SIGNER_KEY = testAccount(9).privateKey
-/** The local chain starts this many blocks before the first one that is indexed: the deployment lies there. */
+/** A local chain starts this many blocks before the first one that is indexed: the deployment lies there. */
 const BLOCKS_BEFORE_FIRST = 20
 
 export interface LocalChain {
+  /** The chain that it plays, contracts, addresses and id. */
+  readonly chain: Chain
   readonly url: string
   /** Whether it started now from nothing. */
   readonly fresh: boolean
@@ -36,13 +40,13 @@ export function testAccount(index: number): HDNodeWallet {
   return testAccounts[index]!
 }
 
-/** Why the local chain cannot run on this machine, in one line; undefined when it can. */
+/** Why a local chain cannot run on this machine, in one line; undefined when it can. */
 export function missingNodeBinary(): string | undefined {
   try {
     nodeBinary()
     return undefined
   } catch {
-    return `No prebuilt chain node (anvil) for ${process.platform} ${process.arch} was installed. Set RPC_URL_BASE_SEPOLIA to an endpoint of your own, or run on Linux or macOS (x64 or arm64) or Windows (x64).`
+    return `No prebuilt chain node (anvil) for ${process.platform} ${process.arch} was installed. Set RPC_URL_BASE_SEPOLIA (or that of another chain) to an endpoint of your own, or run on Linux or macOS (x64 or arm64) or Windows (x64).`
   }
 }
 
@@ -52,19 +56,26 @@ function nodeBinary(): string {
   return require.resolve(`@foundry-rs/anvil-${process.platform}-${architecture}/bin/${file}`)
 }
 
+/** The version of EAS that a local node of this chain runs: the first of the row's that we hold the code of. Throws when there is none. */
+export function localVersion(chain: Chain): string {
+  const version = chain.domainVersions.find((each) => each in LAYOUTS)
+  if (!version) throw new Error(`dev/contracts holds no EAS of the versions of ${chain.slug} (${chain.domainVersions.join(', ')})`)
+  return version
+}
+
 /**
- * Starts a local node that plays Base Sepolia. With `stateFile` it goes on from there and saves there when stopped.
- * A fresh one gets EAS 1.2.0, its registry, Multicall3 and all schemas, and its clock starts 40 days back,
- * so that sample attestations have a past.
+ * Starts a local node that plays a chain of our table. With `stateFile` it goes on from there and saves there when stopped.
+ * A fresh one gets the chain's version of EAS and its registry at their real addresses, Multicall3 and all schemas, and its
+ * clock starts 40 days back, so that sample attestations have a past. Throws when the node does not start, or when its
+ * contract is not the one that the row describes.
  */
-export async function startLocalChain({ port, stateFile }: { port: number; stateFile?: string }): Promise<LocalChain> {
-  const { firstBlock } = LOCAL_CHAIN
+export async function startLocalChain({ chain = LOCAL_CHAIN, port, stateFile }: { chain?: Chain; port: number; stateFile?: string }): Promise<LocalChain> {
   const fresh = !stateFile || !existsSync(stateFile)
   const child = spawn(
     nodeBinary(),
     [
-      ...['--host', '127.0.0.1', '--port', String(port), '--chain-id', String(LOCAL_CHAIN.id), '--quiet'],
-      ...['--number', String(firstBlock - BLOCKS_BEFORE_FIRST), '--gas-limit', '1000000000'],
+      ...['--host', '127.0.0.1', '--port', String(port), '--chain-id', String(chain.id), '--quiet'],
+      ...['--number', String(chain.firstBlock - BLOCKS_BEFORE_FIRST), '--gas-limit', '1000000000'],
       ...(fresh ? ['--timestamp', String(Math.floor(Date.now() / 1000) - 40 * 86_400)] : []),
       ...(stateFile ? ['--state', stateFile] : []),
     ],
@@ -77,21 +88,22 @@ export async function startLocalChain({ port, stateFile }: { port: number; state
   let errors = ''
   child.stderr.on('data', (chunk: Buffer) => (errors = (errors + chunk.toString()).slice(-2000)))
   const url = `http://127.0.0.1:${port}`
-  const provider = new JsonRpcProvider(url, LOCAL_CHAIN.id, { staticNetwork: true, batchMaxCount: 1, pollingInterval: 50, cacheTimeout: -1 })
+  const provider = new JsonRpcProvider(url, chain.id, { staticNetwork: true, batchMaxCount: 1, pollingInterval: 50, cacheTimeout: -1 })
   const ended = new Promise<string>((resolve) => {
-    child.once('error', (error) => resolve(`The local chain could not be started: ${error.message}`))
-    child.once('exit', (code, signal) => resolve(`The local chain ended (${code ?? signal}) ${errors.trim()}`.trimEnd()))
+    child.once('error', (error) => resolve(`The local chain of ${chain.slug} could not be started: ${error.message}`))
+    child.once('exit', (code, signal) => resolve(`The local chain of ${chain.slug} ended (${code ?? signal}) ${errors.trim()}`.trimEnd()))
   })
   const early = await Promise.race([answering(url), ended])
   if (early !== undefined) throw new Error(early)
 
   const contract = async (address: string, abi: string, account: number) => new Contract(address, readJson(`abi/${abi}.json`), await provider.getSigner(account))
-  const chain: LocalChain = {
+  const local: LocalChain = {
+    chain,
     url,
     fresh,
     provider,
-    eas: (account = 0) => contract(LOCAL_CHAIN.eas, 'EAS', account),
-    registry: (account = 0) => contract(LOCAL_CHAIN.schemaRegistry, 'SchemaRegistry', account),
+    eas: (account = 0) => contract(chain.eas, 'EAS', account),
+    registry: (account = 0) => contract(chain.schemaRegistry, 'SchemaRegistry', account),
     stop: async () => {
       provider.destroy()
       child.kill('SIGTERM')
@@ -99,39 +111,46 @@ export async function startLocalChain({ port, stateFile }: { port: number; state
     },
     ended,
   }
-  if (fresh) await deploy(chain)
-  return chain
+  if (fresh)
+    await deploy(local).catch(async (error: unknown) => {
+      provider.destroy()
+      child.kill('SIGKILL') // Not SIGTERM: half a chain must not be saved.
+      await ended
+      throw error
+    })
+  return local
 }
 
 /** Puts the real contracts to their real addresses: deployed normally, then code and storage copied (immutables lie in the code). */
-async function deploy(chain: LocalChain): Promise<void> {
-  const { provider } = chain
-  const { firstBlock } = LOCAL_CHAIN
-  const artifact = readJson('dev/contracts/eas-1.2.0.json')
+async function deploy(local: LocalChain): Promise<void> {
+  const { chain, provider } = local
+  const version = localVersion(chain)
+  const artifact = readJson(`dev/contracts/eas-${version}.json`)
   const signer = await provider.getSigner(0)
   const create = async (code: string, abi: unknown[], ...parameters: unknown[]) => {
     const contract = await new ContractFactory(new Interface(abi as []), code, signer).deploy(...parameters)
-    await mined(chain, contract.deploymentTransaction()!.hash)
+    await mined(local, contract.deploymentTransaction()!.hash)
     return contract.getAddress()
   }
   const copies = [
-    [await create(artifact.registryCreationCode, []), LOCAL_CHAIN.schemaRegistry],
-    [await create(artifact.easCreationCode, ['constructor(address registry)'], LOCAL_CHAIN.schemaRegistry), LOCAL_CHAIN.eas],
+    [await create(artifact.registryCreationCode, []), chain.schemaRegistry],
+    [await create(artifact.easCreationCode, ['constructor(address registry)'], chain.schemaRegistry), chain.eas],
     [await create(readJson('dev/contracts/multicall3.json').creationCode, []), MULTICALL3],
   ] as const
   for (const [from, to] of copies) {
     await provider.send('anvil_setCode', [to, await provider.getCode(from)])
     for (let slot = 0; slot < 8; slot++) await provider.send('anvil_setStorageAt', [to, `0x${slot.toString(16)}`, await provider.getStorage(from, slot)])
   }
-  const separator = domainSeparator({ version: '1.2.0', chainId: LOCAL_CHAIN.id, verifyingContract: LOCAL_CHAIN.eas })
-  const answered = await (await chain.eas()).getFunction('getDomainSeparator').staticCall()
-  if (answered !== separator) throw new Error(`The local EAS has the domain separator ${answered}, expected ${separator}`)
+  const eas = await local.eas()
+  const expected = [domainSeparator({ version, chainId: chain.id, verifyingContract: chain.eas }), ATTEST_TYPE_HASHES[LAYOUTS[version]!]]
+  const answered = await Promise.all(['getDomainSeparator', 'getAttestTypeHash'].map((view) => eas.getFunction(view).staticCall()))
+  if (String(answered) !== String(expected)) throw new Error(`The local EAS of ${chain.slug} has the domain separator and attest type hash ${answered.join(', ')}, expected ${expected.join(', ')}`)
 
-  const registry = await chain.registry()
+  const registry = await local.registry()
   for (const fields of [...LOCATION_SCHEMAS.map((schema) => schema.fields), NUMERIC_RESULT_FIELDS, BOOLEAN_RESULT_FIELDS])
-    await mined(chain, (await registry.getFunction('register').send(fields, ZeroAddress, true)).hash)
+    await mined(local, (await registry.getFunction('register').send(fields, ZeroAddress, true)).hash)
   // A chain worth indexing has a final block: until then evm-processor waits for one.
-  const missing = firstBlock + LOCAL_CHAIN.finality - (await provider.getBlockNumber())
+  const missing = chain.firstBlock + chain.finality - (await provider.getBlockNumber())
   await provider.send('anvil_mine', [`0x${missing.toString(16)}`, '0x1'])
 }
 
@@ -172,7 +191,7 @@ async function send(chain: LocalChain, account: number, data: string): Promise<T
   const from = testAccount(account).address
   // Named, so that nothing is estimated: large payloads cost more than the estimate says.
   const gas = '0x1dcd6500'
-  return mined(chain, await (chain.provider.send('eth_sendTransaction', [{ from, to: LOCAL_CHAIN.eas, data, gas }]) as Promise<string>))
+  return mined(chain, await (chain.provider.send('eth_sendTransaction', [{ from, to: chain.chain.eas, data, gas }]) as Promise<string>))
 }
 
 /**
@@ -188,13 +207,13 @@ export async function mined(chain: LocalChain, hash: string): Promise<Transactio
   }
 }
 
-
 /**
- * Attests the sample places, from nine accounts and spread over the last 40 days: every fourth under the four-string
- * schema, every seventh to a recipient of its own, every twentieth revoked afterwards. Then the clock is set right.
+ * Attests every nth of the sample places, from nine accounts and spread over the last 40 days: of those every fourth under
+ * the four-string schema, every seventh to a recipient of its own, every twentieth revoked afterwards. Then the clock is set right.
  */
-export async function attestPlaces(chain: LocalChain, onProgress: (done: number, total: number) => void): Promise<void> {
-  const places = (readJson('dev/places.geojson') as FeatureCollection<Geometry, { name: string; memo: string }>).features
+export async function attestPlaces(chain: LocalChain, nth: number, onProgress: (done: number, total: number) => void): Promise<void> {
+  const { features } = readJson('dev/places.geojson') as FeatureCollection<Geometry, { name: string; memo: string }>
+  const places = features.filter((_, i) => i % nth === 0)
   const { provider } = chain
   const start = (await provider.getBlock('latest'))!.timestamp + 1
   const step = Math.floor((Date.now() / 1000 - 3600 - start) / places.length)

@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { ACTIVE_SLUGS } from '../src/chains'
 import { SettingsError, processEnvironment } from '../src/config'
+import { LOCAL_CHAIN } from './chain'
 import { PlainError } from './services'
 import { startWorld, type World } from './world'
 
@@ -53,7 +54,8 @@ async function main(): Promise<void> {
 
 /** Where everything is, and a request that works as it is printed. */
 async function welcome(world: World): Promise<string> {
-  const { settings, chain } = world
+  const { settings, chain, chains } = world
+  const { slug, id } = chain?.chain ?? LOCAL_CHAIN
   const base = `http://${settings.host}:${settings.port}`
   const lines = [
     `  API            ${base}`,
@@ -61,16 +63,16 @@ async function welcome(world: World): Promise<string> {
     `  Statistics     ${base}/api/v0/location-records/stats`,
     `  Health         ${base}/health`,
     `  Database       ${settings.databaseUrl.replace(/:[^:@/]+@/, ':***@')}`,
-    ...(chain ? [`  Local chain    ${chain.url} (chain 84532; test accounts unlocked)`] : []),
+    ...[...chains.values()].map((each) => `  Local chain    ${each.url} (${each.chain.slug}, chain ${each.chain.id}; test accounts unlocked)`),
     `  Logs           .local/logs/`,
     '',
   ]
-  const point = await aPoint(base)
+  const point = await aPoint(base, slug)
   if (point)
     lines.push(
       `How far is "${point.memo.split(':')[0]}" (attested as ${point.uid.slice(0, 10)}...) from the Eiffel Tower? Ask, and get a signed answer:`,
       '',
-      `curl -s ${base}/compute/v0/distance -H 'content-type: application/json' -d '{"chainId":84532,"from":"${point.uid}","to":{"type":"Point","coordinates":[2.2945,48.8584]}}'`,
+      `curl -s ${base}/compute/v0/distance -H 'content-type: application/json' -d '{"chainId":${id},"from":"${point.uid}","to":{"type":"Point","coordinates":[2.2945,48.8584]}}'`,
       '',
     )
   else if (!chain) lines.push(`History of ${settings.chains.map((c) => c.chain.slug).join(', ')} is being read; ${ACTIVE_SLUGS[0]} and the others fill up meanwhile.`, '')
@@ -85,8 +87,8 @@ interface SampleRecord {
   longitude: number | null
 }
 
-async function aPoint(base: string): Promise<SampleRecord | undefined> {
-  const response = await fetch(`${base}/api/v0/location-records?chain=base-sepolia&bbox=-10,35,30,60&limit=100`)
+async function aPoint(base: string, slug: string): Promise<SampleRecord | undefined> {
+  const response = await fetch(`${base}/api/v0/location-records?chain=${slug}&bbox=-10,35,30,60&limit=100`)
   if (!response.ok) return undefined
   const { data } = (await response.json()) as { data: SampleRecord[] }
   return data.find((record) => !record.revoked && record.longitude !== null && record.memo !== '')

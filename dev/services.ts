@@ -60,23 +60,31 @@ export function startService(name: string, args: readonly string[], environment:
 
 /** Throws a PlainError when something listens on this port already. */
 export async function requireFreePort(port: number, setting: string, purpose: string): Promise<void> {
-  const free = await new Promise<boolean>((resolve) => {
+  if (!(await isFree(port))) throw new PlainError(`Port ${port} is in use, but the ${purpose} needs it. Stop what listens there, or choose another port: ${setting}=${port + 1} npm start`)
+}
+
+/** The first of `count` ports in a row that were free a moment ago. */
+export async function freePort(count = 1): Promise<number> {
+  for (;;) {
+    const first = await new Promise<number>((resolve, reject) => {
+      const server = createServer()
+      server.once('error', reject)
+      server.listen(0, '127.0.0.1', () => {
+        const address = server.address()
+        server.close(() => (typeof address === 'object' && address ? resolve(address.port) : reject(new Error('no port'))))
+      })
+    })
+    const others = await Promise.all(Array.from({ length: count - 1 }, (_, i) => isFree(first + 1 + i)))
+    if (!others.includes(false)) return first
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
+  if (port > 65_535) return Promise.resolve(false)
+  return new Promise((resolve) => {
     const server = createServer()
     server.once('error', () => resolve(false))
     server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
-  })
-  if (!free) throw new PlainError(`Port ${port} is in use, but the ${purpose} needs it. Stop what listens there, or choose another port: ${setting}=${port + 1} npm start`)
-}
-
-/** A port that was free a moment ago. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => (typeof address === 'object' && address ? resolve(address.port) : reject(new Error('no port'))))
-    })
   })
 }
 

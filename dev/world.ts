@@ -1,14 +1,17 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { Client } from 'pg'
-import { settingSuffix, stateSchema, type Chain } from '../src/chains'
+import { ACTIVE_SLUGS, CHAINS, settingSuffix, stateSchema, type Chain } from '../src/chains'
 import { readSettings, type Settings } from '../src/config'
-import { LOCAL_CHAIN, LOCAL_SIGNER_KEY, attestPlaces, missingNodeBinary, startLocalChain, type LocalChain } from './chain'
+import { LOCAL_CHAIN, LOCAL_SIGNER_KEY, attestPlaces, localVersion, missingNodeBinary, startLocalChain, type LocalChain } from './chain'
 import { PlainError, requireFreePort, startService, type Service } from './services'
 
 /** Everything that runs: what was started here, and what the settings named instead. */
 export interface World {
   readonly settings: Settings
+  /** The local chains by slug; empty when the settings name real ones. */
+  readonly chains: ReadonlyMap<string, LocalChain>
+  /** Base Sepolia among them, or else the first. */
   readonly chain: LocalChain | undefined
   /** Running now, by name: database, indexer of each chain, api. */
   readonly services: ReadonlyMap<string, Service>
@@ -20,11 +23,11 @@ export interface World {
 
 export interface WorldOptions {
   environment: NodeJS.ProcessEnv
-  /** Where the local database and chain are kept between runs. */
+  /** Where the local database and chains are kept between runs. */
   folder: string
-  /** False: the local chain starts without the sample places. */
+  /** False: the local chains start without the sample places. */
   samples: boolean
-  /** False: database and chain live in memory. */
+  /** False: database and chains live in memory. */
   keep: boolean
   /** Aborted to give up while it is still starting: what was started by then is stopped, and startWorld throws. */
   signal?: AbortSignal
@@ -37,10 +40,15 @@ export interface WorldOptions {
 const RESTART_MS = 250
 const LONGEST_RESTART_MS = 30_000
 const STEADY_MS = 10_000
+/** The local chains when neither CHAINS nor any RPC_URL_* says which. */
+const DEFAULT_LOCAL_CHAINS = ACTIVE_SLUGS.join(',')
+/** Of the sample places, the first local chain gets all, the others every tenth. */
+const NTH_PLACE_ELSEWHERE = 10
 
 /**
- * Brings up the service: the database, the chain, migrations, one indexer a chain, the API. What the environment names
- * (DATABASE_URL, RPC_URL_*, signer) is used as it is; what it does not name is started locally.
+ * Brings up the service: the database, the chains, migrations, one indexer a chain, the API. What the environment names
+ * (DATABASE_URL, RPC_URL_*, signer) is used as it is; what it does not name is started locally: without any RPC_URL_* the
+ * chains of CHAINS, the first at LOCAL_CHAIN_PORT, each other one port further.
  * Throws a PlainError that says what to do; whatever was started by then is stopped.
  */
 export async function startWorld(options: WorldOptions): Promise<World> {
@@ -79,20 +87,24 @@ export async function startWorld(options: WorldOptions): Promise<World> {
 
   async function bringUp(): Promise<World> {
     mkdirSync(folder, { recursive: true })
-    const given = readSettings(options.environment, [])
-    const localChain = given.chains.length === 0
+    const environment: NodeJS.ProcessEnv = { ...options.environment }
+    const rpcUrl = (chain: Chain) => `RPC_URL_${settingSuffix(chain)}`
+    const local = !CHAINS.some((chain) => environment[rpcUrl(chain)])
+    // Settings with a CHAINS are refused without the URLs, which are known only once the chains run: these stand for them.
+    const placeholders = Object.fromEntries(CHAINS.map((chain) => [rpcUrl(chain), 'http://127.0.0.1']))
+    const given = readSettings(local ? { ...environment, ...placeholders, CHAINS: environment.CHAINS || DEFAULT_LOCAL_CHAINS } : environment, local ? ['chains'] : [])
+    const localRows = local ? [...new Set(given.chains.map(({ chain }) => chain))] : []
     const localDatabase = given.databaseUrl === ''
-    if (localChain) {
+    if (local) {
       const missing = missingNodeBinary()
       if (missing) throw new PlainError(missing)
     } else if (!given.readSignerKey) throw new PlainError('RPC_URL_* names a real chain, so a real signer is needed: set SIGNER_KEY_FILE or SIGNER_PRIVATE_KEY (see .env.example).')
     if (localDatabase) await requireFreePort(given.localDbPort, 'LOCAL_DB_PORT', 'embedded database')
-    if (localChain) await requireFreePort(given.localChainPort, 'LOCAL_CHAIN_PORT', 'local chain')
+    for (const [i, { slug }] of localRows.entries()) await requireFreePort(given.localChainPort + i, 'LOCAL_CHAIN_PORT', `local chain of ${slug}`)
     await requireFreePort(given.port, 'PORT', 'API')
 
-    const environment: NodeJS.ProcessEnv = { ...options.environment }
     const databaseReady = localDatabase ? localDatabaseUp() : Promise.resolve()
-    databaseReady.catch(() => {}) // awaited below; the chain starts meanwhile
+    databaseReady.catch(() => {}) // awaited below; the chains start meanwhile
     async function localDatabaseUp(): Promise<void> {
       report('Starting the embedded database (Postgres with PostGIS) ...')
       environment.DATABASE_URL = `postgres://postgres@127.0.0.1:${given.localDbPort}/postgres`
@@ -103,33 +115,46 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       void database.ended.then((code) => stopping || setBroken(`The embedded database ended (${code}). What it held is on the chain: start again.`))
     }
 
-    let chain: LocalChain | undefined
-    if (localChain) {
-      report('Starting the local chain (Base Sepolia, real EAS 1.2.0 contracts) ...')
-      const stateFile = path.join(folder, 'chain.json')
-      const complete = path.join(folder, 'chain-complete')
-      // Stopped while the places were attested: half of them is not the sample world.
-      if (!existsSync(complete)) rmSync(stateFile, { force: true })
-      chain = await startLocalChain({ port: given.localChainPort, ...(options.keep && { stateFile }) })
-      stops.unshift(() => chain!.stop())
-      void chain.ended.then((reason) => stopping || setBroken(`${reason}. Start again; what was attested since the last start is lost.`))
-      environment[`RPC_URL_${settingSuffix(LOCAL_CHAIN)}`] = chain.url
-      environment.HEAD_POLL_SECONDS ??= '0.5'
+    if (local) {
+      report(`Starting ${localRows.length === 1 ? 'the local chain' : `${localRows.length} local chains`} (${localRows.map((row) => `${row.slug}: real EAS ${localVersion(row)}`).join(', ')}) ...`)
+      environment.CHAINS = localRows.map(({ slug }) => slug).join(',')
+      environment.HEAD_POLL_SECONDS ||= '0.5'
       if (!given.readSignerKey) environment.SIGNER_PRIVATE_KEY = LOCAL_SIGNER_KEY
-      if (options.samples && chain.fresh) {
-        report('Attesting sample places on it ...')
-        await attestPlaces(chain, (done, total) => options.progress('places attested', done, total))
+    }
+    const started = await Promise.all(localRows.map((row, i) => localChainUp(row, given.localChainPort + i)))
+    const chains: ReadonlyMap<string, LocalChain> = new Map(started.map((each) => [each.chain.slug, each]))
+    const chain = chains.get(LOCAL_CHAIN.slug) ?? started[0]
+    for (const each of started) {
+      const { slug } = each.chain
+      if (options.samples && each.fresh) await attestPlaces(each, each === chain ? 1 : NTH_PLACE_ELSEWHERE, (done, total) => options.progress(`places attested on ${slug}`, done, total))
+      if (options.keep) writeFileSync(completeFile(slug), '')
+    }
+
+    async function localChainUp(row: Chain, port: number): Promise<LocalChain> {
+      const stateFile = path.join(folder, `chain-${row.slug}.json`)
+      // Stopped while the places were attested: half of them is not the sample world.
+      if (!existsSync(completeFile(row.slug))) rmSync(stateFile, { force: true })
+      const up = await startLocalChain({ chain: row, port, ...(options.keep && { stateFile }) })
+      if (stopping) {
+        await up.stop()
+        throw new PlainError('Stopped while starting.')
       }
-      writeFileSync(complete, '')
+      stops.unshift(() => up.stop())
+      void up.ended.then((reason) => stopping || setBroken(`${reason}. Start again; what was attested since the last start is lost.`))
+      environment[rpcUrl(row)] = up.url
+      return up
+    }
+    function completeFile(slug: string): string {
+      return path.join(folder, `chain-${slug}-complete`)
     }
     await databaseReady
 
     const settings = readSettings(environment, ['database', 'chains', 'signer'])
-    if (chain) await checkSameChain(settings, chain, localDatabase, report)
     report('Migrating the database ...')
     const migration = await start('migrate', ['lib/migrate.js'], environment, false)
     if ((await migration.ended) !== 0) throw new PlainError(`The database could not be migrated:\n${migration.tail()}`)
     services.delete('migrate')
+    for (const each of started) await checkSameChain(settings, each, localDatabase, report)
 
     for (const { chain: indexed } of settings.chains) {
       report(`Starting the indexer of ${indexed.slug} ...`)
@@ -158,8 +183,8 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     stops.push(() => api.stop())
     void api.ended.then((code) => stopping || setBroken(`The API ended (${code}):\n${api.tail()}`))
 
-    if (chain) await waitForHead(settings, chain, options.progress)
-    return { settings, chain, services, broken, stop }
+    for (const each of started) await waitForHead(settings, each, options.progress)
+    return { settings, chains, chain, services, broken, stop }
   }
 }
 
@@ -173,29 +198,30 @@ export async function indexedHeight(databaseUrl: string, chain: Chain): Promise<
   return rows[0]?.height ?? -1
 }
 
-/** Resolves once the indexer has written the block that is the chain's head now. */
+/** Resolves once the chain's indexer has written the block that is its head now. */
 export async function waitForHead(settings: Settings, chain: LocalChain, progress: WorldOptions['progress'] = () => {}): Promise<void> {
   const head = await chain.provider.getBlockNumber()
-  const from = LOCAL_CHAIN.firstBlock
+  const { slug, firstBlock: from } = chain.chain
   for (;;) {
-    const height = await indexedHeight(settings.databaseUrl, LOCAL_CHAIN)
-    progress('blocks indexed', Math.max(0, Math.min(height, head) - from), head - from)
+    const height = await indexedHeight(settings.databaseUrl, chain.chain)
+    progress(`blocks of ${slug} indexed`, Math.max(0, Math.min(height, head) - from), head - from)
     if (height >= head) return
     await new Promise((resolve) => setTimeout(resolve, 150))
   }
 }
 
-/** A database that has read another local chain is emptied when it is our own, and refused when it is not. */
-async function checkSameChain(settings: Settings, chain: LocalChain, ours: boolean, report: (line: string) => void): Promise<void> {
-  const schema = stateSchema(LOCAL_CHAIN)
+/** What the database holds of another local chain under this name is emptied when the database is our own, and refused when it is not. */
+async function checkSameChain(settings: Settings, { chain, provider }: LocalChain, ours: boolean, report: (line: string) => void): Promise<void> {
+  const schema = stateSchema(chain)
   const [status] = await queryOnce<{ height: number; hash: string }>(settings.databaseUrl, `SELECT height, hash FROM ${schema}.status`).catch(() => [])
   if (!status || status.height < 0) return
-  const block = await chain.provider.getBlock(status.height)
+  const block = await provider.getBlock(status.height)
   if (block?.hash === status.hash) return
   if (!ours)
-    throw new PlainError('The database that DATABASE_URL names has indexed another chain than the local one that runs now. Give it an empty database, or set RPC_URL_BASE_SEPOLIA.')
-  report('The local chain is not the one that the database knows: indexing it anew ...')
-  await queryOnce(settings.databaseUrl, `DROP SCHEMA ${schema} CASCADE; TRUNCATE attestation_event, location_record`)
+    throw new PlainError(`The database that DATABASE_URL names has indexed another ${chain.slug} than the local chain that runs now. Give it an empty database, or set RPC_URL_${settingSuffix(chain)}.`)
+  report(`The local chain of ${chain.slug} is not the one that the database knows: indexing it anew ...`)
+  const ofChain = ['attestation_event', 'location_record', 'chain_status'].map((table) => `DELETE FROM ${table} WHERE chain = '${chain.slug}'`)
+  await queryOnce(settings.databaseUrl, [`DROP SCHEMA ${schema} CASCADE`, ...ofChain].join('; '))
 }
 
 async function queryOnce<Row extends object>(databaseUrl: string, sql: string): Promise<Row[]> {

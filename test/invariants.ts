@@ -28,23 +28,25 @@ interface EventRow {
 }
 
 /**
- * What must hold after every fault, once the indexer has caught up (TRUST.md 6):
+ * What must hold of a chain (Base Sepolia unless named) after every fault, once its indexer has caught up (TRUST.md 6):
  * I1 the projection is what the log gives when projected from nothing; I2 every body is the chain's and hashes to its
  * UID; I3 the log holds exactly the Attested and Revoked of the chain's receipts; I4 the cursor's block is canonical.
  */
-export async function expectInvariants({ chain, databaseUrl }: TestWorld): Promise<void> {
-  const log = await rows<EventRow>(databaseUrl, 'SELECT * FROM attestation_event ORDER BY block_number, log_index')
+export async function expectInvariants({ chains, databaseUrl }: TestWorld, slug = LOCAL_CHAIN.slug): Promise<void> {
+  const local = chains.get(slug)!
+  const { chain, provider } = local
+  const log = await rows<EventRow>(databaseUrl, 'SELECT * FROM attestation_event WHERE chain = $1 ORDER BY block_number, log_index', [slug])
 
-  const onChain = await chain.provider.getLogs({
-    address: LOCAL_CHAIN.eas,
-    fromBlock: LOCAL_CHAIN.firstBlock,
+  const onChain = await provider.getLogs({
+    address: chain.eas,
+    fromBlock: chain.firstBlock,
     topics: [[eas.events.Attested.topic, eas.events.Revoked.topic], null, null, LOCATION_SCHEMAS.map((schema) => schema.uid)],
   })
   expect(log.map((row) => [row.block_number, row.block_hash, row.log_index, row.transaction_hash, row.uid])).toEqual(
     onChain.map((entry) => [entry.blockNumber, entry.blockHash, entry.index, entry.transactionHash, entry.data]),
   )
 
-  const contract = await chain.eas()
+  const contract = await local.eas()
   for (const row of log.filter((each) => each.kind === EventKind.ATTESTED)) {
     const body = bodyOf(row)
     expect(await hashesToUid(body, row.uid)).toBe(true)
@@ -65,8 +67,8 @@ export async function expectInvariants({ chain, databaseUrl }: TestWorld): Promi
     logIndex: row.log_index,
   }))
   const bodies = new Map(log.filter((row) => row.kind === EventKind.ATTESTED).map((row) => [row.uid, bodyOf(row)]))
-  const replayed = project(LOCAL_CHAIN.slug, events, bodies, new Date(0))
-  const projected = await rows<Record<string, unknown>>(databaseUrl, 'SELECT * FROM location_record')
+  const replayed = project(slug, events, bodies, new Date(0))
+  const projected = await rows<Record<string, unknown>>(databaseUrl, 'SELECT * FROM location_record WHERE chain = $1', [slug])
   const comparable = (record: Record<string, unknown>) => {
     const { createdAt, updatedAt, geom, ...rest } = record
     // pg gives numeric columns as text.
@@ -77,8 +79,8 @@ export async function expectInvariants({ chain, databaseUrl }: TestWorld): Promi
   expect(byId(projected.map(camelCase))).toEqual(byId(replayed.records as unknown as Record<string, unknown>[]))
   expect(log.map((row) => row.problem)).toEqual(replayed.events.map((row: AttestationEvent) => row.problem))
 
-  const [cursor] = await rows<{ height: number; hash: string }>(databaseUrl, `SELECT height, hash FROM ${stateSchema(LOCAL_CHAIN)}.status`)
-  expect((await chain.provider.getBlock(cursor!.height))?.hash).toBe(cursor!.hash)
+  const [cursor] = await rows<{ height: number; hash: string }>(databaseUrl, `SELECT height, hash FROM ${stateSchema(chain)}.status`)
+  expect((await provider.getBlock(cursor!.height))?.hash).toBe(cursor!.hash)
 }
 
 function bodyOf(row: EventRow) {

@@ -7,7 +7,7 @@ export interface TestWorld extends Omit<World, 'chain'> {
   readonly chain: LocalChain
   readonly url: string
   readonly databaseUrl: string
-  /** Resolves once everything mined so far is in the database. */
+  /** Resolves once everything mined so far, on every local chain, is in the database. */
   caughtUp: () => Promise<void>
   /** GET, parsed. */
   get: (path: string) => Promise<{ status: number; body: any }> // eslint-disable-line @typescript-eslint/no-explicit-any -- JSON
@@ -15,10 +15,11 @@ export interface TestWorld extends Omit<World, 'chain'> {
   post: (path: string, body: unknown) => Promise<{ status: number; body: any }> // eslint-disable-line @typescript-eslint/no-explicit-any -- JSON
 }
 
-/** The whole service as `npm start` brings it up, on free ports, in memory, without samples and limits. */
+/** The whole service as `npm start` brings it up, on free ports, in memory, without samples and limits; one local chain, or those of CHAINS. */
 export async function startTestWorld(environment: NodeJS.ProcessEnv = {}): Promise<TestWorld> {
   const database = TEST_DATABASE_URL ? await createDatabase() : undefined
-  const [port, chainPort, databasePort] = await Promise.all([freePort(), freePort(), freePort()])
+  const CHAINS = environment.CHAINS ?? LOCAL_CHAIN.slug
+  const [port, chainPort, databasePort] = await Promise.all([freePort(), freePort(CHAINS.split(',').length), freePort()])
   const folder = temporaryFolder()
   const world = await startWorld({
     environment: {
@@ -26,6 +27,7 @@ export async function startTestWorld(environment: NodeJS.ProcessEnv = {}): Promi
       // What the person running the tests has set for their own service must not leak in.
       ...blankSettings(),
       ...(database && { DATABASE_URL: database.url }),
+      CHAINS,
       PORT: String(port),
       LOCAL_CHAIN_PORT: String(chainPort),
       LOCAL_DB_PORT: String(databasePort),
@@ -51,7 +53,9 @@ export async function startTestWorld(environment: NodeJS.ProcessEnv = {}): Promi
     chain,
     url,
     databaseUrl: world.settings.databaseUrl,
-    caughtUp: () => waitForHead(world.settings, chain),
+    caughtUp: async () => {
+      for (const each of world.chains.values()) await waitForHead(world.settings, each)
+    },
     get: (path) => ask(path),
     post: (path, body) => ask(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
     stop: async () => {
