@@ -1,6 +1,6 @@
 import { SigningKey, ZeroAddress, ZeroHash, getAddress } from 'ethers'
 import type { Chain } from '../src/chains'
-import { SettingsError, type ConnectedChain } from '../src/config'
+import { SettingsError, isLoopback, type ConnectedChain } from '../src/config'
 import { addressOfKey, attestDigest, domainSeparator, layoutOfTypeHash, recoverAttester, signAttest, type AttestLayout } from '../src/eas'
 import type { ChainReader } from './chain-reader'
 import { UnavailableError } from './problems'
@@ -148,8 +148,7 @@ export class Attester {
   }
 
   private async isLocal(): Promise<boolean> {
-    const hosts = this.connected.rpcUrls.map((url) => new URL(url).hostname)
-    return hosts.every((host) => /^(127\.\d+\.\d+\.\d+|localhost|\[::1\])$/.test(host)) && /^(anvil|hardhat)/i.test(await this.reader.clientVersion())
+    return this.connected.rpcUrls.every(isLoopback) && /^(anvil|hardhat)/i.test(await this.reader.clientVersion())
   }
 }
 

@@ -37,6 +37,8 @@ async function serve(options: { fault?: Fault; databaseUrl?: string; clock?: () 
   const attester = new Attester(new SigningKey(key), { chain: LOCAL_CHAIN, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 0 }, reader, 3600, clock)
   const app = await buildServer({
     ...{ store, clock, publicBaseUrl: 'https://x.example', schemaCheck: true, trustProxy: [], rateLimitPerHour: perHour, recordsRateLimitPerHour: perHour },
+    chains: [{ chain: LOCAL_CHAIN, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 0 }],
+    maxLagSeconds: 60,
     attesters: new Map([[LOCAL_CHAIN.id, { attester, reader }]]),
     resolver: new Resolver(store, clock),
     measurer: new Measurer(),

@@ -2,12 +2,13 @@ import Fastify, { LogController, type FastifyBaseLogger, type FastifyError, type
 import { version } from '../package.json'
 import { computeRoutes, type ComputeParts } from './compute'
 import { limitRequests, type RequestCounter } from './limits'
+import { monitoring, type MonitoringParts } from './monitoring'
 import { OPERATIONS } from './operations'
 import { ComputeProblem, RecordsProblem, computeErrorHandler, recordsErrorHandler } from './problems'
 import { recordsRoutes } from './records'
 import type { Store } from './store'
 
-export interface ServerParts extends ComputeParts {
+export interface ServerParts extends ComputeParts, MonitoringParts {
   store: Store
   counter: RequestCounter
   rateLimitPerHour: number
@@ -53,6 +54,9 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
     done()
   })
 
+  // Before the routes, so that it counts them all.
+  monitoring(app, parts)
+
   await app.register(async (scope) => {
     scope.setErrorHandler(onComputeError)
     await limitRequests(scope, {
@@ -91,6 +95,8 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
       compute: Object.keys(OPERATIONS).map((name) => `POST ${publicBaseUrl}${COMPUTE_PREFIX}/${name}`),
       records: ['location-records', 'location-records/:uid', 'location-records/stats', 'config'].map((path) => `GET ${publicBaseUrl}${RECORDS_PREFIX}/${path}`),
       health: `GET ${publicBaseUrl}/health`,
+      readiness: `GET ${publicBaseUrl}/ready`,
+      metrics: `GET ${publicBaseUrl}/metrics`,
     },
     chains: await Promise.all(
       [...parts.attesters.values()].map(async ({ attester }) => ({ id: attester.chain.id, slug: attester.chain.slug, attester: attester.address, ready: (await attester.refusal()) === undefined })),

@@ -56,6 +56,21 @@ export interface Stats {
   revoked: number
 }
 
+/** How far the indexer's copy of a chain goes, and the audit of it; null before the first look, block, or audit. */
+export interface ChainStatusRow {
+  chain: string
+  headBlock: number | null
+  headTime: Date | null
+  /** When the indexer last asked for the head. */
+  checkedAt: Date | null
+  indexedBlock: number | null
+  indexedTime: Date | null
+  rereadBlocks: number
+  provenBlocks: number
+  unprovenBlocks: number
+  repairedEvents: number
+}
+
 const RECORD_COLUMNS = `uid, chain, prover, subject, timestamp, event_timestamp, srs, location_type, location,
   longitude::float8 AS longitude, latitude::float8 AS latitude, recipe_types, recipe_payloads, media_types, media_data,
   memo, revoked, created_at, updated_at`
@@ -116,6 +131,17 @@ export class Store {
       [`${chain}-${uid}`],
     )
     return row
+  }
+
+  /** How far the copy of each chain goes. */
+  chainStatuses(): Promise<ChainStatusRow[]> {
+    const blocks = (ranges: string) => `(SELECT coalesce(sum(upper(r) - lower(r)), 0) FROM unnest(${ranges}) AS r)::float8`
+    return this.query<ChainStatusRow>(
+      `SELECT chain, head_height AS "headBlock", head_timestamp AS "headTime", checked_at AS "checkedAt", indexed_height AS "indexedBlock",
+         indexed_timestamp AS "indexedTime", ${blocks('reread')} AS "rereadBlocks", ${blocks('proven')} AS "provenBlocks",
+         unproven_blocks::float8 AS "unprovenBlocks", repaired_events::float8 AS "repairedEvents" FROM chain_status`,
+      [],
+    )
   }
 
   /** Counts over all records, as of `now`. */

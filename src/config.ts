@@ -22,6 +22,8 @@ export interface Settings {
   readonly publicBaseUrl: string
   readonly trustProxy: readonly string[]
   readonly chains: readonly ConnectedChain[]
+  /** Whether CHAINS said which chains; else they are those with an RPC_URL. */
+  readonly chainsPicked: boolean
   /** Of each RPC endpoint: requests per second (undefined = no limit of ours), calls in one HTTP request, patience. */
   readonly rpc: { readonly rateLimit: number | undefined; readonly batchSize: number; readonly timeoutMs: number }
   /** Calls per second that the audit of a chain makes to prove blocks; 0 = none. */
@@ -182,6 +184,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     publicBaseUrl: (env.PUBLIC_BASE_URL ?? `http://${env.HOST.includes(':') ? `[${env.HOST}]` : env.HOST}:${env.PORT}`).replace(/\/+$/, ''),
     trustProxy: env.TRUST_PROXY,
     chains,
+    chainsPicked: env.CHAINS !== undefined,
     rpc: { rateLimit: env.RPC_RATE_LIMIT, batchSize: env.RPC_BATCH_SIZE, timeoutMs: env.RPC_TIMEOUT_SECONDS * 1000 },
     auditCallsPerSecond: env.AUDIT_CALLS_PER_SECOND,
     maxLagSeconds: env.MAX_LAG_SECONDS,
@@ -196,6 +199,11 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     localDbPort: env.LOCAL_DB_PORT,
     logLevel: env.LOG_LEVEL,
   })
+}
+
+/** Whether a URL leads to this very machine, where test accounts may sign and blocks are made on demand. */
+export function isLoopback(url: string): boolean {
+  return /^(127\.\d+\.\d+\.\d+|localhost|\[::1\])$/.test(new URL(url).hostname)
 }
 
 /** The settings of this process: the file .env in the working directory, overridden by the environment. */

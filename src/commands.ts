@@ -1,0 +1,127 @@
+import { parseArgs } from 'node:util'
+import { createLogger } from '@subsquid/logger'
+import { Auditor, type Findings } from './audit'
+import { BodyReader } from './bodies'
+import { SettingsError, chosenChain, processSettings, type ConnectedChain, type Settings } from './config'
+import { Database, finalState, replayPage, type Replayed } from './database'
+import { Rpc } from './rpc'
+
+const USAGE = `node lib/commands.js replay [--chain <slug>] [--check]
+  Projects every attestation anew from the event log alone, and puts right what differs; --check only says so.
+node lib/commands.js audit --chain <slug> [--from <block>] [--to <block>] [--quick]
+  Holds the event log against the chain, block by block, by headers and receipts, and puts right what differs.
+  --quick reads the logs of the range a second time instead. The range is from the chain's first block to the last final one.`
+
+const UIDS_PER_PAGE = 500
+const SAID_EVERY_MS = 5_000
+const DIFFERENCES_SHOWN = 20
+
+/** `npm run replay`, `npm run audit`: exit code 0 when all is as it should be, 1 when something was not (though it may be put right by now), 2 when it could not be told. */
+async function main(): Promise<number> {
+  const { positionals, values } = parse()
+  const settings = processSettings('database', 'chains')
+  const database = new Database(settings.databaseUrl, () => {})
+  try {
+    if (positionals[0] === 'replay') return await replay(database, values.chain ? [chosenChain(settings.chains, values.chain)] : settings.chains, !values.check)
+    return await audit(database, settings, chosenChain(settings.chains, values.chain), values)
+  } finally {
+    await database.close()
+  }
+}
+
+function parse() {
+  try {
+    const parsed = parseArgs({
+      allowPositionals: true,
+      options: { chain: { type: 'string' }, from: { type: 'string' }, to: { type: 'string' }, check: { type: 'boolean' }, quick: { type: 'boolean' } },
+    })
+    if (parsed.positionals.length === 1 && ['replay', 'audit'].includes(parsed.positionals[0]!)) return parsed
+    throw new Error(`expected replay or audit, got '${parsed.positionals.join(' ')}'`)
+  } catch (error) {
+    throw new SettingsError(`${(error as Error).message}\n\n${USAGE}`)
+  }
+}
+
+async function replay(database: Database, chains: readonly ConnectedChain[], repair: boolean): Promise<number> {
+  let differing = 0
+  for (const { chain } of chains) {
+    // A log without the state of an indexer is a copy: all of it counts as final.
+    const finalHeight = (await finalState(database.query, chain))?.finalHeight ?? Infinity
+    const [count] = await database.query<{ uids: number }>('SELECT count(DISTINCT uid)::int AS uids FROM attestation_event WHERE chain = $1', [chain.slug])
+    const total: Replayed = { uids: 0, differing: [], notFinal: [] }
+    for (let after = ''; ; ) {
+      const page = await replayPage(database, chain, after, UIDS_PER_PAGE, finalHeight, repair)
+      total.uids += page.uids
+      total.notFinal.push(...page.notFinal)
+      for (const difference of page.differing) {
+        if (total.differing.push(difference) <= DIFFERENCES_SHOWN) progress.line(`  ${difference.id}: ${difference.what}`)
+      }
+      if (page.last === undefined) break
+      after = page.last
+      progress.show(`${chain.slug}: ${total.uids} of ${count!.uids} attestations replayed`)
+    }
+    differing += total.differing.length
+    const wrong = total.differing.length ? `${total.differing.length} records differed from the log${repair ? ' and are put right' : ''}` : 'every record is what the log says'
+    progress.line(`${chain.slug}: ${total.uids} attestations replayed, ${wrong}${total.notFinal.length ? `; ${total.notFinal.length} with events that are not final yet were left alone` : ''}`)
+  }
+  return differing ? 1 : 0
+}
+
+async function audit(database: Database, settings: Settings, { chain, rpcUrls }: ConnectedChain, asked: { from?: string | undefined; to?: string | undefined; quick?: boolean | undefined }): Promise<number> {
+  const state = await finalState(database.query, chain)
+  if (!state) throw new SettingsError(`The database holds no final block of ${chain.slug} yet: index it first`)
+  const from = blockNumber('--from', asked.from, chain.firstBlock)
+  const to = blockNumber('--to', asked.to, state.finalHeight)
+  if (from < chain.firstBlock || to > state.finalHeight || from > to)
+    throw new SettingsError(`Blocks ${from} to ${to} cannot be audited; what is indexed and final of ${chain.slug} is ${chain.firstBlock} to ${state.finalHeight}`)
+  const log = createLogger('audit')
+  const rpc = new Rpc({ chain, urls: rpcUrls, ...settings.rpc, log })
+  await rpc.check()
+  const auditor = new Auditor({ chain, rpc, bodies: new BodyReader(rpc, chain.eas), database, log })
+  const show = (done: number, { events, repaired }: Pick<Findings, 'events' | 'repaired'>) =>
+    progress.show(`${chain.slug}: ${done} of ${to - from + 1} blocks audited, ${events} events, ${repaired} repaired`)
+  const total = { events: 0, repaired: 0, unproven: 0 }
+  if (asked.quick) Object.assign(total, await auditor.reread(from, to, (done) => show(done, total)))
+  else
+    for (let next = from; next <= to; ) {
+      const found = await auditor.prove(next, to)
+      for (const key of ['events', 'repaired', 'unproven'] as const) total[key] += found[key]
+      next = found.to + 1
+      show(next - from, total)
+    }
+  progress.line(
+    `${chain.slug}, blocks ${from} to ${to}: the chain has ${total.events} events of ours; ` +
+      (total.repaired ? `${total.repaired} were not in the log as they are on the chain, and are put right` : 'the log has them all, and nothing else') +
+      (total.unproven ? `; the receipts of ${total.unproven} blocks have a form that is not known here: compared, but not proven` : ''),
+  )
+  return total.repaired ? 1 : 0
+}
+
+function blockNumber(option: string, text: string | undefined, otherwise: number): number {
+  if (text === undefined) return otherwise
+  if (!/^\d{1,12}$/.test(text)) throw new SettingsError(`${option} must be a block number, got '${text}'`)
+  return Number(text)
+}
+
+/** On a terminal one line that changes; elsewhere a line every few seconds. */
+const progress = {
+  saidAt: 0,
+  show(line: string): void {
+    if (process.stdout.isTTY) process.stdout.write(`\r\x1b[K${line}`)
+    else if (Date.now() - this.saidAt > SAID_EVERY_MS) {
+      this.saidAt = Date.now()
+      console.log(line)
+    }
+  },
+  line(line: string): void {
+    console.log(`${process.stdout.isTTY ? '\r\x1b[K' : ''}${line}`)
+  },
+}
+
+main().then(
+  (code) => process.exit(code),
+  (error: Error) => {
+    console.error(error instanceof SettingsError ? error.message : error)
+    process.exit(2)
+  },
+)
