@@ -1,5 +1,6 @@
 import { PayloadError, decodeFields, fieldNames, fieldTypes, type FieldValue } from './eas'
 import { GeometryError, canonicalJson, readGeometry } from './geodesy'
+import { locationReader } from './location-types'
 
 /** A schema whose attestations are locations: its UID, lower-case, and its text exactly as registered (resolver 0, revocable). */
 interface LocationSchema {
@@ -72,7 +73,10 @@ const MAX_PAYLOAD_BYTES = 1_000_000
  */
 const MAX_EVENT_SECONDS = 253_402_300_799n
 
-const WGS84_SRS = /^(EPSG:4326|https?:\/\/www\.opengis\.net\/def\/crs\/(OGC\/1\.3\/CRS84|EPSG\/0\/4326)\/?)$/i
+/** Names of WGS84 whose axes are longitude, latitude: by definition, or, for EPSG:4326 and WGS84, as every tool writes them. */
+const LONGITUDE_FIRST_SRS = /^(EPSG:4326|WGS ?84|(OGC:)?CRS84|urn:ogc:def:crs:OGC:(1\.3)?:CRS84|https?:\/\/www\.opengis\.net\/def\/crs\/OGC\/(1\.3|0)\/CRS84\/?)$/i
+/** Names that say latitude, longitude by definition: of consequence to formats that leave the order to them. */
+const LATITUDE_FIRST_SRS = /^(urn:ogc:def:crs:EPSG::4326|https?:\/\/www\.opengis\.net\/def\/crs\/EPSG\/0\/4326\/?)$/i
 
 /** Whether attestations of this schema are locations. */
 export function isLocationSchema(schemaUid: string): boolean {
@@ -123,21 +127,17 @@ function storable<T extends string | undefined>(text: T): T {
 }
 
 function readLocation(srs: string, locationType: string, location: string): Pick<Location, 'geometry' | 'geometryProblem'> {
-  const none = (geometryProblem: string) => ({ geometry: null, geometryProblem })
-  if (!WGS84_SRS.test(srs)) return none(`srs '${srs.slice(0, 80)}' is not a known name of WGS84`)
-  const read = LOCATION_READERS.find(([type]) => type.test(locationType))?.[1]
-  if (!read) return none(`location_type '${locationType.slice(0, 80)}' has no geometry`)
+  // Postgres holds no NUL, which JSON may spell out, and its JSON no half of a character, where a text was cut short.
+  const none = (problem: string) => ({ geometry: null, geometryProblem: problem.slice(0, 300).replace(/[\p{Cc}\p{Cs}]/gu, '\ufffd') })
+  const latitudeFirst = LATITUDE_FIRST_SRS.test(srs)
+  if (!latitudeFirst && !LONGITUDE_FIRST_SRS.test(srs)) return none(`srs '${srs.slice(0, 80)}' is not a known name of WGS84, such as EPSG:4326 or http://www.opengis.net/def/crs/OGC/1.3/CRS84`)
+  const read = locationReader(locationType)
+  if (typeof read === 'string') return none(`location_type '${locationType.slice(0, 80)}' ${read}`)
   try {
-    const reading = readGeometry(read(JSON.parse(location)), 'location')
+    const reading = readGeometry(read(location, latitudeFirst), 'location')
     return { geometry: { json: canonicalJson(reading), point: reading.layout.type === 'Point' ? [reading.lon[0]!, reading.lat[0]!] : null }, geometryProblem: null }
   } catch (error) {
-    if (error instanceof GeometryError || error instanceof SyntaxError) return none(`location: ${error.message}`.slice(0, 300))
+    if (error instanceof GeometryError) return none(error.message)
     throw error
   }
 }
-
-/** How each location_type becomes GeoJSON, from the parsed JSON of `location`. Axis order is never guessed. */
-const LOCATION_READERS: readonly [RegExp, (value: unknown) => unknown][] = [
-  [/^geojson(-|$)/i, (value) => value],
-  [/^coordinate-decimal\+lon-lat$/i, (value) => ({ type: 'Point', coordinates: value })],
-]
