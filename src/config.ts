@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { bool, customCleanEnv, makeValidator, port, str } from 'envalid'
 import { CHAINS, chainBySlug, settingSuffix, type Chain } from './chains'
+import { addLocationSchemas, locationSchema, type LocationSchema } from './location'
 
 /** A chain we were told to work on, and how to reach it. */
 export interface ConnectedChain {
@@ -22,8 +23,8 @@ export interface Settings {
   readonly publicBaseUrl: string
   readonly trustProxy: readonly string[]
   readonly chains: readonly ConnectedChain[]
-  /** Whether CHAINS said which chains; else they are those with an RPC_URL. */
-  readonly chainsPicked: boolean
+  /** Location schemas beside those of location.ts. */
+  readonly locationSchemas: readonly LocationSchema[]
   /** Of each RPC endpoint: requests per second (undefined = no limit of ours), calls in one HTTP request, patience. */
   readonly rpc: { readonly rateLimit: number | undefined; readonly batchSize: number; readonly timeoutMs: number }
   /** Calls per second that the audit of a chain makes to prove blocks; 0 = none. */
@@ -87,6 +88,7 @@ const addressRanges = makeValidator<readonly string[]>((text) => {
   if (wrong !== undefined) throw new Error(`'${wrong}' is no address or CIDR range`)
   return ranges
 })
+const locationSchemas = makeValidator<readonly LocationSchema[]>((text) => text.split(';').map((part) => part.trim()).filter(Boolean).map(locationSchema))
 const chainList = makeValidator<readonly Chain[]>((text) =>
   splitList(text).map((slug) => {
     const chain = chainBySlug(slug)
@@ -107,7 +109,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
   const problems: string[] = []
   // An empty value is a setting left out, as in a copied .env.example.
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''))
-  const perChain = Object.fromEntries(
+  const perChain = Object.fromEntries<unknown>(
     CHAINS.flatMap((chain) => [
       [`RPC_URL_${settingSuffix(chain)}`, httpUrls({ default: undefined })],
       [`GATEWAY_URL_${settingSuffix(chain)}`, httpUrl({ default: undefined })],
@@ -133,6 +135,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
       RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 100 }),
       RECORDS_RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 3600 }),
       DEADLINE_SECONDS: integer(1, 86_400 * 30)({ default: 3600 }),
+      LOCATION_SCHEMAS: locationSchemas({ default: [] }),
       HEAD_POLL_SECONDS: positive({ default: undefined }),
       RPC_RATE_LIMIT: positive({ default: undefined }),
       RPC_BATCH_SIZE: integer(1, 1_000)({ default: 100 }),
@@ -184,7 +187,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     publicBaseUrl: (env.PUBLIC_BASE_URL ?? `http://${env.HOST.includes(':') ? `[${env.HOST}]` : env.HOST}:${env.PORT}`).replace(/\/+$/, ''),
     trustProxy: env.TRUST_PROXY,
     chains,
-    chainsPicked: env.CHAINS !== undefined,
+    locationSchemas: env.LOCATION_SCHEMAS,
     rpc: { rateLimit: env.RPC_RATE_LIMIT, batchSize: env.RPC_BATCH_SIZE, timeoutMs: env.RPC_TIMEOUT_SECONDS * 1000 },
     auditCallsPerSecond: env.AUDIT_CALLS_PER_SECOND,
     maxLagSeconds: env.MAX_LAG_SECONDS,
@@ -206,9 +209,11 @@ export function isLoopback(url: string): boolean {
   return /^(127\.\d+\.\d+\.\d+|localhost|\[::1\])$/.test(new URL(url).hostname)
 }
 
-/** The settings of this process: the file .env in the working directory, overridden by the environment. */
+/** The settings of this process: the file .env in the working directory, overridden by the environment. Its location schemas are known from then on. */
 export function processSettings(...requirements: Requirement[]): Settings {
-  return readSettings(processEnvironment(), requirements)
+  const settings = readSettings(processEnvironment(), requirements)
+  addLocationSchemas(settings.locationSchemas)
+  return settings
 }
 
 /** The chain of this slug or alias among those that are connected; without a slug the only one. Throws a SettingsError. */

@@ -84,8 +84,9 @@ function queryOf(client: PoolClient): Query {
  * rolls back what was written here.)
  */
 export async function writeBatch(store: Store, chain: Chain, { events, records, revocations }: Projection, last: { height: number; timestamp: number }): Promise<void> {
-  const { em, changes } = store as unknown as StoreParts
-  const query: Query = (sql, values) => em().query(sql, values)
+  const parts = store as unknown as StoreParts
+  const { changes } = parts
+  const query: Query = (sql, values) => parts.em().query(sql, values)
   if (events.length) {
     await lockChain(query, chain)
     await changes?.trackInsert(AttestationEvent, events)

@@ -30,7 +30,7 @@ export class HeadReader {
     const headers = await this.rpc.batchCall<RpcHeader | null>(headerCalls)
     const whole = new Map(await Promise.all(headerCalls.map(async (call, i) => [call, await this.withLogs(headers[i]!)] as const)))
     return Promise.all(
-      calls.map((call) => {
+      calls.map(async (call) => {
         if (whole.has(call)) return whole.get(call)
         if (call.method === 'eth_blockNumber') return this.rpc.call('eth_blockNumber')
         if (call.method === 'eth_getLogs') return this.logsOf(call.params[0] as { fromBlock: string; toBlock: string })

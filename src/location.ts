@@ -1,9 +1,9 @@
-import { PayloadError, decodeFields, fieldNames, fieldTypes, type FieldValue } from './eas'
+import { PayloadError, decodeFields, fieldNames, fieldTypes, schemaUid, type FieldValue } from './eas'
 import { GeometryError, canonicalJson, readGeometry } from './geodesy'
 import { locationReader } from './location-types'
 
 /** A schema whose attestations are locations: its UID, lower-case, and its text exactly as registered (resolver 0, revocable). */
-interface LocationSchema {
+export interface LocationSchema {
   readonly uid: string
   readonly fields: string
 }
@@ -20,8 +20,8 @@ export const LOCATION_PROTOCOL_SCHEMA: LocationSchema = {
   fields: 'string lp_version,string srs,string location_type,string location',
 }
 
-/** Every location schema that is indexed and accepted, the same on every chain. A new one is one row. */
-export const LOCATION_SCHEMAS: readonly LocationSchema[] = [
+/** Every location schema that is indexed and accepted, the same on every chain. A new one is one row, or the setting LOCATION_SCHEMAS. */
+export const LOCATION_SCHEMAS: LocationSchema[] = [
   LOCATION_SCHEMA,
   LOCATION_PROTOCOL_SCHEMA,
   {
@@ -65,6 +65,7 @@ export interface Location {
   geometryProblem: string | null
 }
 
+const ZERO_ADDRESS = `0x${'0'.repeat(40)}`
 /** Payloads above this size are not decoded: an honest one of 100 kB already costs 70 million gas. */
 const MAX_PAYLOAD_BYTES = 1_000_000
 /**
@@ -77,6 +78,20 @@ const MAX_EVENT_SECONDS = 253_402_300_799n
 const LONGITUDE_FIRST_SRS = /^(EPSG:4326|WGS ?84|(OGC:)?CRS84|urn:ogc:def:crs:OGC:(1\.3)?:CRS84|https?:\/\/www\.opengis\.net\/def\/crs\/OGC\/(1\.3|0)\/CRS84\/?)$/i
 /** Names that say latitude, longitude by definition: of consequence to formats that leave the order to them. */
 const LATITUDE_FIRST_SRS = /^(urn:ogc:def:crs:EPSG::4326|https?:\/\/www\.opengis\.net\/def\/crs\/EPSG\/0\/4326\/?)$/i
+
+/** A location schema (resolver 0, revocable) by its text. Throws a TypeError that says what would be right. */
+export function locationSchema(fields: string): LocationSchema {
+  const types = fieldTypes(fields)
+  const names = fieldNames(fields).map(camelCase)
+  for (const name of ['srs', 'locationType', 'location'])
+    if (types[names.indexOf(name)] !== 'string') throw new TypeError(`'${fields}' is no location schema: it needs string srs, string location_type and string location`)
+  return { uid: schemaUid(fields, ZERO_ADDRESS, true), fields }
+}
+
+/** Adds schemas to those that are indexed and accepted by this process; done once, at its start. */
+export function addLocationSchemas(schemas: readonly LocationSchema[]): void {
+  for (const schema of schemas) if (!isLocationSchema(schema.uid)) LOCATION_SCHEMAS.push(schema)
+}
 
 /** Whether attestations of this schema are locations. */
 export function isLocationSchema(schemaUid: string): boolean {
@@ -93,7 +108,7 @@ export function decodeLocation(schemaUid: string, data: string): Location {
   if ((data.length - 2) / 2 > MAX_PAYLOAD_BYTES) throw new PayloadError(`payload larger than ${MAX_PAYLOAD_BYTES} bytes`)
   const values = decodeFields(fieldTypes(schema.fields), data)
   // lp payloads say location_type where v0.1 says locationType.
-  const names = fieldNames(schema.fields).map((name) => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase()))
+  const names = fieldNames(schema.fields).map(camelCase)
   const fields = new Map(names.map((name, i) => [name, values[i]!]))
   const text = (name: string) => storable(fields.get(name) as string | undefined) ?? ''
   const texts = (name: string) => ((fields.get(name) as string[] | undefined) ?? []).map((t) => storable(t))
@@ -112,6 +127,10 @@ export function decodeLocation(schemaUid: string, data: string): Location {
     memo: text('memo'),
     ...readLocation(srs, locationType, location),
   }
+}
+
+function camelCase(name: string): string {
+  return name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
 }
 
 function eventSeconds(value: FieldValue | undefined): number | undefined {

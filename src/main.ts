@@ -3,7 +3,7 @@ import { createLogger } from '@subsquid/logger'
 import { TypeormDatabase, type Store } from '@subsquid/typeorm-store'
 import { Auditor } from './audit'
 import { BodyReader } from './bodies'
-import { chainBySlug, stateSchema, type Chain } from './chains'
+import { chainBySlug, settingSuffix, stateSchema, type Chain } from './chains'
 import { SettingsError, chosenChain, exportDatabaseUrl, processSettings } from './config'
 import { Database, finalState, noteHead, noteSchemas, writeBatch } from './database'
 import { hexNumber, type RpcHeader } from './history'
@@ -19,9 +19,10 @@ const log = createLogger('indexer')
 async function main(): Promise<void> {
   const settings = processSettings('database', 'chains')
   const slug = process.argv[2]
-  // Whoever runs a processor of every chain (squid.yaml) picks by CHAINS; ending would be taken for a failure.
-  if (settings.chainsPicked && slug && chainBySlug(slug) && !settings.chains.some(({ chain }) => chain === chainBySlug(slug))) {
-    log.info(`CHAINS leaves ${slug} out: nothing to index`)
+  const known = slug === undefined ? undefined : chainBySlug(slug)
+  if (known && !settings.chains.some(({ chain }) => chain === known)) {
+    // Whoever runs a processor of every chain (squid.yaml) picks by settings, and would take an end for a failure.
+    log.warn(`${known.slug} has no RPC_URL_${settingSuffix(known)}, or CHAINS leaves it out: nothing to index. Waiting to be stopped`)
     setInterval(() => {}, 2 ** 30)
     return
   }

@@ -33,6 +33,8 @@ export interface SourceOptions {
   onHistory?: (blocks: readonly BlockLogs[]) => void
 }
 
+type RpcRequest = RpcCall & { id: unknown }
+
 interface Query {
   fromBlock: number
   toBlock?: number
@@ -59,7 +61,7 @@ export async function startSource({ rpc, filters, finality, log, onHistory }: So
     if (request.method === 'GET' && path === '/height') return reply(response, 'text/plain', String(await history.height()))
     if (request.method === 'GET' && /^\/\d+\/worker$/.test(path)) return reply(response, 'text/plain', `${url}/query`)
     if (request.method === 'POST' && path === '/query') return reply(response, 'application/json', JSON.stringify(await blocks(JSON.parse(await text(request)) as Query)))
-    if (request.method === 'POST' && path === '/rpc') return reply(response, 'application/json', JSON.stringify(await answers(JSON.parse(await text(request)))))
+    if (request.method === 'POST' && path === '/rpc') return reply(response, 'application/json', JSON.stringify(await answers(JSON.parse(await text(request)) as RpcRequest | RpcRequest[])))
     response.writeHead(404).end()
   }
 
@@ -74,7 +76,7 @@ export async function startSource({ rpc, filters, finality, log, onHistory }: So
     return answer.blocks.map(gatewayBlock)
   }
 
-  async function answers(request: (RpcCall & { id: unknown }) | (RpcCall & { id: unknown })[]) {
+  async function answers(request: RpcRequest | RpcRequest[]) {
     const calls = Array.isArray(request) ? request : [request]
     const results = await head.answer(calls)
     const answered = calls.map(({ id }, i) => ({ jsonrpc: '2.0', id, result: results[i] ?? null }))
