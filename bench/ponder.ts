@@ -1,0 +1,166 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { Client } from 'pg'
+import { LOCAL_CHAIN } from '../dev/chain'
+import { PlainError, freePort } from '../dev/services'
+import { LOCATION_SCHEMAS } from '../src/location'
+import type { Bench } from './bench'
+import { processMegabytes } from './ingest'
+
+/** The Ponder project, from the project's folder; its packages are its own, pinned by its package-lock.json. */
+const PROJECT = 'bench/ponder'
+/** Where Ponder puts its tables. */
+const SCHEMA = 'ponder'
+/** How often the database is asked how far it is. */
+const POLL_MS = 50
+/** How often Ponder is told of the one endpoint, see ponder.config.ts. */
+const RPC_COPIES = 200
+const STOP_TIMEOUT_MS = 8_000
+const TIMEOUT_MS = 30 * 60_000
+
+export interface PonderFigures {
+  /** Of Ponder. */
+  version: string
+  /** From process start until all records could be read. */
+  ms: number
+  /** From process start until the first record could be read. */
+  firstRecordMs: number
+  peakMegabytes: number | 'n/a'
+}
+
+/**
+ * How long the indexer framework Ponder takes to read the same attestations into an empty database: the same events, one
+ * getAttestation each, an event log and a record. Throws a PlainError when Ponder's packages cannot be had.
+ */
+export async function indexWithPonder(given: {
+  rpcUrl: string
+  /** Of an empty database. */
+  databaseUrl: string
+  /** How many records there will be. */
+  count: number
+  /** For its log, ponder.log. */
+  folder: string
+  report: Bench['report']
+  progress: Bench['progress']
+  rpcCopies?: number
+}): Promise<PonderFigures> {
+  const version = installPackages(given.report)
+  const client = new Client({ connectionString: given.databaseUrl })
+  await client.connect()
+  let ponder: ReturnType<typeof startPonder> | undefined
+  try {
+    const port = await freePort()
+    const started = Date.now()
+    ponder = startPonder({ ...given, rpcCopies: given.rpcCopies ?? RPC_COPIES, port })
+    let firstRecordMs: number | undefined
+    for (;;) {
+      const count = await records(client)
+      if (count > 0) firstRecordMs ??= Date.now() - started
+      given.progress('indexed by Ponder', count, given.count)
+      if (count >= given.count) break
+      if (ponder.ended()) throw new PlainError(`Ponder ended:\n${ponder.tail()}`)
+      if (Date.now() - started > TIMEOUT_MS) throw new PlainError(`Ponder took too long:\n${ponder.tail()}`)
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+    }
+    return { version, ms: Date.now() - started, firstRecordMs: firstRecordMs!, peakMegabytes: processMegabytes(ponder.pid, 'VmHWM') }
+  } finally {
+    await ponder?.stop()
+    await client.end()
+  }
+}
+
+/** Installs Ponder's packages where they are missing or others than are pinned, and answers Ponder's version. */
+function installPackages(report: Bench['report']): string {
+  const wanted = (JSON.parse(readFileSync(`${PROJECT}/package.json`, 'utf8')) as { dependencies: { ponder: string } }).dependencies.ponder
+  if (installedVersion() === wanted) return wanted
+  report(`Installing Ponder ${wanted} into ${PROJECT}/node_modules (not counted) ...`)
+  // Not npm ci: it takes the lock file, which lacks the versions of packages for other platforms, for outdated.
+  const npm = spawnSync('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--ignore-scripts'], { cwd: PROJECT, encoding: 'utf8', shell: process.platform === 'win32' })
+  const installed = installedVersion()
+  if (npm.status !== 0 || installed !== wanted)
+    throw new PlainError(`Ponder's packages cannot be had: ${npm.error?.message ?? npm.stderr.split('\n').filter((line) => line.startsWith('npm error')).slice(0, 3).join(' ')}`)
+  return installed
+}
+
+function installedVersion(): string | undefined {
+  try {
+    // npm writes this file last: without it an installation was cut off.
+    readFileSync(`${PROJECT}/node_modules/.package-lock.json`)
+    return (JSON.parse(readFileSync(`${PROJECT}/node_modules/ponder/package.json`, 'utf8')) as { version: string }).version
+  } catch {
+    return undefined
+  }
+}
+
+function startPonder({ rpcUrl, databaseUrl, folder, rpcCopies, port }: { rpcUrl: string; databaseUrl: string; folder: string; rpcCopies: number; port: number }) {
+  mkdirSync(folder, { recursive: true })
+  const file = path.join(folder, 'ponder.log')
+  const log = openSync(file, 'a')
+  const environment = {
+    ...process.env,
+    NODE_ENV: 'production',
+    PONDER_TELEMETRY_DISABLED: 'true',
+    DATABASE_URL: databaseUrl,
+    DATABASE_PRIVATE_URL: '',
+    RPC_URL: rpcUrl,
+    RPC_COPIES: String(rpcCopies),
+    CHAIN_ID: String(LOCAL_CHAIN.id),
+    EAS_ADDRESS: LOCAL_CHAIN.eas,
+    START_BLOCK: String(LOCAL_CHAIN.firstBlock),
+    END_BLOCK: '',
+    SCHEMA_UIDS: LOCATION_SCHEMAS.map((schema) => schema.uid).join(),
+    PORT: String(port),
+  }
+  const child = spawn(process.execPath, ['node_modules/ponder/dist/esm/bin/ponder.js', 'start', '--schema', SCHEMA, '--hostname', '127.0.0.1'], {
+    cwd: PROJECT,
+    env: environment,
+    stdio: ['ignore', log, log],
+    detached: process.platform !== 'win32',
+  })
+  closeSync(log)
+  const { pid } = child
+  let over = pid === undefined
+  const ended = new Promise<void>((resolve) => {
+    const end = () => {
+      over = true
+      resolve()
+    }
+    child.once('exit', end)
+    child.once('error', end)
+  })
+  /** To the process and what it may have started. */
+  const signal = (name: NodeJS.Signals) => {
+    try {
+      if (pid !== undefined) process.kill(process.platform === 'win32' ? pid : -pid, name)
+    } catch {
+      // Nothing of it is left.
+    }
+  }
+  const killWithUs = () => signal('SIGKILL')
+  process.once('exit', killWithUs)
+  return {
+    pid: pid ?? 0,
+    ended: () => over,
+    tail: () => readFileSync(file, 'utf8').trimEnd().split('\n').slice(-12).join('\n'),
+    stop: async () => {
+      const insist = setTimeout(() => signal('SIGKILL'), STOP_TIMEOUT_MS)
+      if (!over) signal('SIGTERM')
+      await ended
+      clearTimeout(insist)
+      signal('SIGKILL')
+      process.off('exit', killWithUs)
+    },
+  }
+}
+
+/** None as long as there is no table. */
+async function records(client: Client): Promise<number> {
+  try {
+    const { rows } = await client.query<{ count: number }>(`SELECT count(*)::int AS count FROM ${SCHEMA}.location_record`)
+    return rows[0]!.count
+  } catch (error) {
+    if ((error as { code?: string }).code === '42P01') return 0
+    throw error
+  }
+}

@@ -1,0 +1,25 @@
+import { createConfig } from 'ponder'
+import { easAbi } from './abi'
+
+// Ponder holds itself to 20 requests a second and endpoint at first and raises that by a twentieth now and then; no setting
+// says otherwise (src/rpc/index.ts in 0.16). An endpoint named often has as many such allowances, so that the local node, which
+// limits nobody, is asked as fast as Ponder can. RPC_COPIES=1 shows what a person with one endpoint gets.
+const { RPC_URL, RPC_COPIES, EAS_ADDRESS, CHAIN_ID, START_BLOCK, END_BLOCK, SCHEMA_UIDS } = process.env as Record<string, string>
+const schemaUID = SCHEMA_UIDS!.split(',') as `0x${string}`[]
+
+export default createConfig({
+  chains: { local: { id: Number(CHAIN_ID), rpc: Array<string>(Number(RPC_COPIES)).fill(RPC_URL!) } },
+  contracts: {
+    EAS: {
+      chain: 'local',
+      abi: easAbi,
+      address: EAS_ADDRESS as `0x${string}`,
+      startBlock: Number(START_BLOCK),
+      ...(END_BLOCK ? { endBlock: Number(END_BLOCK) } : {}),
+      filter: [
+        { event: 'Attested', args: { schemaUID } },
+        { event: 'Revoked', args: { schemaUID } },
+      ],
+    },
+  },
+})
