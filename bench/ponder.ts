@@ -75,10 +75,11 @@ function installPackages(report: Bench['report']): string {
   const wanted = (JSON.parse(readFileSync(`${PROJECT}/package.json`, 'utf8')) as { dependencies: { ponder: string } }).dependencies.ponder
   if (installedVersion() === wanted) return wanted
   report(`Installing Ponder ${wanted} into ${PROJECT}/node_modules (not counted) ...`)
-  const npm = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--ignore-scripts'], { cwd: PROJECT, encoding: 'utf8', shell: process.platform === 'win32' })
+  // Not npm ci: it takes the lock file, which lacks the versions of packages for other platforms, for outdated.
+  const npm = spawnSync('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--ignore-scripts'], { cwd: PROJECT, encoding: 'utf8', shell: process.platform === 'win32' })
   const installed = installedVersion()
   if (npm.status !== 0 || installed !== wanted)
-    throw new PlainError(`Ponder's packages cannot be had: ${npm.error?.message ?? npm.stderr.trim().split('\n').slice(-3).join(' ')}`)
+    throw new PlainError(`Ponder's packages cannot be had: ${npm.error?.message ?? npm.stderr.split('\n').filter((line) => line.startsWith('npm error')).slice(0, 3).join(' ')}`)
   return installed
 }
 
