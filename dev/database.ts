@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
+import { createServer, type Socket } from 'node:net'
 import { PGlite } from '@electric-sql/pglite'
 import { postgis } from '@electric-sql/pglite-postgis'
-import { PGLiteSocketServer } from '@electric-sql/pglite-socket'
 
 /**
  * The embedded database: Postgres with PostGIS in this process (PGlite), behind a socket that Postgres clients connect to.
@@ -12,15 +12,16 @@ import { PGLiteSocketServer } from '@electric-sql/pglite-socket'
 async function main(): Promise<void> {
   const [port, folder] = process.argv.slice(2)
   const database = await open(folder)
-  const server = new PGLiteSocketServer({ db: database, host: '127.0.0.1', port: Number(port), maxConnections: 100 })
-  await server.start()
+  const session = new SharedSession(database)
+  const server = createServer((socket) => void serve(socket, session))
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(Number(port), '127.0.0.1', resolve))
   process.send?.('ready')
 
   let stopping = false
   const stop = async () => {
     if (stopping) return
     stopping = true
-    await server.stop().catch(() => {})
+    server.close()
     await database.close()
     process.exit(0)
   }
@@ -40,6 +41,91 @@ async function open(folder: string | undefined): Promise<PGlite> {
     console.log('rebuilding')
     rmSync(folder, { recursive: true, force: true })
     return create()
+  }
+}
+
+/**
+ * The one session, held by one client at a time: for a whole query of several messages, and on until its transaction ends.
+ * (pglite-socket takes turns message by message, so that two clients' queries mix, and stops for good at the first failure.)
+ */
+class SharedSession {
+  private holder: Socket | undefined
+  private readonly waiting: { socket: Socket; go: () => void }[] = []
+
+  constructor(private readonly database: PGlite) {}
+
+  /** Runs the messages of one query, passing on what is answered. */
+  async run(socket: Socket, messages: readonly Buffer[]): Promise<void> {
+    if (this.holder !== socket) await this.take(socket)
+    try {
+      for (const message of messages) await this.database.runExclusive(() => this.database.execProtocolRawStream(message, { onRawData: (data) => socket.writable && socket.write(Buffer.from(data)) }))
+    } finally {
+      if (!this.database.isInTransaction()) this.pass()
+    }
+  }
+
+  /** The client has gone: what it left open is undone. */
+  async leave(socket: Socket): Promise<void> {
+    const place = this.waiting.findIndex((each) => each.socket === socket)
+    if (place >= 0) this.waiting.splice(place, 1)
+    if (this.holder !== socket) return
+    if (this.database.isInTransaction()) await this.database.exec('ROLLBACK')
+    this.pass()
+  }
+
+  private take(socket: Socket): Promise<void> {
+    if (this.holder) return new Promise((go) => this.waiting.push({ socket, go }))
+    this.holder = socket
+    return Promise.resolve()
+  }
+
+  private pass(): void {
+    const next = this.waiting.shift()
+    this.holder = next?.socket
+    next?.go()
+  }
+}
+
+const SSL_REQUEST = 80_877_103
+const CANCEL_REQUEST = 80_877_102
+/** Messages after which the server answers that it is ready: Query, Sync, FunctionCall. */
+const ENDS_QUERY = new Set(['Q', 'S', 'F'])
+
+/** One client: its bytes cut into messages (Postgres protocol 3.0), its messages gathered into queries, run in order. */
+async function serve(socket: Socket, session: SharedSession): Promise<void> {
+  let buffered = Buffer.alloc(0)
+  let started = false
+  let query: Buffer[] = []
+  socket.setNoDelay(true).on('error', () => {})
+  try {
+    for await (const chunk of socket) {
+      buffered = Buffer.concat([buffered, chunk as Buffer])
+      for (;;) {
+        // The first message has no letter before its length.
+        const head = started ? 1 : 0
+        if (buffered.length < head + 4 || buffered.length < head + buffered.readInt32BE(head)) break
+        const message = buffered.subarray(0, head + buffered.readInt32BE(head))
+        buffered = buffered.subarray(message.length)
+        if (!started && message.length === 8 && message.readInt32BE(4) === SSL_REQUEST) {
+          socket.write('N')
+          continue
+        }
+        if (!started && message.readInt32BE(4) === CANCEL_REQUEST) return
+        const letter = started ? String.fromCharCode(message[0]!) : ''
+        if (letter === 'X') return
+        query.push(message)
+        if (started && !ENDS_QUERY.has(letter)) continue
+        started = true
+        await session.run(socket, query)
+        query = []
+      }
+    }
+  } catch (error) {
+    // The client is gone, or Postgres itself failed: whoever waits for the latter sees its connection end.
+    console.error(error)
+  } finally {
+    await session.leave(socket)
+    socket.destroy()
   }
 }
 
