@@ -63,13 +63,22 @@ export function localVersion(chain: Chain): string {
   return version
 }
 
+export interface LocalChainOptions {
+  /** Base Sepolia unless named. */
+  chain?: Chain
+  port: number
+  stateFile?: string
+  /** Of how many blocks the node keeps the state; all when left out, which takes gigabytes beyond 20,000 attestations. */
+  statesKept?: number
+}
+
 /**
  * Starts a local node that plays a chain of our table. With `stateFile` it goes on from there and saves there when stopped.
  * A fresh one gets the chain's version of EAS and its registry at their real addresses, Multicall3 and all schemas, and its
  * clock starts 40 days back, so that sample attestations have a past. Throws when the node does not start, or when its
  * contract is not the one that the row describes.
  */
-export async function startLocalChain({ chain = LOCAL_CHAIN, port, stateFile }: { chain?: Chain; port: number; stateFile?: string }): Promise<LocalChain> {
+export async function startLocalChain({ chain = LOCAL_CHAIN, port, stateFile, statesKept }: LocalChainOptions): Promise<LocalChain> {
   const fresh = !stateFile || !existsSync(stateFile)
   const child = spawn(
     nodeBinary(),
@@ -78,6 +87,7 @@ export async function startLocalChain({ chain = LOCAL_CHAIN, port, stateFile }: 
       ...['--number', String(chain.firstBlock - BLOCKS_BEFORE_FIRST), '--gas-limit', '1000000000'],
       ...(fresh ? ['--timestamp', String(Math.floor(Date.now() / 1000) - 40 * 86_400)] : []),
       ...(stateFile ? ['--state', stateFile] : []),
+      ...(statesKept === undefined ? [] : ['--prune-history', String(statesKept)]),
     ],
     // Its own process group: a Ctrl-C in the terminal is ours to pass on, after the indexer has stopped.
     { stdio: ['ignore', 'ignore', 'pipe'], detached: process.platform !== 'win32' },

@@ -2,7 +2,7 @@ import type { Store } from '@subsquid/typeorm-store'
 import { Pool, type PoolClient } from 'pg'
 import { stateSchema, type Chain } from './chains'
 import { AttestationEvent, LocationRecord, type EventKind } from './model'
-import { eventId, project, recordId, type ChainEvent, type Projection } from './project'
+import { eventId, project, recordId, type ChainEvent, type EventRow, type Projection } from './project'
 import type { AttestationBody } from './bodies'
 
 /** Every statement of ours that the indexer and its tools send to Postgres. */
@@ -78,38 +78,64 @@ function queryOf(client: PoolClient): Query {
 }
 
 /**
- * Writes a batch into the transaction of evm-processor's store, and how far the chain's copy goes now. A set of rows is one
- * statement with one JSON text, several times as fast as TypeORM's inserts; what may be rolled back is first told to the
- * store's tracker of changes, as its own inserts do. (Both are private parts of typeorm-store 1.5.1: test/indexer.test.ts
- * rolls back what was written here.)
+ * Writes a batch into the transaction of evm-processor's store, in parts: while Postgres takes one, the next can be
+ * projected. A set of rows is one statement with one JSON text, several times as fast as TypeORM's inserts; what may be
+ * rolled back is first told to the store's tracker of changes, as its own inserts do. (Both are private parts of
+ * typeorm-store 1.5.1: test/indexer.test.ts rolls back what was written here.)
  */
-export async function writeBatch(store: Store, chain: Chain, { events, records, revocations }: Projection, last: { height: number; timestamp: number }): Promise<void> {
-  const parts = store as unknown as StoreParts
-  const { changes } = parts
-  const query: Query = (sql, values) => parts.em().query(sql, values)
-  if (events.length) {
-    await lockChain(query, chain)
-    await changes?.trackInsert(AttestationEvent, events)
-    await insert(query, 'attestation_event', events)
+export class BatchWriter {
+  private writing: Promise<unknown> | undefined
+  private readonly query: Query
+  private readonly changes: StoreParts['changes']
+
+  constructor(
+    store: Store,
+    private readonly chain: Chain,
+  ) {
+    const parts = store as unknown as StoreParts
+    this.query = (sql, values) => parts.em().query(sql, values)
+    this.changes = parts.changes
   }
-  if (records.length) {
-    await changes?.trackInsert(LocationRecord, records)
-    await insert(query, 'location_record', records)
+
+  /** Resolves once this part is on its way; the parts before it are written then. */
+  async write({ events, records, revocations }: Projection): Promise<void> {
+    const [eventsJson, recordsJson] = [JSON.stringify(events), JSON.stringify(records)]
+    if (this.writing) await this.writing
+    else await lockChain(this.query, this.chain)
+    this.writing = (async () => {
+      if (events.length) {
+        await this.changes?.trackInsert(AttestationEvent, events)
+        await this.query(insertSql('attestation_event'), [eventsJson])
+      }
+      if (records.length) {
+        await this.changes?.trackInsert(LocationRecord, records)
+        await this.query(insertSql('location_record'), [recordsJson])
+      }
+      if (revocations.length) await this.revoke(revocations)
+    })()
+    this.writing.catch(() => {}) // thrown where it is awaited
   }
-  const known = revocations.length ? await query<{ id: string }>('SELECT id FROM location_record WHERE id = ANY($1)', [revocations.map(({ id }) => id)]) : []
-  if (known.length) {
-    await changes?.trackUpsert(LocationRecord, known)
-    await query(
-      `UPDATE location_record AS record SET revoked = true, revocation_time = given.revocation_time, updated_at = given.updated_at
-       FROM json_populate_recordset(NULL::location_record, $1) AS given WHERE record.id = given.id`,
-      [rowsOf(revocations)],
+
+  /** Waits until all is written, and notes how far the chain's copy goes now; timestamp in Unix milliseconds. */
+  async finish(last: { height: number; timestamp: number }): Promise<void> {
+    await this.writing
+    await this.query(
+      `INSERT INTO chain_status (chain, indexed_height, indexed_timestamp) VALUES ($1, $2, $3)
+       ON CONFLICT (chain) DO UPDATE SET indexed_height = excluded.indexed_height, indexed_timestamp = excluded.indexed_timestamp`,
+      [this.chain.slug, last.height, new Date(last.timestamp)],
     )
   }
-  await query(
-    `INSERT INTO chain_status (chain, indexed_height, indexed_timestamp) VALUES ($1, $2, $3)
-     ON CONFLICT (chain) DO UPDATE SET indexed_height = excluded.indexed_height, indexed_timestamp = excluded.indexed_timestamp`,
-    [chain.slug, last.height, new Date(last.timestamp)],
-  )
+
+  private async revoke(revocations: Projection['revocations']): Promise<void> {
+    const known = await this.query<{ id: string }>('SELECT id FROM location_record WHERE id = ANY($1)', [revocations.map(({ id }) => id)])
+    if (known.length === 0) return
+    await this.changes?.trackUpsert(LocationRecord, known)
+    await this.query(
+      `UPDATE location_record AS record SET revoked = true, revocation_time = given.revocation_time, updated_at = given.updated_at
+       FROM json_populate_recordset(NULL::location_record, $1) AS given WHERE record.id = given.id`,
+      [JSON.stringify(revocations)],
+    )
+  }
 }
 
 interface StoreParts {
@@ -123,24 +149,9 @@ async function lockChain(query: Query, chain: Chain): Promise<void> {
   await query('SELECT pg_advisory_xact_lock(hashtext($1))', [`attestations of ${chain.slug}`])
 }
 
-function insert(query: Query, table: 'attestation_event' | 'location_record', rows: readonly object[], onConflict = ''): Promise<{ id: string }[]> {
-  return query(`INSERT INTO ${table} SELECT * FROM json_populate_recordset(NULL::${table}, $1)${onConflict}`, [rowsOf(rows)])
-}
-
-/** Rows of one kind as a JSON array with the names of columns. */
-function rowsOf(rows: readonly object[]): string {
-  const columns = rows.length ? Object.keys(rows[0]!).map((property) => [property, columnOf(property)] as const) : []
-  return JSON.stringify(rows.map((row) => Object.fromEntries(columns.map(([property, column]) => [column, jsonOf((row as Record<string, unknown>)[property])]))))
-}
-
-function jsonOf(value: unknown): unknown {
-  if (typeof value === 'bigint') return value.toString()
-  if (value instanceof Uint8Array) return `\\x${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('hex')}`
-  return value
-}
-
-function columnOf(property: string): string {
-  return property.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+/** Inserts rows given as a JSON array of objects named as the columns. */
+function insertSql(table: 'attestation_event' | 'location_record'): string {
+  return `INSERT INTO ${table} SELECT * FROM json_populate_recordset(NULL::${table}, $1)`
 }
 
 /** The last block that is final in the database, and its hash; undefined before the first batch. */
@@ -215,10 +226,10 @@ export class NotFinalError extends Error {
  * attestations concerned anew. Throws a NotFinalError, with nothing written, when one of them has an event in a block
  * that may still be rolled back: the rollback would bring the record's old state back.
  */
-export function repairLog(database: Database, chain: Chain, { events, surplus, finalHeight }: { events: readonly AttestationEvent[]; surplus: readonly StoredEvent[]; finalHeight: number }): Promise<number> {
+export function repairLog(database: Database, chain: Chain, { events, surplus, finalHeight }: { events: readonly EventRow[]; surplus: readonly StoredEvent[]; finalHeight: number }): Promise<number> {
   return database.transaction(async (query) => {
     await lockChain(query, chain)
-    const added = events.length ? await insert(query, 'attestation_event', events, ' ON CONFLICT (id) DO NOTHING RETURNING id') : []
+    const added = events.length ? await query(`${insertSql('attestation_event')} ON CONFLICT (id) DO NOTHING RETURNING id`, [JSON.stringify(events)]) : []
     if (surplus.length) await query('DELETE FROM attestation_event WHERE id = ANY($1)', [surplus.map(({ id }) => id)])
     const { notFinal } = await replayUids(query, chain, [...new Set([...events, ...surplus].map(({ uid }) => uid))], finalHeight, true)
     if (notFinal.length) throw new NotFinalError(`attestation ${notFinal[0]} has events in blocks that are not final yet`)
@@ -243,7 +254,7 @@ export function replayPage(database: Database, chain: Chain, after: string, page
 }
 
 async function replayUids(query: Query, chain: Chain, uids: readonly string[], finalHeight: number, repair: boolean): Promise<Replayed> {
-  const log = await query<EventRow>('SELECT * FROM attestation_event WHERE chain = $1 AND uid = ANY($2) ORDER BY id', [chain.slug, uids])
+  const log = await query<ReadRow>('SELECT * FROM attestation_event WHERE chain = $1 AND uid = ANY($2) ORDER BY id', [chain.slug, uids])
   const notFinal = new Set(log.filter((row) => row.block_number > finalHeight).map((row) => row.uid))
   const rows = log.filter((row) => !notFinal.has(row.uid))
   const bodies = new Map(rows.filter((row) => row.data !== null).map((row) => [row.uid, bodyOf(row)]))
@@ -254,42 +265,26 @@ async function replayUids(query: Query, chain: Chain, uids: readonly string[], f
      FROM json_populate_recordset(NULL::location_record, $1) AS given
      FULL JOIN (SELECT * FROM location_record WHERE id = ANY($2)) AS stored ON stored.id = given.id
      WHERE to_jsonb(given) - $3::text[] IS DISTINCT FROM to_jsonb(stored) - $3::text[] ORDER BY 1`,
-    [rowsOf(records), ids, NOT_REPLAYED],
+    [JSON.stringify(records), ids, NOT_REPLAYED],
   )
   if (repair && differing.length) {
     const changed = new Set(differing.map(({ id }) => id))
     await query('DELETE FROM location_record WHERE id = ANY($1)', [[...changed]])
-    await insert(query, 'location_record', records.filter(({ id }) => changed.has(id)))
+    await query(insertSql('location_record'), [JSON.stringify(records.filter(({ id }) => changed.has(id)))])
   }
   if (repair)
     await query(
       `UPDATE attestation_event AS event SET problem = given.problem FROM json_populate_recordset(NULL::attestation_event, $1) AS given
        WHERE event.id = given.id AND event.problem IS DISTINCT FROM given.problem`,
-      [rowsOf(events.map(({ id, problem }) => ({ id, problem })))],
+      [JSON.stringify(events.map(({ id, problem }) => ({ id, problem })))],
     )
   return { uids: uids.length, differing, notFinal: [...notFinal] }
 }
 
 /** A row of the log as the driver gives it. */
-interface EventRow {
-  kind: EventKind
-  uid: string
-  schema_uid: string
-  attester: string
-  recipient: string
-  ref_uid: string
-  time: string
-  expiration_time: string
-  revocable: boolean
-  data: Buffer | null
-  block_number: number
-  block_hash: string
-  block_timestamp: Date
-  transaction_hash: string
-  log_index: number
-}
+type ReadRow = Omit<EventRow, 'data'> & { data: Buffer | null }
 
-function eventOf(row: EventRow): ChainEvent {
+function eventOf(row: ReadRow): ChainEvent {
   return {
     kind: row.kind,
     uid: row.uid,
@@ -304,16 +299,17 @@ function eventOf(row: EventRow): ChainEvent {
   }
 }
 
-function bodyOf(row: EventRow): AttestationBody {
+/** The body of an Attested: there these fields are never null. */
+function bodyOf(row: ReadRow): AttestationBody {
   return {
     uid: row.uid,
     schema: row.schema_uid,
     recipient: row.recipient,
     attester: row.attester,
-    time: BigInt(row.time),
-    expirationTime: BigInt(row.expiration_time),
-    revocable: row.revocable,
-    refUID: row.ref_uid,
+    time: BigInt(row.time!),
+    expirationTime: BigInt(row.expiration_time!),
+    revocable: row.revocable!,
+    refUID: row.ref_uid!,
     data: `0x${row.data!.toString('hex')}`,
   }
 }

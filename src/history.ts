@@ -71,6 +71,8 @@ export class HistoryReader {
   /** Answers under way, in order of blocks, and the last one given: it may be asked for again. */
   private ahead: { from: number; to: number; answer: Promise<LogsAnswer> }[] = []
   private sparse = true
+  /** Read, but more than one answer takes. */
+  private left: { from: number; to: number; header: RpcHeader; logs: RpcLog[] } | undefined
   private final = { height: -1, readAt: 0 }
 
   constructor(
@@ -133,17 +135,24 @@ export class HistoryReader {
 
   /** Logs of a range starting at `from`, as far as one call reaches. */
   private async widest(from: number, end: number): Promise<LogsAnswer> {
-    for (let to = end; ; ) {
+    const left = this.left?.from === from ? this.left : undefined
+    this.left = undefined
+    for (let to = left?.to ?? end; ; ) {
       try {
-        const { logs, header } = await this.logs(from, to)
+        const { logs, header } = left ?? (await this.logs(from, to))
         if (++this.answersSinceRefusal > ANSWERS_BEFORE_MORE) this.ceiling = this.limit
         this.sparse = logs.length < LOGS_PER_ANSWER / 4
         if (logs.length < LOGS_PER_ANSWER / 2) this.range = Math.min(Math.max(this.range, 2 * (to - from + 1)), this.ceiling)
-        const cut = this.cut(logs, to)
-        return { to: cut.to, blocks: await this.blocks(cut.logs, cut.to, header) }
+        const cutTo = cutAt(logs, to)
+        if (cutTo < to) {
+          // As many blocks as hold one answer, the next time; what was read beyond it is kept for the next answer.
+          this.range = Math.max(1, Math.floor(((to - from + 1) * LOGS_PER_ANSWER) / logs.length))
+          this.left = { from: cutTo + 1, to, header, logs: logs.filter((log) => Number(log.blockNumber) > cutTo) }
+        }
+        return { to: cutTo, blocks: await this.blocks(logs.filter((log) => Number(log.blockNumber) <= cutTo), cutTo, header) }
       } catch (error) {
         // Providers refuse in many ways: JSON-RPC errors, HTTP 400 or 413, time-outs. Less is tried for all of them.
-        if (to === from) throw error
+        if (left || to === from) throw error
         const asked = to - from + 1
         const reason = (error as Error).message
         const allowed = allowedRange(reason)
@@ -156,16 +165,6 @@ export class HistoryReader {
         to = Math.min(end, from + this.range - 1)
       }
     }
-  }
-
-  private cut(logs: RpcLog[], to: number): { logs: RpcLog[]; to: number } {
-    if (logs.length <= LOGS_PER_ANSWER) return { logs, to }
-    this.range = Math.max(1, Math.floor(this.range / 2))
-    const cutAt = Number(logs[LOGS_PER_ANSWER]!.blockNumber)
-    const kept = logs.filter((log) => Number(log.blockNumber) < cutAt)
-    // One block may hold more than the limit by itself: it is never split.
-    if (kept.length === 0) return { logs: logs.filter((log) => Number(log.blockNumber) === cutAt), to: cutAt }
-    return { logs: kept, to: cutAt - 1 }
   }
 
   /**
@@ -197,6 +196,13 @@ export class HistoryReader {
   private callOptions() {
     return this.options.second ? { second: true } : {}
   }
+}
+
+/** The last block of an answer that is not too long; one block may be longer by itself, as it is never split. */
+function cutAt(logs: readonly RpcLog[], to: number): number {
+  if (logs.length <= LOGS_PER_ANSWER) return to
+  const block = Number(logs[LOGS_PER_ANSWER]!.blockNumber)
+  return Number(logs[0]!.blockNumber) === block ? block : block - 1
 }
 
 /** The logs, if all of them are of this very block; throws otherwise. */

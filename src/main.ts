@@ -5,7 +5,7 @@ import { Auditor } from './audit'
 import { BodyReader } from './bodies'
 import { chainBySlug, settingSuffix, stateSchema, type Chain } from './chains'
 import { SettingsError, chosenChain, exportDatabaseUrl, processSettings } from './config'
-import { Database, finalState, noteHead, noteSchemas, writeBatch } from './database'
+import { BatchWriter, Database, finalState, noteHead, noteSchemas } from './database'
 import { hexNumber, type RpcHeader } from './history'
 import { LOCATION_SCHEMAS } from './location'
 import { announcedTimes, decodeBlock, decodeEvents, eventFilter, makeProcessor, type Fields } from './processor'
@@ -14,6 +14,8 @@ import { Rpc } from './rpc'
 import { startSource } from './source'
 
 const log = createLogger('indexer')
+/** While Postgres takes so many events, the next are projected. */
+const EVENTS_PER_WRITE = 500
 
 /** One chain's indexer: `node lib/main.js <chain slug>`. Exits non-zero when it cannot go on; whoever runs it starts it again. */
 async function main(): Promise<void> {
@@ -58,10 +60,18 @@ async function processBatch(chain: Chain, bodies: BodyReader, { blocks, store, i
   const announced = announcedTimes(events)
   const found = await bodies.read(announced)
   const fetched = performance.now()
-  const rows = project(chain.slug, events, found, new Date())
-  const projected = performance.now()
+  const writer = new BatchWriter(store, chain)
+  const total = { records: 0, problems: 0, projectMs: 0 }
+  for (let i = 0; i < events.length; i += EVENTS_PER_WRITE) {
+    const began = performance.now()
+    const rows = project(chain.slug, events.slice(i, i + EVENTS_PER_WRITE), found, new Date())
+    total.records += rows.records.length
+    total.problems += rows.events.filter((row) => row.problem).length
+    total.projectMs += performance.now() - began
+    await writer.write(rows)
+  }
   const last = blocks[blocks.length - 1]!.header
-  await writeBatch(store, chain, rows, last)
+  await writer.finish(last)
   if (events.length === 0) return
   log.info(
     {
@@ -71,11 +81,11 @@ async function processBatch(chain: Chain, bodies: BodyReader, { blocks, store, i
       head: isHead,
       attested: announced.size,
       revoked: events.length - announced.size,
-      records: rows.records.length,
-      problems: rows.events.filter((row) => row.problem).length,
+      records: total.records,
+      problems: total.problems,
       bodiesMs: Math.round(fetched - started),
-      projectMs: Math.round(projected - fetched),
-      writeMs: Math.round(performance.now() - projected),
+      projectMs: Math.round(total.projectMs),
+      writeMs: Math.round(performance.now() - fetched - total.projectMs),
     },
     'batch written',
   )

@@ -1,7 +1,7 @@
 import type { AttestationBody } from './bodies'
 import { PayloadError } from './eas'
 import { decodeLocation, type Location } from './location'
-import { AttestationEvent, EventKind, LocationRecord } from './model'
+import { EventKind } from './model'
 
 /** A decoded Attested or Revoked log of a watched schema, hex lower-case. */
 export interface ChainEvent {
@@ -18,11 +18,68 @@ export interface ChainEvent {
   logIndex: number
 }
 
+/** A row of the log, named as its columns; bytes and large numbers as Postgres writes them. */
+export interface EventRow {
+  id: string
+  chain: string
+  kind: EventKind
+  uid: string
+  schema_uid: string
+  attester: string
+  recipient: string
+  ref_uid: string | null
+  time: string | null
+  expiration_time: string | null
+  revocable: boolean | null
+  /** \\x and hex */
+  data: string | null
+  problem: string | null
+  block_number: number
+  block_hash: string
+  block_timestamp: Date
+  transaction_hash: string
+  log_index: number
+}
+
+/** A record, named as its columns; schema.graphql says what each one means. */
+export interface RecordRow {
+  id: string
+  uid: string
+  chain: string
+  prover: string
+  subject: string
+  timestamp: Date
+  event_timestamp: Date
+  srs: string
+  location_type: string
+  location: string
+  longitude: number | null
+  latitude: number | null
+  recipe_types: string[]
+  recipe_payloads: string[]
+  media_types: string[]
+  media_data: string[]
+  memo: string
+  revoked: boolean
+  created_at: Date
+  updated_at: Date
+  geometry: string | null
+  schema_uid: string
+  ref_uid: string
+  revocable: boolean
+  expiration_time: string
+  revocation_time: Date | null
+  block_number: number
+  block_hash: string
+  transaction_hash: string
+  log_index: number
+}
+
 /** What a batch writes: rows of the log, new records, and which of the older records it revokes. */
 export interface Projection {
-  events: AttestationEvent[]
-  records: LocationRecord[]
-  revocations: { id: string; revocationTime: Date; updatedAt: Date }[]
+  events: EventRow[]
+  records: RecordRow[]
+  revocations: Pick<RecordRow, 'id' | 'revocation_time' | 'updated_at'>[]
 }
 
 /** The key of an event: those of one chain sort as they happened. */
@@ -46,15 +103,15 @@ export function project(
   bodies: ReadonlyMap<string, AttestationBody>,
   now: Date,
 ): Projection {
-  const rows: AttestationEvent[] = []
-  const records = new Map<string, LocationRecord>()
+  const rows: EventRow[] = []
+  const records = new Map<string, RecordRow>()
   const revocations: Projection['revocations'] = []
 
   for (const event of events) {
     const id = recordId(chain, event.uid)
     if (event.kind === EventKind.REVOKED) {
       const record = records.get(id)
-      const revocation = { revocationTime: new Date(event.blockTimestamp), updatedAt: now }
+      const revocation = { revocation_time: new Date(event.blockTimestamp), updated_at: now }
       if (record) Object.assign(record, revocation, { revoked: true })
       else revocations.push({ id, ...revocation })
       rows.push(eventRow(chain, event))
@@ -79,63 +136,63 @@ function readLocation(body: AttestationBody): { location?: Location; problem: st
   }
 }
 
-function eventRow(chain: string, event: ChainEvent, body?: AttestationBody, problem: string | null = null): AttestationEvent {
-  return new AttestationEvent({
+function eventRow(chain: string, event: ChainEvent, body?: AttestationBody, problem: string | null = null): EventRow {
+  return {
     id: eventId(chain, event.blockNumber, event.logIndex),
     chain,
     kind: event.kind,
     uid: event.uid,
-    schemaUid: event.schemaUid,
+    schema_uid: event.schemaUid,
     attester: event.attester,
     recipient: event.recipient,
-    refUid: body?.refUID,
-    time: body?.time,
-    expirationTime: body?.expirationTime,
-    revocable: body?.revocable,
-    data: body && Buffer.from(body.data.slice(2), 'hex'),
+    ref_uid: body?.refUID ?? null,
+    time: body?.time.toString() ?? null,
+    expiration_time: body?.expirationTime.toString() ?? null,
+    revocable: body?.revocable ?? null,
+    data: body ? `\\x${body.data.slice(2)}` : null,
     // Cut texts may end in half a character, which JSON for Postgres must not hold.
     problem: problem && problem.replace(/\p{Surrogate}|\0/gu, '\ufffd'),
-    blockNumber: event.blockNumber,
-    blockHash: event.blockHash,
-    blockTimestamp: new Date(event.blockTimestamp),
-    transactionHash: event.transactionHash,
-    logIndex: event.logIndex,
-  })
+    block_number: event.blockNumber,
+    block_hash: event.blockHash,
+    block_timestamp: new Date(event.blockTimestamp),
+    transaction_hash: event.transactionHash,
+    log_index: event.logIndex,
+  }
 }
 
-function locationRecord(chain: string, event: ChainEvent, body: AttestationBody, location: Location, now: Date): LocationRecord {
+function locationRecord(chain: string, event: ChainEvent, body: AttestationBody, location: Location, now: Date): RecordRow {
   const { geometry } = location
   const timestamp = new Date(event.blockTimestamp)
-  return new LocationRecord({
+  return {
     id: recordId(chain, event.uid),
     uid: event.uid,
     chain,
     prover: event.attester,
     subject: event.recipient,
     timestamp,
-    eventTimestamp: location.eventTimestamp === undefined ? timestamp : new Date(location.eventTimestamp * 1000),
+    event_timestamp: location.eventTimestamp === undefined ? timestamp : new Date(location.eventTimestamp * 1000),
     srs: location.srs,
-    locationType: location.locationType,
+    location_type: location.locationType,
     location: location.location,
     longitude: geometry?.point?.[0] ?? null,
     latitude: geometry?.point?.[1] ?? null,
-    recipeTypes: location.recipeTypes,
-    recipePayloads: location.recipePayloads,
-    mediaTypes: location.mediaTypes,
-    mediaData: location.mediaData,
+    recipe_types: location.recipeTypes,
+    recipe_payloads: location.recipePayloads,
+    media_types: location.mediaTypes,
+    media_data: location.mediaData,
     memo: location.memo,
     revoked: false,
-    createdAt: now,
-    updatedAt: now,
+    created_at: now,
+    updated_at: now,
     geometry: geometry?.json ?? null,
-    schemaUid: event.schemaUid,
-    refUid: body.refUID,
+    schema_uid: event.schemaUid,
+    ref_uid: body.refUID,
     revocable: body.revocable,
-    expirationTime: body.expirationTime,
-    revocationTime: null,
-    blockNumber: event.blockNumber,
-    blockHash: event.blockHash,
-    transactionHash: event.transactionHash,
-    logIndex: event.logIndex,
-  })
+    expiration_time: body.expirationTime.toString(),
+    revocation_time: null,
+    block_number: event.blockNumber,
+    block_hash: event.blockHash,
+    transaction_hash: event.transactionHash,
+    log_index: event.logIndex,
+  }
 }

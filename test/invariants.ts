@@ -3,7 +3,7 @@ import * as eas from '../src/abi/EAS'
 import { stateSchema } from '../src/chains'
 import { hashesToUid } from '../src/eas'
 import { LOCATION_SCHEMAS } from '../src/location'
-import { EventKind, type AttestationEvent } from '../src/model'
+import { EventKind } from '../src/model'
 import { project } from '../src/project'
 import { rows } from './database'
 import { LOCAL_CHAIN, type TestWorld } from './world'
@@ -70,14 +70,14 @@ export async function expectInvariants({ chains, databaseUrl }: TestWorld, slug 
   const replayed = project(slug, events, bodies, new Date(0))
   const projected = await rows<Record<string, unknown>>(databaseUrl, 'SELECT * FROM location_record WHERE chain = $1', [slug])
   const comparable = (record: Record<string, unknown>) => {
-    const { createdAt, updatedAt, geom, ...rest } = record
+    const { created_at, updated_at, geom, ...rest } = record
     // pg gives numeric columns as text.
     const plain = (value: unknown) => (typeof value === 'number' || typeof value === 'bigint' ? value.toString() : value)
     return Object.fromEntries(Object.entries(rest).map(([name, value]) => [name, plain(value)]))
   }
   const byId = (list: Record<string, unknown>[]) => Object.fromEntries(list.map((record) => [record.id, comparable(record)]))
-  expect(byId(projected.map(camelCase))).toEqual(byId(replayed.records as unknown as Record<string, unknown>[]))
-  expect(log.map((row) => row.problem)).toEqual(replayed.events.map((row: AttestationEvent) => row.problem))
+  expect(byId(projected)).toEqual(byId(replayed.records as unknown as Record<string, unknown>[]))
+  expect(log.map((row) => row.problem)).toEqual(replayed.events.map((row) => row.problem))
 
   const [cursor] = await rows<{ height: number; hash: string }>(databaseUrl, `SELECT height, hash FROM ${stateSchema(chain)}.status`)
   expect((await provider.getBlock(cursor!.height))?.hash).toBe(cursor!.hash)
@@ -95,8 +95,4 @@ function bodyOf(row: EventRow) {
     refUID: row.ref_uid,
     data: `0x${row.data.toString('hex')}`,
   }
-}
-
-function camelCase(row: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(row).map(([name, value]) => [name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase()), value]))
 }

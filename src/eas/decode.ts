@@ -1,5 +1,3 @@
-import { getBytes } from 'ethers'
-
 /** A payload that does not decode as its schema says. */
 export class PayloadError extends Error {
   override readonly name = 'PayloadError'
@@ -17,7 +15,10 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
  * and length within bounds, texts valid UTF-8, no overlap. Throws a PayloadError for anything else; anyone may attest anything.
  */
 export function decodeFields(types: readonly string[], data: string): FieldValue[] {
-  const reader = new Reader(getBytes(data))
+  const bytes = Buffer.from(data.slice(2), 'hex')
+  // Buffer stops at what is no hex. (ethers' getBytes says so itself, at ten times the cost.)
+  if (!data.startsWith('0x') || 2 * bytes.length !== data.length - 2) throw new TypeError(`expected bytes in hex, got ${data.slice(0, 80)}`)
+  const reader = new Reader(bytes)
   return types.map((type, i) => {
     const head = i * WORD
     if (type === 'string') return reader.text(reader.pointer(head))

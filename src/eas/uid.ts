@@ -32,7 +32,10 @@ let keccak: Promise<IHasher> | undefined
 export async function hashesToUid(fields: UidFields, uid: string): Promise<boolean> {
   const hasher = await (keccak ??= createKeccak(256))
   hasher.init()
-  const content = hasher.update(Buffer.from(packed(fields), 'hex')).save()
+  const text = packed(fields)
+  const bytes = Buffer.from(text, 'hex')
+  if (2 * bytes.length !== text.length) throw new TypeError(`expected hex, got ${fields.data.slice(0, 80)}`)
+  const content = hasher.update(bytes).save()
   const bumpBytes = Buffer.alloc(4)
   for (let bump = 0; bump < MAX_BUMP; bump++) {
     if (bump > 0) hasher.load(content)
