@@ -43,8 +43,8 @@ export interface LogsAnswer {
   to: number
 }
 
-/** Blocks asked for at first, which most providers allow; doubled while answers are small, less when a provider refuses. */
-const FIRST_RANGE = 10_000
+/** Blocks asked for at first; more while answers are small (eight times as many, twice near the limit), less when a provider refuses. */
+const FIRST_RANGE = 500
 const LARGEST_RANGE = 1_000_000
 /** A range that keeps failing is too wide: patience, which has no end elsewhere, ends here. */
 const GET_LOGS_ROUNDS = 2
@@ -70,7 +70,7 @@ export class HistoryReader {
   private answersSinceRefusal = 0
   /** Answers under way, in order of blocks, and the last one given: it may be asked for again. */
   private ahead: { from: number; to: number; answer: Promise<LogsAnswer> }[] = []
-  private sparse = true
+  private sparse = false
   /** Read, but more than one answer takes. */
   private left: { from: number; to: number; header: RpcHeader; logs: RpcLog[] } | undefined
   private final = { height: -1, readAt: 0 }
@@ -133,26 +133,32 @@ export class HistoryReader {
     return headers.map((header, i) => existing(header, numbers[i]!))
   }
 
-  /** Logs of a range starting at `from`, as far as one call reaches. */
+  /** Logs of a range starting at `from`, as far as one call reaches and one answer takes. */
   private async widest(from: number, end: number): Promise<LogsAnswer> {
     const left = this.left?.from === from ? this.left : undefined
     this.left = undefined
-    for (let to = left?.to ?? end; ; ) {
+    const { logs, header, to } = left ?? (await this.asAllowed(from, end))
+    const cutTo = cutAt(logs, to)
+    if (cutTo < to) {
+      // As many blocks as hold one answer, the next time; what was read beyond it is kept for the next answer.
+      this.range = Math.max(1, Math.floor(((to - from + 1) * LOGS_PER_ANSWER) / logs.length))
+      this.left = { from: cutTo + 1, to, header, logs: logs.filter((log) => Number(log.blockNumber) > cutTo) }
+    }
+    return { to: cutTo, blocks: await this.blocks(logs.filter((log) => Number(log.blockNumber) <= cutTo), cutTo, header) }
+  }
+
+  private async asAllowed(from: number, end: number): Promise<{ logs: RpcLog[]; header: RpcHeader; to: number }> {
+    for (let to = end; ; ) {
       try {
-        const { logs, header } = left ?? (await this.logs(from, to))
+        const { logs, header } = await this.logs(from, to)
         if (++this.answersSinceRefusal > ANSWERS_BEFORE_MORE) this.ceiling = this.limit
         this.sparse = logs.length < LOGS_PER_ANSWER / 4
-        if (logs.length < LOGS_PER_ANSWER / 2) this.range = Math.min(Math.max(this.range, 2 * (to - from + 1)), this.ceiling)
-        const cutTo = cutAt(logs, to)
-        if (cutTo < to) {
-          // As many blocks as hold one answer, the next time; what was read beyond it is kept for the next answer.
-          this.range = Math.max(1, Math.floor(((to - from + 1) * LOGS_PER_ANSWER) / logs.length))
-          this.left = { from: cutTo + 1, to, header, logs: logs.filter((log) => Number(log.blockNumber) > cutTo) }
-        }
-        return { to: cutTo, blocks: await this.blocks(logs.filter((log) => Number(log.blockNumber) <= cutTo), cutTo, header) }
+        const growth = logs.length < LOGS_PER_ANSWER / 16 ? 8 : logs.length < LOGS_PER_ANSWER / 2 ? 2 : 1
+        this.range = Math.min(Math.max(this.range, growth * (to - from + 1)), this.ceiling)
+        return { logs, header, to }
       } catch (error) {
         // Providers refuse in many ways: JSON-RPC errors, HTTP 400 or 413, time-outs. Less is tried for all of them.
-        if (left || to === from) throw error
+        if (to === from) throw error
         const asked = to - from + 1
         const reason = (error as Error).message
         const allowed = allowedRange(reason)
@@ -175,7 +181,10 @@ export class HistoryReader {
     const calls = this.options.filters.map((filter) => ({ method: 'eth_getLogs', params: [{ fromBlock: hexNumber(from), toBlock: hexNumber(to), ...logQuery(filter) }] }))
     const answers = await this.rpc.batchCall<unknown>([...calls, headerCall(to)], { ...this.callOptions(), refusable: true, rounds: GET_LOGS_ROUNDS })
     const header = existing(answers.pop() as RpcHeader | null, to)
-    return { logs: uniqueLogs((answers as RpcLog[][]).flat()), header }
+    const logs = uniqueLogs((answers as RpcLog[][]).flat())
+    const stray = logs.find(({ blockNumber }) => Number(blockNumber) < from || Number(blockNumber) > to)
+    if (stray) throw new Error(`asked for logs of blocks ${from} to ${to}, the node answered one of block ${Number(stray.blockNumber)}`)
+    return { logs, header }
   }
 
   private async blocks(logs: RpcLog[], to: number, last: RpcHeader): Promise<BlockLogs[]> {

@@ -23,7 +23,7 @@ export interface RpcCall {
 }
 
 export interface CallOptions {
-  /** A JSON-RPC error is the answer, not a reason to ask another endpoint: the caller will ask for less. */
+  /** A JSON-RPC error that speaks of a limit is the answer, not a reason to ask another endpoint: the caller will ask for less. */
   refusable?: boolean
   /** Rounds over all endpoints after which it is given up; without an end by default. */
   rounds?: number
@@ -88,21 +88,24 @@ export class Rpc {
     const refusals = new Set<Endpoint>()
     for (let attempt = 1; ; attempt++) {
       const endpoint = await this.next(refusals, options.second ?? false)
+      const asked = Date.now()
       try {
         if (!(await this.isOfThisChain(endpoint))) continue
         const answer = await send(endpoint.client)
         endpoint.failures = endpoint.restsUntil = 0
         return answer
       } catch (thrown) {
+        if (thrown instanceof SettingsError) throw thrown
         const error = this.withoutKeys(thrown as Error)
         if (error instanceof RpcError && !isPassing(error)) {
           // The node is well but will not say this. Another one may: a node that prunes, a lower limit.
           refusals.add(endpoint)
-          if (options.refusable || this.endpoints.every((each) => refusals.has(each) || each.restsUntil === Infinity)) throw error
+          if ((options.refusable && isLimit(error)) || this.endpoints.every((each) => refusals.has(each) || each.restsUntil === Infinity)) throw error
           continue
         }
         if (options.refusable && isHttpRefusal(error)) throw error
-        endpoint.failures++
+        // Calls that were under way together fail together: that is one failure.
+        if (endpoint.restsUntil <= asked) endpoint.failures++
         const rest = Math.min(FIRST_REST_MS * 2 ** (endpoint.failures - 1), LONGEST_REST_MS)
         endpoint.restsUntil = Date.now() + rest
         this.options.log.warn({ chain: this.options.chain.slug, endpoint: endpoint.host, method: what, reason: error.message.slice(0, 300), restMs: rest }, 'an RPC endpoint failed')
@@ -155,6 +158,11 @@ export class Rpc {
 /** JSON-RPC errors that say "not now" rather than "never". */
 function isPassing(error: RpcError): boolean {
   return error.code === 429 || /rate limit|too many requests|timed? ?out|try again|temporar|capacity|overloaded/i.test(error.message)
+}
+
+/** Words of a node that would answer if it were asked for less. */
+function isLimit(error: Error): boolean {
+  return /range|limit|exceed|more than|too (many|large|big|wide)|results|size|gas|memory/i.test(error.message)
 }
 
 /** HTTP's way of saying "not this": a request too large, a range too wide. */
