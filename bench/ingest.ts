@@ -1,13 +1,17 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import path from 'node:path'
+import { text } from 'node:stream/consumers'
 import { Client } from 'pg'
 import { settingSuffix } from '../src/chains'
 import { LOCAL_CHAIN, locationRequest, mined, missingNodeBinary, startLocalChain, type LocalChain } from '../dev/chain'
 import { PlainError, freePort, startService, type Service } from '../dev/services'
 import type { Bench, Table } from './bench'
+import { indexWithPonder } from './ponder'
 
-const ATTESTATIONS = 10_000
+/** BENCH_ATTESTATIONS says another number: 100000 takes ten minutes to attest. */
+const ATTESTATIONS = Number(process.env.BENCH_ATTESTATIONS) || 10_000
 /** Attested by one transaction, the only one of its block. */
 const PER_BLOCK = 100
 /** Blocks beyond finality: all attestations are history, read by filtered logs. */
@@ -18,6 +22,10 @@ const POLL_MS = 50
 const SEED = 20_260_101
 /** Named, so that nothing is estimated; 100 attestations cost about 70 million. */
 const GAS_LIMIT = 500_000_000
+/** A stretch of history with an attestation every hundredth block, behind a provider that is so far away. */
+const SPARSE_BLOCKS = 5_000
+const SPARSE_EVERY = 100
+const LATENCY_MS = 100
 
 /** What the indexer logs of a batch that it has written, as far as it is read here. */
 interface BatchLine {
@@ -29,64 +37,133 @@ interface BatchLine {
   writeMs: number
 }
 
-/** How fast the indexer reads history, and how that compares with plain SQL that inserts the same rows. */
+/** How fast the indexer reads history: against plain SQL that inserts the same rows, against Ponder, and far from its provider. */
 export async function ingest(bench: Bench): Promise<Table[]> {
   const missing = missingNodeBinary()
   if (missing) throw new PlainError(missing)
   bench.report(`Preparing the local chain: ${ATTESTATIONS} attestations, ${PER_BLOCK} a block (not counted) ...`)
-  const chain = await startLocalChain({ port: await freePort() })
+  const chain = await startLocalChain({ port: await freePort(), statesKept: 3 })
   bench.atEnd(() => chain.stop())
   await attestPoints(chain, ATTESTATIONS, bench.progress)
   await chain.provider.send('anvil_mine', [`0x${(LOCAL_CHAIN.finality + SPARE_BLOCKS).toString(16)}`])
+  return [await dense(bench, chain), await sparse(bench)]
+}
 
-  const databaseUrl = await bench.createDatabase()
-  const environment = { ...bench.environment, DATABASE_URL: databaseUrl, [`RPC_URL_${settingSuffix(LOCAL_CHAIN)}`]: chain.url, HEAD_POLL_SECONDS: '0.5' }
-  const migration = spawnSync(process.execPath, ['lib/migrate.js'], { env: environment, encoding: 'utf8' })
-  if (migration.status !== 0) throw new PlainError(`The database could not be migrated:\n${migration.stderr}`)
-  const client = new Client({ connectionString: databaseUrl })
-  await client.connect()
-  bench.atEnd(() => client.end())
-
-  bench.report('Indexing ...')
-  const started = Date.now()
-  const indexer = startService('indexer', ['lib/main.js', LOCAL_CHAIN.slug], environment, bench.folder)
-  bench.atEnd(() => indexer.stop())
-  await allRecords(client, indexer, bench.progress)
-  const ended = Date.now()
-  const peakMegabytes = processMegabytes(indexer.pid, 'VmHWM')
-  await indexer.stop()
-
+/** All of a chain of many attestations, its node next door. */
+async function dense(bench: Bench, chain: LocalChain): Promise<Table> {
+  const { client, ...indexed } = await index(bench, chain.url, ATTESTATIONS)
   const batches = batchLines(path.join(bench.folder, 'indexer.log'))
   const sum = (part: 'bodiesMs' | 'projectMs' | 'writeMs') => batches.reduce((total, batch) => total + batch[part], 0)
   const spent = { bodies: sum('bodiesMs'), project: sum('projectMs'), write: sum('writeMs') }
   const [first] = batches
   const firstBatch = first!.time - first!.bodiesMs - first!.projectMs - first!.writeMs
-  const total = ended - started
-  const batching = ended - firstBatch
+  const total = indexed.ended - indexed.started
+  const batching = indexed.ended - firstBatch
 
   bench.report('Inserting the same rows by plain SQL ...')
   const plain = await plainSqlMs(client)
   const perSecond = (ms: number) => Math.round((ATTESTATIONS * 1000) / ms)
-  const figure = (name: string, value: number | string, unit: string) => ({ figure: name, value, unit, concurrency: 1 })
-  return [
-    [
-      figure('from process start', perSecond(total), 'attestations/s'),
-      figure('from process start', total, 'ms'),
-      figure('from first batch', perSecond(batching), 'attestations/s'),
-      figure('from first batch', batching, 'ms'),
-      figure('before first batch: node starts, first logs', firstBatch - started, 'ms'),
-      figure('reading bodies', spent.bodies, 'ms'),
-      figure('projecting', spent.project, 'ms'),
-      figure('writing', spent.write, 'ms'),
-      figure('between batches: more logs, framework, commit', batching - spent.bodies - spent.project - spent.write, 'ms'),
-      figure('batches', batches.length, 'count'),
-      figure('plain SQL', perSecond(plain), 'attestations/s'),
-      figure('plain SQL', Math.round(plain), 'ms'),
-      figure('indexer : plain SQL, from process start', round(total / plain), 'times'),
-      figure('indexer : plain SQL, from first batch', round(batching / plain), 'times'),
-      figure('indexer peak RSS', peakMegabytes, 'MB'),
-    ],
+  const rows = [
+    figure('from process start', perSecond(total), 'attestations/s'),
+    figure('from process start', total, 'ms'),
+    figure('from first batch', perSecond(batching), 'attestations/s'),
+    figure('from first batch', batching, 'ms'),
+    figure('before first batch: node starts, first logs', firstBatch - indexed.started, 'ms'),
+    figure('waiting for bodies', spent.bodies, 'ms'),
+    figure('projecting', spent.project, 'ms'),
+    figure('writing', spent.write, 'ms'),
+    figure('between batches: more logs, framework, commit', batching - spent.bodies - spent.project - spent.write, 'ms'),
+    figure('batches', batches.length, 'count'),
+    figure('plain SQL', perSecond(plain), 'attestations/s'),
+    figure('plain SQL', Math.round(plain), 'ms'),
+    figure('indexer : plain SQL, from process start', round(total / plain), 'times'),
+    figure('indexer : plain SQL, from first batch', round(batching / plain), 'times'),
+    figure('indexer RSS at a quarter', indexed.megabytes[0]!, 'MB'),
+    figure('indexer RSS at half', indexed.megabytes[1]!, 'MB'),
+    figure('indexer RSS at the end', indexed.megabytes[2]!, 'MB'),
+    figure('indexer peak RSS', indexed.peakMegabytes, 'MB'),
   ]
+
+  bench.report('Indexing with Ponder ...')
+  const given = { rpcUrl: chain.url, databaseUrl: await bench.createDatabase(), count: ATTESTATIONS, folder: bench.folder, report: bench.report, progress: bench.progress }
+  const ponder = await indexWithPonder(given).catch((error: Error) => bench.report(`No comparison with Ponder: ${error.message}`))
+  if (ponder)
+    rows.push(
+      figure(`Ponder ${ponder.version}, from process start`, perSecond(ponder.ms), 'attestations/s'),
+      figure(`Ponder ${ponder.version}, from process start`, ponder.ms, 'ms'),
+      figure('Ponder peak RSS', ponder.peakMegabytes, 'MB'),
+      figure('Ponder : indexer, from process start', round(ponder.ms / total), 'times'),
+    )
+  return rows
+}
+
+/** A stretch of mostly empty blocks, every answer of the node late. */
+async function sparse(bench: Bench): Promise<Table> {
+  const count = SPARSE_BLOCKS / SPARSE_EVERY
+  bench.report(`Preparing ${SPARSE_BLOCKS} sparse blocks (not counted) ...`)
+  const chain = await startLocalChain({ port: await freePort(), statesKept: 3 })
+  bench.atEnd(() => chain.stop())
+  const attest = (await chain.eas()).getFunction('attest')
+  const random = seededRandom()
+  for (let i = 0; i < count; i++) {
+    await mined(chain, (await attest.send(locationRequest(randomPoint(random)), { gasLimit: GAS_LIMIT })).hash)
+    await chain.provider.send('anvil_mine', [`0x${(SPARSE_EVERY - 1).toString(16)}`])
+  }
+  await chain.provider.send('anvil_mine', [`0x${(LOCAL_CHAIN.finality + SPARE_BLOCKS).toString(16)}`])
+  const late = await startLateEndpoint(chain.url, LATENCY_MS)
+  bench.atEnd(late.close)
+  const { started, ended, client } = await index(bench, late.url, count)
+  await client.end()
+  return [
+    figure(`${SPARSE_BLOCKS} sparse blocks at ${LATENCY_MS} ms latency, from process start`, ended - started, 'ms'),
+    figure(`${SPARSE_BLOCKS} sparse blocks at ${LATENCY_MS} ms latency, from process start`, Math.round((SPARSE_BLOCKS * 1000) / (ended - started)), 'blocks/s'),
+    figure('requests to the endpoint', late.requests(), 'count'),
+  ]
+}
+
+/** Runs the indexer on an empty database until it holds so many records; stops it, and answers when that was and what it took. */
+async function index(bench: Bench, rpcUrl: string, count: number) {
+  const databaseUrl = await bench.createDatabase()
+  const environment = { ...bench.environment, DATABASE_URL: databaseUrl, [`RPC_URL_${settingSuffix(LOCAL_CHAIN)}`]: rpcUrl, HEAD_POLL_SECONDS: '0.5' }
+  const migration = spawnSync(process.execPath, ['lib/migrate.js'], { env: environment, encoding: 'utf8' })
+  if (migration.status !== 0) throw new PlainError(`The database could not be migrated:\n${migration.stderr}`)
+  const client = new Client({ connectionString: databaseUrl })
+  await client.connect()
+  bench.atEnd(() => client.end().catch(() => {}))
+
+  bench.report('Indexing ...')
+  const started = Date.now()
+  const indexer = startService('indexer', ['lib/main.js', LOCAL_CHAIN.slug], environment, bench.folder)
+  bench.atEnd(() => indexer.stop())
+  const megabytes: (number | 'n/a')[] = []
+  for (const part of [0.25, 0.5, 1]) {
+    await recordsReached(client, indexer, Math.floor(part * count), count, bench.progress)
+    megabytes.push(processMegabytes(indexer.pid, 'VmRSS'))
+  }
+  const ended = Date.now()
+  const peakMegabytes = processMegabytes(indexer.pid, 'VmHWM')
+  await indexer.stop()
+  return { started, ended, megabytes, peakMegabytes, client }
+}
+
+/** The node behind an endpoint that passes every answer on so many milliseconds late. */
+async function startLateEndpoint(nodeUrl: string, latencyMs: number) {
+  let requests = 0
+  const server = createServer((request, response) => {
+    requests++
+    void text(request).then(async (body) => {
+      const answer = await fetch(nodeUrl, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+      const content = await answer.text()
+      setTimeout(() => response.writeHead(answer.status, { 'content-type': 'application/json' }).end(content), latencyMs)
+    })
+  })
+  const port = await freePort()
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  return { url: `http://127.0.0.1:${port}`, requests: () => requests, close: () => new Promise<void>((resolve) => server.close(() => resolve()).closeAllConnections()) }
+}
+
+function figure(name: string, value: number | string, unit: string) {
+  return { figure: name, value, unit, concurrency: 1 }
 }
 
 /** Attests that many seeded random points under the v0.1 schema, 100 a block, and answers their UIDs. */
@@ -137,15 +214,15 @@ export function processStatus(pid: number, field: string): string | undefined {
   }
 }
 
-/** Resolves once every record is in the database; throws when the indexer ends before. */
-async function allRecords(client: Client, indexer: Service, progress: Bench['progress']): Promise<void> {
+/** Resolves once so many records are in the database; throws when the indexer ends before. */
+async function recordsReached(client: Client, indexer: Service, wanted: number, total: number, progress: Bench['progress']): Promise<void> {
   let ended: number | string | undefined
   void indexer.ended.then((code) => (ended = code))
   for (;;) {
     const { rows } = await client.query<{ count: number }>('SELECT count(*)::int AS count FROM location_record')
     const { count } = rows[0]!
-    progress('indexed', count, ATTESTATIONS)
-    if (count >= ATTESTATIONS) return
+    progress('indexed', count, total)
+    if (count >= wanted) return
     if (ended !== undefined) throw new PlainError(`The indexer ended (${ended}):\n${indexer.tail()}`)
     await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }

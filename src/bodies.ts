@@ -32,7 +32,7 @@ export class FalseBodyError extends Error {
 
 /** Reads attestation bodies from one chain's EAS. */
 export class BodyReader {
-  private hasMulticall: Promise<boolean> | undefined
+  private multicall: Promise<boolean> | undefined
   /** Of each UID the page under way that will hold it. */
   private readonly prefetched = new Map<string, Promise<Map<string, AttestationBody>>>()
 
@@ -99,7 +99,7 @@ export class BodyReader {
     const limits = uids.length > 1 ? { ...options, refusable: true, rounds: PAGE_ROUNDS } : options
     const calls = uids.map((uid) => ({ target: this.easAddress, allowFailure: false, callData: eas.functions.getAttestation.encode({ uid }) }))
     // A single one goes to EAS itself, without Multicall's copies of it in memory.
-    const answers = uids.length > 1 && (await (this.hasMulticall ??= this.findMulticall()))
+    const answers = uids.length > 1 && (await this.hasMulticall())
       ? multicall.functions.aggregate3
           .decodeResult(await this.rpc.call<string>('eth_call', [{ to: MULTICALL3, data: multicall.functions.aggregate3.encode({ calls }) }, 'latest'], limits))
           .map((result) => result.returnData)
@@ -108,8 +108,11 @@ export class BodyReader {
     return answers.map((answer) => eas.functions.getAttestation.decodeResult(answer))
   }
 
-  private async findMulticall(): Promise<boolean> {
-    return (await this.rpc.call<string>('eth_getCode', [MULTICALL3, 'latest'])) !== '0x'
+  /** Whether the chain has Multicall3; asked once. */
+  hasMulticall(): Promise<boolean> {
+    this.multicall ??= this.rpc.call<string>('eth_getCode', [MULTICALL3, 'latest']).then((code) => code !== '0x')
+    this.multicall.catch(() => (this.multicall = undefined))
+    return this.multicall
   }
 }
 

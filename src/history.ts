@@ -43,8 +43,9 @@ export interface LogsAnswer {
   to: number
 }
 
-/** Blocks asked for at first; more while answers are small (eight times as many, twice near the limit), less when a provider refuses. */
-const FIRST_RANGE = 500
+/** Blocks asked for at first; then as many as a quarter of an answer's logs is expected in, less when a provider refuses. */
+const FIRST_RANGE = 100
+const LARGEST_GROWTH = 64
 const LARGEST_RANGE = 1_000_000
 /** A range that keeps failing is too wide: patience, which has no end elsewhere, ends here. */
 const GET_LOGS_ROUNDS = 2
@@ -153,8 +154,8 @@ export class HistoryReader {
         const { logs, header } = await this.logs(from, to)
         if (++this.answersSinceRefusal > ANSWERS_BEFORE_MORE) this.ceiling = this.limit
         this.sparse = logs.length < LOGS_PER_ANSWER / 4
-        const growth = logs.length < LOGS_PER_ANSWER / 16 ? 8 : logs.length < LOGS_PER_ANSWER / 2 ? 2 : 1
-        this.range = Math.min(Math.max(this.range, growth * (to - from + 1)), this.ceiling)
+        const growth = Math.min(LARGEST_GROWTH, LOGS_PER_ANSWER / 4 / Math.max(1, logs.length))
+        this.range = Math.min(Math.max(this.range, Math.floor(growth * (to - from + 1))), this.ceiling)
         return { logs, header, to }
       } catch (error) {
         // Providers refuse in many ways: JSON-RPC errors, HTTP 400 or 413, time-outs. Less is tried for all of them.

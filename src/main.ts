@@ -31,11 +31,11 @@ async function main(): Promise<void> {
   const { chain, rpcUrls, gatewayUrl, headPollMs } = chosenChain(settings.chains, slug)
   const rpc = new Rpc({ chain, urls: rpcUrls, ...settings.rpc, log })
   const database = new Database(settings.databaseUrl, (error) => log.warn({ reason: error.message }, 'a database connection was lost'))
-  await Promise.all([rpc.check(), checkSameChain(database, rpc, chain)])
+  const bodies = new BodyReader(rpc, chain.eas)
+  await Promise.all([rpc.check(), checkSameChain(database, rpc, chain), bodies.hasMulticall()])
   const added = await noteSchemas(database.query, chain, LOCATION_SCHEMAS.map(({ uid }) => uid), (await finalState(database.query, chain)) === undefined)
   if (added.length) log.info({ chain: chain.slug, schemas: added }, 'location schemas are new here: their history is read by the audit')
 
-  const bodies = new BodyReader(rpc, chain.eas)
   const source = await startSource({
     rpc,
     filters: [eventFilter(chain)],

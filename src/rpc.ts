@@ -90,8 +90,8 @@ export class Rpc {
       const endpoint = await this.next(refusals, options.second ?? false)
       const asked = Date.now()
       try {
-        if (!(await this.isOfThisChain(endpoint))) continue
-        const answer = await send(endpoint.client)
+        const [isRight, answer] = await Promise.all([this.isOfThisChain(endpoint), send(endpoint.client)])
+        if (!isRight) continue
         endpoint.failures = endpoint.restsUntil = 0
         return answer
       } catch (thrown) {

@@ -9,7 +9,8 @@ import { LOCATION_SCHEMA } from './location'
 import { startSource, type Source } from './source'
 
 const { eas: EAS, firstBlock, finality } = CHAINS[0]!
-const QUERY = { fromBlock: firstBlock, logs: [{ address: [EAS], topic0: [eas.events.Attested.topic], topic3: [LOCATION_SCHEMA.uid] }], fields: {} }
+/** From where the local chain's own blocks begin. */
+const QUERY = { fromBlock: firstBlock + finality, logs: [{ address: [EAS], topic0: [eas.events.Attested.topic], topic3: [LOCATION_SCHEMA.uid] }], fields: {} }
 let chain: LocalChain
 let blocks: number[]
 let head: number
@@ -17,7 +18,7 @@ beforeAll(async () => {
   chain = await startLocalChain({ port: await freePort() })
   for (let i = 0; i < 6; i++) {
     await attest(chain, locationRequest({ type: 'Point', coordinates: [i, i] }))
-    await mine(chain, 30)
+    await mine(chain, 25)
   }
   head = await chain.provider.getBlockNumber()
   blocks = (await chain.provider.getLogs({ address: EAS, fromBlock: firstBlock })).map((log) => log.blockNumber)
@@ -46,7 +47,7 @@ const query = async (body: object) => {
 async function readAll(): Promise<number[]> {
   const found: number[] = []
   const last = Number((await ask('/height')).body)
-  for (let from = firstBlock; from <= last; ) {
+  for (let from = QUERY.fromBlock; from <= last; ) {
     const answer = await query({ ...QUERY, fromBlock: from })
     expect(answer.status).toBe(200)
     found.push(...answer.blocks.filter((block) => block.logs.length).map((block) => block.header.number))

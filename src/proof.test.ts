@@ -1,0 +1,64 @@
+import { ZeroAddress, zeroPadValue } from 'ethers'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { attest, locationRequest, startLocalChain, type LocalChain } from '../dev/chain'
+import { freePort } from '../dev/services'
+import { mine } from '../test/world'
+import { CHAINS } from './chains'
+import { eventFilter } from './processor'
+import { bloomTest, receiptsRoot, type RpcReceipt } from './proof'
+
+/** Headers and receipts that a real node made are the truth here. */
+let chain: LocalChain
+beforeAll(async () => {
+  chain = await startLocalChain({ port: await freePort() })
+})
+afterAll(() => chain.stop())
+const block = (number: number | string): Promise<{ number: string; logsBloom: string; receiptsRoot: string; transactions: string[] }> =>
+  chain.provider.send('eth_getBlockByNumber', [typeof number === 'number' ? `0x${number.toString(16)}` : number, false])
+const receipts = (number: string): Promise<RpcReceipt[]> => chain.provider.send('eth_getBlockReceipts', [number])
+
+test.each([0, 1, 2, 130])('receipts of a block with %d transactions hash to its root; one changed or missing does not', async (count) => {
+  await chain.provider.send('evm_setAutomine', [false])
+  const from = await (await chain.provider.getSigner(1)).getAddress()
+  const nonce = await chain.provider.getTransactionCount(from)
+  const gasPrice = `0x${(2n * BigInt(await chain.provider.send('eth_gasPrice', []))).toString(16)}`
+  for (let i = 0; i < count; i++)
+    // Legacy and typed ones, with and without logs, succeeding and failing.
+    await chain.provider.send('eth_sendTransaction', [{ from, to: i % 3 === 2 ? CHAINS[0]!.eas : ZeroAddress, data: '0x', gas: '0x186a0', nonce: `0x${(nonce + i).toString(16)}`, ...(i % 2 ? { gasPrice } : {}) }])
+  await mine(chain, 1)
+  await chain.provider.send('evm_setAutomine', [true])
+  const header = await block('latest')
+  const list = await receipts(header.number)
+  expect(list.length).toBe(count)
+  expect(await receiptsRoot(list)).toBe(header.receiptsRoot)
+  if (count === 0) return
+  expect(await receiptsRoot(list.slice(1))).not.toBe(header.receiptsRoot)
+  expect(await receiptsRoot([{ ...list[0]!, cumulativeGasUsed: '0x1' }, ...list.slice(1)])).not.toBe(header.receiptsRoot)
+  expect(await receiptsRoot([{ ...list[0]!, type: '0x6a' }, ...list.slice(1)])).not.toBe(header.receiptsRoot)
+})
+
+test('a log taken out of a receipt shows', async () => {
+  await attest(chain, locationRequest({ type: 'Point', coordinates: [1, 2] }))
+  const header = await block('latest')
+  const [receipt] = await receipts(header.number)
+  expect(receipt!.logs).toHaveLength(1)
+  expect(await receiptsRoot([receipt!])).toBe(header.receiptsRoot)
+  expect(await receiptsRoot([{ ...receipt!, logs: [] }])).not.toBe(header.receiptsRoot)
+})
+
+test('the bloom filter of a header lets pass what is in its block, and little else', async () => {
+  const filter = eventFilter(chain.chain)
+  const mayHold = bloomTest([filter])
+  const uid = await attest(chain, locationRequest({ type: 'Point', coordinates: [3, 4] }))
+  const { logsBloom } = await block('latest')
+  expect(mayHold(logsBloom)).toBe(true)
+  // Each of the three places decides.
+  expect(bloomTest([{ ...filter, address: [ZeroAddress] }])(logsBloom)).toBe(false)
+  expect(bloomTest([{ ...filter, topic0: [uid] }])(logsBloom)).toBe(false)
+  expect(bloomTest([{ ...filter, topic3: [zeroPadValue('0x01', 32)] }])(logsBloom)).toBe(false)
+  expect(bloomTest([{ address: filter.address }])(logsBloom)).toBe(true)
+  await mine(chain, 1)
+  expect(mayHold((await block('latest')).logsBloom)).toBe(false)
+  // Not known is not no.
+  expect([mayHold(undefined), mayHold('0x')]).toEqual([true, true])
+})
