@@ -109,7 +109,7 @@ export class Auditor {
     const to = Math.min(end, from + BLOCKS_AT_ONCE - 1)
     const numbers = Array.from({ length: to - from + 1 }, (_, i) => from + i)
     const headers = await rpc.batchCall<(RpcHeader & { receiptsRoot: string; transactions: string[] }) | null>(numbers.map(headerCall))
-    const stored = await storedEvents(database.query, chain, from, to)
+    const stored = await this.stored(from, to)
     const holding = new Set([...stored.values()].map((event) => event.block_number))
     let calls = numbers.length
     let unproven = 0
@@ -139,7 +139,7 @@ export class Auditor {
   /** Holds events of the chain against the log and puts it right; answers how many events that were. */
   private async compare(events: readonly ChainEvent[], surplus: readonly StoredEvent[], from: number, to: number, known?: ReadonlyMap<string, StoredEvent>): Promise<number> {
     const { chain, database, bodies, log } = this.options
-    const stored = known ?? (await storedEvents(database.query, chain, from, to))
+    const stored = known ?? (await this.stored(from, to))
     const missing = events.filter((event) => !stored.has(eventId(chain.slug, event.blockNumber, event.logIndex)))
     if (missing.length === 0 && surplus.length === 0) return 0
     const state = await finalState(database.query, chain)
@@ -151,6 +151,11 @@ export class Auditor {
       'the node had given other logs than the chain has: the log is repaired',
     )
     return repaired
+  }
+
+  /** Of the schemas that are watched: what was indexed under a setting that is gone is not held against the chain. */
+  private stored(from: number, to: number): Promise<Map<string, StoredEvent>> {
+    return storedEvents(this.options.database.query, this.options.chain, from, to, eventFilter(this.options.chain).topic3)
   }
 
   /** All receipts of a block, in order: in one call where the node has it, else one by one. */

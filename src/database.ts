@@ -207,11 +207,11 @@ export async function followsHead(query: Query, chain: Chain): Promise<boolean> 
   return status?.follows ?? false
 }
 
-/** The events that are stored of these blocks, by id. */
-export async function storedEvents(query: Query, chain: Chain, from: number, to: number): Promise<Map<string, StoredEvent>> {
+/** The events of these schemas that are stored of these blocks, by id. */
+export async function storedEvents(query: Query, chain: Chain, from: number, to: number, schemas: readonly string[]): Promise<Map<string, StoredEvent>> {
   const rows = await query<StoredEvent>(
-    'SELECT id, kind, uid, block_number, block_hash FROM attestation_event WHERE id BETWEEN $1 AND $2 AND chain = $3',
-    [eventId(chain.slug, from, 0), eventId(chain.slug, to, 999_999), chain.slug],
+    'SELECT id, kind, uid, block_number, block_hash FROM attestation_event WHERE id BETWEEN $1 AND $2 AND chain = $3 AND schema_uid = ANY($4)',
+    [eventId(chain.slug, from, 0), eventId(chain.slug, to, 999_999), chain.slug, schemas],
   )
   return new Map(rows.map((row) => [row.id, row]))
 }

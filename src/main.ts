@@ -16,6 +16,8 @@ import { startSource } from './source'
 const log = createLogger('indexer')
 /** While Postgres takes so many events, the next are projected. */
 const EVENTS_PER_WRITE = 500
+/** So often a node must contradict the database before it is believed. */
+const CONTRADICTIONS = 4
 
 /** One chain's indexer: `node lib/main.js <chain slug>`. Exits non-zero when it cannot go on; whoever runs it starts it again. */
 async function main(): Promise<void> {
@@ -98,17 +100,18 @@ async function processBatch(chain: Chain, bodies: BodyReader, { blocks, store, i
 async function checkSameChain(database: Database, rpc: Rpc, chain: Chain): Promise<void> {
   const state = await finalState(database.query, chain)
   if (!state) return
-  for (;;) {
-    const block = await rpc.call<RpcHeader | null>('eth_getBlockByNumber', [hexNumber(state.finalHeight), false])
+  for (let contradicted = 0; ; ) {
+    // One node may be on a fork of its own, or lie: asked several times, of several endpoints where there are.
+    const block = await rpc.call<RpcHeader | null>('eth_getBlockByNumber', [hexNumber(state.finalHeight), false], { second: contradicted % 2 === 1 })
     if (block?.hash === state.finalHash) return
-    if (block)
+    if (block && ++contradicted === CONTRADICTIONS)
       throw new SettingsError(
         `The database holds block ${state.finalHeight} of ${chain.slug} as ${state.finalHash}, the RPC endpoint as ${block.hash}. ` +
           `Either the endpoint or the database is of another network: correct RPC_URL_* or DATABASE_URL. Or a reorg went deeper than ` +
           `${chain.finality} blocks: then index ${chain.slug} anew into an empty database.`,
       )
-    log.warn({ chain: chain.slug, height: state.finalHeight }, 'the node has not got as far as the database; waiting for it')
-    await new Promise((resolve) => setTimeout(resolve, 2_000))
+    if (!block) log.warn({ chain: chain.slug, height: state.finalHeight }, 'the node has not got as far as the database; waiting for it')
+    await new Promise((resolve) => setTimeout(resolve, block ? 500 : 2_000))
   }
 }
 
