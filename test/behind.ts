@@ -17,7 +17,7 @@ export interface FaultyWorld {
   /** What the indexer runs with. */
   readonly environment: NodeJS.ProcessEnv
   /** Resolves once the block that is the chain's head is in the database, by its hash. */
-  caughtUp(): Promise<void>
+  caughtUp: () => Promise<void>
   stop(): Promise<void>
 }
 
@@ -33,6 +33,8 @@ export interface KeptIndexer {
   stop(): Promise<void>
 }
 
+/** How long the indexer waits for an answer. */
+export const TIMEOUT_MS = 500
 const SLUG = LOCAL_CHAIN.slug
 /** Soon, as tests are many; the same each time, as nothing waits for it. */
 const RESTART_MS = 50
@@ -51,7 +53,7 @@ export async function startFaultyWorld(): Promise<FaultyWorld> {
       DATABASE_URL: database.url,
       RPC_URL_BASE_SEPOLIA: proxy.url,
       HEAD_POLL_SECONDS: '0.05',
-      RPC_TIMEOUT_SECONDS: '1',
+      RPC_TIMEOUT_SECONDS: String(TIMEOUT_MS / 1000),
       // Told when to, by the tests: else what it repairs would depend on time.
       AUDIT_CALLS_PER_SECOND: '0',
     },

@@ -173,6 +173,12 @@ export function everyNth(n: number, fault: Fault): Fault {
   }
 }
 
+/** One fault after the other, call by call. */
+export function inTurn(...several: Fault[]): Fault {
+  let count = 0
+  return (call) => several[count++ % several.length]!(call)
+}
+
 /** The fault at a share of the calls that it concerns. */
 export function sometimes(share: number, fault: Fault, random: () => number): Fault {
   return (call) => (random() < share ? fault(call) : undefined)
