@@ -1,6 +1,8 @@
-import { setTimeout as pause } from 'node:timers/promises'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { startLocalChain, type LocalChain } from '../dev/chain'
 import { blankSettings, freePort, startService, type Service } from '../dev/services'
 import { stateSchema } from '../src/chains'
@@ -76,6 +78,15 @@ async function caughtUp(chain: LocalChain, databaseUrl: string): Promise<void> {
     if (top && top.height >= head.number) await mine(chain, top.height - head.number + 1)
     await pause(30)
   }
+}
+
+/** `npm run audit` of everything that is final, asking the world's endpoint or another; answers its exit code and what it said. */
+export async function audit({ environment }: FaultyWorld, rpcUrl = environment.RPC_URL_BASE_SEPOLIA): Promise<{ code: number; output: string }> {
+  const child = spawn(process.execPath, ['lib/commands.js', 'audit', '--chain', SLUG], { env: { ...environment, RPC_URL_BASE_SEPOLIA: rpcUrl, RPC_TIMEOUT_SECONDS: '30' } })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  const [code] = (await once(child, 'close')) as [number]
+  return { code, output }
 }
 
 /** Keeps an indexer running behind these faults of the world's endpoint. */

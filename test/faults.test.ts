@@ -1,11 +1,10 @@
-import { spawnSync } from 'node:child_process'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'pg'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { attest, locationRequest, mined, revoke } from '../dev/chain'
 import { freePort } from '../dev/services'
 import * as eas from '../src/abi/EAS'
-import { TIMEOUT_MS, startFaultyWorld, startIndexerBehind, type FaultyWorld, type KeptIndexer } from './behind'
+import { TIMEOUT_MS, audit, startFaultyWorld, startIndexerBehind, type FaultyWorld, type KeptIndexer } from './behind'
 import { TEST_DATABASE_URL, rows } from './database'
 import { expectInvariants } from './invariants'
 import { everyNth, faults, inTurn, startRpcProxy, type Fault } from './rpc-proxy'
@@ -54,13 +53,13 @@ async function finalize(): Promise<void> {
   await world.caughtUp()
 }
 const repairedSoFar = async () => Number((await query<{ repaired_events: string }>('SELECT repaired_events FROM chain_status'))[0]!.repaired_events)
-/** `npm run audit`; answers how many events it repaired. */
-async function audit(...options: string[]): Promise<number> {
+/** Audits; answers how many events that repaired. */
+async function repaired(): Promise<number> {
   const before = await repairedSoFar()
-  const { status, stdout, stderr } = spawnSync(process.execPath, ['lib/commands.js', 'audit', '--chain', LOCAL_CHAIN.slug, ...options], { env: { ...world.environment, RPC_TIMEOUT_SECONDS: '10' }, encoding: 'utf8' })
-  const repaired = (await repairedSoFar()) - before
-  expect([status, stdout + stderr]).toEqual([repaired ? 1 : 0, expect.stringContaining(repaired ? `; ${repaired} were not in the log` : 'the log has them all')])
-  return repaired
+  const { code, output } = await audit(world)
+  const count = (await repairedSoFar()) - before
+  expect([code, output]).toEqual([count ? 1 : 0, expect.stringContaining(count ? `; ${count} were not in the log` : 'the log has them all')])
+  return count
 }
 
 test.each<[string, Fault]>([
@@ -170,7 +169,6 @@ test('a database of another chain: it refuses to run, says so, and writes nothin
 test('logs that the node leaves out in history and at the head, one of several or the only one of a block: the audit finds them, though the node goes on lying', async () => {
   const { chain, proxy, caughtUp } = world
   await finalize()
-  await audit()
   const uids = await whileDown({}, faults.logsCutByOne)
   await caughtUp()
   // The last event of history, and every block's only one at the head.
@@ -184,9 +182,9 @@ test('logs that the node leaves out in history and at the head, one of several o
   expect((await records(uids.slice(5))).sort()).toEqual(['missing', 'valid'])
   await finalize()
   proxy.misbehave(faults.logsEmpty)
-  expect(await audit()).toBe(5)
+  expect(await repaired()).toBe(5)
   expect(await records(uids)).toEqual([...HISTORY_AND_HEAD, 'valid', 'valid'])
-  expect(await audit()).toBe(0)
+  expect(await repaired()).toBe(0)
 })
 
 test('a revocation, and an attestation that was revoked, left out in history: the records become what the chain says', async () => {
@@ -200,7 +198,7 @@ test('a revocation, and an attestation that was revoked, left out in history: th
   expect(await records(withoutAttested)).toEqual(Array(5).fill('missing'))
   world.proxy.misbehave()
   await finalize()
-  expect(await audit()).toBe(7)
+  expect(await repaired()).toBe(7)
   expect(await records([...withoutRevoked, ...withoutAttested])).toEqual([...HISTORY_AND_HEAD, ...HISTORY_AND_HEAD])
 })
 
@@ -209,8 +207,8 @@ test('the indexer audits by itself: what the first of two endpoints leaves out i
   const before = await repairedSoFar()
   const liar = await startRpcProxy(chain.url, faults.logsCutByOne)
   const uids = await whileDown({ RPC_URL_BASE_SEPOLIA: [liar.url, proxy.url].join(), AUDIT_CALLS_PER_SECOND: '10000' })
-  await finalize()
   await caughtUp()
+  await finalize()
   await until(async () => (await repairedSoFar()) >= before + 4)
   expect(await records(uids)).toEqual(HISTORY_AND_HEAD)
   expect(await repairedSoFar()).toBe(before + 4)
