@@ -51,6 +51,8 @@ const AFTER_FAILURE_MS = 10_000
  */
 export class Auditor {
   private readonly mayHold: (logsBloom: string | undefined) => boolean
+  /** Whether the endpoint that is asked last otherwise is asked first: after a failure. */
+  private second = false
 
   constructor(private readonly options: AuditOptions) {
     this.mayHold = bloomTest([eventFilter(options.chain)])
@@ -60,6 +62,7 @@ export class Auditor {
   async follow(callsPerSecond: number): Promise<never> {
     for (;;) {
       const wait = await this.step(callsPerSecond).catch((error: Error) => {
+        this.second = !this.second
         // What is repaired once later events are final is no failure.
         const level = error instanceof NotFinalError ? 'info' : error instanceof OrphanedLogError ? 'fatal' : 'warn'
         this.options.log[level]({ chain: this.options.chain.slug, reason: error.message.slice(0, 500) }, 'the audit could not go on, will try again')
@@ -108,7 +111,7 @@ export class Auditor {
     const { chain, database, rpc, log } = this.options
     const to = Math.min(end, from + BLOCKS_AT_ONCE - 1)
     const numbers = Array.from({ length: to - from + 1 }, (_, i) => from + i)
-    const headers = await rpc.batchCall<(RpcHeader & { receiptsRoot: string; transactions: string[] }) | null>(numbers.map(headerCall))
+    const headers = await rpc.batchCall<(RpcHeader & { receiptsRoot: string; transactions: string[] }) | null>(numbers.map(headerCall), { second: this.second })
     const stored = await this.stored(from, to)
     const holding = new Set([...stored.values()].map((event) => event.block_number))
     let calls = numbers.length
@@ -161,7 +164,7 @@ export class Auditor {
   /** All receipts of a block, in order: in one call where the node has it, else one by one. */
   private async receipts(header: RpcHeader & { transactions: string[] }): Promise<{ list: RpcReceipt[]; calls: number }> {
     const { rpc } = this.options
-    const whole = await rpc.call<RpcReceipt[] | null>('eth_getBlockReceipts', [header.number]).catch((error: Error) => {
+    const whole = await rpc.call<RpcReceipt[] | null>('eth_getBlockReceipts', [header.number], { second: this.second }).catch((error: Error) => {
       if (error instanceof RpcError) return null
       throw error
     })

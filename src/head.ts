@@ -16,6 +16,8 @@ const BLOCKS_REMEMBERED = 1_000
 export class HeadReader {
   private readonly mayHold: (logsBloom: string | undefined) => boolean
   private readonly logs = new Map<number, RpcLog[]>()
+  /** Whether the endpoint that is asked last otherwise is asked first. */
+  private second = false
 
   constructor(
     private readonly rpc: Rpc,
@@ -27,8 +29,10 @@ export class HeadReader {
   /** Answers to JSON-RPC calls, in order: eth_blockNumber, eth_getBlockByNumber, eth_getBlockByHash, eth_getLogs by numbers. */
   async answer(calls: readonly RpcCall[]): Promise<unknown[]> {
     const headerCalls = calls.filter(({ method }) => method === 'eth_getBlockByNumber' || method === 'eth_getBlockByHash')
-    const headers = await this.rpc.batchCall<RpcHeader | null>(headerCalls)
+    const headers = await this.rpc.batchCall<RpcHeader | null>(headerCalls, { second: this.second })
     const whole = new Map(await Promise.all(headerCalls.map(async (call, i) => [call, await this.withLogs(headers[i]!)] as const)))
+    // What one endpoint lacks or contradicts itself about, another may know better.
+    if ([...whole.values()].includes(null)) this.second = !this.second
     return Promise.all(
       calls.map(async (call) => {
         if (whole.has(call)) return whole.get(call)
@@ -53,7 +57,7 @@ export class HeadReader {
 
   private async read(header: RpcHeader): Promise<RpcLog[] | null> {
     try {
-      const found = await Promise.all(this.filters.map((filter) => this.rpc.call<RpcLog[]>('eth_getLogs', [{ blockHash: header.hash, ...logQuery(filter) }])))
+      const found = await Promise.all(this.filters.map((filter) => this.rpc.call<RpcLog[]>('eth_getLogs', [{ blockHash: header.hash, ...logQuery(filter) }], { second: this.second })))
       return ofBlock(uniqueLogs(found.flat()), header)
     } catch (error) {
       // "unknown block": reorganised away meanwhile, or asked of a node that lags. It is asked for again.

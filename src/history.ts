@@ -72,6 +72,8 @@ export class HistoryReader {
   /** Answers under way, in order of blocks, and the last one given: it may be asked for again. */
   private ahead: { from: number; to: number; answer: Promise<LogsAnswer> }[] = []
   private sparse = false
+  /** Whether the endpoint that is asked last otherwise is asked first. */
+  private second: boolean
   /** Read, but more than one answer takes. */
   private left: { from: number; to: number; header: RpcHeader; logs: RpcLog[] } | undefined
   private final = { height: -1, readAt: 0 }
@@ -86,11 +88,13 @@ export class HistoryReader {
       /** Read from the least preferred endpoint, for a second opinion. */
       second?: boolean
     },
-  ) {}
+  ) {
+    this.second = options.second ?? false
+  }
 
   /** The last block that is served, as of now. */
   async height(): Promise<number> {
-    const head = Number(await this.rpc.call<string>('eth_blockNumber'))
+    const head = Number(await this.rpc.call<string>('eth_blockNumber', [], this.callOptions()))
     this.final = { height: Math.max(0, head - this.options.finality), readAt: Date.now() }
     return this.final.height
   }
@@ -102,6 +106,8 @@ export class HistoryReader {
         return await this.readOnce(from, to)
       } catch (error) {
         this.ahead = []
+        // What one endpoint contradicts itself about, another may know better.
+        this.second = !this.second
         if (attempt === ATTEMPTS) throw error
         await new Promise((resolve) => setTimeout(resolve, 100 * 2 ** attempt))
       }
@@ -128,8 +134,17 @@ export class HistoryReader {
     return answer
   }
 
-  /** Headers of blocks, without logs. Throws when the node lacks one of them. */
-  async headers(numbers: number[]): Promise<RpcHeader[]> {
+  /** Blocks without their logs. Throws when the node lacks one of them. */
+  async blocksWithoutLogs(numbers: number[]): Promise<BlockLogs[]> {
+    try {
+      return (await this.headers(numbers)).map((header) => ({ header, logs: [] }))
+    } catch (error) {
+      this.second = !this.second
+      throw error
+    }
+  }
+
+  private async headers(numbers: number[]): Promise<RpcHeader[]> {
     const headers = await this.rpc.batchCall<RpcHeader | null>(numbers.map(headerCall), this.callOptions())
     return headers.map((header, i) => existing(header, numbers[i]!))
   }
@@ -204,7 +219,7 @@ export class HistoryReader {
   }
 
   private callOptions() {
-    return this.options.second ? { second: true } : {}
+    return { second: this.second }
   }
 }
 

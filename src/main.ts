@@ -100,9 +100,9 @@ async function processBatch(chain: Chain, bodies: BodyReader, { blocks, store, i
 async function checkSameChain(database: Database, rpc: Rpc, chain: Chain): Promise<void> {
   const state = await finalState(database.query, chain)
   if (!state) return
-  for (let contradicted = 0; ; ) {
-    // One node may be on a fork of its own, or lie: asked several times, of several endpoints where there are.
-    const block = await rpc.call<RpcHeader | null>('eth_getBlockByNumber', [hexNumber(state.finalHeight), false], { second: contradicted % 2 === 1 })
+  for (let asked = 0, contradicted = 0; ; asked++) {
+    // One node may lag, be on a fork of its own, or lie: asked several times, of several endpoints where there are.
+    const block = await rpc.call<RpcHeader | null>('eth_getBlockByNumber', [hexNumber(state.finalHeight), false], { second: asked % 2 === 1 })
     if (block?.hash === state.finalHash) return
     if (block && ++contradicted === CONTRADICTIONS)
       throw new SettingsError(
@@ -117,11 +117,13 @@ async function checkSameChain(database: Database, rpc: Rpc, chain: Chain): Promi
 
 /** Notes the chain's head in the database, for those who ask how far behind its copy is. Never throws. */
 async function followHead(database: Database, rpc: Rpc, chain: Chain, pollMs: number): Promise<never> {
-  for (;;) {
+  for (let second = false; ; ) {
     try {
-      const head = await rpc.call<RpcHeader>('eth_getBlockByNumber', ['latest', false])
+      const head = await rpc.call<RpcHeader | null>('eth_getBlockByNumber', ['latest', false], { second })
+      if (!head) throw new Error('the node has no latest block')
       await noteHead(database.query, chain, Number(head.number), Number(head.timestamp))
     } catch (error) {
+      second = !second
       log.warn({ chain: chain.slug, reason: (error as Error).message }, 'the head could not be noted')
     }
     await new Promise((resolve) => setTimeout(resolve, Math.max(pollMs, 1_000)))

@@ -68,8 +68,7 @@ export async function startSource({ rpc, filters, finality, log, onHistory }: So
   async function blocks({ fromBlock, toBlock, includeAllBlocks }: Query) {
     if (includeAllBlocks) {
       const last = Math.min(toBlock ?? Infinity, fromBlock + BLOCKS_PER_ANSWER - 1)
-      const headers = await history.headers(Array.from({ length: last - fromBlock + 1 }, (_, i) => fromBlock + i))
-      return headers.map((header) => gatewayBlock({ header, logs: [] }))
+      return (await history.blocksWithoutLogs(Array.from({ length: last - fromBlock + 1 }, (_, i) => fromBlock + i))).map(gatewayBlock)
     }
     const answer = await history.read(fromBlock, toBlock)
     onHistory?.(answer.blocks)

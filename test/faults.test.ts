@@ -121,8 +121,7 @@ test.each<[string, Fault | 'dead']>([
   ['does not know the attestations', faults.bodiesUnknown],
 ])('the first of two endpoints %s: the second takes over', (_, fault) => takesOver(fault))
 
-// SKIPPED, as the first endpoint that refuses or contradicts itself is asked for ever (src/rpc.ts, src/history.ts).
-test.skip.each<[string, Fault]>([
+test.each<[string, Fault]>([
   ['says "missing trie node"', faults.refusal('missing trie node')],
   ['has blocks null', faults.blocksNull],
   ['gives logs of another fork', faults.logsOfAnotherFork],
@@ -140,8 +139,7 @@ async function takesOver(fault: Fault | 'dead'): Promise<void> {
   await first?.close()
 }
 
-// SKIPPED, as it is asked again for ever (src/rpc.ts takes its own SettingsError for a failure of the endpoint).
-test.skip('the only endpoint is of another chain: it refuses to run, and says so', async () => {
+test('the only endpoint is of another chain: it refuses to run, and says so', async () => {
   await indexer.stop()
   const wrong = startIndexerBehind(world, [faults.anotherChain])
   expect(await wrong.refused).toMatch(/is on chain 1, not 84532/)
