@@ -146,7 +146,7 @@ const steps: Record<string, { weight: number; act: () => Promise<unknown> }> = {
   },
   'faults on': { weight: 5, act: async () => world.proxy.misbehave(...Array.from({ length: 1 + below(2) }, () => sometimes(pick([0.05, 0.3, 1]), pick(MODES), randomOfFaults))) },
   'faults off': { weight: 6, act: async () => world.proxy.misbehave() },
-  kill: { weight: 4, act: async () => (kills++, indexer.kill()) },
+  kill: { weight: KILLS ? 30 : 4, act: async () => (kills++, indexer.kill()) },
   'cut connections': { weight: TEST_DATABASE_URL ? 2 : 0, act: cutConnections },
   wait: { weight: 10, act: () => pause(below(400)) },
 }
