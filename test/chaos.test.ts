@@ -66,6 +66,8 @@ const attested: { uid: string; schema: string }[] = []
 /** What the chain can be set back to. */
 let snapshots: { id: string; height: number }[] = []
 let highest = 0
+/** anvil has lost the state below the block that it was last set back to: a reorg from there would begin with an empty chain. */
+let lowest = 0
 let kills = 0
 const done: Record<string, number> = {}
 
@@ -130,20 +132,21 @@ const steps: Record<string, { weight: number; act: () => Promise<unknown> }> = {
       const chosen = pick(usable)
       snapshots = snapshots.slice(0, snapshots.indexOf(chosen))
       await world.chain.provider.send('evm_revert', [chosen.id])
+      lowest = chosen.height
     },
   },
   anvil_reorg: {
     weight: 3,
     act: async () => {
       const depth = 1 + below(1 + below(10))
-      if ((await world.chain.provider.getBlockNumber()) - depth < highest - DEEPEST) return
+      if ((await world.chain.provider.getBlockNumber()) - depth < Math.max(lowest + 1, highest - DEEPEST)) return
       snapshots = []
       await world.chain.provider.send('anvil_reorg', [depth, []])
     },
   },
   'faults on': { weight: 5, act: async () => world.proxy.misbehave(...Array.from({ length: 1 + below(2) }, () => sometimes(pick([0.05, 0.3, 1]), pick(MODES), randomOfFaults))) },
   'faults off': { weight: 6, act: async () => world.proxy.misbehave() },
-  kill: { weight: 4, act: async () => (kills++, indexer.kill()) },
+  kill: { weight: KILLS ? 30 : 4, act: async () => (kills++, indexer.kill()) },
   'cut connections': { weight: TEST_DATABASE_URL ? 2 : 0, act: cutConnections },
   wait: { weight: 10, act: () => pause(below(400)) },
 }

@@ -154,7 +154,11 @@ export const faults = {
       const head = Number(await ask('eth_blockNumber', [])) - blocks
       const hex = `0x${head.toString(16)}`
       if (method === 'eth_blockNumber') return hex
-      if (method === 'eth_call' || method === 'eth_getCode') return ask(method, [params[0], hex])
+      if (method === 'eth_call') {
+        const old = await ask(method, [params[0], hex])
+        // anvil forgets the code of old states after some reorgs.
+        return old === '0x' ? ask(method, params) : old
+      }
       if (method === 'eth_getBlockByNumber') return params[0] === 'latest' ? ask(method, [hex, params[1]]) : Number(params[0]) > head ? null : ask(method, params)
       if (method === 'eth_getBlockByHash') return ((block) => (block && Number(block.number) <= head ? block : null))(await ask(method, params))
       if (method !== 'eth_getLogs') return ask(method, params)
@@ -173,10 +177,14 @@ export function everyNth(n: number, fault: Fault): Fault {
   }
 }
 
-/** One fault after the other, call by call. */
+/** Faults that concern the same calls, one after the other. */
 export function inTurn(...several: Fault[]): Fault {
   let count = 0
-  return (call) => several[count++ % several.length]!(call)
+  return (call) => {
+    const faulty = several[count % several.length]!(call)
+    if (faulty) count++
+    return faulty
+  }
 }
 
 /** The fault at a share of the calls that it concerns. */
