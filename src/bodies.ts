@@ -17,6 +17,7 @@ const PAGE_SIZE = 100
 const PREFETCHED = 10_000
 /** How often a page of several is tried on each endpoint, before it is read by halves. */
 const PAGE_ROUNDS = 3
+const ATTEMPTS = 8
 const ZERO_UID = `0x${'0'.repeat(64)}`
 
 /**
@@ -54,9 +55,21 @@ export class BodyReader {
   /**
    * The bodies of these attestations, each proven by recomputing its UID from its content.
    * `times` are the Unix seconds of the blocks that announced them, which a body must repeat.
-   * Read at `latest`, as public nodes lack older state. Throws MissingBodyError or FalseBodyError.
+   * Read at `latest`, as public nodes lack older state. Throws MissingBodyError or FalseBodyError; `patient`, as for final
+   * blocks, which are not reorganised away, only after a while.
    */
-  async read(times: ReadonlyMap<string, bigint>): Promise<Map<string, AttestationBody>> {
+  async read(times: ReadonlyMap<string, bigint>, patient = false): Promise<Map<string, AttestationBody>> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.readOnce(times)
+      } catch (error) {
+        if (!patient || attempt === ATTEMPTS) throw error
+        await new Promise((resolve) => setTimeout(resolve, 250 * attempt))
+      }
+    }
+  }
+
+  private async readOnce(times: ReadonlyMap<string, bigint>): Promise<Map<string, AttestationBody>> {
     const found = new Map<string, AttestationBody>()
     for (const uid of times.keys()) {
       const body = (await this.prefetched.get(uid)?.catch(() => undefined))?.get(uid)
@@ -99,13 +112,21 @@ export class BodyReader {
     const limits = uids.length > 1 ? { ...options, refusable: true, rounds: PAGE_ROUNDS } : options
     const calls = uids.map((uid) => ({ target: this.easAddress, allowFailure: false, callData: eas.functions.getAttestation.encode({ uid }) }))
     // A single one goes to EAS itself, without Multicall's copies of it in memory.
-    const answers = uids.length > 1 && (await this.hasMulticall())
-      ? multicall.functions.aggregate3
-          .decodeResult(await this.rpc.call<string>('eth_call', [{ to: MULTICALL3, data: multicall.functions.aggregate3.encode({ calls }) }, 'latest'], limits))
-          .map((result) => result.returnData)
+    const byMulticall = uids.length > 1 && (await this.hasMulticall())
+    const answers = byMulticall
+      ? [await this.rpc.call<string>('eth_call', [{ to: MULTICALL3, data: multicall.functions.aggregate3.encode({ calls }) }, 'latest'], limits)]
       : await this.rpc.batchCall<string>(calls.map((call) => ({ method: 'eth_call', params: [{ to: call.target, data: call.callData }, 'latest'] })), limits)
-    if (answers.length !== uids.length) throw new FalseBodyError(`asked for ${uids.length} attestations, the node answered ${answers.length}`)
-    return answers.map((answer) => eas.functions.getAttestation.decodeResult(answer))
+    let bodies: eas.GetAttestationReturn[]
+    try {
+      const each = byMulticall ? multicall.functions.aggregate3.decodeResult(answers[0]!).map((result) => result.returnData) : answers
+      bodies = each.map((answer) => eas.functions.getAttestation.decodeResult(answer))
+    } catch (error) {
+      // Nodes answer 0x when they run out of gas, too.
+      const message = `the node's answer is no attestation: ${(error as Error).message}`
+      throw uids.length > 1 ? new Error(message) : new FalseBodyError(message)
+    }
+    if (bodies.length !== uids.length) throw new FalseBodyError(`asked for ${uids.length} attestations, the node answered ${bodies.length}`)
+    return bodies
   }
 
   /** Whether the chain has Multicall3; asked once. */

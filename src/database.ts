@@ -1,7 +1,7 @@
 import type { Store } from '@subsquid/typeorm-store'
 import { Pool, type PoolClient } from 'pg'
 import { stateSchema, type Chain } from './chains'
-import { AttestationEvent, LocationRecord, type EventKind } from './model'
+import { AttestationEvent, LocationRecord } from './model'
 import { eventId, project, recordId, type ChainEvent, type EventRow, type Projection } from './project'
 import type { AttestationBody } from './bodies'
 
@@ -11,13 +11,7 @@ import type { AttestationBody } from './bodies'
 export type Query = <Row extends object>(sql: string, values?: unknown[]) => Promise<Row[]>
 
 /** A stored event, as far as the audit compares it with the chain. */
-export interface StoredEvent {
-  id: string
-  kind: EventKind
-  uid: string
-  block_number: number
-  block_hash: string
-}
+export type StoredEvent = Pick<EventRow, 'id' | 'kind' | 'uid' | 'schema_uid' | 'attester' | 'recipient' | 'block_number' | 'block_hash' | 'transaction_hash'>
 
 /** What replaying found: records that were not what the log says, now made so. */
 export interface Replayed {
@@ -55,16 +49,21 @@ export class Database {
   /** All of it or nothing. */
   async transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {
     const client = await this.pool.connect()
+    // While it is checked out nobody else listens; what was under way fails by itself.
+    let lost: Error | undefined
+    const onError = (error: Error) => (lost = error)
+    client.on('error', onError)
     try {
       await client.query('BEGIN')
       const result = await work(queryOf(client))
       await client.query('COMMIT')
       return result
     } catch (error) {
-      await client.query('ROLLBACK').catch(() => {})
+      await client.query('ROLLBACK').catch((failed: Error) => (lost ??= failed))
       throw error
     } finally {
-      client.release()
+      client.off('error', onError)
+      client.release(lost)
     }
   }
 
@@ -85,6 +84,7 @@ function queryOf(client: PoolClient): Query {
  */
 export class BatchWriter {
   private writing: Promise<unknown> | undefined
+  private locked = false
   private readonly query: Query
   private readonly changes: StoreParts['changes']
 
@@ -100,8 +100,8 @@ export class BatchWriter {
   /** Resolves once this part is on its way; the parts before it are written then. */
   async write({ events, records, revocations }: Projection): Promise<void> {
     const [eventsJson, recordsJson] = [JSON.stringify(events), JSON.stringify(records)]
-    if (this.writing) await this.writing
-    else await lockChain(this.query, this.chain)
+    await this.lock()
+    await this.writing
     this.writing = (async () => {
       if (events.length) {
         await this.changes?.trackInsert(AttestationEvent, events)
@@ -118,12 +118,20 @@ export class BatchWriter {
 
   /** Waits until all is written, and notes how far the chain's copy goes now; timestamp in Unix milliseconds. */
   async finish(last: { height: number; timestamp: number }): Promise<void> {
+    await this.lock()
     await this.writing
     await this.query(
       `INSERT INTO chain_status (chain, indexed_height, indexed_timestamp) VALUES ($1, $2, $3)
        ON CONFLICT (chain) DO UPDATE SET indexed_height = excluded.indexed_height, indexed_timestamp = excluded.indexed_timestamp`,
       [this.chain.slug, last.height, new Date(last.timestamp)],
     )
+  }
+
+  /** Before anything else is written, as in every other transaction of ours: none ever waits for one that waits for it. */
+  private async lock(): Promise<void> {
+    if (this.locked) return
+    this.locked = true
+    await lockChain(this.query, this.chain)
   }
 
   private async revoke(revocations: Projection['revocations']): Promise<void> {
@@ -136,6 +144,11 @@ export class BatchWriter {
       [JSON.stringify(revocations)],
     )
   }
+}
+
+/** Whether the batch of this store is of final blocks. */
+export function isFinal(store: Store): boolean {
+  return (store as unknown as StoreParts).changes === undefined
 }
 
 interface StoreParts {
@@ -184,21 +197,33 @@ export async function noteSchemas(query: Query, chain: Chain, schemas: readonly 
 }
 
 /** Blocks up to the last final one that have been neither read twice (`reread`) nor proven, or not been proven, in order. */
-export async function unaudited(query: Query, chain: Chain, what: 'reread' | 'proven', finalHeight: number): Promise<{ from: number; to: number }[]> {
+export async function unaudited(query: Query, chain: Chain, what: 'reread' | 'proven', finalHeight: number, postponed: readonly { from: number; to: number }[] = []): Promise<{ from: number; to: number }[]> {
   const minus = what === 'reread' ? 'reread - proven' : 'proven'
   const rows = await query<{ from: string; to: string }>(
-    `SELECT lower(gap) AS "from", upper(gap) - 1 AS "to" FROM chain_status, unnest(int8multirange(int8range($2, $3, '[]')) - ${minus}) AS gap WHERE chain = $1 ORDER BY gap`,
-    [chain.slug, chain.firstBlock, Math.max(finalHeight, chain.firstBlock)],
+    `SELECT lower(gap) AS "from", upper(gap) - 1 AS "to" FROM chain_status, unnest(int8multirange(int8range($2, $3, '[]')) - ${minus} - $4::int8multirange) AS gap WHERE chain = $1 ORDER BY gap`,
+    [chain.slug, chain.firstBlock, Math.max(finalHeight, chain.firstBlock), multirange(postponed)],
   )
   return finalHeight < chain.firstBlock ? [] : rows.map(({ from, to }) => ({ from: Number(from), to: Number(to) }))
 }
 
-export async function noteAudited(query: Query, chain: Chain, what: 'reread' | 'proven', from: number, to: number, unprovenBlocks: number): Promise<void> {
+/** Notes that blocks were read twice, or proven; `but` for some. */
+export async function noteAudited(query: Query, chain: Chain, what: 'reread' | 'proven', range: { from: number; to: number }, but: readonly number[] = []): Promise<void> {
+  const less = multirange(but.map((block) => ({ from: block, to: block })))
   await query(
-    `INSERT INTO chain_status (chain, ${what}) VALUES ($1, int8multirange(int8range($2, $3, '[]')))
-     ON CONFLICT (chain) DO UPDATE SET ${what} = chain_status.${what} + excluded.${what}, unproven_blocks = chain_status.unproven_blocks + $4`,
-    [chain.slug, from, to, unprovenBlocks],
+    `INSERT INTO chain_status (chain, ${what}) VALUES ($1, $2::int8multirange - $3::int8multirange)
+     ON CONFLICT (chain) DO UPDATE SET ${what} = chain_status.${what} + excluded.${what}`,
+    [chain.slug, multirange([range]), less],
   )
+}
+
+/** Notes how many blocks could not be proven as of now. */
+export async function noteUnproven(query: Query, chain: Chain, blocks: number): Promise<void> {
+  await query('UPDATE chain_status SET unproven_blocks = $2 WHERE chain = $1', [chain.slug, blocks])
+}
+
+/** As Postgres writes an int8multirange. */
+function multirange(ranges: readonly { from: number; to: number }[]): string {
+  return `{${ranges.map(({ from, to }) => `[${from},${to}]`).join()}}`
 }
 
 /** Whether the indexer has caught up with the head, as of its last look; false while history is being read. */
@@ -210,7 +235,7 @@ export async function followsHead(query: Query, chain: Chain): Promise<boolean> 
 /** The events of these schemas that are stored of these blocks, by id. */
 export async function storedEvents(query: Query, chain: Chain, from: number, to: number, schemas: readonly string[]): Promise<Map<string, StoredEvent>> {
   const rows = await query<StoredEvent>(
-    'SELECT id, kind, uid, block_number, block_hash FROM attestation_event WHERE id BETWEEN $1 AND $2 AND chain = $3 AND schema_uid = ANY($4)',
+    'SELECT id, kind, uid, schema_uid, attester, recipient, block_number, block_hash, transaction_hash FROM attestation_event WHERE id BETWEEN $1 AND $2 AND chain = $3 AND schema_uid = ANY($4)',
     [eventId(chain.slug, from, 0), eventId(chain.slug, to, 999_999), chain.slug, schemas],
   )
   return new Map(rows.map((row) => [row.id, row]))
@@ -229,24 +254,24 @@ export class NotFinalError extends Error {
 export function repairLog(database: Database, chain: Chain, { events, surplus, finalHeight }: { events: readonly EventRow[]; surplus: readonly StoredEvent[]; finalHeight: number }): Promise<number> {
   return database.transaction(async (query) => {
     await lockChain(query, chain)
-    const added = events.length ? await query(`${insertSql('attestation_event')} ON CONFLICT (id) DO NOTHING RETURNING id`, [JSON.stringify(events)]) : []
     if (surplus.length) await query('DELETE FROM attestation_event WHERE id = ANY($1)', [surplus.map(({ id }) => id)])
+    const added = events.length ? await query<{ id: string }>(`${insertSql('attestation_event')} ON CONFLICT (id) DO NOTHING RETURNING id`, [JSON.stringify(events)]) : []
     const { notFinal } = await replayUids(query, chain, [...new Set([...events, ...surplus].map(({ uid }) => uid))], finalHeight, true)
     if (notFinal.length) throw new NotFinalError(`attestation ${notFinal[0]} has events in blocks that are not final yet`)
-    const count = added.length + surplus.length
+    const count = new Set([...added, ...surplus].map(({ id }) => id)).size
     await query('UPDATE chain_status SET repaired_events = repaired_events + $2 WHERE chain = $1', [chain.slug, count])
     return count
   })
 }
 
-/** Projects the next attestations of a chain after `after` (in order of UIDs) from the log alone, and compares. Answers the last UID, undefined at the end. */
-export function replayPage(database: Database, chain: Chain, after: string, pageSize: number, finalHeight: number, repair: boolean): Promise<Replayed & { last: string | undefined }> {
+/** Projects the next attestations of these schemas after `after` (in order of UIDs) from the log alone, and compares. Answers the last UID, undefined at the end. */
+export function replayPage(database: Database, chain: Chain, schemas: readonly string[], after: string, pageSize: number, finalHeight: number, repair: boolean): Promise<Replayed & { last: string | undefined }> {
   return database.transaction(async (query) => {
     await lockChain(query, chain)
     const uids = await query<{ uid: string }>(
-      `(SELECT DISTINCT uid FROM attestation_event WHERE chain = $1 AND uid > $2 ORDER BY uid LIMIT $3)
-       UNION (SELECT uid FROM location_record WHERE chain = $1 AND uid > $2 ORDER BY uid LIMIT $3) ORDER BY uid LIMIT $3`,
-      [chain.slug, after, pageSize],
+      `(SELECT DISTINCT uid FROM attestation_event WHERE chain = $1 AND uid > $2 AND schema_uid = ANY($4) ORDER BY uid LIMIT $3)
+       UNION (SELECT uid FROM location_record WHERE chain = $1 AND uid > $2 AND schema_uid = ANY($4) ORDER BY uid LIMIT $3) ORDER BY uid LIMIT $3`,
+      [chain.slug, after, pageSize, schemas],
     )
     const list = uids.map(({ uid }) => uid)
     return { ...(await replayUids(query, chain, list, finalHeight, repair)), last: list[list.length - 1] }

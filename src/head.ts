@@ -1,6 +1,7 @@
+import type { Logger } from '@subsquid/logger'
 import { RpcError } from '@subsquid/rpc-client'
-import { hexNumber, logQuery, ofBlock, uniqueLogs, type LogFilter, type RpcHeader, type RpcLog } from './history'
-import { bloomTest } from './proof'
+import { ContradictionError, hexNumber, logQuery, ofBlock, uniqueLogs, type LogFilter, type RpcHeader, type RpcLog } from './history'
+import { bloomTest, hashesToItself } from './proof'
 import type { Rpc, RpcCall } from './rpc'
 
 /** A bloom filter that holds nothing: evm-processor doubts an empty answer unless the header says so itself. */
@@ -22,6 +23,7 @@ export class HeadReader {
   constructor(
     private readonly rpc: Rpc,
     private readonly filters: readonly LogFilter[],
+    private readonly log: Logger,
   ) {
     this.mayHold = bloomTest(filters)
   }
@@ -46,7 +48,8 @@ export class HeadReader {
   /** The header once its logs are here; null, as for a block that is not there yet, while they cannot be had. */
   private async withLogs(header: RpcHeader | null): Promise<RpcHeader | null> {
     if (!header) return null
-    const logs = this.mayHold(header.logsBloom) ? await this.read(header) : []
+    // A bloom filter rules logs out only if it is the one that the block's hash commits to.
+    const logs = !this.mayHold(header.logsBloom) && hashesToItself(header) ? [] : await this.read(header)
     if (!logs) return null
     const number = Number(header.number)
     this.logs.delete(number)
@@ -61,8 +64,10 @@ export class HeadReader {
       return ofBlock(uniqueLogs(found.flat()), header)
     } catch (error) {
       // "unknown block": reorganised away meanwhile, or asked of a node that lags. It is asked for again.
-      if (error instanceof RpcError || (error as Error).message.includes('different forks')) return null
-      throw error
+      // Whatever else it says, such as that it knows no questions by hash, is the same to us, and for people to read.
+      if (!(error instanceof RpcError || error instanceof ContradictionError)) throw error
+      this.log.info({ block: Number(header.number), reason: error.message.slice(0, 300) }, 'the logs of a block could not be read, it will be asked for again')
+      return null
     }
   }
 

@@ -43,6 +43,11 @@ export interface LogsAnswer {
   to: number
 }
 
+/** A node's answers cannot all be true: it lags, is between two forks, or lies. Asked again, or another, it may do better. */
+export class ContradictionError extends Error {
+  override readonly name = 'ContradictionError'
+}
+
 /** Blocks asked for at first; then as many as a quarter of an answer's logs is expected in, less when a provider refuses. */
 const FIRST_RANGE = 100
 const LARGEST_GROWTH = 64
@@ -199,7 +204,7 @@ export class HistoryReader {
     const header = existing(answers.pop() as RpcHeader | null, to)
     const logs = uniqueLogs((answers as RpcLog[][]).flat())
     const stray = logs.find(({ blockNumber }) => Number(blockNumber) < from || Number(blockNumber) > to)
-    if (stray) throw new Error(`asked for logs of blocks ${from} to ${to}, the node answered one of block ${Number(stray.blockNumber)}`)
+    if (stray) throw new ContradictionError(`asked for logs of blocks ${from} to ${to}, the node answered one of block ${Number(stray.blockNumber)}`)
     return { logs, header }
   }
 
@@ -232,7 +237,7 @@ function cutAt(logs: readonly RpcLog[], to: number): number {
 
 /** The logs, if all of them are of this very block; throws otherwise. */
 export function ofBlock(logs: RpcLog[], header: RpcHeader): RpcLog[] {
-  if (logs.some((log) => log.blockHash !== header.hash || log.removed)) throw new Error(`logs and header of block ${Number(header.number)} are of different forks`)
+  if (logs.some((log) => log.blockHash !== header.hash || log.removed)) throw new ContradictionError(`logs and header of block ${Number(header.number)} are of different forks`)
   return logs
 }
 
@@ -243,9 +248,15 @@ export function logQuery({ address, topic0, topic1, topic2, topic3 }: LogFilter)
   return { ...(address?.length && { address }), topics }
 }
 
-/** In chain order, each once: some providers repeat logs. */
+/** In chain order, each once: some providers repeat logs. Throws where two have one number: then a node counts them by transaction. */
 export function uniqueLogs(logs: RpcLog[]): RpcLog[] {
-  const seen = new Map(logs.map((log) => [`${Number(log.blockNumber)}:${Number(log.logIndex)}`, log]))
+  const seen = new Map<string, RpcLog>()
+  for (const log of logs) {
+    const place = `${Number(log.blockNumber)}:${Number(log.logIndex)}`
+    const other = seen.get(place)
+    if (other && (other.transactionHash !== log.transactionHash || other.data !== log.data)) throw new ContradictionError(`the node gives two logs of block ${Number(log.blockNumber)} the number ${Number(log.logIndex)}`)
+    seen.set(place, log)
+  }
   return [...seen.values()].sort((a, b) => Number(a.blockNumber) - Number(b.blockNumber) || Number(a.logIndex) - Number(b.logIndex))
 }
 

@@ -1,7 +1,7 @@
 import { AbiCoder } from 'ethers'
 import { describe, expect, test } from 'vitest'
 import { PayloadError, fieldTypes } from './eas'
-import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA, LOCATION_SCHEMAS, decodeLocation, isLocationSchema } from './location'
+import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA, LOCATION_SCHEMAS, decodeLocation, isLocationSchema, locationSchema } from './location'
 
 const encode = (schema: { fields: string }, values: unknown[]) => AbiCoder.defaultAbiCoder().encode(fieldTypes(schema.fields), values)
 const v01 = (changes: { time?: bigint; srs?: string; type?: string; location?: string; memo?: string } = {}) =>
@@ -59,5 +59,23 @@ describe('payloads of location schemas', () => {
     expect(isLocationSchema(LOCATION_SCHEMA.uid)).toBe(true)
     expect(isLocationSchema(`0x${'0'.repeat(64)}`)).toBe(false)
     expect(() => decodeLocation(`0x${'0'.repeat(64)}`, '0x')).toThrow('is not a location schema')
+  })
+})
+
+describe('schemas by setting', () => {
+  test('a schema by its text has the UID under which it is registered', () => {
+    for (const { uid, fields } of LOCATION_SCHEMAS) expect(locationSchema(fields)).toEqual({ uid, fields })
+    expect(locationSchema('string srs,string location_type,string location,uint64 floor,bytes extra').fields).toContain('floor')
+  })
+  test.each<[string, string]>([
+    ['string srs,string location', 'it needs string srs, string location_type and string location'],
+    ['string srs,string location_type,string location,int256 alt', 'the field alt must be uint, string, bytes, string[] or bytes[], not int256'],
+    ['string srs,string location_type,string location,address who', 'not address'],
+    ['string srs,string location_type,string location,uint256 memo', 'the field memo must be string, not uint256'],
+    ['string srs,string location_type,string location,string eventTimestamp', 'the field eventTimestamp must be uint256, not string'],
+    ['string srs,string location_type,string location,string recipeType', 'the field recipeType must be string[], not string'],
+    ['string srs,string location_type,string location,string srs', 'has two fields srs'],
+  ])('%s is refused: its first attestation would stop the indexer', (fields, message) => {
+    expect(() => locationSchema(fields)).toThrow(message)
   })
 })

@@ -79,12 +79,23 @@ const LONGITUDE_FIRST_SRS = /^(EPSG:4326|WGS ?84|(OGC:)?CRS84|urn:ogc:def:crs:OG
 /** Names that say latitude, longitude by definition: of consequence to formats that leave the order to them. */
 const LATITUDE_FIRST_SRS = /^(urn:ogc:def:crs:EPSG::4326|https?:\/\/www\.opengis\.net\/def\/crs\/EPSG\/0\/4326\/?)$/i
 
+/** The fields that are read of a payload, by their name in v0.1; others are passed over, if their type can be. */
+const FIELD_TYPES: Readonly<Record<string, string>> = {
+  ...{ eventTimestamp: 'uint256', srs: 'string', locationType: 'string', location: 'string', memo: 'string' },
+  ...{ recipeType: 'string[]', recipePayload: 'bytes[]', mediaType: 'string[]', mediaData: 'string[]' },
+}
+const DECODABLE = /^(uint\d*|string|bytes|string\[\]|bytes\[\])$/
+
 /** A location schema (resolver 0, revocable) by its text. Throws a TypeError that says what would be right. */
 export function locationSchema(fields: string): LocationSchema {
   const types = fieldTypes(fields)
   const names = fieldNames(fields).map(camelCase)
-  for (const name of ['srs', 'locationType', 'location'])
-    if (types[names.indexOf(name)] !== 'string') throw new TypeError(`'${fields}' is no location schema: it needs string srs, string location_type and string location`)
+  for (const name of ['srs', 'locationType', 'location']) if (!names.includes(name)) throw new TypeError(`'${fields}' is no location schema: it needs string srs, string location_type and string location`)
+  for (const [i, name] of names.entries()) {
+    const wanted = Object.hasOwn(FIELD_TYPES, name) ? FIELD_TYPES[name] : undefined
+    if (wanted ? types[i] !== wanted : !DECODABLE.test(types[i]!)) throw new TypeError(`'${fields}': the field ${name} must be ${wanted ?? 'uint, string, bytes, string[] or bytes[]'}, not ${types[i]}`)
+    if (names.indexOf(name) !== i) throw new TypeError(`'${fields}' has two fields ${name}`)
+  }
   return { uid: schemaUid(fields, ZERO_ADDRESS, true), fields }
 }
 

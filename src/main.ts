@@ -5,7 +5,7 @@ import { Auditor } from './audit'
 import { BodyReader } from './bodies'
 import { chainBySlug, settingSuffix, stateSchema, type Chain } from './chains'
 import { SettingsError, chosenChain, exportDatabaseUrl, processSettings } from './config'
-import { BatchWriter, Database, finalState, noteHead, noteSchemas } from './database'
+import { BatchWriter, Database, finalState, isFinal, noteHead, noteSchemas } from './database'
 import { hexNumber, type RpcHeader } from './history'
 import { LOCATION_SCHEMAS } from './location'
 import { announcedTimes, decodeBlock, decodeEvents, eventFilter, makeProcessor, type Fields } from './processor'
@@ -60,7 +60,7 @@ async function processBatch(chain: Chain, bodies: BodyReader, { blocks, store, i
   const started = performance.now()
   const events = blocks.flatMap(({ header, logs }) => decodeEvents(chain, header, logs))
   const announced = announcedTimes(events)
-  const found = await bodies.read(announced)
+  const found = await bodies.read(announced, isFinal(store))
   const fetched = performance.now()
   const writer = new BatchWriter(store, chain)
   const total = { records: 0, problems: 0, projectMs: 0 }

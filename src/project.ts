@@ -119,6 +119,7 @@ export function project(
     }
     const body = bodies.get(event.uid)
     if (!body) throw new Error(`no body was read for attestation ${event.uid}`)
+    if (body.schema !== event.schemaUid) throw new Error(`the log of attestation ${event.uid} says schema ${event.schemaUid}, the attestation itself ${body.schema}`)
     const { location, problem } = readLocation(body)
     if (location) records.set(id, locationRecord(chain, event, body, location, now))
     rows.push(eventRow(chain, event, body, problem))
@@ -143,8 +144,9 @@ function eventRow(chain: string, event: ChainEvent, body?: AttestationBody, prob
     kind: event.kind,
     uid: event.uid,
     schema_uid: event.schemaUid,
-    attester: event.attester,
-    recipient: event.recipient,
+    // The body is proven, what the log says of an attestation is not.
+    attester: body?.attester ?? event.attester,
+    recipient: body?.recipient ?? event.recipient,
     ref_uid: body?.refUID ?? null,
     time: body?.time.toString() ?? null,
     expiration_time: body?.expirationTime.toString() ?? null,
@@ -167,8 +169,8 @@ function locationRecord(chain: string, event: ChainEvent, body: AttestationBody,
     id: recordId(chain, event.uid),
     uid: event.uid,
     chain,
-    prover: event.attester,
-    subject: event.recipient,
+    prover: body.attester,
+    subject: body.recipient,
     timestamp,
     event_timestamp: location.eventTimestamp === undefined ? timestamp : new Date(location.eventTimestamp * 1000),
     srs: location.srs,

@@ -5,7 +5,7 @@ import { freePort } from '../dev/services'
 import { mine } from '../test/world'
 import { CHAINS } from './chains'
 import { eventFilter } from './processor'
-import { bloomTest, receiptsRoot, type RpcReceipt } from './proof'
+import { bloomTest, hashesToItself, logsOf, receiptsRoot, type FullHeader, type RpcReceipt } from './proof'
 
 /** Headers and receipts that a real node made are the truth here. */
 let chain: LocalChain
@@ -13,7 +13,7 @@ beforeAll(async () => {
   chain = await startLocalChain({ port: await freePort() })
 })
 afterAll(() => chain.stop())
-const block = (number: number | string): Promise<{ number: string; logsBloom: string; receiptsRoot: string; transactions: string[] }> =>
+const block = (number: number | string): Promise<FullHeader & { logsBloom: string }> =>
   chain.provider.send('eth_getBlockByNumber', [typeof number === 'number' ? `0x${number.toString(16)}` : number, false])
 const receipts = (number: string): Promise<RpcReceipt[]> => chain.provider.send('eth_getBlockReceipts', [number])
 
@@ -44,6 +44,34 @@ test('a log taken out of a receipt shows', async () => {
   expect(receipt!.logs).toHaveLength(1)
   expect(await receiptsRoot([receipt!])).toBe(header.receiptsRoot)
   expect(await receiptsRoot([{ ...receipt!, logs: [] }])).not.toBe(header.receiptsRoot)
+})
+
+test('a header hashes to itself, and not with anything changed, left out or of another form', async () => {
+  await attest(chain, locationRequest({ type: 'Point', coordinates: [5, 6] }))
+  const header = await block('latest')
+  expect(hashesToItself(header)).toBe(true)
+  const { logsBloom, ...without } = header
+  expect(hashesToItself({ ...header, logsBloom: logsBloom.replace(/[1-9a-f]/g, '0').replace('00', '0x') })).toBe(false)
+  expect(hashesToItself(without)).toBe(false)
+  for (const [field, value] of [['receiptsRoot', `0x${'1'.repeat(64)}`], ['gasUsed', '0x1'], ['baseFeePerGas', undefined], ['hash', `0x${'1'.repeat(64)}`], ['logsBloom', 'nonsense']] as const)
+    expect([field, hashesToItself({ ...header, [field]: value })]).toEqual([field, false])
+})
+
+test('a log is numbered by its place among the receipts, whatever the node says (some number them by transaction)', async () => {
+  const twin = locationRequest({ type: 'Point', coordinates: [7, 8] })
+  const eas = await chain.eas()
+  await chain.provider.send('evm_setAutomine', [false])
+  for (let i = 0; i < 2; i++) await eas.getFunction('multiAttest').send([{ schema: twin.schema, data: [twin.data, twin.data] }], { gasLimit: 3_000_000 })
+  await mine(chain, 1)
+  await chain.provider.send('evm_setAutomine', [true])
+  const header = await block('latest')
+  const list = await receipts(header.number)
+  const truth = list.flatMap((receipt) => receipt.logs)
+  expect(truth.map((log) => Number(log.logIndex))).toEqual([0, 1, 2, 3])
+  const lying = list.map((receipt) => ({ ...receipt, transactionHash: header.hash, logs: receipt.logs.map((log, i) => ({ ...log, logIndex: `0x${i}`, transactionHash: header.hash })) }))
+  expect(await receiptsRoot(lying)).toBe(header.receiptsRoot)
+  const place = ({ logIndex, transactionHash, data }: (typeof truth)[number]) => [Number(logIndex), transactionHash, data]
+  expect(logsOf(header, lying).map(place)).toEqual(truth.map(place))
 })
 
 test('the bloom filter of a header lets pass what is in its block, and little else', async () => {

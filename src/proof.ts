@@ -1,8 +1,45 @@
 import { createMPT } from '@ethereumjs/mpt'
 import { encodeRlp, getBytes, hexlify, keccak256, toBeArray, type RlpStructuredDataish } from 'ethers'
-import type { LogFilter, RpcLog } from './history'
+import { hexNumber, type LogFilter, type RpcHeader, type RpcLog } from './history'
 
 /** What a header proves about the logs of its block: which it cannot hold (bloom filter), and exactly which it holds (receipts). */
+
+/** A header as JSON-RPC gives it, with all that is hashed: later fields only from the fork on that brought them. */
+export interface FullHeader extends RpcHeader {
+  receiptsRoot: string
+  transactions: string[]
+  [field: string]: unknown
+}
+
+/** The fields of a header in the order in which they are hashed (Yellow Paper, 4.3; EIP-1559, 4895, 4844, 4788, 7685); `quantity` ones without leading zeros. */
+const HEADER_FIELDS: readonly (readonly [name: string, kind: 'bytes' | 'quantity', optional?: 'optional'])[] = [
+  ...(['parentHash', 'sha3Uncles', 'miner', 'stateRoot', 'transactionsRoot', 'receiptsRoot', 'logsBloom'] as const).map((name) => [name, 'bytes'] as const),
+  ...(['difficulty', 'number', 'gasLimit', 'gasUsed', 'timestamp'] as const).map((name) => [name, 'quantity'] as const),
+  ...(['extraData', 'mixHash', 'nonce'] as const).map((name) => [name, 'bytes'] as const),
+  ['baseFeePerGas', 'quantity', 'optional'],
+  ['withdrawalsRoot', 'bytes', 'optional'],
+  ['blobGasUsed', 'quantity', 'optional'],
+  ['excessBlobGas', 'quantity', 'optional'],
+  ['parentBeaconBlockRoot', 'bytes', 'optional'],
+  ['requestsHash', 'bytes', 'optional'],
+]
+
+/**
+ * Whether a header hashes to its own hash, as those of Ethereum, the OP Stack and Arbitrum do: then nothing in it was changed
+ * or left out. False where it was, and for headers of a form that is not known here (Celo before its second layer).
+ */
+export function hashesToItself(header: RpcHeader): boolean {
+  const fields: Uint8Array[] = []
+  for (const [name, kind, optional] of HEADER_FIELDS) {
+    const value = (header as unknown as Record<string, unknown>)[name]
+    if (typeof value !== 'string' || !/^0x[0-9a-f]*$/i.test(value)) {
+      if (optional && (value === undefined || value === null)) continue
+      return false
+    }
+    fields.push(kind === 'quantity' ? quantity(value) : Buffer.from(value.slice(2), 'hex'))
+  }
+  return keccak256(encodeRlp(fields)) === header.hash
+}
 
 /** A receipt as JSON-RPC gives it, as far as it is hashed. */
 export interface RpcReceipt {
@@ -55,6 +92,20 @@ export async function receiptsRoot(receipts: readonly RpcReceipt[]): Promise<str
   const trie = await createMPT({})
   for (const [i, receipt] of receipts.entries()) await trie.put(getBytes(encodeRlp(quantity(i))), encodedReceipt(receipt))
   return hexlify(trie.root())
+}
+
+/**
+ * The logs of a block, of its receipts in order. The root covers what a log says but neither its number nor its transaction:
+ * these follow from its place, whatever the node says of them.
+ */
+export function logsOf(header: FullHeader, receipts: readonly RpcReceipt[]): RpcLog[] {
+  let logIndex = 0
+  return receipts.flatMap((receipt, i) =>
+    receipt.logs.map((log) => ({
+      ...{ address: log.address, topics: log.topics, data: log.data, blockNumber: header.number, blockHash: header.hash },
+      ...{ transactionHash: header.transactions[i] ?? receipt.transactionHash, transactionIndex: hexNumber(i), logIndex: hexNumber(logIndex++) },
+    })),
+  )
 }
 
 function encodedReceipt(receipt: RpcReceipt): Uint8Array {

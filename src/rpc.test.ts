@@ -48,6 +48,15 @@ test.each<[string, (method: string) => unknown]>([
   expect(JSON.stringify(logged)).not.toContain(KEY)
 })
 
+test.each([(url: string) => url.replace(`/v2/${KEY}`, `?apikey=${KEY}`), (url: string) => url.replace('127.0.0.1', 'LOCALHOST')])('no key in a log however the URL is written', async (written) => {
+  logged.length = 0
+  const first = await endpoint((method) => (method === 'eth_chainId' ? {} : { status: 500 }))
+  const second = await endpoint((method) => (method === 'eth_chainId' ? {} : { result: 'right' }))
+  expect(await rpc({ url: written(first.url) }, second).call('eth_call')).toBe('right')
+  expect(JSON.stringify(logged)).toContain('an RPC endpoint failed')
+  expect(JSON.stringify(logged)).not.toContain(KEY)
+})
+
 test('the first endpoint is asked again once it has rested', async () => {
   let well = false
   const [first, second] = [await endpoint((method) => (method === 'eth_chainId' ? {} : well ? { result: 'first' } : { status: 500 })), await endpoint((method) => (method === 'eth_chainId' ? {} : { result: 'second' }))]
@@ -66,6 +75,12 @@ test('a refusal that all share is thrown; one that speaks of a limit at once, wh
   expect(second.calls).toEqual([])
   await expect(both.call('eth_getLogs')).rejects.toThrow('limited to a 5 range')
   expect(second.calls).toContain('eth_getLogs')
+})
+
+test('one refuses, the other turns out to be of another chain: the refusal is what is thrown', async () => {
+  const first = await endpoint((method) => (method === 'eth_chainId' ? {} : { error: { code: -32601, message: 'method not found' } }))
+  const second = await endpoint((method) => (method === 'eth_chainId' ? { result: '0x1' } : { result: 'wrong' }))
+  await expect(rpc(first, second).call('eth_call')).rejects.toThrow('method not found')
 })
 
 test('endpoints of other chains only: refused, by name', async () => {

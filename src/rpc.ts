@@ -45,6 +45,9 @@ interface Endpoint {
 
 const FIRST_REST_MS = 250
 const LONGEST_REST_MS = 30_000
+const CHAIN_ID_ASKED = 3
+/** So often EAS must be missing before it is believed: a node that has only begun to follow the chain has no code yet. */
+const CODE_ASKED = 4
 
 /**
  * The JSON-RPC endpoints of one chain as one that does not fail: a call goes to the first endpoint that is well, to the next
@@ -80,14 +83,19 @@ export class Rpc {
   /** Throws a SettingsError when no endpoint is of this chain, or EAS is not there. Waits until one of them answers. */
   async check(): Promise<void> {
     const { chain } = this.options
-    const code = await this.call<string>('eth_getCode', [chain.eas, 'latest'])
-    if (code === '0x') throw new SettingsError(`There is no EAS contract at ${chain.eas} on the RPC endpoint of ${chain.slug}`)
+    for (let asked = 0; asked < CODE_ASKED; asked++) {
+      if (asked > 0) await new Promise((resolve) => setTimeout(resolve, 500))
+      if ((await this.call<string>('eth_getCode', [chain.eas, 'latest'], { second: asked % 2 === 1 })) !== '0x') return
+    }
+    throw new SettingsError(`There is no EAS contract at ${chain.eas} on the RPC endpoint of ${chain.slug}`)
   }
 
   private async ask<T>(send: (client: RpcClient) => Promise<T>, what: string, options: CallOptions = {}): Promise<T> {
     const refusals = new Set<Endpoint>()
+    let refusal: Error | undefined
     for (let attempt = 1; ; attempt++) {
       const endpoint = await this.next(refusals, options.second ?? false)
+      if (!endpoint) throw refusal ?? new SettingsError(`No RPC endpoint of ${this.options.chain.slug} is on chain ${this.options.chain.id}`)
       const asked = Date.now()
       try {
         const [isRight, answer] = await Promise.all([this.isOfThisChain(endpoint), send(endpoint.client)])
@@ -99,8 +107,9 @@ export class Rpc {
         const error = this.withoutKeys(thrown as Error)
         if (error instanceof RpcError && !isPassing(error)) {
           // The node is well but will not say this. Another one may: a node that prunes, a lower limit.
+          if (options.refusable && isLimit(error)) throw error
           refusals.add(endpoint)
-          if ((options.refusable && isLimit(error)) || this.endpoints.every((each) => refusals.has(each) || each.restsUntil === Infinity)) throw error
+          refusal = error
           continue
         }
         if (options.refusable && isHttpRefusal(error)) throw error
@@ -114,9 +123,10 @@ export class Rpc {
     }
   }
 
-  /** The first endpoint that is well and did not refuse; when all rest, the one that has rested longest, at its time. */
-  private async next(refusals: ReadonlySet<Endpoint>, second: boolean): Promise<Endpoint> {
+  /** The first endpoint that is well and did not refuse; when all rest, the one that has rested longest, at its time; undefined when none is left. */
+  private async next(refusals: ReadonlySet<Endpoint>, second: boolean): Promise<Endpoint | undefined> {
     const candidates = this.endpoints.filter((endpoint) => !refusals.has(endpoint) && endpoint.restsUntil !== Infinity)
+    if (candidates.length === 0) return undefined
     if (second) candidates.reverse()
     const now = Date.now()
     const well = candidates.find((endpoint) => endpoint.restsUntil <= now)
@@ -127,30 +137,39 @@ export class Rpc {
   }
 
   private async isOfThisChain(endpoint: Endpoint): Promise<boolean> {
-    const { chain, log } = this.options
-    endpoint.verified ??= endpoint.client.call<string>('eth_chainId', []).then((id) => {
-      if (Number(id) === chain.id) return true
-      const message = `The RPC endpoint ${endpoint.host} of ${chain.slug} is on chain ${Number(id)}, not ${chain.id}: correct its RPC_URL_*`
-      if (this.endpoints.length === 1) throw new SettingsError(message)
-      log.error(message)
-      // Never asked again; when all are wrong there is nobody left to ask.
-      endpoint.restsUntil = Infinity
-      if (this.endpoints.every((each) => each.restsUntil === Infinity)) throw new SettingsError(`No RPC endpoint of ${chain.slug} is on chain ${chain.id}`)
-      return false
-    })
+    endpoint.verified ??= this.verify(endpoint)
     try {
       return await endpoint.verified
     } catch (error) {
-      if (error instanceof SettingsError) throw error
-      delete endpoint.verified
+      if (!(error instanceof SettingsError)) delete endpoint.verified
       throw error
     }
   }
 
-  /** The error, saying the endpoint's host where it said its URL. */
+  /** A wrong chain id is asked for again before it is believed: the refusal is for good. */
+  private async verify(endpoint: Endpoint): Promise<boolean> {
+    const { chain, log } = this.options
+    let id = 0
+    for (let asked = 0; asked < CHAIN_ID_ASKED; asked++) {
+      if (asked > 0) await new Promise((resolve) => setTimeout(resolve, 500))
+      id = Number(await endpoint.client.call<string>('eth_chainId', []))
+      if (id === chain.id) return true
+    }
+    const message = `The RPC endpoint ${endpoint.host} of ${chain.slug} is on chain ${id}, not ${chain.id}: correct its RPC_URL_*`
+    if (this.endpoints.length === 1) throw new SettingsError(message)
+    log.error(message)
+    // Never asked again; when all are wrong there is nobody left to ask.
+    endpoint.restsUntil = Infinity
+    return false
+  }
+
+  /** The error, saying the endpoint's host where it said its URL, in whatever form. */
   private withoutKeys(error: Error): Error {
     delete (error as { rpcUrl?: string }).rpcUrl
-    for (const { url, host } of this.endpoints) error.message = error.message.replaceAll(url, host)
+    for (const { url, host } of this.endpoints) {
+      const { href, pathname, search } = new URL(url)
+      for (const text of [url, href, `${pathname}${search}`, pathname, search]) if (text.length > 1) error.message = error.message.replaceAll(text, text.startsWith('http') ? host : '...')
+    }
     return error
   }
 }

@@ -46,7 +46,7 @@ const BLOCKS_PER_ANSWER = 100
 
 export async function startSource({ rpc, filters, finality, log, onHistory }: SourceOptions): Promise<Source> {
   const history = new HistoryReader(rpc, { filters, finality, log })
-  const head = new HeadReader(rpc, filters)
+  const head = new HeadReader(rpc, filters, log)
   let url = ''
   const server = createServer((request, response) => {
     handle(request, response).catch((error: Error) => {

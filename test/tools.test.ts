@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { attest, locationRequest, revoke } from '../dev/chain'
 import { blankSettings } from '../dev/services'
+import { LOCATION_SCHEMA } from '../src/location'
 import { rows } from './database'
 import { expectInvariants } from './invariants'
 import { LOCAL_CHAIN, mine, startTestWorld, type TestWorld } from './world'
@@ -85,6 +86,26 @@ test('audit: a log without some of the chain\'s events, or with one that never w
   expect(counted).toEqual({ repaired: 3, proven: true })
 })
 
+test('audit: an event that says something else than the chain\'s, at its place, is put right', async () => {
+  await sql(`UPDATE attestation_event SET uid = $2 WHERE uid = $1 AND kind = 'REVOKED'`, [uids[5], uids[0]])
+  await sql('UPDATE location_record SET revoked = true WHERE uid = $1', [uids[0]])
+  await sql('UPDATE attestation_event SET attester = $2 WHERE uid = $1', [uids[1], `0x${'d'.repeat(40)}`])
+  await sql('UPDATE location_record SET prover = $2 WHERE uid = $1', [uids[1], `0x${'d'.repeat(40)}`])
+  expect(await command('audit', '--chain', 'base-sepolia')).toEqual({ code: 1, output: expect.stringContaining('2 were not in the log as they are on the chain') })
+  expect((await command('audit', '--chain', 'base-sepolia')).code).toBe(0)
+  await expectInvariants(world)
+})
+
+test('what was indexed under a schema that the settings no longer name is left alone', async () => {
+  const schema = `0x${'5'.repeat(64)}`
+  await sql('UPDATE attestation_event SET schema_uid = $2 WHERE uid = $1', [uids[0], schema])
+  await sql('UPDATE location_record SET schema_uid = $2 WHERE uid = $1', [uids[0], schema])
+  expect((await command('replay')).output).toContain('base-sepolia: 5 attestations replayed, every record is what the log says')
+  await sql('UPDATE attestation_event SET schema_uid = $2 WHERE uid = $1', [uids[0], LOCATION_SCHEMA.uid])
+  await sql('UPDATE location_record SET schema_uid = $2 WHERE uid = $1', [uids[0], LOCATION_SCHEMA.uid])
+  await expectInvariants(world)
+})
+
 test('a repair whose record a rollback may still touch waits until that is final', async () => {
   const { chain } = world
   await sql('DELETE FROM attestation_event WHERE uid = $1', [uids[2]])
@@ -123,7 +144,7 @@ test('/ready and /metrics say how far each chain is', async () => {
     chains: { 'base-sepolia': { status: 'ready', head_block: head, indexed_block: head, lag_blocks: 0, lag_seconds: expect.any(Number) } },
   })
   const text = await (await fetch(`${world.url}/metrics`)).text()
-  for (const line of [`geospatial_chain_head_block{chain="base-sepolia"} ${head}`, `geospatial_chain_indexed_block{chain="base-sepolia"} ${head}`, 'geospatial_chain_ready{chain="base-sepolia"} 1', 'geospatial_audit_repaired_events{chain="base-sepolia"} 4', 'geospatial_database_up 1', '# TYPE http_request_duration_seconds histogram', 'process_resident_memory_bytes'])
+  for (const line of [`geospatial_chain_head_block{chain="base-sepolia"} ${head}`, `geospatial_chain_indexed_block{chain="base-sepolia"} ${head}`, 'geospatial_chain_ready{chain="base-sepolia"} 1', 'geospatial_audit_repaired_events{chain="base-sepolia"} 6', 'geospatial_database_up 1', '# TYPE http_request_duration_seconds histogram', 'process_resident_memory_bytes'])
     expect(text).toContain(line)
   expect(text).toMatch(/http_request_duration_seconds_count\{method="GET",route="\/api\/v0\/location-records\/:uid",status="200"\} \d/)
 })

@@ -18,7 +18,7 @@ export function decodeFields(types: readonly string[], data: string): FieldValue
   const bytes = Buffer.from(data.slice(2), 'hex')
   // Buffer stops at what is no hex. (ethers' getBytes says so itself, at ten times the cost.)
   if (!data.startsWith('0x') || 2 * bytes.length !== data.length - 2) throw new TypeError(`expected bytes in hex, got ${data.slice(0, 80)}`)
-  const reader = new Reader(bytes)
+  const reader = new Reader(new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length))
   return types.map((type, i) => {
     const head = i * WORD
     if (type === 'string') return reader.text(reader.pointer(head))
