@@ -106,8 +106,8 @@ function makeMetrics(registry: Registry) {
     ready: gauge('geospatial_chain_ready', 'Whether GET /ready counts the chain as ready'),
     reread: gauge('geospatial_audit_reread_blocks', 'Blocks whose logs were read a second time'),
     proven: gauge('geospatial_audit_proven_blocks', 'Blocks whose logs were held against their header and receipts'),
-    unproven: gauge('geospatial_audit_unproven_blocks', 'Of the proven ones, those whose receipts have a form that is not known: compared only'),
-    repaired: gauge('geospatial_audit_repaired_events', 'Events that a node had left out or made up, put right by the audit'),
+    unproven: gauge('geospatial_audit_unproven_blocks', 'Blocks that could not be proven lately: compared only, and tried again'),
+    repaired: gauge('geospatial_audit_repaired_events', 'Events that a node had left out, made up or changed, put right by the audit'),
     requests: new Histogram({
       name: 'http_request_duration_seconds',
       help: 'Requests by method, route and status',

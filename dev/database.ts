@@ -58,7 +58,14 @@ class SharedSession {
   async run(socket: Socket, messages: readonly Buffer[]): Promise<void> {
     if (this.holder !== socket) await this.take(socket)
     try {
-      for (const message of messages) await this.database.runExclusive(() => this.database.execProtocolRawStream(message, { onRawData: (data) => socket.writable && socket.write(Buffer.from(data)) }))
+      for (const [i, message] of messages.entries()) {
+        const answered: Buffer[] = []
+        await this.database.runExclusive(() => this.database.execProtocolRawStream(message, { onRawData: (data) => answered.push(Buffer.from(data)) }))
+        const answer = Buffer.concat(answered)
+        // After an error PGlite says at once that it is ready, and again at the Sync: a client would take the second for the answer of its next query.
+        const early = i < messages.length - 1 && answer.length >= READY_BYTES && answer[answer.length - READY_BYTES] === READY
+        if (socket.writable) socket.write(early ? answer.subarray(0, -READY_BYTES) : answer)
+      }
     } finally {
       if (!this.database.isInTransaction()) this.pass()
     }
@@ -86,6 +93,9 @@ class SharedSession {
   }
 }
 
+/** ReadyForQuery: its letter, and its length with it. */
+const READY = 'Z'.charCodeAt(0)
+const READY_BYTES = 6
 const SSL_REQUEST = 80_877_103
 const CANCEL_REQUEST = 80_877_102
 /** Messages after which the server answers that it is ready: Query, Sync, FunctionCall. */

@@ -27,7 +27,7 @@ export interface Findings {
   repaired: number
   /** Blocks whose header or receipts do not hash to what they should in any form known here: compared, not proven. */
   unproven: number
-  /** Calls that were made. */
+  /** Calls that were made to prove them. */
   calls: number
 }
 

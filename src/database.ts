@@ -22,7 +22,7 @@ export interface Replayed {
   notFinal: string[]
 }
 
-/** How far a chain's copy goes. Heights are of blocks, -1 before the first. */
+/** The last block of a chain's copy that no reorg takes back. */
 export interface ChainState {
   finalHeight: number
   finalHash: string
@@ -198,12 +198,13 @@ export async function noteSchemas(query: Query, chain: Chain, schemas: readonly 
 
 /** Blocks up to the last final one that have been neither read twice (`reread`) nor proven, or not been proven, in order. */
 export async function unaudited(query: Query, chain: Chain, what: 'reread' | 'proven', finalHeight: number, postponed: readonly { from: number; to: number }[] = []): Promise<{ from: number; to: number }[]> {
+  if (finalHeight < chain.firstBlock) return []
   const minus = what === 'reread' ? 'reread - proven' : 'proven'
   const rows = await query<{ from: string; to: string }>(
     `SELECT lower(gap) AS "from", upper(gap) - 1 AS "to" FROM chain_status, unnest(int8multirange(int8range($2, $3, '[]')) - ${minus} - $4::int8multirange) AS gap WHERE chain = $1 ORDER BY gap`,
-    [chain.slug, chain.firstBlock, Math.max(finalHeight, chain.firstBlock), multirange(postponed)],
+    [chain.slug, chain.firstBlock, finalHeight, multirange(postponed)],
   )
-  return finalHeight < chain.firstBlock ? [] : rows.map(({ from, to }) => ({ from: Number(from), to: Number(to) }))
+  return rows.map(({ from, to }) => ({ from: Number(from), to: Number(to) }))
 }
 
 /** Notes that blocks were read twice, or proven; `but` for some. */

@@ -139,10 +139,10 @@ export class HistoryReader {
     return answer
   }
 
-  /** Blocks without their logs. Throws when the node lacks one of them. */
-  async blocksWithoutLogs(numbers: number[]): Promise<BlockLogs[]> {
+  /** A block without its logs. Throws when the node lacks it. */
+  async blockWithoutLogs(number: number): Promise<BlockLogs> {
     try {
-      return (await this.headers(numbers)).map((header) => ({ header, logs: [] }))
+      return { header: (await this.headers([number]))[0]!, logs: [] }
     } catch (error) {
       this.second = !this.second
       throw error
@@ -195,8 +195,8 @@ export class HistoryReader {
   }
 
   /**
-   * The logs, and the header of the last block: asked for in one request, so that a node that answers no logs because
-   * it has not got that far is found out by having no header either.
+   * The logs, and the header of the last block: asked for in one request (where batches are allowed), so that a node that
+   * answers no logs because it has not got that far is found out by having no header either.
    */
   private async logs(from: number, to: number): Promise<{ logs: RpcLog[]; header: RpcHeader }> {
     const calls = this.options.filters.map((filter) => ({ method: 'eth_getLogs', params: [{ fromBlock: hexNumber(from), toBlock: hexNumber(to), ...logQuery(filter) }] }))

@@ -41,9 +41,6 @@ interface Query {
   includeAllBlocks?: boolean
 }
 
-/** Headers answered at once to a query for all blocks: the processor asks for single ones only. */
-const BLOCKS_PER_ANSWER = 100
-
 export async function startSource({ rpc, filters, finality, log, onHistory }: SourceOptions): Promise<Source> {
   const history = new HistoryReader(rpc, { filters, finality, log })
   const head = new HeadReader(rpc, filters, log)
@@ -66,10 +63,8 @@ export async function startSource({ rpc, filters, finality, log, onHistory }: So
   }
 
   async function blocks({ fromBlock, toBlock, includeAllBlocks }: Query) {
-    if (includeAllBlocks) {
-      const last = Math.min(toBlock ?? Infinity, fromBlock + BLOCKS_PER_ANSWER - 1)
-      return (await history.blocksWithoutLogs(Array.from({ length: last - fromBlock + 1 }, (_, i) => fromBlock + i))).map(gatewayBlock)
-    }
+    // The processor asks for the hash of a single one only.
+    if (includeAllBlocks) return [gatewayBlock(await history.blockWithoutLogs(fromBlock))]
     const answer = await history.read(fromBlock, toBlock)
     onHistory?.(answer.blocks)
     return answer.blocks.map(gatewayBlock)

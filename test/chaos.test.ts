@@ -131,7 +131,10 @@ const steps: Record<string, { weight: number; act: () => Promise<unknown> }> = {
       if (usable.length === 0) return
       const chosen = pick(usable)
       snapshots = snapshots.slice(0, snapshots.indexOf(chosen))
+      const { timestamp } = (await world.chain.provider.getBlock('latest'))!
       await world.chain.provider.send('evm_revert', [chosen.id])
+      // A time of its own: a block mined again with the same hash is a block that anvil loses at the next revert.
+      await world.chain.provider.send('evm_setNextBlockTimestamp', [timestamp + 100])
       lowest = chosen.height
     },
   },

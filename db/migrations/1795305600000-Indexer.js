@@ -14,11 +14,11 @@ module.exports = class Indexer1795305600000 {
       "indexed_height" integer, "indexed_timestamp" timestamptz,
       -- The location schemas that the log holds from the chain's first block on.
       "schemas" text[] NOT NULL DEFAULT '{}',
-      -- Blocks whose logs were read a second time, and blocks whose logs were proven against the receipts of their headers.
+      -- Blocks whose logs were read a second time, and blocks whose logs were held against their proven header.
       "reread" int8multirange NOT NULL DEFAULT '{}', "proven" int8multirange NOT NULL DEFAULT '{}',
-      -- Blocks whose receipts no node gave in a form that hashes to the header's root: compared, but not proven.
+      -- Blocks that could not be proven lately: no receipts to be had, or none that hash to the header's root.
       "unproven_blocks" bigint NOT NULL DEFAULT 0,
-      -- Events that the node had left out of its answers and the audit put into the log.
+      -- Events that a node had left out, made up or changed, and the audit put right.
       "repaired_events" bigint NOT NULL DEFAULT 0)`)
 
     // Most records are points: their shape needs no reading of GeoJSON, no cut and no guard against bad shapes.
