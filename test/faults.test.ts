@@ -1,9 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { AbiCoder, ZeroAddress } from 'ethers'
 import { Client } from 'pg'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { attest, locationRequest, mined, revoke } from '../dev/chain'
+import { attest, locationRequest, mined, request, revoke } from '../dev/chain'
 import { freePort } from '../dev/services'
 import * as eas from '../src/abi/EAS'
+import { fieldTypes, schemaUid } from '../src/eas'
 import { TIMEOUT_MS, audit, startFaultyWorld, startIndexerBehind, type FaultyWorld, type KeptIndexer } from './behind'
 import { TEST_DATABASE_URL, rows } from './database'
 import { expectInvariants } from './invariants'
@@ -293,6 +295,34 @@ test('reorg while it is down, and anvil_rollback', async () => {
   uids.push(await attest(chain, place()))
   await caughtUp()
   expect(await records(uids)).toEqual(['valid', 'missing', 'missing', 'missing', 'valid'])
+})
+
+test('a location schema that the settings name later: its history is read by the audit', async () => {
+  const { chain } = world
+  const fields = 'string srs,string location_type,string location,string name'
+  const schema = schemaUid(fields, ZeroAddress, true)
+  await mined(chain, (await (await chain.registry()).getFunction('register').send(fields, ZeroAddress, true)).hash)
+  const payload = AbiCoder.defaultAbiCoder().encode(fieldTypes(fields), ['EPSG:4326', 'wkt', 'POINT(13.4 52.5)', 'Berlin'])
+  const [before, revoked] = [await attest(chain, request(schema, payload)), await attest(chain, request(schema, payload))]
+  await revoke(chain, revoked, 0, schema)
+  await mine(chain, LOCAL_CHAIN.finality + 2)
+  await world.caughtUp()
+  expect(await records([before])).toEqual(['missing'])
+
+  await indexer.stop()
+  indexer = startIndexerBehind(world, [], { LOCATION_SCHEMAS: fields, AUDIT_CALLS_PER_SECOND: '10000' })
+  const after = await attest(chain, request(schema, payload))
+  await until(async () => (await records([before, revoked, after])).join() === 'valid,revoked,valid')
+  const [record] = await query<{ longitude: string; location_type: string }>('SELECT longitude, location_type FROM location_record WHERE uid = $1', [before])
+  expect(record).toEqual({ longitude: '13.4', location_type: 'wkt' })
+
+  // And away again, so that the chain holds what the other tests think it does.
+  await indexer.stop()
+  await query('DELETE FROM attestation_event WHERE schema_uid = $1', [schema])
+  await query('DELETE FROM location_record WHERE schema_uid = $1', [schema])
+  indexer = startIndexerBehind(world)
+  await mine(chain, LOCAL_CHAIN.finality + 2)
+  await world.caughtUp()
 })
 
 test('killed whenever it asks for bodies, in history and at the head', async () => {

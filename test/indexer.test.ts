@@ -1,4 +1,4 @@
-import { AbiCoder } from 'ethers'
+import { AbiCoder, Contract } from 'ethers'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { attest, locationRequest, mined, request, revoke } from '../dev/chain'
 import { blankSettings, startService } from '../dev/services'
@@ -7,6 +7,8 @@ import { LOCATION_SCHEMA } from '../src/location'
 import { removeFolder, rows, temporaryFolder } from './database'
 import { expectInvariants } from './invariants'
 import { LOCAL_CHAIN, mine, startTestWorld, type TestWorld } from './world'
+
+const MULTICALL3 = '0xca11bde05977b3631167028862be2a173976ca11'
 
 /** The indexer against a chain that changes its mind, and processes that die. After each test the invariants hold. */
 let world: TestWorld
@@ -114,6 +116,58 @@ test('attested and revoked in one block, equal content twice in a block, several
   await mine(chain, 2)
   await caughtUp()
   expect(await isRevoked(uid)).toBe(true)
+})
+
+test('an attestation made by a contract, within a transaction to another contract, is the contract\'s', async () => {
+  const { chain, caughtUp } = world
+  const target = LOCAL_CHAIN.eas
+  const callData = (await chain.eas()).interface.encodeFunctionData('attest', [place(45)])
+  const multicall = new Contract(MULTICALL3, ['function aggregate3((address target, bool allowFailure, bytes callData)[]) payable returns ((bool success, bytes returnData)[])'], await chain.provider.getSigner(0))
+  const receipt = await mined(chain, (await multicall.getFunction('aggregate3').send([{ target, allowFailure: false, callData }, { target, allowFailure: true, callData: '0x' }], { gasLimit: 2_000_000 })).hash)
+  await caughtUp()
+  const { body } = await world.get(`/api/v0/location-records/${receipt.logs[0]!.data}`)
+  expect([body.prover.toLowerCase(), body.longitude]).toEqual([MULTICALL3, 45])
+})
+
+test('300 attestations in a block, among them the most absurd: all are kept, and nothing waits for them', async () => {
+  const { chain, caughtUp, databaseUrl } = world
+  const encode = (type: string, location: string, memo = '') => AbiCoder.defaultAbiCoder().encode(fieldTypes(LOCATION_SCHEMA.fields), [0, 'EPSG:4326', type, location, [], [], [], [], memo])
+  const ring = Array.from({ length: 1_500 }, (_, i) => [10 * Math.cos(i * 2.39), 10 * Math.sin(i * 2.39)])
+  const absurd = [
+    encode('geojson-polygon', JSON.stringify({ type: 'Polygon', coordinates: [[...ring, ring[0]]] })),
+    encode('geojson', '['.repeat(20_000)),
+    encode('wkt', `GEOMETRYCOLLECTION(${'GEOMETRYCOLLECTION('.repeat(2_000)}`),
+    // Bytes that are no UTF-8, where a text should be.
+    encode('geohash', 'x'.repeat(20_000)).replaceAll('7878', 'fffe'),
+    // Every pointer to one place, which is empty.
+    `0x${'120'.padStart(64, '0').repeat(9)}${'0'.repeat(64)}`,
+    encode('h3', '89283082837ffff'.repeat(1_000)),
+    encode('scaledCoordinates', '{"x":1e400,"y":"1","scale":0}'),
+    encode('\ud83d\ude00'.repeat(200), 'x', '\u0001\u001f\u2028'),
+  ]
+  const data = Array.from({ length: 300 }, (_, i) => ({
+    ...request(LOCATION_SCHEMA.uid, absurd[i] ?? encode('geohash', 'u33dc0', String(i % 100))).data,
+    ...(i % 3 === 1 && { expirationTime: 2n ** 64n - 1n }),
+  }))
+  const multiAttest = (await chain.eas()).getFunction('multiAttest')
+  await chain.provider.send('evm_setAutomine', [false])
+  const sent = []
+  for (let i = 0; i < 300; i += 50) sent.push(await multiAttest.send([{ schema: LOCATION_SCHEMA.uid, data: data.slice(i, i + 50) }], { gasLimit: i ? 60_000_000 : 600_000_000 }))
+  await mine(chain, 1)
+  await chain.provider.send('evm_setAutomine', [true])
+  const receipts = await Promise.all(sent.map(({ hash }) => mined(chain, hash)))
+  expect(receipts.flatMap(({ logs }) => logs)).toHaveLength(300)
+  const { blockNumber } = receipts[0]!
+  const started = performance.now()
+  await caughtUp()
+  expect(performance.now() - started).toBeLessThan(20_000)
+  const found = await rows<{ problems: number; records: number }>(
+    databaseUrl,
+    `SELECT (SELECT count(*) FROM attestation_event WHERE block_number = $1 AND problem IS NOT NULL)::int AS problems, (SELECT count(*) FROM location_record WHERE block_number = $1)::int AS records`,
+    [blockNumber],
+  )
+  // The star's ring crosses itself, which only compute minds; of the others only what is no UTF-8 cannot be decoded at all.
+  expect(found).toEqual([{ problems: 7, records: 299 }])
 })
 
 test('poisoned payloads stay in the log with their problem and stop nothing', async () => {
