@@ -31,10 +31,16 @@ export class HeadReader {
   /** Answers to JSON-RPC calls, in order: eth_blockNumber, eth_getBlockByNumber, eth_getBlockByHash, eth_getLogs by numbers. */
   async answer(calls: readonly RpcCall[]): Promise<unknown[]> {
     const headerCalls = calls.filter(({ method }) => method === 'eth_getBlockByNumber' || method === 'eth_getBlockByHash')
-    const headers = await this.rpc.batchCall<RpcHeader | null>(headerCalls, { second: this.second })
-    const whole = new Map(await Promise.all(headerCalls.map(async (call, i) => [call, await this.withLogs(headers[i]!)] as const)))
-    // What one endpoint lacks or contradicts itself about, another may know better.
-    if ([...whole.values()].includes(null)) this.second = !this.second
+    const whole = new Map<RpcCall, RpcHeader | null>()
+    let lacking = headerCalls
+    for (let attempt = 0; attempt < 2 && lacking.length; attempt++) {
+      const headers = await this.rpc.batchCall<RpcHeader | null>(lacking, { second: this.second })
+      const found = await Promise.all(headers.map((header) => this.withLogs(header)))
+      for (const [i, call] of lacking.entries()) whole.set(call, found[i]!)
+      lacking = lacking.filter((call) => whole.get(call) === null)
+      // What one endpoint lacks or contradicts itself about, another may know better.
+      if (lacking.length) this.second = !this.second
+    }
     return Promise.all(
       calls.map(async (call) => {
         if (whole.has(call)) return whole.get(call)
