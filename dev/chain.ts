@@ -63,6 +63,8 @@ export function localVersion(chain: Chain): string {
   return version
 }
 
+const STOP_TIMEOUT_MS = 20_000
+
 export interface LocalChainOptions {
   /** Base Sepolia unless named. */
   chain?: Chain
@@ -117,7 +119,10 @@ export async function startLocalChain({ chain = LOCAL_CHAIN, port, stateFile, st
     stop: async () => {
       provider.destroy()
       child.kill('SIGTERM')
+      // It writes its state first, where there is a file for it.
+      const insist = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
       await ended
+      clearTimeout(insist)
     },
     ended,
   }

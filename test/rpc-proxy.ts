@@ -90,7 +90,12 @@ export async function startRpcProxy(nodeUrl: string, ...initial: Fault[]): Promi
       faults = others
       met = 0
     },
-    close: () => new Promise((resolve) => server.close(() => resolve()).closeAllConnections()),
+    close: async () => {
+      // Again and again: one may have been on its way in.
+      const cut = setInterval(() => server.closeAllConnections(), 50)
+      await new Promise((resolve) => server.close(resolve).closeAllConnections())
+      clearInterval(cut)
+    },
   }
 }
 
