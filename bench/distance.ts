@@ -4,7 +4,8 @@ import { Worker } from 'node:worker_threads'
 import { LOCAL_CHAIN } from '../dev/chain'
 import { freePort, startService } from '../dev/services'
 import { startWorld, waitForHead, type World } from '../dev/world'
-import { attestPoints, processMegabytes, processStatus, randomPoint, seededRandom } from './ingest'
+import { seededRandom } from '../dev/random'
+import { SEED, attestPoints, processMegabytes, processStatus, randomPoint } from './ingest'
 import type { Load, Measured } from './load'
 import type { Bench, Table } from './bench'
 
@@ -19,7 +20,7 @@ const BODIES = 1_000
 /** How fast the whole service answers distances, and how that compares with a route that only signs. */
 export async function distance(bench: Bench): Promise<Table[]> {
   const world = await bringUp(bench)
-  const random = seededRandom()
+  const random = seededRandom(SEED)
   const uids = await attestPoints(world.chain!, ATTESTED, bench.progress)
   await waitForHead(world.settings, world.chain!, bench.progress)
   const bodies = (input: () => unknown) => Array.from({ length: BODIES }, () => JSON.stringify({ chainId: LOCAL_CHAIN.id, from: input(), to: input() }))

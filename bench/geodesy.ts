@@ -5,7 +5,8 @@ import { Geodesic } from 'geographiclib-geodesic'
 import { Client } from 'pg'
 import { areaSquareMeters, canonicalJson, contains, distanceMeters, prepareGeometry, readGeometry, type PreparedGeometry } from '../src/geodesy'
 import type { Bench, Table } from './bench'
-import { seededRandom } from './ingest'
+import { seededRandom } from '../dev/random'
+import { SEED } from './ingest'
 
 const VERTICES = [4, 1_000, 10_000, 100_000]
 /** Rounds of each measurement; the median counts. */
@@ -121,7 +122,7 @@ function fromText(keccak: IHasher, texts: readonly string[]): PreparedGeometry[]
 
 /** A ring of so many vertices round a place, in and out by a tenth of its radius. */
 function wobbly(vertices: number, [lon, lat]: [number, number], radius: number): Polygon | MultiPolygon {
-  const random = seededRandom()
+  const random = seededRandom(SEED)
   const phases = Array.from({ length: 5 }, () => random() * 2 * Math.PI)
   const ring = Array.from({ length: vertices }, (_, i) => {
     const angle = (i / vertices) * 2 * Math.PI

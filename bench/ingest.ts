@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers'
 import { Client } from 'pg'
 import { settingSuffix } from '../src/chains'
 import { LOCAL_CHAIN, locationRequest, mined, missingNodeBinary, startLocalChain, type LocalChain } from '../dev/chain'
+import { seededRandom } from '../dev/random'
 import { PlainError, freePort, startService, type Service } from '../dev/services'
 import type { Bench, Table } from './bench'
 import { indexWithPonder } from './ponder'
@@ -19,7 +20,7 @@ const SPARE_BLOCKS = 10
 /** How often the database is asked how far the indexer is: the precision of the times. */
 const POLL_MS = 50
 /** Any number: the same one gives the same points. */
-const SEED = 20_260_101
+export const SEED = 20_260_101
 /** Named, so that nothing is estimated; 100 attestations cost about 70 million. */
 const GAS_LIMIT = 500_000_000
 /** A stretch of history with an attestation every hundredth block, behind a provider that is so far away. */
@@ -104,7 +105,7 @@ async function sparse(bench: Bench): Promise<Table> {
   const chain = await startLocalChain({ port: await freePort(), statesKept: 3 })
   bench.atEnd(() => chain.stop())
   const attest = (await chain.eas()).getFunction('attest')
-  const random = seededRandom()
+  const random = seededRandom(SEED)
   for (let i = 0; i < count; i++) {
     await mined(chain, (await attest.send(locationRequest(randomPoint(random)), { gasLimit: GAS_LIMIT })).hash)
     await chain.provider.send('anvil_mine', [`0x${(SPARSE_EVERY - 1).toString(16)}`])
@@ -169,7 +170,7 @@ function figure(name: string, value: number | string, unit: string) {
 /** Attests that many seeded random points under the v0.1 schema, 100 a block, and answers their UIDs. */
 export async function attestPoints(chain: LocalChain, count: number, progress: Bench['progress']): Promise<string[]> {
   const multiAttest = (await chain.eas()).getFunction('multiAttest')
-  const random = seededRandom()
+  const random = seededRandom(SEED)
   const uids: string[] = []
   while (uids.length < count) {
     const requests = Array.from({ length: Math.min(PER_BLOCK, count - uids.length) }, () => locationRequest(randomPoint(random)))
@@ -186,17 +187,6 @@ export async function attestPoints(chain: LocalChain, count: number, progress: B
 export function randomPoint(random: () => number) {
   const within = (limit: number) => Number(((random() * 2 - 1) * limit).toFixed(6))
   return { type: 'Point' as const, coordinates: [within(180), within(90)] }
-}
-
-/** Numbers from 0 to 1, the same ones every time (mulberry32). */
-export function seededRandom(): () => number {
-  let state = SEED
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
 }
 
 /** Memory of a process in MB, as Linux says it: VmRSS now, VmHWM at its peak. */

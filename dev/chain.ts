@@ -11,7 +11,7 @@ export const LOCAL_CHAIN = CHAINS.find((chain) => chain.slug === 'base-sepolia')
 /** The domain versions of EAS whose creation code lies in dev/contracts/, and how each lays out a delegated attestation. */
 const LAYOUTS: Readonly<Record<string, AttestLayout>> = { '0.26': 'legacy', '1.2.0': 'v1', '1.3.0': 'v2' }
 const EAS = new Interface(readJson('abi/EAS.json') as [])
-const MULTICALL3 = '0xcA11bde05977b3631167028862bE2a173976CA11'
+export const MULTICALL3 = '0xcA11bde05977b3631167028862bE2a173976CA11'
 /** The mnemonic of anvil's unlocked test accounts, known to everyone: refused as a signer on any chain that is not local. */
 const TEST_MNEMONIC = 'test test test test test test test test test test test junk'
 const testAccounts = Array.from({ length: 10 }, (_, index) => HDNodeWallet.fromPhrase(TEST_MNEMONIC, undefined, `m/44'/60'/0'/0/${index}`))

@@ -4,6 +4,7 @@ import type { BodyReader } from './bodies'
 import type { Chain } from './chains'
 import { NotFinalError, finalState, followsHead, noteAudited, noteUnproven, repairLog, storedEvents, unaudited, type Database, type StoredEvent } from './database'
 import { ContradictionError, HistoryReader, headerCall, logQuery, ofBlock, uniqueLogs, type RpcLog } from './history'
+import { locationSchemaUids } from './location'
 import { announcedTimes, decodeBlock, eventFilter } from './processor'
 import { eventId, project, type ChainEvent } from './project'
 import { bloomTest, hashesToItself, logsOf, receiptsRoot, type FullHeader, type RpcReceipt } from './proof'
@@ -124,7 +125,7 @@ export class Auditor {
       const answer = await reader.read(next, to)
       const events = answer.blocks.flatMap((block) => decodeBlock(chain, block))
       found.events += events.length
-      found.repaired += await this.compare(events, [], next, answer.to)
+      found.repaired += await this.compare(events, [], await this.stored(next, answer.to), { from: next, to: answer.to })
       await noteAudited(database.query, chain, 'reread', { from: next, to: answer.to })
       next = answer.to + 1
       progress(next - from)
@@ -165,7 +166,7 @@ export class Auditor {
       }
     }
     for (const event of surplus) stored.delete(event.id)
-    const repaired = await this.compare(events, surplus, from, to, stored)
+    const repaired = await this.compare(events, surplus, stored, { from, to })
     await noteAudited(database.query, chain, 'proven', { from, to }, unproven)
     for (const block of unproven) this.postpone({ from: block, to: block })
     if (unproven.length) log.warn({ chain: chain.slug, blocks: unproven.slice(0, 20), count: unproven.length }, 'headers or receipts that do not hash to what they should, in no form known here: compared, but not proven')
@@ -174,9 +175,8 @@ export class Auditor {
   }
 
   /** Holds events of the chain against the log and puts it right; answers how many events that were. */
-  private async compare(events: readonly ChainEvent[], surplus: readonly StoredEvent[], from: number, to: number, known?: ReadonlyMap<string, StoredEvent>): Promise<number> {
+  private async compare(events: readonly ChainEvent[], surplus: readonly StoredEvent[], stored: ReadonlyMap<string, StoredEvent>, { from, to }: { from: number; to: number }): Promise<number> {
     const { chain, database, bodies, log } = this.options
-    const stored = known ?? (await this.stored(from, to))
     const missing = events.filter((event) => !stored.has(eventId(chain.slug, event.blockNumber, event.logIndex)))
     if (missing.length === 0 && surplus.length === 0) return 0
     const state = await finalState(database.query, chain)
@@ -192,7 +192,7 @@ export class Auditor {
 
   /** Of the schemas that are watched: what was indexed under a setting that is gone is not held against the chain. */
   private stored(from: number, to: number): Promise<Map<string, StoredEvent>> {
-    return storedEvents(this.options.database.query, this.options.chain, from, to, eventFilter(this.options.chain).topic3)
+    return storedEvents(this.options.database.query, this.options.chain, from, to, locationSchemaUids())
   }
 
   /**

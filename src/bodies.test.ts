@@ -1,6 +1,6 @@
 import { AbiCoder } from 'ethers'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { attest, locationRequest, startLocalChain, type LocalChain } from '../dev/chain'
+import { MULTICALL3, attest, locationRequest, startLocalChain, type LocalChain } from '../dev/chain'
 import { freePort } from '../dev/services'
 import { startRpcProxy, testRpc, type Fault, type RpcProxy } from '../test/rpc-proxy'
 import * as eas from './abi/EAS'
@@ -55,7 +55,6 @@ test('one that the node does not know yet is missing, which evm-processor takes 
 })
 
 type Results = { success: boolean; returnData: string }[]
-const MULTICALL3 = '0xcA11bde05977b3631167028862bE2a173976CA11'
 /** "Point" in hex, as it stands in the payload and nowhere else. */
 const POINT = '506f696e74'
 const RESULTS = ['tuple(bool success, bytes returnData)[]']

@@ -3,8 +3,8 @@ import { createLogger } from '@subsquid/logger'
 import { Auditor, type Findings } from './audit'
 import { BodyReader } from './bodies'
 import { SettingsError, chosenChain, processSettings, type ConnectedChain, type Settings } from './config'
-import { Database, finalState, replayPage, type Replayed } from './database'
-import { LOCATION_SCHEMAS } from './location'
+import { Database, countUids, finalState, replayPage, type Replayed } from './database'
+import { locationSchemaUids } from './location'
 import { Rpc } from './rpc'
 
 const USAGE = `node lib/commands.js replay [--chain <slug>] [--check]
@@ -48,10 +48,11 @@ async function replay(database: Database, chains: readonly ConnectedChain[], rep
   for (const { chain } of chains) {
     // A log without the state of an indexer is a copy: all of it counts as final.
     const finalHeight = (await finalState(database.query, chain))?.finalHeight ?? Infinity
-    const [count] = await database.query<{ uids: number }>('SELECT count(DISTINCT uid)::int AS uids FROM attestation_event WHERE chain = $1 AND schema_uid = ANY($2)', [chain.slug, LOCATION_SCHEMAS.map(({ uid }) => uid)])
+    const schemas = locationSchemaUids()
+    const count = await countUids(database.query, chain, schemas)
     const total: Replayed = { uids: 0, differing: [], notFinal: [] }
     for (let after = ''; ; ) {
-      const page = await replayPage(database, chain, LOCATION_SCHEMAS.map(({ uid }) => uid), after, UIDS_PER_PAGE, finalHeight, repair)
+      const page = await replayPage(database, chain, schemas, after, UIDS_PER_PAGE, finalHeight, repair)
       total.uids += page.uids
       total.notFinal.push(...page.notFinal)
       for (const difference of page.differing) {
@@ -59,7 +60,7 @@ async function replay(database: Database, chains: readonly ConnectedChain[], rep
       }
       if (page.last === undefined) break
       after = page.last
-      progress.show(`${chain.slug}: ${total.uids} of ${count!.uids} attestations replayed`)
+      progress.show(`${chain.slug}: ${total.uids} of ${count} attestations replayed`)
     }
     differing += total.differing.length
     const wrong = total.differing.length ? `${total.differing.length} records differed from the log${repair ? ' and are put right' : ''}` : 'every record is what the log says'

@@ -265,6 +265,12 @@ export function repairLog(database: Database, chain: Chain, { events, surplus, f
   })
 }
 
+/** How many attestations of these schemas the log knows of. */
+export async function countUids(query: Query, chain: Chain, schemas: readonly string[]): Promise<number> {
+  const [row] = await query<{ uids: number }>('SELECT count(DISTINCT uid)::int AS uids FROM attestation_event WHERE chain = $1 AND schema_uid = ANY($2)', [chain.slug, schemas])
+  return row!.uids
+}
+
 /** Projects the next attestations of these schemas after `after` (in order of UIDs) from the log alone, and compares. Answers the last UID, undefined at the end. */
 export function replayPage(database: Database, chain: Chain, schemas: readonly string[], after: string, pageSize: number, finalHeight: number, repair: boolean): Promise<Replayed & { last: string | undefined }> {
   return database.transaction(async (query) => {
@@ -308,9 +314,10 @@ async function replayUids(query: Query, chain: Chain, uids: readonly string[], f
 }
 
 /** A row of the log as the driver gives it. */
-type ReadRow = Omit<EventRow, 'data'> & { data: Buffer | null }
+export type ReadRow = Omit<EventRow, 'data'> & { data: Buffer | null }
 
-function eventOf(row: ReadRow): ChainEvent {
+/** A row of the log as the event that it was made of. */
+export function eventOf(row: ReadRow): ChainEvent {
   return {
     kind: row.kind,
     uid: row.uid,
@@ -326,7 +333,7 @@ function eventOf(row: ReadRow): ChainEvent {
 }
 
 /** The body of an Attested: there these fields are never null. */
-function bodyOf(row: ReadRow): AttestationBody {
+export function bodyOf(row: ReadRow): AttestationBody {
   return {
     uid: row.uid,
     schema: row.schema_uid,

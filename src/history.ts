@@ -99,7 +99,7 @@ export class HistoryReader {
 
   /** The last block that is served, as of now. */
   async height(): Promise<number> {
-    const head = Number(await this.rpc.call<string>('eth_blockNumber', [], this.callOptions()))
+    const head = Number(await this.rpc.call<string>('eth_blockNumber', [], { second: this.second }))
     this.final = { height: Math.max(0, head - this.options.finality), readAt: Date.now() }
     return this.final.height
   }
@@ -150,7 +150,7 @@ export class HistoryReader {
   }
 
   private async headers(numbers: number[]): Promise<RpcHeader[]> {
-    const headers = await this.rpc.batchCall<RpcHeader | null>(numbers.map(headerCall), this.callOptions())
+    const headers = await this.rpc.batchCall<RpcHeader | null>(numbers.map(headerCall), { second: this.second })
     return headers.map((header, i) => existing(header, numbers[i]!))
   }
 
@@ -200,7 +200,7 @@ export class HistoryReader {
    */
   private async logs(from: number, to: number): Promise<{ logs: RpcLog[]; header: RpcHeader }> {
     const calls = this.options.filters.map((filter) => ({ method: 'eth_getLogs', params: [{ fromBlock: hexNumber(from), toBlock: hexNumber(to), ...logQuery(filter) }] }))
-    const answers = await this.rpc.batchCall<unknown>([...calls, headerCall(to)], { ...this.callOptions(), refusable: true, rounds: GET_LOGS_ROUNDS })
+    const answers = await this.rpc.batchCall<unknown>([...calls, headerCall(to)], { second: this.second, refusable: true, rounds: GET_LOGS_ROUNDS })
     const header = existing(answers.pop() as RpcHeader | null, to)
     const logs = uniqueLogs((answers as RpcLog[][]).flat())
     const stray = logs.find(({ blockNumber }) => Number(blockNumber) < from || Number(blockNumber) > to)
@@ -221,10 +221,6 @@ export class HistoryReader {
     const lacking = numbers.filter((number) => number !== Number(last.number))
     const headers = new Map((await this.headers(lacking)).map((header, i) => [lacking[i]!, header])).set(Number(last.number), last)
     return numbers.map((number) => ({ header: headers.get(number)!, logs: ofBlock(byBlock.get(number)!, headers.get(number)!) }))
-  }
-
-  private callOptions() {
-    return { second: this.second }
   }
 }
 

@@ -104,6 +104,11 @@ export function addLocationSchemas(schemas: readonly LocationSchema[]): void {
   for (const schema of schemas) if (!isLocationSchema(schema.uid)) LOCATION_SCHEMAS.push(schema)
 }
 
+/** The UIDs of all location schemas, lower-case. */
+export function locationSchemaUids(): string[] {
+  return LOCATION_SCHEMAS.map(({ uid }) => uid)
+}
+
 /** Whether attestations of this schema are locations. */
 export function isLocationSchema(schemaUid: string): boolean {
   return LOCATION_SCHEMAS.some((schema) => schema.uid === schemaUid)

@@ -5,9 +5,9 @@ import { Auditor } from './audit'
 import { BodyReader } from './bodies'
 import { chainBySlug, settingSuffix, stateSchema, type Chain } from './chains'
 import { SettingsError, chosenChain, exportDatabaseUrl, processSettings } from './config'
-import { BatchWriter, Database, finalState, isFinal, noteHead, noteSchemas } from './database'
+import { BatchWriter, Database, finalState, isFinal, noteHead, noteSchemas, type ChainState } from './database'
 import { hexNumber, type RpcHeader } from './history'
-import { LOCATION_SCHEMAS } from './location'
+import { locationSchemaUids } from './location'
 import { announcedTimes, decodeBlock, decodeEvents, eventFilter, makeProcessor, type Fields } from './processor'
 import { project } from './project'
 import { Rpc } from './rpc'
@@ -34,8 +34,9 @@ async function main(): Promise<void> {
   const rpc = new Rpc({ chain, urls: rpcUrls, ...settings.rpc, log })
   const database = new Database(settings.databaseUrl, (error) => log.warn({ reason: error.message }, 'a database connection was lost'))
   const bodies = new BodyReader(rpc, chain.eas)
-  await Promise.all([rpc.check(), checkSameChain(database, rpc, chain), bodies.hasMulticall()])
-  const added = await noteSchemas(database.query, chain, LOCATION_SCHEMAS.map(({ uid }) => uid), (await finalState(database.query, chain)) === undefined)
+  const state = await finalState(database.query, chain)
+  await Promise.all([rpc.check(), state && checkSameChain(state, rpc, chain), bodies.hasMulticall()])
+  const added = await noteSchemas(database.query, chain, locationSchemaUids(), state === undefined)
   if (added.length) log.info({ chain: chain.slug, schemas: added }, 'location schemas are new here: their history is read by the audit')
 
   const source = await startSource({
@@ -97,9 +98,7 @@ async function processBatch(chain: Chain, bodies: BodyReader, { blocks, store, i
  * Refuses a database that has indexed another chain than the endpoint's, before anything is written: the last block that
  * was final must be the chain's. Waits for a node that has not got so far.
  */
-async function checkSameChain(database: Database, rpc: Rpc, chain: Chain): Promise<void> {
-  const state = await finalState(database.query, chain)
-  if (!state) return
+async function checkSameChain(state: ChainState, rpc: Rpc, chain: Chain): Promise<void> {
   for (let asked = 0, contradicted = 0; ; asked++) {
     // One node may lag, be on a fork of its own, or lie: asked several times, of several endpoints where there are.
     const block = await rpc.call<RpcHeader | null>('eth_getBlockByNumber', [hexNumber(state.finalHeight), false], { second: asked % 2 === 1 })

@@ -2,13 +2,13 @@ import { EvmBatchProcessor, type EvmBatchProcessorFields } from '@subsquid/evm-p
 import * as eas from './abi/EAS'
 import type { Chain } from './chains'
 import type { BlockLogs, LogFilter } from './history'
-import { LOCATION_SCHEMAS } from './location'
+import { isLocationSchema, locationSchemaUids } from './location'
 import { EventKind } from './model'
 import type { ChainEvent } from './project'
 
 /** What to ask of a chain: Attested and Revoked of the location schemas, from its EAS. */
 export function eventFilter(chain: Chain): Required<Pick<LogFilter, 'address' | 'topic0' | 'topic3'>> {
-  return { address: [chain.eas], topic0: [eas.events.Attested.topic, eas.events.Revoked.topic], topic3: LOCATION_SCHEMAS.map((schema) => schema.uid) }
+  return { address: [chain.eas], topic0: [eas.events.Attested.topic, eas.events.Revoked.topic], topic3: locationSchemaUids() }
 }
 
 const EVENT_KINDS = new Map<string, EventKind>([
@@ -18,11 +18,10 @@ const EVENT_KINDS = new Map<string, EventKind>([
 
 /** The events of one block, in order, each once: `timestamp` in Unix milliseconds; logs of anything else are passed over. */
 export function decodeEvents(chain: Chain, block: { height: number; hash: string; timestamp: number }, logs: readonly EventLog[]): ChainEvent[] {
-  const { address, topic3 } = eventFilter(chain)
   const events = new Map<number, ChainEvent>()
   for (const entry of logs) {
-    const kind = address.includes(entry.address) ? EVENT_KINDS.get(entry.topics[0]!) : undefined
-    if (!kind || !topic3.includes(entry.topics[3]!)) continue
+    const kind = entry.address === chain.eas ? EVENT_KINDS.get(entry.topics[0]!) : undefined
+    if (!kind || !isLocationSchema(entry.topics[3]!)) continue
     // Both events have the same parameters.
     const { uid, schemaUID, attester, recipient } = eas.events[kind === EventKind.ATTESTED ? 'Attested' : 'Revoked'].decode(entry)
     events.set(entry.logIndex, {

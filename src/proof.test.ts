@@ -2,7 +2,7 @@ import { ZeroAddress, zeroPadValue } from 'ethers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { attest, locationRequest, startLocalChain, type LocalChain } from '../dev/chain'
 import { freePort } from '../dev/services'
-import { mine } from '../test/world'
+import { inOneBlock, mine } from '../test/world'
 import { CHAINS } from './chains'
 import { eventFilter } from './processor'
 import { bloomTest, hashesToItself, logsOf, receiptsRoot, type FullHeader, type RpcReceipt } from './proof'
@@ -60,10 +60,7 @@ test('a header hashes to itself, and not with anything changed, left out or of a
 test('a log is numbered by its place among the receipts, whatever the node says (some number them by transaction)', async () => {
   const twin = locationRequest({ type: 'Point', coordinates: [7, 8] })
   const eas = await chain.eas()
-  await chain.provider.send('evm_setAutomine', [false])
-  for (let i = 0; i < 2; i++) await eas.getFunction('multiAttest').send([{ schema: twin.schema, data: [twin.data, twin.data] }], { gasLimit: 3_000_000 })
-  await mine(chain, 1)
-  await chain.provider.send('evm_setAutomine', [true])
+  await inOneBlock(chain, [1, 2].map(() => () => eas.getFunction('multiAttest').send([{ schema: twin.schema, data: [twin.data, twin.data] }], { gasLimit: 3_000_000 })))
   const header = await block('latest')
   const list = await receipts(header.number)
   const truth = list.flatMap((receipt) => receipt.logs)

@@ -81,8 +81,13 @@ async function caughtUp(chain: LocalChain, databaseUrl: string): Promise<void> {
 }
 
 /** `npm run audit` of everything that is final, asking the world's endpoint or another; answers its exit code and what it said. */
-export async function audit({ environment }: FaultyWorld, rpcUrl = environment.RPC_URL_BASE_SEPOLIA): Promise<{ code: number; output: string }> {
-  const child = spawn(process.execPath, ['lib/commands.js', 'audit', '--chain', SLUG], { env: { ...environment, RPC_URL_BASE_SEPOLIA: rpcUrl, RPC_TIMEOUT_SECONDS: '30' } })
+export function audit({ environment }: FaultyWorld, rpcUrl = environment.RPC_URL_BASE_SEPOLIA): Promise<{ code: number; output: string }> {
+  return command({ ...environment, RPC_URL_BASE_SEPOLIA: rpcUrl, RPC_TIMEOUT_SECONDS: '30' }, 'audit', '--chain', SLUG)
+}
+
+/** `npm run replay` or `npm run audit` with these settings; answers its exit code and what it said. */
+export async function command(env: NodeJS.ProcessEnv, ...args: string[]): Promise<{ code: number; output: string }> {
+  const child = spawn(process.execPath, ['lib/commands.js', ...args], { env })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
   const [code] = (await once(child, 'close')) as [number]

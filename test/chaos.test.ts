@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { hexlify, toBeHex, zeroPadValue } from 'ethers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { locationRequest, request, testAccount } from '../dev/chain'
+import { seededRandom } from '../dev/random'
 import * as eas from '../src/abi/EAS'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../src/location'
 import { audit, startFaultyWorld, startIndexerBehind, type FaultyWorld, type KeptIndexer } from './behind'
@@ -35,19 +36,9 @@ afterAll(async () => {
 })
 const refusal = () => indexer.refused.then((log) => Promise.reject(new Error(`the indexer refuses to run:\n${log.slice(-2000)}`)))
 
-/** Numbers from 0 to 1, the same ones for the same seed (mulberry32). */
-function randomFrom(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let t = Math.imul(state ^ (state >>> 15), state | 1)
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61)
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
-  }
-}
-const random = randomFrom(SEED)
+const random = seededRandom(SEED)
 /** Of its own, as calls are as many as time makes them. */
-const randomOfFaults = randomFrom(SEED + 1)
+const randomOfFaults = seededRandom(SEED + 1)
 const below = (end: number) => Math.floor(random() * end)
 const pick = <T>(list: readonly T[]): T => list[below(list.length)]!
 

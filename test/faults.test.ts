@@ -10,7 +10,7 @@ import { TIMEOUT_MS, audit, startFaultyWorld, startIndexerBehind, type FaultyWor
 import { TEST_DATABASE_URL, rows } from './database'
 import { expectInvariants } from './invariants'
 import { everyNth, faults, inTurn, startRpcProxy, type Fault } from './rpc-proxy'
-import { LOCAL_CHAIN, mine } from './world'
+import { LOCAL_CHAIN, inOneBlock, mine } from './world'
 
 /** The indexer behind nodes that fail, contradict themselves and lie, through reorgs, deaths and lost connections (TRUST.md 6). */
 let world: FaultyWorld
@@ -171,11 +171,9 @@ test('logs that the node leaves out in history and at the head, one of several o
   await caughtUp()
   // The last event of history, and every block's only one at the head.
   expect(await records(uids)).toEqual(['valid', 'valid', 'valid', 'missing', 'missing'])
-  await chain.provider.send('evm_setAutomine', [false])
-  const sent = await Promise.all([1, 2].map(async () => (await chain.eas()).getFunction('attest').send(place(), { gasLimit: 1_000_000 })))
-  await mine(chain, 1)
-  await chain.provider.send('evm_setAutomine', [true])
-  uids.push(...(await Promise.all(sent.map((transaction) => mined(chain, transaction.hash)))).flatMap((receipt) => receipt.logs.map((log) => log.data)))
+  const contract = await chain.eas()
+  const attested = await inOneBlock(chain, [1, 2].map(() => () => contract.getFunction('attest').send(place(), { gasLimit: 1_000_000 })))
+  uids.push(...attested.flatMap((receipt) => receipt.logs.map((log) => log.data)))
   await caughtUp()
   expect((await records(uids.slice(5))).sort()).toEqual(['missing', 'valid'])
   await finalize()
@@ -237,13 +235,12 @@ test('reorgs drop a revocation, an attestation with its revocation, and both in 
   await revoke(chain, kept)
   const dropped = await attest(chain, place())
   await revoke(chain, dropped)
-  await provider.send('evm_setAutomine', [false])
   const contract = await chain.eas()
-  const sent = await contract.getFunction('attest').send(place(), { gasLimit: 1_000_000 })
-  await contract.getFunction('revoke').send({ schema: place().schema, data: { uid: also, value: 0 } }, { gasLimit: 1_000_000 })
-  await mine(chain, 1)
-  await provider.send('evm_setAutomine', [true])
-  const both = (await mined(chain, sent.hash)).logs[0]!.data
+  const [attested] = await inOneBlock(chain, [
+    () => contract.getFunction('attest').send(place(), { gasLimit: 1_000_000 }),
+    () => contract.getFunction('revoke').send({ schema: place().schema, data: { uid: also, value: 0 } }, { gasLimit: 1_000_000 }),
+  ])
+  const both = attested!.logs[0]!.data
   await caughtUp()
   expect(await records([kept, also, dropped, both])).toEqual(['revoked', 'revoked', 'revoked', 'valid'])
   await provider.send('evm_revert', [before])

@@ -1,31 +1,13 @@
 import { expect } from 'vitest'
 import { LOCAL_CHAIN, type LocalChain } from '../dev/chain'
 import { stateSchema } from '../src/chains'
+import { bodyOf, eventOf, type ReadRow } from '../src/database'
 import { hashesToUid } from '../src/eas'
 import { hexNumber, type RpcLog } from '../src/history'
 import { EventKind } from '../src/model'
 import { eventFilter } from '../src/processor'
 import { project } from '../src/project'
 import { rows } from './database'
-
-interface EventRow {
-  kind: EventKind
-  uid: string
-  schema_uid: string
-  attester: string
-  recipient: string
-  ref_uid: string
-  time: string
-  expiration_time: string
-  revocable: boolean
-  data: Buffer
-  problem: string | null
-  block_number: number
-  block_hash: string
-  block_timestamp: Date
-  transaction_hash: string
-  log_index: number
-}
 
 /**
  * What must hold of a chain (Base Sepolia unless named) after every fault, once its indexer has caught up (TRUST.md 6):
@@ -35,7 +17,7 @@ interface EventRow {
 export async function expectInvariants({ chains, databaseUrl }: { chains: ReadonlyMap<string, LocalChain>; databaseUrl: string }, slug = LOCAL_CHAIN.slug): Promise<void> {
   const local = chains.get(slug)!
   const { chain, provider } = local
-  const log = await rows<EventRow>(databaseUrl, 'SELECT * FROM attestation_event WHERE chain = $1 ORDER BY block_number, log_index', [slug])
+  const log = await rows<ReadRow>(databaseUrl, 'SELECT * FROM attestation_event WHERE chain = $1 ORDER BY block_number, log_index', [slug])
 
   expect(log.map((row) => [row.block_number, row.block_hash, row.log_index, row.transaction_hash, row.uid])).toEqual(
     (await receiptLogs(local)).map((entry) => [Number(entry.blockNumber), entry.blockHash, Number(entry.logIndex), entry.transactionHash, entry.data]),
@@ -49,20 +31,8 @@ export async function expectInvariants({ chains, databaseUrl }: { chains: Readon
     expect([stored.uid, stored.data, stored.time]).toEqual([row.uid, body.data, body.time])
   }
 
-  const events = log.map((row) => ({
-    kind: row.kind,
-    uid: row.uid,
-    schemaUid: row.schema_uid,
-    attester: row.attester,
-    recipient: row.recipient,
-    blockNumber: row.block_number,
-    blockHash: row.block_hash,
-    blockTimestamp: row.block_timestamp.getTime(),
-    transactionHash: row.transaction_hash,
-    logIndex: row.log_index,
-  }))
   const bodies = new Map(log.filter((row) => row.kind === EventKind.ATTESTED).map((row) => [row.uid, bodyOf(row)]))
-  const replayed = project(slug, events, bodies, new Date(0))
+  const replayed = project(slug, log.map(eventOf), bodies, new Date(0))
   const projected = await rows<Record<string, unknown>>(databaseUrl, 'SELECT * FROM location_record WHERE chain = $1', [slug])
   const comparable = (record: Record<string, unknown>) => {
     const { created_at, updated_at, geom, ...rest } = record
@@ -95,18 +65,4 @@ async function receiptLogs({ chain, provider, url }: LocalChain): Promise<RpcLog
   const receipts = await batch<{ logs: RpcLog[] }[]>('eth_getBlockReceipts', headers.filter(({ transactions }) => transactions.length).map(({ number }) => [number]))
   const { address, topic0, topic3 } = eventFilter(chain)
   return receipts.flat().flatMap(({ logs }) => logs).filter((entry) => address.includes(entry.address.toLowerCase()) && topic0.includes(entry.topics[0]!) && topic3.includes(entry.topics[3]!))
-}
-
-function bodyOf(row: EventRow) {
-  return {
-    uid: row.uid,
-    schema: row.schema_uid,
-    recipient: row.recipient,
-    attester: row.attester,
-    time: BigInt(row.time),
-    expirationTime: BigInt(row.expiration_time),
-    revocable: row.revocable,
-    refUID: row.ref_uid,
-    data: `0x${row.data.toString('hex')}`,
-  }
 }

@@ -3,7 +3,7 @@ import * as eas from '../src/abi/EAS'
 import { attest, locationRequest, startLocalChain, type LocalChain } from '../dev/chain'
 import { blankSettings, freePort, startService, type Service } from '../dev/services'
 import { createMigratedDatabase, removeFolder, rows, temporaryFolder, type TestDatabase } from './database'
-import { startRpcProxy, type RpcProxy } from './rpc-proxy'
+import { UNKNOWN, startRpcProxy, type RpcProxy } from './rpc-proxy'
 import { mine } from './world'
 
 /** An indexer alone, behind a node that lags: logs of the head arrive before their state does. */
@@ -15,10 +15,9 @@ const folder = temporaryFolder()
 let lagging = 0
 beforeAll(async () => {
   ;[chain, database] = await Promise.all([freePort().then((port) => startLocalChain({ port })), createMigratedDatabase()])
-  const unknown = `0x${'20'.padStart(64, '0')}${'0'.repeat(64 * 9)}${'140'.padStart(64, '0')}${'0'.repeat(64)}`
   proxy = await startRpcProxy(chain.url, ({ method, params }) => {
     if (method === 'eth_getCode' && params[0].startsWith('0xca11')) return { result: '0x' }
-    return method === 'eth_call' && params[0].data.startsWith(eas.functions.getAttestation.selector) && lagging-- > 0 ? { result: unknown } : undefined
+    return method === 'eth_call' && params[0].data.startsWith(eas.functions.getAttestation.selector) && lagging-- > 0 ? { result: UNKNOWN } : undefined
   })
   const environment = { ...process.env, ...blankSettings(), DATABASE_URL: database.url, RPC_URL_BASE_SEPOLIA: proxy.url, HEAD_POLL_SECONDS: '0.1' }
   indexer = startService('indexer', ['lib/main.js', 'base-sepolia'], environment, folder)

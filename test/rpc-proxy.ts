@@ -101,7 +101,7 @@ export async function startRpcProxy(nodeUrl: string, ...initial: Fault[]): Promi
 
 const MULTICALL_RESULTS = ['tuple(bool success, bytes returnData)[]']
 /** What getAttestation answers for a UID it does not know. */
-const UNKNOWN = `0x${'20'.padStart(64, '0')}${'0'.repeat(64 * 9)}${'140'.padStart(64, '0')}${'0'.repeat(64)}`
+export const UNKNOWN = `0x${'20'.padStart(64, '0')}${'0'.repeat(64 * 9)}${'140'.padStart(64, '0')}${'0'.repeat(64)}`
 const coder = AbiCoder.defaultAbiCoder()
 
 /** The result of calls of one method, made into another; null stays null. */

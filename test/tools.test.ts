@@ -1,8 +1,8 @@
-import { spawn } from 'node:child_process'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { attest, locationRequest, revoke } from '../dev/chain'
 import { blankSettings } from '../dev/services'
 import { LOCATION_SCHEMA } from '../src/location'
+import { command as run } from './behind'
 import { rows } from './database'
 import { expectInvariants } from './invariants'
 import { LOCAL_CHAIN, mine, startTestWorld, type TestWorld } from './world'
@@ -24,15 +24,7 @@ afterAll(() => world?.stop())
 const sql = <Row extends object>(text: string, values?: unknown[]) => rows<Row>(world.databaseUrl, text, values)
 const status = async (uid: string) => (await world.get(`/api/v0/location-records/${uid}`)).status
 
-async function command(...args: string[]): Promise<{ code: number | null; output: string }> {
-  const child = spawn(process.execPath, ['lib/commands.js', ...args], {
-    env: { ...process.env, ...blankSettings(), DATABASE_URL: world.databaseUrl, RPC_URL_BASE_SEPOLIA: world.chain.url },
-  })
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
-  const code = await new Promise<number | null>((resolve) => child.once('close', resolve))
-  return { code, output }
-}
+const command = (...args: string[]) => run({ ...process.env, ...blankSettings(), DATABASE_URL: world.databaseUrl, RPC_URL_BASE_SEPOLIA: world.chain.url }, ...args)
 
 test('replay: finds and puts right what is not as the log says; --check only says so', async () => {
   expect(await command('replay')).toEqual({ code: 0, output: expect.stringContaining('base-sepolia: 6 attestations replayed, every record is what the log says') })

@@ -1,4 +1,5 @@
-import { LOCAL_CHAIN, type LocalChain } from '../dev/chain'
+import type { TransactionReceipt } from 'ethers'
+import { LOCAL_CHAIN, mined, type LocalChain } from '../dev/chain'
 import { blankSettings, freePort } from '../dev/services'
 import { startWorld, waitForHead, type World } from '../dev/world'
 import { TEST_DATABASE_URL, createDatabase, removeFolder, temporaryFolder } from './database'
@@ -69,6 +70,21 @@ export async function startTestWorld(environment: NodeJS.ProcessEnv = {}): Promi
 /** Mines empty blocks. */
 export async function mine(chain: LocalChain, blocks: number): Promise<void> {
   await chain.provider.send('anvil_mine', [`0x${blocks.toString(16)}`])
+}
+
+/** Mines one block of all these transactions; answers their receipts. */
+export async function inOneBlock(chain: LocalChain, sends: readonly (() => Promise<{ hash: string }>)[]): Promise<TransactionReceipt[]> {
+  const hashes: string[] = []
+  await chain.provider.send('evm_setAutomine', [false])
+  try {
+    // In turn: anvil may give two that arrive together the same nonce, and then refuses one.
+    for (const send of sends) hashes.push((await send()).hash)
+    await mine(chain, 1)
+  } finally {
+    // Else nothing is mined ever again, and whatever comes next waits for it.
+    await chain.provider.send('evm_setAutomine', [true])
+  }
+  return Promise.all(hashes.map((hash) => mined(chain, hash)))
 }
 
 export { LOCAL_CHAIN }
