@@ -17,6 +17,8 @@ const PUBLIC = '93.184.216.34'
 const certificate = readFileSync('test/vectors/fetcher-certificate.pem', 'utf8')
 const DOCUMENT = '{"place":"Quito","λ":-78.5}'
 const KIB_256 = 262_144
+/** What the event loop may stand still: a tenth of it was measured, on a machine with nothing else to do. */
+const STALL_MS = 1_500
 
 const closing: (() => unknown)[] = []
 afterAll(async () => {
@@ -317,7 +319,7 @@ describe('everything else that is refused, each in the same words and at the sam
     expect([...texts]).toEqual([expect.stringMatching(/^uri: the document could not be fetched\. It must .*https.*443.*public.*redirects.*ipfs/)])
   })
   test('all of it at once stalls nobody', () => {
-    expect(stall).toBeLessThan(1_000)
+    expect(stall).toBeLessThan(STALL_MS)
   })
 })
 
@@ -327,7 +329,7 @@ describe('between the check and the connection', () => {
     let bytes = 0
     const port = await listen(createTcpServer((socket) => (connections++, socket.on('data', (data) => (bytes += data.length)))))
     // The real address of the connection, 127.0.0.1, not the one that was checked.
-    const outcome = await run(url('/'), { dial: () => dial(['127.0.0.1'], port), refusalMs: 500 })
+    const outcome = await run(url('/'), { dial: () => dial(['127.0.0.1'], port), refusalMs: 1_500 })
     expect(outcome).toMatchObject({ reason: 'led to the address 127.0.0.1', looked: ['good.example'] })
     await new Promise((resolve) => setTimeout(resolve, 100))
     expect([connections, bytes]).toEqual([1, 0])
@@ -338,14 +340,14 @@ describe('between the check and the connection', () => {
     const outcome = await run(url(serve(answer(DOCUMENT))), { resolve: async () => answers[asked++]! })
     expect(outcome).toMatchObject({ text: DOCUMENT, dialled: [[PUBLIC]] })
     expect(asked).toBe(1)
-    const again = await run(url(serve(redirect(serve(answer(DOCUMENT))))), { resolve: async () => answers[asked++ - 1]!, refusalMs: 500 })
+    const again = await run(url(serve(redirect(serve(answer(DOCUMENT))))), { resolve: async () => answers[asked++ - 1]!, refusalMs: 1_500 })
     expect(again).toMatchObject({ reason: 'has the address 127.0.0.1', dialled: [[PUBLIC]] })
   })
 })
 
 describe('how many at a time', () => {
   test('two a client; a refused one counts until it is answered, so that nobody learns earlier', async () => {
-    const { fetcher } = makeFetcher({ refusalMs: 800 })
+    const { fetcher } = makeFetcher({ refusalMs: 2_000 })
     const refused = serve(answer('', {}, '404 Not Found'))
     const two = [fetcher.fetch(url(refused), 'a'), fetcher.fetch(url(refused), 'a')].map((fetched) => fetched.catch((error: Error) => error.message))
     await new Promise((resolve) => setTimeout(resolve, 400))
@@ -385,11 +387,11 @@ describe('bombs', () => {
     const delay = monitorEventLoopDelay({ resolution: 5 })
     delay.enable()
     const watch = setInterval(() => (peak = Math.max(peak, process.memoryUsage().rss)), 5)
-    const { reason } = await run(url(path), { refusalMs: 1_000 })
+    const { reason } = await run(url(path), { refusalMs: 2_000 })
     clearInterval(watch)
     expect(reason).toMatch(/larger than 262144/)
     expect((peak - before.rss) / 1_048_576).toBeLessThan(48)
-    expect(delay.max / 1e6).toBeLessThan(500)
+    expect(delay.max / 1e6).toBeLessThan(STALL_MS)
   })
 })
 
@@ -445,10 +447,10 @@ describe('look-ups by DNS', () => {
   test('a name server that does not answer is given up with the fetch', async () => {
     const started = performance.now()
     expect(await resolve('silent.example', AbortSignal.timeout(300))).toEqual([])
-    expect(performance.now() - started).toBeLessThan(900)
+    expect(performance.now() - started).toBeLessThan(1_500)
   })
   test('the whole way: a private address of DNS is not connected to', async () => {
-    const outcome = await run(url('/', 'both.example'), { resolve, refusalMs: 500 })
+    const outcome = await run(url('/', 'both.example'), { resolve, refusalMs: 1_500 })
     expect(outcome).toMatchObject({ reason: 'has the address 10.0.0.1', dialled: [] })
   })
 })
@@ -508,7 +510,7 @@ describe('ipfs', () => {
     cars.set(`/ipfs/${name}${path}`, Buffer.isBuffer(blocks) ? blocks : carOf(blocks[0]!, blocks))
     return `ipfs://${name}${path}`
   }
-  const get = (uri: string, setup: Setup = {}) => run(uri, { ipfsGateways: [gateway], refusalMs: 700, ...setup })
+  const get = (uri: string, setup: Setup = {}) => run(uri, { ipfsGateways: [gateway], ...setup })
 
   test('the test makes the blocks that IPFS makes', () => {
     const hello = file([], bytes('hello world\n'))
@@ -549,8 +551,8 @@ describe('ipfs', () => {
       const absent = node(5, [{ to: document, name: '00absent.json' }], new Uint8Array([1]), { fanout: 256 })
       const root = node(5, [{ to: absent, name: '07' }, { to: shard, name: 'B2' }, { to: rawBlock(bytes('x')), name: 'C1more.json' }], new Uint8Array([7]), { fanout: 256 })
       expect((await get(store(root, [root, shard, document], '/place.json'))).text).toBe(DOCUMENT)
-      expect((await get(store(root, [root, shard, document], '/B2'))).reason).toMatch(/no such name/)
-      expect((await get(store(root, [root, shard, document], '/absent.json'))).reason).toMatch(/no such name/)
+      const refused = await Promise.all(['/B2', '/absent.json'].map((path) => get(store(root, [root, shard, document], path), { refusalMs: 1_500 })))
+      expect(refused.map(({ reason }) => reason)).toEqual([expect.stringMatching(/no such name/), expect.stringMatching(/no such name/)])
     })
     test('of exactly 256 KiB', async () => {
       const halves = [rawBlock(Buffer.alloc(KIB_256 / 2, 0x61)), rawBlock(Buffer.alloc(KIB_256 / 2, 0x62))]
@@ -677,6 +679,12 @@ describe('ipfs', () => {
         const root = file(Array.from({ length: 100 }, () => ({ to: wide, size: 0 })))
         return store(root, [root, wide, leaf])
       }, /too many blocks to read/],
+      'a large block read over and over': [() => {
+        // 100 kB of a field that UnixFS does not have.
+        const large = block(0x70, ipld.dagPb.encode({ Data: new Uint8Array([0x08, 2, 0x18, 0, 0x7a, ...varint(100_000), ...new Uint8Array(100_000)]), Links: [] }))
+        const root = file(Array.from({ length: 20 }, () => ({ to: large, size: 0 })))
+        return store(root, [root, large])
+      }, /too many bytes to read/],
       'a link by the identity': [() => {
         const leaf = { cid: ipld.CID.createV1(0x55, ipld.digest.create(0, bytes('{}'))), bytes: bytes('{}') }
         const root = file([{ to: leaf, size: 2 }])
@@ -728,7 +736,7 @@ describe('ipfs', () => {
         let known = () => {}
         const decided = new Promise<void>((resolve) => (known = resolve))
         answers.set(name, get(uri, { fetchMs: 4_000, refusalMs: 4_500, onKnown: () => known() }))
-        await decided
+        await Promise.race([decided, answers.get(name)])
       }
       await Promise.all(answers.values())
       stalled = delay.max / 1e6
@@ -739,16 +747,19 @@ describe('ipfs', () => {
       expect(error!.message).toMatch(/^uri: the document could not be fetched\./)
     })
     test('none of it stalls anybody', () => {
-      expect(stalled).toBeLessThan(400)
+      expect(stalled).toBeLessThan(STALL_MS)
     })
     test('not as a CAR, or encoded', async () => {
       const one = document()
       const headers = [{ 'content-type': 'application/json' }, {}, { 'content-type': 'application/vnd.ipld.car', 'content-encoding': 'gzip' }]
       const reasons = [/not sent as a CAR/, /not sent as a CAR/, /an encoding/]
-      for (const [index, sent] of headers.entries()) {
-        const odd = await startGateway((_request, response) => response.writeHead(200, sent as Record<string, string>).end(carOf(one, [one])))
-        expect((await get(`ipfs://${one.cid.toString()}`, { ipfsGateways: [odd] })).reason).toMatch(reasons[index]!)
-      }
+      const refused = await Promise.all(
+        headers.map(async (sent) => {
+          const odd = await startGateway((_request, response) => response.writeHead(200, sent as Record<string, string>).end(carOf(one, [one])))
+          return get(`ipfs://${one.cid.toString()}`, { ipfsGateways: [odd], refusalMs: 1_500 })
+        }),
+      )
+      expect(refused.map(({ reason }) => reason)).toEqual(reasons.map((expected) => expect.stringMatching(expected)))
     })
     test('extra blocks of right hashes change nothing', async () => {
       expect((await get(store(document(), carOf(other(), [other(), document(), document()])))).text).toBe(DOCUMENT)

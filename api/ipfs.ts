@@ -85,7 +85,8 @@ export async function documentOfCar(car: Uint8Array, target: IpfsPath, maxBytes:
       const block = blocks.get(hex(cid.multihash.digest))
       if (!block) throw new Error('a block is missing')
       bytesRead += block.length
-      if (++reads > MAX_BLOCKS || bytesRead > MAX_CAR_BYTES) throw new Error('too many blocks to read')
+      if (++reads > MAX_BLOCKS) throw new Error('too many blocks to read')
+      if (bytesRead > MAX_CAR_BYTES) throw new Error('too many bytes to read')
       yield block
     },
   }
