@@ -34,7 +34,7 @@ export interface ComputeParts {
 export function computeRoutes(parts: ComputeParts) {
   return (app: FastifyInstance, _options: object, done: () => void): void => {
     app.setErrorHandler(computeErrorHandler(parts.publicBaseUrl))
-    for (const [name, operation] of Object.entries(OPERATIONS)) app.post(`/${name}`, (request) => answer(parts, name, operation, request.body, Number(request.headers['content-length']) > LARGE_BODY))
+    for (const [name, operation] of Object.entries(OPERATIONS)) app.post(`/${name}`, (request) => answer(parts, name, operation, request.body, Number(request.headers['content-length']) > LARGE_BODY, request.ip))
     done()
   }
 }
@@ -44,7 +44,7 @@ const COMMON_PARAMETERS = ['chainId', 'schema', 'recipient']
 /** Bytes above which others get a turn between parsing the body and reading its geometries: 5 MiB take 50 and 20 ms. */
 const LARGE_BODY = 262_144
 
-async function answer(parts: ComputeParts, name: string, operation: Operation, body: unknown, large: boolean): Promise<ComputeResult> {
+async function answer(parts: ComputeParts, name: string, operation: Operation, body: unknown, large: boolean, client: string): Promise<ComputeResult> {
   const request = readObject(body, operation)
   const { attester, reader } = await chosenChain(parts, request.chainId)
   const recipient = parseRecipient(optionalText(request, 'recipient'))
@@ -56,7 +56,7 @@ async function answer(parts: ComputeParts, name: string, operation: Operation, b
     ...operation.geometries.map(async (parameter) => {
       const { value, name: given } = readGeometryParameter(request, parameter)
       if (large) await setImmediate()
-      return parts.resolver.resolve(value, given, attester.chain, reader)
+      return parts.resolver.resolve(value, given, attester.chain, reader, client)
     }),
   ])
 

@@ -4,6 +4,7 @@ import { readGeometry } from '../src/geodesy'
 import { decodeLocation, isLocationSchema } from '../src/location'
 import type { ChainReader, OnchainAttestation } from './chain-reader'
 import type { MeasureInput } from './measure'
+import { OffchainResolver, isOffchainForm, type DocumentFetcher, type OffchainInput } from './offchain'
 import { ComputeProblem } from './problems'
 import type { Store } from './store'
 
@@ -13,18 +14,27 @@ import type { Store } from './store'
  * Throws a ComputeProblem or GeometryError that names `path`, and UnavailableError.
  */
 export class Resolver {
-  /** @param clock milliseconds */
+  private readonly offchain: OffchainResolver
+
+  /**
+   * @param clock milliseconds
+   * @param fetcher gets the documents of {uid, uri} inputs; undefined where they are not accepted
+   */
   constructor(
     private readonly store: Store,
     private readonly clock: () => number,
-  ) {}
+    fetcher?: DocumentFetcher,
+  ) {
+    this.offchain = new OffchainResolver(clock, fetcher)
+  }
 
-  async resolve(input: unknown, path: string, chain: Chain, reader: ChainReader): Promise<MeasureInput> {
+  /** @param client the requester's address, by which the fetcher shares itself out */
+  async resolve(input: unknown, path: string, chain: Chain, reader: ChainReader, client: string): Promise<MeasureInput | OffchainInput> {
     if (typeof input === 'string') return this.byUid(input, path, chain, reader)
-    // Whatever has a type is GeoJSON, foreign members of any name included.
-    if (typeof input === 'object' && input !== null && !('type' in input)) {
-      if ('uri' in input || 'attestation' in input) throw new ComputeProblem('invalid-input', `${path}: offchain attestations are not accepted yet; give a UID or a GeoJSON geometry`)
-      if ('uid' in input) {
+    if (typeof input === 'object' && input !== null) {
+      if (isOffchainForm(input, path)) return this.offchain.resolve(input, path, chain, reader, client)
+      // Whatever has a type is GeoJSON, foreign members included.
+      if ('uid' in input && !('type' in input)) {
         if (typeof input.uid !== 'string') throw new ComputeProblem('invalid-input', `${path}.uid: ${EXPECTED_UID}`)
         return this.byUid(input.uid, `${path}.uid`, chain, reader)
       }
