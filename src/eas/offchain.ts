@@ -101,26 +101,30 @@ let keccak: Promise<IHasher> | undefined
  */
 export async function verifyOffchain(document: unknown, expected: OffchainExpectation): Promise<OffchainAttestation> {
   const hasher = await (keccak ??= createKeccak(256))
-  const hash = (hex: string) => hasher.init().update(Buffer.from(hex, 'hex')).digest('hex')
+  const hash = (...parts: (string | Uint8Array)[]) => {
+    hasher.init()
+    for (const part of parts) hasher.update(typeof part === 'string' ? Buffer.from(part, 'hex') : part)
+    return hasher.digest('hex')
+  }
 
   const attestation = readDocument(document)
   const { domain, message, signature } = attestation
   checkDomain(domain, expected)
 
   // The UID hashes the schema as text, so that upper-case digits would give a second UID under the same signature, which no revocation meets.
-  const uid = `0x${hash(uidPreimage(message))}`
+  const uid = `0x${hash(...uidPreimage(message))}`
   if (uid !== attestation.uid) throw failed(`its uid is not that of its content, which is ${uid}`)
   if (expected.uid !== undefined && uid !== expected.uid) throw failed(`it is ${uid}, not the attestation that was asked for`)
 
   const separator = hash(DOMAIN_TYPE_HASH + DOMAIN_NAME_HASH + hash(textHex(domain.version)) + uint(domain.chainId, 32) + word(domain.contract))
-  const digest = `0x${hash(`1901${separator}${hash(structWords(message, hash(digits(message.data))))}`)}`
+  const digest = `0x${hash(`1901${separator}${hash(structWords(message, hash(message.data)))}`)}`
   const signer = recover(digest, signature)
   if (signer !== attestation.signer) throw failed(`its signature is not that of its signer, but recovers to ${signer}`)
 
   const { time, expirationTime, schema, data } = message
   checkExpiry(expirationTime, expected.now)
   if (time > expected.now + MAX_SKEW_SECONDS) throw failed(`its time, ${time}, lies in the future (it is ${expected.now}, in Unix seconds)`)
-  return { uid, signer, schema, time, expirationTime, data }
+  return { uid, signer, schema, time, expirationTime, data: `0x${data.toString('hex')}` }
 }
 
 /** Throws an OffchainError where an attestation has expired; times in Unix seconds, 0 = never. */
@@ -138,7 +142,7 @@ interface Message {
   expirationTime: bigint
   revocable: boolean
   refUID: string
-  data: string
+  data: Buffer
   salt: string | undefined
 }
 
@@ -234,9 +238,9 @@ function checkDomain(domain: Document['domain'], { chainId, contract }: Offchain
   if (!DOMAIN_VERSIONS.includes(domain.version)) throw failed(`its domain's version is none of EAS (${DOMAIN_VERSIONS.join(', ')})`)
 }
 
-/** What the UID hashes, in hex: the fields packed, the schema as text, no attester, and a bump of 0 (eas-sdk, getOffchainUID). */
-function uidPreimage({ version, schema, recipient, time, expirationTime, revocable, refUID, data, salt }: Message): string {
-  return (
+/** What the UID hashes, in hex and bytes: the fields packed, the schema as text, no attester, and a bump of 0 (eas-sdk, getOffchainUID). */
+function uidPreimage({ version, schema, recipient, time, expirationTime, revocable, refUID, data, salt }: Message): [string, Buffer, string] {
+  const before =
     (version === 0 ? '' : uint(BigInt(version), 2)) +
     textHex(schema) +
     digits(recipient) +
@@ -244,11 +248,8 @@ function uidPreimage({ version, schema, recipient, time, expirationTime, revocab
     uint(time, 8) +
     uint(expirationTime, 8) +
     (revocable ? '01' : '00') +
-    digits(refUID) +
-    digits(data) +
-    (salt === undefined ? '' : digits(salt)) +
-    uint(0n, 4)
-  )
+    digits(refUID)
+  return [before, data, (salt === undefined ? '' : digits(salt)) + uint(0n, 4)]
 }
 
 /** The EIP-712 encoding of a message, in hex, before its hash ("hashStruct"). */
@@ -321,11 +322,13 @@ function hex(value: unknown, bytes: number, path: string): string {
   return value.toLowerCase()
 }
 
-function payload(value: unknown, path: string): string {
+function payload(value: unknown, path: string): Buffer {
   const given = text(value, path)
   if (given.length > 2 + 2 * MAX_DATA_BYTES) throw malformed(path, `at most ${MAX_DATA_BYTES} bytes are read`)
-  if (given.length % 2 !== 0 || !/^0x[0-9a-fA-F]*$/.test(given)) throw malformed(path, 'expected bytes in hex')
-  return given.toLowerCase()
+  const bytes = Buffer.from(given.slice(2), 'hex')
+  // Buffer stops at what is no hex.
+  if (!given.startsWith('0x') || 2 + 2 * bytes.length !== given.length) throw malformed(path, 'expected bytes in hex')
+  return bytes
 }
 
 /** Hex without 0x. */
