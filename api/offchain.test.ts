@@ -70,7 +70,7 @@ describe('forms', () => {
     [{ attestation, uid: UID }, mixed('uid', 'attestation')],
     [{ attestation, uri: URI }, mixed('uri', 'attestation')],
     [{ attestation, type: 'Point', coordinates: [1, 2] }, mixed('type', 'attestation')],
-    [{ uid: UID, uri: URI, type: 'Point', coordinates: [1, 2] }, mixed('type', 'uid and uri')],
+    [{ uid: UID, uri: URI, coordinates: [1, 2] }, mixed('coordinates', 'uid and uri')],
     [{ uid: UID, uri: URI, chainId: 1 }, mixed('chainId', 'uid and uri')],
     [{ uid: UID, coordinates: [1, 2] }, mixed('coordinates', 'uid')],
     [{ uid: UID, ['x'.repeat(100)]: 1 }, mixed('x'.repeat(40), 'uid')],
@@ -83,7 +83,7 @@ describe('forms', () => {
     [{ attestation: JSON.stringify(attestation) }, 'from: offchain attestation refused: the attestation: expected an object'],
   ])('%j', (input, detail) => rejects(input, detail))
   test('GeoJSON may have foreign members of these names', async () => {
-    for (const member of [{ uri: URI }, { uid: 7 }, { sig: 1, signer: 2 }]) expect(canonicalJson((await resolve(base, { type: 'Point', coordinates: [1, 2], ...member })).reading)).toBe('{"coordinates":[1,2],"type":"Point"}')
+    for (const member of [{ uri: URI }, { uid: 7 }, { uid: UID, uri: URI }, { sig: 1, signer: 2 }]) expect(canonicalJson((await resolve(base, { type: 'Point', coordinates: [1, 2], ...member })).reading)).toBe('{"coordinates":[1,2],"type":"Point"}')
   })
   test('a UID in upper case is answered in lower case', async () => {
     const fetcher = { fetch: async () => JSON.stringify(attestation) }

@@ -30,13 +30,13 @@ const MAX_DOCUMENT_LENGTH = 262_144
 const MAX_URI_LENGTH = 2_048
 
 /**
- * Whether an input has one of the two offchain forms, {attestation} or {uid, uri}. GeoJSON may have foreign members,
- * but nobody shall believe that a geometry was verified because an attestation lies beside it.
+ * Whether an input has one of the two offchain forms, {attestation} or {uid, uri}. GeoJSON may have foreign members, a uid and
+ * a uri too; but nobody shall believe that a geometry was verified because an attestation lies beside it.
  * Throws a ComputeProblem where the fields of two forms are mixed.
  */
 export function isOffchainForm(input: object, path: string): boolean {
   const has = (name: string) => Object.hasOwn(input, name)
-  const offchain = has('attestation') || (has('uri') && (has('uid') || !has('type')))
+  const offchain = has('attestation') || (has('uri') && !has('type'))
   const form = has('attestation') ? ['attestation'] : offchain ? ['uid', 'uri'] : has('uid') && !has('type') ? ['uid'] : undefined
   const extra = form && Object.keys(input).find((name) => !form.includes(name))
   if (extra !== undefined) throw new ComputeProblem('invalid-input', `${path}: the field ${extra.slice(0, 40)} does not go with ${form!.join(' and ')}; give one form: a UID, {"uid"}, {"uid", "uri"}, {"attestation"} or GeoJSON`)
@@ -45,7 +45,7 @@ export function isOffchainForm(input: object, path: string): boolean {
 
 /**
  * Turns an offchain attestation, given inline or by its URI, into a geometry (TRUST.md 2; docs/api.md, Offchain attestations).
- * Nothing is remembered between requests: each document is verified whole, and the chain asked each time whether its signer has revoked it.
+ * Nothing is remembered between requests: each document is verified whole, and the chain is asked each time whether its signer has revoked it.
  */
 export class OffchainResolver {
   /**
@@ -113,7 +113,7 @@ function readLocation({ schema, data }: OffchainAttestation, path: string): unkn
     const { geometry, geometryProblem, locationType } = decodeLocation(schema, data)
     if (!geometry) throw refused(path, 'invalid-input', `it has no geometry that can be read for certain: ${geometryProblem}`)
     const value = JSON.parse(geometry.json) as { type: string }
-    const promised = PROMISED_TYPES[locationType.toLowerCase()]
+    const promised = PROMISED_TYPES.get(locationType.toLowerCase().replace(/^(geojson|wkt)-/, ''))
     if (promised && promised !== value.type) throw refused(path, 'invalid-input', `its location_type promises a ${promised}, but its location is a ${value.type}`)
     return value
   } catch (error) {
@@ -122,11 +122,8 @@ function readLocation({ schema, data }: OffchainAttestation, path: string): unkn
   }
 }
 
-/** The location types that name a geometry. On a chain the content decides, as anyone may see both; here nobody but the requester has seen either. */
-const PROMISED_TYPES: Readonly<Record<string, string>> = Object.assign(Object.create(null) as object, {
-  ...{ 'geojson-point': 'Point', 'geojson-line': 'LineString', 'geojson-linestring': 'LineString', 'geojson-polygon': 'Polygon' },
-  ...{ 'geojson-multipoint': 'MultiPoint', 'geojson-multilinestring': 'MultiLineString', 'geojson-multipolygon': 'MultiPolygon', 'geojson-geometrycollection': 'GeometryCollection' },
-})
+/** Location types that name a geometry, after geojson- or wkt-. On a chain the content decides, as anyone may see both; here nobody but the requester has seen either. */
+const PROMISED_TYPES = new Map([['line', 'LineString'], ...['Point', 'LineString', 'Polygon', 'MultiPoint', 'MultiLineString', 'MultiPolygon', 'GeometryCollection'].map((type) => [type.toLowerCase(), type] as const)])
 
 function refused(path: string, slug: 'invalid-input' | 'verification-failed', problem: string): ComputeProblem {
   return new ComputeProblem(slug, `${path}: offchain attestation refused: ${problem}`)

@@ -1,4 +1,4 @@
-import { solidityPackedKeccak256, toUtf8Bytes, hexlify, Signature, ZeroAddress, ZeroHash, type HDNodeWallet } from 'ethers'
+import { AbiCoder, Signature, ZeroAddress, ZeroHash, hexlify, solidityPackedKeccak256, toUtf8Bytes, type HDNodeWallet } from 'ethers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, mined, testAccount } from '../dev/chain'
 import { chainBySlug } from '../src/chains'
@@ -24,6 +24,7 @@ interface Options {
   version?: 0 | 1 | 2
   signer?: HDNodeWallet
   schema?: string
+  data?: string
   time?: number
   expirationTime?: number
   salt?: string
@@ -33,9 +34,8 @@ let salts = 0
 
 /** An offchain attestation as EAS's library makes it, made by ethers alone. */
 async function offchain(geometry: typeof EIFFEL_TOWER, options: Options = {}) {
-  const { slug = 'base-sepolia', version = 2, signer = testAccount(2), schema = LOCATION_SCHEMA.uid, time = seconds(), expirationTime = 0, salt = `0x${(++salts).toString(16).padStart(64, '0')}`, revocable = true } = options
+  const { slug = 'base-sepolia', version = 2, signer = testAccount(2), schema = LOCATION_SCHEMA.uid, data = locationRequest(geometry, { schema }).data.data, time = seconds(), expirationTime = 0, salt = `0x${(++salts).toString(16).padStart(64, '0')}`, revocable = true } = options
   const chain = chainBySlug(slug)!
-  const { data } = locationRequest(geometry, { schema }).data
   const message = { version, schema, recipient: ZeroAddress, time, expirationTime, revocable, refUID: ZeroHash, data, ...(version === 2 && { salt }) }
   const domain = { name: 'EAS Attestation', version: chain.domainVersions[0], chainId: chain.id, verifyingContract: chain.eas }
   const primaryType = version === 0 ? 'Attestation' : 'Attest'
@@ -97,6 +97,14 @@ test('forms in any mix: two inline ones, one beside a UID of the chain', async (
   expect(await distance({ attestation: v1 }, 'base-sepolia', uid)).toMatchObject({ status: 200, body: { result: 881329.94, inputRefs: [v1.sig.uid, uid] } })
 })
 
+test('a long line, which a worker measures', async () => {
+  const line = JSON.stringify({ type: 'LineString', coordinates: Array.from({ length: 5_000 }, (_, i) => [0, i / 100]) })
+  const data = AbiCoder.defaultAbiCoder().encode(['string', 'string', 'string', 'string'], ['0.2', 'EPSG:4326', 'geojson-line', line])
+  const attestation = await offchain(EIFFEL_TOWER, { schema: LOCATION_PROTOCOL_SCHEMA.uid, data })
+  // The meridian from the equator to 49.99 N: 5539734.752 m by geographiclib-geodesic.
+  expect(await world.post('/compute/v0/length', { chainId: 84532, geometry: { attestation } })).toMatchObject({ status: 200, body: { result: 5539734.75, inputRefs: [attestation.sig.uid] } })
+})
+
 test('what was made for another chain, has expired or lies in the future is refused', async () => {
   const now = seconds()
   const refused = async (geometry: Promise<unknown>, detail: RegExp) => expect(await distance({ attestation: await geometry })).toMatchObject({ status: 401, body: { type: `${world.url}/errors/verification-failed`, detail: expect.stringMatching(detail) } })
@@ -104,6 +112,16 @@ test('what was made for another chain, has expired or lies in the future is refu
   await refused(offchain(EIFFEL_TOWER, { time: now - 100, expirationTime: now - 1 }), new RegExp(`it expired at ${now - 1} \\(Unix seconds\\)$`))
   await refused(offchain(EIFFEL_TOWER, { time: now + 3600 }), /lies in the future/)
   expect((await distance({ attestation: await offchain(EIFFEL_TOWER, { expirationTime: now + 3600, revocable: false }) })).status).toBe(200)
+})
+
+test('a location_type that names another geometry than the location has is refused; one that names none is not', async () => {
+  const status = async (locationType: string, location: string) => {
+    const data = AbiCoder.defaultAbiCoder().encode(['string', 'string', 'string', 'string'], ['0.2', 'EPSG:4326', locationType, location])
+    return (await distance({ attestation: await offchain(EIFFEL_TOWER, { schema: LOCATION_PROTOCOL_SCHEMA.uid, data }) })).status
+  }
+  const line = '{"type":"LineString","coordinates":[[1,2],[3,4]]}'
+  expect(await Promise.all([status('geojson-line', line), status('GeoJSON-LineString', line), status('geojson', line), status('wkt', 'LINESTRING(1 2,3 4)'), status('wkt-linestring', 'LINESTRING(1 2,3 4)')])).toEqual(Array(5).fill(200))
+  expect(await Promise.all([status('geojson-point', line), status('GEOJSON-MultiLineString', line), status('wkt-point', 'LINESTRING(1 2,3 4)'), status('address', 'Paris')])).toEqual(Array(4).fill(400))
 })
 
 test('mixed forms are refused, and so is a URI where none is fetched', async () => {

@@ -26,7 +26,7 @@ const REASONS: Record<string, RegExp> = {
   'wrong-chain': /^it was made for chain \d+, not for chain 84532$/,
   'wrong-contract': /^its domain names the contract 0x[0-9a-f]{40}, not 0x42/,
   'uid-mismatch': /^(its uid is not that of its content, which is|it is 0x[0-9a-f]{64}, not the attestation that was asked for)/,
-  signature: /^(its signature is not (valid|that of its signer)|sig\.version is not the version of the message)/,
+  signature: /^(its signature is not (valid|that of its signer)|its domain's version is none|sig\.version is not the version of the message)/,
   'signer-mismatch': /^its signature is not that of its signer, but recovers to 0x[0-9a-f]{40}$/,
   expired: /^it expired at 176\d{7} \(Unix seconds\)$/,
   time: /^its time, 1767232800, lies in the future \(it is 1767225600, in Unix seconds\)$/,

@@ -80,9 +80,9 @@ const VARIANTS: Readonly<Record<Version, readonly { type: string; primaryType: s
 const textHash = (text: string) => id(text).slice(2)
 const DOMAIN_TYPE_HASH = textHash('EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)')
 const DOMAIN_NAME_HASH = textHash(DOMAIN_NAME)
-const TYPE_HASHES = FIELDS.map((fields) => {
+const TYPE_HASHES = FIELDS.map((fields): Readonly<Record<string, string>> => {
   const list = fields.map(({ name, type }) => `${type} ${name}`).join()
-  return { Attest: textHash(`Attest(${list})`), Attestation: textHash(`Attestation(${list})`) } as Readonly<Record<string, string>>
+  return { Attest: textHash(`Attest(${list})`), Attestation: textHash(`Attestation(${list})`) }
 })
 
 /** Order of the curve secp256k1, and half of it: of the two signatures s and n - s only the lower is accepted (EIP-2). */
