@@ -4,7 +4,7 @@ import { seededRandom } from '../dev/random'
 import { CHAINS } from '../src/chains'
 import { canonicalJson, readGeometry } from '../src/geodesy'
 import type { ChainReader } from './chain-reader'
-import { OffchainResolver, type DocumentFetcher, type OffchainInput } from './offchain'
+import { OffchainResolver, sourceOf, standingOf, type DocumentFetcher, type OffchainInput } from './offchain'
 import { ComputeProblem } from './problems'
 import { Resolver } from './resolve'
 import type { Store } from './store'
@@ -32,7 +32,7 @@ const store = undefined as unknown as Store
 const chainOf = (id: number) => CHAINS.find((chain) => chain.id === id)!
 
 const resolve = (vector: Pick<Vector, 'chainId' | 'chainState'>, input: unknown, fetcher?: DocumentFetcher) =>
-  new Resolver(store, clock, fetcher).resolve(input, 'from', chainOf(vector.chainId), readerOf(vector), '203.0.113.7') as Promise<OffchainInput>
+  new Resolver({ store, clock, indexMaxAgeSeconds: 0, minConfirmations: 0, fetcher }).resolve(input, 'from', chainOf(vector.chainId), readerOf(vector), '203.0.113.7') as Promise<OffchainInput>
 const URI = 'https://x.example/a'
 const resolveText = (vector: Vector, text: string) => resolve(vector, { uid: vector.requestedUid, uri: URI }, { fetch: async () => text })
 
@@ -132,7 +132,9 @@ test('whether one still stands can be asked later: expiry and revocation', async
   const vector = vectors.find(({ id }) => id === 'public-valid-not-yet-expired')!
   const { uid, offchain } = await resolve(vector, { attestation: vector.document })
   expect(offchain).toEqual({ signer: (vector.expected as { signer: string }).signer.toLowerCase(), expirationTime: 1_767_312_000n })
-  const ask = (seconds: number, revoker = '') => new OffchainResolver(() => seconds * 1000, undefined).requireStanding(uid, offchain, 'from', readerOf({ chainState: { revokeOffchain: [{ revoker, data: uid, time: 5 }] } }))
+  expect(standingOf(sourceOf(offchain))).toEqual(offchain)
+  for (const source of ['onchain', 'geojson', 'offchain', 'offchain-0x-1']) expect(standingOf(source)).toBeUndefined()
+  const ask = (seconds: number, revoker = '') => new OffchainResolver({ clock: () => seconds * 1000 }).checkStands(uid, offchain, 'from', readerOf({ chainState: { revokeOffchain: [{ revoker, data: uid, time: 5 }] } }))
   await expect(ask(1_767_311_999)).resolves.toBeUndefined()
   await expect(ask(1_767_312_000)).rejects.toEqual(new ComputeProblem('verification-failed', 'from: offchain attestation refused: it expired at 1767312000 (Unix seconds)'))
   await expect(ask(1_767_311_999, offchain.signer)).rejects.toEqual(new ComputeProblem('verification-failed', 'from: offchain attestation refused: its signer revoked it at 5 (Unix seconds)'))

@@ -1,6 +1,7 @@
+import { LRUCache } from 'lru-cache'
 import type { Chain } from '../src/chains'
 import { OffchainError, PayloadError, checkExpiry, verifyOffchain, type OffchainAttestation } from '../src/eas'
-import { readGeometry } from '../src/geodesy'
+import { prepareGeometry, readGeometry } from '../src/geodesy'
 import { decodeLocation, isLocationSchema } from '../src/location'
 import { parseStrictJson } from '../src/strict-json'
 import type { ChainReader } from './chain-reader'
@@ -25,6 +26,9 @@ export interface OffchainInput extends MeasureInput {
   offchain: OffchainStanding
 }
 
+/** Positions of verified geometries that are kept ready for measuring, and of the largest that is (resolve.ts). */
+const POSITIONS_KEPT = 250_000
+const LARGEST_KEPT = 10_000
 /** Characters of a fetched document, whatever its fetcher lets through. (Inline ones are bounded by the body.) */
 const MAX_DOCUMENT_LENGTH = 262_144
 const MAX_URI_LENGTH = 2_048
@@ -45,25 +49,22 @@ export function isOffchainForm(input: object, path: string): boolean {
 
 /**
  * Turns an offchain attestation, given inline or by its URI, into a geometry (TRUST.md 2; docs/api.md, Offchain attestations).
- * Nothing is remembered between requests: each document is verified whole, and the chain is asked each time whether its signer has revoked it.
+ * Each document is verified whole, and the chain asked each time whether its signer has revoked it; only its geometry is remembered.
  */
 export class OffchainResolver {
-  /**
-   * @param clock milliseconds
-   * @param fetcher undefined where URIs are not fetched
-   */
-  constructor(
-    private readonly clock: () => number,
-    private readonly fetcher: DocumentFetcher | undefined,
-  ) {}
+  /** By chain, signer and UID: the UID commits to the content, but to neither chain nor signer. */
+  private readonly known = new LRUCache<string, MeasureInput>({ maxSize: POSITIONS_KEPT, sizeCalculation: ({ reading }) => reading.lon.length })
+
+  /** `clock` in milliseconds; no `fetcher` where URIs are not fetched. */
+  constructor(private readonly options: { clock: () => number; fetcher?: DocumentFetcher }) {}
 
   /** @param input what `isOffchainForm` said yes to. Throws a ComputeProblem or GeometryError that names `path`, and UnavailableError. */
   async resolve(input: object, path: string, chain: Chain, reader: ChainReader, client: string): Promise<OffchainInput> {
     const { document, uid } = await this.document(input as Record<string, unknown>, path, client)
     const attestation = await verifyOffchain(document, { chainId: chain.id, contract: chain.eas, uid, now: this.now() }).catch(refuse(path))
     const { signer, expirationTime } = attestation
-    await this.requireStanding(attestation.uid, { signer, expirationTime }, path, reader)
-    return { uid: attestation.uid, reading: readGeometry(readLocation(attestation, path), path), offchain: { signer, expirationTime } }
+    await this.checkStands(attestation.uid, { signer, expirationTime }, path, reader)
+    return { ...this.geometry(attestation, path, chain), uid: attestation.uid, offchain: { signer, expirationTime } }
   }
 
   /**
@@ -71,7 +72,7 @@ export class OffchainResolver {
    * it; and UnavailableError. A revocation counts whatever `revocable` said: the contract does not look at it, and a
    * signer who takes a statement back no longer makes it.
    */
-  async requireStanding(uid: string, { signer, expirationTime }: OffchainStanding, path: string, reader: ChainReader): Promise<void> {
+  async checkStands(uid: string, { signer, expirationTime }: OffchainStanding, path: string, reader: ChainReader): Promise<void> {
     try {
       checkExpiry(expirationTime, this.now())
     } catch (error) {
@@ -81,18 +82,42 @@ export class OffchainResolver {
     if (revocationTime !== 0n) throw refused(path, 'verification-failed', `its signer revoked it at ${revocationTime} (Unix seconds)`)
   }
 
+  private geometry(attestation: OffchainAttestation, path: string, { slug }: Chain): MeasureInput {
+    const { signer, uid } = attestation
+    const key = `${slug}-${signer}-${uid}`
+    const known = this.known.get(key)
+    if (known) return known
+    const reading = readGeometry(readLocation(attestation, path), `attestation ${uid}`)
+    if (reading.lon.length > LARGEST_KEPT) return { reading }
+    const input = { reading, prepared: prepareGeometry(reading) }
+    this.known.set(key, input)
+    return input
+  }
+
   private async document(input: Record<string, unknown>, path: string, client: string): Promise<{ document: unknown; uid?: string }> {
     if (Object.hasOwn(input, 'attestation')) return { document: input.attestation }
     const { uid, uri } = input
     if (typeof uid !== 'string' || !/^0x[0-9a-fA-F]{64}$/.test(uid)) throw new ComputeProblem('invalid-input', `${path}.uid: expected the UID of the offchain attestation at the uri, 0x and 64 hex digits`)
     if (typeof uri !== 'string' || uri.length > MAX_URI_LENGTH) throw new ComputeProblem('invalid-input', `${path}.uri: expected a URI of at most ${MAX_URI_LENGTH} characters`)
-    if (!this.fetcher) throw new ComputeProblem('invalid-input', `${path}.uri: URIs are not fetched here; send the offchain attestation itself, as {"attestation": {...}}`)
-    return { document: parseDocument(await this.fetcher.fetch(uri, client), path), uid: uid.toLowerCase() }
+    const { fetcher } = this.options
+    if (!fetcher) throw new ComputeProblem('invalid-input', `${path}.uri: URIs are not fetched here; send the offchain attestation itself, as {"attestation": {...}}`)
+    return { document: parseDocument(await fetcher.fetch(uri, client), path), uid: uid.toLowerCase() }
   }
 
   private now(): bigint {
-    return BigInt(Math.floor(this.clock() / 1000))
+    return BigInt(Math.floor(this.options.clock() / 1000))
   }
+}
+
+/** What is put down about an offchain input, to ask later whether it still stands: lower-case letters, digits and hyphens. */
+export function sourceOf({ signer, expirationTime }: OffchainStanding): string {
+  return `offchain-${signer}-${expirationTime}`
+}
+
+/** What `sourceOf` put down; undefined for anything else. */
+export function standingOf(source: string): OffchainStanding | undefined {
+  const [, signer, expirationTime] = /^offchain-(0x[0-9a-f]{40})-(\d+)$/.exec(source) ?? []
+  return signer === undefined ? undefined : { signer, expirationTime: BigInt(expirationTime!) }
 }
 
 /** A fetched document. What it holds is not said in errors: it may be meant for others' eyes only. */

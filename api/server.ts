@@ -1,9 +1,8 @@
 import Fastify, { LogController, type FastifyBaseLogger, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest, type HTTPMethods } from 'fastify'
 import { version } from '../package.json'
-import { computeRoutes, type ComputeParts } from './compute'
+import { COMPUTE_ENDPOINTS, computeRoutes, type ComputeParts } from './compute'
 import { limitRequests, type RequestCounter } from './limits'
 import { monitoring, type MonitoringParts } from './monitoring'
-import { OPERATIONS } from './operations'
 import { ComputeProblem, RecordsProblem, computeErrorHandler, recordsErrorHandler } from './problems'
 import { recordsRoutes } from './records'
 import type { Store } from './store'
@@ -65,7 +64,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
       counter: parts.counter,
       tooMany: (perHour, after) => new ComputeProblem('rate-limited', `More than ${perHour} requests in an hour from your address; try again in ${after}.`),
     })
-    const known = Object.keys(OPERATIONS).map((name) => `POST ${COMPUTE_PREFIX}/${name}`)
+    const known = COMPUTE_ENDPOINTS.map((name) => `POST ${COMPUTE_PREFIX}/${name}`)
     answerUnknown(scope, ({ method, url }) => {
       throw new ComputeProblem('invalid-input', `There is no ${method} ${pathOf(url)}. Known: ${known.join(', ')}`)
     })
@@ -92,7 +91,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
     version,
     description: 'Location attestations of several chains, and signed answers to questions about places',
     endpoints: {
-      compute: Object.keys(OPERATIONS).map((name) => `POST ${publicBaseUrl}${COMPUTE_PREFIX}/${name}`),
+      compute: COMPUTE_ENDPOINTS.map((name) => `POST ${publicBaseUrl}${COMPUTE_PREFIX}/${name}`),
       records: ['location-records', 'location-records/:uid', 'location-records/stats', 'config'].map((path) => `GET ${publicBaseUrl}${RECORDS_PREFIX}/${path}`),
       health: `GET ${publicBaseUrl}/health`,
       readiness: `GET ${publicBaseUrl}/ready`,

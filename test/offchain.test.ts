@@ -89,6 +89,28 @@ test('the contract accepts the signed answer, which names the UID', async () => 
   expect(landed.data).toContain(attestation.sig.uid.slice(2))
 })
 
+test('an answer is signed again while its offchain input stands: not after its revocation, nor its expiry', async () => {
+  const resign = (answer: object) => world.post('/compute/v0/resign', { chainId: 84532, ...answer })
+  const kept = await offchain(BRANDENBURG_GATE)
+  const { body: answer } = await distance({ attestation: kept }, 'base-sepolia', { attestation: await offchain(EIFFEL_TOWER, { signer: testAccount(4) }) })
+  expect(await resign(answer)).toMatchObject({ status: 200, body: { result: 881329.94, attestation: { data: answer.attestation.data } } })
+  await revokeOffchain(kept.sig.uid, 4)
+  expect((await resign(answer)).status).toBe(200)
+  await revokeOffchain(kept.sig.uid, 2)
+  expect(await resign(answer)).toMatchObject({ status: 401, body: { detail: expect.stringMatching(/^attestation, input 1: offchain attestation refused: its signer revoked it at/) } })
+
+  const expirationTime = seconds() + 2
+  const { body: brief } = await distance({ attestation: await offchain(BRANDENBURG_GATE, { expirationTime }) })
+  await new Promise((resolve) => setTimeout(resolve, expirationTime * 1000 - Date.now()))
+  expect(await resign(brief)).toMatchObject({ status: 401, body: { detail: `attestation, input 1: offchain attestation refused: it expired at ${expirationTime} (Unix seconds)` } })
+})
+
+test('a batch takes offchain inputs as well', async () => {
+  const attestation = await offchain(BRANDENBURG_GATE)
+  const { status, body } = await world.post('/compute/v0/batch', { chainId: 84532, operations: [{ operation: 'distance', from: { attestation }, to: EIFFEL_TOWER }, { operation: 'within', geometry: EIFFEL_TOWER, target: { attestation }, radius: 1 }] })
+  expect([status, body.results.map((each: { result: unknown }) => each.result)]).toEqual([200, [881329.94, false]])
+})
+
 test('forms in any mix: two inline ones, one beside a UID of the chain', async () => {
   const v1 = await offchain(BRANDENBURG_GATE, { version: 1 })
   const lp = await offchain(EIFFEL_TOWER, { schema: LOCATION_PROTOCOL_SCHEMA.uid, signer: testAccount(4) })

@@ -1,6 +1,7 @@
 import { id } from 'ethers'
-import { createKeccak, type IHasher } from 'hash-wasm'
-import { recoverAttester } from './delegated'
+import { hasher } from './keccak'
+import { recoverSigner } from './signature'
+import { uint } from './words'
 
 /** Why an offchain attestation is refused: it is not what it should look like (`invalid-input`), or what it says is not so (`verification-failed`). */
 export class OffchainError extends Error {
@@ -85,13 +86,9 @@ const TYPE_HASHES = FIELDS.map((fields): Readonly<Record<string, string>> => {
   return { Attest: textHash(`Attest(${list})`), Attestation: textHash(`Attestation(${list})`) }
 })
 
-/** Order of the curve secp256k1, and half of it: of the two signatures s and n - s only the lower is accepted (EIP-2). */
-const CURVE_ORDER = 'fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141'
-const HALF_CURVE_ORDER = '7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0'
-const ZERO_WORD = '0'.repeat(64)
+/** The last byte of a signature, by v. 0 and 1 stand for 27 and 28, which is the same signature. */
+const V_BYTES: Readonly<Record<number, string>> = { 0: '1b', 1: '1c', 27: '1b', 28: '1c' }
 const MAX_UINT64 = 2n ** 64n - 1n
-
-let keccak: Promise<IHasher> | undefined
 
 /**
  * Verifies an EAS offchain attestation of version 0, 1 or 2: the file `{sig, signer}` of EAS's explorer and library, or
@@ -100,11 +97,11 @@ let keccak: Promise<IHasher> | undefined
  * Throws an OffchainError that names the check.
  */
 export async function verifyOffchain(document: unknown, expected: OffchainExpectation): Promise<OffchainAttestation> {
-  const hasher = await (keccak ??= createKeccak(256))
+  const keccak = await hasher
   const hash = (...parts: (string | Uint8Array)[]) => {
-    hasher.init()
-    for (const part of parts) hasher.update(typeof part === 'string' ? Buffer.from(part, 'hex') : part)
-    return hasher.digest('hex')
+    keccak.init()
+    for (const part of parts) keccak.update(typeof part === 'string' ? Buffer.from(part, 'hex') : part)
+    return keccak.digest('hex')
   }
 
   const attestation = readDocument(document)
@@ -118,7 +115,7 @@ export async function verifyOffchain(document: unknown, expected: OffchainExpect
 
   const separator = hash(DOMAIN_TYPE_HASH + DOMAIN_NAME_HASH + hash(textHex(domain.version)) + uint(domain.chainId, 32) + word(domain.contract))
   const digest = `0x${hash(`1901${separator}${hash(structWords(message, hash(message.data)))}`)}`
-  const signer = recover(digest, signature)
+  const signer = await recover(digest, signature)
   if (signer !== attestation.signer) throw failed(`its signature is not that of its signer, but recovers to ${signer}`)
 
   const { time, expirationTime, schema, data } = message
@@ -241,7 +238,7 @@ function checkDomain(domain: Document['domain'], { chainId, contract }: Offchain
 /** What the UID hashes, in hex and bytes: the fields packed, the schema as text, no attester, and a bump of 0 (eas-sdk, getOffchainUID). */
 function uidPreimage({ version, schema, recipient, time, expirationTime, revocable, refUID, data, salt }: Message): [string, Buffer, string] {
   const before =
-    (version === 0 ? '' : uint(BigInt(version), 2)) +
+    (version === 0 ? '' : uint(version, 2)) +
     textHex(schema) +
     digits(recipient) +
     '0'.repeat(40) +
@@ -249,37 +246,31 @@ function uidPreimage({ version, schema, recipient, time, expirationTime, revocab
     uint(expirationTime, 8) +
     (revocable ? '01' : '00') +
     digits(refUID)
-  return [before, data, (salt === undefined ? '' : digits(salt)) + uint(0n, 4)]
+  return [before, data, (salt === undefined ? '' : digits(salt)) + uint(0, 4)]
 }
 
 /** The EIP-712 encoding of a message, in hex, before its hash ("hashStruct"). */
 function structWords({ version, type, schema, recipient, time, expirationTime, revocable, refUID, salt }: Message, dataHash: string): string {
   return (
     TYPE_HASHES[version]![type]! +
-    (version === 0 ? '' : uint(BigInt(version), 32)) +
+    (version === 0 ? '' : uint(version, 32)) +
     digits(schema) +
     word(recipient) +
     uint(time, 32) +
     uint(expirationTime, 32) +
-    uint(revocable ? 1n : 0n, 32) +
+    uint(revocable ? 1 : 0, 32) +
     digits(refUID) +
     dataHash +
     (salt === undefined ? '' : digits(salt))
   )
 }
 
-/** The signer, lower-case. v may be 0 or 1 for 27 or 28, which is the same signature. */
-function recover(digest: string, { r, s, v }: Document['signature']): string {
-  const [rDigits, sDigits] = [digits(r), digits(s)]
-  if (v !== 27 && v !== 28 && v !== 0 && v !== 1) throw failed('its signature is not valid: v must be 27 or 28')
-  if (rDigits === ZERO_WORD || rDigits >= CURVE_ORDER || sDigits === ZERO_WORD || sDigits >= CURVE_ORDER) throw failed('its signature is not valid: r and s must be above 0 and below the order of the curve')
-  if (sDigits > HALF_CURVE_ORDER) throw failed('its signature is not valid: s is in the upper half of the curve\'s order')
-  try {
-    return recoverAttester(digest, `0x${rDigits}${sDigits}${v % 27 === 0 ? '1b' : '1c'}`)
-  } catch {
-    // Half of all r are no point of the curve.
-    throw failed('its signature is not valid: it recovers to no address')
-  }
+/** The signer, lower-case. Of the two signatures s and n - s only the lower is one (EIP-2). */
+async function recover(digest: string, { r, s, v }: Document['signature']): Promise<string> {
+  const vByte = V_BYTES[v]
+  const signer = vByte && (await recoverSigner(digest, r + digits(s) + vByte))
+  if (!signer) throw failed('its signature is not valid: expected v 27 or 28, s in the lower half of the curve\'s order, and r of a point on the curve')
+  return signer
 }
 
 function failed(problem: string): OffchainError {
@@ -339,10 +330,6 @@ function digits(prefixed: string): string {
 /** An address as a word of 32 bytes. */
 function word(prefixed: string): string {
   return digits(prefixed).padStart(64, '0')
-}
-
-function uint(value: bigint, bytes: number): string {
-  return value.toString(16).padStart(2 * bytes, '0')
 }
 
 function textHex(value: string): string {
