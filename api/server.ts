@@ -1,4 +1,5 @@
 import Fastify, { LogController, type FastifyBaseLogger, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest, type HTTPMethods } from 'fastify'
+import { getAddress } from 'ethers'
 import { version } from '../package.json'
 import { COMPUTE_ENDPOINTS, computeRoutes, type ComputeParts } from './compute'
 import { limitRequests, type RequestCounter } from './limits'
@@ -98,7 +99,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
       metrics: `GET ${publicBaseUrl}/metrics`,
     },
     chains: await Promise.all(
-      [...parts.attesters.values()].map(async ({ attester }) => ({ id: attester.chain.id, slug: attester.chain.slug, attester: attester.address, ready: (await attester.refusal()) === undefined })),
+      [...parts.attesters.values()].map(async ({ attester }) => ({ id: attester.chain.id, slug: attester.chain.slug, eas: getAddress(attester.chain.eas), attester: attester.address, ready: (await attester.refusal()) === undefined, abi: await attester.abi() })),
     ),
   }))
   app.setNotFoundHandler(unknownRecordsRoute(app))
