@@ -7,7 +7,7 @@ import { isOurs, otherThanSigned, readAnswer, readPayload, sourcesOf, withToken,
 import { parseRecipient, type ServedChain } from './attester'
 import type { ChainReader } from './chain-reader'
 import type { Measurer } from './measure'
-import { sourceOf, standingOf } from './offchain'
+import { standingOf } from './offchain'
 import { OPERATIONS, type Operation } from './operations'
 import { invalid, optionalText, parametersOf, readGeometryParameter, readNumber, readObject, unverified, type RequestBody } from './parameters'
 import { ComputeProblem, computeErrorHandler } from './problems'
@@ -176,7 +176,7 @@ async function find(parts: ComputeParts, { attester, reader }: ServedChain, name
       ...(operation.units && { units: operation.units.answer }),
       ...{ operation: context.operation, timestamp: context.timestamp, inputRefs },
     },
-    sources: inputs.map((input) => ('offchain' in input ? sourceOf(input.offchain) : input.uid === undefined ? 'geojson' : 'onchain')),
+    sources: inputs.map(({ source }) => source),
   }
 }
 

@@ -4,9 +4,10 @@ import { seededRandom } from '../dev/random'
 import { CHAINS } from '../src/chains'
 import { canonicalJson, readGeometry } from '../src/geodesy'
 import type { ChainReader } from './chain-reader'
-import { OffchainResolver, sourceOf, standingOf, type DocumentFetcher, type OffchainInput } from './offchain'
+import { Measurer } from './measure'
+import { OffchainResolver, offchainSource, standingOf, type DocumentFetcher } from './offchain'
 import { ComputeProblem } from './problems'
-import { Resolver } from './resolve'
+import { Resolver, type ResolvedInput } from './resolve'
 import type { Store } from './store'
 
 interface Vector {
@@ -32,15 +33,15 @@ const store = undefined as unknown as Store
 const chainOf = (id: number) => CHAINS.find((chain) => chain.id === id)!
 
 const resolve = (vector: Pick<Vector, 'chainId' | 'chainState'>, input: unknown, fetcher?: DocumentFetcher) =>
-  new Resolver({ store, clock, indexMaxAgeSeconds: 0, minConfirmations: 0, fetcher }).resolve(input, 'from', chainOf(vector.chainId), readerOf(vector), '203.0.113.7') as Promise<OffchainInput>
+  new Resolver({ store, measurer: new Measurer(), clock, indexMaxAgeSeconds: 0, minConfirmations: 0, fetcher }).resolve(input, 'from', chainOf(vector.chainId), readerOf(vector), '203.0.113.7')
 const URI = 'https://x.example/a'
 const resolveText = (vector: Vector, text: string) => resolve(vector, { uid: vector.requestedUid, uri: URI }, { fetch: async () => text })
 
 /** Either what was resolved, or the slug of the ComputeProblem; anything else that is thrown fails the test. */
-async function outcome(resolving: Promise<OffchainInput>) {
+async function outcome(resolving: Promise<ResolvedInput>) {
   try {
-    const { uid, offchain, reading } = await resolving
-    return { uid, signer: offchain.signer, location: canonicalJson(reading) }
+    const { ref, source, reading } = await resolving
+    return { uid: ref, signer: standingOf(source)?.signer, location: canonicalJson(reading) }
   } catch (error) {
     expect(error).toBeInstanceOf(ComputeProblem)
     return (error as ComputeProblem).slug
@@ -61,11 +62,11 @@ describe('vectors', () => {
 
 test('what is remembered of one changes nothing for the others: all vectors, twice, by one resolver', async () => {
   let text = ''
-  const resolver = new Resolver({ store, clock, indexMaxAgeSeconds: 0, minConfirmations: 0, fetcher: { fetch: async () => text } })
+  const resolver = new Resolver({ store, measurer: new Measurer(), clock, indexMaxAgeSeconds: 0, minConfirmations: 0, fetcher: { fetch: async () => text } })
   for (let round = 0; round < 2; round++)
     for (const vector of vectors) {
       text = vector.raw ?? JSON.stringify(vector.document)
-      const resolving = resolver.resolve({ uid: vector.requestedUid, uri: URI }, 'from', chainOf(vector.chainId), readerOf(vector), '') as Promise<OffchainInput>
+      const resolving = resolver.resolve({ uid: vector.requestedUid, uri: URI }, 'from', chainOf(vector.chainId), readerOf(vector), '')
       expect([vector.id, await outcome(resolving)]).toEqual([vector.id, expectation(vector)])
     }
 })
@@ -98,7 +99,7 @@ describe('forms', () => {
   })
   test('a UID in upper case is answered in lower case', async () => {
     const fetcher = { fetch: async () => JSON.stringify(attestation) }
-    expect((await resolve(base, { uid: `0x${UID.slice(2).toUpperCase()}`, uri: URI }, fetcher)).uid).toBe(UID)
+    expect((await resolve(base, { uid: `0x${UID.slice(2).toUpperCase()}`, uri: URI }, fetcher)).ref).toBe(UID)
   })
 })
 
@@ -141,11 +142,12 @@ test('two signers of the same content have one UID, but each their own revocatio
 
 test('whether one still stands can be asked later: expiry and revocation', async () => {
   const vector = vectors.find(({ id }) => id === 'public-valid-not-yet-expired')!
-  const { uid, offchain } = await resolve(vector, { attestation: vector.document })
+  const { ref, source } = await resolve(vector, { attestation: vector.document })
+  const [uid, offchain] = [ref!, standingOf(source)!]
   expect(offchain).toEqual({ signer: (vector.expected as { signer: string }).signer.toLowerCase(), expirationTime: 1_767_312_000n })
-  expect(standingOf(sourceOf(offchain))).toEqual(offchain)
-  for (const source of ['onchain', 'geojson', 'offchain', 'offchain-0x-1']) expect(standingOf(source)).toBeUndefined()
-  const ask = (seconds: number, revoker = '') => new OffchainResolver({ clock: () => seconds * 1000 }).checkStands(uid, offchain, 'from', readerOf({ chainState: { revokeOffchain: [{ revoker, data: uid, time: 5 }] } }))
+  expect(offchainSource(offchain)).toBe(source)
+  for (const other of ['onchain', 'geojson', 'offchain', 'offchain-0x-1']) expect(standingOf(other)).toBeUndefined()
+  const ask = (seconds: number, revoker = '') => new OffchainResolver({ measurer: new Measurer(), clock: () => seconds * 1000 }).checkStands(uid, offchain, 'from', readerOf({ chainState: { revokeOffchain: [{ revoker, data: uid, time: 5 }] } }))
   await expect(ask(1_767_311_999)).resolves.toBeUndefined()
   await expect(ask(1_767_312_000)).rejects.toEqual(new ComputeProblem('verification-failed', 'from: offchain attestation refused: it expired at 1767312000 (Unix seconds)'))
   await expect(ask(1_767_311_999, offchain.signer)).rejects.toEqual(new ComputeProblem('verification-failed', 'from: offchain attestation refused: its signer revoked it at 5 (Unix seconds)'))

@@ -1,12 +1,12 @@
-import { LRUCache } from 'lru-cache'
 import type { Chain } from '../src/chains'
 import { OffchainError, PayloadError, checkExpiry, verifyOffchain, type OffchainAttestation } from '../src/eas'
-import { prepareGeometry, readGeometry } from '../src/geodesy'
+import { readGeometry } from '../src/geodesy'
 import { decodeLocation, isLocationSchema } from '../src/location'
 import { parseStrictJson } from '../src/strict-json'
 import type { ChainReader } from './chain-reader'
-import type { MeasureInput } from './measure'
+import type { MeasureInput, Measurer } from './measure'
 import { ComputeProblem } from './problems'
+import type { ResolvedInput } from './resolve'
 
 /** Gets the document at a URI for a client (its address), as text. Throws a ComputeProblem. */
 export interface DocumentFetcher {
@@ -21,14 +21,6 @@ export interface OffchainStanding {
   expirationTime: bigint
 }
 
-export interface OffchainInput extends MeasureInput {
-  uid: string
-  offchain: OffchainStanding
-}
-
-/** Positions of verified geometries that are kept ready for measuring, and of the largest that is (resolve.ts). */
-const POSITIONS_KEPT = 250_000
-const LARGEST_KEPT = 10_000
 /** Characters of a fetched document, whatever its fetcher lets through. (Inline ones are bounded by the body.) */
 const MAX_DOCUMENT_LENGTH = 262_144
 const MAX_URI_LENGTH = 2_048
@@ -52,19 +44,16 @@ export function isOffchainForm(input: object, path: string): boolean {
  * Each document is verified whole, and the chain asked each time whether its signer has revoked it; only its geometry is remembered.
  */
 export class OffchainResolver {
-  /** By chain, signer and UID: the UID commits to the content, but to neither chain nor signer. */
-  private readonly known = new LRUCache<string, MeasureInput>({ maxSize: POSITIONS_KEPT, sizeCalculation: ({ reading }) => reading.lon.length })
-
   /** `clock` in milliseconds; no `fetcher` where URIs are not fetched. */
-  constructor(private readonly options: { clock: () => number; fetcher?: DocumentFetcher }) {}
+  constructor(private readonly options: { measurer: Measurer; clock: () => number; fetcher?: DocumentFetcher }) {}
 
   /** @param input what `isOffchainForm` said yes to. Throws a ComputeProblem or GeometryError that names `path`, and UnavailableError. */
-  async resolve(input: object, path: string, chain: Chain, reader: ChainReader, client: string): Promise<OffchainInput> {
+  async resolve(input: object, path: string, chain: Chain, reader: ChainReader, client: string): Promise<ResolvedInput> {
     const { document, uid } = await this.document(input as Record<string, unknown>, path, client)
     const attestation = await verifyOffchain(document, { chainId: chain.id, contract: chain.eas, uid, now: this.now() }).catch(refuse(path))
     const { signer, expirationTime } = attestation
     await this.checkStands(attestation.uid, { signer, expirationTime }, path, reader)
-    return { ...this.geometry(attestation, path, chain), uid: attestation.uid, offchain: { signer, expirationTime } }
+    return { source: offchainSource({ signer, expirationTime }), ...this.geometry(attestation, path, chain) }
   }
 
   /**
@@ -83,15 +72,11 @@ export class OffchainResolver {
   }
 
   private geometry(attestation: OffchainAttestation, path: string, { slug }: Chain): MeasureInput {
+    const { measurer } = this.options
     const { signer, uid } = attestation
-    const key = `${slug}-${signer}-${uid}`
-    const known = this.known.get(key)
-    if (known) return known
-    const reading = readGeometry(readLocation(attestation, path), `attestation ${uid}`)
-    if (reading.lon.length > LARGEST_KEPT) return { reading }
-    const input = { reading, prepared: prepareGeometry(reading) }
-    this.known.set(key, input)
-    return input
+    // The UID commits to the content, but to neither chain nor signer.
+    const key = `${slug} ${signer} ${uid}`
+    return measurer.known(key) ?? measurer.keep(uid, readGeometry(readLocation(attestation, path), `attestation ${uid}`), key)
   }
 
   private async document(input: Record<string, unknown>, path: string, client: string): Promise<{ document: unknown; uid?: string }> {
@@ -110,11 +95,11 @@ export class OffchainResolver {
 }
 
 /** What is put down about an offchain input, to ask later whether it still stands: lower-case letters, digits and hyphens. */
-export function sourceOf({ signer, expirationTime }: OffchainStanding): string {
+export function offchainSource({ signer, expirationTime }: OffchainStanding): string {
   return `offchain-${signer}-${expirationTime}`
 }
 
-/** What `sourceOf` put down; undefined for anything else. */
+/** What `offchainSource` put down; undefined for anything else. */
 export function standingOf(source: string): OffchainStanding | undefined {
   const [, signer, expirationTime] = /^offchain-(0x[0-9a-f]{40})-(\d+)$/.exec(source) ?? []
   return signer === undefined ? undefined : { signer, expirationTime: BigInt(expirationTime!) }

@@ -124,7 +124,12 @@ test('a long line, which a worker measures', async () => {
   const data = AbiCoder.defaultAbiCoder().encode(['string', 'string', 'string', 'string'], ['0.2', 'EPSG:4326', 'geojson-line', line])
   const attestation = await offchain(EIFFEL_TOWER, { schema: LOCATION_PROTOCOL_SCHEMA.uid, data })
   // The meridian from the equator to 49.99 N: 5539734.752 m by geographiclib-geodesic.
-  expect(await world.post('/compute/v0/length', { chainId: 84532, geometry: { attestation } })).toMatchObject({ status: 200, body: { result: 5539734.75, inputRefs: [attestation.sig.uid] } })
+  const answered = { status: 200, body: { result: 5539734.75, inputRefs: [attestation.sig.uid] } }
+  expect(await world.post('/compute/v0/length', { chainId: 84532, geometry: { attestation } })).toMatchObject(answered)
+  // A body that is parsed beside the others.
+  const padding = 'x'.repeat(1_000_000)
+  expect(await world.post('/compute/v0/length', { chainId: 84532, geometry: { attestation: { ...attestation, padding } } })).toMatchObject(answered)
+  expect((await world.post('/compute/v0/length', { chainId: 84532, geometry: { ...JSON.parse(line), attestation, padding } })).body).toMatchObject({ status: 400, detail: expect.stringContaining('does not go with attestation') })
 })
 
 test('what was made for another chain, has expired or lies in the future is refused', async () => {
