@@ -37,14 +37,13 @@ async function main(): Promise<void> {
   const fetcher = settings.offchainUris
     ? new SafeFetcher({ ipfsGateways: settings.ipfsGateways, onRefusal: (where, reason) => logger.debug({ where, reason }, 'a document was not fetched') })
     : undefined
-  void fetcher
   const app = await buildServer({
     store,
     measurer,
     attesters,
     clock,
     logger,
-    resolver: new Resolver({ store, measurer, clock, ...settings }),
+    resolver: new Resolver({ store, measurer, clock, fetcher, ...settings }),
     counter: new RequestCounter(clock, redis),
     ...settings,
   })
