@@ -50,7 +50,7 @@ export class Measurer {
         if (!(error instanceof EffortError)) throw error
       }
     this.pool ??= new Piscina({ filename: this.workerFile, minThreads: 0, maxThreads: 2, idleTimeout: 60_000, maxQueue: QUEUE })
-    if (this.pool.queueSize >= QUEUE) throw new ComputeProblem('computation-error', 'Too many large geometries are being measured. Nothing was signed; try again in a minute.')
+    if (this.pool.queueSize >= QUEUE) throw new ComputeProblem('computation-error', 'Too many large geometries are being measured. Nothing was signed; try again in a minute.', 60)
     const transferList = task.inputs.flatMap(({ reading }) => [reading.lon.buffer, reading.lat.buffer, ...(reading.altitude ? [reading.altitude.buffer] : [])])
     const answer = await (this.pool.run(task, { transferList: [...new Set(transferList)] as ArrayBuffer[], signal: AbortSignal.timeout(this.budgetMs) }) as Promise<WorkerAnswer>).catch((error: Error) => {
       if (error.name === 'AbortError') throw new ComputeProblem('computation-error', `Measuring these geometries took more than ${this.budgetMs / 1000} seconds, so it was ended. Nothing was signed; give fewer positions.`)

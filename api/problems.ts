@@ -26,6 +26,8 @@ export class ComputeProblem extends Error {
   constructor(
     readonly slug: ProblemSlug,
     detail: string,
+    /** Seconds after which another try makes sense, where that is so. */
+    readonly retryAfter?: number,
   ) {
     super(detail)
   }
@@ -46,6 +48,11 @@ export class RecordsProblem extends Error {
 
 /** The database or a chain's node does not answer: not the caller's fault and worth another try. */
 export class UnavailableError extends Error {}
+
+/** The request itself is malformed; its message, for the sender, is told in the form of the API it was sent to. */
+export class RequestFault extends Error {
+  readonly statusCode = 400
+}
 
 /** Seconds after which another try makes sense when the database or a node was gone. */
 const RETRY_AFTER_SECONDS = 5
@@ -68,27 +75,38 @@ function requestFault(error: FastifyError): string | undefined {
 /** The one error handler of /compute: whatever is thrown becomes problem details. */
 export function computeErrorHandler(publicBaseUrl: string) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
-    const problem = asComputeProblem(error, request, reply)
-    const { status, title } = COMPUTE_PROBLEMS[problem.slug]
-    return reply
-      .status(status)
-      .header('content-type', 'application/problem+json; charset=utf-8')
-      .send(JSON.stringify({ type: `${publicBaseUrl}/errors/${problem.slug}`, title, status, detail: problem.message }))
+    const { slug, message, retryAfter } = asComputeProblem(error, request)
+    const { status, contentType, body } = problemDocument(publicBaseUrl, slug, message)
+    if (retryAfter !== undefined) reply.header('retry-after', retryAfter)
+    return reply.status(status).header('content-type', contentType).send(body)
   }
 }
 
-function asComputeProblem(error: FastifyError, request: FastifyRequest, reply: FastifyReply): ComputeProblem {
+/** Problem details as they are sent. */
+export function problemDocument(publicBaseUrl: string, slug: ProblemSlug, detail: string): { status: number; contentType: string; body: string } {
+  const { status, title } = COMPUTE_PROBLEMS[slug]
+  return { status, contentType: 'application/problem+json; charset=utf-8', body: JSON.stringify({ type: `${publicBaseUrl}/errors/${slug}`, title, status, detail }) }
+}
+
+function asComputeProblem(error: FastifyError, request: FastifyRequest): ComputeProblem {
   if (error instanceof ComputeProblem) return error
   if (error instanceof GeometryError) return new ComputeProblem('invalid-input', error.message)
-  if (error instanceof UnavailableError) {
+  if (isUnavailable(error)) {
     request.log.warn({ reason: error.message }, 'a computation could not be done')
-    reply.header('retry-after', RETRY_AFTER_SECONDS)
-    return new ComputeProblem('computation-error', `${error.message} Nothing was signed; try again in ${RETRY_AFTER_SECONDS} seconds.`)
+    const reason = error instanceof UnavailableError ? `${error.message} Nothing was signed` : `${TOOK_TOO_LONG} Nothing signed was given out`
+    return new ComputeProblem('computation-error', `${reason}; try again in ${RETRY_AFTER_SECONDS} seconds.`, RETRY_AFTER_SECONDS)
   }
   const fault = requestFault(error)
   if (fault) return new ComputeProblem('invalid-input', fault)
   request.log.error(error, 'a computation failed')
   return new ComputeProblem('computation-error', 'The computation failed on our side. Nothing was signed.')
+}
+
+const TOOK_TOO_LONG = 'There was no answer in time.'
+
+/** Something that we need does not answer, or not within the time that a request may take. */
+function isUnavailable(error: FastifyError): boolean {
+  return error instanceof UnavailableError || error.code === 'FST_ERR_HANDLER_TIMEOUT'
 }
 
 /** The one error handler of /api, and of whatever lies outside both APIs. */
@@ -99,10 +117,10 @@ export function recordsErrorHandler(error: FastifyError, request: FastifyRequest
 
 function asRecordsProblem(error: FastifyError, request: FastifyRequest, reply: FastifyReply): RecordsProblem {
   if (error instanceof RecordsProblem) return error
-  if (error instanceof UnavailableError) {
+  if (isUnavailable(error)) {
     request.log.warn({ reason: error.message }, 'a query could not be answered')
     reply.header('retry-after', RETRY_AFTER_SECONDS)
-    return new RecordsProblem('Temporarily unavailable', `${error.message} Try again in ${RETRY_AFTER_SECONDS} seconds.`)
+    return new RecordsProblem('Temporarily unavailable', `${error instanceof UnavailableError ? error.message : TOOK_TOO_LONG} Try again in ${RETRY_AFTER_SECONDS} seconds.`)
   }
   const fault = requestFault(error)
   if (fault) return new RecordsProblem('Invalid request', fault)
