@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { RequestFault, problemDocument } from './problems'
+import { RequestFault, UnavailableError, problemDocument } from './problems'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -17,13 +17,17 @@ const MAX_NESTING = 64
 const exchanges = new WeakMap<Socket, { request: FastifyRequest; reply: FastifyReply }>()
 
 /**
- * What is refused of any request before it is routed, counted or read, in the form of the API that it is for: no Host, a
- * compressed body. And what of bodies is refused: all but JSON in UTF-8, `__proto__`, nesting. Before the routes, so that it applies to them all.
+ * What holds for any request, in the form of the API that it is for. Refused before it is counted or read: no Host, a
+ * compressed body. Of bodies: all but JSON in UTF-8, `__proto__`, deep nesting. After `answerMs` it is told that there is no
+ * answer. Before the routes, so that it applies to them all.
  */
-export function guardEdge(app: FastifyInstance): void {
+export function guardEdge(app: FastifyInstance, answerMs: number): void {
   app.decorateRequest('rawBody', undefined)
   app.addHook('onRequest', async (request, reply) => {
     exchanges.set(request.raw.socket, { request, reply })
+    // Fastify's handlerTimeout (5.12.8) ends when the body has been read.
+    const timer = setTimeout(() => reply.sent || reply.send(new UnavailableError('There was no answer in time.')), answerMs)
+    reply.raw.once('close', () => clearTimeout(timer))
     // RFC 9112, 3.2. Node would answer this itself, with an empty body.
     if (request.raw.httpVersion === '1.1' && request.headers.host === undefined) throw new RequestFault('The header Host is missing.')
     const encoding = request.headers['content-encoding']

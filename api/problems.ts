@@ -91,22 +91,14 @@ export function problemDocument(publicBaseUrl: string, slug: ProblemSlug, detail
 function asComputeProblem(error: FastifyError, request: FastifyRequest): ComputeProblem {
   if (error instanceof ComputeProblem) return error
   if (error instanceof GeometryError) return new ComputeProblem('invalid-input', error.message)
-  if (isUnavailable(error)) {
+  if (error instanceof UnavailableError) {
     request.log.warn({ reason: error.message }, 'a computation could not be done')
-    const reason = error instanceof UnavailableError ? `${error.message} Nothing was signed` : `${TOOK_TOO_LONG} Nothing signed was given out`
-    return new ComputeProblem('computation-error', `${reason}; try again in ${RETRY_AFTER_SECONDS} seconds.`, RETRY_AFTER_SECONDS)
+    return new ComputeProblem('computation-error', `${error.message} Nothing was signed; try again in ${RETRY_AFTER_SECONDS} seconds.`, RETRY_AFTER_SECONDS)
   }
   const fault = requestFault(error)
   if (fault) return new ComputeProblem('invalid-input', fault)
   request.log.error(error, 'a computation failed')
   return new ComputeProblem('computation-error', 'The computation failed on our side. Nothing was signed.')
-}
-
-const TOOK_TOO_LONG = 'There was no answer in time.'
-
-/** Something that we need does not answer, or not within the time that a request may take. */
-function isUnavailable(error: FastifyError): boolean {
-  return error instanceof UnavailableError || error.code === 'FST_ERR_HANDLER_TIMEOUT'
 }
 
 /** The one error handler of /api, and of whatever lies outside both APIs. */
@@ -117,10 +109,10 @@ export function recordsErrorHandler(error: FastifyError, request: FastifyRequest
 
 function asRecordsProblem(error: FastifyError, request: FastifyRequest, reply: FastifyReply): RecordsProblem {
   if (error instanceof RecordsProblem) return error
-  if (isUnavailable(error)) {
+  if (error instanceof UnavailableError) {
     request.log.warn({ reason: error.message }, 'a query could not be answered')
     reply.header('retry-after', RETRY_AFTER_SECONDS)
-    return new RecordsProblem('Temporarily unavailable', `${error instanceof UnavailableError ? error.message : TOOK_TOO_LONG} Try again in ${RETRY_AFTER_SECONDS} seconds.`)
+    return new RecordsProblem('Temporarily unavailable', `${error.message} Try again in ${RETRY_AFTER_SECONDS} seconds.`)
   }
   const fault = requestFault(error)
   if (fault) return new RecordsProblem('Invalid request', fault)

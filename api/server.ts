@@ -41,7 +41,6 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_LIMIT,
     requestTimeout: timeouts.request,
-    handlerTimeout: timeouts.answer,
     connectionTimeout: timeouts.answer + 2_000,
     // guardEdge refuses what has no Host.
     http: { connectionsCheckingInterval: Math.min(1_000, timeouts.request), headersTimeout: timeouts.request, requireHostHeader: false },
@@ -59,7 +58,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
     },
   })
   app.setErrorHandler(recordsErrorHandler)
-  guardEdge(app)
+  guardEdge(app, timeouts.answer)
   app.addHook('onResponse', (request, reply, done) => {
     request.log.info({ method: request.method, route: request.routeOptions.url ?? 'unknown', status: reply.statusCode, ms: Math.round(reply.elapsedTime * 10) / 10 }, 'request')
     done()

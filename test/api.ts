@@ -63,7 +63,7 @@ export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
 }
 
 /** Sends these bytes and answers all that comes back, once the other side closes, or has been quiet for `quietMs`. */
-export function exchange(url: string, bytes: string | Buffer, quietMs = 300): Promise<string> {
+export function exchange(url: string, bytes: string | Buffer, quietMs = 100): Promise<string> {
   return new Promise((resolve) => {
     let text = ''
     const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(bytes))

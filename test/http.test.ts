@@ -182,7 +182,7 @@ describe('bad computations', () => {
     ['malformed JSON', '/compute/v0/distance', { method: 'POST', headers: json, body: '{"chainId":' }, 'The body is not valid JSON.'],
     ['no body', '/compute/v0/distance', { method: 'POST', headers: json }, 'The body is empty; send a JSON object.'],
     ['another content type', '/compute/v0/distance', { method: 'POST', headers: { 'content-type': 'text/plain' }, body: '{}' }, 'Content-Type must be application/json.'],
-    ['prototype poisoning', '/compute/v0/distance', { method: 'POST', headers: json, body: '{"__proto__":{"chainId":84532}}' }, 'The body is not valid JSON.'],
+    ['prototype poisoning', '/compute/v0/distance', { method: 'POST', headers: json, body: '{"__proto__":{"chainId":84532}}' }, 'The body must not hold __proto__, nor a constructor with a prototype.'],
     ['another operation', '/compute/v0/volume', { method: 'POST', headers: json, body: '{}' }, `There is no POST /compute/v0/volume. Known: ${KNOWN}`],
     ['another method', '/compute/v0/distance', { method: 'GET' }, `There is no GET /compute/v0/distance. Known: ${KNOWN}`],
     ['another version', '/compute/v1/distance', { method: 'POST', headers: json, body: '{}' }, `There is no POST /compute/v1/distance. Known: ${KNOWN}`],
@@ -208,7 +208,7 @@ describe('bad computations', () => {
       socket.on('data', (chunk) => (text += chunk.toString()))
       socket.on('close', () => resolve(text))
     })
-    expect(answer).toMatch(/^HTTP\/1\.1 408 /)
+    expect(answer).toMatch(/^HTTP\/1\.1 400 [^]*\r\ncontent-type: application\/problem\+json[^]*"detail":"The request did not arrive whole in time\."/)
     expect(performance.now() - started).toBeLessThan(20_000)
   })
 })
