@@ -26,7 +26,9 @@ export function guardEdge(app: FastifyInstance, answerMs: number): void {
   app.addHook('onRequest', async (request, reply) => {
     exchanges.set(request.raw.socket, { request, reply })
     // Fastify's handlerTimeout (5.12.8) ends when the body has been read.
-    const timer = setTimeout(() => reply.sent || reply.send(new UnavailableError('There was no answer in time.')), answerMs)
+    const timer = setTimeout(() => {
+      if (!reply.sent) reply.send(new UnavailableError('There was no answer in time.'))
+    }, answerMs)
     reply.raw.once('close', () => clearTimeout(timer))
     // RFC 9112, 3.2. Node would answer this itself, with an empty body.
     if (request.raw.httpVersion === '1.1' && request.headers.host === undefined) throw new RequestFault('The header Host is missing.')

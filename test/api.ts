@@ -24,13 +24,15 @@ export interface TestApiOptions extends Partial<Pick<ServerParts, 'publicBaseUrl
   /** Of the local chain; without one there is no chain to sign for. */
   rpcUrl?: string
   redisUrl?: string
+  /** Default: a free one. */
+  port?: number
   wallet?: Partial<Pick<WalletOptions, 'perHour' | 'perHourByAddress' | 'maxSkewSeconds'>>
   clock?: () => number
 }
 
 /** The API in this process, listening on a real socket; its database is out of reach. */
 export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
-  const { rpcUrl, redisUrl, wallet, clock = () => Date.now(), publicBaseUrl = 'https://x.example', trustProxy = [], rateLimitPerHour = 0, timeouts } = options
+  const { rpcUrl, redisUrl, wallet, clock = () => Date.now(), publicBaseUrl = 'https://x.example', trustProxy = [], rateLimitPerHour = 0, timeouts, port = 0 } = options
   const store = new Store('postgres://nobody@127.0.0.1:1/none', () => {})
   const redis = redisUrl === undefined ? undefined : new SharedRedis(redisUrl, Fastify().log)
   while (redis && (await redis.count('test:ready', 1)) === undefined) await new Promise((resolve) => setTimeout(resolve, 5))
@@ -49,7 +51,7 @@ export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
     ...(timeouts && { timeouts }),
     ...(wallet && { walletTier: new WalletTier({ perHour: 0, perHourByAddress: 0, maxSkewSeconds: 300, ...wallet, publicBaseUrl, counter, clock, nonces: new Nonces(clock, redis) }) }),
   })
-  await app.listen({ host: '127.0.0.1', port: 0 })
+  await app.listen({ host: '127.0.0.1', port })
   return {
     url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`,
     redis,
