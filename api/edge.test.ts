@@ -125,6 +125,26 @@ describe('one after another on a connection', () => {
   })
 })
 
+test('what comes while the service stops is answered all the same, in the form of its API', async () => {
+  const silent = createServer(() => {})
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+  const slow = await startApi({ rpcUrl: `http://127.0.0.1:${(silent.address() as { port: number }).port}`, timeouts: { request: 5_000, answer: 600 } })
+  let text = ''
+  const socket = connect(Number(new URL(slow.url).port), '127.0.0.1', () => socket.write(withBody(JSON.stringify({ chainId: 84532 }))))
+  socket.on('data', (chunk) => (text += chunk.toString()))
+  const closed = new Promise((resolve) => socket.on('close', resolve))
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  const stopped = slow.close()
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  socket.write(withBody('[]'))
+  await Promise.all([closed, stopped])
+  expect(answers(text).map(({ status, headers, body }) => [status, headers['content-type'], (JSON.parse(body) as { detail: string }).detail])).toEqual([
+    [500, 'application/problem+json; charset=utf-8', 'There was no answer in time. Nothing was signed; try again in 5 seconds.'],
+    [400, 'application/problem+json; charset=utf-8', 'The body must be a JSON object with the fields chainId, schema, recipient, from, to'],
+  ])
+  silent.close()
+})
+
 describe('methods and targets', () => {
   const KNOWN = expect.stringMatching(/^There is no \S+ \/compute\S*\. Known: POST \/compute\/v0\/distance, /)
   test.each(['GET', 'OPTIONS', 'TRACE', 'PUT', 'DELETE', 'PATCH', 'PROPFIND'])('%s', async (method) => {

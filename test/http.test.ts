@@ -1,9 +1,11 @@
+import { createHash, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, mined, testAccount } from '../dev/chain'
-import { AbiCoder, ZeroAddress } from 'ethers'
+import { AbiCoder, Wallet, ZeroAddress } from 'ethers'
+import { signedText } from '../api/wallet'
 import { BOOLEAN_RESULT_FIELDS, NUMERIC_RESULT_FIELDS, fieldTypes } from '../src/eas'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../src/location'
 import { mine, startTestWorld, type TestWorld } from './world'
@@ -12,12 +14,14 @@ import { mine, startTestWorld, type TestWorld } from './world'
 const NUMERIC_SCHEMA = '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a'
 const BOOLEAN_SCHEMA = '0x4958625091a773dcfb37a1c33099a378f32a975a7fb61f33d53c4be7589898f5'
 
+const TEST_REDIS_URL = process.env.TEST_REDIS_URL
+
 /** Both APIs as their clients meet them: what filters find, and what bad input is told. */
 let world: TestWorld
 const uids: Record<string, string> = {}
 const times: Record<string, string> = {}
 beforeAll(async () => {
-  world = await startTestWorld()
+  world = await startTestWorld({ WALLET_AUTH: 'true', ...(TEST_REDIS_URL && { REDIS_URL: TEST_REDIS_URL }) })
   const { chain } = world
   const places: [string, number[], number][] = [
     ['greenwich', [0, 51.4779], 1],
@@ -280,6 +284,19 @@ describe('the six operations', () => {
 
 describe('good computations', () => {
   const from = { type: 'Point', coordinates: [2.2945, 48.8584] }
+  test('signed by a wallet, once (docs/wallet.md)', async () => {
+    const wallet = new Wallet(Wallet.createRandom().privateKey)
+    const body = JSON.stringify({ chainId: 84532, from, to: from })
+    const [address, timestamp, nonce] = [wallet.address.toLowerCase(), String(Math.floor(Date.now() / 1000)), randomUUID()]
+    const text = signedText({ authority: new URL(world.url).host, method: 'POST', target: '/compute/v0/distance', bodyHash: createHash('sha256').update(body).digest('hex'), address, timestamp, nonce })
+    const headers = { 'content-type': 'application/json', 'x-wallet-address': address, 'x-signature': await wallet.signMessage(text), 'x-wallet-timestamp': timestamp, 'x-wallet-nonce': nonce }
+    const send = async () => {
+      const response = await fetch(`${world.url}/compute/v0/distance`, { method: 'POST', headers, body })
+      return [response.status, response.headers.get('x-ratelimit-limit'), await response.json()]
+    }
+    expect(await send()).toEqual([200, '1000', expect.objectContaining({ result: 0 })])
+    expect(await send()).toEqual([401, '2000', expect.objectContaining({ type: `${world.url}/errors/verification-failed` })])
+  })
   test('a schema of the payload\'s types is taken, with its own revocable flag', async () => {
     const registry = await world.chain.registry()
     const fields = 'uint256 value, string unit, bytes32[] refs, uint256 at, string op'
