@@ -7,6 +7,10 @@ export interface RedisProxy {
   freeze(): void
   /** What was held back passes, and all that comes. */
   thaw(): void
+  /** The connections there are carry nothing any more, and are not closed either, as when a route is lost; new ones work. */
+  strand(): void
+  /** Connections taken so far. */
+  connections(): number
   /** Every connection is cut, and new ones are refused. */
   cut(): Promise<void>
   /** New connections are taken again, at the same port. */
@@ -18,8 +22,11 @@ export interface RedisProxy {
 export async function startRedisProxy(target: string): Promise<RedisProxy> {
   const { hostname, port } = new URL(target)
   const sockets = new Set<Socket>()
+  const stranded = new WeakSet<Socket>()
   let frozen = false
+  let connections = 0
   const server = createServer((inward) => {
+    connections++
     const outward = connect(Number(port) || 6379, hostname)
     for (const [from, to] of [[inward, outward], [outward, inward]] as const) {
       sockets.add(from)
@@ -48,8 +55,15 @@ export async function startRedisProxy(target: string): Promise<RedisProxy> {
     },
     thaw: () => {
       frozen = false
-      for (const socket of sockets) socket.resume()
+      for (const socket of sockets) if (!stranded.has(socket)) socket.resume()
     },
+    strand: () => {
+      for (const socket of sockets) {
+        socket.pause()
+        stranded.add(socket)
+      }
+    },
+    connections: () => connections,
     cut,
     restore: () => listen(address.port),
     close: async () => {
