@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises'
 import { Signature } from 'ethers'
 import type { FastifyInstance } from 'fastify'
 import { BOOLEAN_RESULT_FIELDS, NUMERIC_RESULT_FIELDS, encodeBooleanResult, encodeNumericResult, fieldTypes } from '../src/eas'
@@ -34,7 +33,7 @@ export const COMPUTE_ENDPOINTS = [...Object.keys(OPERATIONS), 'batch', 'resign',
 export function computeRoutes(parts: ComputeParts) {
   return (app: FastifyInstance, _options: object, done: () => void): void => {
     app.setErrorHandler(computeErrorHandler(parts.publicBaseUrl))
-    for (const [name, operation] of Object.entries(OPERATIONS)) app.post(`/${name}`, ({ body, headers, ip }) => compute(parts, name, operation, body, Number(headers['content-length']) > LARGE_BODY, ip))
+    for (const [name, operation] of Object.entries(OPERATIONS)) app.post(`/${name}`, ({ body, ip }) => compute(parts, name, operation, body, ip))
     app.post('/batch', ({ body, ip }) => computeBatch(parts, body, ip))
     app.post('/resign', ({ body }) => resign(parts, body))
     app.post('/verify', ({ body }) => verify(parts, body))
@@ -47,10 +46,10 @@ const COMMON_PARAMETERS = ['chainId', 'schema', 'recipient']
 const MAX_OPERATIONS = 20
 const BATCH_BUDGET_MS = 30_000
 
-async function compute(parts: ComputeParts, name: string, operation: Operation, body: unknown, large: boolean, client: string): Promise<ComputeResult> {
+async function compute(parts: ComputeParts, name: string, operation: Operation, body: unknown, client: string): Promise<ComputeResult> {
   const request = readObject(body, [...COMMON_PARAMETERS, ...parametersOf(operation)])
   const chain = await chosenChain(parts, request.chainId)
-  const finding = await find(parts, chain, name, request, large, client)
+  const finding = await find(parts, chain, name, request, client)
   return sign(chain, finding, await chain.attester.nonce(), deadlineOf(parts))
 }
 
@@ -121,7 +120,7 @@ async function findInBatch(parts: ComputeParts, chain: ServedChain, common: Requ
     const name = (operation as { operation?: unknown } | null)?.operation
     if (typeof name !== 'string' || !Object.hasOwn(OPERATIONS, name)) throw invalid(`operation: expected one of ${Object.keys(OPERATIONS).join(', ')}`)
     const own = readObject(operation, ['operation', 'schema', 'recipient', ...parametersOf(OPERATIONS[name]!)])
-    return await find(parts, chain, name, { ...common, ...own }, false, client)
+    return await find(parts, chain, name, { ...common, ...own }, client)
   } catch (error) {
     if (error instanceof ComputeProblem) throw new ComputeProblem(error.slug, `${at}: ${error.message}`)
     if (error instanceof GeometryError) throw invalid(`${at}: ${error.message}`)
@@ -143,11 +142,8 @@ function multiAttestRequests(results: readonly ComputeResult[]) {
   return requests
 }
 
-/** Bytes above which others get a turn between parsing the body and reading its geometries: 5 MiB take 50 and 20 ms. */
-const LARGE_BODY = 262_144
-
 /** Reads, resolves and measures what is asked; answers what is to be signed. */
-async function find(parts: ComputeParts, { attester, reader }: ServedChain, name: string, request: RequestBody, large: boolean, client: string): Promise<Finding> {
+async function find(parts: ComputeParts, { attester, reader }: ServedChain, name: string, request: RequestBody, client: string): Promise<Finding> {
   const operation = OPERATIONS[name]!
   const recipient = parseRecipient(optionalText(request, 'recipient'))
   if (recipient === undefined) throw invalid('recipient: expected an address, 0x and 40 hex digits, in one letter case or with its right checksum')
@@ -158,7 +154,6 @@ async function find(parts: ComputeParts, { attester, reader }: ServedChain, name
     Promise.all(
       operation.geometries.map(async (parameter) => {
         const { value, name: given } = readGeometryParameter(request, parameter)
-        if (large) await setImmediate()
         return parts.resolver.resolve(value, given, attester.chain, reader, client)
       }),
     ),

@@ -1,8 +1,11 @@
 import Fastify from 'fastify'
 import { createClient } from 'redis'
 import { afterEach, describe, expect, test } from 'vitest'
-import { RedisCounter, RequestCounter, limitRequests } from './limits'
+import { startApi } from '../test/api'
+import { startRedisProxy } from '../test/redis-proxy'
+import { RequestCounter, limitRequests } from './limits'
 import { ComputeProblem, computeErrorHandler } from './problems'
+import { SharedRedis } from './redis'
 
 const TEST_REDIS_URL = process.env.TEST_REDIS_URL
 const closing: (() => unknown)[] = []
@@ -44,17 +47,30 @@ describe('in this process', () => {
     expect((await get({}, '2001:db8::1')).statusCode).toBe(200)
     expect((await get({}, '2001:db8::2:1')).statusCode).toBe(429)
     expect((await get({}, '2001:db8:0:1::1')).statusCode).toBe(200)
+    // One IPv4 client, however the socket writes it.
+    expect((await get({}, '::ffff:192.0.2.1')).statusCode).toBe(429)
+    expect((await get({}, 'fe80::1%eth0')).statusCode).toBe(200)
+    expect((await get({}, 'fe80::2%eth0')).statusCode).toBe(429)
     const behindProxy = await serve(new RequestCounter(() => 0), 1, '192.0.2.0/24')
     expect((await behindProxy({ 'x-forwarded-for': '198.51.100.7' })).statusCode).toBe(200)
     expect((await behindProxy({ 'x-forwarded-for': '198.51.100.8' })).statusCode).toBe(200)
     expect((await behindProxy({ 'x-forwarded-for': '198.51.100.7' })).statusCode).toBe(429)
+    // What the client wrote before the proxy's own entry counts for nothing, nor does the port of its connection.
+    expect((await behindProxy({ 'x-forwarded-for': '203.0.113.1, 198.51.100.7' })).statusCode).toBe(429)
+    expect((await behindProxy({ 'x-forwarded-for': '198.51.100.7:4711' })).statusCode).toBe(429)
+    expect((await behindProxy({ 'x-forwarded-for': '[2001:db8::1]:4711' })).statusCode).toBe(200)
+    expect((await behindProxy({ 'x-forwarded-for': '2001:db8::2' })).statusCode).toBe(429)
+    // Through two trusted proxies, and a header that holds no address: the proxy's own.
+    expect((await behindProxy({ 'x-forwarded-for': '198.51.100.8, 192.0.2.77' })).statusCode).toBe(429)
+    expect((await behindProxy({ 'x-forwarded-for': 'unknown' })).statusCode).toBe(200)
+    expect((await behindProxy({ 'x-forwarded-for': 'anything else' })).statusCode).toBe(429)
   })
   test('0 is no limit', async () => {
     const get = await serve(new RequestCounter(() => 0), 0)
     for (let i = 0; i < 5; i++) expect((await get()).headers['ratelimit-limit']).toBeUndefined()
   })
   test('Redis out of reach: counted here', async () => {
-    const redis = new RedisCounter('redis://127.0.0.1:1', Fastify().log)
+    const redis = new SharedRedis('redis://127.0.0.1:1', Fastify().log)
     closing.push(() => redis.close())
     const get = await serve(new RequestCounter(() => 0, redis), 1)
     expect([(await get()).statusCode, (await get()).statusCode]).toEqual([200, 429])
@@ -62,34 +78,142 @@ describe('in this process', () => {
 })
 
 describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
-  const connect = async () => {
-    const redis = new RedisCounter(TEST_REDIS_URL!, Fastify().log)
+  const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+  const connect = async (url = TEST_REDIS_URL!) => {
+    const redis = new SharedRedis(url, Fastify().log)
     closing.push(() => redis.close())
-    while ((await redis.count('test:ready', 1)) === undefined) await new Promise((resolve) => setTimeout(resolve, 10))
+    while ((await redis.count('test:ready', 1)) === undefined) await pause(10)
     return redis
   }
-  const address = () => `198.51.100.${Math.floor(Math.random() * 250)}:${process.hrtime.bigint()}`
+  const flaky = async () => {
+    const proxy = await startRedisProxy(TEST_REDIS_URL!)
+    closing.unshift(() => proxy.close())
+    return { proxy, redis: await connect(proxy.url) }
+  }
+  /** The value in Redis itself, that another copy of the API would see. */
+  const forgetInRedis = async (key: string) => {
+    const admin = await createClient({ url: TEST_REDIS_URL! }).connect()
+    await admin.del(key)
+    admin.destroy()
+  }
+  let keys = 0
+  const newKey = () => `test:${process.pid}:${process.hrtime.bigint()}:${keys++}`
+  const timed = async <T>(work: () => Promise<T>): Promise<[T, number]> => {
+    const started = performance.now()
+    return [await work(), performance.now() - started]
+  }
 
   test('two processes share one count', async () => {
     const [one, two] = [await connect(), await connect()]
-    const key = address()
+    const key = newKey()
     expect(await one.count(key, 60_000)).toMatchObject({ current: 1, ttl: expect.closeTo(60_000, -3) })
     expect(await two.count(key, 60_000)).toMatchObject({ current: 2 })
     // The window is not prolonged by requests.
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await pause(50)
     expect((await one.count(key, 60_000))!.ttl).toBeLessThan(59_990)
   })
-  test('a frozen Redis holds no request: counted here meanwhile', async () => {
-    const redis = await connect()
-    const admin = await createClient({ url: TEST_REDIS_URL! }).connect()
-    closing.push(() => admin.destroy())
-    await admin.sendCommand(['CLIENT', 'PAUSE', '1500', 'ALL'])
-    const counter = new RequestCounter(() => 0, redis)
-    const key = address()
+  test('two copies of the API, sockets and all: one limit, told by both', async () => {
+    const options = { redisUrl: TEST_REDIS_URL!, rateLimitPerHour: 3, trustProxy: ['127.0.0.1'] }
+    const copies = [await startApi(options), await startApi(options)]
+    closing.push(...copies.map((copy) => () => copy.close()))
+    const client = `2001:db8:${process.pid.toString(16)}:${(Date.now() % 65_536).toString(16)}::1`
+    const ask = async (copy: number, path = '/compute/v0/distance') => {
+      const { status, headers } = await fetch(copies[copy]!.url + path, { method: 'POST', headers: { 'x-forwarded-for': client } })
+      return [status, headers.get('x-ratelimit-remaining'), headers.get('ratelimit-remaining')]
+    }
+    // Unknown paths count too; health and information do not.
+    expect(await ask(0)).toEqual([400, '2', '2'])
+    expect(await ask(1, '/compute/v1')).toEqual([400, '1', '1'])
+    expect((await ask(1, '/health'))[1]).toBe(null)
+    expect((await ask(0, '/'))[1]).toBe(null)
+    expect(await ask(0)).toEqual([400, '0', '0'])
+    expect([await ask(1), await ask(0)]).toEqual([[429, '0', '0'], [429, '0', '0']])
+    expect((await ask(0, '/api/v0/config'))[1]).toBe('2')
+  })
+  test('frozen: nobody waits long, after the first nobody at all, and everyone is still counted; thawed: shared again', async () => {
+    const { proxy, redis } = await flaky()
+    const counter = new RequestCounter(() => Date.now(), redis)
+    const key = newKey()
+    for (let i = 0; i < 3; i++) await counter.count(key, 60_000)
+    proxy.freeze()
+    // Those under way when it froze wait for the time-out, together.
+    const [counts, waited] = await timed(() => Promise.all([counter.count(key, 60_000), counter.count(key, 60_000)]))
+    // They are counted on from what Redis said last.
+    expect(counts.map(({ current }) => current)).toEqual([4, 5])
+    expect(waited).toBeLessThan(600)
+    const [, waitedLater] = await timed(async () => {
+      for (let i = 0; i < 200; i++) await counter.count(key, 60_000)
+    })
+    expect(waitedLater).toBeLessThan(150)
+    expect((await counter.count(key, 60_000)).current).toBe(206)
+    proxy.thaw()
+    while ((await redis.count('test:ready', 1)) === undefined) await pause(5)
+    // The larger of both counts holds: Redis knows of five and this one.
+    expect((await counter.count(key, 60_000)).current).toBe(207)
+    expect((await redis.count(key, 60_000))!.current).toBe(7)
+  })
+  test('a route that is lost: the silent connection is given up for a new one; an idle one that lives is kept', async () => {
+    const { proxy, redis } = await flaky()
+    await pause(4_000)
+    expect(proxy.connections()).toBe(1)
+    proxy.strand()
+    expect(await redis.count(newKey(), 60_000)).toBeUndefined()
     const started = performance.now()
-    expect((await counter.count(key, 60_000)).current).toBe(1)
-    expect((await counter.count(key, 60_000)).current).toBe(2)
-    expect(performance.now() - started).toBeLessThan(1_200)
-    await new Promise((resolve) => setTimeout(resolve, 1_500))
+    while ((await redis.count('test:ready', 1)) === undefined) await pause(20)
+    expect(performance.now() - started).toBeLessThan(6_000)
+    expect(proxy.connections()).toBe(2)
+  })
+  test('frozen while connections are made, too: at no cost to anyone, until it is back', async () => {
+    const { proxy, redis } = await flaky()
+    proxy.freeze()
+    expect(await redis.count(newKey(), 60_000)).toBeUndefined()
+    await proxy.cut()
+    await proxy.restore()
+    await pause(1_000)
+    expect(proxy.connections()).toBe(2)
+    const [answer, waited] = await timed(() => redis.count(newKey(), 60_000))
+    expect([answer, waited < 50]).toEqual([undefined, true])
+    proxy.thaw()
+    const started = performance.now()
+    while ((await redis.count('test:ready', 1)) === undefined) await pause(20)
+    expect(performance.now() - started).toBeLessThan(6_000)
+  })
+  test('gone: counted here from where it was; back, and having lost all: nobody starts anew', async () => {
+    const { proxy, redis } = await flaky()
+    const counter = new RequestCounter(() => Date.now(), redis)
+    const key = newKey()
+    for (let i = 0; i < 5; i++) await counter.count(key, 60_000)
+    await proxy.cut()
+    const [{ current, ttl }, waited] = await timed(() => counter.count(key, 60_000))
+    expect([current, ttl > 59_000 && ttl <= 60_000, waited < 300]).toEqual([6, true, true])
+    await forgetInRedis(key)
+    await proxy.restore()
+    while ((await redis.count('test:ready', 1)) === undefined) await pause(20)
+    expect((await counter.count(key, 60_000)).current).toBe(7)
+    expect((await redis.count(key, 60_000))!.current).toBe(2)
+  })
+  test('what other copies counted holds here, without Redis too, and a window that ends ends for both', async () => {
+    const { proxy, redis } = await flaky()
+    const [here, there] = [new RequestCounter(() => Date.now(), redis), new RequestCounter(() => Date.now(), await connect())]
+    const key = newKey()
+    await here.count(key, 2_000)
+    for (let i = 0; i < 5; i++) await there.count(key, 2_000)
+    expect((await here.count(key, 2_000)).current).toBe(7)
+    await proxy.cut()
+    expect((await here.count(key, 2_000)).current).toBe(8)
+    await pause(2_030)
+    expect([(await here.count(key, 2_000)).current, (await there.count(key, 2_000)).current]).toEqual([1, 1])
+  })
+  test('a limit holds over HTTP while Redis is frozen, and no answer is late', async () => {
+    const proxy = await startRedisProxy(TEST_REDIS_URL!)
+    const api = await startApi({ redisUrl: proxy.url, rateLimitPerHour: 50, trustProxy: ['127.0.0.1'] })
+    closing.push(() => api.close(), () => proxy.close())
+    proxy.freeze()
+    const client = `2001:db8:${process.pid.toString(16)}:${(Date.now() % 65_536).toString(16)}::2`
+    const started = performance.now()
+    const statuses: number[] = []
+    for (let i = 0; i < 60; i++) statuses.push((await fetch(`${api.url}/compute/v0/distance`, { method: 'POST', headers: { 'x-forwarded-for': client } })).status)
+    expect(statuses).toEqual([...Array<number>(50).fill(400), ...Array<number>(10).fill(429)])
+    expect(performance.now() - started).toBeLessThan(2_000)
   })
 })

@@ -1,31 +1,32 @@
-import rateLimit, { type FastifyRateLimitStore } from '@fastify/rate-limit'
-import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
-import { createClient } from 'redis'
+import { isIP } from 'node:net'
+import rateLimit, { normalizeIP, type FastifyRateLimitStore } from '@fastify/rate-limit'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Count, SharedRedis } from './redis'
 
-const HOUR_MS = 3_600_000
-/** A counter that Redis has not answered by then is kept in this process: a frozen Redis must not hold requests. */
-const REDIS_TIMEOUT_MS = 200
+export const HOUR_MS = 3_600_000
 /** Clients remembered in this process; beyond that the ones seen longest ago start anew. */
 const CLIENTS_REMEMBERED = 100_000
 
-/** Requests of a client in the running window, and the milliseconds left of it. */
-interface Count {
-  current: number
-  ttl: number
-}
-
-/** Counts requests by client and window: shared through Redis, in this process while Redis is missing. */
+/**
+ * Counts requests by client and window: shared through Redis, in this process while Redis is missing. This process
+ * remembers what Redis said, so that nobody starts anew when Redis goes, or comes back empty: the larger count holds.
+ */
 export class RequestCounter {
   private readonly local = new Map<string, { current: number; until: number }>()
 
   /** @param clock milliseconds */
   constructor(
     private readonly clock: () => number,
-    private readonly redis?: RedisCounter,
+    private readonly redis?: SharedRedis,
   ) {}
 
   async count(key: string, windowMs: number): Promise<Count> {
-    return (await this.redis?.count(key, windowMs)) ?? this.countLocally(key, windowMs)
+    const asked = this.clock()
+    const shared = await this.redis?.count(key, windowMs)
+    const local = this.countLocally(key, windowMs)
+    if (!shared || shared.current < local.current) return local
+    this.local.set(key, { current: shared.current, until: asked + shared.ttl })
+    return shared
   }
 
   private countLocally(key: string, windowMs: number): Count {
@@ -40,73 +41,66 @@ export class RequestCounter {
   }
 }
 
-/** The shared counter. Never throws, never waits long: no answer means that the caller counts for itself. */
-export class RedisCounter {
-  private readonly client
-
-  constructor(
-    url: string,
-    private readonly log: FastifyBaseLogger,
-  ) {
-    this.client = createClient({
-      url,
-      disableOfflineQueue: true,
-      commandsQueueMaxLength: 10_000,
-      socket: { connectTimeout: 2_000, reconnectStrategy: (tries) => Math.min(100 * 2 ** tries, 5_000) },
-    })
-    this.client.on('error', (error: Error) => this.log.warn({ reason: error.message }, 'Redis is out of reach, rate limits are counted in this process'))
-    this.client.connect().catch(() => {})
-  }
-
-  async count(key: string, windowMs: number): Promise<Count | undefined> {
-    if (!this.client.isReady) return undefined
-    const counted = this.client
-      .multi()
-      .incr(key)
-      .pExpire(key, windowMs, 'NX')
-      .pTTL(key)
-      .exec()
-      .then(([current, , ttl]) => ({ current: Number(current), ttl: Number(ttl) }))
-      .catch(() => undefined)
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<undefined>((resolve) => (timer = setTimeout(() => resolve(undefined), REDIS_TIMEOUT_MS)))
-    return Promise.race([counted, late]).finally(() => clearTimeout(timer))
-  }
-
-  close(): void {
-    this.client.destroy()
-  }
+/** A kind of requests that is counted for itself. */
+export interface Tier {
+  /** Part of the counters' keys. */
+  readonly scope: string
+  /** Requests per hour and client; 0 = no limit. */
+  readonly perHour: number
 }
 
 /**
- * Limits the routes of this scope, its unknown ones included, to `perHour` requests a client (IPv6 by /64): with the
- * RateLimit-* headers of the IETF draft, the same as X-RateLimit-*, and Retry-After once exceeded. 0 = no limit.
+ * Limits everything in this scope, its unknown routes included, to `perHour` requests a client (IPv6 by /64): with the
+ * RateLimit-* headers of the IETF draft, the same as X-RateLimit-*, and Retry-After once exceeded. Requests for which
+ * `otherTier` answers one are counted in that one instead.
  */
 export async function limitRequests(
   app: FastifyInstance,
-  options: { scope: string; perHour: number; counter: RequestCounter; tooMany: (perHour: number, retryAfter: string) => Error },
+  options: Tier & { counter: RequestCounter; tooMany: (perHour: number, retryAfter: string) => Error; otherTier?: (request: FastifyRequest) => Tier | undefined },
 ): Promise<void> {
-  const { scope, perHour, counter, tooMany } = options
-  if (perHour === 0) return
+  const { scope, perHour, counter, tooMany, otherTier } = options
+  if (perHour === 0 && !otherTier) return
+  const tierOf = (request: FastifyRequest): Tier => otherTier?.(request) ?? { scope, perHour }
   class CounterStore implements FastifyRateLimitStore {
     incr(client: string, done: (error: Error | null, result?: Count) => void): void {
-      counter.count(`rate:${scope}:${client}`, HOUR_MS).then((count) => done(null, count), done)
+      counter.count(`rate:${client}`, HOUR_MS).then((count) => done(null, count), done)
     }
     child(): CounterStore {
       return this
     }
   }
   await app.register(rateLimit, {
-    max: perHour,
+    global: false,
+    max: (request) => tierOf(request).perHour,
+    allowList: (request) => tierOf(request).perHour === 0,
+    keyGenerator: (request) => `${tierOf(request).scope}:${clientOf(request)}`,
     timeWindow: HOUR_MS,
     store: CounterStore,
     enableDraftSpec: true,
-    errorResponseBuilder: (_request, { after }) => tooMany(perHour, after),
+    errorResponseBuilder: (_request, { max, after }) => tooMany(max, after),
   })
+  app.addHook('onRequest', app.rateLimit())
   app.addHook('onSend', async (_request, reply) => {
     for (const name of ['limit', 'remaining', 'reset']) {
       const value = reply.getHeader(`ratelimit-${name}`)
       if (value !== undefined) reply.header(`x-ratelimit-${name}`, value)
     }
   })
+}
+
+/** Tells the client of a count that is kept beside the scope's own; whether it is still within `perHour`. */
+export function tellCount(reply: FastifyReply, perHour: number, { current, ttl }: Count): boolean {
+  const reset = Math.ceil(ttl / 1000)
+  reply.header('ratelimit-limit', perHour).header('ratelimit-remaining', Math.max(0, perHour - current)).header('ratelimit-reset', reset)
+  if (current > perHour) reply.header('retry-after', reset)
+  return current <= perHour
+}
+
+/** By whom a request is counted: the address, IPv6 by /64. */
+function clientOf(request: FastifyRequest): string {
+  // Some proxies write address:port or [address]:port; each port must not be another client.
+  const bare = /^\[([^\]]+)\](?::\d+)?$|^([\d.]+):\d+$/.exec(request.ip)
+  const address = bare?.[1] ?? bare?.[2] ?? request.ip
+  // What is no address comes out of a header that the proxy passed on unread: all of it is the proxy's.
+  return normalizeIP(isIP(address) ? address : (request.socket.remoteAddress ?? ''), 64)
 }

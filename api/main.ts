@@ -3,11 +3,13 @@ import { SettingsError, processSettings } from '../src/config'
 import { Attester, loadSigner } from './attester'
 import { ChainReader } from './chain-reader'
 import { SafeFetcher } from './fetcher'
-import { RedisCounter, RequestCounter } from './limits'
+import { RequestCounter } from './limits'
 import { Measurer } from './measure'
+import { SharedRedis } from './redis'
 import { Resolver } from './resolve'
 import { buildServer } from './server'
 import { Store } from './store'
+import { Nonces, WalletTier } from './wallet'
 
 /** How long a stop waits for requests under way. */
 const STOP_TIMEOUT_MS = 5_000
@@ -32,7 +34,9 @@ async function main(): Promise<void> {
   }
 
   const store = new Store(settings.databaseUrl, (error) => logger.warn({ reason: error.message }, 'a database connection was lost'))
-  const redis = settings.redisUrl === undefined ? undefined : new RedisCounter(settings.redisUrl, logger)
+  const redis = settings.redisUrl === undefined ? undefined : new SharedRedis(settings.redisUrl, logger)
+  const counter = new RequestCounter(clock, redis)
+  const walletTier = settings.wallet && new WalletTier({ ...settings.wallet, publicBaseUrl: settings.publicBaseUrl, counter, nonces: new Nonces(clock, redis), clock })
   const measurer = new Measurer()
   const fetcher = settings.offchainUris
     ? new SafeFetcher({ ipfsGateways: settings.ipfsGateways, onRefusal: (where, reason) => logger.debug({ where, reason }, 'a document was not fetched') })
@@ -44,7 +48,8 @@ async function main(): Promise<void> {
     clock,
     logger,
     resolver: new Resolver({ store, measurer, clock, fetcher, ...settings }),
-    counter: new RequestCounter(clock, redis),
+    counter,
+    ...(walletTier && { walletTier }),
     ...settings,
   })
 

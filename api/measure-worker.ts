@@ -1,8 +1,9 @@
 import { createXXHash64 } from 'hash-wasm'
 import { LRUCache } from 'lru-cache'
-import secureJson from 'secure-json-parse'
 import { GeometryError, readGeometry, type Reading } from '../src/geodesy'
+import { parseBody } from './body'
 import { measureHere, referenceOf, type Measurement, type MeasureTask, type WorkerProblem } from './measure'
+import { RequestFault } from './problems'
 
 /** What worker threads do. */
 
@@ -16,7 +17,7 @@ export async function measure(task: MeasureTask): Promise<Measurement | WorkerPr
 
 /** A body, parsed, and the geometries that were taken out of it: of the object that is found by the keys `holder`, the field `field`. */
 export interface BodyRead {
-  syntaxError?: string
+  fault?: string
   parsed: unknown
   geometries: { holder: (string | number)[]; field: string; geometry: { reading: Reading; ref: string } | WorkerProblem }[]
 }
@@ -25,9 +26,10 @@ export interface BodyRead {
 export async function read(body: Uint8Array): Promise<BodyRead> {
   let parsed: unknown
   try {
-    parsed = secureJson.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength), { protoAction: 'error', constructorAction: 'error' })
+    parsed = parseBody(Buffer.from(body.buffer, body.byteOffset, body.byteLength))
   } catch (error) {
-    return { syntaxError: (error as Error).message, parsed: undefined, geometries: [] }
+    if (error instanceof RequestFault) return { fault: error.message, parsed: undefined, geometries: [] }
+    throw error
   }
   const geometries: BodyRead['geometries'] = []
   for (const [holder, object] of [[[], parsed as object | null] as const, ...listsOf(parsed)])

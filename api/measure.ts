@@ -5,7 +5,7 @@ import { keccak256 } from '../src/eas'
 import { EffortError, GeometryError, canonicalJson, prepareGeometry, withEffort, type PreparedGeometry, type Reading } from '../src/geodesy'
 import type { BodyRead } from './measure-worker'
 import { OPERATIONS, type Outcome } from './operations'
-import { ComputeProblem } from './problems'
+import { ComputeProblem, RequestFault } from './problems'
 
 /** A geometry input. */
 export interface MeasureInput {
@@ -68,15 +68,14 @@ export class Measurer {
     private readonly workerFile = path.join(__dirname, 'measure-worker.js'),
   ) {}
 
-  /** Parses a large body in a worker: its geometries become a ReadGeometry each. Throws a SyntaxError for what is no JSON. */
+  /** Parses a body in a worker; its geometries become a ReadGeometry each. Throws a RequestFault, as parseBody does. */
   async read(body: Buffer): Promise<unknown> {
-    const transferList = body.byteLength === body.buffer.byteLength ? [body.buffer as ArrayBuffer] : []
-    const { syntaxError, parsed, geometries } = await this.run<BodyRead>('read', body, transferList)
-    if (syntaxError !== undefined) throw new SyntaxError(syntaxError)
-    for (const { holder, field, ...result } of geometries) {
+    const { fault, parsed, geometries } = await this.run<BodyRead>('read', body, [])
+    if (fault !== undefined) throw new RequestFault(fault)
+    for (const { holder, field, geometry } of geometries) {
       let object = parsed as Record<string, unknown>
       for (const key of holder) object = object[key] as Record<string, unknown>
-      object[field] = new ReadGeometry(result.geometry)
+      object[field] = new ReadGeometry(geometry)
     }
     return parsed
   }
@@ -126,7 +125,7 @@ export class Measurer {
 
   private async run<Answer>(name: 'read' | 'measure', task: unknown, transferList: ArrayBuffer[]): Promise<Answer> {
     this.pool ??= new Piscina({ filename: this.workerFile, minThreads: 0, maxThreads: 2, idleTimeout: 60_000, maxQueue: QUEUE })
-    if (this.pool.queueSize >= QUEUE) throw new ComputeProblem('computation-error', 'Too many large geometries are being measured. Nothing was signed; try again in a minute.')
+    if (this.pool.queueSize >= QUEUE) throw new ComputeProblem('computation-error', 'Too many large geometries are being measured. Nothing was signed; try again in a minute.', 60)
     return (this.pool.run(task, { name, transferList, signal: AbortSignal.timeout(this.budgetMs) }) as Promise<Answer>).catch((error: Error) => {
       if (error.name === 'AbortError') throw new ComputeProblem('computation-error', `Measuring these geometries took more than ${this.budgetMs / 1000} seconds, so it was ended. Nothing was signed; give fewer positions.`)
       throw error

@@ -26,6 +26,8 @@ export class ComputeProblem extends Error {
   constructor(
     readonly slug: ProblemSlug,
     detail: string,
+    /** Seconds after which another try makes sense, where that is so. */
+    readonly retryAfter?: number,
   ) {
     super(detail)
   }
@@ -46,6 +48,11 @@ export class RecordsProblem extends Error {
 
 /** The database or a chain's node does not answer: not the caller's fault and worth another try. */
 export class UnavailableError extends Error {}
+
+/** The request itself is malformed; its message, for the sender, is told in the form of the API it was sent to. */
+export class RequestFault extends Error {
+  readonly statusCode = 400
+}
 
 /** Seconds after which another try makes sense when the database or a node was gone. */
 const RETRY_AFTER_SECONDS = 5
@@ -68,22 +75,25 @@ function requestFault(error: FastifyError): string | undefined {
 /** The one error handler of /compute: whatever is thrown becomes problem details. */
 export function computeErrorHandler(publicBaseUrl: string) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
-    const problem = asComputeProblem(error, request, reply)
-    const { status, title } = COMPUTE_PROBLEMS[problem.slug]
-    return reply
-      .status(status)
-      .header('content-type', 'application/problem+json; charset=utf-8')
-      .send(JSON.stringify({ type: `${publicBaseUrl}/errors/${problem.slug}`, title, status, detail: problem.message }))
+    const { slug, message, retryAfter } = asComputeProblem(error, request)
+    const { status, contentType, body } = problemDocument(publicBaseUrl, slug, message)
+    if (retryAfter !== undefined) reply.header('retry-after', retryAfter)
+    return reply.status(status).header('content-type', contentType).send(body)
   }
 }
 
-function asComputeProblem(error: FastifyError, request: FastifyRequest, reply: FastifyReply): ComputeProblem {
+/** Problem details as they are sent. */
+export function problemDocument(publicBaseUrl: string, slug: ProblemSlug, detail: string): { status: number; contentType: string; body: string } {
+  const { status, title } = COMPUTE_PROBLEMS[slug]
+  return { status, contentType: 'application/problem+json; charset=utf-8', body: JSON.stringify({ type: `${publicBaseUrl}/errors/${slug}`, title, status, detail }) }
+}
+
+function asComputeProblem(error: FastifyError, request: FastifyRequest): ComputeProblem {
   if (error instanceof ComputeProblem) return error
   if (error instanceof GeometryError) return new ComputeProblem('invalid-input', error.message)
   if (error instanceof UnavailableError) {
     request.log.warn({ reason: error.message }, 'a computation could not be done')
-    reply.header('retry-after', RETRY_AFTER_SECONDS)
-    return new ComputeProblem('computation-error', `${error.message} Nothing was signed; try again in ${RETRY_AFTER_SECONDS} seconds.`)
+    return new ComputeProblem('computation-error', `${error.message} Nothing was signed; try again in ${RETRY_AFTER_SECONDS} seconds.`, RETRY_AFTER_SECONDS)
   }
   const fault = requestFault(error)
   if (fault) return new ComputeProblem('invalid-input', fault)

@@ -3,6 +3,7 @@ import { LOCAL_CHAIN, LOCAL_SIGNER_KEY, startLocalChain, type LocalChain } from 
 import { freePort } from '../dev/services'
 import { SettingsError } from '../src/config'
 import { keySigner } from '../src/eas'
+import { MEASURE_WORKER } from '../test/api'
 import { createMigratedDatabase, type TestDatabase } from '../test/database'
 import { startRpcProxy, type Fault, type RpcCall } from '../test/rpc-proxy'
 import { Attester, loadSigner } from './attester'
@@ -35,7 +36,7 @@ async function serve(options: { fault?: Fault; databaseUrl?: string; clock?: () 
   const store = new Store(databaseUrl, () => {})
   const reader = new ChainReader({ chain: LOCAL_CHAIN, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 0 }, clock)
   const attester = new Attester(await keySigner(key), { chain: LOCAL_CHAIN, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 0 }, reader, clock)
-  const measurer = new Measurer()
+  const measurer = new Measurer(20_000, MEASURE_WORKER)
   const app = await buildServer({
     ...{ store, clock, publicBaseUrl: 'https://x.example', schemaCheck: true, trustProxy: [], rateLimitPerHour: perHour, recordsRateLimitPerHour: perHour },
     chains: [{ chain: LOCAL_CHAIN, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 0 }],

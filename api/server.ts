@@ -2,53 +2,63 @@ import Fastify, { LogController, type FastifyBaseLogger, type FastifyError, type
 import { getAddress } from 'ethers'
 import { version } from '../package.json'
 import { COMPUTE_ENDPOINTS, computeRoutes, type ComputeParts } from './compute'
+import { clientErrorHandler, guardEdge, isOfCompute } from './edge'
 import { limitRequests, type RequestCounter } from './limits'
 import { monitoring, type MonitoringParts } from './monitoring'
 import { ComputeProblem, RecordsProblem, computeErrorHandler, recordsErrorHandler } from './problems'
 import { recordsRoutes } from './records'
 import type { Store } from './store'
+import type { WalletTier } from './wallet'
 
 export interface ServerParts extends ComputeParts, MonitoringParts {
   store: Store
   counter: RequestCounter
   rateLimitPerHour: number
   recordsRateLimitPerHour: number
+  /** Signed requests (docs/wallet.md); undefined: their headers are ignored. */
+  walletTier?: WalletTier
   /** CIDR ranges whose X-Forwarded-For is believed. */
   trustProxy: readonly string[]
   /** Unset in tests. */
   logger?: FastifyBaseLogger
+  /** Other patience than ours, in milliseconds: set in tests. */
+  timeouts?: { request: number; answer: number }
 }
 
 const COMPUTE_PREFIX = '/compute/v0'
 const RECORDS_PREFIX = '/api/v0'
 /** 100 bytes a request are usual; this holds a geometry of 100,000 positions with all digits, and parsing it holds the event loop for less than 100 ms. */
 const BODY_LIMIT = 5 * 1_048_576
-/** A request that has not arrived whole by then is cut off. */
-const REQUEST_TIMEOUT_MS = 10_000
+/** A request that has not arrived whole by then is cut off; one that has no answer by then is told so: a measurement may take 20 s. */
+const TIMEOUTS = { request: 10_000, answer: 28_000 }
 
 /** The HTTP server, complete but not listening. */
 export async function buildServer(parts: ServerParts): Promise<FastifyInstance> {
-  const { publicBaseUrl } = parts
+  const { publicBaseUrl, timeouts = TIMEOUTS } = parts
   const onComputeError = computeErrorHandler(publicBaseUrl)
   const app = Fastify({
     ...(parts.logger && { loggerInstance: parts.logger }),
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_LIMIT,
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    connectionTimeout: 3 * REQUEST_TIMEOUT_MS,
-    http: { connectionsCheckingInterval: 1_000, headersTimeout: REQUEST_TIMEOUT_MS },
+    requestTimeout: timeouts.request,
+    connectionTimeout: timeouts.answer + 2_000,
+    // guardEdge refuses what has no Host.
+    http: { connectionsCheckingInterval: Math.min(1_000, timeouts.request), headersTimeout: timeouts.request, requireHostHeader: false },
     forceCloseConnections: 'idle',
+    // What comes while we stop is still answered, in the form of its API.
+    return503OnClosing: false,
+    clientErrorHandler: clientErrorHandler(publicBaseUrl),
     trustProxy: parts.trustProxy.length ? [...parts.trustProxy] : false,
     // A wrong UID, up to this length, shall be told what is wrong with it.
     routerOptions: { maxParamLength: 4_096, ignoreTrailingSlash: true },
     // What fails before routing (a URL that does not decode) still answers in the format of its API.
     frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
-      if (request.url.startsWith('/compute')) onComputeError(error, request, reply)
+      if (isOfCompute(request.url)) onComputeError(error, request, reply)
       else recordsErrorHandler(error, request, reply)
     },
   })
-  app.removeContentTypeParser('text/plain')
   app.setErrorHandler(recordsErrorHandler)
+  guardEdge(app, timeouts.answer, parts.measurer)
   app.addHook('onResponse', (request, reply, done) => {
     request.log.info({ method: request.method, route: request.routeOptions.url ?? 'unknown', status: reply.statusCode, ms: Math.round(reply.elapsedTime * 10) / 10 }, 'request')
     done()
@@ -63,10 +73,12 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
       scope: 'compute',
       perHour: parts.rateLimitPerHour,
       counter: parts.counter,
+      otherTier: parts.walletTier && ((request) => parts.walletTier!.tierOf(request)),
       tooMany: (perHour, after) => new ComputeProblem('rate-limited', `More than ${perHour} requests in an hour from your address; try again in ${after}.`),
     })
+    parts.walletTier?.guard(scope)
     const known = COMPUTE_ENDPOINTS.map((name) => `POST ${COMPUTE_PREFIX}/${name}`)
-    answerUnknown(scope, ({ method, url }) => {
+    scope.setNotFoundHandler(({ method, url }) => {
       throw new ComputeProblem('invalid-input', `There is no ${method} ${pathOf(url)}. Known: ${known.join(', ')}`)
     })
     await scope.register(computeRoutes(parts), { prefix: '/v0' })
@@ -79,7 +91,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
       counter: parts.counter,
       tooMany: (perHour, after) => new RecordsProblem('Rate limit exceeded', `More than ${perHour} requests in an hour from your address; try again in ${after}.`),
     })
-    answerUnknown(scope, unknownRecordsRoute(app))
+    scope.setNotFoundHandler(unknownRecordsRoute(app))
     await scope.register(recordsRoutes(parts), { prefix: '/v0' })
   }, { prefix: '/api' })
 
@@ -104,11 +116,6 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
   }))
   app.setNotFoundHandler(unknownRecordsRoute(app))
   return app
-}
-
-/** The not-found handler of a scope, behind its rate limit like the routes. */
-function answerUnknown(scope: FastifyInstance, handler: (request: FastifyRequest, reply: FastifyReply) => void): void {
-  scope.setNotFoundHandler(scope.hasDecorator('rateLimit') ? { preHandler: scope.rateLimit() } : {}, handler)
 }
 
 /** Tells an unknown path from a known one asked with the wrong method. */

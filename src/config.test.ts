@@ -19,6 +19,8 @@ test.each([
   [{ TRUST_PROXY: 'true' }, "TRUST_PROXY: 'true' is no address or CIDR range"],
   [{ OFFCHAIN_URIS: 'maybe' }, 'OFFCHAIN_URIS: '],
   [{ IPFS_GATEWAYS: 'https://a.example, b.example' }, 'IPFS_GATEWAYS: must be http(s) URLs, separated by commas'],
+  [{ WALLET_AUTH: 'maybe' }, 'WALLET_AUTH: '],
+  [{ WALLET_MAX_SKEW_SECONDS: '0' }, 'WALLET_MAX_SKEW_SECONDS: must be a whole number from 1 to 3600'],
   [{ HEAD_POLL_SECONDS: '0' }, 'HEAD_POLL_SECONDS: must be a number above 0'],
 ])('%j is refused', (changes, message) => {
   expect(() => readSettings({ ...complete, ...changes }, [])).toThrow(message)
@@ -35,6 +37,12 @@ test('defaults, and what the environment says', () => {
 test('nothing is fetched unless allowed, and then from these gateways', () => {
   expect(readSettings(complete, [])).toMatchObject({ offchainUris: false, ipfsGateways: [] })
   expect(readSettings({ ...complete, OFFCHAIN_URIS: 'true', IPFS_GATEWAYS: 'https://a.example, http://ipfs:8080' }, [])).toMatchObject({ offchainUris: true, ipfsGateways: ['https://a.example', 'http://ipfs:8080'] })
+})
+test('signed requests are off unless asked for', () => {
+  const wallet = (changes: NodeJS.ProcessEnv) => readSettings({ ...complete, ...changes }, []).wallet
+  expect([wallet({}), wallet({ WALLET_AUTH: 'false', WALLET_RATE_LIMIT_PER_HOUR: '5' })]).toEqual([undefined, undefined])
+  expect(wallet({ WALLET_AUTH: 'true' })).toEqual({ perHour: 1000, perHourByAddress: 2000, maxSkewSeconds: 300 })
+  expect(wallet({ WALLET_AUTH: 'true', WALLET_RATE_LIMIT_PER_HOUR: '5', WALLET_IP_RATE_LIMIT_PER_HOUR: '6', WALLET_MAX_SKEW_SECONDS: '7' })).toEqual({ perHour: 5, perHourByAddress: 6, maxSkewSeconds: 7 })
 })
 test('the key is in no log of the settings', () => {
   const settings = readSettings(complete, ['signer'])

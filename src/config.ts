@@ -43,6 +43,8 @@ export interface Settings {
   /** Requests per hour and client; 0 = no limit. */
   readonly rateLimitPerHour: number
   readonly recordsRateLimitPerHour: number
+  /** Signed requests to /compute: per hour and wallet, per hour and address of all wallets (0 = no limit), and how far off a clock may be; undefined when they are not offered. */
+  readonly wallet: { readonly perHour: number; readonly perHourByAddress: number; readonly maxSkewSeconds: number } | undefined
   readonly deadlineSeconds: number
   readonly resignMaxAgeSeconds: number
   /** Where the index may have missed as many seconds of its chain, compute asks the chain itself. */
@@ -145,6 +147,10 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
       IPFS_GATEWAYS: httpUrls({ default: [] }),
       RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 100 }),
       RECORDS_RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 3600 }),
+      WALLET_AUTH: bool({ default: false }),
+      WALLET_RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 1000 }),
+      WALLET_IP_RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 2000 }),
+      WALLET_MAX_SKEW_SECONDS: integer(1, 3600)({ default: 300 }),
       DEADLINE_SECONDS: integer(1, 86_400 * 30)({ default: 3600 }),
       RESIGN_MAX_AGE_SECONDS: integer(0, 86_400 * 30)({ default: 3600 }),
       INDEX_MAX_AGE_SECONDS: integer(0, 86_400)({ default: 15 }),
@@ -213,6 +219,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     ipfsGateways: env.IPFS_GATEWAYS,
     rateLimitPerHour: env.RATE_LIMIT_PER_HOUR,
     recordsRateLimitPerHour: env.RECORDS_RATE_LIMIT_PER_HOUR,
+    wallet: env.WALLET_AUTH ? { perHour: env.WALLET_RATE_LIMIT_PER_HOUR, perHourByAddress: env.WALLET_IP_RATE_LIMIT_PER_HOUR, maxSkewSeconds: env.WALLET_MAX_SKEW_SECONDS } : undefined,
     deadlineSeconds: env.DEADLINE_SECONDS,
     resignMaxAgeSeconds: env.RESIGN_MAX_AGE_SECONDS,
     indexMaxAgeSeconds: env.INDEX_MAX_AGE_SECONDS,

@@ -161,11 +161,11 @@ test('mixed forms are refused, and so is a URI where none is fetched', async () 
   expect((await distance(uid)).status).toBe(404)
 })
 
-test('a document with __proto__ in it, or nested very deep, is refused or read; the service goes on', async () => {
+test('a document with __proto__ in it, or nested very deep, is refused; the service goes on', async () => {
   const attestation = JSON.stringify(await offchain(BRANDENBURG_GATE))
   const send = async (document: string) => (await fetch(`${world.url}/compute/v0/distance`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: `{"chainId":84532,"to":${JSON.stringify(EIFFEL_TOWER)},"from":{"attestation":${document}}}` })).status
   expect(await send(attestation.replace('{', '{"__proto__":{"signer":"0x0"},'))).toBe(400)
   expect(await send('['.repeat(100_000) + ']'.repeat(100_000))).toBe(400)
-  expect(await send(attestation.replace('{', `{"x":${'['.repeat(100_000)}${']'.repeat(100_000)},`))).toBe(200)
+  expect(await send(attestation.replace('{', `{"x":${'['.repeat(100_000)}${']'.repeat(100_000)},`))).toBe(400)
   expect(await send(attestation)).toBe(200)
 })

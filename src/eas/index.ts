@@ -15,6 +15,6 @@ export {
   type AttestMessage,
   type EasDomain,
 } from './delegated'
-export { keySigner, recoverSigner, type Signer } from './signature'
+export { isCanonicalSignature, keySigner, recoverSigner, type Signer } from './signature'
 export { keccak256 } from './keccak'
 export { OffchainError, checkExpiry, verifyOffchain, type OffchainAttestation, type OffchainExpectation } from './offchain'

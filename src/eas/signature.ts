@@ -29,13 +29,16 @@ export async function keySigner(privateKey: string, curve: Curve = CURVE): Promi
 
 /** Half of the curve's order: of a signature's two forms only the one with s at most this is canonical (EIP-2). */
 const HALF_ORDER = '7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0'
-const CANONICAL = /^0x[0-9a-f]{128}1[bc]$/
 
-/** The address, lower-case, whose key signed this digest; undefined for what is no canonical signature (65 bytes, low s, v 27 or 28) of anyone. */
+/** Whether a signature is 65 bytes in hex, of the lower s, v 27 or 28. */
+export function isCanonicalSignature(signature: string): boolean {
+  return /^0x[0-9a-f]{128}1[bc]$/i.test(signature) && signature.slice(66, 130).toLowerCase() <= HALF_ORDER
+}
+
+/** The address, lower-case, whose key signed this digest; undefined for what is no canonical signature of anyone. */
 export async function recoverSigner(digest: string, signature: string, curve: Curve = CURVE): Promise<string | undefined> {
-  const text = signature.toLowerCase()
-  if (!CANONICAL.test(text) || text.slice(66, 130) > HALF_ORDER) return undefined
-  const bytes = Buffer.from(text.slice(2), 'hex')
+  if (!isCanonicalSignature(signature)) return undefined
+  const bytes = Buffer.from(signature.slice(2), 'hex')
   try {
     return await addressOf(curve.recover(Buffer.from(hex(digest, 32), 'hex'), bytes.subarray(0, 64), bytes[64]! - 27))
   } catch {
