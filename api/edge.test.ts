@@ -95,6 +95,12 @@ describe('requests that do not arrive', () => {
     await expectProblem('POST /compute/v0/distance HTTP/1.1\r\nhost: x', REASON)
     await expectProblem('', REASON)
   })
+  test('the rest of a request that is answered already: no second answer, the connection is closed', async () => {
+    const started = performance.now()
+    const got = answers(await exchange(api.url, `${JSON_HEAD}content-encoding: gzip\r\ncontent-length: 100\r\n\r\n{`, 10_000))
+    expect(got.map(({ body }) => (JSON.parse(body) as { detail: string }).detail)).toEqual(['Content-Encoding: not accepted; send the body as it is.'])
+    expect(performance.now() - started).toBeLessThan(3_500)
+  })
   test('a body that stops short of its length', async () => {
     await expectProblem(`${JSON_HEAD}content-length: 10\r\n\r\n{}`, REASON)
   })
