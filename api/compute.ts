@@ -4,6 +4,7 @@ import { BOOLEAN_RESULT_FIELDS, NUMERIC_RESULT_FIELDS, encodeBooleanResult, enco
 import { parseRecipient, type Attester, type SignedResult } from './attester'
 import type { ChainReader } from './chain-reader'
 import type { Measurer } from './measure'
+import { operationSchema } from './openapi'
 import { OPERATIONS, type Operation } from './operations'
 import { ComputeProblem, computeErrorHandler } from './problems'
 import type { Resolver } from './resolve'
@@ -34,7 +35,7 @@ export interface ComputeParts {
 export function computeRoutes(parts: ComputeParts) {
   return (app: FastifyInstance, _options: object, done: () => void): void => {
     app.setErrorHandler(computeErrorHandler(parts.publicBaseUrl))
-    for (const [name, operation] of Object.entries(OPERATIONS)) app.post(`/${name}`, (request) => answer(parts, name, operation, request.body, Number(request.headers['content-length']) > LARGE_BODY))
+    for (const [name, operation] of Object.entries(OPERATIONS)) app.post(`/${name}`, { schema: operationSchema(name, operation) }, (request) => answer(parts, name, operation, request.body, Number(request.headers['content-length']) > LARGE_BODY))
     done()
   }
 }

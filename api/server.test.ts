@@ -36,7 +36,7 @@ async function serve(options: { fault?: Fault; databaseUrl?: string; clock?: () 
   const reader = new ChainReader({ chain: LOCAL_CHAIN, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 0 }, clock)
   const attester = new Attester(new SigningKey(key), { chain: LOCAL_CHAIN, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 0 }, reader, 3600, clock)
   const app = await buildServer({
-    ...{ store, clock, publicBaseUrl: 'https://x.example', schemaCheck: true, trustProxy: [], rateLimitPerHour: perHour, recordsRateLimitPerHour: perHour },
+    ...{ store, clock, publicBaseUrl: 'https://x.example', deploymentName: 'test', schemaCheck: true, trustProxy: [], rateLimitPerHour: perHour, recordsRateLimitPerHour: perHour },
     chains: [{ chain: LOCAL_CHAIN, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 0 }],
     maxLagSeconds: 60,
     attesters: new Map([[LOCAL_CHAIN.id, { attester, reader }]]),

@@ -1,14 +1,16 @@
 import Fastify, { LogController, type FastifyBaseLogger, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest, type HTTPMethods } from 'fastify'
 import { version } from '../package.json'
-import { computeRoutes, type ComputeParts } from './compute'
+import { aboutRoutes, describeRoutes, type AboutParts } from './about'
+import { computeRoutes } from './compute'
 import { limitRequests, type RequestCounter } from './limits'
 import { monitoring, type MonitoringParts } from './monitoring'
+import { serviceSchemas } from './openapi'
 import { OPERATIONS } from './operations'
 import { ComputeProblem, RecordsProblem, computeErrorHandler, recordsErrorHandler } from './problems'
 import { recordsRoutes } from './records'
 import type { Store } from './store'
 
-export interface ServerParts extends ComputeParts, MonitoringParts {
+export interface ServerParts extends AboutParts, MonitoringParts {
   store: Store
   counter: RequestCounter
   rateLimitPerHour: number
@@ -54,7 +56,8 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
     done()
   })
 
-  // Before the routes, so that it counts them all.
+  // Before the routes, so that they know them all.
+  await describeRoutes(app, parts)
   monitoring(app, parts)
 
   await app.register(async (scope) => {
@@ -83,25 +86,11 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
     await scope.register(recordsRoutes(parts), { prefix: '/v0' })
   }, { prefix: '/api' })
 
-  app.get('/health', async (_request, reply) => {
+  app.get('/health', { schema: serviceSchemas.health }, async (_request, reply) => {
     const connected = await parts.store.ping()
     return reply.status(connected ? 200 : 503).send({ status: connected ? 'healthy' : 'unhealthy', database: connected ? 'connected' : 'disconnected', version })
   })
-  app.get('/', async () => ({
-    name: 'Geospatial Attestation Service',
-    version,
-    description: 'Location attestations of several chains, and signed answers to questions about places',
-    endpoints: {
-      compute: Object.keys(OPERATIONS).map((name) => `POST ${publicBaseUrl}${COMPUTE_PREFIX}/${name}`),
-      records: ['location-records', 'location-records/:uid', 'location-records/stats', 'config'].map((path) => `GET ${publicBaseUrl}${RECORDS_PREFIX}/${path}`),
-      health: `GET ${publicBaseUrl}/health`,
-      readiness: `GET ${publicBaseUrl}/ready`,
-      metrics: `GET ${publicBaseUrl}/metrics`,
-    },
-    chains: await Promise.all(
-      [...parts.attesters.values()].map(async ({ attester }) => ({ id: attester.chain.id, slug: attester.chain.slug, attester: attester.address, ready: (await attester.refusal()) === undefined })),
-    ),
-  }))
+  await aboutRoutes(app, parts)
   app.setNotFoundHandler(unknownRecordsRoute(app))
   return app
 }
