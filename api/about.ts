@@ -4,7 +4,7 @@ import { getAddress } from 'ethers'
 import type { FastifyInstance } from 'fastify'
 import { version } from '../package.json'
 import type { ComputeParts } from './compute'
-import { ERROR_PAGES, ERROR_PAGE_POLICY, errorPageHtml, errorPageJson, errorSlug } from './error-pages'
+import { ERROR_PAGES, ERROR_PAGE_POLICY, errorPageHtml, errorPageJson, errorSlug, escapeHtml } from './error-pages'
 import { serviceSchemas } from './openapi'
 import { COMPONENTS } from './openapi-components'
 import { withExamples, type Document } from './openapi-examples'
@@ -31,7 +31,7 @@ export async function describeRoutes(app: FastifyInstance, { publicBaseUrl, depl
         version,
         summary: DESCRIPTION,
         description: [
-          `${DESCRIPTION}. A computed result carries an EIP-712 signature that the chain's EAS contract checks (\`attestByDelegation\`), so that contracts can act on it. Answers are geodesic, on the WGS84 ellipsoid; positions are [longitude, latitude].`,
+          `A computed result carries an EIP-712 signature that the chain's EAS contract checks (\`attestByDelegation\`), so that contracts can act on it. Answers are geodesic, on the WGS84 ellipsoid; positions are [longitude, latitude].`,
           'No authentication. Requests are limited by client address; every answer says how many are left.',
           'The examples are answers that a local deployment really gave.',
         ].join('\n\n'),
@@ -100,12 +100,11 @@ export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Prom
     indexPrefix: pathname,
     // Nothing from elsewhere; requests that a reader tries out go to the deployment's public address.
     staticCSP: `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self' ${origin}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
-    uiConfig: { docExpansion: 'list', defaultModelsExpandDepth: 0, validatorUrl: null, displayRequestDuration: true, tryItOutEnabled: false },
-    theme: { title: `${NAME} (${deploymentName})`, css: [{ filename: 'page.css', content: PAGE_STYLE }] },
+    // The other layout has a bar at the top whose logo styles itself inline, which this policy forbids.
+    uiConfig: { layout: 'BaseLayout', docExpansion: 'list', defaultModelsExpandDepth: 0, displayRequestDuration: true },
+    theme: { title: escapeHtml(`${NAME} (${deploymentName})`) },
   })
 }
-
-const PAGE_STYLE = '.swagger-ui .topbar { display: none }'
 
 /** The routes of one part of the API, out of the document, which has them all. */
 function endpoints(app: FastifyInstance, tag: string, publicBaseUrl: string): string[] {

@@ -123,6 +123,7 @@ ${list(remedies)}
 `
 }
 
-function escapeHtml(text: string): string {
+/** For text between tags and in quoted attributes. */
+export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }

@@ -49,7 +49,7 @@ const answer = (schema: Schema, description: string, more: { headers?: Schema; t
 const COMPUTE_ERRORS = Object.fromEntries(
   (Object.entries(COMPUTE_PROBLEMS) as [ProblemSlug, { status: number }][]).map(([slug, { status }]) => [
     status,
-    answer(ref('Problem'), `\`${slug}\`: ${ERROR_PAGES[slug].meaning}`, { type: 'application/problem+json', headers: { ...RATE_HEADERS, ...(status === 429 || status === 500 ? RETRY_AFTER : {}) } }),
+    answer(ref('Problem'), `\`${slug}\`: ${ERROR_PAGES[slug].meaning}`, { type: 'application/problem+json', ...(status === 429 ? { headers: { ...RATE_HEADERS, ...RETRY_AFTER } } : status === 500 ? { headers: RETRY_AFTER } : {}) }),
   ]),
 )
 
@@ -73,6 +73,7 @@ export function operationSchema(name: string, operation: Operation): FastifySche
   const { properties, required, allOf } = parametersOf(operation)
   const body = {
     type: 'object',
+    title: `Request of ${name}`,
     required: ['chainId', ...required],
     properties: { chainId: CHAIN_ID, ...properties, schema: SCHEMA_UID, recipient: RECIPIENT },
     ...(allOf && { allOf }),
@@ -96,6 +97,7 @@ function extensionSchemas() {
   })
   const batch = {
     type: 'object',
+    title: 'Request of batch',
     required: ['chainId', 'operations'],
     properties: {
       chainId: CHAIN_ID,
@@ -138,12 +140,12 @@ export const computeSchemas = extensionSchemas()
 
 // --- Records ---
 
-const recordsError = (description: string, headers: Schema = RATE_HEADERS) => answer(ref('RecordsError'), description, { headers })
+const recordsError = (description: string, headers?: Schema) => answer(ref('RecordsError'), description, headers && { headers })
 const RECORDS_ERRORS = {
   400: recordsError('A parameter is wrong, unknown, or given twice.'),
   429: recordsError('Too many requests.', { ...RATE_HEADERS, ...RETRY_AFTER }),
   500: recordsError('A fault of ours.'),
-  503: recordsError('The database is out of reach.', { ...RATE_HEADERS, ...RETRY_AFTER }),
+  503: recordsError('The database is out of reach.', RETRY_AFTER),
 }
 
 function recordsRoute(operationId: string, summary: string, description: string, result: Schema, more: FastifySchema = {}, errors: object = RECORDS_ERRORS): FastifySchema {
