@@ -1,21 +1,21 @@
-import { SigningKey, ZeroAddress, ZeroHash, getAddress } from 'ethers'
+import { ZeroAddress, ZeroHash, getAddress } from 'ethers'
 import type { Chain } from '../src/chains'
 import { SettingsError, isLoopback, type ConnectedChain } from '../src/config'
-import { addressOfKey, attestDigest, domainSeparator, layoutOfTypeHash, recoverAttester, signAttest, type AttestLayout } from '../src/eas'
+import { attestDigest, domainSeparator, keySigner, layoutOfTypeHash, recoverSigner, type AttestLayout, type AttestMessage, type Signer } from '../src/eas'
 import type { ChainReader } from './chain-reader'
 import { UnavailableError } from './problems'
 
+/** What is attested: addresses with their checksum, the rest of the hex lower-case. */
+export interface Statement {
+  schema: string
+  recipient: string
+  revocable: boolean
+  data: string
+}
+
 /** The signed parts of a compute result (INTERFACE.md, Compute result). Addresses carry their checksum. */
-export interface SignedResult {
-  attestation: {
-    schema: string
-    attester: string
-    recipient: string
-    data: string
-    signature: string
-    revocable: boolean
-    refUID: string
-  }
+export interface SignedStatement {
+  attestation: Statement & { attester: string; signature: string; refUID: string }
   delegatedAttestation: {
     signature: string
     attester: string
@@ -25,13 +25,10 @@ export interface SignedResult {
   }
 }
 
-export interface SignRequest {
-  schema: string
-  recipient: string
-  revocable: boolean
-  data: string
-  /** Unix seconds, of the computation; the deadline counts from it */
-  timestamp: number
+/** A chain that is computed for. */
+export interface ServedChain {
+  attester: Attester
+  reader: ChainReader
 }
 
 /** Addresses of the keys that every test node unlocks (mnemonic "test test ... junk", accounts 0 to 9): only a local chain may see them sign. */
@@ -47,41 +44,38 @@ const TEST_ADDRESSES = new Set([
   '0x23618e81e3f5cdf7f54c3d65f7fbc0abf5b21e8f',
   '0xa0ee7a142d267c1f36714e4a8f75612f20a79720',
 ])
-/** A probe that could not be made is tried again by the next request after this long. */
-const PROBE_AGAIN_MS = 5_000
+/** What a probe found is asked again by the next request after so many milliseconds: the contracts of some chains can be exchanged. */
+const PROBE_AGAIN_MS = { ready: 600_000, refused: 60_000, unreachable: 5_000 }
 
-type Probe = { state: 'ready'; separator: string; layout: AttestLayout } | { state: 'refused'; reason: string } | { state: 'unreachable'; at: number }
+type Probe = { at: number } & ({ state: 'ready'; separator: string; layout: AttestLayout } | { state: 'refused'; reason: string } | { state: 'unreachable' })
 
-/** The signing key; the one place that holds it. Throws a SettingsError when it is not the key of `expectedAddress`. */
-export function loadSigner(readKey: () => string, expectedAddress: string | undefined): SigningKey {
-  const key = new SigningKey(readKey())
-  const address = addressOfKey(key)
-  if (expectedAddress && expectedAddress !== address)
-    throw new SettingsError(`ATTESTER_ADDRESS is ${expectedAddress}, but the signer's key belongs to ${address}: correct one of them`)
-  return key
+/** What signs; the one place where the key is handed over. Throws a SettingsError when it is not the key of `expectedAddress`. */
+export async function loadSigner(readKey: () => string, expectedAddress: string | undefined): Promise<Signer> {
+  const signer = await keySigner(readKey())
+  if (expectedAddress && expectedAddress !== signer.address)
+    throw new SettingsError(`ATTESTER_ADDRESS is ${expectedAddress}, but the signer's key belongs to ${signer.address}: correct one of them`)
+  return signer
 }
 
-/** Signs for one chain, and only after its contract proved to be the one that our tables describe. */
+/** Signs for one chain, and only while its contract proves to be the one that our tables describe. */
 export class Attester {
   readonly chain: Chain
   /** With checksum. */
   readonly address: string
-  private readonly account: string
   private probing: Promise<Probe> | undefined
 
+  /** @param clock milliseconds */
   constructor(
-    private readonly key: SigningKey,
+    private readonly signer: Signer,
     private readonly connected: ConnectedChain,
     private readonly reader: ChainReader,
-    private readonly deadlineSeconds: number,
     private readonly clock: () => number,
   ) {
     this.chain = connected.chain
-    this.account = addressOfKey(key)
-    this.address = getAddress(this.account)
+    this.address = getAddress(signer.address)
   }
 
-  /** Why this chain cannot be signed for; undefined when it can. Asks the contract once, and again while the node is out of reach. */
+  /** Why this chain cannot be signed for; undefined when it can. */
   async refusal(): Promise<string | undefined> {
     const probe = await this.probe()
     if (probe.state === 'unreachable') return `the node of ${this.chain.slug} does not answer`
@@ -89,45 +83,72 @@ export class Attester {
   }
 
   /**
-   * The delegated attestation of a result: refUID zero, value 0, no expiration. The nonce is the contract's own, so of
-   * results signed at one nonce only one can be submitted. Throws UnavailableError; never answers a signature that does not recover.
+   * The nonce at which the contract takes the next signature, at most 250 ms old, `refused` excepted: what is signed at that
+   * one was not taken. Of results signed at one nonce only one can be submitted. Throws UnavailableError.
    */
-  async sign(request: SignRequest): Promise<SignedResult> {
+  async nonce(refused?: number): Promise<number> {
+    const nonce = Number(await this.reader.nonce(this.signer.address, refused === undefined ? undefined : BigInt(refused)))
+    if (!Number.isSafeInteger(nonce)) throw new Error(`the attester's nonce ${nonce} is beyond what JSON numbers hold`)
+    return nonce
+  }
+
+  /** The delegated attestation of a statement: refUID zero, value 0, no expiration. Throws UnavailableError; never answers a signature that does not recover. */
+  async sign(statement: Statement, nonce: number, deadline: number): Promise<SignedStatement> {
+    const digest = await this.digest(statement, nonce, deadline)
+    const signature = await this.signer.sign(digest)
+    if ((await recoverSigner(digest, signature)) !== this.signer.address) throw new Error('the signature just made does not recover to the attester')
+    return {
+      attestation: { schema: statement.schema, attester: this.address, recipient: statement.recipient, data: statement.data, signature, revocable: statement.revocable, refUID: ZeroHash },
+      delegatedAttestation: { signature, attester: this.address, deadline, nonce },
+    }
+  }
+
+  /** Whether this signer signed exactly this. Throws UnavailableError. */
+  async signed(statement: Statement, nonce: number, deadline: number, signature: string): Promise<boolean> {
+    return (await recoverSigner(await this.digest(statement, nonce, deadline), signature)) === this.signer.address
+  }
+
+  /** Whether the contract refuses what is submitted after its deadline: those of the legacy layout know none. Throws UnavailableError. */
+  async enforcesDeadline(): Promise<boolean> {
+    return (await this.ready()).layout !== 'legacy'
+  }
+
+  /** A code for a text, bound to this chain, that only we can have given to it. */
+  seal(text: string): string {
+    return this.signer.seal(`${this.chain.id}:${text}`)
+  }
+
+  private async digest({ schema, recipient, revocable, data }: Statement, nonce: number, deadline: number): Promise<string> {
+    const { separator, layout } = await this.ready()
+    const message: AttestMessage = { attester: this.signer.address, schema, recipient, revocable, data, nonce, expirationTime: 0, refUID: ZeroHash, value: 0, deadline }
+    return attestDigest(separator, layout, message)
+  }
+
+  private async ready(): Promise<Probe & { state: 'ready' }> {
     const probe = await this.probe()
     if (probe.state !== 'ready') throw new UnavailableError(`Signing for chain ${this.chain.id} is not possible right now.`)
-    const nonce = await this.reader.nonce(this.account)
-    if (nonce > Number.MAX_SAFE_INTEGER) throw new Error(`the attester's nonce ${nonce} is beyond what JSON numbers hold`)
-    const deadline = request.timestamp + this.deadlineSeconds
-    const { schema, recipient, revocable, data } = request
-    const digest = attestDigest(probe.separator, probe.layout, {
-      attester: this.account,
-      ...{ schema, recipient, revocable, data, nonce },
-      expirationTime: 0n,
-      refUID: ZeroHash,
-      value: 0n,
-      deadline: BigInt(deadline),
-    })
-    const signature = signAttest(this.key, digest)
-    if (recoverAttester(digest, signature) !== this.account) throw new Error('the signature just made does not recover to the attester')
-    return {
-      attestation: { schema, attester: this.address, recipient: getAddress(recipient), data, signature, revocable, refUID: ZeroHash },
-      delegatedAttestation: { signature, attester: this.address, deadline, nonce: Number(nonce) },
-    }
+    return probe
   }
 
   private async probe(): Promise<Probe> {
     const probing = (this.probing ??= this.askContract())
-    const probe = await probing.catch((error: unknown) => {
+    try {
+      const probe = await probing
+      if (this.clock() - probe.at <= PROBE_AGAIN_MS[probe.state]) return probe
+      // Once for all who come meanwhile.
+      if (this.probing === probing) this.probing = this.askContract(probe)
+      return await this.probing
+    } catch (error) {
       this.probing = undefined
       throw error
-    })
-    if (probe.state === 'unreachable' && this.clock() - probe.at > PROBE_AGAIN_MS) return (this.probing = this.askContract())
-    return probe
+    }
   }
 
-  private async askContract(): Promise<Probe> {
+  /** @param before a node that is away does not make a contract another one, and without it there is no nonce to sign at */
+  private async askContract(before?: Probe): Promise<Probe> {
     const { chain } = this
-    const refused = (reason: string): Probe => ({ state: 'refused', reason })
+    const at = this.clock()
+    const refused = (reason: string): Probe => ({ state: 'refused', reason, at })
     try {
       const facts = await this.reader.contractFacts()
       if (facts.chainId !== chain.id) return refused(`its endpoint is on chain ${facts.chainId}`)
@@ -138,11 +159,11 @@ export class Attester {
         .map((version) => domainSeparator({ version, chainId: chain.id, verifyingContract: chain.eas }))
         .find((expected) => expected === facts.domainSeparator)
       if (!separator) return refused(`its EAS has the unknown domain separator ${facts.domainSeparator}`)
-      if (TEST_ADDRESSES.has(this.account) && !(await this.isLocal()))
+      if (TEST_ADDRESSES.has(this.signer.address) && !(await this.isLocal()))
         return refused('the signer is a publicly known test account, which signs on a local chain only')
-      return { state: 'ready', separator, layout }
+      return { state: 'ready', separator, layout, at }
     } catch (error) {
-      if (error instanceof UnavailableError) return { state: 'unreachable', at: this.clock() }
+      if (error instanceof UnavailableError) return before?.state === 'ready' ? { ...before, at } : { state: 'unreachable', at }
       throw error
     }
   }

@@ -2,6 +2,7 @@ import { Interface, ZeroHash } from 'ethers'
 import type { ConnectedChain } from '../src/config'
 import { hashesToUid, type UidFields } from '../src/eas'
 import { UnavailableError } from './problems'
+import { SharedRead } from './shared'
 
 const EAS = new Interface([
   'function getNonce(address account) view returns (uint256)',
@@ -48,7 +49,7 @@ const SCHEMAS_REMEMBERED = 10_000
 export class ChainReader {
   private readonly inFlight = new Map<string, Promise<string>>()
   private readonly schemas = new Map<string, SchemaRecord>()
-  private nonceRead: { account: string; at: number; nonce: Promise<bigint> } | undefined
+  private readonly nonces = new Map<string, SharedRead<bigint>>()
   private counter = 0
 
   /** @param clock milliseconds */
@@ -57,17 +58,14 @@ export class ChainReader {
     private readonly clock: () => number,
   ) {}
 
-  /** The nonce that the next delegated attestation of this account must carry, at most 250 ms old. */
-  nonce(account: string): Promise<bigint> {
-    const { nonceRead } = this
-    if (nonceRead && nonceRead.account === account && this.clock() - nonceRead.at < NONCE_SHARED_MS) return nonceRead.nonce
-    const nonce = this.call(this.connected.chain.eas, EAS, 'getNonce', [account]).then((value) => value as bigint)
-    const read = { account, at: this.clock(), nonce }
-    this.nonceRead = read
-    nonce.catch(() => {
-      if (this.nonceRead === read) this.nonceRead = undefined
-    })
-    return nonce
+  /** The nonce that the next delegated attestation of this account must carry, at most 250 ms old; read anew where `refused` is what it was. */
+  nonce(account: string, refused?: bigint): Promise<bigint> {
+    let read = this.nonces.get(account)
+    if (!read) {
+      const call = () => this.call(this.connected.chain.eas, EAS, 'getNonce', [account]).then((value) => value as bigint)
+      this.nonces.set(account, (read = new SharedRead(call, NONCE_SHARED_MS, this.clock)))
+    }
+    return refused === undefined ? read.get() : read.insteadOf(refused)
   }
 
   /** The registered schema; undefined when there is none. */

@@ -1,118 +1,184 @@
 import { setImmediate } from 'node:timers/promises'
+import { Signature } from 'ethers'
 import type { FastifyInstance } from 'fastify'
 import { BOOLEAN_RESULT_FIELDS, NUMERIC_RESULT_FIELDS, encodeBooleanResult, encodeNumericResult, fieldTypes } from '../src/eas'
-import { parseRecipient, type Attester, type SignedResult } from './attester'
+import { GeometryError } from '../src/geodesy'
+import { isOurs, otherThanSigned, readAnswer, readPayload, sourcesOf, withToken, type ComputeResult, type Finding } from './answers'
+import { parseRecipient, type ServedChain } from './attester'
 import type { ChainReader } from './chain-reader'
 import type { Measurer } from './measure'
-import { operationSchema } from './openapi'
+import { computeSchemas, operationSchema } from './openapi'
 import { OPERATIONS, type Operation } from './operations'
+import { invalid, optionalText, parametersOf, readGeometryParameter, readNumber, readObject, unverified, type RequestBody } from './parameters'
 import { ComputeProblem, computeErrorHandler } from './problems'
 import type { Resolver } from './resolve'
-
-/** What a compute endpoint answers (INTERFACE.md, Compute result). */
-export interface ComputeResult extends SignedResult {
-  result: number | boolean
-  units?: string
-  operation: string
-  /** Unix seconds */
-  timestamp: number
-  inputRefs: string[]
-}
 
 export interface ComputeParts {
   resolver: Resolver
   measurer: Measurer
   /** By chain id: the signer of each configured chain and the reader of its contracts. */
-  attesters: ReadonlyMap<number, { attester: Attester; reader: ChainReader }>
+  attesters: ReadonlyMap<number, ServedChain>
   defaultSchemas: { number: string; boolean: string }
   schemaCheck: boolean
+  deadlineSeconds: number
+  /** How long after its computation a result is signed again. */
+  resignMaxAgeSeconds: number
   publicBaseUrl: string
   /** milliseconds */
   clock: () => number
 }
 
-/** The Compute API (INTERFACE.md, Endpoints), mounted at /compute/v0: one handler for the whole table. */
+export const COMPUTE_ENDPOINTS = [...Object.keys(OPERATIONS), 'batch', 'resign', 'verify']
+
+/** The Compute API (INTERFACE.md, Endpoints), mounted at /compute/v0: one handler for the whole table, and what makes signatures land (docs/api.md). */
 export function computeRoutes(parts: ComputeParts) {
   return (app: FastifyInstance, _options: object, done: () => void): void => {
     app.setErrorHandler(computeErrorHandler(parts.publicBaseUrl))
-    for (const [name, operation] of Object.entries(OPERATIONS)) app.post(`/${name}`, { schema: operationSchema(name, operation) }, (request) => answer(parts, name, operation, request.body, Number(request.headers['content-length']) > LARGE_BODY))
+    for (const [name, operation] of Object.entries(OPERATIONS)) app.post(`/${name}`, { schema: operationSchema(name, operation) }, ({ body, headers }) => compute(parts, name, operation, body, Number(headers['content-length']) > LARGE_BODY))
+    app.post('/batch', { schema: computeSchemas.batch }, ({ body }) => computeBatch(parts, body))
+    app.post('/resign', { schema: computeSchemas.resign }, ({ body }) => resign(parts, body))
+    app.post('/verify', { schema: computeSchemas.verify }, ({ body }) => verify(parts, body))
     done()
   }
 }
 
 const COMMON_PARAMETERS = ['chainId', 'schema', 'recipient']
+/** What one batch may hold, and how long it may take until all is measured. */
+const MAX_OPERATIONS = 20
+const BATCH_BUDGET_MS = 30_000
+
+async function compute(parts: ComputeParts, name: string, operation: Operation, body: unknown, large: boolean): Promise<ComputeResult> {
+  const request = readObject(body, [...COMMON_PARAMETERS, ...parametersOf(operation)])
+  const chain = await chosenChain(parts, request.chainId)
+  const finding = await find(parts, chain, name, request, large)
+  return sign(chain, finding, await chain.attester.nonce(), deadlineOf(parts))
+}
+
+/** Up to 20 operations, signed at consecutive nonces until one deadline: they land together or not at all. */
+async function computeBatch(parts: ComputeParts, body: unknown) {
+  const { operations, ...common } = readObject(body, [...COMMON_PARAMETERS, 'operations'])
+  const chain = await chosenChain(parts, common.chainId)
+  if (!Array.isArray(operations) || operations.length === 0 || operations.length > MAX_OPERATIONS) throw invalid(`operations: expected a list of 1 to ${MAX_OPERATIONS}`)
+  const findings: Finding[] = []
+  const end = performance.now() + BATCH_BUDGET_MS
+  // In turn: a batch is one request, and takes no more of the machine at once than another.
+  for (const [i, operation] of operations.entries()) {
+    if (performance.now() > end) throw new ComputeProblem('computation-error', `Measuring the first ${i} operations took more than ${BATCH_BUDGET_MS / 1000} seconds. Nothing was signed; give fewer, or smaller geometries.`)
+    findings.push(await findInBatch(parts, chain, common, operation, `operations[${i}]`))
+  }
+  const nonce = await chain.attester.nonce()
+  const deadline = deadlineOf(parts)
+  const results = await Promise.all(findings.map((finding, i) => sign(chain, finding, nonce + i, deadline)))
+  return { results, deadline, multiAttestByDelegation: multiAttestRequests(results) }
+}
+
+/** An earlier answer's data under the next nonce and another deadline, if it is ours, not too old, and its attestations still stand. */
+async function resign(parts: ComputeParts, body: unknown): Promise<ComputeResult> {
+  const answer = readAnswer(body)
+  const chain = await chosenChain(parts, answer.chainId)
+  const { attester, reader } = chain
+  if (!(await isOurs(attester, answer))) throw unverified('attestation: not what we signed for this chain: the signature does not fit the content, nonce and deadline')
+  const says = readPayload(answer.statement.data)
+  const [other] = otherThanSigned(says, answer.said)
+  if (other) throw unverified(`${other}: not what was signed`)
+  const sources = sourcesOf(attester, answer)
+  const age = Math.floor(parts.clock() / 1000) - says.timestamp
+  if (age > parts.resignMaxAgeSeconds) throw invalid(`attestation: computed ${age} seconds ago; up to ${parts.resignMaxAgeSeconds} it is signed again. Compute it anew`)
+  await Promise.all(
+    sources.map(async (source, i) => {
+      if (source === 'onchain') await parts.resolver.checkStands(says.inputRefs[i]!, `attestation, input ${i + 1}`, attester.chain, reader)
+    }),
+  )
+  return sign(chain, { statement: answer.statement, says, sources }, await attester.nonce(answer.nonce), deadlineOf(parts))
+}
+
+/** Whether an answer is ours and untouched, whether the contract would take it now, why not, and what it says. */
+async function verify(parts: ComputeParts, body: unknown) {
+  const answer = readAnswer(body)
+  const { attester } = await chosenChain(parts, answer.chainId)
+  const [signed, current, deadlineCounts] = await Promise.all([isOurs(attester, answer), attester.nonce(), attester.enforcesDeadline()])
+  const says = signed ? readPayload(answer.statement.data) : null
+  const reasons = says ? otherThanSigned(says, answer.said).map((field) => `${field} is not what was signed`) : ['not what we signed for this chain: the signature does not fit the content, nonce and deadline']
+  const ours = reasons.length === 0
+  if (answer.nonce < current) reasons.push(`nonce ${answer.nonce} was used, by this answer or by another one: have it signed again`)
+  if (answer.nonce > current) reasons.push(`nonce ${answer.nonce} comes later: the contract now expects ${current}`)
+  if (deadlineCounts && answer.deadline < Math.floor(parts.clock() / 1000)) reasons.push(`the deadline ${answer.deadline} has passed: have it signed again`)
+  return { ours, submittable: reasons.length === 0, reasons, says, attester: attester.address, nonce: { signed: answer.nonce, current }, deadline: answer.deadline }
+}
+
+function deadlineOf({ clock, deadlineSeconds }: ComputeParts): number {
+  return Math.floor(clock() / 1000) + deadlineSeconds
+}
+
+async function sign({ attester }: ServedChain, { statement, says, sources }: Finding, nonce: number, deadline: number): Promise<ComputeResult> {
+  return { ...says, ...withToken(attester, await attester.sign(statement, nonce, deadline), sources) }
+}
+
+async function findInBatch(parts: ComputeParts, chain: ServedChain, common: RequestBody, operation: unknown, at: string): Promise<Finding> {
+  try {
+    const name = (operation as { operation?: unknown } | null)?.operation
+    if (typeof name !== 'string' || !Object.hasOwn(OPERATIONS, name)) throw invalid(`operation: expected one of ${Object.keys(OPERATIONS).join(', ')}`)
+    const own = readObject(operation, ['operation', 'schema', 'recipient', ...parametersOf(OPERATIONS[name]!)])
+    return await find(parts, chain, name, { ...common, ...own }, false)
+  } catch (error) {
+    if (error instanceof ComputeProblem) throw new ComputeProblem(error.slug, `${at}: ${error.message}`)
+    if (error instanceof GeometryError) throw invalid(`${at}: ${error.message}`)
+    throw error
+  }
+}
+
+/** The parameter of EAS.multiAttestByDelegation: neighbours of one schema go together, as the contract counts nonces in this order. */
+function multiAttestRequests(results: readonly ComputeResult[]) {
+  const requests: { schema: string; data: object[]; signatures: { v: number; r: string; s: string }[]; attester: string; deadline: number }[] = []
+  for (const { attestation, delegatedAttestation } of results) {
+    const { schema, attester, recipient, revocable, refUID, data } = attestation
+    const { v, r, s } = Signature.from(delegatedAttestation.signature)
+    if (requests.at(-1)?.schema !== schema) requests.push({ schema, data: [], signatures: [], attester, deadline: delegatedAttestation.deadline })
+    const last = requests.at(-1)!
+    last.data.push({ recipient, expirationTime: 0, revocable, refUID, data, value: 0 })
+    last.signatures.push({ v, r, s })
+  }
+  return requests
+}
 
 /** Bytes above which others get a turn between parsing the body and reading its geometries: 5 MiB take 50 and 20 ms. */
 const LARGE_BODY = 262_144
 
-async function answer(parts: ComputeParts, name: string, operation: Operation, body: unknown, large: boolean): Promise<ComputeResult> {
-  const request = readObject(body, operation)
-  const { attester, reader } = await chosenChain(parts, request.chainId)
+/** Reads, resolves and measures what is asked; answers what is to be signed. */
+async function find(parts: ComputeParts, { attester, reader }: ServedChain, name: string, request: RequestBody, large: boolean): Promise<Finding> {
+  const operation = OPERATIONS[name]!
   const recipient = parseRecipient(optionalText(request, 'recipient'))
   if (recipient === undefined) throw invalid('recipient: expected an address, 0x and 40 hex digits, in one letter case or with its right checksum')
   const numbers = (operation.numbers ?? []).map((parameter) => readNumber(request, parameter))
 
-  const [schema, ...inputs] = await Promise.all([
+  const [schema, inputs] = await Promise.all([
     chosenSchema(parts, operation, reader, optionalText(request, 'schema')),
-    ...operation.geometries.map(async (parameter) => {
-      const { value, name: given } = readGeometryParameter(request, parameter)
-      if (large) await setImmediate()
-      return parts.resolver.resolve(value, given, attester.chain, reader)
-    }),
+    Promise.all(
+      operation.geometries.map(async (parameter) => {
+        const { value, name: given } = readGeometryParameter(request, parameter)
+        if (large) await setImmediate()
+        return parts.resolver.resolve(value, given, attester.chain, reader)
+      }),
+    ),
   ])
 
   const { outcome, refs: inputRefs } = await parts.measurer.measure({ operation: name, inputs, numbers })
-  const timestamp = Math.floor(parts.clock() / 1000)
-  const label = operation.label?.(numbers) ?? name
-  const context = { inputRefs, timestamp, operation: label }
-  const data = typeof outcome === 'boolean' ? encodeBooleanResult(outcome, context) : encodeNumericResult(outcome, operation.units!.payload, context)
-  const signed = await attester.sign({ schema: schema.uid, revocable: schema.revocable, recipient, data, timestamp })
+  const context = { inputRefs, timestamp: Math.floor(parts.clock() / 1000), operation: operation.label?.(numbers) ?? name }
   return {
-    result: typeof outcome === 'boolean' ? outcome : Number(outcome) / operation.units!.perAnswerUnit,
-    ...(operation.units && { units: operation.units.answer }),
-    operation: label,
-    timestamp,
-    inputRefs,
-    ...signed,
+    statement: {
+      ...{ schema: schema.uid, revocable: schema.revocable, recipient },
+      data: typeof outcome === 'boolean' ? encodeBooleanResult(outcome, context) : encodeNumericResult(outcome, operation.units!.payload, context),
+    },
+    says: {
+      result: typeof outcome === 'boolean' ? outcome : Number(outcome) / operation.units!.perAnswerUnit,
+      ...(operation.units && { units: operation.units.answer }),
+      ...{ operation: context.operation, timestamp: context.timestamp, inputRefs },
+    },
+    sources: inputs.map(({ uid }) => (uid === undefined ? 'geojson' : 'onchain')),
   }
 }
 
-function invalid(detail: string): ComputeProblem {
-  return new ComputeProblem('invalid-input', detail)
-}
-
-type RequestBody = Record<string, unknown>
-
-/** The body as an object whose fields are all known: a misspelt `recipient` must not become the zero address. */
-function readObject(body: unknown, { geometries, numbers = [] }: Operation): RequestBody {
-  const known = [...COMMON_PARAMETERS, ...geometries.flatMap(({ name, aliases = [] }) => [name, ...aliases]), ...numbers.map(({ name }) => name)]
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw invalid(`The body must be a JSON object with the fields ${known.join(', ')}`)
-  for (const field of Object.keys(body)) if (!known.includes(field)) throw invalid(`${field.slice(0, 40)}: unknown field; known ones are ${known.join(', ')}`)
-  return body as RequestBody
-}
-
-function optionalText(request: RequestBody, name: string): string | undefined {
-  const value = request[name]
-  if (value === undefined || value === null) return undefined
-  if (typeof value !== 'string') throw invalid(`${name}: expected a string`)
-  return value
-}
-
-function readNumber(request: RequestBody, { name, check }: { name: string; check: (value: number) => string | undefined }): number {
-  const value = request[name]
-  const problem = value === undefined ? 'missing; expected a number' : typeof value === 'number' ? check(value) : 'expected a number'
-  if (problem) throw invalid(`${name}: ${problem}`)
-  return value as number
-}
-
-function readGeometryParameter(request: RequestBody, { name, aliases = [] }: { name: string; aliases?: readonly string[] }) {
-  const given = [name, ...aliases].filter((candidate) => request[candidate] !== undefined)
-  if (given.length === 0) throw invalid(`${name}: missing; expected an attestation UID or a GeoJSON geometry`)
-  if (given.length > 1) throw invalid(`${given.join(', ')}: the same parameter twice; give one`)
-  return { name: given[0]!, value: request[given[0]!] }
-}
-
-async function chosenChain({ attesters }: ComputeParts, chainId: unknown) {
+async function chosenChain({ attesters }: ComputeParts, chainId: unknown): Promise<ServedChain> {
   const usable = async () => {
     const states = await Promise.all([...attesters].map(async ([id, { attester }]) => ((await attester.refusal()) ? [] : [id])))
     return states.flat().join(', ') || 'none at the moment'

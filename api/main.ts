@@ -17,11 +17,11 @@ async function main(): Promise<void> {
   const logger = pino({ level: settings.logLevel, base: undefined })
   const clock = () => Date.now()
 
-  const key = loadSigner(settings.readSignerKey!, settings.attesterAddress)
+  const signer = await loadSigner(settings.readSignerKey!, settings.attesterAddress)
   const attesters = new Map(
     settings.chains.map((connected) => {
       const reader = new ChainReader(connected, clock)
-      return [connected.chain.id, { attester: new Attester(key, connected, reader, settings.deadlineSeconds, clock), reader }] as const
+      return [connected.chain.id, { attester: new Attester(signer, connected, reader, clock), reader }] as const
     }),
   )
   for (const { attester } of attesters.values()) {
@@ -39,7 +39,7 @@ async function main(): Promise<void> {
     attesters,
     clock,
     logger,
-    resolver: new Resolver(store, clock),
+    resolver: new Resolver({ store, clock, ...settings }),
     counter: new RequestCounter(clock, redis),
     ...settings,
   })

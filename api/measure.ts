@@ -1,8 +1,8 @@
 import path from 'node:path'
-import { createKeccak, type IHasher } from 'hash-wasm'
 import { Piscina } from 'piscina'
-import { EffortError, GeometryError, canonicalJson, withEffort, type Reading } from '../src/geodesy'
-import { evaluate, type Outcome } from './operations'
+import { keccak256 } from '../src/eas'
+import { EffortError, GeometryError, canonicalJson, prepareGeometry, withEffort, type PreparedGeometry, type Reading } from '../src/geodesy'
+import { OPERATIONS, type Outcome } from './operations'
 import { ComputeProblem } from './problems'
 
 /** A geometry input: what it is called by in the answer, where that is known already, and what it is. */
@@ -10,6 +10,8 @@ export interface MeasureInput {
   /** The UID of an attestation; undefined for raw GeoJSON, whose hash is taken. */
   uid?: string
   reading: Reading
+  /** Of a geometry that is kept: shared, so never to be changed. */
+  prepared?: PreparedGeometry
 }
 
 export interface Measurement {
@@ -43,7 +45,7 @@ export class Measurer {
 
   /** Throws a GeometryError, or a ComputeProblem where it took too long or too many wait. */
   async measure(task: MeasureTask): Promise<Measurement> {
-    if (task.inputs.reduce((sum, { reading }) => sum + reading.lon.length, 0) <= HERE_AT_MOST)
+    if (task.inputs.reduce((sum, { reading, prepared }) => sum + (prepared ? 0 : reading.lon.length), 0) <= HERE_AT_MOST)
       try {
         return await measureHere(task, HERE_MICROSECONDS)
       } catch (error) {
@@ -51,8 +53,9 @@ export class Measurer {
       }
     this.pool ??= new Piscina({ filename: this.workerFile, minThreads: 0, maxThreads: 2, idleTimeout: 60_000, maxQueue: QUEUE })
     if (this.pool.queueSize >= QUEUE) throw new ComputeProblem('computation-error', 'Too many large geometries are being measured. Nothing was signed; try again in a minute.')
-    const transferList = task.inputs.flatMap(({ reading }) => [reading.lon.buffer, reading.lat.buffer, ...(reading.altitude ? [reading.altitude.buffer] : [])])
-    const answer = await (this.pool.run(task, { transferList: [...new Set(transferList)] as ArrayBuffer[], signal: AbortSignal.timeout(this.budgetMs) }) as Promise<WorkerAnswer>).catch((error: Error) => {
+    const inputs = task.inputs.map(({ uid, reading }) => ({ uid, reading }))
+    const transferList = task.inputs.filter(({ prepared }) => !prepared).flatMap(({ reading }) => [reading.lon.buffer, reading.lat.buffer, ...(reading.altitude ? [reading.altitude.buffer] : [])])
+    const answer = await (this.pool.run({ ...task, inputs }, { transferList: [...new Set(transferList)] as ArrayBuffer[], signal: AbortSignal.timeout(this.budgetMs) }) as Promise<WorkerAnswer>).catch((error: Error) => {
       if (error.name === 'AbortError') throw new ComputeProblem('computation-error', `Measuring these geometries took more than ${this.budgetMs / 1000} seconds, so it was ended. Nothing was signed; give fewer positions.`)
       throw error
     })
@@ -68,12 +71,8 @@ export class Measurer {
 /** Errors lose their class between threads, so the worker answers a GeometryError as what it says. */
 export type WorkerAnswer = Measurement | { path: string; problem: string }
 
-let hasher: Promise<IHasher> | undefined
-
 /** Measures in this thread. Throws a GeometryError, or an EffortError where it would take longer than it may. */
 export async function measureHere({ operation, inputs, numbers }: MeasureTask, microseconds = Infinity): Promise<Measurement> {
-  // Twenty times faster than JavaScript's: 20 ms for 100,000 positions.
-  const keccak = await (hasher ??= createKeccak(256))
-  const outcome = withEffort(microseconds, () => evaluate(operation, inputs.map(({ reading }) => reading), numbers))
-  return { outcome, refs: inputs.map(({ uid, reading }) => uid ?? `0x${keccak.init().update(canonicalJson(reading)).digest('hex')}`) }
+  const outcome = withEffort(microseconds, () => OPERATIONS[operation]!.compute(inputs.map(({ reading, prepared }) => prepared ?? prepareGeometry(reading)), numbers))
+  return { outcome, refs: await Promise.all(inputs.map(async ({ uid, reading }) => uid ?? `0x${await keccak256(canonicalJson(reading))}`)) }
 }

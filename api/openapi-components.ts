@@ -144,17 +144,13 @@ const SIGNED: Record<string, Schema> = {
     revocable: { type: 'boolean', description: 'The schema\'s own flag; EAS refuses another.' },
     refUID: text('Zero.', UID),
   }),
-  DelegatedAttestation: object(
-    'What the delegated submission needs besides.',
-    {
+  DelegatedAttestation: object('What the delegated submission needs besides.', {
       signature: SIGNATURE,
       attester: text('Who signed.', ADDRESS),
       deadline: DEADLINE,
       nonce: NONCE,
-      resignToken: text('Proof that this service computed the result: hand it back to have the same result signed anew (`/compute/v0/resign`).'),
-    },
-    ['resignToken'],
-  ),
+      resignToken: text('What the inputs were, in a form that only this service can have written: hand it back to have the same result signed anew (`/compute/v0/resign`).'),
+    }),
 }
 
 const RESULT = { oneOf: [{ type: 'number' }, { type: 'boolean' }], description: 'The computed value.' }
@@ -175,23 +171,16 @@ const ANSWERS: Record<string, Schema> = {
     },
     ['units'],
   ),
-  EarlierResult: {
-    ...object(
-      'An earlier answer of this service, or as much of it as is needed.',
-      {
-        chainId: integer('The chain that it was signed for.', { examples: [84532] }),
-        attestation: ref('Attestation'),
-        delegatedAttestation: { allOf: [ref('DelegatedAttestation'), { required: ['resignToken'] }] },
-        result: { ...RESULT, description: 'May be left in; must then agree with `data`, as the four below.' },
-        units: text('Of numeric results.'),
-        operation: text('Name of the operation.'),
-        timestamp: TIMESTAMP,
-        inputRefs: INPUT_REFS,
-      },
-      ['result', 'units', 'operation', 'timestamp', 'inputRefs'],
-    ),
-    additionalProperties: false,
-  },
+  EarlierAttestation: object(
+    '`attestation` of an earlier answer.',
+    { ...(SIGNED.Attestation as { properties: Record<string, Schema> }).properties, data: text('The ABI-encoded result.', { pattern: '^0x([0-9a-fA-F]{2})+$' }), signature: text('As it was answered.', { pattern: '^0x[0-9a-fA-F]{130}$' }) },
+    ['refUID'],
+  ),
+  EarlierDelegation: object(
+    '`delegatedAttestation` of an earlier answer.',
+    { signature: text('As in `attestation`.'), attester: text('As in `attestation`.', ADDRESS), deadline: DEADLINE, nonce: NONCE, resignToken: text('As it was answered. `resign` needs it.') },
+    ['signature', 'attester', 'resignToken'],
+  ),
   BatchResult: object('Results signed at consecutive nonces, in order: all can be submitted, one after the other or in one transaction.', {
     results: list(ref('ComputeResult'), 'One per operation, in order.', { minItems: 1, maxItems: 20 }),
     deadline: DEADLINE,

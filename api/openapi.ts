@@ -107,19 +107,37 @@ function extensionSchemas() {
     },
     additionalProperties: false,
   }
+  const earlier = (title: string, delegation: Schema) => ({
+    ...object(
+      'An earlier answer of this service, whole or as much of it as is needed.',
+      {
+        chainId: integer('The chain that it was signed for.', { examples: [84532] }),
+        attestation: ref('EarlierAttestation'),
+        delegatedAttestation: delegation,
+        result: { description: 'May be left in; must then be what was signed, as the four below.' },
+        units: text('Of numeric results.'),
+        operation: text('Name of the operation.'),
+        timestamp: TIMESTAMP,
+        inputRefs: INPUT_REFS,
+      },
+      ['result', 'units', 'operation', 'timestamp', 'inputRefs'],
+    ),
+    title,
+    additionalProperties: false,
+  })
   return {
     resign: computeRoute(
       'resign',
       'An earlier result, signed anew',
-      'The same data with a fresh nonce, deadline and signature: for a result whose nonce was used up by another one, or whose deadline has passed. Nothing is computed again, so `timestamp` stays. (An extension to the specification.)',
-      ref('EarlierResult'),
+      'The same data with a fresh nonce, deadline and signature: for a result whose nonce was used up by another one, or whose deadline has passed. Nothing is computed again, so `timestamp` stays; but the attestations that it rests on must still stand, and it must not be too old. (An extension to the specification.)',
+      earlier('Request of resign', { allOf: [ref('EarlierDelegation'), { required: ['resignToken'] }] }),
       ref('ComputeResult'),
       'The same result, signed anew.',
     ),
     batch: computeRoute(
       'batch',
       'Up to 20 results that can be submitted together',
-      'Computes each operation and signs the results at consecutive nonces, in order, so that all of them can land: as one `multiAttestByDelegation`, or one by one in this order. All or nothing: one that is refused refuses the request. (An extension to the specification.)',
+      'Computes each operation and signs the results at consecutive nonces, in order, so that all of them can land: as one `multiAttestByDelegation`, or one by one in this order. An operation that is refused refuses the request, and names its place. (An extension to the specification.)',
       batch,
       ref('BatchResult'),
       'The results, signed, and the call that submits them.',
@@ -128,7 +146,7 @@ function extensionSchemas() {
       'verify',
       'Whether an earlier result is ours, and can still be submitted',
       'Checks the signature, the nonce and the deadline against the contract as it is now, and says what the data means. A result that does not hold is an answer, not an error. (An extension to the specification.)',
-      ref('EarlierResult'),
+      earlier('Request of verify', ref('EarlierDelegation')),
       ref('Verification'),
       'What it is worth.',
     ),

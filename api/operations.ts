@@ -1,4 +1,4 @@
-import { areaSquareMeters, contains, distanceCentimeters, intersects, isWithin, lengthMeters, prepareGeometry, type PreparedGeometry, type Reading } from '../src/geodesy'
+import { areaSquareMeters, contains, distanceCentimeters, intersects, isWithin, lengthMeters, type PreparedGeometry } from '../src/geodesy'
 
 /** What a computation gives: a whole number of the operation's payload units (the one rounding that serves answer and payload), or a boolean. */
 export type Outcome = bigint | boolean
@@ -15,7 +15,7 @@ export interface Operation {
   units?: { answer: 'meters' | 'square_meters'; payload: 'centimeters' | 'square_centimeters'; perAnswerUnit: number }
   /** The operation's name in answer and payload, where numbers are part of it. */
   label?: (numbers: readonly number[]) => string
-  /** Throws a GeometryError that names the operand for a geometry it has no answer for. */
+  /** Milliseconds to seconds, by size. Throws a GeometryError that names the operand for a geometry it has no answer for. */
   compute: (operands: readonly PreparedGeometry[], numbers: readonly number[]) => Outcome
 }
 
@@ -75,11 +75,6 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     units: METERS,
     compute: ([geometry]) => wholeUnits(lengthMeters(geometry!), METERS.perAnswerUnit),
   },
-}
-
-/** Validates, indexes and computes: milliseconds to seconds, by size. Throws a GeometryError. */
-export function evaluate(operation: string, readings: readonly Reading[], numbers: readonly number[]): Outcome {
-  return OPERATIONS[operation]!.compute(readings.map(prepareGeometry), numbers)
 }
 
 /** The one rounding of a measured value. Throws rather than sign what is no number. */

@@ -1,23 +1,41 @@
+import { LRUCache } from 'lru-cache'
 import type { Chain } from '../src/chains'
 import { PayloadError } from '../src/eas'
-import { readGeometry } from '../src/geodesy'
+import { prepareGeometry, readGeometry } from '../src/geodesy'
 import { decodeLocation, isLocationSchema } from '../src/location'
 import type { ChainReader, OnchainAttestation } from './chain-reader'
 import type { MeasureInput } from './measure'
 import { ComputeProblem } from './problems'
-import type { Store } from './store'
+import { SharedRead } from './shared'
+import type { IndexState, Store } from './store'
+
+/** Positions of attested geometries that are kept ready for measuring, 54 to 73 bytes each; and of the largest that is: preparing it takes 5 ms. */
+const POSITIONS_KEPT = 1_000_000
+const LARGEST_KEPT = 10_000
+/** How long the index's own account of its age is believed. */
+const INDEX_STATE_SHARED_MS = 250
+
+export interface ResolverOptions {
+  store: Store
+  /** milliseconds */
+  clock: () => number
+  /** Where the index may have missed as many seconds of its chain, the chain itself is asked of every attestation; 0 = always. */
+  indexMaxAgeSeconds: number
+  /** So many blocks must hold or follow an attestation, its own included; 0 = any. */
+  minConfirmations: number
+}
 
 /**
- * Turns an Input (INTERFACE.md, Geometry input) into a geometry, with its UID if it has one. A UID is looked up in the projection
- * of the request's chain, and of the chain itself, which alone knows whether it still stands.
+ * Turns an Input (INTERFACE.md, Geometry input) into a geometry, with its UID if it has one. A UID is looked up in the
+ * projection of the request's chain; what is missing there, or may be out of date, is asked of the chain itself.
  * Throws a ComputeProblem or GeometryError that names `path`, and UnavailableError.
  */
 export class Resolver {
-  /** @param clock milliseconds */
-  constructor(
-    private readonly store: Store,
-    private readonly clock: () => number,
-  ) {}
+  /** By chain and UID, which commits to the content: it never changes. */
+  private readonly known = new LRUCache<string, MeasureInput>({ maxSize: POSITIONS_KEPT, sizeCalculation: ({ reading }) => reading.lon.length })
+  private readonly indexStates = new Map<string, SharedRead<IndexState>>()
+
+  constructor(private readonly options: ResolverOptions) {}
 
   async resolve(input: unknown, path: string, chain: Chain, reader: ChainReader): Promise<MeasureInput> {
     if (typeof input === 'string') return this.byUid(input, path, chain, reader)
@@ -32,21 +50,44 @@ export class Resolver {
     return { reading: readGeometry(input, path) }
   }
 
+  /** Throws unless the attestation is on the chain and stands: neither revoked nor expired, and deep enough. Answers its geometry where that was asked for. */
+  async checkStands(uid: string, path: string, chain: Chain, reader: ChainReader, withGeometry = false): Promise<string | null> {
+    const { store, clock, indexMaxAgeSeconds, minConfirmations } = this.options
+    const refuse = (problem: string) => new ComputeProblem('invalid-input', `${path}: attestation ${uid} ${problem}`)
+    const [row, index] = await Promise.all([store.inputByUid(chain.slug, uid, withGeometry), this.indexState(chain)])
+
+    // What is signed cannot be recalled: what the index may not have heard of yet, the chain itself says.
+    const attestation = !row || index.age > indexMaxAgeSeconds ? await reader.attestation(uid) : undefined
+    if (!attestation && (!row || index.age > indexMaxAgeSeconds)) throw new ComputeProblem('attestation-not-found', `${path}: there is no attestation ${uid} on ${chain.slug} (chain ${chain.id})`)
+    if (row?.revoked || (attestation && attestation.revocationTime !== 0n)) throw refuse('is revoked')
+    const { expirationTime } = (attestation ?? row)!
+    if (expirationTime !== 0n && expirationTime <= BigInt(Math.floor(clock() / 1000))) throw refuse(`expired at ${expirationTime} (Unix seconds)`)
+    if (minConfirmations > 0 && (!row || index.block - row.blockNumber + 1 < minConfirmations)) throw refuse(`is not ${minConfirmations} blocks deep yet; try again later`)
+    if (!withGeometry) return null
+    return row ? row.geometry : readPayload(attestation!, path)
+  }
+
   private async byUid(text: string, path: string, chain: Chain, reader: ChainReader): Promise<MeasureInput> {
     if (!/^0x[0-9a-fA-F]{64}$/.test(text)) throw new ComputeProblem('invalid-input', `${path}: ${EXPECTED_UID}`)
     const uid = text.toLowerCase()
-    const refuse = (problem: string) => new ComputeProblem('invalid-input', `${path}: attestation ${uid} ${problem}`)
+    const key = `${chain.slug}-${uid}`
+    const known = this.known.get(key)
+    const geometry = await this.checkStands(uid, path, chain, reader, !known)
+    if (known) return known
+    if (geometry === null) throw new ComputeProblem('invalid-input', `${path}: attestation ${uid} has no geometry that can be read for certain`)
+    // Not by the name of a parameter, as others will ask for it by another one.
+    const reading = readGeometry(JSON.parse(geometry), `attestation ${uid}`)
+    if (reading.lon.length > LARGEST_KEPT) return { uid, reading }
+    const input = { uid, reading, prepared: prepareGeometry(reading) }
+    this.known.set(key, input)
+    return input
+  }
 
-    // The index may lag, and what is signed cannot be recalled: whether the attestation stands, the chain itself says.
-    const [indexed, attestation] = await Promise.all([this.store.inputByUid(chain.slug, uid), reader.attestation(uid)])
-    if (!attestation) throw new ComputeProblem('attestation-not-found', `${path}: there is no attestation ${uid} on ${chain.slug} (chain ${chain.id})`)
-    const { revocationTime, expirationTime } = attestation
-    if (revocationTime !== 0n || indexed?.revoked) throw refuse('is revoked')
-    if (expirationTime !== 0n && expirationTime <= BigInt(Math.floor(this.clock() / 1000)))
-      throw refuse(`expired at ${expirationTime} (Unix seconds)`)
-    const geometry = indexed ? indexed.geometry : readPayload(attestation, path)
-    if (geometry === null) throw refuse('has no geometry that can be read for certain')
-    return { uid, reading: readGeometry(JSON.parse(geometry), path) }
+  private async indexState({ slug }: Chain): Promise<IndexState> {
+    const { store, clock } = this.options
+    let read = this.indexStates.get(slug)
+    if (!read) this.indexStates.set(slug, (read = new SharedRead(() => store.indexState(slug), INDEX_STATE_SHARED_MS, clock)))
+    return read.get()
   }
 }
 

@@ -1,8 +1,8 @@
-import { SigningKey } from 'ethers'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { LOCAL_CHAIN, LOCAL_SIGNER_KEY, startLocalChain, type LocalChain } from '../dev/chain'
 import { freePort } from '../dev/services'
 import { SettingsError } from '../src/config'
+import { keySigner } from '../src/eas'
 import { createMigratedDatabase, type TestDatabase } from '../test/database'
 import { startRpcProxy, type Fault, type RpcCall } from '../test/rpc-proxy'
 import { Attester, loadSigner } from './attester'
@@ -34,13 +34,13 @@ async function serve(options: { fault?: Fault; databaseUrl?: string; clock?: () 
   const proxy = await startRpcProxy(chain.url, fault)
   const store = new Store(databaseUrl, () => {})
   const reader = new ChainReader({ chain: LOCAL_CHAIN, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 0 }, clock)
-  const attester = new Attester(new SigningKey(key), { chain: LOCAL_CHAIN, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 0 }, reader, 3600, clock)
+  const attester = new Attester(await keySigner(key), { chain: LOCAL_CHAIN, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 0 }, reader, clock)
   const app = await buildServer({
     ...{ store, clock, publicBaseUrl: 'https://x.example', deploymentName: 'test', schemaCheck: true, trustProxy: [], rateLimitPerHour: perHour, recordsRateLimitPerHour: perHour },
     chains: [{ chain: LOCAL_CHAIN, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 0 }],
-    maxLagSeconds: 60,
+    ...{ maxLagSeconds: 60, deadlineSeconds: 3600, resignMaxAgeSeconds: 3600 },
     attesters: new Map([[LOCAL_CHAIN.id, { attester, reader }]]),
-    resolver: new Resolver(store, clock),
+    resolver: new Resolver({ store, clock, indexMaxAgeSeconds: 15, minConfirmations: 0 }),
     measurer: new Measurer(),
     counter: new RequestCounter(clock),
     defaultSchemas: { number: '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a', boolean: '0x4958625091a773dcfb37a1c33099a378f32a975a7fb61f33d53c4be7589898f5' },
@@ -115,10 +115,10 @@ describe('what is not signed for', () => {
     expect(answer.json()).toMatchObject({ status: 400, detail: expect.stringMatching(reason) })
     expect((await get('/')).json().chains).toMatchObject([{ id: 84532, ready: false }])
   })
-  test('a key that is not the published attester\'s is refused at the start', () => {
+  test('a key that is not the published attester\'s is refused at the start', async () => {
     const key = `0x${'11'.repeat(32)}`
-    expect(() => loadSigner(() => key, '0x00000000219ab540356cbb839cbe05303d7705fa')).toThrow(SettingsError)
-    expect(() => loadSigner(() => key, '0x19e7e376e7c213b7e7e7e46cc70a5dd086daff2a')).not.toThrow()
+    await expect(loadSigner(() => key, '0x00000000219ab540356cbb839cbe05303d7705fa')).rejects.toThrow(SettingsError)
+    expect((await loadSigner(() => key, '0x19e7e376e7c213b7e7e7e46cc70a5dd086daff2a')).address).toBe('0x19e7e376e7c213b7e7e7e46cc70a5dd086daff2a')
   })
 })
 

@@ -1,11 +1,10 @@
 import Fastify, { LogController, type FastifyBaseLogger, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest, type HTTPMethods } from 'fastify'
 import { version } from '../package.json'
 import { aboutRoutes, describeRoutes, type AboutParts } from './about'
-import { computeRoutes } from './compute'
+import { COMPUTE_ENDPOINTS, computeRoutes } from './compute'
 import { limitRequests, type RequestCounter } from './limits'
 import { monitoring, type MonitoringParts } from './monitoring'
 import { serviceSchemas } from './openapi'
-import { OPERATIONS } from './operations'
 import { ComputeProblem, RecordsProblem, computeErrorHandler, recordsErrorHandler } from './problems'
 import { recordsRoutes } from './records'
 import type { Store } from './store'
@@ -68,7 +67,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
       counter: parts.counter,
       tooMany: (perHour, after) => new ComputeProblem('rate-limited', `More than ${perHour} requests in an hour from your address; try again in ${after}.`),
     })
-    const known = Object.keys(OPERATIONS).map((name) => `POST ${COMPUTE_PREFIX}/${name}`)
+    const known = COMPUTE_ENDPOINTS.map((name) => `POST ${COMPUTE_PREFIX}/${name}`)
     answerUnknown(scope, ({ method, url }) => {
       throw new ComputeProblem('invalid-input', `There is no ${method} ${pathOf(url)}. Known: ${known.join(', ')}`)
     })

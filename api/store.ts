@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { Pool, type PoolConfig } from 'pg'
 import { UnavailableError } from './problems'
 
@@ -27,8 +28,19 @@ export interface RecordRow {
 /** What a computation needs of an attestation. */
 export interface InputRow {
   revoked: boolean
-  /** GeoJSON geometry as text; null where it could not be read */
+  /** Unix seconds; 0 = never */
+  expirationTime: bigint
+  blockNumber: number
+  /** GeoJSON geometry as text; null where it could not be read, or was not asked for */
   geometry: string | null
+}
+
+/** How far the index of a chain can be relied on. */
+export interface IndexState {
+  /** Seconds since the index held all that its chain had; Infinity when it never has */
+  age: number
+  /** The last block that is indexed; -1 before the first */
+  block: number
 }
 
 /** minLng, minLat, maxLng, maxLat in degrees; minLng > maxLng crosses the antimeridian (RFC 7946, 5.2). */
@@ -77,10 +89,15 @@ const RECORD_COLUMNS = `uid, chain, prover, subject, timestamp, event_timestamp,
 
 /** A statement that runs longer is stopped by the database. */
 const STATEMENT_TIMEOUT_MS = 5_000
+/** Queries for inputs of computations that run at once, and the inputs that one asks for: more wait and go together. */
+const LOOKUPS_AT_ONCE = 2
+const LOOKUPS_IN_QUERY = 500
 
 /** Every SQL statement of the API. Throws UnavailableError when the database does not answer. */
 export class Store {
   private readonly pool: Pool
+  private readonly lookups: { id: string; withGeometry: boolean; resolve: (row: InputRow | undefined) => void; reject: (error: unknown) => void }[] = []
+  private lookupsRunning = 0
 
   /** @param onError told of connections lost while idle, which need no other care */
   constructor(databaseUrl: string, onError: (error: Error) => void, options: PoolConfig = {}) {
@@ -124,13 +141,46 @@ export class Store {
     return rows[0]
   }
 
-  /** The attestation as the input of a computation. Lives by the primary key. */
-  async inputByUid(chain: string, uid: string): Promise<InputRow | undefined> {
-    const [row] = await this.query<InputRow>(
-      'SELECT revoked, geometry FROM location_record WHERE id = $1',
-      [`${chain}-${uid}`],
+  /** An attestation as the input of a computation. Those that are asked for while the database is busy with others go in one query. Lives by the primary key. */
+  inputByUid(chain: string, uid: string, withGeometry: boolean): Promise<InputRow | undefined> {
+    return new Promise((resolve, reject) => {
+      this.lookups.push({ id: `${chain}-${uid}`, withGeometry, resolve, reject })
+      if (this.lookupsRunning < LOOKUPS_AT_ONCE) void this.lookUp()
+    })
+  }
+
+  private async lookUp(): Promise<void> {
+    this.lookupsRunning++
+    // Others of this turn of the event loop come along.
+    await setImmediate()
+    const batch = this.lookups.splice(0, LOOKUPS_IN_QUERY)
+    try {
+      if (batch.length === 0) return
+      const rows = await this.query<Omit<InputRow, 'expirationTime'> & { id: string; expirationTime: string }>(
+        `SELECT id, revoked, expiration_time::text AS "expirationTime", block_number AS "blockNumber", CASE WHEN id = ANY($2) THEN geometry END AS geometry
+         FROM location_record WHERE id = ANY($1)`,
+        [[...new Set(batch.map(({ id }) => id))], batch.filter(({ withGeometry }) => withGeometry).map(({ id }) => id)],
+      )
+      const found = new Map(rows.map(({ id, ...row }) => [id, { ...row, expirationTime: BigInt(row.expirationTime) }]))
+      for (const { id, resolve } of batch) resolve(found.get(id))
+    } catch (error) {
+      for (const { reject } of batch) reject(error)
+    } finally {
+      this.lookupsRunning--
+      if (this.lookups.length) void this.lookUp()
+    }
+  }
+
+  /** How far the index of a chain can be relied on, by the database's clock and the chain's. */
+  async indexState(chain: string): Promise<IndexState> {
+    const [row] = await this.query<{ age: number | null; block: number | null }>(
+      `SELECT (extract(epoch FROM clock_timestamp() - checked_at)
+           + CASE WHEN indexed_height >= head_height THEN 0 ELSE greatest(0, extract(epoch FROM head_timestamp - indexed_timestamp)) END)::float8 AS age,
+         indexed_height AS block
+       FROM chain_status WHERE chain = $1`,
+      [chain],
     )
-    return row
+    return { age: row?.age ?? Infinity, block: row?.block ?? -1 }
   }
 
   /** How far the copy of each chain goes. */

@@ -42,6 +42,11 @@ export interface Settings {
   readonly rateLimitPerHour: number
   readonly recordsRateLimitPerHour: number
   readonly deadlineSeconds: number
+  readonly resignMaxAgeSeconds: number
+  /** Where the index may have missed as many seconds of its chain, compute asks the chain itself. */
+  readonly indexMaxAgeSeconds: number
+  /** Blocks that must hold or follow an attestation before it is computed with; 0 = any. */
+  readonly minConfirmations: number
   readonly localChainPort: number
   readonly localDbPort: number
   readonly logLevel: string
@@ -141,6 +146,9 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
       RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 100 }),
       RECORDS_RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 3600 }),
       DEADLINE_SECONDS: integer(1, 86_400 * 30)({ default: 3600 }),
+      RESIGN_MAX_AGE_SECONDS: integer(0, 86_400 * 30)({ default: 3600 }),
+      INDEX_MAX_AGE_SECONDS: integer(0, 86_400)({ default: 15 }),
+      MIN_CONFIRMATIONS: integer(0, 100_000)({ default: 0 }),
       LOCATION_SCHEMAS: locationSchemas({ default: [] }),
       HEAD_POLL_SECONDS: positive({ default: undefined }),
       RPC_RATE_LIMIT: positive({ default: undefined }),
@@ -205,6 +213,9 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     rateLimitPerHour: env.RATE_LIMIT_PER_HOUR,
     recordsRateLimitPerHour: env.RECORDS_RATE_LIMIT_PER_HOUR,
     deadlineSeconds: env.DEADLINE_SECONDS,
+    resignMaxAgeSeconds: env.RESIGN_MAX_AGE_SECONDS,
+    indexMaxAgeSeconds: env.INDEX_MAX_AGE_SECONDS,
+    minConfirmations: env.MIN_CONFIRMATIONS,
     localChainPort: env.LOCAL_CHAIN_PORT,
     localDbPort: env.LOCAL_DB_PORT,
     logLevel: env.LOG_LEVEL,

@@ -9,7 +9,7 @@ import { startTestWorld, type TestWorld } from './world'
 /** The whole way with real parts: chain -> indexer -> database -> HTTP -> signature -> chain. */
 let world: TestWorld
 beforeAll(async () => {
-  world = await startTestWorld()
+  world = await startTestWorld({ INDEX_MAX_AGE_SECONDS: '2' })
 })
 afterAll(async () => {
   await world?.stop()
@@ -140,6 +140,8 @@ test('what the index has not heard of yet is not signed over: a revocation, a re
     await chain.provider.send('evm_revert', [before])
     await revoke(chain, kept, 2)
     expect((await world.get(`/api/v0/location-records/${kept}`)).body.revoked).toBe(false)
+    // Two seconds later the index counts as out of date, and the chain itself is asked.
+    await new Promise((resolve) => setTimeout(resolve, 2_500))
     expect(await distanceFrom(kept)).toMatchObject({ status: 400, detail: `from: attestation ${kept} is revoked` })
     expect(await distanceFrom(dropped)).toMatchObject({ status: 404 })
   } finally {

@@ -3,15 +3,15 @@ export class PayloadError extends Error {
   override readonly name = 'PayloadError'
 }
 
-/** What a field of a payload decodes to: integers, texts, byte strings, lists of the last two. */
-export type FieldValue = bigint | string | Uint8Array | string[] | Uint8Array[]
+/** What a field of a payload decodes to: integers, truth, texts, byte strings, lists of the last two. */
+export type FieldValue = bigint | boolean | string | Uint8Array | string[] | Uint8Array[]
 
 const WORD = 32
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
  * Decodes an ABI payload (Contract ABI Specification, "Formal Specification of the Encoding") of the types
- * uint8 to uint256, string, bytes, string[] and bytes[], strictly and in time proportional to its size: every pointer
+ * uint8 to uint256, bool, string, bytes, string[], bytes[] and bytes32[], strictly and in time proportional to its size: every pointer
  * and length within bounds, texts valid UTF-8, no overlap. Throws a PayloadError for anything else; anyone may attest anything.
  */
 export function decodeFields(types: readonly string[], data: string): FieldValue[] {
@@ -25,6 +25,8 @@ export function decodeFields(types: readonly string[], data: string): FieldValue
     if (type === 'bytes') return reader.bytes(reader.pointer(head))
     if (type === 'string[]') return reader.list(reader.pointer(head), (at) => reader.text(at))
     if (type === 'bytes[]') return reader.list(reader.pointer(head), (at) => reader.bytes(at))
+    if (type === 'bytes32[]') return reader.words(reader.pointer(head))
+    if (type === 'bool') return reader.uint(head, 1) === 1n
     const bits = /^uint(\d+)$/.exec(type)?.[1]
     if (bits) return reader.uint(head, Number(bits))
     throw new TypeError(`no decoder for the type ${type}`)
@@ -78,6 +80,14 @@ class Reader {
     const base = at + WORD
     this.spend(WORD + length * WORD)
     return Array.from({ length }, (_, i) => read(this.pointer(base + i * WORD, base)))
+  }
+
+  words(at: number): Uint8Array[] {
+    const length = this.size(at)
+    const start = at + WORD
+    if (start + length * WORD > this.buffer.length) throw new PayloadError(`the ${length} words at byte ${start} reach beyond the payload`)
+    this.spend(WORD + length * WORD)
+    return Array.from({ length }, (_, i) => this.buffer.subarray(start + i * WORD, start + (i + 1) * WORD))
   }
 
   /** Pointers may share a text, as contracts allow; but 52 kB must not pose as 20 MB. */

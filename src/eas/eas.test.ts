@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { AbiCoder, SigningKey, ZeroAddress } from 'ethers'
+import { AbiCoder, Wallet, ZeroAddress, hexlify, recoverAddress } from 'ethers'
 import { describe, expect, test } from 'vitest'
 import {
   ATTEST_TYPE_HASHES,
@@ -9,35 +9,88 @@ import {
   attestDigest,
   attestationUid,
   decodeFields,
+  decodeResult,
   domainSeparator,
   encodeBooleanResult,
   encodeNumericResult,
   fieldTypes,
   hashesToUid,
   layoutOfTypeHash,
-  recoverAttester,
+  keySigner,
+  recoverSigner,
   schemaUid,
-  signAttest,
   type AttestLayout,
 } from '.'
+import { seededRandom } from '../../dev/random'
 import { LOCATION_SCHEMAS } from '../location'
+import { ETHERS_CURVE, NATIVE_CURVE } from './curve'
 
 /** Made by eas-sdk 2.10.0 and accepted by the contracts: see the file's own words. */
 const { typeHashes, vectors } = JSON.parse(readFileSync('test/vectors/delegated-vectors.json', 'utf8'))
 
+/** The two that may sign; on the platforms that have no prebuilt library only the first. */
+const CURVES = NATIVE_CURVE ? [ETHERS_CURVE, NATIVE_CURVE] : [ETHERS_CURVE]
+
+describe('signatures', () => {
+  test.runIf(process.platform === 'linux' && process.arch === 'x64')('the native library is there where it is prebuilt', () => expect(NATIVE_CURVE).toBeDefined())
+  test('are the same bytes as ethers\' whatever makes them, and recover by either (seed 5)', async () => {
+    const random = seededRandom(5)
+    const bytes = () => hexlify(Uint8Array.from({ length: 32 }, () => random() * 256))
+    for (let i = 0; i < 40; i++) {
+      const [key, digest] = [bytes(), bytes()]
+      const wallet = new Wallet(key)
+      for (const curve of CURVES) {
+        const signer = await keySigner(key, curve)
+        expect(signer.address).toBe(wallet.address.toLowerCase())
+        const signature = await signer.sign(digest)
+        expect(signature).toBe(wallet.signingKey.sign(digest).serialized)
+        expect(recoverAddress(digest, signature)).toBe(wallet.address)
+        for (const other of CURVES) expect(await recoverSigner(digest, signature, other)).toBe(signer.address)
+      }
+    }
+  })
+  test('that are not canonical recover nobody: high s, v 0, 1 or 29, zeros, other lengths', async () => {
+    const digest = `0x${'5a'.repeat(32)}`
+    const signer = await keySigner(`0x${'11'.repeat(32)}`)
+    const signature = await signer.sign(digest)
+    const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
+    const highS = (order - BigInt(`0x${signature.slice(66, 130)}`)).toString(16).padStart(64, '0')
+    const body = signature.slice(0, 130)
+    const others = [`${signature.slice(0, 66)}${highS}${signature.endsWith('1b') ? '1c' : '1b'}`, `${body}00`, `${body}01`, `${body}1d`, body, `${signature}00`, `0x${'00'.repeat(64)}1b`, `0x${'ff'.repeat(64)}1b`, '']
+    for (const curve of CURVES) for (const other of others) expect([other, await recoverSigner(digest, other, curve)]).toEqual([other, undefined])
+    expect(await recoverSigner(digest, signature.toUpperCase().replace('0X', '0x'))).toBe(signer.address)
+  })
+  test('a seal is the key\'s and the text\'s own', async () => {
+    const [one, two] = await Promise.all(['11', '12'].map((byte) => keySigner(`0x${byte.repeat(32)}`)))
+    expect(one!.seal('a')).toBe((await keySigner(`0x${'11'.repeat(32)}`)).seal('a'))
+    expect(new Set([one!.seal('a'), one!.seal('b'), two!.seal('a')]).size).toBe(3)
+  })
+  test('what is no key is refused', async () => {
+    for (const key of ['0x', `0x${'00'.repeat(32)}`, `0x${'ff'.repeat(32)}`]) for (const curve of CURVES) await expect(keySigner(key, curve)).rejects.toThrow()
+  })
+})
+
 describe('delegated attestations', () => {
   const attests = (vectors as { id: string; kind: string; typeVersion: string; [field: string]: any }[]).filter((vector) => vector.kind === 'Attest') // eslint-disable-line @typescript-eslint/no-explicit-any -- JSON
-  test.each(attests)('$id, byte for byte', (vector) => {
+  test.each(attests)('$id, byte for byte', async (vector) => {
     const { domain, message, expected, privateKey, attester } = vector
     const layout = vector.typeVersion as AttestLayout
     const numbers = ['expirationTime', 'value', 'nonce', 'deadline'].map((name) => [name, BigInt(message[name] ?? 0)])
     const full = { attester, ...message, ...Object.fromEntries(numbers) }
     expect(domainSeparator(domain)).toBe(expected.domainSeparator)
-    const digest = attestDigest(domainSeparator(domain), layout, full)
+    const digest = await attestDigest(domainSeparator(domain), layout, full)
     expect(digest).toBe(expected.digest)
-    const signature = signAttest(new SigningKey(privateKey), digest)
-    expect(signature).toBe(expected.signature)
-    expect(recoverAttester(digest, signature)).toBe(attester.toLowerCase())
+    for (const curve of CURVES) {
+      const signature = await (await keySigner(privateKey, curve)).sign(digest)
+      expect(signature).toBe(expected.signature)
+      expect(await recoverSigner(digest, signature, curve)).toBe(attester.toLowerCase())
+    }
+  })
+  test('fields that are not of their types are refused rather than signed as something else', async () => {
+    const { message, domain } = attests[0]!
+    const good = { attester: ZeroAddress, ...message, expirationTime: 0n, value: 0n, nonce: 0n, deadline: 0n }
+    for (const bad of [{ nonce: -1n }, { expirationTime: 2n ** 64n }, { deadline: 2n ** 64n }, { recipient: '0x12' }, { schema: '0x' }, { data: '0xabc' }, { nonce: 1.5 }])
+      await expect(attestDigest(domainSeparator(domain), 'v1', { ...good, ...bad })).rejects.toThrow(TypeError)
   })
   test('there are vectors of every layout', () => {
     expect(new Set(attests.map((vector) => vector.typeVersion))).toEqual(new Set(['legacy', 'v1', 'v2']))
@@ -85,6 +138,27 @@ describe('payloads', () => {
     const coder = AbiCoder.defaultAbiCoder()
     expect(coder.decode(fieldTypes(NUMERIC_RESULT_FIELDS), encodeNumericResult(88132994n, 'centimeters', context)).toArray(true)).toEqual([88132994n, 'centimeters', context.inputRefs, 1_700_000_000n, 'within:50000'])
     expect(coder.decode(fieldTypes(BOOLEAN_RESULT_FIELDS), encodeBooleanResult(true, context)).toArray(true)).toEqual([true, context.inputRefs, 1_700_000_000n, 'within:50000'])
+  })
+
+  test('of results are laid out as ethers lays them out, and read back (seed 6)', () => {
+    const random = seededRandom(6)
+    const coder = AbiCoder.defaultAbiCoder()
+    for (let i = 0; i < 300; i++) {
+      const refs = Array.from({ length: random() * 4 }, () => hexlify(Uint8Array.from({ length: 32 }, () => random() * 256)))
+      const [result, timestamp, operation, units] = [BigInt(Math.floor(random() * 2 ** 53)) ** 3n, Math.floor(random() * 2 ** 33), 'within:Zürich'.repeat(random() * 8), 'x'.repeat(random() * 70)]
+      const numeric = encodeNumericResult(result, units, { inputRefs: refs, timestamp, operation })
+      expect(numeric).toBe(coder.encode(fieldTypes(NUMERIC_RESULT_FIELDS), [result, units, refs, timestamp, operation]))
+      expect(decodeResult(numeric)).toEqual({ result, units, inputRefs: refs, timestamp, operation })
+      const boolean = encodeBooleanResult(i % 2 === 0, { inputRefs: refs, timestamp, operation })
+      expect(boolean).toBe(coder.encode(fieldTypes(BOOLEAN_RESULT_FIELDS), [i % 2 === 0, refs, timestamp, operation]))
+      expect(decodeResult(boolean)).toEqual({ result: i % 2 === 0, inputRefs: refs, timestamp, operation })
+    }
+    expect(() => encodeNumericResult(-1n, '', context)).toThrow(TypeError)
+    expect(() => encodeNumericResult(2n ** 256n, '', context)).toThrow(TypeError)
+  })
+  test('that no result has are not read as one', () => {
+    const numeric = encodeNumericResult(5n, 'centimeters', context)
+    for (const other of ['0x', `${numeric}00`, `${numeric}${'0'.repeat(64)}`, numeric.slice(0, -64), numeric.replace('a0', 'c0'), `0x${'0'.repeat(62)}02${encodeBooleanResult(true, context).slice(66)}`]) expect(decodeResult(other)).toBeUndefined()
   })
 
   const TYPES = ['uint256', 'string', 'bytes', 'string[]', 'bytes[]', 'uint8']

@@ -1,0 +1,49 @@
+import { createHmac, hkdfSync } from 'node:crypto'
+import { CURVE, type Curve } from './curve'
+import { hex } from './words'
+import { keccak256 } from './keccak'
+
+/** Signs digests. The key stays inside, here or in whatever service holds it. */
+export interface Signer {
+  /** lower-case */
+  readonly address: string
+  /** 65 bytes r + s + v in hex: low s, v 27 or 28, deterministic (RFC 6979). */
+  sign(digest: string): Promise<string>
+  /** A code that only this signer can give to a text, and gives it always: 16 bytes in base64url. No signature, so no contract takes it. */
+  seal(text: string): string
+}
+
+/** A signer whose private key, 32 bytes in hex, is in this process. Throws for what is no key. */
+export async function keySigner(privateKey: string, curve: Curve = CURVE): Promise<Signer> {
+  const key = Buffer.from(hex(privateKey, 32), 'hex')
+  const sealKey = Buffer.from(hkdfSync('sha256', key, '', 'geospatial attestation service: seal', 32))
+  return {
+    address: await addressOf(curve.publicKey(key)),
+    sign: async (digest) => {
+      const { signature, recovery } = curve.sign(Buffer.from(hex(digest, 32), 'hex'), key)
+      return `0x${Buffer.from(signature).toString('hex')}${recovery === 0 ? '1b' : '1c'}`
+    },
+    seal: (text) => createHmac('sha256', sealKey).update(text).digest().subarray(0, 16).toString('base64url'),
+  }
+}
+
+/** Half of the curve's order: of a signature's two forms only the one with s at most this is canonical (EIP-2). */
+const HALF_ORDER = '7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0'
+const CANONICAL = /^0x[0-9a-f]{128}1[bc]$/
+
+/** The address, lower-case, whose key signed this digest; undefined for what is no canonical signature (65 bytes, low s, v 27 or 28) of anyone. */
+export async function recoverSigner(digest: string, signature: string, curve: Curve = CURVE): Promise<string | undefined> {
+  const text = signature.toLowerCase()
+  if (!CANONICAL.test(text) || text.slice(66, 130) > HALF_ORDER) return undefined
+  const bytes = Buffer.from(text.slice(2), 'hex')
+  try {
+    return await addressOf(curve.recover(Buffer.from(hex(digest, 32), 'hex'), bytes.subarray(0, 64), bytes[64]! - 27))
+  } catch {
+    return undefined
+  }
+}
+
+/** The last 20 bytes of the public key's hash (Yellow Paper, appendix F). */
+async function addressOf(publicKey: Uint8Array): Promise<string> {
+  return `0x${(await keccak256(publicKey)).slice(24)}`
+}
