@@ -32,7 +32,7 @@ export async function describeRoutes(app: FastifyInstance, { publicBaseUrl, depl
         summary: DESCRIPTION,
         description: [
           `A computed result carries an EIP-712 signature that the chain's EAS contract checks (\`attestByDelegation\`), so that contracts can act on it. Answers are geodesic, on the WGS84 ellipsoid; positions are [longitude, latitude].`,
-          'No authentication. Requests are limited by client address; every answer says how many are left.',
+          'No authentication is needed. Requests are limited by client address; every answer says how many are left.',
           'The examples are answers that a local deployment really gave.',
         ].join('\n\n'),
         license: { name: 'GPL-3.0-or-later', identifier: 'GPL-3.0-or-later' },
@@ -74,7 +74,7 @@ export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Prom
       [...attesters.values()].map(async ({ attester }) => {
         const reason = await attester.refusal()
         const { id, slug, eas } = attester.chain
-        return { id, slug, eas: getAddress(eas), attester: attester.address, ready: reason === undefined, ...(reason !== undefined && { reason }) }
+        return { id, slug, eas: getAddress(eas), attester: attester.address, ready: reason === undefined, ...(reason !== undefined && { reason }), abi: await attester.abi() }
       }),
     ),
     defaultSchemas: { numeric: defaultSchemas.number, boolean: defaultSchemas.boolean },

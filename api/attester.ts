@@ -1,7 +1,7 @@
 import { ZeroAddress, ZeroHash, getAddress } from 'ethers'
 import type { Chain } from '../src/chains'
 import { SettingsError, isLoopback, type ConnectedChain } from '../src/config'
-import { attestDigest, domainSeparator, keySigner, layoutOfTypeHash, recoverSigner, type AttestLayout, type AttestMessage, type Signer } from '../src/eas'
+import { DELEGATED_ABIS, attestDigest, domainSeparator, keySigner, layoutOfTypeHash, recoverSigner, type AttestLayout, type AttestMessage, type Signer } from '../src/eas'
 import type { ChainReader } from './chain-reader'
 import { UnavailableError } from './problems'
 
@@ -106,6 +106,12 @@ export class Attester {
   /** Whether this signer signed exactly this. Throws UnavailableError. */
   async signed(statement: Statement, nonce: number, deadline: number, signature: string): Promise<boolean> {
     return (await recoverSigner(await this.digest(statement, nonce, deadline), signature)) === this.signer.address
+  }
+
+  /** The functions of the contract that take our signatures, as ethers and viem read an ABI; none while the chain cannot be signed for. */
+  async abi(): Promise<readonly string[]> {
+    const probe = await this.probe()
+    return probe.state === 'ready' ? DELEGATED_ABIS[probe.layout] : []
   }
 
   /** Whether the contract refuses what is submitted after its deadline: those of the legacy layout know none. Throws UnavailableError. */

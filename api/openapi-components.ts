@@ -308,6 +308,7 @@ const SERVICE: Record<string, Schema> = {
           attester: text('Who signs for it. A contract that relies on answers accepts this attester only.', ADDRESS),
           ready: { type: 'boolean', description: 'Whether it can be signed for now.' },
           reason: text('Why not.'),
+          abi: list(text('A function or error, as ethers and viem read it.'), 'What takes our signatures on this contract; empty while it cannot be signed for.'),
         },
         ['reason'],
       ),

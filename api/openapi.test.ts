@@ -210,7 +210,7 @@ describe('the document', () => {
   test('every operation says what it does and all that it answers', () => {
     for (const { path, method, operation } of operations()) {
       const at = `${method} ${path}`
-      expect(operation, at).toMatchObject({ operationId: expect.stringMatching(/^[a-zA-Z]+$/), summary: expect.stringMatching(/./), description: expect.stringMatching(/\.$/), tags: [expect.any(String)] })
+      expect(operation, at).toMatchObject({ operationId: expect.stringMatching(/^[a-zA-Z]+$/), summary: expect.stringMatching(/./), description: expect.stringMatching(/\.\)?$/), tags: [expect.any(String)] })
       expect(Object.keys(operation.responses), at).toEqual(expect.arrayContaining(['200']))
       for (const [status, { description, content, headers = {} }] of Object.entries<any>(operation.responses)) { // eslint-disable-line @typescript-eslint/no-explicit-any -- JSON
         expect(status).toMatch(/^[1-5]\d\d$/)

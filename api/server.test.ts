@@ -50,6 +50,7 @@ async function serve(options: { fault?: Fault; databaseUrl?: string; clock?: () 
     app,
     proxy,
     get: (url: string) => app.inject({ url }),
+    post: async (operation: string, body: object) => (await app.inject({ method: 'POST', url: `/compute/v0/${operation}`, payload: { chainId: LOCAL_CHAIN.id, ...body } })).json(),
     distance: (from: unknown = POINT) => app.inject({ method: 'POST', url: '/compute/v0/distance', payload: { chainId: LOCAL_CHAIN.id, from, to: POINT } }),
   }
 }
@@ -99,6 +100,55 @@ describe('outages', () => {
   })
 })
 
+describe('answers that come back', () => {
+  const parts = ({ attestation, delegatedAttestation }: Record<string, unknown>) => ({ attestation, delegatedAttestation })
+  test('are signed again until they are too old, and are known to be submittable until their deadline', async () => {
+    let now = 1_700_000_000_000
+    const { post, distance } = await serve({ clock: () => now })
+    const answer = (await distance()).json()
+    now += 3_600_000
+    expect(await post('verify', parts(answer))).toMatchObject({ ours: true, submittable: true, deadline: 1_700_003_600 })
+    const again = await post('resign', parts(answer))
+    expect(again.delegatedAttestation).toMatchObject({ deadline: 1_700_007_200, nonce: answer.delegatedAttestation.nonce })
+    expect([again.timestamp, again.attestation.data]).toEqual([answer.timestamp, answer.attestation.data])
+    now += 1_000
+    expect(await post('verify', parts(answer))).toMatchObject({ ours: true, submittable: false, reasons: ['the deadline 1700003600 has passed: have it signed again'] })
+    expect(await post('verify', parts(again))).toMatchObject({ ours: true, submittable: true })
+    // Its age counts from the computation, however often it was signed since.
+    for (const each of [answer, again]) expect(await post('resign', parts(each))).toMatchObject({ status: 400, detail: expect.stringContaining('computed 3601 seconds ago') })
+  })
+  test('in another form than they were given are refused with what would be right', async () => {
+    const { post, distance } = await serve()
+    const { attestation, delegatedAttestation } = (await distance()).json()
+    const answers = (change: object) => post('verify', { attestation, delegatedAttestation, ...change })
+    for (const [change, detail] of [
+      [{ attestation: undefined }, 'attestation: expected a JSON object with the fields schema, attester, recipient, data, signature, revocable, refUID'],
+      [{ attestation: { ...attestation, data: '0x12' } }, 'attestation.data: expected the payload of a result, in hex'],
+      [{ attestation: { ...attestation, recipient: '0xA0Ee7A142d267C1f36714E4a8F75612F20a79721' } }, 'attestation.recipient: its checksum is wrong'],
+      [{ attestation: { ...attestation, revocable: 'yes' } }, 'attestation.revocable: expected true or false'],
+      [{ delegatedAttestation: { ...delegatedAttestation, nonce: -1 } }, 'delegatedAttestation.nonce: expected a whole number'],
+      [{ delegatedAttestation: { ...delegatedAttestation, deadline: '1' } }, 'delegatedAttestation.deadline: expected a whole number'],
+      [{ surprise: 1 }, 'surprise: unknown field; known ones are chainId, attestation, delegatedAttestation, result, units, operation, timestamp, inputRefs'],
+    ] as const) expect(await answers(change)).toMatchObject({ status: 400, detail })
+    const { resignToken, ...without } = delegatedAttestation
+    expect(await post('resign', { attestation, delegatedAttestation: without })).toMatchObject({ status: 400, detail: 'delegatedAttestation.resignToken: missing; expected the one of the earlier answer' })
+  })
+  test('a batch is refused as a whole, and says which operation is wrong', async () => {
+    const { post } = await serve()
+    const good = { operation: 'distance', from: POINT, to: POINT }
+    for (const [operations, detail] of [
+      [[], 'operations: expected a list of 1 to 20'],
+      [Array(21).fill(good), 'operations: expected a list of 1 to 20'],
+      [[good, null], 'operations[1]: operation: expected one of distance, contains, within, intersects, area, length'],
+      [[good, { ...good, operation: 'toString' }], 'operations[1]: operation: expected one of distance, contains, within, intersects, area, length'],
+      [[good, { ...good, chainId: 1 }], 'operations[1]: chainId: unknown field; known ones are operation, schema, recipient, from, to'],
+      [[good, { ...good, to: { type: 'Point', coordinates: [200, 0] } }], expect.stringContaining('operations[1]: to.coordinates')],
+      [[good, { operation: 'area', geometry: POINT }], expect.stringContaining('operations[1]: geometry: area is that of a Polygon')],
+    ] as const) expect(await post('batch', { operations })).toMatchObject({ status: 400, detail })
+    expect(await post('batch', { operations: [good, { ...good, to: `0x${'1'.repeat(64)}` }] })).toMatchObject({ status: 404, detail: expect.stringContaining('operations[1]: to: there is no attestation') })
+  })
+})
+
 describe('what is not signed for', () => {
   const word = (value: number) => `0x${value.toString(16).padStart(64, '0')}`
   const selector = (data: string) => data.slice(0, 10)
@@ -114,6 +164,19 @@ describe('what is not signed for', () => {
     const answer = await distance()
     expect(answer.json()).toMatchObject({ status: 400, detail: expect.stringMatching(reason) })
     expect((await get('/')).json().chains).toMatchObject([{ id: 84532, ready: false }])
+  })
+  test('a contract that was exchanged since is noticed, and one that was put right', async () => {
+    let now = 1_700_000_000_000
+    let exchanged = false
+    const { distance } = await serve({ clock: () => now, fault: (call) => (exchanged ? lyingAbout('0x12b11a17', word(2))(call) : undefined) })
+    expect((await distance()).statusCode).toBe(200)
+    exchanged = true
+    expect((await distance()).statusCode).toBe(200)
+    now += 601_000
+    expect((await distance()).json()).toMatchObject({ status: 400, detail: expect.stringContaining('unknown attest type hash') })
+    exchanged = false
+    now += 61_000
+    expect((await distance()).statusCode).toBe(200)
   })
   test('a key that is not the published attester\'s is refused at the start', async () => {
     const key = `0x${'11'.repeat(32)}`

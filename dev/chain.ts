@@ -9,7 +9,7 @@ import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA, LOCATION_SCHEMAS } from '../
 /** The chain that a local node plays when it is told no other. */
 export const LOCAL_CHAIN = CHAINS.find((chain) => chain.slug === 'base-sepolia')!
 /** The domain versions of EAS whose creation code lies in dev/contracts/, and how each lays out a delegated attestation. */
-const LAYOUTS: Readonly<Record<string, AttestLayout>> = { '0.26': 'legacy', '1.2.0': 'v1', '1.3.0': 'v2' }
+const LAYOUTS: Readonly<Record<string, AttestLayout>> = { '0.26': 'legacy', '1.2.0': 'v1', '1.3.0': 'v2', '1.4.0': 'v2' }
 const EAS = new Interface(readJson('abi/EAS.json') as [])
 export const MULTICALL3 = '0xcA11bde05977b3631167028862bE2a173976CA11'
 /** The mnemonic of anvil's unlocked test accounts, known to everyone: refused as a signer on any chain that is not local. */
@@ -56,9 +56,9 @@ function nodeBinary(): string {
   return require.resolve(`@foundry-rs/anvil-${process.platform}-${architecture}/bin/${file}`)
 }
 
-/** The version of EAS that a local node of this chain runs: the first of the row's that we hold the code of. Throws when there is none. */
+/** The version of EAS that a local node of this chain runs: the newest of the row's that we hold the code of. Throws when there is none. */
 export function localVersion(chain: Chain): string {
-  const version = chain.domainVersions.find((each) => each in LAYOUTS)
+  const version = chain.domainVersions.findLast((each) => each in LAYOUTS)
   if (!version) throw new Error(`dev/contracts holds no EAS of the versions of ${chain.slug} (${chain.domainVersions.join(', ')})`)
   return version
 }

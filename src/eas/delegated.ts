@@ -47,6 +47,16 @@ const FIELDS: Record<AttestLayout, TypedDataField[]> = {
   v1: V1_FIELDS,
   v2: [{ name: 'attester', type: 'address' }, ...V1_FIELDS],
 }
+const DATA = '(address recipient, uint64 expirationTime, bool revocable, bytes32 refUID, bytes data, uint256 value)'
+const SIGNATURE = '(uint8 v, bytes32 r, bytes32 s)'
+const calls = (deadline: string): readonly string[] => [
+  `function attestByDelegation((bytes32 schema, ${DATA} data, ${SIGNATURE} signature, address attester${deadline}) request) payable returns (bytes32)`,
+  `function multiAttestByDelegation((bytes32 schema, ${DATA}[] data, ${SIGNATURE}[] signatures, address attester${deadline})[] requests) payable returns (bytes32[])`,
+]
+
+/** The functions that a contract of each layout takes signatures by, as ethers and viem read an ABI. */
+export const DELEGATED_ABIS: Readonly<Record<AttestLayout, readonly string[]>> = { legacy: calls(''), v1: calls(', uint64 deadline'), v2: calls(', uint64 deadline') }
+
 /** What `getAttestTypeHash()` answers on a contract of each layout. */
 export const ATTEST_TYPE_HASHES: Readonly<Record<AttestLayout, string>> = mapLayouts((layout) => id(new TypedDataEncoder({ Attest: FIELDS[layout] }).encodeType('Attest')))
 

@@ -7,6 +7,7 @@ export { attestationUid, hashesToUid, schemaUid, type UidFields } from './uid'
 export { BOOLEAN_RESULT_FIELDS, NUMERIC_RESULT_FIELDS, decodeResult, encodeBooleanResult, encodeNumericResult, fieldNames, fieldTypes, type ResultContext } from './payload'
 export {
   ATTEST_TYPE_HASHES,
+  DELEGATED_ABIS,
   attestDigest,
   domainSeparator,
   layoutOfTypeHash,

@@ -1,0 +1,32 @@
+// Asks a question, and lands the signed answer on its chain: node docs/agent.mjs <service> <rpc url> <private key> <operation> '<request>'
+import { Contract, JsonRpcProvider, Signature, Wallet } from 'ethers'
+
+const [service, rpcUrl, privateKey, operation, request] = process.argv.slice(2)
+const { chainId } = JSON.parse(request)
+
+async function post(path, body) {
+  const response = await fetch(`${service}/compute/v0/${path}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+  const answer = await response.json()
+  if (!response.ok) throw new Error(`${answer.title}: ${answer.detail}`)
+  return answer
+}
+
+const { chains } = await (await fetch(service)).json()
+const { eas: address, abi } = chains.find(({ id }) => id === chainId)
+const eas = new Contract(address, abi, new Wallet(privateKey, new JsonRpcProvider(rpcUrl)))
+
+let answer = await post(operation, request)
+for (;;) {
+  const { attestation: a, delegatedAttestation: d } = answer
+  const { v, r, s } = Signature.from(d.signature)
+  const data = { recipient: a.recipient, expirationTime: 0, revocable: a.revocable, refUID: a.refUID, data: a.data, value: 0 }
+  try {
+    const sent = await eas.attestByDelegation({ schema: a.schema, data, signature: { v, r, s }, attester: d.attester, deadline: d.deadline })
+    const receipt = await sent.wait()
+    console.log(receipt.logs[0].data, answer.result) // the UID of the attestation that holds the answer
+    break
+  } catch (error) {
+    if (error.code !== 'CALL_EXCEPTION') throw error // Refused by the contract: another answer took this nonce
+    answer = await post('resign', JSON.stringify({ chainId, attestation: a, delegatedAttestation: d }))
+  }
+}

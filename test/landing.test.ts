@@ -1,0 +1,201 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { AbiCoder, Interface, Signature, Wallet, ZeroAddress, ZeroHash, hexlify, parseEther, randomBytes, type TransactionReceipt } from 'ethers'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { attest, localVersion, locationRequest, mined, revoke, testAccount, type LocalChain } from '../dev/chain'
+import { CHAINS } from '../src/chains'
+import { BOOLEAN_RESULT_FIELDS, NUMERIC_RESULT_FIELDS, fieldTypes, schemaUid } from '../src/eas'
+import { startTestWorld, type TestWorld } from './world'
+
+/** Every chain, each with the real contracts of its version at its real address and id: what we sign lands there. */
+let world: TestWorld
+beforeAll(async () => {
+  world = await startTestWorld({ CHAINS: CHAINS.map(({ slug }) => slug).join() })
+})
+afterAll(() => world?.stop())
+
+const SLUGS = CHAINS.map(({ slug }) => slug)
+const OURS = testAccount(9).address
+const EIFFEL_TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
+const BRANDENBURG_GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
+const PARIS = { type: 'Polygon' as const, coordinates: [[[2.22, 48.81], [2.42, 48.81], [2.42, 48.91], [2.22, 48.91], [2.22, 48.81]]] }
+const distance = { from: EIFFEL_TOWER, to: BRANDENBURG_GATE }
+const contains = { container: PARIS, geometry: EIFFEL_TOWER }
+
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- JSON
+type Json = any
+const local = (slug: string) => world.chains.get(slug)!
+const compute = async (path: string, body: object): Promise<Json> => (await world.post(`/compute/v0/${path}`, body)).body
+const resign = ({ attestation, delegatedAttestation }: Json, chainId: number) => compute('resign', { chainId, attestation, delegatedAttestation })
+const nonceOf = async (chain: LocalChain) => Number(await (await chain.eas()).getFunction('getNonce').staticCall(OURS))
+/** An answer that is signed at the contract's nonce: the 250 ms for which one is shared may have to pass first. */
+async function fresh(chain: LocalChain, operation: string, body: object): Promise<Json> {
+  const nonce = await nonceOf(chain)
+  for (;;) {
+    const answer = await compute(operation, { chainId: chain.chain.id, ...body })
+    if ((answer.delegatedAttestation?.nonce ?? answer.results?.[0].delegatedAttestation.nonce ?? nonce) === nonce) return answer
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+/** Sends a call of the contract, as the service describes it, from somebody else each time. Throws where the contract refuses it. */
+async function send(chain: LocalChain, method: string, parameter: unknown): Promise<TransactionReceipt> {
+  const from = hexlify(randomBytes(20))
+  const { eas, abi } = (await world.get('/')).body.chains.find(({ id }: { id: number }) => id === chain.chain.id)
+  await chain.provider.send('anvil_setBalance', [from, `0x${parseEther('10').toString(16)}`])
+  await chain.provider.send('anvil_impersonateAccount', [from])
+  return mined(chain, await chain.provider.send('eth_sendTransaction', [{ from, to: eas, data: new Interface(abi).encodeFunctionData(method, [parameter]) }]))
+}
+const requestOf = ({ attestation: a, delegatedAttestation: d }: Json) => {
+  const { r, s, v } = Signature.from(d.signature)
+  return { schema: a.schema, attester: d.attester, deadline: d.deadline, signature: { r, s, v }, data: { recipient: a.recipient, expirationTime: 0, revocable: a.revocable, refUID: a.refUID, data: a.data, value: 0 } }
+}
+const submit = async (chain: LocalChain, answer: Json) => attested(chain, (await send(chain, 'attestByDelegation', requestOf(answer))).logs[0]!.data)
+const attested = async (chain: LocalChain, uid: string) => (await chain.eas()).getFunction('getAttestation').staticCall(uid)
+const decode = (fields: string, data: string) => AbiCoder.defaultAbiCoder().decode(fieldTypes(fields), data).toArray(true)
+
+test('the chains run the four versions of the contract that there are', () => {
+  expect(SLUGS.map((slug) => [slug, localVersion(local(slug).chain)])).toEqual([['base-sepolia', '1.2.0'], ['sepolia', '0.26'], ['arbitrum', '0.26'], ['celo', '1.3.0'], ['base', '1.4.0']])
+})
+
+describe.each(SLUGS)('on %s', (slug) => {
+  test('the agent of the documentation asks and lands its answer', async () => {
+    const chain = local(slug)
+    const key = Wallet.createRandom()
+    await chain.provider.send('anvil_setBalance', [key.address, `0x${parseEther('10').toString(16)}`])
+    const child = spawn(process.execPath, ['docs/agent.mjs', world.url, chain.url, key.privateKey, 'distance', JSON.stringify({ chainId: chain.chain.id, ...distance })])
+    let output = ''
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
+    await once(child, 'close')
+    expect(output).toMatch(/^0x[0-9a-f]{64} 881329\.94\n$/)
+    const landed = await attested(chain, output.slice(0, 66))
+    expect([landed.attester, decode(NUMERIC_RESULT_FIELDS, landed.data)[0]]).toEqual([OURS, 88132994n])
+  })
+
+  test('a boolean answer, to a recipient in any letter case, lands with what it says', async () => {
+    const chain = local(slug)
+    const recipient = '0x00000000219ab540356cBB839Cbe05303d7705Fa'
+    const answer = await fresh(chain, 'contains', { ...contains, recipient: recipient.toUpperCase().replace('0X', '0x') })
+    expect(answer).toMatchObject({ result: true, attestation: { attester: OURS, recipient, refUID: ZeroHash, revocable: true } })
+    const landed = await submit(chain, answer)
+    expect([landed.attester, landed.recipient, landed.schema]).toEqual([OURS, recipient, answer.attestation.schema])
+    expect(decode(BOOLEAN_RESULT_FIELDS, landed.data)).toEqual([true, answer.inputRefs, BigInt(answer.timestamp), 'contains'])
+  })
+
+  test('schemas: the record\'s own flag is signed; other types, or none registered, are refused', async () => {
+    const chain = local(slug)
+    const registry = await chain.registry(1)
+    const spaced = NUMERIC_RESULT_FIELDS.replaceAll(',', ', ')
+    const reordered = 'string units,uint256 result,bytes32[] inputRefs,uint256 timestamp,string operation'
+    for (const [fields, revocable] of [[spaced, false], [reordered, true]] as const) await mined(chain, (await registry.getFunction('register').send(fields, ZeroAddress, revocable)).hash)
+    const irrevocable = schemaUid(spaced, ZeroAddress, false)
+    const answer = await fresh(chain, 'distance', { ...distance, schema: irrevocable })
+    expect(answer.attestation).toMatchObject({ schema: irrevocable, revocable: false })
+    expect((await submit(chain, answer)).revocable).toBe(false)
+    expect(await compute('distance', { chainId: chain.chain.id, ...distance, schema: schemaUid(reordered, ZeroAddress, true) })).toMatchObject({ status: 400, detail: expect.stringContaining('has the fields') })
+    expect(await compute('distance', { chainId: chain.chain.id, ...distance, schema: `0x${'12'.repeat(32)}` })).toMatchObject({ status: 400, detail: expect.stringContaining('not registered') })
+  })
+
+  test('a batch of 20 operations of both schemas lands as one transaction', async () => {
+    const chain = local(slug)
+    const uid = await attest(chain, locationRequest(PARIS), 2)
+    await world.caughtUp()
+    const operations = Array.from({ length: 20 }, (_, i) => (i % 3 ? { operation: 'distance', ...distance } : { operation: 'contains', container: uid, geometry: { type: 'Point', coordinates: [2.1 + i / 20, 48.85] } }))
+    const { results, multiAttestByDelegation, deadline } = await fresh(chain, 'batch', { operations })
+    const nonce = await nonceOf(chain)
+    expect(results.map(({ delegatedAttestation: d }: Json) => [d.nonce, d.deadline])).toEqual(operations.map((_, i) => [nonce + i, deadline]))
+    const { logs } = await send(chain, 'multiAttestByDelegation', multiAttestByDelegation)
+    expect(logs).toHaveLength(20)
+    for (const [i, log] of logs.entries()) {
+      const landed = await attested(chain, log.data)
+      expect([landed.attester, landed.schema, landed.data]).toEqual([OURS, results[i].attestation.schema, results[i].attestation.data])
+    }
+    expect(await nonceOf(chain)).toBe(nonce + 20)
+  })
+
+  test('of two answers at one nonce one lands; the other says so, is signed again, and lands too', async () => {
+    const chain = local(slug)
+    const { id } = chain.chain
+    const [first, second] = [await fresh(chain, 'distance', distance), await fresh(chain, 'contains', contains)]
+    expect(first.delegatedAttestation.nonce).toBe(second.delegatedAttestation.nonce)
+    const { result, units, operation, timestamp, inputRefs, attestation, delegatedAttestation } = first
+    expect(await compute('verify', { chainId: id, ...first })).toEqual({
+      ...{ ours: true, submittable: true, reasons: [], attester: OURS, deadline: delegatedAttestation.deadline },
+      says: { result, units, operation, timestamp, inputRefs },
+      nonce: { signed: delegatedAttestation.nonce, current: delegatedAttestation.nonce },
+    })
+    await submit(chain, first)
+    await expect(submit(chain, second)).rejects.toThrow()
+    const again = await resign(second, id)
+    expect({ ...again, attestation: { ...again.attestation, signature: '' }, delegatedAttestation: null }).toEqual({ ...second, attestation: { ...second.attestation, signature: '' }, delegatedAttestation: null })
+    expect(again.delegatedAttestation.nonce).toBe(second.delegatedAttestation.nonce + 1)
+    expect(await compute('verify', { chainId: id, attestation, delegatedAttestation })).toMatchObject({ ours: true, submittable: false, reasons: [expect.stringContaining('was used')] })
+    expect((await submit(chain, again)).data).toBe(second.attestation.data)
+  })
+
+  test('what is revoked since is not signed again, nor what is not ours, changed, or of another chain', async () => {
+    const chain = local(slug)
+    const { id } = chain.chain
+    const uid = await attest(chain, locationRequest(EIFFEL_TOWER), 2)
+    await world.caughtUp()
+    const answer = await fresh(chain, 'distance', { from: uid, to: BRANDENBURG_GATE })
+    expect(await resign(answer, id)).toMatchObject({ result: 881329.94 })
+    const changed = (change: (copy: Json) => void) => {
+      const copy = structuredClone(answer)
+      change(copy)
+      return copy
+    }
+    const forged = [
+      changed(({ attestation: a }) => (a.data = a.data.replace(/.$/, '1'))),
+      changed(({ attestation: a }) => (a.recipient = OURS)),
+      changed(({ attestation: a }) => (a.revocable = false)),
+      changed(({ attestation: a }) => (a.attester = ZeroAddress)),
+      changed(({ attestation: a }) => (a.schema = ZeroHash)),
+      changed(({ delegatedAttestation: d }) => d.nonce++),
+      changed(({ delegatedAttestation: d }) => (d.signature = `0x${'11'.repeat(65)}`)),
+      changed(({ attestation: a, delegatedAttestation: d }) => (a.signature = d.signature = `${'0x'}${'11'.repeat(65)}`)),
+      changed(({ delegatedAttestation: d }) => (d.resignToken = d.resignToken.replace(/^\w+/, 'geojson'))),
+      changed(({ delegatedAttestation: d }) => (d.resignToken = 'x')),
+    ]
+    for (const [i, each] of forged.entries()) expect([i, await resign(each, id)]).toMatchObject([i, { status: 401, type: expect.stringMatching(/\/verification-failed$/) }])
+    expect(await compute('resign', { chainId: id, ...answer, result: 1 })).toMatchObject({ status: 401, detail: 'result: not what was signed' })
+    const elsewhere = SLUGS.find((other) => other !== slug)!
+    expect(await resign(answer, local(elsewhere).chain.id)).toMatchObject({ status: 401 })
+    expect(await compute('verify', { chainId: local(elsewhere).chain.id, ...answer })).toMatchObject({ ours: false, submittable: false, says: null })
+    expect(await compute('verify', { chainId: id, ...answer, result: 1 })).toMatchObject({ ours: false, submittable: false, reasons: ['result is not what was signed'] })
+
+    await revoke(chain, uid, 2)
+    await world.caughtUp()
+    expect(await resign(answer, id)).toMatchObject({ status: 400, detail: `attestation, input 1: attestation ${uid} is revoked` })
+  })
+})
+
+test('50 agents that submit at once all land, by having it signed again when another was first', async () => {
+  const chain = local('base-sepolia')
+  const { id } = chain.chain
+  const started = await nonceOf(chain)
+  let resigned = 0
+  const land = async (i: number) => {
+    let answer = await compute('distance', { chainId: id, from: { type: 'Point', coordinates: [i, 0] }, to: EIFFEL_TOWER })
+    for (;;) {
+      try {
+        return (await submit(chain, answer)).data === answer.attestation.data
+      } catch {
+        resigned++
+        answer = await resign(answer, id)
+      }
+    }
+  }
+  expect(await Promise.all(Array.from({ length: 50 }, (_, i) => land(i)))).toEqual(Array(50).fill(true))
+  expect(await nonceOf(chain)).toBe(started + 50)
+  expect(resigned).toBeGreaterThan(40)
+}, 180_000)
+
+test('deadlines: where the contract knows them it refuses what comes late, and we say so; 0.26 takes it', async () => {
+  for (const slug of ['base-sepolia', 'celo', 'base', 'arbitrum']) {
+    const chain = local(slug)
+    const answer = await fresh(chain, 'distance', distance)
+    await chain.provider.send('evm_setNextBlockTimestamp', [answer.delegatedAttestation.deadline + 1])
+    if (slug === 'arbitrum') expect((await submit(chain, answer)).attester).toBe(OURS)
+    else await expect(submit(chain, answer)).rejects.toThrow()
+  }
+})
