@@ -88,11 +88,11 @@ export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Prom
     return reply.headers({ 'content-security-policy': ERROR_PAGE_POLICY, 'referrer-policy': 'no-referrer' }).type('text/html; charset=utf-8').send(errorPageHtml(slug, publicBaseUrl))
   })
 
-  let document: string | undefined
-  app.get('/openapi.json', { schema: serviceSchemas.openapi }, async (_request, reply) => {
-    document ??= JSON.stringify(app.swagger())
-    return reply.type('application/json; charset=utf-8').send(document)
+  let document = ''
+  app.addHook('onReady', async () => {
+    document = JSON.stringify(app.swagger())
   })
+  app.get('/openapi.json', { schema: serviceSchemas.openapi }, async (_request, reply) => reply.type('application/json; charset=utf-8').send(document))
 
   const { origin, pathname } = new URL(publicBaseUrl)
   await app.register(swaggerUi, {

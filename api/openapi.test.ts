@@ -79,7 +79,7 @@ afterAll(async () => {
   await database?.drop()
 })
 
-async function serve({ fault = () => undefined, databaseUrl = database.url }: { fault?: Fault; databaseUrl?: string } = {}): Promise<FastifyInstance> {
+async function serve({ fault = () => undefined, databaseUrl = database.url, publicBaseUrl = RECORDED_BASE_URL }: { fault?: Fault; databaseUrl?: string; publicBaseUrl?: string } = {}): Promise<FastifyInstance> {
   const clock = () => NOW * 1000
   const proxy = await startRpcProxy(chain.url, fault)
   const connected = { chain: LOCAL_CHAIN, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 0 }
@@ -87,7 +87,7 @@ async function serve({ fault = () => undefined, databaseUrl = database.url }: { 
   const reader = new ChainReader(connected, clock)
   const measurer = new Measurer()
   const app = await buildServer({
-    ...{ store, clock, measurer, publicBaseUrl: RECORDED_BASE_URL, deploymentName: 'staging', schemaCheck: true, trustProxy: [], rateLimitPerHour: 100, recordsRateLimitPerHour: 100 },
+    ...{ store, clock, measurer, publicBaseUrl, deploymentName: 'staging', schemaCheck: true, trustProxy: [], rateLimitPerHour: 100, recordsRateLimitPerHour: 100 },
     ...{ chains: [connected], maxLagSeconds: 120, deadlineSeconds: 3600, resignMaxAgeSeconds: 86_400, resolver: new Resolver({ store, clock, indexMaxAgeSeconds: 15, minConfirmations: 0 }), counter: new RequestCounter(clock) },
     attesters: new Map([[LOCAL_CHAIN.id, { attester: new Attester(await keySigner(LOCAL_SIGNER_KEY), connected, reader, clock), reader }]]),
     defaultSchemas: { number: '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a', boolean: '0x4958625091a773dcfb37a1c33099a378f32a975a7fb61f33d53c4be7589898f5' },
@@ -281,8 +281,15 @@ describe('examples', () => {
     const shown = JSON.stringify(checker.document)
     for (const { of, name, summary, response } of examples) expect(shown.includes(JSON.stringify({ summary, value: response })), `${of}: ${name}`).toBe(true)
   })
-  test('carry the deployment\'s own address', async () => {
-    expect(JSON.stringify(checker.document)).toContain(`${RECORDED_BASE_URL}/errors/invalid-input`)
+  test('carry the deployment\'s own address, which may have a path', async () => {
+    const other = await serve({ publicBaseUrl: 'https://other.example:8443/geo' })
+    const { body } = await other.inject(get('/openapi.json'))
+    expect(JSON.parse(body).servers[0].url).toBe('https://other.example:8443/geo')
+    expect(body).toContain('https://other.example:8443/geo/errors/invalid-input')
+    expect(body).not.toContain(RECORDED_BASE_URL)
+    const page = await other.inject(get('/docs'))
+    expect(page.body).toContain('src="/geo/docs/static/swagger-ui-bundle.js"')
+    expect(page.headers['content-security-policy']).toContain("connect-src 'self' https://other.example:8443;")
   })
 })
 

@@ -21,7 +21,6 @@ export interface ServerParts extends AboutParts, MonitoringParts {
 }
 
 const COMPUTE_PREFIX = '/compute/v0'
-const RECORDS_PREFIX = '/api/v0'
 /** 100 bytes a request are usual; this holds a geometry of 100,000 positions with all digits, and parsing it holds the event loop for less than 100 ms. */
 const BODY_LIMIT = 5 * 1_048_576
 /** A request that has not arrived whole by then is cut off. */

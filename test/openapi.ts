@@ -3,8 +3,7 @@ import { createRequire } from 'node:module'
 /** Holds requests and answers of the running service against its own OpenAPI document. */
 
 // The Ajv that Fastify brings; the one at the top of the tree may be an older one of a linter's.
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- a CommonJS module without types where it is found
-const { Ajv2020 } = createRequire(require.resolve('@fastify/ajv-compiler'))('ajv/dist/2020') as any
+const { Ajv2020 } = createRequire(require.resolve('@fastify/ajv-compiler'))('ajv/dist/2020')
 
 type Json = any // eslint-disable-line @typescript-eslint/no-explicit-any -- JSON
 
