@@ -174,7 +174,7 @@ async function find(parts: ComputeParts, { attester, reader }: ServedChain, name
       ...(operation.units && { units: operation.units.answer }),
       ...{ operation: context.operation, timestamp: context.timestamp, inputRefs },
     },
-    sources: inputs.map(({ uid }) => (uid === undefined ? 'geojson' : 'onchain')),
+    sources: inputs.map(({ source }) => source),
   }
 }
 

@@ -39,7 +39,7 @@ async function main(): Promise<void> {
     attesters,
     clock,
     logger,
-    resolver: new Resolver({ store, clock, ...settings }),
+    resolver: new Resolver({ store, measurer, clock, ...settings }),
     counter: new RequestCounter(clock, redis),
     ...settings,
   })

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { GeometryError, readGeometry } from '../src/geodesy'
-import { Measurer } from './measure'
+import { Measurer, ReadGeometry, referenceOf } from './measure'
 import { ComputeProblem } from './problems'
 
 /** The compiled worker: `npm test` builds before it runs. */
@@ -23,7 +23,7 @@ describe('measuring', () => {
     const measured = await measurers[0].measure({ operation: 'area', inputs: [input(large)], numbers: [] })
     expect(measured.outcome).toBe(small.outcome)
     const here = new Measurer()
-    const both = await Promise.all([measurers[0].measure({ operation: 'intersects', inputs: [input(ring(2_000, 1, 5)), { uid: '0x12', ...input(ring(900, 2)) }], numbers: [] }), here.measure({ operation: 'area', inputs: [input(ring(900, 2))], numbers: [] })])
+    const both = await Promise.all([measurers[0].measure({ operation: 'intersects', inputs: [input(ring(2_000, 1, 5)), { ref: '0x12', ...input(ring(900, 2)) }], numbers: [] }), here.measure({ operation: 'area', inputs: [input(ring(900, 2))], numbers: [] })])
     expect(both[0]).toEqual({ outcome: true, refs: [expect.stringMatching(/^0x[0-9a-f]{64}$/), '0x12'] })
     const alone = await measurers[0].measure({ operation: 'area', inputs: [input({ type: 'MultiPolygon', coordinates: [ring(900, 2).coordinates, ring(300, 0.1).coordinates.map((positions) => positions.map(([lon, lat]) => [lon! + 20, lat!]))] })], numbers: [] })
     expect(alone.refs[0]).not.toBe(both[1].refs[0])
@@ -49,5 +49,54 @@ describe('measuring', () => {
     expect((error as ComputeProblem).message).toBe('Measuring these geometries took more than 0.3 seconds, so it was ended. Nothing was signed; give fewer positions.')
     const next = await measurers[0].measure({ operation: 'intersects', inputs: [input(ring(2_000, 1)), input(ring(2_000, 2))], numbers: [] })
     expect(next.outcome).toBe(true)
+  })
+})
+
+describe('reading beside the event loop', () => {
+  const read = async (body: unknown) => (await measurers[0].read(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)))) as Record<string, unknown>
+  const line = (...coordinates: number[][]) => ({ type: 'LineString', coordinates })
+  test('geometries of a body, and of a batch\'s operations, are read and called as here; the rest stays as it is', async () => {
+    const feature = { type: 'Feature', properties: { type: 'x' }, geometry: ring(50, 1) }
+    const { from, to, rest, operations } = await read({ from: feature, to: '0x12', rest: { uid: 'a', uri: 'b' }, operations: [{ operation: 'area', geometry: ring(50, 1) }, null, 'x'] })
+    expect([to, rest]).toEqual(['0x12', { uid: 'a', uri: 'b' }])
+    const reading = readGeometry(feature, 'from')
+    expect((from as ReadGeometry).input).toEqual({ reading, ref: await referenceOf(reading) })
+    const [first, ...others] = operations as [{ operation: string; geometry: ReadGeometry }]
+    expect([first.operation, first.geometry.input.ref, others]).toEqual(['area', await referenceOf(reading), [null, 'x']])
+    expect(first.geometry.input.reading.path).toBe('geometry')
+  })
+  test('a reference that is remembered is never another geometry\'s', async () => {
+    const alike = [
+      line([1, 2], [3, 4], [5, 6]),
+      { type: 'MultiPoint', coordinates: [[1, 2], [3, 4], [5, 6]] },
+      { type: 'MultiLineString', coordinates: [[[1, 2], [3, 4], [5, 6]]] },
+      line([1, 2, 7], [3, 4, 8], [5, 6, 9]),
+      line([1, 2, 7], [3, 4], [5, 6, 9]),
+      line([1, 2], [3, 4], [5, 6.000000000000001]),
+      line([0, 2], [3, 4], [5, 6]),
+      line([-0, 2], [3, 4], [5, 6]),
+    ]
+    for (let round = 0; round < 3; round++)
+      for (const geometry of alike) {
+        const text = JSON.stringify({ geometry }).replace('[[0,2]', Object.is(geometry.coordinates[0]![0], -0) ? '[[-0,2]' : '[[0,2]')
+        expect(((await read(text)).geometry as ReadGeometry).input.ref).toBe(await referenceOf(readGeometry((JSON.parse(text) as { geometry: unknown }).geometry, 'geometry')))
+      }
+  })
+  test('what cannot be read says so when it is asked for; what is no JSON at once', async () => {
+    const { from, to } = await read({ from: { type: 'Point', coordinates: [200, 0] }, to: { type: 'Circle' } })
+    expect(() => (from as ReadGeometry).input).toThrow(GeometryError)
+    expect(() => (to as ReadGeometry).input).toThrow(/^to\.type: expected one of/)
+    await expect(read('{"a":')).rejects.toThrow(SyntaxError)
+    await expect(read('{"__proto__":{}}')).rejects.toThrow(SyntaxError)
+    expect([await read('null'), await read('5'), await read('[{"type":"Point","coordinates":[1,2]}]')]).toEqual([null, 5, expect.anything()])
+  })
+  test('what comes twice is kept ready, up to 10,000 positions, and measured the same', async () => {
+    const { geometry } = (await read({ geometry: ring(9_000, 1) })) as { geometry: ReadGeometry }
+    const area = async () => measurers[0].measure({ operation: 'area', inputs: [measurers[0].recall(((await read({ geometry: ring(9_000, 1) })) as { geometry: ReadGeometry }).geometry.input)], numbers: [] })
+    const first = await area()
+    expect(measurers[0].recall(geometry.input).prepared).toBeDefined()
+    expect(await area()).toEqual(first)
+    const large = async () => measurers[0].recall(((await read({ geometry: ring(10_001, 1) })) as { geometry: ReadGeometry }).geometry.input)
+    for (let i = 0; i < 3; i++) expect((await large()).prepared).toBeUndefined()
   })
 })

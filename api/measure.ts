@@ -1,14 +1,16 @@
 import path from 'node:path'
+import { LRUCache } from 'lru-cache'
 import { Piscina } from 'piscina'
 import { keccak256 } from '../src/eas'
 import { EffortError, GeometryError, canonicalJson, prepareGeometry, withEffort, type PreparedGeometry, type Reading } from '../src/geodesy'
+import type { BodyRead } from './measure-worker'
 import { OPERATIONS, type Outcome } from './operations'
 import { ComputeProblem } from './problems'
 
-/** A geometry input: what it is called by in the answer, where that is known already, and what it is. */
+/** A geometry input. */
 export interface MeasureInput {
-  /** The UID of an attestation; undefined for raw GeoJSON, whose hash is taken. */
-  uid?: string
+  /** What it is called by in the answer: the UID of an attestation; of raw GeoJSON the hash, where that is known already. */
+  ref?: string
   reading: Reading
   /** Of a geometry that is kept: shared, so never to be changed. */
   prepared?: PreparedGeometry
@@ -26,6 +28,22 @@ export interface MeasureTask {
   numbers: readonly number[]
 }
 
+/** A geometry that was read with the body that it came in: JSON has nothing like it. Throws a GeometryError when it could not be read. */
+export class ReadGeometry {
+  constructor(private readonly result: { reading: Reading; ref: string } | WorkerProblem) {}
+
+  get input(): { reading: Reading; ref: string } {
+    if ('problem' in this.result) throw new GeometryError(this.result.path, this.result.problem)
+    return this.result
+  }
+}
+
+/** Errors lose their class between threads, so a worker answers a GeometryError as what it says. */
+export interface WorkerProblem {
+  path: string
+  problem: string
+}
+
 /** Up to so many positions are measured where they are, if that takes no more than so many microseconds (by count). Else a worker does it. */
 const HERE_AT_MOST = 1_000
 const HERE_MICROSECONDS = 30_000
@@ -33,15 +51,63 @@ const HERE_MICROSECONDS = 30_000
 const BUDGET_MS = 20_000
 /** Measurements that may wait for a worker. */
 const QUEUE = 64
+/** Positions that are kept ready for measuring, 54 to 73 bytes each; and of the largest geometry that is: preparing it takes 5 ms. */
+const POSITIONS_KEPT = 1_000_000
+const LARGEST_KEPT = 10_000
 
-/** Measures without holding the event loop: small things here, large ones in worker threads with a hard budget. */
+/** Reads and measures without holding the event loop: small things here, large ones in worker threads with a hard budget. */
 export class Measurer {
   private pool?: Piscina
+  /** By reference, which commits to the content. */
+  private readonly kept = new LRUCache<string, MeasureInput>({ maxSize: POSITIONS_KEPT, sizeCalculation: ({ reading }) => reading.lon.length })
+  /** Large geometries that came once. */
+  private readonly seen = new LRUCache<string, true>({ max: 10_000 })
 
   constructor(
     private readonly budgetMs = BUDGET_MS,
     private readonly workerFile = path.join(__dirname, 'measure-worker.js'),
   ) {}
+
+  /** Parses a large body in a worker: its geometries become a ReadGeometry each. Throws a SyntaxError for what is no JSON. */
+  async read(body: Buffer): Promise<unknown> {
+    const transferList = body.byteLength === body.buffer.byteLength ? [body.buffer as ArrayBuffer] : []
+    const { syntaxError, parsed, geometries } = await this.run<BodyRead>('read', body, transferList)
+    if (syntaxError !== undefined) throw new SyntaxError(syntaxError)
+    for (const { holder, field, ...result } of geometries) {
+      let object = parsed as Record<string, unknown>
+      for (const key of holder) object = object[key] as Record<string, unknown>
+      object[field] = new ReadGeometry(result.geometry)
+    }
+    return parsed
+  }
+
+  /** The kept form of an attested geometry. */
+  known(ref: string): MeasureInput | undefined {
+    return this.kept.get(ref)
+  }
+
+  /** Keeps an attested geometry ready, unless that takes too much. Throws a GeometryError. */
+  keep(ref: string, reading: Reading, key = ref): MeasureInput {
+    if (reading.lon.length > LARGEST_KEPT) return { ref, reading }
+    try {
+      const input = { ref, reading, prepared: withEffort(HERE_MICROSECONDS, () => prepareGeometry(reading)) }
+      this.kept.set(key, input)
+      return input
+    } catch (error) {
+      if (error instanceof EffortError) return { ref, reading }
+      throw error
+    }
+  }
+
+  /** A raw geometry that was read beside: the kept one, if it came before. What comes a second time under the same name is kept. */
+  recall({ ref, reading }: { ref: string; reading: Reading }): MeasureInput {
+    const key = `${ref} ${reading.path}`
+    const known = this.kept.get(key)
+    if (known) return known
+    if (this.seen.get(key)) return this.keep(ref, reading, key)
+    this.seen.set(key, true)
+    return { ref, reading }
+  }
 
   /** Throws a GeometryError, or a ComputeProblem where it took too long or too many wait. */
   async measure(task: MeasureTask): Promise<Measurement> {
@@ -51,16 +117,20 @@ export class Measurer {
       } catch (error) {
         if (!(error instanceof EffortError)) throw error
       }
+    const inputs = task.inputs.map(({ ref, reading }) => ({ ref, reading }))
+    const transferList = task.inputs.filter(({ prepared }) => !prepared).flatMap(({ reading }) => [reading.lon.buffer, reading.lat.buffer, ...(reading.altitude ? [reading.altitude.buffer] : [])])
+    const answer = await this.run<Measurement | WorkerProblem>('measure', { ...task, inputs }, [...new Set(transferList)] as ArrayBuffer[])
+    if ('problem' in answer) throw new GeometryError(answer.path, answer.problem)
+    return answer
+  }
+
+  private async run<Answer>(name: 'read' | 'measure', task: unknown, transferList: ArrayBuffer[]): Promise<Answer> {
     this.pool ??= new Piscina({ filename: this.workerFile, minThreads: 0, maxThreads: 2, idleTimeout: 60_000, maxQueue: QUEUE })
     if (this.pool.queueSize >= QUEUE) throw new ComputeProblem('computation-error', 'Too many large geometries are being measured. Nothing was signed; try again in a minute.')
-    const inputs = task.inputs.map(({ uid, reading }) => ({ uid, reading }))
-    const transferList = task.inputs.filter(({ prepared }) => !prepared).flatMap(({ reading }) => [reading.lon.buffer, reading.lat.buffer, ...(reading.altitude ? [reading.altitude.buffer] : [])])
-    const answer = await (this.pool.run({ ...task, inputs }, { transferList: [...new Set(transferList)] as ArrayBuffer[], signal: AbortSignal.timeout(this.budgetMs) }) as Promise<WorkerAnswer>).catch((error: Error) => {
+    return (this.pool.run(task, { name, transferList, signal: AbortSignal.timeout(this.budgetMs) }) as Promise<Answer>).catch((error: Error) => {
       if (error.name === 'AbortError') throw new ComputeProblem('computation-error', `Measuring these geometries took more than ${this.budgetMs / 1000} seconds, so it was ended. Nothing was signed; give fewer positions.`)
       throw error
     })
-    if ('problem' in answer) throw new GeometryError(answer.path, answer.problem)
-    return answer
   }
 
   async close(): Promise<void> {
@@ -68,11 +138,13 @@ export class Measurer {
   }
 }
 
-/** Errors lose their class between threads, so the worker answers a GeometryError as what it says. */
-export type WorkerAnswer = Measurement | { path: string; problem: string }
-
 /** Measures in this thread. Throws a GeometryError, or an EffortError where it would take longer than it may. */
 export async function measureHere({ operation, inputs, numbers }: MeasureTask, microseconds = Infinity): Promise<Measurement> {
   const outcome = withEffort(microseconds, () => OPERATIONS[operation]!.compute(inputs.map(({ reading, prepared }) => prepared ?? prepareGeometry(reading)), numbers))
-  return { outcome, refs: await Promise.all(inputs.map(async ({ uid, reading }) => uid ?? `0x${await keccak256(canonicalJson(reading))}`)) }
+  return { outcome, refs: await Promise.all(inputs.map(async ({ ref, reading }) => ref ?? referenceOf(reading))) }
+}
+
+/** What a raw geometry is called by: keccak256 of its canonical JSON. */
+export async function referenceOf(reading: Reading): Promise<string> {
+  return `0x${await keccak256(canonicalJson(reading))}`
 }

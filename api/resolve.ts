@@ -1,22 +1,19 @@
-import { LRUCache } from 'lru-cache'
 import type { Chain } from '../src/chains'
 import { PayloadError } from '../src/eas'
-import { prepareGeometry, readGeometry } from '../src/geodesy'
+import { readGeometry } from '../src/geodesy'
 import { decodeLocation, isLocationSchema } from '../src/location'
 import type { ChainReader, OnchainAttestation } from './chain-reader'
-import type { MeasureInput } from './measure'
+import { ReadGeometry, type MeasureInput, type Measurer } from './measure'
 import { ComputeProblem } from './problems'
 import { SharedRead } from './shared'
 import type { IndexState, Store } from './store'
 
-/** Positions of attested geometries that are kept ready for measuring, 54 to 73 bytes each; and of the largest that is: preparing it takes 5 ms. */
-const POSITIONS_KEPT = 1_000_000
-const LARGEST_KEPT = 10_000
 /** How long the index's own account of its age is believed. */
 const INDEX_STATE_SHARED_MS = 250
 
 export interface ResolverOptions {
   store: Store
+  measurer: Measurer
   /** milliseconds */
   clock: () => number
   /** Where the index may have missed as many seconds of its chain, the chain itself is asked of every attestation; 0 = always. */
@@ -25,19 +22,22 @@ export interface ResolverOptions {
   minConfirmations: number
 }
 
+/** An input, read; and what has to be looked at before an answer about it is signed again: an attestation may be revoked since. */
+export interface ResolvedInput extends MeasureInput {
+  source: 'geojson' | 'onchain'
+}
+
 /**
  * Turns an Input (INTERFACE.md, Geometry input) into a geometry, with its UID if it has one. A UID is looked up in the
  * projection of the request's chain; what is missing there, or may be out of date, is asked of the chain itself.
  * Throws a ComputeProblem or GeometryError that names `path`, and UnavailableError.
  */
 export class Resolver {
-  /** By chain and UID, which commits to the content: it never changes. */
-  private readonly known = new LRUCache<string, MeasureInput>({ maxSize: POSITIONS_KEPT, sizeCalculation: ({ reading }) => reading.lon.length })
   private readonly indexStates = new Map<string, SharedRead<IndexState>>()
 
   constructor(private readonly options: ResolverOptions) {}
 
-  async resolve(input: unknown, path: string, chain: Chain, reader: ChainReader): Promise<MeasureInput> {
+  async resolve(input: unknown, path: string, chain: Chain, reader: ChainReader): Promise<ResolvedInput> {
     if (typeof input === 'string') return this.byUid(input, path, chain, reader)
     // Whatever has a type is GeoJSON, foreign members of any name included.
     if (typeof input === 'object' && input !== null && !('type' in input)) {
@@ -47,7 +47,7 @@ export class Resolver {
         return this.byUid(input.uid, `${path}.uid`, chain, reader)
       }
     }
-    return { reading: readGeometry(input, path) }
+    return { source: 'geojson', ...(input instanceof ReadGeometry ? this.options.measurer.recall(input.input) : { reading: readGeometry(input, path) }) }
   }
 
   /** Throws unless the attestation is on the chain and stands: neither revoked nor expired, and deep enough. Answers its geometry where that was asked for. */
@@ -67,20 +67,16 @@ export class Resolver {
     return row ? row.geometry : readPayload(attestation!, path)
   }
 
-  private async byUid(text: string, path: string, chain: Chain, reader: ChainReader): Promise<MeasureInput> {
+  private async byUid(text: string, path: string, chain: Chain, reader: ChainReader): Promise<ResolvedInput> {
     if (!/^0x[0-9a-fA-F]{64}$/.test(text)) throw new ComputeProblem('invalid-input', `${path}: ${EXPECTED_UID}`)
+    const { measurer } = this.options
     const uid = text.toLowerCase()
-    const key = `${chain.slug}-${uid}`
-    const known = this.known.get(key)
+    const known = measurer.known(uid)
     const geometry = await this.checkStands(uid, path, chain, reader, !known)
-    if (known) return known
+    if (known) return { source: 'onchain', ...known }
     if (geometry === null) throw new ComputeProblem('invalid-input', `${path}: attestation ${uid} has no geometry that can be read for certain`)
     // Not by the name of a parameter, as others will ask for it by another one.
-    const reading = readGeometry(JSON.parse(geometry), `attestation ${uid}`)
-    if (reading.lon.length > LARGEST_KEPT) return { uid, reading }
-    const input = { uid, reading, prepared: prepareGeometry(reading) }
-    this.known.set(key, input)
-    return input
+    return { source: 'onchain', ...measurer.keep(uid, readGeometry(JSON.parse(geometry), `attestation ${uid}`)) }
   }
 
   private async indexState({ slug }: Chain): Promise<IndexState> {

@@ -35,13 +35,14 @@ async function serve(options: { fault?: Fault; databaseUrl?: string; clock?: () 
   const store = new Store(databaseUrl, () => {})
   const reader = new ChainReader({ chain: LOCAL_CHAIN, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 0 }, clock)
   const attester = new Attester(await keySigner(key), { chain: LOCAL_CHAIN, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 0 }, reader, clock)
+  const measurer = new Measurer()
   const app = await buildServer({
     ...{ store, clock, publicBaseUrl: 'https://x.example', deploymentName: 'test', schemaCheck: true, trustProxy: [], rateLimitPerHour: perHour, recordsRateLimitPerHour: perHour },
     chains: [{ chain: LOCAL_CHAIN, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 0 }],
     ...{ maxLagSeconds: 60, deadlineSeconds: 3600, resignMaxAgeSeconds: 3600 },
     attesters: new Map([[LOCAL_CHAIN.id, { attester, reader }]]),
-    resolver: new Resolver({ store, clock, indexMaxAgeSeconds: 15, minConfirmations: 0 }),
-    measurer: new Measurer(),
+    measurer,
+    resolver: new Resolver({ store, measurer, clock, indexMaxAgeSeconds: 15, minConfirmations: 0 }),
     counter: new RequestCounter(clock),
     defaultSchemas: { number: '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a', boolean: '0x4958625091a773dcfb37a1c33099a378f32a975a7fb61f33d53c4be7589898f5' },
   })
