@@ -23,7 +23,7 @@ export type ComputeResult = Says & Signed
 export interface Finding {
   statement: Statement
   says: Says
-  /** By input, what has to be looked at before it is signed again: `onchain` attestations; `geojson` stays what it is. */
+  /** By input, what has to be looked at before it is signed again: `onchain` attestations, and offchain ones (`offchainSource`); `geojson` stays what it is. */
   sources: readonly string[]
 }
 

@@ -10,6 +10,7 @@ const EAS = new Interface([
   'function getAttestTypeHash() view returns (bytes32)',
   'function getSchemaRegistry() view returns (address)',
   'function getAttestation(bytes32 uid) view returns (tuple(bytes32 uid, bytes32 schema, uint64 time, uint64 expirationTime, uint64 revocationTime, bytes32 refUID, address recipient, address attester, bool revocable, bytes data))',
+  'function getRevokeOffchain(address revoker, bytes32 data) view returns (uint64)',
 ])
 const REGISTRY = new Interface(['function getSchema(bytes32 uid) view returns (tuple(bytes32 uid, address resolver, bool revocable, string schema))'])
 
@@ -93,6 +94,11 @@ export class ChainReader {
     }
     if (attestation.uid !== uid || !(await hashesToUid(attestation, uid))) throw new UnavailableError(`The node of ${this.connected.chain.slug} answered a false attestation.`)
     return attestation
+  }
+
+  /** When this account revoked an offchain attestation, in Unix seconds; 0 = never. Others' revocations of the same UID are theirs. */
+  async offchainRevocationTime(revoker: string, uid: string): Promise<bigint> {
+    return (await this.call(this.connected.chain.eas, EAS, 'getRevokeOffchain', [revoker, uid])) as bigint
   }
 
   /** What the signer's probe holds against our tables. */

@@ -7,6 +7,7 @@ import { isOurs, otherThanSigned, readAnswer, readPayload, sourcesOf, withToken,
 import { parseRecipient, type ServedChain } from './attester'
 import type { ChainReader } from './chain-reader'
 import type { Measurer } from './measure'
+import { standingOf } from './offchain'
 import { computeSchemas, operationSchema } from './openapi'
 import { OPERATIONS, type Operation } from './operations'
 import { invalid, optionalText, parametersOf, readGeometryParameter, readNumber, readObject, unverified, type RequestBody } from './parameters'
@@ -34,8 +35,8 @@ export const COMPUTE_ENDPOINTS = [...Object.keys(OPERATIONS), 'batch', 'resign',
 export function computeRoutes(parts: ComputeParts) {
   return (app: FastifyInstance, _options: object, done: () => void): void => {
     app.setErrorHandler(computeErrorHandler(parts.publicBaseUrl))
-    for (const [name, operation] of Object.entries(OPERATIONS)) app.post(`/${name}`, { schema: operationSchema(name, operation) }, ({ body, headers }) => compute(parts, name, operation, body, Number(headers['content-length']) > LARGE_BODY))
-    app.post('/batch', { schema: computeSchemas.batch }, ({ body }) => computeBatch(parts, body))
+    for (const [name, operation] of Object.entries(OPERATIONS)) app.post(`/${name}`, { schema: operationSchema(name, operation) }, ({ body, headers, ip }) => compute(parts, name, operation, body, Number(headers['content-length']) > LARGE_BODY, ip))
+    app.post('/batch', { schema: computeSchemas.batch }, ({ body, ip }) => computeBatch(parts, body, ip))
     app.post('/resign', { schema: computeSchemas.resign }, ({ body }) => resign(parts, body))
     app.post('/verify', { schema: computeSchemas.verify }, ({ body }) => verify(parts, body))
     done()
@@ -47,15 +48,15 @@ const COMMON_PARAMETERS = ['chainId', 'schema', 'recipient']
 const MAX_OPERATIONS = 20
 const BATCH_BUDGET_MS = 30_000
 
-async function compute(parts: ComputeParts, name: string, operation: Operation, body: unknown, large: boolean): Promise<ComputeResult> {
+async function compute(parts: ComputeParts, name: string, operation: Operation, body: unknown, large: boolean, client: string): Promise<ComputeResult> {
   const request = readObject(body, [...COMMON_PARAMETERS, ...parametersOf(operation)])
   const chain = await chosenChain(parts, request.chainId)
-  const finding = await find(parts, chain, name, request, large)
+  const finding = await find(parts, chain, name, request, large, client)
   return sign(chain, finding, await chain.attester.nonce(), deadlineOf(parts))
 }
 
 /** Up to 20 operations, signed at consecutive nonces until one deadline: they land together or not at all. */
-async function computeBatch(parts: ComputeParts, body: unknown) {
+async function computeBatch(parts: ComputeParts, body: unknown, client: string) {
   const { operations, ...common } = readObject(body, [...COMMON_PARAMETERS, 'operations'])
   const chain = await chosenChain(parts, common.chainId)
   if (!Array.isArray(operations) || operations.length === 0 || operations.length > MAX_OPERATIONS) throw invalid(`operations: expected a list of 1 to ${MAX_OPERATIONS}`)
@@ -64,7 +65,7 @@ async function computeBatch(parts: ComputeParts, body: unknown) {
   // In turn: a batch is one request, and takes no more of the machine at once than another.
   for (const [i, operation] of operations.entries()) {
     if (performance.now() > end) throw new ComputeProblem('computation-error', `Measuring the first ${i} operations took more than ${BATCH_BUDGET_MS / 1000} seconds. Nothing was signed; give fewer, or smaller geometries.`)
-    findings.push(await findInBatch(parts, chain, common, operation, `operations[${i}]`))
+    findings.push(await findInBatch(parts, chain, common, operation, `operations[${i}]`, client))
   }
   const nonce = await chain.attester.nonce()
   const deadline = deadlineOf(parts)
@@ -86,7 +87,9 @@ async function resign(parts: ComputeParts, body: unknown): Promise<ComputeResult
   if (age > parts.resignMaxAgeSeconds) throw invalid(`attestation: computed ${age} seconds ago; up to ${parts.resignMaxAgeSeconds} it is signed again. Compute it anew`)
   await Promise.all(
     sources.map(async (source, i) => {
-      if (source === 'onchain') await parts.resolver.checkStands(says.inputRefs[i]!, `attestation, input ${i + 1}`, attester.chain, reader)
+      const [uid, path, standing] = [says.inputRefs[i]!, `attestation, input ${i + 1}`, standingOf(source)]
+      if (source === 'onchain') await parts.resolver.checkStands(uid, path, attester.chain, reader)
+      if (standing) await parts.resolver.offchain.checkStands(uid, standing, path, reader)
     }),
   )
   return sign(chain, { statement: answer.statement, says, sources }, await attester.nonce(answer.nonce), deadlineOf(parts))
@@ -114,12 +117,12 @@ async function sign({ attester }: ServedChain, { statement, says, sources }: Fin
   return { ...says, ...withToken(attester, await attester.sign(statement, nonce, deadline), sources) }
 }
 
-async function findInBatch(parts: ComputeParts, chain: ServedChain, common: RequestBody, operation: unknown, at: string): Promise<Finding> {
+async function findInBatch(parts: ComputeParts, chain: ServedChain, common: RequestBody, operation: unknown, at: string, client: string): Promise<Finding> {
   try {
     const name = (operation as { operation?: unknown } | null)?.operation
     if (typeof name !== 'string' || !Object.hasOwn(OPERATIONS, name)) throw invalid(`operation: expected one of ${Object.keys(OPERATIONS).join(', ')}`)
     const own = readObject(operation, ['operation', 'schema', 'recipient', ...parametersOf(OPERATIONS[name]!)])
-    return await find(parts, chain, name, { ...common, ...own }, false)
+    return await find(parts, chain, name, { ...common, ...own }, false, client)
   } catch (error) {
     if (error instanceof ComputeProblem) throw new ComputeProblem(error.slug, `${at}: ${error.message}`)
     if (error instanceof GeometryError) throw invalid(`${at}: ${error.message}`)
@@ -145,7 +148,7 @@ function multiAttestRequests(results: readonly ComputeResult[]) {
 const LARGE_BODY = 262_144
 
 /** Reads, resolves and measures what is asked; answers what is to be signed. */
-async function find(parts: ComputeParts, { attester, reader }: ServedChain, name: string, request: RequestBody, large: boolean): Promise<Finding> {
+async function find(parts: ComputeParts, { attester, reader }: ServedChain, name: string, request: RequestBody, large: boolean, client: string): Promise<Finding> {
   const operation = OPERATIONS[name]!
   const recipient = parseRecipient(optionalText(request, 'recipient'))
   if (recipient === undefined) throw invalid('recipient: expected an address, 0x and 40 hex digits, in one letter case or with its right checksum')
@@ -157,7 +160,7 @@ async function find(parts: ComputeParts, { attester, reader }: ServedChain, name
       operation.geometries.map(async (parameter) => {
         const { value, name: given } = readGeometryParameter(request, parameter)
         if (large) await setImmediate()
-        return parts.resolver.resolve(value, given, attester.chain, reader)
+        return parts.resolver.resolve(value, given, attester.chain, reader, client)
       }),
     ),
   ])

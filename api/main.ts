@@ -2,6 +2,7 @@ import pino from 'pino'
 import { SettingsError, processSettings } from '../src/config'
 import { Attester, loadSigner } from './attester'
 import { ChainReader } from './chain-reader'
+import { SafeFetcher } from './fetcher'
 import { RedisCounter, RequestCounter } from './limits'
 import { Measurer } from './measure'
 import { Resolver } from './resolve'
@@ -33,13 +34,16 @@ async function main(): Promise<void> {
   const store = new Store(settings.databaseUrl, (error) => logger.warn({ reason: error.message }, 'a database connection was lost'))
   const redis = settings.redisUrl === undefined ? undefined : new RedisCounter(settings.redisUrl, logger)
   const measurer = new Measurer()
+  const fetcher = settings.offchainUris
+    ? new SafeFetcher({ ipfsGateways: settings.ipfsGateways, onRefusal: (where, reason) => logger.debug({ where, reason }, 'a document was not fetched') })
+    : undefined
   const app = await buildServer({
     store,
     measurer,
     attesters,
     clock,
     logger,
-    resolver: new Resolver({ store, measurer, clock, ...settings }),
+    resolver: new Resolver({ store, measurer, clock, fetcher, ...settings }),
     counter: new RequestCounter(clock, redis),
     ...settings,
   })

@@ -21,7 +21,7 @@ export interface BodyRead {
   geometries: { holder: (string | number)[]; field: string; geometry: { reading: Reading; ref: string } | WorkerProblem }[]
 }
 
-/** Parses a body and reads what looks like GeoJSON in it: its fields, and those of the objects in a list in it (a batch's operations). */
+/** Parses a body and reads what looks like GeoJSON, and nothing else, in it: its fields, and those of the objects in a list in it (a batch's operations). */
 export async function read(body: Uint8Array): Promise<BodyRead> {
   let parsed: unknown
   try {
@@ -32,7 +32,7 @@ export async function read(body: Uint8Array): Promise<BodyRead> {
   const geometries: BodyRead['geometries'] = []
   for (const [holder, object] of [[[], parsed as object | null] as const, ...listsOf(parsed)])
     for (const [field, value] of Object.entries(object ?? {})) {
-      if (typeof value !== 'object' || value === null || !('type' in value)) continue
+      if (typeof value !== 'object' || value === null || !('type' in value) || 'attestation' in value) continue
       geometries.push({ holder: [...holder], field, geometry: await readOne(value, field) })
       ;(object as Record<string, unknown>)[field] = null
     }

@@ -4,6 +4,7 @@ import { readGeometry } from '../src/geodesy'
 import { decodeLocation, isLocationSchema } from '../src/location'
 import type { ChainReader, OnchainAttestation } from './chain-reader'
 import { ReadGeometry, type MeasureInput, type Measurer } from './measure'
+import { OffchainResolver, isOffchainForm, type DocumentFetcher } from './offchain'
 import { ComputeProblem } from './problems'
 import { SharedRead } from './shared'
 import type { IndexState, Store } from './store'
@@ -20,11 +21,14 @@ export interface ResolverOptions {
   indexMaxAgeSeconds: number
   /** So many blocks must hold or follow an attestation, its own included; 0 = any. */
   minConfirmations: number
+  /** Gets the documents of {uid, uri} inputs; undefined where they are not accepted. */
+  fetcher?: DocumentFetcher
 }
 
 /** An input, read; and what has to be looked at before an answer about it is signed again: an attestation may be revoked since. */
 export interface ResolvedInput extends MeasureInput {
-  source: 'geojson' | 'onchain'
+  /** `geojson`, `onchain`, or what `offchainSource` says of an offchain attestation */
+  source: string
 }
 
 /**
@@ -35,14 +39,19 @@ export interface ResolvedInput extends MeasureInput {
 export class Resolver {
   private readonly indexStates = new Map<string, SharedRead<IndexState>>()
 
-  constructor(private readonly options: ResolverOptions) {}
+  readonly offchain: OffchainResolver
 
-  async resolve(input: unknown, path: string, chain: Chain, reader: ChainReader): Promise<ResolvedInput> {
+  constructor(private readonly options: ResolverOptions) {
+    this.offchain = new OffchainResolver(options)
+  }
+
+  /** @param client the requester's address, by which the fetcher shares itself out */
+  async resolve(input: unknown, path: string, chain: Chain, reader: ChainReader, client: string): Promise<ResolvedInput> {
     if (typeof input === 'string') return this.byUid(input, path, chain, reader)
-    // Whatever has a type is GeoJSON, foreign members of any name included.
-    if (typeof input === 'object' && input !== null && !('type' in input)) {
-      if ('uri' in input || 'attestation' in input) throw new ComputeProblem('invalid-input', `${path}: offchain attestations are not accepted yet; give a UID or a GeoJSON geometry`)
-      if ('uid' in input) {
+    if (typeof input === 'object' && input !== null) {
+      if (isOffchainForm(input, path)) return this.offchain.resolve(input, path, chain, reader, client)
+      // Whatever has a type is GeoJSON, foreign members included.
+      if ('uid' in input && !('type' in input)) {
         if (typeof input.uid !== 'string') throw new ComputeProblem('invalid-input', `${path}.uid: ${EXPECTED_UID}`)
         return this.byUid(input.uid, `${path}.uid`, chain, reader)
       }

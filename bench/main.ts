@@ -5,11 +5,11 @@ import path from 'node:path'
 import { Client } from 'pg'
 import { PlainError, blankSettings } from '../dev/services'
 import type { Bench, Table } from './bench'
-import { distance } from './distance'
+import { compute } from './compute'
 import { geodesy } from './geodesy'
 import { ingest } from './ingest'
 
-const BENCHES: Readonly<Record<string, (bench: Bench) => Promise<Table[]>>> = { ingest, distance, geodesy }
+const BENCHES: Readonly<Record<string, (bench: Bench) => Promise<Table[]>>> = { ingest, compute, geodesy }
 /** Where there is no terminal to draw on, progress is said this often. */
 const PROGRESS_MS = 5_000
 
@@ -17,7 +17,7 @@ const cleanups: (() => Promise<void>)[] = []
 let cleaning = Promise.resolve()
 let interrupted = false
 
-/** `npm run bench -- ingest distance`: the named benchmarks, or all. Figures go to standard output, what is going on to standard error. */
+/** `npm run bench -- ingest compute`: the named benchmarks, or all. Figures go to standard output, what is going on to standard error. */
 async function main(): Promise<void> {
   const asked = process.argv.slice(2)
   const unknown = asked.find((name) => !Object.hasOwn(BENCHES, name))
@@ -45,7 +45,7 @@ async function main(): Promise<void> {
       console.log(`\n${aligned(table)}\n`)
       for (const row of table) console.log(JSON.stringify({ bench: name, ...row, ...machine }))
     }
-    if (tables.flat().some((row) => row.errors)) throw new PlainError(`${name}: not every request was answered with 200, so its figures say nothing`)
+    if (tables.flat().some((row) => row.errors || row.othersErrors)) throw new PlainError(`${name}: not every request was answered with 200, so its figures say nothing`)
   }
 }
 

@@ -18,6 +18,8 @@ test.each([
   [{ SIGNER_KEY_FILE: '/key' }, 'SIGNER_KEY_FILE and SIGNER_PRIVATE_KEY: both given; keep one'],
   [{ TRUST_PROXY: 'true' }, "TRUST_PROXY: 'true' is no address or CIDR range"],
   [{ PUBLIC_BASE_URL: 'https://x.example:port' }, 'PUBLIC_BASE_URL: must be an http(s) URL'],
+  [{ OFFCHAIN_URIS: 'maybe' }, 'OFFCHAIN_URIS: '],
+  [{ IPFS_GATEWAYS: 'https://a.example, b.example' }, 'IPFS_GATEWAYS: must be http(s) URLs, separated by commas'],
   [{ HEAD_POLL_SECONDS: '0' }, 'HEAD_POLL_SECONDS: must be a number above 0'],
 ])('%j is refused', (changes, message) => {
   expect(() => readSettings({ ...complete, ...changes }, [])).toThrow(message)
@@ -30,6 +32,10 @@ test('defaults, and what the environment says', () => {
     chains: [{ rpcUrls: ['https://celo.example'], headPollMs: 2000, chain: { id: 42220 } }],
   })
   expect(Object.isFrozen(settings)).toBe(true)
+})
+test('nothing is fetched unless allowed, and then from these gateways', () => {
+  expect(readSettings(complete, [])).toMatchObject({ offchainUris: false, ipfsGateways: [] })
+  expect(readSettings({ ...complete, OFFCHAIN_URIS: 'true', IPFS_GATEWAYS: 'https://a.example, http://ipfs:8080' }, [])).toMatchObject({ offchainUris: true, ipfsGateways: ['https://a.example', 'http://ipfs:8080'] })
 })
 test('the key is in no log of the settings', () => {
   const settings = readSettings(complete, ['signer'])

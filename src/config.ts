@@ -38,6 +38,10 @@ export interface Settings {
   readonly attesterAddress: string | undefined
   readonly defaultSchemas: { readonly number: string; readonly boolean: string }
   readonly schemaCheck: boolean
+  /** Whether offchain attestations are fetched from the URIs that requests name. */
+  readonly offchainUris: boolean
+  /** Trustless gateways for ipfs:// URIs in order of preference; none: such URIs are refused. */
+  readonly ipfsGateways: readonly string[]
   /** Requests per hour and client; 0 = no limit. */
   readonly rateLimitPerHour: number
   readonly recordsRateLimitPerHour: number
@@ -143,6 +147,8 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
       DEFAULT_NUMERIC_SCHEMA: uid({ default: NUMERIC_RESULT_SCHEMA_UID }),
       DEFAULT_BOOLEAN_SCHEMA: uid({ default: BOOLEAN_RESULT_SCHEMA_UID }),
       SCHEMA_CHECK: bool({ default: true }),
+      OFFCHAIN_URIS: bool({ default: false }),
+      IPFS_GATEWAYS: httpUrls({ default: [] }),
       RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 100 }),
       RECORDS_RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 3600 }),
       DEADLINE_SECONDS: integer(1, 86_400 * 30)({ default: 3600 }),
@@ -210,6 +216,8 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     attesterAddress: env.ATTESTER_ADDRESS?.toLowerCase(),
     defaultSchemas: { number: env.DEFAULT_NUMERIC_SCHEMA.toLowerCase(), boolean: env.DEFAULT_BOOLEAN_SCHEMA.toLowerCase() },
     schemaCheck: env.SCHEMA_CHECK,
+    offchainUris: env.OFFCHAIN_URIS,
+    ipfsGateways: env.IPFS_GATEWAYS,
     rateLimitPerHour: env.RATE_LIMIT_PER_HOUR,
     recordsRateLimitPerHour: env.RECORDS_RATE_LIMIT_PER_HOUR,
     deadlineSeconds: env.DEADLINE_SECONDS,

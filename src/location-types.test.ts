@@ -81,6 +81,7 @@ describe('what cannot be read for certain has no geometry, and says what would b
     ['x'.repeat(1000), '', /^location_type 'x{80}' is not known/],
     ['geojson', '{"type":"Point","coordinates":[1,1e999]}', /finite numbers/],
     ['geojson', '{"type":"Curve"}', /^location\.type: expected one of/],
+    ['geojson', '{"type":"Point","coordinates":[1,2],"coordinates":[3,4]}', 'location: expected JSON: the key "coordinates" is given twice'],
     ['coordinate-decimal+lon-lat', '[100, 100]', 'location: latitude must be from -90 to 90, got 100; the order is longitude, latitude'],
     ['coordinate-decimal+lat-lon', '13.4, 252.5', 'location: longitude must be from -180 to 180, got 252.5; the order is latitude, longitude'],
     ['coordinate-decimal+lon-lat', '[13.4]', "location: expected two numbers [longitude, latitude], got '[13.4]'"],

@@ -1,6 +1,7 @@
 import { cellToBoundary, isValidCell } from 'h3-js'
 import { GeometryError } from './geodesy'
 import { readWkt } from './location-wkt'
+import { parseStrictJson } from './strict-json'
 
 /**
  * What each location_type says: the text of `location` becomes GeoJSON for the kernel to read, or a GeometryError says what
@@ -39,7 +40,7 @@ function excerpt(text: string): string {
 
 function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseStrictJson(text)
   } catch (error) {
     if (error instanceof SyntaxError) refuse(`expected JSON: ${error.message}`)
     throw error

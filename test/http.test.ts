@@ -162,7 +162,7 @@ describe('bad computations', () => {
     [{ ...good, from: null }, 'from: expected a GeoJSON object with type and coordinates, got null'],
     [{ ...good, to: { type: 'Point', coordinates: [1, 100] } }, 'to.coordinates: latitude must be from -90 to 90, got 100; positions are [longitude, latitude]'],
     [{ ...good, to: { type: 'Polygon', coordinates: [[[0, 0], [1, 1], [1, 0], [0, 1], [0, 0]]] } }, 'to.coordinates[0][0]: the edge that starts here crosses the one that starts at to.coordinates[0][2]; a ring must not cross itself'],
-    [{ ...good, to: { uid: `0x${'1'.repeat(64)}`, uri: 'https://x.example' } }, 'to: offchain attestations are not accepted yet; give a UID or a GeoJSON geometry'],
+    [{ ...good, to: { uid: `0x${'1'.repeat(64)}`, uri: 'https://x.example' } }, 'to.uri: URIs are not fetched here; send the offchain attestation itself, as {"attestation": {...}}'],
     [{ ...good, schema: '0x12' }, 'schema: expected a schema UID, 0x and 64 hex digits'],
     [{ ...good, schema: `0x${'1'.repeat(64)}` }, `schema: 0x${'1'.repeat(64)} is not registered on this chain; register "uint256 result,string units,bytes32[] inputRefs,uint256 timestamp,string operation" or name another`],
     [{ ...good, schema: LOCATION_PROTOCOL_SCHEMA.uid }, `schema: ${LOCATION_PROTOCOL_SCHEMA.uid} is "string lp_version,string srs,string location_type,string location", but a result of this operation has the fields "uint256 result,string units,bytes32[] inputRefs,uint256 timestamp,string operation"`],

@@ -33,6 +33,8 @@ test('one place each: SQL, the environment, the key, outgoing calls, the indexer
   expect(holders(/\b(SELECT|INSERT INTO|UPDATE|DELETE FROM)\b[^]*?\b(FROM|VALUES|SET)\b/).filter((file) => file.startsWith('api/'))).toEqual(['api/store.ts'])
   expect(holders(/process\.env\b|loadEnvFile/)).toEqual(['src/config.ts'])
   expect(holders(/\b(SigningKey|keySigner)\b/).filter((file) => !file.startsWith('src/eas/'))).toEqual(['api/attester.ts'])
-  expect(holders(/\bfetch\(/).filter((file) => !file.startsWith('dev/'))).toEqual(['api/chain-reader.ts'])
+  // A call of the global fetch, not of a method of that name, and the modules that open connections (type imports aside).
+  expect(holders(/(?:await|return|=>|=|\()\s*fetch\(/).filter((file) => !file.startsWith('dev/'))).toEqual(['api/chain-reader.ts'])
+  expect(holders(/import (?!type)[^\n]*\b(?:Client|Agent|Pool|request|fetch|connect|get)\b[^\n]* from '(?:undici|node:(?:https?|http2|net|tls))'/).filter((file) => !file.startsWith('dev/'))).toEqual(['api/fetcher.ts'])
   expect(holders(/\b(INSERT INTO|UPDATE|DELETE FROM)\b/).filter((file) => file.startsWith('src/'))).toEqual(['src/database.ts'])
 })

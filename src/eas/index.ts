@@ -1,5 +1,5 @@
 /**
- * ROOM 2: the signing room. ABI payloads, EIP-712 delegated attestations, UIDs.
+ * ROOM 2: the signing room. ABI payloads, EIP-712 delegated and offchain attestations, UIDs.
  * Knows no HTTP, no database and no clock; keys and times are handed to it. Imports ethers, a faster keccak (hash-wasm) and libsecp256k1 only.
  */
 export { PayloadError, decodeFields, type FieldValue } from './decode'
@@ -17,3 +17,4 @@ export {
 } from './delegated'
 export { keySigner, recoverSigner, type Signer } from './signature'
 export { keccak256 } from './keccak'
+export { OffchainError, checkExpiry, verifyOffchain, type OffchainAttestation, type OffchainExpectation } from './offchain'

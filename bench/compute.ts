@@ -1,0 +1,170 @@
+import { readdirSync } from 'node:fs'
+import path from 'node:path'
+import { Worker } from 'node:worker_threads'
+import type { Polygon } from 'geojson'
+import { LOCAL_CHAIN, LOCAL_SIGNER_KEY, attest, locationRequest } from '../dev/chain'
+import { freePort, startService } from '../dev/services'
+import { startWorld, waitForHead, type World } from '../dev/world'
+import { seededRandom } from '../dev/random'
+import { ETHERS_CURVE, NATIVE_CURVE, type Curve } from '../src/eas/curve'
+import { SEED, attestPoints, processMegabytes, processStatus, randomPoint } from './ingest'
+import type { Load, Measured } from './load'
+import type { Bench, Table } from './bench'
+
+const CONCURRENCIES = [1, 8, 32]
+const WARM_UP_SECONDS = 2
+const SECONDS = 8
+/** Points attested for the requests by UID. */
+const ATTESTED = 500
+/** Different requests of a kind, sent in turn: none may be answered out of a memory of the last one. */
+const BODIES = 1_000
+
+/** Vertices of the polygon that is asked about, and how many distinct ones are sent where each is new. */
+const VERTICES = 10_000
+const POLYGONS = 200
+
+/** How fast the whole service answers, how that compares with a route that only signs, and what signing costs by which library. */
+export async function compute(bench: Bench): Promise<Table[]> {
+  const world = await bringUp(bench)
+  const random = seededRandom(SEED)
+  const uids = await attestPoints(world.chain!, ATTESTED, bench.progress)
+  const polygonUid = await attest(world.chain!, locationRequest(wobbly(random)))
+  await waitForHead(world.settings, world.chain!, bench.progress)
+  const ask = (request: object) => JSON.stringify({ chainId: LOCAL_CHAIN.id, ...request })
+  const bodies = (input: () => unknown) => Array.from({ length: BODIES }, () => ask({ from: input(), to: input() }))
+  const byPoints = bodies(() => randomPoint(random))
+  const byUids = bodies(() => uids[Math.floor(random() * uids.length)])
+
+  const barePort = await freePort()
+  const bare = startService('bare', ['dist/bench/bare.js', String(barePort)], bench.environment, bench.folder)
+  bench.atEnd(() => bare.stop())
+  await bare.ready
+
+  const url = `${world.settings.publicBaseUrl}/compute/v0/`
+  const rows: Table[number][] = []
+  for (const concurrency of CONCURRENCIES) {
+    const measure = async (load: string, to: string, bodies: string[]) => {
+      bench.report(`${load}, ${concurrency} at a time ...`)
+      await run({ url: to, bodies, concurrency, seconds: WARM_UP_SECONDS })
+      return { load, concurrency, ...(await run({ url: to, bodies, concurrency, seconds: SECONDS })) }
+    }
+    const measured = [
+      await measure('bare signing route', `http://127.0.0.1:${barePort}/`, byPoints),
+      await measure('two GeoJSON points', `${url}distance`, byPoints),
+      await measure('two UIDs', `${url}distance`, byUids),
+    ]
+    const ofBare = ({ requestsPerSecond }: Measured) => Math.round((requestsPerSecond / measured[0]!.requestsPerSecond) * 100) / 100
+    rows.push(...measured.map((each) => ({ ...each, ofBareRate: ofBare(each) })))
+  }
+
+  // A polygon that many points are asked of, as a client with one zone does; one that is attested; and another one each time.
+  const zone = wobbly(random)
+  const point = () => ({ type: 'Point', coordinates: [10 + random(), 50 + random()] })
+  const polygons: Table[number][] = []
+  for (const [load, list] of [
+    ['one polygon, many points', Array.from({ length: 50 }, () => ask({ container: zone, geometry: point() }))],
+    ['an attested polygon', Array.from({ length: 50 }, () => ask({ container: polygonUid, geometry: point() }))],
+    ['another polygon each time', Array.from({ length: POLYGONS }, () => ask({ container: wobbly(random), geometry: point() }))],
+  ] as const) {
+    bench.report(`contains, ${load} ...`)
+    const [contains, others] = await Promise.all([run({ url: `${url}contains`, bodies: list, concurrency: 8, seconds: SECONDS }), run({ url: `${url}distance`, bodies: byPoints, concurrency: 4, seconds: SECONDS })])
+    polygons.push({ contains: load, vertices: VERTICES, concurrency: 8, ...contains, othersConcurrency: 4, othersPerSecond: others.requestsPerSecond, othersP99Ms: others.p99Ms, othersErrors: others.errors })
+  }
+  return [rows, polygons, await signing(), memory(world)]
+}
+
+/** A ring round 10 E, 50 N with its own wobble. */
+function wobbly(random: () => number): Polygon {
+  const [phase, waves] = [random() * 2 * Math.PI, 10 + Math.floor(random() * 20)]
+  const ring = Array.from({ length: VERTICES }, (_, i) => {
+    const angle = (2 * Math.PI * i) / VERTICES
+    const radius = 0.5 + 0.05 * Math.sin(waves * angle + phase)
+    return [10 + radius * Math.cos(angle), 50 + radius * Math.sin(angle)]
+  })
+  return { type: 'Polygon', coordinates: [[...ring, ring[0]!]] }
+}
+
+/** Microseconds of what an answer's signature is made of, by the libraries that give the same bytes. */
+async function signing(): Promise<Table> {
+  const { secp256k1 } = await import('@noble/curves/secp256k1.js')
+  const noble: Curve = {
+    name: '@noble/curves',
+    sign: (digest, privateKey) => {
+      const bytes = secp256k1.sign(digest, privateKey, { prehash: false, format: 'recovered' })
+      return { signature: bytes.subarray(1), recovery: bytes[0]! }
+    },
+    recover: (digest, signature, recovery) => secp256k1.Point.fromBytes(secp256k1.recoverPublicKey(Uint8Array.of(recovery, ...signature), digest, { prehash: false })).toBytes(false).subarray(1),
+    publicKey: (privateKey) => secp256k1.getPublicKey(privateKey, false).subarray(1),
+  }
+  const key = Buffer.from(LOCAL_SIGNER_KEY.slice(2), 'hex')
+  const digest = Buffer.alloc(32, 0x5a)
+  const curves = [ETHERS_CURVE, noble, ...(NATIVE_CURVE ? [NATIVE_CURVE] : [])]
+  const truth = ETHERS_CURVE.sign(digest, key)
+  return curves.map((curve) => {
+    const { signature, recovery } = curve.sign(digest, key)
+    if (Buffer.compare(signature, truth.signature) || recovery !== truth.recovery) throw new Error(`${curve.name} signs otherwise than ethers`)
+    return { library: curve.name, signMicroseconds: microseconds(() => curve.sign(digest, key)), recoverMicroseconds: microseconds(() => curve.recover(digest, signature, recovery)) }
+  })
+}
+
+function microseconds(work: () => unknown): number {
+  const count = (ms: number) => {
+    const end = performance.now() + ms
+    let n = 0
+    while (performance.now() < end) {
+      work()
+      n++
+    }
+    return n
+  }
+  count(300)
+  return Math.round((1_000_000 / count(1_000)) * 10) / 10
+}
+
+/** The service as `npm start` brings it up, on free ports and a database of its own, without samples and limits. */
+async function bringUp(bench: Bench): Promise<World> {
+  const [port, chainPort] = await Promise.all([freePort(), freePort()])
+  const world = await startWorld({
+    environment: {
+      ...bench.environment,
+      DATABASE_URL: await bench.createDatabase(),
+      PORT: String(port),
+      CHAINS: LOCAL_CHAIN.slug,
+      LOCAL_CHAIN_PORT: String(chainPort),
+      RATE_LIMIT_PER_HOUR: '0',
+      RECORDS_RATE_LIMIT_PER_HOUR: '0',
+      HEAD_POLL_SECONDS: '0.5',
+    },
+    folder: bench.folder,
+    samples: false,
+    keep: false,
+    report: bench.report,
+    progress: bench.progress,
+  })
+  bench.atEnd(() => world.stop())
+  return world
+}
+
+/** One load from a thread of its own, so that waiting for it costs it nothing. */
+function run(load: Load): Promise<Measured> {
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(path.join(__dirname, 'load.js'), { workerData: load })
+    worker.once('message', resolve)
+    worker.once('error', reject)
+  })
+}
+
+/** What the processes of the service hold after the load; the Postgres server's belongs to others too. */
+function memory(world: World): Table {
+  const processes = [...world.services.values()].map(({ name, pid }) => ({ process: name, pid }))
+  const chain = localChainPid()
+  if (chain !== undefined) processes.push({ process: 'local chain', pid: chain })
+  return processes.map(({ process, pid }) => ({ process, rssMegabytes: processMegabytes(pid, 'VmRSS'), peakMegabytes: processMegabytes(pid, 'VmHWM') }))
+}
+
+/** The one child of this process that is called anvil; undefined where there is no /proc to look in. */
+function localChainPid(): number | undefined {
+  if (process.platform !== 'linux') return undefined
+  const pids = readdirSync('/proc').map(Number).filter(Number.isInteger)
+  return pids.find((pid) => processStatus(pid, 'Name') === 'anvil' && processStatus(pid, 'PPid') === String(process.pid))
+}

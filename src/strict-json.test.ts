@@ -1,0 +1,43 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { parseStrictJson } from './strict-json'
+
+test('reads what JSON.parse reads', () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ maxDepth: 6 }), fc.constantFrom(undefined, 1, '\t', '\r\n '), (value, space) => {
+      const text = JSON.stringify(value, null, space)
+      fc.pre(!text.includes('__proto__'))
+      expect(parseStrictJson(text)).toEqual(JSON.parse(text))
+    }),
+    { seed: 11, numRuns: 500 },
+  )
+})
+test('equal keys in different objects, and texts that look like keys, are no second key', () => {
+  for (const text of ['{"a":{"a":1},"b":[{"a":1},{"a":2}]}', '{"a":"\\"a\\":","b":"a"}', '{"a\\\\":1,"a\\"":2,"a":3}', '["a","a"]', '"__proto__"', '["__proto__"]', '{"a":"__proto__"}']) expect(parseStrictJson(text)).toEqual(JSON.parse(text))
+})
+describe('refuses', () => {
+  test.each([
+    ['{"a":1,"a":1}', 'the key "a" is given twice'],
+    ['{"a":{"b":[{}]},"c":2,"a" \n:1}', 'the key "a" is given twice'],
+    ['[{"x":1},{"\\u0061":1,"a":2}]', 'the key "a" is given twice'],
+    ['{"":1,"":2}', 'the key "" is given twice'],
+    ['{"b\\\\":1,"b\\\\":2}', 'the key "b\\\\" is given twice'],
+    ['{"__proto__":1}', 'the key __proto__ is not allowed'],
+    ['[{"\\u005f_proto__":1}]', 'the key __proto__ is not allowed'],
+    ['['.repeat(65) + ']'.repeat(65), 'nested deeper than 64 levels'],
+    ['{"a":'.repeat(200_000) + '1' + '}'.repeat(200_000), 'nested deeper than 64 levels'],
+    ['{"a":1', 'JSON'],
+    ['', 'JSON'],
+  ])('case %#', (text, problem) => {
+    expect(() => parseStrictJson(text)).toThrow(SyntaxError)
+    expect(() => parseStrictJson(text)).toThrow(problem)
+  })
+  test('64 levels are read', () => expect(parseStrictJson('['.repeat(64) + ']'.repeat(64))).toBeDefined())
+})
+test('takes time linear in the text', () => {
+  for (const text of [JSON.stringify('\\'.repeat(1_000_000)), JSON.stringify(Array(200_000).fill('"')), `{${Array.from({ length: 100_000 }, (_, i) => `"${i}":"\\\\"`).join()}}`]) {
+    const started = performance.now()
+    parseStrictJson(text)
+    expect(performance.now() - started).toBeLessThan(1_000)
+  }
+})
