@@ -7,6 +7,7 @@ import { parseRecipient, type ServedChain } from './attester'
 import type { ChainReader } from './chain-reader'
 import type { Measurer } from './measure'
 import { standingOf } from './offchain'
+import { computeSchemas, operationSchema } from './openapi'
 import { OPERATIONS, type Operation } from './operations'
 import { invalid, optionalText, parametersOf, readGeometryParameter, readNumber, readObject, unverified, type RequestBody } from './parameters'
 import { ComputeProblem, computeErrorHandler } from './problems'
@@ -33,10 +34,10 @@ export const COMPUTE_ENDPOINTS = [...Object.keys(OPERATIONS), 'batch', 'resign',
 export function computeRoutes(parts: ComputeParts) {
   return (app: FastifyInstance, _options: object, done: () => void): void => {
     app.setErrorHandler(computeErrorHandler(parts.publicBaseUrl))
-    for (const [name, operation] of Object.entries(OPERATIONS)) app.post(`/${name}`, ({ body, ip }) => compute(parts, name, operation, body, ip))
-    app.post('/batch', ({ body, ip }) => computeBatch(parts, body, ip))
-    app.post('/resign', ({ body }) => resign(parts, body))
-    app.post('/verify', ({ body }) => verify(parts, body))
+    for (const [name, operation] of Object.entries(OPERATIONS)) app.post(`/${name}`, { schema: operationSchema(name, operation) }, ({ body, ip }) => compute(parts, name, operation, body, ip))
+    app.post('/batch', { schema: computeSchemas.batch }, ({ body, ip }) => computeBatch(parts, body, ip))
+    app.post('/resign', { schema: computeSchemas.resign }, ({ body }) => resign(parts, body))
+    app.post('/verify', { schema: computeSchemas.verify }, ({ body }) => verify(parts, body))
     done()
   }
 }

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client'
 import { isLoopback, type ConnectedChain } from '../src/config'
+import { serviceSchemas } from './openapi'
 import type { ChainStatusRow, Store } from './store'
 
 export interface MonitoringParts {
@@ -33,7 +34,7 @@ export function monitoring(app: FastifyInstance, { store, chains, maxLagSeconds,
   const metrics = makeMetrics(registry)
   const statuses = async () => new Map((await store.chainStatuses()).map((row) => [row.chain, row]))
 
-  app.get('/ready', async (_request, reply) => {
+  app.get('/ready', { schema: serviceSchemas.ready }, async (_request, reply) => {
     const rows = await statuses().catch(() => undefined)
     if (!rows) return reply.status(503).header('retry-after', '5').send({ status: 'not ready', database: 'disconnected', chains: {} })
     const readiness = chains.map((connected) => [connected.chain.slug, readinessOf(connected, rows.get(connected.chain.slug), maxLagSeconds, clock())] as const)
@@ -42,7 +43,7 @@ export function monitoring(app: FastifyInstance, { store, chains, maxLagSeconds,
     return reply.send({ status: ready ? 'ready' : 'not ready', database: 'connected', chains: Object.fromEntries(readiness) })
   })
 
-  app.get('/metrics', async (_request, reply) => {
+  app.get('/metrics', { schema: serviceSchemas.metrics }, async (_request, reply) => {
     const rows = await statuses().catch(() => undefined)
     metrics.databaseUp.set(rows ? 1 : 0)
     for (const connected of chains) {

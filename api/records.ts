@@ -2,6 +2,7 @@ import { getAddress } from 'ethers'
 import type { FastifyInstance } from 'fastify'
 import { ACTIVE_SLUGS, CHAINS, chainBySlug } from '../src/chains'
 import { LOCATION_SCHEMA } from '../src/location'
+import { recordsSchemas } from './openapi'
 import { RecordsProblem, recordsErrorHandler } from './problems'
 import type { Bbox, RecordFilter, RecordRow, Store } from './store'
 
@@ -18,13 +19,13 @@ export function recordsRoutes(parts: { store: Store; clock: () => number }) {
   return (app: FastifyInstance, _options: object, done: () => void): void => {
     app.setErrorHandler(recordsErrorHandler)
 
-    app.get('/location-records', async (request) => {
+    app.get('/location-records', { schema: recordsSchemas.list }, async (request) => {
       const filter = parseFilter(knownParameters(request.query, LIST_PARAMETERS))
       const rows = await store.listRecords(filter)
       return { data: rows.map(recordJson), count: rows.length, limit: filter.limit, offset: filter.offset }
     })
 
-    app.get('/location-records/stats', async (request) => {
+    app.get('/location-records/stats', { schema: recordsSchemas.stats }, async (request) => {
       knownParameters(request.query, [])
       const stats = await store.stats(new Date(clock()))
       return {
@@ -35,7 +36,7 @@ export function recordsRoutes(parts: { store: Store; clock: () => number }) {
       }
     })
 
-    app.get<{ Params: { uid: string } }>('/location-records/:uid', async (request) => {
+    app.get<{ Params: { uid: string } }>('/location-records/:uid', { schema: recordsSchemas.byUid }, async (request) => {
       const { uid } = request.params
       if (!/^0x[0-9a-fA-F]{64}$/.test(uid)) throw new RecordsProblem('Invalid UID format', 'UID must be a 66-character hex string starting with 0x')
       const { chain } = knownParameters(request.query, ['chain'])
@@ -44,7 +45,7 @@ export function recordsRoutes(parts: { store: Store; clock: () => number }) {
       return recordJson(row)
     })
 
-    app.get('/config', (request) => {
+    app.get('/config', { schema: recordsSchemas.config }, (request) => {
       knownParameters(request.query, [])
       return {
         chains: Object.fromEntries(CHAINS.map((chain) => [chain.slug, chain.active])),

@@ -38,7 +38,7 @@ async function serve(options: { fault?: Fault; databaseUrl?: string; clock?: () 
   const attester = new Attester(await keySigner(key), { chain: LOCAL_CHAIN, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 0 }, reader, clock)
   const measurer = new Measurer(20_000, MEASURE_WORKER)
   const app = await buildServer({
-    ...{ store, clock, publicBaseUrl: 'https://x.example', schemaCheck: true, trustProxy: [], rateLimitPerHour: perHour, recordsRateLimitPerHour: perHour },
+    ...{ store, clock, publicBaseUrl: 'https://x.example', deploymentName: 'test', schemaCheck: true, trustProxy: [], rateLimitPerHour: perHour, recordsRateLimitPerHour: perHour },
     chains: [{ chain: LOCAL_CHAIN, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 0 }],
     ...{ maxLagSeconds: 60, deadlineSeconds: 3600, resignMaxAgeSeconds: 3600 },
     attesters: new Map([[LOCAL_CHAIN.id, { attester, reader }]]),

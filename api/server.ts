@@ -1,16 +1,17 @@
 import Fastify, { LogController, type FastifyBaseLogger, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest, type HTTPMethods } from 'fastify'
-import { getAddress } from 'ethers'
 import { version } from '../package.json'
-import { COMPUTE_ENDPOINTS, computeRoutes, type ComputeParts } from './compute'
+import { aboutRoutes, describeRoutes, type AboutParts } from './about'
+import { COMPUTE_ENDPOINTS, computeRoutes } from './compute'
 import { clientErrorHandler, guardEdge, isOfCompute } from './edge'
 import { limitRequests, type RequestCounter } from './limits'
 import { monitoring, type MonitoringParts } from './monitoring'
+import { serviceSchemas } from './openapi'
 import { ComputeProblem, RecordsProblem, computeErrorHandler, recordsErrorHandler } from './problems'
 import { recordsRoutes } from './records'
 import type { Store } from './store'
 import type { WalletTier } from './wallet'
 
-export interface ServerParts extends ComputeParts, MonitoringParts {
+export interface ServerParts extends AboutParts, MonitoringParts {
   store: Store
   counter: RequestCounter
   rateLimitPerHour: number
@@ -26,7 +27,6 @@ export interface ServerParts extends ComputeParts, MonitoringParts {
 }
 
 const COMPUTE_PREFIX = '/compute/v0'
-const RECORDS_PREFIX = '/api/v0'
 /** 100 bytes a request are usual; this holds a geometry of 100,000 positions with all digits, and parsing it holds the event loop for less than 100 ms. */
 const BODY_LIMIT = 5 * 1_048_576
 /** A request that has not arrived whole by then is cut off; one that has no answer by then is told so: a measurement may take 20 s. */
@@ -64,7 +64,8 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
     done()
   })
 
-  // Before the routes, so that it counts them all.
+  // Before the routes, so that they know them all.
+  await describeRoutes(app, parts)
   monitoring(app, parts)
 
   await app.register(async (scope) => {
@@ -95,25 +96,11 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
     await scope.register(recordsRoutes(parts), { prefix: '/v0' })
   }, { prefix: '/api' })
 
-  app.get('/health', async (_request, reply) => {
+  app.get('/health', { schema: serviceSchemas.health }, async (_request, reply) => {
     const connected = await parts.store.ping()
     return reply.status(connected ? 200 : 503).send({ status: connected ? 'healthy' : 'unhealthy', database: connected ? 'connected' : 'disconnected', version })
   })
-  app.get('/', async () => ({
-    name: 'Geospatial Attestation Service',
-    version,
-    description: 'Location attestations of several chains, and signed answers to questions about places',
-    endpoints: {
-      compute: COMPUTE_ENDPOINTS.map((name) => `POST ${publicBaseUrl}${COMPUTE_PREFIX}/${name}`),
-      records: ['location-records', 'location-records/:uid', 'location-records/stats', 'config'].map((path) => `GET ${publicBaseUrl}${RECORDS_PREFIX}/${path}`),
-      health: `GET ${publicBaseUrl}/health`,
-      readiness: `GET ${publicBaseUrl}/ready`,
-      metrics: `GET ${publicBaseUrl}/metrics`,
-    },
-    chains: await Promise.all(
-      [...parts.attesters.values()].map(async ({ attester }) => ({ id: attester.chain.id, slug: attester.chain.slug, eas: getAddress(attester.chain.eas), attester: attester.address, ready: (await attester.refusal()) === undefined, abi: await attester.abi() })),
-    ),
-  }))
+  await aboutRoutes(app, parts)
   app.setNotFoundHandler(unknownRecordsRoute(app))
   return app
 }

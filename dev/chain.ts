@@ -70,6 +70,8 @@ export interface LocalChainOptions {
   chain?: Chain
   port: number
   stateFile?: string
+  /** Unix seconds of a fresh chain's first block; 40 days ago unless named. */
+  startsAt?: number
   /** Of how many blocks the node keeps the state; all when left out, which takes gigabytes beyond 20,000 attestations. */
   statesKept?: number
 }
@@ -80,14 +82,14 @@ export interface LocalChainOptions {
  * clock starts 40 days back, so that sample attestations have a past. Throws when the node does not start, or when its
  * contract is not the one that the row describes.
  */
-export async function startLocalChain({ chain = LOCAL_CHAIN, port, stateFile, statesKept }: LocalChainOptions): Promise<LocalChain> {
+export async function startLocalChain({ chain = LOCAL_CHAIN, port, stateFile, startsAt = Math.floor(Date.now() / 1000) - 40 * 86_400, statesKept }: LocalChainOptions): Promise<LocalChain> {
   const fresh = !stateFile || !existsSync(stateFile)
   const child = spawn(
     nodeBinary(),
     [
       ...['--host', '127.0.0.1', '--port', String(port), '--chain-id', String(chain.id), '--quiet'],
       ...['--number', String(chain.firstBlock - BLOCKS_BEFORE_FIRST), '--gas-limit', '1000000000'],
-      ...(fresh ? ['--timestamp', String(Math.floor(Date.now() / 1000) - 40 * 86_400)] : []),
+      ...(fresh ? ['--timestamp', String(startsAt)] : []),
       ...(stateFile ? ['--state', stateFile] : []),
       ...(statesKept === undefined ? [] : ['--prune-history', String(statesKept)]),
     ],

@@ -119,6 +119,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       report(`Starting ${localRows.length === 1 ? 'the local chain' : `${localRows.length} local chains`} (${localRows.map((row) => `${row.slug}: real EAS ${localVersion(row)}`).join(', ')}) ...`)
       environment.CHAINS = localRows.map(({ slug }) => slug).join(',')
       environment.HEAD_POLL_SECONDS ||= '0.5'
+      environment.DEPLOYMENT_NAME ||= 'local'
       if (!given.readSignerKey) environment.SIGNER_PRIVATE_KEY = LOCAL_SIGNER_KEY
     }
     const started = await Promise.all(localRows.map((row, i) => localChainUp(row, given.localChainPort + i)))

@@ -17,6 +17,7 @@ test.each([
   [{ SIGNER_PRIVATE_KEY: 'abc' }, 'SIGNER_PRIVATE_KEY: must be 32 bytes in hex'],
   [{ SIGNER_KEY_FILE: '/key' }, 'SIGNER_KEY_FILE and SIGNER_PRIVATE_KEY: both given; keep one'],
   [{ TRUST_PROXY: 'true' }, "TRUST_PROXY: 'true' is no address or CIDR range"],
+  [{ PUBLIC_BASE_URL: 'https://x.example:port' }, 'PUBLIC_BASE_URL: must be an http(s) URL'],
   [{ OFFCHAIN_URIS: 'maybe' }, 'OFFCHAIN_URIS: '],
   [{ IPFS_GATEWAYS: 'https://a.example, b.example' }, 'IPFS_GATEWAYS: must be http(s) URLs, separated by commas'],
   [{ WALLET_AUTH: 'maybe' }, 'WALLET_AUTH: '],
@@ -29,7 +30,7 @@ test('defaults, and what the environment says', () => {
   const settings = readSettings({ ...complete, REDIS_URL: '', TRUST_PROXY: '10.0.0.0/8, ::1', PUBLIC_BASE_URL: 'https://x.example/' }, ['database', 'chains', 'signer'])
   expect(settings).toMatchObject({
     ...{ databaseUrl: 'postgres://u:p@db/x', redisUrl: undefined, host: '127.0.0.1', port: 3000, publicBaseUrl: 'https://x.example' },
-    ...{ trustProxy: ['10.0.0.0/8', '::1'], rateLimitPerHour: 100, deadlineSeconds: 3600, schemaCheck: true },
+    ...{ deploymentName: 'unnamed', trustProxy: ['10.0.0.0/8', '::1'], rateLimitPerHour: 100, deadlineSeconds: 3600, schemaCheck: true },
     chains: [{ rpcUrls: ['https://celo.example'], headPollMs: 2000, chain: { id: 42220 } }],
   })
   expect(Object.isFrozen(settings)).toBe(true)

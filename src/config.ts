@@ -21,6 +21,8 @@ export interface Settings {
   readonly port: number
   /** No slash at its end. */
   readonly publicBaseUrl: string
+  /** Which deployment this is, such as staging, for whoever asks GET /. */
+  readonly deploymentName: string
   readonly trustProxy: readonly string[]
   readonly chains: readonly ConnectedChain[]
   /** Location schemas beside those of location.ts. */
@@ -69,7 +71,10 @@ const pattern = (expression: RegExp, wanted: string) =>
     if (!expression.test(text)) throw new Error(`must be ${wanted}`)
     return text
   })
-const httpUrl = pattern(/^https?:\/\/\S+$/, 'an http(s) URL')
+const httpUrl = makeValidator<string>((text) => {
+  if (!/^https?:\/\/\S+$/.test(text) || !URL.canParse(text)) throw new Error('must be an http(s) URL')
+  return text
+})
 const httpUrls = makeValidator<readonly string[]>((text) => {
   const urls = splitList(text)
   const wrong = urls.find((url) => !/^https?:\/\/\S+$/.test(url) || !URL.canParse(url))
@@ -135,6 +140,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
       HOST: str({ default: '127.0.0.1' }),
       PORT: port({ default: 3000 }),
       PUBLIC_BASE_URL: httpUrl({ default: undefined }),
+      DEPLOYMENT_NAME: str({ default: 'unnamed' }),
       TRUST_PROXY: addressRanges({ default: [] }),
       CHAINS: chainList({ default: undefined }),
       SIGNER_KEY_FILE: str({ default: undefined }),
@@ -205,6 +211,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     host: env.HOST,
     port: env.PORT,
     publicBaseUrl: (env.PUBLIC_BASE_URL ?? `http://${env.HOST.includes(':') ? `[${env.HOST}]` : env.HOST}:${env.PORT}`).replace(/\/+$/, ''),
+    deploymentName: env.DEPLOYMENT_NAME,
     trustProxy: env.TRUST_PROXY,
     chains,
     locationSchemas: env.LOCATION_SCHEMAS,

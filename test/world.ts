@@ -3,6 +3,7 @@ import { LOCAL_CHAIN, mined, type LocalChain } from '../dev/chain'
 import { blankSettings, freePort } from '../dev/services'
 import { startWorld, waitForHead, type World } from '../dev/world'
 import { TEST_DATABASE_URL, createDatabase, removeFolder, temporaryFolder } from './database'
+import { openApiChecker } from './openapi'
 
 export interface TestWorld extends Omit<World, 'chain'> {
   readonly chain: LocalChain
@@ -10,7 +11,7 @@ export interface TestWorld extends Omit<World, 'chain'> {
   readonly databaseUrl: string
   /** Resolves once everything mined so far, on every local chain, is in the database. */
   caughtUp: () => Promise<void>
-  /** GET, parsed. */
+  /** GET, parsed. Throws when the answer is not as the service's own OpenAPI document says, as the next does. */
   get: (path: string) => Promise<{ status: number; body: any }> // eslint-disable-line @typescript-eslint/no-explicit-any -- JSON
   /** POST of JSON, parsed. */
   post: (path: string, body: unknown) => Promise<{ status: number; body: any }> // eslint-disable-line @typescript-eslint/no-explicit-any -- JSON
@@ -45,9 +46,12 @@ export async function startTestWorld(environment: NodeJS.ProcessEnv = {}): Promi
   })
   const chain = world.chain!
   const url = `http://127.0.0.1:${port}`
-  const ask = async (path: string, init?: RequestInit) => {
-    const response = await fetch(url + path, init)
-    return { status: response.status, body: await response.json() }
+  const checker = openApiChecker(await (await fetch(`${url}/openapi.json`)).json())
+  const ask = async (path: string, method: string, request?: unknown) => {
+    const response = await fetch(url + path, { method, ...(request !== undefined && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(request) }) })
+    const body: unknown = await response.json()
+    checker.check({ method, path, request, status: response.status, type: response.headers.get('content-type')!, response: body })
+    return { status: response.status, body }
   }
   return {
     ...world,
@@ -57,8 +61,8 @@ export async function startTestWorld(environment: NodeJS.ProcessEnv = {}): Promi
     caughtUp: async () => {
       for (const each of world.chains.values()) await waitForHead(world.settings, each)
     },
-    get: (path) => ask(path),
-    post: (path, body) => ask(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+    get: (path) => ask(path, 'GET'),
+    post: (path, body) => ask(path, 'POST', body),
     stop: async () => {
       await world.stop()
       await database?.drop()

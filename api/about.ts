@@ -1,0 +1,114 @@
+import swagger from '@fastify/swagger'
+import swaggerUi from '@fastify/swagger-ui'
+import { getAddress } from 'ethers'
+import type { FastifyInstance } from 'fastify'
+import { version } from '../package.json'
+import type { ComputeParts } from './compute'
+import { ERROR_PAGES, ERROR_PAGE_POLICY, errorPageHtml, errorPageJson, errorSlug, escapeHtml } from './error-pages'
+import { serviceSchemas } from './openapi'
+import { COMPONENTS } from './openapi-components'
+import { withExamples, type Document } from './openapi-examples'
+import { RecordsProblem } from './problems'
+
+export interface AboutParts extends ComputeParts {
+  /** Which deployment this is, as its operator calls it. */
+  deploymentName: string
+}
+
+const NAME = 'Geospatial Attestation Service'
+const DESCRIPTION = 'Location attestations of several chains, and signed answers to questions about places'
+
+/** Collects the schemas of the routes that are registered from now on into one OpenAPI 3.1 document, `app.swagger()`. */
+export async function describeRoutes(app: FastifyInstance, { publicBaseUrl, deploymentName }: Pick<AboutParts, 'publicBaseUrl' | 'deploymentName'>): Promise<void> {
+  // Our own code checks what comes in, and JSON.stringify writes what goes out: the schemas are for the reader.
+  app.setValidatorCompiler(() => () => true)
+  app.setSerializerCompiler(() => (answer) => JSON.stringify(answer))
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: NAME,
+        version,
+        summary: DESCRIPTION,
+        description: [
+          `A computed result carries an EIP-712 signature that the chain's EAS contract checks (\`attestByDelegation\`), so that contracts can act on it. Answers are geodesic, on the WGS84 ellipsoid; positions are [longitude, latitude].`,
+          'No authentication is needed. Requests are limited by client address; every answer says how many are left. Where a deployment accepts requests signed by a wallet (headers X-Wallet-Address, X-Signature, X-Wallet-Timestamp, X-Wallet-Nonce: docs/wallet.md), these have a limit of their own.',
+          'The examples are answers that a local deployment really gave.',
+        ].join('\n\n'),
+        license: { name: 'GPL-3.0-or-later', identifier: 'GPL-3.0-or-later' },
+      },
+      servers: [{ url: publicBaseUrl, description: deploymentName }],
+      tags: [
+        { name: 'Compute', description: 'Questions about geometries, answered with a signed attestation. Errors are problem details (RFC 7807).' },
+        { name: 'Records', description: 'Attested locations, as they are stored.' },
+        { name: 'Service', description: 'What this deployment is, and how it is doing.' },
+      ],
+      components: { schemas: COMPONENTS },
+    },
+    convertConstToEnum: false,
+    stripBasePath: false,
+    transformObject: (made) => withExamples((made as { openapiObject: Document }).openapiObject, publicBaseUrl),
+  })
+}
+
+/** GET /, the pages that errors lead to, and the documentation: what the deployment says of itself. Not rate limited. */
+export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Promise<void> {
+  const { publicBaseUrl, deploymentName, attesters, defaultSchemas } = parts
+
+  app.get('/', { schema: serviceSchemas.root }, async () => ({
+    name: NAME,
+    version,
+    description: DESCRIPTION,
+    deployment: deploymentName,
+    endpoints: {
+      compute: endpoints(app, 'Compute', publicBaseUrl),
+      records: endpoints(app, 'Records', publicBaseUrl),
+      health: `GET ${publicBaseUrl}/health`,
+      readiness: `GET ${publicBaseUrl}/ready`,
+      metrics: `GET ${publicBaseUrl}/metrics`,
+      errors: `GET ${publicBaseUrl}/errors/:slug`,
+      openapi: `GET ${publicBaseUrl}/openapi.json`,
+      documentation: `GET ${publicBaseUrl}/docs`,
+    },
+    chains: await Promise.all(
+      [...attesters.values()].map(async ({ attester }) => {
+        const reason = await attester.refusal()
+        const { id, slug, eas } = attester.chain
+        return { id, slug, eas: getAddress(eas), attester: attester.address, ready: reason === undefined, ...(reason !== undefined && { reason }), abi: await attester.abi() }
+      }),
+    ),
+    defaultSchemas: { numeric: defaultSchemas.number, boolean: defaultSchemas.boolean },
+  }))
+
+  app.get<{ Params: { slug: string } }>('/errors/:slug', { schema: serviceSchemas.error }, async (request, reply) => {
+    const slug = errorSlug(request.params.slug)
+    if (!slug) throw new RecordsProblem('Not found', `There is no error '${request.params.slug.slice(0, 40)}'. Known: ${Object.keys(ERROR_PAGES).join(', ')}`)
+    void reply.headers({ vary: 'accept', 'x-content-type-options': 'nosniff' })
+    if (!/\btext\/html\b/.test(request.headers.accept ?? '')) return errorPageJson(slug, publicBaseUrl)
+    return reply.headers({ 'content-security-policy': ERROR_PAGE_POLICY, 'referrer-policy': 'no-referrer' }).type('text/html; charset=utf-8').send(errorPageHtml(slug, publicBaseUrl))
+  })
+
+  let document = ''
+  app.addHook('onReady', async () => {
+    document = JSON.stringify(app.swagger())
+  })
+  app.get('/openapi.json', { schema: serviceSchemas.openapi }, async (_request, reply) => reply.type('application/json; charset=utf-8').send(document))
+
+  const { origin, pathname } = new URL(publicBaseUrl)
+  await app.register(swaggerUi, {
+    routePrefix: '/docs',
+    indexPrefix: pathname,
+    // Nothing from elsewhere; requests that a reader tries out go to the deployment's public address.
+    staticCSP: `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self' ${origin}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+    // The other layout has a bar at the top whose logo styles itself inline, which this policy forbids.
+    uiConfig: { layout: 'BaseLayout', docExpansion: 'list', defaultModelsExpandDepth: 0, displayRequestDuration: true },
+    theme: { title: escapeHtml(`${NAME} (${deploymentName})`) },
+  })
+}
+
+/** The routes of one part of the API, out of the document, which has them all. */
+function endpoints(app: FastifyInstance, tag: string, publicBaseUrl: string): string[] {
+  return Object.entries((app.swagger() as unknown as Document).paths).flatMap(([path, item]) =>
+    Object.entries(item).flatMap(([method, { tags }]) => (tags?.includes(tag) ? [`${method.toUpperCase()} ${publicBaseUrl}${path.replace(/\{(\w+)\}/g, ':$1')}`] : [])),
+  )
+}

@@ -1,0 +1,350 @@
+import { ACTIVE_SLUGS, CHAINS } from '../src/chains'
+import { COMPUTE_PROBLEMS } from './problems'
+
+/** The named schemas of the API's description (JSON Schema 2020-12): what inputs and answers look like. openapi.ts says where. */
+
+export type Schema = Record<string, unknown>
+
+export const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })
+export const text = (description: string, more: Schema = {}): Schema => ({ type: 'string', description, ...more })
+export const number = (description: string, more: Schema = {}): Schema => ({ type: 'number', description, ...more })
+export const integer = (description: string, more: Schema = {}): Schema => ({ type: 'integer', description, ...more })
+export const list = (items: Schema, description: string, more: Schema = {}): Schema => ({ type: 'array', items, description, ...more })
+/** An object of these fields, all required but the ones named. */
+export const object = (description: string, properties: Record<string, Schema>, optional: readonly string[] = []): Schema => ({
+  type: 'object',
+  description,
+  required: Object.keys(properties).filter((name) => !optional.includes(name)),
+  properties,
+})
+const orNull = (schema: Schema): Schema => ({ ...schema, type: [schema.type, 'null'] })
+
+export const UID = { pattern: '^0x[0-9a-fA-F]{64}$' }
+export const ADDRESS = { pattern: '^0x[0-9a-fA-F]{40}$' }
+const HEX = { pattern: '^0x([0-9a-f]{2})*$' }
+const SIGNATURE = text('r, s and v: 65 bytes in hex, low s, v 27 or 28.', { pattern: '^0x[0-9a-f]{130}$' })
+const TIME = { format: 'date-time' }
+export const CHAIN_ID = integer('The chain whose EAS shall accept the answer, and on which all UIDs lie. `GET /` lists the ones that can be signed for.', { examples: [84532] })
+export const SCHEMA_UID = text('UID of the schema to attest under. Its registered types must be those of the payload, in order. Default: the deployment\'s own (`GET /`).', UID)
+export const RECIPIENT = text('Address that receives the attestation. In mixed letter case its checksum must be right. Default: the zero address.', ADDRESS)
+const DEADLINE = integer('Unix seconds after which the signature is no longer taken. (The EAS of sepolia and arbitrum does not enforce it.)')
+const NONCE = integer('The attester\'s nonce that was signed. It must be the contract\'s when submitted: of results signed at one nonce only one can land.', { minimum: 0 })
+
+// --- Geometries ---
+
+const geometry = (type: string, coordinates: Schema, description: string): Schema => ({
+  type: 'object',
+  title: type,
+  description,
+  required: ['type', 'coordinates'],
+  properties: { type: { const: type }, coordinates },
+  additionalProperties: true,
+})
+const positions = (description: string, minItems = 1): Schema => list(ref('Position'), description, { minItems })
+const RINGS = list(ref('Ring'), 'The outer ring, then its holes.', { minItems: 1 })
+
+const GEOMETRIES: Record<string, Schema> = {
+  Position: {
+    type: 'array',
+    description: 'Longitude and latitude in degrees (WGS84); an altitude is ignored by the measure, and part of the reference.',
+    prefixItems: [number('Longitude', { minimum: -180, maximum: 180 }), number('Latitude', { minimum: -90, maximum: 90 }), number('Altitude')],
+    minItems: 2,
+    maxItems: 3,
+  },
+  Ring: positions('A closed ring: its last position is its first. It bounds its smaller side, whatever its winding, and must not cross itself.', 4),
+  Point: geometry('Point', ref('Position'), 'One place.'),
+  MultiPoint: geometry('MultiPoint', positions('Places.'), 'Several places.'),
+  LineString: geometry('LineString', positions('The line\'s positions.', 2), 'A line of geodesic edges.'),
+  MultiLineString: geometry('MultiLineString', list(positions('A line\'s positions.', 2), 'Lines.', { minItems: 1 }), 'Several lines.'),
+  Polygon: geometry('Polygon', RINGS, 'A region.'),
+  MultiPolygon: geometry('MultiPolygon', list(RINGS, 'Polygons.', { minItems: 1 }), 'Several regions that do not overlap.'),
+  GeometryCollection: {
+    type: 'object',
+    title: 'GeometryCollection',
+    description: 'Geometries of any types, as one.',
+    required: ['type', 'geometries'],
+    properties: { type: { const: 'GeometryCollection' }, geometries: list(ref('Geometry'), 'Its parts; collections nest 8 deep at most.', { minItems: 1 }) },
+    additionalProperties: true,
+  },
+  Geometry: {
+    description: 'A GeoJSON geometry (RFC 7946), 100,000 positions at most. Edges are shortest geodesics, not lines on a map.',
+    oneOf: ['Point', 'MultiPoint', 'LineString', 'MultiLineString', 'Polygon', 'MultiPolygon', 'GeometryCollection'].map(ref),
+  },
+  Feature: {
+    type: 'object',
+    title: 'Feature',
+    description: 'A GeoJSON Feature, taken as its geometry.',
+    required: ['type', 'geometry'],
+    properties: { type: { const: 'Feature' }, geometry: ref('Geometry') },
+    additionalProperties: true,
+  },
+  FeatureCollection: {
+    type: 'object',
+    title: 'FeatureCollection',
+    description: 'A GeoJSON FeatureCollection of exactly one Feature, taken as its geometry.',
+    required: ['type', 'features'],
+    properties: { type: { const: 'FeatureCollection' }, features: list(ref('Feature'), 'The one Feature.', { minItems: 1, maxItems: 1 }) },
+    additionalProperties: true,
+  },
+  OffchainAttestation: {
+    type: 'object',
+    title: 'Offchain attestation',
+    description: 'An EAS offchain attestation (version 0, 1 or 2) exactly as its signer\'s software or the explorer\'s file has it. Its UID, signature, chain, contract, times and revocation are checked before it is used.',
+    required: ['sig', 'signer'],
+    properties: {
+      sig: {
+        type: 'object',
+        description: 'The signed typed data.',
+        required: ['uid', 'domain', 'primaryType', 'message', 'types', 'signature'],
+        properties: {
+          version: integer('Version of the offchain attestation.'),
+          uid: text('The UID that its content hashes to.', UID),
+          domain: { type: 'object', description: 'EIP-712 domain: the EAS of the request\'s chain.', additionalProperties: true },
+          primaryType: text('Name of the signed type.'),
+          message: { type: 'object', description: 'What was attested. Numbers may be strings.', additionalProperties: true },
+          types: { type: 'object', description: 'EIP-712 types.', additionalProperties: true },
+          signature: object('The signature.', { v: integer('27 or 28'), r: text('32 bytes in hex', UID), s: text('32 bytes in hex', UID) }),
+        },
+        additionalProperties: true,
+      },
+      signer: text('Who signed it.', ADDRESS),
+    },
+    additionalProperties: true,
+  },
+  Input: {
+    description: 'A geometry, in one of four forms: the UID of an onchain attestation (as a string, or as `{"uid"}`); GeoJSON; an offchain attestation behind a URI (`{"uid", "uri"}`); an offchain attestation itself (`{"attestation"}`).',
+    anyOf: [
+      { type: 'string', title: 'UID', description: 'UID of an attestation on the chain of the request.', ...UID },
+      { ...object('The same as an object.', { uid: text('UID of an attestation on the chain of the request.', UID) }), title: 'UID as object', additionalProperties: false },
+      ref('Geometry'),
+      ref('Feature'),
+      ref('FeatureCollection'),
+      {
+        ...object('An offchain attestation that the service fetches: over https on port 443, or from IPFS.', {
+          uid: text('Its UID, which the document must have.', UID),
+          uri: text('Where it is.', { format: 'uri', examples: ['https://example.org/attestation.json', 'ipfs://bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi'] }),
+        }),
+        title: 'UID and URI',
+        additionalProperties: false,
+      },
+      { ...object('An offchain attestation, whole.', { attestation: ref('OffchainAttestation') }), title: 'Offchain attestation', additionalProperties: false },
+    ],
+  },
+}
+
+// --- Compute ---
+
+const SIGNED: Record<string, Schema> = {
+  Attestation: object('What was signed: the arguments of EAS\'s `attestByDelegation`. expirationTime and value are 0.', {
+    schema: text('UID of the schema.', UID),
+    attester: text('Who signed: the deployment\'s attester address.', ADDRESS),
+    recipient: text('The recipient asked for, or the zero address.', ADDRESS),
+    data: text('The ABI-encoded result, by the schema: `uint256 result,string units,bytes32[] inputRefs,uint256 timestamp,string operation` in whole centimeters or square_centimeters; for booleans `bool result,bytes32[] inputRefs,uint256 timestamp,string operation`.', HEX),
+    signature: SIGNATURE,
+    revocable: { type: 'boolean', description: 'The schema\'s own flag; EAS refuses another.' },
+    refUID: text('Zero.', UID),
+  }),
+  DelegatedAttestation: object('What the delegated submission needs besides.', {
+      signature: SIGNATURE,
+      attester: text('Who signed.', ADDRESS),
+      deadline: DEADLINE,
+      nonce: NONCE,
+      resignToken: text('What the inputs were, in a form that only this service can have written: hand it back to have the same result signed anew (`/compute/v0/resign`).'),
+    }),
+}
+
+const RESULT = { oneOf: [{ type: 'number' }, { type: 'boolean' }], description: 'The computed value.' }
+export const INPUT_REFS = list(text('32 bytes in hex.', { pattern: '^0x[0-9a-f]{64}$' }), 'One reference per input, in order: the UID of an attestation; keccak256 of the canonical JSON of a raw geometry.', { minItems: 1 })
+export const TIMESTAMP = integer('Unix seconds of the computation.')
+
+const ANSWERS: Record<string, Schema> = {
+  ComputeResult: object(
+    'A computed result with its signed attestation.',
+    {
+      result: RESULT,
+      units: { enum: ['meters', 'square_meters'], description: 'Of numeric results.' },
+      operation: text('Name of the operation; for within `within:<radius in centimetres>`.'),
+      timestamp: TIMESTAMP,
+      inputRefs: INPUT_REFS,
+      attestation: ref('Attestation'),
+      delegatedAttestation: ref('DelegatedAttestation'),
+    },
+    ['units'],
+  ),
+  EarlierAttestation: object(
+    '`attestation` of an earlier answer.',
+    { ...(SIGNED.Attestation as { properties: Record<string, Schema> }).properties, data: text('The ABI-encoded result.', { pattern: '^0x([0-9a-fA-F]{2})+$' }), signature: text('As it was answered.', { pattern: '^0x[0-9a-fA-F]{130}$' }) },
+    ['refUID'],
+  ),
+  EarlierDelegation: object(
+    '`delegatedAttestation` of an earlier answer.',
+    { signature: text('As in `attestation`.'), attester: text('As in `attestation`.', ADDRESS), deadline: DEADLINE, nonce: NONCE, resignToken: text('As it was answered. `resign` needs it.') },
+    ['signature', 'attester', 'resignToken'],
+  ),
+  BatchResult: object('Results signed at consecutive nonces, in order: all can be submitted, one after the other or in one transaction.', {
+    results: list(ref('ComputeResult'), 'One per operation, in order.', { minItems: 1, maxItems: 20 }),
+    deadline: DEADLINE,
+    multiAttestByDelegation: list(
+      object('One `MultiDelegatedAttestationRequest`: results of one schema.', {
+        schema: text('UID of the schema.', UID),
+        data: list(
+          object('`AttestationRequestData`', {
+            recipient: text('The recipient.', ADDRESS),
+            expirationTime: { const: 0, description: 'Never.' },
+            revocable: { type: 'boolean', description: 'The schema\'s own flag.' },
+            refUID: text('Zero.', UID),
+            data: text('The ABI-encoded result.', HEX),
+            value: { const: 0, description: 'Nothing is paid.' },
+          }),
+          'In the order of the nonces.',
+          { minItems: 1 },
+        ),
+        signatures: list(object('A signature.', { v: integer('27 or 28'), r: text('32 bytes in hex', UID), s: text('32 bytes in hex', UID) }), 'Parallel to `data`.', { minItems: 1 }),
+        attester: text('Who signed.', ADDRESS),
+        deadline: DEADLINE,
+      }),
+      'The argument of EAS\'s `multiAttestByDelegation`, as it is.',
+      { minItems: 1 },
+    ),
+  }),
+  Verification: object('What an earlier answer is worth now.', {
+    ours: { type: 'boolean', description: 'Whether this deployment\'s key signed exactly this for this chain.' },
+    submittable: { type: 'boolean', description: 'Whether the contract would take it now.' },
+    reasons: list(text('A sentence.'), 'Why not, where one of the two is false.'),
+    says: {
+      ...object(
+        'What `data` says, decoded; null when it is no result.',
+        { result: RESULT, units: text('Of numeric results.'), operation: text('Name of the operation.'), timestamp: TIMESTAMP, inputRefs: INPUT_REFS },
+        ['units'],
+      ),
+      type: ['object', 'null'],
+    },
+    attester: text('Who signs for this chain.', ADDRESS),
+    nonce: object('The nonce that was signed, and the contract\'s now.', { signed: NONCE, current: NONCE }),
+    deadline: DEADLINE,
+  }),
+  Problem: object('Problem details (RFC 7807).', {
+    type: text('Leads to a page that says what it means and what to do.', { format: 'uri', pattern: `/errors/(${Object.keys(COMPUTE_PROBLEMS).join('|')})$` }),
+    title: { enum: Object.values(COMPUTE_PROBLEMS).map(({ title }) => title), description: 'The kind of error.' },
+    status: { enum: Object.values(COMPUTE_PROBLEMS).map(({ status }) => status), description: 'The HTTP status.' },
+    detail: text('What is wrong with this request, and what would be right.'),
+  }),
+}
+
+// --- Records ---
+
+const RECORDS: Record<string, Schema> = {
+  LocationRecord: object('An attested location.', {
+    uid: text('UID of the attestation.', { pattern: '^0x[0-9a-f]{64}$' }),
+    chain: text('Slug of its chain.'),
+    prover: text('Address that created the attestation.', ADDRESS),
+    subject: text('Its recipient; often the prover.', ADDRESS),
+    timestamp: text('Time of its block.', TIME),
+    event_timestamp: text('When the located event occurred; the attestation\'s own time for schemas that have none.', TIME),
+    srs: text('Spatial reference system, typically `EPSG:4326`.'),
+    location_type: text('Format of `location`, such as `geojson-point`.'),
+    location: text('The location, as text, as it was attested.'),
+    longitude: orNull(number('Of points, in degrees; null for others and for what cannot be read for certain.', { minimum: -180, maximum: 180 })),
+    latitude: orNull(number('As longitude.', { minimum: -90, maximum: 90 })),
+    recipe_types: list(text('A type.'), 'Types of the proofs that came with it.'),
+    recipe_payloads: list(text('Base64.'), 'Their payloads, in parallel.'),
+    media_types: list(text('A media type.'), 'Types of the media that came with it.'),
+    media_data: list(text('The data.'), 'The media, in parallel.'),
+    memo: text('A description; may be empty.'),
+    revoked: { type: 'boolean', description: 'Whether it was revoked.' },
+    created_at: text('When the record was written here.', TIME),
+    updated_at: text('When it last changed here.', TIME),
+  }),
+  ListResponse: object('Location records, newest first.', {
+    data: list(ref('LocationRecord'), 'The records.', { maxItems: 1000 }),
+    count: integer('How many they are.', { minimum: 0 }),
+    limit: integer('The limit applied.', { minimum: 1, maximum: 1000 }),
+    offset: integer('The offset applied.', { minimum: 0 }),
+  }),
+  Statistics: object('Counts over all records.', {
+    total: integer('All of them.'),
+    by_chain: object('By chain.', Object.fromEntries(ACTIVE_SLUGS.map((slug) => [slug, integer(`On ${slug}.`)]))),
+    by_time: object('By the time of their block.', { last_24_hours: integer('Of the last 24 hours.'), last_7_days: integer('Of the last 7 days.'), last_30_days: integer('Of the last 30 days.') }),
+    revoked: integer('Revoked ones.'),
+  }),
+  Configuration: object('What the Records API covers.', {
+    chains: object('Every known chain; false while it is coming soon.', Object.fromEntries(CHAINS.map(({ slug }) => [slug, { type: 'boolean', description: `Whether \`chain=${slug}\` is accepted.` }]))),
+    schema: text('UID of the location schema.', UID),
+    schema_fields: text('Its fields.'),
+    version: { const: 'v0', description: 'Version of the API.' },
+  }),
+  RecordsError: object('An error of the Records API, and of whatever lies outside both APIs.', {
+    status: { const: 'error', description: 'Always `error`.' },
+    message: text('The kind of error.'),
+    detail: text('What is wrong, and what would be right.'),
+  }),
+}
+
+// --- Service ---
+
+const SERVICE: Record<string, Schema> = {
+  Information: object('Which deployment this is.', {
+    name: text('Name of the service.'),
+    version: text('Version of the program.'),
+    description: text('What it is.'),
+    deployment: text('Which deployment this is, as its operator calls it.'),
+    endpoints: object('Every endpoint, with its method.', {
+      compute: list(text('Method and address.'), 'The Compute API.'),
+      records: list(text('Method and address.'), 'The Records API.'),
+      health: text('Method and address.'),
+      readiness: text('Method and address.'),
+      metrics: text('Method and address.'),
+      errors: text('Method and address.'),
+      openapi: text('Method and address.'),
+      documentation: text('Method and address.'),
+    }),
+    chains: list(
+      object(
+        'A chain of the Compute API.',
+        {
+          id: integer('Its ID: `chainId` of requests.'),
+          slug: text('Its name.'),
+          eas: text('Its EAS contract.', ADDRESS),
+          attester: text('Who signs for it. A contract that relies on answers accepts this attester only.', ADDRESS),
+          ready: { type: 'boolean', description: 'Whether it can be signed for now.' },
+          reason: text('Why not.'),
+          abi: list(text('A function or error, as ethers and viem read it.'), 'What takes our signatures on this contract; empty while it cannot be signed for.'),
+        },
+        ['reason'],
+      ),
+      'The chains that can be computed for.',
+    ),
+    defaultSchemas: object('Schemas of requests that name none.', { numeric: text('Of distance, area and length.', UID), boolean: text('Of contains, within and intersects.', UID) }),
+  }),
+  Health: object('Whether the process and its database work.', {
+    status: { enum: ['healthy', 'unhealthy'], description: 'In a word.' },
+    database: { enum: ['connected', 'disconnected'], description: 'Whether the database answers.' },
+    version: text('Version of the program.'),
+  }),
+  Readiness: object('How far the copy of each chain goes.', {
+    status: { enum: ['ready', 'not ready'], description: 'Whether every chain is followed closely enough.' },
+    database: { enum: ['connected', 'disconnected'], description: 'Whether the database answers.' },
+    chains: {
+      type: 'object',
+      description: 'By slug.',
+      additionalProperties: object('How far the copy of this chain goes.', {
+        status: { enum: ['ready', 'not started', 'reading history', 'lagging', 'node behind', 'indexer silent'], description: 'In a word.' },
+        head_block: orNull(integer('The chain\'s last block, as its node last said.')),
+        indexed_block: orNull(integer('The last block that is in the database.')),
+        lag_blocks: orNull(integer('How many lie between.')),
+        lag_seconds: orNull(integer('For how long the copy has not been known to be equal to the chain.')),
+      }),
+    },
+  }),
+  ErrorPage: object('What an error means and what to do.', {
+    type: text('The error\'s `type`.', { format: 'uri' }),
+    title: text('Its `title`.'),
+    status: integer('Its HTTP status.'),
+    meaning: text('What it means.'),
+    causes: list(text('A cause.'), 'What causes it.'),
+    remedies: list(text('A step.'), 'What to do.'),
+  }),
+}
+
+/** Every named schema of the document. */
+export const COMPONENTS: Readonly<Record<string, Schema>> = { ...GEOMETRIES, ...SIGNED, ...ANSWERS, ...RECORDS, ...SERVICE }

@@ -1,0 +1,223 @@
+import type { FastifySchema } from 'fastify'
+import { ACTIVE_SLUGS } from '../src/chains'
+import { ERROR_PAGES } from './error-pages'
+import { ADDRESS, CHAIN_ID, INPUT_REFS, RECIPIENT, SCHEMA_UID, TIMESTAMP, UID, integer, number, object, ref, text, type Schema } from './openapi-components'
+import { OPERATIONS, type Operation } from './operations'
+import { COMPUTE_PROBLEMS, type ProblemSlug } from './problems'
+
+/**
+ * What is documented of every route, as OpenAPI 3.1. Documentation only: requests are checked by the code that reads them,
+ * whose messages say what would be right, and answers are written by JSON.stringify.
+ * Tests hold every example and every answer against these schemas.
+ */
+
+// --- Compute ---
+
+/** The result of one operation, or of any. */
+function resultOf(name: string, { units, label, geometries }: Operation): Schema {
+  return object(
+    `The signed result of ${name}.`,
+    {
+      result: units
+        ? number(`In ${units.answer.replace('_', ' ')}, to ${1 / units.perAnswerUnit}.`, { minimum: 0 })
+        : { type: 'boolean', description: 'The answer.' },
+      ...(units && { units: { const: units.answer, description: 'The unit of `result`.' } }),
+      operation: label ? text(`\`${name}:\` and the parameter; match it by its prefix.`, { pattern: `^${name}:[0-9]+$` }) : { const: name, description: 'The operation.' },
+      timestamp: TIMESTAMP,
+      inputRefs: { ...INPUT_REFS, minItems: geometries.length, maxItems: geometries.length },
+      attestation: ref('Attestation'),
+      delegatedAttestation: ref('DelegatedAttestation'),
+    },
+  )
+}
+
+const RATE_HEADERS = Object.fromEntries(
+  ['ratelimit', 'x-ratelimit'].flatMap((prefix) => [
+    [`${prefix}-limit`, integer('Requests allowed in an hour. Absent where the deployment has no limit.')],
+    [`${prefix}-remaining`, integer('Requests left in the running hour.')],
+    [`${prefix}-reset`, integer('Seconds until the hour ends.')],
+  ]),
+)
+const RETRY_AFTER = { 'retry-after': integer('Seconds after which another try makes sense.') }
+const answer = (schema: Schema, description: string, more: { headers?: Schema; type?: string } = {}) => ({
+  description,
+  ...(more.headers && { headers: more.headers }),
+  content: { [more.type ?? 'application/json']: { schema } },
+})
+
+/** Every error of the Compute API, from its tables. */
+const COMPUTE_ERRORS = Object.fromEntries(
+  (Object.entries(COMPUTE_PROBLEMS) as [ProblemSlug, { status: number }][]).map(([slug, { status }]) => [
+    status,
+    answer(ref('Problem'), `\`${slug}\`: ${ERROR_PAGES[slug].meaning}`, { type: 'application/problem+json', ...(status === 429 ? { headers: { ...RATE_HEADERS, ...RETRY_AFTER } } : status === 500 ? { headers: RETRY_AFTER } : {}) }),
+  ]),
+)
+
+function computeRoute(operationId: string, summary: string, description: string, body: Schema, result: Schema, resultDescription: string): FastifySchema {
+  return { operationId, tags: ['Compute'], summary, description, body, response: { 200: answer(result, resultDescription, { headers: RATE_HEADERS }), ...COMPUTE_ERRORS } }
+}
+
+/** The parameters of one operation, as fields of a request. */
+function parametersOf({ geometries, numbers = [] }: Operation): { properties: Record<string, Schema>; required: string[]; allOf?: Schema[] } {
+  const named = geometries.flatMap(({ name, aliases = [], about }) => [[name, { allOf: [ref('Input')], description: about }] as const, ...aliases.map((alias) => [alias, { allOf: [ref('Input')], description: `Another name of \`${name}\`.` }] as const)])
+  const either = geometries.filter(({ aliases }) => aliases?.length).map(({ name, aliases = [] }) => ({ oneOf: [name, ...aliases].map((each) => ({ required: [each] })) }))
+  return {
+    properties: { ...Object.fromEntries(named), ...Object.fromEntries(numbers.map(({ name, about, range }) => [name, number(about, range)])) },
+    required: [...geometries.filter(({ aliases }) => !aliases?.length), ...numbers].map(({ name }) => name),
+    ...(either.length && { allOf: either }),
+  }
+}
+
+/** The documentation of an operation, out of its row. */
+export function operationSchema(name: string, operation: Operation): FastifySchema {
+  const { properties, required, allOf } = parametersOf(operation)
+  const body = {
+    type: 'object',
+    title: `Request of ${name}`,
+    required: ['chainId', ...required],
+    properties: { chainId: CHAIN_ID, ...properties, schema: SCHEMA_UID, recipient: RECIPIENT },
+    ...(allOf && { allOf }),
+    additionalProperties: false,
+  }
+  const inputs = operation.geometries.map((parameter) => `\`${parameter.name}\``).join(', then ')
+  return computeRoute(name, operation.summary, `${operation.about}\n\n\`inputRefs\` holds the reference of ${inputs}.`, body, resultOf(name, operation), 'The result, signed.')
+}
+
+function extensionSchemas() {
+  const oneOf = Object.entries(OPERATIONS).map(([name, operation]) => {
+    const { properties, required, allOf } = parametersOf(operation)
+    return {
+      type: 'object',
+      title: name,
+      required: ['operation', ...required],
+      properties: { operation: { const: name, description: 'The operation.' }, ...properties, schema: SCHEMA_UID, recipient: RECIPIENT },
+      ...(allOf && { allOf }),
+      additionalProperties: false,
+    }
+  })
+  const batch = {
+    type: 'object',
+    title: 'Request of batch',
+    required: ['chainId', 'operations'],
+    properties: {
+      chainId: CHAIN_ID,
+      schema: { ...SCHEMA_UID, description: 'Schema of the operations that name none.' },
+      recipient: { ...RECIPIENT, description: 'Recipient of the operations that name none.' },
+      operations: { type: 'array', description: 'What to compute, each with the parameters of its own endpoint.', minItems: 1, maxItems: 20, items: { oneOf } },
+    },
+    additionalProperties: false,
+  }
+  const earlier = (title: string, delegation: Schema) => ({
+    ...object(
+      'An earlier answer of this service, whole or as much of it as is needed.',
+      {
+        chainId: integer('The chain that it was signed for.', { examples: [84532] }),
+        attestation: ref('EarlierAttestation'),
+        delegatedAttestation: delegation,
+        result: { description: 'May be left in; must then be what was signed, as the four below.' },
+        units: text('Of numeric results.'),
+        operation: text('Name of the operation.'),
+        timestamp: TIMESTAMP,
+        inputRefs: INPUT_REFS,
+      },
+      ['result', 'units', 'operation', 'timestamp', 'inputRefs'],
+    ),
+    title,
+    additionalProperties: false,
+  })
+  return {
+    resign: computeRoute(
+      'resign',
+      'An earlier result, signed anew',
+      'The same data with a fresh nonce, deadline and signature: for a result whose nonce was used up by another one, or whose deadline has passed. Nothing is computed again, so `timestamp` stays; but the attestations that it rests on must still stand, and it must not be too old. (An extension to the specification.)',
+      earlier('Request of resign', { allOf: [ref('EarlierDelegation'), { required: ['resignToken'] }] }),
+      ref('ComputeResult'),
+      'The same result, signed anew.',
+    ),
+    batch: computeRoute(
+      'batch',
+      'Up to 20 results that can be submitted together',
+      'Computes each operation and signs the results at consecutive nonces, in order, so that all of them can land: as one `multiAttestByDelegation`, or one by one in this order. An operation that is refused refuses the request, and names its place. (An extension to the specification.)',
+      batch,
+      ref('BatchResult'),
+      'The results, signed, and the call that submits them.',
+    ),
+    verify: computeRoute(
+      'verify',
+      'Whether an earlier result is ours, and can still be submitted',
+      'Checks the signature, the nonce and the deadline against the contract as it is now, and says what the data means. A result that does not hold is an answer, not an error. (An extension to the specification.)',
+      earlier('Request of verify', ref('EarlierDelegation')),
+      ref('Verification'),
+      'What it is worth.',
+    ),
+  }
+}
+
+/** The documentation of what else /compute/v0 does. */
+export const computeSchemas = extensionSchemas()
+
+// --- Records ---
+
+const recordsError = (description: string, headers?: Schema) => answer(ref('RecordsError'), description, headers && { headers })
+const RECORDS_ERRORS = {
+  400: recordsError('A parameter is wrong, unknown, or given twice.'),
+  429: recordsError('Too many requests.', { ...RATE_HEADERS, ...RETRY_AFTER }),
+  500: recordsError('A fault of ours.'),
+  503: recordsError('The database is out of reach.', RETRY_AFTER),
+}
+
+function recordsRoute(operationId: string, summary: string, description: string, result: Schema, more: FastifySchema = {}, errors: object = RECORDS_ERRORS): FastifySchema {
+  return { operationId, tags: ['Records'], summary, description, ...more, response: { 200: answer(result, summary, { headers: RATE_HEADERS }), ...errors } }
+}
+const parameters = (properties: Record<string, Schema>): Schema => ({ type: 'object', properties })
+const CHAIN_PARAMETER = text(`Slug of a chain: ${ACTIVE_SLUGS.join(', ')}; or an alias.`, { examples: [ACTIVE_SLUGS[0]] })
+
+export const recordsSchemas = {
+  list: recordsRoute('listLocationRecords', 'Attested locations that match all filters, newest first', 'The order is total, so pages neither repeat nor lose a record. A parameter that is unknown or given twice is an error.', ref('ListResponse'), {
+    querystring: parameters({
+      chain: CHAIN_PARAMETER,
+      prover: text('Address that created the attestation, in any letter case.', ADDRESS),
+      subject: text('Its recipient, in any letter case.', ADDRESS),
+      fromTimestamp: text('Attested after this time (ISO 8601; without an offset UTC).', { examples: ['2025-12-01'] }),
+      toTimestamp: text('Attested before this time (ISO 8601; without an offset UTC).', { examples: ['2026-01-01T12:00:00Z'] }),
+      bbox: text('`minLng,minLat,maxLng,maxLat` in degrees, edges included; minLng > maxLng crosses the antimeridian.', { examples: ['-10,35,30,60'] }),
+      limit: integer('How many at most; more than 1000 gives 1000.', { minimum: 1, default: 100 }),
+      offset: integer('How many to skip: page n of size L has (n-1)*L.', { minimum: 0, default: 0 }),
+    }),
+  }),
+  byUid: recordsRoute(
+    'getLocationRecord',
+    'One attested location by its UID',
+    'Where several chains have the UID, the newest; `chain` picks.',
+    ref('LocationRecord'),
+    { params: parameters({ uid: text('UID of the attestation, in any letter case.', UID) }), querystring: parameters({ chain: CHAIN_PARAMETER }) },
+    { ...RECORDS_ERRORS, 404: recordsError('No record has this UID.') },
+  ),
+  stats: recordsRoute('getStatistics', 'Counts over all records', 'As of now, over all chains.', ref('Statistics')),
+  config: recordsRoute('getConfiguration', 'Chains and schema of the Records API', 'Which chains are accepted by the `chain` filter.', ref('Configuration'), {}, { 400: RECORDS_ERRORS[400], 429: RECORDS_ERRORS[429] }),
+} satisfies Record<string, FastifySchema>
+
+// --- Service ---
+
+const service = (operationId: string, summary: string, description: string, response: object, more: FastifySchema = {}): FastifySchema => ({ operationId, tags: ['Service'], summary, description, ...more, response })
+
+export const serviceSchemas = {
+  root: service('getInformation', 'Which deployment this is', 'Its name and version, its endpoints, its chains with the attester address of each, and whether each can be signed for.', { 200: answer(ref('Information'), 'The deployment.') }),
+  health: service('getHealth', 'Whether the service works', 'For a load balancer: the process answers, and its database does.', { 200: answer(ref('Health'), 'Healthy.'), 503: answer(ref('Health'), 'The database does not answer.') }),
+  ready: service('getReadiness', 'How far the copy of each chain goes', '200 when every chain is followed closely enough, with the figures of each.', {
+    200: answer(ref('Readiness'), 'Ready.'),
+    503: answer(ref('Readiness'), 'A chain lags, or the database does not answer.', { headers: RETRY_AFTER }),
+  }),
+  metrics: service('getMetrics', 'Figures for Prometheus', 'The same figures, those of the audit, of requests, and of the process.', { 200: answer({ type: 'string' }, 'Prometheus text format.', { type: 'text/plain' }) }),
+  error: service(
+    'getErrorPage',
+    'What an error means and what to do',
+    'Where the `type` of every error of the Compute API leads. HTML for a browser (`Accept: text/html`), else JSON.',
+    {
+      200: { description: 'The page.', content: { 'application/json': { schema: ref('ErrorPage') }, 'text/html': { schema: { type: 'string' } } } },
+      404: answer(ref('RecordsError'), 'There is no such error.'),
+    },
+    { params: parameters({ slug: { enum: Object.keys(COMPUTE_PROBLEMS), description: 'The end of the error\'s `type`.' } }) },
+  ),
+  openapi: service('getOpenapi', 'This document', 'OpenAPI 3.1; `/docs` shows it as a page.', { 200: answer({ type: 'object', additionalProperties: true }, 'The document.') }),
+} satisfies Record<string, FastifySchema>
