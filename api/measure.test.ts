@@ -88,13 +88,13 @@ describe('reading beside the event loop', () => {
     await expect(read('{"__proto__":{}}')).rejects.toThrow('__proto__')
     expect([await read('null'), await read('5'), await read('[{"type":"Point","coordinates":[1,2]}]')]).toEqual([null, 5, expect.anything()])
   })
-  test('what comes twice is kept ready, up to 10,000 positions, and measured the same', async () => {
+  test('what comes twice is kept ready, up to 20,000 positions, and measured the same', async () => {
     const { geometry } = (await read({ geometry: ring(9_000, 1) })) as { geometry: ReadGeometry }
     const area = async () => measurers[0].measure({ operation: 'area', inputs: [measurers[0].recall(((await read({ geometry: ring(9_000, 1) })) as { geometry: ReadGeometry }).geometry.input)], numbers: [] })
     const first = await area()
     expect(measurers[0].recall(geometry.input).prepared).toBeDefined()
     expect(await area()).toEqual(first)
-    const large = async () => measurers[0].recall(((await read({ geometry: ring(10_001, 1) })) as { geometry: ReadGeometry }).geometry.input)
+    const large = async () => measurers[0].recall(((await read({ geometry: ring(20_001, 1) })) as { geometry: ReadGeometry }).geometry.input)
     for (let i = 0; i < 3; i++) expect((await large()).prepared).toBeUndefined()
   })
 })

@@ -51,9 +51,9 @@ const HERE_MICROSECONDS = 30_000
 const BUDGET_MS = 20_000
 /** Measurements that may wait for a worker. */
 const QUEUE = 64
-/** Positions that are kept ready for measuring, 54 to 73 bytes each; and of the largest geometry that is: preparing it takes 5 ms. */
+/** Positions that are kept ready for measuring, 54 to 73 bytes each; and of the largest geometry that is: preparing it takes 10 ms. */
 const POSITIONS_KEPT = 1_000_000
-const LARGEST_KEPT = 10_000
+const LARGEST_KEPT = 20_000
 
 /** Reads and measures without holding the event loop: small things here, large ones in worker threads with a hard budget. */
 export class Measurer {

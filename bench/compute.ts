@@ -25,7 +25,7 @@ const POLYGONS = 200
 
 /** How fast the whole service answers, how that compares with a route that only signs, and what signing costs by which library. */
 export async function compute(bench: Bench): Promise<Table[]> {
-  const world = await bringUp(bench)
+  const { world, environment } = await bringUp(bench)
   const random = seededRandom(SEED)
   const uids = await attestPoints(world.chain!, ATTESTED, bench.progress)
   const polygonUid = await attest(world.chain!, locationRequest(wobbly(random)))
@@ -40,18 +40,26 @@ export async function compute(bench: Bench): Promise<Table[]> {
   bench.atEnd(() => bare.stop())
   await bare.ready
 
+  const secondPort = String(await freePort())
+  const second = startService('api-2', ['dist/api/main.js'], { ...environment, PORT: secondPort }, bench.folder)
+  bench.atEnd(() => second.stop())
+  await second.ready
+  const secondUrl = `http://127.0.0.1:${secondPort}/compute/v0/distance`
+
   const url = `${world.settings.publicBaseUrl}/compute/v0/`
   const rows: Table[number][] = []
   for (const concurrency of CONCURRENCIES) {
-    const measure = async (load: string, to: string, bodies: string[]) => {
+    const measure = async (load: string, urls: string[], bodies: string[]) => {
       bench.report(`${load}, ${concurrency} at a time ...`)
-      await run({ url: to, bodies, concurrency, seconds: WARM_UP_SECONDS })
-      return { load, concurrency, ...(await run({ url: to, bodies, concurrency, seconds: SECONDS })) }
+      await run({ urls, bodies, concurrency, seconds: WARM_UP_SECONDS })
+      return { load, concurrency, ...(await run({ urls, bodies, concurrency, seconds: SECONDS })) }
     }
     const measured = [
-      await measure('bare signing route', `http://127.0.0.1:${barePort}/`, byPoints),
-      await measure('two GeoJSON points', `${url}distance`, byPoints),
-      await measure('two UIDs', `${url}distance`, byUids),
+      await measure('bare signing route', [`http://127.0.0.1:${barePort}/`], byPoints),
+      await measure('two GeoJSON points', [`${url}distance`], byPoints),
+      await measure('two UIDs', [`${url}distance`], byUids),
+      await measure('points, two copies', [`${url}distance`, secondUrl], byPoints),
+      await measure('UIDs, two copies', [`${url}distance`, secondUrl], byUids),
     ]
     const ofBare = ({ requestsPerSecond }: Measured) => Math.round((requestsPerSecond / measured[0]!.requestsPerSecond) * 100) / 100
     rows.push(...measured.map((each) => ({ ...each, ofBareRate: ofBare(each) })))
@@ -67,7 +75,7 @@ export async function compute(bench: Bench): Promise<Table[]> {
     ['another polygon each time', Array.from({ length: POLYGONS }, () => ask({ container: wobbly(random), geometry: point() }))],
   ] as const) {
     bench.report(`contains, ${load} ...`)
-    const [contains, others] = await Promise.all([run({ url: `${url}contains`, bodies: list, concurrency: 8, seconds: SECONDS }), run({ url: `${url}distance`, bodies: byPoints, concurrency: 4, seconds: SECONDS })])
+    const [contains, others] = await Promise.all([run({ urls: [`${url}contains`], bodies: list, concurrency: 8, seconds: SECONDS }), run({ urls: [`${url}distance`], bodies: byPoints, concurrency: 4, seconds: SECONDS })])
     polygons.push({ contains: load, vertices: VERTICES, concurrency: 8, ...contains, othersConcurrency: 4, othersPerSecond: others.requestsPerSecond, othersP99Ms: others.p99Ms, othersErrors: others.errors })
   }
   return [rows, polygons, await signing(), memory(world)]
@@ -121,20 +129,19 @@ function microseconds(work: () => unknown): number {
   return Math.round((1_000_000 / count(1_000)) * 10) / 10
 }
 
-/** The service as `npm start` brings it up, on free ports and a database of its own, without samples and limits. */
-async function bringUp(bench: Bench): Promise<World> {
+/** The service as `npm start` brings it up, on free ports and a database of its own, without samples and limits; and the settings of another copy of its API. */
+async function bringUp(bench: Bench): Promise<{ world: World; environment: NodeJS.ProcessEnv }> {
   const [port, chainPort] = await Promise.all([freePort(), freePort()])
+  const settings = {
+    ...bench.environment,
+    DATABASE_URL: await bench.createDatabase(),
+    CHAINS: LOCAL_CHAIN.slug,
+    RATE_LIMIT_PER_HOUR: '0',
+    RECORDS_RATE_LIMIT_PER_HOUR: '0',
+    HEAD_POLL_SECONDS: '0.5',
+  }
   const world = await startWorld({
-    environment: {
-      ...bench.environment,
-      DATABASE_URL: await bench.createDatabase(),
-      PORT: String(port),
-      CHAINS: LOCAL_CHAIN.slug,
-      LOCAL_CHAIN_PORT: String(chainPort),
-      RATE_LIMIT_PER_HOUR: '0',
-      RECORDS_RATE_LIMIT_PER_HOUR: '0',
-      HEAD_POLL_SECONDS: '0.5',
-    },
+    environment: { ...settings, PORT: String(port), LOCAL_CHAIN_PORT: String(chainPort) },
     folder: bench.folder,
     samples: false,
     keep: false,
@@ -142,7 +149,7 @@ async function bringUp(bench: Bench): Promise<World> {
     progress: bench.progress,
   })
   bench.atEnd(() => world.stop())
-  return world
+  return { world, environment: { ...settings, RPC_URL_BASE_SEPOLIA: world.chain!.url, SIGNER_PRIVATE_KEY: LOCAL_SIGNER_KEY } }
 }
 
 /** One load from a thread of its own, so that waiting for it costs it nothing. */

@@ -3,7 +3,8 @@ import { parentPort, workerData } from 'node:worker_threads'
 
 /** What a worker thread is told to send: POST requests with these bodies in turn, so many at a time, for so long. */
 export interface Load {
-  readonly url: string
+  /** In turn, as a balancer would. */
+  readonly urls: readonly string[]
   readonly bodies: readonly string[]
   readonly concurrency: number
   readonly seconds: number
@@ -17,7 +18,7 @@ export interface Measured {
   readonly errors: number
 }
 
-async function send({ url, bodies, concurrency, seconds }: Load): Promise<Measured> {
+async function send({ urls, bodies, concurrency, seconds }: Load): Promise<Measured> {
   const agent = new http.Agent({ keepAlive: true, maxSockets: concurrency })
   const times: number[] = []
   let errors = 0
@@ -27,7 +28,8 @@ async function send({ url, bodies, concurrency, seconds }: Load): Promise<Measur
   const oneAfterTheOther = async () => {
     while (performance.now() < end) {
       const sent = performance.now()
-      const status = await post(url, bodies[next++ % bodies.length]!, agent).catch(() => 0)
+      const request = next++
+      const status = await post(urls[request % urls.length]!, bodies[request % bodies.length]!, agent).catch(() => 0)
       if (status === 200) times.push(performance.now() - sent)
       else errors++
     }
