@@ -1,6 +1,6 @@
 import { ZeroAddress, ZeroHash, getAddress } from 'ethers'
 import type { Chain } from '../src/chains'
-import { SettingsError, isLoopback, type ConnectedChain } from '../src/config'
+import { SettingsError, type ConnectedChain } from '../src/config'
 import { DELEGATED_ABIS, attestDigest, domainSeparator, keySigner, layoutOfTypeHash, recoverSigner, type AttestLayout, type AttestMessage, type Signer } from '../src/eas'
 import type { ChainReader } from './chain-reader'
 import { UnavailableError } from './problems'
@@ -140,7 +140,9 @@ export class Attester {
     const probing = (this.probing ??= this.askContract())
     try {
       const probe = await probing
-      if (this.clock() - probe.at <= PROBE_AGAIN_MS[probe.state]) return probe
+      const age = this.clock() - probe.at
+      // Below 0 where the clock was set back.
+      if (age >= 0 && age <= PROBE_AGAIN_MS[probe.state]) return probe
       // Once for all who come meanwhile.
       if (this.probing === probing) this.probing = this.askContract(probe)
       return await this.probing
@@ -175,7 +177,7 @@ export class Attester {
   }
 
   private async isLocal(): Promise<boolean> {
-    return this.connected.rpcUrls.every(isLoopback) && /^(anvil|hardhat)/i.test(await this.reader.clientVersion())
+    return this.reader.local && /^(anvil|hardhat)/i.test(await this.reader.clientVersion())
   }
 }
 

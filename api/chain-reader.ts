@@ -1,6 +1,6 @@
 import { Interface, ZeroHash } from 'ethers'
-import type { ConnectedChain } from '../src/config'
-import { hashesToUid, type UidFields } from '../src/eas'
+import { isLoopback, type ConnectedChain } from '../src/config'
+import { hashesToUid, schemaUid, type UidFields } from '../src/eas'
 import { UnavailableError } from './problems'
 import { SharedRead } from './shared'
 
@@ -38,7 +38,7 @@ export interface ContractFacts {
 const CALL_TIMEOUT_MS = 5_000
 /** A nonce is shared by the requests of this long: well under a block time, as it must equal the contract's when submitted. */
 const NONCE_SHARED_MS = 250
-/** More calls than this at once are refused: a slow node must not pile up the service's requests. */
+/** More calls than this at once are refused, but for the few that every answer needs: a slow node must not pile up the service's requests. */
 const MAX_CALLS_IN_FLIGHT = 64
 /** Schemas cannot change once registered; as many are remembered. */
 const SCHEMAS_REMEMBERED = 10_000
@@ -59,11 +59,16 @@ export class ChainReader {
     private readonly clock: () => number,
   ) {}
 
+  /** Whether the chain is one that runs here, which makes blocks when asked to. */
+  get local(): boolean {
+    return this.connected.rpcUrls.every(isLoopback)
+  }
+
   /** The nonce that the next delegated attestation of this account must carry, at most 250 ms old; read anew where `refused` is what it was. */
   nonce(account: string, refused?: bigint): Promise<bigint> {
     let read = this.nonces.get(account)
     if (!read) {
-      const call = () => this.call(this.connected.chain.eas, EAS, 'getNonce', [account]).then((value) => value as bigint)
+      const call = () => this.call(this.connected.chain.eas, EAS, 'getNonce', [account], true).then((value) => value as bigint)
       this.nonces.set(account, (read = new SharedRead(call, NONCE_SHARED_MS, this.clock)))
     }
     return refused === undefined ? read.get() : read.insteadOf(refused)
@@ -73,10 +78,12 @@ export class ChainReader {
   async schema(uid: string): Promise<SchemaRecord | undefined> {
     const known = this.schemas.get(uid)
     if (known) return known
-    const record = (await this.call(this.connected.chain.schemaRegistry, REGISTRY, 'getSchema', [uid])) as { uid: string; revocable: boolean; schema: string }
+    const record = (await this.call(this.connected.chain.schemaRegistry, REGISTRY, 'getSchema', [uid])) as { uid: string; resolver: string; revocable: boolean; schema: string }
     if (record.uid === ZeroHash) return undefined
-    const { revocable } = record
+    const { revocable, resolver } = record
     const schema = textOf(record)
+    // What is no UTF-8 cannot be proven, and is no schema of ours.
+    if (schema !== '' && schemaUid(schema, resolver, revocable) !== uid) throw new UnavailableError(`The node of ${this.connected.chain.slug} answered a false schema.`)
     if (this.schemas.size >= SCHEMAS_REMEMBERED) this.schemas.clear()
     this.schemas.set(uid, { schema, revocable })
     return { schema, revocable }
@@ -105,10 +112,10 @@ export class ChainReader {
   async contractFacts(): Promise<ContractFacts> {
     const { eas } = this.connected.chain
     const [chainId, domainSeparator, attestTypeHash, schemaRegistry] = await Promise.all([
-      this.rpc('eth_chainId', []),
-      this.call(eas, EAS, 'getDomainSeparator', []),
-      this.call(eas, EAS, 'getAttestTypeHash', []),
-      this.call(eas, EAS, 'getSchemaRegistry', []),
+      this.rpc('eth_chainId', [], true),
+      this.call(eas, EAS, 'getDomainSeparator', [], true),
+      this.call(eas, EAS, 'getAttestTypeHash', [], true),
+      this.call(eas, EAS, 'getSchemaRegistry', [], true),
     ])
     return {
       chainId: Number(chainId),
@@ -120,11 +127,12 @@ export class ChainReader {
 
   /** What the node calls itself, such as `anvil/v1.7.1`. */
   clientVersion(): Promise<string> {
-    return this.rpc('web3_clientVersion', [])
+    return this.rpc('web3_clientVersion', [], true)
   }
 
-  private async call(to: string, abi: Interface, name: string, parameters: unknown[]): Promise<unknown> {
-    const answer = await this.rpc('eth_call', [{ to, data: abi.encodeFunctionData(name, parameters) }, 'latest'])
+  /** @param essential what every answer needs, so that it is asked however many other calls there are */
+  private async call(to: string, abi: Interface, name: string, parameters: unknown[], essential = false): Promise<unknown> {
+    const answer = await this.rpc('eth_call', [{ to, data: abi.encodeFunctionData(name, parameters) }, 'latest'], essential)
     try {
       return abi.decodeFunctionResult(name, answer)[0] as unknown
     } catch (error) {
@@ -133,10 +141,11 @@ export class ChainReader {
   }
 
   /** Equal calls under way are one. */
-  private rpc(method: string, parameters: unknown[]): Promise<string> {
+  private rpc(method: string, parameters: unknown[], essential: boolean): Promise<string> {
     const body = JSON.stringify({ method, params: parameters })
     const running = this.inFlight.get(body)
     if (running) return running
+    if (!essential && this.inFlight.size >= MAX_CALLS_IN_FLIGHT) return Promise.reject(new UnavailableError(`The node of ${this.connected.chain.slug} is busy.`))
     const call = this.send(method, parameters).finally(() => this.inFlight.delete(body))
     this.inFlight.set(body, call)
     return call
@@ -144,19 +153,19 @@ export class ChainReader {
 
   private async send(method: string, params: unknown[]): Promise<string> {
     const { slug } = this.connected.chain
-    if (this.inFlight.size >= MAX_CALLS_IN_FLIGHT) throw new UnavailableError(`The node of ${slug} is busy.`)
+    const id = ++this.counter
     let cause: unknown
     for (const url of this.connected.rpcUrls) {
       try {
         const response = await fetch(url, {
           method: 'POST',
           headers: { 'content-type': 'application/json' },
-          body: JSON.stringify({ jsonrpc: '2.0', id: ++this.counter, method, params }),
+          body: JSON.stringify({ jsonrpc: '2.0', id, method, params }),
           signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
         })
-        const answer = (await response.json()) as { result?: unknown; error?: { message?: string } }
-        if (typeof answer.result === 'string') return answer.result
-        cause = new Error(answer.error?.message ?? `HTTP ${response.status} without a result`)
+        const answer = (await response.json()) as { id?: unknown; result?: unknown; error?: { message?: string } }
+        if (typeof answer.result === 'string' && answer.id === id) return answer.result
+        cause = new Error(answer.error?.message ?? `HTTP ${response.status} without a result of this call`)
       } catch (error) {
         cause = error
       }

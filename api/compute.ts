@@ -6,6 +6,7 @@ import { GeometryError } from '../src/geodesy'
 import { isOurs, otherThanSigned, readAnswer, readPayload, sourcesOf, withToken, type ComputeResult, type Finding } from './answers'
 import { parseRecipient, type ServedChain } from './attester'
 import type { ChainReader } from './chain-reader'
+import { clientOf } from './limits'
 import type { Measurer } from './measure'
 import { standingOf } from './offchain'
 import { computeSchemas, operationSchema } from './openapi'
@@ -35,8 +36,8 @@ export const COMPUTE_ENDPOINTS = [...Object.keys(OPERATIONS), 'batch', 'resign',
 export function computeRoutes(parts: ComputeParts) {
   return (app: FastifyInstance, _options: object, done: () => void): void => {
     app.setErrorHandler(computeErrorHandler(parts.publicBaseUrl))
-    for (const [name, operation] of Object.entries(OPERATIONS)) app.post(`/${name}`, { schema: operationSchema(name, operation) }, ({ body, ip }) => compute(parts, name, operation, body, ip))
-    app.post('/batch', { schema: computeSchemas.batch }, ({ body, ip }) => computeBatch(parts, body, ip))
+    for (const [name, operation] of Object.entries(OPERATIONS)) app.post(`/${name}`, { schema: operationSchema(name, operation) }, (request) => compute(parts, name, operation, request.body, clientOf(request)))
+    app.post('/batch', { schema: computeSchemas.batch }, (request) => computeBatch(parts, request.body, clientOf(request)))
     app.post('/resign', { schema: computeSchemas.resign }, ({ body }) => resign(parts, body))
     app.post('/verify', { schema: computeSchemas.verify }, ({ body }) => verify(parts, body))
     done()
@@ -46,12 +47,16 @@ export function computeRoutes(parts: ComputeParts) {
 const COMMON_PARAMETERS = ['chainId', 'schema', 'recipient']
 /** What one batch may hold, and how long it may take until all is measured. */
 const MAX_OPERATIONS = 20
-const BATCH_BUDGET_MS = 30_000
+const BATCH_BUDGET_MS = 20_000
+/** Inputs that were looked at longer ago than this are looked at again before anything is signed. */
+const LOOKED_AT_MS = 1_000
 
 async function compute(parts: ComputeParts, name: string, operation: Operation, body: unknown, client: string): Promise<ComputeResult> {
   const request = readObject(body, [...COMMON_PARAMETERS, ...parametersOf(operation)])
   const chain = await chosenChain(parts, request.chainId)
+  const started = performance.now()
   const finding = await find(parts, chain, name, request, client)
+  if (performance.now() - started > LOOKED_AT_MS) await checkStands(parts, chain, finding)
   const answer = await sign(chain, finding, await chain.attester.nonce(), deadlineOf(parts))
   // Answers of one turn of the event loop go out together: writing each by itself wakes its reader each time, and costs a fifth more.
   await setImmediate()
@@ -64,12 +69,14 @@ async function computeBatch(parts: ComputeParts, body: unknown, client: string) 
   const chain = await chosenChain(parts, common.chainId)
   if (!Array.isArray(operations) || operations.length === 0 || operations.length > MAX_OPERATIONS) throw invalid(`operations: expected a list of 1 to ${MAX_OPERATIONS}`)
   const findings: Finding[] = []
-  const end = performance.now() + BATCH_BUDGET_MS
+  const started = performance.now()
   // In turn: a batch is one request, and takes no more of the machine at once than another.
   for (const [i, operation] of operations.entries()) {
-    if (performance.now() > end) throw new ComputeProblem('computation-error', `Measuring the first ${i} operations took more than ${BATCH_BUDGET_MS / 1000} seconds. Nothing was signed; give fewer, or smaller geometries.`)
-    findings.push(await findInBatch(parts, chain, common, operation, `operations[${i}]`, client))
+    const left = started + BATCH_BUDGET_MS - performance.now()
+    if (left <= 0) throw new ComputeProblem('computation-error', `Measuring the first ${i} operations took more than ${BATCH_BUDGET_MS / 1000} seconds. Nothing was signed; give fewer, or smaller geometries.`)
+    findings.push(await findInBatch(parts, chain, common, operation, `operations[${i}]`, client, left))
   }
+  if (performance.now() - started > LOOKED_AT_MS) for (const finding of findings) await checkStands(parts, chain, finding)
   const nonce = await chain.attester.nonce()
   const deadline = deadlineOf(parts)
   const results = await Promise.all(findings.map((finding, i) => sign(chain, finding, nonce + i, deadline)))
@@ -80,7 +87,7 @@ async function computeBatch(parts: ComputeParts, body: unknown, client: string) 
 async function resign(parts: ComputeParts, body: unknown): Promise<ComputeResult> {
   const answer = readAnswer(body)
   const chain = await chosenChain(parts, answer.chainId)
-  const { attester, reader } = chain
+  const { attester } = chain
   if (!(await isOurs(attester, answer))) throw unverified('attestation: not what we signed for this chain: the signature does not fit the content, nonce and deadline')
   const says = readPayload(answer.statement.data)
   const [other] = otherThanSigned(says, answer.said)
@@ -88,14 +95,19 @@ async function resign(parts: ComputeParts, body: unknown): Promise<ComputeResult
   const sources = sourcesOf(attester, answer)
   const age = Math.floor(parts.clock() / 1000) - says.timestamp
   if (age > parts.resignMaxAgeSeconds) throw invalid(`attestation: computed ${age} seconds ago; up to ${parts.resignMaxAgeSeconds} it is signed again. Compute it anew`)
+  await checkStands(parts, chain, { says, sources })
+  return sign(chain, { statement: answer.statement, says, sources }, await attester.nonce(answer.nonce), deadlineOf(parts))
+}
+
+/** Throws unless the attestations among the inputs of a finding stand now. */
+async function checkStands({ resolver }: ComputeParts, { attester, reader }: ServedChain, { says, sources }: Pick<Finding, 'says' | 'sources'>): Promise<void> {
   await Promise.all(
     sources.map(async (source, i) => {
-      const [uid, path, standing] = [says.inputRefs[i]!, `attestation, input ${i + 1}`, standingOf(source)]
-      if (source === 'onchain') await parts.resolver.checkStands(uid, path, attester.chain, reader)
-      if (standing) await parts.resolver.offchain.checkStands(uid, standing, path, reader)
+      const [uid, path, offchain] = [says.inputRefs[i]!, `input ${i + 1}`, standingOf(source)]
+      if (offchain) await resolver.offchain.checkStands(uid, offchain, path, reader)
+      else if (source === 'onchain') await resolver.checkStands(uid, path, attester.chain, reader)
     }),
   )
-  return sign(chain, { statement: answer.statement, says, sources }, await attester.nonce(answer.nonce), deadlineOf(parts))
 }
 
 /** Whether an answer is ours and untouched, whether the contract would take it now, why not, and what it says. */
@@ -120,12 +132,13 @@ async function sign({ attester }: ServedChain, { statement, says, sources }: Fin
   return { ...says, ...withToken(attester, await attester.sign(statement, nonce, deadline), sources) }
 }
 
-async function findInBatch(parts: ComputeParts, chain: ServedChain, common: RequestBody, operation: unknown, at: string, client: string): Promise<Finding> {
+async function findInBatch(parts: ComputeParts, chain: ServedChain, common: RequestBody, operation: unknown, at: string, client: string, budgetMs: number): Promise<Finding> {
   try {
     const name = (operation as { operation?: unknown } | null)?.operation
     if (typeof name !== 'string' || !Object.hasOwn(OPERATIONS, name)) throw invalid(`operation: expected one of ${Object.keys(OPERATIONS).join(', ')}`)
     const own = readObject(operation, ['operation', 'schema', 'recipient', ...parametersOf(OPERATIONS[name]!)])
-    return await find(parts, chain, name, { ...common, ...own }, client)
+    const given = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== null))
+    return await find(parts, chain, name, { ...common, ...given }, client, budgetMs)
   } catch (error) {
     if (error instanceof ComputeProblem) throw new ComputeProblem(error.slug, `${at}: ${error.message}`)
     if (error instanceof GeometryError) throw invalid(`${at}: ${error.message}`)
@@ -148,7 +161,7 @@ function multiAttestRequests(results: readonly ComputeResult[]) {
 }
 
 /** Reads, resolves and measures what is asked; answers what is to be signed. */
-async function find(parts: ComputeParts, { attester, reader }: ServedChain, name: string, request: RequestBody, client: string): Promise<Finding> {
+async function find(parts: ComputeParts, { attester, reader }: ServedChain, name: string, request: RequestBody, client: string, budgetMs?: number): Promise<Finding> {
   const operation = OPERATIONS[name]!
   const recipient = parseRecipient(optionalText(request, 'recipient'))
   if (recipient === undefined) throw invalid('recipient: expected an address, 0x and 40 hex digits, in one letter case or with its right checksum')
@@ -164,7 +177,7 @@ async function find(parts: ComputeParts, { attester, reader }: ServedChain, name
     ),
   ])
 
-  const { outcome, refs: inputRefs } = await parts.measurer.measure({ operation: name, inputs, numbers })
+  const { outcome, refs: inputRefs } = await parts.measurer.measure({ operation: name, inputs, numbers }, budgetMs)
   const context = { inputRefs, timestamp: Math.floor(parts.clock() / 1000), operation: operation.label?.(numbers) ?? name }
   return {
     statement: {

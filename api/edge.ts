@@ -41,6 +41,8 @@ export function guardEdge(app: FastifyInstance, answerMs: number, measurer: Meas
 
   app.removeContentTypeParser(['text/plain', 'application/json'])
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
+    // Nobody reads it.
+    if (request.is404) return undefined
     request.rawBody = body
     const charset = /;\s*charset\s*=\s*"?([^\s";]*)/i.exec(request.headers['content-type']!)?.[1]
     if (charset !== undefined && !/^(utf-?8|us-ascii)$/i.test(charset)) throw new RequestFault('Content-Type: charset must be utf-8.')

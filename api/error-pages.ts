@@ -64,7 +64,7 @@ export const ERROR_PAGES: Readonly<Record<ProblemSlug, ErrorPage>> = {
     ],
   },
   'rate-limited': {
-    meaning: 'More requests came from your address within an hour than are allowed. The request was not looked at.',
+    meaning: 'More requests came from your address within an hour than are allowed. Nothing was computed.',
     causes: [
       'Many requests within the hour: refused ones count too.',
       'Others share your address, behind one company\'s gateway for example. An IPv6 network (/64) counts as one address.',
@@ -72,7 +72,7 @@ export const ERROR_PAGES: Readonly<Record<ProblemSlug, ErrorPage>> = {
     remedies: [
       'Wait as long as Retry-After says, in seconds.',
       'Every answer says in RateLimit-Remaining how many requests are left, and in RateLimit-Reset in how many seconds the hour ends.',
-      'Keep answers: a signed result stays valid until its deadline.',
+      'Keep answers: one whose nonce another answer has taken is signed again by POST /compute/v0/resign, without being computed again.',
     ],
   },
 }

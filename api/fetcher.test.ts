@@ -351,7 +351,7 @@ describe('how many at a time', () => {
     const refused = serve(answer('', {}, '404 Not Found'))
     const two = [fetcher.fetch(url(refused), 'a'), fetcher.fetch(url(refused), 'a')].map((fetched) => fetched.catch((error: Error) => error.message))
     await new Promise((resolve) => setTimeout(resolve, 400))
-    await expect(fetcher.fetch(url(refused), 'a')).rejects.toMatchObject({ slug: 'rate-limited', message: 'uri: 2 documents are being fetched for you already; wait for one of them' })
+    await expect(fetcher.fetch(url(refused), 'a')).rejects.toMatchObject({ slug: 'rate-limited', retryAfter: expect.any(Number), message: 'uri: 2 documents are being fetched for you already; wait for one of them' })
     expect(await fetcher.fetch(url(serve(answer(DOCUMENT))), 'b')).toBe(DOCUMENT)
     await Promise.all(two)
     expect(await fetcher.fetch(url(serve(answer(DOCUMENT))), 'a')).toBe(DOCUMENT)

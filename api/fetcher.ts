@@ -117,7 +117,7 @@ export class SafeFetcher {
   /** Takes a place among those in flight; the function returned gives it back. */
   private enter(client: string): () => void {
     const own = this.inFlight.get(client) ?? 0
-    if (own >= IN_FLIGHT_PER_CLIENT) throw new ComputeProblem('rate-limited', `uri: ${IN_FLIGHT_PER_CLIENT} documents are being fetched for you already; wait for one of them`)
+    if (own >= IN_FLIGHT_PER_CLIENT) throw new ComputeProblem('rate-limited', `uri: ${IN_FLIGHT_PER_CLIENT} documents are being fetched for you already; wait for one of them`, Math.ceil(this.world.refusalMs / 1000))
     if (this.total >= IN_FLIGHT) throw new UnavailableError('Too many documents are being fetched.')
     this.inFlight.set(client, own + 1)
     this.total++

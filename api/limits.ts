@@ -97,7 +97,7 @@ export function tellCount(reply: FastifyReply, perHour: number, { current, ttl }
 }
 
 /** By whom a request is counted: the address, IPv6 by /64. */
-function clientOf(request: FastifyRequest): string {
+export function clientOf(request: FastifyRequest): string {
   // Some proxies write address:port or [address]:port; each port must not be another client.
   const bare = /^\[([^\]]+)\](?::\d+)?$|^([\d.]+):\d+$/.exec(request.ip)
   const address = bare?.[1] ?? bare?.[2] ?? request.ip

@@ -22,28 +22,57 @@ export interface BodyRead {
   geometries: { holder: (string | number)[]; field: string; geometry: { reading: Reading; ref: string } | WorkerProblem }[]
 }
 
-/** Parses a body and reads what looks like GeoJSON, and nothing else, in it: its fields, and those of the objects in a list in it (a batch's operations). */
+/** What the largest request has, a batch of 20 operations on two geometries each. */
+const MAX_GEOMETRIES = 40
+/** Objects, lists and what they hold, geometries left out: an offchain attestation has 60. More would only hold the thread that gets them. */
+const MAX_VALUES = 10_000
+
+/** Parses a body and reads what looks like GeoJSON, and nothing else, in its fields and in those of a batch's operations. */
 export async function read(body: Uint8Array): Promise<BodyRead> {
-  let parsed: unknown
   try {
-    parsed = parseBody(Buffer.from(body.buffer, body.byteOffset, body.byteLength))
+    const parsed = parseBody(Buffer.from(body.buffer, body.byteOffset, body.byteLength))
+    const geometries: BodyRead['geometries'] = []
+    for (const { holder, object } of holdersOf(parsed))
+      for (const [field, value] of Object.entries(object)) {
+        if (typeof value !== 'object' || value === null || !('type' in value)) continue
+        if ('attestation' in value) {
+          // Two forms mixed, which is refused by the names of the fields.
+          object[field] = Object.fromEntries(Object.keys(value).map((name) => [name, null]))
+          continue
+        }
+        if (geometries.length === MAX_GEOMETRIES) throw new RequestFault(`The body has more than ${MAX_GEOMETRIES} geometries, which no request takes.`)
+        geometries.push({ holder, field, geometry: await readOne(value, field) })
+        object[field] = null
+      }
+    if (hasMoreValues(parsed, MAX_VALUES)) throw new RequestFault(`The body has more than ${MAX_VALUES} values beside its geometries, which no request takes.`)
+    return { parsed, geometries }
   } catch (error) {
     if (error instanceof RequestFault) return { fault: error.message, parsed: undefined, geometries: [] }
     throw error
   }
-  const geometries: BodyRead['geometries'] = []
-  for (const [holder, object] of [[[], parsed as object | null] as const, ...listsOf(parsed)])
-    for (const [field, value] of Object.entries(object ?? {})) {
-      if (typeof value !== 'object' || value === null || !('type' in value) || 'attestation' in value) continue
-      geometries.push({ holder: [...holder], field, geometry: await readOne(value, field) })
-      ;(object as Record<string, unknown>)[field] = null
-    }
-  return { parsed, geometries }
 }
 
-function listsOf(parsed: unknown): [(string | number)[], object][] {
-  if (typeof parsed !== 'object' || parsed === null) return []
-  return Object.entries(parsed).flatMap(([field, list]) => (Array.isArray(list) ? list.flatMap((each: unknown, i): [(string | number)[], object][] => (typeof each === 'object' && each !== null ? [[[field, i], each]] : [])) : []))
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function holdersOf(parsed: unknown): { holder: (string | number)[]; object: Record<string, unknown> }[] {
+  if (!isObject(parsed)) return []
+  const operations = Array.isArray(parsed.operations) ? (parsed.operations as unknown[]).slice(0, MAX_GEOMETRIES) : []
+  return [{ holder: [], object: parsed }, ...operations.flatMap((object, i) => (isObject(object) ? [{ holder: ['operations', i], object }] : []))]
+}
+
+function hasMoreValues(root: unknown, limit: number): boolean {
+  const open = [root]
+  for (let count = 0; open.length > 0; ) {
+    const value = open.pop()
+    if (typeof value !== 'object' || value === null) continue
+    for (const inner of Object.values(value)) {
+      if (++count > limit) return true
+      open.push(inner)
+    }
+  }
+  return false
 }
 
 async function readOne(value: unknown, field: string): Promise<{ reading: Reading; ref: string } | WorkerProblem> {

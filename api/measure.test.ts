@@ -86,7 +86,15 @@ describe('reading beside the event loop', () => {
     expect(() => (to as ReadGeometry).input).toThrow(/^to\.type: expected one of/)
     await expect(read('{"a":')).rejects.toThrow('The body is not valid JSON.')
     await expect(read('{"__proto__":{}}')).rejects.toThrow('__proto__')
-    expect([await read('null'), await read('5'), await read('[{"type":"Point","coordinates":[1,2]}]')]).toEqual([null, 5, expect.anything()])
+    expect([await read('null'), await read('5'), await read('[{"type":"Point","coordinates":[1,2]}]')]).toEqual([null, 5, [{ type: 'Point', coordinates: [1, 2] }]])
+  })
+  test('what no request has is refused there, and not handed over: more than 40 geometries, more than 10,000 other values', async () => {
+    const points = (count: number) => Array.from({ length: count }, () => ({ from: { type: 'Point', coordinates: [1, 2] } }))
+    expect(((await read({ operations: points(40) })).operations as unknown[]).length).toBe(40)
+    await expect(read({ operations: points(20).map(({ from }) => ({ from, to: from, third: from })) })).rejects.toThrow('more than 40 geometries')
+    await expect(read(Object.fromEntries(points(41).map(({ from }, i) => [i, from])))).rejects.toThrow('more than 40 geometries')
+    await expect(read({ x: Array(10_001).fill([]) })).rejects.toThrow('more than 10000 values')
+    await expect(read({ x: Array(100).fill(Array(100).fill(1)) })).rejects.toThrow('more than 10000 values')
   })
   test('what comes twice is kept ready, up to 20,000 positions, and measured the same', async () => {
     const { geometry } = (await read({ geometry: ring(9_000, 1) })) as { geometry: ReadGeometry }

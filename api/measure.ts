@@ -70,7 +70,7 @@ export class Measurer {
 
   /** Parses a body in a worker; its geometries become a ReadGeometry each. Throws a RequestFault, as parseBody does. */
   async read(body: Buffer): Promise<unknown> {
-    const { fault, parsed, geometries } = await this.run<BodyRead>('read', body, [])
+    const { fault, parsed, geometries } = await this.run<BodyRead>('read', body, [], this.budgetMs)
     if (fault !== undefined) throw new RequestFault(fault)
     for (const { holder, field, geometry } of geometries) {
       let object = parsed as Record<string, unknown>
@@ -109,7 +109,7 @@ export class Measurer {
   }
 
   /** Throws a GeometryError, or a ComputeProblem where it took too long or too many wait. */
-  async measure(task: MeasureTask): Promise<Measurement> {
+  async measure(task: MeasureTask, budgetMs = this.budgetMs): Promise<Measurement> {
     if (task.inputs.reduce((sum, { reading, prepared }) => sum + (prepared ? 0 : reading.lon.length), 0) <= HERE_AT_MOST)
       try {
         return await measureHere(task, HERE_MICROSECONDS)
@@ -118,16 +118,16 @@ export class Measurer {
       }
     const inputs = task.inputs.map(({ ref, reading }) => ({ ref, reading }))
     const transferList = task.inputs.filter(({ prepared }) => !prepared).flatMap(({ reading }) => [reading.lon.buffer, reading.lat.buffer, ...(reading.altitude ? [reading.altitude.buffer] : [])])
-    const answer = await this.run<Measurement | WorkerProblem>('measure', { ...task, inputs }, [...new Set(transferList)] as ArrayBuffer[])
+    const answer = await this.run<Measurement | WorkerProblem>('measure', { ...task, inputs }, [...new Set(transferList)] as ArrayBuffer[], budgetMs)
     if ('problem' in answer) throw new GeometryError(answer.path, answer.problem)
     return answer
   }
 
-  private async run<Answer>(name: 'read' | 'measure', task: unknown, transferList: ArrayBuffer[]): Promise<Answer> {
+  private async run<Answer>(name: 'read' | 'measure', task: unknown, transferList: ArrayBuffer[], budgetMs: number): Promise<Answer> {
     this.pool ??= new Piscina({ filename: this.workerFile, minThreads: 0, maxThreads: 2, idleTimeout: 60_000, maxQueue: QUEUE })
     if (this.pool.queueSize >= QUEUE) throw new ComputeProblem('computation-error', 'Too many large geometries are being measured. Nothing was signed; try again in a minute.', 60)
-    return (this.pool.run(task, { name, transferList, signal: AbortSignal.timeout(this.budgetMs) }) as Promise<Answer>).catch((error: Error) => {
-      if (error.name === 'AbortError') throw new ComputeProblem('computation-error', `Measuring these geometries took more than ${this.budgetMs / 1000} seconds, so it was ended. Nothing was signed; give fewer positions.`)
+    return (this.pool.run(task, { name, transferList, signal: AbortSignal.timeout(Math.min(budgetMs, this.budgetMs)) }) as Promise<Answer>).catch((error: Error) => {
+      if (error.name === 'AbortError') throw new ComputeProblem('computation-error', `Measuring these geometries took more than ${Math.round(Math.min(budgetMs, this.budgetMs) / 100) / 10} seconds, so it was ended. Nothing was signed; give fewer positions.`)
       throw error
     })
   }

@@ -33,7 +33,7 @@ const store = undefined as unknown as Store
 const chainOf = (id: number) => CHAINS.find((chain) => chain.id === id)!
 
 const resolve = (vector: Pick<Vector, 'chainId' | 'chainState'>, input: unknown, fetcher?: DocumentFetcher) =>
-  new Resolver({ store, measurer: new Measurer(), clock, indexMaxAgeSeconds: 0, minConfirmations: 0, fetcher }).resolve(input, 'from', chainOf(vector.chainId), readerOf(vector), '203.0.113.7')
+  new Resolver({ store, measurer: new Measurer(), clock, indexMaxAgeSeconds: 0, maxLagSeconds: 60, minConfirmations: 0, fetcher }).resolve(input, 'from', chainOf(vector.chainId), readerOf(vector), '203.0.113.7')
 const URI = 'https://x.example/a'
 const resolveText = (vector: Vector, text: string) => resolve(vector, { uid: vector.requestedUid, uri: URI }, { fetch: async () => text })
 
@@ -62,7 +62,7 @@ describe('vectors', () => {
 
 test('what is remembered of one changes nothing for the others: all vectors, twice, by one resolver', async () => {
   let text = ''
-  const resolver = new Resolver({ store, measurer: new Measurer(), clock, indexMaxAgeSeconds: 0, minConfirmations: 0, fetcher: { fetch: async () => text } })
+  const resolver = new Resolver({ store, measurer: new Measurer(), clock, indexMaxAgeSeconds: 0, maxLagSeconds: 60, minConfirmations: 0, fetcher: { fetch: async () => text } })
   for (let round = 0; round < 2; round++)
     for (const vector of vectors) {
       text = vector.raw ?? JSON.stringify(vector.document)

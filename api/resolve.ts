@@ -5,7 +5,7 @@ import { decodeLocation, isLocationSchema } from '../src/location'
 import type { ChainReader, OnchainAttestation } from './chain-reader'
 import { ReadGeometry, type MeasureInput, type Measurer } from './measure'
 import { OffchainResolver, isOffchainForm, type DocumentFetcher } from './offchain'
-import { ComputeProblem } from './problems'
+import { ComputeProblem, UnavailableError } from './problems'
 import { SharedRead } from './shared'
 import type { IndexState, Store } from './store'
 
@@ -19,6 +19,8 @@ export interface ResolverOptions {
   clock: () => number
   /** Where the index may have missed as many seconds of its chain, the chain itself is asked of every attestation; 0 = always. */
   indexMaxAgeSeconds: number
+  /** A chain whose last block is so many seconds old stands still, or its node does: then nothing is certain of its attestations. */
+  maxLagSeconds: number
   /** So many blocks must hold or follow an attestation, its own included; 0 = any. */
   minConfirmations: number
   /** Gets the documents of {uid, uri} inputs; undefined where they are not accepted. */
@@ -61,10 +63,11 @@ export class Resolver {
 
   /** Throws unless the attestation is on the chain and stands: neither revoked nor expired, and deep enough. Answers its geometry where that was asked for. */
   async checkStands(uid: string, path: string, chain: Chain, reader: ChainReader, withGeometry = false): Promise<string | null> {
-    const { store, clock, indexMaxAgeSeconds, minConfirmations } = this.options
+    const { store, clock, indexMaxAgeSeconds, maxLagSeconds, minConfirmations } = this.options
     const refuse = (problem: string) => new ComputeProblem('invalid-input', `${path}: attestation ${uid} ${problem}`)
     const [row, index] = await Promise.all([store.inputByUid(chain.slug, uid, withGeometry), this.indexState(chain)])
 
+    if (index.headAge > maxLagSeconds && !reader.local) throw new UnavailableError(`The last block of ${chain.slug} that its node knows is ${Math.round(index.headAge)} seconds old, so what was revoked since is not known.`)
     // What is signed cannot be recalled: what the index may not have heard of yet, the chain itself says.
     const attestation = !row || index.age > indexMaxAgeSeconds ? await reader.attestation(uid) : undefined
     if (!attestation && (!row || index.age > indexMaxAgeSeconds)) throw new ComputeProblem('attestation-not-found', `${path}: there is no attestation ${uid} on ${chain.slug} (chain ${chain.id})`)

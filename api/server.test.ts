@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { LOCAL_CHAIN, LOCAL_SIGNER_KEY, startLocalChain, type LocalChain } from '../dev/chain'
+import { LOCAL_CHAIN, LOCAL_SIGNER_KEY, attest, locationRequest, startLocalChain, type LocalChain } from '../dev/chain'
 import { freePort } from '../dev/services'
 import { SettingsError } from '../src/config'
 import { keySigner } from '../src/eas'
 import { MEASURE_WORKER } from '../test/api'
 import { createMigratedDatabase, type TestDatabase } from '../test/database'
-import { startRpcProxy, type Fault, type RpcCall } from '../test/rpc-proxy'
+import { faults, startRpcProxy, type Fault, type RpcCall } from '../test/rpc-proxy'
 import { Attester, loadSigner } from './attester'
 import { ChainReader } from './chain-reader'
 import { RequestCounter } from './limits'
@@ -30,20 +30,19 @@ afterAll(async () => {
 })
 
 const POINT = { type: 'Point', coordinates: [1, 2] }
-async function serve(options: { fault?: Fault; databaseUrl?: string; clock?: () => number; key?: string; perHour?: number } = {}) {
-  const { fault = () => undefined, databaseUrl = database.url, clock = () => Date.now(), key = LOCAL_SIGNER_KEY, perHour = 0 } = options
+async function serve(options: { fault?: Fault; databaseUrl?: string; clock?: () => number; key?: string; perHour?: number; measurer?: Measurer } = {}) {
+  const { fault = () => undefined, databaseUrl = database.url, clock = () => Date.now(), key = LOCAL_SIGNER_KEY, perHour = 0, measurer = new Measurer(20_000, MEASURE_WORKER) } = options
   const proxy = await startRpcProxy(chain.url, fault)
   const store = new Store(databaseUrl, () => {})
   const reader = new ChainReader({ chain: LOCAL_CHAIN, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 0 }, clock)
   const attester = new Attester(await keySigner(key), { chain: LOCAL_CHAIN, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 0 }, reader, clock)
-  const measurer = new Measurer(20_000, MEASURE_WORKER)
   const app = await buildServer({
     ...{ store, clock, publicBaseUrl: 'https://x.example', deploymentName: 'test', schemaCheck: true, trustProxy: [], rateLimitPerHour: perHour, recordsRateLimitPerHour: perHour },
     chains: [{ chain: LOCAL_CHAIN, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 0 }],
     ...{ maxLagSeconds: 60, deadlineSeconds: 3600, resignMaxAgeSeconds: 3600 },
     attesters: new Map([[LOCAL_CHAIN.id, { attester, reader }]]),
     measurer,
-    resolver: new Resolver({ store, measurer, clock, indexMaxAgeSeconds: 15, minConfirmations: 0 }),
+    resolver: new Resolver({ store, measurer, clock, indexMaxAgeSeconds: 15, maxLagSeconds: 60, minConfirmations: 0 }),
     counter: new RequestCounter(clock),
     defaultSchemas: { number: '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a', boolean: '0x4958625091a773dcfb37a1c33099a378f32a975a7fb61f33d53c4be7589898f5' },
   })
@@ -102,6 +101,46 @@ describe('outages', () => {
   })
 })
 
+describe('what is certain when it is signed', () => {
+  test('an input that expires while it is measured is refused', async () => {
+    let now = Date.now()
+    class Slow extends Measurer {
+      override async measure(...given: Parameters<Measurer['measure']>) {
+        await new Promise((resolve) => setTimeout(resolve, 1_050))
+        now += 20_000
+        return super.measure(...given)
+      }
+    }
+    const expirationTime = Math.floor(now / 1000) + 10
+    const uid = await attest(chain, locationRequest({ type: 'Point', coordinates: [3, 4] }, { expirationTime }))
+    const { distance, post } = await serve({ clock: () => now, measurer: new Slow() })
+    expect((await distance(uid)).json()).toMatchObject({ status: 400, detail: `input 1: attestation ${uid} expired at ${expirationTime} (Unix seconds)` })
+    now -= 20_000
+    expect(await post('batch', { operations: [{ operation: 'distance', from: POINT, to: uid }] })).toMatchObject({ status: 400, detail: expect.stringContaining('input 2') })
+  })
+  test('calls for attestations that pile up leave the nonce its place', async () => {
+    let slow = false
+    const { distance } = await serve({ fault: (call) => (slow && call.method === 'eth_call' && call.params[0].data.startsWith('0xa3112a64') ? faults.slow(3_000)(call) : undefined) })
+    expect((await distance()).statusCode).toBe(200)
+    slow = true
+    const unknown = Array.from({ length: 80 }, (_, i) => distance(`0x${String(i).padStart(64, '1')}`))
+    await new Promise((resolve) => setTimeout(resolve, 400))
+    expect((await distance()).statusCode).toBe(200)
+    const details = (await Promise.all(unknown)).map((answer) => answer.json().detail as string)
+    expect(details.filter((detail) => detail.includes('is busy')).length).toBeGreaterThan(0)
+  })
+  test('a schema that is not what its UID says is not believed, nor an answer to another call', async () => {
+    const word = (value: string) => value.padStart(64, '0')
+    const text = Buffer.from('uint256 result,string units,bytes32[] inputRefs,uint256 timestamp,string operation')
+    const schema = `0x${'99'.repeat(32)}`
+    const record = `0x${word('20')}${'99'.repeat(32)}${word('0')}${word('1')}${word('80')}${word(text.length.toString(16))}${text.toString('hex').padEnd(192, '0')}`
+    const { post } = await serve({ fault: ({ method, params }: RpcCall) => (method === 'eth_call' && params[0].data.startsWith('0xa2ea7c6e') && params[0].data.endsWith('99') ? { result: record } : undefined) })
+    expect(await post('distance', { from: POINT, to: POINT, schema })).toMatchObject({ status: 500, detail: expect.stringContaining('answered a false schema') })
+    const wrong = await serve({ fault: faults.wrongIds })
+    expect((await wrong.distance()).json()).toMatchObject({ status: 400, detail: expect.stringContaining('does not answer') })
+  })
+})
+
 describe('answers that come back', () => {
   const parts = ({ attestation, delegatedAttestation }: Record<string, unknown>) => ({ attestation, delegatedAttestation })
   test('are signed again until they are too old, and are known to be submittable until their deadline', async () => {
@@ -147,6 +186,8 @@ describe('answers that come back', () => {
       [[good, { ...good, to: { type: 'Point', coordinates: [200, 0] } }], expect.stringContaining('operations[1]: to.coordinates')],
       [[good, { operation: 'area', geometry: POINT }], expect.stringContaining('operations[1]: geometry: area is that of a Polygon')],
     ] as const) expect(await post('batch', { operations })).toMatchObject({ status: 400, detail })
+    const recipient = '0x00000000219ab540356cBB839Cbe05303d7705Fa'
+    expect((await post('batch', { recipient, operations: [{ ...good, recipient: null, schema: null }] })).results[0].attestation.recipient).toBe(recipient)
     expect(await post('batch', { operations: [good, { ...good, to: `0x${'1'.repeat(64)}` }] })).toMatchObject({ status: 404, detail: expect.stringContaining('operations[1]: to: there is no attestation') })
   })
 })

@@ -11,7 +11,9 @@ export class SharedRead<T> {
 
   get(): Promise<T> {
     const { last } = this
-    return last && this.clock() - last.at < this.milliseconds ? last.value : this.again()
+    const age = last ? this.clock() - last.at : Infinity
+    // Below 0 where the clock was set back.
+    return last && age >= 0 && age < this.milliseconds ? last.value : this.again()
   }
 
   /** As get, but for a caller to whom this very value proved to be out of date: then read anew, once for all who say so. */

@@ -37,8 +37,10 @@ export interface InputRow {
 
 /** How far the index of a chain can be relied on. */
 export interface IndexState {
-  /** Seconds since the index held all that its chain had; Infinity when it never has */
+  /** Seconds since the index held all that its chain's node had; Infinity when it never has */
   age: number
+  /** Seconds since the last block that the node had */
+  headAge: number
   /** The last block that is indexed; -1 before the first */
   block: number
 }
@@ -173,14 +175,14 @@ export class Store {
 
   /** How far the index of a chain can be relied on, by the database's clock and the chain's. */
   async indexState(chain: string): Promise<IndexState> {
-    const [row] = await this.query<{ age: number | null; block: number | null }>(
+    const [row] = await this.query<{ age: number | null; headAge: number | null; block: number | null }>(
       `SELECT (extract(epoch FROM clock_timestamp() - checked_at)
            + CASE WHEN indexed_height >= head_height THEN 0 ELSE greatest(0, extract(epoch FROM head_timestamp - indexed_timestamp)) END)::float8 AS age,
-         indexed_height AS block
+         extract(epoch FROM clock_timestamp() - head_timestamp)::float8 AS "headAge", indexed_height AS block
        FROM chain_status WHERE chain = $1`,
       [chain],
     )
-    return { age: row?.age ?? Infinity, block: row?.block ?? -1 }
+    return { age: row?.age ?? Infinity, headAge: row?.headAge ?? 0, block: row?.block ?? -1 }
   }
 
   /** How far the copy of each chain goes. */

@@ -50,7 +50,7 @@ export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
     chains: [],
     ...{ maxLagSeconds: 60, deadlineSeconds: 3600, resignMaxAgeSeconds: 3600, deploymentName: 'test' },
     attesters: new Map(rpcUrl === undefined ? [] : [[LOCAL_CHAIN.id, { attester, reader }]]),
-    resolver: new Resolver({ store, measurer, clock, indexMaxAgeSeconds: 15, minConfirmations: 0 }),
+    resolver: new Resolver({ store, measurer, clock, indexMaxAgeSeconds: 15, maxLagSeconds: 60, minConfirmations: 0 }),
     defaultSchemas: { number: '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a', boolean: '0x4958625091a773dcfb37a1c33099a378f32a975a7fb61f33d53c4be7589898f5' },
     ...(timeouts && { timeouts }),
     ...(wallet && { walletTier: new WalletTier({ perHour: 0, perHourByAddress: 0, maxSkewSeconds: 300, ...wallet, publicBaseUrl, counter, clock, nonces: new Nonces(clock, redis) }) }),

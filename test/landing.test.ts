@@ -165,7 +165,7 @@ describe.each(SLUGS)('on %s', (slug) => {
 
     await revoke(chain, uid, 2)
     await world.caughtUp()
-    expect(await resign(answer, id)).toMatchObject({ status: 400, detail: `attestation, input 1: attestation ${uid} is revoked` })
+    expect(await resign(answer, id)).toMatchObject({ status: 400, detail: `input 1: attestation ${uid} is revoked` })
   })
 })
 

@@ -97,12 +97,12 @@ test('an answer is signed again while its offchain input stands: not after its r
   await revokeOffchain(kept.sig.uid, 4)
   expect((await resign(answer)).status).toBe(200)
   await revokeOffchain(kept.sig.uid, 2)
-  expect(await resign(answer)).toMatchObject({ status: 401, body: { detail: expect.stringMatching(/^attestation, input 1: offchain attestation refused: its signer revoked it at/) } })
+  expect(await resign(answer)).toMatchObject({ status: 401, body: { detail: expect.stringMatching(/^input 1: offchain attestation refused: its signer revoked it at/) } })
 
   const expirationTime = seconds() + 2
   const { body: brief } = await distance({ attestation: await offchain(BRANDENBURG_GATE, { expirationTime }) })
   await new Promise((resolve) => setTimeout(resolve, expirationTime * 1000 - Date.now()))
-  expect(await resign(brief)).toMatchObject({ status: 401, body: { detail: `attestation, input 1: offchain attestation refused: it expired at ${expirationTime} (Unix seconds)` } })
+  expect(await resign(brief)).toMatchObject({ status: 401, body: { detail: `input 1: offchain attestation refused: it expired at ${expirationTime} (Unix seconds)` } })
 })
 
 test('a batch takes offchain inputs as well', async () => {

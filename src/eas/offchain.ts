@@ -45,7 +45,7 @@ export interface OffchainExpectation {
 const DOMAIN_VERSIONS: readonly unknown[] = ['0.26', '1.0.0', '1.0.1', '1.0.2', '1.1.0', '1.2.0', '1.3.0', '1.4.0']
 const DOMAIN_NAME = 'EAS Attestation'
 /** The location payloads that are decoded are no larger. */
-const MAX_DATA_BYTES = 1_000_000
+const MAX_DATA_BYTES = 262_144
 /** How far the signer's clock may be ahead of ours, seconds. */
 const MAX_SKEW_SECONDS = 60n
 
