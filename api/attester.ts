@@ -75,6 +75,11 @@ export class Attester {
     this.address = getAddress(signer.address)
   }
 
+  /** Whether that may be otherwise in a moment, as its node does not answer now. */
+  async unreachable(): Promise<boolean> {
+    return (await this.probe()).state === 'unreachable'
+  }
+
   /** Why this chain cannot be signed for; undefined when it can. */
   async refusal(): Promise<string | undefined> {
     const probe = await this.probe()
@@ -158,8 +163,9 @@ export class Attester {
     const at = this.clock()
     const refused = (reason: string): Probe => ({ state: 'refused', reason, at })
     try {
+      const chainId = await this.reader.chainId()
+      if (chainId !== chain.id) return refused(`its endpoint is on chain ${chainId}`)
       const facts = await this.reader.contractFacts()
-      if (facts.chainId !== chain.id) return refused(`its endpoint is on chain ${facts.chainId}`)
       if (facts.schemaRegistry !== chain.schemaRegistry) return refused(`its EAS names the schema registry ${facts.schemaRegistry}, not ${chain.schemaRegistry}`)
       const layout = layoutOfTypeHash(facts.attestTypeHash)
       if (!layout) return refused(`its EAS has the unknown attest type hash ${facts.attestTypeHash}`)

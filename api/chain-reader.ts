@@ -27,7 +27,6 @@ export interface SchemaRecord {
 }
 
 export interface ContractFacts {
-  chainId: number
   domainSeparator: string
   attestTypeHash: string
   /** lower-case */
@@ -40,6 +39,8 @@ const CALL_TIMEOUT_MS = 5_000
 const NONCE_SHARED_MS = 250
 /** More calls than this at once are refused, but for the few that every answer needs: a slow node must not pile up the service's requests. */
 const MAX_CALLS_IN_FLIGHT = 64
+/** How long an endpoint's word for its chain is good. */
+const PROOF_SHARED_MS = 60_000
 /** Schemas cannot change once registered; as many are remembered. */
 const SCHEMAS_REMEMBERED = 10_000
 
@@ -51,6 +52,7 @@ export class ChainReader {
   private readonly inFlight = new Map<string, Promise<string>>()
   private readonly schemas = new Map<string, SchemaRecord>()
   private readonly nonces = new Map<string, SharedRead<bigint>>()
+  private readonly proofs = new Map<string, SharedRead<number>>()
   private counter = 0
 
   /** @param clock milliseconds */
@@ -108,17 +110,24 @@ export class ChainReader {
     return (await this.call(this.connected.chain.eas, EAS, 'getRevokeOffchain', [revoker, uid])) as bigint
   }
 
+  /** The chain that the endpoints are on: ours, if one of them is. */
+  async chainId(): Promise<number> {
+    const { chain, rpcUrls } = this.connected
+    const answers = await Promise.allSettled(rpcUrls.map((url) => this.ask(url, 'eth_chainId', [])))
+    const ids = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [Number(answer.value)] : []))
+    if (ids.length === 0) throw new UnavailableError(`The node of ${chain.slug} does not answer right now.`, { cause: answers })
+    return ids.find((id) => id === chain.id) ?? ids[0]!
+  }
+
   /** What the signer's probe holds against our tables. */
   async contractFacts(): Promise<ContractFacts> {
     const { eas } = this.connected.chain
-    const [chainId, domainSeparator, attestTypeHash, schemaRegistry] = await Promise.all([
-      this.rpc('eth_chainId', [], true),
+    const [domainSeparator, attestTypeHash, schemaRegistry] = await Promise.all([
       this.call(eas, EAS, 'getDomainSeparator', [], true),
       this.call(eas, EAS, 'getAttestTypeHash', [], true),
       this.call(eas, EAS, 'getSchemaRegistry', [], true),
     ])
     return {
-      chainId: Number(chainId),
       domainSeparator: domainSeparator as string,
       attestTypeHash: attestTypeHash as string,
       schemaRegistry: (schemaRegistry as string).toLowerCase(),
@@ -152,25 +161,38 @@ export class ChainReader {
   }
 
   private async send(method: string, params: unknown[]): Promise<string> {
-    const { slug } = this.connected.chain
-    const id = ++this.counter
+    const { chain, rpcUrls } = this.connected
     let cause: unknown
-    for (const url of this.connected.rpcUrls) {
+    for (const url of rpcUrls) {
       try {
-        const response = await fetch(url, {
-          method: 'POST',
-          headers: { 'content-type': 'application/json' },
-          body: JSON.stringify({ jsonrpc: '2.0', id, method, params }),
-          signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
-        })
-        const answer = (await response.json()) as { id?: unknown; result?: unknown; error?: { message?: string } }
-        if (typeof answer.result === 'string' && answer.id === id) return answer.result
-        cause = new Error(answer.error?.message ?? `HTTP ${response.status} without a result of this call`)
+        await this.prove(url)
+        return await this.ask(url, method, params)
       } catch (error) {
         cause = error
       }
     }
-    throw new UnavailableError(`The node of ${slug} does not answer right now.`, { cause })
+    throw new UnavailableError(`The node of ${chain.slug} does not answer right now.`, { cause })
+  }
+
+  /** Each endpoint is asked for its chain before it is believed, and again now and then. Throws for one of another chain. */
+  private async prove(url: string): Promise<void> {
+    let proof = this.proofs.get(url)
+    if (!proof) this.proofs.set(url, (proof = new SharedRead(async () => Number(await this.ask(url, 'eth_chainId', [])), PROOF_SHARED_MS, this.clock)))
+    const id = await proof.get()
+    if (id !== this.connected.chain.id) throw new Error(`is on chain ${id}`)
+  }
+
+  private async ask(url: string, method: string, params: unknown[]): Promise<string> {
+    const id = ++this.counter
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id, method, params }),
+      signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
+    })
+    const answer = (await response.json()) as { id?: unknown; result?: unknown; error?: { message?: string } }
+    if (typeof answer.result === 'string' && answer.id === id) return answer.result
+    throw new Error(answer.error?.message ?? `HTTP ${response.status} without a result of this call`)
   }
 }
 

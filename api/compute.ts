@@ -12,7 +12,7 @@ import { standingOf } from './offchain'
 import { computeSchemas, operationSchema } from './openapi'
 import { OPERATIONS, type Operation } from './operations'
 import { invalid, optionalText, parametersOf, readGeometryParameter, readNumber, readObject, unverified, type RequestBody } from './parameters'
-import { ComputeProblem, computeErrorHandler } from './problems'
+import { ComputeProblem, UnavailableError, computeErrorHandler } from './problems'
 import type { Resolver } from './resolve'
 
 export interface ComputeParts {
@@ -63,8 +63,26 @@ async function compute(parts: ComputeParts, name: string, operation: Operation, 
   return answer
 }
 
-/** Up to 20 operations, signed at consecutive nonces until one deadline: they land together or not at all. */
+/** Batches under way, by client. */
+const batches = new Map<string, number>()
+const BATCHES_AT_ONCE = 2
+
 async function computeBatch(parts: ComputeParts, body: unknown, client: string) {
+  const own = batches.get(client) ?? 0
+  // One of them may ask a chain's node forty questions: others must get a word in.
+  if (own >= BATCHES_AT_ONCE) throw new ComputeProblem('rate-limited', `${BATCHES_AT_ONCE} batches are being answered for you already; wait for one of them.`, 5)
+  batches.set(client, own + 1)
+  try {
+    return await answerBatch(parts, body, client)
+  } finally {
+    const left = batches.get(client)! - 1
+    if (left) batches.set(client, left)
+    else batches.delete(client)
+  }
+}
+
+/** Up to 20 operations, signed at consecutive nonces until one deadline, so that they can land in one transaction. */
+async function answerBatch(parts: ComputeParts, body: unknown, client: string) {
   const { operations, ...common } = readObject(body, [...COMMON_PARAMETERS, 'operations'])
   const chain = await chosenChain(parts, common.chainId)
   if (!Array.isArray(operations) || operations.length === 0 || operations.length > MAX_OPERATIONS) throw invalid(`operations: expected a list of 1 to ${MAX_OPERATIONS}`)
@@ -203,6 +221,7 @@ async function chosenChain({ attesters }: ComputeParts, chainId: unknown): Promi
   const chosen = attesters.get(chainId)
   if (!chosen) throw invalid(`chainId: chain ${chainId} is not served; usable ones: ${await usable()}`)
   const refusal = await chosen.attester.refusal()
+  if (refusal && (await chosen.attester.unreachable())) throw new UnavailableError(`The node of ${chosen.attester.chain.slug} does not answer right now.`)
   if (refusal) throw invalid(`chainId: chain ${chainId} cannot be signed for, as ${refusal}; usable ones: ${await usable()}`)
   return chosen
 }

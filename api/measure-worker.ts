@@ -87,8 +87,11 @@ async function readOne(value: unknown, field: string): Promise<{ reading: Readin
 /** References of geometries that this thread had before, by a quick hash; the same only if all their numbers are, to the bit. Canonical JSON takes longer than all the rest of reading. */
 const references = new LRUCache<string, { reading: Reading; layout: string; ref: string }>({ maxSize: 1_000_000, sizeCalculation: ({ reading }) => reading.lon.length })
 const quickHash = createXXHash64()
+/** Positions: what is smaller takes less than a millisecond. */
+const WORTH_REMEMBERING = 1_000
 
 async function knownReference(reading: Reading): Promise<string> {
+  if (reading.lon.length < WORTH_REMEMBERING) return referenceOf(reading)
   const hash = (await quickHash).init()
   for (const numbers of numbersOf(reading)) hash.update(numbers)
   const key = hash.digest('hex')

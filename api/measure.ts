@@ -51,15 +51,15 @@ const HERE_MICROSECONDS = 30_000
 const BUDGET_MS = 20_000
 /** Measurements that may wait for a worker. */
 const QUEUE = 64
-/** Positions that are kept ready for measuring, 54 to 73 bytes each; and of the largest geometry that is: preparing it takes 10 ms. */
-const POSITIONS_KEPT = 1_000_000
+/** Bytes of geometries that are kept ready for measuring, as reckoned by sizeOf; and positions of the largest that is: preparing it takes 10 ms. */
+const BYTES_KEPT = 128 * 1_048_576
 const LARGEST_KEPT = 20_000
 
 /** Reads and measures without holding the event loop: small things here, large ones in worker threads with a hard budget. */
 export class Measurer {
   private pool?: Piscina
   /** By reference, which commits to the content. */
-  private readonly kept = new LRUCache<string, MeasureInput>({ maxSize: POSITIONS_KEPT, sizeCalculation: ({ reading }) => reading.lon.length })
+  private readonly kept = new LRUCache<string, MeasureInput>({ maxSize: BYTES_KEPT, sizeCalculation: sizeOf })
   /** Large geometries that came once. */
   private readonly seen = new LRUCache<string, true>({ max: 10_000 })
 
@@ -135,6 +135,11 @@ export class Measurer {
   async close(): Promise<void> {
     await this.pool?.destroy()
   }
+}
+
+/** What keeping a geometry takes, in bytes: a point alone 6 kB, as arrays have their own size; each vertex, and the more that long edges are cut to, at most 200. */
+function sizeOf({ reading, prepared }: MeasureInput): number {
+  return 8_192 + 24 * reading.lon.length + 200 * (prepared?.shape.lon.length ?? 0)
 }
 
 /** Measures in this thread. Throws a GeometryError, or an EffortError where it would take longer than it may. */

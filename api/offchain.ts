@@ -23,7 +23,6 @@ export interface OffchainStanding {
 
 /** Characters of a fetched document, whatever its fetcher lets through. (Inline ones are bounded by the body.) */
 const MAX_DOCUMENT_LENGTH = 262_144
-const MAX_URI_LENGTH = 2_048
 
 /**
  * Whether an input has one of the two offchain forms, {attestation} or {uid, uri}. GeoJSON may have foreign members, a uid and
@@ -83,7 +82,7 @@ export class OffchainResolver {
     if (Object.hasOwn(input, 'attestation')) return { document: input.attestation }
     const { uid, uri } = input
     if (typeof uid !== 'string' || !/^0x[0-9a-fA-F]{64}$/.test(uid)) throw new ComputeProblem('invalid-input', `${path}.uid: expected the UID of the offchain attestation at the uri, 0x and 64 hex digits`)
-    if (typeof uri !== 'string' || uri.length > MAX_URI_LENGTH) throw new ComputeProblem('invalid-input', `${path}.uri: expected a URI of at most ${MAX_URI_LENGTH} characters`)
+    if (typeof uri !== 'string') throw new ComputeProblem('invalid-input', `${path}.uri: expected a URI, as a string`)
     const { fetcher } = this.options
     if (!fetcher) throw new ComputeProblem('invalid-input', `${path}.uri: URIs are not fetched here; send the offchain attestation itself, as {"attestation": {...}}`)
     return { document: parseDocument(await fetcher.fetch(uri, client), path), uid: uid.toLowerCase() }

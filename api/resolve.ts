@@ -19,7 +19,7 @@ export interface ResolverOptions {
   clock: () => number
   /** Where the index may have missed as many seconds of its chain, the chain itself is asked of every attestation; 0 = always. */
   indexMaxAgeSeconds: number
-  /** A chain whose last block is so many seconds old stands still, or its node does: then nothing is certain of its attestations. */
+  /** A node whose last block was so many seconds old stands still: then the index is up to date with it, but nothing is certain. */
   maxLagSeconds: number
   /** So many blocks must hold or follow an attestation, its own included; 0 = any. */
   minConfirmations: number
@@ -65,7 +65,9 @@ export class Resolver {
   async checkStands(uid: string, path: string, chain: Chain, reader: ChainReader, withGeometry = false): Promise<string | null> {
     const { store, clock, indexMaxAgeSeconds, maxLagSeconds, minConfirmations } = this.options
     const refuse = (problem: string) => new ComputeProblem('invalid-input', `${path}: attestation ${uid} ${problem}`)
-    const [row, index] = await Promise.all([store.inputByUid(chain.slug, uid, withGeometry), this.indexState(chain)])
+    // In this order: what the row says is at least as new as what its index said of itself.
+    const index = await this.indexState(chain)
+    const row = await store.inputByUid(chain.slug, uid, withGeometry)
 
     if (index.headAge > maxLagSeconds && !reader.local) throw new UnavailableError(`The last block of ${chain.slug} that its node knows is ${Math.round(index.headAge)} seconds old, so what was revoked since is not known.`)
     // What is signed cannot be recalled: what the index may not have heard of yet, the chain itself says.

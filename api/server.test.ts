@@ -88,7 +88,9 @@ describe('outages', () => {
     let broken = true
     let now = 1_700_000_000_000
     const { distance } = await serve({ clock: () => now, fault: () => (broken ? { error: { code: -32000, message: 'no' } } : undefined) })
-    expect((await distance()).json()).toMatchObject({ status: 400, detail: 'chainId: chain 84532 cannot be signed for, as the node of base-sepolia does not answer; usable ones: none at the moment' })
+    const answer = await distance()
+    expect(answer.json()).toMatchObject({ status: 500, detail: 'The node of base-sepolia does not answer right now. Nothing was signed; try again in 5 seconds.' })
+    expect(answer.headers['retry-after']).toBe('5')
     broken = false
     now += 6_000
     expect((await distance()).statusCode).toBe(200)
@@ -137,8 +139,33 @@ describe('what is certain when it is signed', () => {
     const { post } = await serve({ fault: ({ method, params }: RpcCall) => (method === 'eth_call' && params[0].data.startsWith('0xa2ea7c6e') && params[0].data.endsWith('99') ? { result: record } : undefined) })
     expect(await post('distance', { from: POINT, to: POINT, schema })).toMatchObject({ status: 500, detail: expect.stringContaining('answered a false schema') })
     const wrong = await serve({ fault: faults.wrongIds })
-    expect((await wrong.distance()).json()).toMatchObject({ status: 400, detail: expect.stringContaining('does not answer') })
+    expect((await wrong.distance()).json()).toMatchObject({ status: 500, detail: expect.stringContaining('does not answer') })
   })
+})
+
+test('an endpoint of another chain is not believed when the first one fails', async () => {
+  const uid = await attest(chain, locationRequest({ type: 'Point', coordinates: [5, 6] }))
+  const other = await startRpcProxy(chain.url, faults.anotherChain)
+  const gone = await startRpcProxy(chain.url)
+  closing.push(() => other.close(), () => gone.close())
+  const reader = (rpcUrls: string[]) => new ChainReader({ chain: LOCAL_CHAIN, rpcUrls, gatewayUrl: undefined, headPollMs: 0 }, () => Date.now())
+  const both = reader([gone.url, other.url])
+  expect((await both.attestation(uid))?.uid).toBe(uid)
+  gone.misbehave(faults.dropped)
+  await expect(both.attestation(uid)).rejects.toThrow('does not answer right now')
+  expect(other.calls.filter(({ method }) => method === 'eth_call')).toEqual([])
+  expect((await reader([other.url, chain.url]).attestation(uid))?.uid).toBe(uid)
+})
+
+test('two batches of a client at a time', async () => {
+  const { app, proxy } = await serve()
+  const batch = () => app.inject({ method: 'POST', url: '/compute/v0/batch', payload: { chainId: LOCAL_CHAIN.id, operations: [{ operation: 'distance', from: `0x${'7'.repeat(64)}`, to: POINT }] } })
+  expect((await batch()).statusCode).toBe(404)
+  proxy.misbehave(faults.slow(300))
+  const answers = await Promise.all([batch(), batch(), batch()])
+  expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([404, 404, 429])
+  expect(answers.find(({ statusCode }) => statusCode === 429)!.headers['retry-after']).toBe('5')
+  expect((await batch()).statusCode).toBe(404)
 })
 
 describe('answers that come back', () => {

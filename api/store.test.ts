@@ -74,3 +74,28 @@ test('a database without our tables says so', async () => {
   await unmigrated.close()
   await empty.drop()
 })
+
+test('how far an index can be relied on: asked long ago, behind its node, of a node that stands still, never', async () => {
+  const state = async (checked: string, head: [number, string], indexed: [number, string]) => {
+    await rows(database.url, `INSERT INTO chain_status (chain, checked_at, head_height, head_timestamp, indexed_height, indexed_timestamp) VALUES ('celo', now() - $1::interval, $2, now() - $3::interval, $4, now() - $5::interval)
+      ON CONFLICT (chain) DO UPDATE SET checked_at = excluded.checked_at, head_height = excluded.head_height, head_timestamp = excluded.head_timestamp, indexed_height = excluded.indexed_height, indexed_timestamp = excluded.indexed_timestamp`, [checked, ...head, ...indexed])
+    const { age, headAge, block } = await store.indexState('celo')
+    return [Math.round(age / 10) * 10, Math.round(headAge / 10) * 10, block]
+  }
+  expect(await state('0 s', [9, '0 s'], [9, '0 s'])).toEqual([0, 0, 9])
+  expect(await state('100 s', [9, '100 s'], [9, '100 s'])).toEqual([100, 0, 9])
+  expect(await state('0 s', [9, '0 s'], [8, '60 s'])).toEqual([60, 0, 8])
+  expect(await state('0 s', [9, '7200 s'], [9, '7200 s'])).toEqual([0, 7_200, 9])
+  expect(await store.indexState('base')).toEqual({ age: Infinity, headAge: 0, block: -1 })
+})
+
+test('inputs that are asked for at once each get their own, known or not, with or without their geometry', async () => {
+  const uidOf = (i: number) => `0x${i.toString(16).padStart(64, '0')}`
+  const asked = Array.from({ length: 1_200 }, (_, i) => ({ i: 1 + (i % 700), withGeometry: i % 3 === 0 }))
+  const slug = (i: number) => ['base-sepolia', 'sepolia', 'arbitrum', 'celo'][i % 4]!
+  const found = await Promise.all(asked.map(({ i, withGeometry }) => store.inputByUid(slug(i), uidOf(i), withGeometry)))
+  for (const [n, { i }] of asked.entries()) expect([i, found[n]]).toMatchObject([i, { blockNumber: i, revoked: i % 10 === 0, expirationTime: 0n }])
+  expect(found.filter((row, n) => asked[n]!.withGeometry && row!.geometry === null)).toEqual([])
+  expect(await store.inputByUid('celo', uidOf(999_999), true)).toBeUndefined()
+  expect(await store.inputByUid(slug(2), uidOf(1), true)).toBeUndefined()
+})

@@ -39,7 +39,7 @@ export interface InputRow {
 export interface IndexState {
   /** Seconds since the index held all that its chain's node had; Infinity when it never has */
   age: number
-  /** Seconds since the last block that the node had */
+  /** How old the node's last block was when the index last asked it, in seconds */
   headAge: number
   /** The last block that is indexed; -1 before the first */
   block: number
@@ -178,7 +178,7 @@ export class Store {
     const [row] = await this.query<{ age: number | null; headAge: number | null; block: number | null }>(
       `SELECT (extract(epoch FROM clock_timestamp() - checked_at)
            + CASE WHEN indexed_height >= head_height THEN 0 ELSE greatest(0, extract(epoch FROM head_timestamp - indexed_timestamp)) END)::float8 AS age,
-         extract(epoch FROM clock_timestamp() - head_timestamp)::float8 AS "headAge", indexed_height AS block
+         extract(epoch FROM checked_at - head_timestamp)::float8 AS "headAge", indexed_height AS block
        FROM chain_status WHERE chain = $1`,
       [chain],
     )

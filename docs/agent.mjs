@@ -16,7 +16,7 @@ const { eas: address, abi } = chains.find(({ id }) => id === chainId)
 const eas = new Contract(address, abi, new Wallet(privateKey, new JsonRpcProvider(rpcUrl)))
 
 let answer = await post(operation, request)
-for (;;) {
+for (let tries = 1; ; tries++) {
   const { attestation: a, delegatedAttestation: d } = answer
   const { v, r, s } = Signature.from(d.signature)
   const data = { recipient: a.recipient, expirationTime: 0, revocable: a.revocable, refUID: a.refUID, data: a.data, value: 0 }
@@ -26,7 +26,7 @@ for (;;) {
     console.log(receipt.logs[0].data, answer.result) // the UID of the attestation that holds the answer
     break
   } catch (error) {
-    if (error.code !== 'CALL_EXCEPTION') throw error // Refused by the contract: another answer took this nonce
+    if (error.code !== 'CALL_EXCEPTION' || tries === 100) throw error // Else refused by the contract: another answer took this nonce
     answer = await post('resign', JSON.stringify({ chainId, attestation: a, delegatedAttestation: d }))
   }
 }

@@ -150,6 +150,7 @@ describe.each(SLUGS)('on %s', (slug) => {
       changed(({ attestation: a }) => (a.revocable = false)),
       changed(({ attestation: a }) => (a.attester = ZeroAddress)),
       changed(({ attestation: a }) => (a.schema = ZeroHash)),
+      changed(({ attestation: a }) => (a.refUID = a.schema)),
       changed(({ delegatedAttestation: d }) => d.nonce++),
       changed(({ delegatedAttestation: d }) => (d.signature = `0x${'11'.repeat(65)}`)),
       changed(({ attestation: a, delegatedAttestation: d }) => (a.signature = d.signature = `${'0x'}${'11'.repeat(65)}`)),
