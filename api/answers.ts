@@ -37,6 +37,8 @@ export interface EarlierAnswer {
   /** Unix seconds */
   deadline: number
   token: string | undefined
+  /** What cannot be, whatever was signed */
+  contradiction?: string
   said: Partial<Record<keyof Says, unknown>>
 }
 
@@ -75,8 +77,11 @@ export function readAnswer(body: unknown): EarlierAnswer {
   if (recipient === undefined) throw invalid('attestation.recipient: its checksum is wrong')
   const { revocable, refUID = ZeroHash } = attestation
   if (typeof revocable !== 'boolean') throw invalid('attestation.revocable: expected true or false')
-  if (refUID !== ZeroHash) throw unverified('attestation.refUID: we sign none but the zero UID')
-  for (const field of ['signature', 'attester']) if ((delegated[field] ?? attestation[field]) !== attestation[field]) throw unverified(`delegatedAttestation.${field}: not the same as attestation.${field}`)
+  const same = (field: string) => {
+    const [one, other] = [attestation[field], delegated[field]]
+    return other === undefined || (typeof one === 'string' && typeof other === 'string' && one.toLowerCase() === other.toLowerCase())
+  }
+  const twice = ['signature', 'attester'].find((field) => !same(field))
   if (delegated.resignToken !== undefined && typeof delegated.resignToken !== 'string') throw invalid('delegatedAttestation.resignToken: expected a string')
   return {
     chainId: request.chainId,
@@ -86,6 +91,8 @@ export function readAnswer(body: unknown): EarlierAnswer {
     nonce: wholeNumber(delegated, 'nonce'),
     deadline: wholeNumber(delegated, 'deadline'),
     token: delegated.resignToken,
+    ...(refUID !== ZeroHash && { contradiction: 'attestation.refUID: we sign none but the zero UID' }),
+    ...(twice && { contradiction: `delegatedAttestation.${twice}: not the same as attestation.${twice}` }),
     said: Object.fromEntries(SAYS_FIELDS.filter((field) => request[field] !== undefined).map((field) => [field, request[field]])),
   }
 }

@@ -106,7 +106,8 @@ async function resign(parts: ComputeParts, body: unknown): Promise<ComputeResult
   const answer = readAnswer(body)
   const chain = await chosenChain(parts, answer.chainId)
   const { attester } = chain
-  if (!(await isOurs(attester, answer))) throw unverified('attestation: not what we signed for this chain: the signature does not fit the content, nonce and deadline')
+  if (answer.contradiction) throw unverified(answer.contradiction)
+  if (!(await isOurs(attester, answer))) throw unverified(`attestation: ${NOT_OURS}`)
   const says = readPayload(answer.statement.data)
   const [other] = otherThanSigned(says, answer.said)
   if (other) throw unverified(`${other}: not what was signed`)
@@ -116,6 +117,8 @@ async function resign(parts: ComputeParts, body: unknown): Promise<ComputeResult
   await checkStands(parts, chain, { says, sources })
   return sign(chain, { statement: answer.statement, says, sources }, await attester.nonce(answer.nonce), deadlineOf(parts))
 }
+
+const NOT_OURS = 'not what we signed for this chain: the signature does not fit the content, nonce and deadline'
 
 /** Throws unless the attestations among the inputs of a finding stand now. */
 async function checkStands({ resolver }: ComputeParts, { attester, reader }: ServedChain, { says, sources }: Pick<Finding, 'says' | 'sources'>): Promise<void> {
@@ -132,11 +135,12 @@ async function checkStands({ resolver }: ComputeParts, { attester, reader }: Ser
 async function verify(parts: ComputeParts, body: unknown) {
   const answer = readAnswer(body)
   const { attester } = await chosenChain(parts, answer.chainId)
-  const [signed, current, deadlineCounts] = await Promise.all([isOurs(attester, answer), attester.nonce(), attester.enforcesDeadline()])
+  const [signed, current, deadlineCounts] = await Promise.all([isOurs(attester, answer), attester.nonce(answer.nonce), attester.enforcesDeadline()])
   const says = signed ? readPayload(answer.statement.data) : null
-  const reasons = says ? otherThanSigned(says, answer.said).map((field) => `${field} is not what was signed`) : ['not what we signed for this chain: the signature does not fit the content, nonce and deadline']
+  const reasons = says ? otherThanSigned(says, answer.said).map((field) => `${field} is not what was signed`) : [NOT_OURS]
+  if (answer.contradiction) reasons.unshift(answer.contradiction)
   const ours = reasons.length === 0
-  if (answer.nonce < current) reasons.push(`nonce ${answer.nonce} was used, by this answer or by another one: have it signed again`)
+  if (answer.nonce < current) reasons.push(`nonce ${answer.nonce} was used: by this answer, which then has landed, or by another one, and then it can be signed again`)
   if (answer.nonce > current) reasons.push(`nonce ${answer.nonce} comes later: the contract now expects ${current}`)
   if (deadlineCounts && answer.deadline < Math.floor(parts.clock() / 1000)) reasons.push(`the deadline ${answer.deadline} has passed: have it signed again`)
   return { ours, submittable: reasons.length === 0, reasons, says, attester: attester.address, nonce: { signed: answer.nonce, current }, deadline: answer.deadline }
@@ -155,8 +159,7 @@ async function findInBatch(parts: ComputeParts, chain: ServedChain, common: Requ
     const name = (operation as { operation?: unknown } | null)?.operation
     if (typeof name !== 'string' || !Object.hasOwn(OPERATIONS, name)) throw invalid(`operation: expected one of ${Object.keys(OPERATIONS).join(', ')}`)
     const own = readObject(operation, ['operation', 'schema', 'recipient', ...parametersOf(OPERATIONS[name]!)])
-    const given = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== null))
-    return await find(parts, chain, name, { ...common, ...given }, client, budgetMs)
+    return await find(parts, chain, name, { ...common, ...own }, client, budgetMs)
   } catch (error) {
     if (error instanceof ComputeProblem) throw new ComputeProblem(error.slug, `${at}: ${error.message}`)
     if (error instanceof GeometryError) throw invalid(`${at}: ${error.message}`)

@@ -103,16 +103,16 @@ describe('forms', () => {
 })
 
 describe('fetched documents', () => {
-  test('are asked for by URI and client; what the fetcher refuses is passed on', async () => {
+  test('are asked for by URI and client; what the fetcher refuses is passed on, with the name of the input', async () => {
     const asked: string[][] = []
-    const refusal = new ComputeProblem('invalid-input', 'not reachable')
+    const refusal = new ComputeProblem('rate-limited', 'uri: not now', 6)
     const fetcher: DocumentFetcher = {
       fetch: async (...parameters) => {
         asked.push(parameters)
         throw refusal
       },
     }
-    await expect(resolve(base, { uid: UID, uri: URI }, fetcher)).rejects.toBe(refusal)
+    await expect(resolve(base, { uid: UID, uri: URI }, fetcher)).rejects.toMatchObject({ slug: 'rate-limited', message: 'from.uri: not now', retryAfter: 6 })
     expect(asked).toEqual([[URI, '203.0.113.7']])
   })
   const text = JSON.stringify(attestation)

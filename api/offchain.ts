@@ -85,7 +85,10 @@ export class OffchainResolver {
     if (typeof uri !== 'string') throw new ComputeProblem('invalid-input', `${path}.uri: expected a URI, as a string`)
     const { fetcher } = this.options
     if (!fetcher) throw new ComputeProblem('invalid-input', `${path}.uri: URIs are not fetched here; send the offchain attestation itself, as {"attestation": {...}}`)
-    return { document: parseDocument(await fetcher.fetch(uri, client), path), uid: uid.toLowerCase() }
+    const text = await fetcher.fetch(uri, client).catch((error: unknown) => {
+      throw error instanceof ComputeProblem ? new ComputeProblem(error.slug, `${path}.${error.message}`, error.retryAfter) : error
+    })
+    return { document: parseDocument(text, path), uid: uid.toLowerCase() }
   }
 
   private now(): bigint {

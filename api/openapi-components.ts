@@ -90,7 +90,8 @@ const GEOMETRIES: Record<string, Schema> = {
     type: 'object',
     title: 'Offchain attestation',
     description: 'An EAS offchain attestation (version 0, 1 or 2) exactly as its signer\'s software or the explorer\'s file has it. Its UID, signature, chain, contract, times and revocation are checked before it is used.',
-    required: ['sig', 'signer'],
+    required: ['signer'],
+    anyOf: [{ required: ['sig'] }, { required: ['domain', 'message', 'signature', 'types', 'primaryType', 'uid'], description: 'The library\'s own object, which is `sig` with `signer` in it.' }],
     properties: {
       sig: {
         type: 'object',
@@ -213,14 +214,14 @@ const ANSWERS: Record<string, Schema> = {
     reasons: list(text('A sentence.'), 'Why not, where one of the two is false.'),
     says: {
       ...object(
-        'What `data` says, decoded; null when it is no result.',
+        'What `data` says, decoded; null where it is not ours.',
         { result: RESULT, units: text('Of numeric results.'), operation: text('Name of the operation.'), timestamp: TIMESTAMP, inputRefs: INPUT_REFS },
         ['units'],
       ),
       type: ['object', 'null'],
     },
     attester: text('Who signs for this chain.', ADDRESS),
-    nonce: object('The nonce that was signed, and the contract\'s now.', { signed: NONCE, current: NONCE }),
+    nonce: object('The nonce that was signed, and the contract\'s now.', { signed: integer('The one of the answer.'), current: integer('The one at which the contract takes the next signature.') }),
     deadline: DEADLINE,
   }),
   Problem: object('Problem details (RFC 7807).', {

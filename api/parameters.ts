@@ -21,8 +21,9 @@ export function readObject(value: unknown, known: readonly string[], what = 'bod
 
 export function optionalText(request: RequestBody, name: string): string | undefined {
   const value = request[name]
-  if (value === undefined || value === null) return undefined
-  if (typeof value !== 'string') throw invalid(`${name}: expected a string`)
+  if (value === undefined) return undefined
+  // null too: what a client has lost must not become the default.
+  if (typeof value !== 'string') throw invalid(`${name}: expected a string; leave it out for the default`)
   return value
 }
 

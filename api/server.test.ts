@@ -30,6 +30,7 @@ afterAll(async () => {
 })
 
 const POINT = { type: 'Point', coordinates: [1, 2] }
+const POINT_OWNER = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
 async function serve(options: { fault?: Fault; databaseUrl?: string; clock?: () => number; key?: string; perHour?: number; measurer?: Measurer } = {}) {
   const { fault = () => undefined, databaseUrl = database.url, clock = () => Date.now(), key = LOCAL_SIGNER_KEY, perHour = 0, measurer = new Measurer(20_000, MEASURE_WORKER) } = options
   const proxy = await startRpcProxy(chain.url, fault)
@@ -214,7 +215,8 @@ describe('answers that come back', () => {
       [[good, { operation: 'area', geometry: POINT }], expect.stringContaining('operations[1]: geometry: area is that of a Polygon')],
     ] as const) expect(await post('batch', { operations })).toMatchObject({ status: 400, detail })
     const recipient = '0x00000000219ab540356cBB839Cbe05303d7705Fa'
-    expect((await post('batch', { recipient, operations: [{ ...good, recipient: null, schema: null }] })).results[0].attestation.recipient).toBe(recipient)
+    expect(await post('batch', { recipient, operations: [{ ...good, recipient: null }] })).toMatchObject({ status: 400, detail: 'operations[0]: recipient: expected a string; leave it out for the default' })
+    expect((await post('batch', { recipient, operations: [good, { ...good, recipient: POINT_OWNER }] })).results.map(({ attestation }: { attestation: { recipient: string } }) => attestation.recipient)).toEqual([recipient, POINT_OWNER])
     expect(await post('batch', { operations: [good, { ...good, to: `0x${'1'.repeat(64)}` }] })).toMatchObject({ status: 404, detail: expect.stringContaining('operations[1]: to: there is no attestation') })
   })
 })

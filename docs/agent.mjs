@@ -13,7 +13,7 @@ async function post(path, body) {
 
 const { chains } = await (await fetch(service)).json()
 const { eas: address, abi } = chains.find(({ id }) => id === chainId)
-const eas = new Contract(address, abi, new Wallet(privateKey, new JsonRpcProvider(rpcUrl)))
+const eas = new Contract(address, abi, new Wallet(privateKey, new JsonRpcProvider(rpcUrl, undefined, { cacheTimeout: -1 })))
 
 let answer = await post(operation, request)
 for (let tries = 1; ; tries++) {

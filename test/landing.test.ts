@@ -164,6 +164,8 @@ describe.each(SLUGS)('on %s', (slug) => {
     expect(await compute('verify', { chainId: local(elsewhere).chain.id, ...answer })).toMatchObject({ ours: false, submittable: false, says: null })
     expect(await compute('verify', { chainId: id, ...answer, result: 1 })).toMatchObject({ ours: false, submittable: false, reasons: ['result is not what was signed'] })
 
+    expect(await compute('verify', { chainId: id, ...changed(({ delegatedAttestation: d }) => (d.signature = `0x${'11'.repeat(65)}`)) })).toMatchObject({ ours: false, reasons: ['delegatedAttestation.signature: not the same as attestation.signature'] })
+    expect(await compute('verify', { chainId: id, ...changed(({ delegatedAttestation: d }) => (d.attester = d.attester.toLowerCase())) })).toMatchObject({ ours: true })
     await revoke(chain, uid, 2)
     await world.caughtUp()
     expect(await resign(answer, id)).toMatchObject({ status: 400, detail: `input 1: attestation ${uid} is revoked` })
