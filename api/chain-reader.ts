@@ -39,6 +39,8 @@ const CALL_TIMEOUT_MS = 5_000
 const NONCE_SHARED_MS = 250
 /** More calls than this at once are refused, but for the few that every answer needs: a slow node must not pile up the service's requests. */
 const MAX_CALLS_IN_FLIGHT = 64
+/** How long the time of the last block is good. */
+const HEAD_SHARED_MS = 2_000
 /** How long an endpoint's word for its chain is good. */
 const PROOF_SHARED_MS = 60_000
 /** Schemas cannot change once registered; as many are remembered. */
@@ -49,17 +51,21 @@ const SCHEMAS_REMEMBERED = 10_000
  * Throws UnavailableError when the node does not answer.
  */
 export class ChainReader {
-  private readonly inFlight = new Map<string, Promise<string>>()
+  private readonly inFlight = new Map<string, Promise<unknown>>()
   private readonly schemas = new Map<string, SchemaRecord>()
   private readonly nonces = new Map<string, SharedRead<bigint>>()
   private readonly proofs = new Map<string, SharedRead<number>>()
+  /** Unix seconds of the last block */
+  private readonly headTime: SharedRead<number>
   private counter = 0
 
   /** @param clock milliseconds */
   constructor(
     private readonly connected: ConnectedChain,
     private readonly clock: () => number,
-  ) {}
+  ) {
+    this.headTime = new SharedRead(async () => Number(((await this.rpc('eth_getBlockByNumber', ['latest', false], true)) as { timestamp: string }).timestamp), HEAD_SHARED_MS, clock)
+  }
 
   /** Whether the chain is one that runs here, which makes blocks when asked to. */
   get local(): boolean {
@@ -134,23 +140,30 @@ export class ChainReader {
     }
   }
 
+  /** Throws an UnavailableError where the node's last block is older than so many seconds: what it says now may be long untrue. Local chains make blocks on demand. */
+  async checkFresh(maxSeconds: number): Promise<void> {
+    if (this.local) return
+    const age = Math.round(this.clock() / 1000 - (await this.headTime.get()))
+    if (age > maxSeconds) throw new UnavailableError(`The last block of ${this.connected.chain.slug} that its node knows is ${age} seconds old.`)
+  }
+
   /** What the node calls itself, such as `anvil/v1.7.1`. */
   clientVersion(): Promise<string> {
-    return this.rpc('web3_clientVersion', [], true)
+    return this.rpc('web3_clientVersion', [], true) as Promise<string>
   }
 
   /** @param essential what every answer needs, so that it is asked however many other calls there are */
   private async call(to: string, abi: Interface, name: string, parameters: unknown[], essential = false): Promise<unknown> {
     const answer = await this.rpc('eth_call', [{ to, data: abi.encodeFunctionData(name, parameters) }, 'latest'], essential)
     try {
-      return abi.decodeFunctionResult(name, answer)[0] as unknown
+      return abi.decodeFunctionResult(name, answer as string)[0] as unknown
     } catch (error) {
       throw new UnavailableError(`The node of ${this.connected.chain.slug} has no answer of ${name}().`, { cause: error })
     }
   }
 
   /** Equal calls under way are one. */
-  private rpc(method: string, parameters: unknown[], essential: boolean): Promise<string> {
+  private rpc(method: string, parameters: unknown[], essential: boolean): Promise<unknown> {
     const body = JSON.stringify({ method, params: parameters })
     const running = this.inFlight.get(body)
     if (running) return running
@@ -160,7 +173,7 @@ export class ChainReader {
     return call
   }
 
-  private async send(method: string, params: unknown[]): Promise<string> {
+  private async send(method: string, params: unknown[]): Promise<unknown> {
     const { chain, rpcUrls } = this.connected
     let cause: unknown
     for (const url of rpcUrls) {
@@ -182,7 +195,7 @@ export class ChainReader {
     if (id !== this.connected.chain.id) throw new Error(`is on chain ${id}`)
   }
 
-  private async ask(url: string, method: string, params: unknown[]): Promise<string> {
+  private async ask(url: string, method: string, params: unknown[]): Promise<unknown> {
     const id = ++this.counter
     const response = await fetch(url, {
       method: 'POST',
@@ -191,7 +204,7 @@ export class ChainReader {
       signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
     })
     const answer = (await response.json()) as { id?: unknown; result?: unknown; error?: { message?: string } }
-    if (typeof answer.result === 'string' && answer.id === id) return answer.result
+    if (answer.result !== undefined && answer.result !== null && answer.id === id) return answer.result
     throw new Error(answer.error?.message ?? `HTTP ${response.status} without a result of this call`)
   }
 }

@@ -1,5 +1,6 @@
 import pino from 'pino'
 import { SettingsError, processSettings } from '../src/config'
+import { CURVE } from '../src/eas'
 import { Attester, loadSigner } from './attester'
 import { ChainReader } from './chain-reader'
 import { SafeFetcher } from './fetcher'
@@ -30,7 +31,7 @@ async function main(): Promise<void> {
   for (const { attester } of attesters.values()) {
     const refusal = await attester.refusal()
     if (refusal) logger.error({ chain: attester.chain.slug, refusal }, 'this chain is not signed for')
-    else logger.info({ chain: attester.chain.slug, attester: attester.address }, 'signing')
+    else logger.info({ chain: attester.chain.slug, attester: attester.address, library: CURVE.name }, 'signing')
   }
 
   const store = new Store(settings.databaseUrl, (error) => logger.warn({ reason: error.message }, 'a database connection was lost'))

@@ -26,6 +26,7 @@ const clock = () => now * 1000
 /** What the contract answers, which is all that is not real here. */
 const readerOf = ({ chainState }: Pick<Vector, 'chainState'>) =>
   ({
+    checkFresh: async () => {},
     offchainRevocationTime: async (revoker: string, uid: string) => BigInt(chainState?.revokeOffchain.find((each) => each.revoker.toLowerCase() === revoker && each.data === uid)?.time ?? 0),
   }) as unknown as ChainReader
 /** Offchain inputs ask the database for nothing. */
@@ -146,7 +147,7 @@ test('whether one still stands can be asked later: expiry and revocation', async
   expect(offchain).toEqual({ signer: (vector.expected as { signer: string }).signer.toLowerCase(), expirationTime: 1_767_312_000n })
   expect(offchainSource(offchain)).toBe(source)
   for (const other of ['onchain', 'geojson', 'offchain', 'offchain-0x-1']) expect(standingOf(other)).toBeUndefined()
-  const ask = (seconds: number, revoker = '') => new OffchainResolver({ measurer: new Measurer(), clock: () => seconds * 1000 }).checkStands(uid, offchain, 'from', readerOf({ chainState: { revokeOffchain: [{ revoker, data: uid, time: 5 }] } }))
+  const ask = (seconds: number, revoker = '') => new OffchainResolver({ measurer: new Measurer(), maxLagSeconds: 60, clock: () => seconds * 1000 }).checkStands(uid, offchain, 'from', readerOf({ chainState: { revokeOffchain: [{ revoker, data: uid, time: 5 }] } }))
   await expect(ask(1_767_311_999)).resolves.toBeUndefined()
   await expect(ask(1_767_312_000)).rejects.toEqual(new ComputeProblem('verification-failed', 'from: offchain attestation refused: it expired at 1767312000 (Unix seconds)'))
   await expect(ask(1_767_311_999, offchain.signer)).rejects.toEqual(new ComputeProblem('verification-failed', 'from: offchain attestation refused: its signer revoked it at 5 (Unix seconds)'))

@@ -44,7 +44,7 @@ export function isOffchainForm(input: object, path: string): boolean {
  */
 export class OffchainResolver {
   /** `clock` in milliseconds; no `fetcher` where URIs are not fetched. */
-  constructor(private readonly options: { measurer: Measurer; clock: () => number; fetcher?: DocumentFetcher }) {}
+  constructor(private readonly options: { measurer: Measurer; clock: () => number; maxLagSeconds: number; fetcher?: DocumentFetcher }) {}
 
   /** @param input what `isOffchainForm` said yes to. Throws a ComputeProblem or GeometryError that names `path`, and UnavailableError. */
   async resolve(input: object, path: string, chain: Chain, reader: ChainReader, client: string): Promise<ResolvedInput> {
@@ -66,7 +66,7 @@ export class OffchainResolver {
     } catch (error) {
       refuse(path)(error)
     }
-    const revocationTime = await reader.offchainRevocationTime(signer, uid)
+    const [revocationTime] = await Promise.all([reader.offchainRevocationTime(signer, uid), reader.checkFresh(this.options.maxLagSeconds)])
     if (revocationTime !== 0n) throw refused(path, 'verification-failed', `its signer revoked it at ${revocationTime} (Unix seconds)`)
   }
 

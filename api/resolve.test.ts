@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { LOCAL_CHAIN } from '../dev/chain'
 import type { ChainReader, OnchainAttestation } from './chain-reader'
 import { Measurer } from './measure'
+import { UnavailableError } from './problems'
 import { Resolver } from './resolve'
 import type { IndexState, InputRow, Store } from './store'
 
@@ -10,7 +11,7 @@ const uid = `0x${'12'.repeat(32)}`
 const ROW: InputRow = { revoked: false, expirationTime: 0n, blockNumber: 100, geometry: '{"type":"Point","coordinates":[1,2]}' }
 const ONCHAIN = { uid, revocationTime: 0n, expirationTime: 0n } as OnchainAttestation
 
-async function resolve(given: { row?: Partial<InputRow> | null; index?: Partial<IndexState>; onchain?: Partial<OnchainAttestation> | null; local?: boolean; minConfirmations?: number }) {
+async function resolve(given: { row?: Partial<InputRow> | null; index?: Partial<IndexState>; onchain?: Partial<OnchainAttestation> | null; local?: boolean; stuck?: boolean; minConfirmations?: number }) {
   let asked = 0
   const resolver = new Resolver({
     store: { inputByUid: async () => (given.row === null ? undefined : { ...ROW, ...given.row }), indexState: async () => ({ age: 1, headAge: 5, block: 110, ...given.index }) } as unknown as Store,
@@ -20,7 +21,7 @@ async function resolve(given: { row?: Partial<InputRow> | null; index?: Partial<
     maxLagSeconds: 120,
     minConfirmations: given.minConfirmations ?? 0,
   })
-  const reader = { local: given.local ?? false, attestation: async () => (asked++, given.onchain === null ? undefined : { ...ONCHAIN, ...given.onchain }) } as unknown as ChainReader
+  const reader = { local: given.local ?? false, attestation: async () => (asked++, given.onchain === null ? undefined : { ...ONCHAIN, ...given.onchain }), checkFresh: async () => given.stuck && Promise.reject(new UnavailableError('stuck')) } as unknown as ChainReader
   const { message } = await resolver.resolve(uid, 'from', LOCAL_CHAIN, reader, '').then(() => ({ message: 'resolved' }), (error: Error) => error)
   return [message.replace(uid, 'UID'), asked]
 }
@@ -37,6 +38,7 @@ test('the index is believed while it is up to date, without a call; else the cha
 test('a node that stands still makes nothing certain, unless the chain is local', async () => {
   expect(await resolve({ index: { headAge: 7_200 } })).toEqual(['The last block of base-sepolia that its node knows is 7200 seconds old, so what was revoked since is not known.', 0])
   expect(await resolve({ index: { headAge: 7_200 }, local: true })).toEqual(['resolved', 0])
+  expect(await resolve({ index: { age: 16 }, stuck: true })).toEqual(['stuck', 1])
 })
 
 test('revoked, expired and shallow ones are refused by what the index says', async () => {

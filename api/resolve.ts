@@ -71,8 +71,9 @@ export class Resolver {
 
     if (index.headAge > maxLagSeconds && !reader.local) throw new UnavailableError(`The last block of ${chain.slug} that its node knows is ${Math.round(index.headAge)} seconds old, so what was revoked since is not known.`)
     // What is signed cannot be recalled: what the index may not have heard of yet, the chain itself says.
-    const attestation = !row || index.age > indexMaxAgeSeconds ? await reader.attestation(uid) : undefined
-    if (!attestation && (!row || index.age > indexMaxAgeSeconds)) throw new ComputeProblem('attestation-not-found', `${path}: there is no attestation ${uid} on ${chain.slug} (chain ${chain.id})`)
+    const asked = !row || index.age > indexMaxAgeSeconds
+    const [attestation] = asked ? await Promise.all([reader.attestation(uid), reader.checkFresh(maxLagSeconds)]) : []
+    if (asked && !attestation) throw new ComputeProblem('attestation-not-found', `${path}: there is no attestation ${uid} on ${chain.slug} (chain ${chain.id})`)
     if (row?.revoked || (attestation && attestation.revocationTime !== 0n)) throw refuse('is revoked')
     const { expirationTime } = (attestation ?? row)!
     if (expirationTime !== 0n && expirationTime <= BigInt(Math.floor(clock() / 1000))) throw refuse(`expired at ${expirationTime} (Unix seconds)`)

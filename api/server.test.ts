@@ -158,6 +158,18 @@ test('an endpoint of another chain is not believed when the first one fails', as
   expect((await reader([other.url, chain.url]).attestation(uid))?.uid).toBe(uid)
 })
 
+test('a node whose last block is old is not believed', async () => {
+  class Remote extends ChainReader {
+    override get local() {
+      return false
+    }
+  }
+  const { timestamp } = (await chain.provider.getBlock('latest'))!
+  const at = (seconds: number) => new Remote({ chain: LOCAL_CHAIN, rpcUrls: [chain.url], gatewayUrl: undefined, headPollMs: 0 }, () => (timestamp + seconds) * 1000).checkFresh(120)
+  await expect(at(119)).resolves.toBeUndefined()
+  await expect(at(130)).rejects.toThrow('The last block of base-sepolia that its node knows is 130 seconds old.')
+})
+
 test('two batches of a client at a time', async () => {
   const { app, proxy } = await serve()
   const batch = () => app.inject({ method: 'POST', url: '/compute/v0/batch', payload: { chainId: LOCAL_CHAIN.id, operations: [{ operation: 'distance', from: `0x${'7'.repeat(64)}`, to: POINT }] } })

@@ -16,5 +16,6 @@ export {
   type EasDomain,
 } from './delegated'
 export { isCanonicalSignature, keySigner, recoverSigner, type Signer } from './signature'
+export { CURVE } from './curve'
 export { keccak256 } from './keccak'
 export { OffchainError, checkExpiry, verifyOffchain, type OffchainAttestation, type OffchainExpectation } from './offchain'
