@@ -1,6 +1,6 @@
 import { Interface, ZeroHash } from 'ethers'
 import { isLoopback, type ConnectedChain } from '../src/config'
-import { hashesToUid, schemaUid, type UidFields } from '../src/eas'
+import { fieldTypes, hashesToUid, schemaUid, type UidFields } from '../src/eas'
 import { UnavailableError } from './problems'
 import { SharedRead } from './shared'
 
@@ -23,6 +23,8 @@ export interface OnchainAttestation extends UidFields {
 
 export interface SchemaRecord {
   schema: string
+  /** Its fields' types, joined by commas */
+  types: string
   revocable: boolean
 }
 
@@ -93,8 +95,9 @@ export class ChainReader {
     // What is no UTF-8 cannot be proven, and is no schema of ours.
     if (schema !== '' && schemaUid(schema, resolver, revocable) !== uid) throw new UnavailableError(`The node of ${this.connected.chain.slug} answered a false schema.`)
     if (this.schemas.size >= SCHEMAS_REMEMBERED) this.schemas.clear()
-    this.schemas.set(uid, { schema, revocable })
-    return { schema, revocable }
+    const found = { schema, types: fieldTypes(schema).join(), revocable }
+    this.schemas.set(uid, found)
+    return found
   }
 
   /** The attestation as it is now, its content proven against its UID; undefined when the contract has none. */

@@ -229,6 +229,8 @@ async function chosenChain({ attesters }: ComputeParts, chainId: unknown): Promi
   return chosen
 }
 
+const RESULT_TYPES = { [NUMERIC_RESULT_FIELDS]: fieldTypes(NUMERIC_RESULT_FIELDS).join(), [BOOLEAN_RESULT_FIELDS]: fieldTypes(BOOLEAN_RESULT_FIELDS).join() }
+
 /** The schema to attest under, whose registered types must be the payload's: or a distance could be signed that reads as something else. */
 async function chosenSchema(parts: ComputeParts, operation: Operation, reader: ChainReader, given: string | undefined) {
   if (given !== undefined && !/^0x[0-9a-fA-F]{64}$/.test(given)) throw invalid('schema: expected a schema UID, 0x and 64 hex digits')
@@ -236,7 +238,7 @@ async function chosenSchema(parts: ComputeParts, operation: Operation, reader: C
   const uid = (given ?? parts.defaultSchemas[operation.units ? 'number' : 'boolean']).toLowerCase()
   const record = await reader.schema(uid)
   if (!record) throw invalid(`schema: ${uid} is not registered on this chain${given === undefined ? ' (it is the default)' : ''}; register "${fields}" or name another`)
-  if (parts.schemaCheck && fieldTypes(record.schema).join() !== fieldTypes(fields).join())
+  if (parts.schemaCheck && record.types !== RESULT_TYPES[fields])
     throw invalid(`schema: ${uid} is "${record.schema.slice(0, 200)}", but a result of this operation has the fields "${fields}"`)
   return { uid, revocable: record.revocable }
 }
