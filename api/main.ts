@@ -12,16 +12,13 @@ import { buildServer } from './server'
 import { Store } from './store'
 import { Nonces, WalletTier } from './wallet'
 
-/** How long a line of the log may wait for others. */
-const LOG_FLUSH_MS = 250
 /** How long a stop waits for requests under way. */
 const STOP_TIMEOUT_MS = 5_000
 
 /** The API process: read settings, open, listen; on a signal close in the reverse order. */
 async function main(): Promise<void> {
   const settings = processSettings('database', 'chains', 'signer')
-  // Lines are written together, at the latest after so long, and when the process ends: one write a request costs a tenth of its time.
-  const logger = pino({ level: settings.logLevel, base: undefined }, pino.destination({ sync: false, minLength: 4_096, periodicFlush: LOG_FLUSH_MS }))
+  const logger = pino({ level: settings.logLevel, base: undefined })
   const clock = () => Date.now()
 
   const signer = await loadSigner(settings.readSignerKey!, settings.attesterAddress)
