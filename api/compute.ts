@@ -36,7 +36,10 @@ export const COMPUTE_ENDPOINTS = [...Object.keys(OPERATIONS), 'batch', 'resign',
 export function computeRoutes(parts: ComputeParts) {
   return (app: FastifyInstance, _options: object, done: () => void): void => {
     app.setErrorHandler(computeErrorHandler(parts.publicBaseUrl))
-    for (const [name, operation] of Object.entries(OPERATIONS)) app.post(`/${name}`, { schema: operationSchema(name, operation) }, (request) => compute(parts, name, operation, request.body, clientOf(request)))
+    for (const [name, operation] of Object.entries(OPERATIONS)) {
+      const known = [...COMMON_PARAMETERS, ...parametersOf(operation)]
+      app.post(`/${name}`, { schema: operationSchema(name, operation) }, (request) => compute(parts, name, readObject(request.body, known), clientOf(request)))
+    }
     app.post('/batch', { schema: computeSchemas.batch }, (request) => computeBatch(parts, request.body, clientOf(request)))
     app.post('/resign', { schema: computeSchemas.resign }, ({ body }) => resign(parts, body))
     app.post('/verify', { schema: computeSchemas.verify }, ({ body }) => verify(parts, body))
@@ -51,8 +54,7 @@ const BATCH_BUDGET_MS = 20_000
 /** Inputs that were looked at longer ago than this are looked at again before anything is signed. */
 const LOOKED_AT_MS = 1_000
 
-async function compute(parts: ComputeParts, name: string, operation: Operation, body: unknown, client: string): Promise<ComputeResult> {
-  const request = readObject(body, [...COMMON_PARAMETERS, ...parametersOf(operation)])
+async function compute(parts: ComputeParts, name: string, request: RequestBody, client: string): Promise<ComputeResult> {
   const chain = await chosenChain(parts, request.chainId)
   const started = performance.now()
   const finding = await find(parts, chain, name, request, client)
@@ -161,7 +163,7 @@ async function findInBatch(parts: ComputeParts, chain: ServedChain, common: Requ
     const own = readObject(operation, ['operation', 'schema', 'recipient', ...parametersOf(OPERATIONS[name]!)])
     return await find(parts, chain, name, { ...common, ...own }, client, budgetMs)
   } catch (error) {
-    if (error instanceof ComputeProblem) throw new ComputeProblem(error.slug, `${at}: ${error.message}`)
+    if (error instanceof ComputeProblem) throw error.within(`${at}: `)
     if (error instanceof GeometryError) throw invalid(`${at}: ${error.message}`)
     throw error
   }

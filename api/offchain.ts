@@ -86,7 +86,7 @@ export class OffchainResolver {
     const { fetcher } = this.options
     if (!fetcher) throw new ComputeProblem('invalid-input', `${path}.uri: URIs are not fetched here; send the offchain attestation itself, as {"attestation": {...}}`)
     const text = await fetcher.fetch(uri, client).catch((error: unknown) => {
-      throw error instanceof ComputeProblem ? new ComputeProblem(error.slug, `${path}.${error.message}`, error.retryAfter) : error
+      throw error instanceof ComputeProblem ? error.within(`${path}.`) : error
     })
     return { document: parseDocument(text, path), uid: uid.toLowerCase() }
   }

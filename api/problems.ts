@@ -31,6 +31,11 @@ export class ComputeProblem extends Error {
   ) {
     super(detail)
   }
+
+  /** The same, about a part of the request: `prefix` goes before its detail. */
+  within(prefix: string): ComputeProblem {
+    return new ComputeProblem(this.slug, prefix + this.message, this.retryAfter)
+  }
 }
 
 /** The caller of the Records API is told this. */

@@ -10,6 +10,7 @@ import { Attester, loadSigner } from './attester'
 import { ChainReader } from './chain-reader'
 import { RequestCounter } from './limits'
 import { Measurer } from './measure'
+import { ComputeProblem } from './problems'
 import { Resolver } from './resolve'
 import { buildServer } from './server'
 import { Store } from './store'
@@ -179,6 +180,10 @@ test('two batches of a client at a time', async () => {
   expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([404, 404, 429])
   expect(answers.find(({ statusCode }) => statusCode === 429)!.headers['retry-after']).toBe('5')
   expect((await batch()).statusCode).toBe(404)
+})
+
+test('a problem of a part of the request says of which, and when another try makes sense', () => {
+  expect(new ComputeProblem('rate-limited', 'uri: not now', 6).within('operations[1]: ')).toMatchObject({ slug: 'rate-limited', message: 'operations[1]: uri: not now', retryAfter: 6 })
 })
 
 describe('answers that come back', () => {

@@ -72,8 +72,8 @@ export function domainSeparator(domain: EasDomain): string {
 
 /**
  * EIP-712 digest of a delegated attestation, of what is signed and recovered from: keccak256(0x1901 | separator | struct hash).
- * `separator` is the contract's domain separator. The struct is laid out here, field by field, as it is 50 times as fast as
- * ethers' encoder. Throws a TypeError for fields that are not of their types.
+ * `separator` is the contract's domain separator. The struct is laid out here, field by field, which
+ * costs less than ethers' encoder. Throws a TypeError for fields that are not of their types.
  */
 export async function attestDigest(separator: string, layout: AttestLayout, message: AttestMessage): Promise<string> {
   const { attester, schema, recipient, expirationTime, revocable, refUID, data, value, nonce, deadline } = message

@@ -41,7 +41,7 @@ export function decodeResult(data: string): (ResultContext & { result: bigint | 
   return undefined
 }
 
-/** A tuple: its fixed words, with the offset of its tail in the place of each field that has one. Fifty times as fast as ethers' encoder. */
+/** A tuple: its fixed words, with the offset of its tail in the place of each field that has one. */
 function encode(fields: readonly (string | { tail: string })[]): string {
   let head = ''
   let tails = ''
