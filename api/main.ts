@@ -8,6 +8,7 @@ import { RequestCounter } from './limits'
 import { Measurer } from './measure'
 import { SharedRedis } from './redis'
 import { Resolver } from './resolve'
+import { Records } from './search'
 import { buildServer } from './server'
 import { Store } from './store'
 import { Nonces, WalletTier } from './wallet'
@@ -35,6 +36,7 @@ async function main(): Promise<void> {
   }
 
   const store = new Store(settings.databaseUrl, (error) => logger.warn({ reason: error.message }, 'a database connection was lost'))
+  const records = new Records(store)
   const redis = settings.redisUrl === undefined ? undefined : new SharedRedis(settings.redisUrl, logger)
   const counter = new RequestCounter(clock, redis)
   const walletTier = settings.wallet && new WalletTier({ ...settings.wallet, publicBaseUrl: settings.publicBaseUrl, counter, nonces: new Nonces(clock, redis), clock })
@@ -44,6 +46,7 @@ async function main(): Promise<void> {
     : undefined
   const app = await buildServer({
     store,
+    records,
     measurer,
     attesters,
     clock,
@@ -60,7 +63,7 @@ async function main(): Promise<void> {
     stopping = true
     setTimeout(() => process.exit(1), STOP_TIMEOUT_MS).unref()
     await app.close()
-    await measurer.close()
+    await Promise.all([measurer.close(), records.close()])
     redis?.close()
     await store.close()
     process.exit(0)

@@ -13,12 +13,14 @@ import { Attester } from './attester'
 import { ChainReader } from './chain-reader'
 import { ERROR_PAGES } from './error-pages'
 import { RequestCounter } from './limits'
+import { SIEVE_WORKER } from '../test/api'
 import { Measurer } from './measure'
 import { RECORDED_BASE_URL, type Example } from './openapi-examples'
 import { OPERATIONS } from './operations'
 import { COMPUTE_PROBLEMS } from './problems'
 import { Resolver } from './resolve'
 import { buildServer } from './server'
+import { Records } from './search'
 import { Store } from './store'
 
 /**
@@ -88,7 +90,7 @@ async function serve({ fault = () => undefined, databaseUrl = database.url, publ
   const reader = new ChainReader(connected, clock)
   const measurer = new Measurer()
   const app = await buildServer({
-    ...{ store, clock, measurer, publicBaseUrl, deploymentName: 'staging', schemaCheck: true, trustProxy: [], rateLimitPerHour: 100, recordsRateLimitPerHour: 100 },
+    ...{ store, records: new Records(store, SIEVE_WORKER), clock, measurer, publicBaseUrl, deploymentName: 'staging', schemaCheck: true, trustProxy: [], rateLimitPerHour: 100, recordsRateLimitPerHour: 100 },
     ...{ chains: [connected], maxLagSeconds: 120, deadlineSeconds: 3600, resignMaxAgeSeconds: 86_400, resolver: new Resolver({ store, measurer, clock, indexMaxAgeSeconds: 15, maxLagSeconds: 60, minConfirmations: 0 }), counter: new RequestCounter(clock) },
     attesters: new Map([[LOCAL_CHAIN.id, { attester: new Attester(await keySigner(LOCAL_SIGNER_KEY), connected, reader, clock), reader }]]),
     defaultSchemas: { number: '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a', boolean: '0x4958625091a773dcfb37a1c33099a378f32a975a7fb61f33d53c4be7589898f5' },

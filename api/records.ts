@@ -1,11 +1,14 @@
-import { getAddress } from 'ethers'
 import type { FastifyInstance } from 'fastify'
 import { ACTIVE_SLUGS, CHAINS, chainBySlug } from '../src/chains'
 import { LOCATION_SCHEMA } from '../src/location'
 import { recordsSchemas } from './openapi'
 import { RecordsProblem, recordsErrorHandler } from './problems'
-import type { Bbox, RecordFilter, RecordRow, Store } from './store'
+import { recordText } from './record-formats'
+import type { RecordSearch, Records } from './search'
+import type { Store } from './store'
+import type { Bbox } from './store-records'
 
+const JSON_TYPE = 'application/json; charset=utf-8'
 const DEFAULT_LIMIT = 100
 const MAX_LIMIT = 1000
 /** A degree needs 20 characters at most. */
@@ -14,15 +17,15 @@ const LIST_PARAMETERS = ['chain', 'prover', 'subject', 'fromTimestamp', 'toTimes
 type Query<Name extends string> = Partial<Record<Name, string>>
 
 /** The Records API (INTERFACE.md, Records API), mounted at /api/v0. */
-export function recordsRoutes(parts: { store: Store; clock: () => number }) {
-  const { store, clock } = parts
+export function recordsRoutes(parts: { store: Store; records: Records; clock: () => number }) {
+  const { store, records, clock } = parts
   return (app: FastifyInstance, _options: object, done: () => void): void => {
     app.setErrorHandler(recordsErrorHandler)
 
-    app.get('/location-records', { schema: recordsSchemas.list }, async (request) => {
-      const filter = parseFilter(knownParameters(request.query, LIST_PARAMETERS))
-      const rows = await store.listRecords(filter)
-      return { data: rows.map(recordJson), count: rows.length, limit: filter.limit, offset: filter.offset }
+    app.get('/location-records', { schema: recordsSchemas.list }, async (request, reply) => {
+      const search = parseSearch(knownParameters(request.query, LIST_PARAMETERS))
+      const { rows } = await records.page(search)
+      return reply.type(JSON_TYPE).send(`{"data":[${rows.map(recordText).join()}],"count":${rows.length},"limit":${search.limit},"offset":${search.offset}}`)
     })
 
     app.get('/location-records/stats', { schema: recordsSchemas.stats }, async (request) => {
@@ -36,13 +39,13 @@ export function recordsRoutes(parts: { store: Store; clock: () => number }) {
       }
     })
 
-    app.get<{ Params: { uid: string } }>('/location-records/:uid', { schema: recordsSchemas.byUid }, async (request) => {
+    app.get<{ Params: { uid: string } }>('/location-records/:uid', { schema: recordsSchemas.byUid }, async (request, reply) => {
       const { uid } = request.params
       if (!/^0x[0-9a-fA-F]{64}$/.test(uid)) throw new RecordsProblem('Invalid UID format', 'UID must be a 66-character hex string starting with 0x')
       const { chain } = knownParameters(request.query, ['chain'])
       const row = await store.recordByUid(uid.toLowerCase(), chain === undefined ? undefined : parseChain(chain))
       if (!row) throw new RecordsProblem('Location record not found', `No attestation with UID ${uid} found${chain === undefined ? '' : ` on ${chain}`}`)
-      return recordJson(row)
+      return reply.type(JSON_TYPE).send(recordText(row))
     })
 
     app.get('/config', { schema: recordsSchemas.config }, (request) => {
@@ -58,11 +61,6 @@ export function recordsRoutes(parts: { store: Store; clock: () => number }) {
   }
 }
 
-/** A record as JSON: addresses get their checksum on the way out. */
-function recordJson(row: RecordRow) {
-  return { ...row, prover: getAddress(row.prover), subject: getAddress(row.subject) }
-}
-
 /** The query string with every name known and given once: a misspelt filter must not pass for no filter. */
 function knownParameters<Name extends string>(query: unknown, names: readonly Name[]): Query<Name> {
   for (const [name, value] of Object.entries(query as Record<string, unknown>)) {
@@ -73,7 +71,7 @@ function knownParameters<Name extends string>(query: unknown, names: readonly Na
   return query as Query<Name>
 }
 
-function parseFilter(query: Query<(typeof LIST_PARAMETERS)[number]>): RecordFilter {
+function parseSearch(query: Query<(typeof LIST_PARAMETERS)[number]>): RecordSearch & { offset: number } {
   const { chain, prover, subject, fromTimestamp, toTimestamp, bbox, limit, offset } = query
   return {
     ...(chain !== undefined && { chain: parseChain(chain) }),

@@ -3,7 +3,7 @@ import { LOCAL_CHAIN, LOCAL_SIGNER_KEY, attest, locationRequest, startLocalChain
 import { freePort } from '../dev/services'
 import { SettingsError } from '../src/config'
 import { keySigner } from '../src/eas'
-import { MEASURE_WORKER } from '../test/api'
+import { MEASURE_WORKER, SIEVE_WORKER } from '../test/api'
 import { createMigratedDatabase, type TestDatabase } from '../test/database'
 import { faults, startRpcProxy, type Fault, type RpcCall } from '../test/rpc-proxy'
 import { Attester, loadSigner } from './attester'
@@ -13,6 +13,7 @@ import { Measurer } from './measure'
 import { ComputeProblem } from './problems'
 import { Resolver } from './resolve'
 import { buildServer } from './server'
+import { Records } from './search'
 import { Store } from './store'
 
 /** The server in this process, on a real chain and database that fail on demand. */
@@ -39,7 +40,7 @@ async function serve(options: { fault?: Fault; databaseUrl?: string; clock?: () 
   const reader = new ChainReader({ chain: LOCAL_CHAIN, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 0 }, clock)
   const attester = new Attester(await keySigner(key), { chain: LOCAL_CHAIN, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 0 }, reader, clock)
   const app = await buildServer({
-    ...{ store, clock, publicBaseUrl: 'https://x.example', deploymentName: 'test', schemaCheck: true, trustProxy: [], rateLimitPerHour: perHour, recordsRateLimitPerHour: perHour },
+    ...{ store, records: new Records(store, SIEVE_WORKER), clock, publicBaseUrl: 'https://x.example', deploymentName: 'test', schemaCheck: true, trustProxy: [], rateLimitPerHour: perHour, recordsRateLimitPerHour: perHour },
     chains: [{ chain: LOCAL_CHAIN, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 0 }],
     ...{ maxLagSeconds: 60, deadlineSeconds: 3600, resignMaxAgeSeconds: 3600 },
     attesters: new Map([[LOCAL_CHAIN.id, { attester, reader }]]),

@@ -8,11 +8,13 @@ import { monitoring, type MonitoringParts } from './monitoring'
 import { serviceSchemas } from './openapi'
 import { ComputeProblem, RecordsProblem, computeErrorHandler, recordsErrorHandler } from './problems'
 import { recordsRoutes } from './records'
+import type { Records } from './search'
 import type { Store } from './store'
 import type { WalletTier } from './wallet'
 
 export interface ServerParts extends AboutParts, MonitoringParts {
   store: Store
+  records: Records
   counter: RequestCounter
   rateLimitPerHour: number
   recordsRateLimitPerHour: number

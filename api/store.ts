@@ -1,29 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import { Pool, type PoolConfig } from 'pg'
+import { CHAINS } from '../src/chains'
 import { UnavailableError } from './problems'
-
-/** A location record as the Records API answers it (INTERFACE.md, Location record); addresses lower-case. */
-export interface RecordRow {
-  uid: string
-  chain: string
-  prover: string
-  subject: string
-  timestamp: Date
-  event_timestamp: Date
-  srs: string
-  location_type: string
-  location: string
-  longitude: number | null
-  latitude: number | null
-  recipe_types: string[]
-  recipe_payloads: string[]
-  media_types: string[]
-  media_data: string[]
-  memo: string
-  revoked: boolean
-  created_at: Date
-  updated_at: Date
-}
+import { countQuery, listQuery, type RecordFilter, type RecordQuery, type RecordRow } from './store-records'
 
 /** What a computation needs of an attestation. */
 export interface InputRow {
@@ -45,20 +24,14 @@ export interface IndexState {
   block: number
 }
 
-/** minLng, minLat, maxLng, maxLat in degrees; minLng > maxLng crosses the antimeridian (RFC 7946, 5.2). */
-export type Bbox = readonly [number, number, number, number]
-
-export interface RecordFilter {
-  chain?: string
-  /** lower-case, as the next */
-  prover?: string
-  subject?: string
-  /** exclusive, as the next */
-  after?: Date
-  before?: Date
-  bbox?: Bbox
-  limit: number
-  offset: number
+/** What is known of a chain's records without looking at them. */
+export interface RecordState {
+  chain: string
+  total: number
+  revoked: number
+  /** Goes up with every change; with `since`, when the database got its first record of the chain, it names the state of the data. */
+  revision: bigint
+  since: Date
 }
 
 export interface Stats {
@@ -84,10 +57,6 @@ export interface ChainStatusRow {
   unprovenBlocks: number
   repairedEvents: number
 }
-
-const RECORD_COLUMNS = `uid, chain, prover, subject, timestamp, event_timestamp, srs, location_type, location,
-  longitude::float8 AS longitude, latitude::float8 AS latitude, recipe_types, recipe_payloads, media_types, media_data,
-  memo, revoked, created_at, updated_at`
 
 /** A statement that runs longer is stopped by the database. */
 const STATEMENT_TIMEOUT_MS = 5_000
@@ -127,20 +96,31 @@ export class Store {
     )
   }
 
-  /** Records newest first, in a total order. */
-  listRecords(filter: RecordFilter): Promise<RecordRow[]> {
-    const { text, values } = listQuery(filter)
+  /** Records in a total order, newest first unless asked otherwise. */
+  listRecords(query: RecordQuery): Promise<RecordRow[]> {
+    const { text, values } = listQuery(query)
     return this.query<RecordRow>(text, values)
   }
 
-  /** The record with this UID, the newest where several chains have one. Lives by the index (uid). */
-  async recordByUid(uid: string, chain?: string): Promise<RecordRow | undefined> {
-    const rows = await this.query<RecordRow>(
-      `SELECT ${RECORD_COLUMNS} FROM location_record WHERE uid = $1 AND ($2::text IS NULL OR chain = $2)
-       ORDER BY timestamp DESC, id DESC LIMIT 1`,
-      [uid, chain ?? null],
+  /** How many records match, counted up to `cap`. */
+  async countRecords(filter: RecordFilter, cap: number): Promise<number> {
+    const { text, values } = countQuery(filter, cap)
+    return (await this.query<{ count: number }>(text, values))[0]!.count
+  }
+
+  /** The record with this UID, the newest where several chains have one. Lives by the primary key. */
+  async recordByUid(uid: string, chain?: string, withGeometry = false): Promise<RecordRow | undefined> {
+    const ids = (chain === undefined ? CHAINS.map(({ slug }) => slug) : [chain]).map((slug) => `${slug}-${uid}`)
+    return (await this.listRecords({ ids, limit: 1, withGeometry }))[0]
+  }
+
+  /** The state of the data, and how many records there are, by chain; kept by the database as records change. */
+  async recordStates(): Promise<RecordState[]> {
+    const rows = await this.query<Omit<RecordState, 'revision'> & { revision: string }>(
+      'SELECT chain, total::float8 AS total, revoked::float8 AS revoked, revision, since FROM record_state ORDER BY chain',
+      [],
     )
-    return rows[0]
+    return rows.map((row) => ({ ...row, revision: BigInt(row.revision) }))
   }
 
   /** An attestation as the input of a computation. Those that are asked for while the database is busy with others go in one query. Lives by the primary key. */
@@ -229,32 +209,6 @@ export class Store {
   }
 }
 
-/**
- * The query of a list. Lives by the indexes (timestamp, id), (chain, timestamp), (prover, timestamp), (subject, timestamp)
- * and the GiST index on geom (store.test.ts holds the plans to that).
- */
-export function listQuery(filter: RecordFilter): { text: string; values: unknown[] } {
-  const values: unknown[] = []
-  const value = (v: unknown) => `$${values.push(v)}`
-  const where: string[] = []
-  if (filter.chain !== undefined) where.push(`chain = ${value(filter.chain)}`)
-  if (filter.prover !== undefined) where.push(`prover = ${value(filter.prover)}`)
-  if (filter.subject !== undefined) where.push(`subject = ${value(filter.subject)}`)
-  if (filter.after !== undefined) where.push(`timestamp > ${value(filter.after)}`)
-  if (filter.before !== undefined) where.push(`timestamp < ${value(filter.before)}`)
-  if (filter.bbox !== undefined) {
-    const corner = (x: number, y: number) => `ST_MakePoint(${value(x)}, ${value(y)})`
-    // ST_Envelope gives a box without width or height as the line or point that it is; ST_MakeEnvelope's meets nothing.
-    const boxes = boxesOf(filter.bbox).map(([w, s, e, n]) => `ST_Intersects(geom, ST_Envelope(ST_SetSRID(ST_MakeLine(${corner(w, s)}, ${corner(e, n)}), 4326)))`)
-    where.push(`(${boxes.join(' OR ')})`)
-  }
-  const text = `SELECT ${RECORD_COLUMNS} FROM location_record
-    ${where.length ? `WHERE ${where.join(' AND ')}` : ''}
-    ORDER BY timestamp DESC, id DESC
-    LIMIT ${value(filter.limit)} OFFSET ${value(filter.offset)}`
-  return { text, values }
-}
-
 interface DatabaseError extends Error {
   code?: string
 }
@@ -263,21 +217,4 @@ interface DatabaseError extends Error {
 function isOutage({ code, message }: DatabaseError): boolean {
   if (code) return /^(08|53|57)/.test(code) || /^E[A-Z]+$/.test(code)
   return /timeout|terminated/i.test(message)
-}
-
-/**
- * The bbox as boxes on the plane: two when it crosses the antimeridian; and where it ends there or at a pole, the same
- * places under their other names (180 is -180, and a pole has every longitude).
- */
-function boxesOf([minLng, minLat, maxLng, maxLat]: Bbox): Bbox[] {
-  const boxes: Bbox[] = []
-  if (minLng > maxLng) boxes.push([minLng, minLat, 180, maxLat], [-180, minLat, maxLng, maxLat])
-  else {
-    boxes.push([minLng, minLat, maxLng, maxLat])
-    if (minLng === -180 && maxLng < 180) boxes.push([180, minLat, 180, maxLat])
-    if (maxLng === 180 && minLng > -180) boxes.push([-180, minLat, -180, maxLat])
-  }
-  if (maxLat === 90) boxes.push([-180, 90, 180, 90])
-  if (minLat === -90) boxes.push([-180, -90, 180, -90])
-  return boxes
 }

@@ -8,6 +8,7 @@ import { Measurer } from '../api/measure'
 import { SharedRedis } from '../api/redis'
 import { Resolver } from '../api/resolve'
 import { buildServer, type ServerParts } from '../api/server'
+import { Records } from '../api/search'
 import { Store } from '../api/store'
 import { Nonces, WalletTier, type WalletOptions } from '../api/wallet'
 import { LOCAL_CHAIN, LOCAL_SIGNER_KEY } from '../dev/chain'
@@ -16,6 +17,7 @@ import Fastify from 'fastify'
 
 /** The compiled worker: `npm test` builds before it runs. */
 export const MEASURE_WORKER = path.resolve('dist/api/measure-worker.js')
+export const SIEVE_WORKER = path.resolve('dist/api/sieve-worker.js')
 
 export interface TestApi {
   /** Where it listens. */
@@ -46,7 +48,7 @@ export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
   const attester = new Attester(await keySigner(LOCAL_SIGNER_KEY), connected, reader, clock)
   const measurer = new Measurer(20_000, MEASURE_WORKER)
   const app = await buildServer({
-    ...{ store, clock, publicBaseUrl, trustProxy, rateLimitPerHour, counter, measurer, schemaCheck: true, recordsRateLimitPerHour: rateLimitPerHour },
+    ...{ store, records: new Records(store, SIEVE_WORKER), clock, publicBaseUrl, trustProxy, rateLimitPerHour, counter, measurer, schemaCheck: true, recordsRateLimitPerHour: rateLimitPerHour },
     chains: [],
     ...{ maxLagSeconds: 60, deadlineSeconds: 3600, resignMaxAgeSeconds: 3600, deploymentName: 'test' },
     attesters: new Map(rpcUrl === undefined ? [] : [[LOCAL_CHAIN.id, { attester, reader }]]),

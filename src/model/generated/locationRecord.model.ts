@@ -7,6 +7,8 @@ import {Entity as Entity_, Column as Column_, PrimaryColumn as PrimaryColumn_, I
 @Index_(["chain", "timestamp"], {unique: false})
 @Index_(["prover", "timestamp"], {unique: false})
 @Index_(["subject", "timestamp"], {unique: false})
+@Index_(["schemaUid", "timestamp"], {unique: false})
+@Index_(["eventTimestamp", "id"], {unique: false})
 @Entity_()
 export class LocationRecord {
     constructor(props?: Partial<LocationRecord>) {

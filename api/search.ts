@@ -1,0 +1,155 @@
+import path from 'node:path'
+import { Piscina } from 'piscina'
+import { prepareGeometry, reachOf, readGeometry, withEffort, type Box } from '../src/geodesy'
+import { RecordsProblem, UnavailableError } from './problems'
+import type { SieveTask, sift } from './sieve-worker'
+import type { Store } from './store'
+import { NEWEST_FIRST, type RecordPosition, type RecordQuery, type RecordRow, type Sort } from './store-records'
+
+/** Where records shall be, to the centimetre of the kernel: what meets the geometry, or lies within so many metres of it. */
+export interface Place {
+  /** GeoJSON text */
+  geometry: string
+  radiusMeters?: number
+  /** Boxes that hold all that can pass. */
+  reach: readonly Box[]
+}
+
+/** What is asked for: filters of the database, and a place that is looked at afterwards. */
+export interface RecordSearch extends Omit<RecordQuery, 'from' | 'reaching' | 'ids'> {
+  place?: Place
+  from?: RecordPosition
+}
+
+export interface RecordPage {
+  rows: RecordRow[]
+  /** Where the next page begins; undefined at the end. */
+  next?: RecordPosition
+}
+
+/** Records whose geometry is looked at for one answer. */
+const MAX_CANDIDATES = 20_000
+/** How long looking at a chunk of them may take, milliseconds. */
+const CHUNK_MS = 5_000
+/** Rows that an export reads at a time: flat memory, and no transaction that stays open while a slow client reads. */
+const EXPORT_CHUNK = 2_000
+/** A count goes no further. */
+export const COUNT_CAP = 10_000
+
+/**
+ * Reads a place to search at. Throws a GeometryError. The effort is bounded, as this is done by the thread that serves: a
+ * query string holds some 800 positions at most.
+ */
+export function placeOf(geojson: unknown, name: string, radiusMeters?: number): Place {
+  const reading = readGeometry(geojson, name)
+  withEffort(100_000, () => prepareGeometry(reading))
+  return { geometry: JSON.stringify(geojson), ...(radiusMeters !== undefined && { radiusMeters }), reach: reachOf(reading, radiusMeters) }
+}
+
+/** The one way to records for every face of them: REST, GeoJSON, OGC, exports. */
+export class Records {
+  private pool?: Piscina
+
+  constructor(
+    private readonly store: Store,
+    private readonly workerFile = path.join(__dirname, 'sieve-worker.js'),
+  ) {}
+
+  async close(): Promise<void> {
+    await this.pool?.destroy()
+  }
+
+  /** One page. Throws a RecordsProblem where too many records would have to be looked at. */
+  async page(search: RecordSearch): Promise<RecordPage> {
+    const { limit, offset = 0, sort = NEWEST_FIRST } = search
+    if (!search.place) {
+      const rows = await this.store.listRecords({ ...search, limit: limit + 1 })
+      return pageOf(rows, limit, sort)
+    }
+    const passed: RecordRow[] = []
+    let looked = 0
+    for await (const chunk of this.sifted(search, search.place)) {
+      passed.push(...chunk.passed)
+      looked += chunk.looked
+      if (passed.length > offset + limit) break
+      if (looked >= MAX_CANDIDATES) throw new RecordsProblem('Invalid query parameter', `More than ${MAX_CANDIDATES} records would have to be measured to answer this; give a smaller place, or narrow it by time, chain or prover`)
+    }
+    return pageOf(passed.slice(offset), limit, sort)
+  }
+
+  /** All that match, `limit` at most, in pages: each is read when it is wanted, so one who waits costs nothing. What arrives meanwhile is not repeated nor does it shift the rest. */
+  async *pages(search: RecordSearch): AsyncGenerator<RecordRow[]> {
+    let { from, offset, limit } = search
+    if (search.place) {
+      let skip = offset ?? 0
+      for await (const { passed } of this.sifted(search, search.place)) {
+        const rows = passed.slice(skip, skip + limit)
+        skip = Math.max(0, skip - passed.length)
+        limit -= rows.length
+        if (rows.length) yield rows
+        if (limit <= 0) return
+      }
+      return
+    }
+    while (limit > 0) {
+      const { rows, next } = await this.page({ ...search, limit: Math.min(limit, EXPORT_CHUNK), ...(offset !== undefined && { offset }), ...(from && { from }) })
+      if (rows.length) yield rows
+      if (!next) return
+      limit -= rows.length
+      from = next
+      offset = 0
+    }
+  }
+
+  /** How many match; where that is more than COUNT_CAP and they would have to be counted one by one, only that it is. */
+  async count({ place, limit: _, offset: __, sort: ___, from: ____, withGeometry: _____, ...filter }: RecordSearch): Promise<{ total: number; exact: boolean }> {
+    if (place) {
+      let total = 0
+      let looked = 0
+      for await (const chunk of this.sifted({ ...filter, limit: 0 }, place)) {
+        total += chunk.passed.length
+        looked += chunk.looked
+        if (looked >= MAX_CANDIDATES) return { total, exact: false }
+      }
+      return { total, exact: true }
+    }
+    const { chain, revoked, ...others } = filter
+    if (Object.values(others).every((value) => value === undefined)) {
+      const states = (await this.store.recordStates()).filter((state) => chain === undefined || state.chain === chain)
+      return { total: states.reduce((sum, state) => sum + (revoked === undefined ? state.total : revoked ? state.revoked : state.total - state.revoked), 0), exact: true }
+    }
+    const counted = await this.store.countRecords(filter, COUNT_CAP + 1)
+    return { total: Math.min(counted, COUNT_CAP), exact: counted <= COUNT_CAP }
+  }
+
+  /** The candidates in order, a chunk at a time, each larger than the one before. */
+  private async *sifted(search: RecordSearch, place: Place): AsyncGenerator<{ passed: RecordRow[]; looked: number }> {
+    const { place: _, offset: __, ...query } = search
+    let { from } = search
+    for (let size = 500; ; size = Math.min(size * 2, 4_000)) {
+      const { rows, next } = pageOf(await this.store.listRecords({ ...query, reaching: place.reach, limit: size + 1, withGeometry: true, ...(from && { from }) }), size, search.sort ?? NEWEST_FIRST)
+      const verdicts = await this.sift({ geometry: place.geometry, ...(place.radiusMeters !== undefined && { radiusMeters: place.radiusMeters }), candidates: rows.map(({ geometry }) => geometry) })
+      yield { passed: rows.filter((_, i) => verdicts[i]), looked: rows.length }
+      if (!next) return
+      from = next
+    }
+  }
+
+  private async sift(task: SieveTask): Promise<ReturnType<typeof sift>> {
+    if (task.candidates.length === 0) return []
+    this.pool ??= new Piscina({ filename: this.workerFile, minThreads: 0, maxThreads: 1, idleTimeout: 60_000, maxQueue: 64 })
+    if (this.pool.queueSize >= 64) throw new UnavailableError('Too many searches by exact place wait already.')
+    return (this.pool.run(task, { name: 'sift', signal: AbortSignal.timeout(CHUNK_MS) }) as Promise<boolean[]>).catch((error: Error) => {
+      if (error.name === 'AbortError') throw new UnavailableError('Looking at so many geometries took too long.')
+      throw error
+    })
+  }
+}
+
+/** Of rows that were asked for with one more than the limit: the page, and where the next begins. */
+function pageOf(rows: RecordRow[], limit: number, { by }: Sort): RecordPage {
+  if (rows.length <= limit) return { rows }
+  const page = rows.slice(0, limit)
+  const last = page.at(-1)
+  return last ? { rows: page, next: { at: Date.parse((JSON.parse(last.rest) as Record<string, string>)[by]!), id: `${last.chain}-${last.uid}` } } : { rows: page }
+}

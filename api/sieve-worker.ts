@@ -1,0 +1,31 @@
+import { LRUCache } from 'lru-cache'
+import { GeometryError, intersects, isWithin, prepareGeometry, readGeometry, type PreparedGeometry } from '../src/geodesy'
+
+/** What is asked of candidates: whether they meet the geometry, or lie within so many metres of it; and the candidates, each GeoJSON as text. */
+export interface SieveTask {
+  geometry: string
+  radiusMeters?: number
+  candidates: readonly (string | null)[]
+}
+
+const prepared = new LRUCache<string, PreparedGeometry>({ max: 16 })
+
+/** Which of the candidates pass, by the kernel that also signs. One whose inside is not certain does not. */
+export function sift({ geometry, radiusMeters, candidates }: SieveTask): boolean[] {
+  const target = prepared.get(geometry) ?? prepare(geometry)
+  prepared.set(geometry, target)
+  return candidates.map((text) => {
+    if (text === null) return false
+    try {
+      const candidate = prepare(text)
+      return radiusMeters === undefined ? intersects(candidate, target) : isWithin(candidate, target, radiusMeters)
+    } catch (error) {
+      if (error instanceof GeometryError) return false
+      throw error
+    }
+  })
+}
+
+function prepare(text: string): PreparedGeometry {
+  return prepareGeometry(readGeometry(JSON.parse(text), 'geometry'))
+}
