@@ -2,6 +2,7 @@ import Fastify, { LogController, type FastifyBaseLogger, type FastifyError, type
 import { version } from '../package.json'
 import { aboutRoutes, describeRoutes, type AboutParts } from './about'
 import { COMPUTE_ENDPOINTS, computeRoutes } from './compute'
+import { openToAllOrigins } from './cors'
 import { clientErrorHandler, guardEdge, isOfCompute } from './edge'
 import { limitRequests, type RequestCounter } from './limits'
 import { monitoring, type MonitoringParts } from './monitoring'
@@ -88,6 +89,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
   }, { prefix: '/compute' })
 
   await app.register(async (scope) => {
+    await openToAllOrigins(scope)
     await limitRequests(scope, {
       scope: 'records',
       perHour: parts.recordsRateLimitPerHour,
