@@ -121,11 +121,11 @@ describe('filters beyond the specification', () => {
     expect(await found(`${query}&limit=10&offset=5`)).toEqual(wanted.slice(5, 15))
     expect((await ask(`${query}&limit=10&total=true`)).body).toMatchObject({ count: 10, total: wanted.length, total_exact: true })
   })
-  test.each([
+  test.each<[query: string, name: string, detail: unknown]>([
     ['?near=1,2', 'radius', 'Missing; near needs a radius in metres'],
     ['?radius=5', 'near', 'Missing; radius needs near=lng,lat'],
-    ...['', '1', '1,2,3', '181,0', '0,91', 'a,b', 'NaN,0', '1e999,0', '0x1,2', '1;2'].map((near) => [`?near=${near}&radius=5`, 'near', 'Expected format: lng,lat (degrees; longitude from -180 to 180, latitude from -90 to 90)']),
-    ...['', '0', '-1', 'x', 'NaN', 'Infinity', '1e999', '100000001', '5,5', '5m'].map((radius) => [`?near=1,2&radius=${radius}`, 'radius', 'Expected metres above 0, at most 100000000']),
+    ...['', '1', '1,2,3', '181,0', '0,91', 'a,b', 'NaN,0', '1e999,0', '0x1,2', '1;2'].map((near) => [`?near=${near}&radius=5`, 'near', 'Expected format: lng,lat (degrees; longitude from -180 to 180, latitude from -90 to 90)'] as [string, string, string]),
+    ...['', '0', '-1', 'x', 'NaN', 'Infinity', '1e999', '100000001', '5,5', '5m'].map((radius) => [`?near=1,2&radius=${radius}`, 'radius', 'Expected metres above 0, at most 100000000'] as [string, string, string]),
     ['?near=1,2&radius=5&intersects=POINT(1 2)', 'intersects', 'Give near and radius, or intersects: not both'],
     ['?radius=5&intersects=POINT(1 2)', 'radius', 'It belongs to near=lng,lat'],
     ['?intersects=', 'intersects', 'at character 1 of the WKT: expected POINT, LINESTRING, POLYGON, MULTIPOINT, MULTILINESTRING, MULTIPOLYGON or GEOMETRYCOLLECTION, got its end'],
@@ -135,11 +135,11 @@ describe('filters beyond the specification', () => {
     ['?intersects={"type":"Point","type":"Point","coordinates":[1,2]}', 'intersects', 'Expected GeoJSON or WKT: the key "type" is given twice'],
     ['?intersects={"type":"Circle"}', 'intersects', expect.stringContaining('intersects')],
     ['?intersects=POINT EMPTY', 'intersects', 'POINT EMPTY has no place: no geometry'],
-    ...['', 'yes', '1', 'TRUE'].map((text) => [`?revoked=${text}`, 'revoked', 'Expected true or false']),
-    ...['', 'time', '--timestamp', 'timestamp,uid', 'TIMESTAMP', '-'].map((text) => [`?sort=${text}`, 'sort', 'Expected one of timestamp, -timestamp, event_timestamp, -event_timestamp (- is descending)']),
-    ...['', 'a'.repeat(101), 'a%00b', 'a%0Ab'].map((text) => [`?location_type=${text}`, 'location_type', 'Expected the name of a location type such as geojson-point, at most 100 characters']),
-    ...['', '0x12', `0x${'g'.repeat(64)}`].map((text) => [`?schema=${text}`, 'schema', 'Expected the UID of a schema: 0x and 64 hex digits']),
-    ...['', 'xml', 'JSON', 'json,csv'].map((text) => [`?format=${text}`, 'format', 'Expected one of json, geojson, ndjson, csv']),
+    ...['', 'yes', '1', 'TRUE'].map((text) => [`?revoked=${text}`, 'revoked', 'Expected true or false'] as [string, string, string]),
+    ...['', 'time', '--timestamp', 'timestamp,uid', 'TIMESTAMP', '-'].map((text) => [`?sort=${text}`, 'sort', 'Expected one of timestamp, -timestamp, event_timestamp, -event_timestamp (- is descending)'] as [string, string, string]),
+    ...['', 'a'.repeat(101), 'a%00b', 'a%0Ab'].map((text) => [`?location_type=${text}`, 'location_type', 'Expected the name of a location type such as geojson-point, at most 100 characters'] as [string, string, string]),
+    ...['', '0x12', `0x${'g'.repeat(64)}`].map((text) => [`?schema=${text}`, 'schema', 'Expected the UID of a schema: 0x and 64 hex digits'] as [string, string, string]),
+    ...['', 'xml', 'JSON', 'json,csv'].map((text) => [`?format=${text}`, 'format', 'Expected one of json, geojson, ndjson, csv'] as [string, string, string]),
     ['?total=1', 'total', 'Expected true or false'],
     ['?total=true&format=csv', 'total', 'It is told in JSON only'],
   ])('%s', async (query, name, detail) => {
@@ -233,7 +233,7 @@ describe('links', () => {
     const links = linksOf(first.headers)
     expect(Object.keys(links)).toEqual(['self', 'next'])
     expect(links.self).toBe(`${BASE}${LIST}?prover=${ADDRESSES[0]}&fromTimestamp=2025-12-31T00%3A00%3A00%2B01%3A00&location_type=geojson&limit=3`)
-    expect((await ask(follow(links.self!))).text).toBe(first.text)
+    expect((await ask(follow(links.self))).text).toBe(first.text)
     const all: string[] = []
     for (let at: string | undefined = query; at !== undefined; ) {
       const { body, headers } = await ask(at)
@@ -250,7 +250,7 @@ describe('links', () => {
       const { body, headers } = await ask(at)
       back.unshift(uidsOf(body))
       const { prev, first, next } = linksOf(headers)
-      if (back.length === 1) expect(follow(first!)).toBe('?limit=7&sort=-timestamp')
+      if (back.length === 1) expect(follow(first)).toBe('?limit=7&sort=-timestamp')
       if (back.length === 1) expect(next).not.toContain('offset')
       at = prev === undefined ? undefined : follow(prev)
     }
@@ -259,7 +259,7 @@ describe('links', () => {
   })
   test('of a page by cursor: the first is known, the one before is not', async () => {
     const { next } = linksOf((await ask('?limit=3')).headers)
-    expect(Object.keys(linksOf((await ask(follow(next!))).headers))).toEqual(['self', 'next', 'first'])
+    expect(Object.keys(linksOf((await ask(follow(next))).headers))).toEqual(['self', 'next', 'first'])
   })
   test('of pages in other formats too: all of it can be had page by page', async () => {
     const ids: string[] = []
