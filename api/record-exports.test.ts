@@ -9,7 +9,7 @@ import { insertRecords } from '../test/records'
 const COUNT = 6_000
 const MEMO = 'A place that is described at length. '.repeat(80)
 /** Milliseconds: what has no answer by then is told so. */
-const ANSWER_MS = 1_500
+const ANSWER_MS = 3_000
 const LIST = '/api/v0/location-records'
 let database: TestDatabase
 let api: TestApi
@@ -58,7 +58,7 @@ async function freed(client: string): Promise<void> {
 test('a slow client gets all of it, long after other answers would have been given up', async () => {
   const response = await start('?format=geojson')
   const started = performance.now()
-  const { features } = JSON.parse(await textOf(response, 8)) as { features: { id: string }[] }
+  const { features } = JSON.parse(await textOf(response, 15)) as { features: { id: string }[] }
   expect(performance.now() - started).toBeGreaterThan(ANSWER_MS)
   expect(new Set(features.map(({ id }) => id)).size).toBe(COUNT)
 })
