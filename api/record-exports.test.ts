@@ -1,5 +1,6 @@
 import { request, type IncomingMessage } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
+import { Client } from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { startApi, type TestApi } from '../test/api'
 import { createMigratedDatabase, rows, type TestDatabase } from '../test/database'
@@ -105,6 +106,20 @@ test('what fails before the first record is an error as any other', async () => 
   expect([response.statusCode, response.headers['content-type'], response.headers['content-disposition'], response.headers.etag]).toEqual([500, 'application/json; charset=utf-8', undefined, undefined])
   expect(await jsonOf(response)).toEqual({ status: 'error', message: 'Internal error', detail: 'The request failed on our side.' })
   await freed('192.0.2.3')
+})
+
+test('what has no first record in time is told so, and its place is free', async () => {
+  const client = new Client({ connectionString: database.url })
+  await client.connect()
+  await client.query('BEGIN; LOCK TABLE location_record IN ACCESS EXCLUSIVE MODE')
+  const [a, b] = await Promise.all([start('?format=csv', '192.0.2.8'), start('?format=geojson', '192.0.2.8')])
+  await client.query('ROLLBACK')
+  await client.end()
+  for (const response of [a, b]) {
+    expect([response.statusCode, response.headers['content-type'], response.headers['retry-after']]).toEqual([503, 'application/json; charset=utf-8', '5'])
+    expect(await jsonOf(response)).toMatchObject({ message: 'Temporarily unavailable', detail: 'There was no answer in time. Try again in 5 seconds.' })
+  }
+  await freed('192.0.2.8')
 })
 
 test('a client that leaves is not read for any more, and its place is free', async () => {
