@@ -20,6 +20,8 @@ const list = async (query = '') => {
   return body
 }
 const uidsOf = async (query: string) => (await list(query)).data.map(({ uid }: { uid: string }) => uid) as string[]
+/** In any order: blocks that are mined at once have the same timestamp, and then UIDs decide. */
+const found = async (query: string) => new Set(await uidsOf(query))
 const point = (lng: number, lat: number) => ({ type: 'Point' as const, coordinates: [lng, lat] })
 /** Attests these geometries one after the other; answers their UIDs once they are in the database. */
 async function attested(...geometries: Parameters<typeof locationRequest>[0][]): Promise<string[]> {
@@ -38,9 +40,9 @@ describe('the known defects of the public records service', () => {
       { type: 'LineString', coordinates: [[13.35, 52.5145], [13.4, 52.5186]] },
       { type: 'Polygon', coordinates: [[[13.3, 52.5], [13.45, 52.5], [13.45, 52.53], [13.3, 52.53], [13.3, 52.5]]] },
     )
-    expect(await uidsOf('?bbox=13.37,52.51,13.38,52.52')).toEqual([area, line, place])
+    expect(await found('?bbox=13.37,52.51,13.38,52.52')).toEqual(new Set([area, line, place]))
     expect(await uidsOf('?bbox=13.31,52.505,13.32,52.51')).toEqual([area])
-    expect(await uidsOf('?near=13.3777,52.5163&radius=0.01')).toEqual(expect.arrayContaining([place, area]))
+    expect(await found('?near=13.3777,52.5163&radius=0.01')).toEqual(new Set([place, area]))
   })
   test('longitude or latitude 0 dropped', async () => {
     const [greenwich, quito, island] = await attested(point(0, 51.4779), point(-78.5, 0), point(0, 0))
@@ -69,7 +71,7 @@ describe('the known defects of the public records service', () => {
     await world.caughtUp()
     for (const [i, [type, location, [longitude, latitude]]] of (written as [string, string, [unknown, unknown]][]).entries())
       expect((await world.get(`${LIST}/${uids[i]}`)).body).toMatchObject({ location_type: type, location, longitude, latitude })
-    expect(await uidsOf('?bbox=30,60,31,61')).toEqual([uids[1], uids[0]])
+    expect(await found('?bbox=30,60,31,61')).toEqual(new Set([uids[0], uids[1]]))
   })
   test('revocations never applied', async () => {
     const [uid] = await attested(point(100, 1))
