@@ -8,8 +8,9 @@ import type { Bench, Table } from './bench'
 import { compute } from './compute'
 import { geodesy } from './geodesy'
 import { ingest } from './ingest'
+import { records } from './records'
 
-const BENCHES: Readonly<Record<string, (bench: Bench) => Promise<Table[]>>> = { ingest, compute, geodesy }
+const BENCHES: Readonly<Record<string, (bench: Bench) => Promise<Table[]>>> = { ingest, compute, geodesy, records }
 /** Where there is no terminal to draw on, progress is said this often. */
 const PROGRESS_MS = 5_000
 
