@@ -7,14 +7,16 @@ const CHAIN_SLUGS = `ARRAY['base-sepolia', 'sepolia', 'arbitrum', 'celo']`
 export const FIRST_TIME = Date.UTC(2020, 0, 1)
 export const SECONDS_BETWEEN = 20
 
-/** A number from 0 to 1 that follows from an expression and a name alone: the same records come out each time. */
-const uniform = (expression: string, name: string) => `((hashtextextended((${expression})::text, hashtext('${name}')) & 9007199254740991) / 9007199254740992.0)::float8`
+/** What is made up about a record or a city. */
+const SEEDS = { lng: 1, lat: 2, city: 3, prover: 4, distance: 5, angle: 6 }
+/** A number from 0 to 1 that follows from a whole number and the name alone: the same records come out each time. */
+const uniform = (whole: string, name: keyof typeof SEEDS) => `((hashint8extended(${whole}, ${SEEDS[name]}) >> 11) & 4503599627370495)::float8 / 4503599627370496::float8`
 /** Where a city is, in the same way: `lng` or `lat`. */
-const city = (number: string) => ({ lng: `(${uniform(number, 'lng')} * 350 - 175)`, lat: `(${uniform(number, 'lat')} * 120 - 50)` })
-const cityOf = (i: string) => `floor(${CITIES} * power(${uniform(i, 'city')}, 3))`
+const city = (number: string) => ({ lng: `((${uniform(number, 'lng')}) * 350 - 175)`, lat: `((${uniform(number, 'lat')}) * 120 - 50)` })
+const cityOf = (i: string) => `floor(${CITIES} * power((${uniform(i, 'city')}), 3))`
 /** The attester of a number up to PROVERS. */
 export const proverAddress = (number: string) => `'0x' || substr(md5('prover' || (${number})::text) || md5('address' || (${number})::text), 1, 40)`
-const OFFSET = (i: string) => ({ distance: `(0.08 * sqrt(-2 * ln(1e-12 + ${uniform(i, 'distance')})))`, angle: `(2 * pi() * ${uniform(i, 'angle')})` })
+const OFFSET = (i: string) => ({ distance: `(0.08 * sqrt(-2 * ln(1e-12::float8 + ${uniform(i, 'distance')})))`, angle: `(2 * pi() * ${uniform(i, 'angle')})` })
 
 /**
  * One INSERT of the records from number $1 to $2: places around cities, one each 20 seconds, 90 % points, the others lines and
@@ -29,7 +31,7 @@ export function insertRecordsSql(): string {
       expiration_time, block_number, block_hash, transaction_hash, log_index, geom)
     SELECT chain || '-' || uid, uid, chain, prover, prover, time, time - interval '90 seconds', 'EPSG:4326', 'geojson-' || kind, geometry,
       CASE kind WHEN 'point' THEN lng END, CASE kind WHEN 'point' THEN lat END, '{}', '{}', '{}', '{}', 'Place ' || i, i % 50 = 0, time + interval '3.25 seconds', time + interval '3.25 seconds', geometry,
-      '0xba4171c92572b1e4f241d044c32cdf083be9fd946b8766977558ca6378c824e2', '0x' || repeat('0', 64), true, 0, i, '0x' || md5('block' || i) || md5('hash' || i), '0x' || md5('transaction' || i) || md5('hash' || i), 0,
+      '0xba4171c92572b1e4f241d044c32cdf083be9fd946b8766977558ca6378c824e2', '0x' || repeat('0', 64), true, 0, i, uid, uid, 0,
       CASE kind WHEN 'point' THEN ST_SetSRID(ST_MakePoint(lng::float8, lat::float8), 4326) ELSE ST_SetSRID(ST_GeomFromGeoJSON(geometry), 4326) END
     FROM (SELECT *, CASE kind WHEN 'point' THEN format('{"type":"Point","coordinates":[%s,%s]}', lng, lat)
         WHEN 'linestring' THEN format('{"type":"LineString","coordinates":[[%s,%s],[%s,%s],[%s,%s]]}', lng, lat, lng + 0.002, lat + 0.001, lng + 0.004, lat)
