@@ -48,6 +48,12 @@ export interface RecordQuery extends RecordFilter {
   withGeometry?: boolean
 }
 
+/** A part of the time that a query looks at: from `since` on, before `until`; both may be open. */
+export interface TimeWindow {
+  since?: Date
+  until?: Date
+}
+
 /** A location record as it is read; recordJson (records.ts) makes it what INTERFACE.md says. */
 export interface RecordRow {
   uid: string
@@ -73,18 +79,31 @@ const REST = `row_to_json((SELECT fields FROM (SELECT ${ISO('timestamp')}, ${ISO
   longitude::float8 AS longitude, latitude::float8 AS latitude, recipe_types, recipe_payloads, media_types, media_data,
   memo, revoked, ${ISO('created_at')}, ${ISO('updated_at')}) AS fields))::text AS rest`
 
+/** Where and when records are, as location_record_place_time has it; times in Unix seconds. */
+const PLACE_TIME = `ST_Force3DZ(geom, extract(epoch FROM timestamp AT TIME ZONE 'UTC')::float8)`
+/** Before and after all times: an endless number would meet everything. */
+const ENDLESS = 1e11
+
 /**
- * The records of a list, in a total order. Lives by the indexes (timestamp, id), (event_timestamp, id), (chain, timestamp),
+ * The records of a list, in a total order; of a bbox query only those of a window of time where one is given. Lives by the indexes (timestamp, id), (event_timestamp, id), (chain, timestamp),
  * (prover, timestamp), (subject, timestamp), (schema_uid, timestamp), (location_type, timestamp), that of revoked ones, and
- * the GiST indexes on geom and on the reach of geodesics (store.test.ts holds the plans to that).
+ * the GiST indexes on geom, on places and times, and on the reach of geodesics (store.test.ts holds the plans to that).
  */
-export function listQuery(query: RecordQuery): Statement {
+export function listQuery(query: RecordQuery, window?: TimeWindow): Statement {
   const values: unknown[] = []
   const value = (v: unknown) => `$${values.push(v)}`
   const { by, descending } = query.sort ?? NEWEST_FIRST
   const direction = descending ? 'DESC' : 'ASC'
   const where = conditions(query, value)
   if (query.from) where.push(`(${by}, id) ${descending ? '<' : '>'} (${value(new Date(query.from.at))}, ${value(query.from.id)})`)
+  if (window && query.bbox) {
+    const { since, until } = window
+    if (since) where.push(`timestamp >= ${value(since)}`)
+    if (until) where.push(`timestamp < ${value(until)}`)
+    const [from, to] = [since ? since.getTime() / 1000 : -ENDLESS, until ? until.getTime() / 1000 : ENDLESS]
+    const boxes = boxesOf(query.bbox).map(([w, s, e, n]) => `${PLACE_TIME} &&& ST_SetSRID(ST_MakeLine(ST_MakePoint(${value(w)}, ${value(s)}, ${value(from)}), ST_MakePoint(${value(e)}, ${value(n)}, ${value(to)})), 4326)`)
+    where.push(`(${boxes.join(' OR ')})`)
+  }
   const text = `SELECT uid, chain, prover, subject, ${REST}, ${query.withGeometry ? '' : 'NULL AS '}geometry FROM location_record
     ${whereClause(where)}
     ORDER BY ${by} ${direction}, id ${direction}
