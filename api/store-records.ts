@@ -76,7 +76,7 @@ export interface Statement {
 /** As Date's toISOString. */
 const ISO = (column: string) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS ${column}`
 const REST = `row_to_json((SELECT fields FROM (SELECT ${ISO('timestamp')}, ${ISO('event_timestamp')}, srs, location_type, location,
-  longitude::float8 AS longitude, latitude::float8 AS latitude, recipe_types, recipe_payloads, media_types, media_data,
+  longitude, latitude, recipe_types, recipe_payloads, media_types, media_data,
   memo, revoked, ${ISO('created_at')}, ${ISO('updated_at')}) AS fields))::text AS rest`
 
 /** Where and when records are, as location_record_place_time has it; times in Unix seconds. */
