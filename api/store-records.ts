@@ -85,7 +85,7 @@ const PLACE_TIME = `ST_Force3DZ(geom, extract(epoch FROM timestamp AT TIME ZONE 
 const ENDLESS = 1e11
 
 /**
- * The records of a list, in a total order; of a bbox query only those of a window of time where one is given. Lives by the indexes (timestamp, id), (event_timestamp, id), (chain, timestamp),
+ * The records of a list, in a total order; those of a window of time where one is given. Lives by the indexes (timestamp, id), (event_timestamp, id), (chain, timestamp),
  * (prover, timestamp), (subject, timestamp), (schema_uid, timestamp), (location_type, timestamp), that of revoked ones, and
  * the GiST indexes on geom, on places and times, and on the reach of geodesics (store.test.ts holds the plans to that).
  */
@@ -94,16 +94,8 @@ export function listQuery(query: RecordQuery, window?: TimeWindow): Statement {
   const value = (v: unknown) => `$${values.push(v)}`
   const { by, descending } = query.sort ?? NEWEST_FIRST
   const direction = descending ? 'DESC' : 'ASC'
-  const where = conditions(query, value)
+  const where = conditions(query, value, window)
   if (query.from) where.push(`(${by}, id) ${descending ? '<' : '>'} (${value(new Date(query.from.at))}, ${value(query.from.id)})`)
-  if (window && query.bbox) {
-    const { since, until } = window
-    if (since) where.push(`timestamp >= ${value(since)}`)
-    if (until) where.push(`timestamp < ${value(until)}`)
-    const [from, to] = [since ? since.getTime() / 1000 : -ENDLESS, until ? until.getTime() / 1000 : ENDLESS]
-    const boxes = boxesOf(query.bbox).map(([w, s, e, n]) => `${PLACE_TIME} &&& ST_SetSRID(ST_MakeLine(ST_MakePoint(${value(w)}, ${value(s)}, ${value(from)}), ST_MakePoint(${value(e)}, ${value(n)}, ${value(to)})), 4326)`)
-    where.push(`(${boxes.join(' OR ')})`)
-  }
   const text = `SELECT uid, chain, prover, subject, ${REST}, ${query.withGeometry ? '' : 'NULL AS '}geometry FROM location_record
     ${whereClause(where)}
     ORDER BY ${by} ${direction}, id ${direction}
@@ -123,7 +115,7 @@ function whereClause(conditions: readonly string[]): string {
 }
 
 /** @param value adds a parameter, and answers its name */
-function conditions(filter: RecordFilter, value: (v: unknown) => string): string[] {
+function conditions(filter: RecordFilter, value: (v: unknown) => string, window?: TimeWindow): string[] {
   const where: string[] = []
   if (filter.ids !== undefined) where.push(`id = ANY(${value(filter.ids)})`)
   if (filter.chain !== undefined) where.push(`chain = ${value(filter.chain)}`)
@@ -134,12 +126,18 @@ function conditions(filter: RecordFilter, value: (v: unknown) => string): string
   if (filter.revoked !== undefined) where.push(filter.revoked ? 'revoked' : 'NOT revoked')
   if (filter.after !== undefined) where.push(`timestamp > ${value(filter.after)}`)
   if (filter.before !== undefined) where.push(`timestamp < ${value(filter.before)}`)
+  if (window?.since) where.push(`timestamp >= ${value(window.since)}`)
+  if (window?.until) where.push(`timestamp < ${value(window.until)}`)
+  const seconds = (time: Date | undefined, endless: number) => value(time ? time.getTime() / 1000 : endless)
   // ST_Envelope gives a box without width or height as the line or point that it is; ST_MakeEnvelope's meets nothing.
   const box = ([w, s, e, n]: Bbox) => `ST_Envelope(ST_SetSRID(ST_MakeLine(ST_MakePoint(${value(w)}, ${value(s)}), ST_MakePoint(${value(e)}, ${value(n)})), 4326))`
-  const any = (boxes: readonly Bbox[], condition: (box: string) => string) => `(${boxes.flatMap(boxesOf).map((each) => condition(box(each))).join(' OR ')})`
-  if (filter.bbox !== undefined) where.push(any([filter.bbox], (each) => `ST_Intersects(geom, ${each})`))
+  const boxInTime = ([w, s, e, n]: Bbox) => `ST_SetSRID(ST_MakeLine(ST_MakePoint(${value(w)}, ${value(s)}, ${seconds(window?.since, -ENDLESS)}), ST_MakePoint(${value(e)}, ${value(n)}, ${seconds(window?.until, ENDLESS)})), 4326)`
+  const any = (boxes: readonly Bbox[], condition: (box: Bbox) => string) => `(${boxes.flatMap(boxesOf).map(condition).join(' OR ')})`
+  /** Where geom itself may meet a box, in the window if there is one. */
+  const around = (each: Bbox) => (window ? `${PLACE_TIME} &&& ${boxInTime(each)}` : `geom && ${box(each)}`)
+  if (filter.bbox !== undefined) where.push(any([filter.bbox], (each) => `(${around(each)} AND ST_Intersects(geom, ${box(each)}))`))
   // A point is where it is; the others may bulge.
-  if (filter.reaching !== undefined) where.push(any(filter.reaching, (each) => `(longitude IS NOT NULL AND geom && ${each}) OR (longitude IS NULL AND geom IS NOT NULL AND location_reach(geom) && ${each})`))
+  if (filter.reaching !== undefined) where.push(any(filter.reaching, (each) => `(longitude IS NOT NULL AND ${around(each)}) OR (longitude IS NULL AND geom IS NOT NULL AND location_reach(geom) && ${box(each)})`))
   return where
 }
 

@@ -65,7 +65,9 @@ test.each<[string, () => Omit<RecordQuery, 'limit'>, RegExp]>([
 })
 
 test('a window of time in a box is found by the index of places and times', async () => {
-  expect(await explained(listQuery({ bbox: boxRound(cities[0]!, 0.2), limit: 101 }, { since: timeOf(48_000), until: timeOf(49_000) }))).toMatch(/location_record_place_time/)
+  const window = { since: timeOf(48_000), until: timeOf(49_000) }
+  expect(await explained(listQuery({ bbox: boxRound(cities[0]!, 0.2), limit: 101 }, window))).toMatch(/location_record_place_time/)
+  expect(await explained(listQuery({ reaching: [boxRound(cities[0]!, 0.2)], limit: 101 }, window))).toMatch(/Index|Bitmap/)
 })
 
 /** Numbers of the records by another way: the whole table read, and filtered here. */
@@ -93,6 +95,8 @@ test('what boxes hold, found window by window, is what a scan finds: cities, the
     expect((await store.listRecords({ ...query, before: middle, limit: 60 })).map(numberOf)).toEqual(inside.filter((i) => timeOf(i) < middle).slice(0, 60))
     expect((await store.listRecords({ ...query, after: middle, limit: 5_000 })).map(numberOf)).toEqual(inside.filter((i) => timeOf(i) > middle).slice(0, 5_000))
     const last = first.at(-1)
+    const candidates = await store.listRecords({ reaching: [bbox], locationType: 'geojson-point', limit: 5_000 })
+    expect(candidates.map(numberOf)).toEqual(inside.slice(0, 5_000))
     if (last) expect((await store.listRecords({ ...query, from: { at: timeOf(numberOf(last)).getTime(), id: `${last.chain}-${last.uid}` }, limit: 101 })).map(numberOf)).toEqual(inside.slice(101, 202))
   }
 })

@@ -67,7 +67,7 @@ const LOOKUPS_IN_QUERY = 500
 
 /** Fewer records than this are not looked through window by window, nor where more are wanted than that. */
 const LEAST_FOR_WINDOWS = 20_000
-const MOST_BY_WINDOWS = 5_000
+const MOST_BY_WINDOWS = 5_001
 /** The first window holds so many times the records that are wanted, of the whole world; the next is at most so many times as long. */
 const FIRST_WINDOW = 8
 const MOST_GROWTH = 64
@@ -118,16 +118,16 @@ export class Store {
   async listRecords(query: RecordQuery): Promise<RecordRow[]> {
     const wanted = query.limit + (query.offset ?? 0)
     const { by, descending } = query.sort ?? NEWEST_FIRST
-    const extent = query.bbox && by === 'timestamp' && descending && wanted <= MOST_BY_WINDOWS ? await this.extent.get() : undefined
-    if (extent && extent.total >= LEAST_FOR_WINDOWS) return (await this.listInBox(query, wanted, extent)).slice(query.offset ?? 0)
+    const extent = (query.bbox ?? query.reaching) && by === 'timestamp' && descending && wanted <= MOST_BY_WINDOWS ? await this.extent.get() : undefined
+    if (extent && extent.total >= LEAST_FOR_WINDOWS) return (await this.listByWindows(query, wanted, extent)).slice(query.offset ?? 0)
     return this.list(query)
   }
 
   /**
-   * The newest of a box: looked for back in time, in windows as long as it takes to find so many by what was found so far. All that a
-   * box holds would be read otherwise, or all times until there are enough, and the database cannot know which is less.
+   * The newest of a place: looked for back in time, in windows as long as it takes to find so many by what was found so far. All that the
+   * place holds would be read otherwise, or all times until there are enough, and the database cannot know which is less.
    */
-  private async listInBox(query: RecordQuery, wanted: number, { total, first, last }: Extent): Promise<RecordRow[]> {
+  private async listByWindows(query: RecordQuery, wanted: number, { total, first, last }: Extent): Promise<RecordRow[]> {
     const end = Math.min(query.before?.getTime() ?? Infinity, query.from?.at ?? Infinity) + 1
     const newest = Math.min(last.getTime(), end)
     const oldest = Math.max(first.getTime(), query.after?.getTime() ?? -Infinity)

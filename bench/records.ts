@@ -7,7 +7,8 @@ import { Client } from 'pg'
 import { LOCAL_SIGNER_KEY } from '../dev/chain'
 import { seededRandom } from '../dev/random'
 import { PlainError, freePort, startService, type Service } from '../dev/services'
-import { boxesOf, listQuery, type RecordFilter, type Statement } from '../api/store-records'
+import { Store } from '../api/store'
+import { boxesOf, type RecordFilter, type Statement } from '../api/store-records'
 import type { Bench, Table } from './bench'
 import { CITIES_SQL, FIRST_TIME, PROVERS, SECONDS_BETWEEN, insertRecordsSql, proverAddress } from './generated-records'
 import { SEED, processMegabytes } from './ingest'
@@ -51,7 +52,7 @@ export async function records(bench: Bench): Promise<Table[]> {
       const rows: Table[number][] = []
       for (const [kind, filters] of Object.entries(kinds)) {
         bench.report(`${size} records, ${kind} ...`)
-        const pgbench = await runPgbench(bench, databaseUrl, filters.map((filter) => listQuery({ ...filter, limit: LIMIT + 1 })))
+        const pgbench = await runPgbench(bench, databaseUrl, await statementsOf(databaseUrl, filters))
         const urls = filters.map((filter) => `${api.url}/api/v0/location-records?${queryString(filter)}`)
         await run({ urls, bodies: [], concurrency: CONCURRENCY, seconds: WARM_UP_SECONDS })
         const service = await run({ urls, bodies: [], concurrency: CONCURRENCY, seconds: SECONDS })
@@ -131,11 +132,34 @@ function queryString({ chain, prover, after, before, bbox }: RecordFilter): stri
   return new URLSearchParams(Object.entries(given).filter((entry): entry is [string, string] => entry[1] !== undefined)).toString()
 }
 
+/** The statements that the API sends for each of these pages. */
+async function statementsOf(databaseUrl: string, filters: RecordFilter[]): Promise<Statement[][]> {
+  let sent: Statement[] = []
+  class RecordingClient extends Client {
+    // pg's query has a dozen forms; its pool's is this one.
+    override query = ((text: string, values: unknown[], done: never) => {
+      sent.push({ text, values })
+      return (super.query as (...given: unknown[]) => unknown)(text, values, done)
+    }) as never
+  }
+  const store = new Store(databaseUrl, () => {}, { Client: RecordingClient, max: 1 })
+  // So that it knows how many records there are.
+  await store.listRecords({ bbox: [0, 0, 1, 1], limit: 1 })
+  const statements: Statement[][] = []
+  for (const filter of filters) {
+    sent = []
+    await store.listRecords({ ...filter, limit: LIMIT + 1 })
+    statements.push(sent)
+  }
+  await store.close()
+  return statements
+}
+
 /** Transactions per second of pgbench with these statements, their parameters written into them. */
-async function runPgbench(bench: Bench, databaseUrl: string, statements: Statement[]): Promise<number> {
-  const files = statements.map((statement, i) => {
-    const file = path.join(bench.folder, `statement-${i}.sql`)
-    writeFileSync(file, `${inlined(statement).replaceAll('\n', ' ')};\n`)
+async function runPgbench(bench: Bench, databaseUrl: string, pages: Statement[][]): Promise<number> {
+  const files = pages.map((statements, i) => {
+    const file = path.join(bench.folder, `page-${i}.sql`)
+    writeFileSync(file, statements.map((statement) => `${inlined(statement).replaceAll('\n', ' ')};\n`).join(''))
     return ['-f', file]
   })
   const { stdout } = await promisify(execFile)('pgbench', ['-n', '-c', String(CONCURRENCY), '-j', '2', '-T', String(SECONDS), ...files.flat(), databaseUrl]).catch((error: NodeJS.ErrnoException) => {

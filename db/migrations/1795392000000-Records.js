@@ -73,7 +73,7 @@ module.exports = class Records1795392000000 {
     await db.query(`CREATE INDEX "location_record_reach" ON "location_record" USING gist (location_reach("geom")) WHERE "longitude" IS NULL AND "geom" IS NOT NULL`)
 
     // Places and times in one index: the newest records of a box are found without looking at all of them, however many there
-    // are (api/store.ts, listInBox). 100 of 78,000 in a city, of a million: 0.8 ms instead of 140.
+    // are (api/store.ts, listByWindows). 100 of 78,000 in a city, of a million: 0.8 ms instead of 140.
     await db.query(`CREATE INDEX "location_record_place_time" ON "location_record"
       USING gist (ST_Force3DZ("geom", extract(epoch FROM "timestamp" AT TIME ZONE 'UTC')::float8) gist_geometry_ops_nd)`)
   }
