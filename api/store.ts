@@ -2,7 +2,8 @@ import { setImmediate } from 'node:timers/promises'
 import { Pool, type PoolConfig } from 'pg'
 import { CHAINS } from '../src/chains'
 import { UnavailableError } from './problems'
-import { countQuery, listQuery, type RecordFilter, type RecordQuery, type RecordRow } from './store-records'
+import { SharedRead } from './shared'
+import { NEWEST_FIRST, countQuery, listQuery, type RecordFilter, type RecordQuery, type RecordRow, type TimeWindow } from './store-records'
 
 /** What a computation needs of an attestation. */
 export interface InputRow {
@@ -64,11 +65,30 @@ const STATEMENT_TIMEOUT_MS = 5_000
 const LOOKUPS_AT_ONCE = 2
 const LOOKUPS_IN_QUERY = 500
 
+/** Fewer records than this are not looked through window by window, nor where more are wanted than that. */
+const LEAST_FOR_WINDOWS = 20_000
+const MOST_BY_WINDOWS = 5_001
+/** The first window holds so many times the records that are wanted, of the whole world; the next is at most so many times as long. */
+const FIRST_WINDOW = 4
+const MOST_GROWTH = 64
+/** So many records of a place are read whatever their times. */
+const FEW = 1_500
+/** How long it is believed how many records there are, and of what times: it only decides how the newest are looked for. */
+const EXTENT_SHARED_MS = 10_000
+
+/** How many records there are, and of what times. */
+interface Extent {
+  total: number
+  first: Date
+  last: Date
+}
+
 /** Every SQL statement of the API. Throws UnavailableError when the database does not answer. */
 export class Store {
   private readonly pool: Pool
   private readonly lookups: { id: string; withGeometry: boolean; resolve: (row: InputRow | undefined) => void; reject: (error: unknown) => void }[] = []
   private lookupsRunning = 0
+  private readonly extent = new SharedRead(() => this.readExtent(), EXTENT_SHARED_MS, () => performance.now())
 
   /** @param onError told of connections lost while idle, which need no other care */
   constructor(databaseUrl: string, onError: (error: Error) => void, options: PoolConfig = {}) {
@@ -97,9 +117,50 @@ export class Store {
   }
 
   /** Records in a total order, newest first unless asked otherwise. */
-  listRecords(query: RecordQuery): Promise<RecordRow[]> {
-    const { text, values } = listQuery(query)
+  async listRecords(query: RecordQuery): Promise<RecordRow[]> {
+    const wanted = query.limit + (query.offset ?? 0)
+    const { by, descending } = query.sort ?? NEWEST_FIRST
+    const extent = (query.bbox ?? query.reaching) && by === 'timestamp' && descending && wanted <= MOST_BY_WINDOWS ? await this.extent.get() : undefined
+    if (extent && extent.total >= LEAST_FOR_WINDOWS) return (await this.listByWindows(query, wanted, extent)).slice(query.offset ?? 0)
+    return this.list(query)
+  }
+
+  /**
+   * The newest of a place: looked for back in time, in windows as long as it takes to find so many by what was found so far. All that the
+   * place holds would be read otherwise, or all times until there are enough, and the database cannot know which is less.
+   */
+  private async listByWindows(query: RecordQuery, wanted: number, { total, first, last }: Extent): Promise<RecordRow[]> {
+    const end = Math.min(query.before?.getTime() ?? Infinity, query.from?.at ?? Infinity) + 1
+    const newest = Math.min(last.getTime(), end)
+    const oldest = Math.max(first.getTime(), query.after?.getTime() ?? -Infinity)
+    const rows: RecordRow[] = []
+    // What has come since the extent was read is newer than it says.
+    let until = end <= newest ? new Date(end) : undefined
+    let length = ((last.getTime() - first.getTime()) * FIRST_WINDOW * wanted) / total
+    for (;;) {
+      const since = new Date(Math.max(oldest, Math.floor((until?.getTime() ?? newest) - length)))
+      const isLast = since.getTime() <= oldest
+      rows.push(...(await this.list({ ...query, limit: wanted - rows.length, offset: 0 }, { ...(!isLast && { since }), ...(until && { until }) })))
+      if (isLast || rows.length >= wanted) return rows
+      // How many the whole place holds at most, by what was found so far (with 95 % confidence, were they spread evenly): where that is few, all at once.
+      const seen = (newest - since.getTime()) / (newest - oldest)
+      if ((rows.length + 3) / seen < FEW) length = Infinity
+      else length = Math.max(2 * length, Math.min(MOST_GROWTH, rows.length ? (1.5 * (wanted - rows.length) * seen) / rows.length / (length / (newest - oldest)) : MOST_GROWTH) * length)
+      until = since
+    }
+  }
+
+  private list(query: RecordQuery, window?: TimeWindow): Promise<RecordRow[]> {
+    const { text, values } = listQuery(query, window)
     return this.query<RecordRow>(text, values)
+  }
+
+  private async readExtent(): Promise<Extent | undefined> {
+    const [row] = await this.query<{ total: number | null; first: Date | null; last: Date | null }>(
+      `SELECT (SELECT sum(total) FROM record_state)::float8 AS total, (SELECT min(timestamp) FROM location_record) AS first, (SELECT max(timestamp) FROM location_record) AS last`,
+      [],
+    )
+    return row?.total && row.first && row.last ? (row as Extent) : undefined
   }
 
   /** How many records match, counted up to `cap`. */
