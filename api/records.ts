@@ -62,7 +62,7 @@ export function recordsRoutes(parts: { store: Store; records: Records; clock: ()
 }
 
 /** The query string with every name known and given once: a misspelt filter must not pass for no filter. */
-function knownParameters<Name extends string>(query: unknown, names: readonly Name[]): Query<Name> {
+export function knownParameters<Name extends string>(query: unknown, names: readonly Name[]): Query<Name> {
   for (const [name, value] of Object.entries(query as Record<string, unknown>)) {
     if (!(names as readonly string[]).includes(name))
       throw new RecordsProblem('Invalid query parameter', `Unknown parameter '${name.slice(0, 40)}'. ${names.length ? `Known parameters: ${names.join(', ')}` : 'This endpoint takes none'}`)
@@ -90,25 +90,28 @@ function invalid(name: string, detail: string): RecordsProblem {
   return new RecordsProblem(`Invalid ${name} parameter`, detail)
 }
 
-function parseChain(text: string): string {
+/** The slug of a chain that records are served of, from its slug or an alias in any letter case. Throws a RecordsProblem, as the next ones. */
+export function parseChain(text: string): string {
   const chain = chainBySlug(text)
   if (!chain?.active) throw invalid('chain', `Supported chains: ${ACTIVE_SLUGS.join(', ')}`)
   return chain.slug
 }
 
-function parseAddress(name: string, text: string): string {
+/** An address in lower-case. */
+export function parseAddress(name: string, text: string): string {
   if (!/^0x[0-9a-fA-F]{40}$/.test(text)) throw invalid(name, 'Expected an address: 0x and 40 hex digits')
   return text.toLowerCase()
 }
 
-function parseWhole(name: string, text: string, minimum: number): number {
+/** A whole number. */
+export function parseWhole(name: string, text: string, minimum: number): number {
   const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN
   if (!(value >= minimum)) throw invalid(name, `Expected a whole number of at least ${minimum}${name === 'limit' ? `; more than ${MAX_LIMIT} gives ${MAX_LIMIT}` : ''}`)
   return value
 }
 
 /** Four finite numbers in range; minLng > maxLng is a box across the antimeridian. */
-function parseBbox(text: string): Bbox {
+export function parseBbox(text: string): Bbox {
   const numbers = text.split(',').map((part) => (part.length <= MAX_NUMBER_LENGTH && /^\s*[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?\s*$/i.test(part) ? Number(part) : NaN))
   const [minLng, minLat, maxLng, maxLat] = numbers as [number, number, number, number]
   const inRange = numbers.length === 4 && [minLng, maxLng].every((lng) => Math.abs(lng) <= 180) && [minLat, maxLat].every((lat) => Math.abs(lat) <= 90)

@@ -16,6 +16,8 @@ export interface RecordFilter {
   after?: Date
   before?: Date
   bbox?: Bbox
+  /** With bbox: records without a geometry, too. */
+  orNowhere?: boolean
   /** Records whose geometry, with geodesics for edges, may meet one of these boxes: a superset, to be looked at. */
   reaching?: readonly Bbox[]
   /** Only these: `<chain>-<uid>` */
@@ -118,7 +120,7 @@ function conditions(filter: RecordFilter, value: (v: unknown) => string): string
   // ST_Envelope gives a box without width or height as the line or point that it is; ST_MakeEnvelope's meets nothing.
   const box = ([w, s, e, n]: Bbox) => `ST_Envelope(ST_SetSRID(ST_MakeLine(ST_MakePoint(${value(w)}, ${value(s)}), ST_MakePoint(${value(e)}, ${value(n)})), 4326))`
   const any = (boxes: readonly Bbox[], condition: (box: string) => string) => `(${boxes.flatMap(boxesOf).map((each) => condition(box(each))).join(' OR ')})`
-  if (filter.bbox !== undefined) where.push(any([filter.bbox], (each) => `ST_Intersects(geom, ${each})`))
+  if (filter.bbox !== undefined) where.push(`(${any([filter.bbox], (each) => `ST_Intersects(geom, ${each})`)}${filter.orNowhere ? ' OR geom IS NULL' : ''})`)
   // A point is where it is; the others may bulge.
   if (filter.reaching !== undefined) where.push(any(filter.reaching, (each) => `(longitude IS NOT NULL AND geom && ${each}) OR (longitude IS NULL AND geom IS NOT NULL AND location_reach(geom) && ${each})`))
   return where

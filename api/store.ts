@@ -123,6 +123,12 @@ export class Store {
     return rows.map((row) => ({ ...row, revision: BigInt(row.revision) }))
   }
 
+  /** When the first and the last record were attested; undefined where there is none. Lives by the index (timestamp, id). */
+  async timeRange(): Promise<{ first: Date; last: Date } | undefined> {
+    const [row] = await this.query<{ first: Date; last: Date } | { first: null; last: null }>('SELECT min(timestamp) AS first, max(timestamp) AS last FROM location_record', [])
+    return row?.first ? row : undefined
+  }
+
   /** An attestation as the input of a computation. Those that are asked for while the database is busy with others go in one query. Lives by the primary key. */
   inputByUid(chain: string, uid: string, withGeometry: boolean): Promise<InputRow | undefined> {
     return new Promise((resolve, reject) => {
