@@ -54,8 +54,10 @@ export function drawMap(features: readonly Drawable[]): { svg: string; left: num
   const scale = WIDTH / view.width
   // Large areas first, points last: so that each can be seen, and clicked.
   const marks = drawn
-    .flatMap(({ title, href, shapes }) => ORDER.map((kind) => ({ kind, title, href, shapes: shapes.filter((shape) => shape.kind === kind) })).filter(({ shapes: some }) => some.length))
-    .sort((a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind) || b.shapes.reduce(largest, 0) - a.shapes.reduce(largest, 0))
+    .flatMap(({ title, href, shapes }) =>
+      ORDER.map((kind) => shapes.filter((shape) => shape.kind === kind)).flatMap((shapes, order) => (shapes.length ? [{ order, title, href, shapes, size: shapes.reduce((size, shape) => size + extentOf(shape), 0) }] : [])),
+    )
+    .sort((a, b) => a.order - b.order || b.size - a.size)
     .map(({ title, href, shapes }) => `<a href="${escapeHtml(href)}"><title>${escapeHtml(title)}</title>${shapes.map((shape) => mark(shape, view, scale)).join('')}</a>`)
   const height = round(view.height * scale)
   return { svg: `<svg class="map" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="Where the records of this page are">${grid(view, scale)}${marks.join('\n')}</svg>`, left }
@@ -100,19 +102,14 @@ function roundPole(ring: Position[]): Position[] {
 
 /** What the picture shows: all of it with some room around; the world when something crosses the antimeridian. */
 function viewOf(positions: readonly Position[]): View {
-  let [west, south, east, north] = [Infinity, Infinity, -Infinity, -Infinity]
-  for (const [lng, lat] of positions) {
-    west = Math.min(west, lng)
-    east = Math.max(east, lng)
-    south = Math.min(south, lat)
-    north = Math.max(north, lat)
-  }
+  const { west, south, east, north } = boxOf(positions)
   if (west < -180 || east > 180) return { west: -180, south: -90, width: 360, height: 180 }
-  const span = Math.max(east - west, north - south, 0.01)
-  let [width, height] = [Math.min(360, east - west + 0.16 * span), Math.min(180, north - south + 0.16 * span)]
+  // A single point has some kilometres around it.
+  const room = 0.16 * Math.max(east - west, north - south, 0.4)
+  let [width, height] = [Math.min(360, east - west + room), Math.min(180, north - south + room)]
   // Not so low or so high that it cannot be read.
   height = Math.min(180, Math.max(height, 0.4 * width))
-  width = Math.min(360, Math.max(width, height / 0.6))
+  width = Math.min(360, Math.max(width, height / 0.55))
   const within = (middle: number, size: number, limit: number) => Math.max(-limit, Math.min(limit - size, middle - size / 2))
   return { west: within((west + east) / 2, width, 180), south: within((south + north) / 2, height, 90), width, height }
 }
@@ -125,11 +122,11 @@ function grid({ west, south, width, height }: View, scale: number): string {
   const bottom = height * scale
   const meridians = multiples(west, west + width).map((lng) => {
     const x = round((lng - west) * scale)
-    return `<path d="M${x} 0V${round(bottom)}"/><text x="${Math.min(x + 3, WIDTH - 40)}" y="${round(bottom - 4)}">${label(lng, 'WE')}</text>`
+    return `<path d="M${x} 0V${round(bottom)}"/>${x > WIDTH - 45 ? '' : `<text x="${x + 3}" y="${round(bottom - 4)}">${label(lng, 'WE')}</text>`}`
   })
   const parallels = multiples(south, south + height).map((lat) => {
     const y = round(bottom - (lat - south) * scale)
-    return `<path d="M0 ${y}H${WIDTH}"/><text x="3" y="${Math.max(y - 3, 11)}">${label(lat, 'SN')}</text>`
+    return `<path d="M0 ${y}H${WIDTH}"/>${y > bottom - 20 || y < 14 ? '' : `<text x="3" y="${round(y - 3)}">${label(lat, 'SN')}</text>`}`
   })
   return `<g class="grid">${meridians.join('')}${parallels.join('')}</g>\n`
 }
@@ -156,14 +153,21 @@ function pathOf(line: readonly Position[], closed: boolean): string {
   return `M${seen.map(([x, y]) => `${x} ${y}`).join('L')}${closed ? 'Z' : ''}`
 }
 
-function largest(size: number, { lines }: Shape): number {
-  const xs = lines.flat().map(([lng]) => lng)
-  const ys = lines.flat().map(([, lat]) => lat)
-  return Math.max(size, range(xs) * range(ys))
+/** Of its box, in square degrees. */
+function extentOf({ lines }: Shape): number {
+  const { west, south, east, north } = boxOf(lines.flat())
+  return (east - west) * (north - south)
 }
 
-function range(values: readonly number[]): number {
-  return values.reduce((a, b) => Math.max(a, b), -Infinity) - values.reduce((a, b) => Math.min(a, b), Infinity)
+function boxOf(positions: readonly Position[]): { west: number; south: number; east: number; north: number } {
+  let [west, south, east, north] = [Infinity, Infinity, -Infinity, -Infinity]
+  for (const [lng, lat] of positions) {
+    west = Math.min(west, lng)
+    east = Math.max(east, lng)
+    south = Math.min(south, lat)
+    north = Math.max(north, lat)
+  }
+  return { west, south, east, north }
 }
 
 function round(value: number): number {

@@ -18,7 +18,7 @@ export interface Feature {
 const STYLE = `
 :root { color-scheme: light dark; --line: #8885; --soft: #8882; --blue: light-dark(#0b5cad, #7ab8ff) }
 body { font: 1rem/1.5 system-ui, sans-serif; max-width: 62rem; margin: 0 auto; padding: 1.25rem 1.25rem 3rem }
-h1 { font-size: 1.6rem; line-height: 1.25; margin: 1rem 0 .5rem } h2 { font-size: 1.1rem; margin: 1.75rem 0 .5rem }
+h1 { font-size: 1.6rem; line-height: 1.25; margin: 1rem 0 .5rem; overflow-wrap: anywhere } h2 { font-size: 1.1rem; margin: 1.75rem 0 .5rem }
 a { color: var(--blue) } nav a + a::before { content: "/"; padding: 0 .4em; color: GrayText; display: inline-block }
 p { max-width: 46rem } ul { padding-left: 1.2rem } li { margin: .2rem 0 }
 table { border-collapse: collapse; width: 100% } th, td { text-align: left; vertical-align: top; padding: .3rem .75rem .3rem 0; border-bottom: 1px solid var(--line) }
@@ -26,7 +26,7 @@ dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .25r
 td, dd, code, pre, li { overflow-wrap: anywhere } code, pre { font: .85em/1.45 ui-monospace, monospace } pre { white-space: pre-wrap; background: var(--soft); padding: .75rem; max-height: 28rem; overflow: auto; margin: 0 }
 .long { max-height: 12rem; overflow: auto } .note { color: GrayText } .revoked { color: light-dark(#b3261e, #ff8a80) }
 details { border-bottom: 1px solid var(--line); padding: .35rem 0 } summary { cursor: pointer; overflow-wrap: anywhere } summary .kind { color: GrayText }
-.map { width: 100%; height: auto; max-height: 34rem; background: var(--soft); border: 1px solid var(--line); overflow: hidden }
+.map { width: 100%; height: auto; background: var(--soft); border: 1px solid var(--line); overflow: hidden }
 .map .grid path { stroke: var(--line); stroke-width: 1 } .map .grid text { font: 11px system-ui, sans-serif; fill: GrayText }
 .map .point { fill: #d1495b; fill-opacity: .8; stroke: Canvas; stroke-width: 1 } .map .line { fill: none; stroke: #2a7de1; stroke-width: 2.5 }
 .map .area { fill: #2a9d6f; fill-opacity: .25; fill-rule: evenodd; stroke: #2a9d6f; stroke-width: 1.5 } .map a:hover * { stroke: currentColor }
@@ -89,7 +89,7 @@ ${svg}<div class="pages">${paging.join('')}</div>${list.join('\n')}<div class="p
 export function itemPage({ id, geometry, properties, links = [] }: Feature, trail: Trail): string {
   const { svg } = drawMap([{ title: titleOf(id, properties), href: links.find(({ rel }) => rel === 'self')?.href ?? '', geometry }])
   return page(
-    `Record ${id}`,
+    headline(properties) || 'A location record',
     trail,
     `${properties.revoked ? '<p class="revoked">This record was revoked by whoever attested it.</p>' : ''}${svg || '<p class="note">It has no geometry that can be read for certain.</p>'}
 <h2>Properties</h2>${definitions({ id, ...properties })}<h2>Geometry</h2><pre>${escapeHtml(JSON.stringify(geometry))}</pre>${linkList('Links', links)}`,
@@ -115,7 +115,7 @@ function page(title: string, trail: Trail, body: string): string {
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${escapeHtml(title)}</title><style>${STYLE}</style></head>
 <body>
 <nav>${trail.map(({ href, title: name }) => `<a href="${escapeHtml(href)}">${escapeHtml(name)}</a>`).join('')}</nav>
-<h1>${escapeHtml(title)}</h1>
+<h1><bdi>${escapeHtml(title)}</bdi></h1>
 ${body}
 </body>
 </html>

@@ -99,7 +99,7 @@ function parseBox(text: string): Bbox {
   return parseBbox([west, south, east, north].join(','))
 }
 
-const DATE_TIME = /^(\d{4}-\d{2}-\d{2})(?:T((?:[01]\d|2[0-3]):[0-5]\d):([0-5]\d|60)(?:\.(\d{1,30}))?(Z|[+ -](?:[01]\d|2[0-3]):[0-5]\d))?$/i
+const DATE_TIME = /^(\d{4}-\d{2}-\d{2})(T(?:((?:[01]\d|2[0-3]):[0-5]\d):([0-5]\d|60)(?:\.(\d{1,30}))?(Z|[+ -](?:[01]\d|2[0-3]):[0-5]\d))?)?$/i
 const DATETIME_HELP = 'Expected an RFC 3339 time such as 2026-01-31T12:00:00Z, a date, or an interval: 2026-01-01T00:00:00Z/2026-01-31T12:00:00Z, ../2026-01-31T12:00:00Z, 2026-01-01T00:00:00Z/.., 2026-01-01T00:00:00Z/P1M'
 
 /**
@@ -121,10 +121,11 @@ export function parseDatetime(text: string): { after?: Date; before?: Date } {
 
 /** The first and the last millisecond of a time, or of the day that a date is. One between two milliseconds has neither: from is after to. */
 function parseTime(text: string): { from: number; to: number } {
-  const [, date, minutes, seconds, fraction = '', offset = 'Z'] = DATE_TIME.exec(text) ?? []
+  // GDAL writes midnight as a date and a T.
+  const [, date, time, minutes = '00:00', seconds = '00', fraction = '', offset = 'Z'] = DATE_TIME.exec(text) ?? []
   const day = DateTime.fromISO(date ?? '', { zone: 'utc' })
   if (!day.isValid) throw invalid('datetime', DATETIME_HELP)
-  if (minutes === undefined) return { from: day.toMillis(), to: day.plus({ days: 1 }).toMillis() - 1 }
+  if (time === undefined) return { from: day.toMillis(), to: day.plus({ days: 1 }).toMillis() - 1 }
   // An unescaped + in a query string arrives as a space. A leap second is the first one of the next minute.
   const minute = DateTime.fromISO(`${date}T${minutes}${offset.replace(' ', '+').toUpperCase()}`)
   const at = minute.toMillis() + Number(seconds) * 1000 + Number(fraction.slice(0, 3).padEnd(3, '0'))

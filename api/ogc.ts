@@ -45,7 +45,8 @@ export async function ogcRoutes(app: FastifyInstance, { store, records, clock, p
   /** Sends a document in the form that was asked for. */
   const send = (reply: FastifyReply, format: Format, links: readonly Link[], type: string, json: () => string, html: () => string): FastifyReply => {
     reply.header('x-content-type-options', 'nosniff').header('link', links.map(({ href, rel, type: linked }) => `<${href}>; rel="${rel}"; type="${linked}"`).join(', '))
-    if (format === 'json') return reply.type(type).send(json())
+    // As bytes: Fastify would write the type of a text anew, with a charset and with quotes that GDAL does not take for what it asked for.
+    if (format === 'json') return reply.type(type).send(Buffer.from(json()))
     return reply.headers({ 'content-security-policy': PAGE_POLICY, 'referrer-policy': 'no-referrer' }).type('text/html; charset=utf-8').send(html())
   }
   /** Sends a document that changes with the deployment only. */

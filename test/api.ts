@@ -30,16 +30,18 @@ export interface TestApiOptions extends Partial<Pick<ServerParts, 'publicBaseUrl
   /** Of the local chain; without one there is no chain to sign for. */
   rpcUrl?: string
   redisUrl?: string
+  /** Default: one that is out of reach. */
+  databaseUrl?: string
   /** Default: a free one. */
   port?: number
   wallet?: Partial<Pick<WalletOptions, 'perHour' | 'perHourByAddress' | 'maxSkewSeconds'>>
   clock?: () => number
 }
 
-/** The API in this process, listening on a real socket; its database is out of reach. */
+/** The API in this process, listening on a real socket. */
 export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
   const { rpcUrl, redisUrl, wallet, clock = () => Date.now(), publicBaseUrl = 'https://x.example', trustProxy = [], rateLimitPerHour = 0, timeouts, port = 0 } = options
-  const store = new Store('postgres://nobody@127.0.0.1:1/none', () => {})
+  const store = new Store(options.databaseUrl ?? 'postgres://nobody@127.0.0.1:1/none', () => {})
   const redis = redisUrl === undefined ? undefined : new SharedRedis(redisUrl, Fastify().log)
   while (redis && (await redis.count('test:ready', 1)) === undefined) await new Promise((resolve) => setTimeout(resolve, 5))
   const counter = new RequestCounter(clock, redis)
