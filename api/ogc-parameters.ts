@@ -133,9 +133,10 @@ function parseTime(text: string): { from: number; to: number } {
 }
 
 function shifted(from: number, duration: string, direction: 1 | -1): number {
-  const parsed = /-/.test(duration) ? Duration.invalid('negative') : Duration.fromISO(duration.toUpperCase())
-  const end = DateTime.fromMillis(from, { zone: 'utc' })[direction === 1 ? 'plus' : 'minus'](parsed)
-  if (!parsed.isValid || !end.isValid || end.year < 0 || end.year > 9999) throw invalid('datetime', DATETIME_HELP)
+  const parsed = Duration.fromISO(duration.toUpperCase())
+  // Luxon takes an empty one, and negative numbers.
+  const end = parsed.isValid && /^P[^-]*\d[^-]*$/i.test(duration) ? DateTime.fromMillis(from, { zone: 'utc' })[direction === 1 ? 'plus' : 'minus'](parsed) : undefined
+  if (!end?.isValid || end.year < 0 || end.year > 9999) throw invalid('datetime', DATETIME_HELP)
   return end.toMillis()
 }
 
