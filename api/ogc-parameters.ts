@@ -37,7 +37,7 @@ export function parseItems(query: unknown, accept: string | undefined): { format
       ...(cursor !== undefined && { from: parseCursor(cursor) }),
       ...(datetime !== undefined && parseDatetime(datetime)),
       // Features without a geometry are in every box (/req/core/fc-bbox-response, C).
-      ...(bbox !== undefined && { bbox: parseBox(bbox), orNowhere: true }),
+      ...(bbox !== undefined && { bbox: parseBox(bbox), nowhere: 'too' as const }),
       ...(slug !== undefined && { chain: slug }),
       ...(prover !== undefined && { prover: parseAddress('prover', prover) }),
       ...(subject !== undefined && { subject: parseAddress('subject', subject) }),

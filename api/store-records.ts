@@ -16,8 +16,8 @@ export interface RecordFilter {
   after?: Date
   before?: Date
   bbox?: Bbox
-  /** With bbox: records without a geometry, too. */
-  orNowhere?: boolean
+  /** Only those without a geometry. With bbox `too`: they as well. */
+  nowhere?: boolean | 'too'
   /** Records whose geometry, with geodesics for edges, may meet one of these boxes: a superset, to be looked at. */
   reaching?: readonly Bbox[]
   /** Only these: `<chain>-<uid>` */
@@ -85,20 +85,35 @@ export function listQuery(query: RecordQuery): Statement {
   const value = (v: unknown) => `$${values.push(v)}`
   const { by, descending } = query.sort ?? NEWEST_FIRST
   const direction = descending ? 'DESC' : 'ASC'
-  const where = conditions(query, value)
-  if (query.from) where.push(`(${by}, id) ${descending ? '<' : '>'} (${value(new Date(query.from.at))}, ${value(query.from.id)})`)
-  const text = `SELECT uid, chain, prover, subject, ${REST}, ${query.withGeometry ? '' : 'NULL AS '}geometry FROM location_record
+  const order = `ORDER BY ${by} ${direction}, id ${direction}`
+  const select = (filter: RecordFilter, more = '') => {
+    const where = conditions(filter, value)
+    if (query.from) where.push(`(${by}, id) ${descending ? '<' : '>'} (${value(new Date(query.from.at))}, ${value(query.from.id)})`)
+    return `SELECT uid, chain, prover, subject, ${REST}, ${query.withGeometry ? '' : 'NULL AS '}geometry${more} FROM location_record
     ${whereClause(where)}
-    ORDER BY ${by} ${direction}, id ${direction}
-    LIMIT ${value(query.limit)} OFFSET ${value(query.offset ?? 0)}`
-  return { text, values }
+    ${order}`
+  }
+  const page = (limit: number, offset: number) => `LIMIT ${value(limit)} OFFSET ${value(offset)}`
+  const { limit, offset = 0 } = query
+  const either = branches(query)
+  if (either.length === 1) return { text: `${select(query)} ${page(limit, offset)}`, values }
+  const lists = either.map((filter) => `(${select(filter, `, ${by}, id`)} ${page(offset + limit, 0)})`)
+  return { text: `SELECT uid, chain, prover, subject, rest, geometry FROM (${lists.join(' UNION ALL ')}) AS records ${order} ${page(limit, offset)}`, values }
+}
+
+/** Where records are in a box or nowhere each half has an index of its own: so two lists, to be put together. */
+function branches(filter: RecordFilter): RecordFilter[] {
+  if (filter.nowhere !== 'too') return [filter]
+  const { bbox, nowhere: _, ...others } = filter
+  return [{ ...others, ...(bbox && { bbox }) }, { ...others, nowhere: true }]
 }
 
 /** The number of records that match, `cap` at most. */
 export function countQuery(filter: RecordFilter, cap: number): Statement {
   const values: unknown[] = []
   const value = (v: unknown) => `$${values.push(v)}`
-  return { text: `SELECT count(*)::int AS count FROM (SELECT FROM location_record ${whereClause(conditions(filter, value))} LIMIT ${value(cap)}) AS matching`, values }
+  const selects = branches(filter).map((each) => `SELECT FROM location_record ${whereClause(conditions(each, value))}`)
+  return { text: `SELECT count(*)::int AS count FROM (${selects.join(' UNION ALL ')} LIMIT ${value(cap)}) AS matching`, values }
 }
 
 function whereClause(conditions: readonly string[]): string {
@@ -120,7 +135,8 @@ function conditions(filter: RecordFilter, value: (v: unknown) => string): string
   // ST_Envelope gives a box without width or height as the line or point that it is; ST_MakeEnvelope's meets nothing.
   const box = ([w, s, e, n]: Bbox) => `ST_Envelope(ST_SetSRID(ST_MakeLine(ST_MakePoint(${value(w)}, ${value(s)}), ST_MakePoint(${value(e)}, ${value(n)})), 4326))`
   const any = (boxes: readonly Bbox[], condition: (box: string) => string) => `(${boxes.flatMap(boxesOf).map((each) => condition(box(each))).join(' OR ')})`
-  if (filter.bbox !== undefined) where.push(`(${any([filter.bbox], (each) => `ST_Intersects(geom, ${each})`)}${filter.orNowhere ? ' OR geom IS NULL' : ''})`)
+  if (filter.bbox !== undefined) where.push(any([filter.bbox], (each) => `ST_Intersects(geom, ${each})`))
+  if (filter.nowhere === true) where.push('geom IS NULL')
   // A point is where it is; the others may bulge.
   if (filter.reaching !== undefined) where.push(any(filter.reaching, (each) => `(longitude IS NOT NULL AND geom && ${each}) OR (longitude IS NULL AND geom IS NOT NULL AND location_reach(geom) && ${each})`))
   return where
