@@ -22,8 +22,8 @@ export interface OgcParts {
   deploymentName: string
 }
 
-/** How long the times of the first and the last record are believed. */
-const TIMES_SHARED_MS = 1_000
+/** How long it is believed when the first and the last record were attested. */
+const EXTENT_SHARED_MS = 1_000
 
 /**
  * OGC API - Features, Part 1: Core (OGC 17-069r4) with GeoJSON, HTML and OpenAPI 3.0: the records for GIS software, mounted at /ogc.
@@ -32,7 +32,7 @@ const TIMES_SHARED_MS = 1_000
 export async function ogcRoutes(app: FastifyInstance, { store, records, clock, publicBaseUrl, deploymentName }: OgcParts): Promise<void> {
   const at = new OgcAddresses(publicBaseUrl)
   const freshness = new Freshness(store, clock)
-  const times = new SharedRead(() => store.timeRange(), TIMES_SHARED_MS, clock)
+  const extent = new SharedRead(() => store.readExtent(), EXTENT_SHARED_MS, clock)
   const definition = ogcOpenApi(publicBaseUrl, deploymentName)
   // What answers are made of beside the records: another version or address must not pass for the copy that a client has.
   const edition = createHash('sha256').update(`${version} ${publicBaseUrl} ${deploymentName} ${JSON.stringify(definition)}`).digest('base64url').slice(0, 8)
@@ -90,7 +90,7 @@ export async function ogcRoutes(app: FastifyInstance, { store, records, clock, p
     })
   })
 
-  const collectionOf = async (format: Format, query: Record<string, string>) => collection(at, await times.get(), selfLinks(at.collection, JSON_TYPE, 'The collection', format, query))
+  const collectionOf = async (format: Format, query: Record<string, string>) => collection(at, await extent.get(), selfLinks(at.collection, JSON_TYPE, 'The collection', format, query))
   get('/collections', async (request, reply) => {
     const format = parseFormat(request.query, request.headers.accept)
     if (await freshness.isKnown(request, reply, variant(format))) return reply

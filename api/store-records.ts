@@ -50,6 +50,12 @@ export interface RecordQuery extends RecordFilter {
   withGeometry?: boolean
 }
 
+/** A part of the time that a query looks at: from `since` on, before `until`; both may be open. */
+export interface TimeWindow {
+  since?: Date
+  until?: Date
+}
+
 /** A location record as it is read; recordJson (records.ts) makes it what INTERFACE.md says. */
 export interface RecordRow {
   uid: string
@@ -72,22 +78,27 @@ export interface Statement {
 /** As Date's toISOString. */
 const ISO = (column: string) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS ${column}`
 const REST = `row_to_json((SELECT fields FROM (SELECT ${ISO('timestamp')}, ${ISO('event_timestamp')}, srs, location_type, location,
-  longitude::float8 AS longitude, latitude::float8 AS latitude, recipe_types, recipe_payloads, media_types, media_data,
+  longitude, latitude, recipe_types, recipe_payloads, media_types, media_data,
   memo, revoked, ${ISO('created_at')}, ${ISO('updated_at')}) AS fields))::text AS rest`
 
+/** Where and when records are, as location_record_place_time has it; times in Unix seconds. */
+const PLACE_TIME = `ST_Force3DZ(geom, extract(epoch FROM timestamp AT TIME ZONE 'UTC')::float8)`
+/** Before and after all times: an endless number would meet everything. */
+const ENDLESS = 1e11
+
 /**
- * The records of a list, in a total order. Lives by the indexes (timestamp, id), (event_timestamp, id), (chain, timestamp),
+ * The records of a list, in a total order; those of a window of time where one is given. Lives by the indexes (timestamp, id), (event_timestamp, id), (chain, timestamp),
  * (prover, timestamp), (subject, timestamp), (schema_uid, timestamp), (location_type, timestamp), that of revoked ones, and
- * the GiST indexes on geom and on the reach of geodesics (store.test.ts holds the plans to that).
+ * the GiST indexes on geom, on places and times, and on the reach of geodesics (store.test.ts holds the plans to that).
  */
-export function listQuery(query: RecordQuery): Statement {
+export function listQuery(query: RecordQuery, window?: TimeWindow): Statement {
   const values: unknown[] = []
   const value = (v: unknown) => `$${values.push(v)}`
   const { by, descending } = query.sort ?? NEWEST_FIRST
   const direction = descending ? 'DESC' : 'ASC'
   const order = `ORDER BY ${by} ${direction}, id ${direction}`
   const select = (filter: RecordFilter, more = '') => {
-    const where = conditions(filter, value)
+    const where = conditions(filter, value, window)
     if (query.from) where.push(`(${by}, id) ${descending ? '<' : '>'} (${value(new Date(query.from.at))}, ${value(query.from.id)})`)
     return `SELECT uid, chain, prover, subject, ${REST}, ${query.withGeometry ? '' : 'NULL AS '}geometry${more} FROM location_record
     ${whereClause(where)}
@@ -121,7 +132,7 @@ function whereClause(conditions: readonly string[]): string {
 }
 
 /** @param value adds a parameter, and answers its name */
-function conditions(filter: RecordFilter, value: (v: unknown) => string): string[] {
+function conditions(filter: RecordFilter, value: (v: unknown) => string, window?: TimeWindow): string[] {
   const where: string[] = []
   if (filter.ids !== undefined) where.push(`id = ANY(${value(filter.ids)})`)
   if (filter.chain !== undefined) where.push(`chain = ${value(filter.chain)}`)
@@ -132,13 +143,19 @@ function conditions(filter: RecordFilter, value: (v: unknown) => string): string
   if (filter.revoked !== undefined) where.push(filter.revoked ? 'revoked' : 'NOT revoked')
   if (filter.after !== undefined) where.push(`timestamp > ${value(filter.after)}`)
   if (filter.before !== undefined) where.push(`timestamp < ${value(filter.before)}`)
+  if (window?.since) where.push(`timestamp >= ${value(window.since)}`)
+  if (window?.until) where.push(`timestamp < ${value(window.until)}`)
+  const seconds = (time: Date | undefined, endless: number) => value(time ? time.getTime() / 1000 : endless)
   // ST_Envelope gives a box without width or height as the line or point that it is; ST_MakeEnvelope's meets nothing.
   const box = ([w, s, e, n]: Bbox) => `ST_Envelope(ST_SetSRID(ST_MakeLine(ST_MakePoint(${value(w)}, ${value(s)}), ST_MakePoint(${value(e)}, ${value(n)})), 4326))`
-  const any = (boxes: readonly Bbox[], condition: (box: string) => string) => `(${boxes.flatMap(boxesOf).map((each) => condition(box(each))).join(' OR ')})`
-  if (filter.bbox !== undefined) where.push(any([filter.bbox], (each) => `ST_Intersects(geom, ${each})`))
+  const boxInTime = ([w, s, e, n]: Bbox) => `ST_SetSRID(ST_MakeLine(ST_MakePoint(${value(w)}, ${value(s)}, ${seconds(window?.since, -ENDLESS)}), ST_MakePoint(${value(e)}, ${value(n)}, ${seconds(window?.until, ENDLESS)})), 4326)`
+  const any = (boxes: readonly Bbox[], condition: (box: Bbox) => string) => `(${boxes.flatMap(boxesOf).map(condition).join(' OR ')})`
+  /** Where geom itself may meet a box, in the window if there is one. */
+  const around = (each: Bbox) => (window ? `${PLACE_TIME} &&& ${boxInTime(each)}` : `geom && ${box(each)}`)
   if (filter.nowhere === true) where.push('geom IS NULL')
+  if (filter.bbox !== undefined) where.push(any([filter.bbox], (each) => `(${around(each)} AND ST_Intersects(geom, ${box(each)}))`))
   // A point is where it is; the others may bulge.
-  if (filter.reaching !== undefined) where.push(any(filter.reaching, (each) => `(longitude IS NOT NULL AND geom && ${each}) OR (longitude IS NULL AND geom IS NOT NULL AND location_reach(geom) && ${each})`))
+  if (filter.reaching !== undefined) where.push(any(filter.reaching, (each) => `(longitude IS NOT NULL AND ${around(each)}) OR (longitude IS NULL AND geom IS NOT NULL AND location_reach(geom) && ${box(each)})`))
   return where
 }
 

@@ -1,72 +1,119 @@
 import { Client } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { CITIES_SQL, FIRST_TIME, SECONDS_BETWEEN, insertRecordsSql } from '../bench/generated-records'
 import { createDatabase, createMigratedDatabase, rows, type TestDatabase } from '../test/database'
 import { UnavailableError } from './problems'
 import { Store } from './store'
-import { listQuery, type RecordFilter } from './store-records'
+import { listQuery, type Bbox, type RecordQuery, type RecordRow, type Statement } from './store-records'
 
-const COUNT = 30_000
+const COUNT = 50_000
 let database: TestDatabase
 let store: Store
+let client: Client
+/** Of the busiest attester, and of one with some records. */
+let busy: string
+let usual: string
+let cities: { lng: number; lat: number }[]
 beforeAll(async () => {
   database = await createMigratedDatabase()
-  // Points over the whole globe, 300 provers, one record a minute, on four chains.
-  await rows(
-    database.url,
-    `INSERT INTO location_record (id, uid, chain, prover, subject, timestamp, event_timestamp, srs, location_type, location, longitude, latitude,
-       recipe_types, recipe_payloads, media_types, media_data, memo, revoked, created_at, updated_at, geometry, schema_uid, ref_uid, revocable,
-       expiration_time, block_number, block_hash, transaction_hash, log_index)
-     SELECT chain || '-' || uid, uid, chain, prover, prover, time, time, 'EPSG:4326', 'geojson-point', geometry, lng, lat, '{}', '{}', '{}', '{}', '',
-       i % 10 = 0, now(), now(), geometry, '0x', '0x', true, 0, i, '0x', '0x', 0
-     FROM (SELECT i, '0x' || lpad(to_hex(i), 64, '0') AS uid, (ARRAY['base-sepolia', 'sepolia', 'arbitrum', 'celo'])[(1 + i % 4)::int] AS chain,
-       '0x' || lpad(to_hex(i % 300), 40, '0') AS prover, timestamptz '2026-01-01' + i * interval '1 minute' AS time,
-       (i * 7919 % 36000) / 100.0 - 180 AS lng, (i * 104729 % 18000) / 100.0 - 90 AS lat,
-       format('{"type":"Point","coordinates":[%s,%s]}', (i * 7919 % 36000) / 100.0 - 180, (i * 104729 % 18000) / 100.0 - 90) AS geometry
-       FROM generate_series(1::bigint, ${COUNT}) AS i) AS source`,
-  )
-  await rows(database.url, 'ANALYZE location_record')
+  await rows(database.url, insertRecordsSql(), [1, COUNT])
+  await rows(database.url, 'ANALYZE')
   store = new Store(database.url, () => {})
+  client = new Client({ connectionString: database.url })
+  await client.connect()
+  const provers = (await client.query<{ prover: string }>('SELECT prover FROM location_record GROUP BY prover ORDER BY count(*) DESC, prover')).rows.map(({ prover }) => prover)
+  ;[busy, usual] = [provers[0]!, provers[500]!]
+  cities = (await client.query<{ lng: number; lat: number }>(CITIES_SQL)).rows
 }, 180_000)
 afterAll(async () => {
+  await client?.end()
   await store?.close()
   await database?.drop()
 })
 
-const PAGE = { limit: 100, offset: 0 }
-test.each<[string, RecordFilter, RegExp]>([
-  ['everything', {}, /Index Scan Backward using "IDX_1cfc6c9a7979f2cd2fb4088bf7"/],
-  ['a prover', { prover: `0x${'7'.padStart(40, '0')}` }, /"IDX_9a82d7a09825489f17fc2879e5"/],
-  ['a subject', { subject: `0x${'7'.padStart(40, '0')}` }, /"IDX_acb961b377153a587da6544262"/],
-  ['an hour', { after: new Date('2026-01-05T00:00Z'), before: new Date('2026-01-05T01:00Z') }, /Index .*"IDX_1cfc6c9a7979f2cd2fb4088bf7"/],
-  ['a city', { bbox: [13, 52, 14, 53] }, /Index Scan (using|on) location_record_geom/],
-  ['a city and a prover', { bbox: [13, 52, 14, 53], prover: `0x${'7'.padStart(40, '0')}` }, /location_record_geom|IDX_9a82d7a09825489f17fc2879e5/],
-  ['a box across the antimeridian', { bbox: [179.5, -1, -179.5, 1] }, /BitmapOr[^]*location_record_geom[^]*location_record_geom/],
-  ['the world', { bbox: [-180, -90, 180, 90] }, /Index Scan Backward using "IDX_1cfc6c9a7979f2cd2fb4088bf7"/],
-])('%s is found by an index', async (_, filter, plan) => {
-  const { text, values } = listQuery({ ...filter, ...PAGE })
-  const client = new Client({ connectionString: database.url })
-  await client.connect()
+const explained = async ({ text, values }: Statement) => {
   const lines = (await client.query<{ 'QUERY PLAN': string }>(`EXPLAIN ${text}`, values)).rows.map((row) => row['QUERY PLAN']).join('\n')
-  await client.end()
-  expect(lines).toMatch(plan)
   expect(lines).not.toContain('Seq Scan')
+  return lines
+}
+const boxRound = ({ lng, lat }: { lng: number; lat: number }, half: number): Bbox => [lng - half, lat - half, lng + half, lat + half]
+/** Time of a record by its number. */
+const timeOf = (i: number) => new Date(FIRST_TIME + i * SECONDS_BETWEEN * 1000)
+
+test.each<[string, () => Omit<RecordQuery, 'limit'>, RegExp]>([
+  ['everything', () => ({}), /Index Scan Backward using "IDX_1cfc6c9a7979f2cd2fb4088bf7"/],
+  ['the oldest', () => ({ sort: { by: 'timestamp', descending: false } }), /Index Scan using "IDX_1cfc6c9a7979f2cd2fb4088bf7"/],
+  ['by the time of the event', () => ({ sort: { by: 'event_timestamp', descending: true } }), /Index Scan Backward using "IDX_d776ce0e5b0dca22721a90ba82"/],
+  ['a chain', () => ({ chain: 'celo' }), /Index Scan Backward using "IDX_(580af116021f5047ffdc92002d|1cfc6c9a7979f2cd2fb4088bf7)"/],
+  ['a prover', () => ({ prover: usual }), /"IDX_9a82d7a09825489f17fc2879e5"/],
+  ['the busiest prover', () => ({ prover: busy }), /"IDX_9a82d7a09825489f17fc2879e5"|"IDX_1cfc6c9a7979f2cd2fb4088bf7"/],
+  ['a subject', () => ({ subject: usual }), /"IDX_acb961b377153a587da6544262"/],
+  ['an unknown schema', () => ({ schema: '0x00' }), /"IDX_3a1a3ee6216d62da15052a7f74"/],
+  ['an unknown location type', () => ({ locationType: 'Nothing' }), /location_record_type/],
+  ['revoked ones', () => ({ revoked: true }), /location_record_revoked|"IDX_1cfc6c9a7979f2cd2fb4088bf7"/],
+  ['an hour', () => ({ after: timeOf(20_000), before: timeOf(20_180) }), /Index .*"IDX_1cfc6c9a7979f2cd2fb4088bf7"/],
+  ['after a position', () => ({ from: { at: timeOf(20_000).getTime(), id: 'celo-0x' } }), /Index Scan Backward using "IDX_1cfc6c9a7979f2cd2fb4088bf7"/],
+  ['a neighbourhood', () => ({ bbox: boxRound(cities[40]!, 0.02) }), /Scan (using|on) location_record_geom/],
+  ['a city', () => ({ bbox: boxRound(cities[40]!, 0.2) }), /Scan (using|on) location_record_geom/],
+  ['a city and a prover', () => ({ bbox: boxRound(cities[0]!, 0.2), prover: usual }), /location_record_geom|IDX_9a82d7a09825489f17fc2879e5/],
+  ['a box across the antimeridian', () => ({ bbox: [179.5, -1, -179.5, 1] }), /BitmapOr[^]*location_record_geom[^]*location_record_geom/],
+  ['the world', () => ({ bbox: [-180, -90, 180, 90] }), /Index Scan Backward using "IDX_1cfc6c9a7979f2cd2fb4088bf7"/],
+  ['all together', () => ({ chain: 'celo', prover: usual, after: timeOf(1), before: timeOf(COUNT), bbox: boxRound(cities[0]!, 0.2), revoked: false }), /Index|Bitmap/],
+  ['what may reach a box', () => ({ reaching: [boxRound(cities[40]!, 0.05)] }), /location_record_geom[^]*location_record_reach/],
+])('%s: found by an index', async (_, query, plan) => {
+  expect(await explained(listQuery({ ...query(), limit: 101 }))).toMatch(plan)
 })
 
-test('what it finds is what a scan finds', async () => {
-  const all = await store.listRecords({ limit: 100_000, offset: 0 })
-  expect(all).toHaveLength(COUNT)
-  const inBox = all.filter(({ rest }) => {
-    const { longitude, latitude } = JSON.parse(rest) as { longitude: number; latitude: number }
-    return (longitude >= 170 || longitude <= -170) && Math.abs(latitude) <= 10
-  })
-  expect(await store.listRecords({ bbox: [170, -10, -170, 10], limit: 100_000, offset: 0 })).toEqual(inBox)
-  expect(inBox.length).toBeGreaterThan(50)
-  expect(await store.stats(new Date('2026-01-20T00:00Z'))).toMatchObject({ total: COUNT, byChain: { celo: COUNT / 4 }, revoked: COUNT / 10 })
+test('a window of time in a box is found by the index of places and times', async () => {
+  const window = { since: timeOf(48_000), until: timeOf(49_000) }
+  expect(await explained(listQuery({ bbox: boxRound(cities[0]!, 0.2), limit: 101 }, window))).toMatch(/location_record_place_time/)
+  expect(await explained(listQuery({ reaching: [boxRound(cities[0]!, 0.2)], limit: 101 }, window))).toMatch(/Index|Bitmap/)
+})
+
+/** Numbers of the records by another way: the whole table read, and filtered here. */
+const scanned = async (passes: (place: { i: number; longitude: number; latitude: number }) => boolean) =>
+  (await client.query<{ i: number; longitude: number; latitude: number }>('SELECT block_number AS i, longitude::float8, latitude::float8 FROM location_record WHERE longitude IS NOT NULL ORDER BY timestamp DESC, id DESC')).rows.filter(passes).map(({ i }) => i)
+const numberOf = ({ rest }: RecordRow) => Number((JSON.parse(rest) as { memo: string }).memo.split(' ')[1])
+
+test('what boxes hold, found window by window, is what a scan finds: cities, the world, nothing, in pages', async () => {
+  for (const [bbox, atLeast] of [
+    [boxRound(cities[0]!, 0.2), 3_000],
+    [boxRound(cities[3]!, 0.2), 500],
+    [boxRound(cities[100]!, 0.05), 5],
+    [[-180, -90, 180, 90], 40_000],
+    [[170, -50, -170, 70], 500],
+    [[0, 85, 1, 86], 0],
+  ] as const) {
+    const [w, s, e, n] = bbox
+    const inside = await scanned(({ longitude, latitude }) => (w <= e ? longitude >= w && longitude <= e : longitude >= w || longitude <= e) && latitude >= s && latitude <= n)
+    expect(inside.length).toBeGreaterThanOrEqual(atLeast)
+    const query = { bbox, locationType: 'geojson-point' }
+    const first = await store.listRecords({ ...query, limit: 101 })
+    expect(first.map(numberOf)).toEqual(inside.slice(0, 101))
+    expect((await store.listRecords({ ...query, limit: 50, offset: 30 })).map(numberOf)).toEqual(inside.slice(30, 80))
+    const middle = timeOf(inside[Math.floor(inside.length / 2)] ?? 7)
+    expect((await store.listRecords({ ...query, before: middle, limit: 60 })).map(numberOf)).toEqual(inside.filter((i) => timeOf(i) < middle).slice(0, 60))
+    expect((await store.listRecords({ ...query, after: middle, limit: 5_000 })).map(numberOf)).toEqual(inside.filter((i) => timeOf(i) > middle).slice(0, 5_000))
+    const last = first.at(-1)
+    const candidates = await store.listRecords({ reaching: [bbox], locationType: 'geojson-point', limit: 5_000 })
+    expect(candidates.map(numberOf)).toEqual(inside.slice(0, 5_000))
+    if (last) expect((await store.listRecords({ ...query, from: { at: timeOf(numberOf(last)).getTime(), id: `${last.chain}-${last.uid}` }, limit: 101 })).map(numberOf)).toEqual(inside.slice(101, 202))
+  }
+})
+
+test('a record of a database in use is found at once, though the extent is an older one', async () => {
+  const bbox = boxRound(cities[0]!, 0.2)
+  await store.listRecords({ bbox, limit: 1 })
+  await rows(database.url, insertRecordsSql(), [COUNT + 1, COUNT + 400])
+  const newest = (await scanned(({ longitude: x, latitude: y }) => x >= bbox[0] && x <= bbox[2] && y >= bbox[1] && y <= bbox[3]))[0]!
+  expect(newest).toBeGreaterThan(COUNT)
+  expect(numberOf((await store.listRecords({ bbox, locationType: 'geojson-point', limit: 1 }))[0]!)).toBe(newest)
+  await rows(database.url, 'DELETE FROM location_record WHERE block_number > $1', [COUNT])
 })
 
 test('a database that is gone is unavailable, not an error of ours', async () => {
   const gone = new Store('postgres://nobody@127.0.0.1:1/none', () => {})
-  await expect(gone.listRecords(PAGE)).rejects.toThrow(UnavailableError)
+  await expect(gone.listRecords({ limit: 100 })).rejects.toThrow(UnavailableError)
   expect(await gone.ping()).toBe(false)
   await gone.close()
 })
@@ -74,7 +121,7 @@ test('a database that is gone is unavailable, not an error of ours', async () =>
 test('a database without our tables says so', async () => {
   const empty = await createDatabase()
   const unmigrated = new Store(empty.url, () => {})
-  await expect(unmigrated.listRecords(PAGE)).rejects.toThrow(new UnavailableError('The database is not migrated yet.'))
+  await expect(unmigrated.listRecords({ limit: 100 })).rejects.toThrow(new UnavailableError('The database is not migrated yet.'))
   await unmigrated.close()
   await empty.drop()
 })
@@ -94,12 +141,11 @@ test('how far an index can be relied on: asked long ago, behind its node, of a n
 })
 
 test('inputs that are asked for at once each get their own, known or not, with or without their geometry', async () => {
-  const uidOf = (i: number) => `0x${i.toString(16).padStart(64, '0')}`
-  const asked = Array.from({ length: 1_200 }, (_, i) => ({ i: 1 + (i % 700), withGeometry: i % 3 === 0 }))
-  const slug = (i: number) => ['base-sepolia', 'sepolia', 'arbitrum', 'celo'][i % 4]!
-  const found = await Promise.all(asked.map(({ i, withGeometry }) => store.inputByUid(slug(i), uidOf(i), withGeometry)))
-  for (const [n, { i }] of asked.entries()) expect([i, found[n]]).toMatchObject([i, { blockNumber: i, revoked: i % 10 === 0, expirationTime: 0n }])
+  const known = (await client.query<{ i: number; chain: string; uid: string }>('SELECT block_number AS i, chain, uid FROM location_record WHERE block_number <= 700 ORDER BY block_number')).rows
+  const asked = Array.from({ length: 1_200 }, (_, n) => ({ ...known[n % 700]!, withGeometry: n % 3 === 0 }))
+  const found = await Promise.all(asked.map(({ chain, uid, withGeometry }) => store.inputByUid(chain, uid, withGeometry)))
+  for (const [n, { i }] of asked.entries()) expect([i, found[n]]).toMatchObject([i, { blockNumber: i, revoked: i % 50 === 0, expirationTime: 0n }])
   expect(found.filter((row, n) => asked[n]!.withGeometry && row!.geometry === null)).toEqual([])
-  expect(await store.inputByUid('celo', uidOf(999_999), true)).toBeUndefined()
-  expect(await store.inputByUid(slug(2), uidOf(1), true)).toBeUndefined()
+  expect(await store.inputByUid('celo', `0x${'9'.repeat(64)}`, true)).toBeUndefined()
+  expect(await store.inputByUid(known[0]!.chain, known[1]!.uid, true)).toBeUndefined()
 })

@@ -2,7 +2,8 @@ import { setImmediate } from 'node:timers/promises'
 import { Pool, type PoolConfig } from 'pg'
 import { CHAINS } from '../src/chains'
 import { UnavailableError } from './problems'
-import { countQuery, listQuery, type RecordFilter, type RecordQuery, type RecordRow } from './store-records'
+import { SharedRead } from './shared'
+import { NEWEST_FIRST, countQuery, listQuery, type RecordFilter, type RecordQuery, type RecordRow, type TimeWindow } from './store-records'
 
 /** What a computation needs of an attestation. */
 export interface InputRow {
@@ -64,11 +65,28 @@ const STATEMENT_TIMEOUT_MS = 5_000
 const LOOKUPS_AT_ONCE = 2
 const LOOKUPS_IN_QUERY = 500
 
+/** Fewer records than this are not looked through window by window, nor where more are wanted than that. */
+const LEAST_FOR_WINDOWS = 20_000
+const MOST_BY_WINDOWS = 5_001
+/** The first window holds so many times the records that are wanted, of the whole world; the next is at most so many times as long. */
+const FIRST_WINDOW = 8
+const MOST_GROWTH = 64
+/** How long it is believed how many records there are, and of what times: it only decides how the newest are looked for. */
+const EXTENT_SHARED_MS = 10_000
+
+/** How many records there are, and of what times. */
+export interface Extent {
+  total: number
+  first: Date
+  last: Date
+}
+
 /** Every SQL statement of the API. Throws UnavailableError when the database does not answer. */
 export class Store {
   private readonly pool: Pool
   private readonly lookups: { id: string; withGeometry: boolean; resolve: (row: InputRow | undefined) => void; reject: (error: unknown) => void }[] = []
   private lookupsRunning = 0
+  private readonly extent = new SharedRead(() => this.readExtent(), EXTENT_SHARED_MS, () => performance.now())
 
   /** @param onError told of connections lost while idle, which need no other care */
   constructor(databaseUrl: string, onError: (error: Error) => void, options: PoolConfig = {}) {
@@ -79,6 +97,8 @@ export class Store {
       statement_timeout: STATEMENT_TIMEOUT_MS,
       query_timeout: STATEMENT_TIMEOUT_MS + 1_000,
       application_name: 'api',
+      // Every query stops early or lives by an index, which the planner cannot know of counts: compiling one took 60 ms, starting workers as long.
+      options: '-c jit=off -c max_parallel_workers_per_gather=0',
       ...options,
     })
     this.pool.on('error', onError)
@@ -97,9 +117,49 @@ export class Store {
   }
 
   /** Records in a total order, newest first unless asked otherwise. */
-  listRecords(query: RecordQuery): Promise<RecordRow[]> {
-    const { text, values } = listQuery(query)
+  async listRecords(query: RecordQuery): Promise<RecordRow[]> {
+    const wanted = query.limit + (query.offset ?? 0)
+    const { by, descending } = query.sort ?? NEWEST_FIRST
+    const extent = (query.bbox ?? query.reaching) && by === 'timestamp' && descending && wanted <= MOST_BY_WINDOWS ? await this.extent.get() : undefined
+    if (extent && extent.total >= LEAST_FOR_WINDOWS) return (await this.listByWindows(query, wanted, extent)).slice(query.offset ?? 0)
+    return this.list(query)
+  }
+
+  /**
+   * The newest of a place: looked for back in time, in windows as long as it takes to find so many by what was found so far. All that the
+   * place holds would be read otherwise, or all times until there are enough, and the database cannot know which is less.
+   */
+  private async listByWindows(query: RecordQuery, wanted: number, { total, first, last }: Extent): Promise<RecordRow[]> {
+    const end = Math.min(query.before?.getTime() ?? Infinity, query.from?.at ?? Infinity) + 1
+    const newest = Math.min(last.getTime(), end)
+    const oldest = Math.max(first.getTime(), query.after?.getTime() ?? -Infinity)
+    const rows: RecordRow[] = []
+    // What has come since the extent was read is newer than it says.
+    let until = end <= newest ? new Date(end) : undefined
+    let length = ((last.getTime() - first.getTime()) * FIRST_WINDOW * wanted) / total
+    for (;;) {
+      const since = new Date(Math.floor((until?.getTime() ?? newest) - length))
+      const isLast = since.getTime() <= oldest
+      rows.push(...(await this.list({ ...query, limit: wanted - rows.length, offset: 0 }, { ...(!isLast && { since }), ...(until && { until }) })))
+      if (isLast || rows.length >= wanted) return rows
+      const perMillisecond = rows.length / (newest - since.getTime())
+      length = rows.length ? Math.max(2 * length, Math.min(MOST_GROWTH * length, (1.5 * (wanted - rows.length)) / perMillisecond)) : MOST_GROWTH * length
+      until = since
+    }
+  }
+
+  private list(query: RecordQuery, window?: TimeWindow): Promise<RecordRow[]> {
+    const { text, values } = listQuery(query, window)
     return this.query<RecordRow>(text, values)
+  }
+
+  /** How many records there are, and when the first and the last one was attested; undefined where there is none. */
+  async readExtent(): Promise<Extent | undefined> {
+    const [row] = await this.query<{ total: number | null; first: Date | null; last: Date | null }>(
+      `SELECT (SELECT sum(total) FROM record_state)::float8 AS total, (SELECT min(timestamp) FROM location_record) AS first, (SELECT max(timestamp) FROM location_record) AS last`,
+      [],
+    )
+    return row?.total && row.first && row.last ? (row as Extent) : undefined
   }
 
   /** How many records match, counted up to `cap`. */
@@ -121,12 +181,6 @@ export class Store {
       [],
     )
     return rows.map((row) => ({ ...row, revision: BigInt(row.revision) }))
-  }
-
-  /** When the first and the last record were attested; undefined where there is none. Lives by the index (timestamp, id). */
-  async timeRange(): Promise<{ first: Date; last: Date } | undefined> {
-    const [row] = await this.query<{ first: Date; last: Date } | { first: null; last: null }>('SELECT min(timestamp) AS first, max(timestamp) AS last FROM location_record', [])
-    return row?.first ? row : undefined
   }
 
   /** An attestation as the input of a computation. Those that are asked for while the database is busy with others go in one query. Lives by the primary key. */

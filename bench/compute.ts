@@ -1,6 +1,4 @@
 import { readdirSync } from 'node:fs'
-import path from 'node:path'
-import { Worker } from 'node:worker_threads'
 import type { Polygon } from 'geojson'
 import { LOCAL_CHAIN, LOCAL_SIGNER_KEY, attest, locationRequest } from '../dev/chain'
 import { freePort, startService } from '../dev/services'
@@ -8,7 +6,8 @@ import { startWorld, waitForHead, type World } from '../dev/world'
 import { seededRandom } from '../dev/random'
 import { ETHERS_CURVE, NATIVE_CURVE, type Curve } from '../src/eas/curve'
 import { SEED, attestPoints, processMegabytes, processStatus, randomPoint } from './ingest'
-import type { Load, Measured } from './load'
+import type { Measured } from './load'
+import { run } from './load-thread'
 import type { Bench, Table } from './bench'
 
 const CONCURRENCIES = [1, 8, 32]
@@ -150,15 +149,6 @@ async function bringUp(bench: Bench): Promise<{ world: World; environment: NodeJ
   })
   bench.atEnd(() => world.stop())
   return { world, environment: { ...settings, RPC_URL_BASE_SEPOLIA: world.chain!.url, SIGNER_PRIVATE_KEY: LOCAL_SIGNER_KEY } }
-}
-
-/** One load from a thread of its own, so that waiting for it costs it nothing. */
-function run(load: Load): Promise<Measured> {
-  return new Promise((resolve, reject) => {
-    const worker = new Worker(path.join(__dirname, 'load.js'), { workerData: load })
-    worker.once('message', resolve)
-    worker.once('error', reject)
-  })
 }
 
 /** What the processes of the service hold after the load; the Postgres server's belongs to others too. */

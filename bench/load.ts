@@ -1,7 +1,7 @@
 import http from 'node:http'
 import { parentPort, workerData } from 'node:worker_threads'
 
-/** What a worker thread is told to send: POST requests with these bodies in turn, so many at a time, for so long. */
+/** What a worker thread is told to send: POST requests with these bodies in turn (none: GET requests), so many at a time, for so long. */
 export interface Load {
   /** In turn, as a balancer would. */
   readonly urls: readonly string[]
@@ -29,7 +29,7 @@ async function send({ urls, bodies, concurrency, seconds }: Load): Promise<Measu
     while (performance.now() < end) {
       const sent = performance.now()
       const request = next++
-      const status = await post(urls[request % urls.length]!, bodies[request % bodies.length]!, agent).catch(() => 0)
+      const status = await ask(urls[request % urls.length]!, bodies.length ? bodies[request % bodies.length]! : undefined, agent).catch(() => 0)
       if (status === 200) times.push(performance.now() - sent)
       else errors++
     }
@@ -43,10 +43,10 @@ async function send({ urls, bodies, concurrency, seconds }: Load): Promise<Measu
 }
 
 /** Resolves with the status once the whole answer is there. */
-function post(url: string, body: string, agent: http.Agent): Promise<number> {
+function ask(url: string, body: string | undefined, agent: http.Agent): Promise<number> {
   return new Promise((resolve, reject) => {
-    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
-    const request = http.request(url, { method: 'POST', agent, headers }, (response) => {
+    const options = body === undefined ? { agent } : { agent, method: 'POST', headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) } }
+    const request = http.request(url, options, (response) => {
       response.resume()
       response.once('end', () => resolve(response.statusCode ?? 0))
       response.once('error', reject)

@@ -8,8 +8,9 @@ import type { Bench, Table } from './bench'
 import { compute } from './compute'
 import { geodesy } from './geodesy'
 import { ingest } from './ingest'
+import { records } from './records'
 
-const BENCHES: Readonly<Record<string, (bench: Bench) => Promise<Table[]>>> = { ingest, compute, geodesy }
+const BENCHES: Readonly<Record<string, (bench: Bench) => Promise<Table[]>>> = { ingest, compute, geodesy, records }
 /** Where there is no terminal to draw on, progress is said this often. */
 const PROGRESS_MS = 5_000
 
@@ -27,8 +28,8 @@ async function main(): Promise<void> {
     throw new PlainError('Set BENCH_DATABASE_URL (or TEST_DATABASE_URL) to a Postgres server with PostGIS, such as postgres://user:password@127.0.0.1:5432/postgres')
   process.chdir(path.join(__dirname, '../..'))
 
-  const machine = { node: process.version, cores: availableParallelism(), cpu: cpus()[0]?.model ?? 'n/a', postgres: await postgresVersion(server) }
-  console.log(`Node ${machine.node}, ${machine.cores} cores (${machine.cpu}), Postgres ${machine.postgres}`)
+  const machine = { node: process.version, cores: availableParallelism(), cpu: cpus()[0]?.model ?? 'n/a', postgres: await serverSetting(server, 'server_version'), sharedBuffers: await serverSetting(server, 'shared_buffers') }
+  console.log(`Node ${machine.node}, ${machine.cores} cores (${machine.cpu}), Postgres ${machine.postgres} with ${machine.sharedBuffers} of shared buffers`)
   for (const name of asked.length ? asked : Object.keys(BENCHES)) {
     const folder = mkdtempSync(path.join(tmpdir(), 'geospatial-bench-'))
     let tables: Table[]
@@ -74,11 +75,11 @@ function benchOn(server: string, folder: string): Bench {
   }
 }
 
-async function postgresVersion(server: string): Promise<string> {
-  const [row] = await onServer<{ server_version: string }>(server, 'SHOW server_version').catch((error: Error) => {
+async function serverSetting(server: string, name: string): Promise<string> {
+  const [row] = await onServer<Record<string, string>>(server, `SHOW ${name}`).catch((error: Error) => {
     throw new PlainError(`The Postgres server does not answer: ${error.message || String(error)}`)
   })
-  return row!.server_version
+  return row![name]!
 }
 
 async function onServer<Row extends object>(server: string, sql: string): Promise<Row[]> {

@@ -1,0 +1,47 @@
+/** Cities that records lie around, by a power law: a tenth of them hold half of all. */
+const CITIES = 2_000
+/** Attesters; the busiest has some thousand times as many records as the least. */
+export const PROVERS = 20_000
+const CHAIN_SLUGS = `ARRAY['base-sepolia', 'sepolia', 'arbitrum', 'celo']`
+/** The time of record 0, and seconds between two. */
+export const FIRST_TIME = Date.UTC(2020, 0, 1)
+export const SECONDS_BETWEEN = 20
+
+/** What is made up about a record or a city. */
+const SEEDS = { lng: 1, lat: 2, city: 3, prover: 4, distance: 5, angle: 6 }
+/** A number from 0 to 1 that follows from a whole number and the name alone: the same records come out each time. */
+const uniform = (whole: string, name: keyof typeof SEEDS) => `((hashint8extended(${whole}, ${SEEDS[name]}) >> 11) & 4503599627370495)::float8 / 4503599627370496::float8`
+/** Where a city is, in the same way: `lng` or `lat`. */
+const city = (number: string) => ({ lng: `((${uniform(number, 'lng')}) * 350 - 175)`, lat: `((${uniform(number, 'lat')}) * 120 - 50)` })
+const cityOf = (i: string) => `floor(${CITIES} * power((${uniform(i, 'city')}), 3))`
+/** The attester of a number up to PROVERS. */
+export const proverAddress = (number: string) => `'0x' || substr(md5('prover' || (${number})::text) || md5('address' || (${number})::text), 1, 40)`
+const OFFSET = (i: string) => ({ distance: `(0.08 * sqrt(-2 * ln(1e-12::float8 + ${uniform(i, 'distance')})))`, angle: `(2 * pi() * ${uniform(i, 'angle')})` })
+
+/**
+ * One INSERT of the records from number $1 to $2: places around cities, one each 20 seconds, 90 % points, the others lines and
+ * polygons of some hundred metres; on four chains, by 20,000 attesters. The table's triggers fill what they fill where they are on;
+ * `geom` is given for tables where they are off.
+ */
+export function insertRecordsSql(): string {
+  const { lng, lat } = city('city')
+  const { distance, angle } = OFFSET('i')
+  return `INSERT INTO location_record (id, uid, chain, prover, subject, timestamp, event_timestamp, srs, location_type, location, longitude, latitude,
+      recipe_types, recipe_payloads, media_types, media_data, memo, revoked, created_at, updated_at, geometry, schema_uid, ref_uid, revocable,
+      expiration_time, block_number, block_hash, transaction_hash, log_index, geom)
+    SELECT chain || '-' || uid, uid, chain, prover, prover, time, time - interval '90 seconds', 'EPSG:4326', 'geojson-' || kind, geometry,
+      CASE kind WHEN 'point' THEN lng END, CASE kind WHEN 'point' THEN lat END, '{}', '{}', '{}', '{}', 'Place ' || i, i % 50 = 0, time + interval '3.25 seconds', time + interval '3.25 seconds', geometry,
+      '0xba4171c92572b1e4f241d044c32cdf083be9fd946b8766977558ca6378c824e2', '0x' || repeat('0', 64), true, 0, i, uid, uid, 0,
+      CASE kind WHEN 'point' THEN ST_SetSRID(ST_MakePoint(lng::float8, lat::float8), 4326) ELSE ST_SetSRID(ST_GeomFromGeoJSON(geometry), 4326) END
+    FROM (SELECT *, CASE kind WHEN 'point' THEN format('{"type":"Point","coordinates":[%s,%s]}', lng, lat)
+        WHEN 'linestring' THEN format('{"type":"LineString","coordinates":[[%s,%s],[%s,%s],[%s,%s]]}', lng, lat, lng + 0.002, lat + 0.001, lng + 0.004, lat)
+        ELSE format('{"type":"Polygon","coordinates":[[[%1$s,%2$s],[%3$s,%2$s],[%3$s,%4$s],[%1$s,%4$s],[%1$s,%2$s]]]}', lng, lat, lng + 0.003, lat + 0.002) END AS geometry
+      FROM (SELECT i, '0x' || md5('uid' || i) || md5('attestation' || i) AS uid, (${CHAIN_SLUGS})[1 + i % 4] AS chain, ${proverAddress(`floor(${PROVERS} * power(${uniform('i', 'prover')}, 3))`)} AS prover,
+          timestamptz 'epoch' + (${FIRST_TIME / 1000} + i * ${SECONDS_BETWEEN}) * interval '1 second' AS time,
+          CASE WHEN i % 21 = 7 THEN 'linestring' WHEN i % 21 = 13 THEN 'polygon' ELSE 'point' END AS kind,
+          round((${lng} + ${distance} * cos(${angle}))::numeric, 6) AS lng, round((${lat} + ${distance} * sin(${angle}))::numeric, 6) AS lat
+        FROM (SELECT i::int, ${cityOf('i')}::int AS city FROM generate_series($1::int, $2::int) AS i) AS numbered) AS placed) AS shaped`
+}
+
+/** The cities, the one with the most records first: where they are. */
+export const CITIES_SQL = `SELECT city, ${city('city').lng} AS lng, ${city('city').lat} AS lat FROM generate_series(0, ${CITIES - 1}) AS city ORDER BY city`

@@ -1,0 +1,231 @@
+import { execFile } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { get } from 'node:http'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { Client } from 'pg'
+import { LOCAL_SIGNER_KEY } from '../dev/chain'
+import { seededRandom } from '../dev/random'
+import { PlainError, freePort, startService, type Service } from '../dev/services'
+import { Store } from '../api/store'
+import { boxesOf, type RecordFilter, type Statement } from '../api/store-records'
+import type { Bench, Table } from './bench'
+import { CITIES_SQL, FIRST_TIME, PROVERS, SECONDS_BETWEEN, insertRecordsSql, proverAddress } from './generated-records'
+import { SEED, processMegabytes } from './ingest'
+import { run } from './load-thread'
+
+/** BENCH_RECORDS says other numbers, separated by commas; each is a table of its own, filled up from the one before. */
+const SIZES = (process.env.BENCH_RECORDS || '1000000,10000000').split(',').map(Number)
+/** Records that one statement generates. */
+const CHUNK = 100_000
+const CONCURRENCY = 32
+const SECONDS = 8
+const WARM_UP_SECONDS = 2
+/** Different requests of a kind, sent in turn; pgbench takes 128 scripts at most. */
+const VARIANTS = 100
+/** What a page asks for: one more, to know whether there is a next one. */
+const LIMIT = 100
+/** Half the side of a box about a city, degrees. */
+const CITY = 0.2
+
+type Random = () => number
+interface City {
+  lng: number
+  lat: number
+}
+
+/** How lists of records hold up at a million and at ten million: against pgbench with the same SQL, and against node-postgres' plain way. */
+export async function records(bench: Bench): Promise<Table[]> {
+  const databaseUrl = await bench.createDatabase()
+  await promisify(execFile)(process.execPath, ['lib/migrate.js'], { env: { ...bench.environment, DATABASE_URL: databaseUrl } })
+  const client = new Client({ connectionString: databaseUrl })
+  await client.connect()
+  const tables: Table[] = []
+  const measured = new Map<string, number>()
+  try {
+    let filled = 0
+    for (const size of SIZES) {
+      await fill(bench, client, filled, size)
+      filled = size
+      const kinds = await kindsOf(client, size)
+      const api = await startApi(bench, databaseUrl)
+      const rows: Table[number][] = []
+      for (const [kind, filters] of Object.entries(kinds)) {
+        bench.report(`${size} records, ${kind} ...`)
+        const pgbench = await runPgbench(bench, databaseUrl, await statementsOf(databaseUrl, filters))
+        const urls = filters.map((filter) => `${api.url}/api/v0/location-records?${queryString(filter)}`)
+        await run({ urls, bodies: [], concurrency: CONCURRENCY, seconds: WARM_UP_SECONDS })
+        const service = await run({ urls, bodies: [], concurrency: CONCURRENCY, seconds: SECONDS })
+        const before = measured.get(kind)
+        measured.set(kind, pgbench)
+        rows.push({ records: size, kind, ...service, pgbenchPerSecond: Math.round(pgbench), ofPgbench: ratio(service.requestsPerSecond, pgbench), costOfSizeBefore: before === undefined ? 'n/a' : ratio(before, pgbench) })
+      }
+      tables.push(rows, await plain(bench, databaseUrl, size, kinds), await others(bench, api, size))
+      await api.service.stop()
+    }
+  } finally {
+    await client.end()
+  }
+  return tables
+}
+
+function ratio(a: number, b: number): number {
+  return Math.round((a / b) * 100) / 100
+}
+
+/** Fills the table up, its indexes and triggers away meanwhile; then what the triggers keep is made by the migration's own way of starting with records. */
+async function fill(bench: Bench, client: Client, from: number, to: number): Promise<void> {
+  const indexes = (await client.query<{ name: string; definition: string }>(`SELECT indexrelid::regclass::text AS name, pg_get_indexdef(indexrelid) AS definition FROM pg_index WHERE indrelid = 'location_record'::regclass AND NOT indisprimary`)).rows
+  await client.query('ALTER TABLE location_record DISABLE TRIGGER USER')
+  const [primary] = (await client.query<{ conname: string }>(`SELECT conname FROM pg_constraint WHERE conrelid = 'location_record'::regclass AND contype = 'p'`)).rows
+  await client.query(`ALTER TABLE location_record DROP CONSTRAINT "${primary!.conname}"`)
+  for (const { name } of indexes) await client.query(`DROP INDEX ${name}`)
+  for (let first = from + 1; first <= to; first += CHUNK) {
+    const last = Math.min(to, first + CHUNK - 1)
+    await client.query(insertRecordsSql(), [first, last])
+    bench.progress('records', last, to)
+  }
+  bench.report(`Indexing ${to} records ...`)
+  await client.query(`SET maintenance_work_mem = '1GB'`)
+  await client.query(`ALTER TABLE location_record ADD CONSTRAINT "${primary!.conname}" PRIMARY KEY (id)`)
+  for (const [i, { definition }] of indexes.entries()) {
+    await client.query(definition)
+    bench.progress('indexes', i + 1, indexes.length)
+  }
+  await client.query('ALTER TABLE location_record ENABLE TRIGGER USER')
+  await client.query('TRUNCATE record_state, record_hour')
+  await client.query(`INSERT INTO record_state (chain, total, revoked) SELECT chain, count(*), count(*) FILTER (WHERE revoked) FROM location_record GROUP BY chain`)
+  await client.query(`INSERT INTO record_hour (chain, hour, total) SELECT chain, date_trunc('hour', timestamp, 'UTC'), count(*) FROM location_record GROUP BY 1, 2`)
+  await client.query('VACUUM (ANALYZE) location_record')
+}
+
+/** What is asked for. The selective kinds find about as much whatever the size: its cost should then be about the same. */
+async function kindsOf(client: Client, size: number): Promise<Record<string, RecordFilter[]>> {
+  const random = seededRandom(SEED)
+  const cities = (await client.query<City>(CITIES_SQL)).rows
+  const provers = (await client.query<{ address: string }>(`SELECT ${proverAddress('n')} AS address FROM generate_series(0, ${PROVERS - 1}) AS n`)).rows
+  const anyCity = () => cities[Math.floor(random() * cities.length)]!
+  const chains = ['base-sepolia', 'sepolia', 'arbitrum', 'celo']
+  const hour = () => {
+    const after = new Date(FIRST_TIME + Math.floor(random() * size) * SECONDS_BETWEEN * 1000)
+    return { after, before: new Date(after.getTime() + 3_600_000) }
+  }
+  const box = ({ lng, lat }: City, half: number) => ({ bbox: [lng - half, lat - half, lng + half, lat + half].map((degrees) => Math.round(degrees * 1e6) / 1e6) as unknown as readonly [number, number, number, number] })
+  // A city of middling size has 0.4 of a thousandth of all records, half of them within 0.1 degrees: this holds about a hundred.
+  const neighbourhood = () => box(anyCity(), 0.05 * Math.sqrt(1_000_000 / size))
+  const variants = (make: (random: Random) => RecordFilter) => Array.from({ length: VARIANTS }, () => make(random))
+  return {
+    newest: [{}],
+    'by chain': chains.map((chain) => ({ chain })),
+    'by prover': variants(() => ({ prover: provers[Math.floor(random() * PROVERS)]!.address })),
+    'by time': variants(hour),
+    'by bbox, a neighbourhood': variants(neighbourhood),
+    'by bbox, a city': variants(() => box(anyCity(), CITY)),
+    'by bbox, the largest cities': cities.slice(0, 5).map((city) => box(city, CITY)),
+    'by bbox, the world': [{ bbox: [-180, -90, 180, 90] }],
+    'all together': variants(() => ({ chain: chains[Math.floor(random() * 4)]!, prover: provers[Math.floor(random() * 200)]!.address, after: new Date(FIRST_TIME), ...box(cities[Math.floor(random() * 50)]!, CITY) })),
+  }
+}
+
+function queryString({ chain, prover, after, before, bbox }: RecordFilter): string {
+  const given = { chain, prover, fromTimestamp: after?.toISOString(), toTimestamp: before?.toISOString(), bbox: bbox?.join() }
+  return new URLSearchParams(Object.entries(given).filter((entry): entry is [string, string] => entry[1] !== undefined)).toString()
+}
+
+/** The statements that the API sends for each of these pages. */
+async function statementsOf(databaseUrl: string, filters: RecordFilter[]): Promise<Statement[][]> {
+  let sent: Statement[] = []
+  class RecordingClient extends Client {
+    // pg's query has a dozen forms; its pool's is this one.
+    override query = ((text: string, values: unknown[], done: never) => {
+      sent.push({ text, values })
+      return (super.query as (...given: unknown[]) => unknown)(text, values, done)
+    }) as never
+  }
+  const store = new Store(databaseUrl, () => {}, { Client: RecordingClient, max: 1 })
+  // So that it knows how many records there are.
+  await store.listRecords({ bbox: [0, 0, 1, 1], limit: 1 })
+  const statements: Statement[][] = []
+  for (const filter of filters) {
+    sent = []
+    await store.listRecords({ ...filter, limit: LIMIT + 1 })
+    statements.push(sent)
+  }
+  await store.close()
+  return statements
+}
+
+/** Transactions per second of pgbench with these statements, their parameters written into them. */
+async function runPgbench(bench: Bench, databaseUrl: string, pages: Statement[][]): Promise<number> {
+  const files = pages.map((statements, i) => {
+    const file = path.join(bench.folder, `page-${i}.sql`)
+    writeFileSync(file, statements.map((statement) => `${inlined(statement).replaceAll('\n', ' ')};\n`).join(''))
+    return ['-f', file]
+  })
+  const { stdout } = await promisify(execFile)('pgbench', ['-n', '-c', String(CONCURRENCY), '-j', '2', '-T', String(SECONDS), ...files.flat(), databaseUrl]).catch((error: NodeJS.ErrnoException) => {
+    throw new PlainError(error.code === 'ENOENT' ? 'pgbench is not installed; Debian has it in postgresql-contrib or postgresql-15' : `pgbench failed: ${error.message}`)
+  })
+  return Number(/tps = ([\d.]+)/.exec(stdout)![1])
+}
+
+function inlined({ text, values }: Statement): string {
+  return text.replace(/\$(\d+)/g, (_, n: string) => {
+    const value = values[Number(n) - 1]
+    return typeof value === 'number' ? String(value) : `'${value instanceof Date ? value.toISOString() : String(value)}'`
+  })
+}
+
+async function startApi(bench: Bench, databaseUrl: string): Promise<{ url: string; service: Service }> {
+  const port = String(await freePort())
+  const settings = { DATABASE_URL: databaseUrl, PORT: port, RECORDS_RATE_LIMIT_PER_HOUR: '0', CHAINS: 'base-sepolia', RPC_URL_BASE_SEPOLIA: 'http://127.0.0.1:1', SIGNER_PRIVATE_KEY: LOCAL_SIGNER_KEY }
+  const service = startService('api', ['dist/api/main.js'], { ...bench.environment, ...settings }, bench.folder)
+  bench.atEnd(() => service.stop())
+  await service.ready
+  return { url: `http://127.0.0.1:${port}`, service }
+}
+
+/** The bbox query as one would write it with node-postgres, in a process of its own. */
+async function plain(bench: Bench, databaseUrl: string, size: number, kinds: Record<string, RecordFilter[]>): Promise<Table> {
+  const port = await freePort()
+  const service = startService('bare-records', ['dist/bench/bare-records.js', String(port), databaseUrl], bench.environment, bench.folder)
+  bench.atEnd(() => service.stop())
+  await service.ready
+  const rows: Table[number][] = []
+  for (const kind of ['by bbox, a neighbourhood', 'by bbox, a city', 'by bbox, the world']) {
+    const urls = kinds[kind]!.map(({ bbox }) => `http://127.0.0.1:${port}/?bbox=${boxesOf(bbox!)[0]!.join()}`)
+    await run({ urls, bodies: [], concurrency: CONCURRENCY, seconds: WARM_UP_SECONDS })
+    rows.push({ records: size, plainNodePostgres: kind, ...(await run({ urls, bodies: [], concurrency: CONCURRENCY, seconds: SECONDS })) })
+  }
+  await service.stop()
+  return rows
+}
+
+/** Statistics, and an export of a million records: how long, and in how much memory. */
+async function others(bench: Bench, { url, service }: { url: string; service: Service }, size: number): Promise<Table> {
+  bench.report('statistics, and an export ...')
+  const stats = await run({ urls: [`${url}/api/v0/location-records/stats`], bodies: [], concurrency: CONCURRENCY, seconds: SECONDS })
+  const before = processMegabytes(service.pid, 'VmHWM')
+  const started = performance.now()
+  const { bytes, features } = await download(`${url}/api/v0/location-records?format=geojson&limit=1000000`, (features) => bench.progress('features', features, Math.min(size, 1_000_000)))
+  const seconds = (performance.now() - started) / 1000
+  return [{ records: size, statsPerSecond: stats.requestsPerSecond, statsP99Ms: stats.p99Ms, exported: features, seconds: Math.round(seconds * 10) / 10, megabytes: Math.round(bytes / 1e6), peakMegabytesBefore: before, peakMegabytesAfter: processMegabytes(service.pid, 'VmHWM'), errors: stats.errors }]
+}
+
+function download(url: string, progress: (features: number) => void): Promise<{ bytes: number; features: number }> {
+  const mark = Buffer.from('"type":"Feature",')
+  return new Promise((resolve, reject) => {
+    get(url, (response) => {
+      let [bytes, features] = [0, 0]
+      let rest: Buffer = Buffer.alloc(0)
+      response.on('data', (chunk: Buffer) => {
+        bytes += chunk.length
+        const text = Buffer.concat([rest, chunk])
+        for (let at = text.indexOf(mark); at >= 0; at = text.indexOf(mark, at + 1)) features++
+        rest = text.subarray(Math.max(0, text.length - mark.length + 1))
+        progress(features)
+      })
+      response.once('end', () => resolve({ bytes, features }))
+      response.once('error', reject)
+    }).once('error', reject)
+  })
+}
