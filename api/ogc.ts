@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import cors from '@fastify/cors'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { LRUCache } from 'lru-cache'
 import { version } from '../package.json'
 import { Freshness } from './freshness'
 import { COLLECTION, CONFORMANCE, GEOJSON, HTML, JSON_TYPE, OPENAPI, OgcAddresses, SCHEMA, collection, landing, link, selfLinks, withParameters, type Link } from './ogc-documents'
@@ -9,7 +10,7 @@ import { PAGE_POLICY, apiPage, collectionPage, collectionsPage, conformancePage,
 import { cursorOf, parseFeatureId, parseFormat, parseItems, type Format } from './ogc-parameters'
 import { RecordsProblem, recordsErrorHandler } from './problems'
 import { featureText } from './record-formats'
-import type { Records } from './search'
+import type { RecordSearch, Records } from './search'
 import { SharedRead } from './shared'
 import type { Store } from './store'
 
@@ -39,6 +40,18 @@ export async function ogcRoutes(app: FastifyInstance, { store, records, clock, p
   const variant = (format: Format) => `${format}-${edition}`
   const home = { href: `${at.root}?f=html`, title: 'OGC API' }
   const trail = [home, { href: `${at.root}/collections?f=html`, title: 'Collections' }, { href: `${at.collection}?f=html`, title: 'Location records' }] as const
+
+  /** Counts by the state of the data and the filters: who reads page after page has them counted once. */
+  const counts = new LRUCache<string, ReturnType<Records['count']>>({ max: 1_000 })
+  const countOf = (state: string, { limit: _, from: __, ...filters }: RecordSearch): ReturnType<Records['count']> => {
+    const key = `${state} ${JSON.stringify(filters)}`
+    const known = counts.get(key)
+    if (known) return known
+    const count = records.count({ limit: 0, ...filters })
+    counts.set(key, count)
+    count.catch(() => counts.delete(key))
+    return count
+  }
 
   app.setErrorHandler(recordsErrorHandler)
 
@@ -111,7 +124,7 @@ export async function ogcRoutes(app: FastifyInstance, { store, records, clock, p
     onlyOurs(request.params.collectionId)
     const { format, search } = parseItems(request.query, request.headers.accept)
     if (await freshness.isKnown(request, reply, variant(format))) return reply
-    const [{ rows, next }, { total, exact }] = await Promise.all([records.page(search), records.count(search)])
+    const [{ rows, next }, { total, exact }] = await Promise.all([records.page(search), countOf(String(reply.getHeader('etag')), search)])
     const query = request.query as Record<string, string>
     const { f, cursor, ...filters } = query
     const [type, form] = format === 'html' ? [HTML, { f: 'html' }] : [GEOJSON, (f === undefined ? {} : { f }) as Record<string, string>]
