@@ -63,6 +63,7 @@ export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Prom
     endpoints: {
       compute: endpoints(app, 'Compute', publicBaseUrl),
       records: endpoints(app, 'Records', publicBaseUrl),
+      ogc: `GET ${publicBaseUrl}/ogc`,
       health: `GET ${publicBaseUrl}/health`,
       readiness: `GET ${publicBaseUrl}/ready`,
       metrics: `GET ${publicBaseUrl}/metrics`,

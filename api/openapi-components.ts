@@ -309,6 +309,7 @@ const SERVICE: Record<string, Schema> = {
     endpoints: object('Every endpoint, with its method.', {
       compute: list(text('Method and address.'), 'The Compute API.'),
       records: list(text('Method and address.'), 'The Records API.'),
+      ogc: text('Method and address of the OGC API for GIS software, which describes itself.'),
       health: text('Method and address.'),
       readiness: text('Method and address.'),
       metrics: text('Method and address.'),

@@ -16,7 +16,7 @@ export interface Place {
 }
 
 /** What is asked for: filters of the database, and a place that is looked at afterwards. */
-export interface RecordSearch extends Omit<RecordQuery, 'from' | 'reaching' | 'ids'> {
+export interface RecordSearch extends Omit<RecordQuery, 'from' | 'reaching'> {
   place?: Place
   from?: RecordPosition
 }

@@ -6,6 +6,7 @@ import { openToAllOrigins } from './cors'
 import { clientErrorHandler, guardEdge, isOfCompute } from './edge'
 import { limitRequests, type RequestCounter } from './limits'
 import { monitoring, type MonitoringParts } from './monitoring'
+import { ogcRoutes } from './ogc'
 import { serviceSchemas } from './openapi'
 import { ComputeProblem, RecordsProblem, computeErrorHandler, recordsErrorHandler } from './problems'
 import { recordsRoutes } from './records'
@@ -88,17 +89,25 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
     await scope.register(computeRoutes(parts), { prefix: '/v0' })
   }, { prefix: '/compute' })
 
-  await app.register(async (scope) => {
-    await openToAllOrigins(scope)
-    await limitRequests(scope, {
+  const limitRecords = (scope: FastifyInstance) =>
+    limitRequests(scope, {
       scope: 'records',
       perHour: parts.recordsRateLimitPerHour,
       counter: parts.counter,
       tooMany: (perHour, after) => new RecordsProblem('Rate limit exceeded', `More than ${perHour} requests in an hour from your address; try again in ${after}.`),
     })
+  await app.register(async (scope) => {
+    await openToAllOrigins(scope)
+    await limitRecords(scope)
     scope.setNotFoundHandler(unknownRecordsRoute(app))
     await scope.register(recordsRoutes(parts), { prefix: '/v0' })
   }, { prefix: '/api' })
+  await app.register(async (scope) => {
+    await openToAllOrigins(scope)
+    await limitRecords(scope)
+    scope.setNotFoundHandler(unknownRecordsRoute(app))
+    await ogcRoutes(scope, parts)
+  }, { prefix: '/ogc' })
 
   app.get('/health', { schema: serviceSchemas.health }, async (_request, reply) => {
     const connected = await parts.store.ping()

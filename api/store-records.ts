@@ -16,6 +16,8 @@ export interface RecordFilter {
   after?: Date
   before?: Date
   bbox?: Bbox
+  /** Only those without a geometry. With bbox `too`: they as well. */
+  nowhere?: boolean | 'too'
   /** Records whose geometry, with geodesics for edges, may meet one of these boxes: a superset, to be looked at. */
   reaching?: readonly Bbox[]
   /** Only these: `<chain>-<uid>` */
@@ -96,23 +98,39 @@ export function listQuery(query: RecordQuery, window?: TimeWindow): Statement {
   const value = (v: unknown) => `$${values.push(v)}`
   const { by, descending } = query.sort ?? NEWEST_FIRST
   const direction = descending ? 'DESC' : 'ASC'
-  const where = conditions(query, value, window)
-  if (query.from) where.push(`(${by}, id) ${descending ? '<' : '>'} (${value(new Date(query.from.at))}, ${value(query.from.id)})`)
+  const order = `ORDER BY ${by} ${direction}, id ${direction}`
+  const select = (filter: RecordFilter) => {
+    const where = conditions(filter, value, window)
+    if (query.from) where.push(`(${by}, id) ${descending ? '<' : '>'} (${value(new Date(query.from.at))}, ${value(query.from.id)})`)
+    return `SELECT ${COLUMNS}${query.withGeometry ? ', geometry' : ''} FROM location_record
+      ${whereClause(where)}
+      ${order}`
+  }
+  const page = (limit: number, offset: number) => `LIMIT ${value(limit)} OFFSET ${value(offset)}`
+  const { limit, offset = 0 } = query
+  const either = branches(query)
+  const rows = either.length === 1 ? select(query) : `SELECT * FROM (${either.map((filter) => `(${select(filter)} ${page(offset + limit, 0)})`).join(' UNION ALL ')}) AS either ${order}`
   // Within, so that JSON is made of no row that is sorted away or skipped.
   const text = `SELECT uid, chain, prover, subject, ${REST}, ${query.withGeometry ? '' : 'NULL AS '}geometry FROM (
-      SELECT ${COLUMNS}${query.withGeometry ? ', geometry' : ''} FROM location_record
-      ${whereClause(where)}
-      ORDER BY ${by} ${direction}, id ${direction}
-      LIMIT ${value(query.limit)} OFFSET ${value(query.offset ?? 0)}) AS page
-    ORDER BY ${by} ${direction}, id ${direction}`
+      ${rows}
+      ${page(limit, offset)}) AS page
+    ${order}`
   return { text, values }
+}
+
+/** Where records are in a box or nowhere each half has an index of its own: so two lists, to be put together. */
+function branches(filter: RecordFilter): RecordFilter[] {
+  if (filter.nowhere !== 'too') return [filter]
+  const { bbox, nowhere: _, ...others } = filter
+  return [{ ...others, ...(bbox && { bbox }) }, { ...others, nowhere: true }]
 }
 
 /** The number of records that match, `cap` at most. */
 export function countQuery(filter: RecordFilter, cap: number): Statement {
   const values: unknown[] = []
   const value = (v: unknown) => `$${values.push(v)}`
-  return { text: `SELECT count(*)::int AS count FROM (SELECT FROM location_record ${whereClause(conditions(filter, value))} LIMIT ${value(cap)}) AS matching`, values }
+  const selects = branches(filter).map((each) => `SELECT FROM location_record ${whereClause(conditions(each, value))}`)
+  return { text: `SELECT count(*)::int AS count FROM (${selects.join(' UNION ALL ')} LIMIT ${value(cap)}) AS matching`, values }
 }
 
 function whereClause(conditions: readonly string[]): string {
@@ -139,6 +157,7 @@ function conditions(filter: RecordFilter, value: (v: unknown) => string, window?
   const any = (boxes: readonly Bbox[], condition: (box: Bbox) => string) => `(${boxes.flatMap(boxesOf).map(condition).join(' OR ')})`
   /** Where geom itself may meet a box; since a time, if that is known. */
   const around = (each: Bbox) => (window?.since ? `${PLACE_TIME} &&& ${boxInTime(each)}` : `geom && ${box(each)}`)
+  if (filter.nowhere === true) where.push('geom IS NULL')
   if (filter.bbox !== undefined) where.push(any([filter.bbox], (each) => `(${around(each)} AND ST_Intersects(geom, ${box(each)}))`))
   // A point is where it is; the others may bulge.
   if (filter.reaching !== undefined) where.push(any(filter.reaching, (each) => `(longitude IS NOT NULL AND ${around(each)}) OR (longitude IS NULL AND geom IS NOT NULL AND location_reach(geom) && ${box(each)})`))

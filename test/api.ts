@@ -29,8 +29,9 @@ export interface TestApi {
 export interface TestApiOptions extends Partial<Pick<ServerParts, 'publicBaseUrl' | 'trustProxy' | 'rateLimitPerHour' | 'timeouts'>> {
   /** Of the local chain; without one there is no chain to sign for. */
   rpcUrl?: string
-  databaseUrl?: string
   redisUrl?: string
+  /** Default: one that is out of reach. */
+  databaseUrl?: string
   /** Default: a free one. */
   port?: number
   wallet?: Partial<Pick<WalletOptions, 'perHour' | 'perHourByAddress' | 'maxSkewSeconds'>>

@@ -61,6 +61,8 @@ module.exports = class Records1795392000000 {
     await db.query(`CREATE INDEX "location_record_type" ON "location_record" (lower("location_type"), "timestamp")`)
     await db.query(`CREATE INDEX "location_record_revoked" ON "location_record" ("timestamp") WHERE "revoked"`)
 
+    await db.query(`CREATE INDEX "location_record_nowhere" ON "location_record" ("timestamp", "id") WHERE "geom" IS NULL`)
+
     // Where a shape can be whose edges are geodesics: they lie nearer to the pole than the straight lines of geom. With
     // latitudes up to y and an edge of at most w degrees of longitude none gets beyond atan(tan y / cos(w / 2)) on the
     // sphere; on the ellipsoid longitudes count up to 1/298 more. From 170 degrees on it may be anywhere up to the poles.
@@ -83,7 +85,7 @@ module.exports = class Records1795392000000 {
   async down(db) {
     for (const index of ['location_record_place_time', 'location_record_reach']) await db.query(`DROP INDEX "${index}"`)
     await db.query(`DROP FUNCTION location_reach`)
-    for (const index of ['location_record_revoked', 'location_record_type', 'IDX_3a1a3ee6216d62da15052a7f74', 'IDX_d776ce0e5b0dca22721a90ba82']) await db.query(`DROP INDEX "${index}"`)
+    for (const index of ['location_record_nowhere', 'location_record_revoked', 'location_record_type', 'IDX_3a1a3ee6216d62da15052a7f74', 'IDX_d776ce0e5b0dca22721a90ba82']) await db.query(`DROP INDEX "${index}"`)
     for (const event of ['insert', 'update', 'delete']) {
       await db.query(`DROP TRIGGER location_record_after_${event} ON "location_record"`)
       await db.query(`DROP FUNCTION location_record_after_${event}`)

@@ -1,0 +1,175 @@
+import { escapeHtml } from './error-pages'
+
+/** A picture of features for a page: plate carrée, a grid of parallels and meridians, no coast lines, nothing but SVG. */
+
+export interface Drawable {
+  title: string
+  href: string
+  /** GeoJSON geometry */
+  geometry: Geometry | null
+}
+
+export interface Geometry {
+  type: string
+  coordinates?: unknown
+  geometries?: Geometry[]
+}
+
+type Position = [number, number]
+interface Shape {
+  kind: 'point' | 'line' | 'area'
+  lines: Position[][]
+}
+interface View {
+  west: number
+  south: number
+  width: number
+  height: number
+}
+
+const WIDTH = 960
+/** Positions of all features together: what is beyond is not drawn, and the page says so. */
+const MAX_POSITIONS = 50_000
+/** Degrees between the lines of the grid. */
+const STEPS = [30, 15, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001]
+const ORDER = ['area', 'line', 'point'] as const
+
+/** The picture, and how many features with a geometry were too much for it; nothing where none has one. */
+export function drawMap(features: readonly Drawable[]): { svg: string; left: number } {
+  let budget = MAX_POSITIONS
+  let left = 0
+  const drawn = features.flatMap((feature) => {
+    if (!feature.geometry) return []
+    const shapes = shapesOf(feature.geometry)
+    const size = shapes.reduce((sum, { lines }) => sum + lines.reduce((positions, line) => positions + line.length, 0), 0)
+    if (size > budget) {
+      left++
+      return []
+    }
+    budget -= size
+    return [{ ...feature, shapes }]
+  })
+  if (drawn.length === 0) return { svg: '', left }
+  const view = viewOf(drawn.flatMap(({ shapes }) => shapes.flatMap(({ lines }) => lines.flat())))
+  const scale = WIDTH / view.width
+  // Large areas first, points last: so that each can be seen, and clicked.
+  const marks = drawn
+    .flatMap(({ title, href, shapes }) =>
+      ORDER.map((kind) => shapes.filter((shape) => shape.kind === kind)).flatMap((shapes, order) => (shapes.length ? [{ order, title, href, shapes, size: shapes.reduce((size, shape) => size + extentOf(shape), 0) }] : [])),
+    )
+    .sort((a, b) => a.order - b.order || b.size - a.size)
+    .map(({ title, href, shapes }) => `<a href="${escapeHtml(href)}"><title>${escapeHtml(title)}</title>${shapes.map((shape) => mark(shape, view, scale)).join('')}</a>`)
+  const height = round(view.height * scale)
+  return { svg: `<svg class="map" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="Where the records of this page are">${grid(view, scale)}${marks.join('\n')}</svg>`, left }
+}
+
+function shapesOf({ type, coordinates, geometries }: Geometry): Shape[] {
+  const c = coordinates as Position & Position[] & Position[][] & Position[][][]
+  switch (type) {
+    case 'Point':
+      return [{ kind: 'point', lines: [[c]] }]
+    case 'MultiPoint':
+      return (c as Position[]).map((position) => ({ kind: 'point', lines: [[position]] }))
+    case 'LineString':
+      return [{ kind: 'line', lines: [unwound(c)] }]
+    case 'MultiLineString':
+      return [{ kind: 'line', lines: (c as Position[][]).map(unwound) }]
+    case 'Polygon':
+      return [{ kind: 'area', lines: (c as Position[][]).map((ring) => roundPole(unwound(ring))) }]
+    case 'MultiPolygon':
+      return (c as Position[][][]).map((rings) => ({ kind: 'area', lines: rings.map((ring) => roundPole(unwound(ring))) }))
+    default:
+      return (geometries ?? []).flatMap(shapesOf)
+  }
+}
+
+/** An edge takes the shorter way round: where it crosses the antimeridian its longitudes go on beyond 180. */
+function unwound(line: readonly Position[]): Position[] {
+  let before: number | undefined
+  return line.map(([lng, lat]) => {
+    before = before === undefined ? lng : lng + 360 * Math.round((before - lng) / 360)
+    return [before, lat]
+  })
+}
+
+/** A ring round a pole is closed along it. */
+function roundPole(ring: Position[]): Position[] {
+  const [first, last] = [ring[0]!, ring.at(-1)!]
+  if (Math.abs(first[0] - last[0]) < 180) return ring
+  const pole = ring.reduce((sum, [, lat]) => sum + lat, 0) < 0 ? -90 : 90
+  return [...ring, [last[0], pole], [first[0], pole]]
+}
+
+/** What the picture shows: all of it with some room around; the world when something crosses the antimeridian. */
+function viewOf(positions: readonly Position[]): View {
+  const { west, south, east, north } = boxOf(positions)
+  if (west < -180 || east > 180) return { west: -180, south: -90, width: 360, height: 180 }
+  // A single point has some kilometres around it.
+  const room = 0.16 * Math.max(east - west, north - south, 0.4)
+  let [width, height] = [Math.min(360, east - west + room), Math.min(180, north - south + room)]
+  // Not so low or so high that it cannot be read.
+  height = Math.min(180, Math.max(height, 0.4 * width))
+  width = Math.min(360, Math.max(width, height / 0.55))
+  const within = (middle: number, size: number, limit: number) => Math.max(-limit, Math.min(limit - size, middle - size / 2))
+  return { west: within((west + east) / 2, width, 180), south: within((south + north) / 2, height, 90), width, height }
+}
+
+function grid({ west, south, width, height }: View, scale: number): string {
+  const step = STEPS.findLast((each) => width / each <= 12) ?? STEPS[0]!
+  const digits = Math.max(0, Math.ceil(-Math.log10(step) - 1e-9))
+  const multiples = (from: number, to: number) => Array.from({ length: Math.floor(to / step + 1e-9) - Math.ceil(from / step - 1e-9) + 1 }, (_, i) => (Math.ceil(from / step - 1e-9) + i) * step)
+  const label = (degrees: number, sides: string) => `${Math.abs(degrees).toFixed(digits)}°${Math.abs(degrees) < step / 2 ? '' : sides[degrees < 0 ? 0 : 1]!}`
+  const bottom = height * scale
+  const meridians = multiples(west, west + width).map((lng) => {
+    const x = round((lng - west) * scale)
+    return `<path d="M${x} 0V${round(bottom)}"/>${x > WIDTH - 45 ? '' : `<text x="${x + 3}" y="${round(bottom - 4)}">${label(lng, 'WE')}</text>`}`
+  })
+  const parallels = multiples(south, south + height).map((lat) => {
+    const y = round(bottom - (lat - south) * scale)
+    return `<path d="M0 ${y}H${WIDTH}"/>${y > bottom - 20 || y < 14 ? '' : `<text x="3" y="${round(y - 3)}">${label(lat, 'SN')}</text>`}`
+  })
+  return `<g class="grid">${meridians.join('')}${parallels.join('')}</g>\n`
+}
+
+/** Drawn once more beyond either edge, for what crosses the antimeridian. */
+function mark({ kind, lines }: Shape, { west, south, height }: View, scale: number): string {
+  const every = lines.flat()
+  const turns = [0, ...(every.some(([lng]) => lng > 180) ? [-360] : []), ...(every.some(([lng]) => lng < -180) ? [360] : [])]
+  const at = ([lng, lat]: Position, turn: number): Position => [round((lng + turn - west) * scale), round((south + height - lat) * scale)]
+  return turns
+    .map((turn) => {
+      if (kind === 'point') {
+        const [x, y] = at(lines[0]![0]!, turn)
+        return `<circle class="point" cx="${x}" cy="${y}" r="5"/>`
+      }
+      return `<path class="${kind}" d="${lines.map((line) => pathOf(line.map((position) => at(position, turn)), kind === 'area')).join('')}"/>`
+    })
+    .join('')
+}
+
+/** Positions that fall on the one before are left out. */
+function pathOf(line: readonly Position[], closed: boolean): string {
+  const seen = line.filter(([x, y], i) => i === 0 || i === line.length - 1 || Math.hypot(x - line[i - 1]![0], y - line[i - 1]![1]) >= 0.1)
+  return `M${seen.map(([x, y]) => `${x} ${y}`).join('L')}${closed ? 'Z' : ''}`
+}
+
+/** Of its box, in square degrees. */
+function extentOf({ lines }: Shape): number {
+  const { west, south, east, north } = boxOf(lines.flat())
+  return (east - west) * (north - south)
+}
+
+function boxOf(positions: readonly Position[]): { west: number; south: number; east: number; north: number } {
+  let [west, south, east, north] = [Infinity, Infinity, -Infinity, -Infinity]
+  for (const [lng, lat] of positions) {
+    west = Math.min(west, lng)
+    east = Math.max(east, lng)
+    south = Math.min(south, lat)
+    north = Math.max(north, lat)
+  }
+  return { west, south, east, north }
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10
+}
