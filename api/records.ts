@@ -1,11 +1,13 @@
 import type { FastifyInstance } from 'fastify'
 import { ACTIVE_SLUGS, CHAINS, chainBySlug } from '../src/chains'
+import type { ConnectedChain } from '../src/config'
 import { LOCATION_SCHEMA } from '../src/location'
+import { readinessOf, type ChainReadiness } from './monitoring'
 import { recordsSchemas } from './openapi'
 import { RecordsProblem, recordsErrorHandler } from './problems'
 import { recordText } from './record-formats'
 import type { RecordSearch, Records } from './search'
-import type { Store } from './store'
+import type { ChainStatusRow, Store } from './store'
 import type { Bbox } from './store-records'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
@@ -14,11 +16,12 @@ const MAX_LIMIT = 1000
 /** A degree needs 20 characters at most. */
 const MAX_NUMBER_LENGTH = 40
 const LIST_PARAMETERS = ['chain', 'prover', 'subject', 'fromTimestamp', 'toTimestamp', 'bbox', 'limit', 'offset'] as const
-type Query<Name extends string> = Partial<Record<Name, string>>
+/** Query parameters as they came. */
+export type Query<Name extends string> = Partial<Record<Name, string>>
 
 /** The Records API (INTERFACE.md, Records API), mounted at /api/v0. */
-export function recordsRoutes(parts: { store: Store; records: Records; clock: () => number }) {
-  const { store, records, clock } = parts
+export function recordsRoutes(parts: { store: Store; records: Records; clock: () => number; chains: readonly ConnectedChain[]; maxLagSeconds: number }) {
+  const { store, records, clock, chains, maxLagSeconds } = parts
   return (app: FastifyInstance, _options: object, done: () => void): void => {
     app.setErrorHandler(recordsErrorHandler)
 
@@ -30,12 +33,15 @@ export function recordsRoutes(parts: { store: Store; records: Records; clock: ()
 
     app.get('/location-records/stats', { schema: recordsSchemas.stats }, async (request) => {
       knownParameters(request.query, [])
-      const stats = await store.stats(new Date(clock()))
+      const now = clock()
+      const [stats, statuses] = await Promise.all([store.stats(new Date(now)), store.chainStatuses()])
       return {
         total: stats.total,
-        by_chain: Object.fromEntries(ACTIVE_SLUGS.map((slug) => [slug, stats.byChain[slug] ?? 0])),
+        // The active ones always; others where there is something to count, so that all add up to the total.
+        by_chain: { ...Object.fromEntries(ACTIVE_SLUGS.map((slug) => [slug, 0])), ...Object.fromEntries(Object.entries(stats.byChain).filter(([slug, count]) => count > 0 || ACTIVE_SLUGS.includes(slug))) },
         by_time: { last_24_hours: stats.last24Hours, last_7_days: stats.last7Days, last_30_days: stats.last30Days },
         revoked: stats.revoked,
+        chains: freshness(statuses, chains, maxLagSeconds, now),
       }
     })
 
@@ -61,8 +67,20 @@ export function recordsRoutes(parts: { store: Store; records: Records; clock: ()
   }
 }
 
+/** How far the copy of each chain goes: of those that this deployment is connected to, and of any other that an indexer has written of. */
+function freshness(statuses: readonly ChainStatusRow[], connected: readonly ConnectedChain[], maxLagSeconds: number, now: number): Record<string, ChainReadiness> {
+  const rows = new Map(statuses.map((row) => [row.chain, row]))
+  return Object.fromEntries(
+    CHAINS.flatMap((chain) => {
+      const row = rows.get(chain.slug)
+      const known = connected.find((each) => each.chain === chain)
+      return known || row ? [[chain.slug, readinessOf(known ?? { chain, rpcUrls: [] }, row, maxLagSeconds, now)]] : []
+    }),
+  )
+}
+
 /** The query string with every name known and given once: a misspelt filter must not pass for no filter. */
-function knownParameters<Name extends string>(query: unknown, names: readonly Name[]): Query<Name> {
+export function knownParameters<Name extends string>(query: unknown, names: readonly Name[]): Query<Name> {
   for (const [name, value] of Object.entries(query as Record<string, unknown>)) {
     if (!(names as readonly string[]).includes(name))
       throw new RecordsProblem('Invalid query parameter', `Unknown parameter '${name.slice(0, 40)}'. ${names.length ? `Known parameters: ${names.join(', ')}` : 'This endpoint takes none'}`)
@@ -90,13 +108,15 @@ function invalid(name: string, detail: string): RecordsProblem {
   return new RecordsProblem(`Invalid ${name} parameter`, detail)
 }
 
-function parseChain(text: string): string {
+/** The slug of an active chain, by slug or alias. */
+export function parseChain(text: string): string {
   const chain = chainBySlug(text)
   if (!chain?.active) throw invalid('chain', `Supported chains: ${ACTIVE_SLUGS.join(', ')}`)
   return chain.slug
 }
 
-function parseAddress(name: string, text: string): string {
+/** An address in lower-case. */
+export function parseAddress(name: string, text: string): string {
   if (!/^0x[0-9a-fA-F]{40}$/.test(text)) throw invalid(name, 'Expected an address: 0x and 40 hex digits')
   return text.toLowerCase()
 }
@@ -108,7 +128,7 @@ function parseWhole(name: string, text: string, minimum: number): number {
 }
 
 /** Four finite numbers in range; minLng > maxLng is a box across the antimeridian. */
-function parseBbox(text: string): Bbox {
+export function parseBbox(text: string): Bbox {
   const numbers = text.split(',').map((part) => (part.length <= MAX_NUMBER_LENGTH && /^\s*[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?\s*$/i.test(part) ? Number(part) : NaN))
   const [minLng, minLat, maxLng, maxLat] = numbers as [number, number, number, number]
   const inRange = numbers.length === 4 && [minLng, maxLng].every((lng) => Math.abs(lng) <= 180) && [minLat, maxLat].every((lat) => Math.abs(lat) <= 90)

@@ -72,6 +72,10 @@ const ISO = (column: string) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-
 const REST = `row_to_json((SELECT fields FROM (SELECT ${ISO('timestamp')}, ${ISO('event_timestamp')}, srs, location_type, location,
   longitude::float8 AS longitude, latitude::float8 AS latitude, recipe_types, recipe_payloads, media_types, media_data,
   memo, revoked, ${ISO('created_at')}, ${ISO('updated_at')}) AS fields))::text AS rest`
+/** Those of a RecordRow but for its geometry. */
+export const RECORD_COLUMNS = `uid, chain, prover, subject, ${REST}`
+/** A box between these longitudes and latitudes. ST_Envelope gives one without width or height as the line or point that it is; ST_MakeEnvelope's meets nothing. */
+export const envelope = (w: string, s: string, e: string, n: string) => `ST_Envelope(ST_SetSRID(ST_MakeLine(ST_MakePoint(${w}, ${s}), ST_MakePoint(${e}, ${n})), 4326))`
 
 /**
  * The records of a list, in a total order. Lives by the indexes (timestamp, id), (event_timestamp, id), (chain, timestamp),
@@ -85,7 +89,7 @@ export function listQuery(query: RecordQuery): Statement {
   const direction = descending ? 'DESC' : 'ASC'
   const where = conditions(query, value)
   if (query.from) where.push(`(${by}, id) ${descending ? '<' : '>'} (${value(new Date(query.from.at))}, ${value(query.from.id)})`)
-  const text = `SELECT uid, chain, prover, subject, ${REST}, ${query.withGeometry ? '' : 'NULL AS '}geometry FROM location_record
+  const text = `SELECT ${RECORD_COLUMNS}, ${query.withGeometry ? '' : 'NULL AS '}geometry FROM location_record
     ${whereClause(where)}
     ORDER BY ${by} ${direction}, id ${direction}
     LIMIT ${value(query.limit)} OFFSET ${value(query.offset ?? 0)}`
@@ -115,8 +119,7 @@ function conditions(filter: RecordFilter, value: (v: unknown) => string): string
   if (filter.revoked !== undefined) where.push(filter.revoked ? 'revoked' : 'NOT revoked')
   if (filter.after !== undefined) where.push(`timestamp > ${value(filter.after)}`)
   if (filter.before !== undefined) where.push(`timestamp < ${value(filter.before)}`)
-  // ST_Envelope gives a box without width or height as the line or point that it is; ST_MakeEnvelope's meets nothing.
-  const box = ([w, s, e, n]: Bbox) => `ST_Envelope(ST_SetSRID(ST_MakeLine(ST_MakePoint(${value(w)}, ${value(s)}), ST_MakePoint(${value(e)}, ${value(n)})), 4326))`
+  const box = ([w, s, e, n]: Bbox) => envelope(value(w), value(s), value(e), value(n))
   const any = (boxes: readonly Bbox[], condition: (box: string) => string) => `(${boxes.flatMap(boxesOf).map((each) => condition(box(each))).join(' OR ')})`
   if (filter.bbox !== undefined) where.push(any([filter.bbox], (each) => `ST_Intersects(geom, ${each})`))
   // A point is where it is; the others may bulge.
