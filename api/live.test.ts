@@ -150,6 +150,34 @@ describe('who comes back', () => {
     await listener.until(() => told(listener).at(-1) === 'new arbitrum 3')
     expect(listener.events.slice(0, -1).every(({ event }) => event === 'reset') && resets <= 2).toBe(true)
   })
+  test('one who knows more than this copy, which asks seldom, is told nothing twice', async () => {
+    const [often, seldom] = [await start(), await start({ live: { pollMs: 600 } })]
+    await insert({ chain: 'celo', n: 1 })
+    const [listener, behind] = [await follow(often), await follow(seldom)]
+    await Promise.all([listener, behind].map((each) => each.until(() => each.lastEventId !== '')))
+    await insert({ chain: 'celo', n: 2 }, { chain: 'sepolia', n: 3 })
+    await listener.count(2)
+    const back = await follow(seldom, '', { lastEventId: listener.lastEventId })
+    await behind.count(2)
+    await insert({ chain: 'celo', n: 4 })
+    await Promise.all([back.count(1), behind.count(3)])
+    expect(told(back)).toEqual(['new celo 4'])
+  })
+  test('a database that was set back: reset, for who comes back and for who listens', async () => {
+    const api = await start({ live: { aheadMs: 200 } })
+    await insert({ chain: 'celo', n: 1 }, { chain: 'celo', n: 2 })
+    const listener = await follow(api)
+    await listener.until(() => listener.lastEventId !== '')
+    const [epoch, id] = [listener.lastEventId.split(',')[0]!, Number(listener.lastEventId.split('.')[1])]
+    const back = await follow(api, '', { lastEventId: `${epoch},celo.${id + 5}` })
+    await client.query('DELETE FROM record_change WHERE id >= $1', [id])
+    await Promise.all([listener.count(1), back.count(1)])
+    expect([listener.events[0]!.event, back.events[0]!.event]).toEqual(['reset', 'reset'])
+    // As a database that was restored gives the same id again.
+    await client.query(`INSERT INTO record_change (chain, id, kind, uid) OVERRIDING SYSTEM VALUE VALUES ('celo', $1, 'new', $2)`, [id, uidOf(2)])
+    await listener.until(() => told(listener).at(-1) === 'new celo 2')
+    await back.until(() => told(back).at(-1) === 'new celo 2')
+  })
   test('a database filled anew under those who listen: reset, and then what comes', async () => {
     const api = await start()
     await insert({ chain: 'celo', n: 1 })

@@ -17,13 +17,13 @@ export interface LiveOptions {
   maxPendingBytes: number
   /** A listener that does not get below that in this time is cut off. */
   patienceMs: number
+  /** How long a position may be ahead of what the database has: a copy that is behind gets there, one that was set back does not. */
+  aheadMs: number
 }
 
-export const LIVE: LiveOptions = { pollMs: 500, heartbeatMs: 15_000, maxListeners: 10_000, maxPendingBytes: 1_048_576, patienceMs: 10_000 }
+export const LIVE: LiveOptions = { pollMs: 500, heartbeatMs: 15_000, maxListeners: 10_000, maxPendingBytes: 1_048_576, patienceMs: 10_000, aheadMs: 10_000 }
 /** When a listener that was cut off shall come back, unless it knows better. */
 const RETRY_MS = 3_000
-/** How long a position may be ahead of what the database has: a copy that is behind gets there, one that was set back does not. */
-const AHEAD_MS = 10_000
 /** Listeners that are read up for at once: the others wait, so that thousands who come back leave connections for everyone else. */
 const READS_AT_ONCE = 2
 /** Listeners that are written to before other work gets its turn: some milliseconds. */
@@ -124,7 +124,7 @@ export class LiveRecords {
         const page = await changesAfter(this.store, this.position)
         this.note(undefined)
         ahead = page.ahead ? ahead || Date.now() : 0
-        if (ahead && Date.now() - ahead > AHEAD_MS) throw new LostPositionError('The database was set back.')
+        if (ahead && Date.now() - ahead > this.options.aheadMs) throw new LostPositionError('The database was set back.')
         // Others may have gone live meanwhile.
         for (let missing; (missing = unlocated(page, this.filters())).length; ) await locate(this.store, page, missing)
         await this.tell(page)
@@ -194,7 +194,7 @@ export class LiveRecords {
         // It came from a copy that knew more: this one gets there, unless the database was set back.
         standing = isSamePosition(page.end, position) ? standing || Date.now() : 0
         position = page.end
-        if (standing && Date.now() - standing > AHEAD_MS) throw new LostPositionError('The database has not got that far: it was set back.')
+        if (standing && Date.now() - standing > this.options.aheadMs) throw new LostPositionError('The database has not got that far: it was set back.')
       } catch (error) {
         standing = 0
         if (error instanceof LostPositionError) {
