@@ -57,6 +57,9 @@ export interface ChangePage {
 /** A position from which nothing can be read on; the message says why, for those who hold it. */
 export class LostPositionError extends Error {}
 
+/** Before the first change of all: of a database without records. */
+export const BEGINNING: Position = { epoch: epochOf([]), ids: {} }
+
 /** As the `id` of an event: no client needs to read it. */
 export function positionText({ epoch, ids }: Position): string {
   return [epoch, ...Object.entries(ids).map(([chain, id]) => `${chain}.${id}`)].join()

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -9,6 +8,7 @@ import { TEST_DATABASE_URL, createMigratedDatabase, rows, type TestDatabase } fr
 import { insertRecords, uidOf, type RecordFixture } from '../test/record-rows'
 import { startRedisProxy } from '../test/redis-proxy'
 import { listen, type SseEvent, type SseListener } from '../test/sse'
+import { BEGINNING as THE_BEGINNING, positionText } from './changes'
 
 /** Those who follow the records, through the server in this process, on a real database that tests write to past the indexer. */
 let database: TestDatabase
@@ -50,8 +50,8 @@ const answered = async (api: TestApi, query: string, headers: Record<string, str
   await listener.ended
   return [listener.status, JSON.parse(listener.body)]
 }
-/** The position before anything: that of an empty database. */
-const BEGINNING = createHash('sha256').digest('base64url').slice(0, 8)
+/** All that was ever told comes after it. */
+const BEGINNING = positionText(THE_BEGINNING)
 
 describe('what is told', () => {
   test('records that come, are revoked, and go; with the head, the pace and the position that a client needs', async () => {
