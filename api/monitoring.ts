@@ -11,6 +11,8 @@ export interface MonitoringParts {
   maxLagSeconds: number
   /** Unix milliseconds */
   clock: () => number
+  /** How many follow the records. */
+  listeners: () => number
 }
 
 /** How far the copy of a chain goes. Heights are null before the first look or block. */
@@ -23,13 +25,17 @@ export interface ChainReadiness {
   lag_blocks: number | null
   /** For how long the copy has not been known to be equal to the chain. */
   lag_seconds: number | null
+  /** Time of the chain's last block, ISO 8601, as the next. */
+  head_time: string | null
+  /** Time of the last block that is in the database. */
+  indexed_time: string | null
 }
 
 /**
  * GET /ready: 200 when every chain is followed closely enough, else 503, with the reason of each. GET /metrics: the same
  * figures, the audit's and the process's for Prometheus. Neither asks a node: the indexers note what they see in the database.
  */
-export function monitoring(app: FastifyInstance, { store, chains, maxLagSeconds, clock }: MonitoringParts): void {
+export function monitoring(app: FastifyInstance, { store, chains, maxLagSeconds, clock, listeners }: MonitoringParts): void {
   const registry = new Registry()
   const metrics = makeMetrics(registry)
   const statuses = async () => new Map((await store.chainStatuses()).map((row) => [row.chain, row]))
@@ -46,6 +52,7 @@ export function monitoring(app: FastifyInstance, { store, chains, maxLagSeconds,
   app.get('/metrics', { schema: serviceSchemas.metrics }, async (_request, reply) => {
     const rows = await statuses().catch(() => undefined)
     metrics.databaseUp.set(rows ? 1 : 0)
+    metrics.listeners.set(listeners())
     for (const connected of chains) {
       const { slug } = connected.chain
       const row = rows?.get(slug)
@@ -76,14 +83,15 @@ export function monitoring(app: FastifyInstance, { store, chains, maxLagSeconds,
   })
 }
 
-export function readinessOf({ chain, rpcUrls }: ConnectedChain, row: ChainStatusRow | undefined, maxLagSeconds: number, now: number): ChainReadiness {
+/** How far the copy of a chain goes, as of `now` in Unix milliseconds. */
+export function readinessOf({ chain, rpcUrls }: Pick<ConnectedChain, 'chain' | 'rpcUrls'>, row: ChainStatusRow | undefined, maxLagSeconds: number, now: number): ChainReadiness {
   const { headBlock = null, indexedBlock = null } = row ?? {}
-  const figures = { head_block: headBlock, indexed_block: indexedBlock, lag_blocks: null, lag_seconds: null }
+  const figures = { head_block: headBlock, indexed_block: indexedBlock, lag_blocks: null, lag_seconds: null, head_time: row?.headTime?.toISOString() ?? null, indexed_time: row?.indexedTime?.toISOString() ?? null }
   if (!row || headBlock === null || indexedBlock === null || !row.checkedAt || !row.headTime) return { status: 'not started', ...figures }
   const sinceChecked = (now - row.checkedAt.getTime()) / 1000
   const behind = indexedBlock < headBlock && row.indexedTime ? (row.headTime.getTime() - row.indexedTime.getTime()) / 1000 : 0
   const lagSeconds = Math.max(0, Math.round(sinceChecked + behind))
-  // A local chain makes blocks on demand only; every other one whose newest block is old has a node that is stuck.
+  // A local chain makes blocks on demand only; every other one whose newest block is old has a node that is stuck. (Without an endpoint it is not known which this is.)
   const headAge = rpcUrls.every(isLoopback) ? 0 : (now - row.headTime.getTime()) / 1000
   const status =
     sinceChecked > maxLagSeconds ? 'indexer silent'
@@ -100,6 +108,7 @@ function makeMetrics(registry: Registry) {
   const gauge = (name: string, help: string) => new Gauge({ name, help, labelNames: ['chain'], registers })
   return {
     databaseUp: new Gauge({ name: 'geospatial_database_up', help: 'Whether the database answers', registers }),
+    listeners: new Gauge({ name: 'geospatial_stream_listeners', help: 'How many follow the records', registers }),
     head: gauge('geospatial_chain_head_block', 'The last block of the chain, as its node last said'),
     indexed: gauge('geospatial_chain_indexed_block', 'The last block that is in the database'),
     lagBlocks: gauge('geospatial_chain_lag_blocks', 'Blocks between the head and the last one in the database'),

@@ -281,9 +281,14 @@ const RECORDS: Record<string, Schema> = {
   }),
   Statistics: object('Counts over all records.', {
     total: integer('All of them.'),
-    by_chain: object('By chain.', Object.fromEntries(ACTIVE_SLUGS.map((slug) => [slug, integer(`On ${slug}.`)]))),
+    by_chain: object(
+      'By chain; those that are coming soon where they have records.',
+      Object.fromEntries(CHAINS.map(({ slug }) => [slug, integer(`On ${slug}.`)])),
+      CHAINS.filter(({ active }) => !active).map(({ slug }) => slug),
+    ),
     by_time: object('By the time of their block.', { last_24_hours: integer('Of the last 24 hours.'), last_7_days: integer('Of the last 7 days.'), last_30_days: integer('Of the last 30 days.') }),
     revoked: integer('Revoked ones.'),
+    chains: { type: 'object', description: 'How far the copy of each chain goes, by slug.', additionalProperties: ref('ChainFreshness') },
   }),
   Configuration: object('What the Records API covers.', {
     chains: object('Every known chain; false while it is coming soon.', Object.fromEntries(CHAINS.map(({ slug }) => [slug, { type: 'boolean', description: `Whether \`chain=${slug}\` is accepted.` }]))),
@@ -346,14 +351,17 @@ const SERVICE: Record<string, Schema> = {
     chains: {
       type: 'object',
       description: 'By slug.',
-      additionalProperties: object('How far the copy of this chain goes.', {
-        status: { enum: ['ready', 'not started', 'reading history', 'lagging', 'node behind', 'indexer silent'], description: 'In a word.' },
-        head_block: orNull(integer('The chain\'s last block, as its node last said.')),
-        indexed_block: orNull(integer('The last block that is in the database.')),
-        lag_blocks: orNull(integer('How many lie between.')),
-        lag_seconds: orNull(integer('For how long the copy has not been known to be equal to the chain.')),
-      }),
+      additionalProperties: ref('ChainFreshness'),
     },
+  }),
+  ChainFreshness: object('How far the copy of this chain goes.', {
+    status: { enum: ['ready', 'not started', 'reading history', 'lagging', 'node behind', 'indexer silent'], description: 'In a word.' },
+    head_block: orNull(integer('The chain\'s last block, as its node last said.')),
+    indexed_block: orNull(integer('The last block that is in the database.')),
+    lag_blocks: orNull(integer('How many lie between.')),
+    lag_seconds: orNull(integer('For how long the copy has not been known to be equal to the chain.')),
+    head_time: orNull(text('Time of the chain\'s last block.', TIME)),
+    indexed_time: orNull(text('Time of the last block that is in the database.', TIME)),
   }),
   ErrorPage: object('What an error means and what to do.', {
     type: text('The error\'s `type`.', { format: 'uri' }),

@@ -11,6 +11,7 @@ import { openApiChecker, pointerTo, type OpenApiChecker } from '../test/openapi'
 import { startRpcProxy, type Fault } from '../test/rpc-proxy'
 import { Attester } from './attester'
 import { ChainReader } from './chain-reader'
+import { BEGINNING, positionText } from './changes'
 import { ERROR_PAGES } from './error-pages'
 import { RequestCounter } from './limits'
 import { SIEVE_WORKER } from '../test/api'
@@ -117,6 +118,18 @@ const chainId = LOCAL_CHAIN.id
 const post = (path: string, payload: object): InjectOptions => ({ method: 'POST', url: `/compute/v0/${path}`, payload: { chainId, ...payload } })
 const get = (url: string): InjectOptions => ({ method: 'GET', url })
 
+/** The first events of all that was ever told. Their ids differ each time: they name the database. */
+async function streamed(app: FastifyInstance, events: number): Promise<string> {
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  const { body } = await fetch(`${url}/api/v0/location-records/stream?last_event_id=${positionText(BEGINNING)}`)
+  let text = ''
+  for await (const chunk of body!.pipeThrough(new TextDecoderStream())) if ((text += chunk).split('\ndata:').length > events) break
+  let n = 0
+  // The first block is the pace to come back at.
+  const blocks = text.split('\n\n').slice(0, 1 + events)
+  return [...blocks, ''].join('\n\n').replace(/^id: .*$/gm, () => `id: cQ3xW0Zk,base-sepolia.${++n}`)
+}
+
 async function record(): Promise<Example[]> {
   const recorder = new Recorder()
   const app = await serve()
@@ -147,11 +160,13 @@ async function record(): Promise<Example[]> {
   for (const format of ['geojson', 'ndjson', 'csv']) await asked('listLocationRecords', 'file', 'As a file', get(`/api/v0/location-records?format=${format}`))
   await asked('getLocationRecord', 'feature', 'A park as a Feature', get(`/api/v0/location-records/${uids.park}?format=geojson`))
   await asked('listLocationRecords', 'prover', 'Of a prover', get(`/api/v0/location-records?prover=${prover}&chain=base-sepolia`))
+  recorder.examples.push({ of: 'streamLocationRecords', name: 'events', summary: 'Two places are attested, another one too, and that one is revoked', status: 200, type: 'text/event-stream', response: await streamed(await serve(), 4) })
   await asked('getStatistics', 'counts', 'Counts', get('/api/v0/location-records/stats'))
   await asked('getConfiguration', 'chains', 'Chains and schema', get('/api/v0/config'))
   await asked('listLocationRecords', 'chain', 'An unknown chain', get('/api/v0/location-records?chain=solana'))
   await asked('listLocationRecords', 'bbox', 'A malformed box', get('/api/v0/location-records?bbox=13,52,14'))
   await asked('listLocationRecords', 'ring', 'A ring that crosses itself', get('/api/v0/location-records?intersects=POLYGON((0 0,1 1,1 0,0 1,0 0))'))
+  await asked('streamLocationRecords', 'position', 'An id that no event has', get('/api/v0/location-records/stream?last_event_id=17'))
   await asked('getLocationRecord', 'format', 'A UID cut short', get('/api/v0/location-records/0x12'))
   await asked('getLocationRecord', 'unknown', 'A UID that nothing has', get(`/api/v0/location-records/0x${'12'.repeat(32)}`))
   await asked('getStatistics', 'parameter', 'A parameter it does not have', get('/api/v0/location-records/stats?chain=celo'))

@@ -229,7 +229,31 @@ export const recordsSchemas = {
     },
     { ...RECORDS_ERRORS, 404: recordsError('No record has this UID.') },
   ),
-  stats: recordsRoute('getStatistics', 'Counts over all records', 'As of now, over all chains.', ref('Statistics')),
+  stream: {
+    ...recordsRoute(
+      'streamLocationRecords',
+      'What happens to records, as it happens',
+      [
+        'Server-Sent Events, as `EventSource` of browsers reads them. `new`, `revoked` (data: the record as it is now) and `reorged`: the chain took it back (data: `{"uid","chain"}` where the record is gone, the record where only its revocation is). Data replaces what is known of that UID and chain.',
+        'Who comes back with the `id` of the last event (browsers do) is told all since, once and in order, by any copy of the service. `reset` says that this is not possible: load the list anew, then go on. Without one it begins now: begin to listen, then load the list. Changes are kept for 7 days.',
+        '`reorged` of records that are gone passes all filters but `chain`. A comment every 15 seconds is a sign of life.',
+      ].join('\n\n'),
+      { type: 'string' },
+      {
+        querystring: parameters({
+          chain: CHAIN_PARAMETER,
+          prover: text('Address that created the attestation, in any letter case.', ADDRESS),
+          subject: text('Its recipient, in any letter case.', ADDRESS),
+          schema: text('UID of its schema, in any letter case.', UID),
+          location_type: text('Format of `location`, in any letter case.', { examples: ['geojson-point'] }),
+          bbox: text('`minLng,minLat,maxLng,maxLat` in degrees, as of the list.', { examples: ['-10,35,30,60'] }),
+          last_event_id: text('Where to go on, for clients that cannot set the header Last-Event-ID; the header goes before it.'),
+        }),
+      },
+    ),
+    response: { ...RECORDS_ERRORS, 200: answer({ type: 'string' }, 'Events, until one side ends it.', { type: 'text/event-stream', headers: RATE_HEADERS }) },
+  },
+  stats: recordsRoute('getStatistics', 'Counts over all records', 'As of now, over all chains: kept as records change, so they cost nothing. And how far the copy of each chain goes.', ref('Statistics')),
   config: recordsRoute('getConfiguration', 'Chains and schema of the Records API', 'Which chains are accepted by the `chain` filter.', ref('Configuration'), {}, { 400: RECORDS_ERRORS[400], 429: RECORDS_ERRORS[429] }),
 } satisfies Record<string, FastifySchema>
 

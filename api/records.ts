@@ -1,7 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ACTIVE_SLUGS, CHAINS } from '../src/chains'
+import type { ConnectedChain } from '../src/config'
 import { LOCATION_SCHEMA } from '../src/location'
 import { Freshness } from './freshness'
+import { readinessOf, type ChainReadiness } from './monitoring'
 import { recordsSchemas } from './openapi'
 import { RecordsProblem, recordsErrorHandler } from './problems'
 import { RecordExports } from './record-exports'
@@ -10,7 +12,7 @@ import { pageLinks } from './record-links'
 import { DEFAULT_LIMIT, FILTER_PARAMETERS, MAX_LIMIT, MAX_OFFSET, cursorText, invalid, knownParameters, parseBoolean, parseChain, parseCursor, parseFilters, parseSort, parseWhole, type Query } from './record-parameters'
 import type { RecordPage, RecordSearch, Records } from './search'
 import { SharedRead } from './shared'
-import type { Store } from './store'
+import type { ChainStatusRow, Store } from './store'
 import type { Sort } from './store-records'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
@@ -32,8 +34,8 @@ interface ListRequest {
 }
 
 /** The Records API (INTERFACE.md, Records API, and docs/api.md for what goes beyond it), mounted at /api/v0. */
-export function recordsRoutes(parts: { store: Store; records: Records; clock: () => number; publicBaseUrl: string }) {
-  const { store, records, clock, publicBaseUrl } = parts
+export function recordsRoutes(parts: { store: Store; records: Records; clock: () => number; publicBaseUrl: string; chains: readonly ConnectedChain[]; maxLagSeconds: number }) {
+  const { store, records, clock, publicBaseUrl, chains, maxLagSeconds } = parts
   const freshness = new Freshness(store, clock)
   const recordExports = new RecordExports(records)
   const known = new SharedRead(() => records.count({ limit: 0 }), COUNT_SHARED_MS, clock)
@@ -69,12 +71,15 @@ export function recordsRoutes(parts: { store: Store; records: Records; clock: ()
 
     app.get('/location-records/stats', { schema: recordsSchemas.stats }, async (request) => {
       knownParameters(request.query, [])
-      const stats = await store.stats(new Date(clock()))
+      const now = clock()
+      const [stats, statuses] = await Promise.all([store.stats(new Date(now)), store.chainStatuses()])
       return {
         total: stats.total,
-        by_chain: Object.fromEntries(ACTIVE_SLUGS.map((slug) => [slug, stats.byChain[slug] ?? 0])),
+        // The active ones always; others where there is something to count, so that all add up to the total.
+        by_chain: { ...Object.fromEntries(ACTIVE_SLUGS.map((slug) => [slug, 0])), ...Object.fromEntries(Object.entries(stats.byChain).filter(([slug, count]) => count > 0 || ACTIVE_SLUGS.includes(slug))) },
         by_time: { last_24_hours: stats.last24Hours, last_7_days: stats.last7Days, last_30_days: stats.last30Days },
         revoked: stats.revoked,
+        chains: freshnessOf(statuses, chains, maxLagSeconds, now),
       }
     })
 
@@ -107,6 +112,18 @@ export function recordsRoutes(parts: { store: Store; records: Records; clock: ()
 
 function isDeep({ offset }: { offset: number }): boolean {
   return offset > MAX_OFFSET
+}
+
+/** How far the copy of each chain goes: of those that this deployment is connected to, and of any other that an indexer has written of. */
+function freshnessOf(statuses: readonly ChainStatusRow[], connected: readonly ConnectedChain[], maxLagSeconds: number, now: number): Record<string, ChainReadiness> {
+  const rows = new Map(statuses.map((row) => [row.chain, row]))
+  return Object.fromEntries(
+    CHAINS.flatMap((chain) => {
+      const row = rows.get(chain.slug)
+      const known = connected.find((each) => each.chain === chain)
+      return known || row ? [[chain.slug, readinessOf(known ?? { chain, rpcUrls: [] }, row, maxLagSeconds, now)]] : []
+    }),
+  )
 }
 
 /** JSON comes in pages. The other formats do where a limit of a page is given; else they are read to the end. */

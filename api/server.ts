@@ -5,6 +5,7 @@ import { COMPUTE_ENDPOINTS, computeRoutes } from './compute'
 import { openToAllOrigins } from './cors'
 import { clientErrorHandler, guardEdge, isOfCompute } from './edge'
 import { limitRequests, type RequestCounter } from './limits'
+import { LIVE, LiveRecords, type LiveOptions } from './live'
 import { monitoring, type MonitoringParts } from './monitoring'
 import { ogcRoutes } from './ogc'
 import { serviceSchemas } from './openapi'
@@ -12,9 +13,10 @@ import { ComputeProblem, RecordsProblem, computeErrorHandler, recordsErrorHandle
 import { recordsRoutes } from './records'
 import type { Records } from './search'
 import type { Store } from './store'
+import { streamRoutes } from './stream'
 import type { WalletTier } from './wallet'
 
-export interface ServerParts extends AboutParts, MonitoringParts {
+export interface ServerParts extends AboutParts, Omit<MonitoringParts, 'listeners'> {
   store: Store
   records: Records
   counter: RequestCounter
@@ -28,6 +30,7 @@ export interface ServerParts extends AboutParts, MonitoringParts {
   logger?: FastifyBaseLogger
   /** Other patience than ours, in milliseconds: set in tests. */
   timeouts?: { request: number; answer: number }
+  live?: Partial<LiveOptions>
 }
 
 const COMPUTE_PREFIX = '/compute/v0'
@@ -70,7 +73,8 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
 
   // Before the routes, so that they know them all.
   await describeRoutes(app, parts)
-  monitoring(app, parts)
+  const live = new LiveRecords(parts.store, app.log, { ...LIVE, ...parts.live })
+  monitoring(app, { ...parts, listeners: () => live.size })
 
   await app.register(async (scope) => {
     scope.setErrorHandler(onComputeError)
@@ -101,6 +105,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
     await limitRecords(scope)
     scope.setNotFoundHandler(unknownRecordsRoute(app))
     await scope.register(recordsRoutes(parts), { prefix: '/v0' })
+    await scope.register(streamRoutes({ live }), { prefix: '/v0' })
   }, { prefix: '/api' })
   await app.register(async (scope) => {
     await openToAllOrigins(scope)

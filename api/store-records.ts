@@ -82,6 +82,10 @@ const COLUMNS = `id, uid, chain, prover, subject, timestamp, event_timestamp, sr
 const REST = `row_to_json((SELECT fields FROM (SELECT ${ISO('timestamp')}, ${ISO('event_timestamp')}, srs, location_type, location,
   longitude, latitude, recipe_types, recipe_payloads, media_types, media_data,
   memo, revoked, ${ISO('created_at')}, ${ISO('updated_at')}) AS fields))::text AS rest`
+/** Those of a RecordRow but for its geometry. */
+export const RECORD_COLUMNS = `uid, chain, prover, subject, ${REST}`
+/** A box between these longitudes and latitudes. ST_Envelope gives one without width or height as the line or point that it is; ST_MakeEnvelope's meets nothing. */
+export const envelope = (w: string, s: string, e: string, n: string) => `ST_Envelope(ST_SetSRID(ST_MakeLine(ST_MakePoint(${w}, ${s}), ST_MakePoint(${e}, ${n})), 4326))`
 
 /** Where and when records are, as location_record_place_time has it; times in Unix seconds. */
 const PLACE_TIME = `ST_Force3DZ(geom, date_part('epoch', timestamp AT TIME ZONE 'UTC'))`
@@ -111,7 +115,7 @@ export function listQuery(query: RecordQuery, window?: TimeWindow): Statement {
   const either = branches(query)
   const rows = either.length === 1 ? select(query) : `SELECT * FROM (${either.map((filter) => `(${select(filter)} ${page(offset + limit, 0)})`).join(' UNION ALL ')}) AS either ${order}`
   // Within, so that JSON is made of no row that is sorted away or skipped.
-  const text = `SELECT uid, chain, prover, subject, ${REST}, ${query.withGeometry ? '' : 'NULL AS '}geometry FROM (
+  const text = `SELECT ${RECORD_COLUMNS}, ${query.withGeometry ? '' : 'NULL AS '}geometry FROM (
       ${rows}
       ${page(limit, offset)}) AS page
     ${order}`
@@ -151,8 +155,7 @@ function conditions(filter: RecordFilter, value: (v: unknown) => string, window?
   if (filter.before !== undefined) where.push(`timestamp < ${value(filter.before)}`)
   if (window?.since) where.push(`timestamp >= ${value(window.since)}`)
   if (window?.until) where.push(`timestamp < ${value(window.until)}`)
-  // ST_Envelope gives a box without width or height as the line or point that it is; ST_MakeEnvelope's meets nothing.
-  const box = ([w, s, e, n]: Bbox) => `ST_Envelope(ST_SetSRID(ST_MakeLine(ST_MakePoint(${value(w)}, ${value(s)}), ST_MakePoint(${value(e)}, ${value(n)})), 4326))`
+  const box = ([w, s, e, n]: Bbox) => envelope(value(w), value(s), value(e), value(n))
   const boxInTime = ([w, s, e, n]: Bbox) => `ST_SetSRID(ST_MakeLine(ST_MakePoint(${value(w)}, ${value(s)}, ${value(window!.since!.getTime() / 1000)}), ST_MakePoint(${value(e)}, ${value(n)}, ${value(window?.until ? window.until.getTime() / 1000 : ENDLESS)})), 4326)`
   const any = (boxes: readonly Bbox[], condition: (box: Bbox) => string) => `(${boxes.flatMap(boxesOf).map(condition).join(' OR ')})`
   /** Where geom itself may meet a box; since a time, if that is known. */

@@ -3,7 +3,8 @@ import { Pool, type PoolConfig } from 'pg'
 import { CHAINS } from '../src/chains'
 import { UnavailableError } from './problems'
 import { SharedRead } from './shared'
-import { NEWEST_FIRST, countQuery, listQuery, type RecordFilter, type RecordQuery, type RecordRow, type TimeWindow } from './store-records'
+import { boxesQuery, changedRecordsQuery, changesQuery, type ChainChanges, type ChangeIds, type ChangedRecord } from './store-changes'
+import { NEWEST_FIRST, countQuery, listQuery, type Bbox, type RecordFilter, type RecordQuery, type RecordRow, type Statement, type TimeWindow } from './store-records'
 
 /** What a computation needs of an attestation. */
 export interface InputRow {
@@ -240,16 +241,32 @@ export class Store {
     )
   }
 
-  /** Counts over all records, as of `now`. */
+  /** What changed in each chain's records after these places, `limit` changes a chain at most, none beyond `upTo`; all of one moment. */
+  changesAfter(after: ChangeIds, upTo: ChangeIds | undefined, limit: number): Promise<ChainChanges[]> {
+    return this.run<ChainChanges>(changesQuery(after, upTo, limit))
+  }
+
+  /** These records (`<chain>-<uid>`), where they still are, in no order. */
+  changedRecords(ids: readonly string[]): Promise<ChangedRecord[]> {
+    return this.run<ChangedRecord>(changedRecordsQuery(ids))
+  }
+
+  /** Which of these records (`<chain>-<uid>`) lie in which of the boxes. */
+  recordsInBoxes(ids: readonly string[], boxes: readonly Bbox[]): Promise<{ place: number; id: string }[]> {
+    return this.run<{ place: number; id: string }>(boxesQuery(ids, boxes))
+  }
+
+  /**
+   * Counts over all records, as of `now`, all of one moment: those that the database keeps, and of the hour that each window begins
+   * in the records themselves. Lives by the primary keys and the index (chain, timestamp).
+   */
   async stats(now: Date): Promise<Stats> {
+    const since = (at: string) => `((SELECT coalesce(sum(total), 0) FROM record_hour WHERE chain = state.chain AND hour > ${at})
+      + (SELECT count(*) FROM location_record WHERE chain = state.chain AND timestamp > ${at} AND timestamp < date_trunc('hour', ${at}, 'UTC') + interval '1 hour'))::float8`
     const rows = await this.query<{ chain: string; total: number; day: number; week: number; month: number; revoked: number }>(
-      `SELECT chain, count(*)::int AS total,
-         count(*) FILTER (WHERE timestamp > $1::timestamptz - interval '24 hours')::int AS day,
-         count(*) FILTER (WHERE timestamp > $1::timestamptz - interval '7 days')::int AS week,
-         count(*) FILTER (WHERE timestamp > $1::timestamptz - interval '30 days')::int AS month,
-         count(*) FILTER (WHERE revoked)::int AS revoked
-       FROM location_record GROUP BY chain`,
-      [now],
+      `SELECT chain, total::float8 AS total, revoked::float8 AS revoked, ${since('$1::timestamptz')} AS day, ${since('$2::timestamptz')} AS week, ${since('$3::timestamptz')} AS month
+       FROM record_state AS state ORDER BY chain`,
+      [1, 7, 30].map((days) => new Date(now.getTime() - days * 86_400_000)),
     )
     const sum = (column: 'total' | 'day' | 'week' | 'month' | 'revoked') => rows.reduce((total, row) => total + row[column], 0)
     return {
@@ -260,6 +277,10 @@ export class Store {
       last30Days: sum('month'),
       revoked: sum('revoked'),
     }
+  }
+
+  private run<Row extends object>({ text, values }: Statement): Promise<Row[]> {
+    return this.query<Row>(text, values)
   }
 
   private async query<Row extends object>(text: string, values: unknown[]): Promise<Row[]> {

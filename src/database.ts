@@ -32,6 +32,8 @@ type Class = typeof AttestationEvent | typeof LocationRecord
 
 /** Few: the batches have their own, and an embedded database has one session for all. */
 const MAX_CONNECTIONS = 2
+/** Some hundred milliseconds of Postgres' time. */
+export const CHANGES_FORGOTTEN_AT_ONCE = 10_000
 /** What differs between a record and its replay by nature: when it was written, and what the trigger makes of it. */
 const NOT_REPLAYED = ['created_at', 'updated_at', 'geom']
 
@@ -182,6 +184,22 @@ export async function noteHead(query: Query, chain: Chain, height: number, times
      ON CONFLICT (chain) DO UPDATE SET head_height = excluded.head_height, head_timestamp = excluded.head_timestamp, checked_at = now()`,
     [chain.slug, height, new Date(timestamp * 1000)],
   )
+}
+
+/**
+ * Forgets which of the chain's records changed more than so many days ago, the first 10,000 such changes at most; whoever has read no
+ * further is told so by the API. Answers how many they were.
+ */
+export async function forgetChanges(query: Query, chain: Chain, days: number): Promise<number> {
+  // In order of their ids, so that it never looks at more than it deletes, but for the first that stay.
+  const [forgotten] = await query<{ count: number }>(
+    `WITH oldest AS (SELECT id, changed_at FROM record_change WHERE chain = $1 ORDER BY id LIMIT ${CHANGES_FORGOTTEN_AT_ONCE}),
+       gone AS (DELETE FROM record_change AS change USING oldest WHERE change.chain = $1 AND change.id = oldest.id AND oldest.changed_at < now() - make_interval(days => $2) RETURNING change.id)
+     UPDATE record_state SET forgotten = greatest(forgotten, (SELECT max(id) FROM gone)) WHERE chain = $1 AND EXISTS (SELECT FROM gone)
+     RETURNING (SELECT count(*)::int FROM gone) AS count`,
+    [chain.slug, days],
+  )
+  return forgotten?.count ?? 0
 }
 
 /** Whether history of these schemas is in the log; where one is new, the audit must read everything again. Answers the new ones. */

@@ -5,7 +5,7 @@ import { Auditor } from './audit'
 import { BodyReader } from './bodies'
 import { chainBySlug, settingSuffix, stateSchema, type Chain } from './chains'
 import { SettingsError, chosenChain, exportDatabaseUrl, processSettings } from './config'
-import { BatchWriter, Database, finalState, isFinal, noteHead, noteSchemas, type ChainState } from './database'
+import { BatchWriter, CHANGES_FORGOTTEN_AT_ONCE, Database, finalState, forgetChanges, isFinal, noteHead, noteSchemas, type ChainState } from './database'
 import { hexNumber, type RpcHeader } from './history'
 import { locationSchemaUids } from './location'
 import { announcedTimes, decodeBlock, decodeEvents, eventFilter, makeProcessor, type Fields } from './processor'
@@ -16,6 +16,9 @@ import { startSource } from './source'
 const log = createLogger('indexer')
 /** While Postgres takes so many events, the next are projected. */
 const EVENTS_PER_WRITE = 500
+/** For so long whoever follows the records can go on where it was (docs/live.md). */
+const CHANGES_KEPT_DAYS = 7
+const FORGET_EVERY_MS = 3_600_000
 /** So often a node must contradict the database before it is believed. */
 const CONTRADICTIONS = 4
 
@@ -47,6 +50,7 @@ async function main(): Promise<void> {
     onHistory: (blocks) => bodies.prefetch(announcedTimes(blocks.flatMap((block) => decodeBlock(chain, block)))),
   })
   void followHead(database, rpc, chain, headPollMs)
+  void forgetOldChanges(database, chain)
   void new Auditor({ chain, rpc, bodies, database, log }).follow(settings.auditCallsPerSecond)
 
   exportDatabaseUrl(settings)
@@ -126,6 +130,19 @@ async function followHead(database: Database, rpc: Rpc, chain: Chain, pollMs: nu
       log.warn({ chain: chain.slug, reason: (error as Error).message }, 'the head could not be noted')
     }
     await new Promise((resolve) => setTimeout(resolve, Math.max(pollMs, 1_000)))
+  }
+}
+
+/** Keeps the log of changes from growing for ever. Never throws. */
+async function forgetOldChanges(database: Database, chain: Chain): Promise<never> {
+  for (;;) {
+    let count = 0
+    try {
+      count = await forgetChanges(database.query, chain, CHANGES_KEPT_DAYS)
+    } catch (error) {
+      log.warn({ chain: chain.slug, reason: (error as Error).message }, 'old changes could not be forgotten')
+    }
+    if (count < CHANGES_FORGOTTEN_AT_ONCE) await new Promise((resolve) => setTimeout(resolve, FORGET_EVERY_MS))
   }
 }
 

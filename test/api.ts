@@ -26,21 +26,21 @@ export interface TestApi {
   close(): Promise<void>
 }
 
-export interface TestApiOptions extends Partial<Pick<ServerParts, 'publicBaseUrl' | 'trustProxy' | 'rateLimitPerHour' | 'timeouts'>> {
+export interface TestApiOptions extends Partial<Pick<ServerParts, 'publicBaseUrl' | 'trustProxy' | 'rateLimitPerHour' | 'timeouts' | 'live'>> {
+  /** Default: one that is out of reach. */
+  databaseUrl?: string
   /** Of the local chain; without one there is no chain to sign for. */
   rpcUrl?: string
   redisUrl?: string
-  /** Default: one that is out of reach. */
-  databaseUrl?: string
   /** Default: a free one. */
   port?: number
   wallet?: Partial<Pick<WalletOptions, 'perHour' | 'perHourByAddress' | 'maxSkewSeconds'>>
   clock?: () => number
 }
 
-/** The API in this process, listening on a real socket; unless one is given, its database is out of reach. */
+/** The API in this process, listening on a real socket. */
 export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
-  const { rpcUrl, databaseUrl = 'postgres://nobody@127.0.0.1:1/none', redisUrl, wallet, clock = () => Date.now(), publicBaseUrl = 'https://x.example', trustProxy = [], rateLimitPerHour = 0, timeouts, port = 0 } = options
+  const { rpcUrl, databaseUrl = 'postgres://nobody@127.0.0.1:1/none', redisUrl, wallet, clock = () => Date.now(), publicBaseUrl = 'https://x.example', trustProxy = [], rateLimitPerHour = 0, timeouts, live, port = 0 } = options
   const store = new Store(databaseUrl, () => {})
   const records = new Records(store, SIEVE_WORKER)
   const redis = redisUrl === undefined ? undefined : new SharedRedis(redisUrl, Fastify().log)
@@ -58,6 +58,7 @@ export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
     resolver: new Resolver({ store, measurer, clock, indexMaxAgeSeconds: 15, maxLagSeconds: 60, minConfirmations: 0 }),
     defaultSchemas: { number: '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a', boolean: '0x4958625091a773dcfb37a1c33099a378f32a975a7fb61f33d53c4be7589898f5' },
     ...(timeouts && { timeouts }),
+    ...(live && { live }),
     ...(wallet && { walletTier: new WalletTier({ perHour: 0, perHourByAddress: 0, maxSkewSeconds: 300, ...wallet, publicBaseUrl, counter, clock, nonces: new Nonces(clock, redis) }) }),
   })
   await app.listen({ host: '127.0.0.1', port })

@@ -12,7 +12,8 @@ import { rows } from './database'
 /**
  * What must hold of a chain (Base Sepolia unless named) after every fault, once its indexer has caught up (TRUST.md 6):
  * I1 the projection is what the log gives when projected from nothing; I2 every body is the chain's and hashes to its
- * UID; I3 the log holds exactly the Attested and Revoked of the chain's receipts; I4 the cursor's block is canonical.
+ * UID; I3 the log holds exactly the Attested and Revoked of the chain's receipts; I4 the cursor's block is canonical;
+ * I7 the counts are those of a scan, and who followed the changes from the first one on has exactly the records that there are.
  */
 export async function expectInvariants({ chains, databaseUrl }: { chains: ReadonlyMap<string, LocalChain>; databaseUrl: string }, slug = LOCAL_CHAIN.slug): Promise<void> {
   const local = chains.get(slug)!
@@ -46,6 +47,47 @@ export async function expectInvariants({ chains, databaseUrl }: { chains: Readon
 
   const [cursor] = await rows<{ height: number; hash: string }>(databaseUrl, `SELECT height, hash FROM ${stateSchema(chain)}.status`)
   expect((await provider.getBlock(cursor!.height))?.hash).toBe(cursor!.hash)
+
+  await expectCounts(databaseUrl, slug)
+  await expectChanges(databaseUrl, slug)
+}
+
+/** I7, what is counted as records change. */
+async function expectCounts(databaseUrl: string, slug: string): Promise<void> {
+  const kept = await rows<object>(
+    databaseUrl,
+    `SELECT total::int, revoked::int, (SELECT json_agg(json_build_array(extract(epoch FROM hour), total) ORDER BY hour) FROM record_hour WHERE chain = state.chain AND total <> 0) AS hours FROM record_state AS state WHERE chain = $1`,
+    [slug],
+  )
+  const scanned = await rows<{ total: number }>(
+    databaseUrl,
+    `SELECT count(*)::int AS total, (count(*) FILTER (WHERE revoked))::int AS revoked,
+       (SELECT json_agg(json_build_array(extract(epoch FROM hour), total) ORDER BY hour) FROM (SELECT date_trunc('hour', timestamp, 'UTC') AS hour, count(*) AS total FROM location_record WHERE chain = $1 GROUP BY 1) AS by_hour) AS hours
+     FROM location_record WHERE chain = $1`,
+    [slug],
+  )
+  // No row before the first record.
+  expect(kept.length ? kept : [{ total: 0, revoked: 0, hours: null }]).toEqual(scanned)
+}
+
+/** I7, what followers are told: each change must be one of what the changes before it left, and the last of each record must have left what there is. */
+async function expectChanges(databaseUrl: string, slug: string): Promise<void> {
+  type State = 'none' | 'valid' | 'revoked'
+  const steps: Record<string, Partial<Record<State, readonly State[]>>> = {
+    new: { none: ['valid'] },
+    revoked: { valid: ['revoked'] },
+    // Taken back: the record, or only its revocation. An event says which.
+    reorged: { valid: ['none'], revoked: ['valid', 'none'] },
+  }
+  const changes = await rows<{ kind: string; uid: string }>(databaseUrl, 'SELECT kind, uid FROM record_change WHERE chain = $1 ORDER BY id', [slug])
+  const possible = new Map<string, readonly State[]>()
+  for (const { kind, uid } of changes) {
+    const states = (possible.get(uid) ?? ['none']).flatMap((state) => steps[kind]![state] ?? [])
+    expect(states, `${kind} of ${uid}, which was ${possible.get(uid)?.join(' or ')}`).not.toEqual([])
+    possible.set(uid, states)
+  }
+  const stored = new Map((await rows<{ uid: string; revoked: boolean }>(databaseUrl, 'SELECT uid, revoked FROM location_record WHERE chain = $1', [slug])).map(({ uid, revoked }) => [uid, revoked ? 'revoked' : 'valid'] as const))
+  for (const uid of new Set([...possible.keys(), ...stored.keys()])) expect(possible.get(uid) ?? [], uid).toContain(stored.get(uid) ?? 'none')
 }
 
 /** The logs of ours in the receipts of all blocks, asked of the node itself: eth_getLogs is what may lie. */

@@ -10,7 +10,9 @@ module.exports = class Records1795392000000 {
     await db.query(`CREATE TABLE "record_state" (
       "chain" text PRIMARY KEY, "total" bigint NOT NULL, "revoked" bigint NOT NULL,
       -- Goes up with every statement that changes a record. With since, which tells a database from another that was filled anew, it names the state of the data.
-      "revision" bigint NOT NULL DEFAULT 0, "since" timestamptz NOT NULL DEFAULT now())`)
+      "revision" bigint NOT NULL DEFAULT 0, "since" timestamptz NOT NULL DEFAULT now(),
+      -- The last change that is not kept any more.
+      "forgotten" bigint NOT NULL DEFAULT 0)`)
     // Records by the hour of their timestamp.
     await db.query(`CREATE TABLE "record_hour" ("chain" text, "hour" timestamptz, "total" bigint NOT NULL, PRIMARY KEY ("chain", "hour"))`)
     // What happened to records, within a chain in the order of the transactions' ends.
@@ -24,14 +26,15 @@ module.exports = class Records1795392000000 {
     // One statement may change many records: each trigger works on all of them at once. The lock is the indexer's own of the
     // chain (src/database.ts, lockChain), held until the transaction ends: so a chain's changes get their ids in the order in
     // which they can be seen, and nobody who reads on from the last id misses one.
-    for (const [event, sign, rows, kind] of [
-      ['insert', '', 'new_rows', 'new'],
-      ['delete', '-', 'old_rows', 'reorged'],
+    for (const [event, sign, rows, changes] of [
+      // Revoked in the same batch that brought it: that is a change of its own, as in two batches.
+      ['insert', '', 'new_rows', `SELECT chain, kind, uid FROM new_rows, (VALUES (1, 'new'), (2, 'revoked')) AS change (place, kind) WHERE place = 1 OR revoked ORDER BY timestamp, id, place`],
+      ['delete', '-', 'old_rows', `SELECT chain, 'reorged', uid FROM old_rows ORDER BY timestamp, id`],
     ])
       await db.query(`CREATE FUNCTION location_record_after_${event}() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN
           PERFORM pg_advisory_xact_lock(hashtext('attestations of ' || chain)) FROM (SELECT DISTINCT chain FROM ${rows} ORDER BY chain) AS of;
-          INSERT INTO record_change (chain, kind, uid) SELECT chain, '${kind}', uid FROM ${rows} ORDER BY timestamp, id;
+          INSERT INTO record_change (chain, kind, uid) ${changes};
           INSERT INTO record_hour (chain, hour, total) SELECT chain, date_trunc('hour', timestamp, 'UTC'), ${sign}count(*) FROM ${rows} GROUP BY 1, 2
             ON CONFLICT (chain, hour) DO UPDATE SET total = record_hour.total + excluded.total;
           INSERT INTO record_state (chain, total, revoked) SELECT chain, ${sign}count(*), ${sign}count(*) FILTER (WHERE revoked) FROM ${rows} GROUP BY chain
@@ -55,6 +58,13 @@ module.exports = class Records1795392000000 {
       FOR EACH STATEMENT EXECUTE FUNCTION location_record_after_update()`)
     await db.query(`CREATE TRIGGER location_record_after_delete AFTER DELETE ON "location_record" REFERENCING OLD TABLE AS old_rows
       FOR EACH STATEMENT EXECUTE FUNCTION location_record_after_delete()`)
+    // Emptied whole: the states begin anew, so whoever follows is told to do so too.
+    await db.query(`CREATE FUNCTION location_record_after_truncate() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN
+        TRUNCATE record_state, record_hour, record_change;
+        RETURN NULL;
+      END $$`)
+    await db.query(`CREATE TRIGGER location_record_after_truncate AFTER TRUNCATE ON "location_record" FOR EACH STATEMENT EXECUTE FUNCTION location_record_after_truncate()`)
 
     await db.query(`CREATE INDEX "IDX_d776ce0e5b0dca22721a90ba82" ON "location_record" ("event_timestamp", "id")`)
     await db.query(`CREATE INDEX "IDX_3a1a3ee6216d62da15052a7f74" ON "location_record" ("schema_uid", "timestamp")`)
@@ -86,7 +96,7 @@ module.exports = class Records1795392000000 {
     for (const index of ['location_record_place_time', 'location_record_reach']) await db.query(`DROP INDEX "${index}"`)
     await db.query(`DROP FUNCTION location_reach`)
     for (const index of ['location_record_nowhere', 'location_record_revoked', 'location_record_type', 'IDX_3a1a3ee6216d62da15052a7f74', 'IDX_d776ce0e5b0dca22721a90ba82']) await db.query(`DROP INDEX "${index}"`)
-    for (const event of ['insert', 'update', 'delete']) {
+    for (const event of ['insert', 'update', 'delete', 'truncate']) {
       await db.query(`DROP TRIGGER location_record_after_${event} ON "location_record"`)
       await db.query(`DROP FUNCTION location_record_after_${event}`)
     }
