@@ -269,7 +269,7 @@ function isOutage({ code, message }: DatabaseError): boolean {
  * The bbox as boxes on the plane: two when it crosses the antimeridian; and where it ends there or at a pole, the same
  * places under their other names (180 is -180, and a pole has every longitude).
  */
-function boxesOf([minLng, minLat, maxLng, maxLat]: Bbox): Bbox[] {
+export function boxesOf([minLng, minLat, maxLng, maxLat]: Bbox): Bbox[] {
   const boxes: Bbox[] = []
   if (minLng > maxLng) boxes.push([minLng, minLat, 180, maxLat], [-180, minLat, maxLng, maxLat])
   else {
