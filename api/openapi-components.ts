@@ -292,6 +292,7 @@ const SERVICE: Record<string, Schema> = {
     endpoints: object('Every endpoint, with its method.', {
       compute: list(text('Method and address.'), 'The Compute API.'),
       records: list(text('Method and address.'), 'The Records API.'),
+      graphql: list(text('Method and address.'), 'Raw GraphQL; a browser gets GraphiQL.'),
       health: text('Method and address.'),
       readiness: text('Method and address.'),
       metrics: text('Method and address.'),

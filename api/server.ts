@@ -3,6 +3,7 @@ import { version } from '../package.json'
 import { aboutRoutes, describeRoutes, type AboutParts } from './about'
 import { COMPUTE_ENDPOINTS, computeRoutes } from './compute'
 import { clientErrorHandler, guardEdge, isOfCompute } from './edge'
+import { graphqlRoutes, type GraphqlFace } from './graphql'
 import { limitRequests, type RequestCounter } from './limits'
 import { monitoring, type MonitoringParts } from './monitoring'
 import { serviceSchemas } from './openapi'
@@ -18,6 +19,8 @@ export interface ServerParts extends AboutParts, MonitoringParts {
   recordsRateLimitPerHour: number
   /** Signed requests (docs/wallet.md); undefined: their headers are ignored. */
   walletTier?: WalletTier
+  /** Raw GraphQL; undefined: there is none, as in some tests. */
+  graphql?: GraphqlFace
   /** CIDR ranges whose X-Forwarded-For is believed. */
   trustProxy: readonly string[]
   /** Unset in tests. */
@@ -95,6 +98,11 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
     scope.setNotFoundHandler(unknownRecordsRoute(app))
     await scope.register(recordsRoutes(parts), { prefix: '/v0' })
   }, { prefix: '/api' })
+
+  if (parts.graphql) {
+    const { graphql: face, counter, recordsRateLimitPerHour: rateLimitPerHour } = parts
+    await app.register((scope) => graphqlRoutes(scope, { face, counter, rateLimitPerHour }), { prefix: '/graphql' })
+  }
 
   app.get('/health', { schema: serviceSchemas.health }, async (_request, reply) => {
     const connected = await parts.store.ping()

@@ -16,6 +16,8 @@ export interface ConnectedChain {
 
 export interface Settings {
   readonly databaseUrl: string
+  /** Of a login for raw GraphQL alone; undefined: that of the database, under the role published_reader. */
+  readonly graphqlDatabaseUrl: string | undefined
   readonly redisUrl: string | undefined
   readonly host: string
   readonly port: number
@@ -136,6 +138,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     {
       DATABASE_URL: postgresUrl({ default: undefined }),
       DB_URL: postgresUrl({ default: undefined }),
+      GRAPHQL_DATABASE_URL: postgresUrl({ default: undefined }),
       REDIS_URL: redisUrl({ default: undefined }),
       HOST: str({ default: '127.0.0.1' }),
       PORT: port({ default: 3000 }),
@@ -207,6 +210,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
   if (problems.length) throw new SettingsError(`The settings are not right (see .env.example):\n  ${problems.join('\n  ')}`)
   return Object.freeze({
     databaseUrl: databaseUrl ?? '',
+    graphqlDatabaseUrl: env.GRAPHQL_DATABASE_URL,
     redisUrl: env.REDIS_URL,
     host: env.HOST,
     port: env.PORT,
