@@ -62,15 +62,14 @@ const PAGE = `<!doctype html>
 /** GET of the scope's own path: the page for a browser, whatever `otherwise` answers for anyone else; and what the page loads. */
 export async function graphiqlRoutes(app: FastifyInstance, otherwise: (request: FastifyRequest, reply: FastifyReply) => never): Promise<void> {
   const files = readBuild()
-  // By relative addresses the page works behind whatever path a proxy puts before ours.
+  // By relative addresses the page works behind whatever path a proxy puts before ours, and with a slash at its end.
   const settings = `window.GRAPHQL_API = location.pathname.replace(/\\/+$/, ''); window.GRAPHQL_DEFAULT_QUERY = ${JSON.stringify(EXAMPLES)}\n`
   const name = app.prefix.split('/').pop()!
-  const page = PAGE.replaceAll('PATH', name)
 
   app.get('/', { schema: graphqlSchemas.graphiql, prefixTrailingSlash: 'no-slash' }, (request, reply) => {
     reply.header('vary', 'accept')
     if (!/\btext\/html\b/.test(request.headers.accept ?? '')) return otherwise(request, reply)
-    return reply.headers({ 'content-security-policy': POLICY, 'referrer-policy': 'no-referrer' }).type('text/html; charset=utf-8').send(page)
+    return reply.headers({ 'content-security-policy': POLICY, 'referrer-policy': 'no-referrer' }).type('text/html; charset=utf-8').send(PAGE.replaceAll('PATH', request.url.split('?')[0]!.endsWith('/') ? '.' : name))
   })
   app.get<{ Params: { file: string } }>('/graphiql/:file', { schema: { hide: true } }, (request, reply) => {
     const { file } = request.params

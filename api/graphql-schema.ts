@@ -15,7 +15,6 @@ const checksums = new LRUCache<string, string>({ max: 10_000 })
 
 interface Scope {
   isRootQuery?: boolean
-  fieldName?: string
   isPgRowByUniqueConstraintField?: boolean
   pgFieldIntrospection?: { kind: string; name: string }
 }
@@ -45,14 +44,14 @@ const ValuesPlugin: Plugin = (builder) => {
     return build
   })
   builder.hook('GraphQLObjectType:fields:field', (field, _build, context) => {
-    const { isRootQuery, pgFieldIntrospection: of } = context.scope as Scope
+    const { isPgRowByUniqueConstraintField, pgFieldIntrospection: of } = context.scope as Scope
     const { resolve } = field
     if (!resolve) return field
     if (of?.kind === 'attribute' && ADDRESSES.has(of.name)) {
       const checksummed: typeof resolve = (...all) => checksum(resolve(...all) as string | null)
       return { ...field, resolve: checksummed as typeof field.resolve }
     }
-    if (isRootQuery && !field.args?.first) {
+    if (isPgRowByUniqueConstraintField) {
       const stored: typeof resolve = (source, args, ...more): unknown => resolve(source, Object.fromEntries(Object.entries(args).map(([name, value]) => [name, storedValue(name, value, name)])), ...more)
       return { ...field, resolve: stored as typeof field.resolve }
     }

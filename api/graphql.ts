@@ -88,7 +88,7 @@ export async function graphqlRoutes(app: FastifyInstance, parts: GraphqlParts): 
   /** Runs a query when it is its turn; who waits too long, or leaves, is let go of, while its place is kept until the database has ended. */
   async function answered(request: FastifyRequest, reply: FastifyReply, checked: CheckedQuery, variables: Record<string, unknown>): Promise<ExecutionResult> {
     const abort = new AbortController()
-    const late = new QueryFault(`There was no answer within ${answerMs / 1000} seconds: ask for less at once, or later.`)
+    const late = new GraphqlProblem(503, `There was no answer within ${answerMs / 1000} seconds: ask for less at once, or later.`, { 'retry-after': String(RETRY_AFTER_SECONDS) })
     const timer = setTimeout(() => abort.abort(late), answerMs)
     reply.raw.once('close', () => abort.abort(late))
     try {

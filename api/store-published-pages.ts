@@ -161,6 +161,10 @@ export const TotalCountPlugin: Plugin = (builder) => {
           sql.fragment`(select json_build_object('count', count(*)) from (select from ${query.getTableExpression()} as ${query.getTableAlias()} where ${query.buildWhereClause(false, false, options)} limit ${sql.literal(COUNT_LIMIT + 1)}) as counted)`,
       },
       pgNamedQuery: { name: 'totals', query: () => {} },
+      // Each field that asks for it brings it, and each alias of one: it is counted once.
+      pgQuery: (_query: QueryBuilder, { pgNamedQueryContainer: all }: { pgNamedQueryContainer: { name: string }[] }) => {
+        for (let i = all.length - 1; i > 0; i--) if (all.findIndex(({ name }) => name === all[i]!.name) < i) all.splice(i, 1)
+      },
     }
     const { fieldWithHooks } = context as unknown as { fieldWithHooks: (name: string, spec: unknown, scope: object) => typeof fields[string] }
     const counted = (name: string, type: GraphQLScalarType, description: string, of: (count: number) => number | boolean) =>

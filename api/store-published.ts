@@ -74,7 +74,7 @@ export class PublishedViews {
 
   private async readerOf(client: PoolClient): Promise<Reader> {
     const { rows } = await client.query<{ migrated: boolean; superuser: boolean; writes: boolean }>(
-      `SELECT to_regclass('${PUBLISHED_SCHEMA}.location_record') IS NOT NULL AND to_regclass('${PUBLISHED_SCHEMA}.attestation_event') IS NOT NULL AS migrated,
+      `SELECT (SELECT count(*) FROM pg_class WHERE relkind = 'v' AND relnamespace = to_regnamespace('${PUBLISHED_SCHEMA}') AND relname IN ('location_record', 'attestation_event')) = 2 AS migrated,
          (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS superuser,
          EXISTS (SELECT FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = to_regnamespace('public') AND has_table_privilege(current_user, oid, 'INSERT, UPDATE, DELETE, TRUNCATE')) AS writes`,
     )
@@ -149,8 +149,8 @@ export class PublishedViews {
         },
       })
       await last
-      await client.query('ROLLBACK')
-      broken = false
+      // The answer is there, whatever becomes of the connection.
+      broken = await client.query('ROLLBACK').then(() => false, () => true)
       return result
     } finally {
       stream.off('data', count)
