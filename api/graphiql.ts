@@ -20,37 +20,6 @@ const FOUND_BY: Readonly<Record<(typeof PARTS)[number], RegExp>> = {
 /** The editor measures and places itself by style attributes, which no hash covers. */
 const POLICY = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** What the page opens with: run one by its name. */
-const EXAMPLES = `# Run one of these by its name. Every field is described at the right, under Docs.
-
-# The newest places, and how many there are in all.
-query Newest {
-  locationRecords(first: 10) {
-    totalCount
-    nodes { chain uid timestamp prover locationType memo revoked geometry }
-    pageInfo { hasNextPage endCursor }
-  }
-}
-
-# Places in a box that still stand: [minLng, minLat, maxLng, maxLat].
-query InBox($bbox: [Float!] = [-10, 35, 30, 60]) {
-  locationRecords(first: 10, filter: { bbox: $bbox, revoked: { equalTo: false } }) {
-    totalCount
-    nodes { chain uid longitude latitude geometry memo }
-  }
-}
-
-# What was revoked lately, and the record it leaves.
-query Revocations {
-  attestationEvents(first: 5, filter: { kind: { equalTo: "REVOKED" } }) {
-    nodes {
-      chain blockNumber blockTimestamp transactionHash
-      locationRecord { uid memo revoked revocationTime events { nodes { kind blockTimestamp } } }
-    }
-  }
-}
-`
-
 const PAGE = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex">
 <title>GraphQL of attested places</title>
@@ -59,11 +28,11 @@ const PAGE = `<!doctype html>
 <script src="PATH/graphiql/settings.js"></script><script src="PATH/graphiql/runtime.js"></script><script src="PATH/graphiql/library.js"></script><script src="PATH/graphiql/main.js"></script></body></html>
 `
 
-/** GET of the scope's own path: the page for a browser, whatever `otherwise` answers for anyone else; and what the page loads. */
-export async function graphiqlRoutes(app: FastifyInstance, otherwise: (request: FastifyRequest, reply: FastifyReply) => never): Promise<void> {
+/** GET of the scope's own path: the page for a browser, which opens with `examples`; what `otherwise` answers for anyone else; and what the page loads. */
+export async function graphiqlRoutes(app: FastifyInstance, examples: string, otherwise: (request: FastifyRequest, reply: FastifyReply) => never): Promise<void> {
   const files = readBuild()
   // By relative addresses the page works behind whatever path a proxy puts before ours, and with a slash at its end.
-  const settings = `window.GRAPHQL_API = location.pathname.replace(/\\/+$/, ''); window.GRAPHQL_DEFAULT_QUERY = ${JSON.stringify(EXAMPLES)}\n`
+  const settings = `window.GRAPHQL_API = location.pathname.replace(/\\/+$/, ''); window.GRAPHQL_DEFAULT_QUERY = ${JSON.stringify(examples)}\n`
   const name = app.prefix.split('/').pop()!
 
   app.get('/', { schema: graphqlSchemas.graphiql, prefixTrailingSlash: 'no-slash' }, (request, reply) => {

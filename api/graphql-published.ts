@@ -5,6 +5,37 @@ import { buildPublishedSchema, publishedRows } from './graphql-schema'
 import { UnavailableError } from './problems'
 import type { PublishedViews } from './store-published'
 
+/** What GraphiQL opens with: run one by its name. */
+export const PUBLISHED_EXAMPLES = `# Run one of these by its name. Every field is described at the right, under Docs.
+
+# The newest places, and how many there are in all.
+query Newest {
+  locationRecords(first: 10) {
+    totalCount
+    nodes { chain uid timestamp prover locationType memo revoked geometry }
+    pageInfo { hasNextPage endCursor }
+  }
+}
+
+# Places in a box that still stand: [minLng, minLat, maxLng, maxLat].
+query InBox($bbox: [Float!] = [-10, 35, 30, 60]) {
+  locationRecords(first: 10, filter: { bbox: $bbox, revoked: { equalTo: false } }) {
+    totalCount
+    nodes { chain uid longitude latitude geometry memo }
+  }
+}
+
+# What was revoked lately, and the record it leaves.
+query Revocations {
+  attestationEvents(first: 5, filter: { kind: { equalTo: "REVOKED" } }) {
+    nodes {
+      chain blockNumber blockTimestamp transactionHash
+      locationRecord { uid memo revoked revocationTime events { nodes { kind blockTimestamp } } }
+    }
+  }
+}
+`
+
 /** The views are asked about again after this long, twice as long each time. */
 const RETRY_MS = 500
 const LONGEST_RETRY_MS = 30_000

@@ -3,10 +3,10 @@ import { execute, getIntrospectionQuery, parse, type GraphQLSchema } from 'graph
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { seededRandom } from '../dev/random'
-import { TEST_DATABASE_URL, createDatabase, createMigratedDatabase, rows, type TestDatabase } from '../test/database'
+import { TEST_DATABASE_URL, createMigratedDatabase, rows, type TestDatabase } from '../test/database'
 import { guardEdge } from './edge'
 import { graphqlRoutes } from './graphql'
-import { PublishedGraphql } from './graphql-published'
+import { PUBLISHED_EXAMPLES, PublishedGraphql } from './graphql-published'
 import { buildPublishedSchema } from './graphql-schema'
 import { RequestCounter } from './limits'
 import { Store, type Bbox } from './store'
@@ -67,7 +67,7 @@ async function serve({ of = face, perHour = 0, answerMs }: { of?: PublishedGraph
   server.setSerializerCompiler(() => (answer) => JSON.stringify(answer))
   // Bodies large enough for a worker are refused before.
   guardEdge(server, 28_000, undefined as never)
-  await server.register((scope) => graphqlRoutes(scope, { face: of, counter: new RequestCounter(() => Date.now()), rateLimitPerHour: perHour, ...(answerMs && { answerMs }) }), { prefix: '/graphql' })
+  await server.register((scope) => graphqlRoutes(scope, { face: of, examples: PUBLISHED_EXAMPLES, counter: new RequestCounter(() => Date.now()), rateLimitPerHour: perHour, ...(answerMs && { answerMs }) }), { prefix: '/graphql' })
   return server
 }
 
@@ -468,22 +468,6 @@ describe('what it may do in the database', () => {
     expect(outside).toMatchObject({ only: 'off' })
     expect(outside.who).not.toBe('published_reader')
   })
-
-  test('the migration can be taken back and made again', async () => {
-    const own = await createMigratedDatabase()
-    const client = new Client({ connectionString: own.url })
-    await client.connect()
-    const Migration = (await import('../db/migrations/1795478400000-Graphql.js')).default
-    const migration = new Migration()
-    await client.query('BEGIN')
-    await migration.down(client)
-    expect((await client.query(`SELECT to_regnamespace('published') AS schema`)).rows).toEqual([{ schema: null }])
-    await migration.up(client)
-    await client.query('COMMIT')
-    expect((await client.query('SELECT count(*)::int AS n FROM published.location_record')).rows).toEqual([{ n: 0 }])
-    await client.end()
-    await own.drop()
-  })
 })
 
 describe('when the database is not as it should be', () => {
@@ -501,27 +485,34 @@ describe('when the database is not as it should be', () => {
     expect(kept.seen).toEqual(['raw GraphQL is not ready: The database does not answer right now.'])
     await server.close()
     await gone.close()
-
-    const own = await createDatabase()
-    const early = new PublishedGraphql(new PublishedViews(own.url, () => {}, false), watch(kept))
-    await early.start(50)
-    expect(kept.seen.at(-1)).toBe('raw GraphQL is not ready: The database is not migrated yet.')
-    expect(() => early.schema()).toThrow('not ready')
-    // Closing it while it tries again leaves nothing behind.
-    await early.close()
-    await own.drop()
   })
 
-  test('a fault of ours is told as that, and no more; the connection is good for the next', async () => {
+  test('before the migration it is not ready, after it it is; a fault of ours is told as that and no more, and the connection is good for the next', async () => {
     const own = await createMigratedDatabase()
-    const faulty = new PublishedGraphql(new PublishedViews(own.url, () => {}, false), logger)
-    await faulty.start()
-    const server = await serve({ of: faulty })
-    await rows(own.url, 'ALTER VIEW published.attestation_event RENAME TO other')
+    const client = new Client({ connectionString: own.url })
+    await client.connect()
+    const file = '../db/migrations/1795478400000-Graphql.js'
+    const { default: Migration } = await import(file)
+    const migration = new Migration()
+    await client.query('BEGIN')
+    await migration.down(client)
+    await client.query('COMMIT')
+    const kept = quiet()
+    const early = new PublishedGraphql(new PublishedViews(own.url, () => {}, false), watch(kept))
+    await early.start(20)
+    expect(kept.seen).toEqual(['raw GraphQL is not ready: The database is not migrated yet.'])
+    expect(() => early.schema()).toThrow('not ready')
+    await client.query('BEGIN')
+    await migration.up(client)
+    await client.query('COMMIT')
+    const server = await serve({ of: early })
+    while ((await ask('{ __typename }', undefined, { to: server })).status === 503) await new Promise((resolve) => setTimeout(resolve, 50))
+    await client.query('ALTER VIEW published.attestation_event RENAME TO other')
     for (let i = 0; i < 6; i++) expect(await ask('{ attestationEvents { nodes { id } } }', undefined, { to: server })).toMatchObject({ status: 200, data: { attestationEvents: null }, errors: ['The query failed on our side.'] })
     expect(await ask('{ locationRecords { totalCount } }', undefined, { to: server })).toMatchObject({ status: 200, data: { locationRecords: { totalCount: 0 } } })
     await server.close()
-    await faulty.close()
+    await early.close()
+    await client.end()
     await own.drop()
   })
 

@@ -20,6 +20,8 @@ export interface GraphqlParts {
   face: GraphqlFace
   counter: RequestCounter
   rateLimitPerHour: number
+  /** What GraphiQL opens with. */
+  examples: string
   /** Other patience than ours, in milliseconds: set in tests. */
   answerMs?: number
 }
@@ -48,7 +50,7 @@ class GraphqlProblem extends Error {
  * What cannot be answered at all has a status of 400 and above, what was carried out has 200, with its errors in it.
  */
 export async function graphqlRoutes(app: FastifyInstance, parts: GraphqlParts): Promise<void> {
-  const { face, counter, rateLimitPerHour, answerMs = ANSWER_MS } = parts
+  const { face, counter, rateLimitPerHour, examples, answerMs = ANSWER_MS } = parts
   const slots = new Slots(SLOTS)
   app.setErrorHandler(errorHandler)
   // Anyone's page may ask: there is nothing here that a cookie or a network would open.
@@ -58,7 +60,7 @@ export async function graphqlRoutes(app: FastifyInstance, parts: GraphqlParts): 
       return reply.headers({ 'access-control-allow-methods': 'POST, GET, OPTIONS', 'access-control-allow-headers': 'content-type, accept', 'access-control-max-age': '86400' }).status(204).send()
   })
   app.options('/', { schema: { hide: true }, prefixTrailingSlash: 'no-slash' }, (_request, reply) => reply.status(204).send())
-  await graphiqlRoutes(app, () => {
+  await graphiqlRoutes(app, examples, () => {
     throw new GraphqlProblem(405, 'Send the query by POST, as JSON: {"query": "{ ... }"}. A browser gets GraphiQL here.', { allow: 'POST, GET, OPTIONS' })
   })
   app.setNotFoundHandler((request) => {

@@ -4,6 +4,7 @@ import { aboutRoutes, describeRoutes, type AboutParts } from './about'
 import { COMPUTE_ENDPOINTS, computeRoutes } from './compute'
 import { clientErrorHandler, guardEdge, isOfCompute } from './edge'
 import { graphqlRoutes, type GraphqlFace } from './graphql'
+import { PUBLISHED_EXAMPLES } from './graphql-published'
 import { limitRequests, type RequestCounter } from './limits'
 import { monitoring, type MonitoringParts } from './monitoring'
 import { serviceSchemas } from './openapi'
@@ -101,7 +102,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
 
   if (parts.graphql) {
     const { graphql: face, counter, recordsRateLimitPerHour: rateLimitPerHour } = parts
-    await app.register((scope) => graphqlRoutes(scope, { face, counter, rateLimitPerHour }), { prefix: '/graphql' })
+    await app.register((scope) => graphqlRoutes(scope, { face, counter, rateLimitPerHour, examples: PUBLISHED_EXAMPLES }), { prefix: '/graphql' })
   }
 
   app.get('/health', { schema: serviceSchemas.health }, async (_request, reply) => {

@@ -18,6 +18,8 @@ export interface Settings {
   readonly databaseUrl: string
   /** Of a login for raw GraphQL alone; undefined: that of the database, under the role published_reader. */
   readonly graphqlDatabaseUrl: string | undefined
+  /** Where the squid's own GraphQL server listens. */
+  readonly squidGraphql: { readonly host: string; readonly port: number }
   readonly redisUrl: string | undefined
   readonly host: string
   readonly port: number
@@ -139,6 +141,8 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
       DATABASE_URL: postgresUrl({ default: undefined }),
       DB_URL: postgresUrl({ default: undefined }),
       GRAPHQL_DATABASE_URL: postgresUrl({ default: undefined }),
+      GQL_HOST: str({ default: '127.0.0.1' }),
+      GQL_PORT: port({ default: 4350 }),
       REDIS_URL: redisUrl({ default: undefined }),
       HOST: str({ default: '127.0.0.1' }),
       PORT: port({ default: 3000 }),
@@ -211,6 +215,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
   return Object.freeze({
     databaseUrl: databaseUrl ?? '',
     graphqlDatabaseUrl: env.GRAPHQL_DATABASE_URL,
+    squidGraphql: { host: env.GQL_HOST, port: env.GQL_PORT },
     redisUrl: env.REDIS_URL,
     host: env.HOST,
     port: env.PORT,
