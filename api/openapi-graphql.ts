@@ -29,22 +29,18 @@ export const GRAPHQL_COMPONENTS: Record<string, Schema> = {
   GraphqlErrors: object('Why there is no answer.', { errors: ERRORS }),
 }
 
-const answer = (schema: string, description: string) => ({
-  description,
-  content: { 'application/json': { schema: ref(schema) }, 'application/graphql-response+json': { schema: ref(schema) } },
-})
+const answer = (schema: string, description: string) => ({ description, content: { 'application/json': { schema: ref(schema) } } })
 
 export const graphqlSchemas = {
   query: {
     operationId: 'queryGraphql',
     tags: ['GraphQL'],
     summary: 'Records and their events, as the query asks',
-    description: 'Raw GraphQL over all indexed attestations, reading only: records with GeoJSON geometry, the log of events, filters, connections. The schema describes itself by introspection; docs/graphql.md has examples and the limits.',
+    description: 'Raw GraphQL over all indexed attestations, reading only: records with GeoJSON geometry, the log of events, filters, connections. The schema describes itself by introspection; docs/graphql.md has examples and the limits. Who accepts `application/graphql-response+json` gets the answer under that name.',
     body: ref('GraphqlRequest'),
     response: {
       200: answer('GraphqlAnswer', 'The query was carried out; its errors, if it has any, are in the answer.'),
       400: answer('GraphqlErrors', 'The query is no query of this schema, or asks for more than is answered at once.'),
-      405: answer('GraphqlErrors', 'Not by this method.'),
       413: answer('GraphqlErrors', 'The body is larger than 64 KiB.'),
       415: answer('GraphqlErrors', 'The body is no JSON.'),
       429: answer('GraphqlErrors', 'Too many requests, or too many at once.'),
