@@ -7,6 +7,7 @@ import type { ComputeParts } from './compute'
 import { ERROR_PAGES, ERROR_PAGE_POLICY, errorPageHtml, errorPageJson, errorSlug, escapeHtml } from './error-pages'
 import { serviceSchemas } from './openapi'
 import { COMPONENTS } from './openapi-components'
+import { GRAPHQL_COMPONENTS } from './openapi-graphql'
 import { withExamples, type Document } from './openapi-examples'
 import { RecordsProblem } from './problems'
 
@@ -41,9 +42,10 @@ export async function describeRoutes(app: FastifyInstance, { publicBaseUrl, depl
       tags: [
         { name: 'Compute', description: 'Questions about geometries, answered with a signed attestation. Errors are problem details (RFC 7807).' },
         { name: 'Records', description: 'Attested locations, as they are stored.' },
+        { name: 'GraphQL', description: 'The same and the log of events, as a query asks for them. Errors are GraphQL\'s.' },
         { name: 'Service', description: 'What this deployment is, and how it is doing.' },
       ],
-      components: { schemas: COMPONENTS },
+      components: { schemas: { ...COMPONENTS, ...GRAPHQL_COMPONENTS } },
     },
     convertConstToEnum: false,
     stripBasePath: false,
@@ -64,6 +66,7 @@ export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Prom
       compute: endpoints(app, 'Compute', publicBaseUrl),
       records: endpoints(app, 'Records', publicBaseUrl),
       ogc: `GET ${publicBaseUrl}/ogc`,
+      graphql: endpoints(app, 'GraphQL', publicBaseUrl),
       health: `GET ${publicBaseUrl}/health`,
       readiness: `GET ${publicBaseUrl}/ready`,
       metrics: `GET ${publicBaseUrl}/metrics`,

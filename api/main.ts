@@ -4,6 +4,7 @@ import { CURVE } from '../src/eas'
 import { Attester, loadSigner } from './attester'
 import { ChainReader } from './chain-reader'
 import { SafeFetcher } from './fetcher'
+import { PublishedGraphql } from './graphql-published'
 import { RequestCounter } from './limits'
 import { Measurer } from './measure'
 import { SharedRedis } from './redis'
@@ -11,6 +12,7 @@ import { Resolver } from './resolve'
 import { Records } from './search'
 import { buildServer } from './server'
 import { Store } from './store'
+import { PublishedViews } from './store-published'
 import { Nonces, WalletTier } from './wallet'
 
 /** How long a stop waits for requests under way. */
@@ -37,6 +39,8 @@ async function main(): Promise<void> {
 
   const store = new Store(settings.databaseUrl, (error) => logger.warn({ reason: error.message }, 'a database connection was lost'))
   const records = new Records(store)
+  const views = new PublishedViews(settings.graphqlDatabaseUrl ?? settings.databaseUrl, (error) => logger.warn({ reason: error.message }, 'a database connection of GraphQL was lost'), settings.graphqlDatabaseUrl !== undefined)
+  const graphql = new PublishedGraphql(views, logger)
   const redis = settings.redisUrl === undefined ? undefined : new SharedRedis(settings.redisUrl, logger)
   const counter = new RequestCounter(clock, redis)
   const walletTier = settings.wallet && new WalletTier({ ...settings.wallet, publicBaseUrl: settings.publicBaseUrl, counter, nonces: new Nonces(clock, redis), clock })
@@ -53,6 +57,7 @@ async function main(): Promise<void> {
     logger,
     resolver: new Resolver({ store, measurer, clock, fetcher, ...settings }),
     counter,
+    graphql,
     ...(walletTier && { walletTier }),
     ...settings,
   })
@@ -65,6 +70,7 @@ async function main(): Promise<void> {
     await app.close()
     await Promise.all([measurer.close(), records.close()])
     redis?.close()
+    await graphql.close()
     await store.close()
     process.exit(0)
   }
@@ -73,6 +79,8 @@ async function main(): Promise<void> {
 
   await app.listen({ host: settings.host, port: settings.port })
   process.send?.('listening')
+  // In the background: nothing else needs it.
+  void graphql.start()
 }
 
 main().catch((error: Error) => {

@@ -315,6 +315,7 @@ const SERVICE: Record<string, Schema> = {
       compute: list(text('Method and address.'), 'The Compute API.'),
       records: list(text('Method and address.'), 'The Records API.'),
       ogc: text('Method and address of the OGC API for GIS software, which describes itself.'),
+      graphql: list(text('Method and address.'), 'Raw GraphQL; a browser gets GraphiQL.'),
       health: text('Method and address.'),
       readiness: text('Method and address.'),
       metrics: text('Method and address.'),

@@ -13,6 +13,8 @@ import { Attester } from './attester'
 import { ChainReader } from './chain-reader'
 import { BEGINNING, positionText } from './changes'
 import { ERROR_PAGES } from './error-pages'
+import type { GraphqlFace } from './graphql'
+import { PublishedGraphql } from './graphql-published'
 import { RequestCounter } from './limits'
 import { SIEVE_WORKER } from '../test/api'
 import { Measurer } from './measure'
@@ -23,6 +25,7 @@ import { Resolver } from './resolve'
 import { buildServer } from './server'
 import { Records } from './search'
 import { Store } from './store'
+import { PublishedViews } from './store-published'
 
 /**
  * The API's description against the service: in this process, on a real chain, indexer and database, at one fixed moment, so
@@ -83,20 +86,22 @@ afterAll(async () => {
   await database?.drop()
 })
 
-async function serve({ fault = () => undefined, databaseUrl = database.url, publicBaseUrl = RECORDED_BASE_URL }: { fault?: Fault; databaseUrl?: string; publicBaseUrl?: string } = {}): Promise<FastifyInstance> {
+async function serve({ fault = () => undefined, databaseUrl = database.url, publicBaseUrl = RECORDED_BASE_URL, graphql }: { fault?: Fault; databaseUrl?: string; publicBaseUrl?: string; graphql?: GraphqlFace } = {}): Promise<FastifyInstance> {
   const clock = () => NOW * 1000
   const proxy = await startRpcProxy(chain.url, fault)
   const connected = { chain: LOCAL_CHAIN, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 0 }
   const store = new Store(databaseUrl, () => {})
   const reader = new ChainReader(connected, clock)
   const measurer = new Measurer()
+  const raw = new PublishedGraphql(new PublishedViews(databaseUrl, () => {}, false), { info: () => {}, warn: () => {} })
+  if (!graphql) await raw.start()
   const app = await buildServer({
-    ...{ store, records: new Records(store, SIEVE_WORKER), clock, measurer, publicBaseUrl, deploymentName: 'staging', schemaCheck: true, trustProxy: [], rateLimitPerHour: 100, recordsRateLimitPerHour: 100 },
+    ...{ store, records: new Records(store, SIEVE_WORKER), graphql: graphql ?? raw, clock, measurer, publicBaseUrl, deploymentName: 'staging', schemaCheck: true, trustProxy: [], rateLimitPerHour: 100, recordsRateLimitPerHour: 100 },
     ...{ chains: [connected], maxLagSeconds: 120, deadlineSeconds: 3600, resignMaxAgeSeconds: 86_400, resolver: new Resolver({ store, measurer, clock, indexMaxAgeSeconds: 15, maxLagSeconds: 60, minConfirmations: 0 }), counter: new RequestCounter(clock) },
     attesters: new Map([[LOCAL_CHAIN.id, { attester: new Attester(await keySigner(LOCAL_SIGNER_KEY), connected, reader, clock), reader }]]),
     defaultSchemas: { number: '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a', boolean: '0x4958625091a773dcfb37a1c33099a378f32a975a7fb61f33d53c4be7589898f5' },
   })
-  closing.push(() => proxy.close(), () => store.close(), () => measurer.close(), () => app.close())
+  closing.push(() => proxy.close(), () => store.close(), () => measurer.close(), () => raw.close(), () => app.close())
   await app.ready()
   return app
 }
@@ -123,7 +128,8 @@ async function streamed(app: FastifyInstance, events: number): Promise<string> {
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   const { body } = await fetch(`${url}/api/v0/location-records/stream?last_event_id=${positionText(BEGINNING)}`)
   let text = ''
-  for await (const chunk of body!.pipeThrough(new TextDecoderStream())) if ((text += chunk).split('\ndata:').length > events) break
+  const decoder = new TextDecoder()
+  for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) if ((text += decoder.decode(chunk, { stream: true })).split('\ndata:').length > events) break
   let n = 0
   // The first block is the pace to come back at.
   const blocks = text.split('\n\n').slice(0, 1 + events)
@@ -172,6 +178,17 @@ async function record(): Promise<Example[]> {
   await asked('getStatistics', 'parameter', 'A parameter it does not have', get('/api/v0/location-records/stats?chain=celo'))
   await asked('getConfiguration', 'parameter', 'A parameter it does not have', get('/api/v0/config?chain=celo'))
 
+  const query = (payload: object, headers = {}): InjectOptions => ({ method: 'POST', url: '/graphql', headers: { 'content-type': 'application/json', ...headers }, payload })
+  await asked('queryGraphql', 'box', 'Places in a box', query({ query: 'query ($bbox: [Float!]) { locationRecords(first: 2, filter: { bbox: $bbox }) { totalCount nodes { uid timestamp geometry } pageInfo { hasNextPage endCursor } } }', variables: { bbox: [-10, 35, 30, 60] } }))
+  await asked('queryGraphql', 'revocations', 'The latest revocation, and its record', query({ query: '{ attestationEvents(first: 1, filter: { kind: { equalTo: "REVOKED" } }) { nodes { uid attester blockTimestamp locationRecord { memo revoked } } } }' }))
+  await asked('queryGraphql', 'filter', 'A filter that could find nothing', query({ query: '{ locationRecords(filter: { prover: { equalTo: "0x12" } }) { totalCount } }' }))
+  await asked('queryGraphql', 'field', 'A field that does not exist', query({ query: '{ locationRecords { nodes { colour } } }' }))
+  await asked('queryGraphql', 'rows', 'Too many rows', query({ query: '{ locationRecords(first: 1000) { nodes { events { nodes { id } } } } }' }))
+  await asked('queryGraphql', 'large', 'A large body', query({ query: '{ __typename }', variables: { x: 'x'.repeat(70_000) } }))
+  await asked('queryGraphql', 'type', 'No JSON', { ...query({}), headers: { 'content-type': 'application/graphql' }, payload: '{ __typename }' })
+  await asked('getGraphiql', 'page', 'For a browser', { ...get('/graphql'), headers: { accept: 'text/html' } })
+  await asked('getGraphiql', 'program', 'For a program', get('/graphql'))
+
   await asked('getInformation', 'staging', 'A staging deployment', get('/'))
   await asked('getHealth', 'healthy', 'All is well', get('/health'))
   await asked('getReadiness', 'ready', 'Followed to the head', get('/ready'))
@@ -186,6 +203,7 @@ async function record(): Promise<Example[]> {
   for (let i = 0; i < 100; i++) await Promise.all(['/compute/v0/nothing', '/api/v0/nothing'].map((url) => busy.inject(get(url))))
   await recorder.send(busy, 'Compute', 'limit', 'One request too many', post('area', { geometry: PARK }))
   await recorder.send(busy, 'Records', 'limit', 'One request too many', get('/api/v0/config'))
+  await recorder.send(busy, 'queryGraphql', 'limit', 'One request too many', query({ query: '{ __typename }' }))
 
   let broken = false
   const noNode = await serve({ fault: () => (broken ? { error: { code: -32000, message: 'overloaded' } } : undefined) })
@@ -194,6 +212,9 @@ async function record(): Promise<Example[]> {
   await recorder.send(noNode, 'Compute', 'node', 'The chain\'s node does not answer', post('area', { geometry: PARK }))
   const noDatabase = await serve({ databaseUrl: 'postgres://nobody@127.0.0.1:1/none' })
   await recorder.send(noDatabase, 'Records', 'database', 'The database does not answer', get('/api/v0/location-records'))
+  await recorder.send(noDatabase, 'queryGraphql', 'database', 'The database does not answer', query({ query: '{ __typename }' }))
+  const faulty = await serve({ graphql: { rowsOf: () => undefined, schema: () => { throw new Error('x') }, run: () => Promise.reject(new Error('x')) } })
+  await recorder.send(faulty, 'queryGraphql', 'fault', 'A fault of ours', query({ query: '{ __typename }' }))
   await recorder.send(noDatabase, 'getHealth', 'unhealthy', 'The database does not answer', get('/health'))
   await recorder.send(noDatabase, 'getReadiness', 'database', 'The database does not answer', get('/ready'))
   await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN memo TO memory')
@@ -216,7 +237,7 @@ const operations = () => Object.entries(checker.document.paths as Record<string,
 
 test('the recorded examples are what the service answers', async () => {
   // What is broken must not be recorded for an example.
-  expect(examples.filter(({ of, status }) => status === 500 && !['Compute', 'Records'].includes(of))).toEqual([])
+  expect(examples.filter(({ of, status }) => status === 500 && !['Compute', 'Records', 'queryGraphql'].includes(of))).toEqual([])
   await expect(`${JSON.stringify(examples, null, 1)}\n`).toMatchFileSnapshot('openapi-examples.json')
 })
 
@@ -271,7 +292,7 @@ describe('the document', () => {
   })
   test('describes every route, and only routes', () => {
     const documented = operations().map(({ path, method }) => `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ':$1')}`)
-    expect(routesOf(app).filter((route) => !/ \/(docs|ogc)\b/.test(route)).sort()).toEqual(documented.sort())
+    expect(routesOf(app).filter((route) => !/ \/(docs|ogc)\b|^OPTIONS | \/graphql\/graphiql\//.test(route)).sort()).toEqual(documented.sort())
   })
 })
 

@@ -4,6 +4,8 @@ import { aboutRoutes, describeRoutes, type AboutParts } from './about'
 import { COMPUTE_ENDPOINTS, computeRoutes } from './compute'
 import { openToAllOrigins } from './cors'
 import { clientErrorHandler, guardEdge, isOfCompute } from './edge'
+import { graphqlRoutes, type GraphqlFace } from './graphql'
+import { PUBLISHED_EXAMPLES } from './graphql-published'
 import { limitRequests, type RequestCounter } from './limits'
 import { LIVE, LiveRecords, type LiveOptions } from './live'
 import { monitoring, type MonitoringParts } from './monitoring'
@@ -24,6 +26,8 @@ export interface ServerParts extends AboutParts, Omit<MonitoringParts, 'listener
   recordsRateLimitPerHour: number
   /** Signed requests (docs/wallet.md); undefined: their headers are ignored. */
   walletTier?: WalletTier
+  /** Raw GraphQL; undefined: there is none, as in some tests. */
+  graphql?: GraphqlFace
   /** CIDR ranges whose X-Forwarded-For is believed. */
   trustProxy: readonly string[]
   /** Unset in tests. */
@@ -113,6 +117,11 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
     scope.setNotFoundHandler(unknownRecordsRoute(app))
     await ogcRoutes(scope, parts)
   }, { prefix: '/ogc' })
+
+  if (parts.graphql) {
+    const { graphql: face, counter, recordsRateLimitPerHour: rateLimitPerHour } = parts
+    await app.register((scope) => graphqlRoutes(scope, { face, counter, rateLimitPerHour, examples: PUBLISHED_EXAMPLES }), { prefix: '/graphql' })
+  }
 
   app.get('/health', { schema: serviceSchemas.health }, async (_request, reply) => {
     const connected = await parts.store.ping()

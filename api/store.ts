@@ -294,12 +294,13 @@ export class Store {
   }
 }
 
-interface DatabaseError extends Error {
+/** As pg throws them, with Postgres' code. */
+export interface DatabaseError extends Error {
   code?: string
 }
 
 /** Connection lost or refused (08...), shutting down (57P..), too many clients (53...), a statement stopped for its time (57014). */
-function isOutage({ code, message }: DatabaseError): boolean {
+export function isOutage({ code, message }: DatabaseError): boolean {
   if (code) return /^(08|53|57)/.test(code) || /^E[A-Z]+$/.test(code)
   return /timeout|terminated/i.test(message)
 }

@@ -16,6 +16,10 @@ export interface ConnectedChain {
 
 export interface Settings {
   readonly databaseUrl: string
+  /** Of a login for raw GraphQL alone; undefined: that of the database, under the role published_reader. */
+  readonly graphqlDatabaseUrl: string | undefined
+  /** Where the squid's own GraphQL server listens. */
+  readonly squidGraphql: { readonly host: string; readonly port: number }
   readonly redisUrl: string | undefined
   readonly host: string
   readonly port: number
@@ -136,6 +140,9 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     {
       DATABASE_URL: postgresUrl({ default: undefined }),
       DB_URL: postgresUrl({ default: undefined }),
+      GRAPHQL_DATABASE_URL: postgresUrl({ default: undefined }),
+      GQL_HOST: str({ default: '127.0.0.1' }),
+      GQL_PORT: port({ default: 4350 }),
       REDIS_URL: redisUrl({ default: undefined }),
       HOST: str({ default: '127.0.0.1' }),
       PORT: port({ default: 3000 }),
@@ -207,6 +214,8 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
   if (problems.length) throw new SettingsError(`The settings are not right (see .env.example):\n  ${problems.join('\n  ')}`)
   return Object.freeze({
     databaseUrl: databaseUrl ?? '',
+    graphqlDatabaseUrl: env.GRAPHQL_DATABASE_URL,
+    squidGraphql: { host: env.GQL_HOST, port: env.GQL_PORT },
     redisUrl: env.REDIS_URL,
     host: env.HOST,
     port: env.PORT,

@@ -5,6 +5,8 @@ import {EventKind} from "./_eventKind"
  * Append-only: every Attested and Revoked of the watched location schemas, one row an event
  */
 @Index_(["chain", "uid"], {unique: false})
+@Index_(["blockTimestamp", "id"], {unique: false})
+@Index_(["attester", "blockTimestamp"], {unique: false})
 @Entity_()
 export class AttestationEvent {
     constructor(props?: Partial<AttestationEvent>) {

@@ -1,0 +1,72 @@
+/** Work that waits its turn cannot be taken on. */
+export class NoSlot extends Error {
+  /** @param own whether the client's own work is what fills the queue */
+  constructor(readonly own: boolean) {
+    super('There is no place to wait.')
+  }
+}
+
+export interface SlotLimits {
+  /** Under way at once: of all clients, and of one. */
+  readonly all: number
+  readonly each: number
+  /** Waiting: of all clients, and of one. */
+  readonly waiting: number
+  readonly waitingEach: number
+}
+
+/** Places for work under way. Who finds none waits, first come first served but for clients who have their share already. */
+export class Slots {
+  private running = 0
+  private readonly runningOf = new Map<string, number>()
+  private readonly queue: { client: string; go: () => void }[] = []
+
+  constructor(private readonly limits: SlotLimits) {}
+
+  /** Resolves when the work may start, with what is to be called when it has ended. Throws a NoSlot when too many wait, and the signal's reason once it is aborted. */
+  async take(client: string, signal: AbortSignal): Promise<() => void> {
+    signal.throwIfAborted()
+    if (!this.free(client)) {
+      const { waiting, waitingEach } = this.limits
+      const own = this.queue.filter((each) => each.client === client).length >= waitingEach
+      if (own || this.queue.length >= waiting) throw new NoSlot(own)
+      await new Promise<void>((resolve, reject) => {
+        const entry = { client, go: resolve }
+        this.queue.push(entry)
+        signal.addEventListener('abort', () => {
+          const place = this.queue.indexOf(entry)
+          if (place < 0) return
+          this.queue.splice(place, 1)
+          reject(signal.reason as Error)
+        })
+      })
+    } else this.start(client)
+    let ended = false
+    return () => {
+      if (ended) return
+      ended = true
+      this.end(client)
+    }
+  }
+
+  private free(client: string): boolean {
+    return this.running < this.limits.all && (this.runningOf.get(client) ?? 0) < this.limits.each
+  }
+
+  private start(client: string): void {
+    this.running++
+    this.runningOf.set(client, (this.runningOf.get(client) ?? 0) + 1)
+  }
+
+  private end(client: string): void {
+    this.running--
+    const left = this.runningOf.get(client)! - 1
+    if (left) this.runningOf.set(client, left)
+    else this.runningOf.delete(client)
+    const next = this.queue.findIndex((each) => this.free(each.client))
+    if (next < 0) return
+    const [entry] = this.queue.splice(next, 1)
+    this.start(entry!.client)
+    entry!.go()
+  }
+}

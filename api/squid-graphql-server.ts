@@ -1,0 +1,76 @@
+import Fastify, { LogController, type FastifyBaseLogger } from 'fastify'
+import pino from 'pino'
+import { SettingsError, exportDatabaseUrl, processSettings } from '../src/config'
+import { clientErrorHandler, guardEdge } from './edge'
+import { graphqlRoutes } from './graphql'
+import { SquidGraphql } from './graphql-squid'
+import { RequestCounter } from './limits'
+import { Measurer } from './measure'
+import { RecordsProblem, recordsErrorHandler } from './problems'
+
+/** A request that has not arrived whole by then is cut off. */
+const REQUEST_TIMEOUT_MS = 10_000
+/** No answer takes longer: graphql.ts gives up before. */
+const ANSWER_TIMEOUT_MS = 15_000
+const STOP_TIMEOUT_MS = 5_000
+
+/** `npm run graphql`: the squid's own GraphQL (docs/graphql.md) on GQL_HOST and GQL_PORT, until a signal. */
+async function main(): Promise<void> {
+  const settings = processSettings('database')
+  const logger: FastifyBaseLogger = pino({ level: settings.logLevel, base: undefined })
+  exportDatabaseUrl(settings)
+  const face = await SquidGraphql.make(process.cwd())
+  const app = Fastify({
+    loggerInstance: logger,
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: 65_536,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    connectionTimeout: ANSWER_TIMEOUT_MS + 2_000,
+    http: { connectionsCheckingInterval: 1_000, headersTimeout: REQUEST_TIMEOUT_MS, requireHostHeader: false },
+    forceCloseConnections: 'idle',
+    clientErrorHandler: clientErrorHandler(settings.publicBaseUrl),
+    trustProxy: settings.trustProxy.length ? [...settings.trustProxy] : false,
+    routerOptions: { ignoreTrailingSlash: true },
+  })
+  app.setErrorHandler(recordsErrorHandler)
+  app.setNotFoundHandler(() => {
+    throw new RecordsProblem('Not found', 'The squid\'s GraphQL is at /graphql')
+  })
+  // The routes' schemas are for the API's description, which is not of this.
+  app.setValidatorCompiler(() => () => true)
+  app.setSerializerCompiler(() => (answer) => JSON.stringify(answer))
+  // Never asked for: its worker is for bodies larger than any here.
+  guardEdge(app, ANSWER_TIMEOUT_MS, new Measurer())
+  await app.register((scope) => graphqlRoutes(scope, { face, examples: EXAMPLES, counter: new RequestCounter(() => Date.now()), rateLimitPerHour: settings.recordsRateLimitPerHour }), { prefix: '/graphql' })
+
+  let stopping = false
+  const stop = async () => {
+    if (stopping) return
+    stopping = true
+    setTimeout(() => process.exit(1), STOP_TIMEOUT_MS).unref()
+    await app.close()
+    await face.close()
+    process.exit(0)
+  }
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop())
+  if (process.send) process.once('disconnect', () => void stop())
+
+  await app.listen({ host: settings.squidGraphql.host, port: settings.squidGraphql.port })
+  process.send?.('listening')
+}
+
+const EXAMPLES = `# The squid's entities. A list says how many by its limit.
+
+query Newest {
+  locationRecords(limit: 10, orderBy: [timestamp_DESC, id_DESC]) { chain uid timestamp prover locationType memo revoked geometry }
+}
+
+query Revocations {
+  attestationEvents(limit: 10, where: { kind_eq: REVOKED }, orderBy: blockTimestamp_DESC) { chain uid blockNumber blockTimestamp transactionHash }
+}
+`
+
+main().catch((error: Error) => {
+  console.error(error instanceof SettingsError ? error.message : error)
+  process.exit(error instanceof SettingsError ? 2 : 1)
+})

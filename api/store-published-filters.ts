@@ -1,0 +1,150 @@
+import type { GraphQLInputFieldConfigMap } from 'graphql'
+import type * as PgSql from 'pg-sql2'
+import type { SQL } from 'graphile-build-pg'
+import type { Build, Plugin } from 'postgraphile'
+import { CHAINS, chainBySlug } from '../src/chains'
+import { QueryFault } from './graphql-limits'
+import { boxesOf, type Bbox } from './store-records'
+
+/**
+ * Filters of the published views: by equality, lists, ranges of time, and bbox. No pattern, no negation, no function: nothing
+ * that must read every row, or is slow on a row. What is looked for is checked, and written as it is stored, before it is SQL.
+ */
+
+/** Operators by type, of those that the filter plugin has. */
+const OPERATORS: Readonly<Record<string, readonly string[]>> = {
+  String: ['equalTo', 'in'],
+  Boolean: ['equalTo'],
+  Datetime: ['equalTo', 'lessThan', 'lessThanOrEqualTo', 'greaterThan', 'greaterThanOrEqualTo'],
+}
+const MAX_LISTED = 100
+const MAX_TEXT = 200
+
+type Fields = Record<string, unknown>
+type Resolve = (...all: [value: unknown, source: SQL, typeName: string, query: unknown, pgType: unknown, modifier: unknown, field?: string]) => SQL | null
+interface FilterBuild {
+  pgSql: typeof PgSql
+  connectionFilterScalarOperators: Record<string, Record<string, unknown>>
+  connectionFilterResolve: Resolve
+  connectionFilterRegisterResolver: (typeName: string, field: string, resolve: (of: { sourceAlias: SQL; fieldValue: unknown }) => SQL) => void
+}
+interface Scope {
+  isPgConnectionFilter?: boolean
+  pgIntrospection?: { name: string }
+}
+
+/** The operators, and a check of every value before the filter plugin makes SQL of it. After that plugin. */
+export const FiltersPlugin: Plugin = (builder) => {
+  builder.hook('build', (build: Build) => {
+    const { connectionFilterScalarOperators: operators, connectionFilterResolve: resolve } = build as unknown as FilterBuild
+    for (const type of Object.keys(operators)) {
+      const known = operators[type]!
+      operators[type] = Object.fromEntries((OPERATORS[type] ?? []).map((name) => [name, known[name]]))
+    }
+    const { pgSql: sql } = build as unknown as FilterBuild
+    const everyChain = sql.join(CHAINS.map(({ slug }) => sql.literal(slug)), ', ')
+    const checked: Resolve = (value, source, typeName, query, pgType, modifier, field) => {
+      if (field !== undefined) return resolve(valuesOf(field, value), source, typeName, query, pgType, modifier, field)
+      const filter = fieldsOf(value)
+      const found = resolve(filter, source, typeName, query, pgType, modifier)
+      // The log's index begins with the chain: a UID of any chain is looked for on each.
+      return found && typeName === 'AttestationEventFilter' && filter.uid && !filter.chain ? sql.fragment`${found} and ${source}.chain in (${everyChain})` : found
+    }
+    return Object.assign(build, { connectionFilterResolve: checked })
+  }, ['PublishedFilters'])
+
+  // The same places that the bbox of the Records API finds.
+  builder.hook('GraphQLInputObjectType:fields', (fields: GraphQLInputFieldConfigMap, build, context) => {
+    const { isPgConnectionFilter, pgIntrospection } = context.scope as Scope
+    if (!isPgConnectionFilter || pgIntrospection!.name !== 'location_record') return fields
+    const { pgSql: sql, connectionFilterRegisterResolver: register } = build as unknown as FilterBuild
+    const typeName = (context as unknown as { Self: { name: string } }).Self.name
+    const { GraphQLList, GraphQLNonNull, GraphQLFloat } = build.graphql
+    register(typeName, 'bbox', ({ sourceAlias, fieldValue }) => {
+      // ST_Envelope gives a box without width or height as the line or point that it is; ST_MakeEnvelope's meets nothing.
+      const corner = (x: number, y: number) => sql.fragment`ST_MakePoint(${sql.value(x)}::float8, ${sql.value(y)}::float8)`
+      const boxes = boxesOf(readBbox(fieldValue)).map(([w, s, e, n]) => sql.fragment`ST_Intersects(${sourceAlias}.geom, ST_Envelope(ST_SetSRID(ST_MakeLine(${corner(w, s)}, ${corner(e, n)}), 4326)))`)
+      return sql.fragment`(${sql.join(boxes, ' or ')})`
+    })
+    return {
+      ...fields,
+      bbox: {
+        description: '[minLng, minLat, maxLng, maxLat] in degrees, edges included; minLng > maxLng crosses the antimeridian. A record without a geometry is in none.',
+        type: new GraphQLList(new GraphQLNonNull(GraphQLFloat)),
+      },
+    }
+  }, ['PublishedBbox'])
+}
+
+/** A filter's fields, none of them null or empty: that would look like a filter, and be none. */
+function fieldsOf(filter: unknown): Fields {
+  const fields = (filter ?? {}) as Fields
+  for (const [name, value] of Object.entries(fields))
+    if (value === null || (typeof value === 'object' && Object.keys(value).length === 0)) throw new QueryFault(`filter: ${name} says nothing; leave it out, or give it an operator such as equalTo.`)
+  return fields
+}
+
+/** What is looked for in a field, as it is stored. Throws a QueryFault for what could never be there. */
+function valuesOf(field: string, operators: unknown): unknown {
+  return Object.fromEntries(
+    Object.entries(operators as Fields).map(([operator, value]) => {
+      const where = `filter: ${field}: ${operator}`
+      if (value === null) throw new QueryFault(`${where}: null is nothing to look for; leave it out.`)
+      if (!Array.isArray(value)) return [operator, storedValue(field, value, where)]
+      if (value.length === 0 || value.length > MAX_LISTED) throw new QueryFault(`${where}: from 1 to ${MAX_LISTED} values, not ${value.length}.`)
+      return [operator, value.map((each) => storedValue(field, each, where))]
+    }),
+  )
+}
+
+/** One value as it is stored: hex and slugs in lower case, times as Postgres reads them. Throws a QueryFault. */
+export function storedValue(field: string, value: unknown, where: string): unknown {
+  if (typeof value !== 'string') return value
+  const wanted = (what: string) => new QueryFault(`${where}: expected ${what}.`)
+  switch (field) {
+    case 'uid':
+    case 'schemaUid':
+      if (!/^0x[0-9a-f]{64}$/i.test(value)) throw wanted('0x and 64 hex digits')
+      return value.toLowerCase()
+    case 'prover':
+    case 'subject':
+    case 'attester':
+      if (!/^0x[0-9a-f]{40}$/i.test(value)) throw wanted('an address: 0x and 40 hex digits')
+      return value.toLowerCase()
+    case 'chain': {
+      const chain = chainBySlug(value)
+      if (!chain) throw wanted(`one of ${CHAINS.map(({ slug }) => slug).join(', ')}`)
+      return chain.slug
+    }
+    case 'kind':
+      if (!/^(attested|revoked)$/i.test(value)) throw wanted('ATTESTED or REVOKED')
+      return value.toUpperCase()
+    case 'timestamp':
+    case 'blockTimestamp':
+      return readTime(value, where)
+    case 'id':
+      if (!/^[a-z-]{1,40}-[0-9a-fx-]{1,80}$/i.test(value)) throw wanted('an id as it is answered')
+      return value.toLowerCase()
+  }
+  if (value.length > MAX_TEXT || value.includes('\0')) throw wanted(`at most ${MAX_TEXT} characters, none of them NUL`)
+  return value
+}
+
+/** An ISO 8601 date or time, UTC where it does not say. */
+function readTime(text: string, where: string): string {
+  const parts = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)(Z|[+-]\d{2}:?\d{2})?)?$/i.exec(text.trim())
+  const [, date = '', time = '00:00', zone = 'Z'] = parts ?? []
+  const instant = new Date(`${date}T${time}${zone.toUpperCase().replace(/^([+-]\d\d):?(\d\d)$/, '$1:$2')}`)
+  // JavaScript takes 30 February for 2 March.
+  const day = new Date(`${date}T00:00Z`)
+  if (!parts || Number.isNaN(instant.getTime()) || Number.isNaN(day.getTime()) || day.toISOString().slice(0, 10) !== date) throw new QueryFault(`${where}: expected an ISO 8601 time such as 2026-01-31T12:00:00Z or 2026-01-31.`)
+  return instant.toISOString()
+}
+
+function readBbox(value: unknown): Bbox {
+  const numbers = Array.isArray(value) ? (value as unknown[]) : []
+  const [minLng, minLat, maxLng, maxLat] = numbers as [number, number, number, number]
+  const inRange = numbers.length === 4 && numbers.every((each) => typeof each === 'number' && Number.isFinite(each)) && [minLng, maxLng].every((lng) => Math.abs(lng) <= 180) && [minLat, maxLat].every((lat) => Math.abs(lat) <= 90)
+  if (!inRange || minLat > maxLat) throw new QueryFault('filter: bbox: expected [minLng, minLat, maxLng, maxLat] in degrees: longitudes from -180 to 180, latitudes from -90 to 90, minLat not above maxLat.')
+  return [minLng, minLat, maxLng, maxLat]
+}
