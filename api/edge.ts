@@ -28,7 +28,8 @@ export function guardEdge(app: FastifyInstance, answerMs: number, measurer: Meas
     exchanges.set(request.raw.socket, { request, reply })
     // Fastify's handlerTimeout (5.12.8) ends when the body has been read.
     const timer = setTimeout(() => {
-      if (!reply.sent) reply.send(new UnavailableError('There was no answer in time.'))
+      // A stream that is under way is its own watch.
+      if (!reply.sent && !reply.raw.headersSent) reply.send(new UnavailableError('There was no answer in time.'))
     }, answerMs)
     reply.raw.once('close', () => clearTimeout(timer))
     // RFC 9112, 3.2. Node would answer this itself, with an empty body.

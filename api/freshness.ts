@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { version } from '../package.json'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { SharedRead } from './shared'
 import type { Store } from './store'
@@ -35,7 +36,8 @@ function weak(tag: string): string {
 }
 
 function tagOf(states: Awaited<ReturnType<Store['recordStates']>>): string {
-  const hash = createHash('sha256')
+  // Another version may write the same data otherwise.
+  const hash = createHash('sha256').update(version)
   for (const { chain, revision, since } of states) hash.update(`${chain} ${revision} ${since.getTime()};`)
   return hash.digest('base64url').slice(0, 22)
 }

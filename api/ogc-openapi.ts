@@ -2,7 +2,8 @@ import { version } from '../package.json'
 import { ACTIVE_SLUGS } from '../src/chains'
 import { ADDRESS, COMPONENTS, UID, type Schema } from './openapi-components'
 import { COLLECTION, GEOJSON, HTML, JSON_TYPE, OPENAPI, SCHEMA, TITLE } from './ogc-documents'
-import { CRS84, DEFAULT_LIMIT, MAX_LIMIT } from './ogc-parameters'
+import { CRS84 } from './ogc-parameters'
+import { DEFAULT_LIMIT, MAX_LIMIT } from './record-parameters'
 
 /** The definition of the OGC API as OpenAPI 3.0 (OGC 17-069r4, 9), which is what the standard and its clients know; /openapi.json describes everything else in 3.1. */
 

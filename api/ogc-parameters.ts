@@ -1,7 +1,7 @@
 import { DateTime, Duration } from 'luxon'
 import { CHAINS } from '../src/chains'
 import { RecordsProblem } from './problems'
-import { knownParameters, parseAddress, parseBbox, parseChain, parseWhole } from './records'
+import { DEFAULT_LIMIT, MAX_LIMIT, invalid, knownParameters, parseAddress, parseBbox, parseChain, parseLocationType, parseSchema, parseWhole } from './record-parameters'
 import type { RecordSearch } from './search'
 import type { Bbox, RecordPosition } from './store-records'
 
@@ -10,9 +10,6 @@ import type { Bbox, RecordPosition } from './store-records'
 export const CRS84 = 'http://www.opengis.net/def/crs/OGC/1.3/CRS84'
 /** The same with an ellipsoidal height, for a bbox of six numbers. */
 export const CRS84H = 'http://www.opengis.net/def/crs/OGC/0/CRS84h'
-export const DEFAULT_LIMIT = 100
-/** More is not an error: then so many are answered, as the standard allows (7.15.2). */
-export const MAX_LIMIT = 1000
 
 const FILTERS = ['bbox', 'bbox-crs', 'datetime', 'chain', 'prover', 'subject', 'schema', 'location_type', 'revoked', 'uid'] as const
 const ITEMS = [...FILTERS, 'limit', 'cursor', 'f'] as const
@@ -41,8 +38,8 @@ export function parseItems(query: unknown, accept: string | undefined): { format
       ...(slug !== undefined && { chain: slug }),
       ...(prover !== undefined && { prover: parseAddress('prover', prover) }),
       ...(subject !== undefined && { subject: parseAddress('subject', subject) }),
-      ...(schema !== undefined && { schema: parseUid('schema', schema) }),
-      ...(type !== undefined && { locationType: parseText('location_type', type) }),
+      ...(schema !== undefined && { schema: parseSchema(schema) }),
+      ...(type !== undefined && { locationType: parseLocationType(type) }),
       ...(revoked !== undefined && { revoked: parseBoolean('revoked', revoked) }),
       ...(uid !== undefined && { ids: idsOf(parseUid('uid', uid), slug) }),
     },
@@ -58,10 +55,6 @@ export function cursorOf({ at, id }: RecordPosition): string {
 export function parseFeatureId(text: string): { chain: string; uid: string } | undefined {
   const [, chain, uid] = /^([a-z0-9-]+)-(0x[0-9a-f]{64})$/i.exec(text) ?? []
   return CHAINS.some(({ slug }) => slug === chain) ? { chain: chain!, uid: uid!.toLowerCase() } : undefined
-}
-
-function invalid(name: string, detail: string): RecordsProblem {
-  return new RecordsProblem(`Invalid ${name} parameter`, detail)
 }
 
 function formatOf(f: string | undefined, accept: string | undefined): Format {
@@ -143,12 +136,6 @@ function shifted(from: number, duration: string, direction: 1 | -1): number {
 function parseUid(name: string, text: string): string {
   if (!/^0x[0-9a-fA-F]{64}$/.test(text)) throw invalid(name, 'Expected a UID: 0x and 64 hex digits')
   return text.toLowerCase()
-}
-
-/** Postgres has no text with NUL in it. */
-function parseText(name: string, text: string): string {
-  if (text === '' || text.length > 200 || text.includes('\0')) throw invalid(name, 'Expected 1 to 200 characters')
-  return text
 }
 
 /** GDAL writes 1 and 0. */

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import cors from '@fastify/cors'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
 import { version } from '../package.json'
@@ -158,11 +157,6 @@ export async function ogcRoutes(app: FastifyInstance, { store, records, clock, p
     const text = `${featureText(row).slice(0, -1)},"links":${JSON.stringify(links)}}`
     return send(reply, format, links, GEOJSON, () => text, () => itemPage(JSON.parse(text) as Feature, [...trail, { href: `${at.items}?f=html`, title: 'Records' }]))
   })
-}
-
-/** Lets pages of any origin read the answers, refusals included: so before what may refuse. */
-export async function allowAllOrigins(app: FastifyInstance): Promise<void> {
-  await app.register(cors, { methods: ['GET', 'HEAD'], exposedHeaders: ['ETag', 'Link', 'Retry-After', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'], maxAge: 86_400 })
 }
 
 async function onlyReading({ method }: FastifyRequest, reply: FastifyReply): Promise<void> {

@@ -256,11 +256,28 @@ const RECORDS: Record<string, Schema> = {
     created_at: text('When the record was written here.', TIME),
     updated_at: text('When it last changed here.', TIME),
   }),
-  ListResponse: object('Location records, newest first.', {
-    data: list(ref('LocationRecord'), 'The records.', { maxItems: 1000 }),
-    count: integer('How many they are.', { minimum: 0 }),
-    limit: integer('The limit applied.', { minimum: 1, maximum: 1000 }),
-    offset: integer('The offset applied.', { minimum: 0 }),
+  ListResponse: object(
+    'Location records.',
+    {
+      data: list(ref('LocationRecord'), 'The records.', { maxItems: 1000 }),
+      count: integer('How many they are.', { minimum: 0 }),
+      limit: integer('The limit applied.', { minimum: 1, maximum: 1000 }),
+      offset: integer('The offset applied; 0 with a cursor.', { minimum: 0 }),
+      next_cursor: orNull(text('`cursor` of the next page; null at the end.')),
+      total: integer('How many match, with `total=true`.', { minimum: 0 }),
+      total_exact: { type: 'boolean', description: 'Whether `total` is all of them; else there are at least so many, and no more were counted.' },
+    },
+    ['total', 'total_exact'],
+  ),
+  RecordFeature: object('A location record as a GeoJSON Feature (RFC 7946).', {
+    type: { const: 'Feature', description: 'A Feature.' },
+    id: text('`<chain>-<uid>`.', { pattern: '^[a-z-]+-0x[0-9a-f]{64}$' }),
+    geometry: { oneOf: [ref('Geometry'), { type: 'null' }], description: 'Our reading of `location`; null where it cannot be read for certain.' },
+    properties: ref('LocationRecord'),
+  }),
+  RecordFeatureCollection: object('Location records as GeoJSON (RFC 7946).', {
+    type: { const: 'FeatureCollection', description: 'A FeatureCollection.' },
+    features: list(ref('RecordFeature'), 'The records.'),
   }),
   Statistics: object('Counts over all records.', {
     total: integer('All of them.'),

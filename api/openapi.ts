@@ -4,6 +4,7 @@ import { ERROR_PAGES } from './error-pages'
 import { ADDRESS, CHAIN_ID, INPUT_REFS, RECIPIENT, SCHEMA_UID, TIMESTAMP, UID, integer, number, object, ref, text, type Schema } from './openapi-components'
 import { OPERATIONS, type Operation } from './operations'
 import { COMPUTE_PROBLEMS, type ProblemSlug } from './problems'
+import { SORT_FIELDS } from './store-records'
 
 /**
  * What is documented of every route, as OpenAPI 3.1. Documentation only: requests are checked by the code that reads them,
@@ -169,28 +170,63 @@ const RECORDS_ERRORS = {
 function recordsRoute(operationId: string, summary: string, description: string, result: Schema, more: FastifySchema = {}, errors: object = RECORDS_ERRORS): FastifySchema {
   return { operationId, tags: ['Records'], summary, description, ...more, response: { 200: answer(result, summary, { headers: RATE_HEADERS }), ...errors } }
 }
+const ETAG = { etag: text('Names the state of the data; with If-None-Match, the answer is 304 until a record changes.') }
+const LINK = { link: text('`self`, `next` (by cursor), `first` and, where pages are counted by `offset`, `prev`: RFC 8288. Left out where it would be longer than 6,000 characters, and of an answer that is read to its end.') }
+const NOT_MODIFIED = { 304: { type: 'null', description: 'Nothing changed since the answer with this ETag.', headers: { ...RATE_HEADERS, ...ETAG } } }
+/** A route whose answers follow from the records alone, in several formats. */
+function formattedRoute(operationId: string, summary: string, description: string, formats: Record<string, Schema>, headers: Schema, parametersAndPath: FastifySchema, errors: object): FastifySchema {
+  const content = Object.fromEntries(Object.entries(formats).map(([type, schema]) => [type, { schema }]))
+  return { operationId, tags: ['Records'], summary, description, ...parametersAndPath, response: { 200: { description: summary, headers: { ...RATE_HEADERS, ...ETAG, ...headers }, content }, ...NOT_MODIFIED, ...errors } }
+}
 const parameters = (properties: Record<string, Schema>): Schema => ({ type: 'object', properties })
 const CHAIN_PARAMETER = text(`Slug of a chain: ${ACTIVE_SLUGS.join(', ')}; or an alias.`, { examples: [ACTIVE_SLUGS[0]] })
 
 export const recordsSchemas = {
-  list: recordsRoute('listLocationRecords', 'Attested locations that match all filters, newest first', 'The order is total, so pages neither repeat nor lose a record. A parameter that is unknown or given twice is an error.', ref('ListResponse'), {
-    querystring: parameters({
-      chain: CHAIN_PARAMETER,
-      prover: text('Address that created the attestation, in any letter case.', ADDRESS),
-      subject: text('Its recipient, in any letter case.', ADDRESS),
-      fromTimestamp: text('Attested after this time (ISO 8601; without an offset UTC).', { examples: ['2025-12-01'] }),
-      toTimestamp: text('Attested before this time (ISO 8601; without an offset UTC).', { examples: ['2026-01-01T12:00:00Z'] }),
-      bbox: text('`minLng,minLat,maxLng,maxLat` in degrees, edges included; minLng > maxLng crosses the antimeridian.', { examples: ['-10,35,30,60'] }),
-      limit: integer('How many at most; more than 1000 gives 1000.', { minimum: 1, default: 100 }),
-      offset: integer('How many to skip: page n of size L has (n-1)*L.', { minimum: 0, default: 0 }),
-    }),
-  }),
-  byUid: recordsRoute(
+  list: formattedRoute(
+    'listLocationRecords',
+    'Attested locations that match all filters',
+    'Newest first, unless sorted otherwise. The order is total, so pages neither repeat nor lose a record. JSON comes in pages, and so do the other formats where `limit` is 1000 or less; else they hold all that match, streamed. A parameter that is unknown or given twice is an error. (Parameters from `sort` on are extensions to the specification.)',
+    {
+      'application/json': ref('ListResponse'),
+      'application/geo+json': ref('RecordFeatureCollection'),
+      'application/x-ndjson': { type: 'string', description: 'A `LocationRecord` a line.' },
+      'text/csv': { type: 'string', description: 'RFC 4180 in UTF-8 with a header row: the fields of `LocationRecord`, lists as JSON text, null as nothing. A text that a spreadsheet would take for a formula has an apostrophe before it.' },
+    },
+    { ...LINK, 'content-disposition': text('A file name, of all formats but JSON.') },
+    {
+      querystring: parameters({
+        chain: CHAIN_PARAMETER,
+        prover: text('Address that created the attestation, in any letter case.', ADDRESS),
+        subject: text('Its recipient, in any letter case.', ADDRESS),
+        fromTimestamp: text('Attested after this time (ISO 8601; without an offset UTC; of a date, a month or a year, its start).', { examples: ['2025-12-01'] }),
+        toTimestamp: text('Attested before this time (as `fromTimestamp`).', { examples: ['2026-01-01T12:00:00Z'] }),
+        bbox: text('`minLng,minLat,maxLng,maxLat` in degrees, edges included; minLng > maxLng crosses the antimeridian.', { examples: ['-10,35,30,60'] }),
+        limit: integer('How many at most. A page has 1000 at most: more gives 1000 in JSON, and streams the other formats.', { minimum: 1, default: 100 }),
+        offset: integer('How many to skip: page n of size L has (n-1)*L. At most 100000, unless beyond the last record: further on goes `cursor`.', { minimum: 0, default: 0 }),
+        sort: { enum: SORT_FIELDS.flatMap((field) => [field, `-${field}`]), default: '-timestamp', description: 'By the time of the attestation\'s block or of the located event; `-` is descending.' },
+        cursor: text('`next_cursor` of the page before, with the same filters and sort: goes on from its last record, whatever arrived meanwhile. Not with `offset`.', { maxLength: 300 }),
+        total: { type: 'boolean', default: false, description: 'Whether to count all that match, in JSON.' },
+        revoked: { type: 'boolean', description: 'Only revoked ones, or only ones that are not.' },
+        location_type: text('Format of `location`, in any letter case.', { minLength: 1, maxLength: 100, examples: ['geojson-point'] }),
+        schema: text('UID of the schema of the attestation, in any letter case.', UID),
+        near: text('`lng,lat` in degrees: only what lies within `radius` of it, on the ellipsoid, to the centimetre.', { examples: ['13.3777,52.5163'] }),
+        radius: number('Metres; belongs to `near`.', { exclusiveMinimum: 0, maximum: 100_000_000 }),
+        intersects: text('GeoJSON (a geometry, or a Feature) or WKT, longitude first: only what shares a place with it, edges being geodesics. Not with `near`.', { examples: ['POLYGON((13.3 52.5, 13.5 52.5, 13.5 52.6, 13.3 52.6, 13.3 52.5))'] }),
+        format: { enum: ['json', 'geojson', 'ndjson', 'csv'], description: 'What to answer in; else `Accept` says, or it is JSON.' },
+      }),
+    },
+    { ...RECORDS_ERRORS, 503: recordsError('The database is out of reach, or too many exports are under way.', RETRY_AFTER) },
+  ),
+  byUid: formattedRoute(
     'getLocationRecord',
     'One attested location by its UID',
     'Where several chains have the UID, the newest; `chain` picks.',
-    ref('LocationRecord'),
-    { params: parameters({ uid: text('UID of the attestation, in any letter case.', UID) }), querystring: parameters({ chain: CHAIN_PARAMETER }) },
+    { 'application/json': ref('LocationRecord'), 'application/geo+json': ref('RecordFeature') },
+    {},
+    {
+      params: parameters({ uid: text('UID of the attestation, in any letter case.', UID) }),
+      querystring: parameters({ chain: CHAIN_PARAMETER, format: { enum: ['json', 'geojson'], description: 'What to answer in; else `Accept` says, or it is JSON.' } }),
+    },
     { ...RECORDS_ERRORS, 404: recordsError('No record has this UID.') },
   ),
   stats: recordsRoute('getStatistics', 'Counts over all records', 'As of now, over all chains.', ref('Statistics')),

@@ -109,6 +109,8 @@ function asComputeProblem(error: FastifyError, request: FastifyRequest): Compute
 /** The one error handler of /api, and of whatever lies outside both APIs. */
 export function recordsErrorHandler(error: FastifyError, request: FastifyRequest, reply: FastifyReply) {
   const problem = asRecordsProblem(error, request, reply)
+  // What was said of the answer that was not to be.
+  reply.removeHeader('etag').removeHeader('content-disposition').header('cache-control', 'no-store')
   return reply.status(problem.status).send({ status: 'error', message: problem.message, detail: problem.detail })
 }
 

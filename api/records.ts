@@ -1,32 +1,71 @@
-import type { FastifyInstance } from 'fastify'
-import { ACTIVE_SLUGS, CHAINS, chainBySlug } from '../src/chains'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { ACTIVE_SLUGS, CHAINS } from '../src/chains'
 import { LOCATION_SCHEMA } from '../src/location'
+import { Freshness } from './freshness'
 import { recordsSchemas } from './openapi'
 import { RecordsProblem, recordsErrorHandler } from './problems'
-import { recordText } from './record-formats'
-import type { RecordSearch, Records } from './search'
+import { RecordExports } from './record-exports'
+import { RECORD_FORMATS, chooseFormat, featureText, recordText, type FormatName } from './record-formats'
+import { pageLinks } from './record-links'
+import { DEFAULT_LIMIT, FILTER_PARAMETERS, MAX_LIMIT, MAX_OFFSET, cursorText, invalid, knownParameters, parseBoolean, parseChain, parseCursor, parseFilters, parseSort, parseWhole, type Query } from './record-parameters'
+import type { RecordPage, RecordSearch, Records } from './search'
+import { SharedRead } from './shared'
 import type { Store } from './store'
-import type { Bbox } from './store-records'
+import type { Sort } from './store-records'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
-const DEFAULT_LIMIT = 100
-const MAX_LIMIT = 1000
-/** A degree needs 20 characters at most. */
-const MAX_NUMBER_LENGTH = 40
-const LIST_PARAMETERS = ['chain', 'prover', 'subject', 'fromTimestamp', 'toTimestamp', 'bbox', 'limit', 'offset'] as const
-type Query<Name extends string> = Partial<Record<Name, string>>
+const GEOJSON_TYPE = 'application/geo+json; charset=utf-8'
+const FORMATS = ['json', 'geojson', 'ndjson', 'csv'] as const
+const LIST_PARAMETERS = [...FILTER_PARAMETERS, 'sort', 'limit', 'offset', 'cursor', 'total', 'format'] as const
+/** How long the number of records is believed, milliseconds: asked for only by those who skip very many. */
+const COUNT_SHARED_MS = 250
+const NOTHING: RecordPage = { rows: [] }
 
-/** The Records API (INTERFACE.md, Records API), mounted at /api/v0. */
-export function recordsRoutes(parts: { store: Store; records: Records; clock: () => number }) {
-  const { store, records, clock } = parts
+/** What is asked of the list. */
+interface ListRequest {
+  search: RecordSearch & { offset: number; sort: Sort }
+  format: FormatName
+  /** Whether it is read to its end, however far that is: no page. */
+  whole: boolean
+  byCursor: boolean
+  withTotal: boolean
+}
+
+/** The Records API (INTERFACE.md, Records API, and docs/api.md for what goes beyond it), mounted at /api/v0. */
+export function recordsRoutes(parts: { store: Store; records: Records; clock: () => number; publicBaseUrl: string }) {
+  const { store, records, clock, publicBaseUrl } = parts
+  const freshness = new Freshness(store, clock)
+  const recordExports = new RecordExports(records)
+  const known = new SharedRead(() => records.count({ limit: 0 }), COUNT_SHARED_MS, clock)
+
   return (app: FastifyInstance, _options: object, done: () => void): void => {
     app.setErrorHandler(recordsErrorHandler)
 
     app.get('/location-records', { schema: recordsSchemas.list }, async (request, reply) => {
-      const search = parseSearch(knownParameters(request.query, LIST_PARAMETERS))
-      const { rows } = await records.page(search)
-      return reply.type(JSON_TYPE).send(`{"data":[${rows.map(recordText).join()}],"count":${rows.length},"limit":${search.limit},"offset":${search.offset}}`)
+      const query = knownParameters(request.query, LIST_PARAMETERS)
+      const asked = parseList(query, request.headers.accept)
+      const { search, format, whole } = asked
+      if (isDeep(search) && search.offset < (await known.get()).total)
+        throw invalid('offset', `At most ${MAX_OFFSET}: so many records cannot be skipped at once. Go on from the page before with cursor=<its next_cursor>, or part the records by time`)
+      if (await freshness.isKnown(request, reply, format)) return reply
+      if (whole && format !== 'json') return recordExports.send(request, reply, isDeep(search) ? { ...search, limit: 0 } : search, RECORD_FORMATS[format])
+      return sendPage(request, reply, query, asked)
     })
+
+    async function sendPage(request: FastifyRequest, reply: FastifyReply, query: Query<string>, { search, format, byCursor, withTotal }: ListRequest): Promise<FastifyReply> {
+      const { sort, limit, offset } = search
+      // What is deep and not too far is beyond the last record.
+      const [{ rows, next }, counted] = await Promise.all([isDeep(search) ? NOTHING : records.page(search), withTotal ? records.count(search) : undefined])
+      const nextCursor = next ? cursorText(next, search, sort) : null
+      const links = pageLinks(`${publicBaseUrl}${request.url.split('?')[0]!}`, query, { limit, offset, nextCursor, byCursor })
+      if (links !== undefined) void reply.header('link', links)
+      if (format !== 'json') {
+        const { type, file, head, write, tail } = RECORD_FORMATS[format]
+        return reply.type(type).header('content-disposition', file).send(head + write(rows) + tail)
+      }
+      const total = counted ? `,"total":${counted.total},"total_exact":${counted.exact}` : ''
+      return reply.type(JSON_TYPE).send(`{"data":[${rows.map(recordText).join()}],"count":${rows.length},"limit":${limit},"offset":${offset},"next_cursor":${JSON.stringify(nextCursor)}${total}}`)
+    }
 
     app.get('/location-records/stats', { schema: recordsSchemas.stats }, async (request) => {
       knownParameters(request.query, [])
@@ -42,14 +81,19 @@ export function recordsRoutes(parts: { store: Store; records: Records; clock: ()
     app.get<{ Params: { uid: string } }>('/location-records/:uid', { schema: recordsSchemas.byUid }, async (request, reply) => {
       const { uid } = request.params
       if (!/^0x[0-9a-fA-F]{64}$/.test(uid)) throw new RecordsProblem('Invalid UID format', 'UID must be a 66-character hex string starting with 0x')
-      const { chain } = knownParameters(request.query, ['chain'])
-      const row = await store.recordByUid(uid.toLowerCase(), chain === undefined ? undefined : parseChain(chain))
+      const { chain, format: given } = knownParameters(request.query, ['chain', 'format'])
+      const slug = chain === undefined ? undefined : parseChain(chain)
+      const format = chooseFormat(given, request.headers.accept, ['json', 'geojson'])
+      if (await freshness.isKnown(request, reply, format)) return reply
+      const row = await store.recordByUid(uid.toLowerCase(), slug, format === 'geojson')
       if (!row) throw new RecordsProblem('Location record not found', `No attestation with UID ${uid} found${chain === undefined ? '' : ` on ${chain}`}`)
-      return reply.type(JSON_TYPE).send(recordText(row))
+      return format === 'geojson' ? reply.type(GEOJSON_TYPE).send(featureText(row)) : reply.type(JSON_TYPE).send(recordText(row))
     })
 
-    app.get('/config', { schema: recordsSchemas.config }, (request) => {
+    app.get('/config', { schema: recordsSchemas.config }, (request, reply) => {
       knownParameters(request.query, [])
+      // It changes with the program only.
+      void reply.header('cache-control', 'public, max-age=60')
       return {
         chains: Object.fromEntries(CHAINS.map((chain) => [chain.slug, chain.active])),
         schema: LOCATION_SCHEMA.uid,
@@ -61,80 +105,28 @@ export function recordsRoutes(parts: { store: Store; records: Records; clock: ()
   }
 }
 
-/** The query string with every name known and given once: a misspelt filter must not pass for no filter. */
-export function knownParameters<Name extends string>(query: unknown, names: readonly Name[]): Query<Name> {
-  for (const [name, value] of Object.entries(query as Record<string, unknown>)) {
-    if (!(names as readonly string[]).includes(name))
-      throw new RecordsProblem('Invalid query parameter', `Unknown parameter '${name.slice(0, 40)}'. ${names.length ? `Known parameters: ${names.join(', ')}` : 'This endpoint takes none'}`)
-    if (typeof value !== 'string') throw invalid(name, 'Give it once')
-  }
-  return query as Query<Name>
+function isDeep({ offset }: { offset: number }): boolean {
+  return offset > MAX_OFFSET
 }
 
-function parseSearch(query: Query<(typeof LIST_PARAMETERS)[number]>): RecordSearch & { offset: number } {
-  const { chain, prover, subject, fromTimestamp, toTimestamp, bbox, limit, offset } = query
+/** JSON comes in pages. The other formats do where a limit of a page is given; else they are read to the end. */
+function parseList(query: Query<(typeof LIST_PARAMETERS)[number]>, accept: string | undefined): ListRequest {
+  const choice = parseFilters(query)
+  const sort = parseSort(query.sort)
+  const format = chooseFormat(query.format, accept, FORMATS)
+  const limit = query.limit === undefined ? undefined : parseWhole('limit', query.limit, 1, `; in JSON more than ${MAX_LIMIT} gives ${MAX_LIMIT}`)
+  const offset = query.offset === undefined ? 0 : parseWhole('offset', query.offset, 0)
+  if (query.cursor !== undefined && query.offset !== undefined) throw invalid('offset', 'Give offset or cursor, not both')
+  const from = query.cursor === undefined ? undefined : parseCursor(query.cursor, choice, sort)
+  const withTotal = query.total !== undefined && parseBoolean('total', query.total)
+  if (withTotal && format !== 'json') throw invalid('total', 'It is told in JSON only')
+  const whole = format !== 'json' && !(limit !== undefined && limit <= MAX_LIMIT)
   return {
-    ...(chain !== undefined && { chain: parseChain(chain) }),
-    ...(prover !== undefined && { prover: parseAddress('prover', prover) }),
-    ...(subject !== undefined && { subject: parseAddress('subject', subject) }),
-    ...(fromTimestamp !== undefined && { after: parseTime('fromTimestamp', fromTimestamp) }),
-    ...(toTimestamp !== undefined && { before: parseTime('toTimestamp', toTimestamp) }),
-    ...(bbox !== undefined && { bbox: parseBbox(bbox) }),
     // More than the maximum gives the maximum; the answer says which limit was applied.
-    limit: limit === undefined ? DEFAULT_LIMIT : Math.min(parseWhole('limit', limit, 1), MAX_LIMIT),
-    offset: offset === undefined ? 0 : parseWhole('offset', offset, 0),
+    search: { ...choice, sort, limit: whole ? (limit ?? Infinity) : Math.min(limit ?? DEFAULT_LIMIT, MAX_LIMIT), offset, ...(from && { from }), withGeometry: format === 'geojson' },
+    format,
+    whole,
+    byCursor: from !== undefined,
+    withTotal,
   }
-}
-
-function invalid(name: string, detail: string): RecordsProblem {
-  return new RecordsProblem(`Invalid ${name} parameter`, detail)
-}
-
-/** The slug of a chain that records are served of, from its slug or an alias in any letter case. Throws a RecordsProblem, as the next ones. */
-export function parseChain(text: string): string {
-  const chain = chainBySlug(text)
-  if (!chain?.active) throw invalid('chain', `Supported chains: ${ACTIVE_SLUGS.join(', ')}`)
-  return chain.slug
-}
-
-/** An address in lower-case. */
-export function parseAddress(name: string, text: string): string {
-  if (!/^0x[0-9a-fA-F]{40}$/.test(text)) throw invalid(name, 'Expected an address: 0x and 40 hex digits')
-  return text.toLowerCase()
-}
-
-/** A whole number. */
-export function parseWhole(name: string, text: string, minimum: number): number {
-  const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN
-  if (!(value >= minimum)) throw invalid(name, `Expected a whole number of at least ${minimum}${name === 'limit' ? `; more than ${MAX_LIMIT} gives ${MAX_LIMIT}` : ''}`)
-  return value
-}
-
-/** Four finite numbers in range; minLng > maxLng is a box across the antimeridian. */
-export function parseBbox(text: string): Bbox {
-  const numbers = text.split(',').map((part) => (part.length <= MAX_NUMBER_LENGTH && /^\s*[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?\s*$/i.test(part) ? Number(part) : NaN))
-  const [minLng, minLat, maxLng, maxLat] = numbers as [number, number, number, number]
-  const inRange = numbers.length === 4 && [minLng, maxLng].every((lng) => Math.abs(lng) <= 180) && [minLat, maxLat].every((lat) => Math.abs(lat) <= 90)
-  if (!inRange || minLat > maxLat)
-    throw new RecordsProblem(
-      'Invalid bbox format',
-      'Expected format: minLng,minLat,maxLng,maxLat' + (numbers.length === 4 ? ' (degrees; longitudes from -180 to 180, latitudes from -90 to 90, minLat not above maxLat)' : ''),
-    )
-  return [minLng, minLat, maxLng, maxLat]
-}
-
-const ISO_8601 = /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(Z|[+ -]\d{2}:?\d{2})?)?$/i
-
-/** An ISO 8601 date or time; without an offset it is UTC. An unescaped + in a query string arrives as a space. */
-function parseTime(name: string, text: string): Date {
-  const parts = ISO_8601.exec(text)
-  const [, year, month, day, hour = '00', minute = '00', second = '00', fraction = '', offset = 'Z'] = parts ?? []
-  const date = `${year}-${month}-${day}`
-  const zone = offset.toUpperCase() === 'Z' ? 'Z' : offset.replace(' ', '+').replace(/^(...):?(..)$/, '$1:$2')
-  const time = new Date(`${date}T${hour}:${minute}:${second}.${fraction.padEnd(3, '0').slice(0, 3)}${zone}`)
-  // JavaScript takes 30 February for 2 March.
-  const exists = new Date(`${date}T00:00:00Z`)
-  if (!parts || Number.isNaN(time.getTime()) || Number.isNaN(exists.getTime()) || exists.toISOString().slice(0, 10) !== date)
-    throw invalid(name, 'Expected an ISO 8601 time such as 2026-01-31T12:00:00Z or 2026-01-31')
-  return time
 }

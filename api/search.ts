@@ -4,7 +4,7 @@ import { prepareGeometry, reachOf, readGeometry, withEffort, type Box } from '..
 import { RecordsProblem, UnavailableError } from './problems'
 import type { SieveTask, sift } from './sieve-worker'
 import type { Store } from './store'
-import { NEWEST_FIRST, type RecordPosition, type RecordQuery, type RecordRow, type Sort } from './store-records'
+import { NEWEST_FIRST, type RecordFilter, type RecordPosition, type RecordQuery, type RecordRow, type Sort } from './store-records'
 
 /** Where records shall be, to the centimetre of the kernel: what meets the geometry, or lies within so many metres of it. */
 export interface Place {
@@ -31,8 +31,12 @@ export interface RecordPage {
 const MAX_CANDIDATES = 20_000
 /** How long looking at a chunk of them may take, milliseconds. */
 const CHUNK_MS = 5_000
-/** Rows that an export reads at a time: flat memory, and no transaction that stays open while a slow client reads. */
+/** Rows that an export reads at a time: flat memory, and no transaction that stays open while a slow client reads. Fewer where records are large: one may have a megabyte. */
 const EXPORT_CHUNK = 2_000
+const EXPORT_CHUNK_FIRST = 200
+const EXPORT_CHUNK_CHARACTERS = 8_000_000
+/** Records whose geometry is looked at for one export. */
+const MAX_EXPORT_CANDIDATES = 200_000
 /** A count goes no further. */
 export const COUNT_CAP = 10_000
 
@@ -81,6 +85,8 @@ export class Records {
   async *pages(search: RecordSearch): AsyncGenerator<RecordRow[]> {
     let { from, offset, limit } = search
     if (search.place) {
+      if ((await this.store.countRecords({ ...filterOf(search), reaching: search.place.reach }, MAX_EXPORT_CANDIDATES + 1)) > MAX_EXPORT_CANDIDATES)
+        throw new RecordsProblem('Invalid query parameter', `More than ${MAX_EXPORT_CANDIDATES} records would have to be measured for this export; give a smaller place, or narrow it by time, chain or prover`)
       let skip = offset ?? 0
       for await (const { passed } of this.sifted(search, search.place)) {
         const rows = passed.slice(skip, skip + limit)
@@ -91,18 +97,23 @@ export class Records {
       }
       return
     }
+    let size = EXPORT_CHUNK_FIRST
     while (limit > 0) {
-      const { rows, next } = await this.page({ ...search, limit: Math.min(limit, EXPORT_CHUNK), ...(offset !== undefined && { offset }), ...(from && { from }) })
+      const { rows, next } = await this.page({ ...search, limit: Math.min(limit, size), ...(offset !== undefined && { offset }), ...(from && { from }) })
       if (rows.length) yield rows
       if (!next) return
       limit -= rows.length
       from = next
       offset = 0
+      const characters = rows.reduce((sum, { rest, geometry }) => sum + rest.length + (geometry?.length ?? 0), 0)
+      size = Math.min(EXPORT_CHUNK, Math.max(1, Math.floor((rows.length / characters) * EXPORT_CHUNK_CHARACTERS)))
     }
   }
 
   /** How many match; where that is more than COUNT_CAP and they would have to be counted one by one, only that it is. */
-  async count({ place, limit: _, offset: __, sort: ___, from: ____, withGeometry: _____, ...filter }: RecordSearch): Promise<{ total: number; exact: boolean }> {
+  async count(search: RecordSearch): Promise<{ total: number; exact: boolean }> {
+    const { place } = search
+    const filter = filterOf(search)
     if (place) {
       let total = 0
       let looked = 0
@@ -144,6 +155,11 @@ export class Records {
       throw error
     })
   }
+}
+
+/** What chooses records, without the place. */
+function filterOf({ place: _, limit: __, offset: ___, sort: ____, from: _____, withGeometry: ______, ...filter }: RecordSearch): RecordFilter {
+  return filter
 }
 
 /** Of rows that were asked for with one more than the limit: the page, and where the next begins. */

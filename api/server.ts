@@ -2,10 +2,11 @@ import Fastify, { LogController, type FastifyBaseLogger, type FastifyError, type
 import { version } from '../package.json'
 import { aboutRoutes, describeRoutes, type AboutParts } from './about'
 import { COMPUTE_ENDPOINTS, computeRoutes } from './compute'
+import { openToAllOrigins } from './cors'
 import { clientErrorHandler, guardEdge, isOfCompute } from './edge'
 import { limitRequests, type RequestCounter } from './limits'
 import { monitoring, type MonitoringParts } from './monitoring'
-import { allowAllOrigins, ogcRoutes } from './ogc'
+import { ogcRoutes } from './ogc'
 import { serviceSchemas } from './openapi'
 import { ComputeProblem, RecordsProblem, computeErrorHandler, recordsErrorHandler } from './problems'
 import { recordsRoutes } from './records'
@@ -96,12 +97,13 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
       tooMany: (perHour, after) => new RecordsProblem('Rate limit exceeded', `More than ${perHour} requests in an hour from your address; try again in ${after}.`),
     })
   await app.register(async (scope) => {
+    await openToAllOrigins(scope)
     await limitRecords(scope)
     scope.setNotFoundHandler(unknownRecordsRoute(app))
     await scope.register(recordsRoutes(parts), { prefix: '/v0' })
   }, { prefix: '/api' })
   await app.register(async (scope) => {
-    await allowAllOrigins(scope)
+    await openToAllOrigins(scope)
     await limitRecords(scope)
     scope.setNotFoundHandler(unknownRecordsRoute(app))
     await ogcRoutes(scope, parts)

@@ -77,13 +77,15 @@ export interface Statement {
 
 /** As Date's toISOString. */
 const ISO = (column: string) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS ${column}`
+const COLUMNS = `id, uid, chain, prover, subject, timestamp, event_timestamp, srs, location_type, location, longitude, latitude,
+  recipe_types, recipe_payloads, media_types, media_data, memo, revoked, created_at, updated_at`
 const REST = `row_to_json((SELECT fields FROM (SELECT ${ISO('timestamp')}, ${ISO('event_timestamp')}, srs, location_type, location,
   longitude, latitude, recipe_types, recipe_payloads, media_types, media_data,
   memo, revoked, ${ISO('created_at')}, ${ISO('updated_at')}) AS fields))::text AS rest`
 
 /** Where and when records are, as location_record_place_time has it; times in Unix seconds. */
-const PLACE_TIME = `ST_Force3DZ(geom, extract(epoch FROM timestamp AT TIME ZONE 'UTC')::float8)`
-/** Before and after all times: an endless number would meet everything. */
+const PLACE_TIME = `ST_Force3DZ(geom, date_part('epoch', timestamp AT TIME ZONE 'UTC'))`
+/** After all times: an endless number would meet everything. */
 const ENDLESS = 1e11
 
 /**
@@ -97,19 +99,23 @@ export function listQuery(query: RecordQuery, window?: TimeWindow): Statement {
   const { by, descending } = query.sort ?? NEWEST_FIRST
   const direction = descending ? 'DESC' : 'ASC'
   const order = `ORDER BY ${by} ${direction}, id ${direction}`
-  const select = (filter: RecordFilter, more = '') => {
+  const select = (filter: RecordFilter) => {
     const where = conditions(filter, value, window)
     if (query.from) where.push(`(${by}, id) ${descending ? '<' : '>'} (${value(new Date(query.from.at))}, ${value(query.from.id)})`)
-    return `SELECT uid, chain, prover, subject, ${REST}, ${query.withGeometry ? '' : 'NULL AS '}geometry${more} FROM location_record
-    ${whereClause(where)}
-    ${order}`
+    return `SELECT ${COLUMNS}${query.withGeometry ? ', geometry' : ''} FROM location_record
+      ${whereClause(where)}
+      ${order}`
   }
   const page = (limit: number, offset: number) => `LIMIT ${value(limit)} OFFSET ${value(offset)}`
   const { limit, offset = 0 } = query
   const either = branches(query)
-  if (either.length === 1) return { text: `${select(query)} ${page(limit, offset)}`, values }
-  const lists = either.map((filter) => `(${select(filter, `, ${by}, id`)} ${page(offset + limit, 0)})`)
-  return { text: `SELECT uid, chain, prover, subject, rest, geometry FROM (${lists.join(' UNION ALL ')}) AS records ${order} ${page(limit, offset)}`, values }
+  const rows = either.length === 1 ? select(query) : `SELECT * FROM (${either.map((filter) => `(${select(filter)} ${page(offset + limit, 0)})`).join(' UNION ALL ')}) AS either ${order}`
+  // Within, so that JSON is made of no row that is sorted away or skipped.
+  const text = `SELECT uid, chain, prover, subject, ${REST}, ${query.withGeometry ? '' : 'NULL AS '}geometry FROM (
+      ${rows}
+      ${page(limit, offset)}) AS page
+    ${order}`
+  return { text, values }
 }
 
 /** Where records are in a box or nowhere each half has an index of its own: so two lists, to be put together. */
@@ -145,13 +151,12 @@ function conditions(filter: RecordFilter, value: (v: unknown) => string, window?
   if (filter.before !== undefined) where.push(`timestamp < ${value(filter.before)}`)
   if (window?.since) where.push(`timestamp >= ${value(window.since)}`)
   if (window?.until) where.push(`timestamp < ${value(window.until)}`)
-  const seconds = (time: Date | undefined, endless: number) => value(time ? time.getTime() / 1000 : endless)
   // ST_Envelope gives a box without width or height as the line or point that it is; ST_MakeEnvelope's meets nothing.
   const box = ([w, s, e, n]: Bbox) => `ST_Envelope(ST_SetSRID(ST_MakeLine(ST_MakePoint(${value(w)}, ${value(s)}), ST_MakePoint(${value(e)}, ${value(n)})), 4326))`
-  const boxInTime = ([w, s, e, n]: Bbox) => `ST_SetSRID(ST_MakeLine(ST_MakePoint(${value(w)}, ${value(s)}, ${seconds(window?.since, -ENDLESS)}), ST_MakePoint(${value(e)}, ${value(n)}, ${seconds(window?.until, ENDLESS)})), 4326)`
+  const boxInTime = ([w, s, e, n]: Bbox) => `ST_SetSRID(ST_MakeLine(ST_MakePoint(${value(w)}, ${value(s)}, ${value(window!.since!.getTime() / 1000)}), ST_MakePoint(${value(e)}, ${value(n)}, ${value(window?.until ? window.until.getTime() / 1000 : ENDLESS)})), 4326)`
   const any = (boxes: readonly Bbox[], condition: (box: Bbox) => string) => `(${boxes.flatMap(boxesOf).map(condition).join(' OR ')})`
-  /** Where geom itself may meet a box, in the window if there is one. */
-  const around = (each: Bbox) => (window ? `${PLACE_TIME} &&& ${boxInTime(each)}` : `geom && ${box(each)}`)
+  /** Where geom itself may meet a box; since a time, if that is known. */
+  const around = (each: Bbox) => (window?.since ? `${PLACE_TIME} &&& ${boxInTime(each)}` : `geom && ${box(each)}`)
   if (filter.nowhere === true) where.push('geom IS NULL')
   if (filter.bbox !== undefined) where.push(any([filter.bbox], (each) => `(${around(each)} AND ST_Intersects(geom, ${box(each)}))`))
   // A point is where it is; the others may bulge.

@@ -69,8 +69,10 @@ const LOOKUPS_IN_QUERY = 500
 const LEAST_FOR_WINDOWS = 20_000
 const MOST_BY_WINDOWS = 5_001
 /** The first window holds so many times the records that are wanted, of the whole world; the next is at most so many times as long. */
-const FIRST_WINDOW = 8
+const FIRST_WINDOW = 4
 const MOST_GROWTH = 64
+/** So many records of a place are read whatever their times. */
+const FEW = 1_500
 /** How long it is believed how many records there are, and of what times: it only decides how the newest are looked for. */
 const EXTENT_SHARED_MS = 10_000
 
@@ -138,12 +140,14 @@ export class Store {
     let until = end <= newest ? new Date(end) : undefined
     let length = ((last.getTime() - first.getTime()) * FIRST_WINDOW * wanted) / total
     for (;;) {
-      const since = new Date(Math.floor((until?.getTime() ?? newest) - length))
+      const since = new Date(Math.max(oldest, Math.floor((until?.getTime() ?? newest) - length)))
       const isLast = since.getTime() <= oldest
       rows.push(...(await this.list({ ...query, limit: wanted - rows.length, offset: 0 }, { ...(!isLast && { since }), ...(until && { until }) })))
       if (isLast || rows.length >= wanted) return rows
-      const perMillisecond = rows.length / (newest - since.getTime())
-      length = rows.length ? Math.max(2 * length, Math.min(MOST_GROWTH * length, (1.5 * (wanted - rows.length)) / perMillisecond)) : MOST_GROWTH * length
+      // How many the whole place holds at most, by what was found so far (with 95 % confidence, were they spread evenly): where that is few, all at once.
+      const seen = (newest - since.getTime()) / (newest - oldest)
+      if ((rows.length + 3) / seen < FEW) length = Infinity
+      else length = Math.max(2 * length, Math.min(MOST_GROWTH, rows.length ? (1.5 * (wanted - rows.length) * seen) / rows.length / (length / (newest - oldest)) : MOST_GROWTH) * length)
       until = since
     }
   }

@@ -38,10 +38,11 @@ export interface TestApiOptions extends Partial<Pick<ServerParts, 'publicBaseUrl
   clock?: () => number
 }
 
-/** The API in this process, listening on a real socket. */
+/** The API in this process, listening on a real socket; unless one is given, its database is out of reach. */
 export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
-  const { rpcUrl, redisUrl, wallet, clock = () => Date.now(), publicBaseUrl = 'https://x.example', trustProxy = [], rateLimitPerHour = 0, timeouts, port = 0 } = options
-  const store = new Store(options.databaseUrl ?? 'postgres://nobody@127.0.0.1:1/none', () => {})
+  const { rpcUrl, databaseUrl = 'postgres://nobody@127.0.0.1:1/none', redisUrl, wallet, clock = () => Date.now(), publicBaseUrl = 'https://x.example', trustProxy = [], rateLimitPerHour = 0, timeouts, port = 0 } = options
+  const store = new Store(databaseUrl, () => {})
+  const records = new Records(store, SIEVE_WORKER)
   const redis = redisUrl === undefined ? undefined : new SharedRedis(redisUrl, Fastify().log)
   while (redis && (await redis.count('test:ready', 1)) === undefined) await new Promise((resolve) => setTimeout(resolve, 5))
   const counter = new RequestCounter(clock, redis)
@@ -50,7 +51,7 @@ export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
   const attester = new Attester(await keySigner(LOCAL_SIGNER_KEY), connected, reader, clock)
   const measurer = new Measurer(20_000, MEASURE_WORKER)
   const app = await buildServer({
-    ...{ store, records: new Records(store, SIEVE_WORKER), clock, publicBaseUrl, trustProxy, rateLimitPerHour, counter, measurer, schemaCheck: true, recordsRateLimitPerHour: rateLimitPerHour },
+    ...{ store, records, clock, publicBaseUrl, trustProxy, rateLimitPerHour, counter, measurer, schemaCheck: true, recordsRateLimitPerHour: rateLimitPerHour },
     chains: [],
     ...{ maxLagSeconds: 60, deadlineSeconds: 3600, resignMaxAgeSeconds: 3600, deploymentName: 'test' },
     attesters: new Map(rpcUrl === undefined ? [] : [[LOCAL_CHAIN.id, { attester, reader }]]),
@@ -66,7 +67,7 @@ export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
     close: async () => {
       await app.close()
       redis?.close()
-      await measurer.close()
+      await Promise.all([measurer.close(), records.close()])
       await store.close()
     },
   }

@@ -52,7 +52,7 @@ describe('records', () => {
     expect(await list('')).toEqual(['southPole', 'taveuni', 'nullIsland', 'quito', 'greenwich'])
     expect((await world.get('/api/v0/location-records?limit=2&offset=1')).body).toMatchObject({ count: 2, limit: 2, offset: 1 })
     expect((await world.get('/api/v0/location-records?limit=5000')).body).toMatchObject({ count: 5, limit: 1000, offset: 0 })
-    expect((await world.get('/api/v0/location-records?offset=9')).body).toEqual({ data: [], count: 0, limit: 100, offset: 9 })
+    expect((await world.get('/api/v0/location-records?offset=9')).body).toEqual({ data: [], count: 0, limit: 100, offset: 9, next_cursor: null })
     expect([await list('limit=2'), await list('limit=2&offset=2'), await list('limit=2&offset=4')].flat()).toEqual(await list(''))
   })
   test('every filter, alone and together', async () => {
@@ -126,7 +126,7 @@ describe('bad queries', () => {
     ['location-records?toTimestamp=x', 400, 'Invalid toTimestamp parameter', 'Expected an ISO 8601 time'],
     ['location-records?prover=0x12', 400, 'Invalid prover parameter', 'Expected an address'],
     ["location-records?subject=' OR 1=1 --", 400, 'Invalid subject parameter', 'Expected an address'],
-    ['location-records?fromTimstamp=2026-01-01', 400, 'Invalid query parameter', "Unknown parameter 'fromTimstamp'. Known parameters: chain, prover, subject, fromTimestamp, toTimestamp, bbox, limit, offset"],
+    ['location-records?fromTimstamp=2026-01-01', 400, 'Invalid query parameter', "Unknown parameter 'fromTimstamp'. Known parameters: chain, prover, subject, fromTimestamp, toTimestamp, bbox, schema, location_type, revoked, near, radius, intersects, sort, limit, offset, cursor, total, format"],
     ['location-records/0x1234', 400, 'Invalid UID format', UID_FORMAT],
     [`location-records/${'1'.repeat(66)}`, 400, 'Invalid UID format', UID_FORMAT],
     [`location-records/0x${'g'.repeat(64)}`, 400, 'Invalid UID format', UID_FORMAT],

@@ -1,0 +1,178 @@
+import { request, type IncomingMessage } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Client } from 'pg'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { startApi, type TestApi } from '../test/api'
+import { createMigratedDatabase, rows, type TestDatabase } from '../test/database'
+import { insertRecords } from '../test/records'
+
+/** Exports as slow, rude and unlucky clients meet them. More than the sockets between hold, so that they really wait. */
+const COUNT = 6_000
+const MEMO = 'A place that is described at length. '.repeat(80)
+/** Milliseconds: what has no answer by then is told so. */
+const ANSWER_MS = 3_000
+const LIST = '/api/v0/location-records'
+let database: TestDatabase
+let api: TestApi
+beforeAll(async () => {
+  database = await createMigratedDatabase()
+  api = await startApi({ databaseUrl: database.url, timeouts: { request: 5_000, answer: ANSWER_MS }, trustProxy: ['127.0.0.1/32'] })
+  await insertRecords(database.url, Array.from({ length: COUNT }, (_, i) => ({ memo: MEMO, geometry: { type: 'Point', coordinates: [i % 180, i % 90] } })))
+})
+const open: IncomingMessage[] = []
+afterEach(() => {
+  for (const response of open.splice(0)) response.destroy()
+})
+afterAll(async () => {
+  await api?.close()
+  await database?.drop()
+})
+
+/** Sends a request; its answer is not read yet. */
+async function start(query: string, client = '192.0.2.1', method = 'GET'): Promise<IncomingMessage> {
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    request(`${api.url}${LIST}${query}`, { method, headers: { 'x-forwarded-for': client }, agent: false }, resolve).on('error', reject).end()
+  })
+  open.push(response)
+  return response
+}
+async function textOf(response: IncomingMessage, betweenChunksMs = 0): Promise<string> {
+  let text = ''
+  for await (const chunk of response.setEncoding('utf8')) {
+    text += chunk
+    if (betweenChunksMs) await pause(betweenChunksMs)
+  }
+  return text
+}
+const jsonOf = async (response: IncomingMessage) => JSON.parse(await textOf(response)) as Record<string, unknown>
+/** Until an export of this client is taken again. */
+async function freed(client: string): Promise<void> {
+  for (;;) {
+    const [a, b] = [await start('?format=csv', client), await start('?format=csv', client)]
+    const taken = a.statusCode === 200 && b.statusCode === 200
+    for (const response of [a, b]) response.destroy()
+    if (taken) return
+    await pause(50)
+  }
+}
+
+test('a slow client gets all of it, long after other answers would have been given up', async () => {
+  const response = await start('?format=geojson')
+  const started = performance.now()
+  const { features } = JSON.parse(await textOf(response, 15)) as { features: { id: string }[] }
+  expect(performance.now() - started).toBeGreaterThan(ANSWER_MS)
+  expect(new Set(features.map(({ id }) => id)).size).toBe(COUNT)
+})
+
+test('one that stops reading holds what it was sent and one page, no connection, and is let go in the end', async () => {
+  const before = process.memoryUsage()
+  const response = await start('?format=ndjson')
+  response.pause()
+  await pause(500)
+  const busy = await rows(database.url, `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'api' AND (state <> 'idle' OR xact_start IS NOT NULL)`)
+  expect(busy).toEqual([])
+  expect(process.memoryUsage().heapUsed - before.heapUsed).toBeLessThan(150_000_000)
+  // After as long as any other silent connection, or twice that: Node looks whether anything was sent in between.
+  const ended = new Promise((resolve) => response.once('close', resolve))
+  await pause(2 * (ANSWER_MS + 2_000) + 1_000)
+  response.resume()
+  response.on('error', () => {})
+  await ended
+  expect(response.complete).toBe(false)
+})
+
+describe('what fails half-way breaks the connection: no cut file passes for a whole one', () => {
+  test.each(['geojson', 'ndjson', 'csv'])('%s', async (format) => {
+    const response = await start(`?format=${format}`, '192.0.2.2')
+    response.once('readable', () => {})
+    await pause(200)
+    await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN memo TO memory')
+    const failed = await textOf(response).then(
+      (text) => ({ text }),
+      (error: NodeJS.ErrnoException) => ({ code: error.code }),
+    )
+    await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN memory TO memo')
+    expect(failed).toEqual({ code: 'ECONNRESET' })
+    expect([response.statusCode, response.complete]).toEqual([200, false])
+    // And nobody else is harmed.
+    expect((await start('?limit=1')).statusCode).toBe(200)
+  })
+})
+
+test('what fails before the first record is an error as any other', async () => {
+  await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN memo TO memory')
+  const response = await start('?format=csv', '192.0.2.3')
+  await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN memory TO memo')
+  expect([response.statusCode, response.headers['content-type'], response.headers['content-disposition'], response.headers.etag]).toEqual([500, 'application/json; charset=utf-8', undefined, undefined])
+  expect(await jsonOf(response)).toEqual({ status: 'error', message: 'Internal error', detail: 'The request failed on our side.' })
+  await freed('192.0.2.3')
+})
+
+test('what has no first record in time is told so, and its place is free', async () => {
+  const client = new Client({ connectionString: database.url })
+  await client.connect()
+  await client.query('BEGIN; LOCK TABLE location_record IN ACCESS EXCLUSIVE MODE')
+  const [a, b] = await Promise.all([start('?format=csv', '192.0.2.8'), start('?format=geojson', '192.0.2.8')])
+  await client.query('ROLLBACK')
+  await client.end()
+  for (const response of [a, b]) {
+    expect([response.statusCode, response.headers['content-type'], response.headers['retry-after']]).toEqual([503, 'application/json; charset=utf-8', '5'])
+    expect(await jsonOf(response)).toMatchObject({ message: 'Temporarily unavailable', detail: 'There was no answer in time. Try again in 5 seconds.' })
+  }
+  await freed('192.0.2.8')
+})
+
+test('a client that leaves is not read for any more, and its place is free', async () => {
+  const client = '192.0.2.4'
+  const [a, b] = [await start('?format=csv', client), await start('?format=geojson', client)]
+  const refused = await start('?format=ndjson', client)
+  expect([refused.statusCode, refused.headers['retry-after']]).toEqual([429, '5'])
+  expect(await jsonOf(refused)).toEqual({ status: 'error', message: 'Rate limit exceeded', detail: '2 exports of yours are under way already; wait for one to end, or ask for pages (limit up to 1000)' })
+  // Pages are had meanwhile, and so are exports of others.
+  expect((await start('?format=ndjson&limit=10', client)).statusCode).toBe(200)
+  expect((await start('?format=ndjson', '192.0.2.5')).statusCode).toBe(200)
+  for (const response of [a, b]) response.destroy()
+  await freed(client)
+  // Those that end in order free theirs too.
+  for (let i = 0; i < 3; i++) expect((await textOf(await start('?format=csv&limit=1001&fromTimestamp=2027', client))).split('\r\n')).toHaveLength(2)
+})
+
+test('too many exports at once: 503, and pages go on', async () => {
+  const answers = await Promise.all(Array.from({ length: 17 }, (_, i) => start('?format=ndjson', `198.51.100.${i}`)))
+  expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([...Array<number>(16).fill(200), 503])
+  const refused = await start('?format=csv', '198.51.100.99')
+  expect([refused.statusCode, refused.headers['retry-after'], (await jsonOf(refused)).message]).toEqual([503, '5', 'Temporarily unavailable'])
+  expect((await start('?limit=10', '198.51.100.99')).statusCode).toBe(200)
+  for (const response of open) response.destroy()
+  await freed('198.51.100.99')
+})
+
+test('HEAD reads nothing, and holds no place', async () => {
+  for (let i = 0; i < 20; i++) {
+    const response = await start('?format=csv', '192.0.2.6', 'HEAD')
+    expect([response.statusCode, response.headers['content-type'], await textOf(response)]).toEqual([200, 'text/csv; charset=utf-8; header=present', ''])
+  }
+})
+
+test('an export while records arrive: what there was, once; lists are answered meanwhile', async () => {
+  const before = await rows<{ uid: string }>(database.url, 'SELECT uid FROM location_record')
+  const response = await start('?format=ndjson')
+  const asking = (async () => {
+    for (let i = 0; i < 20; i++) {
+      // In time: else it would be a 503.
+      expect((await start('?limit=1', '192.0.2.7')).statusCode).toBe(200)
+      await insertRecords(database.url, [{ timestamp: Date.UTC(2026, 5, 1) + i * 1000 }], 900_000 + i)
+    }
+  })()
+  const uids = (await textOf(response, 2)).trimEnd().split('\n').map((each) => (JSON.parse(each) as { uid: string }).uid)
+  await asking
+  expect(new Set(uids).size).toBe(uids.length)
+  expect(uids.filter((uid) => before.some((row) => row.uid === uid))).toHaveLength(before.length)
+})
+
+test('an export by place measures each of its candidates, and no more than it may', async () => {
+  const text = await textOf(await start('?near=10.5,10.5&radius=80000&format=ndjson'))
+  const found = text.trimEnd().split('\n').map((each) => JSON.parse(each) as { longitude: number; latitude: number })
+  expect(new Set(found.map(({ longitude, latitude }) => `${longitude} ${latitude}`))).toEqual(new Set(['10 10', '11 11']))
+  expect(found.length).toBe(((await jsonOf(await start('?near=10.5,10.5&radius=80000&limit=1&total=true'))) as { total: number }).total)
+})
