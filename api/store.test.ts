@@ -149,3 +149,30 @@ test('inputs that are asked for at once each get their own, known or not, with o
   expect(await store.inputByUid('celo', `0x${'9'.repeat(64)}`, true)).toBeUndefined()
   expect(await store.inputByUid(known[0]!.chain, known[1]!.uid, true)).toBeUndefined()
 })
+
+// Last, as it changes the records.
+test('what is in a box or nowhere: both in one order, each by its own index, in pages and counted', async () => {
+  await rows(database.url, 'UPDATE location_record SET geometry = NULL, longitude = NULL, latitude = NULL WHERE block_number % 150 = 0')
+  await rows(database.url, 'ANALYZE location_record')
+  for (const [bbox, atLeast] of [[boxRound(cities[0]!, 0.2), 3_000], [boxRound(cities[40]!, 0.05), 300], [[-180, -90, 180, 90], 40_000], [[0, 85, 1, 86], 300]] as const) {
+    const [w, s, e, n] = bbox
+    const found = (await rows<{ i: number }>(
+      database.url,
+      `SELECT block_number AS i FROM location_record WHERE location_type = 'geojson-point' AND (geom IS NULL OR longitude BETWEEN $1 AND $2 AND latitude BETWEEN $3 AND $4) ORDER BY timestamp DESC, id DESC`,
+      [w, e, s, n],
+    )).map(({ i }) => i)
+    expect(found.length).toBeGreaterThanOrEqual(atLeast)
+    const query = { bbox, nowhere: 'too' as const, locationType: 'geojson-point' }
+    expect(await store.countRecords(query, 1_000_000)).toBe(found.length)
+    expect(await store.countRecords(query, 200)).toBe(200)
+    let from: RecordQuery['from']
+    for (let seen = 0; seen < Math.min(found.length, 2_000); seen += 150) {
+      const page = await store.listRecords({ ...query, limit: 150, ...(from && { from }) })
+      expect(page.map(numberOf)).toEqual(found.slice(seen, seen + 150))
+      const last = page.at(-1)!
+      from = { at: timeOf(numberOf(last)).getTime(), id: `${last.chain}-${last.uid}` }
+    }
+    expect((await store.listRecords({ ...query, limit: 20, offset: 10 })).map(numberOf)).toEqual(found.slice(10, 30))
+  }
+  expect(await explained(listQuery({ bbox: boxRound(cities[40]!, 0.02), nowhere: 'too', limit: 101 }))).toMatch(/location_record_geom[^]*location_record_nowhere/)
+})

@@ -359,10 +359,18 @@ describe('A.2 Core', () => {
       expect((await ask(path)).headers.get('vary')?.toLowerCase()).toMatch(/accept/)
     }
     const etag = (await items('')).headers.get('etag')!
+    const revokedSubjects = `revoked=true&subject=${addressOf(200)}&limit=1`
+    const { numberMatched } = (await items(revokedSubjects)).json
     await rows(database.url, 'UPDATE location_record SET revoked = NOT revoked WHERE id = $1', [idOf(places[5]!)])
     await new Promise((resolve) => setTimeout(resolve, 300))
     expect((await items('', { 'if-none-match': etag })).status).toBe(200)
     await rows(database.url, 'UPDATE location_record SET revoked = NOT revoked WHERE id = $1', [idOf(places[5]!)])
+    // What was counted before is not believed after: here one more of the subject is revoked, there it was not.
+    await rows(database.url, 'UPDATE location_record SET revoked = true WHERE id = $1', [idOf(places[11]!)])
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    expect((await items(revokedSubjects)).json.numberMatched).toBe(numberMatched + 1)
+    await rows(database.url, 'UPDATE location_record SET revoked = false WHERE id = $1', [idOf(places[11]!)])
+    await new Promise((resolve) => setTimeout(resolve, 300))
   })
   test('/rec/core/cross-origin: pages of any origin may read answers and refusals', async () => {
     for (const path of [...DOCUMENTS, '/ogc/nothing', `${ITEMS}?limit=0`]) expect((await ask(path, { origin: 'https://map.example' })).headers.get('access-control-allow-origin')).toBe('*')
