@@ -16,6 +16,7 @@ COPY --from=build /app/dist/api dist/api
 COPY --from=build /app/dist/src dist/src
 COPY --from=build /app/dist/package.json dist/package.json
 COPY db db
+COPY schema.graphql ./
 USER node
 EXPOSE 3000
 CMD ["node", "dist/api/main.js"]

@@ -1,4 +1,3 @@
-import { UserInputError } from '@subsquid/apollo-server-core'
 import { Server } from '@subsquid/graphql-server/lib/server'
 import { GraphQLError, execute, type ExecutionResult, type GraphQLSchema } from 'graphql'
 import type { GraphqlFace } from './graphql'
@@ -72,7 +71,8 @@ export class SquidGraphql implements GraphqlFace {
 function explained(error: GraphQLError): GraphQLError {
   const { originalError: cause } = error
   const because = (told: Error) => new GraphQLError(told.message, error.nodes, error.source, error.positions, error.path, told)
-  if (cause instanceof UserInputError)
+  // What it says of a request, not of itself.
+  if (cause && (cause as { extensions?: { code?: string } }).extensions?.code === 'BAD_USER_INPUT')
     return because(new QueryFault(/size limit/.test(cause.message) ? `The answer might have more than ${RESPONSE_NODES} fields (data, location, geometry, memo, mediaData and recipePayloads count 50 times): give a limit, or a smaller one.` : cause.message))
   if (!cause) return error
   if ((cause as DatabaseError).code === '57014') return because(new QueryFault(`Looking this up takes longer than ${STATEMENT_TIMEOUT_MS / 1000} seconds: narrow it, by id, uid, chain, prover or a range of time.`))
