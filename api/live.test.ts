@@ -318,7 +318,7 @@ describe('many at once', () => {
       for (let last = false; ; ) {
         const listener = await listen(`${copies[below(2)]!.url}${PATH}`, { lastEventId, onEvent: (event) => heard.push(event) })
         connections++
-        if (last) return { heard, connections, close: listener.close }
+        if (last) return { heard, connections, close: () => listener.close() }
         await pause(below(120))
         listener.close()
         lastEventId = listener.lastEventId

@@ -170,6 +170,18 @@ test('an export while records arrive: what there was, once; lists are answered m
   expect(uids.filter((uid) => before.some((row) => row.uid === uid))).toHaveLength(before.length)
 })
 
+test('a stop does not wait for exports: they are broken off', async () => {
+  const stopped = await startApi({ databaseUrl: database.url })
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    request(`${stopped.url}${LIST}?format=ndjson`, { agent: false }, resolve).on('error', reject).end()
+  })
+  await pause(200)
+  const started = performance.now()
+  await stopped.close()
+  expect(performance.now() - started).toBeLessThan(3_000)
+  await expect(textOf(response)).rejects.toMatchObject({ code: 'ECONNRESET' })
+})
+
 test('an export by place measures each of its candidates, and no more than it may', async () => {
   const text = await textOf(await start('?near=10.5,10.5&radius=80000&format=ndjson'))
   const found = text.trimEnd().split('\n').map((each) => JSON.parse(each) as { longitude: number; latitude: number })

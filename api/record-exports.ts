@@ -21,17 +21,24 @@ const SLICE = 200
  * resets the connection, so that no cut file passes for a whole one, whatever proxies lie between.
  */
 export class RecordExports {
-  private open = 0
+  /** What breaks each one off. */
+  private readonly open = new Set<() => void>()
   private readonly openByClient = new Map<string, number>()
   private reading = 0
   private readonly waiting: (() => void)[] = []
 
   constructor(private readonly records: Records) {}
 
+  /** Breaks off all that are under way: they would outlast any stop. */
+  stop(): void {
+    for (const breakOff of this.open) breakOff()
+  }
+
   async send(request: FastifyRequest, reply: FastifyReply, search: RecordSearch, format: RecordFormat): Promise<FastifyReply> {
     // Reading it all to throw it away is what Fastify would do.
     if (request.method === 'HEAD') return reply.type(format.type).header('content-disposition', format.file).send(Readable.from([]))
-    const leave = this.enter(reply, clientOf(request))
+    const breakOff = () => void request.raw.socket.resetAndDestroy()
+    const leave = this.enter(reply, clientOf(request), breakOff)
     const pages = this.records.pages(search)
     try {
       const first = await this.read(pages)
@@ -41,7 +48,7 @@ export class RecordExports {
         leave()
         return reply
       }
-      const stream = Readable.from(this.write(first, pages, format, () => request.raw.socket.resetAndDestroy()))
+      const stream = Readable.from(this.write(first, pages, format, breakOff))
       stream.once('close', leave)
       return reply.type(format.type).header('content-disposition', format.file).send(stream)
     } catch (error) {
@@ -84,20 +91,17 @@ export class RecordExports {
   }
 
   /** Counts one in; what it returns counts it out again, once. */
-  private enter(reply: FastifyReply, client: string): () => void {
+  private enter(reply: FastifyReply, client: string, breakOff: () => void): () => void {
     const ofClient = this.openByClient.get(client) ?? 0
     if (ofClient >= EXPORTS_OF_CLIENT) {
       reply.header('retry-after', RETRY_AFTER_SECONDS)
       throw new RecordsProblem('Rate limit exceeded', `${EXPORTS_OF_CLIENT} exports of yours are under way already; wait for one to end, or ask for pages (limit up to 1000)`)
     }
-    if (this.open >= EXPORTS_AT_ONCE) throw new UnavailableError('Too many exports are under way; pages (limit up to 1000) can be had.')
-    this.open++
+    if (this.open.size >= EXPORTS_AT_ONCE) throw new UnavailableError('Too many exports are under way; pages (limit up to 1000) can be had.')
+    this.open.add(breakOff)
     this.openByClient.set(client, ofClient + 1)
-    let inside = true
     return () => {
-      if (!inside) return
-      inside = false
-      this.open--
+      if (!this.open.delete(breakOff)) return
       const others = this.openByClient.get(client)! - 1
       if (others > 0) this.openByClient.set(client, others)
       else this.openByClient.delete(client)

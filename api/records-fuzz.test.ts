@@ -114,6 +114,19 @@ describe(`hostile query strings (seed ${SEED})`, () => {
     }
     expect(answered).toBeGreaterThan(RUNS / 50)
   })
+  test('as a UID, and where nothing is asked for', async () => {
+    for (const value of [...HOSTILE, `0x${'0'.repeat(63)}g`, `0X${'1'.repeat(64)}`, `0x${'1'.repeat(65)}`]) {
+      const response = await fetch(`${api.url}${LIST}/${encodeURIComponent(value)}`)
+      const { message } = (await response.json()) as { message?: string }
+      // A dot, or nothing, is another path.
+      if (!['', '.', '..'].includes(value)) expect([response.status, message], value.slice(0, 100)).toEqual(encodeURIComponent(value).length > 4_096 ? expect.anything() : [400, 'Invalid UID format'])
+      for (const path of ['location-records/stats', 'config']) expect((await fetch(`${api.url}/api/v0/${path}?chain=${encodeURIComponent(value)}`)).status).toBe(400)
+    }
+    for (const name of ['chain', 'format']) for (const value of HOSTILE) {
+      const { status } = await fetch(`${api.url}${LIST}/0x${'1'.repeat(64)}?${name}=${encodeURIComponent(value)}`)
+      expect(status, `${name}=${value.slice(0, 100)}`).toBe(400)
+    }
+  })
   test('the records are all there still', async () => {
     expect(await rows(database.url, 'SELECT count(*)::int AS count FROM location_record')).toEqual([{ count: stored.length }])
     expect((await ask('total=true&limit=1')).body.total).toBe(stored.length)

@@ -42,6 +42,10 @@ export function recordsRoutes(parts: { store: Store; records: Records; clock: ()
 
   return (app: FastifyInstance, _options: object, done: () => void): void => {
     app.setErrorHandler(recordsErrorHandler)
+    app.addHook('preClose', (closed) => {
+      recordExports.stop()
+      closed()
+    })
 
     app.get('/location-records', { schema: recordsSchemas.list }, async (request, reply) => {
       const query = knownParameters(request.query, LIST_PARAMETERS)

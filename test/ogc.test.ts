@@ -317,7 +317,7 @@ describe('A.2 Core', () => {
     const more = await createMigratedDatabase()
     await insertPlaces(more.url, Array.from({ length: 10_002 }, (_, i) => ({ uid: uidOf(i), at: i * 1000, geometry: { type: 'Point', coordinates: [0, 0] } })))
     const large = await startApi({ databaseUrl: more.url, publicBaseUrl: BASE })
-    const matched = async (query: string) => ((await (await fetch(`${large.url}${ITEMS}?limit=1&${query}`)).json())).numberMatched
+    const matched = async (query: string) => ((await (await fetch(`${large.url}${ITEMS}?limit=1&${query}`)).json()) as { numberMatched?: number }).numberMatched
     expect(await matched('')).toBe(10_002)
     expect(await matched('revoked=false')).toBe(10_002)
     expect(await matched('bbox=-1,-1,1,1')).toBeUndefined()
