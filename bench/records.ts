@@ -16,6 +16,8 @@ import { run } from './load-thread'
 
 /** BENCH_RECORDS says other numbers, separated by commas; each is a table of its own, filled up from the one before. */
 const SIZES = (process.env.BENCH_RECORDS || '1000000,10000000').split(',').map(Number)
+/** A migrated database that was filled before, with the one number of records that BENCH_RECORDS says; it is left as it is. */
+const FILLED = process.env.BENCH_RECORDS_DATABASE_URL
 /** Records that one statement generates. */
 const CHUNK = 100_000
 const CONCURRENCY = 32
@@ -36,8 +38,8 @@ interface City {
 
 /** How lists of records hold up at a million and at ten million: against pgbench with the same SQL, and against node-postgres' plain way. */
 export async function records(bench: Bench): Promise<Table[]> {
-  const databaseUrl = await bench.createDatabase()
-  await promisify(execFile)(process.execPath, ['lib/migrate.js'], { env: { ...bench.environment, DATABASE_URL: databaseUrl } })
+  const databaseUrl = FILLED || (await bench.createDatabase())
+  if (!FILLED) await promisify(execFile)(process.execPath, ['lib/migrate.js'], { env: { ...bench.environment, DATABASE_URL: databaseUrl } })
   const client = new Client({ connectionString: databaseUrl })
   await client.connect()
   const tables: Table[] = []
@@ -45,7 +47,7 @@ export async function records(bench: Bench): Promise<Table[]> {
   try {
     let filled = 0
     for (const size of SIZES) {
-      await fill(bench, client, filled, size)
+      if (!FILLED) await fill(bench, client, filled, size)
       filled = size
       const kinds = await kindsOf(client, size)
       const api = await startApi(bench, databaseUrl)
