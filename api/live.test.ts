@@ -318,7 +318,7 @@ describe('many at once', () => {
       for (let last = false; ; ) {
         const listener = await listen(`${copies[below(2)]!.url}${PATH}`, { lastEventId, onEvent: (event) => heard.push(event) })
         connections++
-        if (last) return { heard, connections, close: listener.close }
+        if (last) return { heard, connections, close: () => listener.close() }
         await pause(below(120))
         listener.close()
         lastEventId = listener.lastEventId
@@ -334,7 +334,7 @@ describe('many at once', () => {
       for (const [slug, log] of written) {
         const mine = () => events.filter(({ data }) => data.chain === slug)
         // What was gone by the time it would have been told is told as gone only.
-        const sure = log.filter((each) => each.startsWith('reorged') || !gone.has(each.split(' ')[1]!))
+        const sure = log.filter((each) => each.startsWith('reorged') || !gone.has(each.split(' ')[1]))
         while (mine().at(-1)?.data.uid === undefined || `${mine().at(-1)!.event} ${parseInt(mine().at(-1)!.data.uid)}` !== log.at(-1)) await pause(10)
         const told = mine().map(({ event, data }) => `${event} ${parseInt(data.uid)}`)
         expect(told.filter((each) => sure.includes(each)), `seed ${SEED}`).toEqual(sure)
@@ -429,13 +429,13 @@ describe('outages', () => {
   test('a stop ends all streams at once, also of those who do not read', async () => {
     const api = await startApi({ databaseUrl: database.url, live: { pollMs: 20 } })
     const listeners = await Promise.all([follow(api), follow(api)])
-    listeners[1]!.response.pause()
+    listeners[1].response.pause()
     await insert(...Array.from({ length: 90 }, (_, n) => ({ chain: 'celo', n, memo: 'x'.repeat(100_000) })))
-    await listeners[0]!.count(90)
+    await listeners[0].count(90)
     const began = performance.now()
     await api.close()
     expect(performance.now() - began).toBeLessThan(1_500)
-    await listeners[0]!.ended
+    await listeners[0].ended
   })
 })
 

@@ -1,4 +1,4 @@
-import { ACTIVE_SLUGS, CHAINS } from '../src/chains'
+import { CHAINS } from '../src/chains'
 import { COMPUTE_PROBLEMS } from './problems'
 
 /** The named schemas of the API's description (JSON Schema 2020-12): what inputs and answers look like. openapi.ts says where. */
