@@ -101,6 +101,7 @@ describe('records', () => {
   test('statistics, configuration, health, information', async () => {
     expect((await world.get('/api/v0/location-records/stats')).body).toEqual({
       ...{ total: 5, by_chain: { 'base-sepolia': 5, sepolia: 0, arbitrum: 0, celo: 0 }, by_time: { last_24_hours: 0, last_7_days: 0, last_30_days: 0 }, revoked: 0 },
+      chains: { 'base-sepolia': expect.objectContaining({ status: expect.any(String), lag_blocks: expect.any(Number), head_time: expect.any(String) }) },
     })
     expect((await world.get('/api/v0/config')).body).toMatchObject({ chains: { 'base-sepolia': true, sepolia: true, arbitrum: true, celo: true, base: false }, schema: LOCATION_SCHEMA.uid, schema_fields: LOCATION_SCHEMA.fields, version: 'v0' })
     expect(await world.get('/health')).toMatchObject({ status: 200, body: { status: 'healthy', database: 'connected' } })
