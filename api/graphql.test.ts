@@ -516,14 +516,7 @@ describe('when the database is not as it should be', () => {
     await early.close()
     await client.end()
     await own.drop()
-  })
-
-  test('an answer too large is refused while it comes in, and the next one is answered', async () => {
-    await rows(database.url, `UPDATE location_record SET media_data = ARRAY[(SELECT string_agg(md5(i::text), '') FROM generate_series(1, 32000) AS i)] WHERE id IN (SELECT id FROM location_record ORDER BY timestamp DESC LIMIT 40)`)
-    expect(await ask('{ locationRecords(first: 40) { nodes { mediaData } } }')).toMatchObject({ status: 200, data: { locationRecords: null }, errors: [expect.stringContaining('larger than 16 MiB')] })
-    expect((await data('{ locationRecords(first: 5) { nodes { mediaData } } }')).locationRecords.nodes).toHaveLength(5)
-    expect((await data('{ locationRecords(first: 40) { nodes { uid } } }')).locationRecords.nodes).toHaveLength(40)
-  })
+  }, 150_000)
 })
 
 describe.skipIf(!TEST_DATABASE_URL)('what needs a real Postgres, with many sessions and timers', () => {
@@ -609,6 +602,13 @@ describe.skipIf(!TEST_DATABASE_URL)('what needs a real Postgres, with many sessi
     expect(await cut).toMatchObject({ status: 503, errors: ['The database does not answer right now. Try again in 5 seconds.'] })
     await release()
     expect(await ask(SLOW)).toMatchObject({ status: 200, errors: [] })
+  })
+
+  test('an answer too large is refused while it comes in, and the next one is answered', async () => {
+    await rows(database.url, `UPDATE location_record SET media_data = ARRAY[(SELECT string_agg(md5(i::text), '') FROM generate_series(1, 32000) AS i)] WHERE id IN (SELECT id FROM location_record ORDER BY timestamp DESC LIMIT 18)`)
+    expect(await ask('{ locationRecords(first: 18) { nodes { mediaData } } }')).toMatchObject({ status: 200, data: { locationRecords: null }, errors: [expect.stringContaining('larger than 16 MiB')] })
+    expect((await data('{ locationRecords(first: 5) { nodes { mediaData } } }')).locationRecords.nodes).toHaveLength(5)
+    expect((await data('{ locationRecords(first: 18) { nodes { uid } } }')).locationRecords.nodes).toHaveLength(18)
   })
 
   test('as whom it reads: the role where the login may take it; else refused, or a login of its own that can do no more', async () => {

@@ -100,7 +100,7 @@ export async function graphqlRoutes(app: FastifyInstance, parts: GraphqlParts): 
         const headers = { 'retry-after': String(RETRY_AFTER_SECONDS) }
         throw error.own ? new GraphqlProblem(429, 'Too many of your queries wait for an answer already; wait for one of them.', headers) : new GraphqlProblem(503, 'Too many queries wait for an answer; try again in a few seconds.', headers)
       })
-      const running = face.run(checked, variables, abort.signal).finally(end)
+      const running = (async () => face.run(checked, variables, abort.signal))().finally(end)
       // Whoever was told that it is late does not hear of it again.
       running.catch(() => {})
       return await Promise.race([running, new Promise<never>((_, reject) => abort.signal.addEventListener('abort', () => reject(late)))])

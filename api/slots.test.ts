@@ -32,12 +32,12 @@ test('never more than allowed, of all and of one, and everyone who may wait is s
   const visits: Promise<void>[] = []
   for (let i = 0; i < 3_000; i++) {
     visits.push(visit(`client ${Math.floor(random() * 6)}`))
-    if (random() < 0.6) await turn()
+    if (random() < 0.5) await turn()
   }
   await Promise.all(visits)
   expect(outcomes.served + outcomes.refused).toBe(3_000)
   expect(outcomes.served).toBeGreaterThan(1_000)
-  expect(outcomes.refused).toBeGreaterThan(100)
+  expect(outcomes.refused).toBeGreaterThan(50)
 })
 
 test('who gives up while waiting makes room, and who has their share is passed by', async () => {
