@@ -76,7 +76,7 @@ export function link(href: string, rel: string, type: string, title: string): Li
 export function landing(at: OgcAddresses, deploymentName: string, format: Format, query: Record<string, string>): Document {
   const both = (href: string, rel: string, title: string) => [link(href, rel, JSON_TYPE, `${title}, as JSON`), link(`${href}?f=html`, rel, HTML, `${title}, as a page`)]
   return {
-    title: `${TITLE} (${deploymentName})`,
+    title: deploymentName === 'unnamed' ? TITLE : `${TITLE} (${deploymentName})`,
     description: DESCRIPTION,
     links: [
       ...selfLinks(at.root, JSON_TYPE, 'This document', format, query),

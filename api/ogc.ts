@@ -10,7 +10,6 @@ import { cursorOf, parseFeatureId, parseFormat, parseItems, type Format } from '
 import { RecordsProblem, recordsErrorHandler } from './problems'
 import { featureText } from './record-formats'
 import type { RecordSearch, Records } from './search'
-import { SharedRead } from './shared'
 import type { Store } from './store'
 
 export interface OgcParts {
@@ -22,8 +21,6 @@ export interface OgcParts {
   deploymentName: string
 }
 
-/** How long it is believed when the first and the last record were attested. */
-const EXTENT_SHARED_MS = 1_000
 
 /**
  * OGC API - Features, Part 1: Core (OGC 17-069r4) with GeoJSON, HTML and OpenAPI 3.0: the records for GIS software, mounted at /ogc.
@@ -32,13 +29,23 @@ const EXTENT_SHARED_MS = 1_000
 export async function ogcRoutes(app: FastifyInstance, { store, records, clock, publicBaseUrl, deploymentName }: OgcParts): Promise<void> {
   const at = new OgcAddresses(publicBaseUrl)
   const freshness = new Freshness(store, clock)
-  const extent = new SharedRead(() => store.readExtent(), EXTENT_SHARED_MS, clock)
   const definition = ogcOpenApi(publicBaseUrl, deploymentName)
   // What answers are made of beside the records: another version or address must not pass for the copy that a client has.
   const edition = createHash('sha256').update(`${version} ${publicBaseUrl} ${deploymentName} ${JSON.stringify(definition)}`).digest('base64url').slice(0, 8)
   const variant = (format: Format) => `${format}-${edition}`
   const home = { href: `${at.root}?f=html`, title: 'OGC API' }
   const trail = [home, { href: `${at.root}/collections?f=html`, title: 'Collections' }, { href: `${at.collection}?f=html`, title: 'Location records' }] as const
+
+  /** When the first and the last record were attested, by the state of the data: an older one under a newer ETag would be kept for good. */
+  const extents = new LRUCache<string, ReturnType<Store['readExtent']>>({ max: 16 })
+  const extentOf = (state: string): ReturnType<Store['readExtent']> => {
+    const known = extents.get(state)
+    if (known) return known
+    const extent = store.readExtent()
+    extents.set(state, extent)
+    extent.catch(() => extents.delete(state))
+    return extent
+  }
 
   /** Counts by the state of the data and the filters: who reads page after page has them counted once. */
   const counts = new LRUCache<string, ReturnType<Records['count']>>({ max: 1_000 })
@@ -102,20 +109,20 @@ export async function ogcRoutes(app: FastifyInstance, { store, records, clock, p
     })
   })
 
-  const collectionOf = async (format: Format, query: Record<string, string>) => collection(at, await extent.get(), selfLinks(at.collection, JSON_TYPE, 'The collection', format, query))
+  const collectionOf = async (reply: FastifyReply, format: Format, query: Record<string, string>) => collection(at, await extentOf(String(reply.getHeader('etag'))), selfLinks(at.collection, JSON_TYPE, 'The collection', format, query))
   get('/collections', async (request, reply) => {
     const format = parseFormat(request.query, request.headers.accept)
     if (await freshness.isKnown(request, reply, variant(format))) return reply
     const query = request.query as Record<string, string>
     const links = selfLinks(`${at.root}/collections`, JSON_TYPE, 'This document', format, query)
-    const collections = [await collectionOf(format, query)]
+    const collections = [await collectionOf(reply, format, query)]
     return send(reply, format, links, JSON_TYPE, () => JSON.stringify({ links, collections }), () => collectionsPage(collections, [home], links))
   })
   get<{ collectionId: string }>('/collections/:collectionId', async (request, reply) => {
     onlyOurs(request.params.collectionId)
     const format = parseFormat(request.query, request.headers.accept)
     if (await freshness.isKnown(request, reply, variant(format))) return reply
-    const document = await collectionOf(format, request.query as Record<string, string>)
+    const document = await collectionOf(reply, format, request.query as Record<string, string>)
     return send(reply, format, document.links, JSON_TYPE, () => JSON.stringify(document), () => collectionPage(document, trail.slice(0, 2)))
   })
 

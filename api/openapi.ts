@@ -185,7 +185,7 @@ export const recordsSchemas = {
   list: formattedRoute(
     'listLocationRecords',
     'Attested locations that match all filters',
-    'Newest first, unless sorted otherwise. The order is total, so pages neither repeat nor lose a record. JSON comes in pages, and so do the other formats where `limit` is 1000 or less; else they hold all that match, streamed. A parameter that is unknown or given twice is an error. (Parameters from `sort` on are extensions to the specification.)',
+    'Newest first, unless sorted otherwise. The order is total, so pages neither repeat nor lose a record. JSON comes in pages, and so do the other formats where `limit` is 1000 or less; with a larger one they hold so many, without all that match, streamed. A parameter that is unknown or given twice is an error. (Parameters from `sort` on are extensions to the specification.)',
     {
       'application/json': ref('ListResponse'),
       'application/geo+json': ref('RecordFeatureCollection'),

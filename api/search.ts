@@ -29,8 +29,9 @@ export interface RecordPage {
 
 /** Records whose geometry is looked at for one answer. */
 const MAX_CANDIDATES = 20_000
-/** How long looking at a chunk of them may take, milliseconds. */
-const CHUNK_MS = 5_000
+/** How long looking at a part of them may take, waiting for its turn included, milliseconds; and the text of their geometries in one part. */
+const TASK_MS = 15_000
+const TASK_CHARACTERS = 1_000_000
 /** Rows that an export reads at a time: flat memory, and no transaction that stays open while a slow client reads. Fewer where records are large: one may have a megabyte. */
 const EXPORT_CHUNK = 2_000
 const EXPORT_CHUNK_FIRST = 200
@@ -137,10 +138,16 @@ export class Records {
   private async *sifted(search: RecordSearch, place: Place): AsyncGenerator<{ passed: RecordRow[]; looked: number }> {
     const { place: _, offset: __, ...query } = search
     let { from } = search
-    for (let size = 500; ; size = Math.min(size * 2, 4_000)) {
+    for (let size = 500; ; ) {
       const { rows, next } = pageOf(await this.store.listRecords({ ...query, reaching: place.reach, limit: size + 1, withGeometry: true, ...(from && { from }) }), size, search.sort ?? NEWEST_FIRST)
-      const verdicts = await this.sift({ geometry: place.geometry, ...(place.radiusMeters !== undefined && { radiusMeters: place.radiusMeters }), candidates: rows.map(({ geometry }) => geometry) })
-      yield { passed: rows.filter((_, i) => verdicts[i]), looked: rows.length }
+      let characters = 0
+      // Anyone may attest large geometries: a task is of so much text, however many they are.
+      for (const part of parts(rows)) {
+        const verdicts = await this.sift({ geometry: place.geometry, ...(place.radiusMeters !== undefined && { radiusMeters: place.radiusMeters }), candidates: part.map(({ geometry }) => geometry) })
+        yield { passed: part.filter((_, i) => verdicts[i]), looked: part.length }
+        for (const { geometry } of part) characters += geometry?.length ?? 0
+      }
+      size = characters > TASK_CHARACTERS ? 500 : Math.min(size * 2, 4_000)
       if (!next) return
       from = next
     }
@@ -148,13 +155,26 @@ export class Records {
 
   private async sift(task: SieveTask): Promise<ReturnType<typeof sift>> {
     if (task.candidates.length === 0) return []
-    this.pool ??= new Piscina({ filename: this.workerFile, minThreads: 0, maxThreads: 1, idleTimeout: 60_000, maxQueue: 64 })
+    this.pool ??= new Piscina({ filename: this.workerFile, minThreads: 0, maxThreads: 2, idleTimeout: 60_000, maxQueue: 64 })
     if (this.pool.queueSize >= 64) throw new UnavailableError('Too many searches by exact place wait already.')
-    return (this.pool.run(task, { name: 'sift', signal: AbortSignal.timeout(CHUNK_MS) }) as Promise<boolean[]>).catch((error: Error) => {
+    return (this.pool.run(task, { name: 'sift', signal: AbortSignal.timeout(TASK_MS) }) as Promise<boolean[]>).catch((error: Error) => {
       if (error.name === 'AbortError') throw new UnavailableError('Looking at so many geometries took too long.')
       throw error
     })
   }
+}
+
+/** Runs of rows whose geometries have so much text together. */
+function* parts(rows: readonly RecordRow[]): Generator<RecordRow[]> {
+  let [part, characters]: [RecordRow[], number] = [[], 0]
+  for (const row of rows) {
+    part.push(row)
+    characters += row.geometry?.length ?? 0
+    if (characters < TASK_CHARACTERS) continue
+    yield part
+    ;[part, characters] = [[], 0]
+  }
+  if (part.length) yield part
 }
 
 /** What chooses records, without the place. */

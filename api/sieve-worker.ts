@@ -9,6 +9,9 @@ export interface SieveTask {
 }
 
 const prepared = new LRUCache<string, PreparedGeometry>({ max: 16 })
+/** Candidates that take long to prepare, by their text: they come again with every search near them. At most 128 MB, reckoned at 10 bytes a character. */
+const large = new LRUCache<string, PreparedGeometry>({ maxSize: 12_800_000, sizeCalculation: (_, text) => text.length })
+const LARGE_CHARACTERS = 2_000
 
 /** Which of the candidates pass, by the kernel that also signs. One whose inside is not certain does not. */
 export function sift({ geometry, radiusMeters, candidates }: SieveTask): boolean[] {
@@ -17,7 +20,8 @@ export function sift({ geometry, radiusMeters, candidates }: SieveTask): boolean
   return candidates.map((text) => {
     if (text === null) return false
     try {
-      const candidate = prepare(text)
+      const candidate = large.get(text) ?? prepare(text)
+      if (text.length > LARGE_CHARACTERS) large.set(text, candidate)
       return radiusMeters === undefined ? intersects(candidate, target) : isWithin(candidate, target, radiusMeters)
     } catch (error) {
       if (error instanceof GeometryError) return false

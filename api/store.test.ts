@@ -1,7 +1,7 @@
 import { Client } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { CITIES_SQL, FIRST_TIME, SECONDS_BETWEEN, insertRecordsSql } from '../bench/generated-records'
-import { createDatabase, createMigratedDatabase, rows, type TestDatabase } from '../test/database'
+import { TEST_DATABASE_URL, createDatabase, createMigratedDatabase, rows, type TestDatabase } from '../test/database'
 import { UnavailableError } from './problems'
 import { Store } from './store'
 import { listQuery, type Bbox, type RecordQuery, type RecordRow, type Statement } from './store-records'
@@ -51,6 +51,7 @@ test.each<[string, () => Omit<RecordQuery, 'limit'>, RegExp]>([
   ['an unknown schema', () => ({ schema: '0x00' }), /"IDX_3a1a3ee6216d62da15052a7f74"/],
   ['an unknown location type', () => ({ locationType: 'Nothing' }), /location_record_type/],
   ['revoked ones', () => ({ revoked: true }), /location_record_revoked|"IDX_1cfc6c9a7979f2cd2fb4088bf7"/],
+  ['revoked ones of a chain', () => ({ revoked: true, chain: 'celo' }), /location_record_(chain_)?revoked|"IDX_/],
   ['an hour', () => ({ after: timeOf(20_000), before: timeOf(20_180) }), /Index .*"IDX_1cfc6c9a7979f2cd2fb4088bf7"/],
   ['after a position', () => ({ from: { at: timeOf(20_000).getTime(), id: 'celo-0x' } }), /Index Scan Backward using "IDX_1cfc6c9a7979f2cd2fb4088bf7"/],
   ['a neighbourhood', () => ({ bbox: boxRound(cities[40]!, 0.02) }), /Scan (using|on) location_record_geom/],
@@ -109,6 +110,23 @@ test('a record of a database in use is found at once, though the extent is an ol
   expect(newest).toBeGreaterThan(COUNT)
   expect(numberOf((await store.listRecords({ bbox, locationType: 'geojson-point', limit: 1 }))[0]!)).toBe(newest)
   await rows(database.url, 'DELETE FROM location_record WHERE block_number > $1', [COUNT])
+})
+
+// An embedded database has one session for all.
+test.skipIf(!TEST_DATABASE_URL)('lists that never end take no connection from the rest, and are told to be narrower', async () => {
+  const locker = new Client({ connectionString: database.url })
+  await locker.connect()
+  await locker.query('BEGIN; LOCK TABLE location_record')
+  const lists = Promise.allSettled(Array.from({ length: 20 }, () => store.listRecords({ limit: 1 })))
+  const started = performance.now()
+  expect((await store.recordStates()).length).toBe(4)
+  expect(await store.indexState('celo')).toBeDefined()
+  expect(performance.now() - started).toBeLessThan(2_000)
+  const reasons = (await lists).map((each) => (each.status === 'rejected' ? (each.reason as Error).message : each.status))
+  await locker.query('ROLLBACK')
+  await locker.end()
+  expect(new Set(reasons)).toContain('The database did not finish this in 5 seconds. Narrow it by chain, prover, a shorter time or a smaller bbox, or sort by timestamp.')
+  expect(await store.listRecords({ limit: 1 })).toHaveLength(1)
 })
 
 test('a database that is gone is unavailable, not an error of ours', async () => {

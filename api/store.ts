@@ -87,15 +87,17 @@ export interface Extent {
 /** Every SQL statement of the API. Throws UnavailableError when the database does not answer. */
 export class Store {
   private readonly pool: Pool
+  /** For lists and counts, which strangers can make slow: whatever they do, the rest finds a connection. */
+  private readonly lists: Pool
   private readonly lookups: { id: string; withGeometry: boolean; resolve: (row: InputRow | undefined) => void; reject: (error: unknown) => void }[] = []
   private lookupsRunning = 0
   private readonly extent = new SharedRead(() => this.readExtent(), EXTENT_SHARED_MS, () => performance.now())
 
   /** @param onError told of connections lost while idle, which need no other care */
   constructor(databaseUrl: string, onError: (error: Error) => void, options: PoolConfig = {}) {
-    this.pool = new Pool({
+    const open = (max: number) => new Pool({
       connectionString: databaseUrl,
-      max: 10,
+      max,
       connectionTimeoutMillis: STATEMENT_TIMEOUT_MS,
       statement_timeout: STATEMENT_TIMEOUT_MS,
       query_timeout: STATEMENT_TIMEOUT_MS + 1_000,
@@ -104,11 +106,17 @@ export class Store {
       options: '-c jit=off -c max_parallel_workers_per_gather=0',
       ...options,
     })
-    this.pool.on('error', onError)
+    this.pool = open(5)
+    this.lists = open(8)
+    for (const pool of [this.pool, this.lists]) {
+      pool.on('error', onError)
+      // A connection that ends while it changes hands has nobody else to tell.
+      pool.on('connect', (client) => client.on('error', () => {}))
+    }
   }
 
-  close(): Promise<void> {
-    return this.pool.end()
+  async close(): Promise<void> {
+    await Promise.all([this.pool.end(), this.lists.end()])
   }
 
   /** Whether the database answers and is migrated. */
@@ -155,7 +163,7 @@ export class Store {
 
   private list(query: RecordQuery, window?: TimeWindow): Promise<RecordRow[]> {
     const { text, values } = listQuery(query, window)
-    return this.query<RecordRow>(text, values)
+    return this.query<RecordRow>(text, values, this.lists)
   }
 
   /** How many records there are, and when the first and the last one was attested; undefined where there is none. */
@@ -170,7 +178,7 @@ export class Store {
   /** How many records match, counted up to `cap`. */
   async countRecords(filter: RecordFilter, cap: number): Promise<number> {
     const { text, values } = countQuery(filter, cap)
-    return (await this.query<{ count: number }>(text, values))[0]!.count
+    return (await this.query<{ count: number }>(text, values, this.lists))[0]!.count
   }
 
   /** The record with this UID, the newest where several chains have one. Lives by the primary key. */
@@ -283,10 +291,12 @@ export class Store {
     return this.query<Row>(text, values)
   }
 
-  private async query<Row extends object>(text: string, values: unknown[]): Promise<Row[]> {
+  private async query<Row extends object>(text: string, values: unknown[], pool = this.pool): Promise<Row[]> {
     try {
-      return (await this.pool.query<Row>(text, values)).rows
+      return (await pool.query<Row>(text, values)).rows
     } catch (error) {
+      if (pool === this.lists && ranOutOfTime(error as DatabaseError))
+        throw new UnavailableError(`The database did not finish this in ${STATEMENT_TIMEOUT_MS / 1000} seconds. Narrow it by chain, prover, a shorter time or a smaller bbox, or sort by timestamp.`, { cause: error })
       if ((error as DatabaseError).code === '42P01') throw new UnavailableError('The database is not migrated yet.', { cause: error })
       if (isOutage(error as DatabaseError)) throw new UnavailableError('The database does not answer right now.', { cause: error })
       throw error
@@ -294,13 +304,18 @@ export class Store {
   }
 }
 
+/** Stopped by statement_timeout, or by pg's own watch on it. */
+function ranOutOfTime({ code, message }: DatabaseError): boolean {
+  return code === '57014' || message === 'Query read timeout'
+}
+
 /** As pg throws them, with Postgres' code. */
 export interface DatabaseError extends Error {
   code?: string
 }
 
-/** Connection lost or refused (08...), shutting down (57P..), too many clients (53...), a statement stopped for its time (57014). */
+/** Connection lost or refused (08..., 28...: the login is, 3D...: no such database), shutting down (57P..), too many clients (53...), a statement stopped for its time (57014). */
 export function isOutage({ code, message }: DatabaseError): boolean {
-  if (code) return /^(08|53|57)/.test(code) || /^E[A-Z]+$/.test(code)
+  if (code) return /^(08|28|3D|53|57)/.test(code) || /^E[A-Z]+$/.test(code)
   return /timeout|terminated/i.test(message)
 }

@@ -313,6 +313,20 @@ describe('A.2 Core', () => {
     const { features, numberMatched } = await pages(`limit=150&${query}`)
     expect([idsOf(features), numberMatched]).toEqual([expected, expected.length])
   })
+  test('the times of a collection are never older than its ETag says: else a client would keep the old ones for good', async () => {
+    const changing = await createMigratedDatabase()
+    const place = (i: number): Place => ({ uid: uidOf(i), at: i * 1000, geometry: null })
+    await insertPlaces(changing.url, [place(1)])
+    const served = await startApi({ databaseUrl: changing.url, publicBaseUrl: BASE })
+    const lastOf = async () => ((await (await fetch(`${served.url}/ogc/collections/location-records`)).json()) as Json).extent.temporal.interval[0][1] as string
+    const before = await lastOf()
+    await insertPlaces(changing.url, [place(2)])
+    // As long as the state of the data is believed.
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    expect(Date.parse(await lastOf())).toBe(Date.parse(before) + 1000)
+    await served.close()
+    await changing.drop()
+  })
   test('/req/core/fc-numberMatched: left out where it is more than is counted', async () => {
     const more = await createMigratedDatabase()
     await insertPlaces(more.url, Array.from({ length: 10_002 }, (_, i) => ({ uid: uidOf(i), at: i * 1000, geometry: { type: 'Point', coordinates: [0, 0] } })))

@@ -6,6 +6,8 @@ module.exports = class Records1795392000000 {
   name = 'Records1795392000000'
 
   async up(db) {
+    // What an indexer of the version before wrote between the counting and the triggers would never be counted.
+    await db.query(`LOCK TABLE "location_record" IN SHARE ROW EXCLUSIVE MODE`)
     // A row a chain that has ever had a record.
     await db.query(`CREATE TABLE "record_state" (
       "chain" text PRIMARY KEY, "total" bigint NOT NULL, "revoked" bigint NOT NULL,
@@ -70,6 +72,7 @@ module.exports = class Records1795392000000 {
     await db.query(`CREATE INDEX "IDX_3a1a3ee6216d62da15052a7f74" ON "location_record" ("schema_uid", "timestamp")`)
     await db.query(`CREATE INDEX "location_record_type" ON "location_record" (lower("location_type"), "timestamp")`)
     await db.query(`CREATE INDEX "location_record_revoked" ON "location_record" ("timestamp") WHERE "revoked"`)
+    await db.query(`CREATE INDEX "location_record_chain_revoked" ON "location_record" ("chain", "timestamp") WHERE "revoked"`)
 
     await db.query(`CREATE INDEX "location_record_nowhere" ON "location_record" ("timestamp", "id") WHERE "geom" IS NULL`)
 
@@ -95,7 +98,7 @@ module.exports = class Records1795392000000 {
   async down(db) {
     for (const index of ['location_record_place_time', 'location_record_reach']) await db.query(`DROP INDEX "${index}"`)
     await db.query(`DROP FUNCTION location_reach`)
-    for (const index of ['location_record_nowhere', 'location_record_revoked', 'location_record_type', 'IDX_3a1a3ee6216d62da15052a7f74', 'IDX_d776ce0e5b0dca22721a90ba82']) await db.query(`DROP INDEX "${index}"`)
+    for (const index of ['location_record_nowhere', 'location_record_chain_revoked', 'location_record_revoked', 'location_record_type', 'IDX_3a1a3ee6216d62da15052a7f74', 'IDX_d776ce0e5b0dca22721a90ba82']) await db.query(`DROP INDEX "${index}"`)
     for (const event of ['insert', 'update', 'delete', 'truncate']) {
       await db.query(`DROP TRIGGER location_record_after_${event} ON "location_record"`)
       await db.query(`DROP FUNCTION location_record_after_${event}`)
