@@ -50,7 +50,7 @@ export const QUERY_LIMITS = {
 
 /** Rows of a page at most, and where the query does not say; offsets at most. */
 export const PAGE_LIMITS = { rows: 1_000, default: 100, ofRelation: 10, offset: 10_000 } as const
-/** What counting all matches is worth, in rows: it reads up to a hundred thousand (store-published-pages). */
+/** What counting all matches is worth at least, in rows: it reads up to a hundred thousand (store-published-pages). Within a page each row has a count of its own, of few. */
 const COUNT_COST = 100
 
 export interface CheckedQuery {
@@ -187,7 +187,8 @@ class CostCheck {
       const args = Object.fromEntries((node.arguments ?? []).map((argument) => [argument.name.value, valueOf(argument.value, this.variables)]))
       const rows = this.rowsOf(field, args, parent)
       if (rows !== undefined) this.spend(times * rows)
-      if (name === 'totalCount') this.spend(COUNT_COST)
+      // Once for both fields of it, and their aliases: it is counted once.
+      if (node.selectionSet && this.fieldsOf(node.selectionSet).some((each) => COUNTS.has(each.name.value))) this.spend(Math.max(COUNT_COST, times))
       const type = getNamedType(field.type)
       if (node.selectionSet && isCompositeType(type)) this.walk(node.selectionSet, type, depth + 1, times * (rows ?? 1))
     }
@@ -212,6 +213,7 @@ class CostCheck {
     }
   }
 }
+const COUNTS = new Set(['totalCount', 'totalCountIsExact'])
 const LISTS_OF_TYPES = new Set(['fields', 'inputFields', 'interfaces', 'possibleTypes'])
 
 /** Rows that a page gives at most. Throws a QueryFault for what is out of range. `fallback` where nothing is said. */

@@ -221,6 +221,7 @@ describe('plans', () => {
     ['a record with its events', `locationRecordByChainAndUid(chain: "celo", uid: "${uidOf(7)}") { events { totalCount nodes { id } } }`, /"IDX_c318315d25e55c8acbc81c3bda"[^]*"IDX_469af03f3215e047984e116488"[^]*"IDX_469af03f3215e047984e116488"/],
     ['events', 'attestationEvents { nodes { id } }', /Index (Only )?Scan Backward using "IDX_11612fc8a70aeb663f02bb93ff"/],
     ['events of a UID on any chain', `attestationEvents(filter: { uid: { equalTo: "${uidOf(7)}" } }) { nodes { id } }`, /"IDX_469af03f3215e047984e116488"/],
+    ['revocations', 'attestationEvents(first: 5, filter: { kind: { equalTo: "REVOKED" } }) { totalCount nodes { id } }', /attestation_event_revoked/],
     ['events of an attester', `attestationEvents(filter: { attester: { equalTo: "${proverOf(7)}" } }) { nodes { id locationRecord { uid } } }`, /"IDX_bf998ceee9cc5a49987aeb7d3f"/],
   ])('%s: by an index, through the view', async (_, query, plan) => {
     let lines = ''
@@ -268,6 +269,7 @@ describe('what it refuses, before any of it runs', () => {
     ['pages within pages by default', '{ locationRecords(first: 1000) { nodes { events { nodes { id } } } } }', 'more than 10000 rows'],
     ['what is skipped counts', '{ locationRecords(first: 1000) @skip(if: true) { nodes { events { nodes { id } } } } }', 'more than 10000 rows'],
     ['many full pages', `{ ${Array.from({ length: 10 }, (_, i) => `a${i}: locationRecords(first: 1000) { nodes { uid events(first: 1) { nodes { id } } } }`).join(' ')} }`, 'more than 10000 rows'],
+    ['counting within pages', '{ locationRecords(first: 900) { nodes { events(first: 10) { totalCountIsExact nodes { id } } } } }', 'more than 10000 rows'],
     ['first below 0', '{ locationRecords(first: -1) { totalCount } }', 'first: -1 is not possible; from 0 to 1000.'],
     ['last below 0', '{ locationRecords(last: -5) { totalCount } }', 'last: -5 is not possible'],
     ['a large first', '{ locationRecords(first: 1001) { totalCount } }', 'first: 1001 is not possible'],
@@ -461,9 +463,9 @@ describe('what it may do in the database', () => {
   test('statements run in a read-only transaction under that role, which nothing outlives', async () => {
     const views = new PublishedViews(database.url, () => {}, false)
     expect(await views.open()).toEqual({ role: 'published_reader' })
-    const state = `SELECT current_user AS who, current_setting('transaction_read_only') AS only, current_setting('statement_timeout') AS patience, current_setting('TimeZone') AS zone`
+    const state = `SELECT current_user AS who, current_setting('transaction_read_only') AS only, current_setting('statement_timeout') AS patience, current_setting('TimeZone') AS zone, current_setting('jit') AS jit, current_setting('max_parallel_workers_per_gather') AS workers`
     const { rows: inside } = await views.read(new AbortController().signal, (runner) => runner.query(state))
-    expect(inside).toEqual([{ who: 'published_reader', only: 'on', patience: '3s', zone: 'UTC' }])
+    expect(inside).toEqual([{ who: 'published_reader', only: 'on', patience: '3s', zone: 'UTC', jit: 'off', workers: '0' }])
     await expect(views.read(new AbortController().signal, (runner) => runner.query('SELECT FROM location_record'))).rejects.toThrow('permission denied')
     await views.close()
     const [outside] = await rows<Json>(database.url, state)
@@ -530,14 +532,25 @@ describe.skipIf(!TEST_DATABASE_URL)('what needs a real Postgres, with many sessi
   const running = async () => (await rows<{ n: number }>(database.url, `SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = 'graphql' AND state = 'active' AND datname = current_database()`))[0]!.n
   const SLOW = '{ locationRecords(first: 1) { totalCount } }'
 
-  test('a statement is stopped after 3 seconds, and says what to do; the other fields are answered', async () => {
+  test('a statement is stopped after 3 seconds, and says what to do; so do the fields after it, of which nobody asks Postgres', async () => {
     const release = await lock()
     const started = performance.now()
     const answer = await ask('{ locationRecords(first: 1) { totalCount } attestationEvents(first: 1) { nodes { kind } } }')
-    expect(answer).toMatchObject({ status: 200, data: { locationRecords: null }, errors: [expect.stringMatching(/^Looking this up takes longer than 3 seconds: narrow it/), expect.any(String)] })
+    expect(answer).toMatchObject({ status: 200, data: { locationRecords: null }, errors: [expect.stringMatching(/^Looking this up takes longer than 3 seconds: narrow it/), 'This was not looked up, as another field of the query failed.'] })
     expect(performance.now() - started).toBeLessThan(4_500)
     await release()
     expect(await ask(SLOW)).toMatchObject({ status: 200, errors: [] })
+  })
+
+  test('the statements of a request are stopped after 5 seconds together', async () => {
+    const views = new PublishedViews(database.url, () => {}, false)
+    await views.open()
+    const started = performance.now()
+    const sleeps = await views.read(new AbortController().signal, (runner) => Promise.allSettled(Array.from({ length: 4 }, () => runner.query('SELECT pg_sleep(1.9)'))))
+    expect(performance.now() - started).toBeLessThan(5_500)
+    expect(sleeps.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'rejected'])
+    expect(sleeps[2]).toMatchObject({ reason: { message: 'The request takes longer than 5 seconds as a whole: ask for less at once.' } })
+    await views.close()
   })
 
   test('a request is answered in time, whatever its statements do; its place is given back when they have ended', async () => {
