@@ -26,7 +26,7 @@ import { SchemaMetaFieldDef, TypeMetaFieldDef } from 'graphql'
 /** The one who asked is told this: a query, or an argument of it, that is not to be had. */
 export class QueryFault extends Error {}
 
-/** What a query may be. Checked before any of it runs, in this order: text, tokens, fields with fragments unfolded, validity, depth, cost. */
+/** What a query may be. Checked before any of it runs, in this order: text, tokens, fields with fragments unfolded and their aliases, validity, depth, cost. */
 export const QUERY_LIMITS = {
   /** Characters; GraphiQL's own question about the schema has 1,600. */
   length: 16_384,
@@ -106,6 +106,8 @@ function checkSize(root: SelectionSetNode, fragments: ReadonlyMap<string, Fragme
     for (const selection of set.selections) {
       // Empty fragments in one another take time too.
       if (++fields > QUERY_LIMITS.fields) throw new QueryFault(`The query asks for more than ${QUERY_LIMITS.fields} fields, fragments unfolded.`)
+      // PostGraphile takes what objects inherit for a field that it has seen before.
+      if (selection.kind === 'Field' && selection.alias && selection.alias.value in Object.prototype) throw new QueryFault(`The alias '${selection.alias.value}' is not possible: choose another.`)
       if (selection.kind === 'FragmentSpread') {
         const name = selection.name.value
         if (within.includes(name)) throw new QueryFault(`The fragment '${name.slice(0, 40)}' leads back to itself.`)

@@ -9,6 +9,7 @@ import { graphqlRoutes } from './graphql'
 import { PUBLISHED_EXAMPLES, PublishedGraphql } from './graphql-published'
 import { buildPublishedSchema } from './graphql-schema'
 import { RequestCounter } from './limits'
+import { UnavailableError } from './problems'
 import { recordText } from './record-formats'
 import { Store } from './store'
 import type { Bbox } from './store-records'
@@ -279,6 +280,8 @@ describe('what it refuses, before any of it runs', () => {
     ['an offset below 0', '{ locationRecords(offset: -1) { totalCount } }', 'offset: -1 is not possible'],
     ['first and last', '{ locationRecords(first: 1, last: 1) { totalCount } }', 'give one of them'],
     ['offset and last', '{ locationRecords(offset: 1, last: 1) { totalCount } }', 'give one of them'],
+    ...['__proto__', 'constructor', 'toString', 'hasOwnProperty'].map((alias): [string, string, string] => [`an alias that objects have: ${alias}`, `{ ${alias}: locationRecords(first: 1) { totalCount } }`, `The alias '${alias}' is not possible`]),
+    ['the same further down, in a fragment', '{ locationRecords(first: 1) { ...F } } fragment F on LocationRecordsConnection { nodes { valueOf: uid } }', "The alias 'valueOf' is not possible"],
     ['no order', '{ locationRecords(orderBy: null) { totalCount } }', 'found null'],
     ['an order without an index', '{ locationRecords(orderBy: MEMO_ASC) { totalCount } }', 'does not exist in'],
     ['types of fields of types', '{ __schema { types { fields { type { fields { name } } } } } }', "fields within fields of the schema's types is not answered"],
@@ -311,6 +314,11 @@ describe('what it refuses, before any of it runs', () => {
     expect(performance.now() - started).toBeLessThan(2_000)
   })
 
+  test('names of variables and fragments that objects have', async () => {
+    for (const name of ['constructor', 'toString', 'hasOwnProperty'])
+      expect(await ask(`query ${name}($${name}: Int) { locationRecords(first: $${name}) { ...${name} } } fragment ${name} on LocationRecordsConnection { nodes { id } }`, { [name]: 2 })).toMatchObject({ status: 200, errors: [], data: { locationRecords: { nodes: [{}, {}] } } })
+  })
+
   test('limits hold for what comes in variables, by default and by null', async () => {
     const query = 'query ($first: Int = 1000, $events: Int) { locationRecords(first: $first) { nodes { events(first: $events) { nodes { id } } } } }'
     expect((await ask(query)).errors[0]).toContain('more than 10000 rows')
@@ -328,6 +336,9 @@ describe('what it refuses, before any of it runs', () => {
     ['an unknown chain', '{ chain: { in: ["celo", "mars"] } }', /^filter: chain: in: expected one of base-sepolia, sepolia, arbitrum, celo, base\.$/],
     ['no time', '{ timestamp: { greaterThan: "yesterday" } }', /^filter: timestamp: greaterThan: expected an ISO 8601 time/],
     ['30 February', '{ timestamp: { greaterThan: "2026-02-30" } }', /expected an ISO 8601 time/],
+    ['the year 0', '{ timestamp: { lessThan: "0000-01-01" } }', /expected an ISO 8601 time .*, of the years 1 to 9999\.$/],
+    ['the year 0, by its zone', '{ timestamp: { lessThan: "0001-01-01T00:00+01:00" } }', /of the years 1 to 9999\.$/],
+    ['the year 10000, by its zone', '{ timestamp: { lessThan: "9999-12-31T23:59-01:00" } }', /of the years 1 to 9999\.$/],
     ['NUL', '{ locationType: { equalTo: "a\\u0000" } }', /^filter: locationType: equalTo: expected at most 200 characters, none of them NUL\.$/],
     ['an empty list', '{ uid: { in: [] } }', /^filter: uid: in: from 1 to 100 values, not 0\.$/],
     ['a long list', `{ chain: { in: [${'"celo" '.repeat(101)}] } }`, /^filter: chain: in: from 1 to 100 values, not 101\.$/],
@@ -341,7 +352,7 @@ describe('what it refuses, before any of it runs', () => {
     expect(await ask(`{ locationRecords(filter: ${filter}) { totalCount } }`)).toMatchObject({ status: 200, data: { locationRecords: null }, errors: [expect.stringMatching(message)] })
   })
 
-  test.each(['x', '', 'e30=', 'bnVsbA==', Buffer.from('["NEWEST_FIRST",["2026-01-01","a\\u0000"]]').toString('base64'), Buffer.from('["OLDEST_FIRST",["2026-01-01T00:00:00+00:00","celo-0x1"]]').toString('base64'), 'A'.repeat(5_000)])('a cursor that is none: %.30s', async (cursor) => {
+  test.each(['x', '', 'e30=', 'bnVsbA==', Buffer.from('["NEWEST_FIRST",["2026-01-01","a\\u0000"]]').toString('base64'), Buffer.from('["OLDEST_FIRST",["2026-01-01T00:00:00+00:00","celo-0x1"]]').toString('base64'), 'A'.repeat(5_000), ...['2020-13-01T00:00:00+00:00', '2026-02-30T00:00:00+00:00', '0000-01-01T00:00:00+00:00', '2026-01-01T25:00:00.123456+00:00'].map((time) => Buffer.from(JSON.stringify(['NEWEST_FIRST', [time, 'celo-0x1']])).toString('base64'))])('a cursor that is none: %.30s', async (cursor) => {
     expect(await ask('query ($cursor: Cursor) { locationRecords(after: $cursor) { totalCount } }', { cursor })).toMatchObject({ status: 200, errors: [expect.stringContaining('after: this is no cursor of this connection')] })
   })
 
@@ -617,9 +628,22 @@ describe.skipIf(!TEST_DATABASE_URL)('what needs a real Postgres, with many sessi
     expect(await ask(SLOW)).toMatchObject({ status: 200, errors: [] })
   })
 
+  test('a connection that is lost between two statements is unavailable too', async () => {
+    const views = new PublishedViews(database.url, () => {}, false)
+    await views.open()
+    const read = views.read(new AbortController().signal, async (runner) => {
+      const { rows: [own] } = await runner.query('SELECT pg_backend_pid() AS pid')
+      await rows(database.url, `SELECT pg_terminate_backend(${(own as { pid: number }).pid})`)
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      return runner.query('SELECT 1')
+    })
+    await expect(read).rejects.toThrow(UnavailableError)
+    await views.close()
+  })
+
   test('an answer too large is refused while it comes in, and the next one is answered', async () => {
     await rows(database.url, `UPDATE location_record SET media_data = ARRAY[(SELECT string_agg(md5(i::text), '') FROM generate_series(1, 32000) AS i)] WHERE id IN (SELECT id FROM location_record ORDER BY timestamp DESC LIMIT 18)`)
-    expect(await ask('{ locationRecords(first: 18) { nodes { mediaData } } }')).toMatchObject({ status: 200, data: { locationRecords: null }, errors: [expect.stringContaining('larger than 16 MiB')] })
+    expect(await ask('{ locationRecords(first: 18) { nodes { mediaData } } }')).toMatchObject({ status: 200, data: { locationRecords: null }, errors: [expect.stringMatching(/larger than 16 MiB.*memo/)] })
     expect((await data('{ locationRecords(first: 5) { nodes { mediaData } } }')).locationRecords.nodes).toHaveLength(5)
     expect((await data('{ locationRecords(first: 18) { nodes { uid } } }')).locationRecords.nodes).toHaveLength(18)
   })

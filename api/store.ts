@@ -302,5 +302,5 @@ export interface DatabaseError extends Error {
 /** Connection lost or refused (08...), shutting down (57P..), too many clients (53...), a statement stopped for its time (57014). */
 export function isOutage({ code, message }: DatabaseError): boolean {
   if (code) return /^(08|53|57)/.test(code) || /^E[A-Z]+$/.test(code)
-  return /timeout|terminated/i.test(message)
+  return /timeout|terminated|not queryable/i.test(message)
 }
