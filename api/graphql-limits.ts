@@ -26,7 +26,7 @@ import { SchemaMetaFieldDef, TypeMetaFieldDef } from 'graphql'
 /** The one who asked is told this: a query, or an argument of it, that is not to be had. */
 export class QueryFault extends Error {}
 
-/** What a query may be. Checked before any of it runs, in this order: text, tokens, fields with fragments unfolded, validity, depth, cost. */
+/** What a query may be. Checked before any of it runs, in this order: text, tokens, fields with fragments unfolded and their aliases, validity, depth, cost. */
 export const QUERY_LIMITS = {
   /** Characters; GraphiQL's own question about the schema has 1,600. */
   length: 16_384,
@@ -50,7 +50,7 @@ export const QUERY_LIMITS = {
 
 /** Rows of a page at most, and where the query does not say; offsets at most. */
 export const PAGE_LIMITS = { rows: 1_000, default: 100, ofRelation: 10, offset: 10_000 } as const
-/** What counting all matches is worth, in rows: it reads up to a hundred thousand (store-published-pages). */
+/** What counting all matches is worth at least, in rows: it reads up to a hundred thousand (store-published-pages). Within a page each row has a count of its own, of few. */
 const COUNT_COST = 100
 
 export interface CheckedQuery {
@@ -106,6 +106,8 @@ function checkSize(root: SelectionSetNode, fragments: ReadonlyMap<string, Fragme
     for (const selection of set.selections) {
       // Empty fragments in one another take time too.
       if (++fields > QUERY_LIMITS.fields) throw new QueryFault(`The query asks for more than ${QUERY_LIMITS.fields} fields, fragments unfolded.`)
+      // PostGraphile takes what objects inherit for a field that it has seen before.
+      if (selection.kind === 'Field' && selection.alias && selection.alias.value in Object.prototype) throw new QueryFault(`The alias '${selection.alias.value}' is not possible: choose another.`)
       if (selection.kind === 'FragmentSpread') {
         const name = selection.name.value
         if (within.includes(name)) throw new QueryFault(`The fragment '${name.slice(0, 40)}' leads back to itself.`)
@@ -187,7 +189,8 @@ class CostCheck {
       const args = Object.fromEntries((node.arguments ?? []).map((argument) => [argument.name.value, valueOf(argument.value, this.variables)]))
       const rows = this.rowsOf(field, args, parent)
       if (rows !== undefined) this.spend(times * rows)
-      if (name === 'totalCount') this.spend(COUNT_COST)
+      // Once for both fields of it, and their aliases: it is counted once.
+      if (node.selectionSet && this.fieldsOf(node.selectionSet).some((each) => COUNTS.has(each.name.value))) this.spend(Math.max(COUNT_COST, times))
       const type = getNamedType(field.type)
       if (node.selectionSet && isCompositeType(type)) this.walk(node.selectionSet, type, depth + 1, times * (rows ?? 1))
     }
@@ -212,6 +215,7 @@ class CostCheck {
     }
   }
 }
+const COUNTS = new Set(['totalCount', 'totalCountIsExact'])
 const LISTS_OF_TYPES = new Set(['fields', 'inputFields', 'interfaces', 'possibleTypes'])
 
 /** Rows that a page gives at most. Throws a QueryFault for what is out of range. `fallback` where nothing is said. */

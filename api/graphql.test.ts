@@ -9,6 +9,7 @@ import { graphqlRoutes } from './graphql'
 import { PUBLISHED_EXAMPLES, PublishedGraphql } from './graphql-published'
 import { buildPublishedSchema } from './graphql-schema'
 import { RequestCounter } from './limits'
+import { UnavailableError } from './problems'
 import { recordText } from './record-formats'
 import { Store } from './store'
 import type { Bbox } from './store-records'
@@ -221,6 +222,7 @@ describe('plans', () => {
     ['a record with its events', `locationRecordByChainAndUid(chain: "celo", uid: "${uidOf(7)}") { events { totalCount nodes { id } } }`, /"IDX_c318315d25e55c8acbc81c3bda"[^]*"IDX_469af03f3215e047984e116488"[^]*"IDX_469af03f3215e047984e116488"/],
     ['events', 'attestationEvents { nodes { id } }', /Index (Only )?Scan Backward using "IDX_11612fc8a70aeb663f02bb93ff"/],
     ['events of a UID on any chain', `attestationEvents(filter: { uid: { equalTo: "${uidOf(7)}" } }) { nodes { id } }`, /"IDX_469af03f3215e047984e116488"/],
+    ['revocations', 'attestationEvents(first: 5, filter: { kind: { equalTo: "REVOKED" } }) { totalCount nodes { id } }', /attestation_event_revoked/],
     ['events of an attester', `attestationEvents(filter: { attester: { equalTo: "${proverOf(7)}" } }) { nodes { id locationRecord { uid } } }`, /"IDX_bf998ceee9cc5a49987aeb7d3f"/],
   ])('%s: by an index, through the view', async (_, query, plan) => {
     let lines = ''
@@ -268,6 +270,7 @@ describe('what it refuses, before any of it runs', () => {
     ['pages within pages by default', '{ locationRecords(first: 1000) { nodes { events { nodes { id } } } } }', 'more than 10000 rows'],
     ['what is skipped counts', '{ locationRecords(first: 1000) @skip(if: true) { nodes { events { nodes { id } } } } }', 'more than 10000 rows'],
     ['many full pages', `{ ${Array.from({ length: 10 }, (_, i) => `a${i}: locationRecords(first: 1000) { nodes { uid events(first: 1) { nodes { id } } } }`).join(' ')} }`, 'more than 10000 rows'],
+    ['counting within pages', '{ locationRecords(first: 900) { nodes { events(first: 10) { totalCountIsExact nodes { id } } } } }', 'more than 10000 rows'],
     ['first below 0', '{ locationRecords(first: -1) { totalCount } }', 'first: -1 is not possible; from 0 to 1000.'],
     ['last below 0', '{ locationRecords(last: -5) { totalCount } }', 'last: -5 is not possible'],
     ['a large first', '{ locationRecords(first: 1001) { totalCount } }', 'first: 1001 is not possible'],
@@ -277,6 +280,8 @@ describe('what it refuses, before any of it runs', () => {
     ['an offset below 0', '{ locationRecords(offset: -1) { totalCount } }', 'offset: -1 is not possible'],
     ['first and last', '{ locationRecords(first: 1, last: 1) { totalCount } }', 'give one of them'],
     ['offset and last', '{ locationRecords(offset: 1, last: 1) { totalCount } }', 'give one of them'],
+    ...['__proto__', 'constructor', 'toString', 'hasOwnProperty'].map((alias): [string, string, string] => [`an alias that objects have: ${alias}`, `{ ${alias}: locationRecords(first: 1) { totalCount } }`, `The alias '${alias}' is not possible`]),
+    ['the same further down, in a fragment', '{ locationRecords(first: 1) { ...F } } fragment F on LocationRecordsConnection { nodes { valueOf: uid } }', "The alias 'valueOf' is not possible"],
     ['no order', '{ locationRecords(orderBy: null) { totalCount } }', 'found null'],
     ['an order without an index', '{ locationRecords(orderBy: MEMO_ASC) { totalCount } }', 'does not exist in'],
     ['types of fields of types', '{ __schema { types { fields { type { fields { name } } } } } }', "fields within fields of the schema's types is not answered"],
@@ -309,6 +314,11 @@ describe('what it refuses, before any of it runs', () => {
     expect(performance.now() - started).toBeLessThan(2_000)
   })
 
+  test('names of variables and fragments that objects have', async () => {
+    for (const name of ['constructor', 'toString', 'hasOwnProperty'])
+      expect(await ask(`query ${name}($${name}: Int) { locationRecords(first: $${name}) { ...${name} } } fragment ${name} on LocationRecordsConnection { nodes { id } }`, { [name]: 2 })).toMatchObject({ status: 200, errors: [], data: { locationRecords: { nodes: [{}, {}] } } })
+  })
+
   test('limits hold for what comes in variables, by default and by null', async () => {
     const query = 'query ($first: Int = 1000, $events: Int) { locationRecords(first: $first) { nodes { events(first: $events) { nodes { id } } } } }'
     expect((await ask(query)).errors[0]).toContain('more than 10000 rows')
@@ -326,6 +336,9 @@ describe('what it refuses, before any of it runs', () => {
     ['an unknown chain', '{ chain: { in: ["celo", "mars"] } }', /^filter: chain: in: expected one of base-sepolia, sepolia, arbitrum, celo, base\.$/],
     ['no time', '{ timestamp: { greaterThan: "yesterday" } }', /^filter: timestamp: greaterThan: expected an ISO 8601 time/],
     ['30 February', '{ timestamp: { greaterThan: "2026-02-30" } }', /expected an ISO 8601 time/],
+    ['the year 0', '{ timestamp: { lessThan: "0000-01-01" } }', /expected an ISO 8601 time .*, of the years 1 to 9999\.$/],
+    ['the year 0, by its zone', '{ timestamp: { lessThan: "0001-01-01T00:00+01:00" } }', /of the years 1 to 9999\.$/],
+    ['the year 10000, by its zone', '{ timestamp: { lessThan: "9999-12-31T23:59-01:00" } }', /of the years 1 to 9999\.$/],
     ['NUL', '{ locationType: { equalTo: "a\\u0000" } }', /^filter: locationType: equalTo: expected at most 200 characters, none of them NUL\.$/],
     ['an empty list', '{ uid: { in: [] } }', /^filter: uid: in: from 1 to 100 values, not 0\.$/],
     ['a long list', `{ chain: { in: [${'"celo" '.repeat(101)}] } }`, /^filter: chain: in: from 1 to 100 values, not 101\.$/],
@@ -339,7 +352,7 @@ describe('what it refuses, before any of it runs', () => {
     expect(await ask(`{ locationRecords(filter: ${filter}) { totalCount } }`)).toMatchObject({ status: 200, data: { locationRecords: null }, errors: [expect.stringMatching(message)] })
   })
 
-  test.each(['x', '', 'e30=', 'bnVsbA==', Buffer.from('["NEWEST_FIRST",["2026-01-01","a\\u0000"]]').toString('base64'), Buffer.from('["OLDEST_FIRST",["2026-01-01T00:00:00+00:00","celo-0x1"]]').toString('base64'), 'A'.repeat(5_000)])('a cursor that is none: %.30s', async (cursor) => {
+  test.each(['x', '', 'e30=', 'bnVsbA==', Buffer.from('["NEWEST_FIRST",["2026-01-01","a\\u0000"]]').toString('base64'), Buffer.from('["OLDEST_FIRST",["2026-01-01T00:00:00+00:00","celo-0x1"]]').toString('base64'), 'A'.repeat(5_000), ...['2020-13-01T00:00:00+00:00', '2026-02-30T00:00:00+00:00', '0000-01-01T00:00:00+00:00', '2026-01-01T25:00:00.123456+00:00'].map((time) => Buffer.from(JSON.stringify(['NEWEST_FIRST', [time, 'celo-0x1']])).toString('base64'))])('a cursor that is none: %.30s', async (cursor) => {
     expect(await ask('query ($cursor: Cursor) { locationRecords(after: $cursor) { totalCount } }', { cursor })).toMatchObject({ status: 200, errors: [expect.stringContaining('after: this is no cursor of this connection')] })
   })
 
@@ -461,9 +474,9 @@ describe('what it may do in the database', () => {
   test('statements run in a read-only transaction under that role, which nothing outlives', async () => {
     const views = new PublishedViews(database.url, () => {}, false)
     expect(await views.open()).toEqual({ role: 'published_reader' })
-    const state = `SELECT current_user AS who, current_setting('transaction_read_only') AS only, current_setting('statement_timeout') AS patience, current_setting('TimeZone') AS zone`
+    const state = `SELECT current_user AS who, current_setting('transaction_read_only') AS only, current_setting('statement_timeout') AS patience, current_setting('TimeZone') AS zone, current_setting('jit') AS jit, current_setting('max_parallel_workers_per_gather') AS workers`
     const { rows: inside } = await views.read(new AbortController().signal, (runner) => runner.query(state))
-    expect(inside).toEqual([{ who: 'published_reader', only: 'on', patience: '3s', zone: 'UTC' }])
+    expect(inside).toEqual([{ who: 'published_reader', only: 'on', patience: '3s', zone: 'UTC', jit: 'off', workers: '0' }])
     await expect(views.read(new AbortController().signal, (runner) => runner.query('SELECT FROM location_record'))).rejects.toThrow('permission denied')
     await views.close()
     const [outside] = await rows<Json>(database.url, state)
@@ -530,14 +543,25 @@ describe.skipIf(!TEST_DATABASE_URL)('what needs a real Postgres, with many sessi
   const running = async () => (await rows<{ n: number }>(database.url, `SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = 'graphql' AND state = 'active' AND datname = current_database()`))[0]!.n
   const SLOW = '{ locationRecords(first: 1) { totalCount } }'
 
-  test('a statement is stopped after 3 seconds, and says what to do; the other fields are answered', async () => {
+  test('a statement is stopped after 3 seconds, and says what to do; so do the fields after it, of which nobody asks Postgres', async () => {
     const release = await lock()
     const started = performance.now()
     const answer = await ask('{ locationRecords(first: 1) { totalCount } attestationEvents(first: 1) { nodes { kind } } }')
-    expect(answer).toMatchObject({ status: 200, data: { locationRecords: null }, errors: [expect.stringMatching(/^Looking this up takes longer than 3 seconds: narrow it/), expect.any(String)] })
+    expect(answer).toMatchObject({ status: 200, data: { locationRecords: null }, errors: [expect.stringMatching(/^Looking this up takes longer than 3 seconds: narrow it/), 'This was not looked up, as another field of the query failed.'] })
     expect(performance.now() - started).toBeLessThan(4_500)
     await release()
     expect(await ask(SLOW)).toMatchObject({ status: 200, errors: [] })
+  })
+
+  test('the statements of a request are stopped after 5 seconds together', async () => {
+    const views = new PublishedViews(database.url, () => {}, false)
+    await views.open()
+    const started = performance.now()
+    const sleeps = await views.read(new AbortController().signal, (runner) => Promise.allSettled(Array.from({ length: 4 }, () => runner.query('SELECT pg_sleep(1.9)'))))
+    expect(performance.now() - started).toBeLessThan(5_500)
+    expect(sleeps.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'rejected'])
+    expect(sleeps[2]).toMatchObject({ reason: { message: 'The request takes longer than 5 seconds as a whole: ask for less at once.' } })
+    await views.close()
   })
 
   test('a request is answered in time, whatever its statements do; its place is given back when they have ended', async () => {
@@ -604,9 +628,22 @@ describe.skipIf(!TEST_DATABASE_URL)('what needs a real Postgres, with many sessi
     expect(await ask(SLOW)).toMatchObject({ status: 200, errors: [] })
   })
 
+  test('a connection that is lost between two statements is unavailable too', async () => {
+    const views = new PublishedViews(database.url, () => {}, false)
+    await views.open()
+    const read = views.read(new AbortController().signal, async (runner) => {
+      const { rows: [own] } = await runner.query('SELECT pg_backend_pid() AS pid')
+      await rows(database.url, `SELECT pg_terminate_backend(${(own as { pid: number }).pid})`)
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      return runner.query('SELECT 1')
+    })
+    await expect(read).rejects.toThrow(UnavailableError)
+    await views.close()
+  })
+
   test('an answer too large is refused while it comes in, and the next one is answered', async () => {
     await rows(database.url, `UPDATE location_record SET media_data = ARRAY[(SELECT string_agg(md5(i::text), '') FROM generate_series(1, 32000) AS i)] WHERE id IN (SELECT id FROM location_record ORDER BY timestamp DESC LIMIT 18)`)
-    expect(await ask('{ locationRecords(first: 18) { nodes { mediaData } } }')).toMatchObject({ status: 200, data: { locationRecords: null }, errors: [expect.stringContaining('larger than 16 MiB')] })
+    expect(await ask('{ locationRecords(first: 18) { nodes { mediaData } } }')).toMatchObject({ status: 200, data: { locationRecords: null }, errors: [expect.stringMatching(/larger than 16 MiB.*memo/)] })
     expect((await data('{ locationRecords(first: 5) { nodes { mediaData } } }')).locationRecords.nodes).toHaveLength(5)
     expect((await data('{ locationRecords(first: 18) { nodes { uid } } }')).locationRecords.nodes).toHaveLength(18)
   })

@@ -70,7 +70,7 @@ export function recordsRoutes(parts: { store: Store; records: Records; clock: ()
         return reply.type(type).header('content-disposition', file).send(head + write(rows) + tail)
       }
       const total = counted ? `,"total":${counted.total},"total_exact":${counted.exact}` : ''
-      return reply.type(JSON_TYPE).send(`{"data":[${rows.map(recordText).join()}],"count":${rows.length},"limit":${limit},"offset":${offset},"next_cursor":${JSON.stringify(nextCursor)}${total}}`)
+      return reply.type(JSON_TYPE).send(Buffer.from(`{"data":[${rows.map(recordText).join()}],"count":${rows.length},"limit":${limit},"offset":${offset},"next_cursor":${JSON.stringify(nextCursor)}${total}}`))
     }
 
     app.get('/location-records/stats', { schema: recordsSchemas.stats }, async (request) => {

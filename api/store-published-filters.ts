@@ -130,15 +130,23 @@ export function storedValue(field: string, value: unknown, where: string): unkno
   return value
 }
 
-/** An ISO 8601 date or time, UTC where it does not say. */
 function readTime(text: string, where: string): string {
+  const instant = instantOf(text)
+  if (instant === undefined) throw new QueryFault(`${where}: expected an ISO 8601 time such as 2026-01-31T12:00:00Z or 2026-01-31, of the years 1 to 9999.`)
+  return instant
+}
+
+/** An ISO 8601 date or time, UTC where it does not say, as an instant to the millisecond; undefined where it is none, or Postgres would not read it. */
+export function instantOf(text: string): string | undefined {
   const parts = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)(Z|[+-]\d{2}:?\d{2})?)?$/i.exec(text.trim())
   const [, date = '', time = '00:00', zone = 'Z'] = parts ?? []
   const instant = new Date(`${date}T${time}${zone.toUpperCase().replace(/^([+-]\d\d):?(\d\d)$/, '$1:$2')}`)
   // JavaScript takes 30 February for 2 March.
   const day = new Date(`${date}T00:00Z`)
-  if (!parts || Number.isNaN(instant.getTime()) || Number.isNaN(day.getTime()) || day.toISOString().slice(0, 10) !== date) throw new QueryFault(`${where}: expected an ISO 8601 time such as 2026-01-31T12:00:00Z or 2026-01-31.`)
-  return instant.toISOString()
+  if (!parts || Number.isNaN(instant.getTime()) || Number.isNaN(day.getTime()) || day.toISOString().slice(0, 10) !== date) return undefined
+  // For Postgres there is no year 0; a zone may lead there, or beyond four digits.
+  const written = instant.toISOString()
+  return /^(?!0000)\d{4}-/.test(written) ? written : undefined
 }
 
 function readBbox(value: unknown): Bbox {

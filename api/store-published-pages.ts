@@ -3,6 +3,7 @@ import type * as PgSql from 'pg-sql2'
 import type { QueryBuilder, SQL } from 'graphile-build-pg'
 import type { Build, Plugin } from 'postgraphile'
 import { PAGE_LIMITS, QueryFault, pageRows } from './graphql-limits'
+import { instantOf } from './store-published-filters'
 
 /**
  * Pages of the published views. PostGraphile's own are replaced where they read without bound: its cursors compare by OR, which
@@ -196,7 +197,7 @@ function readCursor(cursor: string, order: string, argument: string): [time: str
   }
   const [prefix, place] = Array.isArray(parts) ? (parts as unknown[]) : []
   const [time, id] = Array.isArray(place) ? (place as unknown[]) : []
-  if (prefix !== order || typeof time !== 'string' || typeof id !== 'string' || !CURSOR_TIME.test(time) || !CURSOR_ID.test(id)) throw wrong()
+  if (prefix !== order || typeof time !== 'string' || typeof id !== 'string' || !CURSOR_TIME.test(time) || instantOf(time) === undefined || !CURSOR_ID.test(id)) throw wrong()
   return [time, id]
 }
 const CURSOR_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?\+00:00$/

@@ -12,6 +12,8 @@ const READER_ROLE = 'published_reader'
 export const READS_AT_ONCE = 4
 /** A statement that runs longer is stopped by the database. */
 const STATEMENT_TIMEOUT_MS = 3_000
+/** Statements of one request together; the last is stopped when this is used up. */
+const REQUEST_TIMEOUT_MS = 5_000
 /** The longest answer that is taken from the database to one request: a page of 1,000 usual records has 2 MiB. */
 const ANSWER_BYTES = 16 * 1_048_576
 /** PostGraphile's questions about the views take a second on the embedded database. */
@@ -27,7 +29,7 @@ export type Reader = { readonly role: string | undefined; readonly warning?: str
 
 /**
  * The published views in the database, for reading only: each request in a read-only transaction under the role
- * `published_reader`, its statements one after another, each stopped by the database after 3 seconds.
+ * `published_reader`, its statements one after another, each stopped by the database after 3 seconds, all of them after 5.
  */
 export class PublishedViews {
   private readonly pool: Pool
@@ -68,7 +70,8 @@ export class PublishedViews {
       (error: Error) => Promise.reject(unavailable(error)),
     )
     // All of it holds for the transaction only: connections may be shared with others by a pooler.
-    this.prelude = `BEGIN READ ONLY; SET LOCAL statement_timeout = ${STATEMENT_TIMEOUT_MS}; SET LOCAL TimeZone = 'UTC'${reader.role === undefined ? '' : `; SET LOCAL ROLE ${reader.role}`}`
+    // Compiling costs more than it saves, and workers would take the processors from everyone else, as in store.ts.
+    this.prelude = `BEGIN READ ONLY; SET LOCAL statement_timeout = ${STATEMENT_TIMEOUT_MS}; SET LOCAL jit = off; SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL TimeZone = 'UTC'${reader.role === undefined ? '' : `; SET LOCAL ROLE ${reader.role}`}`
     return reader
   }
 
@@ -113,7 +116,7 @@ export class PublishedViews {
   }
 
   /**
-   * Runs work in a read-only transaction; once the signal is aborted it gets no further statement.
+   * Runs work in a read-only transaction; once the signal is aborted, its time is used up, or a statement failed, it gets no further one.
    * Throws a QueryFault for what took too long or gave too much, an UnavailableError when the database does not answer.
    */
   async read<T>(signal: AbortSignal, work: (runner: StatementRunner) => Promise<T>): Promise<T> {
@@ -128,12 +131,23 @@ export class PublishedViews {
     // Told of a lost connection beside the statement that fails for it.
     const ignore = () => {}
     client.on('error', ignore)
+    let left = REQUEST_TIMEOUT_MS
+    let failed = false
     const asked = async (text: string, values?: unknown[]): Promise<{ rows: unknown[] }> => {
-      if (signal.aborted) throw new QueryFault('The request took too long as a whole: ask for less at once.')
+      // Postgres answers nothing more in a transaction of which a statement failed.
+      if (failed) throw new QueryFault('This was not looked up, as another field of the query failed.')
+      if (signal.aborted || left <= 0) throw tooLongTogether()
+      const started = performance.now()
+      const hurried = left < STATEMENT_TIMEOUT_MS
       try {
+        if (hurried) await client.query(`SET LOCAL statement_timeout = ${Math.ceil(left)}`)
         return await client.query(text, values)
       } catch (error) {
-        throw received > ANSWER_BYTES ? new QueryFault(`The answer would be larger than ${ANSWER_BYTES / 1_048_576} MiB: ask for fewer rows, or fewer of the large fields (geometry, location, mediaData, recipePayloads, data).`) : translated(error as DatabaseError)
+        failed = true
+        if (hurried && isTimeout(error as DatabaseError)) throw tooLongTogether()
+        throw received > ANSWER_BYTES ? new QueryFault(`The answer would be larger than ${ANSWER_BYTES / 1_048_576} MiB: ask for fewer rows, or fewer of the large fields (geometry, location, memo, mediaData, recipePayloads, data).`) : translated(error as DatabaseError)
+      } finally {
+        left -= performance.now() - started
       }
     }
     let broken = true
@@ -161,9 +175,17 @@ export class PublishedViews {
   }
 }
 
+function isTimeout({ code, message }: DatabaseError): boolean {
+  return code === '57014' || /query read timeout/i.test(message)
+}
+
+function tooLongTogether(): QueryFault {
+  return new QueryFault(`The request takes longer than ${REQUEST_TIMEOUT_MS / 1000} seconds as a whole: ask for less at once.`)
+}
+
 /** What the database said, for the one who asked. */
 function translated(error: DatabaseError): Error {
-  if (error.code === '57014' || /query read timeout/i.test(error.message))
+  if (isTimeout(error))
     return new QueryFault(`Looking this up takes longer than ${STATEMENT_TIMEOUT_MS / 1000} seconds: narrow it, by chain and uid, prover, subject, attester, a range of time or a bbox.`)
   return isOutage(error) ? unavailable(error) : error
 }

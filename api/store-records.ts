@@ -79,11 +79,11 @@ export interface Statement {
 const ISO = (column: string) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS ${column}`
 const COLUMNS = `id, uid, chain, prover, subject, timestamp, event_timestamp, srs, location_type, location, longitude, latitude,
   recipe_types, recipe_payloads, media_types, media_data, memo, revoked, created_at, updated_at`
-const REST = `row_to_json((SELECT fields FROM (SELECT ${ISO('timestamp')}, ${ISO('event_timestamp')}, srs, location_type, location,
+const REST_TEXT = `row_to_json((SELECT fields FROM (SELECT ${ISO('timestamp')}, ${ISO('event_timestamp')}, srs, location_type, location,
   longitude, latitude, recipe_types, recipe_payloads, media_types, media_data,
-  memo, revoked, ${ISO('created_at')}, ${ISO('updated_at')}) AS fields))::text AS rest`
+  memo, revoked, ${ISO('created_at')}, ${ISO('updated_at')}) AS fields))::text`
 /** Those of a RecordRow but for its geometry. */
-export const RECORD_COLUMNS = `uid, chain, prover, subject, ${REST}`
+export const RECORD_COLUMNS = `uid, chain, prover, subject, ${REST_TEXT} AS rest`
 /** A box between these longitudes and latitudes. ST_Envelope gives one without width or height as the line or point that it is; ST_MakeEnvelope's meets nothing. */
 export const envelope = (w: string, s: string, e: string, n: string) => `ST_Envelope(ST_SetSRID(ST_MakeLine(ST_MakePoint(${w}, ${s}), ST_MakePoint(${e}, ${n})), 4326))`
 
@@ -114,11 +114,11 @@ export function listQuery(query: RecordQuery, window?: TimeWindow): Statement {
   const { limit, offset = 0 } = query
   const either = branches(query)
   const rows = either.length === 1 ? select(query) : `SELECT * FROM (${either.map((filter) => `(${select(filter)} ${page(offset + limit, 0)})`).join(' UNION ALL ')}) AS either ${order}`
-  // Within, so that JSON is made of no row that is sorted away or skipped.
-  const text = `SELECT ${RECORD_COLUMNS}, ${query.withGeometry ? '' : 'NULL AS '}geometry FROM (
+  // Within, so that JSON is made of no row that is sorted away or skipped. A line a record: as one text they take a third less of this process than as rows.
+  const line = `concat_ws(' ', uid, chain, prover, subject, ${REST_TEXT})${query.withGeometry ? ` || coalesce(E'\\t' || geometry, '')` : ''}`
+  const text = `SELECT string_agg(${line}, E'\\n' ${order}) AS lines FROM (
       ${rows}
-      ${page(limit, offset)}) AS page
-    ${order}`
+      ${page(limit, offset)}) AS page`
   return { text, values }
 }
 
@@ -128,6 +128,27 @@ function branches(filter: RecordFilter): RecordFilter[] {
   const { bbox, nowhere: _, ...others } = filter
   return [{ ...others, ...(bbox && { bbox }) }, { ...others, nowhere: true }]
 }
+
+/** The records in what listQuery answers: neither JSON that Postgres or we wrote nor an address has a line break or a tab in it. */
+export function readLines(lines: string | null): RecordRow[] {
+  if (lines === null) return []
+  return lines.split('\n').map((line) => {
+    const prover = line.indexOf(' ', UID_LENGTH + 1) + 1
+    const subject = line.indexOf(' ', prover) + 1
+    const rest = line.indexOf(' ', subject) + 1
+    const tab = line.indexOf('\t', rest)
+    const end = tab < 0 ? line.length : tab
+    return {
+      uid: line.slice(0, UID_LENGTH),
+      chain: line.slice(UID_LENGTH + 1, prover - 1),
+      prover: line.slice(prover, subject - 1),
+      subject: line.slice(subject, rest - 1),
+      rest: line.slice(rest, end),
+      geometry: tab < 0 ? null : line.slice(tab + 1),
+    }
+  })
+}
+const UID_LENGTH = 66
 
 /** The number of records that match, `cap` at most. */
 export function countQuery(filter: RecordFilter, cap: number): Statement {

@@ -4,7 +4,7 @@ import { CHAINS } from '../src/chains'
 import { UnavailableError } from './problems'
 import { SharedRead } from './shared'
 import { boxesQuery, changedRecordsQuery, changesQuery, type ChainChanges, type ChangeIds, type ChangedRecord } from './store-changes'
-import { NEWEST_FIRST, countQuery, listQuery, type Bbox, type RecordFilter, type RecordQuery, type RecordRow, type Statement, type TimeWindow } from './store-records'
+import { NEWEST_FIRST, countQuery, listQuery, readLines, type Bbox, type RecordFilter, type RecordQuery, type RecordRow, type Statement, type TimeWindow } from './store-records'
 
 /** What a computation needs of an attestation. */
 export interface InputRow {
@@ -161,9 +161,9 @@ export class Store {
     }
   }
 
-  private list(query: RecordQuery, window?: TimeWindow): Promise<RecordRow[]> {
+  private async list(query: RecordQuery, window?: TimeWindow): Promise<RecordRow[]> {
     const { text, values } = listQuery(query, window)
-    return this.query<RecordRow>(text, values, this.lists)
+    return readLines((await this.query<{ lines: string | null }>(text, values, this.lists))[0]!.lines)
   }
 
   /** How many records there are, and when the first and the last one was attested; undefined where there is none. */
@@ -317,5 +317,5 @@ export interface DatabaseError extends Error {
 /** Connection lost or refused (08..., 28...: the login is, 3D...: no such database), shutting down (57P..), too many clients (53...), a statement stopped for its time (57014). */
 export function isOutage({ code, message }: DatabaseError): boolean {
   if (code) return /^(08|28|3D|53|57)/.test(code) || /^E[A-Z]+$/.test(code)
-  return /timeout|terminated/i.test(message)
+  return /timeout|terminated|not queryable/i.test(message)
 }

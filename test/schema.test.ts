@@ -14,7 +14,7 @@ test('the entities are what the migrations make, but for the PostGIS column and 
   const source = await new DataSource(createOrmConfig()).initialize()
   try {
     const { upQueries } = await source.driver.createSchemaBuilder().log()
-    expect(upQueries.map(({ query }) => query).sort()).toEqual(['ALTER TABLE "location_record" DROP COLUMN "geom"', ...['chain_revoked', 'geom', 'nowhere', 'revoked', 'type'].map((name) => `DROP INDEX "public"."location_record_${name}"`)])
+    expect(upQueries.map(({ query }) => query).sort()).toEqual(['ALTER TABLE "location_record" DROP COLUMN "geom"', ...['attestation_event_revoked', ...['chain_revoked', 'geom', 'nowhere', 'revoked', 'type'].map((name) => `location_record_${name}`)].map((name) => `DROP INDEX "public"."${name}"`)])
   } finally {
     await source.destroy()
   }
