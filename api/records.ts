@@ -65,6 +65,9 @@ export function recordsRoutes(parts: { store: Store; records: Records; clock: ()
       const nextCursor = next ? cursorText(next, search, sort) : null
       const links = pageLinks(`${publicBaseUrl}${request.url.split('?')[0]!}`, query, { limit, offset, nextCursor, byCursor })
       if (links !== undefined) void reply.header('link', links)
+      // Fewer than asked for would pass for the end.
+      else if (format !== 'json' && next && rows.length < limit)
+        throw invalid('limit', `These records are so large that a page ends after ${rows.length}, and where to go on does not fit into a Link header: give limit=${rows.length} or less, leave it out to get them all, or take JSON`)
       if (format !== 'json') {
         const { type, file, head, write, tail } = RECORD_FORMATS[format]
         return reply.type(type).header('content-disposition', file).send(head + write(rows) + tail)
