@@ -37,7 +37,7 @@ interface ListRequest {
 export function recordsRoutes(parts: { store: Store; records: Records; clock: () => number; publicBaseUrl: string; chains: readonly ConnectedChain[]; maxLagSeconds: number }) {
   const { store, records, clock, publicBaseUrl, chains, maxLagSeconds } = parts
   const freshness = new Freshness(store, clock)
-  const recordExports = new RecordExports(records)
+  const recordExports = new RecordExports(records, clock)
   const known = new SharedRead(() => records.count({ limit: 0 }), COUNT_SHARED_MS, clock)
 
   return (app: FastifyInstance, _options: object, done: () => void): void => {
@@ -96,9 +96,15 @@ export function recordsRoutes(parts: { store: Store; records: Records; clock: ()
       const { chain, format: given } = knownParameters(request.query, ['chain', 'format'])
       const slug = chain === undefined ? undefined : parseChain(chain)
       const format = chooseFormat(given, request.headers.accept, ['json', 'geojson'])
+      const find = async () => {
+        const row = await store.recordByUid(uid.toLowerCase(), slug, format === 'geojson')
+        if (!row) throw new RecordsProblem('Location record not found', `No attestation with UID ${uid} found${chain === undefined ? '' : ` on ${chain}`}`)
+        return row
+      }
+      // Of what does not exist nobody has a copy: neither of any (`*`), nor by the ETag of another answer.
+      if (request.headers['if-none-match'] !== undefined) await find()
       if (await freshness.isKnown(request, reply, format)) return reply
-      const row = await store.recordByUid(uid.toLowerCase(), slug, format === 'geojson')
-      if (!row) throw new RecordsProblem('Location record not found', `No attestation with UID ${uid} found${chain === undefined ? '' : ` on ${chain}`}`)
+      const row = await find()
       return format === 'geojson' ? reply.type(GEOJSON_TYPE).send(featureText(row)) : reply.type(JSON_TYPE).send(recordText(row))
     })
 
