@@ -424,6 +424,15 @@ describe('caching', () => {
     expect((await ask('', { 'if-none-match': before })).status).toBe(200)
     expect((await ask(`/${named.samoa!.uid}`)).body.uid).toBe(named.samoa!.uid)
   })
+  test('of a record that does not exist there is no copy, whatever If-None-Match says', async () => {
+    const missing = `0x${'9'.repeat(64)}`
+    const [ours, ogc] = [`/${missing}`, `/ogc/collections/location-records/items/celo-${missing}`]
+    const tag = (await ask(`/${named.fiji!.uid}`)).headers.get('etag')!
+    const ogcTag = (await fetch(`${api.url}/ogc/collections/location-records/items/${named.fiji!.id}`)).headers.get('etag')!
+    for (const given of ['*', tag]) expect([given, (await ask(ours, { 'if-none-match': given })).status]).toEqual([given, 404])
+    for (const given of ['*', ogcTag]) expect([given, (await fetch(`${api.url}${ogc}`, { headers: { 'if-none-match': given } })).status]).toEqual([given, 404])
+    expect((await fetch(`${api.url}/ogc/collections/location-records/items/${named.fiji!.id}`, { headers: { 'if-none-match': '*' } })).status).toBe(304)
+  })
   test('errors are not kept, and name no state; the configuration is good for a minute', async () => {
     for (const path of ['?limit=0', `/0x${'1'.repeat(64)}`, `/0x${'1'.repeat(64)}?format=geojson`, '/stats?x=1', '?format=csv&bbox=1']) {
       const { headers } = await ask(path)
