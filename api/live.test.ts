@@ -360,6 +360,13 @@ describe('many at once', () => {
     await refused.ended
     expect([refused.status, refused.headers['retry-after'], JSON.parse(refused.body).message]).toEqual([503, '5', 'Temporarily unavailable'])
   })
+  test('HEAD and other methods are not possible, and are told what is', async () => {
+    const { url } = await start()
+    for (const method of ['HEAD', 'POST', 'DELETE']) {
+      const { status, headers } = await fetch(`${url}${PATH}`, { method })
+      expect([status, headers.get('allow'), headers.get('access-control-allow-origin')], method).toEqual([405, 'GET', '*'])
+    }
+  })
   test('a stream counts once for the rate limit, whose headers it has', async () => {
     const api = await start({ rateLimitPerHour: 3 })
     const statuses: [number, unknown][] = []

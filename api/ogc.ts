@@ -157,9 +157,15 @@ export async function ogcRoutes(app: FastifyInstance, { store, records, clock, p
     onlyOurs(collectionId)
     const format = parseFormat(request.query, request.headers.accept)
     const id = parseFeatureId(featureId)
+    const find = async () => {
+      const row = id && (await store.recordByUid(id.uid, id.chain, true))
+      if (!row) throw new RecordsProblem('Location record not found', `There is no feature '${featureId.slice(0, 100)}'. The ID of a feature is <chain>-<uid>`)
+      return row
+    }
+    // Of what does not exist nobody has a copy: neither of any (`*`), nor by the ETag of another answer.
+    if (request.headers['if-none-match'] !== undefined) await find()
     if (id && (await freshness.isKnown(request, reply, variant(format)))) return reply
-    const row = id && (await store.recordByUid(id.uid, id.chain, true))
-    if (!row) throw new RecordsProblem('Location record not found', `There is no feature '${featureId.slice(0, 100)}'. The ID of a feature is <chain>-<uid>`)
+    const row = await find()
     const links = [...selfLinks(at.feature(`${row.chain}-${row.uid}`), GEOJSON, 'This record', format, request.query as Record<string, string>), link(at.collection, 'collection', JSON_TYPE, 'The collection that holds it')]
     const text = `${featureText(row).slice(0, -1)},"links":${JSON.stringify(links)}}`
     return send(reply, format, links, GEOJSON, () => text, () => itemPage(JSON.parse(text) as Feature, [...trail, { href: `${at.items}?f=html`, title: 'Records' }]))

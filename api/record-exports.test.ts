@@ -147,6 +147,53 @@ test('too many exports at once: 503, and pages go on', async () => {
   await freed('198.51.100.99')
 })
 
+test('who reads slowly, or for more than an hour, makes room when others wait', async () => {
+  // What lies in buffers is 10 MB at most: one who has read 30 of 50 has made us read some, and not all of the rest.
+  await insertRecords(database.url, Array.from({ length: 2_500 }, () => ({ memo: MEMO.repeat(4) })), 100_000)
+  let now = Date.now()
+  const other = await startApi({ databaseUrl: database.url, trustProxy: ['127.0.0.1/32'], clock: () => now })
+  const begin = async (client: string) => {
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      request(`${other.url}${LIST}?format=ndjson`, { headers: { 'x-forwarded-for': client }, agent: false }, resolve).on('error', reject).end()
+    })
+    open.push(response)
+    const seen = { status: response.statusCode, response, failed: undefined as string | undefined }
+    response.on('error', (error: NodeJS.ErrnoException) => (seen.failed = error.code))
+    return seen
+  }
+  try {
+    const all = await Promise.all(Array.from({ length: 16 }, (_, i) => begin(`203.0.113.${i}`)))
+    expect(all.map(({ status }) => status)).toEqual(Array(16).fill(200))
+    // Until what lies between is full.
+    await pause(1_500)
+    now += 59_000
+    expect((await begin('203.0.113.98')).status).toBe(503)
+    now += 3_536_000
+    // Two minutes' reading at the least pace: one is ahead of it again.
+    const [reader, ...others] = all
+    let read = 0
+    reader!.response.on('data', (chunk: Buffer) => (read += chunk.length) > 30_000_000 && reader!.response.pause())
+    while (read <= 30_000_000) await pause(10)
+    await pause(300)
+    for (let i = 0; i < 15; i++) expect((await begin(`203.0.113.${100 + i}`)).status).toBe(200)
+    for (const { response } of others) response.resume()
+    await expect.poll(() => others.map(({ failed }) => failed), { timeout: 10_000 }).toEqual(Array(15).fill('ECONNRESET'))
+    expect((await begin('203.0.113.97')).status).toBe(503)
+    expect(reader!.failed).toBeUndefined()
+    // It is an hour old now; nobody is broken off for nobody.
+    now += 6_000
+    await pause(300)
+    expect(reader!.failed).toBeUndefined()
+    expect((await begin('203.0.113.96')).status).toBe(200)
+    reader!.response.removeAllListeners('data').resume()
+    await expect.poll(() => reader!.failed, { timeout: 10_000 }).toBe('ECONNRESET')
+  } finally {
+    for (const response of open) response.destroy()
+    await other.close()
+    await rows(database.url, 'DELETE FROM location_record WHERE length(memo) > $1', [MEMO.length])
+  }
+}, 40_000)
+
 test('HEAD reads nothing, and holds no place', async () => {
   for (let i = 0; i < 20; i++) {
     const response = await start('?format=csv', '192.0.2.6', 'HEAD')

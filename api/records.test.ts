@@ -424,6 +424,15 @@ describe('caching', () => {
     expect((await ask('', { 'if-none-match': before })).status).toBe(200)
     expect((await ask(`/${named.samoa!.uid}`)).body.uid).toBe(named.samoa!.uid)
   })
+  test('of a record that does not exist there is no copy, whatever If-None-Match says', async () => {
+    const missing = `0x${'9'.repeat(64)}`
+    const [ours, ogc] = [`/${missing}`, `/ogc/collections/location-records/items/celo-${missing}`]
+    const tag = (await ask(`/${named.fiji!.uid}`)).headers.get('etag')!
+    const ogcTag = (await fetch(`${api.url}/ogc/collections/location-records/items/${named.fiji!.id}`)).headers.get('etag')!
+    for (const given of ['*', tag]) expect([given, (await ask(ours, { 'if-none-match': given })).status]).toEqual([given, 404])
+    for (const given of ['*', ogcTag]) expect([given, (await fetch(`${api.url}${ogc}`, { headers: { 'if-none-match': given } })).status]).toEqual([given, 404])
+    expect((await fetch(`${api.url}/ogc/collections/location-records/items/${named.fiji!.id}`, { headers: { 'if-none-match': '*' } })).status).toBe(304)
+  })
   test('errors are not kept, and name no state; the configuration is good for a minute', async () => {
     for (const path of ['?limit=0', `/0x${'1'.repeat(64)}`, `/0x${'1'.repeat(64)}?format=geojson`, '/stats?x=1', '?format=csv&bbox=1']) {
       const { headers } = await ask(path)
@@ -479,4 +488,47 @@ describe('HTTP', () => {
     expect(await between('2026-01-01T12', '2026-01-01T12:00:00.0005')).toBe(0)
     expect(await between('2026-01-01T11:59:59.9995', '2026-01-01T12')).toBe(0)
   })
+})
+
+describe('large records', () => {
+  test('a page ends early, and goes on after its last record, in every form', async () => {
+    const own = await createMigratedDatabase()
+    // 120,000 characters each: 33 come to four million, were it not for the other fields.
+    const large = await insertRecords(own.url, Array.from({ length: 70 }, (_, i): GivenRecord => ({ geometry: point(i, 0), chain: 'celo', memo: 'x'.repeat(120_000) })))
+    const huge = await insertRecords(own.url, [{ geometry: point(170, 0), chain: 'celo', memo: 'y'.repeat(4_100_000) }], 1_000)
+    const newestFirst = sorted([...large, ...huge]).map(({ uid }) => uid)
+    const other = await startApi({ databaseUrl: own.url, publicBaseUrl: BASE })
+    const get = async (path: string) => {
+      const response = await fetch(path.replace(BASE, other.url))
+      expect(response.status).toBe(200)
+      return { text: await response.text(), next: /<([^>]*)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1] }
+    }
+    const uidsIn = (text: string) => [...text.matchAll(/"?uid"?:"(0x[0-9a-f]{64})"/g)].map(([, uid]) => uid!)
+    try {
+      for (const path of [`${LIST}?limit=1000`, `${LIST}?limit=1000&format=geojson`, `${LIST}?limit=1000&format=ndjson`, `${LIST}?limit=1000&near=85,0&radius=15000000`, '/ogc/collections/location-records/items?limit=1000']) {
+        const pages: string[][] = []
+        for (let next: string | undefined = BASE + path; next; ) {
+          const page = await get(next)
+          pages.push(uidsIn(page.text))
+          next = page.next
+        }
+        expect(pages.map(({ length }) => length), path).toEqual([1, 33, 33, 4])
+        expect(pages.flat(), path).toEqual(newestFirst)
+      }
+      const { text } = await get(`${BASE}${LIST}?limit=1000&offset=1`)
+      const first = JSON.parse(text) as { count: number; limit: number; offset: number; next_cursor: string | null }
+      expect([first.count, first.limit, first.offset, first.next_cursor !== null]).toEqual([33, 1000, 1, true])
+      expect(uidsIn((await get(`${BASE}${LIST}?limit=1000&offset=${first.offset + first.count}`)).text)).toEqual(newestFirst.slice(34, 67))
+      expect((JSON.parse((await get(`${BASE}/ogc/collections/location-records/items?limit=1000`)).text) as { numberReturned: number; numberMatched: number })).toMatchObject({ numberReturned: 1, numberMatched: 71 })
+      // Where Link has no room for the way on, a short page would pass for the end.
+      const around = JSON.stringify({ type: 'Polygon', coordinates: [[...Array.from({ length: 300 }, (_, i) => [-1 + i / 2, -5 - (i % 2)]), [175, -5], [175, 5], [-1, 5], [-1, -5]]] })
+      const query = `${LIST}?chain=celo&limit=1000&intersects=${encodeURIComponent(around)}`
+      const cut = await fetch(`${other.url}${query}&format=csv`)
+      expect([cut.status, ((await cut.json()) as { detail: string }).detail]).toEqual([400, expect.stringMatching(/^These records are so large that a page ends after 1,.*give limit=1 or less/)])
+      expect((JSON.parse((await get(`${BASE}${query}`)).text) as { next_cursor: string | null }).next_cursor).not.toBeNull()
+    } finally {
+      await other.close()
+      await own.drop()
+    }
+  }, 60_000)
 })

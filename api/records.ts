@@ -37,7 +37,7 @@ interface ListRequest {
 export function recordsRoutes(parts: { store: Store; records: Records; clock: () => number; publicBaseUrl: string; chains: readonly ConnectedChain[]; maxLagSeconds: number }) {
   const { store, records, clock, publicBaseUrl, chains, maxLagSeconds } = parts
   const freshness = new Freshness(store, clock)
-  const recordExports = new RecordExports(records)
+  const recordExports = new RecordExports(records, clock)
   const known = new SharedRead(() => records.count({ limit: 0 }), COUNT_SHARED_MS, clock)
 
   return (app: FastifyInstance, _options: object, done: () => void): void => {
@@ -65,6 +65,9 @@ export function recordsRoutes(parts: { store: Store; records: Records; clock: ()
       const nextCursor = next ? cursorText(next, search, sort) : null
       const links = pageLinks(`${publicBaseUrl}${request.url.split('?')[0]!}`, query, { limit, offset, nextCursor, byCursor })
       if (links !== undefined) void reply.header('link', links)
+      // Fewer than asked for would pass for the end.
+      else if (format !== 'json' && next && rows.length < limit)
+        throw invalid('limit', `These records are so large that a page ends after ${rows.length}, and where to go on does not fit into a Link header: give limit=${rows.length} or less, leave it out to get them all, or take JSON`)
       if (format !== 'json') {
         const { type, file, head, write, tail } = RECORD_FORMATS[format]
         return reply.type(type).header('content-disposition', file).send(head + write(rows) + tail)
@@ -93,9 +96,15 @@ export function recordsRoutes(parts: { store: Store; records: Records; clock: ()
       const { chain, format: given } = knownParameters(request.query, ['chain', 'format'])
       const slug = chain === undefined ? undefined : parseChain(chain)
       const format = chooseFormat(given, request.headers.accept, ['json', 'geojson'])
+      const find = async () => {
+        const row = await store.recordByUid(uid.toLowerCase(), slug, format === 'geojson')
+        if (!row) throw new RecordsProblem('Location record not found', `No attestation with UID ${uid} found${chain === undefined ? '' : ` on ${chain}`}`)
+        return row
+      }
+      // Of what does not exist nobody has a copy: neither of any (`*`), nor by the ETag of another answer.
+      if (request.headers['if-none-match'] !== undefined) await find()
       if (await freshness.isKnown(request, reply, format)) return reply
-      const row = await store.recordByUid(uid.toLowerCase(), slug, format === 'geojson')
-      if (!row) throw new RecordsProblem('Location record not found', `No attestation with UID ${uid} found${chain === undefined ? '' : ` on ${chain}`}`)
+      const row = await find()
       return format === 'geojson' ? reply.type(GEOJSON_TYPE).send(featureText(row)) : reply.type(JSON_TYPE).send(recordText(row))
     })
 

@@ -32,6 +32,10 @@ const MAX_CANDIDATES = 20_000
 /** How long looking at a part of them may take, waiting for its turn included, milliseconds; and the text of their geometries in one part. */
 const TASK_MS = 15_000
 const TASK_CHARACTERS = 1_000_000
+/** Characters of records after which a page ends, whatever its limit: it is in memory for as long as its client takes to read it. */
+const PAGE_CHARACTERS = 4_000_000
+/** Rows that a page reads at a time: it cannot be known beforehand how large they are. */
+const PAGE_CHUNK = 200
 /** Rows that an export reads at a time: flat memory, and no transaction that stays open while a slow client reads. Fewer where records are large: one may have a megabyte. */
 const EXPORT_CHUNK = 2_000
 const EXPORT_CHUNK_FIRST = 200
@@ -64,22 +68,36 @@ export class Records {
     await this.pool?.destroy()
   }
 
-  /** One page. Throws a RecordsProblem where too many records would have to be looked at. */
+  /** One page: `limit` records, or fewer where they are large; `next` tells whether there are more. Throws a RecordsProblem where too many records would have to be looked at. */
   async page(search: RecordSearch): Promise<RecordPage> {
-    const { limit, offset = 0, sort = NEWEST_FIRST } = search
-    if (!search.place) {
-      const rows = await this.store.listRecords({ ...search, limit: limit + 1 })
-      return pageOf(rows, limit, sort)
-    }
-    const passed: RecordRow[] = []
+    const { limit, sort = NEWEST_FIRST } = search
+    let { from, offset = 0 } = search
+    const rows: RecordRow[] = []
+    if (!search.place)
+      for (;;) {
+        const part = await this.part({ ...search, limit: Math.min(limit - rows.length, PAGE_CHUNK), offset, ...(from && { from }) })
+        rows.push(...part.rows)
+        const fitting = countWithin(rows, PAGE_CHARACTERS)
+        if (fitting < rows.length) return pageOf(rows, fitting, sort)
+        if (!part.next || rows.length >= limit) return { ...part, rows }
+        from = part.next
+        offset = 0
+      }
     let looked = 0
     for await (const chunk of this.sifted(search, search.place)) {
-      passed.push(...chunk.passed)
+      // What is skipped is not kept.
+      rows.push(...chunk.passed.slice(offset))
+      offset = Math.max(0, offset - chunk.passed.length)
       looked += chunk.looked
-      if (passed.length > offset + limit) break
+      if (rows.length > limit || countWithin(rows, PAGE_CHARACTERS) < rows.length) break
       if (looked >= MAX_CANDIDATES) throw new RecordsProblem('Invalid query parameter', `More than ${MAX_CANDIDATES} records would have to be measured to answer this; give a smaller place, or narrow it by time, chain or prover`)
     }
-    return pageOf(passed.slice(offset), limit, sort)
+    return pageOf(rows, Math.min(limit, countWithin(rows, PAGE_CHARACTERS)), sort)
+  }
+
+  /** So many records, read at once, of a search without a place. */
+  private async part(search: RecordSearch): Promise<RecordPage> {
+    return pageOf(await this.store.listRecords({ ...search, limit: search.limit + 1 }), search.limit, search.sort ?? NEWEST_FIRST)
   }
 
   /** All that match, `limit` at most, in pages: each is read when it is wanted, so one who waits costs nothing. What arrives meanwhile is not repeated nor does it shift the rest. */
@@ -100,13 +118,13 @@ export class Records {
     }
     let size = EXPORT_CHUNK_FIRST
     while (limit > 0) {
-      const { rows, next } = await this.page({ ...search, limit: Math.min(limit, size), ...(offset !== undefined && { offset }), ...(from && { from }) })
+      const { rows, next } = await this.part({ ...search, limit: Math.min(limit, size), ...(offset !== undefined && { offset }), ...(from && { from }) })
       if (rows.length) yield rows
       if (!next) return
       limit -= rows.length
       from = next
       offset = 0
-      const characters = rows.reduce((sum, { rest, geometry }) => sum + rest.length + (geometry?.length ?? 0), 0)
+      const characters = rows.reduce((sum, row) => sum + charactersOf(row), 0)
       size = Math.min(EXPORT_CHUNK, Math.max(1, Math.floor((rows.length / characters) * EXPORT_CHUNK_CHARACTERS)))
     }
   }
@@ -182,7 +200,18 @@ function filterOf({ place: _, limit: __, offset: ___, sort: ____, from: _____, w
   return filter
 }
 
-/** Of rows that were asked for with one more than the limit: the page, and where the next begins. */
+function charactersOf({ rest, geometry }: RecordRow): number {
+  return rest.length + (geometry?.length ?? 0)
+}
+
+/** How many of the first rows have so many characters together: at least one, where there is one. */
+function countWithin(rows: readonly RecordRow[], characters: number): number {
+  let left = characters
+  const end = rows.findIndex((row) => (left -= charactersOf(row)) < 0)
+  return end < 0 ? rows.length : Math.max(1, end)
+}
+
+/** Of rows, more than the limit where there are more: the page, and where the next begins. */
 function pageOf(rows: RecordRow[], limit: number, { by }: Sort): RecordPage {
   if (rows.length <= limit) return { rows }
   const page = rows.slice(0, limit)

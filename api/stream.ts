@@ -20,7 +20,11 @@ export function streamRoutes({ live }: { live: LiveRecords }) {
       closed()
     })
 
-    // HEAD would have to answer what GET never ends to say.
+    // HEAD would have to answer what GET never ends to say; and is no UID of a record.
+    app.head('/location-records/stream', { schema: { hide: true } }, (_request, reply) => {
+      void reply.header('allow', 'GET')
+      throw new RecordsProblem('Method not allowed', 'HEAD is not possible here; use GET')
+    })
     app.get('/location-records/stream', { schema: recordsSchemas.stream, exposeHeadRoute: false }, async (request, reply) => {
       const query = knownParameters(request.query, PARAMETERS)
       const filter = parseFilter(query)
