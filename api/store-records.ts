@@ -182,7 +182,8 @@ function conditions(filter: RecordFilter, value: (v: unknown) => string, window?
   /** Where geom itself may meet a box; since a time, if that is known. */
   const around = (each: Bbox) => (window?.since ? `${PLACE_TIME} &&& ${boxInTime(each)}` : `geom && ${box(each)}`)
   if (filter.nowhere === true) where.push('geom IS NULL')
-  if (filter.bbox !== undefined) where.push(any([filter.bbox], (each) => `(${around(each)} AND ST_Intersects(geom, ${box(each)}))`))
+  // ST_Intersects looks into the index by itself: with && beside it the planner would take the product of both for what matches, which is nothing.
+  if (filter.bbox !== undefined) where.push(any([filter.bbox], (each) => (window?.since ? `(${around(each)} AND ST_Intersects(geom, ${box(each)}))` : `ST_Intersects(geom, ${box(each)})`)))
   // A point is where it is; the others may bulge.
   if (filter.reaching !== undefined) where.push(any(filter.reaching, (each) => `(longitude IS NOT NULL AND ${around(each)}) OR (longitude IS NULL AND geom IS NOT NULL AND location_reach(geom) && ${box(each)})`))
   return where

@@ -4,7 +4,7 @@ import { CITIES_SQL, FIRST_TIME, SECONDS_BETWEEN, insertRecordsSql } from '../be
 import { TEST_DATABASE_URL, createDatabase, createMigratedDatabase, rows, type TestDatabase } from '../test/database'
 import { UnavailableError } from './problems'
 import { Store } from './store'
-import { listQuery, type Bbox, type RecordQuery, type RecordRow, type Statement } from './store-records'
+import { countQuery, listQuery, type Bbox, type RecordQuery, type RecordRow, type Statement } from './store-records'
 
 const COUNT = 50_000
 let database: TestDatabase
@@ -110,6 +110,13 @@ test('a record of a database in use is found at once, though the extent is an ol
   expect(newest).toBeGreaterThan(COUNT)
   expect(numberOf((await store.listRecords({ bbox, locationType: 'geojson-point', limit: 1 }))[0]!)).toBe(newest)
   await rows(database.url, 'DELETE FROM location_record WHERE block_number > $1', [COUNT])
+})
+
+test('the planner takes what a box holds for about what it is: the box is looked at once', async () => {
+  const city = boxRound(cities[0]!, 0.2)
+  const plan = (await client.query<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>('EXPLAIN (FORMAT JSON) SELECT 1 FROM location_record WHERE ' + /WHERE (.*)/.exec(countQuery({ bbox: city }, 1).text)![1]!.replace(/ LIMIT.*/, ''), countQuery({ bbox: city }, 1).values.slice(0, -1))).rows[0]!['QUERY PLAN']
+  const inside = (await scanned(({ longitude: x, latitude: y }) => x >= city[0] && x <= city[2] && y >= city[1] && y <= city[3])).length
+  expect(plan[0].Plan['Plan Rows']).toBeGreaterThan(inside / 100)
 })
 
 // An embedded database has one session for all.

@@ -103,7 +103,8 @@ export class Store {
       query_timeout: STATEMENT_TIMEOUT_MS + 1_000,
       application_name: 'api',
       // Every query stops early or lives by an index, which the planner cannot know of counts: compiling one took 60 ms, starting workers as long.
-      options: '-c jit=off -c max_parallel_workers_per_gather=0',
+      // Two indexes together make bitmaps that the usual 4 MB are too little for.
+      options: '-c jit=off -c max_parallel_workers_per_gather=0 -c work_mem=16MB',
       ...options,
     })
     this.pool = open(5)
