@@ -117,6 +117,19 @@ describe('what it finds', () => {
     expect(locationRecords.nodes).toHaveLength(20)
   })
 
+  test('a location type in any letter case, and times in every form that the Records API takes', async () => {
+    const count = async (filter: string): Promise<number> => ((await data(`{ locationRecords(first: 1, filter: ${filter}) { totalCount } }`)).locationRecords as { totalCount: number }).totalCount
+    const points = await count('{ locationType: { equalTo: "geojson-point" } }')
+    expect(points).toBeGreaterThan(1_000)
+    expect(await count('{ locationType: { equalTo: "GEOJSON-Point" } }')).toBe(points)
+    expect(await count('{ locationType: { in: ["wkt", "GeoJSON-point"] } }')).toBe(points)
+    expect(await count('{ locationType: { in: ["wkt", "h3"] } }')).toBe(0)
+    const later = await count('{ timestamp: { greaterThanOrEqualTo: "2026-01-03T00:00:00Z" } }')
+    expect(later).toBeGreaterThan(0)
+    for (const form of ['2026-01-03', '20260103', '2026-003', '2026-W01-6', '2026-01-03T02:00+02'])
+      expect([form, await count(`{ timestamp: { greaterThanOrEqualTo: "${form}" } }`)]).toEqual([form, later])
+  })
+
   test('every bbox finds what the Records API finds: across the antimeridian, at the poles, of no width', async () => {
     const seed = 20_261_121
     const random = seededRandom(seed)

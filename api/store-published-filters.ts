@@ -4,6 +4,7 @@ import type { SQL } from 'graphile-build-pg'
 import type { Build, Plugin } from 'postgraphile'
 import { CHAINS, chainBySlug } from '../src/chains'
 import { QueryFault } from './graphql-limits'
+import { instantOf as millisecondsOf } from './iso-8601'
 import { boxesOf, type Bbox } from './store-records'
 
 /**
@@ -43,7 +44,14 @@ export const FiltersPlugin: Plugin = (builder) => {
     }
     const { pgSql: sql } = build as unknown as FilterBuild
     const everyChain = sql.join(CHAINS.map(({ slug }) => sql.literal(slug)), ', ')
+    // In any letter case, as the Records API takes it; its index is of lower case.
+    const ofType = (source: SQL, { equalTo, in: listed }: { equalTo?: string; in?: string[] }): SQL => {
+      const is = (name: string) => sql.fragment`lower(${source}) = lower(${sql.value(name)}::text)`
+      const both = [...(equalTo !== undefined ? [is(equalTo)] : []), ...(listed ? [sql.fragment`(${sql.join(listed.map(is), ' or ')})`] : [])]
+      return sql.fragment`(${sql.join(both, ' and ')})`
+    }
     const checked: Resolve = (value, source, typeName, query, pgType, modifier, field) => {
+      if (field === 'locationType') return ofType(source, valuesOf(field, value) as { equalTo?: string; in?: string[] })
       if (field !== undefined) return resolve(valuesOf(field, value), source, typeName, query, pgType, modifier, field)
       const filter = fieldsOf(value)
       const found = resolve(filter, source, typeName, query, pgType, modifier)
@@ -138,14 +146,10 @@ function readTime(text: string, where: string): string {
 
 /** An ISO 8601 date or time, UTC where it does not say, as an instant to the millisecond; undefined where it is none, or Postgres would not read it. */
 export function instantOf(text: string): string | undefined {
-  const parts = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)(Z|[+-]\d{2}:?\d{2})?)?$/i.exec(text.trim())
-  const [, date = '', time = '00:00', zone = 'Z'] = parts ?? []
-  const instant = new Date(`${date}T${time}${zone.toUpperCase().replace(/^([+-]\d\d):?(\d\d)$/, '$1:$2')}`)
-  // JavaScript takes 30 February for 2 March.
-  const day = new Date(`${date}T00:00Z`)
-  if (!parts || Number.isNaN(instant.getTime()) || Number.isNaN(day.getTime()) || day.toISOString().slice(0, 10) !== date) return undefined
+  const instant = millisecondsOf(text.trim())
+  if (instant === undefined) return undefined
   // For Postgres there is no year 0; a zone may lead there, or beyond four digits.
-  const written = instant.toISOString()
+  const written = new Date(instant).toISOString()
   return /^(?!0000)\d{4}-/.test(written) ? written : undefined
 }
 
