@@ -8,9 +8,13 @@ import type { RecordRow } from './store-records'
 const checksums = new LRUCache<string, string>({ max: 50_000 })
 
 function checksummed(address: string): string {
-  let known = checksums.get(address)
-  if (known === undefined) checksums.set(address, (known = getAddress(address)))
-  return known
+  const known = checksums.get(address)
+  if (known !== undefined) return known
+  // A copy: a part of a page's text, kept, would keep all of the text.
+  const own = Buffer.from(address, 'latin1').toString('latin1')
+  const checksum = getAddress(own)
+  checksums.set(own, checksum)
+  return checksum
 }
 
 /** A record as JSON text (INTERFACE.md, Location record); addresses get their checksum on the way out. */
