@@ -1,5 +1,5 @@
 import pino from 'pino'
-import { SettingsError, processSettings } from '../src/config'
+import { processSettings } from '../src/config'
 import { CURVE } from '../src/eas'
 import { Attester, loadSigner } from './attester'
 import { ChainReader } from './chain-reader'
@@ -7,6 +7,7 @@ import { SafeFetcher } from './fetcher'
 import { PublishedGraphql } from './graphql-published'
 import { RequestCounter } from './limits'
 import { Measurer } from './measure'
+import { listenUntilStopped, runProcess } from './process'
 import { SharedRedis } from './redis'
 import { Resolver } from './resolve'
 import { Records } from './search'
@@ -14,9 +15,6 @@ import { buildServer } from './server'
 import { Store } from './store'
 import { PublishedViews } from './store-published'
 import { Nonces, WalletTier } from './wallet'
-
-/** How long a stop waits for requests under way. */
-const STOP_TIMEOUT_MS = 5_000
 
 /** The API process: read settings, open, listen; on a signal close in the reverse order. */
 async function main(): Promise<void> {
@@ -62,28 +60,14 @@ async function main(): Promise<void> {
     ...settings,
   })
 
-  let stopping = false
-  const stop = async () => {
-    if (stopping) return
-    stopping = true
-    setTimeout(() => process.exit(1), STOP_TIMEOUT_MS).unref()
-    await app.close()
+  await listenUntilStopped(app, settings, async () => {
     await Promise.all([measurer.close(), records.close()])
     redis?.close()
     await graphql.close()
     await store.close()
-    process.exit(0)
-  }
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop())
-  if (process.send) process.once('disconnect', () => void stop())
-
-  await app.listen({ host: settings.host, port: settings.port })
-  process.send?.('listening')
+  })
   // In the background: nothing else needs it.
   void graphql.start()
 }
 
-main().catch((error: Error) => {
-  console.error(error instanceof SettingsError ? error.message : error)
-  process.exit(error instanceof SettingsError ? 2 : 1)
-})
+runProcess(main)

@@ -21,7 +21,6 @@ export interface OgcParts {
   deploymentName: string
 }
 
-
 /**
  * OGC API - Features, Part 1: Core (OGC 17-069r4) with GeoJSON, HTML and OpenAPI 3.0: the records for GIS software, mounted at /ogc.
  * Its own OpenAPI document describes it; the one of the service leaves it out.
@@ -38,26 +37,11 @@ export async function ogcRoutes(app: FastifyInstance, { store, records, clock, p
 
   /** When the first and the last record were attested, by the state of the data: an older one under a newer ETag would be kept for good. */
   const extents = new LRUCache<string, ReturnType<Store['readExtent']>>({ max: 16 })
-  const extentOf = (state: string): ReturnType<Store['readExtent']> => {
-    const known = extents.get(state)
-    if (known) return known
-    const extent = store.readExtent()
-    extents.set(state, extent)
-    extent.catch(() => extents.delete(state))
-    return extent
-  }
+  const extentOf = (state: string) => remembered(extents, state, () => store.readExtent())
 
   /** Counts by the state of the data and the filters: who reads page after page has them counted once. */
   const counts = new LRUCache<string, ReturnType<Records['count']>>({ max: 1_000 })
-  const countOf = (state: string, { limit: _, from: __, ...filters }: RecordSearch): ReturnType<Records['count']> => {
-    const key = `${state} ${JSON.stringify(filters)}`
-    const known = counts.get(key)
-    if (known) return known
-    const count = records.count({ limit: 0, ...filters })
-    counts.set(key, count)
-    count.catch(() => counts.delete(key))
-    return count
-  }
+  const countOf = (state: string, { limit: _, from: __, ...filters }: RecordSearch) => remembered(counts, `${state} ${JSON.stringify(filters)}`, () => records.count({ limit: 0, ...filters }))
 
   app.setErrorHandler(recordsErrorHandler)
 
@@ -170,6 +154,16 @@ export async function ogcRoutes(app: FastifyInstance, { store, records, clock, p
     const text = `${featureText(row).slice(0, -1)},"links":${JSON.stringify(links)}}`
     return send(reply, format, links, GEOJSON, () => text, () => itemPage(JSON.parse(text) as Feature, [...trail, { href: `${at.items}?f=html`, title: 'Records' }]))
   })
+}
+
+/** What was read before under this key, or is read now; a failed read is not kept. */
+function remembered<T>(cache: LRUCache<string, Promise<T>>, key: string, read: () => Promise<T>): Promise<T> {
+  const known = cache.get(key)
+  if (known) return known
+  const value = read()
+  cache.set(key, value)
+  value.catch(() => cache.delete(key))
+  return value
 }
 
 async function onlyReading({ method }: FastifyRequest, reply: FastifyReply): Promise<void> {

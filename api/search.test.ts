@@ -3,7 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { seededRandom } from '../dev/random'
 import { GeometryError, intersects, isWithin, prepareGeometry, readGeometry, reachOf } from '../src/geodesy'
 import { SIEVE_WORKER } from '../test/api'
-import { createMigratedDatabase, insertRecords, rows, type TestDatabase } from '../test/database'
+import { createMigratedDatabase, rows, type TestDatabase } from '../test/database'
+import { insertRecords } from '../test/records'
 import { Records, placeOf, type RecordSearch } from './search'
 import { Store } from './store'
 import type { RecordRow } from './store-records'
@@ -46,11 +47,13 @@ const prepared = (geometry: Geometry) => {
 let database: TestDatabase
 let store: Store
 let records: Records
+/** Of the shapes, in their order. */
+let uids: string[]
 const shapes = Array.from({ length: COUNT }, shape)
 const measurable = shapes.map(prepared)
 beforeAll(async () => {
   database = await createMigratedDatabase()
-  await insertRecords(database.url, shapes.map((geometry, i) => ({ i, geometry })))
+  uids = (await insertRecords(database.url, shapes.map((geometry) => ({ geometry })))).map(({ uid }) => uid)
   store = new Store(database.url, () => {})
   records = new Records(store, SIEVE_WORKER)
 }, 180_000)
@@ -60,7 +63,7 @@ afterAll(async () => {
   await database?.drop()
 })
 
-const numbers = (found: RecordRow[]) => found.map(({ uid }) => Number(uid)).sort((a, b) => a - b)
+const numbers = (found: RecordRow[]) => found.map(({ uid }) => uids.indexOf(uid)).sort((a, b) => a - b)
 const all = async (search: Omit<RecordSearch, 'limit'>) => {
   const found: RecordRow[] = []
   for await (const page of records.pages({ ...search, limit: Infinity })) found.push(...page)
@@ -115,13 +118,13 @@ test('counts that are kept are what a scan finds, and follow every change', asyn
   const count = async () => [(await records.count({ limit: 1 })).total, (await records.count({ limit: 1, revoked: true })).total, (await store.recordStates())[0]!.revision]
   const [total, revoked, revision] = (await count()) as [number, number, bigint]
   expect([total, revoked]).toEqual([COUNT, 0])
-  await rows(database.url, `UPDATE location_record SET revoked = true WHERE uid IN ('0x${'1'.padStart(64, '0')}', '0x${'2'.padStart(64, '0')}')`)
+  await rows(database.url, `UPDATE location_record SET revoked = true WHERE uid IN ('${uids[1]!}', '${uids[2]!}')`)
   expect(await count()).toEqual([total, 2, revision + 1n])
-  await rows(database.url, `DELETE FROM location_record WHERE uid = '0x${'1'.padStart(64, '0')}'`)
+  await rows(database.url, `DELETE FROM location_record WHERE uid = '${uids[1]!}'`)
   expect(await count()).toEqual([total - 1, 1, revision + 2n])
   expect(await rows(database.url, 'SELECT kind, uid FROM record_change ORDER BY id DESC LIMIT 3')).toEqual([
-    { kind: 'reorged', uid: `0x${'1'.padStart(64, '0')}` },
-    { kind: 'revoked', uid: `0x${'2'.padStart(64, '0')}` },
-    { kind: 'revoked', uid: `0x${'1'.padStart(64, '0')}` },
+    { kind: 'reorged', uid: uids[1] },
+    { kind: 'revoked', uid: uids[2] },
+    { kind: 'revoked', uid: uids[1] },
   ])
 })

@@ -1,18 +1,18 @@
 import Fastify, { LogController, type FastifyBaseLogger } from 'fastify'
 import pino from 'pino'
-import { SettingsError, exportDatabaseUrl, processSettings } from '../src/config'
+import { exportDatabaseUrl, processSettings } from '../src/config'
 import { clientErrorHandler, guardEdge } from './edge'
 import { graphqlRoutes } from './graphql'
 import { SquidGraphql } from './graphql-squid'
 import { RequestCounter } from './limits'
 import { Measurer } from './measure'
 import { RecordsProblem, recordsErrorHandler } from './problems'
+import { listenUntilStopped, runProcess } from './process'
 
 /** A request that has not arrived whole by then is cut off. */
 const REQUEST_TIMEOUT_MS = 10_000
 /** No answer takes longer: graphql.ts gives up before. */
 const ANSWER_TIMEOUT_MS = 15_000
-const STOP_TIMEOUT_MS = 5_000
 
 /** `npm run graphql`: the squid's own GraphQL (docs/graphql.md) on GQL_HOST and GQL_PORT, until a signal. */
 async function main(): Promise<void> {
@@ -43,20 +43,7 @@ async function main(): Promise<void> {
   guardEdge(app, ANSWER_TIMEOUT_MS, new Measurer())
   await app.register((scope) => graphqlRoutes(scope, { face, examples: EXAMPLES, counter: new RequestCounter(() => Date.now()), rateLimitPerHour: settings.recordsRateLimitPerHour }), { prefix: '/graphql' })
 
-  let stopping = false
-  const stop = async () => {
-    if (stopping) return
-    stopping = true
-    setTimeout(() => process.exit(1), STOP_TIMEOUT_MS).unref()
-    await app.close()
-    await face.close()
-    process.exit(0)
-  }
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop())
-  if (process.send) process.once('disconnect', () => void stop())
-
-  await app.listen({ host: settings.squidGraphql.host, port: settings.squidGraphql.port })
-  process.send?.('listening')
+  await listenUntilStopped(app, settings.squidGraphql, () => face.close())
 }
 
 const EXAMPLES = `# The squid's entities. A list says how many by its limit.
@@ -70,7 +57,4 @@ query Revocations {
 }
 `
 
-main().catch((error: Error) => {
-  console.error(error instanceof SettingsError ? error.message : error)
-  process.exit(error instanceof SettingsError ? 2 : 1)
-})
+runProcess(main)

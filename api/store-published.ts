@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
-import { Pool, type PoolClient } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import { QueryFault } from './graphql-limits'
 import { UnavailableError } from './problems'
-import { isOutage, type DatabaseError } from './store'
+import { isOutage, openPool, type DatabaseError } from './store'
 
 /** The schema of views that raw GraphQL shows, and the role that may read them (db/migrations, Graphql). */
 export const PUBLISHED_SCHEMA = 'published'
@@ -48,15 +48,14 @@ export class PublishedViews {
   }
 
   private connections(max: number, timeout: number): Pool {
-    const pool = new Pool({
+    return openPool({
       connectionString: this.databaseUrl,
       max,
       connectionTimeoutMillis: STATEMENT_TIMEOUT_MS,
       statement_timeout: timeout,
       query_timeout: timeout + 1_000,
       application_name: 'graphql',
-    })
-    return pool.on('error', this.onError)
+    }, this.onError)
   }
 
   close(): Promise<void> {

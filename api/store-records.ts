@@ -56,7 +56,7 @@ export interface TimeWindow {
   until?: Date
 }
 
-/** A location record as it is read; recordJson (records.ts) makes it what INTERFACE.md says. */
+/** A location record as it is read; recordText (record-formats.ts) makes it what INTERFACE.md says. */
 export interface RecordRow {
   uid: string
   chain: string

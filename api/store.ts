@@ -84,6 +84,15 @@ export interface Extent {
   last: Date
 }
 
+/** Connections whose end kills no process. @param onError told of those lost while idle, which need no other care */
+export function openPool(config: PoolConfig, onError: (error: Error) => void): Pool {
+  const pool = new Pool(config)
+  pool.on('error', onError)
+  // One that ends while it changes hands has nobody else to tell.
+  pool.on('connect', (client) => client.on('error', () => {}))
+  return pool
+}
+
 /** Every SQL statement of the API. Throws UnavailableError when the database does not answer. */
 export class Store {
   private readonly pool: Pool
@@ -95,7 +104,7 @@ export class Store {
 
   /** @param onError told of connections lost while idle, which need no other care */
   constructor(databaseUrl: string, onError: (error: Error) => void, options: PoolConfig = {}) {
-    const open = (max: number) => new Pool({
+    const open = (max: number) => openPool({
       connectionString: databaseUrl,
       max,
       connectionTimeoutMillis: STATEMENT_TIMEOUT_MS,
@@ -106,14 +115,9 @@ export class Store {
       // Two indexes together make bitmaps that the usual 4 MB are too little for.
       options: '-c jit=off -c max_parallel_workers_per_gather=0 -c work_mem=16MB',
       ...options,
-    })
+    }, onError)
     this.pool = open(5)
     this.lists = open(8)
-    for (const pool of [this.pool, this.lists]) {
-      pool.on('error', onError)
-      // A connection that ends while it changes hands has nobody else to tell.
-      pool.on('connect', (client) => client.on('error', () => {}))
-    }
   }
 
   async close(): Promise<void> {

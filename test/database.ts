@@ -3,7 +3,6 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import type { Geometry } from 'geojson'
 import { Client } from 'pg'
 import { freePort, startService } from '../dev/services'
 
@@ -52,30 +51,6 @@ export async function rows<Row extends object>(url: string, sql: string, values:
   } finally {
     await client.end()
   }
-}
-
-/** What a test says of a record; the rest is made up. */
-export interface GivenRecord {
-  /** its UID is this number */
-  i: number
-  geometry: Geometry | null
-}
-
-/** Puts records straight into the projection, all in one statement: `base-sepolia`, one a minute. */
-export async function insertRecords(url: string, given: readonly GivenRecord[]): Promise<void> {
-  const address = `0x${'a'.repeat(40)}`
-  const records = given.map(({ i, geometry }) => {
-    const uid = `0x${i.toString(16).padStart(64, '0')}`
-    const time = new Date(Date.UTC(2026, 0, 1) + i * 60_000)
-    const [longitude, latitude] = geometry?.type === 'Point' ? geometry.coordinates : [null, null]
-    return {
-      ...{ id: `base-sepolia-${uid}`, uid, chain: 'base-sepolia', prover: address, subject: address, timestamp: time, event_timestamp: time, srs: 'EPSG:4326' },
-      ...{ location_type: 'geojson', location: JSON.stringify(geometry), longitude, latitude, recipe_types: [], recipe_payloads: [], media_types: [], media_data: [], memo: '' },
-      ...{ revoked: false, created_at: time, updated_at: time, geometry: geometry && JSON.stringify(geometry), schema_uid: '0x', ref_uid: '0x', revocable: true, expiration_time: 0 },
-      ...{ block_number: i, block_hash: '0x', transaction_hash: '0x', log_index: 0 },
-    }
-  })
-  await rows(url, 'INSERT INTO location_record SELECT * FROM json_populate_recordset(NULL::location_record, $1)', [JSON.stringify(records)])
 }
 
 /** A folder for logs. What is not stopped in order leaves it behind, to be read. */
