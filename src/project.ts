@@ -73,6 +73,7 @@ export interface RecordRow {
   block_hash: string
   transaction_hash: string
   log_index: number
+  problem: string | null
 }
 
 /** What a batch writes: rows of the log, new records, and which of the older records it revokes. */
@@ -152,14 +153,18 @@ function eventRow(chain: string, event: ChainEvent, body?: AttestationBody, prob
     expiration_time: body?.expirationTime.toString() ?? null,
     revocable: body?.revocable ?? null,
     data: body ? `\\x${body.data.slice(2)}` : null,
-    // Cut texts may end in half a character, which JSON for Postgres must not hold.
-    problem: problem && problem.replace(/\p{Surrogate}|\0/gu, '\ufffd'),
+    problem: problem && storable(problem),
     block_number: event.blockNumber,
     block_hash: event.blockHash,
     block_timestamp: new Date(event.blockTimestamp),
     transaction_hash: event.transactionHash,
     log_index: event.logIndex,
   }
+}
+
+/** A message that quotes an attested text, without what Postgres refuses: NUL, and half of a character that was cut. */
+function storable(message: string): string {
+  return message.replace(/\p{Surrogate}|\0/gu, '\ufffd')
 }
 
 function locationRecord(chain: string, event: ChainEvent, body: AttestationBody, location: Location, now: Date): RecordRow {
@@ -196,5 +201,6 @@ function locationRecord(chain: string, event: ChainEvent, body: AttestationBody,
     block_hash: event.blockHash,
     transaction_hash: event.transactionHash,
     log_index: event.logIndex,
+    problem: location.geometryProblem && storable(location.geometryProblem),
   }
 }

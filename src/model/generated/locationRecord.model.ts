@@ -97,6 +97,12 @@ export class LocationRecord {
     @StringColumn_({nullable: true})
     geometry!: string | undefined | null
 
+    /**
+     * Why there is no geometry; null where there is one
+     */
+    @StringColumn_({nullable: true})
+    problem!: string | undefined | null
+
     @StringColumn_({nullable: false})
     schemaUid!: string
 
