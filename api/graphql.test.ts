@@ -45,9 +45,9 @@ beforeAll(async () => {
   )
   await rows(
     database.url,
-    `INSERT INTO attestation_event (id, chain, kind, uid, schema_uid, attester, recipient, time, data, problem, block_number, block_hash, block_timestamp, transaction_hash, log_index)
+    `INSERT INTO attestation_event (id, chain, kind, uid, schema_uid, attester, recipient, time, data, problem, withheld, block_number, block_hash, block_timestamp, transaction_hash, log_index)
      SELECT format('%s-%s-000000', chain, lpad(i::text, 12, '0')), chain, CASE WHEN i % 50 = 0 THEN 'REVOKED' ELSE 'ATTESTED' END, '0x' || lpad(to_hex(i), 64, '0'), '0x', rpad('0x' || lpad(to_hex(i % 300), 4, '0'), 42, 'a'), '0x',
-       18446744073709551615, '\\xab', NULL, i, '0x', timestamptz '2026-01-01' + i / 3 * interval '1 minute', '0x', 0
+       18446744073709551615, '\\xab', NULL, false, i, '0x', timestamptz '2026-01-01' + i / 3 * interval '1 minute', '0x', 0
      FROM (SELECT i, (ARRAY['base-sepolia', 'sepolia', 'arbitrum', 'celo'])[(1 + i % 4)::int] AS chain FROM generate_series(1::bigint, ${EVENTS}) AS i) AS source`,
   )
   await rows(database.url, 'ANALYZE location_record, attestation_event')

@@ -29,6 +29,8 @@ export interface ChainReadiness {
   head_time: string | null
   /** Time of the last block that is in the database. */
   indexed_time: string | null
+  /** Attestations that could not be stored: they give no record, and everything else goes on. */
+  withheld_attestations: number
 }
 
 /**
@@ -67,6 +69,7 @@ export function monitoring(app: FastifyInstance, { store, chains, maxLagSeconds,
         [metrics.proven, row?.provenBlocks],
         [metrics.unproven, row?.unprovenBlocks],
         [metrics.repaired, row?.repairedEvents],
+        [metrics.withheld, row?.withheldAttestations],
       ]
       // A figure that is not known is left out, not shown as its last value.
       for (const [gauge, value] of figures) if (value === null || value === undefined) gauge.remove(slug)
@@ -86,7 +89,7 @@ export function monitoring(app: FastifyInstance, { store, chains, maxLagSeconds,
 /** How far the copy of a chain goes, as of `now` in Unix milliseconds. */
 export function readinessOf({ chain, rpcUrls }: Pick<ConnectedChain, 'chain' | 'rpcUrls'>, row: ChainStatusRow | undefined, maxLagSeconds: number, now: number): ChainReadiness {
   const { headBlock = null, indexedBlock = null } = row ?? {}
-  const figures = { head_block: headBlock, indexed_block: indexedBlock, lag_blocks: null, lag_seconds: null, head_time: row?.headTime?.toISOString() ?? null, indexed_time: row?.indexedTime?.toISOString() ?? null }
+  const figures = { head_block: headBlock, indexed_block: indexedBlock, lag_blocks: null, lag_seconds: null, head_time: row?.headTime?.toISOString() ?? null, indexed_time: row?.indexedTime?.toISOString() ?? null, withheld_attestations: row?.withheldAttestations ?? 0 }
   if (!row || headBlock === null || indexedBlock === null || !row.checkedAt || !row.headTime) return { status: 'not started', ...figures }
   const sinceChecked = (now - row.checkedAt.getTime()) / 1000
   const behind = indexedBlock < headBlock && row.indexedTime ? (row.headTime.getTime() - row.indexedTime.getTime()) / 1000 : 0
@@ -118,6 +121,7 @@ function makeMetrics(registry: Registry) {
     proven: gauge('geospatial_audit_proven_blocks', 'Blocks whose logs were held against their header and receipts'),
     unproven: gauge('geospatial_audit_unproven_blocks', 'Blocks that could not be proven lately: compared only, and tried again'),
     repaired: gauge('geospatial_audit_repaired_events', 'Events that a node had left out, made up or changed, put right by the audit'),
+    withheld: gauge('geospatial_withheld_attestations', 'Attestations that could not be stored: they give no record, and everything else goes on'),
     requests: new Histogram({
       name: 'http_request_duration_seconds',
       help: 'Requests by method, route and status',

@@ -363,6 +363,7 @@ const SERVICE: Record<string, Schema> = {
     lag_seconds: orNull(integer('For how long the copy has not been known to be equal to the chain.')),
     head_time: orNull(text('Time of the chain\'s last block.', TIME)),
     indexed_time: orNull(text('Time of the last block that is in the database.', TIME)),
+    withheld_attestations: integer('Attestations that could not be stored: they give no record, and everything else goes on.'),
   }),
   ErrorPage: object('What an error means and what to do.', {
     type: text('The error\'s `type`.', { format: 'uri' }),

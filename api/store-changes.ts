@@ -1,4 +1,4 @@
-import { RECORD_COLUMNS, boxesOf, envelope, type Bbox, type RecordRow, type Statement } from './store-records'
+import { RECORD_COLUMNS, boxesOf, envelope, meets, type Bbox, type RecordRow, type Statement } from './store-records'
 
 /** The SQL of those who follow the records: what changed, in order, and where that leads. */
 
@@ -54,7 +54,7 @@ export function boxesQuery(ids: readonly string[], boxes: readonly Bbox[]): Stat
   return {
     text: `SELECT DISTINCT box.place, record.id FROM location_record AS record
       JOIN unnest($2::int[], $3::float8[], $4::float8[], $5::float8[], $6::float8[]) AS box (place, w, s, e, n)
-        ON record.geom && ${envelope('w', 's', 'e', 'n')} AND ST_Intersects(record.geom, ${envelope('w', 's', 'e', 'n')})
+        ON ${meets('record.geom', envelope('w', 's', 'e', 'n'))}
       WHERE record.id = ANY($1)`,
     values: [ids, ...[0, 1, 2, 3, 4].map((column) => parts.map((part) => part[column]))],
   }

@@ -5,7 +5,7 @@ import type { Build, Plugin } from 'postgraphile'
 import { CHAINS, chainBySlug } from '../src/chains'
 import { QueryFault } from './graphql-limits'
 import { instantOf as millisecondsOf } from './iso-8601'
-import { boxesOf, type Bbox } from './store-records'
+import { TYPE_INDEXED, boxesOf, type Bbox } from './store-records'
 
 /**
  * Filters of the published views: by equality, lists, ranges of time, and bbox. No pattern, no negation, no function: nothing
@@ -44,9 +44,13 @@ export const FiltersPlugin: Plugin = (builder) => {
     }
     const { pgSql: sql } = build as unknown as FilterBuild
     const everyChain = sql.join(CHAINS.map(({ slug }) => sql.literal(slug)), ', ')
-    // In any letter case, as the Records API takes it; its index is of lower case.
+    // As the Records API has it (store-records.ts, isType).
     const ofType = (source: SQL, { equalTo, in: listed }: { equalTo?: string; in?: string[] }): SQL => {
-      const is = (name: string) => sql.fragment`lower(${source}) = lower(${sql.value(name)}::text)`
+      const is = (name: string) => {
+        const [given, length] = [sql.fragment`${sql.value(name)}::text`, sql.literal(TYPE_INDEXED)]
+        const indexed = sql.fragment`lower(left(${source}, ${length})) = lower(left(${given}, ${length}))`
+        return name.length < TYPE_INDEXED ? indexed : sql.fragment`(${indexed} and lower(${source}) = lower(${given}))`
+      }
       const both = [...(equalTo !== undefined ? [is(equalTo)] : []), ...(listed ? [sql.fragment`(${sql.join(listed.map(is), ' or ')})`] : [])]
       return sql.fragment`(${sql.join(both, ' and ')})`
     }
@@ -71,7 +75,10 @@ export const FiltersPlugin: Plugin = (builder) => {
     register(typeName, 'bbox', ({ sourceAlias, fieldValue }) => {
       // ST_Envelope gives a box without width or height as the line or point that it is; ST_MakeEnvelope's meets nothing.
       const corner = (x: number, y: number) => sql.fragment`ST_MakePoint(${sql.value(x)}::float8, ${sql.value(y)}::float8)`
-      const boxes = boxesOf(readBbox(fieldValue)).map(([w, s, e, n]) => sql.fragment`ST_Intersects(${sourceAlias}.geom, ST_Envelope(ST_SetSRID(ST_MakeLine(${corner(w, s)}, ${corner(e, n)}), 4326)))`)
+      const box = ([w, s, e, n]: Bbox) => sql.fragment`ST_Envelope(ST_SetSRID(ST_MakeLine(${corner(w, s)}, ${corner(e, n)}), 4326))`
+      // As the Records API has it (store-records.ts, meets).
+      const meets = (shape: SQL, place: SQL) => sql.fragment`(${shape} && ${place} and ST_DWithin(${shape}, ${place}, 0)::int <> 0)`
+      const boxes = boxesOf(readBbox(fieldValue)).map((each) => meets(sql.fragment`${sourceAlias}.geom`, box(each)))
       return sql.fragment`(${sql.join(boxes, ' or ')})`
     })
     return {

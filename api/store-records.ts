@@ -87,6 +87,22 @@ export const RECORD_COLUMNS = `uid, chain, prover, subject, ${REST_TEXT} AS rest
 /** A box between these longitudes and latitudes. ST_Envelope gives one without width or height as the line or point that it is; ST_MakeEnvelope's meets nothing. */
 export const envelope = (w: string, s: string, e: string, n: string) => `ST_Envelope(ST_SetSRID(ST_MakeLine(ST_MakePoint(${w}, ${s}), ST_MakePoint(${e}, ${n})), 4326))`
 
+/**
+ * Whether a shape and a box share a place. By PostGIS's own distance, not by ST_Intersects: GEOS throws at rings that cross
+ * themselves (a TopologyException, where the box has no width or height) and misses lines without length. What the planner
+ * knows nothing of (an integer that is not 0) it takes for true nearly always: && has told it the share of records already.
+ */
+export const meets = (shape: string, box: string) => `(${shape} && ${box} AND ${touches(shape, box)})`
+const touches = (shape: string, box: string) => `ST_DWithin(${shape}, ${box}, 0)::int <> 0`
+
+/** Location types in the index: what an attester writes may be as long as a transaction, an index entry may not. */
+export const TYPE_INDEXED = 100
+/** Whether a location type is this one, in any letter case. */
+function isType(column: string, name: string, given: string): string {
+  const indexed = `lower(left(${column}, ${TYPE_INDEXED})) = lower(left(${given}, ${TYPE_INDEXED}))`
+  return name.length < TYPE_INDEXED ? indexed : `${indexed} AND lower(${column}) = lower(${given})`
+}
+
 /** Where and when records are, as location_record_place_time has it; times in Unix seconds. */
 const PLACE_TIME = `ST_Force3DZ(geom, date_part('epoch', timestamp AT TIME ZONE 'UTC'))`
 /** After all times: an endless number would meet everything. */
@@ -170,7 +186,7 @@ function conditions(filter: RecordFilter, value: (v: unknown) => string, window?
   if (filter.prover !== undefined) where.push(`prover = ${value(filter.prover)}`)
   if (filter.subject !== undefined) where.push(`subject = ${value(filter.subject)}`)
   if (filter.schema !== undefined) where.push(`schema_uid = ${value(filter.schema)}`)
-  if (filter.locationType !== undefined) where.push(`lower(location_type) = lower(${value(filter.locationType)})`)
+  if (filter.locationType !== undefined) where.push(isType('location_type', filter.locationType, `${value(filter.locationType)}::text`))
   if (filter.revoked !== undefined) where.push(filter.revoked ? 'revoked' : 'NOT revoked')
   if (filter.after !== undefined) where.push(`timestamp > ${value(filter.after)}`)
   if (filter.before !== undefined) where.push(`timestamp < ${value(filter.before)}`)
@@ -182,8 +198,7 @@ function conditions(filter: RecordFilter, value: (v: unknown) => string, window?
   /** Where geom itself may meet a box; since a time, if that is known. */
   const around = (each: Bbox) => (window?.since ? `${PLACE_TIME} &&& ${boxInTime(each)}` : `geom && ${box(each)}`)
   if (filter.nowhere === true) where.push('geom IS NULL')
-  // ST_Intersects looks into the index by itself: with && beside it the planner would take the product of both for what matches, which is nothing.
-  if (filter.bbox !== undefined) where.push(any([filter.bbox], (each) => (window?.since ? `(${around(each)} AND ST_Intersects(geom, ${box(each)}))` : `ST_Intersects(geom, ${box(each)})`)))
+  if (filter.bbox !== undefined) where.push(any([filter.bbox], (each) => (window?.since ? `(${around(each)} AND ${touches('geom', box(each))})` : meets('geom', box(each)))))
   // A point is where it is; the others may bulge.
   if (filter.reaching !== undefined) where.push(any(filter.reaching, (each) => `(longitude IS NOT NULL AND ${around(each)}) OR (longitude IS NULL AND geom IS NOT NULL AND location_reach(geom) && ${box(each)})`))
   return where

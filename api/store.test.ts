@@ -177,7 +177,7 @@ test('inputs that are asked for at once each get their own, known or not, with o
 
 // Last, as it changes the records.
 test('what is in a box or nowhere: both in one order, each by its own index, in pages and counted', async () => {
-  await rows(database.url, 'UPDATE location_record SET geometry = NULL, longitude = NULL, latitude = NULL WHERE block_number % 150 = 0')
+  await rows(database.url, 'UPDATE location_record SET geometry = NULL, geom = NULL, longitude = NULL, latitude = NULL WHERE block_number % 150 = 0')
   await rows(database.url, 'ANALYZE location_record')
   for (const [bbox, atLeast] of [[boxRound(cities[0]!, 0.2), 3_000], [boxRound(cities[40]!, 0.05), 300], [[-180, -90, 180, 90], 40_000], [[0, 85, 1, 86], 300]] as const) {
     const [w, s, e, n] = bbox

@@ -58,6 +58,7 @@ export interface ChainStatusRow {
   provenBlocks: number
   unprovenBlocks: number
   repairedEvents: number
+  withheldAttestations: number
 }
 
 /** A statement that runs longer is stopped by the database. */
@@ -249,7 +250,8 @@ export class Store {
     return this.query<ChainStatusRow>(
       `SELECT chain, head_height AS "headBlock", head_timestamp AS "headTime", checked_at AS "checkedAt", indexed_height AS "indexedBlock",
          indexed_timestamp AS "indexedTime", ${blocks('reread')} AS "rereadBlocks", ${blocks('proven')} AS "provenBlocks",
-         unproven_blocks::float8 AS "unprovenBlocks", repaired_events::float8 AS "repairedEvents" FROM chain_status`,
+         unproven_blocks::float8 AS "unprovenBlocks", repaired_events::float8 AS "repairedEvents",
+         (SELECT count(*)::float8 FROM attestation_event AS event WHERE event.chain = chain_status.chain AND withheld) AS "withheldAttestations" FROM chain_status`,
       [],
     )
   }

@@ -20,8 +20,8 @@ const OFFSET = (i: string) => ({ distance: `(0.08 * sqrt(-2 * ln(1e-12::float8 +
 
 /**
  * One INSERT of the records from number $1 to $2: places around cities, one each 20 seconds, 90 % points, the others lines and
- * polygons of some hundred metres; on four chains, by 20,000 attesters. The table's triggers fill what they fill where they are on;
- * `geom` is given for tables where they are off.
+ * polygons of some hundred metres; on four chains, by 20,000 attesters. What follows from them is filled by the
+ * table's triggers where they are on.
  */
 export function insertRecordsSql(): string {
   const { lng, lat } = city('city')

@@ -225,7 +225,7 @@ function batchLines(file: string): BatchLine[] {
 
 /**
  * How long Postgres takes, in milliseconds, for the rows of both tables by one statement each in one transaction, into empty
- * copies with the same indexes and trigger. The rows are in memory before, as texts, which is how a driver sends them.
+ * copies with the same indexes. The rows are in memory before, as texts, which is how a driver sends them.
  */
 async function plainSqlMs(client: Client): Promise<number> {
   const inserts: { text: string; values: (string | null)[][] }[] = []
@@ -233,7 +233,7 @@ async function plainSqlMs(client: Client): Promise<number> {
     await client.query(`CREATE TABLE plain_${table} (LIKE ${table} INCLUDING ALL)`)
     const { rows: columns } = await client.query<{ name: string; type: string }>(
       `SELECT attname AS name, format_type(atttypid, atttypmod) AS type FROM pg_attribute
-       WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped AND attname <> 'geom' ORDER BY attnum`,
+       WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum`,
       [table],
     )
     const names = columns.map(({ name }) => name)
@@ -244,8 +244,6 @@ async function plainSqlMs(client: Client): Promise<number> {
       values: names.map((name) => rows.map((row) => row[name]!)),
     })
   }
-  await client.query(`CREATE TRIGGER location_record_fill BEFORE INSERT OR UPDATE ON plain_location_record
-    FOR EACH ROW EXECUTE FUNCTION location_record_fill()`)
 
   const started = performance.now()
   await client.query('BEGIN')

@@ -6,7 +6,7 @@ import { NotFinalError, finalState, followsHead, noteAudited, noteUnproven, repa
 import { ContradictionError, HistoryReader, headerCall, logQuery, ofBlock, uniqueLogs, type RpcLog } from './history'
 import { locationSchemaUids } from './location'
 import { announcedTimes, decodeBlock, eventFilter } from './processor'
-import { eventId, project, type ChainEvent } from './project'
+import { eventId, type ChainEvent } from './project'
 import { bloomTest, hashesToItself, logsOf, receiptsRoot, type FullHeader, type RpcReceipt } from './proof'
 import type { Rpc } from './rpc'
 
@@ -181,8 +181,7 @@ export class Auditor {
     if (missing.length === 0 && surplus.length === 0) return 0
     const state = await finalState(database.query, chain)
     if (!state || state.finalHeight < to) throw new NotFinalError(`block ${to} is not final in the database yet`)
-    const rows = project(chain.slug, missing, await bodies.read(announcedTimes(missing)), new Date()).events
-    const repaired = await repairLog(database, chain, { events: rows, surplus, finalHeight: state.finalHeight })
+    const repaired = await repairLog(database, chain, { events: missing, bodies: await bodies.read(announcedTimes(missing)), surplus, finalHeight: state.finalHeight })
     log.error(
       { chain: chain.slug, from, to, missing: missing.map(({ uid, kind }) => `${kind} ${uid}`).slice(0, 20), surplus: surplus.map(({ id }) => id).slice(0, 20), repaired },
       'the node had given other logs than the chain has: the log is repaired',

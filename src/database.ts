@@ -1,9 +1,11 @@
+import type { Logger } from '@subsquid/logger'
 import type { Store } from '@subsquid/typeorm-store'
 import { Pool, type PoolClient } from 'pg'
-import { stateSchema, type Chain } from './chains'
-import { AttestationEvent, LocationRecord } from './model'
-import { eventId, project, recordId, type ChainEvent, type EventRow, type Projection } from './project'
 import type { AttestationBody } from './bodies'
+import { stateSchema, type Chain } from './chains'
+import { ContentError, attempt, isolate } from './isolate'
+import { AttestationEvent, EventKind, LocationRecord } from './model'
+import { eventId, eventRow, project, recordId, requireBodies, type ChainEvent, type EventRow, type Projection, type RecordRow } from './project'
 
 /** Every statement of ours that the indexer and its tools send to Postgres. */
 
@@ -28,14 +30,23 @@ export interface ChainState {
   finalHash: string
 }
 
+/** Longest JSON text of one statement, in characters. */
+const JSON_CHARACTERS = 8_000_000
+/**
+ * No statement that writes takes so long unless its content makes it: it is then cut off (57014, which isolate.ts takes for
+ * poison). Waiting for a lock ends before that (55P03, which it does not): somebody else holds the table.
+ */
+const STATEMENT_SECONDS = 30
+const LOCK_SECONDS = 10
+
 type Class = typeof AttestationEvent | typeof LocationRecord
 
 /** Few: the batches have their own, and an embedded database has one session for all. */
 const MAX_CONNECTIONS = 2
 /** Some hundred milliseconds of Postgres' time. */
 export const CHANGES_FORGOTTEN_AT_ONCE = 10_000
-/** What differs between a record and its replay by nature: when it was written, and what the trigger makes of it. */
-const NOT_REPLAYED = ['created_at', 'updated_at', 'geom']
+/** What differs between a record and its replay by nature: when it was written. */
+const NOT_REPLAYED = ['created_at', 'updated_at']
 
 /** A connection of its own for what runs beside the batches. */
 export class Database {
@@ -79,12 +90,14 @@ function queryOf(client: PoolClient): Query {
 }
 
 /**
- * Writes a batch into the transaction of evm-processor's store, in parts: while Postgres takes one, the next can be
- * projected. A set of rows is one statement with one JSON text, several times as fast as TypeORM's inserts; what may be
- * rolled back is first told to the store's tracker of changes, as its own inserts do. (Both are private parts of
- * typeorm-store 1.5.1: test/indexer.test.ts rolls back what was written here.)
+ * Writes a batch into the transaction of evm-processor's store, in parts: while Postgres takes one, the next is projected.
+ * A set of rows is one statement with one JSON text, several times as fast as TypeORM's inserts; what may be rolled back is
+ * first told to the store's tracker of changes, as its own inserts do. (Both are private parts of typeorm-store 1.5.1:
+ * test/indexer.test.ts rolls back what was written here.) What cannot be stored is isolated (isolate.ts) and withheld.
  */
 export class BatchWriter {
+  /** Of all that was written. */
+  readonly total = { records: 0, problems: 0, withheld: 0, projectMs: 0 }
   private writing: Promise<unknown> | undefined
   private locked = false
   private readonly query: Query
@@ -93,28 +106,30 @@ export class BatchWriter {
   constructor(
     store: Store,
     private readonly chain: Chain,
+    private readonly log: Logger,
   ) {
     const parts = store as unknown as StoreParts
     this.query = (sql, values) => parts.em().query(sql, values)
     this.changes = parts.changes
   }
 
-  /** Resolves once this part is on its way; the parts before it are written then. */
-  async write({ events, records, revocations }: Projection): Promise<void> {
-    const [eventsJson, recordsJson] = [JSON.stringify(events), JSON.stringify(records)]
+  /** Resolves once these events, in chain order, are on their way; those before them are written then. */
+  async write(events: readonly ChainEvent[], bodies: ReadonlyMap<string, AttestationBody>): Promise<void> {
+    requireBodies(events, bodies)
+    let ready: Prepared | ContentError | undefined = this.prepare(events, bodies)
     await this.lock()
     await this.writing
-    this.writing = (async () => {
-      if (events.length) {
-        await this.changes?.trackInsert(AttestationEvent, events)
-        await this.query(insertSql('attestation_event'), [eventsJson])
-      }
-      if (records.length) {
-        await this.changes?.trackInsert(LocationRecord, records)
-        await this.query(insertSql('location_record'), [recordsJson])
-      }
-      if (revocations.length) await this.revoke(revocations)
-    })()
+    this.writing = isolate(
+      this.query,
+      events,
+      async (part) => {
+        const prepared = ready ?? this.prepare(part, bodies)
+        ready = undefined
+        if (prepared instanceof ContentError) throw prepared
+        await this.insert(prepared)
+      },
+      (event, reason) => this.withhold(event, bodies, reason),
+    )
     this.writing.catch(() => {}) // thrown where it is awaited
   }
 
@@ -134,6 +149,37 @@ export class BatchWriter {
     if (this.locked) return
     this.locked = true
     await lockChain(this.query, this.chain)
+    await limitStatements(this.query)
+  }
+
+  private prepare(events: readonly ChainEvent[], bodies: ReadonlyMap<string, AttestationBody>): Prepared | ContentError {
+    const began = performance.now()
+    try {
+      const { events: rows, records, revocations } = project(this.chain.slug, events, bodies, new Date())
+      return { rows, records, revocations, rowTexts: jsonTexts(rows), recordTexts: jsonTexts(records) }
+    } catch (error) {
+      return new ContentError((error as Error).message)
+    } finally {
+      this.total.projectMs += performance.now() - began
+    }
+  }
+
+  private async insert({ rows, records, revocations, rowTexts, recordTexts }: Prepared): Promise<void> {
+    await this.changes?.trackInsert(AttestationEvent, rows)
+    for (const text of rowTexts) await this.query(insertSql('attestation_event'), [text])
+    if (records.length) await this.changes?.trackInsert(LocationRecord, records)
+    for (const text of recordTexts) await this.query(insertSql('location_record'), [text])
+    if (revocations.length) await this.revoke(revocations)
+    this.total.records += records.length
+    this.total.problems += rows.filter(({ problem }) => problem).length
+  }
+
+  /** Writes the event alone: with what was attested, if that can be stored, else without. A revocation always can be. */
+  private async withhold(event: ChainEvent, bodies: ReadonlyMap<string, AttestationBody>, reason: Error): Promise<void> {
+    if (event.kind === EventKind.REVOKED) throw reason
+    await insertWithheld(this.query, this.chain, event, bodies.get(event.uid), reason, this.changes)
+    this.total.withheld++
+    logWithheld(this.log, this.chain, event.uid, reason)
   }
 
   private async revoke(revocations: Projection['revocations']): Promise<void> {
@@ -146,6 +192,66 @@ export class BatchWriter {
       [JSON.stringify(revocations)],
     )
   }
+}
+
+/** A part of a batch, ready to be sent. */
+interface Prepared {
+  rows: EventRow[]
+  records: RecordRow[]
+  revocations: Projection['revocations']
+  rowTexts: string[]
+  recordTexts: string[]
+}
+
+/** Rows as JSON arrays of some megabytes each: Postgres takes a gigabyte, a JavaScript string half of one. */
+function jsonTexts(rows: readonly object[]): string[] {
+  const texts: string[] = []
+  let part: string[] = []
+  let length = 0
+  for (const row of rows) {
+    const text = JSON.stringify(row)
+    if (length + text.length > JSON_CHARACTERS && part.length) {
+      texts.push(`[${part.join()}]`)
+      part = []
+      length = 0
+    }
+    part.push(text)
+    length += text.length
+  }
+  if (part.length) texts.push(`[${part.join()}]`)
+  return texts
+}
+
+/** Throws a ContentError where the text would be longer than a string can be. */
+function contentJson(value: unknown): string {
+  try {
+    return JSON.stringify(value)
+  } catch (error) {
+    throw new ContentError((error as Error).message)
+  }
+}
+
+/** Writes an Attested without its record; without its body, too, where that cannot be stored. Throws when even that fails: then the content is not the cause. */
+async function insertWithheld(query: Query, chain: Chain, event: ChainEvent, body: AttestationBody | undefined, reason: Error, changes?: StoreParts['changes']): Promise<void> {
+  const problem = withheldProblem(reason)
+  let failure: Error | undefined
+  for (const kept of body ? [body, undefined] : [undefined]) {
+    failure = await attempt(query, async () => {
+      const row = eventRow(chain.slug, event, kept, problem, true)
+      await changes?.trackInsert(AttestationEvent, [row])
+      await query(insertSql('attestation_event'), [contentJson([row])])
+    })
+    if (!failure) return
+  }
+  throw failure!
+}
+
+function withheldProblem(reason: Error): string {
+  return `it could not be stored: ${reason.message.slice(0, 300)}`
+}
+
+function logWithheld(log: Logger, chain: Chain, uid: string, reason: Error): void {
+  log.error({ chain: chain.slug, uid, reason: reason.message.slice(0, 300) }, 'an attestation could not be stored: it is withheld, all else goes on')
 }
 
 /** Whether the batch of this store is of final blocks. */
@@ -162,6 +268,11 @@ interface StoreParts {
 /** One writer of a chain's rows at a time, until the transaction ends: batches, repairs, replays. */
 async function lockChain(query: Query, chain: Chain): Promise<void> {
   await query('SELECT pg_advisory_xact_lock(hashtext($1))', [`attestations of ${chain.slug}`])
+}
+
+/** Until the end of this transaction. */
+async function limitStatements(query: Query): Promise<void> {
+  await query(`SELECT set_config('statement_timeout', '${STATEMENT_SECONDS}s', true), set_config('lock_timeout', '${LOCK_SECONDS}s', true)`)
 }
 
 /** Inserts rows given as a JSON array of objects named as the columns. */
@@ -270,14 +381,31 @@ export class NotFinalError extends Error {
  * attestations concerned anew. Throws a NotFinalError, with nothing written, when one of them has an event in a block
  * that may still be rolled back: the rollback would bring the record's old state back.
  */
-export function repairLog(database: Database, chain: Chain, { events, surplus, finalHeight }: { events: readonly EventRow[]; surplus: readonly StoredEvent[]; finalHeight: number }): Promise<number> {
+export function repairLog(
+  database: Database,
+  chain: Chain,
+  { events, bodies, surplus, finalHeight }: { events: readonly ChainEvent[]; bodies: ReadonlyMap<string, AttestationBody>; surplus: readonly StoredEvent[]; finalHeight: number },
+): Promise<number> {
+  requireBodies(events, bodies)
   return database.transaction(async (query) => {
     await lockChain(query, chain)
+    await limitStatements(query)
     if (surplus.length) await query('DELETE FROM attestation_event WHERE id = ANY($1)', [surplus.map(({ id }) => id)])
-    const added = events.length ? await query<{ id: string }>(`${insertSql('attestation_event')} ON CONFLICT (id) DO NOTHING RETURNING id`, [JSON.stringify(events)]) : []
+    const idOf = (event: ChainEvent) => eventId(chain.slug, event.blockNumber, event.logIndex)
+    const there = await query<{ id: string }>('SELECT id FROM attestation_event WHERE id = ANY($1)', [events.map(idOf)])
+    const known = new Set(there.map(({ id }) => id))
+    const missing = events.filter((event) => !known.has(idOf(event)))
+    await isolate(
+      query,
+      missing,
+      async (part) => {
+        for (const text of jsonTexts(part.map((event) => eventRow(chain.slug, event, bodies.get(event.uid))))) await query(insertSql('attestation_event'), [text])
+      },
+      (event, reason) => insertWithheld(query, chain, event, undefined, reason),
+    )
     const { notFinal } = await replayUids(query, chain, [...new Set([...events, ...surplus].map(({ uid }) => uid))], finalHeight, true)
     if (notFinal.length) throw new NotFinalError(`attestation ${notFinal[0]} has events in blocks that are not final yet`)
-    const count = new Set([...added, ...surplus].map(({ id }) => id)).size
+    const count = new Set([...missing.map(idOf), ...surplus.map(({ id }) => id)]).size
     await query('UPDATE chain_status SET repaired_events = repaired_events + $2 WHERE chain = $1', [chain.slug, count])
     return count
   })
@@ -306,29 +434,108 @@ export function replayPage(database: Database, chain: Chain, schemas: readonly s
 async function replayUids(query: Query, chain: Chain, uids: readonly string[], finalHeight: number, repair: boolean): Promise<Replayed> {
   const log = await query<ReadRow>('SELECT * FROM attestation_event WHERE chain = $1 AND uid = ANY($2) ORDER BY id', [chain.slug, uids])
   const notFinal = new Set(log.filter((row) => row.block_number > finalHeight).map((row) => row.uid))
-  const rows = log.filter((row) => !notFinal.has(row.uid))
-  const bodies = new Map(rows.filter((row) => row.data !== null).map((row) => [row.uid, bodyOf(row)]))
-  const { events, records } = project(chain.slug, rows.map(eventOf), bodies, new Date())
-  const ids = uids.filter((uid) => !notFinal.has(uid)).map((uid) => recordId(chain.slug, uid))
+  const byUid = new Map<string, ReadRow[]>(uids.filter((uid) => !notFinal.has(uid)).map((uid) => [uid, []]))
+  for (const row of log) byUid.get(row.uid)?.push(row)
+  const differing: Replayed['differing'] = []
+  await isolate(
+    query,
+    [...byUid.keys()],
+    async (part) => void differing.push(...(await replayPart(query, chain, part.map((uid) => byUid.get(uid)!), part, repair))),
+    async (uid, reason) => {
+      differing.push(...(await replayWithheld(query, chain, uid, byUid.get(uid)!, reason, repair)))
+    },
+  )
+  return { uids: uids.length, differing, notFinal: [...notFinal] }
+}
+
+/** Projects these attestations' events anew and compares; `repair` puts right what differs. */
+async function replayPart(query: Query, chain: Chain, logs: readonly ReadRow[][], uids: readonly string[], repair: boolean): Promise<Replayed['differing']> {
+  // One whose body could not be stored gives no record: it stays withheld until its body is read again.
+  const rows = logs.filter((log) => !log.some(isBodiless)).flat()
+  const { events, records } = projectContent(chain, rows)
+  const given = contentJson(records)
+  const ids = uids.map((uid) => recordId(chain.slug, uid))
   const differing = await query<Replayed['differing'][number]>(
     `SELECT coalesce(given.id, stored.id) AS id, CASE WHEN stored.id IS NULL THEN 'missing' WHEN given.id IS NULL THEN 'surplus' ELSE 'different' END AS what
      FROM json_populate_recordset(NULL::location_record, $1) AS given
      FULL JOIN (SELECT * FROM location_record WHERE id = ANY($2)) AS stored ON stored.id = given.id
-     WHERE to_jsonb(given) - $3::text[] IS DISTINCT FROM to_jsonb(stored) - $3::text[] ORDER BY 1`,
-    [JSON.stringify(records), ids, NOT_REPLAYED],
+     WHERE to_jsonb(given) - $3::text[] IS DISTINCT FROM to_jsonb(stored) - $3::text[] OR given.geom::bytea IS DISTINCT FROM stored.geom::bytea ORDER BY 1`,
+    [given, ids, [...NOT_REPLAYED, 'geom']],
   )
-  if (repair && differing.length) {
+  if (!repair) return differing
+  if (differing.length) {
     const changed = new Set(differing.map(({ id }) => id))
     await query('DELETE FROM location_record WHERE id = ANY($1)', [[...changed]])
     await query(insertSql('location_record'), [JSON.stringify(records.filter(({ id }) => changed.has(id)))])
   }
-  if (repair)
-    await query(
-      `UPDATE attestation_event AS event SET problem = given.problem FROM json_populate_recordset(NULL::attestation_event, $1) AS given
-       WHERE event.id = given.id AND event.problem IS DISTINCT FROM given.problem`,
-      [JSON.stringify(events.map(({ id, problem }) => ({ id, problem })))],
-    )
-  return { uids: uids.length, differing, notFinal: [...notFinal] }
+  await query(
+    `UPDATE attestation_event AS event SET problem = given.problem, withheld = false FROM json_populate_recordset(NULL::attestation_event, $1) AS given
+     WHERE event.id = given.id AND (event.withheld OR event.problem IS DISTINCT FROM given.problem)`,
+    [JSON.stringify(events.map(({ id, problem }) => ({ id, problem })))],
+  )
+  return differing
+}
+
+/** An attestation that still, or now, cannot be stored: it has no record, and its event says so. */
+async function replayWithheld(query: Query, chain: Chain, uid: string, log: readonly ReadRow[], reason: Error, repair: boolean): Promise<Replayed['differing']> {
+  const id = recordId(chain.slug, uid)
+  const [stored] = await query<{ id: string }>('SELECT id FROM location_record WHERE id = $1', [id])
+  if (repair) {
+    await query('DELETE FROM location_record WHERE id = $1', [id])
+    await query(`UPDATE attestation_event SET problem = $2, withheld = true WHERE id = ANY($1) AND NOT withheld`, [
+      log.filter((row) => row.kind === EventKind.ATTESTED).map((row) => row.id),
+      withheldProblem(reason),
+    ])
+  }
+  return stored || log.some((row) => row.kind === EventKind.ATTESTED && !row.withheld) ? [{ id, what: stored ? 'surplus' : 'different' }] : []
+}
+
+function projectContent(chain: Chain, rows: readonly ReadRow[]): Projection {
+  try {
+    return project(chain.slug, rows.map(eventOf), new Map(rows.filter((row) => row.data !== null).map((row) => [row.uid, bodyOf(row)])), new Date())
+  } catch (error) {
+    throw new ContentError((error as Error).message)
+  }
+}
+
+/** Whether the event lacks the body that it announces. */
+function isBodiless({ kind, data }: ReadRow): boolean {
+  return kind === EventKind.ATTESTED && data === null
+}
+
+/** An attestation that is withheld, and why. */
+export interface Withheld {
+  uid: string
+  problem: string
+  /** Whether its body is in the log: else it must be read from the chain before it can be replayed. */
+  hasBody: boolean
+}
+
+/** The attestations of a chain that could not be stored. */
+export function withheldAttestations(query: Query, chain: Chain): Promise<Withheld[]> {
+  return query<Withheld>('SELECT uid, problem, data IS NOT NULL AS "hasBody" FROM attestation_event WHERE chain = $1 AND withheld ORDER BY id', [chain.slug])
+}
+
+/** The events, as far as they were announced, of attestations whose body could not be stored; none that may still be rolled back. */
+export async function bodilessEvents(query: Query, chain: Chain, finalHeight: number): Promise<ChainEvent[]> {
+  const rows = await query<ReadRow>(
+    `SELECT * FROM attestation_event WHERE chain = $1 AND withheld AND data IS NULL AND kind = 'ATTESTED' AND block_number <= $2 ORDER BY id`,
+    [chain.slug, finalHeight],
+  )
+  return rows.map(eventOf)
+}
+
+/** Puts a body that was read again into the log, if it can be stored now; replaying then makes its record. Answers whether it could. */
+export function storeBody(database: Database, chain: Chain, event: ChainEvent, body: AttestationBody): Promise<boolean> {
+  return database.transaction(async (query) => {
+    await lockChain(query, chain)
+    await limitStatements(query)
+    const { id, ref_uid, time, expiration_time, revocable, data } = eventRow(chain.slug, event, body)
+    const failure = await attempt(query, async () => {
+      await query('UPDATE attestation_event SET ref_uid = $2, time = $3, expiration_time = $4, revocable = $5, data = $6 WHERE id = $1', [id, ref_uid, time, expiration_time, revocable, data])
+    })
+    return !failure
+  })
 }
 
 /** A row of the log as the driver gives it. */

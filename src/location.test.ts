@@ -22,7 +22,7 @@ describe('payloads of location schemas', () => {
       mediaTypes: ['image/png'],
       mediaData: ['data:,x'],
       memo: 'memo',
-      geometry: { json: '{"coordinates":[0,51.5],"type":"Point"}', point: [0, 51.5] },
+      geometry: { json: '{"coordinates":[0,51.5],"type":"Point"}', point: [0, 51.5], plane: expect.stringMatching(/^0101000020e6100000/) },
       geometryProblem: null,
     })
   })

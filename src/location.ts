@@ -1,6 +1,7 @@
 import { PayloadError, decodeFields, fieldNames, fieldTypes, schemaUid, type FieldValue } from './eas'
 import { GeometryError, canonicalJson, readGeometry } from './geodesy'
 import { locationReader } from './location-types'
+import { planeShape } from './plane'
 
 /** A schema whose attestations are locations: its UID, lower-case, and its text exactly as registered (resolver 0, revocable). */
 export interface LocationSchema {
@@ -44,6 +45,8 @@ export interface LocationGeometry {
   json: string
   /** [longitude, latitude] of a Point */
   point: readonly [number, number] | null
+  /** What bbox queries look at (plane.ts): EWKB in hex */
+  plane: string
 }
 
 /** A payload of a location schema, read. */
@@ -170,7 +173,8 @@ function readLocation(srs: string, locationType: string, location: string): Pick
   if (typeof read === 'string') return none(`location_type '${locationType.slice(0, 80)}' ${read}`)
   try {
     const reading = readGeometry(read(location, latitudeFirst), 'location')
-    return { geometry: { json: canonicalJson(reading), point: reading.layout.type === 'Point' ? [reading.lon[0]!, reading.lat[0]!] : null }, geometryProblem: null }
+    const point = reading.layout.type === 'Point' ? ([reading.lon[0]!, reading.lat[0]!] as const) : null
+    return { geometry: { json: canonicalJson(reading), point, plane: planeShape(reading) }, geometryProblem: null }
   } catch (error) {
     if (error instanceof GeometryError) return none(error.message)
     throw error

@@ -9,7 +9,6 @@ import { BatchWriter, CHANGES_FORGOTTEN_AT_ONCE, Database, finalState, forgetCha
 import { hexNumber, type RpcHeader } from './history'
 import { locationSchemaUids } from './location'
 import { announcedTimes, decodeBlock, decodeEvents, eventFilter, makeProcessor, type Fields } from './processor'
-import { project } from './project'
 import { Rpc } from './rpc'
 import { startSource } from './source'
 
@@ -67,16 +66,8 @@ async function processBatch(chain: Chain, bodies: BodyReader, { blocks, store, i
   const announced = announcedTimes(events)
   const found = await bodies.read(announced, isFinal(store))
   const fetched = performance.now()
-  const writer = new BatchWriter(store, chain)
-  const total = { records: 0, problems: 0, projectMs: 0 }
-  for (let i = 0; i < events.length; i += EVENTS_PER_WRITE) {
-    const began = performance.now()
-    const rows = project(chain.slug, events.slice(i, i + EVENTS_PER_WRITE), found, new Date())
-    total.records += rows.records.length
-    total.problems += rows.events.filter((row) => row.problem).length
-    total.projectMs += performance.now() - began
-    await writer.write(rows)
-  }
+  const writer = new BatchWriter(store, chain, log)
+  for (let i = 0; i < events.length; i += EVENTS_PER_WRITE) await writer.write(events.slice(i, i + EVENTS_PER_WRITE), found)
   const last = blocks[blocks.length - 1]!.header
   await writer.finish(last)
   if (events.length === 0) return
@@ -88,11 +79,12 @@ async function processBatch(chain: Chain, bodies: BodyReader, { blocks, store, i
       head: isHead,
       attested: announced.size,
       revoked: events.length - announced.size,
-      records: total.records,
-      problems: total.problems,
+      records: writer.total.records,
+      problems: writer.total.problems,
+      withheld: writer.total.withheld,
       bodiesMs: Math.round(fetched - started),
-      projectMs: Math.round(total.projectMs),
-      writeMs: Math.round(performance.now() - fetched - total.projectMs),
+      projectMs: Math.round(writer.total.projectMs),
+      writeMs: Math.round(performance.now() - fetched - writer.total.projectMs),
     },
     'batch written',
   )

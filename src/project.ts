@@ -34,6 +34,8 @@ export interface EventRow {
   /** \\x and hex */
   data: string | null
   problem: string | null
+  /** Something of it could not be stored: no record follows from it. */
+  withheld: boolean
   block_number: number
   block_hash: string
   block_timestamp: Date
@@ -73,6 +75,8 @@ export interface RecordRow {
   block_hash: string
   transaction_hash: string
   log_index: number
+  /** What bbox queries look at: EWKB in hex; no column of the entity, which knows no PostGIS */
+  geom: string | null
   problem: string | null
 }
 
@@ -93,9 +97,19 @@ export function recordId(chain: string, uid: string): string {
   return `${chain}-${uid}`
 }
 
+/** Throws unless every attestation announced by these events has a body, of the schema that its log names: else a node lies, or a caller is wrong. */
+export function requireBodies(events: readonly ChainEvent[], bodies: ReadonlyMap<string, AttestationBody>): void {
+  for (const { kind, uid, schemaUid } of events) {
+    if (kind === EventKind.REVOKED) continue
+    const body = bodies.get(uid)
+    if (!body) throw new Error(`no body was read for attestation ${uid}`)
+    if (body.schema !== schemaUid) throw new Error(`the log of attestation ${uid} says schema ${schemaUid}, the attestation itself ${body.schema}`)
+  }
+}
+
 /**
- * Turns events, in chain order, into rows. Pure: `bodies` holds every attestation announced by them, `now` is the time of
- * writing. A payload that cannot be read stays in the log with its problem and gives no record; a revocation of what is
+ * Turns events, in chain order, into rows. Pure: `bodies` holds every attestation announced by them (requireBodies), `now` is the
+ * time of writing. A payload that cannot be read stays in the log with its problem and gives no record; a revocation of what is
  * not announced here is one of an older record, if there is any.
  */
 export function project(
@@ -118,9 +132,7 @@ export function project(
       rows.push(eventRow(chain, event))
       continue
     }
-    const body = bodies.get(event.uid)
-    if (!body) throw new Error(`no body was read for attestation ${event.uid}`)
-    if (body.schema !== event.schemaUid) throw new Error(`the log of attestation ${event.uid} says schema ${event.schemaUid}, the attestation itself ${body.schema}`)
+    const body = bodies.get(event.uid)!
     const { location, problem } = readLocation(body)
     if (location) records.set(id, locationRecord(chain, event, body, location, now))
     rows.push(eventRow(chain, event, body, problem))
@@ -138,7 +150,8 @@ function readLocation(body: AttestationBody): { location?: Location; problem: st
   }
 }
 
-function eventRow(chain: string, event: ChainEvent, body?: AttestationBody, problem: string | null = null): EventRow {
+/** The row of an event; of an Attested with its body, unless that cannot be stored. */
+export function eventRow(chain: string, event: ChainEvent, body?: AttestationBody, problem: string | null = null, withheld = false): EventRow {
   return {
     id: eventId(chain, event.blockNumber, event.logIndex),
     chain,
@@ -154,6 +167,7 @@ function eventRow(chain: string, event: ChainEvent, body?: AttestationBody, prob
     revocable: body?.revocable ?? null,
     data: body ? `\\x${body.data.slice(2)}` : null,
     problem: problem && storable(problem),
+    withheld,
     block_number: event.blockNumber,
     block_hash: event.blockHash,
     block_timestamp: new Date(event.blockTimestamp),
@@ -201,6 +215,7 @@ function locationRecord(chain: string, event: ChainEvent, body: AttestationBody,
     block_hash: event.blockHash,
     transaction_hash: event.transactionHash,
     log_index: event.logIndex,
+    geom: geometry?.plane ?? null,
     problem: location.geometryProblem && storable(location.geometryProblem),
   }
 }

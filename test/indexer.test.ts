@@ -4,6 +4,7 @@ import { MULTICALL3, attest, locationRequest, mined, request, revoke } from '../
 import { blankSettings, startService } from '../dev/services'
 import { fieldTypes } from '../src/eas'
 import { LOCATION_SCHEMA } from '../src/location'
+import { command } from './behind'
 import { removeFolder, rows, temporaryFolder } from './database'
 import { expectInvariants } from './invariants'
 import { LOCAL_CHAIN, inOneBlock, mine, startTestWorld, type TestWorld } from './world'
@@ -139,6 +140,8 @@ test('300 attestations in a block, among them the most absurd: all are kept, and
     encode('h3', '89283082837ffff'.repeat(1_000)),
     encode('scaledCoordinates', '{"x":1e400,"y":"1","scale":0}'),
     encode('\ud83d\ude00'.repeat(200), 'x', '\u0001\u001f\u2028'),
+    // Longer than an index entry may be, however it is compressed.
+    encode(Array.from({ length: 4_000 }, (_, i) => String.fromCharCode(0x4e00 + ((i * i * 7_919) % 20_000))).join(''), 'x'),
   ]
   const data = Array.from({ length: 300 }, (_, i) => ({
     ...request(LOCATION_SCHEMA.uid, absurd[i] ?? encode('geohash', 'u33dc0', String(i % 100))).data,
@@ -158,7 +161,7 @@ test('300 attestations in a block, among them the most absurd: all are kept, and
     [blockNumber],
   )
   // The star's ring crosses itself, which only compute minds; of the others only what is no UTF-8 cannot be decoded at all.
-  expect(found).toEqual([{ problems: 7, records: 299 }])
+  expect(found).toEqual([{ problems: 8, records: 299 }])
 })
 
 test('poisoned payloads stay in the log with their problem and stop nothing', async () => {
@@ -187,6 +190,37 @@ test('poisoned payloads stay in the log with their problem and stop nothing', as
     else expect(event!.problem).toBeNull()
     expect(await status(uids[i]!)).toBe(hasRecord ? 200 : 404)
   }
+})
+
+test('what the database refuses is withheld and shown, while the chain goes on; a reorg takes it back; a replay brings its record', async () => {
+  const { chain, caughtUp, databaseUrl } = world
+  const sql = <Row extends object>(text: string, values?: unknown[]) => rows<Row>(databaseUrl, text, values)
+  const withheld = async () => (await world.get('/ready')).body.chains['base-sepolia'].withheld_attestations as number
+  const attestMemo = (memo: string) => attest(chain, locationRequest({ type: 'Point', coordinates: [60, 10] }, { memo }))
+  await caughtUp()
+  await sql(`ALTER TABLE location_record ADD CONSTRAINT refused CHECK (memo <> 'poison')`)
+  const snapshot = await chain.provider.send('evm_snapshot', [])
+  const taken = await attestMemo('poison')
+  await caughtUp()
+  expect(await withheld()).toBe(1)
+  await chain.provider.send('evm_revert', [snapshot])
+  await mine(chain, 2)
+  await caughtUp()
+  expect(await withheld()).toBe(0)
+
+  const [guilty, healthy] = [await attestMemo('poison'), await attestMemo('healthy')]
+  await revoke(chain, guilty)
+  await caughtUp()
+  expect([await status(taken), await status(guilty), await status(healthy), await withheld()]).toEqual([404, 404, 200, 1])
+  expect(await (await fetch(`${world.url}/metrics`)).text()).toContain('geospatial_withheld_attestations{chain="base-sepolia"} 1')
+  await mine(chain, LOCAL_CHAIN.finality + 1)
+  await caughtUp()
+  const run = (...args: string[]) => command({ ...process.env, ...blankSettings(), DATABASE_URL: databaseUrl, RPC_URL_BASE_SEPOLIA: chain.url }, ...args)
+  const audit = await run('audit', '--chain', 'base-sepolia', '--quick')
+  expect([audit.code, audit.output]).toEqual([1, expect.stringContaining(`${guilty}: withheld, it could not be stored:`)])
+  await sql('ALTER TABLE location_record DROP CONSTRAINT refused')
+  expect((await run('replay')).output).toContain('1 records differed from the log and are put right')
+  expect([await isRevoked(guilty), await withheld()]).toEqual([true, 0])
 })
 
 test('a revocation is rolled back whatever the event time; one beyond year 9999, which the rollback cannot write, gives no record', async () => {

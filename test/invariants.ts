@@ -36,10 +36,10 @@ export async function expectInvariants({ chains, databaseUrl }: { chains: Readon
   const replayed = project(slug, log.map(eventOf), bodies, new Date(0))
   const projected = await rows<Record<string, unknown>>(databaseUrl, 'SELECT * FROM location_record WHERE chain = $1', [slug])
   const comparable = (record: Record<string, unknown>) => {
-    const { created_at, updated_at, geom, ...rest } = record
-    // pg gives numeric columns as text.
-    const plain = (value: unknown) => (typeof value === 'number' || typeof value === 'bigint' ? value.toString() : value)
-    return Object.fromEntries(Object.entries(rest).map(([name, value]) => [name, plain(value)]))
+    const { created_at, updated_at, ...rest } = record
+    // pg gives numeric columns as text, PostGIS writes hex in upper case.
+    const plain = (name: string, value: unknown) => (typeof value === 'number' || typeof value === 'bigint' ? value.toString() : name === 'geom' ? (value as string | null)?.toLowerCase() : value)
+    return Object.fromEntries(Object.entries(rest).map(([name, value]) => [name, plain(name, value)]))
   }
   const byId = (list: Record<string, unknown>[]) => Object.fromEntries(list.map((record) => [record.id, comparable(record)]))
   expect(byId(projected)).toEqual(byId(replayed.records as unknown as Record<string, unknown>[]))

@@ -1,5 +1,6 @@
 import { Client } from 'pg'
 import { seededRandom } from '../dev/random'
+import { planeOf } from './records'
 
 /** Records of places for tests of the read side, written as the indexer writes them: triggers and indexes do their part. */
 
@@ -36,7 +37,7 @@ export async function insertPlaces(databaseUrl: string, places: readonly Place[]
       const text = geometry && JSON.stringify(geometry)
       return {
         ...{ id: `${chain}-${uid}`, uid, chain, prover, subject, timestamp: new Date(at), event_timestamp: new Date(at - 60_000), srs: 'EPSG:4326', location_type: place.type ?? (geometry ? `geojson-${geometry.type.toLowerCase()}` : 'address') },
-        ...{ location: place.location ?? text ?? 'Pariser Platz, Berlin', longitude: lng, latitude: lat, recipe_types: [], recipe_payloads: [], media_types: media ? ['image/png'] : [], media_data: media ? [media] : [], memo, revoked, geometry: text },
+        ...{ location: place.location ?? text ?? 'Pariser Platz, Berlin', longitude: lng, latitude: lat, recipe_types: [], recipe_payloads: [], media_types: media ? ['image/png'] : [], media_data: media ? [media] : [], memo, revoked, geometry: text, geom: text && planeOf(text) },
         ...{ created_at: new Date(at + 2_000), updated_at: new Date(at + 2_000), schema_uid: place.schema ?? SCHEMA_A, ref_uid: uidOf(0), revocable: true, expiration_time: 0, block_number: i + n, block_hash: uidOf(i + n), transaction_hash: uidOf(i + n), log_index: 0 },
       }
     })

@@ -1,4 +1,5 @@
 import type { Client } from 'pg'
+import { planeOf } from './records'
 
 /** A record that no chain has, as much of it as a test cares for. */
 export interface RecordFixture {
@@ -27,7 +28,7 @@ export async function insertRecords(client: Pick<Client, 'query'>, fixtures: rea
     const geometry = JSON.stringify({ type: 'Point', coordinates: [longitude, latitude] })
     return {
       ...{ id: `${chain}-${uidOf(n)}`, uid: uidOf(n), chain, prover, subject, timestamp, event_timestamp: timestamp, srs: 'EPSG:4326', location_type: locationType, location: geometry, longitude, latitude },
-      ...{ recipe_types: [], recipe_payloads: [], media_types: [], media_data: [], memo, revoked, created_at: timestamp, updated_at: timestamp, geometry },
+      ...{ recipe_types: [], recipe_payloads: [], media_types: [], media_data: [], memo, revoked, created_at: timestamp, updated_at: timestamp, geometry, geom: planeOf(geometry) },
       ...{ schema_uid: schema, ref_uid: uidOf(0), revocable: true, expiration_time: 0, block_number: 1, block_hash: uidOf(1), transaction_hash: uidOf(1), log_index: 0 },
     }
   })

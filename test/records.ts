@@ -1,5 +1,12 @@
+import { readGeometry } from '../src/geodesy'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../src/location'
+import { planeShape } from '../src/plane'
 import { rows } from './database'
+
+/** The shape that the indexer would write of this GeoJSON text. */
+export function planeOf(geometry: string): string {
+  return planeShape(readGeometry(JSON.parse(geometry), 'geometry'))
+}
 
 /** What a test says of a record; the rest is made up, the same each time. */
 export interface GivenRecord {
@@ -44,14 +51,14 @@ export async function insertRecords(url: string, given: readonly GivenRecord[], 
       url,
       `INSERT INTO location_record (id, uid, chain, prover, subject, timestamp, event_timestamp, srs, location_type, location, longitude, latitude,
          recipe_types, recipe_payloads, media_types, media_data, memo, revoked, created_at, updated_at, geometry, schema_uid, ref_uid, revocable,
-         expiration_time, block_number, block_hash, transaction_hash, log_index)
+         expiration_time, block_number, block_hash, transaction_hash, log_index, geom)
        SELECT id, uid, chain, prover, subject, to_timestamp(timestamp / 1000.0), to_timestamp("eventTimestamp" / 1000.0), 'EPSG:4326', "locationType", location,
          (geometry -> 'coordinates' ->> 0)::numeric, (geometry -> 'coordinates' ->> 1)::numeric, ARRAY(SELECT jsonb_array_elements_text("recipeTypes")), '{}', '{}', '{}', memo, revoked,
-         '2026-07-01Z', '2026-07-01Z', written, schema, '0x', true, 0, 1, '0x', '0x', 0
+         '2026-07-01Z', '2026-07-01Z', written, schema, '0x', true, 0, 1, '0x', '0x', 0, plane::geometry
        FROM jsonb_to_recordset($1) AS t(id text, uid text, chain text, prover text, subject text, timestamp float8, "eventTimestamp" float8, "locationType" text, location text,
-         "recipeTypes" jsonb, memo text, revoked bool, schema text, written text, point jsonb)
+         "recipeTypes" jsonb, memo text, revoked bool, schema text, written text, plane text, point jsonb)
          CROSS JOIN LATERAL (SELECT point AS geometry) AS g`,
-      [JSON.stringify(records.slice(at, at + 2_000).map(({ geometry, ...record }) => ({ ...record, written: geometry && JSON.stringify(geometry), point: (geometry as { type?: string } | null)?.type === 'Point' ? geometry : null })))],
+      [JSON.stringify(records.slice(at, at + 2_000).map(({ geometry, ...record }) => ({ ...record, written: geometry && JSON.stringify(geometry), plane: geometry && planeOf(JSON.stringify(geometry)), point: (geometry as { type?: string } | null)?.type === 'Point' ? geometry : null })))],
     )
   return records
 }

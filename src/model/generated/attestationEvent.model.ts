@@ -73,6 +73,12 @@ export class AttestationEvent {
     @StringColumn_({nullable: true})
     problem!: string | undefined | null
 
+    /**
+     * Something of it could not be stored: it gives no record, data may be null, and problem says why
+     */
+    @BooleanColumn_({nullable: false})
+    withheld!: boolean
+
     @IntColumn_({nullable: false})
     blockNumber!: number
 

@@ -1,0 +1,67 @@
+import type { Query } from './database'
+
+/**
+ * Poison isolation: an attestation whose content cannot be stored must not stop the batch it is in (TRUST.md, "Poison, in
+ * general"). Items are written together; when that fails they are written in halves, down to the single item that fails by
+ * itself. An outage of the database is never taken for poison: it is thrown.
+ */
+
+/** Thrown by what has no I/O, such as a projection: nothing but the content can be the cause. */
+export class ContentError extends Error {
+  override readonly name = 'ContentError'
+}
+
+/**
+ * Runs `work` on all items; when their content fails, on halves of them, in order; a single item that fails twice goes to
+ * `withhold`, which must write it without its content: when that fails, too, it is no poison, and the error is thrown.
+ * Within a transaction: what failed is undone by savepoints.
+ */
+export async function isolate<T>(
+  query: Query,
+  items: readonly T[],
+  work: (items: readonly T[]) => Promise<void>,
+  withhold: (item: T, reason: Error) => Promise<void>,
+): Promise<void> {
+  if (items.length === 0) return
+  let failure = await attempt(query, () => work(items))
+  if (!failure) return
+  if (items.length > 1) {
+    const half = Math.ceil(items.length / 2)
+    await isolate(query, items.slice(0, half), work, withhold)
+    await isolate(query, items.slice(half), work, withhold)
+    return
+  }
+  failure = await attempt(query, () => work(items))
+  if (failure) await withhold(items[0]!, failure)
+}
+
+/** Runs this in a savepoint. Answers the error when its content is the cause, with nothing written; throws any other. */
+export async function attempt(query: Query, work: () => Promise<void>): Promise<Error | undefined> {
+  await query('SAVEPOINT content')
+  try {
+    await work()
+  } catch (error) {
+    if (!isOfContent(error as Error)) throw error
+    await query('ROLLBACK TO SAVEPOINT content')
+    await query('RELEASE SAVEPOINT content')
+    return error as Error
+  }
+  await query('RELEASE SAVEPOINT content')
+  return undefined
+}
+
+/**
+ * SQLSTATE classes (PostgreSQL, appendix A) that content can cause: cardinality, data, constraints, raised exceptions,
+ * external routines, checks of views, program limits (index entries too long, stack depth), features not supported. And
+ * single ones: out of memory, a statement cut off by its timeout, internal errors, which is how PostGIS reports its own.
+ * Not among them: connections (08), locks and deadlocks (40, 55), missing tables and rights (42), other resources (53),
+ * shutdown (57), disks (58): those concern every statement.
+ */
+const CONTENT_CLASSES = new Set(['0A', '21', '22', '23', '38', '39', '44', '54', 'P0'])
+const CONTENT_STATES = new Set(['53200', '57014', 'XX000'])
+
+function isOfContent(error: Error): boolean {
+  if (error instanceof ContentError) return true
+  const { code } = error as { code?: unknown }
+  return typeof code === 'string' && code.length === 5 && (CONTENT_CLASSES.has(code.slice(0, 2)) || CONTENT_STATES.has(code))
+}

@@ -1,0 +1,213 @@
+import type { Reading } from './geodesy'
+
+/**
+ * The shape of a geometry on the plane of longitude and latitude: what the index and the bbox filter look at. (What is
+ * computed and signed is computed from the geometry itself, by the kernel.)
+ *
+ * An edge is the shorter way round, so one of more than 180 degrees of longitude crosses the antimeridian. One of exactly
+ * 180 or 360 does not: the former is refused by the kernel, the latter is the border of a map. Lines are cut at the
+ * antimeridian. A polygon that crosses it is drawn on beyond 180 or -180, and again 360 degrees away, so that each part of
+ * it within -180 to 180 is there: boxes lie within these, and no cut adds an edge. A ring that goes once round a pole is
+ * closed over the pole on its smaller side.
+ *
+ * Time and memory are linear in the positions, whatever they are: nothing here depends on what crosses what, as an
+ * attester chooses that. A ring that crosses itself stays as it is: a box meets its edges, or what it winds round an odd
+ * number of times.
+ */
+
+type Layout = Reading['layout']
+type Chain = Reading['chains'][number]
+
+const SRID = 4326
+const TYPE_NUMBERS = { Point: 1, LineString: 2, Polygon: 3, MultiPoint: 4, MultiLineString: 5, MultiPolygon: 6, GeometryCollection: 7 } as const
+/** The type of each member of a collection. */
+const MEMBERS = { MultiPoint: 'Point', MultiLineString: 'LineString', MultiPolygon: 'Polygon' } as const
+/** EWKB's mark of a geometry that says its SRID. */
+const HAS_SRID = 0x2000_0000
+/** A polygon drawn wider than this, or round a pole more than once, is replaced by the band of its latitudes. */
+const WIDEST_DEGREES = 720
+const RADIANS = Math.PI / 180
+
+/** A run of positions on the plane: x, y, x, y, ... in degrees. */
+type Line = Float64Array | number[]
+
+/** A geometry on the plane, as its members: positions of points, lines, or polygons of rings. */
+type Part = { type: 'Point' | 'LineString'; lines: Line[] } | { type: 'Polygon'; polygons: Line[][] }
+
+/** The plane shape of a geometry, as hexadecimal EWKB (PostGIS's extended well-known binary), SRID 4326. */
+export function planeShape(reading: Reading): string {
+  return new Writer().geometry(reading, reading.layout)
+}
+
+function partOf(reading: Reading, type: Exclude<Layout['type'], 'GeometryCollection'>, chains: readonly Chain[]): Part {
+  if (type === 'Point' || type === 'MultiPoint') return { type: 'Point', lines: chains.flatMap((chain) => points(reading, chain)) }
+  if (type === 'LineString' || type === 'MultiLineString') return { type: 'LineString', lines: chains.flatMap((chain) => cutLine(reading, chain)) }
+  const polygons: Line[][] = []
+  for (let i = 0; i < chains.length; ) {
+    let end = i + 1
+    while (end < chains.length && chains[end]!.polygon === chains[i]!.polygon) end++
+    polygons.push(...planePolygons(chains.slice(i, end).map((chain) => unwrapped(reading, chain))))
+    i = end
+  }
+  return { type: 'Polygon', polygons }
+}
+
+function points({ lon, lat }: Reading, { start, end }: Chain): Line[] {
+  return Array.from({ length: end - start }, (_, i) => [lon[start + i]!, lat[start + i]!])
+}
+
+/** How far an edge goes east, in degrees: the shorter way round. */
+function eastward(from: number, to: number): number {
+  const step = to - from
+  return Math.abs(step) > 180 && Math.abs(step) < 360 ? step - 360 * Math.sign(step) : step
+}
+
+/** The line in pieces that end where it crosses the antimeridian. */
+function cutLine({ lon, lat }: Reading, { start, end }: Chain): Line[] {
+  const pieces: number[][] = []
+  let piece = [lon[start]!, lat[start]!]
+  for (let i = start + 1; i < end; i++) {
+    const [x, y, toX, toY] = [lon[i - 1]!, lat[i - 1]!, lon[i]!, lat[i]!]
+    const step = eastward(x, toX)
+    if (step !== toX - x) {
+      const border = 180 * Math.sign(step)
+      const cut = y + ((toY - y) * (border - x)) / step
+      piece.push(border, cut)
+      pieces.push(piece)
+      piece = [-border, cut]
+    }
+    piece.push(toX, toY)
+  }
+  return [...pieces, piece]
+}
+
+/** A ring drawn on across the antimeridian: longitudes go on beyond 180 and -180. */
+interface PlaneRing {
+  line: Float64Array
+  west: number
+  east: number
+  south: number
+  north: number
+  /** How far east of its start it ends: 0, or 360 to either side where it goes round a pole. */
+  turn: number
+}
+
+function unwrapped({ lon, lat }: Reading, { start, end }: Chain): PlaneRing {
+  const line = new Float64Array(2 * (end - start))
+  let x = lon[start]!
+  let [west, east, south, north] = [x, x, lat[start]!, lat[start]!]
+  // Where it is drawn beyond the border, in whole turns: so longitudes stay exactly what they are.
+  let turns = 0
+  for (let i = start; i < end; i++) {
+    if (i > start) {
+      const step = lon[i]! - lon[i - 1]!
+      if (eastward(lon[i - 1]!, lon[i]!) !== step) turns -= Math.sign(step)
+    }
+    x = lon[i]! + 360 * turns
+    line[2 * (i - start)] = x
+    line[2 * (i - start) + 1] = lat[i]!
+    west = Math.min(west, x)
+    east = Math.max(east, x)
+    south = Math.min(south, lat[i]!)
+    north = Math.max(north, lat[i]!)
+  }
+  return { line, west, east, south, north, turn: 360 * turns }
+}
+
+/** A polygon (its shell, then its holes) as polygons of which boxes within -180 to 180 meet exactly what they meet of it. */
+function planePolygons(rings: readonly PlaneRing[]): Line[][] {
+  const [drawn, ...holes] = rings as [PlaneRing, ...PlaneRing[]]
+  const shell = drawn.turn === 0 ? drawn : closedOverPole(drawn)
+  if (Math.abs(drawn.turn) > 360 || shell.east - shell.west > WIDEST_DEGREES) return [band(shell)]
+  const lines = [shell.line]
+  for (const hole of holes) {
+    // Its longitudes count from those of the shell. One round the pole is left out: it begins at another longitude.
+    if (hole.turn === 0) lines.push(shifted(hole.line, 360 * Math.ceil((shell.west - hole.west) / 360)))
+  }
+  const first = Math.ceil((-180 - shell.east) / 360)
+  const last = Math.floor((180 - shell.west) / 360)
+  // A shell that only touches the border from within is not drawn once more.
+  const copies = shell.west >= -180 && shell.east <= 180 ? [0] : Array.from({ length: last - first + 1 }, (_, i) => 360 * (first + i))
+  return copies.map((shift) => lines.map((line) => shifted(line, shift)))
+}
+
+function shifted(line: Float64Array, degrees: number): Float64Array {
+  return degrees === 0 ? line : line.map((value, i) => (i % 2 ? value : value + degrees))
+}
+
+/** A ring round a pole, closed along the meridians of its start and over the pole of its smaller side. */
+function closedOverPole(ring: PlaneRing): PlaneRing {
+  const { line, turn } = ring
+  // What lies north of it is the smaller part where the sine of its latitude is above 0 in the mean over longitude.
+  let sines = 0
+  for (let i = 2; i < line.length; i += 2) sines += (line[i]! - line[i - 2]!) * Math.sin(((line[i + 1]! + line[i - 1]!) / 2) * RADIANS)
+  const pole = sines * Math.sign(turn) >= 0 ? 90 : -90
+  const closed = new Float64Array(line.length + 6)
+  closed.set(line)
+  closed.set([line[line.length - 2]!, pole, line[0]!, pole, line[0]!, line[1]!], line.length)
+  return { ...ring, line: closed, south: Math.min(ring.south, pole), north: Math.max(ring.north, pole) }
+}
+
+function band({ south, north }: PlaneRing): Line[] {
+  return [[-180, south, 180, south, 180, north, -180, north, -180, south]]
+}
+
+/** Writes EWKB, little-endian. */
+class Writer {
+  private buffer = Buffer.allocUnsafe(256)
+  private size = 0
+
+  geometry(reading: Reading, layout: Layout): string {
+    this.layout(reading, layout, true)
+    return this.buffer.toString('hex', 0, this.size)
+  }
+
+  private layout(reading: Reading, layout: Layout, outermost: boolean): void {
+    if (layout.type === 'GeometryCollection') {
+      this.head('GeometryCollection', outermost, layout.parts.length)
+      for (const part of layout.parts) this.layout(reading, part, false)
+      return
+    }
+    const part = partOf(reading, layout.type, reading.chains.slice(layout.firstChain, layout.endChain))
+    const members = part.type === 'Polygon' ? part.polygons : part.lines.map((line) => [line])
+    const member = part.type
+    if (members.length === 1 && layout.type === member) return this.member(member, members[0]!, outermost)
+    const multi = (layout.type in MEMBERS ? layout.type : `Multi${member}`) as keyof typeof MEMBERS
+    this.head(multi, outermost, members.length)
+    for (const lines of members) this.member(MEMBERS[multi], lines, false)
+  }
+
+  private member(type: 'Point' | 'LineString' | 'Polygon', lines: readonly Line[], outermost: boolean): void {
+    if (type === 'Polygon') this.head(type, outermost, lines.length)
+    else this.head(type, outermost)
+    for (const line of lines) {
+      if (type !== 'Point') this.integer(line.length / 2)
+      this.numbers(line)
+    }
+  }
+
+  private head(type: keyof typeof TYPE_NUMBERS, outermost: boolean, count?: number): void {
+    this.room(1)
+    this.size = this.buffer.writeUInt8(1, this.size)
+    this.integer((TYPE_NUMBERS[type] | (outermost ? HAS_SRID : 0)) >>> 0)
+    if (outermost) this.integer(SRID)
+    if (count !== undefined) this.integer(count)
+  }
+
+  private integer(value: number): void {
+    this.room(4)
+    this.size = this.buffer.writeUInt32LE(value, this.size)
+  }
+
+  private numbers(values: Line): void {
+    this.room(8 * values.length)
+    for (let i = 0; i < values.length; i++) this.size = this.buffer.writeDoubleLE(values[i]!, this.size)
+  }
+
+  private room(bytes: number): void {
+    if (this.size + bytes <= this.buffer.length) return
+    const larger = Buffer.allocUnsafe(Math.max(2 * this.buffer.length, this.size + bytes))
+    this.buffer.copy(larger, 0, 0, this.size)
+    this.buffer = larger
+  }
+}
