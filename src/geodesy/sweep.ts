@@ -112,7 +112,7 @@ export function sweep(shape: Shape, polygon: Polygon, rings: Rings, check: (e: n
 
   // Whether what lies right above an element is inside an odd number of rings; above an upright one, the same as below it.
   let south = false
-  for (let c = firstChain; c < endChain; c++) if (rings[c]!.holdsNorthPole !== (turnsOf(shape, chains[c]!) !== 0)) south = !south
+  for (let c = firstChain; c < endChain; c++) if (rings.of[c]!.holdsNorthPole !== (turnsOf(shape, chains[c]!) !== 0)) south = !south
   const odd = new Uint8Array(count)
   const oddBelow = (i: number) => {
     const below = order.below(i)
@@ -159,7 +159,7 @@ export function sweep(shape: Shape, polygon: Polygon, rings: Rings, check: (e: n
 function plainHoles({ lon, lat, from, to, chains }: Shape, { firstChain, endChain }: Polygon, rings: Rings): Set<number> {
   const found = new Set<number>()
   for (let c = firstChain; c < endChain; c++) {
-    let plain = !rings[c]!.holdsNorthPole
+    let plain = !rings.of[c]!.holdsNorthPole
     for (let e = chains[c]!.start; e < chains[c]!.end; e++) {
       const [a, b] = [from[e]!, to[e]!]
       if (Math.abs(lat[a]!) === 90 && lat[a] === lat[b]) return new Set()

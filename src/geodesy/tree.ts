@@ -187,6 +187,7 @@ export function closePairs(S: Shape, T: Shape, limit: number, tell: (e: number, 
   const s = S.tree
   const t = T.tree
   const visit = (m: number, mLevel: number, n: number, nLevel: number): void => {
+    spend(0.05)
     if (boxGap(s, m, t, n) > limit) return
     if (mLevel === 0 && nLevel === 0) {
       spend(8)
@@ -206,6 +207,7 @@ export function selfPairs(S: Shape, start: number, end: number, tell: (e: number
   const { tree, x, y, z, from, to } = S
   const { bulges, nodes } = tree
   const visit = (m: number, n: number, level: number): void => {
+    spend(0.02)
     if (m !== n && !boxesMeet(nodes, m, n)) return
     if (tree.endElement(m, level) <= start || tree.firstElement(m, level) >= end || tree.endElement(n, level) <= start || tree.firstElement(n, level) >= end) return
     if (level > 0) {
@@ -252,11 +254,13 @@ export function elementsNear(S: Shape, V: Vertices, a: number, b: number, limit:
 
 /** Tells them one by one, until it is told to stop; answers whether it came to the end. */
 export function visitNear(S: Shape, V: Vertices, a: number, b: number, limit: number, tell: (e: number) => boolean): boolean {
+  spend(1)
   const { tree } = S
   const { nodes } = tree
   const reach = limit + bulgeOf(V, a, b) + 1e-8
   const box = [V.x, V.y, V.z].flatMap((axis) => [Math.min(axis[a]!, axis[b]!) - reach, Math.max(axis[a]!, axis[b]!) + reach])
   const visit = (node: number, level: number): boolean => {
+    spend(0.03)
     for (let k = 0, n = node * STRIDE; k < 3; k++) if (nodes[n + k]! > box[2 * k + 1]! || nodes[n + 3 + k]! < box[2 * k]!) return true
     if (level > 0) {
       for (let child = tree.firstChild(node, level), end = tree.endChild(node, level); child < end; child++) if (!visit(child, level - 1)) return false

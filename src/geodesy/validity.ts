@@ -1,5 +1,5 @@
 import { RESOLUTION, chordGap, crosses, pointToEdge, sideOf, walkEdge } from './edge'
-import { attempt } from './effort'
+import { attempt, spend } from './effort'
 import { GeometryError } from './error'
 import { insideOdd, type Rings } from './region'
 import { pathOf, type Chain, type Polygon, type Shape, type Vertices } from './shape'
@@ -11,10 +11,12 @@ import { selfPairs, visitNear } from './tree'
  * What makes the inside of a polygon certain: its rings cross neither themselves nor each other, and its holes lie in its
  * shell, outside of each other. They may touch, and a ring may run back along itself (as cuts at the antimeridian do).
  * Answers the polygons whose rings touch. Throws a GeometryError that names the places. Nothing is repaired.
+ * @param looking is told the path of each shell before its polygon is looked at
  */
-export function checkPolygons(shape: Shape, rings: Rings): ReadonlySet<number> {
+export function checkPolygons(shape: Shape, rings: Rings, looking: (path: string) => void): ReadonlySet<number> {
   const pinched = new Set<number>()
   for (const [i, polygon] of shape.polygons.entries()) {
+    looking(shape.chains[polygon.firstChain]!.path)
     const noted: Noted = { touch: false }
     const swept = lookForCrossings(shape, rings, polygon, noted)
     for (let c = polygon.firstChain; c < polygon.endChain; c++) noted.touch ||= turnsBack(shape, shape.chains[c]!)
@@ -69,6 +71,7 @@ function elementsOf({ chains }: Shape, { firstChain, endChain }: Polygon): reado
 
 /** Throws if two edges cross; notes whether one touches the other. */
 function checkPair(shape: Shape, e: number, f: number, noted: Noted): void {
+  spend(0.1)
   const { from, to } = shape
   const a = from[e]!
   const b = to[e]!
@@ -77,6 +80,7 @@ function checkPair(shape: Shape, e: number, f: number, noted: Noted): void {
   const bulgeE = shape.tree.bulges[e]!
   const bulgeF = shape.tree.bulges[f]!
   if (chordGap(shape, a, b, shape, c, d) - bulgeE - bulgeF > RESOLUTION) return
+  spend(0.5)
   if (crosses(shape, a, b, shape, c, d)) throw crossing(shape, e, f)
   noted.touch ||= touches(shape, a, c, d, bulgeF) || touches(shape, b, c, d, bulgeF) || touches(shape, c, a, b, bulgeE) || touches(shape, d, a, b, bulgeE)
 }
@@ -122,7 +126,10 @@ function checkSides(shape: Shape, rings: Rings, polygon: Polygon): void {
     for (let e = start; e < end; e++) {
       const walk = walkEdge(shape, shape.from[e]!, shape.to[e]!)
       if (walk.length < 4 * BESIDE) continue
-      const spot = SPOTS.map((part) => walk.at(walk.length * part)).find((spot) => isAlone(place(spot), e))
+      const spot = firstOf(SPOTS, (part) => {
+        const at = walk.at(walk.length * part)
+        return isAlone(place(at), e) ? at : undefined
+      })
       if (!spot) continue
       const here = insideOdd(place(offset(spot.lon, spot.lat, spot.azimuth - 90, BESIDE)), 0, shape, rings, [firstChain, endChain])
       if (left !== undefined && here !== left)
@@ -132,6 +139,15 @@ function checkSides(shape: Shape, rings: Rings, polygon: Polygon): void {
     }
     if (left === undefined) throw new GeometryError(path, 'this ring runs along itself, or along other rings, all the way: it has no inside of its own')
   }
+}
+
+/** The first answer that is one. */
+function firstOf<T, Answer>(list: readonly T[], ask: (item: T) => Answer | undefined): Answer | undefined {
+  for (const item of list) {
+    const answer = ask(item)
+    if (answer !== undefined) return answer
+  }
+  return undefined
 }
 
 /** Microseconds an element that asking for each hole may take, where the sweep can tell of all. */
