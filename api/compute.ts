@@ -200,7 +200,7 @@ async function find(parts: ComputeParts, { attester, reader }: ServedChain, name
     ),
   ])
 
-  const { outcome, refs: inputRefs } = await parts.measurer.measure({ operation: name, inputs, numbers }, budgetMs)
+  const { outcome, refs: inputRefs } = await parts.measurer.measure({ operation: name, inputs, numbers }, client, budgetMs)
   const context = { inputRefs, timestamp: Math.floor(parts.clock() / 1000), operation: operation.label?.(numbers) ?? name }
   return {
     statement: {

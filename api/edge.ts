@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { parseBody } from './body'
+import { clientOf } from './limits'
 import type { Measurer } from './measure'
 import { RequestFault, UnavailableError, problemDocument } from './problems'
 
@@ -47,7 +48,7 @@ export function guardEdge(app: FastifyInstance, answerMs: number, measurer: Meas
     request.rawBody = body
     const charset = /;\s*charset\s*=\s*"?([^\s";]*)/i.exec(request.headers['content-type']!)?.[1]
     if (charset !== undefined && !/^(utf-?8|us-ascii)$/i.test(charset)) throw new RequestFault('Content-Type: charset must be utf-8.')
-    return body.length > LARGE_BODY ? measurer.read(body) : parseBody(body)
+    return body.length > LARGE_BODY ? measurer.read(body, clientOf(request)) : parseBody(body)
   })
 }
 

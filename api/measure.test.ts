@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { GeometryError, readGeometry } from '../src/geodesy'
 import { MEASURE_WORKER } from '../test/api'
@@ -15,43 +18,43 @@ const input = (value: unknown, path = 'geometry') => ({ reading: readGeometry(va
 
 describe('measuring', () => {
   test('in a worker and here, the same answer and the same references', async () => {
-    const small = await measurers[0].measure({ operation: 'area', inputs: [input(ring(900, 1, 5))], numbers: [] })
+    const small = await measurers[0].measure({ operation: 'area', inputs: [input(ring(900, 1, 5))], numbers: [] }, 'a client')
     // With 900 repeated positions it is large, and the same polygon.
     const large = { type: 'Polygon', coordinates: ring(900, 1, 5).coordinates.map((positions) => positions.flatMap((position) => [position, position])) }
-    const measured = await measurers[0].measure({ operation: 'area', inputs: [input(large)], numbers: [] })
+    const measured = await measurers[0].measure({ operation: 'area', inputs: [input(large)], numbers: [] }, 'a client')
     expect(measured.outcome).toBe(small.outcome)
     const here = new Measurer()
-    const both = await Promise.all([measurers[0].measure({ operation: 'intersects', inputs: [input(ring(2_000, 1, 5)), { ref: '0x12', ...input(ring(900, 2)) }], numbers: [] }), here.measure({ operation: 'area', inputs: [input(ring(900, 2))], numbers: [] })])
+    const both = await Promise.all([measurers[0].measure({ operation: 'intersects', inputs: [input(ring(2_000, 1, 5)), { ref: '0x12', ...input(ring(900, 2)) }], numbers: [] }, 'a client'), here.measure({ operation: 'area', inputs: [input(ring(900, 2))], numbers: [] }, 'a client')])
     expect(both[0]).toEqual({ outcome: true, refs: [expect.stringMatching(/^0x[0-9a-f]{64}$/), '0x12'] })
-    const alone = await measurers[0].measure({ operation: 'area', inputs: [input({ type: 'MultiPolygon', coordinates: [ring(900, 2).coordinates, ring(300, 0.1).coordinates.map((positions) => positions.map(([lon, lat]) => [lon! + 20, lat!]))] })], numbers: [] })
+    const alone = await measurers[0].measure({ operation: 'area', inputs: [input({ type: 'MultiPolygon', coordinates: [ring(900, 2).coordinates, ring(300, 0.1).coordinates.map((positions) => positions.map(([lon, lat]) => [lon! + 20, lat!]))] })], numbers: [] }, 'a client')
     expect(alone.refs[0]).not.toBe(both[1].refs[0])
   })
   test('a polygon that is refused is refused with the same words', async () => {
     const crossed = ring(3_000, 1)
     ;[crossed.coordinates[0]![100], crossed.coordinates[0]![102]] = [crossed.coordinates[0]![102]!, crossed.coordinates[0]![100]!]
-    const error = (await measurers[0].measure({ operation: 'area', inputs: [input(crossed)], numbers: [] }).catch((error: unknown) => error)) as GeometryError
+    const error = (await measurers[0].measure({ operation: 'area', inputs: [input(crossed)], numbers: [] }, 'a client').catch((error: unknown) => error)) as GeometryError
     expect(error).toBeInstanceOf(GeometryError)
     expect(error.message).toMatch(/^geometry\.coordinates\[0\]\[\d+\]: the edge that starts here crosses the one that starts at geometry\.coordinates/)
   })
   test('what is small and takes long goes to a worker too', async () => {
     const parallel = (lat: number) => input({ type: 'LineString', coordinates: Array.from({ length: 480 }, (_, i) => [(360 * i) / 480 - 180, lat]) })
-    const error = await measurers[1].measure({ operation: 'distance', inputs: [parallel(80), parallel(89.9999999)], numbers: [] }).catch((error: unknown) => error)
+    const error = await measurers[1].measure({ operation: 'distance', inputs: [parallel(80), parallel(89.9999999)], numbers: [] }, 'a client').catch((error: unknown) => error)
     expect(error).toBeInstanceOf(ComputeProblem)
   })
   test('what takes too long is ended, says so, and the next one is measured', async () => {
     // Two combs of long teeth through each other: every pair of their edges is close.
     const comb = (shift: number) => ({ type: 'MultiLineString', coordinates: Array.from({ length: 50_000 }, (_, i) => [[i / 1e6 + shift, 0], [i / 1e6 + shift + 1, 1]]) })
-    const error = await measurers[1].measure({ operation: 'contains', inputs: [input(comb(0)), input(comb(1e-7))], numbers: [] }).catch((error: unknown) => error)
+    const error = await measurers[1].measure({ operation: 'contains', inputs: [input(comb(0)), input(comb(1e-7))], numbers: [] }, 'a client').catch((error: unknown) => error)
     expect(error).toBeInstanceOf(ComputeProblem)
     expect((error as ComputeProblem).slug).toBe('computation-error')
     expect((error as ComputeProblem).message).toBe('Measuring these geometries took more than 0.3 seconds, so it was ended. Nothing was signed; give fewer positions.')
-    const next = await measurers[0].measure({ operation: 'intersects', inputs: [input(ring(2_000, 1)), input(ring(2_000, 2))], numbers: [] })
+    const next = await measurers[0].measure({ operation: 'intersects', inputs: [input(ring(2_000, 1)), input(ring(2_000, 2))], numbers: [] }, 'a client')
     expect(next.outcome).toBe(true)
   })
 })
 
 describe('reading beside the event loop', () => {
-  const read = async (body: unknown) => (await measurers[0].read(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)))) as Record<string, unknown>
+  const read = async (body: unknown) => (await measurers[0].read(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)), 'a client')) as Record<string, unknown>
   const line = (...coordinates: number[][]) => ({ type: 'LineString', coordinates })
   test('geometries of a body, and of a batch\'s operations, are read and called as here; the rest stays as it is', async () => {
     const feature = { type: 'Feature', properties: { type: 'x' }, geometry: ring(50, 1) }
@@ -98,11 +101,42 @@ describe('reading beside the event loop', () => {
   })
   test('what comes twice is kept ready, up to 20,000 positions, and measured the same', async () => {
     const { geometry } = (await read({ geometry: ring(9_000, 1) })) as { geometry: ReadGeometry }
-    const area = async () => measurers[0].measure({ operation: 'area', inputs: [measurers[0].recall(((await read({ geometry: ring(9_000, 1) })) as { geometry: ReadGeometry }).geometry.input)], numbers: [] })
+    const area = async () => measurers[0].measure({ operation: 'area', inputs: [measurers[0].recall(((await read({ geometry: ring(9_000, 1) })) as { geometry: ReadGeometry }).geometry.input)], numbers: [] }, 'a client')
     const first = await area()
     expect(measurers[0].recall(geometry.input).prepared).toBeDefined()
     expect(await area()).toEqual(first)
     const large = async () => measurers[0].recall(((await read({ geometry: ring(20_001, 1) })) as { geometry: ReadGeometry }).geometry.input)
     for (let i = 0; i < 3; i++) expect((await large()).prepared).toBeUndefined()
+  })
+})
+
+describe('one client who floods the workers', () => {
+  // Work that lasts until the test ends it, and work that is done at once.
+  const file = path.join(mkdtempSync(path.join(tmpdir(), 'workers-')), 'worker.cjs')
+  writeFileSync(file, "exports.measure = ({ operation, numbers }) => { if (operation === 'hold') Atomics.wait(numbers, 0, 0); return { outcome: true, refs: [operation] } }")
+  const flooded = new Measurer(600_000, file)
+  afterAll(async () => {
+    await flooded.close()
+    rmSync(path.dirname(file), { recursive: true })
+  })
+  test('leaves a worker to others, is told when it has asked for too much, and is served in the end', async () => {
+    const gate = new Int32Array(new SharedArrayBuffer(4))
+    const done: string[] = []
+    const ask = (operation: string, client: string) =>
+      flooded.measure({ operation, inputs: [input(ring(1_001, 1))], numbers: gate as unknown as number[] }, client).then(
+        () => void done.push(client),
+        (error: ComputeProblem) => void done.push(`${client} ${error.slug} ${error.retryAfter}`),
+      )
+    const flood = Array.from({ length: 19 }, () => ask('hold', 'flood'))
+    // Two are under way and sixteen wait.
+    await flood[18]
+    expect(done).toEqual(['flood rate-limited 5'])
+    for (let i = 0; i < 5; i++) await ask('answer', 'other')
+    await Promise.all([ask('answer', 'other'), ask('answer', 'third')])
+    expect(done.slice(1).sort()).toEqual([...Array(6).fill('other'), 'third'])
+    Atomics.store(gate, 0, 1)
+    Atomics.notify(gate, 0)
+    await Promise.all(flood)
+    expect(done.filter((client) => client === 'flood')).toHaveLength(18)
   })
 })

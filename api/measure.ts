@@ -6,6 +6,7 @@ import { EffortError, GeometryError, canonicalJson, prepareGeometry, withEffort,
 import type { BodyRead } from './measure-worker'
 import { OPERATIONS, type Outcome } from './operations'
 import { ComputeProblem, RequestFault } from './problems'
+import { NoSlot, Slots } from './slots'
 
 /** A geometry input. */
 export interface MeasureInput {
@@ -49,8 +50,8 @@ const HERE_AT_MOST = 1_000
 const HERE_MICROSECONDS = 30_000
 /** A measurement that takes longer, milliseconds, is ended: the worst that 200,000 positions were seen to need is a tenth. */
 const BUDGET_MS = 20_000
-/** Measurements that may wait for a worker. */
-const QUEUE = 64
+/** Workers in all, and of one client: there is always one left for others. And work that may wait for them. */
+const WORKERS = { all: 3, each: 2, waiting: 64, waitingEach: 16 }
 /** Bytes of geometries that are kept ready for measuring, as reckoned by sizeOf; and positions of the largest that is: preparing it takes 10 ms. */
 const BYTES_KEPT = 128 * 1_048_576
 const LARGEST_KEPT = 20_000
@@ -58,6 +59,7 @@ const LARGEST_KEPT = 20_000
 /** Reads and measures without holding the event loop: small things here, large ones in worker threads with a hard budget. */
 export class Measurer {
   private pool?: Piscina
+  private readonly workers = new Slots(WORKERS)
   /** By reference, which commits to the content. */
   private readonly kept = new LRUCache<string, MeasureInput>({ maxSize: BYTES_KEPT, sizeCalculation: sizeOf })
   /** Large geometries that came once. */
@@ -68,9 +70,9 @@ export class Measurer {
     private readonly workerFile = path.join(__dirname, 'measure-worker.js'),
   ) {}
 
-  /** Parses a body in a worker; its geometries become a ReadGeometry each. Throws a RequestFault, as parseBody does. */
-  async read(body: Buffer): Promise<unknown> {
-    const { fault, parsed, geometries } = await this.run<BodyRead>('read', body, [], this.budgetMs)
+  /** Parses a body in a worker; its geometries become a ReadGeometry each. Throws a RequestFault, as parseBody does, and a ComputeProblem where too many wait. */
+  async read(body: Buffer, client: string): Promise<unknown> {
+    const { fault, parsed, geometries } = await this.run<BodyRead>('read', body, [], client, this.budgetMs)
     if (fault !== undefined) throw new RequestFault(fault)
     for (const { holder, field, geometry } of geometries) {
       let object = parsed as Record<string, unknown>
@@ -108,8 +110,11 @@ export class Measurer {
     return { ref, reading }
   }
 
-  /** Throws a GeometryError, or a ComputeProblem where it took too long or too many wait. */
-  async measure(task: MeasureTask, budgetMs = this.budgetMs): Promise<Measurement> {
+  /**
+   * @param client who asks, by which the workers are shared out
+   * Throws a GeometryError, or a ComputeProblem where it took too long or too many wait.
+   */
+  async measure(task: MeasureTask, client: string, budgetMs = this.budgetMs): Promise<Measurement> {
     if (task.inputs.reduce((sum, { reading, prepared }) => sum + (prepared ? 0 : reading.lon.length), 0) <= HERE_AT_MOST)
       try {
         return await measureHere(task, HERE_MICROSECONDS)
@@ -118,18 +123,27 @@ export class Measurer {
       }
     const inputs = task.inputs.map(({ ref, reading }) => ({ ref, reading }))
     const transferList = task.inputs.filter(({ prepared }) => !prepared).flatMap(({ reading }) => [reading.lon.buffer, reading.lat.buffer, ...(reading.altitude ? [reading.altitude.buffer] : [])])
-    const answer = await this.run<Measurement | WorkerProblem>('measure', { ...task, inputs }, [...new Set(transferList)] as ArrayBuffer[], budgetMs)
+    const answer = await this.run<Measurement | WorkerProblem>('measure', { ...task, inputs }, [...new Set(transferList)] as ArrayBuffer[], client, budgetMs)
     if ('problem' in answer) throw new GeometryError(answer.path, answer.problem)
     return answer
   }
 
-  private async run<Answer>(name: 'read' | 'measure', task: unknown, transferList: ArrayBuffer[], budgetMs: number): Promise<Answer> {
-    this.pool ??= new Piscina({ filename: this.workerFile, minThreads: 0, maxThreads: 2, idleTimeout: 60_000, maxQueue: QUEUE })
-    if (this.pool.queueSize >= QUEUE) throw new ComputeProblem('computation-error', 'Too many large geometries are being measured. Nothing was signed; try again in a minute.', 60)
-    return (this.pool.run(task, { name, transferList, signal: AbortSignal.timeout(Math.min(budgetMs, this.budgetMs)) }) as Promise<Answer>).catch((error: Error) => {
-      if (error.name === 'AbortError') throw new ComputeProblem('computation-error', `Measuring these geometries took more than ${Math.round(Math.min(budgetMs, this.budgetMs) / 100) / 10} seconds, so it was ended. Nothing was signed; give fewer positions.`)
-      throw error
+  private async run<Answer>(name: 'read' | 'measure', task: unknown, transferList: ArrayBuffer[], client: string, budgetMs: number): Promise<Answer> {
+    const patience = Math.min(budgetMs, this.budgetMs)
+    const signal = AbortSignal.timeout(patience)
+    const end = await this.workers.take(client, signal).catch((error: Error) => {
+      if (error instanceof NoSlot && error.own) throw new ComputeProblem('rate-limited', `${WORKERS.waitingEach} requests of yours with large geometries wait already; wait for one of them.`, 5)
+      throw new ComputeProblem('computation-error', 'Too many large geometries are being measured. Nothing was signed; try again in a minute.', 60)
     })
+    this.pool ??= new Piscina({ filename: this.workerFile, minThreads: 0, maxThreads: WORKERS.all, idleTimeout: 60_000 })
+    try {
+      return (await this.pool.run(task, { name, transferList, signal })) as Answer
+    } catch (error) {
+      if ((error as Error).name === 'AbortError') throw new ComputeProblem('computation-error', `Measuring these geometries took more than ${Math.round(patience / 100) / 10} seconds, so it was ended. Nothing was signed; give fewer positions.`)
+      throw error
+    } finally {
+      end()
+    }
   }
 
   async close(): Promise<void> {

@@ -57,3 +57,16 @@ test('who gives up while waiting makes room, and who has their share is passed b
   endB()
   await expect(slots.take('e', AbortSignal.abort(new Error('too late')))).rejects.toThrow('too late')
 })
+
+test('clients who wait take turns, however much one of them has asked before', async () => {
+  const slots = new Slots({ all: 1, each: 1, waiting: 20, waitingEach: 10 })
+  const order: string[] = []
+  const visit = async (client: string) => {
+    const end = await slots.take(client, never)
+    order.push(client)
+    await turn()
+    end()
+  }
+  await Promise.all(['a', 'a', 'a', 'a', 'a', 'b', 'b', 'c'].map(visit))
+  expect(order).toEqual(['a', 'b', 'c', 'a', 'b', 'a', 'a', 'a'])
+})

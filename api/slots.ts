@@ -15,11 +15,17 @@ export interface SlotLimits {
   readonly waitingEach: number
 }
 
-/** Places for work under way. Who finds none waits, first come first served but for clients who have their share already. */
+/**
+ * Places for work under way. Clients who wait take turns: a place goes to the one that was served longest ago, among those
+ * who have not their share already; of one client's work what came first goes first.
+ */
 export class Slots {
   private running = 0
   private readonly runningOf = new Map<string, number>()
   private readonly queue: { client: string; go: () => void }[] = []
+  /** When each client that waits or has work under way was served last, counted in starts. */
+  private readonly servedAt = new Map<string, number>()
+  private starts = 0
 
   constructor(private readonly limits: SlotLimits) {}
 
@@ -37,6 +43,7 @@ export class Slots {
           const place = this.queue.indexOf(entry)
           if (place < 0) return
           this.queue.splice(place, 1)
+          this.forget(client)
           reject(signal.reason as Error)
         })
       })
@@ -55,6 +62,7 @@ export class Slots {
 
   private start(client: string): void {
     this.running++
+    this.servedAt.set(client, ++this.starts)
     this.runningOf.set(client, (this.runningOf.get(client) ?? 0) + 1)
   }
 
@@ -63,10 +71,18 @@ export class Slots {
     const left = this.runningOf.get(client)! - 1
     if (left) this.runningOf.set(client, left)
     else this.runningOf.delete(client)
-    const next = this.queue.findIndex((each) => this.free(each.client))
-    if (next < 0) return
-    const [entry] = this.queue.splice(next, 1)
-    this.start(entry!.client)
-    entry!.go()
+    this.forget(client)
+    const free = this.queue.filter((each) => this.free(each.client))
+    if (free.length === 0) return
+    const servedAt = (each: { client: string }) => this.servedAt.get(each.client) ?? 0
+    const entry = free.reduce((first, each) => (servedAt(each) < servedAt(first) ? each : first))
+    this.queue.splice(this.queue.indexOf(entry), 1)
+    this.start(entry.client)
+    entry.go()
+  }
+
+  /** Nothing is remembered of a client with nothing here. */
+  private forget(client: string): void {
+    if (!this.runningOf.has(client) && !this.queue.some((each) => each.client === client)) this.servedAt.delete(client)
   }
 }

@@ -2,6 +2,7 @@ import { placesInside } from './contains'
 import type { Prepared } from './distance'
 import { crosses } from './edge'
 import { A, B, E2, RADIANS, TOTAL_AREA, areaBelow, geodesicLine, inverse, inverseDistance } from './ellipsoid'
+import { spend } from './effort'
 import { GeometryError } from './error'
 import { insideOdd, turnsOf } from './region'
 import { pathOf, polygonOf, type Chain, type Shape } from './shape'
@@ -156,6 +157,7 @@ function localArea(latA: number, rise: number, turn: number, above: number, para
   const [dLat, dBearing] = [[0, 0, 0, 0], [0, 0, 0, 0]]
   let settled = false
   for (let round = 0; round < 30; round++) {
+    spend(0.5 * steps)
     const step = length / steps
     let [lat, lon, bearing, moved] = [0, 0, 0, 0]
     for (const stage of stages) {

@@ -1,5 +1,6 @@
 import { nearestOnEdge, pointToEdge, walkEdge } from './edge'
 import { RADIANS } from './ellipsoid'
+import { spend } from './effort'
 import { GeometryError } from './error'
 import { insidePolygon } from './region'
 import type { Prepared } from './distance'
@@ -19,6 +20,8 @@ import { closePairs, elementsNear } from './tree'
 export function contains(container: Prepared, other: Prepared): boolean {
   return new Containment(container, other).decide()
 }
+
+const NONE: readonly number[] = []
 
 /** The near pairs of elements, by element of the first shape. */
 type Neighbours = ReadonlyMap<number, readonly number[]>
@@ -80,7 +83,11 @@ class Containment {
     let along = false
     let whole = false
 
-    const near = (e: number, wanted: (polygon: number) => boolean) => (this.neighbours.get(e) ?? []).filter((f) => wanted(polygonOf(container, f)))
+    const near = (e: number, wanted: (polygon: number) => boolean) => {
+      const all = this.neighbours.get(e) ?? NONE
+      spend(all.length / 50)
+      return all.filter((f) => wanted(polygonOf(container, f)))
+    }
     for (const [i, polygon] of container.polygons.entries()) {
       const walls = splitChain(this.b, start, end, (e) => near(e, (part) => part === i), this.a, (vertices, v) => insidePolygon(vertices, v, container, this.a.rings, polygon))
       if (walls === 'inside') whole = entered = true
@@ -201,6 +208,7 @@ interface Wall {
  */
 function splitChain(own: Prepared, start: number, end: number, neighbours: (element: number) => readonly number[], other: Prepared, inside: (vertices: Vertices, v: number) => boolean): 'inside' | 'outside' | Wall[] {
   const { shape } = own
+  spend((end - start) / 20)
   const touching: (readonly number[])[] = []
   let any = false
   for (let e = start; e < end; e++) {

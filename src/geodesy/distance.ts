@@ -71,6 +71,7 @@ class Search {
   }
 
   private visit(m: number, mLevel: number, n: number, nLevel: number, gap: number): void {
+    spend(0.3)
     if (shortestArc(gap) >= this.best - SLACK) return
     const { tree: s } = this.S
     const { tree: t } = this.T

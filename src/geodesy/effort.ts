@@ -3,20 +3,49 @@ export class EffortError extends Error {
   override readonly name = 'EffortError'
 }
 
-let left = Infinity
+/** Work counted since the outermost limit was set, and how much of it the innermost limit allows. */
+
+let spent = 0
+let limit = Infinity
 
 /** Counts work that is about to be done, in microseconds or so. Throws an EffortError when there is none left. */
 export function spend(microseconds: number): void {
-  left -= microseconds
-  if (left < 0) throw new EffortError('this takes longer than it may')
+
+  spent += microseconds
+  if (spent > limit) throw new EffortError('this takes longer than it may')
 }
 
-/** Does what must not take longer than so many microseconds, by count, not by the clock: the same work always ends the same way. Throws an EffortError. */
+/**
+ * Does what must not take longer than so many microseconds, by count, not by the clock: the same work always ends the same
+ * way. Limits nest: the one that is reached first holds. Throws an EffortError.
+ */
 export function withEffort<T>(microseconds: number, work: () => T): T {
-  left = microseconds
+  const outer = limit
+  // From zero each time, so that rounding does not depend on what was done before.
+  if (outer === Infinity) spent = 0
+  limit = Math.min(outer, spent + microseconds)
   try {
     return work()
   } finally {
-    left = Infinity
+    limit = outer
   }
+}
+
+/** Tries what may take too long; answers whether it was done within so many microseconds. Throws an EffortError where an outer limit is reached. */
+export function attempt(microseconds: number, work: () => void): boolean {
+  const outer = limit
+  try {
+    withEffort(microseconds, work)
+    return true
+  } catch (error) {
+    if (error instanceof EffortError && spent <= outer) return false
+    throw error
+  }
+}
+
+/** Does what is refused where it takes longer than so many microseconds. Throws what `refusal` makes then, and an EffortError where an outer limit is reached. */
+export function orRefuse<T>(microseconds: number, work: () => T, refusal: () => Error): T {
+  let result: T | undefined
+  if (!attempt(microseconds, () => void (result = work()))) throw refusal()
+  return result as T
 }

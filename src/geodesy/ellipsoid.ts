@@ -63,6 +63,7 @@ export function geodesicLine(lon: number, lat: number, azimuth: number): (metres
   spend(1)
   const line = ellipsoid.DirectLine(lat, lon, azimuth, 0, LATITUDE | LONGITUDE | AZIMUTH | DISTANCE_IN)
   return (metres) => {
+    spend(0.3)
     const { lat2, lon2, azi2 } = line.Position(metres, LATITUDE | LONGITUDE | AZIMUTH)
     return { lon: lon2!, lat: lat2!, azimuth: azi2! }
   }

@@ -1,6 +1,7 @@
 import { lineLength, polygonArea } from './area'
 import { contains as containsShape } from './contains'
 import { leastDistance, type Prepared } from './distance'
+import { orRefuse } from './effort'
 import { GeometryError } from './error'
 import type { Layout, Reading } from './geojson'
 import { findSides } from './region'
@@ -23,24 +24,45 @@ export interface PreparedGeometry extends Prepared {
   type: Layout['type']
 }
 
+/** Microseconds, as counted, that preparing a geometry may take: 100,000 positions of a coast or a city take a third. */
+const PREPARING = 1_000_000
+/** And that one question may: about two geometries of 100,000 positions that run along each other. */
+const MEASURING = 4_000_000
+
 /**
  * Prepares a reading: checks that its polygons have a certain inside (none crosses itself, holes lie in their shell, edges
- * have a unique shortest path) and indexes its edges; n log n at worst. Throws a GeometryError that names the place.
+ * have a unique shortest path) and indexes its edges. Throws a GeometryError that names the place, also where that takes
+ * more than PREPARING.
  */
 export function prepareGeometry(reading: Reading): PreparedGeometry {
-  const shape = buildShape(reading)
-  const rings = findSides(shape)
-  return { shape, rings, pinched: checkPolygons(shape, rings), type: reading.layout.type }
+  let path = reading.path
+  const prepare = () => {
+    const shape = buildShape(reading)
+    const rings = findSides(shape)
+    return { shape, rings, pinched: checkPolygons(shape, rings, (shell) => (path = shell)), type: reading.layout.type }
+  }
+  return orRefuse(PREPARING, prepare, () => new GeometryError(path, TOO_INTRICATE))
+}
+
+const TOO_INTRICATE =
+  'so many edges touch, overlap or run thousands of kilometres side by side that telling whether this is valid takes too long; give fewer positions, shorter edges, or several geometries'
+
+/** Answers a question about geometries. Throws a GeometryError where that takes more than MEASURING. */
+function measured<T>(geometries: readonly PreparedGeometry[], question: () => T): T {
+  const [first, second] = geometries.map(({ shape }) => shape.path)
+  const refusal = () =>
+    new GeometryError(first!, `${second === undefined ? 'its edges' : `its edges and those of ${second}`} touch, overlap or keep the same distance in so many places that measuring takes too long; give fewer positions, or parts`)
+  return orRefuse(MEASURING, question, refusal)
 }
 
 /** Shortest way between the nearest places of two geometries, metres, to a micrometre; 0 where they share one. The same in both orders. */
 export function distanceMeters(a: PreparedGeometry, b: PreparedGeometry): number {
-  return leastDistance(a, b)
+  return measured([a, b], () => leastDistance(a, b))
 }
 
 /** The one number that decides: distance in whole centimetres, rounded once. `distance`, `within` and `intersects` follow from it (GEODESY.md 1). */
 export function distanceCentimeters(a: PreparedGeometry, b: PreparedGeometry): number {
-  return Math.round(leastDistance(a, b) * 100)
+  return Math.round(distanceMeters(a, b) * 100)
 }
 
 /** Whether the distance, in centimetres, is no more than the radius (metres), in centimetres. */
@@ -55,19 +77,19 @@ export function intersects(a: PreparedGeometry, b: PreparedGeometry): boolean {
 
 /** Whether nothing of a geometry lies outside of the container, to half a centimetre, and their interiors meet (OGC). A place on the boundary is not contained. Implies `intersects`. */
 export function contains(container: PreparedGeometry, geometry: PreparedGeometry): boolean {
-  return containsShape(container, geometry) && intersects(container, geometry)
+  return measured([container, geometry], () => containsShape(container, geometry)) && intersects(container, geometry)
 }
 
 /** Geodesic area, square metres, holes left out, to about 1e-14 of it. Throws a GeometryError for anything but a Polygon or MultiPolygon. */
 export function areaSquareMeters(geometry: PreparedGeometry): number {
   const { type, shape } = geometry
   if (type !== 'Polygon' && type !== 'MultiPolygon') throw new GeometryError(shape.path, `area is that of a Polygon or MultiPolygon, got a ${type}`)
-  return polygonArea(geometry)
+  return measured([geometry], () => polygonArea(geometry))
 }
 
 /** Geodesic length, metres, to 15 nanometres an edge. Throws a GeometryError for anything but a LineString or MultiLineString. */
 export function lengthMeters(geometry: PreparedGeometry): number {
   const { type, shape } = geometry
   if (type !== 'LineString' && type !== 'MultiLineString') throw new GeometryError(shape.path, `length is that of a LineString or MultiLineString, got a ${type}`)
-  return lineLength(geometry)
+  return measured([geometry], () => lineLength(geometry))
 }

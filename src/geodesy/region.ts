@@ -25,8 +25,13 @@ interface Ring {
   cap?: Cap
 }
 
-/** The rings of a shape's polygons by chain, the sides told. */
-export type Rings = readonly (Ring | undefined)[]
+/** The rings of a shape's polygons, the sides told. */
+export interface Rings {
+  /** by chain; undefined for points and lines */
+  readonly of: readonly (Ring | undefined)[]
+  /** by chain, and one more: how many rings before it hold the north pole */
+  readonly northBefore: Uint32Array
+}
 
 /** A ring wider than this (78 degrees from its middle) is asked for its area, to tell the smaller side. */
 const WIDEST_CAP = 0.2
@@ -35,7 +40,10 @@ const BOUNDARY_WIDTH = 0.01
 
 /** Tells the sides of all rings. Throws a GeometryError for a ring so near half the ellipsoid that its smaller side is ambiguous. */
 export function findSides(shape: Shape): Rings {
-  return shape.chains.map((chain) => (chain.kind === Kind.Ring ? findSide(shape, chain) : undefined))
+  const of = shape.chains.map((chain) => (chain.kind === Kind.Ring ? findSide(shape, chain) : undefined))
+  const northBefore = new Uint32Array(of.length + 1)
+  for (const [c, ring] of of.entries()) northBefore[c + 1] = northBefore[c]! + Number(ring?.holdsNorthPole ?? false)
+  return { of, northBefore }
 }
 
 function findSide(shape: Shape, chain: Chain): Ring {
@@ -108,8 +116,9 @@ function cosineFrom(cap: Cap, x: number, y: number, z: number): number {
 
 /** Whether vertex `p` of shape P is inside the polygon: in its shell and in none of its holes. In doubt on a boundary, either. */
 export function insidePolygon(P: Vertices, p: number, S: Shape, rings: Rings, { firstChain, endChain }: Polygon): boolean {
-  if (!insideRing(P, p, S, rings[firstChain]!)) return false
-  for (let hole = firstChain + 1; hole < endChain; hole++) if (insideRing(P, p, S, rings[hole]!)) return false
+  if (!insideRing(P, p, S, rings.of[firstChain]!)) return false
+  spend((endChain - firstChain) / 50)
+  for (let hole = firstChain + 1; hole < endChain; hole++) if (insideRing(P, p, S, rings.of[hole]!)) return false
   return true
 }
 
@@ -122,9 +131,9 @@ function insideRing(P: Vertices, p: number, S: Shape, { chain, cap, holdsNorthPo
 export function insideOdd(P: Vertices, p: number, S: Shape, rings: Rings, [first, end]: ChainRange, [skip, skipEnd]: ChainRange = [first, first]): boolean {
   const { chains } = S
   const crossings = (from: number, until: number) => from < until && crossingsNorth(P, p, S, chains[from]!.start, chains[until - 1]!.end)
-  let odd = crossings(first, skip) !== crossings(skipEnd, end)
-  for (let c = first; c < end; c++) if ((c < skip || c >= skipEnd) && rings[c]?.holdsNorthPole) odd = !odd
-  return odd
+  const { northBefore } = rings
+  const holdingNorth = northBefore[end]! - northBefore[first]! - (northBefore[skipEnd]! - northBefore[skip]!)
+  return (crossings(first, skip) !== crossings(skipEnd, end)) !== (holdingNorth % 2 === 1)
 }
 
 type ChainRange = readonly [first: number, end: number]
@@ -135,7 +144,7 @@ const levelStack = new Int32Array(512)
 /** Whether the edges from element `start` to `end`, of one ring or of several, meet the half meridian north of `p` an odd number of times. */
 function crossingsNorth(P: Vertices, p: number, S: Shape, start: number, end: number): boolean {
   spend(1)
-  const { tree, lon, from, to } = S
+  const { tree, lon, from, to, chains, chainOf } = S
   const { nodes, wraps } = tree
   const meridian = P.lon[p]!
   const height = P.z[p]!
@@ -149,11 +158,17 @@ function crossingsNorth(P: Vertices, p: number, S: Shape, start: number, end: nu
     const first = tree.firstElement(node, level)
     const last = tree.endElement(node, level)
     if (last <= start || first >= end) continue
+    spend(0.03)
     const n = node * STRIDE
     if (meridian <= nodes[n + 6]! || meridian > nodes[n + 7]! || nodes[n + 5]! < height) continue
-    if (nodes[n + 2]! > height && first >= start && last <= end && S.chainOf[first] === S.chainOf[last - 1]) {
+    if (nodes[n + 2]! > height && first >= start && last <= end) {
       // All of them north of p: they straddle the meridian as often, but for an even number, as their two ends do.
-      if ((lon[from[first]!]! < meridian !== lon[to[last - 1]!]! < meridian) !== (wraps[node] === 1)) odd = !odd
+      const straddles = (e: number, f: number) => lon[from[e]!]! < meridian !== lon[to[f]!]! < meridian
+      const ring = chainOf[first]!
+      const lastRing = chainOf[last - 1]!
+      // Of whole rings among them, the ends are one place.
+      const ends = ring === lastRing ? straddles(first, last - 1) : straddles(first, chains[ring]!.end - 1) !== straddles(chains[lastRing]!.start, last - 1)
+      if (ends !== (wraps[node] === 1)) odd = !odd
       continue
     }
     if (level > 0) {

@@ -1,3 +1,4 @@
+import { spend } from './effort'
 import { GeometryError } from './error'
 import type { Reading } from './geojson'
 import { RADIANS, geodesicLine, inverse, longestArc, toCartesian } from './ellipsoid'
@@ -213,6 +214,7 @@ class Builder implements Vertices {
       this.y = doubled(this.y)
       this.z = doubled(this.z)
     }
+    spend(0.3)
     const i = this.vertices++
     this.lon[i] = normalLongitude(lon)
     this.lat[i] = lat

@@ -1,4 +1,5 @@
 import { crosses, nearestOnEdge, signedOffset, walkEdge, type Walk } from './edge'
+import { spend } from './effort'
 import { MEAN_RADIUS, RADIANS, geodesicLine, toCartesian, type PlaceOnLine } from './ellipsoid'
 import { edgeBound, type Vertices, type Shape } from './shape'
 
@@ -21,6 +22,7 @@ const SHORT = 3000
 export function nearStretches(S: Shape, e: number, T: Shape, others: readonly number[], walk: Walk): Stretch[] {
   const stretches: Stretch[] = []
   for (const f of others) {
+    spend(1)
     const segment = edgeBound(S, e) < SHORT && edgeBound(T, f) < SHORT ? inPlane(S, e, T, f) : alongGeodesic(S, e, T, f, walk)
     const stretch = segment && withinReach(segment, walk.length)
     if (stretch) stretches.push(stretch)

@@ -7,8 +7,8 @@ export class SweepOrder {
   private readonly right: Int32Array
   private readonly parent: Int32Array
   private readonly priority: Uint32Array
-  private readonly below: Int32Array
-  private readonly over: Int32Array
+  private readonly belows: Int32Array
+  private readonly overs: Int32Array
   private root = -1
   private seed = 1
 
@@ -21,9 +21,26 @@ export class SweepOrder {
     this.left = links()
     this.right = links()
     this.parent = links()
-    this.below = links()
-    this.over = links()
+    this.belows = links()
+    this.overs = links()
     this.priority = new Uint32Array(capacity)
+  }
+
+  /** The neighbour below an item; -1 for none. */
+  below(item: number): number {
+    return this.belows[item]!
+  }
+
+  /** The neighbour above an item; -1 for none. */
+  over(item: number): number {
+    return this.overs[item]!
+  }
+
+  /** The item below all others; -1 for none. */
+  lowest(): number {
+    let at = this.root
+    while (at >= 0 && this.left[at]! >= 0) at = this.left[at]!
+    return at
   }
 
   /** Answers the neighbours below and above; -1 for none. */
@@ -64,14 +81,14 @@ export class SweepOrder {
       this.rotateUp(right < 0 || (left >= 0 && this.priority[left]! > this.priority[right]!) ? left : right)
     }
     this.replaceChild(this.parent[item]!, item, -1)
-    const [below, over] = [this.below[item]!, this.over[item]!]
+    const [below, over] = [this.belows[item]!, this.overs[item]!]
     this.link(below, over)
     return [below, over]
   }
 
   private link(below: number, over: number): void {
-    if (below >= 0) this.over[below] = over
-    if (over >= 0) this.below[over] = below
+    if (below >= 0) this.overs[below] = over
+    if (over >= 0) this.belows[over] = below
   }
 
   private replaceChild(parent: number, child: number, by: number): void {

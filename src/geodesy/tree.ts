@@ -187,6 +187,7 @@ export function closePairs(S: Shape, T: Shape, limit: number, tell: (e: number, 
   const s = S.tree
   const t = T.tree
   const visit = (m: number, mLevel: number, n: number, nLevel: number): void => {
+    spend(0.05)
     if (boxGap(s, m, t, n) > limit) return
     if (mLevel === 0 && nLevel === 0) {
       spend(8)
@@ -200,20 +201,20 @@ export function closePairs(S: Shape, T: Shape, limit: number, tell: (e: number, 
 
 /**
  * Tells the pairs of elements from `start` to `end` whose boxes meet, each once, the earlier one first, but not those that
- * follow each other. Answers false when it gave up: it was told to stop, or looked at more than so many pairs of leaves (a quarter of the elements is usual).
+ * follow each other.
  */
-export function selfPairs(S: Shape, start: number, end: number, leaves: number, tell: (e: number, f: number) => boolean): boolean {
+export function selfPairs(S: Shape, start: number, end: number, tell: (e: number, f: number) => void): void {
   const { tree, x, y, z, from, to } = S
   const { bulges, nodes } = tree
-  const visit = (m: number, n: number, level: number): boolean => {
-    if (m !== n && !boxesMeet(nodes, m, n)) return true
-    if (tree.endElement(m, level) <= start || tree.firstElement(m, level) >= end || tree.endElement(n, level) <= start || tree.firstElement(n, level) >= end) return true
+  const visit = (m: number, n: number, level: number): void => {
+    spend(0.02)
+    if (m !== n && !boxesMeet(nodes, m, n)) return
+    if (tree.endElement(m, level) <= start || tree.firstElement(m, level) >= end || tree.endElement(n, level) <= start || tree.firstElement(n, level) >= end) return
     if (level > 0) {
       for (let i = tree.firstChild(m, level), iEnd = tree.endChild(m, level); i < iEnd; i++)
-        for (let j = m === n ? i : tree.firstChild(n, level), jEnd = tree.endChild(n, level); j < jEnd; j++) if (!visit(i, j, level - 1)) return false
-      return true
+        for (let j = m === n ? i : tree.firstChild(n, level), jEnd = tree.endChild(n, level); j < jEnd; j++) visit(i, j, level - 1)
+      return
     }
-    if (--leaves < 0) return false
     spend(1)
     for (let e = Math.max(start, tree.firstElement(m, 0)), eEnd = Math.min(end, tree.endElement(m, 0)); e < eEnd; e++) {
       const reach = 2 * bulges[e]! + 1e-6
@@ -234,12 +235,11 @@ export function selfPairs(S: Shape, start: number, end: number, leaves: number, 
         if (Math.min(x[c]!, x[d]!) - more > maxX || Math.max(x[c]!, x[d]!) + more < minX) continue
         if (Math.min(y[c]!, y[d]!) - more > maxY || Math.max(y[c]!, y[d]!) + more < minY) continue
         if (Math.min(z[c]!, z[d]!) - more > maxZ || Math.max(z[c]!, z[d]!) + more < minZ) continue
-        if (!tell(e, f)) return false
+        tell(e, f)
       }
     }
-    return true
   }
-  return visit(tree.root, tree.root, tree.height)
+  visit(tree.root, tree.root, tree.height)
 }
 
 /** Elements of a shape that may lie no farther than `limit` metres from the edge (or place) from `a` to `b` of other vertices. */
@@ -254,11 +254,13 @@ export function elementsNear(S: Shape, V: Vertices, a: number, b: number, limit:
 
 /** Tells them one by one, until it is told to stop; answers whether it came to the end. */
 export function visitNear(S: Shape, V: Vertices, a: number, b: number, limit: number, tell: (e: number) => boolean): boolean {
+  spend(1)
   const { tree } = S
   const { nodes } = tree
   const reach = limit + bulgeOf(V, a, b) + 1e-8
   const box = [V.x, V.y, V.z].flatMap((axis) => [Math.min(axis[a]!, axis[b]!) - reach, Math.max(axis[a]!, axis[b]!) + reach])
   const visit = (node: number, level: number): boolean => {
+    spend(0.03)
     for (let k = 0, n = node * STRIDE; k < 3; k++) if (nodes[n + k]! > box[2 * k + 1]! || nodes[n + 3 + k]! < box[2 * k]!) return true
     if (level > 0) {
       for (let child = tree.firstChild(node, level), end = tree.endChild(node, level); child < end; child++) if (!visit(child, level - 1)) return false
