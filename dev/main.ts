@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { ACTIVE_SLUGS } from '../src/chains'
 import { SettingsError, processEnvironment } from '../src/config'
+import { onStop } from '../src/process'
 import { LOCAL_CHAIN } from './chain'
 import { PlainError } from './services'
 import { startWorld, type World } from './world'
@@ -28,17 +29,13 @@ async function main(): Promise<void> {
     },
   })
   const stop = async () => {
-    if (abort.signal.aborted) return
     console.log(`${tty ? '\r\x1b[K' : ''}Stopping ...`)
     abort.abort()
     // What was still starting has stopped itself when this rejects.
     await starting.then((world) => world.stop()).catch(() => {})
     process.exit(0)
   }
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void stop())
-  // npm passes a SIGTERM on to its shell, which dies without passing it on to us.
-  const parent = process.ppid
-  setInterval(() => process.ppid === parent || void stop(), 500).unref()
+  onStop(() => void stop())
 
   const world = await starting.catch((error: Error) => {
     if (abort.signal.aborted) return new Promise<never>(() => {})

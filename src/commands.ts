@@ -5,6 +5,7 @@ import { BodyReader } from './bodies'
 import { SettingsError, chosenChain, processSettings, type ConnectedChain, type Settings } from './config'
 import { Database, countUids, finalState, replayPage, type Replayed } from './database'
 import { locationSchemaUids } from './location'
+import { onStop } from './process'
 import { Rpc } from './rpc'
 
 const USAGE = `node lib/commands.js replay [--chain <slug>] [--check]
@@ -119,6 +120,12 @@ const progress = {
     console.log(`${process.stdout.isTTY ? '\r\x1b[K' : ''}${line}`)
   },
 }
+
+// A repair is one transaction: a stop leaves it whole or undone.
+onStop((reason) => {
+  progress.line(`Stopped (${reason})`)
+  process.exit(2)
+})
 
 main().then(
   (code) => process.exit(code),

@@ -1,6 +1,7 @@
 import { createOrmConfig } from '@subsquid/typeorm-config'
 import { DataSource } from 'typeorm'
 import { exportDatabaseUrl, processSettings } from './config'
+import { onStop } from './process'
 
 /** Applies db/migrations to the database that DATABASE_URL names: one step, before any processor. */
 async function main(): Promise<void> {
@@ -13,6 +14,9 @@ async function main(): Promise<void> {
     await database.destroy()
   }
 }
+
+// All of it is one transaction.
+onStop(() => process.exit(1))
 
 main().catch((error: Error) => {
   console.error(error.message)
