@@ -27,7 +27,7 @@ afterAll(() => silent?.close())
 
 /** A process whose output ends once it, and everything that it started, has ended. */
 function start(command: string, args: string[], env: NodeJS.ProcessEnv = environment) {
-  const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(command, args, { env })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
   const says = async (line: RegExp) => {
@@ -64,9 +64,11 @@ test.each<[string, NodeJS.ProcessEnv]>([
   ['without npm', {}],
   ['in the environment of another npm script', { npm_lifecycle_event: 'shell', npm_lifecycle_script: 'bash' }],
 ])('a process that was left to run alone outlives its parent, %s', async (_, npm) => {
-  const { says, ended, output } = start('sh', ['-c', '"$0" "$@" & echo "pid $!"', process.execPath, ...anIndexerThatWaits.args], { ...environment, npm_lifecycle_event: '', npm_lifecycle_script: '', ...npm })
+  const { child, says, ended, output } = start('sh', ['-c', '"$0" "$@" & echo "pid $!"; read line', process.execPath, ...anIndexerThatWaits.args], { ...environment, npm_lifecycle_event: '', npm_lifecycle_script: '', ...npm })
   await says(anIndexerThatWaits.ready)
   const pid = Number(/pid (\d+)/.exec(output())![1])
+  child.stdin.end()
+  await once(child, 'exit')
   // Three looks at its parent, where it did look.
   await pause(1_600)
   process.kill(pid, 'SIGTERM')
