@@ -3,6 +3,7 @@ import { ACTIVE_SLUGS } from '../src/chains'
 import { SettingsError, processEnvironment } from '../src/config'
 import { onStop } from '../src/process'
 import { LOCAL_CHAIN } from './chain'
+import { LOCAL_FOLDER } from './lock'
 import { PlainError } from './services'
 import { startWorld, type World } from './world'
 
@@ -15,7 +16,7 @@ async function main(): Promise<void> {
   let reported = 0
   const starting = startWorld({
     environment: processEnvironment(),
-    folder: path.resolve('.local'),
+    folder: path.resolve(LOCAL_FOLDER),
     samples: true,
     keep: true,
     signal: abort.signal,
@@ -64,7 +65,7 @@ async function welcome(world: World): Promise<string> {
     `  Health         ${base}/health, how far each chain is: ${base}/ready`,
     `  Database       ${settings.databaseUrl.replace(/:[^:@/]+@/, ':***@')}`,
     ...[...chains.values()].map((each) => `  Local chain    ${each.url} (${each.chain.slug}, chain ${each.chain.id}; test accounts unlocked)`),
-    `  Logs           .local/logs/`,
+    `  Logs           ${LOCAL_FOLDER}/logs/`,
     '',
   ]
   const point = await aPoint(base, slug)

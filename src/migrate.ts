@@ -18,7 +18,10 @@ async function main(): Promise<void> {
 // All of it is one transaction.
 onStop(() => process.exit(1))
 
-main().catch((error: Error) => {
-  console.error(error.message)
-  process.exit(1)
-})
+main().then(
+  () => process.exit(0),
+  (error: Error) => {
+    console.error(error.message)
+    process.exit(1)
+  },
+)

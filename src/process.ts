@@ -10,6 +10,7 @@ const PARENT = process.ppid
  * Calls `stop`, once, with the reason, when this process has to end: on a signal (SIGINT, SIGTERM, SIGHUP), when whoever
  * started it with an IPC channel has gone, or when the npm that runs it has. npm passes a signal on to its shell only,
  * which dies of it and leaves this process to the system. Without npm a parent that goes away (nohup, setsid) means nothing.
+ * An IPC channel keeps the process alive from then on: it ends by process.exit() only.
  */
 export function onStop(stop: (reason: string) => void): void {
   let stopping = false
