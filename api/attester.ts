@@ -2,7 +2,7 @@ import { ZeroAddress, ZeroHash, getAddress } from 'ethers'
 import type { Chain } from '../src/chains'
 import { SettingsError, type ConnectedChain } from '../src/config'
 import { DELEGATED_ABIS, attestDigest, domainSeparator, keySigner, layoutOfTypeHash, recoverSigner, type AttestLayout, type AttestMessage, type Signer } from '../src/eas'
-import type { ChainReader } from './chain-reader'
+import { NoContractError, type ChainReader } from './chain-reader'
 import { UnavailableError } from './problems'
 
 /** What is attested: addresses with their checksum, the rest of the hex lower-case. */
@@ -172,13 +172,15 @@ export class Attester {
       const separator = chain.domainVersions
         .map((version) => domainSeparator({ version, chainId: chain.id, verifyingContract: chain.eas }))
         .find((expected) => expected === facts.domainSeparator)
-      if (!separator) return refused(`its EAS has the unknown domain separator ${facts.domainSeparator}`)
+      if (!separator)
+        return refused(`its EAS is of none of the versions that src/chains.ts lists for it (${chain.domainVersions.join(', ')}): it has the unknown domain separator ${facts.domainSeparator}`)
       if (TEST_ADDRESSES.has(this.signer.address) && !(await this.isLocal()))
         return refused('the signer is a publicly known test account, which signs on a local chain only')
       return { state: 'ready', separator, layout, at }
     } catch (error) {
-      if (error instanceof UnavailableError) return before?.state === 'ready' ? { ...before, at } : { state: 'unreachable', at }
-      throw error
+      if (!(error instanceof UnavailableError)) throw error
+      if (before?.state === 'ready') return { ...before, at }
+      return error instanceof NoContractError ? refused(`its endpoint knows no contract at ${chain.eas}, where its EAS should be`) : { state: 'unreachable', at }
     }
   }
 

@@ -35,6 +35,9 @@ export interface ContractFacts {
   schemaRegistry: string
 }
 
+/** The node answers, but has no contract where one is asked. */
+export class NoContractError extends UnavailableError {}
+
 /** A call that has no answer by then is given up. */
 const CALL_TIMEOUT_MS = 5_000
 /** A nonce is shared by the requests of this long: well under a block time, as it must equal the contract's when submitted. */
@@ -158,6 +161,7 @@ export class ChainReader {
   /** @param essential what every answer needs, so that it is asked however many other calls there are */
   private async call(to: string, abi: Interface, name: string, parameters: unknown[], essential = false): Promise<unknown> {
     const answer = await this.rpc('eth_call', [{ to, data: abi.encodeFunctionData(name, parameters) }, 'latest'], essential)
+    if (answer === '0x') throw new NoContractError(`The node of ${this.connected.chain.slug} has no contract at ${to}.`)
     try {
       return abi.decodeFunctionResult(name, answer as string)[0] as unknown
     } catch (error) {

@@ -13,7 +13,7 @@ afterAll(() => api?.close())
 const HEAD = 'POST /compute/v0/distance HTTP/1.1\r\nhost: x\r\n'
 const JSON_HEAD = `${HEAD}content-type: application/json\r\n`
 const withBody = (body: string | Buffer, head = JSON_HEAD) => Buffer.concat([Buffer.from(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n`), Buffer.from(body)])
-const problem = (detail: unknown) => ({ type: 'https://x.example/errors/invalid-input', title: 'Invalid input', status: 400, detail })
+const problem = (detail: unknown, status = 400) => ({ type: 'https://x.example/errors/invalid-input', title: 'Invalid input', status, detail })
 
 interface Answer {
   status: number
@@ -35,11 +35,11 @@ function answers(text: string): Answer[] {
   return found
 }
 const ask = async (bytes: string | Buffer) => answers(await exchange(api.url, bytes))
-async function expectProblem(bytes: string | Buffer, detail: unknown): Promise<Answer> {
+async function expectProblem(bytes: string | Buffer, detail: unknown, status = 400): Promise<Answer> {
   const [answer, ...more] = await ask(bytes)
   expect(more).toEqual([])
-  expect([answer!.status, answer!.headers['content-type']]).toEqual([400, 'application/problem+json; charset=utf-8'])
-  expect(JSON.parse(answer!.body)).toEqual(problem(detail))
+  expect([answer!.status, answer!.headers['content-type']]).toEqual([status, 'application/problem+json; charset=utf-8'])
+  expect(JSON.parse(answer!.body)).toEqual(problem(detail, status))
   return answer!
 }
 const UNDERSTOOD = 'chainId: missing; expected a chain ID as a whole number, one of: none at the moment'
@@ -49,6 +49,10 @@ describe('what is no HTTP/1.1', () => {
     ['words', 'GARBAGE\r\n\r\n'],
     ['an unknown method', 'FOO /compute/v0/distance HTTP/1.1\r\nhost: x\r\n\r\n'],
     ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+    ['HTTP/2 without its preface', 'GET /compute/v0/distance HTTP/2.0\r\nhost: x\r\n\r\n'],
+    ['HTTP/0.9 by its name', `POST /compute/v0/distance HTTP/0.9\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}`],
+    ['HTTP/0.9', 'GET /compute/v0/distance\r\n\r\n'],
+    ['HTTP/1.2', 'GET /compute/v0/distance HTTP/1.2\r\nhost: x\r\n\r\n'],
     ['TLS', '\x16\x03\x01\x02\x00\x01\x00'],
     ['line feeds alone', 'POST /compute/v0/distance HTTP/1.1\nhost: x\n\n'],
     ['a space in the name of a header', `${HEAD}x y: z\r\n\r\n`],
@@ -59,9 +63,18 @@ describe('what is no HTTP/1.1', () => {
   ])('%s', async (_, bytes) => {
     expect((await expectProblem(bytes, 'This is not valid HTTP/1.1.')).headers.connection).toBe('close')
   })
-  test('a head above 16 KiB, by a header or by its URL', async () => {
-    await expectProblem(`${HEAD}x: ${'a'.repeat(17_000)}\r\n\r\n`, 'The head of the request is too large: at most 16 KiB.')
-    await expectProblem(`POST /compute/${'a'.repeat(17_000)} HTTP/1.1\r\nhost: x\r\n\r\n`, 'The head of the request is too large: at most 16 KiB.')
+  test('HTTP/0.9 to the Records API, and to whatever has no API, in the form of the Records API', async () => {
+    for (const target of ['/api/v0/config', '/', '/health', '/ogc', '/nowhere']) {
+      const [answer] = await ask(`GET ${target}\r\n\r\n`)
+      expect([target, answer!.status, answer!.headers.connection]).toEqual([target, 400, 'close'])
+      expect(JSON.parse(answer!.body)).toEqual({ status: 'error', message: 'Invalid request', detail: 'This is not valid HTTP/1.1.' })
+    }
+  })
+  test('HTTP/0.9 whose sender ends after its one line', async () => {
+    const socket = connect(Number(new URL(api.url).port), '127.0.0.1', () => socket.end('GET /\r\n'))
+    let text = ''
+    for await (const chunk of socket) text += String(chunk)
+    expect(JSON.parse(answers(text)[0]!.body)).toEqual(problem('This is not valid HTTP/1.1.'))
   })
   test('no Host', async () => {
     await expectProblem('POST /compute/v0/distance HTTP/1.1\r\ncontent-length: 0\r\n\r\n', 'The header Host is missing.')
@@ -76,6 +89,37 @@ describe('what is no HTTP/1.1', () => {
       socket.on('close', () => resolve())
     })
     await expectProblem(withBody('{}'), UNDERSTOOD)
+  })
+})
+
+describe('a head that is too large', () => {
+  const DETAIL = 'The head of the request is too large: at most 100 headers and 16 KiB.'
+  const headers = (count: number) => 'x:\r\n'.repeat(count)
+  test('above 16 KiB, by a header or by its URL', async () => {
+    await expectProblem(`${HEAD}x: ${'a'.repeat(17_000)}\r\n\r\n`, DETAIL, 431)
+    await expectProblem(`POST /compute/${'a'.repeat(17_000)} HTTP/1.1\r\nhost: x\r\n\r\n`, DETAIL, 431)
+  })
+  // Node keeps 1,000 to 1,023 headers and drops the others; the parser hands them over by 32.
+  test.each([101, 128, 129, 999, 1_000, 1_001, 1_023, 1_024, 2_000, 5_000])('%i headers', async (count) => {
+    const { headers: answered } = await expectProblem(`${JSON_HEAD}${headers(count - 3)}content-length: 2\r\n\r\n{}`, DETAIL, 431)
+    expect(answered.connection).toBe('close')
+  })
+  test('5,000 headers before the Host and the body\'s length', async () => {
+    await expectProblem(`POST /compute/v0/distance HTTP/1.1\r\n${headers(5_000)}host: x\r\ncontent-length: 2\r\n\r\n{}`, DETAIL, 431)
+  })
+  test('5,000 headers of 160 kB, most of which are still to be read when it is refused', async () => {
+    const long = Array.from({ length: 5_000 }, (_, i) => `x-header-${i}: a value of some length\r\n`).join('')
+    await expectProblem(`${HEAD}${long}\r\n`, DETAIL, 431)
+  })
+  test('100 headers are taken', async () => {
+    await expectProblem(withBody('{}', `${JSON_HEAD}${headers(97)}`), UNDERSTOOD)
+  })
+  test('to the Records API, and to whatever has no API, in the form of the Records API', async () => {
+    for (const target of ['/api/v0/config', '/', '/health', '/ogc', '/nowhere']) {
+      const [answer, ...more] = await ask(`GET ${target} HTTP/1.1\r\nhost: x\r\n${headers(5_000)}\r\n`)
+      expect([target, answer!.status, answer!.headers.connection, more]).toEqual([target, 431, 'close', []])
+      expect(JSON.parse(answer!.body)).toEqual({ status: 'error', message: 'Invalid request', detail: DETAIL })
+    }
   })
 })
 

@@ -18,6 +18,7 @@ export const ERROR_PAGES: Readonly<Record<ProblemSlug, ErrorPage>> = {
       'The attestation that a UID names is revoked, expired, of a schema that holds no location, or without a geometry that can be read for certain.',
       'The chain is not served, or cannot be signed for at the moment; or the schema is not registered there, or has other types than the result.',
       'The address or the method of the request is not one of this API.',
+      'The head of the request has more than 100 headers or 16 KiB: the status is 431 then.',
     ],
     remedies: [
       'Read detail: it names the field and says what would be right.',

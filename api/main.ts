@@ -60,7 +60,7 @@ async function main(): Promise<void> {
     ...settings,
   })
 
-  await listenUntilStopped(app, settings, async () => {
+  await listenUntilStopped(app, settings, '', async () => {
     await Promise.all([measurer.close(), records.close()])
     redis?.close()
     await graphql.close()

@@ -45,9 +45,10 @@ export class RecordsProblem extends Error {
   constructor(
     message: string,
     readonly detail: string,
+    status?: number,
   ) {
     super(message)
-    this.status = RECORDS_PROBLEMS[message] ?? 400
+    this.status = status ?? RECORDS_PROBLEMS[message] ?? 400
   }
 }
 
@@ -56,7 +57,13 @@ export class UnavailableError extends Error {}
 
 /** The request itself is malformed; its message, for the sender, is told in the form of the API it was sent to. */
 export class RequestFault extends Error {
-  readonly statusCode = 400
+  /** @param statusCode 431 (RFC 6585) is for a head that is too large */
+  constructor(
+    message: string,
+    readonly statusCode: 400 | 431 = 400,
+  ) {
+    super(message)
+  }
 }
 
 /** Seconds after which another try makes sense when the database or a node was gone. */
@@ -81,15 +88,15 @@ function requestFault(error: FastifyError): string | undefined {
 export function computeErrorHandler(publicBaseUrl: string) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
     const { slug, message, retryAfter } = asComputeProblem(error, request)
-    const { status, contentType, body } = problemDocument(publicBaseUrl, slug, message)
+    const { status, contentType, body } = problemDocument(publicBaseUrl, slug, message, error instanceof RequestFault ? error.statusCode : undefined)
     if (retryAfter !== undefined) reply.header('retry-after', retryAfter)
     return reply.status(status).header('content-type', contentType).send(body)
   }
 }
 
-/** Problem details as they are sent. */
-export function problemDocument(publicBaseUrl: string, slug: ProblemSlug, detail: string): { status: number; contentType: string; body: string } {
-  const { status, title } = COMPUTE_PROBLEMS[slug]
+/** Problem details as they are sent. @param status the slug's own, unless HTTP has a better one for what is wrong with the request itself */
+export function problemDocument(publicBaseUrl: string, slug: ProblemSlug, detail: string, status: number = COMPUTE_PROBLEMS[slug].status): { status: number; contentType: string; body: string } {
+  const { title } = COMPUTE_PROBLEMS[slug]
   return { status, contentType: 'application/problem+json; charset=utf-8', body: JSON.stringify({ type: `${publicBaseUrl}/errors/${slug}`, title, status, detail }) }
 }
 
@@ -122,7 +129,7 @@ function asRecordsProblem(error: FastifyError, request: FastifyRequest, reply: F
     return new RecordsProblem('Temporarily unavailable', `${error.message} Try again in ${RETRY_AFTER_SECONDS} seconds.`)
   }
   const fault = requestFault(error)
-  if (fault) return new RecordsProblem('Invalid request', fault)
+  if (fault) return new RecordsProblem('Invalid request', fault, error instanceof RequestFault ? error.statusCode : undefined)
   request.log.error(error, 'a query failed')
   return new RecordsProblem('Internal error', 'The request failed on our side.')
 }

@@ -245,9 +245,10 @@ describe('what is not signed for', () => {
   const lyingAbout = (wanted: string, result: string): Fault => ({ method, params }) => (method === 'eth_call' && selector(params[0].data) === wanted ? { result } : undefined)
   test.each<[string, Fault, RegExp]>([
     ['another chain', ({ method }) => (method === 'eth_chainId' ? { result: '0x1' } : undefined), /its endpoint is on chain 1;/],
-    ['an unknown domain', lyingAbout('0xed24911d', word(1)), /unknown domain separator/],
+    ['an unknown domain', lyingAbout('0xed24911d', word(1)), /none of the versions that src\/chains\.ts lists for it \(1\.2\.0\): it has the unknown domain separator/],
     ['an unknown layout', lyingAbout('0x12b11a17', word(2)), /unknown attest type hash/],
     ['another registry', lyingAbout('0xf10b5cc8', word(3)), /names the schema registry 0x0000000000000000000000000000000000000003/],
+    ['no contract at all', ({ method }) => (method === 'eth_call' ? { result: '0x' } : undefined), /its endpoint knows no contract at 0x4200000000000000000000000000000000000021/],
     ['a test account on what is no local node', ({ method }) => (method === 'web3_clientVersion' ? { result: 'Geth/v1.14' } : undefined), /publicly known test account/],
   ])('%s', async (_, fault, reason) => {
     const { distance, get } = await serve({ fault })

@@ -43,7 +43,7 @@ async function main(): Promise<void> {
   guardEdge(app, ANSWER_TIMEOUT_MS, new Measurer())
   await app.register((scope) => graphqlRoutes(scope, { face, examples: EXAMPLES, counter: new RequestCounter(() => Date.now()), rateLimitPerHour: settings.recordsRateLimitPerHour }), { prefix: '/graphql' })
 
-  await listenUntilStopped(app, settings.squidGraphql, () => face.close())
+  await listenUntilStopped(app, settings.squidGraphql, 'GQL_', () => face.close())
 }
 
 const EXAMPLES = `# The squid's entities. A list says how many by its limit.

@@ -2,9 +2,10 @@ import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { AbiCoder, Contract, ContractFactory, Interface, JsonRpcProvider, HDNodeWallet, type TransactionReceipt, ZeroAddress, ZeroHash } from 'ethers'
 import type { FeatureCollection, Geometry } from 'geojson'
-import { CHAINS, type Chain } from '../src/chains'
+import { CHAINS, settingSuffix, type Chain } from '../src/chains'
 import { ATTEST_TYPE_HASHES, BOOLEAN_RESULT_FIELDS, NUMERIC_RESULT_FIELDS, domainSeparator, fieldTypes, type AttestLayout } from '../src/eas'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA, LOCATION_SCHEMAS } from '../src/location'
+import { PlainError } from './services'
 
 /** The chain that a local node plays when it is told no other. */
 export const LOCAL_CHAIN = CHAINS.find((chain) => chain.slug === 'base-sepolia')!
@@ -56,10 +57,14 @@ function nodeBinary(): string {
   return require.resolve(`@foundry-rs/anvil-${process.platform}-${architecture}/bin/${file}`)
 }
 
-/** The version of EAS that a local node of this chain runs: the newest of the row's that we hold the code of. Throws when there is none. */
+/** The version of EAS that a local node of this chain runs: the newest of the row's that we hold the code of. Throws a PlainError when there is none. */
 export function localVersion(chain: Chain): string {
   const version = chain.domainVersions.findLast((each) => each in LAYOUTS)
-  if (!version) throw new Error(`dev/contracts holds no EAS of the versions of ${chain.slug} (${chain.domainVersions.join(', ')})`)
+  if (!version)
+    throw new PlainError(
+      `No local chain can play ${chain.slug}: its EAS is ${chain.domainVersions.join(' or ')}, and dev/contracts holds ${Object.keys(LAYOUTS).join(', ')}. ` +
+        `Leave ${chain.slug} out of CHAINS, or set RPC_URL_${settingSuffix(chain)} to an endpoint of the chain itself.`,
+    )
   return version
 }
 

@@ -25,8 +25,8 @@ async function main(): Promise<void> {
     await database.close()
     process.exit(0)
   }
-  // Whoever started it stops it; a Ctrl-C in the terminal reaches the whole group, but the indexer must finish first.
-  process.on('SIGINT', () => {})
+  // Whoever started it stops it; a Ctrl-C in the terminal, or its end, reaches the whole group, but the indexer must finish first.
+  for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
   process.once('SIGTERM', () => void stop())
   process.once('disconnect', () => void stop())
 }

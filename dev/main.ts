@@ -1,7 +1,9 @@
 import path from 'node:path'
 import { ACTIVE_SLUGS } from '../src/chains'
 import { SettingsError, processEnvironment } from '../src/config'
+import { onStop } from '../src/process'
 import { LOCAL_CHAIN } from './chain'
+import { LOCAL_FOLDER } from './lock'
 import { PlainError } from './services'
 import { startWorld, type World } from './world'
 
@@ -14,7 +16,7 @@ async function main(): Promise<void> {
   let reported = 0
   const starting = startWorld({
     environment: processEnvironment(),
-    folder: path.resolve('.local'),
+    folder: path.resolve(LOCAL_FOLDER),
     samples: true,
     keep: true,
     signal: abort.signal,
@@ -28,17 +30,13 @@ async function main(): Promise<void> {
     },
   })
   const stop = async () => {
-    if (abort.signal.aborted) return
     console.log(`${tty ? '\r\x1b[K' : ''}Stopping ...`)
     abort.abort()
     // What was still starting has stopped itself when this rejects.
     await starting.then((world) => world.stop()).catch(() => {})
     process.exit(0)
   }
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void stop())
-  // npm passes a SIGTERM on to its shell, which dies without passing it on to us.
-  const parent = process.ppid
-  setInterval(() => process.ppid === parent || void stop(), 500).unref()
+  onStop(() => void stop())
 
   const world = await starting.catch((error: Error) => {
     if (abort.signal.aborted) return new Promise<never>(() => {})
@@ -67,7 +65,7 @@ async function welcome(world: World): Promise<string> {
     `  Health         ${base}/health, how far each chain is: ${base}/ready`,
     `  Database       ${settings.databaseUrl.replace(/:[^:@/]+@/, ':***@')}`,
     ...[...chains.values()].map((each) => `  Local chain    ${each.url} (${each.chain.slug}, chain ${each.chain.id}; test accounts unlocked)`),
-    `  Logs           .local/logs/`,
+    `  Logs           ${LOCAL_FOLDER}/logs/`,
     '',
   ]
   const point = await aPoint(base, slug)

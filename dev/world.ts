@@ -4,6 +4,7 @@ import { Client } from 'pg'
 import { ACTIVE_SLUGS, CHAINS, settingSuffix, stateSchema, type Chain } from '../src/chains'
 import { readSettings, type Settings } from '../src/config'
 import { LOCAL_CHAIN, LOCAL_SIGNER_KEY, attestPlaces, localVersion, missingNodeBinary, startLocalChain, type LocalChain } from './chain'
+import { lockFolder } from './lock'
 import { PlainError, requireFreePort, startService, type Service } from './services'
 
 /** Everything that runs: what was started here, and what the settings named instead. */
@@ -57,9 +58,11 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   const services = new Map<string, Service>()
   const logs = path.join(folder, 'logs')
   let stopping = false
+  let unlock = async () => {}
   const stop = async () => {
     stopping = true
     for (const each of stops.splice(0).reverse()) await each()
+    await unlock()
   }
   let setBroken: (reason: string) => void
   const broken = new Promise<string>((resolve) => (setBroken = resolve))
@@ -99,6 +102,9 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       const missing = missingNodeBinary()
       if (missing) throw new PlainError(missing)
     } else if (!given.readSignerKey) throw new PlainError('RPC_URL_* names a real chain, so a real signer is needed: set SIGNER_KEY_FILE or SIGNER_PRIVATE_KEY (see .env.example).')
+    // Before the ports are looked at: to choose others would not help.
+    if (options.keep && (local || localDatabase))
+      unlock = await lockFolder(folder, { PORT: given.port, ...(local && { LOCAL_CHAIN_PORT: given.localChainPort }), ...(localDatabase && { LOCAL_DB_PORT: given.localDbPort }) })
     if (localDatabase) await requireFreePort(given.localDbPort, 'LOCAL_DB_PORT', 'embedded database')
     for (const [i, { slug }] of localRows.entries()) await requireFreePort(given.localChainPort + i, 'LOCAL_CHAIN_PORT', `local chain of ${slug}`)
     await requireFreePort(given.port, 'PORT', 'API')
@@ -120,6 +126,9 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       environment.CHAINS = localRows.map(({ slug }) => slug).join(',')
       environment.HEAD_POLL_SECONDS ||= '0.5'
       environment.DEPLOYMENT_NAME ||= 'local'
+      // A local chain serves whoever started it.
+      environment.RATE_LIMIT_PER_HOUR ||= '0'
+      environment.RECORDS_RATE_LIMIT_PER_HOUR ||= '0'
       if (!given.readSignerKey) environment.SIGNER_PRIVATE_KEY = LOCAL_SIGNER_KEY
     }
     const started = await Promise.all(localRows.map((row, i) => localChainUp(row, given.localChainPort + i)))

@@ -1,8 +1,13 @@
-// Asks a question, and lands the signed answer on its chain: node docs/agent.mjs <service> <rpc url> <private key> <operation> '<request>'
+// Asks a question, and lands the signed answer on its chain.
 import { Contract, JsonRpcProvider, Signature, Wallet } from 'ethers'
 
 const [service, rpcUrl, privateKey, operation, request] = process.argv.slice(2)
+if (!request) {
+  console.error("Usage: node docs/agent.mjs <service> <rpc url> <private key> <operation> '<request>'")
+  process.exit(2)
+}
 const { chainId } = JSON.parse(request)
+const ATTESTED = 'event Attested(address indexed, address indexed attester, bytes32 uid, bytes32 indexed)'
 
 async function post(path, body) {
   const response = await fetch(`${service}/compute/v0/${path}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
@@ -12,8 +17,9 @@ async function post(path, body) {
 }
 
 const { chains } = await (await fetch(service)).json()
-const { eas: address, abi } = chains.find(({ id }) => id === chainId)
-const eas = new Contract(address, abi, new Wallet(privateKey, new JsonRpcProvider(rpcUrl, undefined, { cacheTimeout: -1 })))
+const { eas: address, abi, ready, reason = 'it is not served' } = chains.find(({ id }) => id === chainId) ?? {}
+if (!ready) throw new Error(`chain ${chainId} is not signed for: ${reason}`)
+const eas = new Contract(address, [...abi, ATTESTED], new Wallet(privateKey, new JsonRpcProvider(rpcUrl, undefined, { cacheTimeout: -1 })))
 
 let answer = await post(operation, request)
 for (let tries = 1; ; tries++) {
@@ -23,7 +29,10 @@ for (let tries = 1; ; tries++) {
   try {
     const sent = await eas.attestByDelegation({ schema: a.schema, data, signature: { v, r, s }, attester: d.attester, deadline: d.deadline })
     const receipt = await sent.wait()
-    console.log(receipt.logs[0].data, answer.result) // the UID of the attestation that holds the answer
+    // Other events may come first, for example those of a wallet that is a contract
+    const isOurs = ({ address: from, eventName, args }) =>
+      from === address && eventName === 'Attested' && args.attester === d.attester
+    console.log(receipt.logs.find(isOurs).args.uid, answer.result) // the UID of the attestation that holds the answer
     break
   } catch (error) {
     if (error.code !== 'CALL_EXCEPTION' || tries === 100) throw error // Else refused by the contract: another answer took this nonce

@@ -6,6 +6,7 @@ import type { Chain } from './chains'
 import { SettingsError, chosenChain, processSettings, type ConnectedChain, type Settings } from './config'
 import { Database, bodilessEvents, countUids, finalState, replayPage, storeBody, withheldAttestations, type Replayed } from './database'
 import { locationSchemaUids } from './location'
+import { onStop } from './process'
 import { announcedTimes } from './processor'
 import { Rpc } from './rpc'
 
@@ -146,6 +147,12 @@ const progress = {
     console.log(`${process.stdout.isTTY ? '\r\x1b[K' : ''}${line}`)
   },
 }
+
+// A repair is one transaction: a stop leaves it whole or undone.
+onStop((reason) => {
+  progress.line(`Stopped (${reason})`)
+  process.exit(2)
+})
 
 main().then(
   (code) => process.exit(code),

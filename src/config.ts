@@ -276,6 +276,11 @@ export function processEnvironment(): NodeJS.ProcessEnv {
   return process.env
 }
 
+/** The command of the npm script that this process was started under; empty without npm. */
+export function npmScript(): string {
+  return process.env.npm_lifecycle_script ?? ''
+}
+
 /** Tells TypeORM's Subsquid configuration, which reads DB_URL only, which database is meant. */
 export function exportDatabaseUrl(settings: Settings): void {
   process.env.DB_URL = settings.databaseUrl

@@ -8,6 +8,7 @@ import { SettingsError, chosenChain, exportDatabaseUrl, processSettings } from '
 import { BatchWriter, CHANGES_FORGOTTEN_AT_ONCE, Database, finalState, forgetChanges, isFinal, noteHead, noteSchemas, type ChainState } from './database'
 import { hexNumber, type RpcHeader } from './history'
 import { locationSchemaUids } from './location'
+import { onStop } from './process'
 import { announcedTimes, decodeBlock, decodeEvents, eventFilter, makeProcessor, type Fields } from './processor'
 import { Rpc } from './rpc'
 import { startSource } from './source'
@@ -139,12 +140,10 @@ async function forgetOldChanges(database: Database, chain: Chain): Promise<never
 }
 
 // Killing it at any moment is safe: a batch is one transaction. So a stop is an exit.
-for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.once(signal, () => {
-    log.info({ signal }, 'stopping')
-    process.exit(0)
-  })
-if (process.send) process.once('disconnect', () => process.exit(0))
+onStop((reason) => {
+  log.info({ reason }, 'stopping')
+  process.exit(0)
+})
 
 main().catch((error: Error) => {
   const wrongSettings = error instanceof SettingsError

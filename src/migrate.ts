@@ -1,6 +1,7 @@
 import { createOrmConfig } from '@subsquid/typeorm-config'
 import { DataSource } from 'typeorm'
 import { exportDatabaseUrl, processSettings } from './config'
+import { onStop } from './process'
 
 /** Applies db/migrations to the database that DATABASE_URL names: one step, before any processor. */
 async function main(): Promise<void> {
@@ -14,7 +15,13 @@ async function main(): Promise<void> {
   }
 }
 
-main().catch((error: Error) => {
-  console.error(error.message)
-  process.exit(1)
-})
+// All of it is one transaction.
+onStop(() => process.exit(1))
+
+main().then(
+  () => process.exit(0),
+  (error: Error) => {
+    console.error(error.message)
+    process.exit(1)
+  },
+)

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { attest, localVersion, locationRequest, mined, revoke, testAccount, type LocalChain } from '../dev/chain'
 import { CHAINS } from '../src/chains'
 import { BOOLEAN_RESULT_FIELDS, NUMERIC_RESULT_FIELDS, fieldTypes, schemaUid } from '../src/eas'
+import { startRpcProxy } from './rpc-proxy'
 import { startTestWorld, type TestWorld } from './world'
 
 /** Every chain, each with the real contracts of its version at its real address and id: what we sign lands there. */
@@ -57,15 +58,41 @@ test('the chains run the four versions of the contract that there are', () => {
   expect(SLUGS.map((slug) => [slug, localVersion(local(slug).chain)])).toEqual([['base-sepolia', '1.2.0'], ['sepolia', '0.26'], ['arbitrum', '0.26'], ['celo', '1.3.0'], ['base', '1.4.0']])
 })
 
+async function agent(...args: string[]): Promise<{ code: number; output: string }> {
+  const child = spawn(process.execPath, ['docs/agent.mjs', ...args])
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  const [code] = (await once(child, 'close')) as [number]
+  return { code, output }
+}
+/** Events like this one of EAS, but of another contract, of another kind, and of another attester. */
+function foreign(log: { topics: string[] }): object[] {
+  const data = `0x${'f0'.repeat(32)}`
+  const [attested, recipient, attester, schema] = log.topics
+  return [
+    { ...log, data, address: `0x${'f0'.repeat(20)}` },
+    { ...log, data, topics: [`0x${'f0'.repeat(32)}`, recipient, attester, schema] },
+    { ...log, data, topics: [attested, recipient, `0x${'0'.repeat(24)}${'f0'.repeat(20)}`, schema] },
+  ]
+}
+
+test('the agent of the documentation says how it is used, and why a chain is not signed for', async () => {
+  expect(await agent()).toEqual({ code: 2, output: expect.stringMatching(/^Usage: node docs\/agent\.mjs <service> /) })
+  const { output } = await agent(world.url, local('celo').url, Wallet.createRandom().privateKey, 'distance', '{"chainId":1}')
+  expect(output).toContain('chain 1 is not signed for: it is not served')
+})
+
 describe.each(SLUGS)('on %s', (slug) => {
   test('the agent of the documentation asks and lands its answer', async () => {
     const chain = local(slug)
     const key = Wallet.createRandom()
     await chain.provider.send('anvil_setBalance', [key.address, `0x${parseEther('10').toString(16)}`])
-    const child = spawn(process.execPath, ['docs/agent.mjs', world.url, chain.url, key.privateKey, 'distance', JSON.stringify({ chainId: chain.chain.id, ...distance })])
-    let output = ''
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
-    await once(child, 'close')
+    // As if sent by a wallet that is a contract: events of others, and another attestation, come first.
+    const proxy = await startRpcProxy(chain.url, ({ method, params }) =>
+      method === 'eth_getTransactionReceipt' ? { ask: async (ask) => ((receipt) => receipt && { ...receipt, logs: [...foreign(receipt.logs[0]), ...receipt.logs] })(await ask(method, params)) } : undefined,
+    )
+    const { output } = await agent(world.url, proxy.url, key.privateKey, 'distance', JSON.stringify({ chainId: chain.chain.id, ...distance }))
+    await proxy.close()
     expect(output).toMatch(/^0x[0-9a-f]{64} 881329\.94\n$/)
     const landed = await attested(chain, output.slice(0, 66))
     expect([landed.attester, decode(NUMERIC_RESULT_FIELDS, landed.data)[0]]).toEqual([OURS, 88132994n])

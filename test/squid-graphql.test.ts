@@ -55,6 +55,16 @@ test('it answers with the squid\'s entities', async () => {
   })
 })
 
+test('a head of 5,000 headers, and HTTP/0.9, are refused in GraphQL\'s form', async () => {
+  const json = 'content-type: application/json\r\ncontent-length: 2\r\n\r\n{}'
+  const large = await exchange(url, `POST /graphql HTTP/1.1\r\nhost: x\r\n${'x:\r\n'.repeat(5_000)}${json}`)
+  expect(large).toMatch(/^HTTP\/1\.1 431 /)
+  expect(large.split('\r\n\r\n')[1]).toBe('{"errors":[{"message":"The head of the request is too large: at most 100 headers and 16 KiB."}]}')
+  const old = await exchange(url, `POST /graphql HTTP/0.9\r\nhost: x\r\n${json}`)
+  expect(old).toMatch(/^HTTP\/1\.1 400 /)
+  expect(old.split('\r\n\r\n')[1]).toBe('{"errors":[{"message":"This is not valid HTTP/1.1."}]}')
+})
+
 test('a browser gets GraphiQL, whose examples are answered; anyone\'s page may ask', async () => {
   const page = await fetch(`${url}/graphql`, { headers: { accept: 'text/html' } })
   expect([page.status, page.headers.get('content-type'), page.headers.get('access-control-allow-origin')]).toEqual([200, 'text/html; charset=utf-8', '*'])

@@ -1,0 +1,67 @@
+import { rmSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
+import path from 'node:path'
+import { json } from 'node:stream/consumers'
+import { PlainError } from './services'
+
+/** Where `npm start` keeps its local world, from the root of the clone. */
+export const LOCAL_FOLDER = '.local'
+
+/** Who uses a folder, as they say themselves. */
+export interface Holder {
+  readonly pid: number
+  /** ISO 8601 */
+  readonly since: string
+  /** Ports by the names of their settings. */
+  readonly ports: Readonly<Record<string, number>>
+}
+
+/**
+ * Makes this process the only one that uses the folder, until it ends or calls the answered function. The lock is a
+ * socket on which its holder says who it is: where nobody answers, nobody holds it. Throws a PlainError when someone does.
+ */
+export async function lockFolder(folder: string, ports: Holder['ports']): Promise<() => Promise<void>> {
+  const place = socketOf(folder)
+  const holder: Holder = { pid: process.pid, since: new Date().toISOString(), ports }
+  const server = createServer((socket) => socket.on('error', () => {}).end(JSON.stringify(holder)))
+  const listening = () =>
+    new Promise<boolean>((resolve, reject) => {
+      server.once('error', (error: NodeJS.ErrnoException) => (error.code === 'EADDRINUSE' ? resolve(false) : reject(error)))
+      server.listen(place, () => resolve(true))
+    })
+  if (!(await listening())) {
+    const other = await holderOf(folder)
+    if (other) throw new PlainError(`${path.relative('', folder)} holds one local world, and it is running already: ${described(other)}.\nUse that one, or stop it first (Ctrl-C where it runs, or kill ${other.pid}). To run another beside it, clone the repository a second time.`)
+    // Whoever held it was killed.
+    rmSync(place, { force: true })
+    if (!(await listening())) return lockFolder(folder, ports)
+  }
+  server.unref()
+  return () => new Promise((resolve) => server.close(() => resolve()))
+}
+
+/** Who uses the folder now; undefined when nobody does. */
+export async function holderOf(folder: string): Promise<Holder | undefined> {
+  const socket = connect(socketOf(folder))
+  try {
+    return (await json(socket)) as Holder
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    // No socket, or one that a killed process left behind.
+    if (code === 'ENOENT' || code === 'ECONNREFUSED') return undefined
+    throw error
+  }
+}
+
+/** `process 4711, since 2026-11-22T02:40:11Z, PORT 3000, LOCAL_DB_PORT 5433` */
+export function described({ pid, since, ports }: Holder): string {
+  return [`process ${pid}`, `since ${since}`, ...Object.entries(ports).map(([setting, port]) => `${setting} ${port}`)].join(', ')
+}
+
+/** Relative where that is shorter: the path of a socket has a hundred letters at most. Windows has named pipes in their own place. */
+function socketOf(folder: string): string {
+  if (process.platform === 'win32') return path.join('\\\\?\\pipe', path.resolve(folder), 'running')
+  const absolute = path.resolve(folder, 'running.socket')
+  const relative = path.relative('', absolute)
+  return relative.length < absolute.length ? relative : absolute
+}

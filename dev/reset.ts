@@ -1,0 +1,20 @@
+import { existsSync, readdirSync, rmSync } from 'node:fs'
+import path from 'node:path'
+import { LOCAL_FOLDER, described, holderOf } from './lock'
+import { PlainError } from './services'
+
+/** `npm run reset`: removes the local world that `npm start` keeps; the next one begins anew. Nothing that settings name is touched. */
+async function main(): Promise<void> {
+  process.chdir(path.join(__dirname, '../..'))
+  const holder = await holderOf(LOCAL_FOLDER)
+  if (holder) throw new PlainError(`The local world is running: ${described(holder)}. Stop it first (Ctrl-C where it runs, or kill ${holder.pid}).`)
+  if (!existsSync(LOCAL_FOLDER)) return console.log(`There is no ${LOCAL_FOLDER}: nothing to remove.`)
+  const contents = readdirSync(LOCAL_FOLDER).filter((name) => !name.endsWith('-complete') && !name.endsWith('.socket'))
+  rmSync(LOCAL_FOLDER, { recursive: true })
+  console.log(`Removed ${LOCAL_FOLDER} (${contents.join(', ') || 'empty'}). The next npm start begins anew.`)
+}
+
+main().catch((error: Error) => {
+  console.error(error instanceof PlainError ? error.message : error)
+  process.exit(1)
+})

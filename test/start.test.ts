@@ -1,0 +1,106 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { LOCAL_CHAIN, localVersion } from '../dev/chain'
+import { holderOf, lockFolder } from '../dev/lock'
+import { PlainError, blankSettings, freePort } from '../dev/services'
+import { startWorld, type World } from '../dev/world'
+import { TEST_DATABASE_URL, createMigratedDatabase, removeFolder, temporaryFolder, type TestDatabase } from './database'
+
+/** What `npm start` gives to whoever runs it with no settings at all, and how it keeps a second one away from its folder. */
+let folder: string
+let database: TestDatabase | undefined
+let world: World
+beforeAll(async () => {
+  folder = temporaryFolder()
+  database = TEST_DATABASE_URL ? await createMigratedDatabase() : undefined
+})
+beforeAll(async () => {
+  world = await start()
+})
+afterAll(async () => {
+  await world?.stop()
+  await database?.drop()
+  removeFolder(folder)
+})
+
+async function start(settings: NodeJS.ProcessEnv = {}): Promise<World> {
+  const [port, chainPort, databasePort] = await Promise.all([freePort(), freePort(), freePort()])
+  const local = { PORT: String(port), LOCAL_CHAIN_PORT: String(chainPort), LOCAL_DB_PORT: String(databasePort), ...(database && { DATABASE_URL: database.url }) }
+  return startWorld({
+    environment: { ...process.env, ...blankSettings(), ...local, CHAINS: LOCAL_CHAIN.slug, ...settings },
+    ...{ folder, samples: false, keep: true, report: () => {}, progress: () => {} },
+  })
+}
+/** The limits that the world tells its clients, of /compute and of the records. */
+async function limits(): Promise<(string | null)[]> {
+  const { port } = world.settings
+  const answers = await Promise.all([fetch(`http://127.0.0.1:${port}/compute/v0/area`, { method: 'POST' }), fetch(`http://127.0.0.1:${port}/api/v0/config`)])
+  return answers.map(({ headers }) => headers.get('ratelimit-limit'))
+}
+
+test('on local chains nobody is limited', async () => {
+  expect(await limits()).toEqual([null, null])
+})
+
+test('a second world in the same folder is refused, until the first one stops; limits that settings name hold', async () => {
+  const { port, localChainPort } = world.settings
+  await expect(start()).rejects.toThrow(new RegExp(`it is running already: process ${process.pid}, since 2\\S+Z, PORT ${port}, LOCAL_CHAIN_PORT ${localChainPort}`))
+  // Which leaves the first one as it was.
+  expect((await fetch(`http://127.0.0.1:${port}/health`)).status).toBe(200)
+  await world.stop()
+  world = await start({ RATE_LIMIT_PER_HOUR: '7', RECORDS_RATE_LIMIT_PER_HOUR: '8' })
+  expect(await limits()).toEqual(['7', '8'])
+})
+
+test('the lock of a process that was killed is nobody\'s', async () => {
+  const locked = temporaryFolder()
+  const program = `require(${JSON.stringify(path.resolve('dist/dev/lock.js'))}).lockFolder(${JSON.stringify(locked)}, { PORT: 1 }).then(() => { console.log('locked'); setInterval(() => {}, 1000) })`
+  const child = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] })
+  await once(child.stdout, 'data')
+  expect(await holderOf(locked)).toMatchObject({ pid: child.pid, ports: { PORT: 1 } })
+  await expect(lockFolder(locked, {})).rejects.toThrow(PlainError)
+  child.kill('SIGKILL')
+  await once(child, 'close')
+  // What it left is still there.
+  expect(readdirSync(locked)).toEqual(process.platform === 'win32' ? [] : ['running.socket'])
+  expect(await holderOf(locked)).toBeUndefined()
+  const unlock = await lockFolder(locked, {})
+  expect((await holderOf(locked))?.pid).toBe(process.pid)
+  await unlock()
+  expect(await holderOf(locked)).toBeUndefined()
+  removeFolder(locked)
+})
+
+test('npm run reset removes what npm start keeps, and nothing while it runs', async () => {
+  // A clone, as far as a reset needs one.
+  const clone = temporaryFolder()
+  mkdirSync(path.join(clone, 'dist'))
+  for (const part of ['dev', 'src', 'package.json']) cpSync(path.join('dist', part), path.join(clone, 'dist', part), { recursive: true })
+  const reset = () => {
+    const { status, stdout, stderr } = spawnSync(process.execPath, [path.join(clone, 'dist/dev/reset.js')], { encoding: 'utf8' })
+    return [status, stdout + stderr]
+  }
+  expect(reset()).toEqual([0, 'There is no .local: nothing to remove.\n'])
+  const local = path.join(clone, '.local')
+  for (const part of ['database', 'logs']) mkdirSync(path.join(local, part), { recursive: true })
+  for (const file of ['chain-celo.json', 'chain-celo-complete']) writeFileSync(path.join(local, file), '')
+  const unlock = await lockFolder(local, { PORT: 3000 })
+  // Synchronously, this process could not say that it holds the lock.
+  const child = spawn(process.execPath, [path.join(clone, 'dist/dev/reset.js')])
+  let said = ''
+  child.stderr.on('data', (chunk) => (said += String(chunk)))
+  expect(await once(child, 'close')).toEqual([1, null])
+  expect(said).toMatch(new RegExp(`^The local world is running: process ${process.pid}, since \\S+, PORT 3000\\. Stop it first`))
+  expect(existsSync(path.join(local, 'database'))).toBe(true)
+  await unlock()
+  expect(reset()).toEqual([0, 'Removed .local (chain-celo.json, database, logs). The next npm start begins anew.\n'])
+  expect(existsSync(local)).toBe(false)
+  removeFolder(clone)
+})
+
+test('a chain that no contract of ours can play is said so in one sentence', () => {
+  expect(() => localVersion({ ...LOCAL_CHAIN, domainVersions: ['1.0.1'] })).toThrow(PlainError)
+})
