@@ -19,11 +19,14 @@ function compile(schema: string): string[] {
   const lib = ['lib.es2023.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts']
   const target = ts.ScriptTarget.ES2022
   const options: ts.CompilerOptions = { strict: true, noEmit: true, noUncheckedIndexedAccess: true, target, module: ts.ModuleKind.Preserve, lib, types: [], skipLibCheck: true }
-  const host = ts.createCompilerHost(options)
-  const { readFile, fileExists, getSourceFile } = host
-  host.fileExists = (file) => path.resolve(file) === schemaFile || fileExists(file)
-  host.readFile = (file) => (path.resolve(file) === schemaFile ? schema : readFile(file))
-  host.getSourceFile = (file, ...more) => (path.resolve(file) === schemaFile ? ts.createSourceFile(file, schema, target) : getSourceFile(file, ...more))
+  const files = ts.createCompilerHost(options)
+  const isSchema = (file: string) => path.resolve(file) === schemaFile
+  const host: ts.CompilerHost = {
+    ...files,
+    fileExists: (file) => isSchema(file) || files.fileExists(file),
+    readFile: (file) => (isSchema(file) ? schema : files.readFile(file)),
+    getSourceFile: (file, ...more) => (isSchema(file) ? ts.createSourceFile(file, schema, target) : files.getSourceFile(file, ...more)),
+  }
   const program = ts.createProgram([path.resolve('test/client/client.ts')], options, host)
   return ts.getPreEmitDiagnostics(program).map(({ file, start, messageText }) => {
     const line = file && start !== undefined ? file.getLineAndCharacterOfPosition(start).line + 1 : 0

@@ -131,7 +131,7 @@ describe.each(SLUGS)('on %s', (slug) => {
     const again = await compute('resign', { chainId: id, ...batch })
     expect(again.results.map(({ delegatedAttestation: d, attestation: a }: Json) => [d.nonce, d.deadline, a.data])).toEqual(batch.results.map(({ attestation: a }: Json, i: number) => [nonce + i, again.deadline, a.data]))
     const { eas, abi } = await described(chain)
-    const viem = { account: testAccount(3).address as `0x${string}`, chain: null, address: eas, abi: parseAbi(abi), functionName: 'multiAttestByDelegation', args: [again.multiAttestByDelegation] }
+    const viem = { account: testAccount(3).address, chain: null, address: eas, abi: parseAbi(abi), functionName: 'multiAttestByDelegation', args: [again.multiAttestByDelegation] }
     const { logs } = await mined(chain, await createWalletClient({ transport: http(chain.url) }).writeContract(viem as Json))
     for (const [i, log] of logs.entries()) {
       const landed = await attested(chain, log.data)
