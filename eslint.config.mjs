@@ -1,8 +1,8 @@
 import tseslint from 'typescript-eslint'
 
 export default tseslint.config(
-  // Generated code, built code, the file that must run on any Node, and a project with packages of its own.
-  { ignores: ['lib/', 'dist/', 'src/abi/', 'src/model/', 'dev/bootstrap.js', 'db/migrations/', 'bench/ponder/', '.local/'] },
+  // Generated code, built code, the file that must run on any Node, a project with packages of its own, and a client of types that a test makes.
+  { ignores: ['lib/', 'dist/', 'src/abi/', 'src/model/', 'dev/bootstrap.js', 'db/migrations/', 'bench/ponder/', 'test/client/', '.local/'] },
   ...tseslint.configs.recommendedTypeChecked,
   {
     languageOptions: { parserOptions: { project: './tsconfig.check.json', tsconfigRootDir: import.meta.dirname } },

@@ -77,8 +77,10 @@ export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Prom
     chains: await Promise.all(
       [...attesters.values()].map(async ({ attester }) => {
         const reason = await attester.refusal()
-        const { id, slug, eas } = attester.chain
-        return { id, slug, eas: getAddress(eas), attester: attester.address, ready: reason === undefined, ...(reason !== undefined && { reason }), abi: await attester.abi() }
+        const { id, slug, eas, schemaRegistry } = attester.chain
+        const refusal = reason === undefined ? {} : { reason }
+        const addresses = { eas: getAddress(eas), schemaRegistry: getAddress(schemaRegistry), attester: attester.address }
+        return { id, slug, ...addresses, ready: reason === undefined, ...refusal, ...(await attester.contract()) }
       }),
     ),
     defaultSchemas: { numeric: defaultSchemas.number, boolean: defaultSchemas.boolean },

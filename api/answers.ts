@@ -1,8 +1,9 @@
-import { ZeroHash } from 'ethers'
+import { Signature, ZeroHash } from 'ethers'
 import { decodeResult } from '../src/eas'
 import { parseRecipient, type Attester, type SignedStatement, type Statement } from './attester'
 import { OPERATIONS } from './operations'
 import { invalid, readObject, unverified, type RequestBody } from './parameters'
+import { ComputeProblem } from './problems'
 
 /** What an answer says, beside its signed parts. */
 export interface Says {
@@ -29,7 +30,6 @@ export interface Finding {
 
 /** An earlier answer as it came back: nothing of it is certain. */
 export interface EarlierAnswer {
-  chainId: unknown
   statement: Statement
   signature: string
   attester: string
@@ -43,6 +43,9 @@ export interface EarlierAnswer {
 }
 
 const SAYS_FIELDS = ['result', 'units', 'operation', 'timestamp', 'inputRefs']
+const ANSWER_FIELDS = ['attestation', 'delegatedAttestation', ...SAYS_FIELDS]
+/** What one batch may hold. */
+export const MAX_OPERATIONS = 20
 const TOKEN = /^([a-z0-9,-]{1,400})\.([\w-]{22})$/
 
 /** Adds the token, which says what the inputs were, in a way that only we can say it: the references alone do not. */
@@ -63,9 +66,42 @@ function sealed({ schema, recipient, revocable, data }: Statement, kinds: string
   return [schema, recipient, revocable, data, kinds].join(':')
 }
 
+/** Reads an earlier answer and the chain that it was signed for. Throws a ComputeProblem for what is none. */
+export function readEarlier(body: unknown): { chainId: unknown; answer: EarlierAnswer } {
+  const { chainId, ...answer } = readObject(body, ['chainId', ...ANSWER_FIELDS])
+  return { chainId, answer: readAnswer(answer) }
+}
+
+/** Earlier answers that are to be signed together again. */
+export interface EarlierBatch {
+  chainId: unknown
+  answers: EarlierAnswer[]
+  /** What came with them, to be held against what was signed. */
+  said: { deadline?: unknown; multiAttestByDelegation?: unknown }
+}
+
+/** Reads the answer of a batch, or a list of answers. Throws a ComputeProblem, which names the place, for what is none. */
+export function readEarlierBatch(body: unknown): EarlierBatch {
+  const { chainId, results, ...said } = readObject(body, ['chainId', 'results', 'deadline', 'multiAttestByDelegation'])
+  const answers = readList(results, 'results').map((result, i) => {
+    try {
+      return readAnswer(result)
+    } catch (error) {
+      throw error instanceof ComputeProblem ? error.within(`results[${i}]: `) : error
+    }
+  })
+  return { chainId, answers, said }
+}
+
+/** As many things as one batch may hold. Throws a ComputeProblem. */
+export function readList(value: unknown, name: string): unknown[] {
+  if (!Array.isArray(value) || value.length === 0 || value.length > MAX_OPERATIONS) throw invalid(`${name}: expected a list of 1 to ${MAX_OPERATIONS}`)
+  return value
+}
+
 /** Reads an earlier answer, with or without what it said beside its signed parts. Throws a ComputeProblem for what is none. */
-export function readAnswer(body: unknown): EarlierAnswer {
-  const request = readObject(body, ['chainId', 'attestation', 'delegatedAttestation', ...SAYS_FIELDS])
+function readAnswer(answer: unknown): EarlierAnswer {
+  const request = readObject(answer, ANSWER_FIELDS, 'answer')
   const attestation = readObject(request.attestation, ['schema', 'attester', 'recipient', 'data', 'signature', 'revocable', 'refUID'], 'attestation')
   const delegated = readObject(request.delegatedAttestation, ['signature', 'attester', 'deadline', 'nonce', 'resignToken'], 'delegatedAttestation')
   const bytes = (name: string, count: string, wanted: string): string => {
@@ -84,7 +120,6 @@ export function readAnswer(body: unknown): EarlierAnswer {
   const twice = ['signature', 'attester'].find((field) => !same(field))
   if (delegated.resignToken !== undefined && typeof delegated.resignToken !== 'string') throw invalid('delegatedAttestation.resignToken: expected a string')
   return {
-    chainId: request.chainId,
     statement: { schema: bytes('schema', '32', 'a schema UID').toLowerCase(), recipient, revocable, data: bytes('data', '160,2048', 'the payload of a result, in hex').toLowerCase() },
     signature: bytes('signature', '65', '65 bytes in hex'),
     attester: bytes('attester', '20', 'an address'),
@@ -120,4 +155,31 @@ export function readPayload(data: string): Says {
 /** The fields of what came with an answer that are not what was signed. */
 export function otherThanSigned(says: Says, said: EarlierAnswer['said']): string[] {
   return Object.entries(said).filter(([field, value]) => JSON.stringify(value) !== JSON.stringify(says[field as keyof Says])).map(([field]) => field)
+}
+
+/** One `MultiDelegatedAttestationRequest` of EAS. */
+export interface MultiAttestRequest {
+  schema: string
+  data: object[]
+  signatures: { v: number; r: string; s: string }[]
+  attester: string
+  /** Unix seconds */
+  deadline: number
+}
+
+/**
+ * The parameter of EAS.multiAttestByDelegation: neighbours of one schema go together, as the contract counts nonces in this
+ * order. `value` is a decimal string: ethers, viem and eas-sdk take it, and eas-sdk's sum of values fails on a number.
+ */
+export function multiAttestRequests(results: readonly SignedStatement[]): MultiAttestRequest[] {
+  const requests: MultiAttestRequest[] = []
+  for (const { attestation, delegatedAttestation } of results) {
+    const { schema, attester, recipient, revocable, refUID, data, signature } = attestation
+    const { v, r, s } = Signature.from(signature)
+    if (requests.at(-1)?.schema !== schema) requests.push({ schema, data: [], signatures: [], attester, deadline: delegatedAttestation.deadline })
+    const last = requests.at(-1)!
+    last.data.push({ recipient, expirationTime: 0, revocable, refUID, data, value: '0' })
+    last.signatures.push({ v, r, s })
+  }
+  return requests
 }

@@ -1,7 +1,7 @@
 import { ZeroAddress, ZeroHash, getAddress } from 'ethers'
 import type { Chain } from '../src/chains'
 import { SettingsError, type ConnectedChain } from '../src/config'
-import { DELEGATED_ABIS, attestDigest, domainSeparator, keySigner, layoutOfTypeHash, recoverSigner, type AttestLayout, type AttestMessage, type Signer } from '../src/eas'
+import { DELEGATED_ABIS, attestDigest, domainSeparator, keySigner, layoutOfTypeHash, recoverSigner, type AttestLayout, type AttestMessage, type EasDomain, type Signer } from '../src/eas'
 import { NoContractError, type ChainReader } from './chain-reader'
 import { UnavailableError } from './problems'
 
@@ -47,7 +47,7 @@ const TEST_ADDRESSES = new Set([
 /** What a probe found is asked again by the next request after so many milliseconds: the contracts of some chains can be exchanged. */
 const PROBE_AGAIN_MS = { ready: 600_000, refused: 60_000, unreachable: 5_000 }
 
-type Probe = { at: number } & ({ state: 'ready'; separator: string; layout: AttestLayout } | { state: 'refused'; reason: string } | { state: 'unreachable' })
+type Probe = { at: number } & ({ state: 'ready'; domain: EasDomain; separator: string; layout: AttestLayout } | { state: 'refused'; reason: string } | { state: 'unreachable' })
 
 /** What signs; the one place where the key is handed over. Throws a SettingsError when it is not the key of `expectedAddress`. */
 export async function loadSigner(readKey: () => string, expectedAddress: string | undefined): Promise<Signer> {
@@ -88,11 +88,11 @@ export class Attester {
   }
 
   /**
-   * The nonce at which the contract takes the next signature, at most 250 ms old, `refused` excepted: what is signed at that
-   * one was not taken. Of results signed at one nonce only one can be submitted. Throws UnavailableError.
+   * The nonce at which the contract takes the next signature (`ChainReader.nonce`). Of results signed at one nonce only one
+   * can be submitted. Throws UnavailableError.
    */
-  async nonce(refused?: number): Promise<number> {
-    const nonce = Number(await this.reader.nonce(this.signer.address, refused === undefined ? undefined : BigInt(refused)))
+  async nonce(fresh = false): Promise<number> {
+    const nonce = Number(await this.reader.nonce(this.signer.address, fresh))
     if (!Number.isSafeInteger(nonce)) throw new Error(`the attester's nonce ${nonce} is beyond what JSON numbers hold`)
     return nonce
   }
@@ -113,10 +113,13 @@ export class Attester {
     return (await recoverSigner(await this.digest(statement, nonce, deadline), signature)) === this.signer.address
   }
 
-  /** The functions of the contract that take our signatures, as ethers and viem read an ABI; none while the chain cannot be signed for. */
-  async abi(): Promise<readonly string[]> {
+  /**
+   * What a client submits by: the functions and errors of the contract, as ethers and viem read an ABI, and the EIP-712 domain
+   * of its signatures. No ABI and no domain while the chain cannot be signed for.
+   */
+  async contract(): Promise<{ abi: readonly string[]; domain?: EasDomain }> {
     const probe = await this.probe()
-    return probe.state === 'ready' ? DELEGATED_ABIS[probe.layout] : []
+    return probe.state === 'ready' ? { abi: DELEGATED_ABIS[probe.layout], domain: probe.domain } : { abi: [] }
   }
 
   /** Whether the contract refuses what is submitted after its deadline: those of the legacy layout know none. Throws UnavailableError. */
@@ -169,14 +172,14 @@ export class Attester {
       if (facts.schemaRegistry !== chain.schemaRegistry) return refused(`its EAS names the schema registry ${facts.schemaRegistry}, not ${chain.schemaRegistry}`)
       const layout = layoutOfTypeHash(facts.attestTypeHash)
       if (!layout) return refused(`its EAS has the unknown attest type hash ${facts.attestTypeHash}`)
-      const separator = chain.domainVersions
-        .map((version) => domainSeparator({ version, chainId: chain.id, verifyingContract: chain.eas }))
-        .find((expected) => expected === facts.domainSeparator)
-      if (!separator)
+      const domain = chain.domainVersions
+        .map((version): EasDomain => ({ name: 'EAS', version, chainId: chain.id, verifyingContract: getAddress(chain.eas) }))
+        .find((expected) => domainSeparator(expected) === facts.domainSeparator)
+      if (!domain)
         return refused(`its EAS is of none of the versions that src/chains.ts lists for it (${chain.domainVersions.join(', ')}): it has the unknown domain separator ${facts.domainSeparator}`)
       if (TEST_ADDRESSES.has(this.signer.address) && !(await this.isLocal()))
         return refused('the signer is a publicly known test account, which signs on a local chain only')
-      return { state: 'ready', separator, layout, at }
+      return { state: 'ready', domain, separator: facts.domainSeparator, layout, at }
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error
       if (before?.state === 'ready') return { ...before, at }

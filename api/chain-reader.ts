@@ -1,4 +1,4 @@
-import { Interface, ZeroHash } from 'ethers'
+import { Interface, ZeroHash, id, toQuantity, zeroPadValue } from 'ethers'
 import { isLoopback, type ConnectedChain } from '../src/config'
 import { fieldTypes, hashesToUid, schemaUid, type UidFields } from '../src/eas'
 import { UnavailableError } from './problems'
@@ -12,6 +12,7 @@ const EAS = new Interface([
   'function getAttestation(bytes32 uid) view returns (tuple(bytes32 uid, bytes32 schema, uint64 time, uint64 expirationTime, uint64 revocationTime, bytes32 refUID, address recipient, address attester, bool revocable, bytes data))',
   'function getRevokeOffchain(address revoker, bytes32 data) view returns (uint64)',
 ])
+const ATTESTED = id('Attested(address,address,bytes32,bytes32)')
 const REGISTRY = new Interface(['function getSchema(bytes32 uid) view returns (tuple(bytes32 uid, address resolver, bool revocable, string schema))'])
 
 /** An attestation as the contract has it now; hex lower-case. */
@@ -19,6 +20,21 @@ export interface OnchainAttestation extends UidFields {
   uid: string
   /** Unix seconds; 0 = not revoked */
   revocationTime: bigint
+}
+
+/** Where an attestation was made. */
+export interface AttestedLog {
+  uid: string
+  /** Unix seconds of its block, where the node says it */
+  time?: number
+  blockNumber: number
+  transactionHash: string
+}
+
+export interface Block {
+  number: number
+  /** Unix seconds */
+  time: number
 }
 
 export interface SchemaRecord {
@@ -40,7 +56,10 @@ export class NoContractError extends UnavailableError {}
 
 /** A call that has no answer by then is given up. */
 const CALL_TIMEOUT_MS = 5_000
-/** A nonce is shared by the requests of this long: well under a block time, as it must equal the contract's when submitted. */
+/**
+ * So old a nonce may be where blocks come more slowly. Where they come faster, a client can have landed an answer and ask
+ * for the next one within this time, and each request needs a nonce that was read after it came.
+ */
 const NONCE_SHARED_MS = 250
 /** More calls than this at once are refused, but for the few that every answer needs: a slow node must not pile up the service's requests. */
 const MAX_CALLS_IN_FLIGHT = 64
@@ -50,6 +69,14 @@ const HEAD_SHARED_MS = 2_000
 const PROOF_SHARED_MS = 60_000
 /** Schemas cannot change once registered; as many are remembered. */
 const SCHEMAS_REMEMBERED = 10_000
+
+interface Asking {
+  /** What every answer needs: it is asked however many other calls there are. */
+  essential?: boolean
+  /** The answer must not be older than the question: an equal call that is under way does not serve. */
+  anew?: boolean
+}
+const ESSENTIAL: Asking = { essential: true }
 
 /**
  * The API's few reads of one chain's contracts, shared between requests that ask the same and bounded in time and number.
@@ -62,6 +89,8 @@ export class ChainReader {
   private readonly proofs = new Map<string, SharedRead<number>>()
   /** Unix seconds of the last block */
   private readonly headTime: SharedRead<number>
+  /** Of how many blocks the node last gave the logs at once, as who asks it has found out. */
+  logSpan = Infinity
   private counter = 0
 
   /** @param clock milliseconds */
@@ -69,7 +98,7 @@ export class ChainReader {
     private readonly connected: ConnectedChain,
     private readonly clock: () => number,
   ) {
-    this.headTime = new SharedRead(async () => Number(((await this.rpc('eth_getBlockByNumber', ['latest', false], true)) as { timestamp: string }).timestamp), HEAD_SHARED_MS, clock)
+    this.headTime = new SharedRead(async () => (await this.block('latest')).time, HEAD_SHARED_MS, clock)
   }
 
   /** Whether the chain is one that runs here, which makes blocks when asked to. */
@@ -77,14 +106,18 @@ export class ChainReader {
     return this.connected.rpcUrls.every(isLoopback)
   }
 
-  /** The nonce that the next delegated attestation of this account must carry, at most 250 ms old; read anew where `refused` is what it was. */
-  nonce(account: string, refused?: bigint): Promise<bigint> {
+  /**
+   * The nonce that the next delegated attestation of this account must carry: read after this call where `fresh`, on local
+   * chains, and on chains whose blocks come that fast; else at most 250 ms before.
+   */
+  nonce(account: string, fresh = false): Promise<bigint> {
     let read = this.nonces.get(account)
     if (!read) {
-      const call = () => this.call(this.connected.chain.eas, EAS, 'getNonce', [account], true).then((value) => value as bigint)
-      this.nonces.set(account, (read = new SharedRead(call, NONCE_SHARED_MS, this.clock)))
+      const { chain } = this.connected
+      const call = () => this.call(chain.eas, EAS, 'getNonce', [account], { essential: true, anew: true }).then((value) => value as bigint)
+      this.nonces.set(account, (read = new SharedRead(call, this.local || chain.blockMs <= NONCE_SHARED_MS ? 0 : NONCE_SHARED_MS, this.clock)))
     }
-    return refused === undefined ? read.get() : read.insteadOf(refused)
+    return fresh ? read.fresh() : read.get()
   }
 
   /** The registered schema; undefined when there is none. */
@@ -117,6 +150,28 @@ export class ChainReader {
     return attestation
   }
 
+  /**
+   * Where attestations of this schema were made, by this attester, to this recipient, in these blocks, both included, oldest
+   * first. A node may refuse what is too many blocks for it, which is an UnavailableError too.
+   */
+  async attested({ recipient, attester, schema }: { recipient: string; attester: string; schema: string }, from: number, to: number): Promise<AttestedLog[]> {
+    const topics = [ATTESTED, zeroPadValue(recipient, 32), zeroPadValue(attester, 32), schema]
+    const filter = { address: this.connected.chain.eas, topics, fromBlock: toQuantity(from), toBlock: toQuantity(to) }
+    const logs = (await this.rpc('eth_getLogs', [filter])) as { data: string; blockNumber: string; blockTimestamp?: string; transactionHash: string }[]
+    return logs.map(({ data, blockNumber, blockTimestamp, transactionHash }) => ({
+      ...{ uid: data.toLowerCase(), blockNumber: Number(blockNumber), transactionHash },
+      ...(blockTimestamp && { time: Number(blockTimestamp) }),
+    }))
+  }
+
+  /** A block by its number, or the last one as of now. */
+  async block(which: number | 'latest'): Promise<Block> {
+    const latest = which === 'latest'
+    const block = await this.rpc('eth_getBlockByNumber', [latest ? which : toQuantity(which), false], { essential: latest, anew: latest })
+    const { number, timestamp } = block as { number: string; timestamp: string }
+    return { number: Number(number), time: Number(timestamp) }
+  }
+
   /** When this account revoked an offchain attestation, in Unix seconds; 0 = never. Others' revocations of the same UID are theirs. */
   async offchainRevocationTime(revoker: string, uid: string): Promise<bigint> {
     return (await this.call(this.connected.chain.eas, EAS, 'getRevokeOffchain', [revoker, uid])) as bigint
@@ -135,9 +190,9 @@ export class ChainReader {
   async contractFacts(): Promise<ContractFacts> {
     const { eas } = this.connected.chain
     const [domainSeparator, attestTypeHash, schemaRegistry] = await Promise.all([
-      this.call(eas, EAS, 'getDomainSeparator', [], true),
-      this.call(eas, EAS, 'getAttestTypeHash', [], true),
-      this.call(eas, EAS, 'getSchemaRegistry', [], true),
+      this.call(eas, EAS, 'getDomainSeparator', [], ESSENTIAL),
+      this.call(eas, EAS, 'getAttestTypeHash', [], ESSENTIAL),
+      this.call(eas, EAS, 'getSchemaRegistry', [], ESSENTIAL),
     ])
     return {
       domainSeparator: domainSeparator as string,
@@ -155,12 +210,11 @@ export class ChainReader {
 
   /** What the node calls itself, such as `anvil/v1.7.1`. */
   clientVersion(): Promise<string> {
-    return this.rpc('web3_clientVersion', [], true) as Promise<string>
+    return this.rpc('web3_clientVersion', [], ESSENTIAL) as Promise<string>
   }
 
-  /** @param essential what every answer needs, so that it is asked however many other calls there are */
-  private async call(to: string, abi: Interface, name: string, parameters: unknown[], essential = false): Promise<unknown> {
-    const answer = await this.rpc('eth_call', [{ to, data: abi.encodeFunctionData(name, parameters) }, 'latest'], essential)
+  private async call(to: string, abi: Interface, name: string, parameters: unknown[], how: Asking = {}): Promise<unknown> {
+    const answer = await this.rpc('eth_call', [{ to, data: abi.encodeFunctionData(name, parameters) }, 'latest'], how)
     if (answer === '0x') throw new NoContractError(`The node of ${this.connected.chain.slug} has no contract at ${to}.`)
     try {
       return abi.decodeFunctionResult(name, answer as string)[0] as unknown
@@ -169,8 +223,9 @@ export class ChainReader {
     }
   }
 
-  /** Equal calls under way are one. */
-  private rpc(method: string, parameters: unknown[], essential: boolean): Promise<unknown> {
+  /** Equal calls under way are one, unless it is to be asked anew. */
+  private rpc(method: string, parameters: unknown[], { essential, anew }: Asking = {}): Promise<unknown> {
+    if (anew) return this.send(method, parameters)
     const body = JSON.stringify({ method, params: parameters })
     const running = this.inFlight.get(body)
     if (running) return running

@@ -1,11 +1,12 @@
 import { setImmediate } from 'node:timers/promises'
-import { Signature } from 'ethers'
+import { isDeepStrictEqual } from 'node:util'
 import type { FastifyInstance } from 'fastify'
 import { BOOLEAN_RESULT_FIELDS, NUMERIC_RESULT_FIELDS, encodeBooleanResult, encodeNumericResult, fieldTypes } from '../src/eas'
 import { GeometryError } from '../src/geodesy'
-import { isOurs, otherThanSigned, readAnswer, readPayload, sourcesOf, withToken, type ComputeResult, type Finding } from './answers'
+import { isOurs, multiAttestRequests, otherThanSigned, readEarlier, readEarlierBatch, readList, readPayload, sourcesOf, withToken, type ComputeResult, type EarlierAnswer, type Finding, type MultiAttestRequest } from './answers'
 import { parseRecipient, type ServedChain } from './attester'
 import type { ChainReader } from './chain-reader'
+import { findLanded, type Landed } from './landed'
 import { clientOf } from './limits'
 import type { Measurer } from './measure'
 import { standingOf } from './offchain'
@@ -40,16 +41,15 @@ export function computeRoutes(parts: ComputeParts) {
       const known = [...COMMON_PARAMETERS, ...parametersOf(operation)]
       app.post(`/${name}`, { schema: operationSchema(name, operation) }, (request) => compute(parts, name, readObject(request.body, known), clientOf(request)))
     }
-    app.post('/batch', { schema: computeSchemas.batch }, (request) => computeBatch(parts, request.body, clientOf(request)))
-    app.post('/resign', { schema: computeSchemas.resign }, ({ body }) => resign(parts, body))
+    app.post('/batch', { schema: computeSchemas.batch }, (request) => oneOfFewBatches(clientOf(request), () => computeBatch(parts, request.body, clientOf(request))))
+    app.post('/resign', { schema: computeSchemas.resign }, (request) => resign(parts, request.body, clientOf(request)))
     app.post('/verify', { schema: computeSchemas.verify }, ({ body }) => verify(parts, body))
     done()
   }
 }
 
 const COMMON_PARAMETERS = ['chainId', 'schema', 'recipient']
-/** What one batch may hold, and how long it may take until all is measured. */
-const MAX_OPERATIONS = 20
+/** How long one batch may take until all is measured. */
 const BATCH_BUDGET_MS = 20_000
 /** Inputs that were looked at longer ago than this are looked at again before anything is signed. */
 const LOOKED_AT_MS = 1_000
@@ -69,13 +69,13 @@ async function compute(parts: ComputeParts, name: string, request: RequestBody, 
 const batches = new Map<string, number>()
 const BATCHES_AT_ONCE = 2
 
-async function computeBatch(parts: ComputeParts, body: unknown, client: string) {
+async function oneOfFewBatches<T>(client: string, work: () => Promise<T>): Promise<T> {
   const own = batches.get(client) ?? 0
   // One of them may ask a chain's node forty questions: others must get a word in.
   if (own >= BATCHES_AT_ONCE) throw new ComputeProblem('rate-limited', `${BATCHES_AT_ONCE} batches are being answered for you already; wait for one of them.`, 5)
   batches.set(client, own + 1)
   try {
-    return await answerBatch(parts, body, client)
+    return await work()
   } finally {
     const left = batches.get(client)! - 1
     if (left) batches.set(client, left)
@@ -83,30 +83,69 @@ async function computeBatch(parts: ComputeParts, body: unknown, client: string) 
   }
 }
 
+interface BatchResult {
+  results: ComputeResult[]
+  /** Unix seconds */
+  deadline: number
+  multiAttestByDelegation: MultiAttestRequest[]
+}
+
 /** Up to 20 operations, signed at consecutive nonces until one deadline, so that they can land in one transaction. */
-async function answerBatch(parts: ComputeParts, body: unknown, client: string) {
+async function computeBatch(parts: ComputeParts, body: unknown, client: string): Promise<BatchResult> {
   const { operations, ...common } = readObject(body, [...COMMON_PARAMETERS, 'operations'])
   const chain = await chosenChain(parts, common.chainId)
-  if (!Array.isArray(operations) || operations.length === 0 || operations.length > MAX_OPERATIONS) throw invalid(`operations: expected a list of 1 to ${MAX_OPERATIONS}`)
   const findings: Finding[] = []
   const started = performance.now()
   // In turn: a batch is one request, and takes no more of the machine at once than another.
-  for (const [i, operation] of operations.entries()) {
+  for (const [i, operation] of readList(operations, 'operations').entries()) {
     const left = started + BATCH_BUDGET_MS - performance.now()
     if (left <= 0) throw new ComputeProblem('computation-error', `Measuring the first ${i} operations took more than ${BATCH_BUDGET_MS / 1000} seconds. Nothing was signed; give fewer, or smaller geometries.`)
-    findings.push(await findInBatch(parts, chain, common, operation, `operations[${i}]`, client, left))
+    findings.push(await inPlace(`operations[${i}]`, () => findInBatch(parts, chain, common, operation, client, left)))
   }
   if (performance.now() - started > LOOKED_AT_MS) for (const finding of findings) await checkStands(parts, chain, finding)
-  const nonce = await chain.attester.nonce()
+  return signBatch(parts, chain, findings, await chain.attester.nonce())
+}
+
+async function signBatch(parts: ComputeParts, chain: ServedChain, findings: readonly Finding[], nonce: number): Promise<BatchResult> {
   const deadline = deadlineOf(parts)
   const results = await Promise.all(findings.map((finding, i) => sign(chain, finding, nonce + i, deadline)))
   return { results, deadline, multiAttestByDelegation: multiAttestRequests(results) }
 }
 
-/** An earlier answer's data under the next nonce and another deadline, if it is ours, not too old, and its attestations still stand. */
-async function resign(parts: ComputeParts, body: unknown): Promise<ComputeResult> {
-  const answer = readAnswer(body)
-  const chain = await chosenChain(parts, answer.chainId)
+/** What is refused is said of this place in the request. */
+async function inPlace<T>(place: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof ComputeProblem) throw error.within(`${place}: `)
+    if (error instanceof GeometryError) throw invalid(`${place}: ${error.message}`)
+    throw error
+  }
+}
+
+/** The data of an earlier answer, or of those of a batch in their order, under the next nonces and another deadline. */
+async function resign(parts: ComputeParts, body: unknown, client: string): Promise<ComputeResult | BatchResult> {
+  if (typeof body === 'object' && body !== null && Object.hasOwn(body, 'results')) return oneOfFewBatches(client, () => resignBatch(parts, body))
+  const { chainId, answer } = readEarlier(body)
+  const chain = await chosenChain(parts, chainId)
+  const finding = await findAgain(parts, chain, answer)
+  return sign(chain, finding, await chain.attester.nonce(true), deadlineOf(parts))
+}
+
+async function resignBatch(parts: ComputeParts, body: object): Promise<BatchResult> {
+  const { chainId, answers, said } = readEarlierBatch(body)
+  const chain = await chosenChain(parts, chainId)
+  const findings = await Promise.all(answers.map((answer, i) => inPlace(`results[${i}]`, () => findAgain(parts, chain, answer))))
+  if (said.deadline !== undefined && answers.some(({ deadline }) => deadline !== said.deadline)) throw unverified('deadline: not that of these results')
+  // Whose signatures have just proved to be ours.
+  const signed = (body as BatchResult).results
+  if (said.multiAttestByDelegation !== undefined && !isDeepStrictEqual(said.multiAttestByDelegation, multiAttestRequests(signed)))
+    throw unverified('multiAttestByDelegation: not the call of these results; leave it out')
+  return signBatch(parts, chain, findings, await chain.attester.nonce(true))
+}
+
+/** What an earlier answer says, if it is ours, not too old, and its attestations still stand. */
+async function findAgain(parts: ComputeParts, chain: ServedChain, answer: EarlierAnswer): Promise<Finding> {
   const { attester } = chain
   if (answer.contradiction) throw unverified(answer.contradiction)
   if (!(await isOurs(attester, answer))) throw unverified(`attestation: ${NOT_OURS}`)
@@ -117,7 +156,7 @@ async function resign(parts: ComputeParts, body: unknown): Promise<ComputeResult
   const age = Math.floor(parts.clock() / 1000) - says.timestamp
   if (age > parts.resignMaxAgeSeconds) throw invalid(`attestation: computed ${age} seconds ago; up to ${parts.resignMaxAgeSeconds} it is signed again. Compute it anew`)
   await checkStands(parts, chain, { says, sources })
-  return sign(chain, { statement: answer.statement, says, sources }, await attester.nonce(answer.nonce), deadlineOf(parts))
+  return { statement: answer.statement, says, sources }
 }
 
 const NOT_OURS = 'not what we signed for this chain: the signature does not fit the content, nonce and deadline'
@@ -133,19 +172,28 @@ async function checkStands({ resolver }: ComputeParts, { attester, reader }: Ser
   )
 }
 
-/** Whether an answer is ours and untouched, whether the contract would take it now, why not, and what it says. */
+/** Whether an answer is ours and untouched, whether the contract would take it now, why not, what it says, and where it has landed. */
 async function verify(parts: ComputeParts, body: unknown) {
-  const answer = readAnswer(body)
-  const { attester } = await chosenChain(parts, answer.chainId)
-  const [signed, current, deadlineCounts] = await Promise.all([isOurs(attester, answer), attester.nonce(answer.nonce), attester.enforcesDeadline()])
+  const { chainId, answer } = readEarlier(body)
+  const chain = await chosenChain(parts, chainId)
+  const { attester } = chain
+  const [signed, current, deadlineCounts] = await Promise.all([isOurs(attester, answer), attester.nonce(true), attester.enforcesDeadline()])
   const says = signed ? readPayload(answer.statement.data) : null
+  const landed = says && (await findLanded(chain, answer.statement, says.timestamp))
   const reasons = says ? otherThanSigned(says, answer.said).map((field) => `${field} is not what was signed`) : [NOT_OURS]
   if (answer.contradiction) reasons.unshift(answer.contradiction)
   const ours = reasons.length === 0
-  if (answer.nonce < current) reasons.push(`nonce ${answer.nonce} was used: by this answer, which then has landed, or by another one, and then it can be signed again`)
+  if (answer.nonce < current) reasons.push(`nonce ${answer.nonce} was used${landed ? USED_BY[landed.status] : ''}`)
   if (answer.nonce > current) reasons.push(`nonce ${answer.nonce} comes later: the contract now expects ${current}`)
   if (deadlineCounts && answer.deadline < Math.floor(parts.clock() / 1000)) reasons.push(`the deadline ${answer.deadline} has passed: have it signed again`)
-  return { ours, submittable: reasons.length === 0, reasons, says, attester: attester.address, nonce: { signed: answer.nonce, current }, deadline: answer.deadline }
+  const nonce = { signed: answer.nonce, current }
+  return { ours, submittable: reasons.length === 0, reasons, says, landed, attester: attester.address, nonce, deadline: answer.deadline }
+}
+
+const USED_BY: Readonly<Record<Landed['status'], string>> = {
+  landed: ': this answer has landed',
+  'not landed': ' by another answer: have this one signed again',
+  unknown: ': by this answer, which then has landed, or by another one, and then it can be signed again',
 }
 
 function deadlineOf({ clock, deadlineSeconds }: ComputeParts): number {
@@ -156,31 +204,11 @@ async function sign({ attester }: ServedChain, { statement, says, sources }: Fin
   return { ...says, ...withToken(attester, await attester.sign(statement, nonce, deadline), sources) }
 }
 
-async function findInBatch(parts: ComputeParts, chain: ServedChain, common: RequestBody, operation: unknown, at: string, client: string, budgetMs: number): Promise<Finding> {
-  try {
-    const name = (operation as { operation?: unknown } | null)?.operation
-    if (typeof name !== 'string' || !Object.hasOwn(OPERATIONS, name)) throw invalid(`operation: expected one of ${Object.keys(OPERATIONS).join(', ')}`)
-    const own = readObject(operation, ['operation', 'schema', 'recipient', ...parametersOf(OPERATIONS[name]!)])
-    return await find(parts, chain, name, { ...common, ...own }, client, budgetMs)
-  } catch (error) {
-    if (error instanceof ComputeProblem) throw error.within(`${at}: `)
-    if (error instanceof GeometryError) throw invalid(`${at}: ${error.message}`)
-    throw error
-  }
-}
-
-/** The parameter of EAS.multiAttestByDelegation: neighbours of one schema go together, as the contract counts nonces in this order. */
-function multiAttestRequests(results: readonly ComputeResult[]) {
-  const requests: { schema: string; data: object[]; signatures: { v: number; r: string; s: string }[]; attester: string; deadline: number }[] = []
-  for (const { attestation, delegatedAttestation } of results) {
-    const { schema, attester, recipient, revocable, refUID, data } = attestation
-    const { v, r, s } = Signature.from(delegatedAttestation.signature)
-    if (requests.at(-1)?.schema !== schema) requests.push({ schema, data: [], signatures: [], attester, deadline: delegatedAttestation.deadline })
-    const last = requests.at(-1)!
-    last.data.push({ recipient, expirationTime: 0, revocable, refUID, data, value: 0 })
-    last.signatures.push({ v, r, s })
-  }
-  return requests
+async function findInBatch(parts: ComputeParts, chain: ServedChain, common: RequestBody, operation: unknown, client: string, budgetMs: number): Promise<Finding> {
+  const name = (operation as { operation?: unknown } | null)?.operation
+  if (typeof name !== 'string' || !Object.hasOwn(OPERATIONS, name)) throw invalid(`operation: expected one of ${Object.keys(OPERATIONS).join(', ')}`)
+  const own = readObject(operation, ['operation', 'schema', 'recipient', ...parametersOf(OPERATIONS[name]!)])
+  return find(parts, chain, name, { ...common, ...own }, client, budgetMs)
 }
 
 /** Reads, resolves and measures what is asked; answers what is to be signed. */

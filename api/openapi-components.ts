@@ -32,25 +32,21 @@ const NONCE = integer('The attester\'s nonce that was signed. It must be the con
 
 // --- Geometries ---
 
+/**
+ * Says that further fields are passed over. (`additionalProperties: true` says the same, but becomes an index signature in
+ * generated types, which no interface has: a Polygon of @types/geojson would not be one.)
+ */
+const OPEN = { unevaluatedProperties: true }
 const geometry = (type: string, coordinates: Schema, description: string): Schema => ({
-  type: 'object',
+  ...object(description, { type: { const: type }, coordinates }),
   title: type,
-  description,
-  required: ['type', 'coordinates'],
-  properties: { type: { const: type }, coordinates },
-  additionalProperties: true,
+  ...OPEN,
 })
 const positions = (description: string, minItems = 1): Schema => list(ref('Position'), description, { minItems })
 const RINGS = list(ref('Ring'), 'The outer ring, then its holes.', { minItems: 1 })
 
 const GEOMETRIES: Record<string, Schema> = {
-  Position: {
-    type: 'array',
-    description: 'Longitude and latitude in degrees (WGS84); an altitude is ignored by the measure, and part of the reference.',
-    prefixItems: [number('Longitude', { minimum: -180, maximum: 180 }), number('Latitude', { minimum: -90, maximum: 90 }), number('Altitude')],
-    minItems: 2,
-    maxItems: 3,
-  },
+  Position: list({ type: 'number' }, 'Longitude (-180 to 180) and latitude (-90 to 90) in degrees (WGS84); an altitude is ignored by the measure, and part of the reference.', { minItems: 2, maxItems: 3 }),
   Ring: positions('A closed ring: its last position is its first. It bounds its smaller side, whatever its winding, and must not cross itself.', 4),
   Point: geometry('Point', ref('Position'), 'One place.'),
   MultiPoint: geometry('MultiPoint', positions('Places.'), 'Several places.'),
@@ -59,58 +55,23 @@ const GEOMETRIES: Record<string, Schema> = {
   Polygon: geometry('Polygon', RINGS, 'A region.'),
   MultiPolygon: geometry('MultiPolygon', list(RINGS, 'Polygons.', { minItems: 1 }), 'Several regions that do not overlap.'),
   GeometryCollection: {
-    type: 'object',
+    ...object('Geometries of any types, as one.', { type: { const: 'GeometryCollection' }, geometries: list(ref('Geometry'), 'Its parts; collections nest 8 deep at most.', { minItems: 1 }) }),
     title: 'GeometryCollection',
-    description: 'Geometries of any types, as one.',
-    required: ['type', 'geometries'],
-    properties: { type: { const: 'GeometryCollection' }, geometries: list(ref('Geometry'), 'Its parts; collections nest 8 deep at most.', { minItems: 1 }) },
-    additionalProperties: true,
+    ...OPEN,
   },
   Geometry: {
     description: 'A GeoJSON geometry (RFC 7946), 100,000 positions at most. Edges are shortest geodesics, not lines on a map.',
     oneOf: ['Point', 'MultiPoint', 'LineString', 'MultiLineString', 'Polygon', 'MultiPolygon', 'GeometryCollection'].map(ref),
   },
   Feature: {
-    type: 'object',
+    ...object('A GeoJSON Feature, taken as its geometry.', { type: { const: 'Feature' }, geometry: ref('Geometry'), properties: { description: 'Passed over, as are other fields.' }, id: { description: 'Passed over.' }, bbox: { description: 'Passed over.' } }, ['properties', 'id', 'bbox']),
     title: 'Feature',
-    description: 'A GeoJSON Feature, taken as its geometry.',
-    required: ['type', 'geometry'],
-    properties: { type: { const: 'Feature' }, geometry: ref('Geometry') },
-    additionalProperties: true,
+    ...OPEN,
   },
   FeatureCollection: {
-    type: 'object',
+    ...object('A GeoJSON FeatureCollection of exactly one Feature, taken as its geometry.', { type: { const: 'FeatureCollection' }, features: list(ref('Feature'), 'The one Feature.', { minItems: 1, maxItems: 1 }), bbox: { description: 'Passed over.' } }, ['bbox']),
     title: 'FeatureCollection',
-    description: 'A GeoJSON FeatureCollection of exactly one Feature, taken as its geometry.',
-    required: ['type', 'features'],
-    properties: { type: { const: 'FeatureCollection' }, features: list(ref('Feature'), 'The one Feature.', { minItems: 1, maxItems: 1 }) },
-    additionalProperties: true,
-  },
-  OffchainAttestation: {
-    type: 'object',
-    title: 'Offchain attestation',
-    description: 'An EAS offchain attestation (version 0, 1 or 2) exactly as its signer\'s software or the explorer\'s file has it. Its UID, signature, chain, contract, times and revocation are checked before it is used.',
-    required: ['signer'],
-    anyOf: [{ required: ['sig'] }, { required: ['domain', 'message', 'signature', 'types', 'primaryType', 'uid'], description: 'The library\'s own object, which is `sig` with `signer` in it.' }],
-    properties: {
-      sig: {
-        type: 'object',
-        description: 'The signed typed data.',
-        required: ['uid', 'domain', 'primaryType', 'message', 'types', 'signature'],
-        properties: {
-          version: integer('Version of the offchain attestation.'),
-          uid: text('The UID that its content hashes to.', UID),
-          domain: { type: 'object', description: 'EIP-712 domain: the EAS of the request\'s chain.', additionalProperties: true },
-          primaryType: text('Name of the signed type.'),
-          message: { type: 'object', description: 'What was attested. Numbers may be strings.', additionalProperties: true },
-          types: { type: 'object', description: 'EIP-712 types.', additionalProperties: true },
-          signature: object('The signature.', { v: integer('27 or 28'), r: text('32 bytes in hex', UID), s: text('32 bytes in hex', UID) }),
-        },
-        additionalProperties: true,
-      },
-      signer: text('Who signed it.', ADDRESS),
-    },
-    additionalProperties: true,
+    ...OPEN,
   },
   Input: {
     description: 'A geometry, in one of four forms: the UID of an onchain attestation (as a string, or as `{"uid"}`); GeoJSON; an offchain attestation behind a URI (`{"uid", "uri"}`); an offchain attestation itself (`{"attestation"}`).',
@@ -130,6 +91,62 @@ const GEOMETRIES: Record<string, Schema> = {
       },
       { ...object('An offchain attestation, whole.', { attestation: ref('OffchainAttestation') }), title: 'Offchain attestation', additionalProperties: false },
     ],
+  },
+}
+
+// --- Offchain attestations ---
+
+const WHOLE = { type: ['integer', 'string'], minimum: 0, pattern: '^(0|[1-9][0-9]*)$' }
+const V_R_S = object('The signature.', { v: { ...WHOLE, description: '27 or 28 (0 and 1 are taken as these).' }, r: text('32 bytes in hex', UID), s: text('32 bytes in hex', UID) })
+/** The signed typed data of an offchain attestation. */
+const TYPED_DATA: Record<string, Schema> = {
+  version: integer('Version of the offchain attestation, where the message has one too.', { minimum: 0, maximum: 2 }),
+  uid: text('The UID that its content hashes to.', UID),
+  domain: {
+    ...object('EIP-712 domain: the EAS of the request\'s chain.', {
+      name: { const: 'EAS Attestation', description: 'Its name.' },
+      version: text('A version that EAS has had.', { examples: ['1.0.0'] }),
+      chainId: { ...WHOLE, description: 'The chain.' },
+      verifyingContract: text('The EAS contract.', ADDRESS),
+    }),
+    ...OPEN,
+  },
+  primaryType: { enum: ['Attest', 'Attestation'], description: 'Name of the signed type; of some files of version 0 `Attestation`.' },
+  types: { type: 'object', description: 'The signed type and its fields.', additionalProperties: list(object('A field.', { name: text('Its name.'), type: text('Its type.') }), 'Its fields, in order.') },
+  message: {
+    ...object(
+      'What was attested.',
+      {
+        version: integer('From version 1 on.', { minimum: 0, maximum: 2 }),
+        schema: text('UID of the schema.', UID),
+        recipient: text('The recipient, or the zero address.', ADDRESS),
+        time: { ...WHOLE, description: 'Unix seconds.' },
+        expirationTime: { ...WHOLE, description: 'Unix seconds; 0 is never.' },
+        revocable: { type: 'boolean', description: 'Whether its signer may revoke it.' },
+        refUID: text('UID of an attestation that it refers to, or zero.', UID),
+        data: text('The encoded location.', { pattern: '^0x([0-9a-fA-F]{2})*$' }),
+        salt: text('In version 2: 32 bytes in hex.', UID),
+      },
+      ['version', 'salt'],
+    ),
+    ...OPEN,
+  },
+  signature: { ...V_R_S, ...OPEN },
+}
+const OFFCHAIN: Record<string, Schema> = {
+  OffchainFile: {
+    ...object('The file that EAS\'s explorer and library give out.', { sig: { ...object('The signed typed data.', TYPED_DATA, ['version']), ...OPEN }, signer: text('Who signed it.', ADDRESS) }),
+    title: 'Offchain attestation, as a file',
+    ...OPEN,
+  },
+  OffchainObject: {
+    ...object('The library\'s own object, with `signer` in it.', { ...TYPED_DATA, signer: text('Who signed it.', ADDRESS) }, ['version']),
+    title: 'Offchain attestation, as the library\'s object',
+    ...OPEN,
+  },
+  OffchainAttestation: {
+    description: 'An EAS offchain attestation (version 0, 1 or 2) exactly as its signer\'s software or the explorer\'s file has it. Its UID, signature, chain, contract, times and revocation are checked before it is used.',
+    anyOf: [ref('OffchainFile'), ref('OffchainObject')],
   },
 }
 
@@ -158,6 +175,41 @@ const RESULT = { oneOf: [{ type: 'number' }, { type: 'boolean' }], description: 
 export const INPUT_REFS = list(text('32 bytes in hex.', { pattern: '^0x[0-9a-f]{64}$' }), 'One reference per input, in order: the UID of an attestation; keccak256 of the canonical JSON of a raw geometry.', { minItems: 1 })
 export const TIMESTAMP = integer('Unix seconds of the computation.')
 
+const EARLIER_DELEGATION = {
+  ...{ signature: text('As in `attestation`.'), attester: text('As in `attestation`.', ADDRESS), deadline: DEADLINE, nonce: NONCE },
+  resignToken: text('As it was answered. `resign` needs it.'),
+}
+/** What may be left in beside the signed parts of an earlier answer. */
+export const EARLIER_SAYS = {
+  result: { description: 'May be left in; must then be what was signed, as the four below.' },
+  units: text('Of numeric results.'),
+  operation: text('Name of the operation.'),
+  timestamp: TIMESTAMP,
+  inputRefs: INPUT_REFS,
+}
+const MULTI_ATTEST = list(
+  object('One `MultiDelegatedAttestationRequest`: results of one schema.', {
+    schema: text('UID of the schema.', UID),
+    data: list(
+      object('`AttestationRequestData`', {
+        recipient: text('The recipient.', ADDRESS),
+        expirationTime: { const: 0, description: 'Never.' },
+        revocable: { type: 'boolean', description: 'The schema\'s own flag.' },
+        refUID: text('Zero.', UID),
+        data: text('The ABI-encoded result.', HEX),
+        value: { const: '0', description: 'Nothing is paid. (A decimal string, which ethers, viem and eas-sdk all take.)' },
+      }),
+      'In the order of the nonces.',
+      { minItems: 1 },
+    ),
+    signatures: list(object('A signature.', { v: integer('27 or 28'), r: text('32 bytes in hex', UID), s: text('32 bytes in hex', UID) }), 'Parallel to `data`.', { minItems: 1 }),
+    attester: text('Who signed.', ADDRESS),
+    deadline: DEADLINE,
+  }),
+  'The argument of EAS\'s `multiAttestByDelegation`, as it is.',
+  { minItems: 1 },
+)
+
 const ANSWERS: Record<string, Schema> = {
   ComputeResult: object(
     'A computed result with its signed attestation.',
@@ -177,37 +229,33 @@ const ANSWERS: Record<string, Schema> = {
     { ...(SIGNED.Attestation as { properties: Record<string, Schema> }).properties, data: text('The ABI-encoded result.', { pattern: '^0x([0-9a-fA-F]{2})+$' }), signature: text('As it was answered.', { pattern: '^0x[0-9a-fA-F]{130}$' }) },
     ['refUID'],
   ),
-  EarlierDelegation: object(
-    '`delegatedAttestation` of an earlier answer.',
-    { signature: text('As in `attestation`.'), attester: text('As in `attestation`.', ADDRESS), deadline: DEADLINE, nonce: NONCE, resignToken: text('As it was answered. `resign` needs it.') },
-    ['signature', 'attester', 'resignToken'],
-  ),
+  EarlierDelegation: object('`delegatedAttestation` of an earlier answer.', EARLIER_DELEGATION, ['signature', 'attester', 'resignToken']),
+  ResignableDelegation: object('`delegatedAttestation` of an earlier answer that is to be signed again.', EARLIER_DELEGATION, ['signature', 'attester']),
   BatchResult: object('Results signed at consecutive nonces, in order: all can be submitted, one after the other or in one transaction.', {
     results: list(ref('ComputeResult'), 'One per operation, in order.', { minItems: 1, maxItems: 20 }),
     deadline: DEADLINE,
-    multiAttestByDelegation: list(
-      object('One `MultiDelegatedAttestationRequest`: results of one schema.', {
-        schema: text('UID of the schema.', UID),
-        data: list(
-          object('`AttestationRequestData`', {
-            recipient: text('The recipient.', ADDRESS),
-            expirationTime: { const: 0, description: 'Never.' },
-            revocable: { type: 'boolean', description: 'The schema\'s own flag.' },
-            refUID: text('Zero.', UID),
-            data: text('The ABI-encoded result.', HEX),
-            value: { const: 0, description: 'Nothing is paid.' },
-          }),
-          'In the order of the nonces.',
-          { minItems: 1 },
-        ),
-        signatures: list(object('A signature.', { v: integer('27 or 28'), r: text('32 bytes in hex', UID), s: text('32 bytes in hex', UID) }), 'Parallel to `data`.', { minItems: 1 }),
-        attester: text('Who signed.', ADDRESS),
-        deadline: DEADLINE,
-      }),
-      'The argument of EAS\'s `multiAttestByDelegation`, as it is.',
-      { minItems: 1 },
-    ),
+    multiAttestByDelegation: MULTI_ATTEST,
   }),
+  EarlierBatch: {
+    ...object(
+      'The answer of an earlier batch, or any earlier answers that are to land together.',
+      {
+        chainId: integer('The chain that they were signed for.', { examples: [84532] }),
+        results: list(
+          {
+            ...object('An earlier answer, whole or as much of it as is needed.', { attestation: ref('EarlierAttestation'), delegatedAttestation: ref('ResignableDelegation'), ...EARLIER_SAYS }, Object.keys(EARLIER_SAYS)),
+            additionalProperties: false,
+          },
+          'In the order of their new nonces.',
+          { minItems: 1, maxItems: 20 },
+        ),
+        deadline: { ...DEADLINE, description: 'May be left in; must then be that of the results.' },
+        multiAttestByDelegation: { ...MULTI_ATTEST, description: 'May be left in; must then be the call of these results.' },
+      },
+      ['deadline', 'multiAttestByDelegation'],
+    ),
+    additionalProperties: false,
+  },
   Verification: object('What an earlier answer is worth now.', {
     ours: { type: 'boolean', description: 'Whether this deployment\'s key signed exactly this for this chain.' },
     submittable: { type: 'boolean', description: 'Whether the contract would take it now.' },
@@ -218,6 +266,16 @@ const ANSWERS: Record<string, Schema> = {
         { result: RESULT, units: text('Of numeric results.'), operation: text('Name of the operation.'), timestamp: TIMESTAMP, inputRefs: INPUT_REFS },
         ['units'],
       ),
+      type: ['object', 'null'],
+    },
+    landed: {
+      ...object('Whether an attestation on the chain holds this answer, and which one: of several with the same content, the first. Null where it is not ours.', {
+        status: { enum: ['landed', 'not landed', 'unknown'], description: '`unknown` where the chain\'s node does not give the logs that tell it.' },
+        uid: orNull(text('UID of the attestation.', UID)),
+        transactionHash: orNull(text('The transaction that made it.', UID)),
+        blockNumber: orNull(integer('Its block.')),
+        revoked: { type: ['boolean', 'null'], description: 'Whether it was revoked since.' },
+      }),
       type: ['object', 'null'],
     },
     attester: text('Who signs for this chain.', ADDRESS),
@@ -330,12 +388,19 @@ const SERVICE: Record<string, Schema> = {
           id: integer('Its ID: `chainId` of requests.'),
           slug: text('Its name.'),
           eas: text('Its EAS contract.', ADDRESS),
+          schemaRegistry: text('The contract that schemas are registered with.', ADDRESS),
           attester: text('Who signs for it. A contract that relies on answers accepts this attester only.', ADDRESS),
           ready: { type: 'boolean', description: 'Whether it can be signed for now.' },
           reason: text('Why not.'),
-          abi: list(text('A function or error, as ethers and viem read it.'), 'What takes our signatures on this contract; empty while it cannot be signed for.'),
+          abi: list(text('A function or error, as ethers and viem read it.'), 'What takes our signatures on this contract, and the errors that it refuses them with; empty while it cannot be signed for.'),
+          domain: object('EIP-712 domain of the signatures; absent while the chain cannot be signed for.', {
+            name: { const: 'EAS', description: 'Its name.' },
+            version: text('The version that the contract signs as.'),
+            chainId: integer('The chain.'),
+            verifyingContract: text('The EAS contract.', ADDRESS),
+          }),
         },
-        ['reason'],
+        ['reason', 'domain'],
       ),
       'The chains that can be computed for.',
     ),
@@ -376,4 +441,4 @@ const SERVICE: Record<string, Schema> = {
 }
 
 /** Every named schema of the document. */
-export const COMPONENTS: Readonly<Record<string, Schema>> = { ...GEOMETRIES, ...SIGNED, ...ANSWERS, ...RECORDS, ...SERVICE }
+export const COMPONENTS: Readonly<Record<string, Schema>> = { ...GEOMETRIES, ...OFFCHAIN, ...SIGNED, ...ANSWERS, ...RECORDS, ...SERVICE }

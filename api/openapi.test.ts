@@ -1,14 +1,15 @@
 import { readFileSync } from 'node:fs'
-import { Wallet } from 'ethers'
+import { Signature, Wallet } from 'ethers'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { LOCAL_CHAIN, LOCAL_SIGNER_KEY, attest, locationRequest, revoke, startLocalChain, testAccount, type LocalChain } from '../dev/chain'
+import { LOCAL_CHAIN, LOCAL_SIGNER_KEY, attest, locationRequest, mined, revoke, startLocalChain, testAccount, type LocalChain } from '../dev/chain'
 import { blankSettings, freePort, startService } from '../dev/services'
 import { keySigner } from '../src/eas'
 import { LOCATION_PROTOCOL_SCHEMA } from '../src/location'
 import { createMigratedDatabase, removeFolder, rows, temporaryFolder, type TestDatabase } from '../test/database'
 import { openApiChecker, pointerTo, type OpenApiChecker } from '../test/openapi'
 import { startRpcProxy, type Fault } from '../test/rpc-proxy'
+import type { ComputeResult } from './answers'
 import { Attester } from './attester'
 import { ChainReader } from './chain-reader'
 import { BEGINNING, positionText } from './changes'
@@ -136,6 +137,17 @@ async function streamed(app: FastifyInstance, events: number): Promise<string> {
   return [...blocks, ''].join('\n\n').replace(/^id: .*$/gm, () => `id: cQ3xW0Zk,base-sepolia.${++n}`)
 }
 
+/** Submits an answer in a block of the moment of the requests, always by the same transaction. */
+async function land({ attestation, delegatedAttestation }: Pick<ComputeResult, 'attestation' | 'delegatedAttestation'>): Promise<void> {
+  const { attester, deadline, signature } = delegatedAttestation
+  const { schema, recipient, revocable, refUID, data } = attestation
+  const { r, s, v } = Signature.from(signature)
+  await chain.provider.send('evm_setNextBlockTimestamp', [NOW])
+  const request = { schema, attester, deadline, signature: { r, s, v }, data: { recipient, expirationTime: 0, revocable, refUID, data, value: 0 } }
+  const sent = await (await chain.eas(5)).getFunction('attestByDelegation').send(request, { gasLimit: 1_000_000, gasPrice: 10_000_000_000 })
+  await mined(chain, sent.hash)
+}
+
 async function record(): Promise<Example[]> {
   const recorder = new Recorder()
   const app = await serve()
@@ -151,7 +163,10 @@ async function record(): Promise<Example[]> {
   const { attestation, delegatedAttestation } = first.json()
   await asked('resign', 'earlier', 'The first example of distance', post('resign', { attestation, delegatedAttestation }))
   await asked('verify', 'earlier', 'The first example of distance', post('verify', { attestation, delegatedAttestation }))
-  await asked('batch', 'two', 'A distance and whether it is short', post('batch', { operations: [{ operation: 'distance', from: EIFFEL_TOWER, to: BRANDENBURG_GATE }, { operation: 'within', geometry: EIFFEL_TOWER, target: BRANDENBURG_GATE, radius: 1000 }] }))
+  const batch = await asked('batch', 'two', 'A distance and whether it is short', post('batch', { operations: [{ operation: 'distance', from: EIFFEL_TOWER, to: BRANDENBURG_GATE }, { operation: 'within', geometry: EIFFEL_TOWER, target: BRANDENBURG_GATE, radius: 1000 }] }))
+  await land(first.json())
+  await asked('verify', 'landed', 'The same, once it has landed', post('verify', { attestation, delegatedAttestation }))
+  await asked('resign', 'batch', 'The example of batch, whose first nonce is used up', post('resign', batch.json()))
 
   await asked('Compute', 'missing', 'A field is missing', post('distance', { from: EIFFEL_TOWER }))
   await asked('Compute', 'swapped', 'Latitude and longitude are swapped', post('distance', { from: EIFFEL_TOWER, to: { type: 'Point', coordinates: [52.5163, 113.3777] } }))
@@ -404,11 +419,11 @@ describe('pages', () => {
     const { body } = await page('/')
     expect(JSON.parse(body)).toMatchObject({
       ...{ name: expect.any(String), deployment: 'staging', version: expect.any(String), description: expect.any(String) },
-      chains: [{ id: 84532, slug: 'base-sepolia', eas: LOCAL_CHAIN.eas, attester, ready: true }],
+      chains: [{ id: 84532, slug: 'base-sepolia', eas: LOCAL_CHAIN.eas, schemaRegistry: LOCAL_CHAIN.schemaRegistry, attester, ready: true, domain: { name: 'EAS', version: '1.2.0', chainId: 84532, verifyingContract: LOCAL_CHAIN.eas } }],
       endpoints: { compute: expect.arrayContaining([`POST ${RECORDED_BASE_URL}/compute/v0/distance`]), records: expect.arrayContaining([`GET ${RECORDED_BASE_URL}/api/v0/location-records/:uid`]) },
     })
     const lying = await serve({ fault: ({ method }) => (method === 'eth_chainId' ? { result: '0x1' } : undefined) })
-    expect((await lying.inject(get('/'))).json().chains).toMatchObject([{ id: 84532, attester, ready: false, reason: 'its endpoint is on chain 1' }])
+    expect((await lying.inject(get('/'))).json().chains).toMatchObject([{ id: 84532, attester, ready: false, reason: 'its endpoint is on chain 1', abi: [] }])
   })
   test('every endpoint that GET / names is there', async () => {
     const { endpoints } = (await page('/')).json()

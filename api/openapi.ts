@@ -1,7 +1,7 @@
 import type { FastifySchema } from 'fastify'
 import { ACTIVE_SLUGS } from '../src/chains'
 import { ERROR_PAGES } from './error-pages'
-import { ADDRESS, CHAIN_ID, INPUT_REFS, RECIPIENT, SCHEMA_UID, TIMESTAMP, UID, integer, number, object, ref, text, type Schema } from './openapi-components'
+import { ADDRESS, CHAIN_ID, EARLIER_SAYS, INPUT_REFS, RECIPIENT, SCHEMA_UID, TIMESTAMP, UID, integer, number, object, ref, text, type Schema } from './openapi-components'
 import { OPERATIONS, type Operation } from './operations'
 import { COMPUTE_PROBLEMS, type ProblemSlug } from './problems'
 import { SORT_FIELDS } from './store-records'
@@ -58,43 +58,41 @@ function computeRoute(operationId: string, summary: string, description: string,
   return { operationId, tags: ['Compute'], summary, description, body, response: { 200: answer(result, resultDescription, { headers: RATE_HEADERS }), ...COMPUTE_ERRORS } }
 }
 
-/** The parameters of one operation, as fields of a request. */
-function parametersOf({ geometries, numbers = [] }: Operation): { properties: Record<string, Schema>; required: string[]; allOf?: Schema[] } {
-  const named = geometries.flatMap(({ name, aliases = [], about }) => [[name, { allOf: [ref('Input')], description: about }] as const, ...aliases.map((alias) => [alias, { allOf: [ref('Input')], description: `Another name of \`${name}\`.` }] as const)])
-  const either = geometries.filter(({ aliases }) => aliases?.length).map(({ name, aliases = [] }) => ({ oneOf: [name, ...aliases].map((each) => ({ required: [each] })) }))
-  return {
-    properties: { ...Object.fromEntries(named), ...Object.fromEntries(numbers.map(({ name, about, range }) => [name, number(about, range)])) },
-    required: [...geometries.filter(({ aliases }) => !aliases?.length), ...numbers].map(({ name }) => name),
-    ...(either.length && { allOf: either }),
-  }
+/** A request of one operation: one schema for each choice of its parameters' names, so that exactly one of two names is given. */
+function requestOf(title: string, { geometries, numbers = [] }: Operation, first: Record<string, Schema>): Schema {
+  const choices = geometries.reduce<{ name: string; description: string }[][]>(
+    (chosen, { name, aliases = [], about }) =>
+      chosen.flatMap((each) => [[...each, { name, description: about }], ...aliases.map((alias) => [...each, { name: alias, description: `Another name of \`${name}\`.` }])]),
+    [[]],
+  )
+  const variants = choices.map((choice) => ({
+    ...object(
+      `With ${choice.map(({ name }) => `\`${name}\``).join(', ')}.`,
+      {
+        ...first,
+        ...Object.fromEntries(choice.map(({ name, description }) => [name, { allOf: [ref('Input')], description }])),
+        ...Object.fromEntries(numbers.map(({ name, about, range }) => [name, number(about, range)])),
+        ...{ schema: SCHEMA_UID, recipient: RECIPIENT },
+      },
+      ['schema', 'recipient'],
+    ),
+    title,
+    additionalProperties: false,
+  }))
+  return variants.length === 1 ? variants[0]! : { title, oneOf: variants }
 }
 
 /** The documentation of an operation, out of its row. */
 export function operationSchema(name: string, operation: Operation): FastifySchema {
-  const { properties, required, allOf } = parametersOf(operation)
-  const body = {
-    type: 'object',
-    title: `Request of ${name}`,
-    required: ['chainId', ...required],
-    properties: { chainId: CHAIN_ID, ...properties, schema: SCHEMA_UID, recipient: RECIPIENT },
-    ...(allOf && { allOf }),
-    additionalProperties: false,
-  }
   const inputs = operation.geometries.map((parameter) => `\`${parameter.name}\``).join(', then ')
+  const body = requestOf(`Request of ${name}`, operation, { chainId: CHAIN_ID })
   return computeRoute(name, operation.summary, `${operation.about}\n\n\`inputRefs\` holds the reference of ${inputs}.`, body, resultOf(name, operation), 'The result, signed.')
 }
 
 function extensionSchemas() {
-  const oneOf = Object.entries(OPERATIONS).map(([name, operation]) => {
-    const { properties, required, allOf } = parametersOf(operation)
-    return {
-      type: 'object',
-      title: name,
-      required: ['operation', ...required],
-      properties: { operation: { const: name, description: 'The operation.' }, ...properties, schema: SCHEMA_UID, recipient: RECIPIENT },
-      ...(allOf && { allOf }),
-      additionalProperties: false,
-    }
+  const oneOf = Object.entries(OPERATIONS).flatMap(([name, operation]) => {
+    const request = requestOf(name, operation, { operation: { const: name, description: 'The operation.' } })
+    return (request.oneOf as Schema[] | undefined) ?? [request]
   })
   const batch = {
     type: 'object',
@@ -108,20 +106,11 @@ function extensionSchemas() {
     },
     additionalProperties: false,
   }
-  const earlier = (title: string, delegation: Schema) => ({
+  const earlier = (title: string, delegation: string) => ({
     ...object(
       'An earlier answer of this service, whole or as much of it as is needed.',
-      {
-        chainId: integer('The chain that it was signed for.', { examples: [84532] }),
-        attestation: ref('EarlierAttestation'),
-        delegatedAttestation: delegation,
-        result: { description: 'May be left in; must then be what was signed, as the four below.' },
-        units: text('Of numeric results.'),
-        operation: text('Name of the operation.'),
-        timestamp: TIMESTAMP,
-        inputRefs: INPUT_REFS,
-      },
-      ['result', 'units', 'operation', 'timestamp', 'inputRefs'],
+      { chainId: integer('The chain that it was signed for.', { examples: [84532] }), attestation: ref('EarlierAttestation'), delegatedAttestation: ref(delegation), ...EARLIER_SAYS },
+      Object.keys(EARLIER_SAYS),
     ),
     title,
     additionalProperties: false,
@@ -129,11 +118,11 @@ function extensionSchemas() {
   return {
     resign: computeRoute(
       'resign',
-      'An earlier result, signed anew',
-      'The same data with a fresh nonce, deadline and signature: for a result whose nonce was used up by another one, or whose deadline has passed. Nothing is computed again, so `timestamp` stays; but the attestations that it rests on must still stand, and it must not be too old. (An extension to the specification.)',
-      earlier('Request of resign', { allOf: [ref('EarlierDelegation'), { required: ['resignToken'] }] }),
-      ref('ComputeResult'),
-      'The same result, signed anew.',
+      'Earlier results, signed anew',
+      'The same data with a fresh nonce, deadline and signature: for a result whose nonce was used up by another one, or whose deadline has passed; or for those of a batch, at consecutive nonces. Nothing is computed again, so `timestamp` stays; but the attestations that it rests on must still stand, and it must not be too old. (An extension to the specification.)',
+      { title: 'Request of resign', oneOf: [earlier('One answer', 'ResignableDelegation'), ref('EarlierBatch')] },
+      { oneOf: [ref('ComputeResult'), ref('BatchResult')] },
+      'The same result, or those of the batch, signed anew.',
     ),
     batch: computeRoute(
       'batch',
@@ -145,9 +134,9 @@ function extensionSchemas() {
     ),
     verify: computeRoute(
       'verify',
-      'Whether an earlier result is ours, and can still be submitted',
-      'Checks the signature, the nonce and the deadline against the contract as it is now, and says what the data means. A result that does not hold is an answer, not an error. (An extension to the specification.)',
-      earlier('Request of verify', ref('EarlierDelegation')),
+      'Whether an earlier result is ours, has landed, and can still be submitted',
+      'Checks the signature, the nonce and the deadline against the contract as it is now, says what the data means, and finds the attestation that holds it. A result that does not hold is an answer, not an error. (An extension to the specification.)',
+      earlier('Request of verify', 'EarlierDelegation'),
       ref('Verification'),
       'What it is worth.',
     ),

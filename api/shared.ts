@@ -1,8 +1,17 @@
+import { setTimeout } from 'node:timers/promises'
+
+/** A read that has no answer by then is no longer waited for before the next one begins. */
+const PATIENCE_MS = 250
+
 /** A value that is read at most every so often and shared by all who ask meanwhile; a failed read is not kept. */
 export class SharedRead<T> {
-  private last: { at: number; value: Promise<T> } | undefined
+  private last: { at: number; value: Promise<T>; ended: boolean } | undefined
+  private next: Promise<T> | undefined
 
-  /** @param clock milliseconds */
+  /**
+   * @param milliseconds how long before a request the read may have begun that answers it; 0: each read answers only requests that came before it
+   * @param clock milliseconds
+   */
   constructor(
     private readonly read: () => Promise<T>,
     private readonly milliseconds: number,
@@ -10,26 +19,38 @@ export class SharedRead<T> {
   ) {}
 
   get(): Promise<T> {
-    const { last } = this
-    const age = last ? this.clock() - last.at : Infinity
-    // Below 0 where the clock was set back.
-    return last && age >= 0 && age < this.milliseconds ? last.value : this.again()
+    return this.last && this.age() < this.milliseconds ? this.last.value : this.fresh()
   }
 
-  /** As get, but for a caller to whom this very value proved to be out of date: then read anew, once for all who say so. */
-  async insteadOf(stale: T): Promise<T> {
+  /** As get, but of a read that begins after this call. Callers that come while a read is under way share the next one. */
+  fresh(): Promise<T> {
+    if (this.next) return this.next
     const { last } = this
-    if (!last || (await last.value) !== stale) return this.get()
-    // Whoever was first to say so has started another read.
-    return this.last === last ? this.again() : this.get()
+    const wait = last && !last.ended ? PATIENCE_MS - this.age() : 0
+    if (!last || wait <= 0) return this.start()
+    const ended = last.value.catch(() => {})
+    return (this.next = Promise.race([ended, setTimeout(wait, undefined, { ref: false })]).then(() => {
+      this.next = undefined
+      return this.start()
+    }))
   }
 
-  private again(): Promise<T> {
+  private start(): Promise<T> {
     const value = this.read()
-    const read = (this.last = { at: this.clock(), value })
-    value.catch(() => {
-      if (this.last === read) this.last = undefined
-    })
+    const read: typeof this.last = { at: this.clock(), value, ended: false }
+    this.last = read
+    value.then(
+      () => (read.ended = true),
+      () => {
+        if (this.last === read) this.last = undefined
+      },
+    )
     return value
+  }
+
+  /** Milliseconds since the last read began; Infinity where the clock was set back. */
+  private age(): number {
+    const age = this.clock() - this.last!.at
+    return age < 0 ? Infinity : age
   }
 }

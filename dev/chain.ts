@@ -164,7 +164,7 @@ async function deploy(local: LocalChain): Promise<void> {
     for (let slot = 0; slot < 8; slot++) await provider.send('anvil_setStorageAt', [to, `0x${slot.toString(16)}`, await provider.getStorage(from, slot)])
   }
   const eas = await local.eas()
-  const expected = [domainSeparator({ version, chainId: chain.id, verifyingContract: chain.eas }), ATTEST_TYPE_HASHES[LAYOUTS[version]!]]
+  const expected = [domainSeparator({ name: 'EAS', version, chainId: chain.id, verifyingContract: chain.eas }), ATTEST_TYPE_HASHES[LAYOUTS[version]!]]
   const answered = await Promise.all(['getDomainSeparator', 'getAttestTypeHash'].map((view) => eas.getFunction(view).staticCall()))
   if (String(answered) !== String(expected)) throw new Error(`The local EAS of ${chain.slug} has the domain separator and attest type hash ${answered.join(', ')}, expected ${expected.join(', ')}`)
 

@@ -18,6 +18,8 @@ export interface Chain {
   readonly finality: number
   /** How often the head is asked for, in milliseconds: about one block time. */
   readonly headPollMs: number
+  /** How soon one block follows another, in milliseconds. */
+  readonly blockMs: number
 }
 
 /** Every chain we know. A new chain is one row here. */
@@ -33,6 +35,7 @@ export const CHAINS: readonly Chain[] = [
     firstBlock: 5_252_000,
     finality: 75,
     headPollMs: 2_000,
+    blockMs: 2_000,
   },
   {
     id: 11155111,
@@ -45,6 +48,7 @@ export const CHAINS: readonly Chain[] = [
     firstBlock: 6_269_763,
     finality: 75,
     headPollMs: 5_000,
+    blockMs: 12_000,
   },
   {
     id: 42161,
@@ -57,6 +61,7 @@ export const CHAINS: readonly Chain[] = [
     firstBlock: 243_446_573,
     finality: 240,
     headPollMs: 2_000,
+    blockMs: 250,
   },
   {
     id: 42220,
@@ -69,6 +74,7 @@ export const CHAINS: readonly Chain[] = [
     firstBlock: 26_901_063,
     finality: 75,
     headPollMs: 2_000,
+    blockMs: 1_000,
   },
   {
     id: 8453,
@@ -81,6 +87,7 @@ export const CHAINS: readonly Chain[] = [
     firstBlock: 3_701_279,
     finality: 75,
     headPollMs: 2_000,
+    blockMs: 2_000,
   },
 ]
 

@@ -64,7 +64,8 @@ function closed(value: Json): Json {
   if (Array.isArray(value)) return value.map(closed)
   if (typeof value !== 'object' || value === null) return value
   const copy = Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, key === 'examples' ? inner : closed(inner)]))
-  return isObjectSchema(copy) && copy.additionalProperties === undefined ? { ...copy, additionalProperties: false } : copy
+  const open = copy.additionalProperties !== undefined || copy.unevaluatedProperties !== undefined
+  return isObjectSchema(copy) && !open ? { ...copy, additionalProperties: false } : copy
 }
 
 function isObjectSchema(value: Json): boolean {

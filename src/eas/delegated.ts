@@ -8,8 +8,9 @@ import { hex, uint } from './words'
  */
 export type AttestLayout = 'legacy' | 'v1' | 'v2'
 
-/** EIP-712 domain of an EAS contract; its name is always "EAS". */
+/** EIP-712 domain of an EAS contract, whose name is always that. */
 export interface EasDomain {
+  name: 'EAS'
   version: string
   chainId: number
   verifyingContract: string
@@ -49,13 +50,20 @@ const FIELDS: Record<AttestLayout, TypedDataField[]> = {
 }
 const DATA = '(address recipient, uint64 expirationTime, bool revocable, bytes32 refUID, bytes data, uint256 value)'
 const SIGNATURE = '(uint8 v, bytes32 r, bytes32 s)'
-const calls = (deadline: string): readonly string[] => [
+/**
+ * What these functions can revert with (EAS.sol and its verifier, 0.26 to 1.4.0): the signature, the schema, the content,
+ * the lists' lengths, the payment, and the schema's resolver. A resolver may have errors of its own besides.
+ */
+const ERRORS = ['InvalidSignature', 'InvalidSchema', 'InvalidExpirationTime', 'Irrevocable', 'NotFound', 'InvalidLength', 'NotPayable', 'InsufficientValue', 'InvalidAttestation', 'InvalidAttestations']
+const abi = (deadline: string, errors: readonly string[]): readonly string[] => [
   `function attestByDelegation((bytes32 schema, ${DATA} data, ${SIGNATURE} signature, address attester${deadline}) request) payable returns (bytes32)`,
   `function multiAttestByDelegation((bytes32 schema, ${DATA}[] data, ${SIGNATURE}[] signatures, address attester${deadline})[] requests) payable returns (bytes32[])`,
+  ...errors.map((name) => `error ${name}()`),
 ]
+const ABI_WITH_DEADLINE = abi(', uint64 deadline', ['DeadlineExpired', ...ERRORS])
 
-/** The functions that a contract of each layout takes signatures by, as ethers and viem read an ABI. */
-export const DELEGATED_ABIS: Readonly<Record<AttestLayout, readonly string[]>> = { legacy: calls(''), v1: calls(', uint64 deadline'), v2: calls(', uint64 deadline') }
+/** The functions that a contract of each layout takes signatures by, and the errors that it refuses them with, as ethers and viem read an ABI. */
+export const DELEGATED_ABIS: Readonly<Record<AttestLayout, readonly string[]>> = { legacy: abi('', ERRORS), v1: ABI_WITH_DEADLINE, v2: ABI_WITH_DEADLINE }
 
 /** What `getAttestTypeHash()` answers on a contract of each layout. */
 export const ATTEST_TYPE_HASHES: Readonly<Record<AttestLayout, string>> = mapLayouts((layout) => id(new TypedDataEncoder({ Attest: FIELDS[layout] }).encodeType('Attest')))
@@ -67,7 +75,7 @@ export function layoutOfTypeHash(typeHash: string): AttestLayout | undefined {
 
 /** EIP-712 domain separator of an EAS contract; equals its `getDomainSeparator()`. */
 export function domainSeparator(domain: EasDomain): string {
-  return TypedDataEncoder.hashDomain({ name: 'EAS', ...domain })
+  return TypedDataEncoder.hashDomain(domain)
 }
 
 /**
