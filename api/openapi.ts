@@ -190,7 +190,7 @@ export const recordsSchemas = {
       'application/json': ref('ListResponse'),
       'application/geo+json': ref('RecordFeatureCollection'),
       'application/x-ndjson': { type: 'string', description: 'A `LocationRecord` a line.' },
-      'text/csv': { type: 'string', description: 'RFC 4180 in UTF-8 with a header row: the fields of `LocationRecord`, lists as JSON text, null as nothing. A text that a spreadsheet would take for a formula has an apostrophe before it.' },
+      'text/csv': { type: 'string', description: 'RFC 4180 in UTF-8 with a header row: the fields of `LocationRecord`, lists as JSON text, null as nothing. What a spreadsheet could take for a formula has an apostrophe before it (docs/api.md says how to take it away).' },
     },
     { ...LINK, 'content-disposition': text('A file name, of all formats but JSON.') },
     {

@@ -1,7 +1,7 @@
-import { stringify } from 'csv-stringify/sync'
 import { getAddress } from 'ethers'
 import { LRUCache } from 'lru-cache'
 import { RecordsProblem } from './problems'
+import { csvText } from './record-csv'
 import type { RecordRow } from './store-records'
 
 /** Checksummed forms of addresses: making one takes 20 us, and a page of records has 200. */
@@ -46,20 +46,6 @@ export interface RecordFormat {
 
 /** Media types, in the order in which they are preferred where a client has no preference. */
 const MEDIA_TYPES: Readonly<Record<FormatName, string>> = { json: 'application/json', geojson: 'application/geo+json', ndjson: 'application/x-ndjson', csv: 'text/csv' }
-
-/** A record's fields, in the order of INTERFACE.md. */
-export const CSV_COLUMNS = [
-  ...['uid', 'chain', 'prover', 'subject', 'timestamp', 'event_timestamp', 'srs', 'location_type', 'location', 'longitude', 'latitude'],
-  ...['recipe_types', 'recipe_payloads', 'media_types', 'media_data', 'memo', 'revoked', 'created_at', 'updated_at'],
-]
-
-/**
- * RFC 4180. Lists are JSON text, null is empty. A text that a spreadsheet would take for a formula (anyone may attest anything) gets an
- * apostrophe before it: who wants texts as they were attested takes JSON, GeoJSON or NDJSON.
- */
-function csvText(rows: readonly unknown[], header: boolean): string {
-  return stringify(rows as object[], { columns: CSV_COLUMNS, header, record_delimiter: 'windows', escape_formulas: true, cast: { boolean: String, object: (value) => JSON.stringify(value) } })
-}
 
 export const RECORD_FORMATS: Readonly<Record<Exclude<FormatName, 'json'>, RecordFormat>> = {
   geojson: {

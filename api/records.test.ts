@@ -2,10 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { seededRandom } from '../dev/random'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../src/location'
 import { startApi, type TestApi } from '../test/api'
+import { parseCsv } from '../test/csv'
 import { createMigratedDatabase, rows, type TestDatabase } from '../test/database'
 import { openApiChecker, type OpenApiChecker } from '../test/openapi'
 import { ADDRESSES, insertRecords, type GivenRecord, type StoredRecord } from '../test/records'
-import { CSV_COLUMNS, chooseFormat } from './record-formats'
+import { CSV_COLUMNS, guarded } from './record-csv'
+import { chooseFormat } from './record-formats'
 
 /** The list of records, on a real database: filters, order, paging, formats, headers. */
 const BASE = 'https://x.example/geo'
@@ -345,7 +347,7 @@ describe('formats', () => {
     expect([header, end]).toEqual([CSV_COLUMNS, undefined])
     const json = (await ask(`/${named.hostile!.uid}`)).body
     expect(Object.keys(json)).toEqual(CSV_COLUMNS)
-    const expected = Object.entries(json).map(([name, value]) => (name === 'memo' || name === 'location' ? `'${String(value)}` : Array.isArray(value) ? JSON.stringify(value) : String(value)))
+    const expected = Object.entries(json).map(([name, value]) => (name === 'memo' || name === 'location' ? guarded(String(value)) : Array.isArray(value) ? JSON.stringify(value) : String(value)))
     expect(record).toEqual(expected)
     expect(json).toMatchObject({ memo: named.hostile!.memo, longitude: -100, recipe_types: ['=a', 'b,"c"'] })
     // Of a record without a place.
@@ -364,29 +366,6 @@ describe('formats', () => {
     expect(await problem(`/${uid}?limit=1`)).toEqual([400, 'Invalid query parameter', "Unknown parameter 'limit'. Known parameters: chain, format"])
   })
 })
-
-/** A reader of RFC 4180, character by character. */
-function parseCsv(text: string): string[][] {
-  const records: string[][] = []
-  for (let at = 0; at < text.length; ) {
-    const record: string[] = []
-    for (;;) {
-      let field = ''
-      if (text[at] === '"') {
-        for (at++; text[at] !== '"' || text[at + 1] === '"'; at++) {
-          field += text[at]
-          if (text[at] === '"') at++
-        }
-        at++
-      } else for (; text[at] !== ',' && text[at] !== '\r'; at++) field += text[at]
-      record.push(field)
-      if (text[at++] !== ',') break
-    }
-    expect(text[at++]).toBe('\n')
-    records.push(record)
-  }
-  return records
-}
 
 describe('caching', () => {
   const settled = () => new Promise((resolve) => setTimeout(resolve, 260))
