@@ -141,7 +141,7 @@ describe('filters beyond the specification', () => {
     ...['', 'time', '--timestamp', 'timestamp,uid', 'TIMESTAMP', '-'].map((text) => [`?sort=${text}`, 'sort', 'Expected one of timestamp, -timestamp, event_timestamp, -event_timestamp (- is descending)'] as [string, string, string]),
     ...['', 'a'.repeat(101), 'a%00b', 'a%0Ab'].map((text) => [`?location_type=${text}`, 'location_type', 'Expected the name of a location type such as geojson-point, at most 100 characters'] as [string, string, string]),
     ...['', '0x12', `0x${'g'.repeat(64)}`].map((text) => [`?schema=${text}`, 'schema', 'Expected the UID of a schema: 0x and 64 hex digits'] as [string, string, string]),
-    ...['', 'xml', 'JSON', 'json,csv'].map((text) => [`?format=${text}`, 'format', 'Expected one of json, geojson, ndjson, csv'] as [string, string, string]),
+    ...['', 'xml', 'JSON', 'json,csv'].map((text) => [`?format=${text}`, 'format', 'Expected one of json, geojson, ndjson, csv, html'] as [string, string, string]),
     ['?total=1', 'total', 'Expected true or false'],
     ['?total=true&format=csv', 'total', 'It is told in JSON only'],
   ])('%s', async (query, name, detail) => {
@@ -288,7 +288,19 @@ describe('formats', () => {
     [undefined, 'json'],
     ['', 'json'],
     ['*/*', 'json'],
-    ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', 'json'],
+    ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', 'html'],
+    ['text/html, text/plain, text/sgml, text/css, application/xhtml+xml, */*;q=0.01', 'html'],
+    ['text/html', 'html'],
+    ['text/html;q=0.9, application/json;q=0.8', 'html'],
+    // What programs say that do not mean a page.
+    ['text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2', 'json'],
+    ['text/html, image/gif, image/jpeg, */*; q=0.2', 'json'],
+    ['application/json, text/html', 'json'],
+    ['text/html, application/json', 'json'],
+    ['text/html, application/geo+json', 'geojson'],
+    ['text/csv, text/html', 'csv'],
+    ['text/html;q=0', 'json'],
+    ['text/html;q=0.1, */*;q=0.2', 'json'],
     ['application/json, text/plain, */*', 'json'],
     ['image/png', 'json'],
     ['text/csv', 'csv'],
@@ -309,7 +321,7 @@ describe('formats', () => {
     [',;,=;q', 'json'],
     ['a'.repeat(100_000), 'json'],
   ])('Accept: %s', (accept, expected) => {
-    expect(chooseFormat(undefined, accept, ['json', 'geojson', 'ndjson', 'csv'])).toBe(expected)
+    expect(chooseFormat(undefined, accept, ['json', 'geojson', 'ndjson', 'csv', 'html'])).toBe(expected)
   })
   test('format wins over Accept; each says what it is, and that Accept matters', async () => {
     const csv = await ask('?format=csv&limit=1', { accept: 'application/json' })
@@ -362,7 +374,7 @@ describe('formats', () => {
     const feature = await ask(`/${uid}?format=geojson&chain=celo-mainnet`)
     expect([feature.type, feature.body]).toEqual(['application/geo+json; charset=utf-8', { type: 'Feature', id, geometry, properties: record.body }])
     expect((await ask(`/${uid}`, { accept: 'application/geo+json' })).body).toEqual(feature.body)
-    expect(await problem(`/${uid}?format=csv`)).toEqual([400, 'Invalid format parameter', 'Expected one of json, geojson'])
+    expect(await problem(`/${uid}?format=csv`)).toEqual([400, 'Invalid format parameter', 'Expected one of json, geojson, html'])
     expect(await problem(`/${uid}?limit=1`)).toEqual([400, 'Invalid query parameter', "Unknown parameter 'limit'. Known parameters: chain, format"])
   })
 })
