@@ -14,7 +14,7 @@ a { color: var(--blue) } nav a + a::before { content: "/"; padding: 0 .4em; colo
 p { max-width: 46rem } ul { padding-left: 1.2rem; max-width: 46rem } li { margin: .2rem 0 }
 table { border-collapse: collapse; width: 100%; margin: .75rem 0 }
 th, td { text-align: left; vertical-align: top; padding: .3rem .75rem .3rem 0; border-bottom: 1px solid var(--line) }
-th { font-weight: 600; font-size: .9rem } td.time { white-space: nowrap }
+th { font-weight: 600; font-size: .9rem } td.time, .whole { white-space: nowrap }
 dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .25rem 1rem; margin: .5rem 0 } dt { color: GrayText } dd { margin: 0 }
 p, td, dd, code, pre, li { overflow-wrap: anywhere } code, pre { font: .85em/1.45 ui-monospace, monospace }
 pre { white-space: pre-wrap; background: var(--soft); padding: .75rem; max-height: 28rem; overflow: auto; margin: 0 }

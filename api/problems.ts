@@ -23,6 +23,12 @@ export const RECORDS_PROBLEMS: Readonly<Record<string, number>> = {
   'Temporarily unavailable': 503,
 }
 
+/** What is said of an attestation without a geometry. The problem may quote attested text, so it is cut short, and what is no visible text is replaced. */
+export function noGeometry(problem: string | null): string {
+  const shown = problem && Array.from(problem.slice(0, 600)).slice(0, 300).join('').replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '\ufffd')
+  return `has no geometry that can be read for certain${shown ? `: ${shown}` : ''}`
+}
+
 /** The caller of the Compute API is told this. `detail` names the field and what would be right. */
 export class ComputeProblem extends Error {
   constructor(

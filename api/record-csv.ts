@@ -9,7 +9,7 @@ import { stringify } from 'csv-stringify/sync'
 /** A record's fields, in the order of INTERFACE.md, and what goes beyond it. */
 export const CSV_COLUMNS = [
   ...['uid', 'chain', 'prover', 'subject', 'timestamp', 'event_timestamp', 'srs', 'location_type', 'location', 'longitude', 'latitude'],
-  ...['recipe_types', 'recipe_payloads', 'media_types', 'media_data', 'memo', 'revoked', 'created_at', 'updated_at'],
+  ...['recipe_types', 'recipe_payloads', 'media_types', 'media_data', 'memo', 'revoked', 'created_at', 'updated_at', 'problem'],
 ]
 
 /** Lists are JSON text, null is empty, numbers are numbers. */

@@ -1,5 +1,6 @@
 import { drawMap, type Geometry } from './ogc-map'
 import { anchor, definitions, escapeHtml, page, type Trail } from './pages'
+import { noGeometry } from './problems'
 import { recordText } from './record-formats'
 import { addressWith, type PageAddresses, type Query } from './record-links'
 import type { Place, RecordSearch } from './search'
@@ -67,7 +68,7 @@ export function recordPage(feature: Feature, publicBaseUrl: string, trail: Trail
 /** What there is to see of a record: its place on a map, and all that it says. @param href of the record */
 export function featureBody({ id, geometry, properties }: Feature, href: string): string {
   const { svg } = drawMap([{ title: titleOf(id, properties), href, geometry }])
-  return `${properties.revoked ? '<p class="revoked">This record was revoked by whoever attested it.</p>' : ''}${svg || '<p class="note">It has no geometry that can be read for certain.</p>'}
+  return `${properties.revoked ? '<p class="revoked">This record was revoked by whoever attested it.</p>' : ''}${svg || `<p class="note"><bdi>${escapeHtml(`It ${noGeometry(properties.problem as string | null)}.`)}</bdi></p>`}
 <h2>Properties</h2>${definitions({ id, ...properties })}<h2>Geometry</h2><pre>${escapeHtml(JSON.stringify(geometry))}</pre>`
 }
 
@@ -89,8 +90,9 @@ function tableRow(record: Record<string, unknown>, url: string, format: string |
   const { uid, chain, timestamp, longitude, latitude, location_type: type, prover, revoked } = record as Record<string, string>
   const href = addressWith(`${url}/${uid}`, { chain }, { format })
   const cell = (name: string, html: string) => `<td${name && ` data-name="${name}"`}>${html}</td>`
-  const where = longitude === null ? `<span class="note"><bdi>${escapeHtml(shortened(type!, 40))}</bdi></span>` : escapeHtml(`${longitude}, ${latitude}`)
-  return `<tr><td class="time"><a href="${escapeHtml(href)}">${escapeHtml(timestamp!.slice(0, 19).replace('T', ' '))}</a></td>${cell('on', escapeHtml(chain!))}${cell('', `<bdi>${escapeHtml(headline(record))}</bdi>${revoked ? ' <span class="revoked">revoked</span>' : ''}`)}${cell('at', where)}${cell('by', `<code>${escapeHtml(`${prover!.slice(0, 8)}…${prover!.slice(-4)}`)}</code>`)}</tr>`
+  const none = record.problem === null ? '' : ', no geometry'
+  const where = longitude === null ? `<span class="note"><bdi>${escapeHtml(shortened(type!, 40))}</bdi>${none}</span>` : escapeHtml(`${longitude}, ${latitude}`)
+  return `<tr><td class="time"><a href="${escapeHtml(href)}">${escapeHtml(timestamp!.slice(0, 19).replace('T', ' '))}</a></td>${cell('on', `<span class="whole">${escapeHtml(chain!)}</span>`)}${cell('', `<bdi>${escapeHtml(headline(record))}</bdi>${revoked ? ' <span class="revoked">revoked</span>' : ''}`)}${cell(longitude === null ? 'as' : 'at', where)}${cell('by', `<code class="whole">${escapeHtml(`${prover!.slice(0, 8)}…${prover!.slice(-4)}`)}</code>`)}</tr>`
 }
 
 /** The filters in words. */

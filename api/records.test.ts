@@ -359,7 +359,7 @@ describe('formats', () => {
     expect([header, end]).toEqual([CSV_COLUMNS, undefined])
     const json = (await ask(`/${named.hostile!.uid}`)).body
     expect(Object.keys(json)).toEqual(CSV_COLUMNS)
-    const expected = Object.entries(json).map(([name, value]) => (name === 'memo' || name === 'location' ? guarded(String(value)) : Array.isArray(value) ? JSON.stringify(value) : String(value)))
+    const expected = Object.entries(json).map(([name, value]) => (name === 'memo' || name === 'location' ? guarded(String(value)) : Array.isArray(value) ? JSON.stringify(value) : value === null ? '' : String(value)))
     expect(record).toEqual(expected)
     expect(json).toMatchObject({ memo: named.hostile!.memo, longitude: -100, recipe_types: ['=a', 'b,"c"'] })
     // Of a record without a place.
@@ -367,6 +367,34 @@ describe('formats', () => {
     expect(nowhere).toEqual([CSV_COLUMNS])
     const nulls = parseCsv((await ask('?chain=celo&toTimestamp=2026-01-01&format=csv')).text).find(([uid]) => uid === named.nowhere!.uid)!
     expect([nulls[CSV_COLUMNS.indexOf('longitude')], nulls[CSV_COLUMNS.indexOf('memo')]]).toEqual(['', ''])
+  })
+  test('a record has the same fields in every format and every description of it', async () => {
+    const { uid, id } = named.nowhere!
+    const fields = Object.keys((await ask(`/${uid}`)).body)
+    expect(fields).toEqual(CSV_COLUMNS)
+    const query = `?chain=celo&toTimestamp=2026-01-01`
+    expect(parseCsv((await ask(`${query}&format=csv`)).text)[0]).toEqual(fields)
+    expect(Object.keys(JSON.parse((await ask(`${query}&format=ndjson`)).text.split('\n')[0]!) as object)).toEqual(fields)
+    for (const { properties } of (await ask(`${query}&format=geojson`)).body.features) expect(Object.keys(properties)).toEqual(fields)
+    expect(Object.keys(checker.document.components.schemas.LocationRecord.properties)).toEqual(fields)
+    const ogc = async (path: string) => (await fetch(`${api.url}/ogc${path}`)).json() as Promise<any> // eslint-disable-line @typescript-eslint/no-explicit-any -- JSON
+    expect(Object.keys((await ogc('/api')).components.schemas.LocationRecord.properties)).toEqual(fields)
+    expect(Object.keys((await ogc('/collections/location-records/schema')).properties.properties.properties)).toEqual(fields)
+    expect(Object.keys((await ogc(`/collections/location-records/items/${id}`)).properties)).toEqual(fields)
+    const page = await (await fetch(`${api.url}${LIST}/${uid}?format=html`)).text()
+    expect([...page.matchAll(/<dt>(\w+)<\/dt>/g)].map(([, name]) => name)).toEqual(['id', ...fields])
+  })
+  test('why a record has no geometry is said in every format', async () => {
+    const { uid, id } = named.nowhere!
+    const problem = named.nowhere!.problem!
+    expect(problem).toMatch(/location_type/)
+    expect([(await ask(`/${uid}`)).body.problem, (await ask(`/${named.pole!.uid}`)).body.problem]).toEqual([problem, null])
+    const query = '?chain=celo&toTimestamp=2026-01-01'
+    expect((await ask(`${query}&format=geojson`)).body.features.find((each: { id: string }) => each.id === id).properties.problem).toBe(problem)
+    expect(parseCsv((await ask(`${query}&format=csv`)).text).find((cells) => cells[0] === uid)!.at(-1)).toBe(problem)
+    expect(await (await fetch(`${api.url}/ogc/collections/location-records/items/${id}`)).json()).toMatchObject({ properties: { problem } })
+    for (const path of [`${LIST}/${uid}`, `/ogc/collections/location-records/items/${id}`])
+      expect(await (await fetch(`${api.url}${path}`, { headers: { accept: 'text/html' } })).text()).toContain(`It has no geometry that can be read for certain: ${problem.replace(/'/g, '&#39;')}.`)
   })
   test('one record as a Feature', async () => {
     const { uid, id, geometry } = named.parallel!
