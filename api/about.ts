@@ -3,12 +3,14 @@ import swaggerUi from '@fastify/swagger-ui'
 import { getAddress } from 'ethers'
 import type { FastifyInstance } from 'fastify'
 import { version } from '../package.json'
+import { prefersHtml } from './accept'
 import type { ComputeParts } from './compute'
-import { ERROR_PAGES, ERROR_PAGE_POLICY, errorPageHtml, errorPageJson, errorSlug, escapeHtml } from './error-pages'
+import { ERROR_PAGES, errorPageHtml, errorPageJson, errorSlug } from './error-pages'
 import { serviceSchemas } from './openapi'
 import { COMPONENTS } from './openapi-components'
 import { GRAPHQL_COMPONENTS } from './openapi-graphql'
 import { withExamples, type Document } from './openapi-examples'
+import { escapeHtml, sendPage } from './pages'
 import { RecordsProblem } from './problems'
 
 export interface AboutParts extends ComputeParts {
@@ -90,8 +92,7 @@ export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Prom
     const slug = errorSlug(request.params.slug)
     if (!slug) throw new RecordsProblem('Not found', `There is no error '${request.params.slug.slice(0, 40)}'. Known: ${Object.keys(ERROR_PAGES).join(', ')}`)
     void reply.headers({ vary: 'accept', 'x-content-type-options': 'nosniff' })
-    if (!/\btext\/html\b/.test(request.headers.accept ?? '')) return errorPageJson(slug, publicBaseUrl)
-    return reply.headers({ 'content-security-policy': ERROR_PAGE_POLICY, 'referrer-policy': 'no-referrer' }).type('text/html; charset=utf-8').send(errorPageHtml(slug, publicBaseUrl))
+    return prefersHtml(request.headers.accept) ? sendPage(reply, errorPageHtml(slug, publicBaseUrl)) : errorPageJson(slug, publicBaseUrl)
   })
 
   let document = ''

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { anchor, escapeHtml, page } from './pages'
 import { COMPUTE_PROBLEMS, type ProblemSlug } from './problems'
 
 /** What the `type` of an error leads to: in plain words what it means, what causes it, what to do. */
@@ -90,41 +90,19 @@ export function errorPageJson(slug: ProblemSlug, publicBaseUrl: string) {
   return { type: `${publicBaseUrl}/errors/${slug}`, title, status, meaning, causes, remedies }
 }
 
-const STYLE = `
-:root { color-scheme: light dark }
-body { font: 1rem/1.55 system-ui, sans-serif; max-width: 42rem; margin: 0 auto; padding: 1.5rem 1.25rem 3rem }
-h1 { font-size: 1.6rem; line-height: 1.25; margin: 1.5rem 0 .25rem }
-h2 { font-size: 1.05rem; margin: 1.75rem 0 .25rem }
-ul { padding-left: 1.2rem; margin: .25rem 0 } li { margin: .35rem 0 }
-code { font: .9em ui-monospace, monospace; overflow-wrap: anywhere }
-.status { opacity: .7; margin: 0 }
-footer { margin-top: 2.5rem; padding-top: .75rem; border-top: 1px solid #8886; font-size: .9rem }
-`
-/** No scripts, nothing from elsewhere, one stylesheet, named by its hash. */
-export const ERROR_PAGE_POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
-
 /** The page for a reader in a browser. */
 export function errorPageHtml(slug: ProblemSlug, publicBaseUrl: string): string {
   const { type, title, status, meaning, causes, remedies } = errorPageJson(slug, publicBaseUrl)
   const list = (items: readonly string[]) => `<ul>${items.map((item) => `<li>${escapeHtml(item)}</li>`).join('')}</ul>`
-  return `<!DOCTYPE html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${escapeHtml(title)}</title><style>${STYLE}</style></head>
-<body>
-<h1>${escapeHtml(title)}</h1>
-<p class="status">Status ${status}, <code>${escapeHtml(type)}</code></p>
+  return page(
+    title,
+    [],
+    `<p class="note">Status ${status}, <code>${escapeHtml(type)}</code></p>
 <p>${escapeHtml(meaning)}</p>
 <h2>What causes it</h2>
 ${list(causes)}
 <h2>What to do</h2>
 ${list(remedies)}
-<footer><a href="${escapeHtml(publicBaseUrl)}/docs">The API's documentation</a></footer>
-</body>
-</html>
-`
-}
-
-/** For text between tags and in quoted attributes. */
-export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+<p>${anchor(`${publicBaseUrl}/docs`, 'The API\'s documentation')}</p>`,
+  )
 }

@@ -106,7 +106,7 @@ const proverOf = (i: number) => `0x${i.toString(16).padStart(4, '0')}`.padEnd(42
 describe('what it finds', () => {
   test('records are those of the Records API, field for field, geometry as it is stored', async () => {
     const { locationRecords } = await data(`{ locationRecords(first: 20) { nodes {
-      uid chain prover subject timestamp eventTimestamp srs locationType location longitude latitude recipeTypes recipePayloads mediaTypes mediaData memo revoked createdAt updatedAt geometry } } }`)
+      uid chain prover subject timestamp eventTimestamp srs locationType location longitude latitude recipeTypes recipePayloads mediaTypes mediaData memo revoked createdAt updatedAt problem geometry } } }`)
     const expected = await store.listRecords({ limit: 20, offset: 0 })
     const snake = (record: Json) => Object.fromEntries(Object.entries(record).map(([name, value]) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), value]))
     for (const [i, { geometry, ...record }] of locationRecords.nodes.entries()) {

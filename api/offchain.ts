@@ -5,7 +5,7 @@ import { decodeLocation, isLocationSchema } from '../src/location'
 import { parseStrictJson } from '../src/strict-json'
 import type { ChainReader } from './chain-reader'
 import type { MeasureInput, Measurer } from './measure'
-import { ComputeProblem } from './problems'
+import { ComputeProblem, noGeometry } from './problems'
 import type { ResolvedInput } from './resolve'
 
 /** Gets the document at a URI for a client (its address), as text. Throws a ComputeProblem. */
@@ -123,7 +123,7 @@ function readLocation({ schema, data }: OffchainAttestation, path: string): unkn
   if (!isLocationSchema(schema)) throw refused(path, 'invalid-input', `it has the schema ${schema}, which is no location schema`)
   try {
     const { geometry, geometryProblem, locationType } = decodeLocation(schema, data)
-    if (!geometry) throw refused(path, 'invalid-input', `it has no geometry that can be read for certain: ${geometryProblem}`)
+    if (!geometry) throw refused(path, 'invalid-input', `it ${noGeometry(geometryProblem)}`)
     const value = JSON.parse(geometry.json) as { type: string }
     const promised = PROMISED_TYPES.get(locationType.toLowerCase().replace(/^(geojson|wkt)-/, ''))
     if (promised && promised !== value.type) throw refused(path, 'invalid-input', `its location_type promises a ${promised}, but its location is a ${value.type}`)

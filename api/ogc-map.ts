@@ -1,4 +1,5 @@
-import { escapeHtml } from './error-pages'
+import { escapeHtml } from './pages'
+import type { Bbox } from './store-records'
 
 /** A picture of features for a page: plate carrée, a grid of parallels and meridians, no coast lines, nothing but SVG. */
 
@@ -20,6 +21,13 @@ interface Shape {
   kind: 'point' | 'line' | 'area'
   lines: Position[][]
 }
+/** In degrees; east may lie beyond 180. */
+interface Extent {
+  west: number
+  south: number
+  east: number
+  north: number
+}
 interface View {
   west: number
   south: number
@@ -32,10 +40,15 @@ const WIDTH = 960
 const MAX_POSITIONS = 50_000
 /** Degrees between the lines of the grid. */
 const STEPS = [30, 15, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001]
+/** Around what is shown, and around a box that was asked for: shares of its size. */
+const [ROOM, BOX_ROOM] = [0.16, 0.04]
 const ORDER = ['area', 'line', 'point'] as const
 
-/** The picture, and how many features with a geometry were too much for it; nothing where none has one. */
-export function drawMap(features: readonly Drawable[]): { svg: string; left: number } {
+/**
+ * The picture, and how many features with a geometry were too much for it; nothing where none has one and no box was asked for.
+ * @param box what was asked for, which the picture then shows: minLng, minLat, maxLng, maxLat; minLng > maxLng crosses the antimeridian
+ */
+export function drawMap(features: readonly Drawable[], box?: Bbox): { svg: string; left: number } {
   let budget = MAX_POSITIONS
   let left = 0
   const drawn = features.flatMap((feature) => {
@@ -49,18 +62,20 @@ export function drawMap(features: readonly Drawable[]): { svg: string; left: num
     budget -= size
     return [{ ...feature, shapes }]
   })
-  if (drawn.length === 0) return { svg: '', left }
-  const view = viewOf(drawn.flatMap(({ shapes }) => shapes.flatMap(({ lines }) => lines.flat())))
+  if (drawn.length === 0 && !box) return { svg: '', left }
+  const frame = box ? extentOfBox(box) : smallestExtent(drawn.flatMap(({ shapes }) => shapes.map(({ lines }) => boxOf(lines.flat()))))
+  const view = viewOf(frame, box ? BOX_ROOM : ROOM)
   const scale = WIDTH / view.width
   // Large areas first, points last: so that each can be seen, and clicked.
   const marks = drawn
     .flatMap(({ title, href, shapes }) =>
-      ORDER.map((kind) => shapes.filter((shape) => shape.kind === kind)).flatMap((shapes, order) => (shapes.length ? [{ order, title, href, shapes, size: shapes.reduce((size, shape) => size + extentOf(shape), 0) }] : [])),
+      ORDER.map((kind) => shapes.filter((shape) => shape.kind === kind)).flatMap((shapes, order) => (shapes.length ? [{ order, title, href, shapes, size: shapes.reduce((size, shape) => size + sizeOf(shape), 0) }] : [])),
     )
     .sort((a, b) => a.order - b.order || b.size - a.size)
     .map(({ title, href, shapes }) => `<a href="${escapeHtml(href)}"><title>${escapeHtml(title)}</title>${shapes.map((shape) => mark(shape, view, scale)).join('')}</a>`)
+  const outline = box ? `\n${outlineOf(frame, view, scale)}` : ''
   const height = round(view.height * scale)
-  return { svg: `<svg class="map" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="Where the records of this page are">${grid(view, scale)}${marks.join('\n')}</svg>`, left }
+  return { svg: `<svg class="map" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="Where the records of this page are">${grid(view, scale)}${marks.join('\n')}${outline}</svg>`, left }
 }
 
 function shapesOf({ type, coordinates, geometries }: Geometry): Shape[] {
@@ -100,18 +115,59 @@ function roundPole(ring: Position[]): Position[] {
   return [...ring, [last[0], pole], [first[0], pole]]
 }
 
-/** What the picture shows: all of it with some room around; the world when something crosses the antimeridian. */
-function viewOf(positions: readonly Position[]): View {
-  const { west, south, east, north } = boxOf(positions)
-  if (west < -180 || east > 180) return { west: -180, south: -90, width: 360, height: 180 }
+/** As it was asked for, its east beyond 180 where it crosses the antimeridian. */
+function extentOfBox([west, south, east, north]: Bbox): Extent {
+  return { west, south, east: west > east ? east + 360 : east, north }
+}
+
+/** The smallest part of the world that holds all of these. Across the antimeridian only where that is at most half of the world: more of it is known by its usual edges. */
+function smallestExtent(extents: readonly Extent[]): Extent {
+  const { south, north } = union(extents)
+  // From -180 on; what goes round the world has no gap beside it.
+  const arcs = extents.map(({ west, east }) => ({ west: normal(west), width: Math.min(360, east - west) })).sort((a, b) => a.west - b.west)
+  let end = arcs[0]!.west + arcs[0]!.width
+  let [gap, west] = [-1, arcs[0]!.west]
+  for (const arc of arcs.slice(1)) {
+    if (arc.west - end > gap) [gap, west] = [arc.west - end, arc.west]
+    end = Math.max(end, arc.west + arc.width)
+  }
+  const around = arcs[0]!.west + 360 - end
+  if (around >= gap) [gap, west] = [around, arcs[0]!.west]
+  const east = west + 360 - gap
+  return gap <= 0 || (east > 180 && east - west > 180) ? { west: -180, south, east: 180, north } : { west, south, east, north }
+}
+
+/** The same meridian from -180 on, below 180. */
+function normal(lng: number): number {
+  return lng >= -180 && lng < 180 ? lng : lng - 360 * Math.floor((lng + 180) / 360)
+}
+
+/** What the picture shows: all of it with some room around, as a share of its size; it may go beyond 180. */
+function viewOf({ west, south, east, north }: Extent, share: number): View {
   // A single point has some kilometres around it.
-  const room = 0.16 * Math.max(east - west, north - south, 0.4)
+  const room = share * Math.max(east - west, north - south, 0.4)
   let [width, height] = [Math.min(360, east - west + room), Math.min(180, north - south + room)]
   // Not so low or so high that it cannot be read.
   height = Math.min(180, Math.max(height, 0.4 * width))
   width = Math.min(360, Math.max(width, height / 0.55))
-  const within = (middle: number, size: number, limit: number) => Math.max(-limit, Math.min(limit - size, middle - size / 2))
-  return { west: within((west + east) / 2, width, 180), south: within((south + north) / 2, height, 90), width, height }
+  const middle = (west + east) / 2
+  // A picture within the usual edges stays there, and the whole world has them.
+  const left = width === 360 || (west >= -180 && east <= 180) ? Math.max(-180, Math.min(180 - width, middle - width / 2)) : middle - width / 2
+  return { west: left, south: Math.max(-90, Math.min(90 - height, (south + north) / 2 - height / 2)), width, height }
+}
+
+/** By how many degrees something is moved to be seen: once for each turn of the world that lies in the picture. What crosses its edge is at both. */
+function turnsOf(extent: Extent, { west, width }: View): number[] {
+  return [0, -720, -360, 360, 720].filter((turn) => {
+    const [from, to] = [extent.west + turn, extent.east + turn]
+    return turn === 0 ? to >= west && from <= west + width : to > west && from < west + width
+  })
+}
+
+/** The outline of what was asked for. */
+function outlineOf(frame: Extent, view: View, scale: number): string {
+  const [top, width, height] = [view.south + view.height - frame.north, frame.east - frame.west, frame.north - frame.south].map((degrees) => round(degrees * scale))
+  return turnsOf(frame, view).map((turn) => `<rect class="box" x="${round((frame.west + turn - view.west) * scale)}" y="${top}" width="${width}" height="${height}"/>`).join('')
 }
 
 function grid({ west, south, width, height }: View, scale: number): string {
@@ -119,10 +175,11 @@ function grid({ west, south, width, height }: View, scale: number): string {
   const digits = Math.max(0, Math.ceil(-Math.log10(step) - 1e-9))
   const multiples = (from: number, to: number) => Array.from({ length: Math.floor(to / step + 1e-9) - Math.ceil(from / step - 1e-9) + 1 }, (_, i) => (Math.ceil(from / step - 1e-9) + i) * step)
   const label = (degrees: number, sides: string) => `${Math.abs(degrees).toFixed(digits)}°${Math.abs(degrees) < step / 2 ? '' : sides[degrees < 0 ? 0 : 1]!}`
+  const meridian = (lng: number) => (lng > 180 + step / 2 ? lng - 360 : lng < -180 - step / 2 ? lng + 360 : lng)
   const bottom = height * scale
   const meridians = multiples(west, west + width).map((lng) => {
     const x = round((lng - west) * scale)
-    return `<path d="M${x} 0V${round(bottom)}"/>${x > WIDTH - 45 ? '' : `<text x="${x + 3}" y="${round(bottom - 4)}">${label(lng, 'WE')}</text>`}`
+    return `<path d="M${x} 0V${round(bottom)}"/>${x > WIDTH - 45 ? '' : `<text x="${x + 3}" y="${round(bottom - 4)}">${label(meridian(lng), 'WE')}</text>`}`
   })
   const parallels = multiples(south, south + height).map((lat) => {
     const y = round(bottom - (lat - south) * scale)
@@ -131,12 +188,10 @@ function grid({ west, south, width, height }: View, scale: number): string {
   return `<g class="grid">${meridians.join('')}${parallels.join('')}</g>\n`
 }
 
-/** Drawn once more beyond either edge, for what crosses the antimeridian. */
-function mark({ kind, lines }: Shape, { west, south, height }: View, scale: number): string {
-  const every = lines.flat()
-  const turns = [0, ...(every.some(([lng]) => lng > 180) ? [-360] : []), ...(every.some(([lng]) => lng < -180) ? [360] : [])]
+function mark({ kind, lines }: Shape, view: View, scale: number): string {
+  const { west, south, height } = view
   const at = ([lng, lat]: Position, turn: number): Position => [round((lng + turn - west) * scale), round((south + height - lat) * scale)]
-  return turns
+  return turnsOf(boxOf(lines.flat()), view)
     .map((turn) => {
       if (kind === 'point') {
         const [x, y] = at(lines[0]![0]!, turn)
@@ -154,12 +209,12 @@ function pathOf(line: readonly Position[], closed: boolean): string {
 }
 
 /** Of its box, in square degrees. */
-function extentOf({ lines }: Shape): number {
+function sizeOf({ lines }: Shape): number {
   const { west, south, east, north } = boxOf(lines.flat())
   return (east - west) * (north - south)
 }
 
-function boxOf(positions: readonly Position[]): { west: number; south: number; east: number; north: number } {
+function boxOf(positions: readonly Position[]): Extent {
   let [west, south, east, north] = [Infinity, Infinity, -Infinity, -Infinity]
   for (const [lng, lat] of positions) {
     west = Math.min(west, lng)
@@ -168,6 +223,10 @@ function boxOf(positions: readonly Position[]): { west: number; south: number; e
     north = Math.max(north, lat)
   }
   return { west, south, east, north }
+}
+
+function union(extents: readonly Extent[]): Pick<Extent, 'south' | 'north'> {
+  return { south: Math.min(...extents.map(({ south }) => south)), north: Math.max(...extents.map(({ north }) => north)) }
 }
 
 function round(value: number): number {

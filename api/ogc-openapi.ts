@@ -149,7 +149,7 @@ const HEADERS = {
 const headers = (...names: string[]) => Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 const RATES = Object.keys(HEADERS).filter((name) => name.includes('RateLimit'))
 
-const exception = (description: string, ...names: string[]) => ({ description, headers: headers(...RATES, ...names), content: { [JSON_TYPE]: { schema: ref('Exception') } } })
+const exception = (description: string, ...names: string[]) => ({ description, headers: headers(...RATES, ...names), content: { [JSON_TYPE]: { schema: ref('Exception') }, [HTML]: { schema: { type: 'string' } } } })
 const RESPONSES: Record<string, object> = {
   NotModified: { description: 'What If-None-Match named is still what would be answered.', headers: headers(...RATES, 'ETag') },
   InvalidParameter: exception('A parameter is invalid, unknown, or given twice.'),

@@ -1,5 +1,6 @@
 import { DateTime, Duration } from 'luxon'
 import { CHAINS } from '../src/chains'
+import { prefersHtml } from './accept'
 import { RecordsProblem } from './problems'
 import { DEFAULT_LIMIT, MAX_LIMIT, invalid, knownParameters, parseAddress, parseBbox, parseChain, parseLocationType, parseSchema, parseWhole } from './record-parameters'
 import type { RecordSearch } from './search'
@@ -61,18 +62,6 @@ function formatOf(f: string | undefined, accept: string | undefined): Format {
   if (f === undefined) return prefersHtml(accept) ? 'html' : 'json'
   if (f !== 'json' && f !== 'html') throw invalid('f', 'Expected json or html')
   return f
-}
-
-/** Whether HTML is named, and nothing that JSON satisfies is liked better (RFC 9110, 12.5.1). */
-function prefersHtml(accept = ''): boolean {
-  const liked = accept.split(',').map((range) => {
-    const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase())
-    const quality = Number(parameters.find((parameter) => parameter.startsWith('q='))?.slice(2) ?? 1)
-    return { type, quality: quality >= 0 && quality <= 1 ? quality : 1 }
-  })
-  const best = (types: RegExp) => Math.max(-1, ...liked.filter(({ type }) => types.test(type)).map(({ quality }) => quality))
-  const html = best(/^text\/(html|\*)$/)
-  return html > 0 && html >= best(/^\*\/\*$/) && html > best(/^application\/(.*json|\*)$/)
 }
 
 function parseCursor(text: string): RecordPosition {

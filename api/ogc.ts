@@ -5,10 +5,12 @@ import { version } from '../package.json'
 import { Freshness } from './freshness'
 import { COLLECTION, CONFORMANCE, GEOJSON, HTML, JSON_TYPE, OPENAPI, OgcAddresses, SCHEMA, collection, landing, link, selfLinks, withParameters, type Link } from './ogc-documents'
 import { featureSchema, ogcOpenApi, operationsOf } from './ogc-openapi'
-import { PAGE_POLICY, apiPage, collectionPage, collectionsPage, conformancePage, itemPage, itemsPage, jsonPage, landingPage, type Feature } from './ogc-pages'
+import { apiPage, collectionPage, collectionsPage, conformancePage, itemPage, itemsPage, jsonPage, landingPage } from './ogc-pages'
 import { cursorOf, parseFeatureId, parseFormat, parseItems, type Format } from './ogc-parameters'
+import { sendPage } from './pages'
 import { RecordsProblem, recordsErrorHandler } from './problems'
 import { featureText } from './record-formats'
+import type { Feature } from './record-pages'
 import type { RecordSearch, Records } from './search'
 import type { Store } from './store'
 
@@ -43,14 +45,14 @@ export async function ogcRoutes(app: FastifyInstance, { store, records, clock, p
   const counts = new LRUCache<string, ReturnType<Records['count']>>({ max: 1_000 })
   const countOf = (state: string, { limit: _, from: __, ...filters }: RecordSearch) => remembered(counts, `${state} ${JSON.stringify(filters)}`, () => records.count({ limit: 0, ...filters }))
 
-  app.setErrorHandler(recordsErrorHandler)
+  app.setErrorHandler(recordsErrorHandler(publicBaseUrl))
 
   /** Sends a document in the form that was asked for. */
   const send = (reply: FastifyReply, format: Format, links: readonly Link[], type: string, json: () => string, html: () => string): FastifyReply => {
     reply.header('x-content-type-options', 'nosniff').header('link', links.map(({ href, rel, type: linked }) => `<${href}>; rel="${rel}"; type="${linked}"`).join(', '))
     // As bytes: Fastify would write the type of a text anew, with a charset and with quotes that GDAL does not take for what it asked for.
     if (format === 'json') return reply.type(type).send(Buffer.from(json()))
-    return reply.headers({ 'content-security-policy': PAGE_POLICY, 'referrer-policy': 'no-referrer' }).type('text/html; charset=utf-8').send(html())
+    return sendPage(reply, html())
   }
   /** Sends a document that changes with the deployment only. */
   const sendFixed = (request: FastifyRequest, reply: FastifyReply, type: string, make: (format: Format, query: Record<string, string>) => { document: object; links: readonly Link[]; html: () => string }): FastifyReply => {
@@ -132,7 +134,7 @@ export async function ogcRoutes(app: FastifyInstance, { store, records, clock, p
       links,
       GEOJSON,
       () => `{"type":"FeatureCollection",${JSON.stringify(head).slice(1, -1)},"features":[${features.join()}]}`,
-      () => itemsPage({ ...head, features: features.map((text) => JSON.parse(text) as Feature) }, (id) => `${at.feature(id)}?f=html`, trail),
+      () => itemsPage({ ...head, features: features.map((text) => JSON.parse(text) as Feature) }, (id) => `${at.feature(id)}?f=html`, trail, search.bbox),
     )
   })
 
@@ -152,7 +154,7 @@ export async function ogcRoutes(app: FastifyInstance, { store, records, clock, p
     const row = await find()
     const links = [...selfLinks(at.feature(`${row.chain}-${row.uid}`), GEOJSON, 'This record', format, request.query as Record<string, string>), link(at.collection, 'collection', JSON_TYPE, 'The collection that holds it')]
     const text = `${featureText(row).slice(0, -1)},"links":${JSON.stringify(links)}}`
-    return send(reply, format, links, GEOJSON, () => text, () => itemPage(JSON.parse(text) as Feature, [...trail, { href: `${at.items}?f=html`, title: 'Records' }]))
+    return send(reply, format, links, GEOJSON, () => text, () => itemPage(JSON.parse(text) as Feature & { links: Link[] }, [...trail, { href: `${at.items}?f=html`, title: 'Records' }]))
   })
 }
 

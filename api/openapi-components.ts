@@ -313,6 +313,7 @@ const RECORDS: Record<string, Schema> = {
     revoked: { type: 'boolean', description: 'Whether it was revoked.' },
     created_at: text('When the record was written here.', TIME),
     updated_at: text('When it last changed here.', TIME),
+    problem: orNull(text('Why `location` cannot be read for certain, so that there is no geometry; null where there is one. (Beyond the specification.)')),
   }),
   ListResponse: object(
     'Location records.',

@@ -148,7 +148,12 @@ export const computeSchemas = extensionSchemas()
 
 // --- Records ---
 
-const recordsError = (description: string, headers?: Schema) => answer(ref('RecordsError'), description, headers && { headers })
+const HTML: Schema = { type: 'string', description: 'The same as a page, for browsers.' }
+const recordsError = (description: string, headers?: Schema) => ({
+  description,
+  ...(headers && { headers }),
+  content: { 'application/json': { schema: ref('RecordsError') }, 'text/html': { schema: HTML } },
+})
 const RECORDS_ERRORS = {
   400: recordsError('A parameter is wrong, unknown, or given twice.'),
   429: recordsError('Too many requests.', { ...RATE_HEADERS, ...RETRY_AFTER }),
@@ -174,14 +179,15 @@ export const recordsSchemas = {
   list: formattedRoute(
     'listLocationRecords',
     'Attested locations that match all filters',
-    'Newest first, unless sorted otherwise. The order is total, so pages neither repeat nor lose a record. JSON comes in pages, and so do the other formats where `limit` is 1000 or less; with a larger one they hold so many, without all that match, streamed. A parameter that is unknown or given twice is an error. (Parameters from `sort` on are extensions to the specification.)',
+    'Newest first, unless sorted otherwise. The order is total, so pages neither repeat nor lose a record. JSON and HTML come in pages, and so do the other formats where `limit` is 1000 or less; with a larger one they hold so many, without all that match, streamed. A parameter that is unknown or given twice is an error. (Parameters from `sort` on are extensions to the specification.)',
     {
       'application/json': ref('ListResponse'),
       'application/geo+json': ref('RecordFeatureCollection'),
       'application/x-ndjson': { type: 'string', description: 'A `LocationRecord` a line.' },
-      'text/csv': { type: 'string', description: 'RFC 4180 in UTF-8 with a header row: the fields of `LocationRecord`, lists as JSON text, null as nothing. A text that a spreadsheet would take for a formula has an apostrophe before it.' },
+      'text/csv': { type: 'string', description: 'RFC 4180 in UTF-8 with a header row: the fields of `LocationRecord`, lists as JSON text, null as nothing. What a spreadsheet could take for a formula has an apostrophe before it (docs/api.md says how to take it away).' },
+      'text/html': HTML,
     },
-    { ...LINK, 'content-disposition': text('A file name, of all formats but JSON.') },
+    { ...LINK, 'content-disposition': text('A file name, of all formats but JSON and HTML.') },
     {
       querystring: parameters({
         chain: CHAIN_PARAMETER,
@@ -194,14 +200,14 @@ export const recordsSchemas = {
         offset: integer('How many to skip: page n of size L has (n-1)*L. At most 100000, unless beyond the last record: further on goes `cursor`.', { minimum: 0, default: 0 }),
         sort: { enum: SORT_FIELDS.flatMap((field) => [field, `-${field}`]), default: '-timestamp', description: 'By the time of the attestation\'s block or of the located event; `-` is descending.' },
         cursor: text('`next_cursor` of the page before, with the same filters and sort: goes on from its last record, whatever arrived meanwhile. Not with `offset`.', { maxLength: 300 }),
-        total: { type: 'boolean', default: false, description: 'Whether to count all that match, in JSON.' },
+        total: { type: 'boolean', default: false, description: 'Whether to count all that match, in JSON; a page for browsers always says it.' },
         revoked: { type: 'boolean', description: 'Only revoked ones, or only ones that are not.' },
         location_type: text('Format of `location`, in any letter case.', { minLength: 1, maxLength: 100, examples: ['geojson-point'] }),
         schema: text('UID of the schema of the attestation, in any letter case.', UID),
         near: text('`lng,lat` in degrees: only what lies within `radius` of it, on the ellipsoid, to the centimetre.', { examples: ['13.3777,52.5163'] }),
         radius: number('Metres; belongs to `near`.', { exclusiveMinimum: 0, maximum: 100_000_000 }),
         intersects: text('GeoJSON (a geometry, or a Feature) or WKT, longitude first: only what shares a place with it, edges being geodesics. Not with `near`.', { examples: ['POLYGON((13.3 52.5, 13.5 52.5, 13.5 52.6, 13.3 52.6, 13.3 52.5))'] }),
-        format: { enum: ['json', 'geojson', 'ndjson', 'csv'], description: 'What to answer in; else `Accept` says, or it is JSON.' },
+        format: { enum: ['json', 'geojson', 'ndjson', 'csv', 'html'], description: 'What to answer in; else `Accept` says, or it is JSON.' },
       }),
     },
     { ...RECORDS_ERRORS, 503: recordsError('The database is out of reach, or too many exports are under way.', RETRY_AFTER) },
@@ -210,11 +216,11 @@ export const recordsSchemas = {
     'getLocationRecord',
     'One attested location by its UID',
     'Where several chains have the UID, the newest; `chain` picks.',
-    { 'application/json': ref('LocationRecord'), 'application/geo+json': ref('RecordFeature') },
+    { 'application/json': ref('LocationRecord'), 'application/geo+json': ref('RecordFeature'), 'text/html': HTML },
     {},
     {
       params: parameters({ uid: text('UID of the attestation, in any letter case.', UID) }),
-      querystring: parameters({ chain: CHAIN_PARAMETER, format: { enum: ['json', 'geojson'], description: 'What to answer in; else `Accept` says, or it is JSON.' } }),
+      querystring: parameters({ chain: CHAIN_PARAMETER, format: { enum: ['json', 'geojson', 'html'], description: 'What to answer in; else `Accept` says, or it is JSON.' } }),
     },
     { ...RECORDS_ERRORS, 404: recordsError('No record has this UID.') },
   ),
@@ -264,7 +270,7 @@ export const serviceSchemas = {
     'Where the `type` of every error of the Compute API leads. HTML for a browser (`Accept: text/html`), else JSON.',
     {
       200: { description: 'The page.', content: { 'application/json': { schema: ref('ErrorPage') }, 'text/html': { schema: { type: 'string' } } } },
-      404: answer(ref('RecordsError'), 'There is no such error.'),
+      404: recordsError('There is no such error.'),
     },
     { params: parameters({ slug: { enum: Object.keys(COMPUTE_PROBLEMS), description: 'The end of the error\'s `type`.' } }) },
   ),

@@ -1,5 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { GeometryError } from '../src/geodesy'
+import { sendPage } from './pages'
+import { problemPage, wantsPage } from './problem-page'
 
 /** Errors of the Compute API (INTERFACE.md, Errors; RFC 7807): slug -> status and title. Nothing else ever leaves /compute. */
 export const COMPUTE_PROBLEMS = {
@@ -19,6 +21,12 @@ export const RECORDS_PROBLEMS: Readonly<Record<string, number>> = {
   'Rate limit exceeded': 429,
   'Internal error': 500,
   'Temporarily unavailable': 503,
+}
+
+/** What is said of an attestation without a geometry. The problem may quote attested text, so it is cut short, and what is no visible text is replaced. */
+export function noGeometry(problem: string | null): string {
+  const shown = problem && Array.from(problem.slice(0, 600)).slice(0, 300).join('').replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '\ufffd')
+  return `has no geometry that can be read for certain${shown ? `: ${shown}` : ''}`
 }
 
 /** The caller of the Compute API is told this. `detail` names the field and what would be right. */
@@ -84,12 +92,16 @@ function requestFault(error: FastifyError): string | undefined {
   return error.statusCode && error.statusCode >= 400 && error.statusCode < 500 ? error.message : undefined
 }
 
-/** The one error handler of /compute: whatever is thrown becomes problem details. */
+/** The one error handler of /compute: whatever is thrown becomes problem details; a page for a browser that opens an address of it. */
 export function computeErrorHandler(publicBaseUrl: string) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
     const { slug, message, retryAfter } = asComputeProblem(error, request)
     const { status, contentType, body } = problemDocument(publicBaseUrl, slug, message, error instanceof RequestFault ? error.statusCode : undefined)
     if (retryAfter !== undefined) reply.header('retry-after', retryAfter)
+    if (wantsPage(request)) {
+      const shown = JSON.parse(body) as { type: string; title: string; detail: string }
+      return sendPage(reply.status(status).header('vary', 'accept'), problemPage({ ...shown, status, body: shown, about: shown.type }, publicBaseUrl))
+    }
     return reply.status(status).header('content-type', contentType).send(body)
   }
 }
@@ -113,12 +125,15 @@ function asComputeProblem(error: FastifyError, request: FastifyRequest): Compute
   return new ComputeProblem('computation-error', 'The computation failed on our side. Nothing was signed.')
 }
 
-/** The one error handler of /api, and of whatever lies outside both APIs. */
-export function recordsErrorHandler(error: FastifyError, request: FastifyRequest, reply: FastifyReply) {
-  const problem = asRecordsProblem(error, request, reply)
-  // What was said of the answer that was not to be.
-  reply.removeHeader('etag').removeHeader('content-disposition').header('cache-control', 'no-store')
-  return reply.status(problem.status).send({ status: 'error', message: problem.message, detail: problem.detail })
+/** The one error handler of /api, and of whatever lies outside both APIs. A browser gets a page, whoever else the same as JSON. */
+export function recordsErrorHandler(publicBaseUrl: string) {
+  return (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
+    const { status, message, detail } = asRecordsProblem(error, request, reply)
+    // What was said of the answer that was not to be.
+    reply.removeHeader('etag').removeHeader('content-disposition').removeHeader('link').headers({ 'cache-control': 'no-store', vary: 'accept' }).status(status)
+    const body = { status: 'error', message, detail }
+    return wantsPage(request) ? sendPage(reply, problemPage({ status, title: message, detail, body }, publicBaseUrl)) : reply.send(body)
+  }
 }
 
 function asRecordsProblem(error: FastifyError, request: FastifyRequest, reply: FastifyReply): RecordsProblem {

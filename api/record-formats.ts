@@ -1,7 +1,8 @@
-import { stringify } from 'csv-stringify/sync'
 import { getAddress } from 'ethers'
 import { LRUCache } from 'lru-cache'
+import { mediaRanges, prefersHtml } from './accept'
 import { RecordsProblem } from './problems'
+import { csvText } from './record-csv'
 import type { RecordRow } from './store-records'
 
 /** Checksummed forms of addresses: making one takes 20 us, and a page of records has 200. */
@@ -27,7 +28,7 @@ export function featureText(row: RecordRow): string {
   return `{"type":"Feature","id":"${row.chain}-${row.uid}","geometry":${row.geometry},"properties":${recordText(row)}}`
 }
 
-export type FormatName = 'json' | 'geojson' | 'ndjson' | 'csv'
+export type FormatName = 'json' | 'geojson' | 'ndjson' | 'csv' | 'html'
 
 /** How records are written one after the other: a head, the rows, a tail. */
 export interface RecordFormat {
@@ -45,23 +46,9 @@ export interface RecordFormat {
 }
 
 /** Media types, in the order in which they are preferred where a client has no preference. */
-const MEDIA_TYPES: Readonly<Record<FormatName, string>> = { json: 'application/json', geojson: 'application/geo+json', ndjson: 'application/x-ndjson', csv: 'text/csv' }
+const MEDIA_TYPES: Readonly<Record<FormatName, string>> = { json: 'application/json', geojson: 'application/geo+json', ndjson: 'application/x-ndjson', csv: 'text/csv', html: 'text/html' }
 
-/** A record's fields, in the order of INTERFACE.md. */
-export const CSV_COLUMNS = [
-  ...['uid', 'chain', 'prover', 'subject', 'timestamp', 'event_timestamp', 'srs', 'location_type', 'location', 'longitude', 'latitude'],
-  ...['recipe_types', 'recipe_payloads', 'media_types', 'media_data', 'memo', 'revoked', 'created_at', 'updated_at'],
-]
-
-/**
- * RFC 4180. Lists are JSON text, null is empty. A text that a spreadsheet would take for a formula (anyone may attest anything) gets an
- * apostrophe before it: who wants texts as they were attested takes JSON, GeoJSON or NDJSON.
- */
-function csvText(rows: readonly unknown[], header: boolean): string {
-  return stringify(rows as object[], { columns: CSV_COLUMNS, header, record_delimiter: 'windows', escape_formulas: true, cast: { boolean: String, object: (value) => JSON.stringify(value) } })
-}
-
-export const RECORD_FORMATS: Readonly<Record<Exclude<FormatName, 'json'>, RecordFormat>> = {
+export const RECORD_FORMATS: Readonly<Record<Exclude<FormatName, 'json' | 'html'>, RecordFormat>> = {
   geojson: {
     type: `${MEDIA_TYPES.geojson}; charset=utf-8`,
     file: 'attachment; filename="location-records.geojson"',
@@ -93,7 +80,7 @@ export const RECORD_FORMATS: Readonly<Record<Exclude<FormatName, 'json'>, Record
 
 /**
  * The format to answer in: what `format` says, else what Accept prefers (RFC 9110, 12.5.1: by q; of equals the one that is named more closely,
- * then earlier); JSON where that leaves none.
+ * then earlier); HTML for browsers only; JSON where that leaves none.
  */
 export function chooseFormat<Name extends FormatName>(given: string | undefined, accept: string | undefined, offered: readonly Name[]): Name {
   if (given !== undefined) {
@@ -101,9 +88,12 @@ export function chooseFormat<Name extends FormatName>(given: string | undefined,
     if (!named) throw new RecordsProblem('Invalid format parameter', `Expected one of ${offered.join(', ')}`)
     return named
   }
-  const ranges = (accept ?? '').slice(0, 2_000).toLowerCase().split(',').map(mediaRange)
+  const html = offered.find((name) => name === 'html')
+  if (html && prefersHtml(accept)) return html
+  const ranges = mediaRanges(accept)
   let best: { name: Name; order: number[] } | undefined
   for (const name of offered) {
+    if (name === 'html') continue
     const matching = ranges.map((range, i) => ({ ...range, i })).filter(({ range }) => range !== '' && (range === '*/*' || range === MEDIA_TYPES[name] || range === `${MEDIA_TYPES[name].split('/')[0]}/*`))
     // The closest range says what is thought of this type.
     const closest = matching.sort((a, b) => b.closeness - a.closeness)[0]
@@ -112,12 +102,6 @@ export function chooseFormat<Name extends FormatName>(given: string | undefined,
     if (!best || isBefore(order, best.order)) best = { name, order }
   }
   return best?.name ?? offered[0]!
-}
-
-function mediaRange(text: string): { range: string; q: number; closeness: number } {
-  const [range = '', ...parameters] = text.split(';').map((part) => part.trim())
-  const q = parameters.map((parameter) => /^q\s*=\s*([01](?:\.\d{0,3})?)$/.exec(parameter)?.[1]).find((given) => given !== undefined)
-  return { range, q: q === undefined ? 1 : Math.min(1, Number(q)), closeness: range === '*/*' ? 0 : range.endsWith('/*') ? 1 : 2 }
 }
 
 /** Whether the first is larger, number by number. */

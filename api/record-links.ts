@@ -12,23 +12,35 @@ export interface Paging {
   byCursor: boolean
 }
 
+export type Query = Readonly<Record<string, string | undefined>>
+/** By relation; self is always there. */
+export type PageAddresses = { self: string } & Partial<Record<'next' | 'first' | 'prev', string>>
+
 /**
  * Where the other pages of a list are, with the same filters: next goes on from this page's last record, whatever arrives meanwhile; prev is known
- * where pages are counted by offset. Undefined where it would be too long.
+ * where pages are counted by offset.
  * @param url of the list, without its query
  */
-export function pageLinks(url: string, query: Readonly<Record<string, string | undefined>>, { limit, offset, nextCursor, byCursor }: Paging): string | undefined {
-  const link = (rel: string, change: Record<string, string | number | undefined>) => {
-    const parameters = Object.entries({ ...query, ...change }).flatMap(([name, value]): [string, string][] => (value === undefined ? [] : [[name, String(value)]]))
-    // Every character that could end a link early is escaped.
-    const search = new URLSearchParams(parameters).toString()
-    return `<${url}${search && `?${search}`}>; rel="${rel}"`
+export function pageAddresses(url: string, query: Query, { limit, offset, nextCursor, byCursor }: Paging): PageAddresses {
+  const at = (change: Record<string, string | number | undefined>) => addressWith(url, query, change)
+  return {
+    self: at({}),
+    ...(nextCursor !== null && { next: at({ cursor: nextCursor, offset: undefined }) }),
+    ...((byCursor || offset > 0) && { first: at({ cursor: undefined, offset: undefined }) }),
+    // The page before may be a shorter one, so that no record is on two.
+    ...(offset > 0 && offset <= MAX_OFFSET && { prev: at({ offset: Math.max(0, offset - limit) || undefined, limit: Math.min(limit, offset) }) }),
   }
-  const links = [link('self', {})]
-  if (nextCursor !== null) links.push(link('next', { cursor: nextCursor, offset: undefined }))
-  if (byCursor || offset > 0) links.push(link('first', { cursor: undefined, offset: undefined }))
-  // The page before may be a shorter one, so that no record is on two.
-  if (offset > 0 && offset <= MAX_OFFSET) links.push(link('prev', { offset: Math.max(0, offset - limit) || undefined, limit: Math.min(limit, offset) }))
-  const header = links.join(', ')
+}
+
+/** The same address with other parameters; undefined takes one away. Every character that could end a link early is escaped. */
+export function addressWith(url: string, query: Query, change: Record<string, string | number | undefined>): string {
+  const parameters = Object.entries({ ...query, ...change }).flatMap(([name, value]): [string, string][] => (value === undefined ? [] : [[name, String(value)]]))
+  const search = new URLSearchParams(parameters).toString()
+  return `${url}${search && `?${search}`}`
+}
+
+/** As a Link header; undefined where it would be too long. */
+export function linkHeader(addresses: PageAddresses): string | undefined {
+  const header = Object.entries(addresses).map(([rel, href]) => `<${href}>; rel="${rel}"`).join(', ')
   return header.length > MAX_LINK_LENGTH ? undefined : header
 }

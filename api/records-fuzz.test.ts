@@ -53,6 +53,12 @@ async function ask(query: string) {
   const type = response.headers.get('content-type')!
   const body: any = /[/+]json;/.test(type) ? JSON.parse(text) : text // eslint-disable-line @typescript-eslint/no-explicit-any -- JSON
   checker.check({ method: 'GET', path, status: response.status, type, response: body })
+  if (type.startsWith('text/html')) {
+    expect(text, path).not.toMatch(/<script|<[^>]*\son\w+\s*=/i)
+    // An error's page shows what programs are told.
+    const told = response.status === 200 ? undefined : /<pre>(.*)<\/pre>/s.exec(text)![1]!.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)))
+    return { status: response.status, body: told && JSON.parse(told), ms: performance.now() - started }
+  }
   return { status: response.status, body, ms: performance.now() - started }
 }
 
@@ -158,7 +164,7 @@ const VALID: Record<string, () => string> = {
   limit: () => String(1 + whole(1_200)),
   offset: () => String(whole(100)),
   total: () => pick(['true', 'false']),
-  format: () => pick(['json', 'geojson', 'ndjson', 'csv']),
+  format: () => pick(['json', 'geojson', 'ndjson', 'csv', 'html']),
 }
 
 /** What each form above means, found out by hand. */

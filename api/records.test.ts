@@ -2,10 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { seededRandom } from '../dev/random'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../src/location'
 import { startApi, type TestApi } from '../test/api'
+import { parseCsv } from '../test/csv'
 import { createMigratedDatabase, rows, type TestDatabase } from '../test/database'
 import { openApiChecker, type OpenApiChecker } from '../test/openapi'
 import { ADDRESSES, insertRecords, type GivenRecord, type StoredRecord } from '../test/records'
-import { CSV_COLUMNS, chooseFormat } from './record-formats'
+import { CSV_COLUMNS, guarded } from './record-csv'
+import { chooseFormat } from './record-formats'
 
 /** The list of records, on a real database: filters, order, paging, formats, headers. */
 const BASE = 'https://x.example/geo'
@@ -139,7 +141,7 @@ describe('filters beyond the specification', () => {
     ...['', 'time', '--timestamp', 'timestamp,uid', 'TIMESTAMP', '-'].map((text) => [`?sort=${text}`, 'sort', 'Expected one of timestamp, -timestamp, event_timestamp, -event_timestamp (- is descending)'] as [string, string, string]),
     ...['', 'a'.repeat(101), 'a%00b', 'a%0Ab'].map((text) => [`?location_type=${text}`, 'location_type', 'Expected the name of a location type such as geojson-point, at most 100 characters'] as [string, string, string]),
     ...['', '0x12', `0x${'g'.repeat(64)}`].map((text) => [`?schema=${text}`, 'schema', 'Expected the UID of a schema: 0x and 64 hex digits'] as [string, string, string]),
-    ...['', 'xml', 'JSON', 'json,csv'].map((text) => [`?format=${text}`, 'format', 'Expected one of json, geojson, ndjson, csv'] as [string, string, string]),
+    ...['', 'xml', 'JSON', 'json,csv'].map((text) => [`?format=${text}`, 'format', 'Expected one of json, geojson, ndjson, csv, html'] as [string, string, string]),
     ['?total=1', 'total', 'Expected true or false'],
     ['?total=true&format=csv', 'total', 'It is told in JSON only'],
   ])('%s', async (query, name, detail) => {
@@ -286,7 +288,19 @@ describe('formats', () => {
     [undefined, 'json'],
     ['', 'json'],
     ['*/*', 'json'],
-    ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', 'json'],
+    ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', 'html'],
+    ['text/html, text/plain, text/sgml, text/css, application/xhtml+xml, */*;q=0.01', 'html'],
+    ['text/html', 'html'],
+    ['text/html;q=0.9, application/json;q=0.8', 'html'],
+    // What programs say that do not mean a page.
+    ['text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2', 'json'],
+    ['text/html, image/gif, image/jpeg, */*; q=0.2', 'json'],
+    ['application/json, text/html', 'json'],
+    ['text/html, application/json', 'json'],
+    ['text/html, application/geo+json', 'geojson'],
+    ['text/csv, text/html', 'csv'],
+    ['text/html;q=0', 'json'],
+    ['text/html;q=0.1, */*;q=0.2', 'json'],
     ['application/json, text/plain, */*', 'json'],
     ['image/png', 'json'],
     ['text/csv', 'csv'],
@@ -307,7 +321,7 @@ describe('formats', () => {
     [',;,=;q', 'json'],
     ['a'.repeat(100_000), 'json'],
   ])('Accept: %s', (accept, expected) => {
-    expect(chooseFormat(undefined, accept, ['json', 'geojson', 'ndjson', 'csv'])).toBe(expected)
+    expect(chooseFormat(undefined, accept, ['json', 'geojson', 'ndjson', 'csv', 'html'])).toBe(expected)
   })
   test('format wins over Accept; each says what it is, and that Accept matters', async () => {
     const csv = await ask('?format=csv&limit=1', { accept: 'application/json' })
@@ -345,7 +359,7 @@ describe('formats', () => {
     expect([header, end]).toEqual([CSV_COLUMNS, undefined])
     const json = (await ask(`/${named.hostile!.uid}`)).body
     expect(Object.keys(json)).toEqual(CSV_COLUMNS)
-    const expected = Object.entries(json).map(([name, value]) => (name === 'memo' || name === 'location' ? `'${String(value)}` : Array.isArray(value) ? JSON.stringify(value) : String(value)))
+    const expected = Object.entries(json).map(([name, value]) => (name === 'memo' || name === 'location' ? guarded(String(value)) : Array.isArray(value) ? JSON.stringify(value) : value === null ? '' : String(value)))
     expect(record).toEqual(expected)
     expect(json).toMatchObject({ memo: named.hostile!.memo, longitude: -100, recipe_types: ['=a', 'b,"c"'] })
     // Of a record without a place.
@@ -354,39 +368,44 @@ describe('formats', () => {
     const nulls = parseCsv((await ask('?chain=celo&toTimestamp=2026-01-01&format=csv')).text).find(([uid]) => uid === named.nowhere!.uid)!
     expect([nulls[CSV_COLUMNS.indexOf('longitude')], nulls[CSV_COLUMNS.indexOf('memo')]]).toEqual(['', ''])
   })
+  test('a record has the same fields in every format and every description of it', async () => {
+    const { uid, id } = named.nowhere!
+    const fields = Object.keys((await ask(`/${uid}`)).body)
+    expect(fields).toEqual(CSV_COLUMNS)
+    const query = `?chain=celo&toTimestamp=2026-01-01`
+    expect(parseCsv((await ask(`${query}&format=csv`)).text)[0]).toEqual(fields)
+    expect(Object.keys(JSON.parse((await ask(`${query}&format=ndjson`)).text.split('\n')[0]!) as object)).toEqual(fields)
+    for (const { properties } of (await ask(`${query}&format=geojson`)).body.features) expect(Object.keys(properties)).toEqual(fields)
+    expect(Object.keys(checker.document.components.schemas.LocationRecord.properties)).toEqual(fields)
+    const ogc = async (path: string) => (await fetch(`${api.url}/ogc${path}`)).json() as Promise<any> // eslint-disable-line @typescript-eslint/no-explicit-any -- JSON
+    expect(Object.keys((await ogc('/api')).components.schemas.LocationRecord.properties)).toEqual(fields)
+    expect(Object.keys((await ogc('/collections/location-records/schema')).properties.properties.properties)).toEqual(fields)
+    expect(Object.keys((await ogc(`/collections/location-records/items/${id}`)).properties)).toEqual(fields)
+    const page = await (await fetch(`${api.url}${LIST}/${uid}?format=html`)).text()
+    expect([...page.matchAll(/<dt>(\w+)<\/dt>/g)].map(([, name]) => name)).toEqual(['id', ...fields])
+  })
+  test('why a record has no geometry is said in every format', async () => {
+    const { uid, id } = named.nowhere!
+    const problem = named.nowhere!.problem!
+    expect(problem).toMatch(/location_type/)
+    expect([(await ask(`/${uid}`)).body.problem, (await ask(`/${named.pole!.uid}`)).body.problem]).toEqual([problem, null])
+    const query = '?chain=celo&toTimestamp=2026-01-01'
+    expect((await ask(`${query}&format=geojson`)).body.features.find((each: { id: string }) => each.id === id).properties.problem).toBe(problem)
+    expect(parseCsv((await ask(`${query}&format=csv`)).text).find((cells) => cells[0] === uid)!.at(-1)).toBe(problem)
+    expect(await (await fetch(`${api.url}/ogc/collections/location-records/items/${id}`)).json()).toMatchObject({ properties: { problem } })
+    for (const path of [`${LIST}/${uid}`, `/ogc/collections/location-records/items/${id}`])
+      expect(await (await fetch(`${api.url}${path}`, { headers: { accept: 'text/html' } })).text()).toContain(`It has no geometry that can be read for certain: ${problem.replace(/'/g, '&#39;')}.`)
+  })
   test('one record as a Feature', async () => {
     const { uid, id, geometry } = named.parallel!
     const record = await ask(`/${uid}`)
     const feature = await ask(`/${uid}?format=geojson&chain=celo-mainnet`)
     expect([feature.type, feature.body]).toEqual(['application/geo+json; charset=utf-8', { type: 'Feature', id, geometry, properties: record.body }])
     expect((await ask(`/${uid}`, { accept: 'application/geo+json' })).body).toEqual(feature.body)
-    expect(await problem(`/${uid}?format=csv`)).toEqual([400, 'Invalid format parameter', 'Expected one of json, geojson'])
+    expect(await problem(`/${uid}?format=csv`)).toEqual([400, 'Invalid format parameter', 'Expected one of json, geojson, html'])
     expect(await problem(`/${uid}?limit=1`)).toEqual([400, 'Invalid query parameter', "Unknown parameter 'limit'. Known parameters: chain, format"])
   })
 })
-
-/** A reader of RFC 4180, character by character. */
-function parseCsv(text: string): string[][] {
-  const records: string[][] = []
-  for (let at = 0; at < text.length; ) {
-    const record: string[] = []
-    for (;;) {
-      let field = ''
-      if (text[at] === '"') {
-        for (at++; text[at] !== '"' || text[at + 1] === '"'; at++) {
-          field += text[at]
-          if (text[at] === '"') at++
-        }
-        at++
-      } else for (; text[at] !== ',' && text[at] !== '\r'; at++) field += text[at]
-      record.push(field)
-      if (text[at++] !== ',') break
-    }
-    expect(text[at++]).toBe('\n')
-    records.push(record)
-  }
-  return records
-}
 
 describe('caching', () => {
   const settled = () => new Promise((resolve) => setTimeout(resolve, 260))

@@ -5,10 +5,12 @@ import { LOCATION_SCHEMA } from '../src/location'
 import { Freshness } from './freshness'
 import { readinessOf, type ChainReadiness } from './monitoring'
 import { recordsSchemas } from './openapi'
+import { sendPage } from './pages'
 import { RecordsProblem, recordsErrorHandler } from './problems'
 import { RecordExports } from './record-exports'
 import { RECORD_FORMATS, chooseFormat, featureText, recordText, type FormatName } from './record-formats'
-import { pageLinks } from './record-links'
+import { linkHeader, pageAddresses } from './record-links'
+import { listPage, recordPage, type Feature } from './record-pages'
 import { DEFAULT_LIMIT, FILTER_PARAMETERS, MAX_LIMIT, MAX_OFFSET, cursorText, invalid, knownParameters, parseBoolean, parseChain, parseCursor, parseFilters, parseSort, parseWhole, type Query } from './record-parameters'
 import type { RecordPage, RecordSearch, Records } from './search'
 import { SharedRead } from './shared'
@@ -17,7 +19,7 @@ import type { Sort } from './store-records'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 const GEOJSON_TYPE = 'application/geo+json; charset=utf-8'
-const FORMATS = ['json', 'geojson', 'ndjson', 'csv'] as const
+const FORMATS = ['json', 'geojson', 'ndjson', 'csv', 'html'] as const
 const LIST_PARAMETERS = [...FILTER_PARAMETERS, 'sort', 'limit', 'offset', 'cursor', 'total', 'format'] as const
 /** How long the number of records is believed, milliseconds: asked for only by those who skip very many. */
 const COUNT_SHARED_MS = 250
@@ -38,10 +40,12 @@ export function recordsRoutes(parts: { store: Store; records: Records; clock: ()
   const { store, records, clock, publicBaseUrl, chains, maxLagSeconds } = parts
   const freshness = new Freshness(store, clock)
   const recordExports = new RecordExports(records, clock)
+  const listAddress = `${publicBaseUrl}/api/v0/location-records`
+  const home = [{ href: `${publicBaseUrl}/docs`, title: 'API' }]
   const known = new SharedRead(() => records.count({ limit: 0 }), COUNT_SHARED_MS, clock)
 
   return (app: FastifyInstance, _options: object, done: () => void): void => {
-    app.setErrorHandler(recordsErrorHandler)
+    app.setErrorHandler(recordsErrorHandler(publicBaseUrl))
     app.addHook('preClose', (closed) => {
       recordExports.stop()
       closed()
@@ -54,19 +58,21 @@ export function recordsRoutes(parts: { store: Store; records: Records; clock: ()
       if (isDeep(search) && search.offset < (await known.get()).total)
         throw invalid('offset', `At most ${MAX_OFFSET}: so many records cannot be skipped at once. Go on from the page before with cursor=<its next_cursor>, or part the records by time`)
       if (await freshness.isKnown(request, reply, format)) return reply
-      if (whole && format !== 'json') return recordExports.send(request, reply, isDeep(search) ? { ...search, limit: 0 } : search, RECORD_FORMATS[format])
-      return sendPage(request, reply, query, asked)
+      if (whole && format !== 'json' && format !== 'html') return recordExports.send(request, reply, isDeep(search) ? { ...search, limit: 0 } : search, RECORD_FORMATS[format])
+      return sendList(request, reply, query, asked)
     })
 
-    async function sendPage(request: FastifyRequest, reply: FastifyReply, query: Query<string>, { search, format, byCursor, withTotal }: ListRequest): Promise<FastifyReply> {
+    async function sendList(request: FastifyRequest, reply: FastifyReply, query: Query<string>, { search, format, byCursor, withTotal }: ListRequest): Promise<FastifyReply> {
       const { sort, limit, offset } = search
       // What is deep and not too far is beyond the last record.
       const [{ rows, next }, counted] = await Promise.all([isDeep(search) ? NOTHING : records.page(search), withTotal ? records.count(search) : undefined])
       const nextCursor = next ? cursorText(next, search, sort) : null
-      const links = pageLinks(`${publicBaseUrl}${request.url.split('?')[0]!}`, query, { limit, offset, nextCursor, byCursor })
+      const addresses = pageAddresses(listAddress, query, { limit, offset, nextCursor, byCursor })
+      const links = linkHeader(addresses)
       if (links !== undefined) void reply.header('link', links)
+      if (format === 'html') return sendPage(reply, listPage({ rows, search, query, addresses, counted: counted!, byCursor }, listAddress, home))
       // Fewer than asked for would pass for the end.
-      else if (format !== 'json' && next && rows.length < limit)
+      if (links === undefined && format !== 'json' && next && rows.length < limit)
         throw invalid('limit', `These records are so large that a page ends after ${rows.length}, and where to go on does not fit into a Link header: give limit=${rows.length} or less, leave it out to get them all, or take JSON`)
       if (format !== 'json') {
         const { type, file, head, write, tail } = RECORD_FORMATS[format]
@@ -95,9 +101,9 @@ export function recordsRoutes(parts: { store: Store; records: Records; clock: ()
       if (!/^0x[0-9a-fA-F]{64}$/.test(uid)) throw new RecordsProblem('Invalid UID format', 'UID must be a 66-character hex string starting with 0x')
       const { chain, format: given } = knownParameters(request.query, ['chain', 'format'])
       const slug = chain === undefined ? undefined : parseChain(chain)
-      const format = chooseFormat(given, request.headers.accept, ['json', 'geojson'])
+      const format = chooseFormat(given, request.headers.accept, ['json', 'geojson', 'html'])
       const find = async () => {
-        const row = await store.recordByUid(uid.toLowerCase(), slug, format === 'geojson')
+        const row = await store.recordByUid(uid.toLowerCase(), slug, format !== 'json')
         if (!row) throw new RecordsProblem('Location record not found', `No attestation with UID ${uid} found${chain === undefined ? '' : ` on ${chain}`}`)
         return row
       }
@@ -105,6 +111,10 @@ export function recordsRoutes(parts: { store: Store; records: Records; clock: ()
       if (request.headers['if-none-match'] !== undefined) await find()
       if (await freshness.isKnown(request, reply, format)) return reply
       const row = await find()
+      if (format === 'html') {
+        const list = { href: `${listAddress}${given === undefined ? '' : '?format=html'}`, title: 'Location records' }
+        return sendPage(reply, recordPage(JSON.parse(featureText(row)) as Feature, publicBaseUrl, [...home, list]))
+      }
       return format === 'geojson' ? reply.type(GEOJSON_TYPE).send(featureText(row)) : reply.type(JSON_TYPE).send(recordText(row))
     })
 
@@ -139,7 +149,7 @@ function freshnessOf(statuses: readonly ChainStatusRow[], connected: readonly Co
   )
 }
 
-/** JSON comes in pages. The other formats do where a limit of a page is given; else they are read to the end. */
+/** JSON and HTML come in pages. The other formats do where a limit of a page is given; else they are read to the end. */
 function parseList(query: Query<(typeof LIST_PARAMETERS)[number]>, accept: string | undefined): ListRequest {
   const choice = parseFilters(query)
   const sort = parseSort(query.sort)
@@ -149,14 +159,15 @@ function parseList(query: Query<(typeof LIST_PARAMETERS)[number]>, accept: strin
   if (query.cursor !== undefined && query.offset !== undefined) throw invalid('offset', 'Give offset or cursor, not both')
   const from = query.cursor === undefined ? undefined : parseCursor(query.cursor, choice, sort)
   const withTotal = query.total !== undefined && parseBoolean('total', query.total)
-  if (withTotal && format !== 'json') throw invalid('total', 'It is told in JSON only')
-  const whole = format !== 'json' && !(limit !== undefined && limit <= MAX_LIMIT)
+  if (withTotal && format !== 'json' && format !== 'html') throw invalid('total', 'It is told in JSON only')
+  const whole = format !== 'json' && format !== 'html' && !(limit !== undefined && limit <= MAX_LIMIT)
   return {
     // More than the maximum gives the maximum; the answer says which limit was applied.
     search: { ...choice, sort, limit: whole ? (limit ?? Infinity) : Math.min(limit ?? DEFAULT_LIMIT, MAX_LIMIT), offset, ...(from && { from }), withGeometry: format === 'geojson' },
     format,
     whole,
     byCursor: from !== undefined,
-    withTotal,
+    // Who looks at a page wants to know of how many.
+    withTotal: withTotal || format === 'html',
   }
 }

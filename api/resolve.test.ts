@@ -8,7 +8,7 @@ import type { IndexState, InputRow, Store } from './store'
 
 /** When the index is believed: what it and the chain say of one attestation, told here; the whole way is in test/flow.test.ts. */
 const uid = `0x${'12'.repeat(32)}`
-const ROW: InputRow = { revoked: false, expirationTime: 0n, blockNumber: 100, geometry: '{"type":"Point","coordinates":[1,2]}' }
+const ROW: InputRow = { revoked: false, expirationTime: 0n, blockNumber: 100, geometry: '{"type":"Point","coordinates":[1,2]}', problem: null }
 const ONCHAIN = { uid, revocationTime: 0n, expirationTime: 0n } as OnchainAttestation
 
 async function resolve(given: { row?: Partial<InputRow> | null; index?: Partial<IndexState>; onchain?: Partial<OnchainAttestation> | null; local?: boolean; stuck?: boolean; minConfirmations?: number }) {
@@ -33,6 +33,15 @@ test('the index is believed while it is up to date, without a call; else the cha
   expect(await resolve({ index: { age: 16 }, onchain: null })).toEqual(['from: there is no attestation UID on base-sepolia (chain 84532)', 1])
   expect(await resolve({ row: null, onchain: null })).toEqual(['from: there is no attestation UID on base-sepolia (chain 84532)', 1])
   expect(await resolve({ index: { age: Infinity } })).toEqual(['resolved', 1])
+})
+
+test('an attestation without a geometry is refused with the reason, cut short, without what is no visible text', async () => {
+  const none = 'from: attestation UID has no geometry that can be read for certain'
+  expect(await resolve({ row: { geometry: null, problem: 'srs \'x\' is not known' } })).toEqual([`${none}: srs 'x' is not known`, 0])
+  expect(await resolve({ row: { geometry: null, problem: null } })).toEqual([none, 0])
+  const [message] = await resolve({ row: { geometry: null, problem: `a\n\u202e\0b\u2028\ud83d${'𝕊'.repeat(10_000)}` } })
+  const hostile = String(message)
+  expect([hostile.startsWith(`${none}: a\ufffd\ufffd\ufffdb\ufffd`), Array.from(hostile).length - none.length]).toEqual([true, 302])
 })
 
 test('a node that stands still makes nothing certain, unless the chain is local', async () => {

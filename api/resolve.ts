@@ -5,9 +5,9 @@ import { decodeLocation, isLocationSchema } from '../src/location'
 import type { ChainReader, OnchainAttestation } from './chain-reader'
 import { ReadGeometry, type MeasureInput, type Measurer } from './measure'
 import { OffchainResolver, isOffchainForm, type DocumentFetcher } from './offchain'
-import { ComputeProblem, UnavailableError } from './problems'
+import { ComputeProblem, UnavailableError, noGeometry } from './problems'
 import { SharedRead } from './shared'
-import type { IndexState, Store } from './store'
+import type { IndexState, InputRow, Store } from './store'
 
 /** How long the index's own account of its age is believed. */
 const INDEX_STATE_SHARED_MS = 250
@@ -26,6 +26,9 @@ export interface ResolverOptions {
   /** Gets the documents of {uid, uri} inputs; undefined where they are not accepted. */
   fetcher?: DocumentFetcher
 }
+
+/** A geometry as GeoJSON text, or why there is none. */
+type FoundGeometry = Pick<InputRow, 'geometry' | 'problem'>
 
 /** An input, read; and what has to be looked at before an answer about it is signed again: an attestation may be revoked since. */
 export interface ResolvedInput extends MeasureInput {
@@ -61,8 +64,8 @@ export class Resolver {
     return { source: 'geojson', ...(input instanceof ReadGeometry ? this.options.measurer.recall(input.input) : { reading: readGeometry(input, path) }) }
   }
 
-  /** Throws unless the attestation is on the chain and stands: neither revoked nor expired, and deep enough. Answers its geometry where that was asked for. */
-  async checkStands(uid: string, path: string, chain: Chain, reader: ChainReader, withGeometry = false): Promise<string | null> {
+  /** Throws unless the attestation is on the chain and stands: neither revoked nor expired, and deep enough. Answers its geometry, or why it has none, where that was asked for. */
+  async checkStands(uid: string, path: string, chain: Chain, reader: ChainReader, withGeometry = false): Promise<FoundGeometry> {
     const { store, clock, indexMaxAgeSeconds, maxLagSeconds, minConfirmations } = this.options
     const refuse = (problem: string) => new ComputeProblem('invalid-input', `${path}: attestation ${uid} ${problem}`)
     // In this order: what the row says is at least as new as what its index said of itself.
@@ -78,8 +81,8 @@ export class Resolver {
     const { expirationTime } = (attestation ?? row)!
     if (expirationTime !== 0n && expirationTime <= BigInt(Math.floor(clock() / 1000))) throw refuse(`expired at ${expirationTime} (Unix seconds)`)
     if (minConfirmations > 0 && (!row || index.block - row.blockNumber + 1 < minConfirmations)) throw refuse(`is not ${minConfirmations} blocks deep yet; try again later`)
-    if (!withGeometry) return null
-    return row ? row.geometry : readPayload(attestation!, path)
+    if (!withGeometry) return { geometry: null, problem: null }
+    return row ?? readPayload(attestation!, path)
   }
 
   private async byUid(text: string, path: string, chain: Chain, reader: ChainReader): Promise<ResolvedInput> {
@@ -87,9 +90,9 @@ export class Resolver {
     const { measurer } = this.options
     const uid = text.toLowerCase()
     const known = measurer.known(uid)
-    const geometry = await this.checkStands(uid, path, chain, reader, !known)
+    const { geometry, problem } = await this.checkStands(uid, path, chain, reader, !known)
     if (known) return { source: 'onchain', ...known }
-    if (geometry === null) throw new ComputeProblem('invalid-input', `${path}: attestation ${uid} has no geometry that can be read for certain`)
+    if (geometry === null) throw new ComputeProblem('invalid-input', `${path}: attestation ${uid} ${noGeometry(problem)}`)
     // Not by the name of a parameter, as others will ask for it by another one.
     return { source: 'onchain', ...measurer.keep(uid, readGeometry(JSON.parse(geometry), `attestation ${uid}`)) }
   }
@@ -102,11 +105,12 @@ export class Resolver {
   }
 }
 
-/** The geometry, as text, of an attestation that the index has not reached, or that gave no record. */
-function readPayload({ uid, schema, data }: OnchainAttestation, path: string): string | null {
+/** The geometry of an attestation that the index has not reached, or that gave no record. */
+function readPayload({ uid, schema, data }: OnchainAttestation, path: string): FoundGeometry {
   if (!isLocationSchema(schema)) throw new ComputeProblem('invalid-input', `${path}: attestation ${uid} has the schema ${schema}, which is no location schema`)
   try {
-    return decodeLocation(schema, data).geometry?.json ?? null
+    const { geometry, geometryProblem: problem } = decodeLocation(schema, data)
+    return { geometry: geometry?.json ?? null, problem }
   } catch (error) {
     if (error instanceof PayloadError) throw new ComputeProblem('invalid-input', `${path}: attestation ${uid} cannot be read: ${error.message}`)
     throw error

@@ -47,6 +47,7 @@ const TIMEOUTS = { request: 10_000, answer: 28_000 }
 export async function buildServer(parts: ServerParts): Promise<FastifyInstance> {
   const { publicBaseUrl, timeouts = TIMEOUTS } = parts
   const onComputeError = computeErrorHandler(publicBaseUrl)
+  const onRecordsError = recordsErrorHandler(publicBaseUrl)
   const app = Fastify({
     ...(parts.logger && { loggerInstance: parts.logger }),
     logController: new LogController({ disableRequestLogging: true }),
@@ -65,10 +66,10 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
     // What fails before routing (a URL that does not decode) still answers in the format of its API.
     frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
       if (isOfCompute(request.url)) onComputeError(error, request, reply)
-      else recordsErrorHandler(error, request, reply)
+      else onRecordsError(error, request, reply)
     },
   })
-  app.setErrorHandler(recordsErrorHandler)
+  app.setErrorHandler(onRecordsError)
   guardEdge(app, timeouts.answer, parts.measurer)
   app.addHook('onResponse', (request, reply, done) => {
     request.log.info({ method: request.method, route: request.routeOptions.url ?? 'unknown', status: reply.statusCode, ms: Math.round(reply.elapsedTime * 10) / 10 }, 'request')

@@ -78,10 +78,10 @@ export interface Statement {
 /** As Date's toISOString. */
 const ISO = (column: string) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS ${column}`
 const COLUMNS = `id, uid, chain, prover, subject, timestamp, event_timestamp, srs, location_type, location, longitude, latitude,
-  recipe_types, recipe_payloads, media_types, media_data, memo, revoked, created_at, updated_at`
+  recipe_types, recipe_payloads, media_types, media_data, memo, revoked, created_at, updated_at, problem`
 const REST_TEXT = `row_to_json((SELECT fields FROM (SELECT ${ISO('timestamp')}, ${ISO('event_timestamp')}, srs, location_type, location,
   longitude, latitude, recipe_types, recipe_payloads, media_types, media_data,
-  memo, revoked, ${ISO('created_at')}, ${ISO('updated_at')}) AS fields))::text`
+  memo, revoked, ${ISO('created_at')}, ${ISO('updated_at')}, problem) AS fields))::text`
 /** Those of a RecordRow but for its geometry. */
 export const RECORD_COLUMNS = `uid, chain, prover, subject, ${REST_TEXT} AS rest`
 /** A box between these longitudes and latitudes. ST_Envelope gives one without width or height as the line or point that it is; ST_MakeEnvelope's meets nothing. */

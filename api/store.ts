@@ -14,6 +14,8 @@ export interface InputRow {
   blockNumber: number
   /** GeoJSON geometry as text; null where it could not be read, or was not asked for */
   geometry: string | null
+  /** Why there is no geometry; null where there is one */
+  problem: string | null
 }
 
 /** How far the index of a chain can be relied on. */
@@ -218,7 +220,7 @@ export class Store {
     try {
       if (batch.length === 0) return
       const rows = await this.query<Omit<InputRow, 'expirationTime'> & { id: string; expirationTime: string }>(
-        `SELECT id, revoked, expiration_time::text AS "expirationTime", block_number AS "blockNumber", CASE WHEN id = ANY($2) THEN geometry END AS geometry
+        `SELECT id, revoked, expiration_time::text AS "expirationTime", block_number AS "blockNumber", CASE WHEN id = ANY($2) THEN geometry END AS geometry, problem
          FROM location_record WHERE id = ANY($1)`,
         [[...new Set(batch.map(({ id }) => id))], batch.filter(({ withGeometry }) => withGeometry).map(({ id }) => id)],
       )

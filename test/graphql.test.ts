@@ -35,7 +35,7 @@ async function ask(query: string, variables: object = {}): Promise<Json> {
 
 test('records are those of the Records API', async () => {
   const { locationRecords } = await ask(`{ locationRecords { totalCount nodes { uid chain prover subject timestamp eventTimestamp srs locationType location longitude latitude
-    recipeTypes recipePayloads mediaTypes mediaData memo revoked createdAt updatedAt } } }`)
+    recipeTypes recipePayloads mediaTypes mediaData memo revoked createdAt updatedAt problem } } }`)
   const { body } = await world.get('/api/v0/location-records')
   const snake = (record: Json) => Object.fromEntries(Object.entries(record).map(([name, value]) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), value]))
   expect(locationRecords.totalCount).toBe(body.count)

@@ -93,7 +93,7 @@ describe('records', () => {
       ...{ uid: uids.greenwich, chain: 'base-sepolia', prover: testAccount(1).address, subject: testAccount(4).address, timestamp: times.greenwich },
       ...{ event_timestamp: '1970-01-01T00:00:00.000Z', srs: 'EPSG:4326', location_type: 'geojson-point', location: '{"type":"Point","coordinates":[0,51.4779]}' },
       ...{ longitude: 0, latitude: 51.4779, recipe_types: [], recipe_payloads: [], media_types: [], media_data: [], memo: '', revoked: false },
-      ...{ created_at: expect.any(String), updated_at: expect.any(String) },
+      ...{ created_at: expect.any(String), updated_at: expect.any(String), problem: null },
     })
     expect((await world.get(`/api/v0/location-records/${uids.greenwich}?chain=base-sepolia`)).status).toBe(200)
     expect((await world.get(`/api/v0/location-records/${uids.greenwich}?chain=celo`)).body.detail).toBe(`No attestation with UID ${uids.greenwich} found on celo`)

@@ -521,7 +521,12 @@ describe('A.5 HTML', () => {
       expect(read(body).text).toContain(bad)
     }
     // What an address says stands on a page, too.
-    for (const path of [`/ogc/collections/%3Cscript%3E`, `${ITEMS}/%3Cscript%3Ealert(1)`, `${ITEMS}?f=html&%3Cscript%3E=1`, `${ITEMS}?f=html&datetime=%3Cscript%3E`]) expect((await ask(path, { accept: browser })).type).toMatch(/^application\/json/)
+    for (const path of [`/ogc/collections/%3Cscript%3E`, `${ITEMS}/%3Cscript%3Ealert(1)`, `${ITEMS}?f=html&%3Cscript%3E=1`, `${ITEMS}?f=html&datetime=%3Cscript%3E`]) {
+      const page = await ask(path, { accept: browser })
+      expect([path, page.status >= 400, page.type, page.body.includes('<script'), page.headers.get('content-security-policy')?.startsWith("default-src 'none'")]).toEqual([path, true, 'text/html; charset=utf-8', false, true])
+      // Programs, and who asks for JSON, are told the same as JSON.
+      for (const [other, accept] of [[path.replace('f=html&', ''), '*/*'], [path.includes('f=html') ? path.replace('f=html', 'f=json') : `${path}?f=json`, browser]] as const) expect([other, (await ask(other, { accept })).type]).toEqual([other, 'application/json; charset=utf-8'])
+    }
     const echoed = await ask(`${ITEMS}?f=html&location_type=%22%3E%3Cscript%3E`)
     expect([echoed.status, echoed.body.includes('<script')]).toEqual([200, false])
     await rows(database.url, 'DELETE FROM location_record WHERE id = $1', [idOf(hostile)])

@@ -19,6 +19,8 @@ export interface Place {
   revoked?: boolean
   schema?: string
   media?: string
+  /** Of one without a geometry */
+  problem?: string
 }
 
 export const uidOf = (i: number) => `0x${i.toString(16).padStart(64, '0')}`
@@ -37,7 +39,8 @@ export async function insertPlaces(databaseUrl: string, places: readonly Place[]
       const text = geometry && JSON.stringify(geometry)
       return {
         ...{ id: `${chain}-${uid}`, uid, chain, prover, subject, timestamp: new Date(at), event_timestamp: new Date(at - 60_000), srs: 'EPSG:4326', location_type: place.type ?? (geometry ? `geojson-${geometry.type.toLowerCase()}` : 'address') },
-        ...{ location: place.location ?? text ?? 'Pariser Platz, Berlin', longitude: lng, latitude: lat, recipe_types: [], recipe_payloads: [], media_types: media ? ['image/png'] : [], media_data: media ? [media] : [], memo, revoked, geometry: text, geom: text && planeOf(text) },
+        ...{ location: place.location ?? text ?? 'Pariser Platz, Berlin', longitude: lng, latitude: lat, recipe_types: [], recipe_payloads: [], media_types: media ? ['image/png'] : [], media_data: media ? [media] : [] },
+        ...{ memo, revoked, geometry: text, geom: text && planeOf(text), problem: text ? null : (place.problem ?? "location_type 'address' is not known") },
         ...{ created_at: new Date(at + 2_000), updated_at: new Date(at + 2_000), schema_uid: place.schema ?? SCHEMA_A, ref_uid: uidOf(0), revocable: true, expiration_time: 0, block_number: i + n, block_hash: uidOf(i + n), transaction_hash: uidOf(i + n), log_index: 0 },
       }
     })

@@ -1,0 +1,23 @@
+/** The records of a text as RFC 4180 has it, read character by character; throws where it is none. */
+export function parseCsv(text: string, separator = ','): string[][] {
+  const records: string[][] = []
+  for (let at = 0; at < text.length; ) {
+    const record: string[] = []
+    for (;;) {
+      let field = ''
+      if (text[at] === '"') {
+        for (at++; text[at] !== '"' || text[at + 1] === '"'; at++) {
+          if (at >= text.length) throw new Error('a quoted field does not end')
+          field += text[at]
+          if (text[at] === '"') at++
+        }
+        at++
+      } else for (; text[at] !== separator && text[at] !== '\r' && at < text.length; at++) field += text[at]
+      record.push(field)
+      if (text[at++] !== separator) break
+    }
+    if (text[at++] !== '\n') throw new Error(`no line break at character ${at - 1}`)
+    records.push(record)
+  }
+  return records
+}
