@@ -77,6 +77,17 @@ export function bloomTest(filters: readonly LogFilter[]): (logsBloom: string | u
   }
 }
 
+/** Whether one of the filters lets a log through. */
+export function logTest(filters: readonly LogFilter[]): (log: RpcLog) => boolean {
+  const wanted = filters.map(({ address, topic0, topic1, topic2, topic3 }) =>
+    [address, topic0, topic1, topic2, topic3].map((values) => (values?.length ? new Set(values) : undefined)),
+  )
+  return ({ address, topics }) => {
+    const places = [address.toLowerCase(), ...topics]
+    return wanted.some((each) => each.every((values, place) => !values || values.has(places[place]!)))
+  }
+}
+
 /** The three bits of a value, counted from the least significant one of the filter. */
 function bloomBits(value: string): number[] {
   const hash = getBytes(keccak256(value))
