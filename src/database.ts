@@ -445,7 +445,7 @@ export function rewindFinal(database: Database, chain: Chain, block: { number: n
     const { number, hash } = block ?? { number: -1, hash: '0x' }
     await query(`UPDATE ${state}.status SET height = $1, hash = $2, nonce = nonce + 1 WHERE id = 0`, [number, hash])
     const kept = `int8multirange(int8range(NULL, $2::int8, '[]'))`
-    await query(`UPDATE chain_status SET indexed_height = $2, reread = reread * ${kept}, proven = proven * ${kept} WHERE chain = $1`, [chain.slug, number])
+    await query(`UPDATE chain_status SET indexed_height = ($2::int8)::int, reread = reread * ${kept}, proven = proven * ${kept} WHERE chain = $1`, [chain.slug, number])
     return true
   })
 }

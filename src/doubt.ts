@@ -1,5 +1,5 @@
 /** For so long a contradiction that nothing has settled speaks against a chain. */
-const CONTRADICTION_HOLDS_MS = 60_000
+const CONTRADICTION_HOLDS_MS = 15_000
 
 /** Why a chain's copy is not to be relied on as of now, gathered by whatever reads the chain, in one process. */
 export class Doubt {

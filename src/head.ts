@@ -220,7 +220,7 @@ export class HeadReader {
   private async readOnce(calls: readonly RpcCall[]): Promise<Map<RpcCall, HeadBlock | null>> {
     const lacking = calls.filter((call) => !this.remembered(call))
     const headers = await this.blocks.headers(lacking, { second: this.second })
-    const read = await Promise.all(headers.map((each) => each && this.complete(each)))
+    const read = await Promise.all(headers.map((each) => (each ? this.complete(each) : Promise.resolve(null))))
     if (read.includes(null)) this.second = !this.second
     const fresh = new Map(lacking.map((call, i) => [call, read[i]!]))
     const found = new Map<RpcCall, HeadBlock | null>()
