@@ -27,8 +27,8 @@ export interface CheckedLogs {
 
 /** A form in which nothing has hashed to what it should for so long is taken for one that is not known here. */
 const FORM_PATIENCE_MS = 300_000
-/** Receipts that are not there, of a block that is: after so long they cannot be had. */
-const RECEIPTS_PATIENCE_MS = 15_000
+/** Receipts, or a second endpoint's word, that are not there, of a block that is: after so long they cannot be had. */
+const PATIENCE_MS = 15_000
 /** So often a header is asked for that was another one than asked for, or false. */
 const ATTEMPTS = 3
 const BLOCKS_AWAITED = 1_000
@@ -39,7 +39,7 @@ export class BlockReader {
   private readonly isOurs: (log: RpcLog) => boolean
   private readonly headerForm: Form
   private readonly receiptsForm: Form
-  /** Since when the receipts of a block, by its hash, are asked for in vain. */
+  /** Since when the receipts of a block, or what two endpoints say of it, are asked for in vain. */
   private readonly awaited = new Map<string, number>()
 
   constructor(
@@ -127,6 +127,8 @@ export class BlockReader {
       this.doubt?.contradicted(`two endpoints give different logs of block ${Number(header.number)}`)
       return null
     }
+    // The other one may only be resting.
+    if (told.length < 2 && this.rpc.size > 1 && this.mayStillCome(`${header.hash} twice`)) return null
     const list = receipts.proven ?? wrong[0]?.answer[0]
     const logs = told[0] ?? (list && this.ours(header, list))
     return logs ? { logs, standing: 'told', contradicted, calls } : null
@@ -183,12 +185,12 @@ export class BlockReader {
     }
   }
 
-  /** A node that has a block may not have its receipts yet. */
-  private mayStillCome(hash: string): boolean {
-    const since = this.awaited.get(hash) ?? this.clock()
-    this.awaited.set(hash, since)
+  /** A node that has a block may not have all of it yet. */
+  private mayStillCome(what: string): boolean {
+    const since = this.awaited.get(what) ?? this.clock()
+    this.awaited.set(what, since)
     if (this.awaited.size > BLOCKS_AWAITED) this.awaited.delete(this.awaited.keys().next().value!)
-    return this.clock() - since < RECEIPTS_PATIENCE_MS
+    return this.clock() - since < PATIENCE_MS
   }
 }
 

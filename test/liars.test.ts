@@ -11,7 +11,8 @@ import { LOCAL_CHAIN, mine } from './world'
 /** Behind a node that lies for a while, at the head and in history: nothing false is written at the head, and once it is honest all is as on the chain, with the settings' defaults. */
 let world: FaultyWorld
 let indexer: KeptIndexer
-const DEFAULTS = { AUDIT_CALLS_PER_SECOND: '0.05', LOG_LEVEL: 'info' }
+// Nobody is slow here but a busy machine.
+const DEFAULTS = { AUDIT_CALLS_PER_SECOND: '0.05', RPC_TIMEOUT_SECONDS: '10' }
 beforeAll(async () => {
   world = await startFaultyWorld()
   indexer = startIndexerBehind(world, [], DEFAULTS)
@@ -73,6 +74,30 @@ test.each<[string, Fault]>([
   await mine(chain, LOCAL_CHAIN.finality + 5)
   await until(async () => (await logged()).join() === truth.join())
   await world.caughtUp()
+})
+
+test('what the head costs: one call a look, one more where a block has events of ours and one for their bodies; the audit nothing', async () => {
+  const { chain, proxy } = world
+  const allProven = async () => (await query<{ proven: boolean }>('SELECT upper(proven) > (SELECT height FROM squid_base_sepolia.status) AS proven FROM chain_status'))[0]!.proven
+  await until(allProven)
+  const from = proxy.calls.length
+  const blocks = 12
+  for (let i = 0; i < blocks; i++) {
+    if (i % 3) await mine(chain, 1)
+    else truth.push(`ATTESTED ${await attest(chain, place())}`)
+    await world.caughtUp()
+  }
+  const count = (method: string, ofLatest?: boolean) =>
+    proxy.calls.slice(from).filter((call) => call.method === method && (ofLatest === undefined || (call.params[0] === 'latest') === ofLatest)).length
+  expect([count('eth_getBlockReceipts'), count('eth_getLogs'), count('eth_getBlockByHash')]).toEqual([blocks / 3, 0, 0])
+  expect(count('eth_call')).toBe(blocks / 3)
+  expect(count('eth_getBlockByNumber', false)).toBe(0)
+  // As they become final they are known as proven already.
+  await mine(chain, LOCAL_CHAIN.finality)
+  await world.caughtUp()
+  await until(allProven)
+  expect(count('eth_getBlockReceipts')).toBe(blocks / 3)
+  expect(count('eth_getBlockByNumber', false)).toBe(LOCAL_CHAIN.finality - 1)
 })
 
 test('a node whose receipts are false is in doubt, and its blocks are not taken; nor when nobody gives any: then they are told, and in doubt until they are proven', async () => {
