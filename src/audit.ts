@@ -295,9 +295,10 @@ export class Auditor {
 
   /** Holds events of the chain against the log and puts it right; answers how many events that were. */
   private async compare(events: readonly ChainEvent[], surplus: readonly StoredEvent[], stored: ReadonlyMap<string, StoredEvent>, { from, to }: { from: number; to: number }): Promise<number> {
-    const { chain, database, bodies, log } = this.options
+    const { chain, database, bodies, log, doubt } = this.options
     const missing = events.filter((event) => !stored.has(eventId(chain.slug, event.blockNumber, event.logIndex)))
     if (missing.length === 0 && surplus.length === 0) return 0
+    doubt?.contradicted(`blocks ${from} to ${to} have other logs than a node has given`)
     const state = await finalState(database.query, chain)
     if (!state || state.finalHeight < to) throw new NotFinalError(`block ${to} is not final in the database yet`)
     const rows = project(chain.slug, missing, await bodies.read(announcedTimes(missing)), new Date()).events

@@ -1,6 +1,6 @@
-import { hexNumber, logQuery, ofBlock, uniqueLogs, type LogFilter, type RpcLog } from './history'
+import { logQuery, ofBlock, uniqueLogs, type LogFilter, type RpcLog } from './history'
 import { bloomTest, hashesToItself, logTest, logsOf, receiptsRoot, type FullHeader, type RpcReceipt } from './proof'
-import { ContradictionError, type Answered, type Rpc, type RpcCall } from './rpc'
+import { ContradictionError, hexNumber, type Answered, type Rpc, type RpcCall } from './rpc'
 import type { Doubt } from './doubt'
 
 /** A header that answers its question. */

@@ -1,7 +1,7 @@
 import type { Logger } from '@subsquid/logger'
 import type { Doubt } from './doubt'
 import { bloomTest, hashesToItself } from './proof'
-import { ContradictionError, type Rpc } from './rpc'
+import { ContradictionError, hexNumber, type Rpc } from './rpc'
 
 /** Which logs are asked for: each list may be absent, for "any". */
 export interface LogFilter {
@@ -284,10 +284,6 @@ export function uniqueLogs(logs: RpcLog[]): RpcLog[] {
 
 export function headerCall(number: number) {
   return { method: 'eth_getBlockByNumber', params: [hexNumber(number), false] }
-}
-
-export function hexNumber(value: number): string {
-  return `0x${value.toString(16)}`
 }
 
 /** The range that a provider says it allows: "limited to a 5 range", "up to a 10K block range", "max 2,000 blocks". */

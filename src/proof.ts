@@ -1,6 +1,7 @@
 import { createMPT } from '@ethereumjs/mpt'
 import { encodeRlp, getBytes, hexlify, keccak256, toBeArray, type RlpStructuredDataish } from 'ethers'
-import { hexNumber, type LogFilter, type RpcHeader, type RpcLog } from './history'
+import type { LogFilter, RpcHeader, RpcLog } from './history'
+import { hexNumber } from './rpc'
 
 /** What a header proves about the logs of its block: which it cannot hold (bloom filter), and exactly which it holds (receipts). */
 

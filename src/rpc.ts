@@ -255,6 +255,11 @@ export class Rpc {
   }
 }
 
+/** A number as JSON-RPC writes it. */
+export function hexNumber(value: number): string {
+  return `0x${value.toString(16)}`
+}
+
 /** JSON-RPC errors that say "not now" rather than "never". */
 function isPassing(error: RpcError): boolean {
   return error.code === 429 || /rate limit|too many requests|timed? ?out|try again|temporar|capacity|overloaded/i.test(error.message)
