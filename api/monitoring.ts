@@ -17,7 +17,9 @@ export interface MonitoringParts {
 
 /** How far the copy of a chain goes. Heights are null before the first look or block. */
 export interface ChainReadiness {
-  status: 'ready' | 'not started' | 'reading history' | 'lagging' | 'node behind' | 'indexer silent'
+  status: 'ready' | 'not started' | 'reading history' | 'lagging' | 'node behind' | 'indexer silent' | 'in doubt'
+  /** Why it is in doubt; null when it is not. */
+  doubt: string | null
   /** The chain's last block, as its node last said. */
   head_block: number | null
   /** The last block that is in the database. */
@@ -70,6 +72,8 @@ export function monitoring(app: FastifyInstance, { store, chains, maxLagSeconds,
         [metrics.unproven, row?.unprovenBlocks],
         [metrics.repaired, row?.repairedEvents],
         [metrics.withheld, row?.withheldAttestations],
+        [metrics.inDoubt, row && (row.doubt === null ? 0 : 1)],
+        [metrics.contradictions, row?.contradictions],
       ]
       // A figure that is not known is left out, not shown as its last value.
       for (const [gauge, value] of figures) if (value === null || value === undefined) gauge.remove(slug)
@@ -89,7 +93,7 @@ export function monitoring(app: FastifyInstance, { store, chains, maxLagSeconds,
 /** How far the copy of a chain goes, as of `now` in Unix milliseconds. */
 export function readinessOf({ chain, rpcUrls }: Pick<ConnectedChain, 'chain' | 'rpcUrls'>, row: ChainStatusRow | undefined, maxLagSeconds: number, now: number): ChainReadiness {
   const { headBlock = null, indexedBlock = null } = row ?? {}
-  const figures = { head_block: headBlock, indexed_block: indexedBlock, lag_blocks: null, lag_seconds: null, head_time: row?.headTime?.toISOString() ?? null, indexed_time: row?.indexedTime?.toISOString() ?? null, withheld_attestations: row?.withheldAttestations ?? 0 }
+  const figures = { head_block: headBlock, indexed_block: indexedBlock, lag_blocks: null, lag_seconds: null, head_time: row?.headTime?.toISOString() ?? null, indexed_time: row?.indexedTime?.toISOString() ?? null, doubt: row?.doubt ?? null, withheld_attestations: row?.withheldAttestations ?? 0 }
   if (!row || headBlock === null || indexedBlock === null || !row.checkedAt || !row.headTime) return { status: 'not started', ...figures }
   const sinceChecked = (now - row.checkedAt.getTime()) / 1000
   const behind = indexedBlock < headBlock && row.indexedTime ? (row.headTime.getTime() - row.indexedTime.getTime()) / 1000 : 0
@@ -101,6 +105,7 @@ export function readinessOf({ chain, rpcUrls }: Pick<ConnectedChain, 'chain' | '
     : indexedBlock < headBlock - chain.finality ? 'reading history'
     : behind > maxLagSeconds ? 'lagging'
     : headAge > maxLagSeconds ? 'node behind'
+    : row.doubt !== null ? 'in doubt'
     : 'ready'
   return { status, ...figures, lag_blocks: Math.max(0, headBlock - indexedBlock), lag_seconds: lagSeconds }
 }
@@ -122,6 +127,8 @@ function makeMetrics(registry: Registry) {
     unproven: gauge('geospatial_audit_unproven_blocks', 'Blocks that could not be proven lately: compared only, and tried again'),
     repaired: gauge('geospatial_audit_repaired_events', 'Events that a node had left out, made up or changed, put right by the audit'),
     withheld: gauge('geospatial_withheld_attestations', 'Attestations that could not be stored: they give no record, and everything else goes on'),
+    inDoubt: gauge('geospatial_chain_in_doubt', 'Whether something speaks against the copy of the chain: GET /ready says what'),
+    contradictions: gauge('geospatial_chain_contradictions', 'Answers of nodes that could not be true and that no other endpoint settled'),
     requests: new Histogram({
       name: 'http_request_duration_seconds',
       help: 'Requests by method, route and status',

@@ -422,7 +422,8 @@ const SERVICE: Record<string, Schema> = {
     },
   }),
   ChainFreshness: object('How far the copy of this chain goes.', {
-    status: { enum: ['ready', 'not started', 'reading history', 'lagging', 'node behind', 'indexer silent'], description: 'In a word.' },
+    status: { enum: ['ready', 'not started', 'reading history', 'lagging', 'node behind', 'indexer silent', 'in doubt'], description: 'In a word.' },
+    doubt: orNull(text('Why the copy of the chain is not to be relied on now; null when nothing speaks against it.')),
     head_block: orNull(integer('The chain\'s last block, as its node last said.')),
     indexed_block: orNull(integer('The last block that is in the database.')),
     lag_blocks: orNull(integer('How many lie between.')),

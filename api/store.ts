@@ -59,6 +59,9 @@ export interface ChainStatusRow {
   rereadBlocks: number
   provenBlocks: number
   unprovenBlocks: number
+  /** Why the copy is not to be relied on, as the indexer last said. */
+  doubt: string | null
+  contradictions: number
   repairedEvents: number
   withheldAttestations: number
 }
@@ -252,7 +255,7 @@ export class Store {
     return this.query<ChainStatusRow>(
       `SELECT chain, head_height AS "headBlock", head_timestamp AS "headTime", checked_at AS "checkedAt", indexed_height AS "indexedBlock",
          indexed_timestamp AS "indexedTime", ${blocks('reread')} AS "rereadBlocks", ${blocks('proven')} AS "provenBlocks",
-         unproven_blocks::float8 AS "unprovenBlocks", repaired_events::float8 AS "repairedEvents",
+         unproven_blocks::float8 AS "unprovenBlocks", repaired_events::float8 AS "repairedEvents", doubt, contradictions::float8,
          (SELECT count(*)::float8 FROM attestation_event AS event WHERE event.chain = chain_status.chain AND withheld) AS "withheldAttestations" FROM chain_status`,
       [],
     )

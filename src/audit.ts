@@ -1,14 +1,15 @@
 import type { Logger } from '@subsquid/logger'
-import { RpcError } from '@subsquid/rpc-client'
+import { BlockReader } from './blocks'
 import type { BodyReader } from './bodies'
 import type { Chain } from './chains'
-import { NotFinalError, finalState, followsHead, noteAudited, noteUnproven, repairLog, storedEvents, unaudited, type Database, type StoredEvent } from './database'
-import { ContradictionError, HistoryReader, headerCall, logQuery, ofBlock, uniqueLogs, type RpcLog } from './history'
+import { NotFinalError, finalState, followsHead, noteAudited, noteUnproven, repairLog, spendAuditCalls, storedEvents, unaudited, type Database, type StoredEvent } from './database'
+import type { Doubt } from './doubt'
+import type { HeadReader } from './head'
+import { HistoryReader, headerCall, type RpcHeader } from './history'
 import { locationSchemaUids } from './location'
 import { announcedTimes, decodeBlock, eventFilter } from './processor'
 import { eventId, type ChainEvent } from './project'
-import { bloomTest, hashesToItself, logsOf, receiptsRoot, type FullHeader, type RpcReceipt } from './proof'
-import type { Rpc } from './rpc'
+import { ContradictionError, type Rpc } from './rpc'
 
 export interface AuditOptions {
   chain: Chain
@@ -16,6 +17,9 @@ export interface AuditOptions {
   bodies: BodyReader
   database: Database
   log: Logger
+  /** Of the indexer that it runs in: what it has proven at the head needs no proof. */
+  head?: HeadReader
+  doubt?: Doubt
 }
 
 /** What an audit of a range found. */
@@ -41,34 +45,63 @@ export class OrphanedLogError extends Error {
 const BLOCKS_AT_ONCE = 100
 /** What has become final since is read again once it is so much: proof, which comes first at the head, makes it needless. */
 const REREAD_AT_LEAST = 2_000
+/** Calls of a second reading, between two looks at the budget. */
+const READS_AT_ONCE = 100
 const IDLE_MS = 5_000
-const AFTER_FAILURE_MS = 10_000
-/** A block whose receipts cannot be had or have an unknown form is tried again after so long. */
-const POSTPONED_MS = 600_000
+/** So many calls a second while any are left: what has been saved up is spent at this rate. */
+const HIGHEST_RATE = 20
+const DAY_SECONDS = 86_400
+/** The share of a day's calls that is kept for what is new or failed; the rest goes to old history. */
+const KEPT_SHARE = 0.5
+/** What is no further below the last final block than this is new. */
+const NEW_BLOCKS = 5_000
+/** What could not be held against the chain is tried again after so long, twice as long each time. */
+const FIRST_RETRY_MS = 500
+const LONGEST_RETRY_MS = 600_000
+/** But the newest of it often: it tells when the endpoint is honest again. */
+const LONGEST_NEWEST_RETRY_MS = 10_000
+/** A block whose receipts cannot be had or have an unknown form, the first and the longest time. */
+const UNPROVEN_RETRY_MS = 600_000
+const LONGEST_UNPROVEN_RETRY_MS = DAY_SECONDS * 1000
 const MOST_POSTPONED = 10_000
+
+interface Postponed {
+  from: number
+  to: number
+  /** Unix milliseconds */
+  until: number
+  tries: number
+  /** Whether it could not be compared, for contradictions; else it was compared, but not proven. */
+  failed: boolean
+}
 
 /**
  * Holds the log against the chain, as a node may leave logs out of an answer and nobody would know (TRUST.md 6). Twice:
  * all of history is read again, by wide filtered getLogs from the endpoint that is asked last otherwise; and blocks are
  * proven, newest first: the bloom filter of each header says that there is nothing of ours, or the receipts of the
- * block, which must hash to the header's receiptsRoot, say exactly what. What is missing is put into the log.
+ * block, which must hash to the header's receiptsRoot, say exactly what. What is missing is put into the log. Blocks that
+ * were proven at the head cost no call; all others a share of a day's budget, of which a part is kept for new blocks.
  */
 export class Auditor {
-  private readonly mayHold: (logsBloom: string | undefined) => boolean
+  private readonly blocks: BlockReader
   /** Whether the endpoint that is asked last otherwise is asked first: after a failure. */
   private second = false
-  private rereadAgainAt = 0
-  /** Blocks that could not be proven, and when (Unix milliseconds) to try again. */
-  private postponed: { from: number; to: number; until: number }[] = []
+  private failures = 0
+  private postponed: Postponed[] = []
+  /** What is left of a second reading that the budget has interrupted. */
+  private rereading: { from: number; to: number } | undefined
 
   constructor(private readonly options: AuditOptions) {
-    this.mayHold = bloomTest([eventFilter(options.chain)])
+    this.blocks = new BlockReader(options.rpc, [eventFilter(options.chain)], options.doubt)
   }
 
-  /** Audits whatever has become final, for ever, at this many calls a second for proofs. Never throws. */
+  /** Audits whatever has become final, for ever, at this many calls a second on average; 0: no proofs. Never throws. */
   async follow(callsPerSecond: number): Promise<never> {
     for (;;) {
-      const wait = await this.step(callsPerSecond).catch((error: Error) => this.failed(error))
+      const wait = await this.step(callsPerSecond).then(
+        (ms) => ((this.failures = 0), ms),
+        (error: Error) => this.failed(error),
+      )
       await new Promise((resolve) => setTimeout(resolve, wait))
     }
   }
@@ -79,33 +112,87 @@ export class Auditor {
     const state = await finalState(database.query, chain)
     // History first: reading it twice at once would slow both.
     if (!state || !(await followsHead(database.query, chain))) return IDLE_MS
-    if (Date.now() >= this.rereadAgainAt) {
-      const once = (await unaudited(database.query, chain, 'reread', state.finalHeight)).find(({ from, to }) => to - from + 1 >= REREAD_AT_LEAST)
-      if (once) {
-        this.rereadAgainAt = Date.now() + AFTER_FAILURE_MS
-        await this.reread(once.from, once.to)
-        this.rereadAgainAt = 0
-        return 0
-      }
-    }
-    const now = Date.now()
-    this.postponed = this.postponed.filter(({ until }) => until > now)
-    const unproven = (await unaudited(database.query, chain, 'proven', state.finalHeight, this.postponed)).pop()
-    if (!unproven || callsPerSecond === 0) return IDLE_MS
-    const range = { from: Math.max(unproven.from, unproven.to - BLOCKS_AT_ONCE + 1), to: unproven.to }
+    const proofs = callsPerSecond > 0 ? await this.proveNext(state.finalHeight, state.finalHash, callsPerSecond) : undefined
+    return proofs ?? (await this.rereadNext(state.finalHeight, callsPerSecond)) ?? IDLE_MS
+  }
+
+  /** Proves the newest blocks that are not; undefined when none are left, or no calls for them. */
+  private async proveNext(finalHeight: number, finalHash: string, callsPerSecond: number): Promise<number | undefined> {
+    const { chain, database, head } = this.options
+    const waiting = this.postponed.filter(({ until }) => until > Date.now())
+    const gap = (await unaudited(database.query, chain, 'proven', finalHeight, waiting)).pop()
+    if (!gap) return undefined
+    // What is followed at the head must be what the database holds.
+    const trusted = head?.known(finalHeight)?.header.hash === finalHash ? head : undefined
+    let range = { from: Math.max(gap.from, gap.to - BLOCKS_AT_ONCE + 1), to: gap.to }
+    let known = range.to
+    while (known >= range.from && trusted?.known(known)?.standing === 'proven') known--
+    // First what costs nothing.
+    const isFree = known < range.to
+    if (isFree) range = { ...range, from: known + 1 }
+    const before = this.postponed.find(({ from, to }) => from <= range.to && to >= range.from)
+    // Old history is proven only from what is saved up beyond the part that is kept.
+    const isNew = before !== undefined || range.to > finalHeight - NEW_BLOCKS
+    const kept = isNew ? 0 : KEPT_SHARE * callsPerSecond * DAY_SECONDS
+    if (!isFree && (await spendAuditCalls(database.query, chain, 0, callsPerSecond)) < Math.min(kept + BLOCKS_AT_ONCE, callsPerSecond * DAY_SECONDS)) return undefined
     try {
-      const { calls } = await this.prove(range.from, range.to)
-      return (calls / callsPerSecond) * 1000
+      const { calls } = await this.prove(range.from, range.to, trusted)
+      if (calls) await spendAuditCalls(database.query, chain, calls, callsPerSecond)
+      if (before?.failed) this.honestAgain(range)
+      return (calls / Math.max(callsPerSecond, HIGHEST_RATE)) * 1000
     } catch (error) {
+      await spendAuditCalls(database.query, chain, range.to - range.from + 1, callsPerSecond)
       // What cannot be proven now must not keep what is older from being proven.
-      this.postpone(range)
+      this.postpone(range, true)
       throw error
     }
   }
 
-  private postpone(range: { from: number; to: number }): void {
-    this.postponed.push({ ...range, until: Date.now() + POSTPONED_MS })
+  /** The second reading of the next blocks; undefined when none are left, or no calls for them. */
+  private async rereadNext(finalHeight: number, callsPerSecond: number): Promise<number | undefined> {
+    const { chain, database } = this.options
+    const enough = ({ from, to }: { from: number; to: number }) => to - from + 1 >= REREAD_AT_LEAST
+    this.rereading ??= (await unaudited(database.query, chain, 'reread', finalHeight)).find(enough)
+    if (!this.rereading) return undefined
+    const kept = KEPT_SHARE * callsPerSecond * DAY_SECONDS
+    if (callsPerSecond > 0 && (await spendAuditCalls(database.query, chain, 0, callsPerSecond)) < kept) return undefined
+    const { from, to } = this.rereading
+    let spent = 0
+    const found = await this.reread(from, to, () => {}, (calls) => (spent += calls) < READS_AT_ONCE)
+    if (callsPerSecond > 0) await spendAuditCalls(database.query, chain, found.calls, callsPerSecond)
+    this.rereading = found.to < to ? { from: found.to + 1, to } : undefined
+    return 0
+  }
+
+  private postpone(range: { from: number; to: number }, failed: boolean): void {
+    const before = this.postponed.find(({ from, to }) => from <= range.to && to >= range.from)
+    const tries = before ? before.tries + 1 : 0
+    const [first, longest] = failed ? [FIRST_RETRY_MS, LONGEST_RETRY_MS] : [UNPROVEN_RETRY_MS, LONGEST_UNPROVEN_RETRY_MS]
+    this.forget(range)
+    this.postponed.push({ ...range, failed, tries, until: Date.now() + Math.min(first * 2 ** tries, longest) })
     if (this.postponed.length > MOST_POSTPONED) this.postponed.shift()
+    const newest = this.failedOnes().reduce<Postponed | undefined>((a, b) => (a && a.to > b.to ? a : b), undefined)
+    if (newest) newest.until = Math.min(newest.until, Date.now() + LONGEST_NEWEST_RETRY_MS)
+    this.noteDoubt()
+  }
+
+  private forget(range: { from: number; to: number }): void {
+    this.postponed = this.postponed.filter(({ from, to }) => from > range.to || to < range.from)
+    this.noteDoubt()
+  }
+
+  /** What failed was proven: whatever else failed is due now. */
+  private honestAgain(range: { from: number; to: number }): void {
+    for (const each of this.failedOnes()) each.until = 0
+    this.options.log.info({ chain: this.options.chain.slug, ...range }, 'blocks that could not be audited are proven now')
+  }
+
+  private failedOnes(): Postponed[] {
+    return this.postponed.filter(({ failed }) => failed)
+  }
+
+  private noteDoubt(): void {
+    if (this.options.doubt) this.options.doubt.repairsPending = this.failedOnes().length
   }
 
   private failed(error: Error): number {
@@ -113,72 +200,105 @@ export class Auditor {
     // What is repaired once later events are final is no failure.
     const level = error instanceof NotFinalError ? 'info' : error instanceof OrphanedLogError ? 'fatal' : 'warn'
     this.options.log[level]({ chain: this.options.chain.slug, reason: error.message.slice(0, 500) }, 'the audit could not go on, will try again')
-    return AFTER_FAILURE_MS
+    return Math.min(FIRST_RETRY_MS * 2 ** this.failures++, LONGEST_NEWEST_RETRY_MS)
   }
 
-  /** Reads the logs of these final blocks once more and compares; adds what was missing. */
-  async reread(from: number, to: number, progress: (done: number) => void = () => {}): Promise<Findings> {
-    const { chain, database, rpc, log } = this.options
-    const reader = new HistoryReader(rpc, { filters: [eventFilter(chain)], finality: chain.finality, log, second: true })
-    const found: Findings = { to, events: 0, repaired: 0, unproven: 0, calls: 0 }
-    for (let next = from; next <= to; ) {
+  /**
+   * Reads the logs of these final blocks once more and compares; adds what was missing. Stops early once `goesOn`, which
+   * is told how many calls an answer took, says so.
+   */
+  async reread(from: number, to: number, progress: (done: number) => void = () => {}, goesOn: (calls: number) => boolean = () => true): Promise<Findings> {
+    const { chain, database, rpc, log, doubt } = this.options
+    const reader = new HistoryReader(rpc, { filters: [eventFilter(chain)], finality: chain.finality, log, second: true, ...(doubt && { doubt }) })
+    const found: Findings = { to: from - 1, events: 0, repaired: 0, unproven: 0, calls: 0 }
+    while (found.to < to) {
+      const next = found.to + 1
       const answer = await reader.read(next, to)
       const events = answer.blocks.flatMap((block) => decodeBlock(chain, block))
       found.events += events.length
       found.repaired += await this.compare(events, [], await this.stored(next, answer.to), { from: next, to: answer.to })
       await noteAudited(database.query, chain, 'reread', { from: next, to: answer.to })
-      next = answer.to + 1
-      progress(next - from)
+      const calls = reader.calls - found.calls
+      found.calls = reader.calls
+      found.to = answer.to
+      progress(found.to - from + 1)
+      if (!goesOn(calls)) break
     }
     return found
   }
 
   /** Proves the logs of at most 100 final blocks; adds what was missing, takes out what never was. */
-  async prove(from: number, end: number): Promise<Findings> {
-    const { chain, database, rpc, log } = this.options
+  async prove(from: number, end: number, head?: HeadReader): Promise<Findings> {
+    const { chain, database, log } = this.options
     const to = Math.min(end, from + BLOCKS_AT_ONCE - 1)
     const numbers = Array.from({ length: to - from + 1 }, (_, i) => from + i)
-    const headers = await rpc.batchCall<FullHeader | null>(numbers.map(headerCall), { second: this.second })
+    const blocks = await this.headers(numbers, head)
     const stored = await this.stored(from, to)
     const byBlock = new Map<number, StoredEvent[]>()
     for (const event of stored.values()) byBlock.set(event.block_number, [...(byBlock.get(event.block_number) ?? []), event])
-    let calls = numbers.length
+    let { calls } = blocks
     const unproven: number[] = []
     const events: ChainEvent[] = []
     const surplus: StoredEvent[] = []
-    for (const [i, number] of numbers.entries()) {
-      const header = headers[i]
-      if (!header || Number(header.number) !== number) throw new ContradictionError(`the node has no block ${number}, which is final`)
-      if (i > 0 && header.parentHash !== headers[i - 1]!.hash) throw new ContradictionError(`blocks ${number - 1} and ${number} are of different forks`)
+    for (const [i, { header, read }] of blocks.list.entries()) {
+      const number = numbers[i]!
+      if (i > 0 && header.parentHash !== blocks.list[i - 1]!.header.hash) throw this.contradiction(`blocks ${number - 1} and ${number} are of different forks`)
       const own = byBlock.get(number) ?? []
       const orphan = own.find((event) => event.block_hash !== header.hash)
       if (orphan) throw new OrphanedLogError(`event ${orphan.id} is of block ${orphan.block_hash}, the node's block ${number} is ${header.hash}: a reorg went deeper than ${chain.finality} blocks, or the RPC endpoint is of another network. If other endpoints say so too, index the chain anew into an empty database`)
-      const headerStands = hashesToItself(header)
-      if (headerStands && !this.mayHold(header.logsBloom) && own.length === 0) continue
-      const found = await this.logs(header)
+      const found = await read()
+      if (!found) throw this.contradiction(`the logs of block ${number} cannot be had for certain`)
       calls += found.calls
       const ours = decodeBlock(chain, { header, logs: found.logs })
+      const onChain = new Map(ours.map((event) => [eventId(chain.slug, event.blockNumber, event.logIndex), event]))
+      const strange = own.filter((event) => !isSame(event, onChain.get(event.id)))
+      // Told by an endpoint whose receipts are false: it may agree, but changes nothing.
+      if (found.contradicted && found.standing === 'told' && (strange.length || own.length !== ours.length)) throw this.contradiction(`the receipts of block ${number} do not hash to its receiptsRoot`)
       events.push(...ours)
-      if (!found.proven || !headerStands) unproven.push(number)
-      else {
-        const onChain = new Map(ours.map((event) => [eventId(chain.slug, event.blockNumber, event.logIndex), event]))
-        for (const event of own) if (!isSame(event, onChain.get(event.id))) surplus.push(event)
-      }
+      if (found.standing === 'proven') surplus.push(...strange)
+      else unproven.push(number)
     }
     for (const event of surplus) stored.delete(event.id)
     const repaired = await this.compare(events, surplus, stored, { from, to })
     await noteAudited(database.query, chain, 'proven', { from, to }, unproven)
-    for (const block of unproven) this.postpone({ from: block, to: block })
+    this.forget({ from, to })
+    for (const block of unproven) this.postpone({ from: block, to: block }, false)
+    if (unproven.length === 0) this.options.head?.settled(from, to)
     if (unproven.length) log.warn({ chain: chain.slug, blocks: unproven.slice(0, 20), count: unproven.length }, 'headers or receipts that do not hash to what they should, in no form known here: compared, but not proven')
     await noteUnproven(database.query, chain, this.postponed.reduce((sum, range) => sum + range.to - range.from + 1, 0))
     return { to, events: events.length, repaired, unproven: unproven.length, calls }
   }
 
+  /** The headers of these blocks, in order, and how to read the logs of each: what is proven at the head already needs no call. */
+  private async headers(numbers: readonly number[], head?: HeadReader) {
+    const known = (number: number) => ((block) => (block?.standing === 'proven' ? block : undefined))(head?.known(number))
+    const lacking = numbers.filter((number) => !known(number))
+    const fetched = await this.blocks.headers(lacking.map(headerCall), { second: this.second, anyForm: true })
+    const byNumber = new Map(lacking.map((number, i) => [number, fetched[i]!]))
+    // Where some hash to themselves, those that do not are false; where none does, their form is not known.
+    const formIsKnown = fetched.some((each) => each?.stands)
+    const list = numbers.map((number): { header: RpcHeader; read: () => ReturnType<BlockReader['logs']> } => {
+      const block = known(number)
+      if (block) return { header: block.header, read: () => Promise.resolve({ logs: block.logs, standing: 'proven', contradicted: false, calls: 0 }) }
+      const each = byNumber.get(number)
+      if (!each) throw this.contradiction(`the node has no block ${number}, which is final`)
+      if (formIsKnown && !each.stands) throw this.contradiction(`the header of block ${number} does not hash to its hash`)
+      return { header: each.header, read: () => this.blocks.logs(each, { second: this.second, receiptByReceipt: true }) }
+    })
+    return { list, calls: lacking.length }
+  }
+
+  private contradiction(reason: string): ContradictionError {
+    this.options.doubt?.contradicted(reason)
+    return new ContradictionError(reason)
+  }
+
   /** Holds events of the chain against the log and puts it right; answers how many events that were. */
   private async compare(events: readonly ChainEvent[], surplus: readonly StoredEvent[], stored: ReadonlyMap<string, StoredEvent>, { from, to }: { from: number; to: number }): Promise<number> {
-    const { chain, database, bodies, log } = this.options
+    const { chain, database, bodies, log, doubt } = this.options
     const missing = events.filter((event) => !stored.has(eventId(chain.slug, event.blockNumber, event.logIndex)))
     if (missing.length === 0 && surplus.length === 0) return 0
+    doubt?.contradicted(`blocks ${from} to ${to} have other logs than a node has given`)
     const state = await finalState(database.query, chain)
     if (!state || state.finalHeight < to) throw new NotFinalError(`block ${to} is not final in the database yet`)
     const repaired = await repairLog(database, chain, { events: missing, bodies: await bodies.read(announcedTimes(missing)), surplus, finalHeight: state.finalHeight })
@@ -192,41 +312,6 @@ export class Auditor {
   /** Of the schemas that are watched: what was indexed under a setting that is gone is not held against the chain. */
   private stored(from: number, to: number): Promise<Map<string, StoredEvent>> {
     return storedEvents(this.options.database.query, this.options.chain, from, to, locationSchemaUids())
-  }
-
-  /**
-   * All logs of a block by its receipts, from whichever endpoint gives receipts that hash to the header's root; else those
-   * of its receipts and of eth_getLogs together, unproven.
-   */
-  private async logs(header: FullHeader): Promise<{ logs: RpcLog[]; proven: boolean; calls: number }> {
-    const { rpc, chain } = this.options
-    const seen: RpcLog[] = []
-    let calls = 0
-    for (const second of [this.second, !this.second]) {
-      const receipts = await this.receipts(header, second)
-      calls += receipts.calls
-      if (!receipts.list) continue
-      const logs = logsOf(header, receipts.list)
-      if ((await receiptsRoot(receipts.list)) === header.receiptsRoot) return { logs, proven: true, calls }
-      seen.push(...logs)
-    }
-    const asked = await rpc.call<RpcLog[]>('eth_getLogs', [{ blockHash: header.hash, ...logQuery(eventFilter(chain)) }], { second: this.second })
-    // Where receipts are in doubt the numbers that eth_getLogs gives to its logs come first.
-    const told = ofBlock(uniqueLogs(asked), header)
-    return { logs: told.length ? told : seen.filter((log, i) => seen.findIndex((other) => other.logIndex === log.logIndex) === i), proven: false, calls: calls + 1 }
-  }
-
-  /** The receipts of a block, in order: in one call where the node has it, else one by one; no list where it has not got them all. */
-  private async receipts(header: FullHeader, second: boolean): Promise<{ list?: RpcReceipt[]; calls: number }> {
-    const { rpc } = this.options
-    const orNull = (error: Error) => {
-      if (error instanceof RpcError) return null
-      throw error
-    }
-    const whole = await rpc.call<RpcReceipt[] | null>('eth_getBlockReceipts', [header.number], { second }).catch(orNull)
-    const list = whole ?? (await rpc.batchCall<RpcReceipt | null>(header.transactions.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })), { second }).catch(orNull))
-    const calls = 1 + (whole ? 0 : header.transactions.length)
-    return list?.every((receipt) => receipt?.blockHash === header.hash) ? { list: list as RpcReceipt[], calls } : { calls }
   }
 }
 

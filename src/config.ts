@@ -33,8 +33,10 @@ export interface Settings {
   readonly locationSchemas: readonly LocationSchema[]
   /** Of each RPC endpoint: requests per second (undefined = no limit of ours), calls in one HTTP request, patience. */
   readonly rpc: { readonly rateLimit: number | undefined; readonly batchSize: number; readonly timeoutMs: number }
-  /** Calls per second that the audit of a chain makes to prove blocks; 0 = none. */
+  /** Calls per second, on average over a day, that the audit of a chain makes; 0 = it proves nothing. */
   readonly auditCallsPerSecond: number
+  /** Where the indexer of the first chain of chains.ts serves its own figures, each other one a port further; undefined: nowhere. */
+  readonly indexerMetrics: { readonly host: string; readonly port: number } | undefined
   /** A chain whose copy is further behind its head than so many seconds is not ready. */
   readonly maxLagSeconds: number
   /** Reads the private key at the moment it is needed; undefined when no signer is configured. A function, so that no log of the settings can hold the key. */
@@ -101,6 +103,11 @@ const positive = makeValidator<number>((text) => {
   if (!(Number(text) > 0)) throw new Error('must be a number above 0')
   return Number(text)
 })
+const rate = (maximum: number) =>
+  makeValidator<number>((text) => {
+    if (text === '' || !(Number(text) >= 0 && Number(text) <= maximum)) throw new Error(`must be a number from 0 to ${maximum}, such as 0.05`)
+    return Number(text)
+  })
 const addressRanges = makeValidator<readonly string[]>((text) => {
   const ranges = splitList(text)
   // "true" or a number of hops would believe what any client says of itself.
@@ -173,7 +180,9 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
       RPC_RATE_LIMIT: positive({ default: undefined }),
       RPC_BATCH_SIZE: integer(1, 1_000)({ default: 100 }),
       RPC_TIMEOUT_SECONDS: positive({ default: 30 }),
-      AUDIT_CALLS_PER_SECOND: integer(0, 10_000)({ default: 10 }),
+      AUDIT_CALLS_PER_SECOND: rate(10_000)({ default: 0.05 }),
+      INDEXER_METRICS_HOST: str({ default: '127.0.0.1' }),
+      INDEXER_METRICS_PORT: port({ default: undefined }),
       MAX_LAG_SECONDS: positive({ default: 120 }),
       LOCAL_CHAIN_PORT: port({ default: 8545 }),
       LOCAL_DB_PORT: port({ default: 5433 }),
@@ -226,6 +235,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     locationSchemas: env.LOCATION_SCHEMAS,
     rpc: { rateLimit: env.RPC_RATE_LIMIT, batchSize: env.RPC_BATCH_SIZE, timeoutMs: env.RPC_TIMEOUT_SECONDS * 1000 },
     auditCallsPerSecond: env.AUDIT_CALLS_PER_SECOND,
+    indexerMetrics: env.INDEXER_METRICS_PORT === undefined ? undefined : { host: env.INDEXER_METRICS_HOST, port: env.INDEXER_METRICS_PORT },
     maxLagSeconds: env.MAX_LAG_SECONDS,
     readSignerKey: keyFile || key ? () => normalizeKey(key ?? readKeyFile(keyFile!)) : undefined,
     attesterAddress: env.ATTESTER_ADDRESS?.toLowerCase(),

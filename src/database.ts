@@ -288,13 +288,35 @@ export async function finalState(query: Query, chain: Chain): Promise<ChainState
   return status && status.height >= 0 ? { finalHeight: status.height, finalHash: status.hash } : undefined
 }
 
-/** Notes the chain's head as a node says it now; timestamp in Unix seconds. */
-export async function noteHead(query: Query, chain: Chain, height: number, timestamp: number): Promise<void> {
+/** What is known of a chain's head: timestamp in Unix seconds, when a node said so in Unix milliseconds, and what speaks against the chain's copy. */
+export interface HeadNote {
+  number: number
+  timestamp: number
+  askedAt: number
+  doubt: string | undefined
+  /** Since the last note. */
+  contradictions: number
+}
+
+/** Notes the chain's head as a node has said it. */
+export async function noteHead(query: Query, chain: Chain, { number, timestamp, askedAt, doubt, contradictions }: HeadNote): Promise<void> {
   await query(
-    `INSERT INTO chain_status (chain, head_height, head_timestamp, checked_at) VALUES ($1, $2, $3, now())
-     ON CONFLICT (chain) DO UPDATE SET head_height = excluded.head_height, head_timestamp = excluded.head_timestamp, checked_at = now()`,
-    [chain.slug, height, new Date(timestamp * 1000)],
+    `INSERT INTO chain_status (chain, head_height, head_timestamp, checked_at, doubt, contradictions) VALUES ($1, $2, $3, now() - make_interval(secs => $4), $5, $6)
+     ON CONFLICT (chain) DO UPDATE SET head_height = excluded.head_height, head_timestamp = excluded.head_timestamp, checked_at = excluded.checked_at,
+       doubt = excluded.doubt, contradictions = chain_status.contradictions + excluded.contradictions`,
+    [chain.slug, number, new Date(timestamp * 1000), (Date.now() - askedAt) / 1000, doubt ?? null, contradictions],
   )
+}
+
+/** Takes calls from what the audit of a chain has saved up, which grows by so many a second up to a day's; answers what is left. */
+export async function spendAuditCalls(query: Query, chain: Chain, calls: number, perSecond: number): Promise<number> {
+  const [row] = await query<{ left: number }>(
+    `UPDATE chain_status SET audit_calls_at = now(),
+       audit_calls = least($3::float8 * 86400, coalesce(audit_calls + extract(epoch FROM now() - audit_calls_at)::float8 * $3, $3 * 86400)) - $2
+     WHERE chain = $1 RETURNING audit_calls AS left`,
+    [chain.slug, calls, perSecond],
+  )
+  return row?.left ?? 0
 }
 
 /**
@@ -570,4 +592,67 @@ export function bodyOf(row: ReadRow): AttestationBody {
     refUID: row.ref_uid!,
     data: `0x${row.data!.toString('hex')}`,
   }
+}
+
+/**
+ * Makes this process the writer of a chain, unless another one is: then answers that one. Its lease must have run out, or
+ * it must be gone as far as the caller can tell.
+ */
+export async function takeWriter(database: Database, chain: Chain, writer: string, seconds: number, isGone: (writer: string) => boolean): Promise<string | undefined> {
+  const find = async (query: Query, lock: '' | 'FOR UPDATE') => {
+    const [found] = await query<{ writer: string; held: boolean }>(`SELECT writer, until > now() AS held FROM chain_writer WHERE chain = $1 ${lock}`, [chain.slug])
+    return found?.held && !isGone(found.writer) ? found.writer : undefined
+  }
+  await database.query(`INSERT INTO chain_writer (chain, writer, until) VALUES ($1, '', '-infinity') ON CONFLICT DO NOTHING`, [chain.slug])
+  // Without a lock first: whoever waits for one keeps the writer from renewing its lease.
+  const other = await find(database.query, '')
+  if (other !== undefined) return other
+  return database.transaction(async (query) => {
+    const meanwhile = await find(query, 'FOR UPDATE')
+    if (meanwhile === undefined)
+      await query('UPDATE chain_writer SET writer = $2, until = now() + make_interval(secs => $3) WHERE chain = $1', [chain.slug, writer, seconds])
+    return meanwhile
+  })
+}
+
+/** Whether it is still the writer; if so, for so many seconds more. */
+export async function renewWriter(query: Query, chain: Chain, writer: string, seconds: number): Promise<boolean> {
+  const sql = 'UPDATE chain_writer SET until = now() + make_interval(secs => $3) WHERE chain = $1 AND writer = $2 RETURNING writer'
+  return (await query(sql, [chain.slug, writer, seconds])).length > 0
+}
+
+/** Whether it is the writer, and remains it until the transaction ends: a lock that lets renewals pass, but no other writer. */
+export async function holdWriter(query: Query, chain: Chain, writer: string): Promise<boolean> {
+  return (await query('SELECT FROM chain_writer WHERE chain = $1 AND writer = $2 FOR KEY SHARE', [chain.slug, writer])).length > 0
+}
+
+/** Ends its lease now. */
+export async function releaseWriter(query: Query, chain: Chain, writer: string): Promise<void> {
+  await query(`UPDATE chain_writer SET until = '-infinity' WHERE chain = $1 AND writer = $2`, [chain.slug, writer])
+}
+
+/** The last block up to this one that the log has an event of. */
+export async function lastEventBlock(query: Query, chain: Chain, upTo: number): Promise<{ number: number; hash: string } | undefined> {
+  const [row] = await query<{ number: number; hash: string }>(
+    'SELECT block_number AS number, block_hash AS hash FROM attestation_event WHERE chain = $1 AND id <= $2 ORDER BY id DESC LIMIT 1',
+    [chain.slug, eventId(chain.slug, upTo, 999_999)],
+  )
+  return row
+}
+
+/**
+ * Sets what counts as final back to a block that the chain is known to have, or to nothing: what follows is read again.
+ * Answers false, with nothing done, where there are blocks above that are not final: they stand on the one that was.
+ */
+export function rewindFinal(database: Database, chain: Chain, block: { number: number; hash: string } | undefined): Promise<boolean> {
+  return database.transaction(async (query) => {
+    await lockChain(query, chain)
+    const state = stateSchema(chain)
+    if ((await query(`SELECT FROM ${state}.hot_block LIMIT 1`)).length) return false
+    const { number, hash } = block ?? { number: -1, hash: '0x' }
+    await query(`UPDATE ${state}.status SET height = $1, hash = $2, nonce = nonce + 1 WHERE id = 0`, [number, hash])
+    const kept = `int8multirange(int8range(NULL, $2::int8, '[]'))`
+    await query(`UPDATE chain_status SET indexed_height = ($2::int8)::int, reread = reread * ${kept}, proven = proven * ${kept} WHERE chain = $1`, [chain.slug, number])
+    return true
+  })
 }

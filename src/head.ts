@@ -1,89 +1,264 @@
 import type { Logger } from '@subsquid/logger'
-import { RpcError } from '@subsquid/rpc-client'
-import { ContradictionError, hexNumber, logQuery, ofBlock, uniqueLogs, type LogFilter, type RpcHeader, type RpcLog } from './history'
-import { bloomTest, hashesToItself } from './proof'
-import type { Rpc, RpcCall } from './rpc'
+import { headerByHash, type BlockReader, type CheckedHeader, type Standing } from './blocks'
+import type { Doubt } from './doubt'
+import { headerCall, type RpcHeader, type RpcLog } from './history'
+import type { RpcCall } from './rpc'
 
 /** A bloom filter that holds nothing: evm-processor doubts an empty answer unless the header says so itself. */
 const NO_LOGS_BLOOM = `0x${'0'.repeat(512)}`
-/** Blocks whose logs are remembered between the question for their headers and the one for their logs. */
+/** More than any chain's finality: evm-processor asks for no block below that. */
 const BLOCKS_REMEMBERED = 1_000
+/** A head further ahead than this is gone to at once; what lies between is read when it is asked for. */
+const LONGEST_STEP = 100
+/** While evm-processor asks for no head, as in history, the blocks of the head are not read. */
+const FOLLOWED_FOR_MS = 60_000
+/** How long a block that cannot be had right is asked for again before evm-processor hears of it. */
+const HELD_MS = 3_000
+const AGAIN_AFTER_MS = 200
+/** evm-processor pauses longer each time that it gets no answer, up to 20 s: it gets the head as last known before. */
+const HEAD_PATIENCE_MS = 10_000
+
+/** A block near the head, with our logs of it. */
+export interface HeadBlock {
+  readonly header: RpcHeader
+  readonly logs: RpcLog[]
+  standing: Standing
+}
+
+/** The head as a node says it: timestamp in Unix seconds, and when it was asked, in Unix milliseconds. */
+export interface Head {
+  number: number
+  timestamp: number
+  askedAt: number
+}
 
 /**
- * The head as evm-processor reads it, block by block, made consistent: a header is given only together with its logs, which
- * are asked for by the block's hash, so that neither a lagging node nor a reorg in between can pass for a block without
- * logs. Blocks whose bloom filter rules our logs out cost no question; logs of others' contracts never cross the wire.
+ * The head of a chain as evm-processor reads it, made certain. One call, for the latest block, follows the chain: a block
+ * is taken once it is linked to those before it by their hashes and its logs are known (blocks.ts), and only then is the
+ * head said to be there. So what evm-processor asks for is answered from memory, and whatever a node answers meanwhile
+ * (another block than asked for, a false header, logs left out) it never sees. After a reorg the new blocks are read back
+ * by their parents' hashes to the one that both forks have.
  */
 export class HeadReader {
-  private readonly mayHold: (logsBloom: string | undefined) => boolean
-  private readonly logs = new Map<number, RpcLog[]>()
-  /** Whether the endpoint that is asked last otherwise is asked first. */
+  /** The chain as it is followed, without gaps, and below it what was asked for. */
+  private readonly byNumber = new Map<number, HeadBlock>()
+  /** The same and those of other forks, oldest first. */
+  private readonly byHash = new Map<string, HeadBlock>()
+  private tip: HeadBlock | undefined
+  private seen: Head | undefined
+  private looking: Promise<void> | undefined
+  private askedForAt = -Infinity
+  /** Whether the endpoint that is asked last otherwise is asked first: after a failure. */
   private second = false
 
   constructor(
-    private readonly rpc: Rpc,
-    private readonly filters: readonly LogFilter[],
+    private readonly blocks: BlockReader,
+    private readonly doubt: Doubt,
     private readonly log: Logger,
-  ) {
-    this.mayHold = bloomTest(filters)
-  }
+    /** How old the head may be that is answered, in milliseconds. */
+    private readonly pollMs: number,
+  ) {}
 
   /** Answers to JSON-RPC calls, in order: eth_blockNumber, eth_getBlockByNumber, eth_getBlockByHash, eth_getLogs by numbers. */
   async answer(calls: readonly RpcCall[]): Promise<unknown[]> {
-    const headerCalls = calls.filter(({ method }) => method === 'eth_getBlockByNumber' || method === 'eth_getBlockByHash')
-    const whole = new Map<RpcCall, RpcHeader | null>()
-    let lacking = headerCalls
-    for (let attempt = 0; attempt < 2 && lacking.length; attempt++) {
-      const headers = await this.rpc.batchCall<RpcHeader | null>(lacking, { second: this.second })
-      const found = await Promise.all(headers.map((header) => this.withLogs(header)))
-      for (const [i, call] of lacking.entries()) whole.set(call, found[i]!)
-      lacking = lacking.filter((call) => whole.get(call) === null)
-      // What one endpoint lacks or contradicts itself about, another may know better.
-      if (lacking.length) this.second = !this.second
-    }
+    const blocks = await this.readHeld(calls.filter(({ method }) => method === 'eth_getBlockByNumber' || method === 'eth_getBlockByHash'))
     return Promise.all(
       calls.map(async (call) => {
-        if (whole.has(call)) return whole.get(call)
-        if (call.method === 'eth_blockNumber') return this.rpc.call('eth_blockNumber')
+        const block = blocks.get(call)
+        if (block !== undefined) return block && { ...block.header, logsBloom: block.logs.length ? block.header.logsBloom : NO_LOGS_BLOOM }
+        if (call.method === 'eth_blockNumber') return (await this.height()).header.number
         if (call.method === 'eth_getLogs') return this.logsOf(call.params[0] as { fromBlock: string; toBlock: string })
         throw new TypeError(`${call.method} is not answered here`)
       }),
     )
   }
 
-  /** The header once its logs are here; null, as for a block that is not there yet, while they cannot be had. */
-  private async withLogs(header: RpcHeader | null): Promise<RpcHeader | null> {
-    if (!header) return null
-    // A bloom filter rules logs out only if it is the one that the block's hash commits to.
-    const logs = !this.mayHold(header.logsBloom) && hashesToItself(header) ? [] : await this.read(header)
-    if (!logs) return null
-    const number = Number(header.number)
-    this.logs.delete(number)
-    this.logs.set(number, logs)
-    if (this.logs.size > BLOCKS_REMEMBERED) this.logs.delete(this.logs.keys().next().value!)
-    return logs.length ? header : { ...header, logsBloom: NO_LOGS_BLOOM }
+  /** The latest block that a node has named, asked for again when the answer is older than `maxAgeMs`. Throws when none has been. */
+  async latest(maxAgeMs: number): Promise<Head> {
+    if (!this.seen || Date.now() - this.seen.askedAt > maxAgeMs) await this.look()
+    if (!this.seen) throw new Error('the node has no latest block')
+    return this.seen
   }
 
-  private async read(header: RpcHeader): Promise<RpcLog[] | null> {
-    try {
-      const found = await Promise.all(this.filters.map((filter) => this.rpc.call<RpcLog[]>('eth_getLogs', [{ blockHash: header.hash, ...logQuery(filter) }], { second: this.second })))
-      return ofBlock(uniqueLogs(found.flat()), header)
-    } catch (error) {
-      // "unknown block": reorganised away meanwhile, or asked of a node that lags. It is asked for again.
-      // Whatever else it says, such as that it knows no questions by hash, is the same to us, and for people to read.
-      if (!(error instanceof RpcError || error instanceof ContradictionError)) throw error
-      this.log.info({ block: Number(header.number), reason: error.message.slice(0, 300) }, 'the logs of a block could not be read, it will be asked for again')
+  /** The block of this number, if the chain as it is followed has it in memory. */
+  known(number: number): HeadBlock | undefined {
+    return this.byNumber.get(number)
+  }
+
+  /** The audit has proven these blocks. */
+  settled(from: number, to: number): void {
+    for (let number = from; number <= to; number++) {
+      const block = this.byNumber.get(number)
+      if (block) block.standing = 'proven'
+    }
+    this.countUnproven()
+  }
+
+  /** The last block of the chain as it is followed. Waits for long for the first one only. */
+  private async height(): Promise<HeadBlock> {
+    this.askedForAt = Date.now()
+    const isNew = this.seen && Date.now() - this.seen.askedAt < this.pollMs / 2
+    const isTaken = this.tip && this.seen && Number(this.tip.header.number) >= this.seen.number
+    const look = () => this.look().catch((error: Error) => this.troubled(error))
+    if (!isNew || !isTaken) await Promise.race([look(), pause(HEAD_PATIENCE_MS)])
+    for (; !this.tip; await pause(AGAIN_AFTER_MS)) await look()
+    return this.tip
+  }
+
+  private look(): Promise<void> {
+    this.looking ??= this.lookOnce().finally(() => (this.looking = undefined))
+    return this.looking
+  }
+
+  private async lookOnce(): Promise<void> {
+    const askedAt = Date.now()
+    const [latest] = await this.blocks.headers([{ method: 'eth_getBlockByNumber', params: ['latest', false] }], { second: this.second })
+    if (!latest) {
+      this.second = !this.second
+      return
+    }
+    const number = Number(latest.header.number)
+    const height = this.tip && Number(this.tip.header.number)
+    // A node that lags, or another fork that is no longer yet, says nothing new.
+    const highest = height === undefined || number > height ? latest.header : this.tip!.header
+    this.seen = { number: Number(highest.number), timestamp: Number(highest.timestamp), askedAt }
+    if (highest !== latest.header || Date.now() - this.askedForAt > FOLLOWED_FOR_MS) return
+    const path = height === undefined || number - height > LONGEST_STEP ? await this.leap(latest) : await this.steps(height, latest)
+    const read = await Promise.all(path.map((each) => this.complete(each)))
+    const lacking = read.findIndex((block) => !block)
+    const taken = (lacking < 0 ? read : read.slice(0, lacking)) as HeadBlock[]
+    if (taken.length < path.length || path.length === 0) this.second = !this.second
+    for (const block of taken) this.take(block)
+  }
+
+  /** The head alone, where its parent bears it out. */
+  private async leap(latest: CheckedHeader): Promise<CheckedHeader[]> {
+    const { number, parentHash } = latest.header
+    const [parent] = await this.blocks.headers([headerByHash(parentHash)], { second: this.second })
+    if (!parent || Number(parent.header.number) !== Number(number) - 1) {
+      this.doubt.contradicted(`the latest block ${Number(number)} has no parent ${parentHash}`)
+      return []
+    }
+    this.byNumber.clear()
+    return [latest]
+  }
+
+  /** The blocks from the one after `height` to the latest, as far as they are linked; before them, where they are of another fork, those back to the common one. */
+  private async steps(height: number, latest: CheckedHeader): Promise<CheckedHeader[]> {
+    const numbers = Array.from({ length: Number(latest.header.number) - height - 1 }, (_, i) => height + 1 + i)
+    const path: CheckedHeader[] = []
+    for (const each of [...(await this.blocks.headers(numbers.map(headerCall), { second: this.second })), latest]) {
+      if (!each || (path.length && each.header.parentHash !== path[path.length - 1]!.header.hash)) break
+      path.push(each)
+    }
+    while (path.length) {
+      const { number, parentHash } = path[0]!.header
+      const below = this.byNumber.get(Number(number) - 1)
+      if (!below || below.header.hash === parentHash) break
+      const [parent] = await this.blocks.headers([headerByHash(parentHash)], { second: this.second })
+      if (!parent) {
+        this.doubt.contradicted(`block ${Number(number)} has no parent ${parentHash}`)
+        return []
+      }
+      path.unshift(parent)
+    }
+    return path
+  }
+
+  /** The block with its logs; null while they cannot be had, or are known to be false. */
+  private async complete(checked: CheckedHeader): Promise<HeadBlock | null> {
+    const known = this.byHash.get(checked.header.hash)
+    if (known) return known
+    const found = await this.blocks.logs(checked, { second: this.second })
+    if (!found || (found.contradicted && found.standing === 'told')) {
+      this.log.info({ block: Number(checked.header.number) }, 'the logs of a block could not be read for certain, it will be asked for again')
       return null
+    }
+    const { number, hash, parentHash, timestamp, logsBloom } = checked.header
+    // What evm-processor looks at, and no more: a block has hundreds of transactions.
+    const header = { number, hash, parentHash, timestamp, ...(logsBloom !== undefined && { logsBloom }), transactions: [] }
+    const block: HeadBlock = { header, logs: found.logs, standing: found.standing }
+    this.byHash.set(hash, block)
+    if (this.byHash.size > BLOCKS_REMEMBERED) this.forgetOldest()
+    return block
+  }
+
+  /** The block is the last of the chain now. */
+  private take(block: HeadBlock): void {
+    const number = Number(block.header.number)
+    for (let above = number + 1; this.byNumber.delete(above); above++);
+    this.byNumber.set(number, block)
+    this.tip = block
+    this.countUnproven()
+  }
+
+  private forgetOldest(): void {
+    const [hash, { header }] = this.byHash.entries().next().value!
+    this.byHash.delete(hash)
+    const number = Number(header.number)
+    if (this.byNumber.get(number)?.header.hash === hash) this.byNumber.delete(number)
+  }
+
+  private countUnproven(): void {
+    this.doubt.unprovenAtHead = [...this.byNumber.values()].filter(({ standing }) => standing === 'told').length
+  }
+
+  /** Blocks by their numbers and hashes; those that cannot be had right are asked for again for a while. Null: there is none. */
+  private async readHeld(calls: readonly RpcCall[]): Promise<Map<RpcCall, HeadBlock | null>> {
+    const found = new Map<RpcCall, HeadBlock | null>()
+    if (calls.length === 0) return found
+    const until = Date.now() + HELD_MS
+    for (let lacking = calls; ; await pause(AGAIN_AFTER_MS)) {
+      const blocks = await Promise.race([this.readOnce(lacking).catch((error: Error) => this.troubled(error)), pause(HEAD_PATIENCE_MS)])
+      for (const call of lacking) found.set(call, blocks?.get(call) ?? null)
+      const height = Number(this.tip?.header.number ?? Infinity)
+      lacking = lacking.filter((call) => !found.get(call) && (call.method === 'eth_getBlockByHash' || Number(call.params[0]) <= height))
+      if (lacking.length === 0 || Date.now() > until) return found
     }
   }
 
-  private logsOf({ fromBlock, toBlock }: { fromBlock: string; toBlock: string }): RpcLog[] {
-    const found: RpcLog[] = []
-    for (let number = Number(fromBlock); number <= Number(toBlock); number++) {
-      const logs = this.logs.get(number)
-      if (!logs) throw new Error(`logs of block ${hexNumber(number)} were asked for before its header`)
-      found.push(...logs)
+  private async readOnce(calls: readonly RpcCall[]): Promise<Map<RpcCall, HeadBlock | null>> {
+    const lacking = calls.filter((call) => !this.remembered(call))
+    const headers = await this.blocks.headers(lacking, { second: this.second })
+    const read = await Promise.all(headers.map((each) => (each ? this.complete(each) : Promise.resolve(null))))
+    if (read.includes(null)) this.second = !this.second
+    const fresh = new Map(lacking.map((call, i) => [call, read[i]!]))
+    const found = new Map<RpcCall, HeadBlock | null>()
+    // From the last one down, as what is above says what is below.
+    for (const call of [...calls].sort((a, b) => Number(b.params[0]) - Number(a.params[0]))) {
+      let block = fresh.get(call) ?? this.remembered(call) ?? null
+      if (call.method === 'eth_getBlockByNumber') {
+        const number = Number(call.params[0])
+        const above = this.byNumber.get(number + 1)
+        if (block && above && above.header.parentHash !== block.header.hash) {
+          const [parent] = await this.blocks.headers([headerByHash(above.header.parentHash)], { second: this.second })
+          block = parent ? await this.complete(parent) : null
+        }
+        // Above the tip there is nothing yet: what follows it is taken by a look only.
+        if (block && number > Number(this.tip?.header.number ?? Infinity)) block = null
+        if (block) this.byNumber.set(number, block)
+      }
+      found.set(call, block)
     }
     return found
   }
+
+  private remembered({ method, params }: RpcCall): HeadBlock | undefined {
+    return method === 'eth_getBlockByHash' ? this.byHash.get(params[0] as string) : this.byNumber.get(Number(params[0]))
+  }
+
+  /** Logs of blocks that were given, of whatever fork: evm-processor takes them by their blocks' hashes. */
+  private logsOf({ fromBlock, toBlock }: { fromBlock: string; toBlock: string }): RpcLog[] {
+    const [from, to] = [Number(fromBlock), Number(toBlock)]
+    return [...this.byHash.values()].flatMap(({ header, logs }) => (Number(header.number) >= from && Number(header.number) <= to ? logs : []))
+  }
+
+  private troubled(error: Error): undefined {
+    this.second = !this.second
+    this.log.warn({ reason: error.message.slice(0, 300) }, 'the head could not be read, will be asked again')
+  }
+}
+
+function pause(ms: number): Promise<undefined> {
+  return new Promise((resolve) => setTimeout(resolve, ms, undefined))
 }

@@ -1,5 +1,7 @@
 import type { Logger } from '@subsquid/logger'
-import type { Rpc } from './rpc'
+import type { Doubt } from './doubt'
+import { bloomTest, hashesToItself } from './proof'
+import { ContradictionError, hexNumber, type Rpc } from './rpc'
 
 /** Which logs are asked for: each list may be absent, for "any". */
 export interface LogFilter {
@@ -43,11 +45,6 @@ export interface LogsAnswer {
   to: number
 }
 
-/** A node's answers cannot all be true: it lags, is between two forks, or lies. Asked again, or another, it may do better. */
-export class ContradictionError extends Error {
-  override readonly name = 'ContradictionError'
-}
-
 /** Blocks asked for at first; then as many as a quarter of an answer's logs is expected in, less when a provider refuses. */
 const FIRST_RANGE = 100
 const LARGEST_GROWTH = 64
@@ -82,6 +79,9 @@ export class HistoryReader {
   /** Read, but more than one answer takes. */
   private left: { from: number; to: number; header: RpcHeader; logs: RpcLog[] } | undefined
   private final = { height: -1, readAt: 0 }
+  private readonly mayHold: (logsBloom: string | undefined) => boolean
+  /** Calls that it has made. */
+  calls = 0
 
   constructor(
     private readonly rpc: Rpc,
@@ -92,13 +92,16 @@ export class HistoryReader {
       log: Logger
       /** Read from the least preferred endpoint, for a second opinion. */
       second?: boolean
+      doubt?: Doubt
     },
   ) {
+    this.mayHold = bloomTest(options.filters)
     this.second = options.second ?? false
   }
 
   /** The last block that is served, as of now. */
   async height(): Promise<number> {
+    this.calls++
     const head = Number(await this.rpc.call<string>('eth_blockNumber', [], { second: this.second }))
     this.final = { height: Math.max(0, head - this.options.finality), readAt: Date.now() }
     return this.final.height
@@ -111,6 +114,7 @@ export class HistoryReader {
         return await this.readOnce(from, to)
       } catch (error) {
         this.ahead = []
+        if (error instanceof ContradictionError) this.options.doubt?.contradicted(error.message)
         // What one endpoint contradicts itself about, another may know better.
         this.second = !this.second
         if (attempt === ATTEMPTS) throw error
@@ -150,8 +154,24 @@ export class HistoryReader {
   }
 
   private async headers(numbers: number[]): Promise<RpcHeader[]> {
-    const headers = await this.rpc.batchCall<RpcHeader | null>(numbers.map(headerCall), { second: this.second })
-    return headers.map((header, i) => existing(header, numbers[i]!))
+    this.calls += numbers.length
+    const { answer, distrust } = await this.rpc.batch<RpcHeader | null>(numbers.map(headerCall), { second: this.second })
+    return Promise.all(answer.map((header, i) => this.existing(header, numbers[i]!, distrust)))
+  }
+
+  /** The header, if it is the one that was asked for; one that does not hash to itself if it is the same when it is asked for again. */
+  private async existing(header: RpcHeader | null | undefined, number: number, distrust: (reason: string) => void): Promise<RpcHeader> {
+    if (!header) throw new Error(`the node has no block ${number}, though its head is beyond`)
+    let falsehood = Number(header.number) === number ? undefined : `asked for block ${number}, the node answered block ${Number(header.number)}`
+    if (!falsehood && !hashesToItself(header)) {
+      this.calls++
+      const { method, params } = headerCall(number)
+      const again = await this.rpc.call<RpcHeader | null>(method, params, { second: !this.second })
+      if (again?.hash !== header.hash) falsehood = `block ${number} has the hash ${header.hash} and ${again?.hash}`
+    }
+    if (falsehood === undefined) return header
+    distrust(falsehood)
+    throw new ContradictionError(falsehood)
   }
 
   /** Logs of a range starting at `from`, as far as one call reaches and one answer takes. */
@@ -179,7 +199,7 @@ export class HistoryReader {
         return { logs, header, to }
       } catch (error) {
         // Providers refuse in many ways: JSON-RPC errors, HTTP 400 or 413, time-outs. Less is tried for all of them.
-        if (to === from) throw error
+        if (to === from || error instanceof ContradictionError) throw error
         const asked = to - from + 1
         const reason = (error as Error).message
         const allowed = allowedRange(reason)
@@ -200,8 +220,9 @@ export class HistoryReader {
    */
   private async logs(from: number, to: number): Promise<{ logs: RpcLog[]; header: RpcHeader }> {
     const calls = this.options.filters.map((filter) => ({ method: 'eth_getLogs', params: [{ fromBlock: hexNumber(from), toBlock: hexNumber(to), ...logQuery(filter) }] }))
-    const answers = await this.rpc.batchCall<unknown>([...calls, headerCall(to)], { second: this.second, refusable: true, rounds: GET_LOGS_ROUNDS })
-    const header = existing(answers.pop() as RpcHeader | null, to)
+    this.calls += calls.length + 1
+    const { answer: answers, distrust } = await this.rpc.batch<unknown>([...calls, headerCall(to)], { second: this.second, refusable: true, rounds: GET_LOGS_ROUNDS })
+    const header = await this.existing(answers.pop() as RpcHeader | null, to, distrust)
     const logs = uniqueLogs((answers as RpcLog[][]).flat())
     const stray = logs.find(({ blockNumber }) => Number(blockNumber) < from || Number(blockNumber) > to)
     if (stray) throw new ContradictionError(`asked for logs of blocks ${from} to ${to}, the node answered one of block ${Number(stray.blockNumber)}`)
@@ -220,7 +241,12 @@ export class HistoryReader {
     const numbers = [...byBlock.keys()].sort((a, b) => a - b)
     const lacking = numbers.filter((number) => number !== Number(last.number))
     const headers = new Map((await this.headers(lacking)).map((header, i) => [lacking[i]!, header])).set(Number(last.number), last)
-    return numbers.map((number) => ({ header: headers.get(number)!, logs: ofBlock(byBlock.get(number)!, headers.get(number)!) }))
+    return numbers.map((number) => {
+      const header = headers.get(number)!
+      const own = ofBlock(byBlock.get(number)!, header)
+      if (own.length && hashesToItself(header) && !this.mayHold(header.logsBloom)) throw new ContradictionError(`the node gives logs of block ${number}, whose bloom filter rules them out`)
+      return { header, logs: own }
+    })
   }
 }
 
@@ -258,15 +284,6 @@ export function uniqueLogs(logs: RpcLog[]): RpcLog[] {
 
 export function headerCall(number: number) {
   return { method: 'eth_getBlockByNumber', params: [hexNumber(number), false] }
-}
-
-export function hexNumber(value: number): string {
-  return `0x${value.toString(16)}`
-}
-
-function existing(header: RpcHeader | null | undefined, number: number): RpcHeader {
-  if (!header || Number(header.number) !== number) throw new Error(`the node has no block ${number}, though its head is beyond`)
-  return header
 }
 
 /** The range that a provider says it allows: "limited to a 5 range", "up to a 10K block range", "max 2,000 blocks". */

@@ -2,12 +2,17 @@ import type { DataHandlerContext } from '@subsquid/evm-processor'
 import { createLogger } from '@subsquid/logger'
 import { TypeormDatabase, type Store } from '@subsquid/typeorm-store'
 import { Auditor } from './audit'
+import { BlockReader } from './blocks'
 import { BodyReader } from './bodies'
-import { chainBySlug, settingSuffix, stateSchema, type Chain } from './chains'
+import { CHAINS, chainBySlug, settingSuffix, stateSchema, type Chain } from './chains'
 import { SettingsError, chosenChain, exportDatabaseUrl, processSettings } from './config'
-import { BatchWriter, CHANGES_FORGOTTEN_AT_ONCE, Database, finalState, forgetChanges, isFinal, noteHead, noteSchemas, type ChainState } from './database'
-import { hexNumber, type RpcHeader } from './history'
+import { BatchWriter, CHANGES_FORGOTTEN_AT_ONCE, Database, finalState, forgetChanges, isFinal, lastEventBlock, noteHead, noteSchemas, rewindFinal, type ChainState } from './database'
+import { Doubt } from './doubt'
+import { HeadReader } from './head'
+import { headerCall } from './history'
+import { Lease } from './lease'
 import { locationSchemaUids } from './location'
+import { serveProcessorMetrics } from './metrics'
 import { onStop } from './process'
 import { announcedTimes, decodeBlock, decodeEvents, eventFilter, makeProcessor, type Fields } from './processor'
 import { Rpc } from './rpc'
@@ -36,28 +41,40 @@ async function main(): Promise<void> {
   const { chain, rpcUrls, gatewayUrl, headPollMs } = chosenChain(settings.chains, slug)
   const rpc = new Rpc({ chain, urls: rpcUrls, ...settings.rpc, log })
   const database = new Database(settings.databaseUrl, (error) => log.warn({ reason: error.message }, 'a database connection was lost'))
+  lease = new Lease(database, chain, log)
+  await lease.take(fail)
   const bodies = new BodyReader(rpc, chain.eas)
+  const doubt = new Doubt()
+  const filters = [eventFilter(chain)]
+  const blocks = new BlockReader(rpc, filters, doubt)
+  const head = new HeadReader(blocks, doubt, log, headPollMs)
   const state = await finalState(database.query, chain)
-  await Promise.all([rpc.check(), state && checkSameChain(state, rpc, chain), bodies.hasMulticall()])
+  await Promise.all([rpc.check(), state && checkSameChain(state, blocks, database, chain), bodies.hasMulticall()])
   const added = await noteSchemas(database.query, chain, locationSchemaUids(), state === undefined)
   if (added.length) log.info({ chain: chain.slug, schemas: added }, 'location schemas are new here: their history is read by the audit')
 
   const source = await startSource({
     rpc,
-    filters: [eventFilter(chain)],
+    head,
+    doubt,
+    filters,
     finality: chain.finality,
     log,
     onHistory: (blocks) => bodies.prefetch(announcedTimes(blocks.flatMap((block) => decodeBlock(chain, block)))),
   })
-  void followHead(database, rpc, chain, headPollMs)
+  void followHead(database, head, doubt, chain, headPollMs)
   void forgetOldChanges(database, chain)
-  void new Auditor({ chain, rpc, bodies, database, log }).follow(settings.auditCallsPerSecond)
+  void new Auditor({ chain, rpc, bodies, database, log, head, doubt }).follow(settings.auditCallsPerSecond)
 
   exportDatabaseUrl(settings)
-  // READ COMMITTED: processors of other chains write to the same tables, but never to the same rows, and the
-  // store's own nonce check stops a second processor of this chain. SERIALIZABLE would make them abort each other (40001).
+  // READ COMMITTED: processors of other chains write to the same tables, but never to the same rows, and the lease keeps a
+  // second processor of this chain out. SERIALIZABLE would make them abort each other (40001).
   const store = new TypeormDatabase({ supportHotBlocks: true, stateSchema: stateSchema(chain), isolationLevel: 'READ COMMITTED' })
-  makeProcessor(chain, gatewayUrl ?? source.gatewayUrl, source.rpcUrl, headPollMs).run(store, (context) => processBatch(chain, bodies, context))
+  lease.fence(store)
+  const processor = makeProcessor(chain, gatewayUrl ?? source.gatewayUrl, source.rpcUrl, headPollMs)
+  const { indexerMetrics: metrics } = settings
+  await serveProcessorMetrics(processor, metrics && { ...metrics, port: metrics.port + CHAINS.indexOf(chain) })
+  processor.run(store, (context) => processBatch(chain, bodies, context))
 }
 
 /** Decode, read bodies, project, write: a batch whole or not at all, as it runs in one database transaction. */
@@ -93,33 +110,46 @@ async function processBatch(chain: Chain, bodies: BodyReader, { blocks, store, i
 
 /**
  * Refuses a database that has indexed another chain than the endpoint's, before anything is written: the last block that
- * was final must be the chain's. Waits for a node that has not got so far.
+ * was final must be the chain's. Waits for a node that has not got so far. Where that block alone is false, as a node
+ * that lied about it leaves it, and the log holds nothing that is not the chain's, it is set back to what is true.
  */
-async function checkSameChain(state: ChainState, rpc: Rpc, chain: Chain): Promise<void> {
+async function checkSameChain(state: ChainState, blocks: BlockReader, database: Database, chain: Chain): Promise<void> {
   for (let asked = 0, contradicted = 0; ; asked++) {
     // One node may lag, be on a fork of its own, or lie: asked several times, of several endpoints where there are.
-    const block = await rpc.call<RpcHeader | null>('eth_getBlockByNumber', [hexNumber(state.finalHeight), false], { second: asked % 2 === 1 })
-    if (block?.hash === state.finalHash) return
-    if (block && ++contradicted === CONTRADICTIONS)
+    const hash = await hashOf(state.finalHeight, asked % 2 === 1)
+    if (hash === state.finalHash) return
+    if (hash !== undefined && ++contradicted === CONTRADICTIONS) {
+      const last = await lastEventBlock(database.query, chain, state.finalHeight)
+      const isTrue = !last || (last.number < state.finalHeight && (await hashOf(last.number, false)) === last.hash)
+      if (isTrue && (await rewindFinal(database, chain, last))) {
+        const about = { chain: chain.slug, height: state.finalHeight, stored: state.finalHash, node: hash, goesOnFrom: last?.number ?? chain.firstBlock }
+        log.error(about, 'the last final block was not the chain\'s, though the log before it is: set back to what is')
+        return
+      }
       throw new SettingsError(
-        `The database holds block ${state.finalHeight} of ${chain.slug} as ${state.finalHash}, the RPC endpoint as ${block.hash}. ` +
+        `The database holds block ${state.finalHeight} of ${chain.slug} as ${state.finalHash}, the RPC endpoint as ${hash}. ` +
           `Either the endpoint or the database is of another network: correct RPC_URL_* or DATABASE_URL. Or a reorg went deeper than ` +
           `${chain.finality} blocks: then index ${chain.slug} anew into an empty database.`,
       )
-    if (!block) log.warn({ chain: chain.slug, height: state.finalHeight }, 'the node has not got as far as the database; waiting for it')
-    await new Promise((resolve) => setTimeout(resolve, block ? 500 : 2_000))
+    }
+    if (hash === undefined) log.warn({ chain: chain.slug, height: state.finalHeight }, 'the node does not give the last final block; waiting for it')
+    await new Promise((resolve) => setTimeout(resolve, hash === undefined ? 2_000 : 500))
+  }
+
+  async function hashOf(number: number, second: boolean): Promise<string | undefined> {
+    const [found] = await blocks.headers([headerCall(number)], { second, anyForm: true })
+    return found?.header.hash
   }
 }
 
-/** Notes the chain's head in the database, for those who ask how far behind its copy is. Never throws. */
-async function followHead(database: Database, rpc: Rpc, chain: Chain, pollMs: number): Promise<never> {
-  for (let second = false; ; ) {
+/** Notes the chain's head in the database, for those who ask how far behind its copy is and whether to rely on it. Never throws. */
+async function followHead(database: Database, head: HeadReader, doubt: Doubt, chain: Chain, pollMs: number): Promise<never> {
+  for (;;) {
     try {
-      const head = await rpc.call<RpcHeader | null>('eth_getBlockByNumber', ['latest', false], { second })
-      if (!head) throw new Error('the node has no latest block')
-      await noteHead(database.query, chain, Number(head.number), Number(head.timestamp))
+      // At the head evm-processor looks as often: nothing more is asked for then.
+      const latest = await head.latest(1.5 * pollMs)
+      await noteHead(database.query, chain, { ...latest, doubt: doubt.reason(), contradictions: doubt.takeContradictions() })
     } catch (error) {
-      second = !second
       log.warn({ chain: chain.slug, reason: (error as Error).message }, 'the head could not be noted')
     }
     await new Promise((resolve) => setTimeout(resolve, Math.max(pollMs, 1_000)))
@@ -139,15 +169,19 @@ async function forgetOldChanges(database: Database, chain: Chain): Promise<never
   }
 }
 
-// Killing it at any moment is safe: a batch is one transaction. So a stop is an exit.
+let lease: Lease | undefined
+
+// Killing it at any moment is safe: a batch is one transaction. So a stop is an exit, once the lease is given up.
 onStop((reason) => {
   log.info({ reason }, 'stopping')
-  process.exit(0)
+  void Promise.resolve(lease?.release()).then(() => process.exit(0))
 })
 
-main().catch((error: Error) => {
+function fail(error: Error): void {
   const wrongSettings = error instanceof SettingsError
   if (wrongSettings) log.fatal(error.message)
   else log.fatal(error)
   process.exit(wrongSettings ? 2 : 1)
-})
+}
+
+main().catch(fail)

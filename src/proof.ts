@@ -1,6 +1,7 @@
 import { createMPT } from '@ethereumjs/mpt'
 import { encodeRlp, getBytes, hexlify, keccak256, toBeArray, type RlpStructuredDataish } from 'ethers'
-import { hexNumber, type LogFilter, type RpcHeader, type RpcLog } from './history'
+import type { LogFilter, RpcHeader, RpcLog } from './history'
+import { hexNumber } from './rpc'
 
 /** What a header proves about the logs of its block: which it cannot hold (bloom filter), and exactly which it holds (receipts). */
 
@@ -74,6 +75,17 @@ export function bloomTest(filters: readonly LogFilter[]): (logsBloom: string | u
     if (logsBloom?.length !== 514) return true
     const has = (bit: number) => (parseInt(logsBloom[2 + 511 - (bit >> 2)]!, 16) >> (bit & 3)) & 1
     return wanted.some((places) => places.every((values) => values.some((bits) => bits.every(has))))
+  }
+}
+
+/** Whether one of the filters lets a log through. */
+export function logTest(filters: readonly LogFilter[]): (log: RpcLog) => boolean {
+  const wanted = filters.map(({ address, topic0, topic1, topic2, topic3 }) =>
+    [address, topic0, topic1, topic2, topic3].map((values) => (values?.length ? new Set(values) : undefined)),
+  )
+  return ({ address, topics }) => {
+    const places = [address.toLowerCase(), ...topics]
+    return wanted.some((each) => each.every((values, place) => !values || values.has(places[place]!)))
   }
 }
 

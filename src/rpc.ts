@@ -31,6 +31,20 @@ export interface CallOptions {
   second?: boolean
 }
 
+/** One endpoint's own answer, or that it refuses to say. */
+export type Opinion<T> = Answered<T> | { refusal: RpcError }
+
+/** An answer, and what to do when it cannot be true: whoever gave it is asked last for a while. */
+export interface Answered<T> {
+  answer: T
+  distrust: (reason: string) => void
+}
+
+/** A node's answers cannot all be true: it lags, is between two forks, or lies. Asked again, or another, it may do better. */
+export class ContradictionError extends Error {
+  override readonly name = 'ContradictionError'
+}
+
 interface Endpoint {
   readonly url: string
   /** What logs may say: without path or query, where providers put the key. */
@@ -41,10 +55,13 @@ interface Endpoint {
   failures: number
   /** Not asked before this time, in Unix milliseconds, unless all others failed too. */
   restsUntil: number
+  /** Asked after all others until this time, in Unix milliseconds: it answered what cannot be true. */
+  distrustedUntil: number
 }
 
 const FIRST_REST_MS = 250
-const LONGEST_REST_MS = 30_000
+const LONGEST_REST_MS = 15_000
+const DISTRUST_MS = 30_000
 const CHAIN_ID_ASKED = 3
 /** So often EAS must be missing before it is believed: a node that has only begun to follow the chain has no code yet. */
 const CODE_ASKED = 4
@@ -66,18 +83,57 @@ export class Rpc {
       client: new RpcClient({ url, rateLimit, maxBatchCallSize: batchSize, requestTimeout: timeoutMs, retryAttempts: 0, retrySchedule: [0], log: null }),
       failures: 0,
       restsUntil: 0,
+      distrustedUntil: 0,
     }))
   }
 
+  /** How many endpoints there are. */
+  get size(): number {
+    return this.endpoints.length
+  }
+
   /** The result of one call. Throws an RpcError when the node refuses it, other errors only after `options.rounds`. */
-  call<T>(method: string, params: unknown[] = [], options?: CallOptions): Promise<T> {
-    return this.ask((client) => client.call<T>(method, params), method, options)
+  async call<T>(method: string, params: unknown[] = [], options?: CallOptions): Promise<T> {
+    return (await this.ask((client) => client.call<T>(method, params), method, options)).answer
   }
 
   /** The results of calls in their order, asked for in as few HTTP requests as the endpoint allows. Throws as `call`. */
-  batchCall<T>(calls: RpcCall[], options?: CallOptions): Promise<T[]> {
-    if (calls.length === 0) return Promise.resolve([])
-    return this.ask((client) => client.batchCall<T>(calls), calls[0]!.method, options)
+  async batchCall<T>(calls: readonly RpcCall[], options?: CallOptions): Promise<T[]> {
+    return (await this.batch<T>(calls, options)).answer
+  }
+
+  /** The same, for whoever can tell whether the answers may be true. */
+  batch<T>(calls: readonly RpcCall[], options?: CallOptions): Promise<Answered<T[]>> {
+    if (calls.length === 0) return Promise.resolve({ answer: [], distrust: () => {} })
+    return this.ask((client) => client.batchCall<T>([...calls]), calls[0]!.method, options)
+  }
+
+  /**
+   * What each endpoint says to these calls, each asked once, in order of preference: for answers that must agree. An
+   * endpoint that rests, fails or is of another chain is left out, so there may be none.
+   */
+  async *each<T>(calls: readonly RpcCall[], { second = false }: CallOptions = {}): AsyncGenerator<Opinion<T[]>> {
+    const method = calls[0]!.method
+    for (const endpoint of this.inOrder(second)) {
+      const asked = Date.now()
+      if (endpoint.restsUntil > asked) continue
+      let opinion: Opinion<T[]>
+      try {
+        const [isRight, answer] = await Promise.all([this.isOfThisChain(endpoint), endpoint.client.batchCall<T>([...calls])])
+        if (!isRight) continue
+        endpoint.failures = endpoint.restsUntil = 0
+        opinion = this.answered(endpoint, method, answer)
+      } catch (thrown) {
+        if (thrown instanceof SettingsError) throw thrown
+        const error = this.withoutKeys(thrown as Error)
+        if (!(error instanceof RpcError) || isPassing(error)) {
+          this.rest(endpoint, asked, method, error)
+          continue
+        }
+        opinion = { refusal: error }
+      }
+      yield opinion
+    }
   }
 
   /** Throws a SettingsError when no endpoint is of this chain, or EAS is not there. Waits until one of them answers. */
@@ -90,7 +146,7 @@ export class Rpc {
     throw new SettingsError(`There is no EAS contract at ${chain.eas} on the RPC endpoint of ${chain.slug}`)
   }
 
-  private async ask<T>(send: (client: RpcClient) => Promise<T>, what: string, options: CallOptions = {}): Promise<T> {
+  private async ask<T>(send: (client: RpcClient) => Promise<T>, what: string, options: CallOptions = {}): Promise<Answered<T>> {
     const refusals = new Set<Endpoint>()
     let refusal: Error | undefined
     for (let attempt = 1; ; attempt++) {
@@ -101,7 +157,7 @@ export class Rpc {
         const [isRight, answer] = await Promise.all([this.isOfThisChain(endpoint), send(endpoint.client)])
         if (!isRight) continue
         endpoint.failures = endpoint.restsUntil = 0
-        return answer
+        return this.answered(endpoint, what, answer)
       } catch (thrown) {
         if (thrown instanceof SettingsError) throw thrown
         const error = this.withoutKeys(thrown as Error)
@@ -113,21 +169,46 @@ export class Rpc {
           continue
         }
         if (options.refusable && isHttpRefusal(error)) throw error
-        // Calls that were under way together fail together: that is one failure.
-        if (endpoint.restsUntil <= asked) endpoint.failures++
-        const rest = Math.min(FIRST_REST_MS * 2 ** (endpoint.failures - 1), LONGEST_REST_MS)
-        endpoint.restsUntil = Date.now() + rest
-        this.options.log.warn({ chain: this.options.chain.slug, endpoint: endpoint.host, method: what, reason: error.message.slice(0, 300), restMs: rest }, 'an RPC endpoint failed')
+        this.rest(endpoint, asked, what, error)
         if (options.rounds !== undefined && attempt >= options.rounds * this.endpoints.length) throw error
       }
     }
   }
 
+  /** It failed: it rests, longer each time. */
+  private rest(endpoint: Endpoint, asked: number, method: string, error: Error): void {
+    // Calls that were under way together fail together: that is one failure.
+    if (endpoint.restsUntil <= asked) endpoint.failures++
+    const restMs = Math.min(FIRST_REST_MS * 2 ** (endpoint.failures - 1), LONGEST_REST_MS)
+    endpoint.restsUntil = Date.now() + restMs
+    const about = { chain: this.options.chain.slug, endpoint: endpoint.host, method }
+    this.options.log.warn({ ...about, reason: error.message.slice(0, 300), restMs }, 'an RPC endpoint failed')
+  }
+
+  private answered<T>(endpoint: Endpoint, method: string, answer: T): Answered<T> {
+    return { answer, distrust: (reason) => this.distrust(endpoint, method, reason) }
+  }
+
+  /** It said what cannot be true: others come first for a while. Logged once a while. */
+  private distrust(endpoint: Endpoint, method: string, reason: string): void {
+    const now = Date.now()
+    const about = { chain: this.options.chain.slug, endpoint: endpoint.host, method, reason: reason.slice(0, 300) }
+    if (endpoint.distrustedUntil <= now) this.options.log.warn(about, 'an RPC endpoint answered what cannot be true')
+    endpoint.distrustedUntil = now + DISTRUST_MS
+  }
+
+  /** Those that are of this chain, as far as known: the trusted ones first, each group in order of preference. */
+  private inOrder(second: boolean): Endpoint[] {
+    const now = Date.now()
+    const all = this.endpoints.filter((endpoint) => endpoint.restsUntil !== Infinity)
+    if (second) all.reverse()
+    return [...all.filter((each) => each.distrustedUntil <= now), ...all.filter((each) => each.distrustedUntil > now)]
+  }
+
   /** The first endpoint that is well and did not refuse; when all rest, the one that has rested longest, at its time; undefined when none is left. */
   private async next(refusals: ReadonlySet<Endpoint>, second: boolean): Promise<Endpoint | undefined> {
-    const candidates = this.endpoints.filter((endpoint) => !refusals.has(endpoint) && endpoint.restsUntil !== Infinity)
+    const candidates = this.inOrder(second).filter((endpoint) => !refusals.has(endpoint))
     if (candidates.length === 0) return undefined
-    if (second) candidates.reverse()
     const now = Date.now()
     const well = candidates.find((endpoint) => endpoint.restsUntil <= now)
     if (well) return well
@@ -172,6 +253,11 @@ export class Rpc {
     }
     return error
   }
+}
+
+/** A number as JSON-RPC writes it. */
+export function hexNumber(value: number): string {
+  return `0x${value.toString(16)}`
 }
 
 /** JSON-RPC errors that say "not now" rather than "never". */

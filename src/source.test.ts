@@ -4,7 +4,10 @@ import { freePort } from '../dev/services'
 import { SILENT, startRpcProxy, testRpc, type Fault, type RpcProxy } from '../test/rpc-proxy'
 import { mine } from '../test/world'
 import * as eas from './abi/EAS'
+import { BlockReader } from './blocks'
 import { CHAINS } from './chains'
+import { Doubt } from './doubt'
+import { HeadReader } from './head'
 import { LOCATION_SCHEMA } from './location'
 import { startSource, type Source } from './source'
 
@@ -29,7 +32,9 @@ let proxy: RpcProxy
 let source: Source
 async function start(fault: Fault = () => undefined) {
   proxy = await startRpcProxy(chain.url, fault)
-  source = await startSource({ rpc: testRpc([proxy.url]), filters: QUERY.logs, finality, log: SILENT })
+  const [rpc, doubt] = [testRpc([proxy.url]), new Doubt()]
+  const head = new HeadReader(new BlockReader(rpc, QUERY.logs, doubt), doubt, SILENT, 50)
+  source = await startSource({ rpc, head, doubt, filters: QUERY.logs, finality, log: SILENT })
 }
 afterEach(async () => {
   await source.close()

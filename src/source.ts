@@ -2,7 +2,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import type { Logger } from '@subsquid/logger'
-import { HeadReader } from './head'
+import type { Doubt } from './doubt'
+import type { HeadReader } from './head'
 import { HistoryReader, type BlockLogs, type LogFilter } from './history'
 import type { Rpc, RpcCall } from './rpc'
 
@@ -25,6 +26,8 @@ export interface Source {
 
 export interface SourceOptions {
   rpc: Rpc
+  head: HeadReader
+  doubt: Doubt
   /** What the processor asks for, known beforehand. */
   filters: readonly LogFilter[]
   finality: number
@@ -41,9 +44,8 @@ interface Query {
   includeAllBlocks?: boolean
 }
 
-export async function startSource({ rpc, filters, finality, log, onHistory }: SourceOptions): Promise<Source> {
-  const history = new HistoryReader(rpc, { filters, finality, log })
-  const head = new HeadReader(rpc, filters, log)
+export async function startSource({ rpc, head, doubt, filters, finality, log, onHistory }: SourceOptions): Promise<Source> {
+  const history = new HistoryReader(rpc, { filters, finality, log, doubt })
   let url = ''
   const server = createServer((request, response) => {
     handle(request, response).catch((error: Error) => {

@@ -87,7 +87,8 @@ test.each<[string, Fault]>([
   // Again, under an indexer that has verified its endpoint and follows the head.
   proxy.misbehave(fault)
   uids.push(await attest(chain, place()), await attest(chain, place()))
-  await until(() => proxy.met >= 1)
+  // What is proven by receipts is not asked for by eth_getLogs.
+  await Promise.race([until(() => proxy.met >= 1), caughtUp()])
   await chain.provider.send('anvil_reorg', [1, []])
   await mine(chain, 2)
   proxy.misbehave()
@@ -164,21 +165,21 @@ test('a database of another chain: it refuses to run, says so, and writes nothin
   await world.caughtUp()
 })
 
-test('logs that the node leaves out in history and at the head, one of several or the only one of a block: the audit finds them, though the node goes on lying', async () => {
+test('logs that the node leaves out: at the head none is missed, in history the audit finds them, though the node goes on lying', async () => {
   const { chain, proxy, caughtUp } = world
   await finalize()
   const uids = await whileDown({}, faults.logsCutByOne)
   await caughtUp()
-  // The last event of history, and every block's only one at the head.
-  expect(await records(uids)).toEqual(['valid', 'valid', 'valid', 'missing', 'missing'])
+  // The last event of history is a revocation.
+  expect(await records(uids)).toEqual(['valid', 'valid', 'valid', 'valid', 'revoked'])
   const contract = await chain.eas()
   const attested = await inOneBlock(chain, [1, 2].map(() => () => contract.getFunction('attest').send(place(), { gasLimit: 1_000_000 })))
   uids.push(...attested.flatMap((receipt) => receipt.logs.map((log) => log.data)))
   await caughtUp()
-  expect((await records(uids.slice(5))).sort()).toEqual(['missing', 'valid'])
+  expect(await records(uids.slice(5))).toEqual(['valid', 'valid'])
   await finalize()
   proxy.misbehave(faults.logsEmpty)
-  expect(await repaired()).toBe(5)
+  expect(await repaired()).toBe(1)
   expect(await records(uids)).toEqual([...HISTORY_AND_HEAD, 'valid', 'valid'])
   expect(await repaired()).toBe(0)
 })
@@ -186,15 +187,15 @@ test('logs that the node leaves out in history and at the head, one of several o
 test('a revocation, and an attestation that was revoked, left out in history: the records become what the chain says', async () => {
   const withoutRevoked = await whileDown({}, faults.logsWithout(eas.events.Revoked.topic))
   await world.caughtUp()
-  expect(await records(withoutRevoked)).toEqual(['valid', 'valid', 'valid', 'valid', 'valid'])
+  expect(await records(withoutRevoked)).toEqual(['valid', 'valid', 'valid', 'valid', 'revoked'])
   // Hot blocks would be read again, as history, behind the next fault.
   await finalize()
   const withoutAttested = await whileDown({}, faults.logsWithout(eas.events.Attested.topic))
   await world.caughtUp()
-  expect(await records(withoutAttested)).toEqual(Array(5).fill('missing'))
+  expect(await records(withoutAttested)).toEqual(['missing', 'missing', 'missing', 'valid', 'revoked'])
   world.proxy.misbehave()
   await finalize()
-  expect(await repaired()).toBe(7)
+  expect(await repaired()).toBe(4)
   expect(await records([...withoutRevoked, ...withoutAttested])).toEqual([...HISTORY_AND_HEAD, ...HISTORY_AND_HEAD])
 })
 
@@ -205,9 +206,9 @@ test('the indexer audits by itself: what the first of two endpoints leaves out i
   const uids = await whileDown({ RPC_URL_BASE_SEPOLIA: [liar.url, proxy.url].join(), AUDIT_CALLS_PER_SECOND: '10000' })
   await caughtUp()
   await finalize()
-  await until(async () => (await repairedSoFar()) >= before + 4)
+  await until(async () => (await repairedSoFar()) >= before + 1)
   expect(await records(uids)).toEqual(HISTORY_AND_HEAD)
-  expect(await repairedSoFar()).toBe(before + 4)
+  expect(await repairedSoFar()).toBe(before + 1)
   await indexer.stop()
   await liar.close()
   indexer = startIndexerBehind(world)

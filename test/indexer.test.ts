@@ -1,7 +1,8 @@
+import { readFileSync, readdirSync, readlinkSync } from 'node:fs'
 import { AbiCoder, Contract } from 'ethers'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { MULTICALL3, attest, locationRequest, mined, request, revoke } from '../dev/chain'
-import { blankSettings, startService } from '../dev/services'
+import { blankSettings, freePort, startService } from '../dev/services'
 import { fieldTypes } from '../src/eas'
 import { LOCATION_SCHEMA } from '../src/location'
 import { command } from './behind'
@@ -244,21 +245,93 @@ test('a revocation is rolled back whatever the event time; one beyond year 9999,
   expect(await isRevoked(last)).toBe(false)
 })
 
-test('two indexers of one chain by mistake: one of them gives up at a time, nothing is written twice', async () => {
+test('two indexers of one chain, as in a rolling update: the second waits, takes over when the first dies, and nothing is taken back', async () => {
   const { chain, caughtUp, databaseUrl } = world
   const environment = { ...process.env, ...blankSettings(), DATABASE_URL: databaseUrl, RPC_URL_BASE_SEPOLIA: chain.url, HEAD_POLL_SECONDS: '0.1' }
   const folder = temporaryFolder()
   const second = startService('second', ['lib/main.js', 'base-sepolia'], environment, folder)
+  const writers = () => rows<{ writer: string }>(databaseUrl, 'SELECT writer FROM chain_writer')
+  while (!second.tail().includes('another indexer of base-sepolia is at work')) await new Promise((resolve) => setTimeout(resolve, 50))
+  const before = await writers()
+  const [{ last }] = (await rows<{ last: number }>(databaseUrl, 'SELECT coalesce(max(id), 0)::int AS last FROM record_change')) as [{ last: number }]
   const uids: string[] = []
-  for (let i = 0; i < 10; i++) {
-    uids.push(await attest(chain, place(50 + i)))
-    await new Promise((resolve) => setTimeout(resolve, 150))
-  }
-  await second.stop()
-  removeFolder(folder)
+  for (let i = 0; i < 3; i++) uids.push(await attest(chain, place(50 + i)))
+  await caughtUp()
+  expect(await writers()).toEqual(before)
+  // It is started again after a while, and waits in its turn.
+  await world.services.get('indexer-base-sepolia')!.kill()
+  for (let i = 0; i < 3; i++) uids.push(await attest(chain, place(60 + i)))
   await caughtUp()
   expect(await Promise.all(uids.map(status))).toEqual(uids.map(() => 200))
+  expect(await writers()).not.toEqual(before)
+  const changes = await rows<{ kind: string; uid: string }>(databaseUrl, 'SELECT kind, uid FROM record_change WHERE id > $1 ORDER BY id', [last])
+  expect(changes).toEqual(uids.map((uid) => ({ kind: 'new', uid })))
+  await second.stop()
+  removeFolder(folder)
 })
+
+test('an indexer that has lost its lease without noticing, as after a pause, writes nothing more', async () => {
+  const { chain, caughtUp, databaseUrl } = world
+  const [{ writer }] = (await rows<{ writer: string }>(databaseUrl, 'SELECT writer FROM chain_writer')) as [{ writer: string }]
+  const service = world.services.get('indexer-base-sepolia')!
+  await rows(databaseUrl, `UPDATE chain_writer SET writer = 'elsewhere/1/x', until = now() + interval '1 hour'`)
+  const uid = await attest(chain, place(64))
+  expect(await service.ended).toBe(1)
+  expect(service.tail()).toContain('this one has lost its lease')
+  expect(await status(uid)).toBe(404)
+  await rows(databaseUrl, `UPDATE chain_writer SET until = now()`)
+  await caughtUp()
+  expect(await status(uid)).toBe(200)
+  expect((await rows<{ writer: string }>(databaseUrl, 'SELECT writer FROM chain_writer'))[0]!.writer).not.toBe(writer)
+})
+
+test.skipIf(process.platform !== 'linux')('nothing listens on other interfaces than loopback; with INDEXER_METRICS_PORT its own figures are served there', async () => {
+  const { chain, databaseUrl } = world
+  const indexer = world.services.get('indexer-base-sepolia')!
+  const addresses = listening(indexer.pid)
+  // What evm-processor reads the chain from.
+  expect(addresses.length).toBeGreaterThan(0)
+  expect(addresses.filter((address) => address !== '127.0.0.1')).toEqual([])
+
+  await indexer.kill()
+  const port = await freePort()
+  const folder = temporaryFolder()
+  const environment = { ...process.env, ...blankSettings(), DATABASE_URL: databaseUrl, RPC_URL_BASE_SEPOLIA: chain.url, HEAD_POLL_SECONDS: '0.1', INDEXER_METRICS_PORT: String(port) }
+  const own = startService('own', ['lib/main.js', 'base-sepolia'], environment, folder)
+  // Whichever of the two works now, sooner or later it is this one.
+  const answer = async () => (await fetch(`http://127.0.0.1:${port}/metrics`).catch(() => undefined))?.text()
+  let text: string | undefined
+  while ((text = await answer()) === undefined) {
+    await world.services.get('indexer-base-sepolia')!.kill()
+    await new Promise((resolve) => setTimeout(resolve, 300))
+  }
+  expect(text).toContain('sqd_processor_last_block')
+  expect(listening(own.pid).filter((address) => address !== '127.0.0.1')).toEqual([])
+  await own.stop()
+  removeFolder(folder)
+})
+
+/** The addresses at which a process listens, read off Linux' own tables. */
+function listening(pid: number): string[] {
+  const inodes = new Set(
+    readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
+      try {
+        return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1] ?? []
+      } catch {
+        return [] // closed meanwhile
+      }
+    }),
+  )
+  return ['tcp', 'tcp6'].flatMap((table) =>
+    readFileSync(`/proc/${pid}/net/${table}`, 'utf8')
+      .trim()
+      .split('\n')
+      .slice(1)
+      .map((line) => line.trim().split(/\s+/))
+      .filter((fields) => fields[3] === '0A' && inodes.has(fields[9]!))
+      .map(([, local]) => (local!.startsWith('0100007F:') ? '127.0.0.1' : local!)),
+  )
+}
 
 test('killed over and over in the middle of a busy chain, it loses and repeats nothing', async () => {
   const { chain, caughtUp } = world

@@ -3,10 +3,11 @@ import { LOCAL_CHAIN, type LocalChain } from '../dev/chain'
 import { stateSchema } from '../src/chains'
 import { bodyOf, eventOf, type ReadRow } from '../src/database'
 import { hashesToUid } from '../src/eas'
-import { hexNumber, type RpcLog } from '../src/history'
+import type { RpcLog } from '../src/history'
 import { EventKind } from '../src/model'
 import { eventFilter } from '../src/processor'
 import { project } from '../src/project'
+import { hexNumber } from '../src/rpc'
 import { rows } from './database'
 
 /**

@@ -113,6 +113,9 @@ const bodies = (change: (bodies: any[]) => any[]) =>
   made('eth_call', (result, [{ data }]) =>
     data.startsWith(multicall.functions.aggregate3.selector) ? coder.encode(MULTICALL_RESULTS, [change(coder.decode(MULTICALL_RESULTS, result)[0].map(([success, returnData]: any) => ({ success, returnData })))]) : result,
   )
+const receipts = (change: (receipts: any[]) => unknown) => made('eth_getBlockReceipts', change)
+/** The log, and one that says that what it attests was revoked. */
+const withForged = (log: any) => [log, { ...log, topics: [eas.events.Revoked.topic, ...log.topics.slice(1)], logIndex: `0x${(Number(log.logIndex) + 500).toString(16)}` }]
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
 /** The ways in which nodes misbehave (TRUST.md 6), each by itself. */
@@ -122,12 +125,21 @@ export const faults = {
   logsEmpty: logs(() => []),
   /** Leaves one kind of event out. */
   logsWithout: (topic0: string) => logs((list) => list.filter((log) => log.topics[0] !== topic0)),
+  /** Receipts that lack the last log of each block, or all of its last transaction's; eth_getLogs does as well. */
+  logsCutEverywhere: ((call) => receipts((list) => list.map((receipt, i) => (i === list.length - 1 ? { ...receipt, logs: receipt.logs.slice(0, -1) } : receipt)))(call) ?? logs((list) => list.slice(0, -1))(call)) as Fault,
+  /** Each log a second time, as another event of the same block: in receipts and in eth_getLogs. */
+  logsForged: ((call) => receipts((list) => list.map((receipt) => ({ ...receipt, logs: receipt.logs.flatMap(withForged) })))(call) ?? logs((list) => list.flatMap(withForged))(call)) as Fault,
   // Nonsense about logs.
   logsTwice: logs((list) => [...list, ...list].reverse()),
   logsRemoved: logs((list) => list.map((log) => ({ ...log, removed: true }))),
   logsOfAnotherFork: logs((list) => list.map((log) => ({ ...log, blockHash: `0x${'1'.repeat(64)}` }))),
   // Blocks, bodies.
   blocksNull: ((call) => (/^eth_getBlockBy/.test(call.method) ? { result: null } : undefined)) as Fault,
+  /** Any of the last blocks in place of the one that was asked for, be it by number, by hash or as the latest. */
+  anotherBlock: (random: () => number): Fault => ({ method, params }) =>
+    /^eth_getBlockBy/.test(method) ? { ask: async (ask) => ask('eth_getBlockByNumber', [`0x${(Number(await ask('eth_blockNumber', [])) - Math.floor(random() * 90)).toString(16)}`, params[1]]) } : undefined,
+  /** Headers whose bloom filter says that there are no logs. */
+  headersForged: made('eth_getBlockByNumber', (header) => ({ ...header, logsBloom: `0x${'0'.repeat(512)}` })),
   multicallShort: bodies((list) => list.slice(0, -1)),
   multicallReversed: bodies((list) => [...list].reverse()),
   bodiesUnknown: ((call) => {

@@ -134,7 +134,7 @@ test('/ready and /metrics say how far each chain is', async () => {
   await expect.poll(async () => (await world.get('/ready')).status, { timeout: 10_000 }).toBe(200)
   await expect.poll(async () => (await world.get('/ready')).body, { timeout: 10_000 }).toEqual({
     ...{ status: 'ready', database: 'connected' },
-    chains: { 'base-sepolia': { status: 'ready', head_block: head, indexed_block: head, lag_blocks: 0, lag_seconds: expect.any(Number), head_time: time, indexed_time: time, withheld_attestations: 0 } },
+    chains: { 'base-sepolia': { status: 'ready', head_block: head, indexed_block: head, lag_blocks: 0, lag_seconds: expect.any(Number), head_time: time, indexed_time: time, doubt: null, withheld_attestations: 0 } },
   })
   const text = await (await fetch(`${world.url}/metrics`)).text()
   for (const line of [`geospatial_chain_head_block{chain="base-sepolia"} ${head}`, `geospatial_chain_indexed_block{chain="base-sepolia"} ${head}`, 'geospatial_chain_ready{chain="base-sepolia"} 1', 'geospatial_audit_repaired_events{chain="base-sepolia"} 6', 'geospatial_database_up 1', '# TYPE http_request_duration_seconds histogram', 'process_resident_memory_bytes'])

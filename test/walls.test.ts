@@ -27,7 +27,7 @@ test('the rooms import nothing of ours', () => {
 })
 test('src never imports api or dev; api never imports dev nor the indexer\'s parts', () => {
   expect(crossings(under('src/'), /^(api|dev|test|bench)\//)).toEqual([])
-  expect(crossings(under('api/'), /^(dev|test|bench)\/|^src\/(model|abi|main|processor|project|bodies|source|history|head|proof|audit|database)/)).toEqual([])
+  expect(crossings(under('api/'), /^(dev|test|bench)\/|^src\/(model|abi|main|processor|project|bodies|source|history|head|blocks|doubt|lease|metrics|proof|audit|database)/)).toEqual([])
 })
 test('one place each: SQL, the environment, the key, outgoing calls, the indexer\'s store', () => {
   expect(holders(/\b(SELECT|INSERT INTO|UPDATE|DELETE FROM)\b[^]*?\b(FROM|VALUES|SET)\b/).filter((file) => file.startsWith('api/') && !/^api\/store[^/]*\.ts$/.test(file))).toEqual([])

@@ -1,0 +1,93 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { attest, locationRequest, startLocalChain, type LocalChain } from '../dev/chain'
+import { freePort } from '../dev/services'
+import { faults, startRpcProxy, testRpc, type Fault, type RpcProxy } from '../test/rpc-proxy'
+import { BlockReader, headerByHash } from './blocks'
+import { Doubt } from './doubt'
+import { headerCall } from './history'
+import { eventFilter } from './processor'
+
+/** Blocks of a real node, and what a lying one makes of them. */
+let chain: LocalChain
+let number: number
+let hash: string
+const proxies: RpcProxy[] = []
+beforeAll(async () => {
+  chain = await startLocalChain({ port: await freePort() })
+  await attest(chain, locationRequest({ type: 'Point', coordinates: [1, 2] }))
+  const block = (await chain.provider.getBlock('latest'))!
+  number = block.number
+  hash = block.hash!
+})
+afterAll(() => chain.stop())
+afterEach(async () => {
+  for (const proxy of proxies.splice(0)) await proxy.close()
+})
+
+const minute = 60_000
+let now = 0
+/** A reader of endpoints that have these faults, one each. */
+async function reader(...behind: Fault[][]) {
+  for (const each of behind) proxies.push(await startRpcProxy(chain.url, ...each))
+  const doubt = new Doubt(() => now)
+  return { doubt, blocks: new BlockReader(testRpc(proxies.map(({ url }) => url)), [eventFilter(chain.chain)], doubt, () => now) }
+}
+const noReceipts: Fault = ({ method }) => (/Receipt/.test(method) ? { error: { code: -32601, message: 'the method does not exist' } } : undefined)
+const previous: Fault = ({ method, params }) => (/^eth_getBlockBy/.test(method) ? { ask: (ask) => ask('eth_getBlockByNumber', [`0x${(number - 1).toString(16)}`, params[1]]) } : undefined)
+const wrongBody: Fault = ({ method, params }) => (method === 'eth_getBlockByNumber' ? { ask: async (ask) => ({ ...((await ask(method, params)) as object), gasUsed: '0x1' }) } : undefined)
+
+test('a header is the one that was asked for, or none; another endpoint is asked first', async () => {
+  const alone = await reader([previous])
+  expect(await alone.blocks.headers([headerCall(number), headerByHash(hash), headerCall(number - 1)])).toMatchObject([null, null, { header: { number: `0x${(number - 1).toString(16)}` }, stands: true }])
+  expect(alone.doubt.reason()).toMatch(/^contradictions seen lately: asked for block 0x/)
+  const honest = await reader([])
+  expect(await honest.blocks.headers([headerCall(number), headerByHash(hash)])).toMatchObject([{ header: { hash } }, { header: { hash } }])
+  const both = await reader([previous], [])
+  expect(await both.blocks.headers([headerCall(number)])).toMatchObject([{ header: { hash } }])
+  expect(both.doubt.reason()).toBeUndefined()
+  expect(await both.blocks.headers([headerCall(number + 1)])).toEqual([null])
+})
+
+test('a header that does not hash to itself is none, until none has for five minutes', async () => {
+  const { blocks } = await reader([wrongBody])
+  expect(await blocks.headers([headerCall(number)])).toEqual([null])
+  expect(await blocks.headers([headerCall(number)], { anyForm: true })).toMatchObject([{ stands: false }])
+  now += 6 * minute
+  expect(await blocks.headers([headerCall(number)])).toMatchObject([{ stands: false }])
+})
+
+test.each<[string, Fault[][], object | null]>([
+  ['receipts', [[]], { standing: 'proven', contradicted: false, calls: 1 }],
+  ['receipts of the second of two', [[faults.logsForged], []], { standing: 'proven', contradicted: false, calls: 2 }],
+  ['false receipts of the only one', [[faults.logsForged]], { standing: 'told', contradicted: true }],
+  ['no receipts of the only one', [[noReceipts]], { standing: 'told', contradicted: false }],
+  ['no receipts of either of two', [[noReceipts], [noReceipts]], { standing: 'agreed', contradicted: false }],
+  ['no receipts, and other logs of the second', [[noReceipts], [noReceipts, faults.logsEmpty]], null],
+])('logs with %s', async (_, behind, expected) => {
+  const { blocks } = await reader(...behind)
+  const [header] = await blocks.headers([headerCall(number)])
+  const found = await blocks.logs(header!)
+  if (expected) expect(found).toMatchObject(expected)
+  else expect(found).toBeNull()
+  if (found && !found.contradicted) expect(found.logs).toMatchObject([{ logIndex: '0x0', blockHash: hash }])
+})
+
+test('receipts of no root are another form when none has had one for five minutes; receipts that are not there yet are waited for', async () => {
+  const { blocks, doubt } = await reader([faults.logsForged])
+  const [header] = await blocks.headers([headerCall(number)])
+  now += 6 * minute
+  expect(await blocks.logs(header!)).toMatchObject({ standing: 'told', contradicted: false })
+  expect(doubt.reason()).toBeUndefined()
+  proxies[0]!.misbehave(({ method }) => (method === 'eth_getBlockReceipts' ? { result: null } : undefined))
+  expect(await blocks.logs(header!)).toBeNull()
+  now += minute
+  expect(await blocks.logs(header!)).toMatchObject({ standing: 'told' })
+})
+
+test('an empty block costs no call', async () => {
+  const { blocks } = await reader([])
+  const [header] = await blocks.headers([headerCall(number - 1)])
+  const before = proxies[0]!.calls.length
+  expect(await blocks.logs(header!)).toEqual({ logs: [], standing: 'proven', contradicted: false, calls: 0 })
+  expect(proxies[0]!.calls.length).toBe(before)
+})
