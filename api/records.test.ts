@@ -359,7 +359,7 @@ describe('formats', () => {
     expect([header, end]).toEqual([CSV_COLUMNS, undefined])
     const json = (await ask(`/${named.hostile!.uid}`)).body
     expect(Object.keys(json)).toEqual(CSV_COLUMNS)
-    const expected = Object.entries(json).map(([name, value]) => (name === 'memo' || name === 'location' ? guarded(String(value)) : Array.isArray(value) ? JSON.stringify(value) : value === null ? '' : String(value)))
+    const expected = Object.entries(json).map(([name, value]) => (name === 'memo' || name === 'location' ? guarded(String(value)) : Array.isArray(value) ? JSON.stringify(value) : value === null ? '' : String(value as string | number | boolean)))
     expect(record).toEqual(expected)
     expect(json).toMatchObject({ memo: named.hostile!.memo, longitude: -100, recipe_types: ['=a', 'b,"c"'] })
     // Of a record without a place.

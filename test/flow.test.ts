@@ -82,14 +82,15 @@ test('both location schemas are records; what cannot be read is kept in the log 
   await world.caughtUp()
 
   expect((await world.get(`/api/v0/location-records/${line}`)).body).toMatchObject({ location_type: 'geojson-linestring', longitude: null, recipe_types: [] })
-  expect((await world.get(`/api/v0/location-records/${address}`)).body).toMatchObject({ location: '10 Downing Street', longitude: null, latitude: null })
+  expect((await world.get(`/api/v0/location-records/${address}`)).body).toMatchObject({ location: '10 Downing Street', longitude: null, latitude: null, problem: expect.stringMatching(/^location_type 'address' /) })
   expect((await world.get(`/api/v0/location-records/${undecodable}`)).status).toBe(404)
   // The line crosses the antimeridian, and so does this box.
   expect((await world.get('/api/v0/location-records?bbox=179.5,-20,-179.5,-10')).body.data.map((r: { uid: string }) => r.uid)).toEqual([line])
 
   const distanceFrom = async (from: unknown) => (await world.post('/compute/v0/distance', { chainId: 84532, from, to: EIFFEL_TOWER })).body
   expect(await distanceFrom(undecodable)).toMatchObject({ status: 400, detail: expect.stringContaining('cannot be read') })
-  expect(await distanceFrom(address)).toMatchObject({ status: 400, detail: expect.stringContaining('has no geometry') })
+  const { problem } = (await world.get(`/api/v0/location-records/${address}`)).body
+  expect(await distanceFrom(address)).toMatchObject({ status: 400, detail: `from: attestation ${address} has no geometry that can be read for certain: ${problem}` })
 })
 
 test('revoked and expired attestations are not measured; unknown ones are 404; fresh ones are asked of the chain', async () => {
