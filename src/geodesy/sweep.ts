@@ -8,10 +8,12 @@ export interface Swept {
   /** Whether vertices of the rings lie in one place. */
   touch: boolean
   /**
-   * By chain, for holes: whether they are inside an odd number of the other rings. Certain where rings do not touch.
-   * Nothing is said of holes that cross the antimeridian or hold a pole.
+   * By chain, for holes: whether they are inside an odd number of the other rings. Nothing is said of holes that cross the
+   * antimeridian or hold a pole. Certain where rings touch nowhere but at vertices of each other, as is:
    */
   held: ReadonlyMap<number, boolean>
+  /** Whether what lies left of an element is inside an odd number of rings. Undefined where rings turn at a pole. */
+  insideLeft?: (element: number) => boolean
 }
 
 /** Places higher than an edge by this, metres, are above it for certain. */
@@ -148,21 +150,28 @@ export function sweep(shape: Shape, polygon: Polygon, rings: Rings, check: (e: n
     const begins = (i: number) => i >= 0 && level(left[i]!, here[0]!)
     let lowest = begun[0]!
     while (begins(order.below(lowest))) lowest = order.below(lowest)
-    // A hole that begins here lies in the ring that goes round the place below it.
-    for (const i of here) if (undecided.delete(chainOf[start + i]!)) held.set(chainOf[start + i]!, oddBelow(lowest) === 1)
-    for (let i = lowest; begins(i); i = order.over(i)) mark(i)
+    for (let i = lowest; begins(i); i = order.over(i)) {
+      mark(i)
+      // A hole that begins here is where the place below it is.
+      if (undecided.delete(chainOf[start + i]!)) held.set(chainOf[start + i]!, oddBelow(i) === 1)
+    }
   }
-  return { touch, held }
+  const turning = course.includes(Course.Spot)
+  const insideLeft = (element: number) => {
+    const i = element - start
+    // Of an upright one, the mark is that of its east side.
+    return (odd[i] === 1) === ((left[i] === i) !== (course[i] === Course.Upright))
+  }
+  return { touch, held: turning ? new Map<number, boolean>() : held, ...(!turning && { insideLeft }) }
 }
 
-/** Holes whose first place, from west to east, lies outside of them. None where rings turn at a pole, on whose side of the meridians there the sweep does not say. */
-function plainHoles({ lon, lat, from, to, chains }: Shape, { firstChain, endChain }: Polygon, rings: Rings): Set<number> {
+/** Holes that have all of themselves east of their first place. */
+function plainHoles({ lon, from, to, chains }: Shape, { firstChain, endChain }: Polygon, rings: Rings): Set<number> {
   const found = new Set<number>()
   for (let c = firstChain; c < endChain; c++) {
     let plain = !rings.of[c]!.holdsNorthPole
     for (let e = chains[c]!.start; e < chains[c]!.end; e++) {
       const [a, b] = [from[e]!, to[e]!]
-      if (Math.abs(lat[a]!) === 90 && lat[a] === lat[b]) return new Set()
       if (Math.abs(lon[a]! - lon[b]!) > 180) plain = false
     }
     if (plain && c > firstChain) found.add(c)

@@ -17,21 +17,24 @@ export function checkPolygons(shape: Shape, rings: Rings, looking: (path: string
   const pinched = new Set<number>()
   for (const [i, polygon] of shape.polygons.entries()) {
     looking(shape.chains[polygon.firstChain]!.path)
-    const noted: Noted = { touch: false }
-    const swept = lookForCrossings(shape, rings, polygon, noted)
-    for (let c = polygon.firstChain; c < polygon.endChain; c++) noted.touch ||= turnsBack(shape, shape.chains[c]!)
-    if (noted.touch) {
+    const noted: Noted = { touch: false, along: false }
+    let swept = lookForCrossings(shape, rings, polygon, noted)
+    for (let c = polygon.firstChain; c < polygon.endChain; c++) noted.along ||= turnsBack(shape, shape.chains[c]!)
+    if (noted.touch || noted.along) {
       pinched.add(i)
-      checkSides(shape, rings, polygon)
+      if (!noted.along) swept ??= sweepRings(shape, rings, polygon, noted)
+      checkSides(shape, rings, polygon, noted.along ? undefined : swept?.insideLeft)
     }
     checkHoles(shape, rings, polygon, noted, swept)
   }
   return pinched
 }
 
-/** Whether rings were seen to touch somewhere. */
 interface Noted {
+  /** Whether rings were seen to touch somewhere. */
   touch: boolean
+  /** Whether they were seen to touch elsewhere than at a vertex of both, or to run along each other. */
+  along: boolean
 }
 
 /** Looks at pairs of edges by their boxes: the quickest where edges are short. Long ones side by side are left to the sweep, whose answer it is then. */
@@ -82,7 +85,15 @@ function checkPair(shape: Shape, e: number, f: number, noted: Noted): void {
   if (chordGap(shape, a, b, shape, c, d) - bulgeE - bulgeF > RESOLUTION) return
   spend(0.5)
   if (crosses(shape, a, b, shape, c, d)) throw crossing(shape, e, f)
-  noted.touch ||= touches(shape, a, c, d, bulgeF) || touches(shape, b, c, d, bulgeF) || touches(shape, c, a, b, bulgeE) || touches(shape, d, a, b, bulgeE)
+  const shared = Number(level(shape, a, c)) + Number(level(shape, a, d)) + Number(level(shape, b, c)) + Number(level(shape, b, d))
+  const meets = (v: number, p: number, q: number, bulge: number) => !level(shape, v, p) && !level(shape, v, q) && touches(shape, v, p, q, bulge)
+  noted.touch ||= shared > 0
+  noted.along ||= shared > 1 || meets(a, c, d, bulgeF) || meets(b, c, d, bulgeF) || meets(c, a, b, bulgeE) || meets(d, a, b, bulgeE)
+}
+
+/** Whether two vertices are one place. */
+function level({ x, y, z }: Shape, v: number, w: number): boolean {
+  return x[v] === x[w] && y[v] === y[w] && z[v] === z[w]
 }
 
 /** Whether a vertex lies on an edge, to two micrometres. */
@@ -114,24 +125,17 @@ const SPOTS = [0.5, 0.271, 0.837, 0.123]
  * Throws where rings that touch cross as they do, at a vertex or along a stretch that they share: then a ring has the inside
  * of the polygon on its left before, and on its right after. Two edges out of a place, next to each other, have opposite
  * parities on their left; rings that only touch come and go in turn. Edges that lie on others are passed over.
+ * @param insideLeft whether the inside of the polygon is on the left of an element; undefined for those that lie on others
  */
-function checkSides(shape: Shape, rings: Rings, polygon: Polygon): void {
+function checkSides(shape: Shape, rings: Rings, polygon: Polygon, insideLeft = leftByPlaces(shape, rings, polygon)): void {
   const { firstChain, endChain } = polygon
-  const [from, until] = elementsOf(shape, polygon)
-  const isAlone = (spot: Vertices, e: number) => visitNear(shape, spot, 0, 0, 2 * BESIDE, (f) => f === e || f < from || f >= until || pointToEdge(spot, 0, shape, shape.from[f]!, shape.to[f]!) > 2 * BESIDE)
   for (let c = firstChain; c < endChain; c++) {
     const { start, end, path } = shape.chains[c]!
     let left: boolean | undefined
     let first = start
     for (let e = start; e < end; e++) {
-      const walk = walkEdge(shape, shape.from[e]!, shape.to[e]!)
-      if (walk.length < 4 * BESIDE) continue
-      const spot = firstOf(SPOTS, (part) => {
-        const at = walk.at(walk.length * part)
-        return isAlone(place(at), e) ? at : undefined
-      })
-      if (!spot) continue
-      const here = insideOdd(place(offset(spot.lon, spot.lat, spot.azimuth - 90, BESIDE)), 0, shape, rings, [firstChain, endChain])
+      const here = insideLeft(e)
+      if (here === undefined) continue
       if (left !== undefined && here !== left)
         throw new GeometryError(pathOf(shape, e), `from here on the inside is on the other side of the ring than at ${pathOf(shape, first)}: ${c === firstChain ? 'a ring must not cross itself' : 'rings of a polygon must not cross'}, not where it touches either`)
       if (left === undefined) first = e
@@ -141,13 +145,20 @@ function checkSides(shape: Shape, rings: Rings, polygon: Polygon): void {
   }
 }
 
-/** The first answer that is one. */
-function firstOf<T, Answer>(list: readonly T[], ask: (item: T) => Answer | undefined): Answer | undefined {
-  for (const item of list) {
-    const answer = ask(item)
-    if (answer !== undefined) return answer
+/** Looks beside a place of each element that no other one touches. */
+function leftByPlaces(shape: Shape, rings: Rings, { firstChain, endChain }: Polygon): (element: number) => boolean | undefined {
+  const start = shape.chains[firstChain]!.start
+  const { end } = shape.chains[endChain - 1]!
+  const isAlone = (spot: Vertices, e: number) => visitNear(shape, spot, 0, 0, 2 * BESIDE, (f) => f === e || f < start || f >= end || pointToEdge(spot, 0, shape, shape.from[f]!, shape.to[f]!) > 2 * BESIDE)
+  return (e) => {
+    const walk = walkEdge(shape, shape.from[e]!, shape.to[e]!)
+    if (walk.length < 4 * BESIDE) return undefined
+    for (const part of SPOTS) {
+      const { lon, lat, azimuth } = walk.at(walk.length * part)
+      if (isAlone(place({ lon, lat }), e)) return insideOdd(place(offset(lon, lat, azimuth - 90, BESIDE)), 0, shape, rings, [firstChain, endChain])
+    }
+    return undefined
   }
-  return undefined
 }
 
 /** Microseconds an element that asking for each hole may take, where the sweep can tell of all. */
@@ -159,13 +170,13 @@ function checkHoles(shape: Shape, rings: Rings, polygon: Polygon, noted: Noted, 
   const [start, end] = elementsOf(shape, polygon)
   const ask = () => {
     for (let hole = firstChain + 1; hole < endChain; hole++) {
-      // Where rings touch, the sweep may have met them in either order.
-      const held = noted.touch ? undefined : swept?.held.get(hole)
+      // Where rings run along each other, the sweep may have met them in either order.
+      const held = noted.along ? undefined : swept?.held.get(hole)
       if (!(held ?? isHeld(shape, rings, polygon, hole)))
         throw new GeometryError(shape.chains[hole]!.path, 'this hole is not inside the polygon: a hole must lie within its shell, and not in another hole')
     }
   }
-  if (swept || noted.touch) ask()
+  if (swept || noted.along) ask()
   else if (!attempt(1_000 + (end - start) * HOLES_PER_ELEMENT, ask)) checkHoles(shape, rings, polygon, noted, sweepRings(shape, rings, polygon, noted))
 }
 
