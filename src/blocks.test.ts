@@ -84,6 +84,15 @@ test('receipts of no root are another form when none has had one for five minute
   expect(await blocks.logs(header!)).toMatchObject({ standing: 'told' })
 })
 
+test('receipts one by one, where none gives those of a whole block; where none gives any, what is told', async () => {
+  const whole: Fault = ({ method }) => (method === 'eth_getBlockReceipts' ? { error: { code: -32601, message: 'the method does not exist' } } : undefined)
+  const { blocks } = await reader([whole])
+  const [header] = await blocks.headers([headerCall(number)])
+  expect(await blocks.logs(header!, { receiptByReceipt: true })).toMatchObject({ standing: 'proven', calls: 2 })
+  proxies[0]!.misbehave(noReceipts)
+  expect(await blocks.logs(header!, { receiptByReceipt: true })).toMatchObject({ standing: 'told', contradicted: false })
+})
+
 test('an empty block costs no call', async () => {
   const { blocks } = await reader([])
   const [header] = await blocks.headers([headerCall(number - 1)])

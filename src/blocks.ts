@@ -1,3 +1,4 @@
+import { RpcError } from '@subsquid/rpc-client'
 import { logQuery, ofBlock, uniqueLogs, type LogFilter, type RpcLog } from './history'
 import { bloomTest, hashesToItself, logTest, logsOf, receiptsRoot, type FullHeader, type RpcReceipt } from './proof'
 import { ContradictionError, hexNumber, type Answered, type Rpc, type RpcCall } from './rpc'
@@ -151,14 +152,16 @@ export class BlockReader {
       wrong.push({ answer: [list], distrust: opinion.distrust })
     }
     if (receiptByReceipt && wrong.length === 0) {
-      const { answer, distrust } = await this.rpc.batch<RpcReceipt | null>(
-        header.transactions.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })),
-        { second },
-      )
-      calls += header.transactions.length
-      if (areOfBlock(answer, header)) {
-        if (await this.hashToRoot(header, answer)) return { proven: answer, wrong, refused, calls }
-        wrong.push({ answer: [answer], distrust })
+      const questions = header.transactions.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] }))
+      calls += questions.length
+      const single = await this.rpc.batch<RpcReceipt | null>(questions, { second }).catch((error: Error) => {
+        if (error instanceof RpcError) return undefined
+        throw error
+      })
+      if (!single) refused = true
+      else if (areOfBlock(single.answer, header)) {
+        if (await this.hashToRoot(header, single.answer)) return { proven: single.answer, wrong, refused, calls }
+        wrong.push({ answer: [single.answer], distrust: single.distrust })
       }
     }
     return { proven: undefined, wrong, refused, calls }

@@ -78,7 +78,8 @@ test.each<[string, Fault]>([
 
 test('what the head costs: one call a look, one more where a block has events of ours and one for their bodies; the audit nothing', async () => {
   const { chain, proxy } = world
-  const allProven = async () => (await query<{ proven: boolean }>('SELECT upper(proven) > (SELECT height FROM squid_base_sepolia.status) AS proven FROM chain_status'))[0]!.proven
+  const allProven = async () =>
+    (await query<{ proven: boolean }>(`SELECT proven @> int8range($1, (SELECT height FROM squid_base_sepolia.status), '[]') AS proven FROM chain_status`, [LOCAL_CHAIN.firstBlock]))[0]!.proven
   await until(allProven)
   const from = proxy.calls.length
   const blocks = 12
