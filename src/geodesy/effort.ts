@@ -4,13 +4,11 @@ export class EffortError extends Error {
 }
 
 /** Work counted since the outermost limit was set, and how much of it the innermost limit allows. */
-
 let spent = 0
 let limit = Infinity
 
 /** Counts work that is about to be done, in microseconds or so. Throws an EffortError when there is none left. */
 export function spend(microseconds: number): void {
-
   spent += microseconds
   if (spent > limit) throw new EffortError('this takes longer than it may')
 }
