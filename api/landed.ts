@@ -19,6 +19,8 @@ export interface Landed {
 const NOWHERE = { uid: null, transactionHash: null, blockNumber: null, revoked: null }
 /** So far the time of a block may be behind the clock that answers are dated by. */
 const SKEW_SECONDS = 120
+/** A local chain of fewer blocks is searched whole. */
+const SHORT_CHAIN = 100_000
 /** A search asks the node no more often; what it has not seen by then it does not know. */
 const MAX_CALLS = 40
 
@@ -53,7 +55,8 @@ async function* attestedSince(reader: ChainReader, chain: Chain, filter: { schem
   }
   const head = await ask(() => reader.block('latest'))
   let from = head.number
-  if (reader.local) from = chain.firstBlock // Its clock may be set to any time.
+  // A local chain's clock may be set to any time; a node of one's own for a real chain tells the right one.
+  if (reader.local && head.time < Date.now() / 1000 - SKEW_SECONDS && head.number - chain.firstBlock < SHORT_CHAIN) from = chain.firstBlock
   else
     for (let back = Math.ceil(((head.time - seconds) * 1000) / chain.blockMs); back > 0; back *= 2) {
       from = Math.max(head.number - back, chain.firstBlock)
@@ -75,6 +78,7 @@ async function* attestedSince(reader: ChainReader, chain: Chain, filter: { schem
       if (log.time === undefined && known?.number !== log.blockNumber) known = await ask(() => reader.block(log.blockNumber))
       yield { ...log, time: log.time ?? known!.time }
     }
+    if (to - from + 1 === span) reader.logSpan = span
     from = to + 1
   }
 }

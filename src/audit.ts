@@ -53,6 +53,10 @@ const HIGHEST_RATE = 20
 const DAY_SECONDS = 86_400
 /** The share of a day's calls that is kept for what is new or failed; the rest goes to old history. */
 const KEPT_SHARE = 0.5
+/** Calls beyond the budget that may be made for blocks that are in doubt: these cannot wait. */
+const RESERVE = 2_000
+/** Blocks that failed are tried again so many at a time, until one such try shows that the endpoint is honest again. */
+const BLOCKS_TRIED = 10
 /** What is no further below the last final block than this is new. */
 const NEW_BLOCKS = 5_000
 /** What could not be held against the chain is tried again after so long, twice as long each time. */
@@ -131,10 +135,13 @@ export class Auditor {
     const isFree = known < range.to
     if (isFree) range = { ...range, from: known + 1 }
     const before = this.postponed.find(({ from, to }) => from <= range.to && to >= range.from)
+    if (before?.failed && !isFree) range = { ...range, from: Math.max(range.from, range.to - BLOCKS_TRIED + 1) }
+    const isInDoubt = before?.failed || (trusted !== undefined && trusted.known(range.to)?.standing !== undefined)
     // Old history is proven only from what is saved up beyond the part that is kept.
     const isNew = before !== undefined || range.to > finalHeight - NEW_BLOCKS
-    const kept = isNew ? 0 : KEPT_SHARE * callsPerSecond * DAY_SECONDS
-    if (!isFree && (await spendAuditCalls(database.query, chain, 0, callsPerSecond)) < Math.min(kept + BLOCKS_AT_ONCE, callsPerSecond * DAY_SECONDS)) return undefined
+    const kept = isInDoubt ? -RESERVE : isNew ? 0 : KEPT_SHARE * callsPerSecond * DAY_SECONDS
+    const needed = Math.min(kept + range.to - range.from + 1, callsPerSecond * DAY_SECONDS)
+    if (!isFree && (await spendAuditCalls(database.query, chain, 0, callsPerSecond)) < needed) return undefined
     try {
       const { calls } = await this.prove(range.from, range.to, trusted)
       if (calls) await spendAuditCalls(database.query, chain, calls, callsPerSecond)

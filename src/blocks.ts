@@ -116,22 +116,27 @@ export class BlockReader {
       for (const { distrust } of wrong) distrust(reason)
       this.doubt?.contradicted(reason)
     }
-    const told: RpcLog[][] = []
+    const told: Answered<RpcLog[]>[] = []
     const questions = this.filters.map((filter) => ({ method: 'eth_getLogs', params: [{ blockHash: header.hash, ...logQuery(filter) }] }))
     for await (const opinion of this.rpc.each<RpcLog[]>(questions, { second })) {
       calls += questions.length
       const logs = 'answer' in opinion ? this.ofThisBlock(opinion.answer.flat(), header) : undefined
-      if (logs && told.push(logs) === 2) break
+      if (!logs || !('answer' in opinion)) continue
+      if (told.some(({ answer }) => isSame(answer, logs))) {
+        const reason = `others give other logs of block ${Number(header.number)}`
+        for (const { answer, distrust } of told) if (!isSame(answer, logs)) distrust(reason)
+        return { logs, standing: 'agreed', contradicted, calls }
+      }
+      told.push({ answer: logs, distrust: opinion.distrust })
     }
-    if (told.length === 2) {
-      if (isSame(told[0]!, told[1]!)) return { logs: told[0]!, standing: 'agreed', contradicted, calls }
-      this.doubt?.contradicted(`two endpoints give different logs of block ${Number(header.number)}`)
+    if (told.length > 1) {
+      this.doubt?.contradicted(`endpoints give different logs of block ${Number(header.number)}`)
       return null
     }
     // The other one may only be resting.
-    if (told.length < 2 && this.rpc.size > 1 && this.mayStillCome(`${header.hash} twice`)) return null
+    if (this.rpc.size > 1 && this.mayStillCome(`${header.hash} twice`)) return null
     const list = receipts.proven ?? wrong[0]?.answer[0]
-    const logs = told[0] ?? (list && this.ours(header, list))
+    const logs = told[0]?.answer ?? (list && this.ours(header, list))
     return logs ? { logs, standing: 'told', contradicted, calls } : null
   }
 

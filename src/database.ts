@@ -30,6 +30,8 @@ export interface ChainState {
   finalHash: string
 }
 
+/** Records whose old state is kept by one statement: the largest take 25 MB each. */
+const TRACKED_AT_ONCE = 10
 /** Longest JSON text of one statement, in characters. */
 const JSON_CHARACTERS = 8_000_000
 /**
@@ -119,7 +121,7 @@ export class BatchWriter {
     let ready: Prepared | ContentError | undefined = this.prepare(events, bodies)
     await this.lock()
     await this.writing
-    this.writing = isolate(
+    const writing = isolate(
       this.query,
       events,
       async (part) => {
@@ -130,6 +132,10 @@ export class BatchWriter {
       },
       (event, reason) => this.withhold(event, bodies, reason),
     )
+    this.writing = writing.then((withheld) => {
+      for (const [{ uid }, reason] of withheld) logWithheld(this.log, this.chain, uid, reason)
+      this.total.withheld += withheld.length
+    })
     this.writing.catch(() => {}) // thrown where it is awaited
   }
 
@@ -178,14 +184,13 @@ export class BatchWriter {
   private async withhold(event: ChainEvent, bodies: ReadonlyMap<string, AttestationBody>, reason: Error): Promise<void> {
     if (event.kind === EventKind.REVOKED) throw reason
     await insertWithheld(this.query, this.chain, event, bodies.get(event.uid), reason, this.changes)
-    this.total.withheld++
-    logWithheld(this.log, this.chain, event.uid, reason)
   }
 
   private async revoke(revocations: Projection['revocations']): Promise<void> {
     const known = await this.query<{ id: string }>('SELECT id FROM location_record WHERE id = ANY($1)', [revocations.map(({ id }) => id)])
     if (known.length === 0) return
-    await this.changes?.trackUpsert(LocationRecord, known)
+    // What it may roll back it keeps whole, of as many records as it is told of in one text.
+    if (this.changes) for (let i = 0; i < known.length; i += TRACKED_AT_ONCE) await this.changes.trackUpsert(LocationRecord, known.slice(i, i + TRACKED_AT_ONCE))
     await this.query(
       `UPDATE location_record AS record SET revoked = true, revocation_time = given.revocation_time, updated_at = given.updated_at
        FROM json_populate_recordset(NULL::location_record, $1) AS given WHERE record.id = given.id`,
@@ -458,16 +463,18 @@ async function replayUids(query: Query, chain: Chain, uids: readonly string[], f
   const notFinal = new Set(log.filter((row) => row.block_number > finalHeight).map((row) => row.uid))
   const byUid = new Map<string, ReadRow[]>(uids.filter((uid) => !notFinal.has(uid)).map((uid) => [uid, []]))
   for (const row of log) byUid.get(row.uid)?.push(row)
-  const differing: Replayed['differing'] = []
+  const found = new Map<string, Replayed['differing']>()
   await isolate(
     query,
     [...byUid.keys()],
-    async (part) => void differing.push(...(await replayPart(query, chain, part.map((uid) => byUid.get(uid)!), part, repair))),
+    async (part) => {
+      found.set(part[0]!, await replayPart(query, chain, part.map((uid) => byUid.get(uid)!), part, repair))
+    },
     async (uid, reason) => {
-      differing.push(...(await replayWithheld(query, chain, uid, byUid.get(uid)!, reason, repair)))
+      found.set(uid, await replayWithheld(query, chain, uid, byUid.get(uid)!, reason, repair))
     },
   )
-  return { uids: uids.length, differing, notFinal: [...notFinal] }
+  return { uids: uids.length, differing: [...found.values()].flat(), notFinal: [...notFinal] }
 }
 
 /** Projects these attestations' events anew and compares; `repair` puts right what differs. */

@@ -8,7 +8,9 @@ import type { RpcCall } from './rpc'
 const NO_LOGS_BLOOM = `0x${'0'.repeat(512)}`
 /** More than any chain's finality: evm-processor asks for no block below that. */
 const BLOCKS_REMEMBERED = 1_000
-/** A head further ahead than this is gone to at once; what lies between is read when it is asked for. */
+/** So often the chain's latest block must lie far below the tip, which nobody has, before the tip is given up. */
+const LOOKS_BELOW_TIP = 5
+/** A head further ahead than this is gone to at once, when two looks say so; what lies between is read when it is asked for. */
 const LONGEST_STEP = 100
 /** While evm-processor asks for no head, as in history, the blocks of the head are not read. */
 const FOLLOWED_FOR_MS = 60_000
@@ -45,6 +47,9 @@ export class HeadReader {
   /** The same and those of other forks, oldest first. */
   private readonly byHash = new Map<string, HeadBlock>()
   private tip: HeadBlock | undefined
+  /** A head far ahead that one look has named. */
+  private ahead: number | undefined
+  private looksBelowTip = 0
   private seen: Head | undefined
   private looking: Promise<void> | undefined
   private askedForAt = -Infinity
@@ -57,6 +62,8 @@ export class HeadReader {
     private readonly log: Logger,
     /** How old the head may be that is answered, in milliseconds. */
     private readonly pollMs: number,
+    /** Told when the tip that was given away is no block of the chain: evm-processor must begin anew. */
+    private readonly onFalseTip: (error: Error) => void,
   ) {}
 
   /** Answers to JSON-RPC calls, in order: eth_blockNumber, eth_getBlockByNumber, eth_getBlockByHash, eth_getLogs by numbers. */
@@ -122,6 +129,7 @@ export class HeadReader {
     // A node that lags, or another fork that is no longer yet, says nothing new.
     const highest = height === undefined || number > height ? latest.header : this.tip!.header
     this.seen = { number: Number(highest.number), timestamp: Number(highest.timestamp), askedAt }
+    await this.doubtTip(number)
     if (highest !== latest.header || Date.now() - this.askedForAt > FOLLOWED_FOR_MS) return
     const path = height === undefined || number - height > LONGEST_STEP ? await this.leap(latest) : await this.steps(height, latest)
     const read = await Promise.all(path.map((each) => this.complete(each)))
@@ -139,8 +147,32 @@ export class HeadReader {
       this.doubt.contradicted(`the latest block ${Number(number)} has no parent ${parentHash}`)
       return []
     }
+    // One answer may be of another network: a second look, at the other endpoint first, must name a block close to it.
+    const before = this.ahead
+    this.ahead = Number(number)
+    if (before === undefined || Math.abs(Number(number) - before) > LONGEST_STEP) {
+      this.second = !this.second
+      return []
+    }
+    this.ahead = undefined
     this.byNumber.clear()
     return [latest]
+  }
+
+  /** A tip that the chain stays far below, and that no endpoint has, was false: what followed from it is given up. */
+  private async doubtTip(latest: number): Promise<void> {
+    if (!this.tip || latest > Number(this.tip.header.number) - LONGEST_STEP) {
+      this.looksBelowTip = 0
+      return
+    }
+    this.second = !this.second
+    if (++this.looksBelowTip < LOOKS_BELOW_TIP) return
+    const { number, hash } = this.tip.header
+    const [still] = await this.blocks.headers([headerByHash(hash)], { second: this.second })
+    if (still) return
+    const reason = `block ${Number(number)}, which was named as the latest, is none: the latest is ${latest}`
+    this.doubt.contradicted(reason)
+    this.onFalseTip(new Error(reason))
   }
 
   /** The blocks from the one after `height` to the latest, as far as they are linked; before them, where they are of another fork, those back to the common one. */

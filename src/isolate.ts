@@ -12,27 +12,35 @@ export class ContentError extends Error {
 }
 
 /**
- * Runs `work` on all items; when their content fails, on halves of them, in order; a single item that fails twice goes to
- * `withhold`, which must write it without its content: when that fails, too, it is no poison, and the error is thrown.
- * Within a transaction: what failed is undone by savepoints.
+ * Runs `work` on all items; when their content fails, on halves of them, in order. A single item that fails is given to
+ * `withhold`, which writes it without its content: that the database takes this shows that it works. Then that is undone
+ * and the item tried once more, and withheld for good only if it fails again. Where `withhold` fails, too, the content is
+ * not the cause, and the error is thrown. Answers what was withheld, and why. Within a transaction: what failed is undone
+ * by savepoints.
  */
 export async function isolate<T>(
   query: Query,
   items: readonly T[],
   work: (items: readonly T[]) => Promise<void>,
   withhold: (item: T, reason: Error) => Promise<void>,
-): Promise<void> {
-  if (items.length === 0) return
-  let failure = await attempt(query, () => work(items))
-  if (!failure) return
+): Promise<[item: T, reason: Error][]> {
+  if (items.length === 0) return []
+  const failure = await attempt(query, () => work(items))
+  if (!failure) return []
   if (items.length > 1) {
     const half = Math.ceil(items.length / 2)
-    await isolate(query, items.slice(0, half), work, withhold)
-    await isolate(query, items.slice(half), work, withhold)
-    return
+    const first = await isolate(query, items.slice(0, half), work, withhold)
+    return [...first, ...(await isolate(query, items.slice(half), work, withhold))]
   }
-  failure = await attempt(query, () => work(items))
-  if (failure) await withhold(items[0]!, failure)
+  const item = items[0]!
+  await query('SAVEPOINT control')
+  await withhold(item, failure)
+  await query('ROLLBACK TO SAVEPOINT control')
+  await query('RELEASE SAVEPOINT control')
+  const again = await attempt(query, () => work(items))
+  if (!again) return []
+  await withhold(item, again)
+  return [[item, again]]
 }
 
 /** Runs this in a savepoint. Answers the error when its content is the cause, with nothing written; throws any other. */
@@ -61,7 +69,8 @@ const CONTENT_CLASSES = new Set(['0A', '21', '22', '23', '38', '39', '44', '54',
 const CONTENT_STATES = new Set(['53200', '57014', 'XX000'])
 
 function isOfContent(error: Error): boolean {
-  if (error instanceof ContentError) return true
+  // A RangeError: a text would be longer than JavaScript's can be.
+  if (error instanceof ContentError || error instanceof RangeError) return true
   const { code } = error as { code?: unknown }
   return typeof code === 'string' && code.length === 5 && (CONTENT_CLASSES.has(code.slice(0, 2)) || CONTENT_STATES.has(code))
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { lstatSync, readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
 import type { Logger } from '@subsquid/logger'
 import type { TypeormDatabase } from '@subsquid/typeorm-store'
@@ -11,6 +12,9 @@ const RENEW_EVERY_MS = 3_000
 const LOOK_EVERY_MS = 500
 const SAY_EVERY_MS = 60_000
 const RELEASE_PATIENCE_MS = 1_000
+
+/** Where process ids mean the same: the machine, and the container on it. */
+const PLACE = [hostname(), ...['/proc/sys/kernel/random/boot_id', '/proc/self/ns/pid'].map(readOrNothing)].join(' ').replaceAll('/', '')
 
 /** Another process writes this chain now. */
 export class LeaseLostError extends Error {
@@ -25,7 +29,7 @@ export class LeaseLostError extends Error {
  * session: PgBouncer in transaction mode and the embedded database share sessions between clients.
  */
 export class Lease {
-  private readonly writer = `${hostname()}/${process.pid}/${randomBytes(4).toString('hex')}`
+  private readonly writer = `${PLACE}/${process.pid}/${randomBytes(4).toString('hex')}`
   private timer: NodeJS.Timeout | undefined
 
   constructor(
@@ -75,9 +79,8 @@ export class Lease {
 
   /** Whether a writer is a process of this machine that is no more. */
   private isGone(writer: string): boolean {
-    const [host, pid] = writer.split('/')
-    if (host !== hostname()) return false
-    // A container that was started again has the same process id.
+    const [place, pid] = writer.split('/')
+    if (place !== PLACE) return false
     if (Number(pid) === process.pid) return writer !== this.writer
     try {
       process.kill(Number(pid), 0)
@@ -89,6 +92,15 @@ export class Lease {
 
   private lost(): LeaseLostError {
     return new LeaseLostError(`another process writes ${this.chain.slug} now: this one has lost its lease`)
+  }
+}
+
+/** A file's text, or what a link leads to; nothing where the system has no such file. */
+function readOrNothing(path: string): string {
+  try {
+    return lstatSync(path).isSymbolicLink() ? readlinkSync(path) : readFileSync(path, 'utf8').trim()
+  } catch {
+    return ''
   }
 }
 

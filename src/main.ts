@@ -47,7 +47,7 @@ async function main(): Promise<void> {
   const doubt = new Doubt()
   const filters = [eventFilter(chain)]
   const blocks = new BlockReader(rpc, filters, doubt)
-  const head = new HeadReader(blocks, doubt, log, headPollMs)
+  const head = new HeadReader(blocks, doubt, log, headPollMs, fail)
   const state = await finalState(database.query, chain)
   await Promise.all([rpc.check(), state && checkSameChain(state, blocks, database, chain), bodies.hasMulticall()])
   const added = await noteSchemas(database.query, chain, locationSchemaUids(), state === undefined)

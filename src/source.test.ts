@@ -33,7 +33,7 @@ let source: Source
 async function start(fault: Fault = () => undefined) {
   proxy = await startRpcProxy(chain.url, fault)
   const [rpc, doubt] = [testRpc([proxy.url]), new Doubt()]
-  const head = new HeadReader(new BlockReader(rpc, QUERY.logs, doubt), doubt, SILENT, 50)
+  const head = new HeadReader(new BlockReader(rpc, QUERY.logs, doubt), doubt, SILENT, 50, () => {})
   source = await startSource({ rpc, head, doubt, filters: QUERY.logs, finality, log: SILENT })
 }
 afterEach(async () => {

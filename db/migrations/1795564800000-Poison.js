@@ -35,8 +35,7 @@ Whether something of this attestation could not be stored: then it gives no reco
     await db.query(`DROP INDEX "attestation_event_withheld"`)
     await db.query(`ALTER TABLE "attestation_event" DROP COLUMN "withheld"`)
 
-    await db.query(`DROP INDEX "location_record_type"`)
-    await db.query(`CREATE INDEX "location_record_type" ON "location_record" (lower("location_type"), "timestamp")`)
+    // The index stays as it is: one of whole location types could not hold what may be there by now.
 
     // As the migrations Initial and Indexer made them.
     await db.query(LOCATION_SHAPE)
