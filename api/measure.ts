@@ -131,14 +131,18 @@ export class Measurer {
   private async run<Answer>(name: 'read' | 'measure', task: unknown, transferList: ArrayBuffer[], client: string, budgetMs: number): Promise<Answer> {
     const patience = Math.min(budgetMs, this.budgetMs)
     const signal = AbortSignal.timeout(patience)
+    const tooMany = () => new ComputeProblem('computation-error', 'Too many large geometries are being measured. Nothing was signed; try again in a minute.', 60)
+    const asked = performance.now()
     const end = await this.workers.take(client, signal).catch((error: Error) => {
       if (error instanceof NoSlot && error.own) throw new ComputeProblem('rate-limited', `${WORKERS.waitingEach} requests of yours with large geometries wait already; wait for one of them.`, 5)
-      throw new ComputeProblem('computation-error', 'Too many large geometries are being measured. Nothing was signed; try again in a minute.', 60)
+      throw tooMany()
     })
+    const waited = performance.now() - asked
     this.pool ??= new Piscina({ filename: this.workerFile, minThreads: 0, maxThreads: WORKERS.all, idleTimeout: 60_000 })
     try {
       return (await this.pool.run(task, { name, transferList, signal })) as Answer
     } catch (error) {
+      if ((error as Error).name === 'AbortError' && waited > patience / 2) throw tooMany()
       if ((error as Error).name === 'AbortError') throw new ComputeProblem('computation-error', `Measuring these geometries took more than ${Math.round(patience / 100) / 10} seconds, so it was ended. Nothing was signed; give fewer positions.`)
       throw error
     } finally {

@@ -3,14 +3,17 @@ export class EffortError extends Error {
   override readonly name = 'EffortError'
 }
 
-/** Work counted since the outermost limit was set, and how much of it the innermost limit allows. */
-let spent = 0
-let limit = Infinity
+/**
+ * Work counted since the outermost limit was set, and how much of it the innermost limit allows.
+ * In an array, as each change of a variable would allocate a number.
+ */
+const counted = Float64Array.of(0, Infinity)
+const SPENT = 0
+const LIMIT = 1
 
 /** Counts work that is about to be done, in microseconds or so. Throws an EffortError when there is none left. */
 export function spend(microseconds: number): void {
-  spent += microseconds
-  if (spent > limit) throw new EffortError('this takes longer than it may')
+  if ((counted[SPENT]! += microseconds) > counted[LIMIT]!) throw new EffortError('this takes longer than it may')
 }
 
 /**
@@ -18,25 +21,25 @@ export function spend(microseconds: number): void {
  * way. Limits nest: the one that is reached first holds. Throws an EffortError.
  */
 export function withEffort<T>(microseconds: number, work: () => T): T {
-  const outer = limit
+  const outer = counted[LIMIT]!
   // From zero each time, so that rounding does not depend on what was done before.
-  if (outer === Infinity) spent = 0
-  limit = Math.min(outer, spent + microseconds)
+  if (outer === Infinity) counted[SPENT] = 0
+  counted[LIMIT] = Math.min(outer, counted[SPENT]! + microseconds)
   try {
     return work()
   } finally {
-    limit = outer
+    counted[LIMIT] = outer
   }
 }
 
 /** Tries what may take too long; answers whether it was done within so many microseconds. Throws an EffortError where an outer limit is reached. */
 export function attempt(microseconds: number, work: () => void): boolean {
-  const outer = limit
+  const outer = counted[LIMIT]!
   try {
     withEffort(microseconds, work)
     return true
   } catch (error) {
-    if (error instanceof EffortError && spent <= outer) return false
+    if (error instanceof EffortError && counted[SPENT]! <= outer) return false
     throw error
   }
 }
