@@ -32,7 +32,7 @@ async function main(): Promise<void> {
     trustProxy: settings.trustProxy.length ? [...settings.trustProxy] : false,
     routerOptions: { ignoreTrailingSlash: true },
   })
-  app.setErrorHandler(recordsErrorHandler)
+  app.setErrorHandler(recordsErrorHandler(settings.publicBaseUrl))
   app.setNotFoundHandler(() => {
     throw new RecordsProblem('Not found', 'The squid\'s GraphQL is at /graphql')
   })

@@ -55,8 +55,6 @@ const DAY_SECONDS = 86_400
 const KEPT_SHARE = 0.5
 /** Calls beyond the budget that may be made for blocks that are in doubt: these cannot wait. */
 const RESERVE = 2_000
-/** Blocks that failed are tried again so many at a time, until one such try shows that the endpoint is honest again. */
-const BLOCKS_TRIED = 10
 /** What is no further below the last final block than this is new. */
 const NEW_BLOCKS = 5_000
 /** What could not be held against the chain is tried again after so long, twice as long each time. */
@@ -64,6 +62,12 @@ const FIRST_RETRY_MS = 500
 const LONGEST_RETRY_MS = 600_000
 /** But the newest of it often: it tells when the endpoint is honest again. */
 const LONGEST_NEWEST_RETRY_MS = 10_000
+/** For so many tries, some ten minutes. */
+const OFTEN_TRIES = 60
+/** Of what failed, so many blocks are tried again first. */
+const PROBED_BLOCKS = 10
+/** After so many failures in a row only what failed is tried. */
+const MOST_FAILED_IN_ROW = 3
 /** A block whose receipts cannot be had or have an unknown form, the first and the longest time. */
 const UNPROVEN_RETRY_MS = 600_000
 const LONGEST_UNPROVEN_RETRY_MS = DAY_SECONDS * 1000
@@ -91,6 +95,8 @@ export class Auditor {
   /** Whether the endpoint that is asked last otherwise is asked first: after a failure. */
   private second = false
   private failures = 0
+  /** Proofs that asked a node and failed since the last one that did not. */
+  private failedInRow = 0
   private postponed: Postponed[] = []
   /** What is left of a second reading that the budget has interrupted. */
   private rereading: { from: number; to: number } | undefined
@@ -124,35 +130,45 @@ export class Auditor {
   private async proveNext(finalHeight: number, finalHash: string, callsPerSecond: number): Promise<number | undefined> {
     const { chain, database, head } = this.options
     const waiting = this.postponed.filter(({ until }) => until > Date.now())
-    const gap = (await unaudited(database.query, chain, 'proven', finalHeight, waiting)).pop()
-    if (!gap) return undefined
+    const gaps = await unaudited(database.query, chain, 'proven', finalHeight, waiting)
     // What is followed at the head must be what the database holds.
     const trusted = head?.known(finalHeight)?.header.hash === finalHash ? head : undefined
-    let range = { from: Math.max(gap.from, gap.to - BLOCKS_AT_ONCE + 1), to: gap.to }
-    let known = range.to
-    while (known >= range.from && trusted?.known(known)?.standing === 'proven') known--
-    // First what costs nothing.
-    const isFree = known < range.to
-    if (isFree) range = { ...range, from: known + 1 }
-    const before = this.postponed.find(({ from, to }) => from <= range.to && to >= range.from)
-    if (before?.failed && !isFree) range = { ...range, from: Math.max(range.from, range.to - BLOCKS_TRIED + 1) }
-    const isInDoubt = before?.failed || (trusted !== undefined && trusted.known(range.to)?.standing !== undefined)
-    // Old history is proven only from what is saved up beyond the part that is kept.
-    const isNew = before !== undefined || range.to > finalHeight - NEW_BLOCKS
-    const kept = isInDoubt ? -RESERVE : isNew ? 0 : KEPT_SHARE * callsPerSecond * DAY_SECONDS
-    const needed = Math.min(kept + range.to - range.from + 1, callsPerSecond * DAY_SECONDS)
-    if (!isFree && (await spendAuditCalls(database.query, chain, 0, callsPerSecond)) < needed) return undefined
-    try {
-      const { calls } = await this.prove(range.from, range.to, trusted)
-      if (calls) await spendAuditCalls(database.query, chain, calls, callsPerSecond)
-      if (before?.failed) this.honestAgain(range)
-      return (calls / Math.max(callsPerSecond, HIGHEST_RATE)) * 1000
-    } catch (error) {
-      await spendAuditCalls(database.query, chain, range.to - range.from + 1, callsPerSecond)
-      // What cannot be proven now must not keep what is older from being proven.
-      this.postpone(range, true)
-      throw error
+    for (const gap of gaps.reverse()) {
+      let range = { from: Math.max(gap.from, gap.to - BLOCKS_AT_ONCE + 1), to: gap.to }
+      let known = range.to
+      while (known >= range.from && trusted?.known(known)?.standing === 'proven') known--
+      // First what costs nothing.
+      const isFree = known < range.to
+      if (isFree) range = { ...range, from: known + 1 }
+      const before = this.postponed.find(({ from, to }) => from <= range.to && to >= range.from)
+      // Whoever has lied lately is asked for little, and for nothing else, until that is proven.
+      if (before?.failed) range = { ...range, from: Math.max(range.from, range.to - PROBED_BLOCKS + 1) }
+      else if (!isFree && this.failedInRow >= MOST_FAILED_IN_ROW) continue
+      // Old history is proven only from what is saved up beyond the part that is kept.
+      const isNew = range.to > finalHeight - NEW_BLOCKS
+      const day = callsPerSecond * DAY_SECONDS
+      // What the head has read, but could not prove, cannot wait until calls are saved up.
+      const isInDoubt = trusted?.known(range.to) !== undefined
+      const kept = isInDoubt ? -RESERVE : isNew ? 0 : KEPT_SHARE * day
+      const needed = isFree || before?.failed ? -Infinity : Math.min(kept + range.to - range.from + 1, day)
+      if (needed > -Infinity && (await spendAuditCalls(database.query, chain, 0, callsPerSecond)) < needed) return undefined
+      try {
+        const { calls } = await this.prove(range.from, range.to, trusted)
+        if (calls) {
+          this.failedInRow = 0
+          await spendAuditCalls(database.query, chain, calls, callsPerSecond)
+        }
+        if (before?.failed) this.honestAgain(range)
+        return (calls / Math.max(callsPerSecond, HIGHEST_RATE)) * 1000
+      } catch (error) {
+        this.failedInRow++
+        await spendAuditCalls(database.query, chain, range.to - range.from + 1, callsPerSecond)
+        // What cannot be proven now must not keep what is older from being proven.
+        this.postpone(before?.failed ? before : range, true)
+        throw error
+      }
     }
+    return undefined
   }
 
   /** The second reading of the next blocks; undefined when none are left, or no calls for them. */
@@ -176,10 +192,10 @@ export class Auditor {
     const tries = before ? before.tries + 1 : 0
     const [first, longest] = failed ? [FIRST_RETRY_MS, LONGEST_RETRY_MS] : [UNPROVEN_RETRY_MS, LONGEST_UNPROVEN_RETRY_MS]
     this.forget(range)
-    this.postponed.push({ ...range, failed, tries, until: Date.now() + Math.min(first * 2 ** tries, longest) })
+    this.postponed.push({ from: range.from, to: range.to, failed, tries, until: Date.now() + Math.min(first * 2 ** tries, longest) })
     if (this.postponed.length > MOST_POSTPONED) this.postponed.shift()
     const newest = this.failedOnes().reduce<Postponed | undefined>((a, b) => (a && a.to > b.to ? a : b), undefined)
-    if (newest) newest.until = Math.min(newest.until, Date.now() + LONGEST_NEWEST_RETRY_MS)
+    if (newest && newest.tries < OFTEN_TRIES) newest.until = Math.min(newest.until, Date.now() + LONGEST_NEWEST_RETRY_MS)
     this.noteDoubt()
   }
 
