@@ -32,6 +32,8 @@ export interface Findings {
   repaired: number
   /** Blocks whose header or receipts do not hash to what they should in any form known here: compared, not proven. */
   unproven: number
+  /** Those of them whose receipts are false in a form that is known: some endpoint lies. */
+  contradicted: number
   /** Calls that were made to prove them. */
   calls: number
 }
@@ -153,12 +155,12 @@ export class Auditor {
       const needed = isFree || before?.failed ? -Infinity : Math.min(kept + range.to - range.from + 1, day)
       if (needed > -Infinity && (await spendAuditCalls(database.query, chain, 0, callsPerSecond)) < needed) return undefined
       try {
-        const { calls } = await this.prove(range.from, range.to, trusted)
+        const { calls, contradicted } = await this.prove(range.from, range.to, trusted)
         if (calls) {
-          this.failedInRow = 0
+          this.failedInRow = contradicted ? this.failedInRow + 1 : 0
           await spendAuditCalls(database.query, chain, calls, callsPerSecond)
         }
-        if (before?.failed) this.honestAgain(range)
+        if (before?.failed && !contradicted) this.honestAgain(range)
         return (calls / Math.max(callsPerSecond, HIGHEST_RATE)) * 1000
       } catch (error) {
         this.failedInRow++
@@ -187,8 +189,9 @@ export class Auditor {
     return 0
   }
 
-  private postpone(range: { from: number; to: number }, failed: boolean): void {
-    const before = this.postponed.find(({ from, to }) => from <= range.to && to >= range.from)
+  /** Tries the range again later; `earlier` says how often it has been tried. */
+  private postpone(range: { from: number; to: number }, failed: boolean, earlier = this.postponed): void {
+    const before = earlier.find(({ from, to }) => from <= range.to && to >= range.from)
     const tries = before ? before.tries + 1 : 0
     const [first, longest] = failed ? [FIRST_RETRY_MS, LONGEST_RETRY_MS] : [UNPROVEN_RETRY_MS, LONGEST_UNPROVEN_RETRY_MS]
     this.forget(range)
@@ -233,7 +236,7 @@ export class Auditor {
   async reread(from: number, to: number, progress: (done: number) => void = () => {}, goesOn: (calls: number) => boolean = () => true): Promise<Findings> {
     const { chain, database, rpc, log, doubt } = this.options
     const reader = new HistoryReader(rpc, { filters: [eventFilter(chain)], finality: chain.finality, log, second: true, ...(doubt && { doubt }) })
-    const found: Findings = { to: from - 1, events: 0, repaired: 0, unproven: 0, calls: 0 }
+    const found: Findings = { to: from - 1, events: 0, repaired: 0, unproven: 0, contradicted: 0, calls: 0 }
     while (found.to < to) {
       const next = found.to + 1
       const answer = await reader.read(next, to)
@@ -261,6 +264,7 @@ export class Auditor {
     for (const event of stored.values()) byBlock.set(event.block_number, [...(byBlock.get(event.block_number) ?? []), event])
     let { calls } = blocks
     const unproven: number[] = []
+    const contradicted = new Set<number>()
     const events: ChainEvent[] = []
     const surplus: StoredEvent[] = []
     for (const [i, { header, read }] of blocks.list.entries()) {
@@ -277,6 +281,7 @@ export class Auditor {
       const strange = own.filter((event) => !isSame(event, onChain.get(event.id)))
       // Told by an endpoint whose receipts are false: it may agree, but changes nothing.
       if (found.contradicted && found.standing === 'told' && (strange.length || own.length !== ours.length)) throw this.contradiction(`the receipts of block ${number} do not hash to its receiptsRoot`)
+      if (found.contradicted && found.standing !== 'proven') contradicted.add(number)
       events.push(...ours)
       if (found.standing === 'proven') surplus.push(...strange)
       else unproven.push(number)
@@ -284,12 +289,13 @@ export class Auditor {
     for (const event of surplus) stored.delete(event.id)
     const repaired = await this.compare(events, surplus, stored, { from, to })
     await noteAudited(database.query, chain, 'proven', { from, to }, unproven)
+    const earlier = this.postponed
     this.forget({ from, to })
-    for (const block of unproven) this.postpone({ from: block, to: block }, false)
+    for (const block of unproven) this.postpone({ from: block, to: block }, contradicted.has(block), earlier)
     if (unproven.length === 0) this.options.head?.settled(from, to)
     if (unproven.length) log.warn({ chain: chain.slug, blocks: unproven.slice(0, 20), count: unproven.length }, 'headers or receipts that do not hash to what they should, in no form known here: compared, but not proven')
     await noteUnproven(database.query, chain, this.postponed.reduce((sum, range) => sum + range.to - range.from + 1, 0))
-    return { to, events: events.length, repaired, unproven: unproven.length, calls }
+    return { to, events: events.length, repaired, unproven: unproven.length, contradicted: contradicted.size, calls }
   }
 
   /** The headers of these blocks, in order, and how to read the logs of each: what is proven at the head already needs no call. */

@@ -47,6 +47,7 @@ const MODES: readonly Fault[] = [
   ...['rate limit exceeded', 'missing trie node', 'query returned more than 10000 results'].map((message) => faults.refusal(message)),
   faults.rangeAtMost(5, 'eth_getLogs is limited to a 5 range'),
   ...[faults.logsCutByOne, faults.logsEmpty, faults.logsTwice, faults.logsRemoved, faults.logsOfAnotherFork, faults.blocksNull],
+  ...[faults.logsCutEverywhere, faults.logsForged, faults.headersForged, faults.anotherBlock(randomOfFaults)],
   ...[faults.multicallShort, faults.multicallReversed, faults.bodiesUnknown],
   ...[faults.dropped, faults.hanging, faults.slow(50), faults.slow(800), faults.batchCut, faults.batchReordered, faults.wrongIds, faults.invalidJson],
   ...[faults.lagging(1), faults.lagging(5)],

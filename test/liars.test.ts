@@ -51,31 +51,6 @@ async function busy(): Promise<void> {
   }
 }
 
-test.each<[string, Fault]>([
-  ['leaves logs out or cuts lists short, everywhere', sometimes(0.7, faults.logsCutEverywhere, random)],
-  ['leaves logs out of eth_getLogs alone', faults.logsCutByOne],
-  ['forges logs', sometimes(0.7, faults.logsForged, random)],
-  ['forges headers', sometimes(0.3, faults.headersForged, random)],
-  ['answers with other blocks than asked, now and then', sometimes(0.1, faults.anotherBlock(random), random)],
-  ['answers with other blocks than asked, mostly', sometimes(0.8, faults.anotherBlock(random), random)],
-])('a node that %s, at the head, in history and across a restart: once it is honest nothing is missing, nothing surplus', async (_, lies) => {
-  const { chain, proxy } = world
-  proxy.misbehave(lies)
-  await busy()
-  // What is read as history now is behind the same lies.
-  await indexer.stop()
-  await busy()
-  await mine(chain, LOCAL_CHAIN.finality + 5)
-  indexer = startIndexerBehind(world, [lies], DEFAULTS)
-  await busy()
-  // Nothing that the chain does not have: what is missing comes later.
-  expect((await logged()).filter((event) => event.startsWith('ATTESTED') && !truth.includes(event))).toEqual([])
-  proxy.misbehave()
-  await mine(chain, LOCAL_CHAIN.finality + 5)
-  await until(async () => (await logged()).join() === truth.join())
-  await world.caughtUp()
-})
-
 test('what the head costs: one call a look, one more where a block has events of ours and one for their bodies; the audit nothing', async () => {
   const { chain, proxy } = world
   const allProven = async () =>
@@ -100,6 +75,31 @@ test('what the head costs: one call a look, one more where a block has events of
   expect(count('eth_getBlockReceipts')).toBe(blocks / 3)
   // The headers between two looks, each once.
   expect(count('eth_getBlockByNumber', false)).toBeLessThan(LOCAL_CHAIN.finality)
+})
+
+test.each<[string, Fault]>([
+  ['leaves logs out or cuts lists short, everywhere', sometimes(0.7, faults.logsCutEverywhere, random)],
+  ['leaves logs out of eth_getLogs alone', faults.logsCutByOne],
+  ['forges logs', sometimes(0.7, faults.logsForged, random)],
+  ['forges headers', sometimes(0.3, faults.headersForged, random)],
+  ['answers with other blocks than asked, now and then', sometimes(0.1, faults.anotherBlock(random), random)],
+  ['answers with other blocks than asked, mostly', sometimes(0.8, faults.anotherBlock(random), random)],
+])('a node that %s, at the head, in history and across a restart: once it is honest nothing is missing, nothing surplus', async (_, lies) => {
+  const { chain, proxy } = world
+  proxy.misbehave(lies)
+  await busy()
+  // What is read as history now is behind the same lies.
+  await indexer.stop()
+  await busy()
+  await mine(chain, LOCAL_CHAIN.finality + 5)
+  indexer = startIndexerBehind(world, [lies], DEFAULTS)
+  await busy()
+  // Nothing that the chain does not have: what is missing comes later.
+  expect((await logged()).filter((event) => event.startsWith('ATTESTED') && !truth.includes(event))).toEqual([])
+  proxy.misbehave()
+  await mine(chain, LOCAL_CHAIN.finality + 5)
+  await until(async () => (await logged()).join() === truth.join())
+  await world.caughtUp()
 })
 
 test('a node whose receipts are false is in doubt, and its blocks are not taken; nor when nobody gives any: then they are told, and in doubt until they are proven', async () => {
