@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { AbiCoder, Contract, Interface, Signature, Wallet, isError, ZeroAddress, ZeroHash, hexlify, parseEther, randomBytes, type TransactionReceipt } from 'ethers'
+import { AbiCoder, Contract, Interface, Signature, Wallet, isError, ZeroAddress, ZeroHash, getAddress, hexlify, parseEther, randomBytes, type TransactionReceipt } from 'ethers'
 import { BaseError, ContractFunctionRevertedError, createPublicClient, createWalletClient, http, parseAbi } from 'viem'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { attest, localVersion, locationRequest, mined, revoke, testAccount, type LocalChain } from '../dev/chain'
@@ -23,6 +23,8 @@ const BRANDENBURG_GATE = { type: 'Point' as const, coordinates: [13.3777, 52.516
 const PARIS = { type: 'Polygon' as const, coordinates: [[[2.22, 48.81], [2.42, 48.81], [2.42, 48.91], [2.22, 48.91], [2.22, 48.81]]] }
 const distance = { from: EIFFEL_TOWER, to: BRANDENBURG_GATE }
 const contains = { container: PARIS, geometry: EIFFEL_TOWER }
+/** An answer to somebody new is told from all that landed: equal answers of one second are one content, and the first that landed is all of them. */
+const newcomer = () => ({ recipient: getAddress(hexlify(randomBytes(20))) })
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- JSON
 type Json = any
@@ -149,7 +151,7 @@ describe.each(SLUGS)('on %s', (slug) => {
   test('a batch lands by viem as it stands; one whose nonces were lost is signed again as a whole, and lands', async () => {
     const chain = local(slug)
     const { id } = chain.chain
-    const batch = await ask(chain, 'batch', { operations: [{ operation: 'distance', ...distance }, { operation: 'contains', ...contains }, { operation: 'contains', container: PARIS, geometry: BRANDENBURG_GATE }] })
+    const batch = await ask(chain, 'batch', { operations: [{ operation: 'distance', ...distance }, { operation: 'contains', ...contains }, { operation: 'contains', container: PARIS, geometry: BRANDENBURG_GATE }].map((operation) => ({ ...operation, ...newcomer() })) })
     const other = await ask(chain, 'distance', { from: BRANDENBURG_GATE, to: EIFFEL_TOWER })
     await submit(chain, other)
     const nonce = await nonceOf(chain)
@@ -246,7 +248,7 @@ describe.each(SLUGS)('on %s', (slug) => {
   test('of two answers at one nonce one lands; the other says so, is signed again, and lands too', async () => {
     const chain = local(slug)
     const { id } = chain.chain
-    const [first, second] = [await ask(chain, 'distance', distance), await ask(chain, 'contains', contains)]
+    const [first, second] = [await ask(chain, 'distance', { ...distance, ...newcomer() }), await ask(chain, 'contains', { ...contains, ...newcomer() })]
     expect(first.delegatedAttestation.nonce).toBe(second.delegatedAttestation.nonce)
     const { result, units, operation, timestamp, inputRefs, attestation, delegatedAttestation } = first
     expect(await compute('verify', { chainId: id, ...first })).toEqual({
