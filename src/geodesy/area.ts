@@ -1,12 +1,9 @@
-import { placesInside } from './contains'
 import type { Prepared } from './distance'
-import { crosses } from './edge'
 import { A, B, E2, RADIANS, TOTAL_AREA, areaBelow, geodesicLine, inverse, inverseDistance } from './ellipsoid'
 import { spend } from './effort'
-import { GeometryError } from './error'
-import { insideOdd, turnsOf } from './region'
-import { pathOf, polygonOf, type Chain, type Shape } from './shape'
-import { closePairs } from './tree'
+import { turnsOf } from './region'
+import type { Chain, Shape } from './shape'
+import { refuseOverlap } from './union'
 
 /**
  * Area of the polygons, square metres, holes left out: by Green's theorem the sum over edges of the area between the
@@ -16,15 +13,15 @@ import { closePairs } from './tree'
  * Throws a GeometryError where polygons of a MultiPolygon overlap: their sum would not be their area.
  */
 export function polygonArea(prepared: Prepared): number {
-  const { shape } = prepared
-  if (shape.polygons.length > 1) checkDisjoint(prepared)
+  const { given: shape } = prepared
+  refuseOverlap(prepared, prepared.rings)
   const sum = new Sum()
   for (const { firstChain, endChain } of shape.polygons) for (let c = firstChain; c < endChain; c++) sum.add(c === firstChain ? ringArea(shape, shape.chains[c]!) : -ringArea(shape, shape.chains[c]!))
   return Math.max(0, sum.value)
 }
 
 /** Length of the lines, metres: the sum of their edges. */
-export function lineLength({ shape }: Prepared): number {
+export function lineLength({ given: shape }: Prepared): number {
   const sum = new Sum()
   for (let e = 0; e < shape.from.length; e++) {
     const [a, b] = [shape.from[e]!, shape.to[e]!]
@@ -204,27 +201,4 @@ function radii(latitude: number): readonly [number, number] {
 
 function dot(weights: readonly number[], values: readonly number[]): number {
   return weights[0]! * values[0]! + weights[1]! * values[1]! + weights[2]! * values[2]! + weights[3]! * values[3]!
-}
-
-/**
- * Throws where polygons share area: where their edges cross, or where the inside of one, beside one of its edges, is inside
- * of another. (Of what two share, the boundary is made of stretches of theirs; where it is all common, they are one area.)
- */
-function checkDisjoint(prepared: Prepared): void {
-  const { shape, rings } = prepared
-  const { x, y, z, from, to } = shape
-  const overlap = (path: string) => new GeometryError(path, 'polygons of a MultiPolygon overlap here; area counts only such that do not, so merge them')
-  const same = (v: number, w: number) => x[v] === x[w] && y[v] === y[w] && z[v] === z[w]
-  closePairs(shape, shape, 0, (e, f) => {
-    if (e >= f || polygonOf(shape, e) === polygonOf(shape, f)) return
-    const a = from[e]!
-    const b = to[e]!
-    const c = from[f]!
-    const d = to[f]!
-    // Edges with a common end do not cross.
-    if (same(a, c) || same(a, d) || same(b, c) || same(b, d)) return
-    if (crosses(shape, a, b, shape, c, d)) throw overlap(pathOf(shape, e))
-  })
-  for (const [j, { firstChain, endChain }] of shape.polygons.entries())
-    for (const place of placesInside(prepared, j)) if (insideOdd(place, 0, shape, rings, [0, shape.chains.length], [firstChain, endChain])) throw overlap(shape.chains[firstChain]!.path)
 }

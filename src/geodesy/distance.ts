@@ -1,8 +1,11 @@
 import { spend } from './effort'
-import { RESOLUTION, chordGap, clearance, crosses, pointToEdge } from './edge'
+import { TOUCH, chordGap, crosses, pointToEdge } from './edge'
+import { clearance } from './orientation'
 import { inverseDistance, longestArc, shortestArc } from './ellipsoid'
 import { insidePolygon, type Rings } from './region'
 import { Kind, edgeBound, type Shape } from './shape'
+import type { Region } from './union'
+import type { Outline } from './validity'
 import { boxGap } from './tree'
 
 /**
@@ -18,18 +21,19 @@ const FAR = 1_000_000
 /** What cannot be nearer than the best so far by more than this, metres, is left out: a tenth of a micrometre. */
 const SLACK = 1e-7
 
-export interface Prepared {
-  shape: Shape
+export interface Prepared extends Outline {
+  /** as it was given: what length and area are summed over */
+  given: Shape
   rings: Rings
-  /** Polygons whose rings touch themselves or each other, so that their inside may be in pieces. */
-  pinched: ReadonlySet<number>
+  /** its polygons as one; undefined where it has none. Throws a GeometryError where that cannot be told. */
+  region: () => Region | undefined
 }
 
 /** Metres on the ellipsoid between the nearest places of two geometries; 0 where they share one. The same for both orders. */
 export function leastDistance(a: Prepared, b: Prepared): number {
   const [p, q] = inOrder(a.shape, b.shape) ? [a, b] : [b, a]
   if (holdsPartOf(p, q) || holdsPartOf(q, p)) return 0
-  return new Search(p.shape, q.shape).run()
+  return new Search(p, q).run()
 }
 
 /** An order of shapes, so that both orders of arguments are the same computation, to the last bit. */
@@ -45,10 +49,12 @@ function inOrder(a: Shape, b: Shape): boolean {
 }
 
 /** Whether a polygon of `container` holds the first vertex of any part of the other. Of parts that meet its boundary either answer will do. */
-function holdsPartOf({ shape, rings }: Prepared, { shape: other }: Prepared): boolean {
+function holdsPartOf({ shape, rings }: Prepared, { shape: other, seams }: Prepared): boolean {
   spend((shape.polygons.length * other.chains.length) / 50)
   return shape.polygons.some((polygon) =>
     other.chains.some(({ kind, start, end }) => {
+      // A seam is no boundary: its ends may lie outside of what it is a seam of.
+      while (kind === Kind.Ring && seams?.[start] && start < end - 1) start++
       const last = kind === Kind.Points ? end : start + 1
       for (let e = start; e < last; e++) if (insidePolygon(other, other.from[e]!, shape, rings, polygon)) return true
       return false
@@ -58,10 +64,16 @@ function holdsPartOf({ shape, rings }: Prepared, { shape: other }: Prepared): bo
 
 class Search {
   private best = Infinity
+  private readonly S: Shape
+  private readonly T: Shape
+
   constructor(
-    private readonly S: Shape,
-    private readonly T: Shape,
-  ) {}
+    private readonly first: Outline,
+    private readonly second: Outline,
+  ) {
+    this.S = first.shape
+    this.T = second.shape
+  }
 
   run(): number {
     const { tree: s } = this.S
@@ -125,6 +137,7 @@ class Search {
 
   private compare(e: number, f: number): void {
     const { S, T } = this
+    if (this.first.seams?.[e] || this.second.seams?.[f]) return
     const a = S.from[e]!
     const b = S.to[e]!
     const c = T.from[f]!
@@ -140,7 +153,7 @@ class Search {
       if (ends || distance - edgeBound(S, e) - edgeBound(T, f) >= this.best - SLACK) return
     }
     // Chords of crossing edges miss each other by rounding, where the edges are short.
-    if (gap <= bulgeE + bulgeF + RESOLUTION && crosses(S, a, b, T, c, d)) {
+    if (gap <= bulgeE + bulgeF + TOUCH && crosses(S, a, b, T, c, d)) {
       this.best = 0
       return
     }

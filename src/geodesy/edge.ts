@@ -1,10 +1,14 @@
-import { A, B, FLATTENING, MAX_CURVATURE, MEAN_RADIUS, RADIANS, geodesicLine, inverse, inverseDistance, longestArc, sagitta, type PlaceOnLine } from './ellipsoid'
-import { chord, type Vertices } from './shape'
+import { A, B, MEAN_RADIUS, RADIANS, geodesicLine, inverse, inverseDistance, longestArc, sagitta, type PlaceOnLine } from './ellipsoid'
+import { clearance, offsetByAzimuth, sideOf } from './orientation'
+import { chord, place, type Vertices } from './vertices'
 
 /**
  * What two edges, or a place and an edge, are to each other. Places and edges are named by their vertices in a shape;
  * edges are shorter than 2000 km (shape.ts).
  */
+
+/** What is nearer than this, metres, touches: many times the error of a side or a distance. */
+export const TOUCH = 1e-6
 
 /**
  * Distance from a place is convex along a geodesic where it stays below this, metres: a quarter of the great circle of
@@ -139,113 +143,30 @@ function refine(at: (along: number) => Probe, first: Probe, low: number, high: n
   return probe
 }
 
-/** Offsets below this, metres, are not told from zero: a hundred times the error of the library. */
-export const RESOLUTION = 1e-6
-
-/**
- * On which side of the geodesic from `a` through `b` (of shape S) the vertex `p` of shape P lies: 1 left, -1 right, 0
- * where it is within a micrometre of it. For places no farther from the edge than a few thousand kilometres.
- */
-export function sideOf(P: Vertices, p: number, S: Vertices, a: number, b: number): number {
-  const clear = clearance(P, p, S, a, b)
-  if (clear !== 0) return clear > 0 ? 1 : -1
-  const offset = signedOffset(P, p, S, a, b)
-  return offset > RESOLUTION ? 1 : offset < -RESOLUTION ? -1 : 0
-}
-
-/** Metres from the geodesic through `a` and `b`, positive to the left, by the angle between it and the way to `p`. */
-export function signedOffset(P: Vertices, p: number, S: Vertices, a: number, b: number): number {
-  const toB = inverse(S.lon[a]!, S.lat[a]!, S.lon[b]!, S.lat[b]!)
-  const fromA = inverse(S.lon[a]!, S.lat[a]!, P.lon[p]!, P.lat[p]!)
-  const fromB = inverse(S.lon[b]!, S.lat[b]!, P.lon[p]!, P.lat[p]!)
-  // From the end that is nearer, where an angle's error moves less.
-  const [{ distance, azimuthA: toP }, direction] = fromA.distance <= fromB.distance ? [fromA, toB.azimuthA] : [fromB, toB.azimuthB]
-  return MEAN_RADIUS * Math.asin(Math.sin(distance / MEAN_RADIUS) * Math.sin((direction - toP) * RADIANS))
-}
-
-/** The greatest geodesic torsion: half the greatest difference of principal curvatures, at the equator, per metre. */
-const MAX_TORSION = (MAX_CURVATURE - 1 / A) / 2
-
-/**
- * How far `p` lies from the geodesic from `a` to `b` at least, metres, positive to the left; 0 where that is not certain.
- * By the plane through both ends along the mean of their normals.
- * The geodesic's second derivative is at most MAX_CURVATURE times the component of the surface's normal across that plane,
- * which is zero in the middle of the edge (the two ends' are opposite) and grows with the torsion at most. So the geodesic
- * leaves the plane by less than MAX_CURVATURE * MAX_TORSION * length^3 / 16; twice that is allowed for here, for the
- * length from the farthest of the three places.
- */
-export function clearance(P: Vertices, p: number, S: Vertices, a: number, b: number): number {
-  const xa = S.x[a]!
-  const ya = S.y[a]!
-  const za = S.z[a]!
-  const xb = S.x[b]!
-  const yb = S.y[b]!
-  const zb = S.z[b]!
-  const ex = xb - xa
-  const ey = yb - ya
-  const ez = zb - za
-  // The sum of the normals, times A^2: x and y as they are, z stretched.
-  const nx = xa + xb
-  const ny = ya + yb
-  const nz = (za + zb) * ((A * A) / (B * B))
-  const mx = ny * ez - nz * ey
-  const my = nz * ex - nx * ez
-  const mz = nx * ey - ny * ex
-  const px = P.x[p]! - xa
-  const py = P.y[p]! - ya
-  const pz = P.z[p]! - za
-  const offset = mx * px + my * py + mz * pz
-  const scale = Math.sqrt(mx * mx + my * my + mz * mz)
-  const longest = longestArc(Math.sqrt(Math.max(ex * ex + ey * ey + ez * ez, px * px + py * py + pz * pz)))
-  const bound = (MAX_CURVATURE * MAX_TORSION * longest * longest * longest) / 8 + RESOLUTION
-  return offset > bound * scale ? offset / scale - bound : offset < -bound * scale ? offset / scale + bound : 0
-}
-
-/** The greatest angle between the normal of the ellipsoid and the direction from its centre, and a third more. */
-const NORMAL_TILT = FLATTENING * 1.34
-
 /**
  * Whether the edge from `a` to `b` meets the half meridian from vertex `p` to the north pole, where the edge's longitudes
  * straddle p's. In doubt whether p lies on the edge itself, either answer may be given.
  */
 export function passesNorthOf(P: Vertices, p: number, S: Vertices, a: number, b: number): boolean {
-  const xa = S.x[a]!
-  const ya = S.y[a]!
-  const za = S.z[a]!
-  const xb = S.x[b]!
-  const yb = S.y[b]!
-  const zb = S.z[b]!
-  const px = P.x[p]!
-  const py = P.y[p]!
-  const pz = P.z[p]!
   // At a pole, where edges turn from one meridian into another, in no length at all.
   if (Math.abs(S.lat[a]!) === 90 && S.lat[a] === S.lat[b]) return S.lat[a]! > 0
-  const squared = (xa - xb) * (xa - xb) + (ya - yb) * (ya - yb) + (za - zb) * (za - zb)
-  const bulge = sagitta(longestArc(Math.sqrt(squared)))
+  // The same answer both ways, so that a ring that runs back along itself is met twice.
+  if (S.lon[a]! > S.lon[b]!) [a, b] = [b, a]
+  const za = S.z[a]!
+  const zb = S.z[b]!
+  const pz = P.z[p]!
+  const bulge = bulgeOf(S, a, b) + TOUCH
   if (Math.max(za, zb) + bulge < pz) return false
   if (Math.min(za, zb) - bulge > pz) return true
-  // The plane through both ends and the centre of the earth: along a meridian, the height over it changes its sign once.
-  // The geodesic leaves it by at most the sagitta times the tilt of the normal against the direction from the centre.
-  let nx = ya * zb - za * yb
-  let ny = za * xb - xa * zb
-  let nz = xa * yb - ya * xb
-  const scale = Math.sqrt(nx * nx + ny * ny + nz * nz)
-  const leave = bulge * NORMAL_TILT * 2 + RESOLUTION
-  if (nz < 0) [nx, ny, nz] = [-nx, -ny, -nz]
-  // Not where the plane all but holds the pole: there the height may turn back.
-  if (nz * B > 4 * leave * scale) {
-    const height = (nx * px + ny * py + nz * pz) / scale
-    if (height > leave) return false
-    if (height < -leave) return true
-  }
-  // The edge passes north of p if p lies right of it as it runs east.
-  const eastward = S.lon[b]! > S.lon[a]! === Math.abs(S.lon[b]! - S.lon[a]!) <= 180
-  const near = squared < 1e12 && (px - xa) * (px - xa) + (py - ya) * (py - ya) + (pz - za) * (pz - za) < 1e12
-  const side = (near && clearance(P, p, S, a, b)) || signedOffset(P, p, S, a, b)
-  return eastward ? side < 0 : side > 0
+  // p is right of it, as it runs east. So near to the edge, its side is certain.
+  const eastward = S.lon[b]! - S.lon[a]! <= 180
+  return sideOf(P, p, S, a, b) === (eastward ? -1 : 1)
 }
 
-/** Whether two edges cross for certain: each has the other's ends on both sides, by more than a micrometre. Where they only touch, an end lies within that of the other. */
+/**
+ * Whether two edges cross for certain: each has the other's ends on both sides. Edges that meet and do not cross so have an
+ * end within a tenth of a micrometre of the other (orientation.ts).
+ */
 export function crosses(S: Vertices, a: number, b: number, T: Vertices, c: number, d: number): boolean {
   if (a === b || c === d) return false
   const sideC = sideOf(T, c, S, a, b)
@@ -253,6 +174,32 @@ export function crosses(S: Vertices, a: number, b: number, T: Vertices, c: numbe
   const sideA = sideOf(S, a, T, c, d)
   return sideA !== 0 && sideOf(S, b, T, c, d) === -sideA
 }
+
+/** Where two edges that cross do: the place, and the metres along each. */
+export function crossingOf(S: Vertices, a: number, b: number, T: Vertices, c: number, d: number): PlaceOnLine & { x: number; along: number } {
+  const walk = walkEdge(S, a, b)
+  // Where the offset from the other edge is zero: by false position (Illinois), which ends as the sign changes between the ends.
+  let [low, high] = [0, walk.length]
+  let [lowOffset, highOffset] = [offsetByAzimuth(S, a, T, c, d), offsetByAzimuth(S, b, T, c, d)]
+  let x = low
+  for (let i = 0; i < 100; i++) {
+    x = low + ((high - low) * lowOffset) / (lowOffset - highOffset)
+    const offset = offsetByAzimuth(place(walk.at(x)), 0, T, c, d)
+    if (Math.abs(offset) < CROSSING) break
+    if (offset > 0 === lowOffset > 0) {
+      ;[low, lowOffset] = [x, offset]
+      highOffset /= 2
+    } else {
+      ;[high, highOffset] = [x, offset]
+      lowOffset /= 2
+    }
+  }
+  const here = walk.at(x)
+  return { ...here, x, along: nearestOnEdge(place(here), 0, T, c, d).along }
+}
+
+/** A crossing is found when this near to both edges, metres. */
+const CROSSING = 1e-8
 
 /** Least distance between two chords, through the earth, metres. (The two straight segments; C. Ericson, Real-Time Collision Detection, 5.1.9.) */
 export function chordGap(S: Vertices, a: number, b: number, T: Vertices, c: number, d: number): number {
@@ -304,7 +251,7 @@ export function leastGap(S: Vertices, a: number, b: number, T: Vertices, c: numb
   const bulgeT = bulgeOf(T, c, d)
   const gap = chordGap(S, a, b, T, c, d) - bulgeS - bulgeT
   // Chords of short edges say it all.
-  if (gap > 0 || bulgeS + bulgeT < RESOLUTION) return gap
+  if (gap > 0 || bulgeS + bulgeT < TOUCH) return gap
   const sideC = a === b ? 0 : clearance(T, c, S, a, b)
   const sideD = a === b ? 0 : clearance(T, d, S, a, b)
   const sideA = c === d ? 0 : clearance(S, a, T, c, d)

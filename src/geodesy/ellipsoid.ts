@@ -69,14 +69,21 @@ export function geodesicLine(lon: number, lat: number, azimuth: number): (metres
   }
 }
 
-/** Earth-centred coordinates of a place on the ellipsoid, metres, into `x`, `y`, `z` at `i`. Exact at the poles. */
-export function toCartesian(lon: number, lat: number, x: Float64Array, y: Float64Array, z: Float64Array, i: number): void {
-  const sinLat = Math.sin(lat * RADIANS)
-  const n = A / Math.sqrt(1 - E2 * sinLat * sinLat)
-  const p = Math.abs(lat) === 90 ? 0 : n * Math.cos(lat * RADIANS)
-  x[i] = p * Math.cos(lon * RADIANS)
-  y[i] = p * Math.sin(lon * RADIANS)
-  z[i] = n * (1 - E2) * sinLat
+/**
+ * Sine and cosine of an angle of up to 180 degrees, into a pair. Exact at multiples of 90, below 1e-16 off elsewhere, and
+ * the same on every machine: multiplications and additions only, where Math.sin differs between engines. (The polynomials
+ * are the minimax ones of S. Moshier's Cephes, sin.c, for arguments up to pi / 4.)
+ */
+export function sinCosDegrees(degrees: number, into: Float64Array): void {
+  const quarters = Math.round(degrees / 90)
+  // Exact: the remainder of a number by 90 has no more digits than the number.
+  const r = (degrees - 90 * quarters) * RADIANS
+  const z = r * r
+  const sin = r + r * z * (((((1.58962301576546568060e-10 * z - 2.50507477628578072866e-8) * z + 2.75573136213857245213e-6) * z - 1.98412698295895385996e-4) * z + 8.33333333332211858878e-3) * z - 1.66666666666666307295e-1)
+  const cos = 1 - z / 2 + z * z * (((((-1.13585365213876817300e-11 * z + 2.08757008419747316778e-9) * z - 2.75573141792967388112e-7) * z + 2.48015872888517045348e-5) * z - 1.38888888888730564116e-3) * z + 4.16666666666665929218e-2)
+  const turned = quarters & 1
+  into[0] = (turned ? cos : sin) * (quarters === 2 || quarters === -2 || quarters === -1 ? -1 : 1) + 0
+  into[1] = (turned ? sin : cos) * (quarters === 2 || quarters === -2 || quarters === 1 ? -1 : 1) + 0
 }
 
 /**

@@ -6,6 +6,7 @@ import { GeometryError } from './error'
 import type { Layout, Reading } from './geojson'
 import { findSides } from './region'
 import { buildShape } from './shape'
+import { regionOf, type Region } from './union'
 import { checkPolygons } from './validity'
 
 /**
@@ -37,9 +38,11 @@ const MEASURING = 4_000_000
 export function prepareGeometry(reading: Reading): PreparedGeometry {
   let path = reading.path
   const prepare = () => {
-    const shape = buildShape(reading)
-    const rings = findSides(shape)
-    return { shape, rings, pinched: checkPolygons(shape, rings, (shell) => (path = shell)), type: reading.layout.type }
+    const given = buildShape(reading)
+    const rings = findSides(given)
+    const outline = checkPolygons(given, rings, (shell) => (path = shell))
+    let region: { known?: Region } | undefined
+    return { given, ...outline, rings, region: () => (region ??= { known: regionOf(outline, rings) }).known, type: reading.layout.type }
   }
   return orRefuse(PREPARING, prepare, () => new GeometryError(path, TOO_INTRICATE))
 }

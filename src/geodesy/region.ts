@@ -2,7 +2,8 @@ import { spend } from './effort'
 import { areaBelow, TOTAL_AREA } from './ellipsoid'
 import { passesNorthOf } from './edge'
 import { GeometryError } from './error'
-import { Kind, edgeBound, type Chain, type Polygon, type Shape, type Vertices } from './shape'
+import { Kind, edgeBound, type Chain, type Polygon, type Shape } from './shape'
+import type { Vertices } from './vertices'
 import { STRIDE } from './tree'
 
 /**
@@ -19,7 +20,6 @@ interface Cap {
 }
 
 interface Ring {
-  chain: Chain
   holdsNorthPole: boolean
   /** Absent for rings too wide for one. */
   cap?: Cap
@@ -50,8 +50,8 @@ function findSide(shape: Shape, chain: Chain): Ring {
   const cap = boundingCap(shape, chain)
   const turns = turnsOf(shape, chain)
   // A ring within a cap has its smaller side there, and the pole that is farther off outside.
-  if (cap) return { chain, cap, holdsNorthPole: cap.z >= 0 && turns !== 0 }
-  return { chain, holdsNorthPole: widePoleSide(shape, chain, turns) }
+  if (cap) return { cap, holdsNorthPole: cap.z >= 0 && turns !== 0 }
+  return { holdsNorthPole: widePoleSide(shape, chain, turns) }
 }
 
 /** How often a ring runs round the poles, eastward: 1, 0 or -1, as it does not cross itself. */
@@ -63,6 +63,16 @@ export function turnsOf({ lon, from, to }: Shape, { start, end }: Chain): number
     else if (across < -180) turns++
   }
   return turns
+}
+
+/** Whether the north pole is inside an odd number of the rings whose chains lie in a range: turns at the pole counted as edges south of it. */
+export function holdsNorth({ northBefore }: Rings, [first, end]: ChainRange): boolean {
+  return (northBefore[end]! - northBefore[first]!) % 2 === 1
+}
+
+/** Whether a ring's inside holds what is south of the south pole, where longitudes and latitudes make a cylinder. */
+export function holdsSouth(shape: Shape, rings: Rings, chain: number): boolean {
+  return rings.of[chain]!.holdsNorthPole !== (turnsOf(shape, shape.chains[chain]!) % 2 !== 0)
 }
 
 function widePoleSide(shape: Shape, chain: Chain, turns: number): boolean {
@@ -116,15 +126,9 @@ function cosineFrom(cap: Cap, x: number, y: number, z: number): number {
 
 /** Whether vertex `p` of shape P is inside the polygon: in its shell and in none of its holes. In doubt on a boundary, either. */
 export function insidePolygon(P: Vertices, p: number, S: Shape, rings: Rings, { firstChain, endChain }: Polygon): boolean {
-  if (!insideRing(P, p, S, rings.of[firstChain]!)) return false
-  spend((endChain - firstChain) / 50)
-  for (let hole = firstChain + 1; hole < endChain; hole++) if (insideRing(P, p, S, rings.of[hole]!)) return false
-  return true
-}
-
-function insideRing(P: Vertices, p: number, S: Shape, { chain, cap, holdsNorthPole }: Ring): boolean {
-  if (cap && cosineFrom(cap, P.x[p]!, P.y[p]!, P.z[p]!) < cap.cosine) return false
-  return crossingsNorth(P, p, S, chain.start, chain.end) !== holdsNorthPole
+  const shell = rings.of[firstChain]!
+  if (shell.cap && cosineFrom(shell.cap, P.x[p]!, P.y[p]!, P.z[p]!) < shell.cap.cosine) return false
+  return insideOdd(P, p, S, rings, [firstChain, endChain])
 }
 
 /** Whether a place is inside an odd number of the rings whose chains lie in [first, end), those in [skip, skipEnd) left out. */
@@ -134,6 +138,11 @@ export function insideOdd(P: Vertices, p: number, S: Shape, rings: Rings, [first
   const { northBefore } = rings
   const holdingNorth = northBefore[end]! - northBefore[first]! - (northBefore[skipEnd]! - northBefore[skip]!)
   return (crossings(first, skip) !== crossings(skipEnd, end)) !== (holdingNorth % 2 === 1)
+}
+
+/** Whether a place is inside of boundaries that are closed loops, those from element 0 to `end`. */
+export function insideLoops(P: Vertices, p: number, { shape, end, holdsNorthPole }: { shape: Shape; end: number; holdsNorthPole: boolean }): boolean {
+  return crossingsNorth(P, p, shape, 0, end) !== holdsNorthPole
 }
 
 type ChainRange = readonly [first: number, end: number]

@@ -1,8 +1,9 @@
 import { spend } from './effort'
 import { GeometryError } from './error'
 import type { Reading } from './geojson'
-import { RADIANS, geodesicLine, inverse, longestArc, toCartesian } from './ellipsoid'
-import { BoxTree } from './tree'
+import { RADIANS, geodesicLine, inverse, longestArc } from './ellipsoid'
+import { BoxTree, type Indexed } from './tree'
+import { chord, normalLongitude, toCartesian, type Vertices } from './vertices'
 
 /** Edges longer than this (metres) are cut into equal pieces, so that what holds for short geodesics holds for all that the kernel compares. */
 const LONGEST_EDGE = 2_000_000
@@ -31,30 +32,20 @@ export interface Polygon {
   endChain: number
 }
 
-/** Places on the ellipsoid: degrees, and earth-centred metres. */
-export interface Vertices {
-  lon: Float64Array
-  lat: Float64Array
-  x: Float64Array
-  y: Float64Array
-  z: Float64Array
-}
-
 /**
  * A geometry prepared for measuring: repeated vertices dropped, a vertex added where an edge runs over a pole, long
  * edges cut, and everything in flat arrays. An element is an edge (`from` and `to` differ) or a lone place (they do not).
  */
-export interface Shape extends Vertices {
+export interface Shape extends Indexed {
   /** the caller's name of it, for messages */
   path: string
-  /** by element: its vertices, its chain, and the index in the chain's input of the position that it starts at */
-  from: Uint32Array
-  to: Uint32Array
+  /** by element: its chain, and the index in the chain's input of the position that it starts at */
   chainOf: Uint32Array
   origin: Uint32Array
+  /** those of polygons first, so that their elements are the ones before `ringsEnd` */
   chains: Chain[]
   polygons: Polygon[]
-  tree: BoxTree
+  ringsEnd: number
 }
 
 /** Flattens a reading into a shape. Throws a GeometryError for edges without a unique shortest path and rings without an inside. */
@@ -62,7 +53,8 @@ export function buildShape(reading: Reading): Shape {
   const builder = new Builder(reading.lon.length + 16)
   const chains: Chain[] = []
   const polygons: Polygon[] = []
-  for (const source of reading.chains) {
+  const sources = [...reading.chains.filter(({ kind }) => kind === Kind.Ring), ...reading.chains.filter(({ kind }) => kind !== Kind.Ring)]
+  for (const source of sources) {
     const start = builder.elements
     if (source.kind === Kind.Points) builder.points(reading, source.start, source.end, chains.length)
     else builder.chain(reading, source.start, source.end, source.kind, source.path, chains.length)
@@ -80,14 +72,6 @@ export function edgeBound(shape: Shape, element: number): number {
   return longestArc(chord(shape, shape.from[element]!, shape.to[element]!))
 }
 
-/** Metres between two vertices, through the earth. (Math.hypot is ten times slower.) */
-export function chord({ x, y, z }: Vertices, a: number, b: number): number {
-  const dx = x[a]! - x[b]!
-  const dy = y[a]! - y[b]!
-  const dz = z[a]! - z[b]!
-  return Math.sqrt(dx * dx + dy * dy + dz * dz)
-}
-
 /** Index of the polygon that an element bounds; -1 for points and lines. */
 export function polygonOf({ chains, chainOf }: Shape, element: number): number {
   return chains[chainOf[element]!]!.polygon
@@ -96,6 +80,66 @@ export function polygonOf({ chains, chainOf }: Shape, element: number): number {
 /** The place of an input position in the caller's terms, such as `from.coordinates[0][3]`. */
 export function pathOf({ chains, chainOf, origin }: Shape, element: number): string {
   return `${chains[chainOf[element]!]!.path}[${origin[element]}]`
+}
+
+/** Degrees. */
+export interface Place {
+  lon: number
+  lat: number
+}
+
+/** A place on an element, by the metres from its start. */
+export interface Cut extends Place {
+  along: number
+}
+
+/** Closed loops of edges that are simple as they are, each from its first place to its first place. */
+export function buildLoops(path: string, loops: readonly (readonly Place[])[]): Shape {
+  const builder = new Builder(loops.reduce((sum, loop) => sum + loop.length, 16))
+  const chains = loops.map((loop, c): Chain => {
+    const start = builder.elements
+    let vertex = builder.vertex(loop[0]!.lon, loop[0]!.lat)
+    for (let i = 1; i < loop.length; i++) vertex = builder.join(vertex, builder.vertex(loop[i]!.lon, loop[i]!.lat), c, i - 1)
+    return { kind: Kind.Ring, start, end: builder.elements, polygon: 0, path }
+  })
+  return builder.finish(path, chains, [{ firstChain: 0, endChain: chains.length }])
+}
+
+/**
+ * The shape with some of its elements cut in pieces at these places.
+ * @param placeOf where a vertex or a cut is to be: the same for those that are one place. What has no length then is left out.
+ */
+export function splitShape(shape: Shape, cuts: ReadonlyMap<number, readonly Cut[]>, placeOf: (place: Place) => Place): Shape {
+  const { lon, lat, from, to, origin } = shape
+  const builder = new Builder(lon.length + 2 * cuts.size)
+  const vertexAt = (v: number) => placeOf({ lon: lon[v]!, lat: lat[v]! })
+  const same = (p: Place, q: Place) => p.lon === q.lon && p.lat === q.lat
+  const chains = shape.chains.map((chain, c) => {
+    const start = builder.elements
+    let at = vertexAt(from[chain.start]!)
+    let vertex = -1
+    for (let e = chain.start; e < chain.end; e++) {
+      if (from[e] === to[e]) {
+        vertex = builder.vertex(lon[from[e]!]!, lat[from[e]!]!)
+        builder.join(vertex, vertex, c, origin[e]!)
+        continue
+      }
+      if (vertex < 0) vertex = builder.vertex(at.lon, at.lat)
+      const end = vertexAt(to[e]!)
+      const between = (cuts.get(e) ?? []).toSorted((p, q) => p.along - q.along).map(placeOf)
+      for (const next of [...between, end]) {
+        if (same(next, at) || (next !== end && same(next, end))) continue
+        if (Math.abs(next.lat) === 90 && next !== end) {
+          // Over a pole: in by one meridian, out by another.
+          vertex = builder.join(vertex, builder.vertex(at.lon, next.lat), c, origin[e]!)
+          at = { lon: end.lon, lat: next.lat }
+        } else at = next
+        vertex = builder.join(vertex, builder.vertex(at.lon, at.lat), c, origin[e]!)
+      }
+    }
+    return { ...chain, start, end: builder.elements }
+  })
+  return builder.finish(shape.path, chains, shape.polygons)
 }
 
 class Builder implements Vertices {
@@ -183,17 +227,19 @@ class Builder implements Vertices {
   private simpleEdge(a: number, lon: number, lat: number, chain: number, origin: number, path?: string): number {
     let b = this.vertex(lon, lat)
     if (longestArc(chord(this, a, b)) > LONGEST_EDGE) {
-      const { distance, azimuthA } = inverse(this.lon[a]!, this.lat[a]!, lon, lat)
+      const { distance, azimuthA, azimuthB } = inverse(this.lon[a]!, this.lat[a]!, lon, lat)
       // Near antipodes mirrored at the equator there are two paths, whose lengths differ by twice this shift in latitude.
       const northward = Math.abs(Math.cos(azimuthA * RADIANS))
       if (path !== undefined && distance > 19_900_000 && Math.abs(this.lat[a]! + lat) * 111_700 * northward < 0.01 && northward > 1e-9)
         throw noUniquePath(path)
       const pieces = Math.ceil(distance / LONGEST_EDGE)
-      const line = geodesicLine(this.lon[a]!, this.lat[a]!, azimuthA)
+      // The same places both ways, so that edges which coincide do so in pieces.
+      const back = this.lon[a]! > this.lon[b]! || (this.lon[a] === this.lon[b] && this.lat[a]! > lat)
+      const line = back ? geodesicLine(this.lon[b]!, lat, azimuthB + 180) : geodesicLine(this.lon[a]!, this.lat[a]!, azimuthA)
       const meridional = this.lon[a] === this.lon[b]
       this.vertices-- // the end comes after the cuts
       for (let i = 1; i < pieces; i++) {
-        const place = line((distance * i) / pieces)
+        const place = line((distance * (back ? pieces - i : i)) / pieces)
         a = this.join(a, this.vertex(meridional ? this.lon[a]! : place.lon, place.lat), chain, origin)
       }
       b = this.vertex(lon, lat)
@@ -201,12 +247,12 @@ class Builder implements Vertices {
     return this.join(a, b, chain, origin)
   }
 
-  private join(a: number, b: number, chain: number, origin: number): number {
+  join(a: number, b: number, chain: number, origin: number): number {
     this.element(a, b, chain, origin)
     return b
   }
 
-  private vertex(lon: number, lat: number): number {
+  vertex(lon: number, lat: number): number {
     if (this.vertices === this.lon.length) {
       this.lon = doubled(this.lon)
       this.lat = doubled(this.lat)
@@ -218,7 +264,7 @@ class Builder implements Vertices {
     const i = this.vertices++
     this.lon[i] = normalLongitude(lon)
     this.lat[i] = lat
-    toCartesian(this.lon[i], lat, this.x, this.y, this.z, i)
+    toCartesian(this.lon[i], lat, this, i)
     return i
   }
 
@@ -239,7 +285,8 @@ class Builder implements Vertices {
   finish(path: string, chains: Chain[], polygons: Polygon[]): Shape {
     const { lon, lat, x, y, z, from, to, chainOf, origin, elements } = this
     const parts = { lon, lat, x, y, z, from: from.subarray(0, elements), to: to.subarray(0, elements), chainOf: chainOf.subarray(0, elements), origin: origin.subarray(0, elements) }
-    return { path, ...parts, chains, polygons, tree: new BoxTree(parts) }
+    const ringsEnd = chains.findLast(({ kind }) => kind === Kind.Ring)?.end ?? 0
+    return { path, ...parts, chains, polygons, ringsEnd, tree: new BoxTree(parts) }
   }
 }
 
@@ -248,11 +295,6 @@ function doubled<T extends Float64Array | Uint32Array>(array: T): T {
   const grown = new (array.constructor as new (length: number) => T)(array.length * 2)
   grown.set(array)
   return grown
-}
-
-/** -180 and 180 are one meridian: -180 here. -0 is 0. */
-function normalLongitude(lon: number): number {
-  return lon === 180 ? -180 : lon + 0
 }
 
 /** Degrees below which positions are not told apart, in latitude and (away from the poles) in longitude: a tenth of a nanometre. */

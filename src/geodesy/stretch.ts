@@ -1,7 +1,7 @@
-import { crosses, nearestOnEdge, signedOffset, walkEdge, type Walk } from './edge'
+import { crosses, crossingOf, nearestOnEdge, walkEdge, type Walk } from './edge'
 import { spend } from './effort'
-import { MEAN_RADIUS, RADIANS, geodesicLine, toCartesian, type PlaceOnLine } from './ellipsoid'
-import { edgeBound, type Vertices, type Shape } from './shape'
+import { MEAN_RADIUS, RADIANS, geodesicLine, longestArc, type PlaceOnLine } from './ellipsoid'
+import { chord, place, type Elements, type Vertices } from './vertices'
 
 /** Stretches of edges: what of an edge runs along another one, and what is left. */
 
@@ -19,11 +19,11 @@ const SHORT = 3000
  * The stretches of an edge that lie within NEAR of the edges `others` of another shape, in order, merged.
  * What is within reach of an edge is convex: the stretch from where the line enters it to where it leaves.
  */
-export function nearStretches(S: Shape, e: number, T: Shape, others: readonly number[], walk: Walk): Stretch[] {
+export function nearStretches(S: Elements, e: number, T: Elements, others: readonly number[], walk: Walk): Stretch[] {
   const stretches: Stretch[] = []
   for (const f of others) {
     spend(1)
-    const segment = edgeBound(S, e) < SHORT && edgeBound(T, f) < SHORT ? inPlane(S, e, T, f) : alongGeodesic(S, e, T, f, walk)
+    const segment = Math.max(longestArc(chord(S, S.from[e]!, S.to[e]!)), longestArc(chord(T, T.from[f]!, T.to[f]!))) < SHORT ? inPlane(S, e, T, f) : alongGeodesic(S, e, T, f, walk)
     const stretch = segment && withinReach(segment, walk.length)
     if (stretch) stretches.push(stretch)
   }
@@ -87,7 +87,7 @@ function solve(slope: number, start: number, from: number, to: number): readonly
   return p <= q ? [p, q] : [q, p]
 }
 
-function inPlane(S: Shape, e: number, T: Shape, f: number): Segment {
+function inPlane(S: Elements, e: number, T: Elements, f: number): Segment {
   const plane = new Plane(S, S.from[e]!)
   const [ax, ay] = plane.project(S, S.to[e]!)
   const size = Math.hypot(ax, ay)
@@ -97,7 +97,7 @@ function inPlane(S: Shape, e: number, T: Shape, f: number): Segment {
 }
 
 /** For edges of any length: as they are to each other where they are nearest, straight on from there. Undefined where out of reach. */
-function alongGeodesic(S: Shape, e: number, T: Shape, f: number, walk: Walk): Segment | undefined {
+function alongGeodesic(S: Elements, e: number, T: Elements, f: number, walk: Walk): Segment | undefined {
   const [a, b, c, d] = [S.from[e]!, S.to[e]!, T.from[f]!, T.to[f]!]
   const other = walkEdge(T, c, d)
   const size = other.length
@@ -126,25 +126,8 @@ function alongGeodesic(S: Shape, e: number, T: Shape, f: number, walk: Walk): Se
     return segment(x + away[0] * sin + away[1] * cos, away[1] * sin - away[0] * cos, along, here.azimuth - foot.azimuth)
   }
   if (!crosses(S, a, b, T, c, d)) return undefined
-  // Where the offset from the other edge is zero: by false position (Illinois), which ends as the sign changes between the ends.
-  let [low, high] = [0, walk.length]
-  let [lowOffset, highOffset] = [signedOffset(S, a, T, c, d), signedOffset(S, b, T, c, d)]
-  let x = low
-  for (let i = 0; i < 100; i++) {
-    x = low + ((high - low) * lowOffset) / (lowOffset - highOffset)
-    const offset = signedOffset(place(walk.at(x)), 0, T, c, d)
-    if (Math.abs(offset) < SPECK) break
-    if (offset > 0 === lowOffset > 0) {
-      ;[low, lowOffset] = [x, offset]
-      highOffset /= 2
-    } else {
-      ;[high, highOffset] = [x, offset]
-      lowOffset /= 2
-    }
-  }
-  const here = walk.at(x)
-  const { along } = nearestOnEdge(place(here), 0, T, c, d)
-  return segment(x, 0, along, here.azimuth - other.at(along).azimuth)
+  const { x, along } = crossingOf(S, a, b, T, c, d)
+  return segment(x, 0, along, walk.at(x).azimuth - other.at(along).azimuth)
 }
 
 /** East and north metres from a place to another one close by. */
@@ -173,13 +156,6 @@ export class Plane {
     const scale = MEAN_RADIUS / (MEAN_RADIUS + x * this.up[0] + y * this.up[1] + z * this.up[2])
     return [(x * this.east[0] + y * this.east[1]) * scale, (x * this.north[0] + y * this.north[1] + z * this.north[2]) * scale]
   }
-}
-
-/** A single place as vertices. */
-export function place({ lon, lat }: { lon: number; lat: number }): Vertices {
-  const vertices: Vertices = { lon: Float64Array.of(lon === 180 ? -180 : lon), lat: Float64Array.of(lat), x: new Float64Array(1), y: new Float64Array(1), z: new Float64Array(1) }
-  toCartesian(lon, lat, vertices.x, vertices.y, vertices.z, 0)
-  return vertices
 }
 
 /** So many metres from a place in a direction. */

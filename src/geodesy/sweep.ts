@@ -1,19 +1,30 @@
-import { sideOf } from './edge'
 import { spend } from './effort'
-import { turnsOf, type Rings } from './region'
-import type { Polygon, Shape } from './shape'
+import { sideOf } from './orientation'
+import type { Chain, Shape } from './shape'
 import { SweepOrder } from './sweep-order'
 
-export interface Swept {
-  /** Whether vertices of the rings lie in one place. */
-  touch: boolean
-  /**
-   * By chain, for holes: whether they are inside an odd number of the other rings. Nothing is said of holes that cross the
-   * antimeridian or hold a pole. Certain where rings touch nowhere but at vertices of each other, as is:
-   */
-  held: ReadonlyMap<number, boolean>
-  /** Whether what lies left of an element is inside an odd number of rings. Undefined where rings turn at a pole. */
-  insideLeft?: (element: number) => boolean
+/**
+ * What lies on the two sides of each edge of some rings, by Shamos and Hoey's sweep ("Geometric intersection problems",
+ * 1976): n log n, whatever the edges. The line that sweeps is a meridian, from 180 W to 180 E. The longitude along a
+ * geodesic never turns back, so a meridian meets an edge once, and edges that cross are neighbours on it before they do.
+ *
+ * Longitudes and latitudes make a cylinder, where a pole is a line: an edge that turns there from one meridian into another
+ * runs along it. Below the south pole lies what the rings' sides say (`holdsSouth`), and each edge that is passed on the way
+ * north adds 1 where the inside of its ring begins and takes 1 where it ends. Edges with the same two ends are one place to
+ * pass. Longitudes and latitudes only say in which order places come: sides are told on the ellipsoid (orientation.ts).
+ */
+
+/** A ring to sweep: what its inside adds (1 for shells, -1 for holes), and whether its inside holds what is south of the south pole. */
+export interface SweptRing {
+  chain: Chain
+  weight: number
+  holdsSouth: boolean
+}
+
+/** By element, counted from the first chain's start: the sums of weights on its left and on its right. */
+export interface Labels {
+  left: Int32Array
+  right: Int32Array
 }
 
 /** Places higher than an edge by this, metres, are above it for certain. */
@@ -23,58 +34,58 @@ const CLEAR = 1e-5
 const enum Course {
   /** it starts on the meridian and ends on a later one */
   Along,
-  /** it starts late and ends early, across the antimeridian */
+  /** it starts late and ends early, across the antimeridian: it is swept twice, up to its end and from its start */
   Across,
   /** it lies on one meridian */
   Upright,
-  /** a turn at a pole, from one meridian into another, of no length */
-  Spot,
+  /** a turn at the south pole, below everything */
+  Lid,
+  /** a turn at the north pole, above everything */
+  Roof,
 }
 
 /**
- * Shamos and Hoey's sweep ("Geometric intersection problems", 1976) over the rings of a polygon: n log n, whatever the edges.
- * The line that sweeps is a meridian, from 180 W to 180 E. The longitude along a geodesic never turns back, so a meridian
- * meets an edge once, and edges that cross are neighbours on it before they do. An edge across the antimeridian is swept
- * twice: from its west end up to 180 W before all others, and as it comes at the end.
- * Longitudes and latitudes only say in which order places come: sides are told on the ellipsoid.
+ * @param rings whose chains follow each other; edges that meet elsewhere than at a common vertex make the labels of what is around them uncertain
  * @param check is told each two elements that become neighbours, but not those that follow each other in a ring; throws where they cross
  */
-export function sweep(shape: Shape, polygon: Polygon, rings: Rings, check: (e: number, f: number) => void): Swept {
-  const { lon, lat, z, from, chains, chainOf, tree } = shape
-  const { firstChain, endChain } = polygon
-  const start = chains[firstChain]!.start
-  const count = chains[endChain - 1]!.end - start
+export function sweep(shape: Shape, rings: readonly SweptRing[], check: (e: number, f: number) => void): Labels {
+  const { lon, lat, z, from, tree } = shape
+  const start = rings[0]!.chain.start
+  const count = rings.at(-1)!.chain.end - start
 
   // Places are named by the element that starts there: element i runs from place i to place next[i].
   const next = new Uint32Array(count)
   const previous = new Uint32Array(count)
-  for (let c = firstChain; c < endChain; c++) {
-    const first = chains[c]!.start - start
-    const last = chains[c]!.end - start - 1
-    for (let i = first; i <= last; i++) next[i] = i === last ? first : i + 1
+  const ringOf = new Uint32Array(count)
+  for (const [r, { chain }] of rings.entries()) {
+    const first = chain.start - start
+    const last = chain.end - start - 1
+    for (let i = first; i <= last; i++) {
+      next[i] = i === last ? first : i + 1
+      ringOf[i] = r
+    }
     for (let i = first; i <= last; i++) previous[next[i]!] = i
   }
-  // By element: the place where it is met first, the one where it is left, and its course.
+  const vertex = (place: number) => from[start + place]!
+  // By element: the place where it is met first, the one where it is left, its course, and 1 where it runs as it is swept, -1 where back.
   const left = new Uint32Array(count)
   const right = new Uint32Array(count)
   const course = new Uint8Array(count)
+  const sense = new Int8Array(count)
   for (let i = 0; i < count; i++) {
-    const a = from[start + i]!
-    const b = from[start + next[i]!]!
+    const a = vertex(i)
+    const b = vertex(next[i]!)
     const across = lon[b]! - lon[a]!
     const back = across === 0 ? lat[b]! < lat[a]! : across < 0 !== Math.abs(across) > 180
     left[i] = back ? next[i]! : i
     right[i] = back ? i : next[i]!
-    course[i] = Math.abs(lat[a]!) === 90 && lat[a] === lat[b] ? Course.Spot : across === 0 ? Course.Upright : Math.abs(across) > 180 ? Course.Across : Course.Along
+    sense[i] = back ? -1 : 1
+    if (lat[a] === lat[b] && Math.abs(lat[a]!) === 90) course[i] = lat[a]! > 0 ? Course.Roof : Course.Lid
+    else course[i] = across === 0 ? Course.Upright : Math.abs(across) > 180 ? Course.Across : Course.Along
   }
-  const vertex = (place: number) => from[start + place]!
-  /** How often the rings run through a pole. */
-  const passes = (pole: number) => {
-    let count = 0
-    for (let i = 0; i < next.length; i++) if (lat[vertex(i)] === pole && course[i] !== Course.Spot) count++
-    return count
-  }
+  const crossesSeam = (i: number) => course[i] === Course.Across || (course[i] === Course.Lid && Math.abs(lon[vertex(left[i]!)]! - lon[vertex(right[i]!)]!) > 180)
   const level = (i: number, j: number) => lon[vertex(i)] === lon[vertex(j)] && lat[vertex(i)] === lat[vertex(j)]
+  const coincide = (i: number, j: number) => level(left[i]!, left[j]!) && level(right[i]!, right[j]!)
   /** On which side of an element a place of one of the meridians that it crosses lies: 1 above, -1 below, 0 on it. */
   const side = (place: number, i: number): number => {
     if (place === left[i] || place === right[i] || level(place, left[i]!) || level(place, right[i]!)) return 0
@@ -90,6 +101,7 @@ export function sweep(shape: Shape, polygon: Polygon, rings: Rings, check: (e: n
   /** Whether an element that is being inserted runs above another one. */
   const above = (i: number, j: number): boolean => {
     spend(0.3)
+    if (course[i] === Course.Lid || course[j] === Course.Lid) return course[i] === course[j] ? i > j : course[j] === Course.Lid
     const here = side(left[i]!, j)
     if (here !== 0) return here > 0
     // They start together, or one on the other: the end that comes first tells.
@@ -112,36 +124,53 @@ export function sweep(shape: Shape, polygon: Polygon, rings: Rings, check: (e: n
     look(i, over)
   }
 
-  // Whether what lies right above an element is inside an odd number of rings; above an upright one, the same as below it.
-  let south = false
-  for (let c = firstChain; c < endChain; c++) if (rings.of[c]!.holdsNorthPole !== (turnsOf(shape, chains[c]!) !== 0)) south = !south
-  const odd = new Uint8Array(count)
-  const oddBelow = (i: number) => {
+  // The sums below and above each element; of an upright one, east and west of it.
+  const under = new Int32Array(count)
+  const over = new Int32Array(count)
+  const base = rings.reduce((sum, { weight, holdsSouth }) => sum + (holdsSouth ? weight : 0), 0)
+  const beneath = (i: number) => {
     const below = order.below(i)
-    return below < 0 ? Number(south) : odd[below]!
+    return below < 0 ? base : course[below] === Course.Upright ? under[below]! : over[below]!
   }
-  const mark = (i: number) => (odd[i] = course[i] === Course.Upright ? oddBelow(i) : oddBelow(i) ^ 1)
+  // By ring: 1 where its inside is on its left, -1 on its right, 0 while not known: told where it is passed first, from the side that holds what is south of the pole.
+  const turn = new Int8Array(rings.length)
+  const raw = new Map<number, number>()
+  /** Labels the elements that coincide with this one, from the lowest of them; answers the next one above them. */
+  const mark = (lowest: number): number => {
+    const upright = course[lowest] === Course.Upright
+    raw.clear()
+    let after = lowest
+    for (; after >= 0 && (after === lowest || (coincide(lowest, after) && course[after] !== Course.Lid)); after = order.over(after)) raw.set(ringOf[after]!, (raw.get(ringOf[after]!) ?? 0) + sense[after]!)
+    const before = beneath(lowest)
+    let sum = before
+    for (const [r, passed] of raw) {
+      const { weight, holdsSouth } = rings[r]!
+      if (passed !== 0) turn[r] ||= passed > 0 === (holdsSouth === upright) ? 1 : -1
+      sum += weight * turn[r]! * passed
+    }
+    for (let i = lowest; i !== after; i = order.over(i)) {
+      under[i] = before
+      over[i] = sum
+    }
+    return after
+  }
 
   const places = Uint32Array.from({ length: count }, (_, i) => i).sort((i, j) => lon[vertex(i)]! - lon[vertex(j)]! || lat[vertex(i)]! - lat[vertex(j)]!)
   spend(count / 2)
-  for (const i of places) for (const edge of [i, previous[i]!]) if (left[edge] === i && course[edge] === Course.Across) insert(edge)
-  for (let i = order.lowest(); i >= 0; i = order.over(i)) mark(i)
+  for (const i of places) for (const edge of [i, previous[i]!]) if (left[edge] === i && crossesSeam(edge)) insert(edge)
+  for (let i = order.lowest(); i >= 0; ) i = mark(i)
 
-  const undecided = plainHoles(shape, polygon, rings)
-  const held = new Map<number, boolean>()
-  let touch = passes(90) > 1 || passes(-90) > 1
   for (let first = 0, after; first < count; first = after) {
     for (after = first + 1; after < count && level(places[first]!, places[after]!); after++);
-    touch ||= after - first > 1
     const here = places.subarray(first, after)
     const begun: number[] = []
     for (const i of here)
       for (const edge of [i, previous[i]!]) {
-        if (course[edge] === Course.Spot) continue
+        if (course[edge] === Course.Roof) continue
         if (left[edge] === i) begun.push(edge)
         else {
-          const [below, over] = order.remove(edge)
-          look(below, over)
+          const [below, above] = order.remove(edge)
+          look(below, above)
         }
       }
     for (const edge of begun) insert(edge)
@@ -150,31 +179,9 @@ export function sweep(shape: Shape, polygon: Polygon, rings: Rings, check: (e: n
     const begins = (i: number) => i >= 0 && level(left[i]!, here[0]!)
     let lowest = begun[0]!
     while (begins(order.below(lowest))) lowest = order.below(lowest)
-    for (let i = lowest; begins(i); i = order.over(i)) {
-      mark(i)
-      // A hole that begins here is where the place below it is.
-      if (undecided.delete(chainOf[start + i]!)) held.set(chainOf[start + i]!, oddBelow(i) === 1)
-    }
+    for (let i = lowest; begins(i); ) i = mark(i)
   }
-  const turning = course.includes(Course.Spot)
-  const insideLeft = (element: number) => {
-    const i = element - start
-    // Of an upright one, the mark is that of its east side.
-    return (odd[i] === 1) === ((left[i] === i) !== (course[i] === Course.Upright))
-  }
-  return { touch, held: turning ? new Map<number, boolean>() : held, ...(!turning && { insideLeft }) }
-}
-
-/** Holes that have all of themselves east of their first place. */
-function plainHoles({ lon, from, to, chains }: Shape, { firstChain, endChain }: Polygon, rings: Rings): Set<number> {
-  const found = new Set<number>()
-  for (let c = firstChain; c < endChain; c++) {
-    let plain = !rings.of[c]!.holdsNorthPole
-    for (let e = chains[c]!.start; e < chains[c]!.end; e++) {
-      const [a, b] = [from[e]!, to[e]!]
-      if (Math.abs(lon[a]! - lon[b]!) > 180) plain = false
-    }
-    if (plain && c > firstChain) found.add(c)
-  }
-  return found
+  // Left of what runs as it is swept is what lies above it, and west of what runs north.
+  for (let i = 0; i < count; i++) if (sense[i]! < 0) [under[i], over[i]] = [over[i]!, under[i]!]
+  return { left: over, right: under }
 }

@@ -1,7 +1,7 @@
 import { bulgeOf, leastGap } from './edge'
 import { spend } from './effort'
 import { longestArc, sagitta } from './ellipsoid'
-import type { Shape, Vertices } from './shape'
+import type { Elements, Vertices } from './vertices'
 
 /** Elements to a leaf, and children to a node: measured best of 4, 8, 16 and 2, 4, 8 on polygons of 1,000 to 100,000 vertices. */
 export const LEAF = 8
@@ -10,13 +10,9 @@ export const FAN = 4
 /** Numbers per node: the box (x, y, z from, x, y, z to, metres), and the span of longitudes. */
 export const STRIDE = 8
 
-interface Elements {
-  lon: Float64Array
-  x: Float64Array
-  y: Float64Array
-  z: Float64Array
-  from: Uint32Array
-  to: Uint32Array
+/** Elements with the boxes over them. */
+export interface Indexed extends Elements {
+  tree: BoxTree
 }
 
 /**
@@ -183,7 +179,7 @@ export function boxGap(a: BoxTree, nodeA: number, b: BoxTree, nodeB: number): nu
 }
 
 /** Tells the pairs of elements that may lie no farther apart than `limit` metres: all that do, and few others. */
-export function closePairs(S: Shape, T: Shape, limit: number, tell: (e: number, f: number) => void): void {
+export function closePairs(S: Indexed, T: Indexed, limit: number, tell: (e: number, f: number) => void): void {
   const s = S.tree
   const t = T.tree
   const visit = (m: number, mLevel: number, n: number, nLevel: number): void => {
@@ -203,7 +199,7 @@ export function closePairs(S: Shape, T: Shape, limit: number, tell: (e: number, 
  * Tells the pairs of elements from `start` to `end` whose boxes meet, each once, the earlier one first, but not those that
  * follow each other.
  */
-export function selfPairs(S: Shape, start: number, end: number, tell: (e: number, f: number) => void): void {
+export function selfPairs(S: Indexed, start: number, end: number, tell: (e: number, f: number) => void): void {
   const { tree, x, y, z, from, to } = S
   const { bulges, nodes } = tree
   const visit = (m: number, n: number, level: number): void => {
@@ -243,7 +239,7 @@ export function selfPairs(S: Shape, start: number, end: number, tell: (e: number
 }
 
 /** Elements of a shape that may lie no farther than `limit` metres from the edge (or place) from `a` to `b` of other vertices. */
-export function elementsNear(S: Shape, V: Vertices, a: number, b: number, limit: number): number[] {
+export function elementsNear(S: Indexed, V: Vertices, a: number, b: number, limit: number): number[] {
   const found: number[] = []
   visitNear(S, V, a, b, limit, (e) => {
     found.push(e)
@@ -253,7 +249,7 @@ export function elementsNear(S: Shape, V: Vertices, a: number, b: number, limit:
 }
 
 /** Tells them one by one, until it is told to stop; answers whether it came to the end. */
-export function visitNear(S: Shape, V: Vertices, a: number, b: number, limit: number, tell: (e: number) => boolean): boolean {
+export function visitNear(S: Indexed, V: Vertices, a: number, b: number, limit: number, tell: (e: number) => boolean): boolean {
   spend(1)
   const { tree } = S
   const { nodes } = tree

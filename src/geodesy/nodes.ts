@@ -1,0 +1,99 @@
+import { TOUCH, chordGap, crosses, nearestOnEdge } from './edge'
+import { spend } from './effort'
+import { splitShape, type Cut, type Place, type Shape } from './shape'
+import { chord, isSamePlace } from './vertices'
+
+/**
+ * Where the edges of rings meet: at common vertices, at a vertex of one within TOUCH of the other, or crossing. Cut there,
+ * edges meet at common ends only, and run along each other only where both ends are common.
+ */
+export class Nodes {
+  private readonly cuts = new Map<number, Cut[]>()
+  /** where places are moved to, a micrometre away, by keyOf */
+  private readonly moved = new Map<string, Place>()
+  /** chains that meet themselves, other than where one edge follows another */
+  readonly touching = new Set<number>()
+  /** pairs of edges that meet */
+  pairs = 0
+
+  constructor(
+    private readonly shape: Shape,
+    /** told of edges that cross; throws, or answers the vertex where they do */
+    private readonly crossing: (e: number, f: number) => void,
+  ) {}
+
+  /** Notes where two elements meet, if they do. */
+  readonly meet = (e: number, f: number): void => {
+    spend(0.1)
+    const { shape } = this
+    const { from, to, tree, chainOf } = shape
+    const a = from[e]!
+    const b = to[e]!
+    const c = from[f]!
+    const d = to[f]!
+    if (chordGap(shape, a, b, shape, c, d) - tree.bulges[e]! - tree.bulges[f]! > TOUCH) return
+    spend(0.5)
+    if (crosses(shape, a, b, shape, c, d)) return this.crossing(e, f)
+    const follow = this.follows(e, f) || this.follows(f, e)
+    const shared = Number(isSamePlace(shape, a, shape, c)) + Number(isSamePlace(shape, a, shape, d)) + Number(isSamePlace(shape, b, shape, c)) + Number(isSamePlace(shape, b, shape, d))
+    const cut = [this.touches(c, e), this.touches(d, e), this.touches(a, f), this.touches(b, f)].some(Boolean)
+    if (shared === 0 && !cut) return
+    if (follow && shared === 1 && !cut) return
+    this.pairs++
+    if (chainOf[e] === chainOf[f]) this.touching.add(chainOf[e]!)
+  }
+
+  /** Whether an element starts where another one ends, next to it in its ring. */
+  private follows(e: number, f: number): boolean {
+    const { chains, chainOf } = this.shape
+    const { start, end } = chains[chainOf[e]!]!
+    return f === (e + 1 === end ? start : e + 1)
+  }
+
+  /** Cuts an edge at a vertex that lies on it, if it does. */
+  private touches(v: number, e: number): boolean {
+    const { shape } = this
+    const a = shape.from[e]!
+    const b = shape.to[e]!
+    if (isSamePlace(shape, v, shape, a) || isSamePlace(shape, v, shape, b) || chordGap(shape, v, v, shape, a, b) - shape.tree.bulges[e]! > TOUCH) return false
+    for (const end of [a, b]) if (chord(shape, v, end) <= TOUCH) return this.merge(v, end)
+    const { distance, along } = nearestOnEdge(shape, v, shape, a, b)
+    if (distance > TOUCH) return false
+    this.cut(e, { lon: shape.lon[v]!, lat: shape.lat[v]!, along })
+    return true
+  }
+
+  cut(e: number, cut: Cut): void {
+    const cuts = this.cuts.get(e)
+    if (cuts === undefined) this.cuts.set(e, [cut])
+    else if (cuts.every(({ lon, lat }) => lon !== cut.lon || lat !== cut.lat)) cuts.push(cut)
+  }
+
+  /** Makes two vertices one place, but for those so near to a pole: those stay as they are. */
+  private merge(v: number, w: number): boolean {
+    const { lon, lat } = this.shape
+    if (Math.abs(lat[v]!) === 90 || Math.abs(lat[w]!) === 90) return true
+    const [p, q] = [this.placeOf({ lon: lon[v]!, lat: lat[v]! }), this.placeOf({ lon: lon[w]!, lat: lat[w]! })]
+    if (keyOf(p) !== keyOf(q)) this.moved.set(keyOf(p), q)
+    return true
+  }
+
+  private readonly placeOf = (place: Place): Place => {
+    let at = place
+    for (let next = this.moved.get(keyOf(at)); next; next = this.moved.get(keyOf(at))) at = next
+    return at
+  }
+
+  get any(): boolean {
+    return this.cuts.size > 0 || this.moved.size > 0
+  }
+
+  /** The shape with its edges cut where they meet; itself where there is nothing to cut. */
+  split(): Shape {
+    return this.any ? splitShape(this.shape, this.cuts, this.placeOf) : this.shape
+  }
+}
+
+function keyOf({ lon, lat }: Place): string {
+  return `${lon},${lat}`
+}

@@ -1,0 +1,178 @@
+import { crossingOf } from './edge'
+import { spend } from './effort'
+import { GeometryError } from './error'
+import { Nodes } from './nodes'
+import { holdsNorth, holdsSouth, insideOdd, type Rings } from './region'
+import { buildLoops, pathOf, polygonOf, type Place, type Shape } from './shape'
+import { sweep, type Labels } from './sweep'
+import { selfPairs } from './tree'
+import type { Outline } from './validity'
+
+/**
+ * The polygons of a geometry as one point set, regularised: the closure of its interior. Its boundary is what has the inside
+ * on one side only. Seams between parts, cuts and keyholes have it on both; so has what of a boundary lies in another part.
+ */
+export interface Region {
+  /** the boundary: elements from 0 to `end` of closed loops; what follows them is none of it */
+  shape: Shape
+  end: number
+  holdsNorthPole: boolean
+}
+
+/** The region of a geometry's polygons; undefined where it has none. Throws a GeometryError where it cannot be told. */
+export function regionOf(outline: Outline, rings: Rings): Region | undefined {
+  const { shape, seams } = outline
+  if (shape.polygons.length === 0) return undefined
+  const arranged = arrange(outline, rings, () => {})
+  if (arranged) return loopsOf(arranged, rings)
+  const all = shape.polygons.at(-1)!.endChain
+  return { shape, end: shape.ringsEnd, holdsNorthPole: holdsNorth(rings, [0, all]) }
+}
+
+/** Throws a GeometryError where two polygons share more than boundary: then the sum of their areas is not the area. */
+export function refuseOverlap(outline: Outline, rings: Rings): void {
+  if (outline.shape.polygons.length < 2) return
+  const refuse = (shape: Shape, e: number): never => {
+    throw new GeometryError(pathOf(shape, e), 'polygons of a MultiPolygon overlap here; area counts only such that do not, so merge them')
+  }
+  const arranged = arrange(outline, rings, refuse)
+  if (!arranged) return
+  const { shape, labels } = arranged
+  for (let e = 0; e < shape.ringsEnd; e++) if (!isTurn(shape, e) && Math.max(labels.left[e]!, labels.right[e]!) > 1) refuse(shape, e)
+}
+
+interface Arranged {
+  shape: Shape
+  /** by element: how many polygons lie on its left and on its right */
+  labels: Labels
+}
+
+/** Cuts the rings of all polygons where they meet, and counts the polygons on the sides of each piece. Undefined where no polygons meet, none lies in another one, and none has seams. */
+function arrange({ shape, seams }: Outline, rings: Rings, crossing: (shape: Shape, e: number) => void): Arranged | undefined {
+  const nodes = nodesBetween(shape, crossing)
+  if (shape.polygons.length > 1) selfPairs(shape, 0, shape.ringsEnd, (e, f) => polygonOf(shape, e) !== polygonOf(shape, f) && nodes.meet(e, f))
+  if (nodes.pairs === 0 && !nodes.any && !seams && !nested(shape, rings)) return undefined
+  for (let cut = nodes.split(); ; ) {
+    const more = nodesBetween(cut, crossing)
+    const swept = cut.polygons.flatMap(({ firstChain, endChain }) => cut.chains.slice(firstChain, endChain).map((chain, i) => ({ chain, weight: i === 0 ? 1 : -1, holdsSouth: holdsSouth(cut, rings, firstChain + i) })))
+    const labels = sweep(cut, swept, more.meet)
+    if (!more.any) return { shape: cut, labels }
+    cut = more.split()
+  }
+}
+
+function nodesBetween(shape: Shape, crossing: (shape: Shape, e: number) => void): Nodes {
+  const nodes: Nodes = new Nodes(shape, (e, f) => {
+    crossing(shape, e)
+    const { from, to } = shape
+    const { lon, lat, x, along } = crossingOf(shape, from[e]!, to[e]!, shape, from[f]!, to[f]!)
+    spend(20)
+    nodes.cut(e, { lon, lat, along: x })
+    nodes.cut(f, { lon, lat, along })
+    nodes.pairs++
+  })
+  return nodes
+}
+
+/** Whether a polygon lies in another one, where none of them meet: the outermost such one is in one other, an odd number. */
+function nested(shape: Shape, rings: Rings): boolean {
+  if (shape.polygons.length < 2) return false
+  const all = [0, shape.polygons.at(-1)!.endChain] as const
+  return shape.polygons.some(({ firstChain, endChain }) => insideOdd(shape, shape.from[shape.chains[firstChain]!.start]!, shape, rings, all, [firstChain, endChain]))
+}
+
+/** A turn at a pole from one meridian into another. */
+function isTurn({ lat, from, to }: Shape, e: number): boolean {
+  return Math.abs(lat[from[e]!]!) === 90 && lat[from[e]!] === lat[to[e]!]
+}
+
+/** The boundary as closed loops with the inside on their left; turns at the poles are made anew, over what is inside. */
+function loopsOf({ shape, labels: { left, right } }: Arranged, rings: Rings): Region {
+  const { lon, lat, from, to } = shape
+  const edges: Directed[] = []
+  const seen = new Set<string>()
+  const atPole = { inside: false, any: false }
+  for (let e = 0; e < shape.ringsEnd; e++) {
+    if (isTurn(shape, e)) continue
+    if (Math.max(lat[from[e]!]!, lat[to[e]!]!) === 90) {
+      atPole.any = true
+      atPole.inside ||= left[e]! > 0 && right[e]! > 0
+    }
+    if (left[e]! > 0 === right[e]! > 0) continue
+    const [a, b] = left[e]! > 0 ? [from[e]!, to[e]!] : [to[e]!, from[e]!]
+    const edge = { from: { lon: lon[a]!, lat: lat[a]! }, to: { lon: lon[b]!, lat: lat[b]! } }
+    // What coincides is one edge.
+    const key = `${keyOf(edge.from)} ${keyOf(edge.to)}`
+    if (!seen.has(key)) edges.push(edge)
+    seen.add(key)
+  }
+  const bounded = (pole: number) => edges.some((edge) => edge.from.lat === pole || edge.to.lat === pole)
+  const all = shape.polygons.map(({ firstChain, endChain }) => holdsNorth(rings, [firstChain, endChain]))
+  const holdsNorthPole = bounded(90) ? false : atPole.any ? atPole.inside : all.includes(true)
+  const loops = follow([...edges, ...turnsAt(edges, 90), ...turnsAt(edges, -90)], shape.path)
+  const bounds = buildLoops(shape.path, loops)
+  return { shape: bounds, end: bounds.ringsEnd, holdsNorthPole }
+}
+
+interface Directed {
+  from: Place
+  to: Place
+}
+
+function keyOf({ lon, lat }: Place): string {
+  return `${lon},${lat}`
+}
+
+/** Turns at a pole from each meridian by which the boundary comes to the next one by which it leaves, over the inside: west of it at the north pole, east at the south pole. */
+function turnsAt(edges: readonly Directed[], pole: 90 | -90): Directed[] {
+  const leaving = edges.filter(({ from }) => from.lat === pole).map(({ from }) => from.lon)
+  const turns: Directed[] = []
+  for (const { to } of edges) {
+    if (to.lat !== pole) continue
+    const ahead = (lon: number) => ((((pole === 90 ? to.lon - lon : lon - to.lon) % 360) + 360) % 360)
+    const next = leaving.reduce((best, lon) => (ahead(lon) < ahead(best) ? lon : best))
+    // No turn is half of the globe wide, so that it is told which way it goes.
+    let [at, left] = [to.lon, ahead(next)]
+    while (left > 0) {
+      const step = left > 120 ? 90 : left
+      const lon = left > 120 ? wrapped(pole === 90 ? at - step : at + step) : next
+      turns.push({ from: { lon: at, lat: pole }, to: { lon, lat: pole } })
+      ;[at, left] = [lon, left - step]
+    }
+  }
+  return turns
+}
+
+function wrapped(lon: number): number {
+  return lon < -180 ? lon + 360 : lon >= 180 ? lon - 360 : lon
+}
+
+/** Closed loops out of directed edges; at each place as many begin as end. */
+function follow(edges: readonly Directed[], path: string): Place[][] {
+  spend(edges.length)
+  const leaving = new Map<string, number[]>()
+  for (let i = edges.length - 1; i >= 0; i--) {
+    const key = keyOf(edges[i]!.from)
+    const list = leaving.get(key)
+    if (list) list.push(i)
+    else leaving.set(key, [i])
+  }
+  const used = new Uint8Array(edges.length)
+  const loops: Place[][] = []
+  for (let first = 0; first < edges.length; first++) {
+    if (used[first]) continue
+    const loop = [edges[first]!.from]
+    used[first] = 1
+    for (let at = edges[first]!.to; keyOf(at) !== keyOf(loop[0]!); ) {
+      loop.push(at)
+      const list = leaving.get(keyOf(at)) ?? []
+      while (list.length > 0 && used[list.at(-1)!]) list.pop()
+      const next = list.pop()
+      if (next === undefined) throw new GeometryError(path, `polygons meet at [${at.lon}, ${at.lat}] within a micrometre of each other, too closely to tell where they end; merge them`)
+      used[next] = 1
+      at = edges[next]!.to
+    }
+    loops.push([...loop, loop[0]!])
+  }
+  return loops
+}
