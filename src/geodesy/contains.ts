@@ -7,7 +7,7 @@ import { Kind, type Shape } from './shape'
 import { NEAR, complement, merge, nearStretches, offset } from './stretch'
 import { closePairs, elementsNear } from './tree'
 import type { Region } from './union'
-import { place, type Elements, type Vertices } from './vertices'
+import { isSamePlace, place, type Elements, type Vertices } from './vertices'
 
 /**
  * Does a geometry contain another (OGC: nothing of it lies outside, and the interiors meet)? Outside is what lies half a
@@ -89,6 +89,10 @@ class Coverage {
       const walls = boundary.get(e) ?? NONE
       const lines = open.get(e) ?? NONE
       if (walls.length === 0 && lines.length === 0 && carried === true) continue
+      if (lines.length === 0 && walls.some((f) => coincide(S, e, region!.shape, f))) {
+        carried = undefined
+        continue
+      }
       const walk = walkEdge(S, S.from[e]!, S.to[e]!)
       const nearLines = lines.length > 0 ? nearStretches(S, e, shape, lines, walk) : []
       // Lines that share a stretch share inner places of it; where they only touch, one is near for some centimetres.
@@ -113,42 +117,68 @@ class Coverage {
     const own = this.container.region()!
     const back = reversed(this.neighbours(region.shape).boundary)
     const { shape } = own
-    const { from, to } = shape
+    const { from, to, chains } = shape
     let entered = false
-    let carried: boolean | undefined
-    for (let e = 0; e < own.end; e++) {
-      if (e > 0 && to[e - 1] !== from[e]) carried = undefined
-      const near = back.get(e)
-      if (near === undefined) {
-        carried ??= insideLoops(shape, from[e]!, region)
-        if (!carried) continue
-        entered = true
-      } else carried = undefined
-      if (this.isOpenBeside(own, e, region)) return 'something'
+    for (const { start, end } of chains) {
+      if (start >= own.end) break
+      let carried: boolean | undefined
+      let outer: readonly number[] | undefined
+      for (let e = start; e < end; e++) {
+        if (e > start && to[e - 1] !== from[e]) carried = undefined
+        if (back.has(e)) carried = undefined
+        else {
+          carried ??= insideLoops(shape, from[e]!, region)
+          if (!carried) continue
+          entered = true
+        }
+        outer ??= outerSides(own, start, end)
+        if (outer.some((side) => this.isOpenBeside(own, e, side, region))) return 'something'
+      }
     }
     return entered ? 'entered' : 'nothing'
   }
 
-  /** Whether, half a centimetre from an edge of the container's boundary, there is a place of another region that the container does not cover. */
-  private isOpenBeside(own: Region, e: number, region: Region): boolean {
+  /** Whether, half a centimetre to one side of an edge of the container's boundary, there is a place of another region that the container does not cover. */
+  private isOpenBeside(own: Region, e: number, side: number, region: Region): boolean {
     const { shape } = this.container
     const walk = walkEdge(own.shape, own.shape.from[e]!, own.shape.to[e]!)
     if (walk.length === 0) return false
-    for (const side of [-90, 90]) {
-      const [start, end] = [walk.at(0), walk.at(walk.length)].map(({ lon, lat, azimuth }) => offset(lon, lat, azimuth + side, BESIDE))
-      const beside = edgeBetween(start!, end!)
-      const along = walkEdge(beside, 0, 1)
-      if (along.length === 0) continue
-      const walls = elementsNear(own.shape, beside, 0, 1, NEAR).filter((f) => f !== e && f < own.end)
-      const lines = shape.ringsEnd < shape.from.length ? elementsNear(shape, beside, 0, 1, NEAR).filter((f) => f >= shape.ringsEnd) : NONE
-      const covered = merge([...nearStretches(beside, 0, own.shape, walls, along), ...nearStretches(beside, 0, shape, lines, along)])
-      for (const [from, to] of complement(covered, along.length)) {
-        const spot = place(along.at((from + to) / 2))
-        if (insideLoops(spot, 0, region) && !insideLoops(spot, 0, own)) return true
-      }
-    }
-    return false
+    const [start, end] = [walk.at(0), walk.at(walk.length)].map(({ lon, lat, azimuth }) => offset(lon, lat, azimuth + side, BESIDE))
+    const beside = edgeBetween(start!, end!)
+    // Mostly it does not meet the other's boundary, and one place of it says of all.
+    if (!elementsNear(region.shape, beside, 0, 1, 0).some((f) => f < region.end) && !insideLoops(beside, 0, region)) return false
+    const along = walkEdge(beside, 0, 1)
+    if (along.length === 0) return false
+    const walls = elementsNear(own.shape, beside, 0, 1, NEAR).filter((f) => f !== e && f < own.end)
+    const lines = shape.ringsEnd < shape.from.length ? elementsNear(shape, beside, 0, 1, NEAR).filter((f) => f >= shape.ringsEnd) : NONE
+    const covered = merge([...nearStretches(beside, 0, own.shape, walls, along), ...nearStretches(beside, 0, shape, lines, along)])
+    return complement(covered, along.length).some(([from, to]) => {
+      const spot = place(along.at((from + to) / 2))
+      return insideLoops(spot, 0, region) && !insideLoops(spot, 0, own)
+    })
   }
+}
+
+/** On which side of a loop of a region's boundary the outside is: -90 on its left, 90 on its right; both where a few places beside it do not tell. */
+function outerSides(region: Region, start: number, end: number): readonly number[] {
+  const { shape } = region
+  for (let e = start, tries = 0; e < end && tries < 8; e += Math.ceil((end - start) / 8), tries++) {
+    const walk = walkEdge(shape, shape.from[e]!, shape.to[e]!)
+    const { lon, lat, azimuth } = walk.at(walk.length / 2)
+    for (const width of [walk.length / 8, walk.length / 1000]) {
+      const left = place(offset(lon, lat, azimuth - 90, width))
+      // With no other edge near, the place is to the left of this one.
+      if (width > 1e-4 && elementsNear(shape, left, 0, 0, 2 * width).every((f) => f === e || f >= region.end)) return insideLoops(left, 0, region) ? [90] : [-90]
+    }
+  }
+  return [-90, 90]
+}
+
+/** Whether two elements have the same ends. */
+function coincide(S: Elements, e: number, T: Elements, f: number): boolean {
+  const same = (v: number, w: number) => isSamePlace(S, v, T, w)
+  const [a, b, c, d] = [S.from[e]!, S.to[e]!, T.from[f]!, T.to[f]!]
+  return (same(a, c) && same(b, d)) || (same(a, d) && same(b, c))
 }
 
 /** A hundredth of a millimetre more than what is near. */

@@ -109,6 +109,8 @@ const VALID: Record<string, Family> = {
   'points near each other': (n, random) => points(range(n, () => [1 + random() * 1e-7, 1 + random() * 1e-7])),
   'points on a parallel': (n) => points(range(n, (i) => position((360 * i) / n - 180, 80))),
   'points anywhere': (n, random) => points(range(n, () => anywhere(random))),
+  'loops through the pole': (n) => polygon(closed(range(n / 4, (i) => [[0, 90], position((720 * i) / n, 80), position((720 * i + 360) / n, 80)]).flat())),
+  spikes: (n) => polygon(closed(range(n / 3, (i) => [around((3 * i) / n, 1), around((3 * i) / n, 3), around((3 * i) / n, 1)]).flat())),
   'a coast': (n) => polygon(closed(range(n, (i) => around(i / n, 1 + 0.1 * Math.sin((14 * Math.PI * i) / n) + 0.03 * Math.sin((100 * Math.PI * i) / n))))),
   islands: (n, random) =>
     polygons(shuffled(range(n / 20, (k) => closed(range(20, (i) => around(i / 20, 0.02 + 0.01 * random(), [5 + (k % 70) / 10, Math.floor(k / 70) / 10])))), random)),
@@ -119,8 +121,9 @@ const INVALID: Record<string, [Family, RegExp]> = {
   'rows through each other': [(n, random) => polygon(closed(range(n, () => position(random() < 0.5 ? -60 : 60, random())))), /crosses/],
   'crossing holes': [(n, random) => polygon(box(-11, -11, 11, 11), ...range(n / 3 - 2, () => triangle(random() * 20 - 10, random() * 20 - 10, 0.5))), /crosses/],
   'crossing holes in a row': [(n) => polygon(box(-11, -11, 11, 11), ...range(n / 3 - 2, (i) => triangle(-10 + (60 * i) / n, 0, 9))), /crosses/],
-  'nested holes': [(n) => polygon(...range(n / 4, (i) => ((half) => box(-half, -half, half, half))(60.001 - (240 * i) / n))), /\[2\]: this hole is not inside/],
-  'the same hole again and again': [(n) => polygon(box(-11, -11, 11, 11), ...range(n / 4 - 1, () => box(1, 1, 2, 2))), /runs along itself, or along other rings/],
+  'nested holes': [(n) => polygon(...range(n / 4, (i) => ((half) => box(-half, -half, half, half))(60.001 - (240 * i) / n))), /\[2\]: this hole is not inside|so many edges/],
+  'turns at the pole': [(n) => polygon(closed(range(n, (i) => position(i * 137.508, i % 2 ? 90 : 80)))), /runs along itself/],
+  'the same hole again and again': [(n) => polygon(box(-11, -11, 11, 11), ...range(n / 4 - 1, () => box(1, 1, 2, 2))), /\[1\]: this hole is not inside/],
   'a zigzag through another one': [
     (n) => polygon(closed([...range(n / 2, (i) => position(i % 2 ? -179 : 179, -40 + (160 * i) / n)), ...range(n / 2, (i) => position(i % 2 ? 179 : -179, 40 - (160 * i) / n))])),
     /crosses/,
@@ -140,9 +143,6 @@ const TOO_MUCH: Record<string, Family> = {
   'rows over a hemisphere': (n) => polygon(rows(n, [-80, 80], [-30, 30])),
   'edges on the equator': (n) => polygon(closed([...range(n - 2, (i) => position((i % 2) * 50 + i / n / 10, 0)), [50, 10], [0, 10]])),
   'edges on a meridian': (n) => polygon(closed([...range(n - 2, (i) => position(0, (i % 2) * 50 + i / n / 10)), [10, 50], [10, 0]])),
-  'turns at the pole': (n) => polygon(closed(range(n, (i) => position(i * 137.508, i % 2 ? 90 : 80)))),
-  'loops through the pole': (n) => polygon(closed(range(n / 4, (i) => [[0, 90], position((720 * i) / n, 80), position((720 * i + 360) / n, 80)]).flat())),
-  spikes: (n) => polygon(closed(range(n / 3, (i) => [around((3 * i) / n, 1), around((3 * i) / n, 3), around((3 * i) / n, 1)]).flat())),
 }
 
 const SEED = 20_261_122
@@ -196,16 +196,16 @@ describe('the sweep of meridians', () => {
     const holes = range(4_000, (i) => box(-10 + i / 250, -70, -10 + (i + 0.5) / 250, 70))
     const inner = (i: number) => [...holes, box(-10 + (i + 0.1) / 250, -1, -10 + (i + 0.2) / 250, 1)]
     const outside = [...holes, box(8, -1, 9, 1)]
-    expect(prepare(() => polygon(box(-11, -80, 7, 80), ...holes), 0).pinched.size).toBe(0)
+    expect(prepare(() => polygon(box(-11, -80, 7, 80), ...holes), 0).seams).toBeUndefined()
     expect(() => prepare(() => polygon(box(-11, -80, 7, 80), ...inner(1_234)), 0)).toThrow(/^g\.coordinates\[4001\]: this hole is not inside/)
     expect(() => prepare(() => polygon(box(-11, -80, 7, 80), ...outside), 0)).toThrow(/^g\.coordinates\[4001\]: this hole is not inside/)
     // Across the antimeridian, and round a pole.
     const shifted = (rings: Position[][]) => rings.map((ring) => ring.map(([lon, lat]) => position(lon! + 180, lat!)))
-    expect(prepare(() => polygon(...shifted([box(-11, -80, 7, 80), ...holes])), 0).pinched.size).toBe(0)
+    expect(prepare(() => polygon(...shifted([box(-11, -80, 7, 80), ...holes])), 0).seams).toBeUndefined()
     expect(() => prepare(() => polygon(...shifted([box(-11, -80, 7, 80), ...inner(2_499)])), 0)).toThrow(/^g\.coordinates\[4001\]: this hole is not inside/)
     const cap = closed(range(36, (i) => position(10 * i, 0.5)))
     const polar = range(3_000, (i) => triangle(-179 + 0.118 * i, 2 + (i % 80), 0.05))
-    expect(prepare(() => polygon(cap, ...polar), 0).pinched.size).toBe(0)
+    expect(prepare(() => polygon(cap, ...polar), 0).seams).toBeUndefined()
     expect(() => prepare(() => polygon(cap, ...polar, triangle(5, -1, 0.5)), 0)).toThrow(/^g\.coordinates\[3001\]: this hole is not inside/)
   })
 })

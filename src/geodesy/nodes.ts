@@ -1,5 +1,6 @@
 import { TOUCH, chordGap, crosses, nearestOnEdge } from './edge'
 import { spend } from './effort'
+import { certainOffset, clearance } from './orientation'
 import { splitShape, type Cut, type Place, type Shape } from './shape'
 import { chord, isSamePlace } from './vertices'
 
@@ -57,6 +58,7 @@ export class Nodes {
     const b = shape.to[e]!
     if (isSamePlace(shape, v, shape, a) || isSamePlace(shape, v, shape, b) || chordGap(shape, v, v, shape, a, b) - shape.tree.bulges[e]! > TOUCH) return false
     for (const end of [a, b]) if (chord(shape, v, end) <= TOUCH) return this.merge(v, end)
+    if (Math.abs(clearance(shape, v, shape, a, b)) > TOUCH || Math.abs(certainOffset(shape, v, shape, a, b)) > 2 * TOUCH) return false
     const { distance, along } = nearestOnEdge(shape, v, shape, a, b)
     if (distance > TOUCH) return false
     this.cut(e, { lon: shape.lon[v]!, lat: shape.lat[v]!, along })

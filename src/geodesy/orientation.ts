@@ -1,6 +1,6 @@
 import { spend } from './effort'
 import { A, E2, MAX_CURVATURE, MEAN_RADIUS, RADIANS, inverse, longestArc, sinCosDegrees } from './ellipsoid'
-import { COORDINATE_ERROR, type Vertices } from './vertices'
+import { COORDINATE_ERROR, isSamePlace, type Vertices } from './vertices'
 
 /**
  * On which side of the geodesic through A and B, or on it, is P? The one predicate that crossings, the inside of rings,
@@ -88,7 +88,14 @@ const LIBRARY_ERROR = 5e-8
 
 /** The certain step, as `clearance`: metres from the geodesic, 0 where it is within the bound. */
 export function certainOffset(P: Vertices, p: number, S: Vertices, a: number, b: number): number {
-  spend(2)
+  const length = Math.sqrt(squaredChord(S, b, S, a))
+  const away = Math.sqrt(Math.min(squaredChord(P, p, S, a), squaredChord(P, p, S, b)))
+  if (length + away > LOCAL) {
+    const offset = offsetByAzimuth(P, p, S, a, b)
+    return Math.abs(offset) > LIBRARY_ERROR * (1 + away / length) ? offset : 0
+  }
+  if (isSamePlace(P, p, S, a) || isSamePlace(P, p, S, b) || isSamePlace(S, a, S, b)) return 0
+  spend(1)
   difference(S, a, S, b, toB)
   difference(S, a, P, p, toP)
   const [ex, ey, ez] = [toB[0]!, toB[1]!, toB[2]!]
@@ -96,12 +103,7 @@ export function certainOffset(P: Vertices, p: number, S: Vertices, a: number, b:
   const edge = Math.sqrt(ex * ex + ey * ey + ez * ez)
   const fromA = Math.sqrt(px * px + py * py + pz * pz)
   const fromB = Math.sqrt((px - ex) * (px - ex) + (py - ey) * (py - ey) + (pz - ez) * (pz - ez))
-  if (edge === 0 || fromA === 0 || fromB === 0) return 0
   const behind = Math.min(fromA, fromB)
-  if (edge + behind > LOCAL) {
-    const offset = offsetByAzimuth(P, p, S, a, b)
-    return Math.abs(offset) > LIBRARY_ERROR * (1 + behind / edge) ? offset : 0
-  }
   // The sum of the normals at A and B, in A's frame: at A, (1, 0, tan) times a cosine.
   const [nx, ny, nz] = [toB[3]!, toB[4]!, toB[5]!]
   const mx = ny * ez - nz * ey
@@ -151,9 +153,12 @@ const pair = new Float64Array(2)
 
 /** Metres from the geodesic through `a` and `b`, positive to the left, by the angle between it and the way to `p` at the nearer end. */
 export function offsetByAzimuth(P: Vertices, p: number, S: Vertices, a: number, b: number): number {
-  const edge = inverse(S.lon[a]!, S.lat[a]!, S.lon[b]!, S.lat[b]!)
-  const fromA = inverse(S.lon[a]!, S.lat[a]!, P.lon[p]!, P.lat[p]!)
-  const fromB = inverse(S.lon[b]!, S.lat[b]!, P.lon[p]!, P.lat[p]!)
-  const [{ distance, azimuthA: toP }, direction] = fromA.distance <= fromB.distance ? [fromA, edge.azimuthA] : [fromB, edge.azimuthB]
+  const { azimuthA, azimuthB } = inverse(S.lon[a]!, S.lat[a]!, S.lon[b]!, S.lat[b]!)
+  const [end, direction] = squaredChord(P, p, S, a) <= squaredChord(P, p, S, b) ? [a, azimuthA] : [b, azimuthB]
+  const { distance, azimuthA: toP } = inverse(S.lon[end]!, S.lat[end]!, P.lon[p]!, P.lat[p]!)
   return MEAN_RADIUS * Math.asin(Math.sin(distance / MEAN_RADIUS) * Math.sin((direction - toP) * RADIANS))
+}
+
+function squaredChord(P: Vertices, p: number, S: Vertices, v: number): number {
+  return (P.x[p]! - S.x[v]!) ** 2 + (P.y[p]! - S.y[v]!) ** 2 + (P.z[p]! - S.z[v]!) ** 2
 }
