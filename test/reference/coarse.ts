@@ -19,7 +19,7 @@ export interface CoarsePlace {
 }
 export interface CoarseLine {
   /** after so many metres */
-  at(metres: number): CoarsePlace & { azimuth: number }
+  at: (metres: number) => CoarsePlace & { azimuth: number }
 }
 
 export function coarseLine({ lon, lat }: CoarsePlace, azimuth: number): CoarseLine {

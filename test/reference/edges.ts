@@ -24,15 +24,15 @@ export interface Edge {
 }
 
 export interface Edges {
-  edge(a: LonLat, b: LonLat): Edge
+  edge: (a: LonLat, b: LonLat) => Edge
   /** Of a place from the geodesic that runs on through an edge, metres, positive to the left; the foot is that near the place. */
-  offset(edge: Edge, place: Vector): { metres: number; along: number }
-  distanceToEdge(edge: Edge, place: Vector): number
+  offset: (edge: Edge, place: Vector) => { metres: number; along: number }
+  distanceToEdge: (edge: Edge, place: Vector) => number
   /** metres; 0 where they meet */
-  distance(first: Edge, second: Edge): number
-  meet(first: Edge, second: Edge): boolean
+  distance: (first: Edge, second: Edge) => number
+  meet: (first: Edge, second: Edge) => boolean
   /** Where the insides of two edges cross: metres along each, and the position. */
-  crossing(first: Edge, second: Edge): { first: number; second: number; at: LonLat } | undefined
+  crossing: (first: Edge, second: Edge) => { first: number; second: number; at: LonLat } | undefined
 }
 
 /** Metres: an offset below it is none. 1e16 times what fixed point leaves uncertain, unless an edge is shorter than 1 micrometre. */

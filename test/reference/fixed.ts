@@ -8,20 +8,20 @@ export interface FixedPoint {
   bits: number
   one: bigint
   pi: bigint
-  multiply(x: bigint, y: bigint): bigint
-  divide(x: bigint, y: bigint): bigint
+  multiply: (x: bigint, y: bigint) => bigint
+  divide: (x: bigint, y: bigint) => bigint
   /** of a number that is not negative */
-  sqrt(x: bigint): bigint
+  sqrt: (x: bigint) => bigint
   /** of an angle in radians */
-  sinCos(x: bigint): [sin: bigint, cos: bigint]
+  sinCos: (x: bigint) => [sin: bigint, cos: bigint]
   /** of an angle in degrees, a double taken as the exact number it is; multiples of 90 degrees are exact */
-  sinCosDegrees(degrees: number): [sin: bigint, cos: bigint]
+  sinCosDegrees: (degrees: number) => [sin: bigint, cos: bigint]
   /** radians, from -pi to pi; at least one argument differs from 0 */
-  atan2(y: bigint, x: bigint): bigint
+  atan2: (y: bigint, x: bigint) => bigint
   /** the exact double, cut after the last bit */
-  from(x: number): bigint
+  from: (x: number) => bigint
   /** the nearest double */
-  toNumber(x: bigint): number
+  toNumber: (x: bigint) => number
 }
 
 /** Steps of the table of sines and cosines to one radian. */

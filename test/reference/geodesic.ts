@@ -39,27 +39,27 @@ export interface Line {
   origin: Vector
   direction: Vector
   /** Where it is after a length (in equatorial radii, negative behind the origin), and its direction there. */
-  at(length: bigint): { place: Vector; direction: Vector }
+  at: (length: bigint) => { place: Vector; direction: Vector }
 }
 
 export interface Geodesics {
   fixed: FixedPoint
-  place(position: LonLat): Vector
+  place: (position: LonLat) => Vector
   /** nearest doubles, degrees */
-  position(place: Vector): LonLat
+  position: (place: Vector) => LonLat
   /** towards an azimuth, degrees clockwise from north; at a pole, north is what it is on the meridian of the longitude given */
-  direction(position: LonLat, azimuth: number): Vector
+  direction: (position: LonLat, azimuth: number) => Vector
   /** azimuth of a direction at a place that is not a pole, degrees clockwise from north, -180 to 180 */
-  azimuth(place: Vector, direction: Vector): number
-  line(origin: Vector, direction: Vector): Line
-  inverse(from: Vector, to: Vector): Inverse
+  azimuth: (place: Vector, direction: Vector) => number
+  line: (origin: Vector, direction: Vector) => Line
+  inverse: (from: Vector, to: Vector) => Inverse
   /** in double precision, to 1e-15 radian; at a pole of longitude 0 */
-  coarsePlace(place: Vector): CoarsePlace
-  coarseAzimuth(place: Vector, direction: Vector): number
-  metres(length: bigint): number
-  length(metres: number): bigint
-  dot(a: Vector, b: Vector): bigint
-  cross(a: Vector, b: Vector): Vector
+  coarsePlace: (place: Vector) => CoarsePlace
+  coarseAzimuth: (place: Vector, direction: Vector) => number
+  metres: (length: bigint) => number
+  length: (metres: number) => bigint
+  dot: (a: Vector, b: Vector) => bigint
+  cross: (a: Vector, b: Vector) => Vector
 }
 
 const library = Geodesic.WGS84
