@@ -31,8 +31,8 @@ export interface Edges {
   /** metres; 0 where they meet */
   distance: (first: Edge, second: Edge) => number
   meet: (first: Edge, second: Edge) => boolean
-  /** Where the insides of two edges cross: metres along each, and the position. */
-  crossing: (first: Edge, second: Edge) => { first: number; second: number; at: LonLat } | undefined
+  /** Where the insides of two edges cross: the place, to 1e-20 m off both lines, its nearest doubles, and metres along each. */
+  crossing: (first: Edge, second: Edge) => { place: Vector; at: LonLat; first: number; second: number } | undefined
 }
 
 /** Metres: an offset below it is none. 1e16 times what fixed point leaves uncertain, unless an edge is shorter than 1 micrometre. */
@@ -150,7 +150,7 @@ export function edges(geodesics: Geodesics): Edges {
       const next = Math.abs(below) < Math.abs(above) ? low + step(below, above) : high - step(above, below)
       const found = at(next)
       if (Math.abs(found.metres) < NOTHING || next === low || next === high)
-        return { first: found.along, second: metres(next), at: geodesics.position(where(second, next).place) }
+        return { place: where(second, next).place, at: geodesics.position(where(second, next).place), first: found.along, second: metres(next) }
       // Illinois: an end that stays counts half, so that both ends close in.
       if (Math.sign(found.metres) === Math.sign(below)) [low, below, above] = [next, found.metres, above / 2]
       else [high, above, below] = [next, found.metres, below / 2]
