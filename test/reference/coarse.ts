@@ -12,6 +12,15 @@ const RADIANS = Math.PI / 180
 /** Beyond this, metres, a distance along an edge may have several minima, and its slope is sampled. */
 const SIMPLE = 3_000_000
 const SAMPLE = 400_000
+/**
+ * Along an edge, a distance is convex while it is well below a quarter of the globe and concave while well above: only within
+ * FLAT metres of QUARTER can two samples hide a minimum between them. Its slope changes there by less than BEND for each radius
+ * of way, so that none is hidden where the slope is steeper than that; steps of FINEST hide less than 10 nm.
+ */
+const QUARTER = 10_000_000
+const FLAT = 1_200_000
+const BEND = 0.25
+const FINEST = 1_000
 
 export interface CoarsePlace {
   lon: number
@@ -74,23 +83,32 @@ export function coarseMinima(line: CoarseLine, length: number, to: CoarsePlace):
     }
     return [{ along, distance: seen.distance }]
   }
-  const count = Math.ceil(length / SAMPLE) + 1
-  const samples = Array.from({ length: count + 1 }, (_, i) => (length * i) / count)
-  const cosines = samples.map((along) => sight(line, along, to).cos)
   const minima: number[] = []
-  if (cosines[0]! <= 0) minima.push(0)
-  if (cosines[count]! >= 0) minima.push(length)
-  // Nearer ahead of the one, farther ahead of the next: a minimum between them.
-  for (let i = 0; i < count; i++) {
-    if (!(cosines[i]! > 0 && cosines[i + 1]! <= 0)) continue
-    let [low, high] = [samples[i]!, samples[i + 1]!]
-    while (high - low > 1e-6) {
-      const middle = (low + high) / 2
-      if (middle === low || middle === high) break
-      if (sight(line, middle, to).cos > 0) low = middle
-      else high = middle
+  const look = (along: number) => ({ along, ...sight(line, along, to) })
+  type Look = ReturnType<typeof look>
+  /** Minima between two places: where it is nearer ahead of the one, and farther ahead of the next. */
+  function scan(low: Look, high: Look): void {
+    const step = high.along - low.along
+    const hidden = step > FINEST && Math.abs(low.distance - QUARTER) < step + FLAT && Math.min(Math.abs(low.cos), Math.abs(high.cos)) < (BEND * step) / RADIUS
+    if (hidden) {
+      const middle = look((low.along + high.along) / 2)
+      scan(low, middle)
+      scan(middle, high)
+    } else if (low.cos > 0 && high.cos <= 0) {
+      let [from, until] = [low.along, high.along]
+      while (until - from > 1e-6) {
+        const middle = (from + until) / 2
+        if (middle === from || middle === until) break
+        if (sight(line, middle, to).cos > 0) from = middle
+        else until = middle
+      }
+      minima.push((from + until) / 2)
     }
-    minima.push((low + high) / 2)
   }
+  const count = Math.ceil(length / SAMPLE) + 1
+  const looks = Array.from({ length: count + 1 }, (_, i) => look((length * i) / count))
+  if (looks[0]!.cos <= 0) minima.push(0)
+  if (looks[count]!.cos >= 0) minima.push(length)
+  for (let i = 0; i < count; i++) scan(looks[i]!, looks[i + 1]!)
   return minima.map((along) => ({ along, distance: sight(line, along, to).distance }))
 }

@@ -49,7 +49,8 @@ interface Piece {
   to: bigint
 }
 
-export function edges(geodesics: Geodesics): Edges {
+/** With doubt and equal infinite, nothing but the starts and what is farther apart than its size is left to double precision. */
+export function edges(geodesics: Geodesics, { doubt, equal } = { doubt: DOUBT, equal: EQUAL }): Edges {
   const { fixed, line, inverse, dot, cross, metres, coarsePlace, coarseAzimuth } = geodesics
   const { from, toNumber } = fixed
   function edge(first: LonLat, second: LonLat): Edge {
@@ -89,7 +90,7 @@ export function edges(geodesics: Geodesics): Edges {
   /** The side of a line on which a place lies: -1, 0 or 1. */
   function side(of: Edge, place: Vector): number {
     const near = coarseOffset(of.coarse, coarsePlace(place))
-    if (Math.abs(near.offset) > DOUBT) return Math.sign(near.offset)
+    if (Math.abs(near.offset) > doubt) return Math.sign(near.offset)
     const { left } = foot(of, place, near.along, undefined, undefined)
     return Math.abs(left) < NOTHING ? 0 : Math.sign(left)
   }
@@ -99,7 +100,7 @@ export function edges(geodesics: Geodesics): Edges {
     return coarseMinima(of.coarse, of.metres, coarsePlace(place)).map((minimum) => ({ ...minimum, edge: of, place }))
   }
   function least(candidates: readonly { along: number; distance: number; edge: Edge; place: Vector }[]): number {
-    const bound = Math.min(...candidates.map(({ distance }) => distance)) + EQUAL
+    const bound = Math.min(...candidates.map(({ distance }) => distance)) + equal
     return Math.min(...candidates.filter(({ distance }) => distance <= bound).map(({ along, edge, place }) => foot(edge, place, along, 0n, edge.length).distance))
   }
   const distanceToEdge = (of: Edge, place: Vector) => least(minima(of, place))

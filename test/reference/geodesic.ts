@@ -64,6 +64,8 @@ export interface Geodesics {
 
 const library = Geodesic.WGS84
 const RADIANS = Math.PI / 180
+/** From the axis, in equatorial radii: nearer, a place has no longitude. */
+const AT_POLE = 1e-20
 const SOLVED = Geodesic.DISTANCE | Geodesic.AZIMUTH | Geodesic.REDUCEDLENGTH
 
 export function geodesics(bits: number): Geodesics {
@@ -243,7 +245,7 @@ export function geodesics(bits: number): Geodesics {
   function compass(place: Vector) {
     const [x, y, z] = [toNumber(place[0]), toNumber(place[1]), toNumber(place[2])]
     const out = Math.hypot(x, y)
-    const [sin, cos] = out < 1e-9 ? [0, 1] : [y / out, x / out]
+    const [sin, cos] = out < AT_POLE ? [0, 1] : [y / out, x / out]
     return { north: [-z * cos, -z * sin, out], east: [-sin, cos, 0], stretch: Math.sqrt(1 - e2Number * out * out) }
   }
   const numbers = (a: Vector) => [toNumber(a[0]), toNumber(a[1]), toNumber(a[2])]
@@ -256,7 +258,7 @@ export function geodesics(bits: number): Geodesics {
   function coarsePlace(place: Vector): CoarsePlace {
     const [x, y, z] = numbers(place) as [number, number, number]
     const out = Math.hypot(x, y)
-    return { lon: out < 1e-9 ? 0 : Math.atan2(y, x) / RADIANS, lat: Math.atan2(z, polarNumber * out) / RADIANS }
+    return { lon: out < AT_POLE ? 0 : Math.atan2(y, x) / RADIANS, lat: Math.atan2(z, polarNumber * out) / RADIANS }
   }
   function coarseAzimuth(place: Vector, direction: Vector): number {
     const { north, east } = compass(place)
