@@ -110,7 +110,7 @@ const POLAR = 0.1 * RADIANS
 function polarTriangle(fromA: number, fromB: number, turn: number): number {
   const radius = (A * A) / B
   // Half the length of a meridian, in radii: (1 + e'^2 sin^2)^(-3/2), integrated.
-  const half = (angle: number) => Math.tan((angle - ((E2 / (1 - E2)) * angle ** 3) / 2) / 2)
+  const half = (angle: number) => Math.tan((angle - ((E2 / (1 - E2)) * angle * angle * angle) / 2) / 2)
   const product = half(fromA) * half(fromB)
   return 2 * radius * radius * Math.atan2(product * Math.sin(turn), 1 + product * Math.cos(turn))
 }

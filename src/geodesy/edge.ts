@@ -130,8 +130,8 @@ function refine(at: (along: number) => Probe, first: Probe, low: number, high: n
     const { distance, along, ahead } = probe
     if ((along === start && ahead <= 0) || (along === end && ahead >= 0)) return probe
     const step = MEAN_RADIUS * Math.atan2(Math.sin(distance / MEAN_RADIUS) * ahead, Math.cos(distance / MEAN_RADIUS))
-    // The distance left to gain is step^2 / (2 distance): below 10 nanometres. Below a micrometre, steps are noise.
-    if (step * step < 2e-8 * distance || Math.abs(step) < 1e-6) return probe
+    // The distance left to gain is step^2 / (2 distance): below 10 nanometres. Below a tenth of a micrometre, steps are noise.
+    if (step * step < 2e-8 * distance || Math.abs(step) < 1e-7) return probe
     if (ahead > 0) low = along
     else high = along
     let next = along + step

@@ -1,6 +1,12 @@
 import type { Position } from 'geojson'
 import { GeometryError } from './error'
-import { Kind } from './shape'
+
+/** What a chain of vertices is: separate places, a line, a ring of a polygon. */
+export const enum Kind {
+  Points,
+  Line,
+  Ring,
+}
 
 /** More positions than this in one geometry are refused (GEODESY.md 4); that a ring repeats its first one at its end does not count. */
 const MAX_POSITIONS = 100_000

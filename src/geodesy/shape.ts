@@ -1,19 +1,12 @@
 import { spend } from './effort'
 import { GeometryError } from './error'
-import type { Reading } from './geojson'
+import { Kind, type Reading } from './geojson'
 import { RADIANS, geodesicLine, inverse, longestArc } from './ellipsoid'
 import { BoxTree, type Indexed } from './tree'
 import { chord, normalLongitude, toCartesian, type Vertices } from './vertices'
 
 /** Edges longer than this (metres) are cut into equal pieces, so that what holds for short geodesics holds for all that the kernel compares. */
 const LONGEST_EDGE = 2_000_000
-
-/** What a chain of vertices is: separate places, a line, a ring of a polygon. */
-export const enum Kind {
-  Points,
-  Line,
-  Ring,
-}
 
 export interface Chain {
   kind: Kind

@@ -21,7 +21,7 @@ export interface Region {
 
 /** The region of a geometry's polygons; undefined where it has none. Throws a GeometryError where it cannot be told. */
 export function regionOf(outline: Outline, rings: Rings): Region | undefined {
-  const { shape, seams } = outline
+  const { shape } = outline
   if (shape.polygons.length === 0) return undefined
   const arranged = arrange(outline, rings, () => {})
   if (arranged) return loopsOf(arranged, rings)

@@ -1,9 +1,10 @@
 import { crossingOf } from './edge'
 import { attempt } from './effort'
 import { GeometryError } from './error'
+import { Kind } from './geojson'
 import { Nodes } from './nodes'
 import { insideOdd, holdsSouth, type Rings } from './region'
-import { Kind, pathOf, type Polygon, type Shape } from './shape'
+import { pathOf, type Polygon, type Shape } from './shape'
 import { sweep, type Labels } from './sweep'
 import { selfPairs } from './tree'
 
