@@ -252,7 +252,7 @@ function nearElementsOf(vertices: Vertices, v: number, shape: Shape): number[] {
 }
 
 /** More near pairs of elements than this are not looked through: memory for them would be hundreds of megabytes. */
-const MAX_PAIRS = 2_000_000
+const MAX_PAIRS = 600_000
 
 /** Pairs of elements that may be nearer than half a centimetre, by element of S; those of T from `start` to `end`. */
 function nearElements(S: Shape, T: Shape, start: number, end: number): Neighbours {

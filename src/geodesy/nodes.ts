@@ -25,13 +25,18 @@ export class Nodes {
 
   /** Notes where two elements meet, if they do. */
   readonly meet = (e: number, f: number): void => {
-    spend(0.1)
+    spend(0.05)
     const { shape } = this
-    const { from, to, tree, chainOf } = shape
+    const { from, to, tree } = shape
     const a = from[e]!
     const b = to[e]!
     const c = from[f]!
     const d = to[f]!
+    if (this.parts(a, b, c, d) || this.parts(a, b, d, c) || this.parts(b, a, c, d) || this.parts(b, a, d, c)) {
+      if (!this.follows(e, f) && !this.follows(f, e)) this.note(e, f)
+      return
+    }
+    spend(0.05)
     if (chordGap(shape, a, b, shape, c, d) - tree.bulges[e]! - tree.bulges[f]! > TOUCH) return
     spend(0.5)
     if (crosses(shape, a, b, shape, c, d)) return this.crossing(e, f)
@@ -40,8 +45,26 @@ export class Nodes {
     const cut = [this.touches(c, e), this.touches(d, e), this.touches(a, f), this.touches(b, f)].some(Boolean)
     if (shared === 0 && !cut) return
     if (follow && shared === 1 && !cut) return
+    this.note(e, f)
+  }
+
+  private note(e: number, f: number): void {
+    const { chainOf } = this.shape
     this.pairs++
     if (chainOf[e] === chainOf[f]) this.touching.add(chainOf[e]!)
+  }
+
+  /** Whether edges of less than 100 km from one place, v and w, to p and q, part at once: by more than 0.05 radians, beyond what they bend. */
+  private parts(v: number, p: number, w: number, q: number): boolean {
+    const { shape } = this
+    if (!isSamePlace(shape, v, shape, w)) return false
+    const { x, y, z } = shape
+    const [ax, ay, az] = [x[p]! - x[v]!, y[p]! - y[v]!, z[p]! - z[v]!]
+    const [bx, by, bz] = [x[q]! - x[w]!, y[q]! - y[w]!, z[q]! - z[w]!]
+    const dot = ax * bx + ay * by + az * bz
+    const [aa, bb] = [ax * ax + ay * ay + az * az, bx * bx + by * by + bz * bz]
+    // Longer than a millimetre each, so that the angle is certain.
+    return aa > 1e-6 && bb > 1e-6 && aa < 1e10 && bb < 1e10 && (dot <= 0 || dot * dot < 0.9975 * aa * bb)
   }
 
   /** Whether an element starts where another one ends, next to it in its ring. */

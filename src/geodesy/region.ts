@@ -153,7 +153,7 @@ const levelStack = new Int32Array(512)
 
 /** Whether the edges from element `start` to `end`, of one ring or of several, meet the half meridian north of `p` an odd number of times. */
 function crossingsNorth(P: Vertices, p: number, S: Shape, start: number, end: number): boolean {
-  spend(1)
+  spend(0.3)
   const { tree, lon, from, to, chains, chainOf } = S
   const { nodes, wraps } = tree
   const meridian = P.lon[p]!

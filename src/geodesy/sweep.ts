@@ -49,7 +49,7 @@ const enum Course {
  * @param check is told each two elements that become neighbours, but not those that follow each other in a ring; throws where they cross
  */
 export function sweep(shape: Shape, rings: readonly SweptRing[], check: (e: number, f: number) => void): Labels {
-  const { lon, lat, z, from, tree } = shape
+  const { lon, lat, x, y, z, from, tree } = shape
   const start = rings[0]!.chain.start
   const count = rings.at(-1)!.chain.end - start
 
@@ -96,8 +96,14 @@ export function sweep(shape: Shape, rings: readonly SweptRing[], check: (e: numb
     const reach = tree.bulges[start + i]! + CLEAR
     if (z[p]! > Math.max(z[a]!, z[b]!) + reach) return 1
     if (z[p]! < Math.min(z[a]!, z[b]!) - reach) return -1
-    return sideOf(shape, p, shape, a, b)
+    const told = sideOf(shape, p, shape, a, b)
+    if (told !== 0) return told
+    // In line with a steep edge, but beyond an end of it: above or below that end.
+    const end = ahead(a, b, p) < 0 ? a : ahead(b, a, p) < 0 ? b : -1
+    return end < 0 ? 0 : Math.sign(lat[p]! - lat[end]!)
   }
+  /** Whether p lies ahead of a on the way to b, by its sign. */
+  const ahead = (a: number, b: number, p: number) => (x[p]! - x[a]!) * (x[b]! - x[a]!) + (y[p]! - y[a]!) * (y[b]! - y[a]!) + (z[p]! - z[a]!) * (z[b]! - z[a]!)
   /** Whether an element that is being inserted runs above another one. */
   const above = (i: number, j: number): boolean => {
     spend(0.3)
@@ -105,11 +111,11 @@ export function sweep(shape: Shape, rings: readonly SweptRing[], check: (e: numb
     const here = side(left[i]!, j)
     if (here !== 0) return here > 0
     // They start together, or one on the other: the end that comes first tells.
-    const ahead = (k: number) => {
+    const eastward = (k: number) => {
       const east = lon[vertex(right[k]!)]! - lon[vertex(left[i]!)]!
       return east < 0 ? east + 360 : east
     }
-    const [mine, other] = [ahead(i), ahead(j)]
+    const [mine, other] = [eastward(i), eastward(j)]
     const otherFirst = other < mine || (other === mine && lat[vertex(right[j]!)]! < lat[vertex(right[i]!)]!)
     const later = otherFirst ? -side(right[j]!, i) : side(right[i]!, j)
     return later !== 0 ? later > 0 : i > j

@@ -1,5 +1,5 @@
 import { crossingOf } from './edge'
-import { spend } from './effort'
+import { attempt, spend } from './effort'
 import { GeometryError } from './error'
 import { Nodes } from './nodes'
 import { holdsNorth, holdsSouth, insideOdd, type Rings } from './region'
@@ -50,8 +50,10 @@ interface Arranged {
 /** Cuts the rings of all polygons where they meet, and counts the polygons on the sides of each piece. Undefined where no polygons meet, none lies in another one, and none has seams. */
 function arrange({ shape, seams }: Outline, rings: Rings, crossing: (shape: Shape, e: number) => void): Arranged | undefined {
   const nodes = nodesBetween(shape, crossing)
-  if (shape.polygons.length > 1) selfPairs(shape, 0, shape.ringsEnd, (e, f) => polygonOf(shape, e) !== polygonOf(shape, f) && nodes.meet(e, f))
-  if (nodes.pairs === 0 && !nodes.any && !seams && !nested(shape, rings)) return undefined
+  // By boxes, unless so many meet in few places that the sweep is quicker.
+  const byBoxes = () => selfPairs(shape, 0, shape.ringsEnd, (e, f) => polygonOf(shape, e) !== polygonOf(shape, f) && nodes.meet(e, f))
+  const looked = shape.polygons.length === 1 || attempt(100_000 + shape.ringsEnd * BOXES_PER_ELEMENT, byBoxes)
+  if (looked && nodes.pairs === 0 && !seams && !nested(shape, rings)) return undefined
   for (let cut = nodes.split(); ; ) {
     const more = nodesBetween(cut, crossing)
     const swept = cut.polygons.flatMap(({ firstChain, endChain }) => cut.chains.slice(firstChain, endChain).map((chain, i) => ({ chain, weight: i === 0 ? 1 : -1, holdsSouth: holdsSouth(cut, rings, firstChain + i) })))
@@ -60,6 +62,9 @@ function arrange({ shape, seams }: Outline, rings: Rings, crossing: (shape: Shap
     cut = more.split()
   }
 }
+
+/** Microseconds an element that boxes may take. */
+const BOXES_PER_ELEMENT = 10
 
 function nodesBetween(shape: Shape, crossing: (shape: Shape, e: number) => void): Nodes {
   const nodes: Nodes = new Nodes(shape, (e, f) => {
