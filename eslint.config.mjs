@@ -23,5 +23,5 @@ export default tseslint.config(
       '@typescript-eslint/no-unsafe-return': 'off',
     },
   },
-  { files: ['*.mjs', '*.mts', 'docs/*.mjs'], ...tseslint.configs.disableTypeChecked },
+  { files: ['*.mjs', '*.mts', 'docs/*.mjs', 'test/*.mjs'], ...tseslint.configs.disableTypeChecked },
 )

@@ -39,11 +39,14 @@ export class Nodes {
     spend(0.05)
     if (chordGap(shape, a, b, shape, c, d) - tree.bulges[e]! - tree.bulges[f]! > TOUCH) return
     spend(0.5)
-    if (crosses(shape, a, b, shape, c, d)) return this.crossing(e, f)
     const follow = this.follows(e, f) || this.follows(f, e)
     const shared = Number(isSamePlace(shape, a, shape, c)) + Number(isSamePlace(shape, a, shape, d)) + Number(isSamePlace(shape, b, shape, c)) + Number(isSamePlace(shape, b, shape, d))
     const cut = [this.touches(c, e), this.touches(d, e), this.touches(a, f), this.touches(b, f)].some(Boolean)
-    if (shared === 0 && !cut) return
+    // An end on the other edge is where they meet, on whichever side of it rounding has put it.
+    if (shared === 0 && !cut) {
+      if (crosses(shape, a, b, shape, c, d)) this.crossing(e, f)
+      return
+    }
     if (follow && shared === 1 && !cut) return
     this.note(e, f)
   }

@@ -110,11 +110,11 @@ function alongGeodesic(S: Elements, e: number, T: Elements, f: number, walk: Wal
     const { distance, along } = nearestOnEdge(T, end, S, a, b)
     if (distance > NEAR) continue
     const here = walk.at(along)
-    const direction = size > 0 ? other.at(u).azimuth : here.azimuth
+    const angle = size > 0 ? angleTo(other.at(u), here) : 0
     // The end of this edge may be the nearest, and the other's end beyond it.
     const away = local(place(here), T, end)
     const [sin, cos] = [Math.sin(here.azimuth * RADIANS), Math.cos(here.azimuth * RADIANS)]
-    return segment(along + away[0] * sin + away[1] * cos, away[1] * sin - away[0] * cos, u, here.azimuth - direction)
+    return segment(along + away[0] * sin + away[1] * cos, away[1] * sin - away[0] * cos, u, angle)
   }
   for (const [end, x] of [[a, 0], [b, walk.length]] as const) {
     const { distance, along } = nearestOnEdge(S, end, T, c, d)
@@ -123,11 +123,17 @@ function alongGeodesic(S: Elements, e: number, T: Elements, f: number, walk: Wal
     const here = walk.at(x)
     const away = local(place(here), place(foot), 0)
     const [sin, cos] = [Math.sin(here.azimuth * RADIANS), Math.cos(here.azimuth * RADIANS)]
-    return segment(x + away[0] * sin + away[1] * cos, away[1] * sin - away[0] * cos, along, here.azimuth - foot.azimuth)
+    return segment(x + away[0] * sin + away[1] * cos, away[1] * sin - away[0] * cos, along, angleTo(foot, here))
   }
   if (!crosses(S, a, b, T, c, d)) return undefined
   const { x, along } = crossingOf(S, a, b, T, c, d)
-  return segment(x, 0, along, walk.at(x).azimuth - other.at(along).azimuth)
+  return segment(x, 0, along, angleTo(other.at(along), walk.at(x)))
+}
+
+/** Degrees by which a direction at one place is turned to the left of that at another one close by. Each is given from its own meridian, and those differ: near a pole by any angle. */
+function angleTo(there: PlaceOnLine, here: PlaceOnLine): number {
+  const turn = here.lon - there.lon
+  return here.azimuth - there.azimuth - (turn - 360 * Math.round(turn / 360)) * Math.sin(here.lat * RADIANS)
 }
 
 /** East and north metres from a place to another one close by. */
