@@ -183,6 +183,8 @@ describe('polygons without a certain inside are refused', () => {
   })
   test('pole to pole there are all meridians', () => expect(() => geometry('LineString', [[0, 90], [0, -90]])).toThrow('g.coordinates[0]: this position and the next are antipodal'))
   test.each([
+    ['a ring that closes at another altitude', [[[0, 0, 10], [1, 0, 11], [1, 1, 12], [0, 0, 13]]]],
+    ['a ring that closes without one', [[[0, 0, 10], [1, 0, 11], [1, 1, 12], [0, 0]]]],
     ['repeated positions', [[[0, 0], [0, 0], [1, 0], [1, 0], [1, 1], [0, 0]]]],
     ['a ring that touches itself', [[[0, 0], [1, 0], [0.5, 0.5], [1, 1], [0, 1], [0.5, 0.5], [0, 0]]]],
     ['a ring that runs back along itself', [[[0, 0], [1, 0], [2, 0], [1, 0], [1, 1], [0, 1], [0, 0]]]],

@@ -163,8 +163,9 @@ function positionProblem(value: unknown): string | undefined {
 function checkClosed(ring: readonly Position[], path: string): void {
   if (ring.length < 4) throw new GeometryError(path, `a ring needs at least 4 positions, the last equal to the first; got ${ring.length}`)
   const [first, last] = [ring[0]!, ring[ring.length - 1]!]
-  if (first.length !== last.length || first.some((number, i) => number !== last[i]))
-    throw new GeometryError(path, `a ring must end where it starts: the last position must equal the first, ${JSON.stringify(first)}`)
+  // An altitude does not take part.
+  if (first[0] !== last[0] || first[1] !== last[1])
+    throw new GeometryError(path, `a ring must end where it starts: the last position must equal the first, ${JSON.stringify(first.slice(0, 2))}`)
 }
 
 function checkCrs(value: Record<string, unknown>, path: string): void {
