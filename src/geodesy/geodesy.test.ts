@@ -208,7 +208,7 @@ describe('hostile input', () => {
   })
   test('lines that run along each other too often', () => {
     const back = geometry('LineString', Array.from({ length: 4_000 }, (_, i) => [i % 2 ? 1e-3 : 0, 0]))
-    expect(() => contains(back, back)).toThrow('g: lies along g in more than 2000000 pairs of edges')
+    expect(() => contains(back, back)).toThrow('g: lies along g in more than 600000 pairs of edges')
   })
   test('work is counted where it must not take long', () => {
     const ring = (lat: number) => geometry('LineString', Array.from({ length: 400 }, (_, i) => [(360 * i) / 400 - 180, lat]))

@@ -38,9 +38,9 @@ const enum Course {
   Across,
   /** it lies on one meridian */
   Upright,
-  /** a turn at the south pole, below everything */
+  /** a turn at the south pole, below everything: where it begins and ends, what lies below all else changes */
   Lid,
-  /** a turn at the north pole, above everything */
+  /** a turn at the north pole, above everything: nothing is asked of what lies beyond */
   Roof,
 }
 
@@ -107,7 +107,6 @@ export function sweep(shape: Shape, rings: readonly SweptRing[], check: (e: numb
   /** Whether an element that is being inserted runs above another one. */
   const above = (i: number, j: number): boolean => {
     spend(0.3)
-    if (course[i] === Course.Lid || course[j] === Course.Lid) return course[i] === course[j] ? i > j : course[j] === Course.Lid
     const here = side(left[i]!, j)
     if (here !== 0) return here > 0
     // They start together, or one on the other: the end that comes first tells.
@@ -133,7 +132,7 @@ export function sweep(shape: Shape, rings: readonly SweptRing[], check: (e: numb
   // The sums below and above each element; of an upright one, east and west of it.
   const under = new Int32Array(count)
   const over = new Int32Array(count)
-  const base = rings.reduce((sum, { weight, holdsSouth }) => sum + (holdsSouth ? weight : 0), 0)
+  let base = rings.reduce((sum, { weight, holdsSouth }) => sum + (holdsSouth ? weight : 0), 0)
   const beneath = (i: number) => {
     const below = order.below(i)
     return below < 0 ? base : course[below] === Course.Upright ? under[below]! : over[below]!
@@ -146,7 +145,7 @@ export function sweep(shape: Shape, rings: readonly SweptRing[], check: (e: numb
     const upright = course[lowest] === Course.Upright
     raw.clear()
     let after = lowest
-    for (; after >= 0 && (after === lowest || (coincide(lowest, after) && course[after] !== Course.Lid)); after = order.over(after)) raw.set(ringOf[after]!, (raw.get(ringOf[after]!) ?? 0) + sense[after]!)
+    for (; after >= 0 && (after === lowest || coincide(lowest, after)); after = order.over(after)) raw.set(ringOf[after]!, (raw.get(ringOf[after]!) ?? 0) + sense[after]!)
     const before = beneath(lowest)
     let sum = before
     for (const [r, passed] of raw) {
@@ -161,9 +160,20 @@ export function sweep(shape: Shape, rings: readonly SweptRing[], check: (e: numb
     return after
   }
 
+  const passLid = (i: number, begins: boolean) => {
+    const { weight, holdsSouth } = rings[ringOf[i]!]!
+    turn[ringOf[i]!] ||= sense[i]! > 0 === holdsSouth ? -1 : 1
+    base += (begins ? weight : -weight) * turn[ringOf[i]!]! * sense[i]!
+  }
+
   const places = Uint32Array.from({ length: count }, (_, i) => i).sort((i, j) => lon[vertex(i)]! - lon[vertex(j)]! || lat[vertex(i)]! - lat[vertex(j)]!)
   spend(count / 2)
-  for (const i of places) for (const edge of [i, previous[i]!]) if (left[edge] === i && crossesSeam(edge)) insert(edge)
+  for (const i of places)
+    for (const edge of [i, previous[i]!]) {
+      if (left[edge] !== i || !crossesSeam(edge)) continue
+      if (course[edge] === Course.Lid) passLid(edge, true)
+      else insert(edge)
+    }
   for (let i = order.lowest(); i >= 0; ) i = mark(i)
 
   for (let first = 0, after; first < count; first = after) {
@@ -173,7 +183,8 @@ export function sweep(shape: Shape, rings: readonly SweptRing[], check: (e: numb
     for (const i of here)
       for (const edge of [i, previous[i]!]) {
         if (course[edge] === Course.Roof) continue
-        if (left[edge] === i) begun.push(edge)
+        if (course[edge] === Course.Lid) passLid(edge, left[edge] === i)
+        else if (left[edge] === i) begun.push(edge)
         else {
           const [below, above] = order.remove(edge)
           look(below, above)
