@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { attest, locationRequest, startLocalChain, type LocalChain } from '../dev/chain'
 import { freePort } from '../dev/services'
-import { SILENT, faults, startRpcProxy, testRpc, type Fault, type RpcProxy } from '../test/rpc-proxy'
+import { SILENT, startRpcProxy, testRpc, type Fault, type RpcProxy } from '../test/rpc-proxy'
 import { mine } from '../test/world'
 import { BlockReader } from './blocks'
 import { Doubt } from './doubt'
@@ -121,6 +121,7 @@ test.each([0, 1])('of two endpoints number %i has fallen far behind: the tip tha
 })
 
 test('nor is one that the only endpoint still has, while it names an old block as the latest', async () => {
+  await mine(chain, 150)
   const { height } = await reader([])
   const tip = await height()
   const old = `0x${(tip - 120).toString(16)}`
