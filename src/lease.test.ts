@@ -36,7 +36,7 @@ const writer = async () => (await query<{ writer: string }>('SELECT writer FROM 
 function lease() {
   let said = (_: string) => {}
   const waits = new Promise<string>((resolve) => (said = resolve))
-  return { lease: new Lease(database, chain, new Logger((record) => said(`${record.msg}: ${String(record.writer)}`), 'test')), waits }
+  return { lease: new Lease(database, chain, new Logger((record) => said(`${record.msg}: ${String((record as { writer?: string }).writer)}`), 'test')), waits }
 }
 /** The chain is another writer's for an hour. */
 const heldBy = (holder: string) => query(`UPDATE chain_writer SET writer = $1, until = now() + interval '1 hour'`, [holder])
