@@ -151,14 +151,20 @@ let guardProcess: ChildProcess | undefined
 function guard(node: ChildProcess): void {
   if (!guardProcess) {
     // Its own process group: whoever kills ours does not kill it.
-    guardProcess = spawn(process.execPath, ['dist/dev/guard.js'], { stdio: ['ignore', 'ignore', 'ignore', 'ipc'], detached: process.platform !== 'win32' })
+    guardProcess = spawn(process.execPath, ['dist/dev/guard.js'], {
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      detached: process.platform !== 'win32',
+    })
     guardProcess.once('exit', () => (guardProcess = undefined)).on('error', () => {})
     // Neither keeps this process alive.
     guardProcess.unref()
     guardProcess.channel?.unref()
   }
   // Without it the service runs as well.
-  const tell = (runs: boolean) => node.pid !== undefined && guardProcess?.connected && guardProcess.send({ pid: node.pid, runs } satisfies GuardMessage, () => {})
+  const tell = (runs: boolean) => {
+    if (node.pid === undefined || !guardProcess?.connected) return
+    guardProcess.send({ pid: node.pid, runs } satisfies GuardMessage, () => {})
+  }
   tell(true)
   node.once('exit', () => tell(false))
 }

@@ -1,7 +1,7 @@
 /**
- * Ends processes that cannot notice that whoever started them is gone: `node dist/dev/guard.js`, with an IPC channel.
- * Its parent names them (GuardMessage). When the channel closes, as it does however the parent ended, SIGKILL included,
- * what still runs of them gets a SIGTERM, and after STOP_TIMEOUT_MS a SIGKILL.
+ * Ends processes that cannot notice that whoever started them is gone: `node dist/dev/guard.js`, with an IPC
+ * channel. Its parent names them (GuardMessage). When the channel closes, as it does however its parent
+ * ended, what still runs of them gets a SIGTERM, and after STOP_TIMEOUT_MS a SIGKILL.
  */
 export interface GuardMessage {
   readonly pid: number

@@ -8,7 +8,7 @@ import { Doubt } from './doubt'
 import { HeadReader } from './head'
 import { eventFilter } from './processor'
 
-/** The head of a real chain, while a node takes the head of another network for it: true headers, far ahead. */
+/** The head of a chain behind nodes that stop, or name the head of another network, far ahead. */
 const AHEAD = 300
 let chain: LocalChain
 let other: LocalChain
@@ -30,29 +30,35 @@ afterEach(async () => {
   for (const proxy of proxies.splice(0)) await proxy.close()
 })
 
-/** Blocks of the other network: the latest one `times` times in all, and whatever is asked for by a hash that it has. */
+/** Blocks of the other network: as the latest `times` times, and by any hash of it. */
 function ofOther(times: number): Fault {
   const send = (method: string, params: unknown[]) => other.provider.send(method, params)
   return ({ method, params }) => {
-    if (method === 'eth_getBlockByNumber' && params[0] === 'latest' && times-- > 0) return { ask: () => send(method, params) }
-    if (method === 'eth_getBlockByHash') return { ask: async (ask) => (await ask(method, params)) ?? send(method, params) }
-    return undefined
+    if (params[0] === 'latest' && times-- > 0) return { ask: () => send(method, params) }
+    if (method !== 'eth_getBlockByHash') return undefined
+    return { ask: async (ask) => (await ask(method, params)) ?? send(method, params) }
   }
 }
 /** A node that has no block above this one. */
 const stoppedAt = (number: number): Fault => ({ method, params }) => {
-  if (method === 'eth_getBlockByNumber' && (params[0] === 'latest' || Number(params[0]) > number))
-    return { ask: async (ask) => (params[0] === 'latest' ? ask(method, [`0x${number.toString(16)}`, params[1]]) : null) }
-  if (method === 'eth_getBlockByHash') return { ask: async (ask) => ((found) => (found && Number(found.number) <= number ? found : null))(await ask(method, params)) }
-  return undefined
+  if (!/^eth_getBlockBy/.test(method)) return undefined
+  const asked = params[0] === 'latest' ? [`0x${number.toString(16)}`, false] : params
+  return {
+    ask: async (ask) => {
+      const found = (await ask(method, asked)) as { number: string } | null
+      return found && Number(found.number) <= number ? found : null
+    },
+  }
 }
 /** A reader of endpoints that have these faults, one each, which looks whenever it is asked. */
 async function reader(...behind: Fault[][]) {
   for (const each of behind) proxies.push(await startRpcProxy(chain.url, ...each))
   const doubt = new Doubt()
   const blocks = new BlockReader(testRpc(proxies.map(({ url }) => url)), [eventFilter(chain.chain)], doubt)
-  const head = new HeadReader(blocks, doubt, SILENT, 0, (error) => falseTips.push(error.message), () => Date.now() + later)
-  return { doubt, height: async () => Number((await head.answer([{ method: 'eth_blockNumber', params: [] }]))[0]) }
+  const onFalseTip = (error: Error) => falseTips.push(error.message)
+  const head = new HeadReader(blocks, doubt, SILENT, 0, onFalseTip, () => Date.now() + later)
+  const height = async () => Number((await head.answer([{ method: 'eth_blockNumber', params: [] }]))[0])
+  return { doubt, height }
 }
 const block = async () => {
   await attest(chain, locationRequest({ type: 'Point', coordinates: [1, 2] }))
@@ -91,13 +97,14 @@ test('nor one that an endpoint names now and then, while the chain is followed i
   expect(falseTips).toEqual([])
 })
 
-test('a latest far ahead that two looks name is gone to; when no endpoint has it any more, and the chain stays far below, it is given up', async () => {
+test('one that two looks name is gone to; when nobody has it any more, it is given up', async () => {
   const { height, doubt } = await reader([ofOther(2)])
   const tip = await other.provider.getBlockNumber()
   expect(await height()).toBe(tip)
   proxies[0]!.misbehave()
   while (falseTips.length === 0) await height()
-  const reason = `block ${tip}, which was named as the latest, is none: the latest is ${await chain.provider.getBlockNumber()}`
+  const latest = await chain.provider.getBlockNumber()
+  const reason = `block ${tip}, which was named as the latest, is none: the latest is ${latest}`
   expect(falseTips[0]).toBe(reason)
   expect(doubt.reason()).toContain(reason)
 })
@@ -109,7 +116,7 @@ test('of two endpoints the second look is at the other one', async () => {
   expect(looks).toEqual([2, 1])
 })
 
-test.each([0, 1])('of two endpoints number %i has fallen far behind: the tip that the other one has is not given up', async (stopped) => {
+test.each([0, 1])('a tip is not given up while number %i of two endpoints is far behind', async (stopped) => {
   const { height } = await reader([], [])
   await mine(chain, 150)
   const tip = await height()
@@ -125,7 +132,9 @@ test('nor is one that the only endpoint still has, while it names an old block a
   const { height } = await reader([])
   const tip = await height()
   const old = `0x${(tip - 120).toString(16)}`
-  proxies[0]!.misbehave(({ params }) => (params[0] === 'latest' ? { ask: (ask) => ask('eth_getBlockByNumber', [old, false]) } : undefined))
+  proxies[0]!.misbehave(({ method, params }) =>
+    params[0] === 'latest' ? { ask: (ask) => ask(method, [old, false]) } : undefined,
+  )
   for (let i = 0; i < 12; i++) expect(await height()).toBe(tip)
   expect(falseTips).toEqual([])
 })
@@ -135,7 +144,7 @@ test.each([
   ['the second', 1, 3],
   ['the first', 0, 150],
   ['the second', 1, 150],
-])('%s of two endpoints has stopped (%i), and the chain goes on by %i blocks: so does the head', async (_, stopped, blocks) => {
+])('%s of two endpoints stops (%i), the chain goes on by %i: so does the head', async (_, stopped, blocks) => {
   const { height } = await reader([], [])
   proxies[stopped]!.misbehave(stoppedAt(await height()))
   await mine(chain, blocks)
@@ -146,7 +155,7 @@ test.each([
   expect(falseTips).toEqual([])
 })
 
-test.each([0, 1])('of two endpoints number %i has stopped far behind long ago: the head is found nevertheless', async (stopped) => {
+test.each([0, 1])('the head is found though number %i of two endpoints stopped long ago', async (stopped) => {
   const at = await chain.provider.getBlockNumber()
   await mine(chain, 150)
   const number = await block()

@@ -12,9 +12,9 @@ const BLOCKS_REMEMBERED = 1_000
 const LOOKS_BELOW_TIP = 5
 /** A head further ahead than this is gone to at once, when two looks say so; what lies between is read when it is asked for. */
 const LONGEST_STEP = 100
-/** So many of the last heads far ahead are remembered: two of each of two endpoints, of which one may have stopped. */
+/** So many heads far ahead are remembered: two of each of two endpoints, of which one may have stopped. */
 const AHEAD_REMEMBERED = 4
-/** With no new block for so long, the endpoint may have stopped: the other one is asked too, in turn, until there is one. */
+/** With no new block for so long, the endpoint may have stopped: the other one is asked in turn with it. */
 const STALLED_MS = 15_000
 /** While evm-processor asks for no head, as in history, the blocks of the head are not read. */
 const FOLLOWED_FOR_MS = 60_000
@@ -137,7 +137,8 @@ export class HeadReader {
     const isNews = height === undefined || number > height
     const highest = isNews ? latest.header : this.tip!.header
     this.seen = { number: Number(highest.number), timestamp: Number(highest.timestamp), askedAt }
-    if (!isNews && (number <= height - LONGEST_STEP || askedAt - this.takenAt > STALLED_MS)) this.second = !this.second
+    const isStalled = askedAt - this.takenAt > STALLED_MS
+    if (!isNews && (isStalled || number <= height - LONGEST_STEP)) this.second = !this.second
     await this.doubtTip(number)
     if (!isNews || this.clock() - this.askedForAt > FOLLOWED_FOR_MS) return
     const isFar = height === undefined || number - height > LONGEST_STEP

@@ -7,7 +7,7 @@ import { CHAINS } from './chains'
 import { Database } from './database'
 import { Lease } from './lease'
 
-/** Who may take a chain over from a writer whose lease still holds: its process must be gone from this very place. */
+/** Who may take a chain from a writer whose lease still holds: it must be gone from this very place. */
 const chain = CHAINS[0]!
 let shared: TestDatabase
 let database: Database
@@ -36,10 +36,12 @@ const writer = async () => (await query<{ writer: string }>('SELECT writer FROM 
 function lease() {
   let said = (_: string) => {}
   const waits = new Promise<string>((resolve) => (said = resolve))
-  return { lease: new Lease(database, chain, new Logger((record) => said(`${record.msg}: ${String((record as { writer?: string }).writer)}`), 'test')), waits }
+  const log = new Logger((record) => said(`${record.msg}: ${(record as { writer?: string }).writer}`), 'test')
+  return { lease: new Lease(database, chain, log), waits }
 }
 /** The chain is another writer's for an hour. */
-const heldBy = (holder: string) => query(`UPDATE chain_writer SET writer = $1, until = now() + interval '1 hour'`, [holder])
+const heldBy = (holder: string) =>
+  query(`UPDATE chain_writer SET writer = $1, until = now() + interval '1 hour'`, [holder])
 const deadPid = () => spawnSync(process.execPath, ['-e', '']).pid
 function livingPid(): number {
   const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'])
@@ -59,12 +61,15 @@ test.each<[string, () => string]>([
 })
 
 /** The same place but for one of its parts. */
-const elsewhere = (part: number) => place.split(' ').map((each, i) => (i === part ? `${each}0` : each)).join(' ')
+const elsewhere = (part: number) => {
+  const parts = place.split(' ')
+  return parts.map((each, i) => (i === part ? `${each}0` : each)).join(' ')
+}
 
 test.each<[string, () => string]>([
   ['a living process of this place', () => `${place}/${livingPid()}/x`],
   ['a process that is not here, of a machine of another name', () => `${elsewhere(0)}/${deadPid()}/x`],
-  ['one of a machine of this name, or of the same one before it was started anew', () => `${elsewhere(1)}/${deadPid()}/x`],
+  ['one of this machine before it was started anew', () => `${elsewhere(1)}/${deadPid()}/x`],
   ['one of another container of this machine', () => `${elsewhere(2)}/${deadPid()}/x`],
   ['one of elsewhere with our own id', () => `${elsewhere(2)}/${process.pid}/x`],
 ])('%s is waited for, until its lease has run out', async (_, given) => {
@@ -72,7 +77,8 @@ test.each<[string, () => string]>([
   await heldBy(holder)
   const { lease: own, waits } = lease()
   const taken = own.take(() => {})
-  expect(await Promise.race([waits, taken])).toBe(`another indexer of ${chain.slug} is at work: waiting to take over when it ends: ${holder}`)
+  const said = `another indexer of ${chain.slug} is at work: waiting to take over when it ends: ${holder}`
+  expect(await Promise.race([waits, taken])).toBe(said)
   expect(await writer()).toBe(holder)
   await query('UPDATE chain_writer SET until = now()')
   await taken
@@ -80,7 +86,7 @@ test.each<[string, () => string]>([
   await own.release()
 })
 
-test('a process of this place that dies while it is waited for is replaced before its lease has run out', async () => {
+test('a process of this place that dies while it is waited for is replaced at once', async () => {
   await heldBy(`${place}/${livingPid()}/x`)
   const { lease: own, waits } = lease()
   const taken = own.take(() => {})
