@@ -37,15 +37,18 @@ export class Slots {
       const own = this.queue.filter((each) => each.client === client).length >= waitingEach
       if (own || this.queue.length >= waiting) throw new NoSlot(own)
       await new Promise<void>((resolve, reject) => {
-        const entry = { client, go: resolve }
-        this.queue.push(entry)
-        signal.addEventListener('abort', () => {
-          const place = this.queue.indexOf(entry)
-          if (place < 0) return
-          this.queue.splice(place, 1)
+        const giveUp = () => {
+          this.queue.splice(this.queue.indexOf(entry), 1)
           this.forget(client)
           reject(signal.reason as Error)
-        })
+        }
+        const go = () => {
+          signal.removeEventListener('abort', giveUp)
+          resolve()
+        }
+        const entry = { client, go }
+        this.queue.push(entry)
+        signal.addEventListener('abort', giveUp, { once: true })
       })
     } else this.start(client)
     let ended = false

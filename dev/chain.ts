@@ -1,10 +1,11 @@
-import { spawn } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { AbiCoder, Contract, ContractFactory, Interface, JsonRpcProvider, HDNodeWallet, type TransactionReceipt, ZeroAddress, ZeroHash } from 'ethers'
 import type { FeatureCollection, Geometry } from 'geojson'
 import { CHAINS, settingSuffix, type Chain } from '../src/chains'
 import { ATTEST_TYPE_HASHES, BOOLEAN_RESULT_FIELDS, NUMERIC_RESULT_FIELDS, domainSeparator, fieldTypes, type AttestLayout } from '../src/eas'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA, LOCATION_SCHEMAS } from '../src/location'
+import type { GuardMessage } from './guard'
 import { PlainError } from './services'
 
 /** The chain that a local node plays when it is told no other. */
@@ -104,6 +105,7 @@ export async function startLocalChain({ chain = LOCAL_CHAIN, port, stateFile, st
   const killWithUs = () => child.kill('SIGKILL')
   process.once('exit', killWithUs)
   child.once('exit', () => process.off('exit', killWithUs))
+  guard(child)
   let errors = ''
   child.stderr.on('data', (chunk: Buffer) => (errors = (errors + chunk.toString()).slice(-2000)))
   const url = `http://127.0.0.1:${port}`
@@ -141,6 +143,30 @@ export async function startLocalChain({ chain = LOCAL_CHAIN, port, stateFile, st
       throw error
     })
   return local
+}
+
+let guardProcess: ChildProcess | undefined
+
+/** Sees to it that the node ends when this process is killed: a node has no channel on which to notice. */
+function guard(node: ChildProcess): void {
+  if (!guardProcess) {
+    // Its own process group: whoever kills ours does not kill it.
+    guardProcess = spawn(process.execPath, ['dist/dev/guard.js'], {
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      detached: process.platform !== 'win32',
+    })
+    guardProcess.once('exit', () => (guardProcess = undefined)).on('error', () => {})
+    // Neither keeps this process alive.
+    guardProcess.unref()
+    guardProcess.channel?.unref()
+  }
+  // Without it the service runs as well.
+  const tell = (runs: boolean) => {
+    if (node.pid === undefined || !guardProcess?.connected) return
+    guardProcess.send({ pid: node.pid, runs } satisfies GuardMessage, () => {})
+  }
+  tell(true)
+  node.once('exit', () => tell(false))
 }
 
 /** Puts the real contracts to their real addresses: deployed normally, then code and storage copied (immutables lie in the code). */

@@ -72,6 +72,36 @@ test.each<[string, Fault[][], object | null]>([
   if (found && !found.contradicted) expect(found.logs).toMatchObject([{ logIndex: '0x0', blockHash: hash }])
 })
 
+const LIES = ['logsEmpty', 'logsForged'] as const
+test.each([0, 1, 2].flatMap((liar) => LIES.map((lie) => [liar, lie] as const)))(
+  'of three endpoints without receipts, number %i lies (%s): the others are believed, and it is asked last',
+  async (liar, lie) => {
+    const behind = [0, 1, 2].map((each) => (each === liar ? [faults[lie], noReceipts] : [noReceipts]))
+    for (const second of [false, true]) {
+      const { blocks, doubt } = await reader(...behind)
+      const [header] = await blocks.headers([headerCall(number)])
+      const asked = () => proxies[liar]!.calls.filter(({ method }) => method === 'eth_getLogs').length
+      const found = await blocks.logs(header!, { second })
+      expect(found).toMatchObject({ standing: 'agreed', logs: [{ logIndex: '0x0', blockHash: hash }] })
+      expect(found!.logs).toHaveLength(1)
+      expect(doubt.reason()).toBeUndefined()
+      // Whether or not it was asked the first time, nobody asks it when the others have said the same.
+      const before = asked()
+      expect(await blocks.logs(header!, { second })).toMatchObject({ standing: 'agreed' })
+      expect(asked()).toBe(before)
+      for (const proxy of proxies.splice(0)) await proxy.close()
+    }
+  },
+)
+
+test('of three endpoints without receipts that all say other logs none is believed', async () => {
+  const behind = [[], [faults.logsEmpty], [faults.logsForged]].map((lies) => [...lies, noReceipts])
+  const { blocks, doubt } = await reader(...behind)
+  const [header] = await blocks.headers([headerCall(number)])
+  expect(await blocks.logs(header!)).toBeNull()
+  expect(doubt.reason()).toMatch(/endpoints give different logs of block/)
+})
+
 test('receipts of no root are another form when none has had one for five minutes; receipts that are not there yet are waited for', async () => {
   const { blocks, doubt } = await reader([faults.logsForged])
   const [header] = await blocks.headers([headerCall(number)])

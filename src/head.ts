@@ -12,6 +12,10 @@ const BLOCKS_REMEMBERED = 1_000
 const LOOKS_BELOW_TIP = 5
 /** A head further ahead than this is gone to at once, when two looks say so; what lies between is read when it is asked for. */
 const LONGEST_STEP = 100
+/** So many heads far ahead are remembered: two of each of two endpoints, of which one may have stopped. */
+const AHEAD_REMEMBERED = 4
+/** With no new block for so long, the endpoint may have stopped: the other one is asked in turn with it. */
+const STALLED_MS = 15_000
 /** While evm-processor asks for no head, as in history, the blocks of the head are not read. */
 const FOLLOWED_FOR_MS = 60_000
 /** How long a block that cannot be had right is asked for again before evm-processor hears of it. */
@@ -47,8 +51,10 @@ export class HeadReader {
   /** The same and those of other forks, oldest first. */
   private readonly byHash = new Map<string, HeadBlock>()
   private tip: HeadBlock | undefined
-  /** A head far ahead that one look has named. */
-  private ahead: number | undefined
+  /** Heads far ahead that looks have named since the chain was last followed from its tip. */
+  private ahead: number[] = []
+  /** When a block was last taken, in Unix milliseconds. */
+  private takenAt = -Infinity
   private looksBelowTip = 0
   private seen: Head | undefined
   private looking: Promise<void> | undefined
@@ -64,6 +70,7 @@ export class HeadReader {
     private readonly pollMs: number,
     /** Told when the tip that was given away is no block of the chain: evm-processor must begin anew. */
     private readonly onFalseTip: (error: Error) => void,
+    private readonly clock: () => number = Date.now,
   ) {}
 
   /** Answers to JSON-RPC calls, in order: eth_blockNumber, eth_getBlockByNumber, eth_getBlockByHash, eth_getLogs by numbers. */
@@ -82,7 +89,7 @@ export class HeadReader {
 
   /** The latest block that a node has named, asked for again when the answer is older than `maxAgeMs`. Throws when none has been. */
   async latest(maxAgeMs: number): Promise<Head> {
-    if (!this.seen || Date.now() - this.seen.askedAt > maxAgeMs) await this.look()
+    if (!this.seen || this.clock() - this.seen.askedAt > maxAgeMs) await this.look()
     if (!this.seen) throw new Error('the node has no latest block')
     return this.seen
   }
@@ -103,8 +110,8 @@ export class HeadReader {
 
   /** The last block of the chain as it is followed. Waits for long for the first one only. */
   private async height(): Promise<HeadBlock> {
-    this.askedForAt = Date.now()
-    const isNew = this.seen && Date.now() - this.seen.askedAt < this.pollMs / 2
+    this.askedForAt = this.clock()
+    const isNew = this.seen && this.clock() - this.seen.askedAt < this.pollMs / 2
     const isTaken = this.tip && this.seen && Number(this.tip.header.number) >= this.seen.number
     const look = () => this.look().catch((error: Error) => this.troubled(error))
     if (!isNew || !isTaken) await Promise.race([look(), pause(HEAD_PATIENCE_MS)])
@@ -118,7 +125,7 @@ export class HeadReader {
   }
 
   private async lookOnce(): Promise<void> {
-    const askedAt = Date.now()
+    const askedAt = this.clock()
     const [latest] = await this.blocks.headers([{ method: 'eth_getBlockByNumber', params: ['latest', false] }], { second: this.second })
     if (!latest) {
       this.second = !this.second
@@ -127,14 +134,19 @@ export class HeadReader {
     const number = Number(latest.header.number)
     const height = this.tip && Number(this.tip.header.number)
     // A node that lags, or another fork that is no longer yet, says nothing new.
-    const highest = height === undefined || number > height ? latest.header : this.tip!.header
+    const isNews = height === undefined || number > height
+    const highest = isNews ? latest.header : this.tip!.header
     this.seen = { number: Number(highest.number), timestamp: Number(highest.timestamp), askedAt }
+    const isStalled = askedAt - this.takenAt > STALLED_MS
+    if (!isNews && (isStalled || number <= height - LONGEST_STEP)) this.second = !this.second
     await this.doubtTip(number)
-    if (highest !== latest.header || Date.now() - this.askedForAt > FOLLOWED_FOR_MS) return
-    const path = height === undefined || number - height > LONGEST_STEP ? await this.leap(latest) : await this.steps(height, latest)
+    if (!isNews || this.clock() - this.askedForAt > FOLLOWED_FOR_MS) return
+    const isFar = height === undefined || number - height > LONGEST_STEP
+    const path = isFar ? await this.leap(latest) : await this.steps(height, latest)
     const read = await Promise.all(path.map((each) => this.complete(each)))
     const lacking = read.findIndex((block) => !block)
     const taken = (lacking < 0 ? read : read.slice(0, lacking)) as HeadBlock[]
+    // What one could not give, or bear out, is asked of the other.
     if (taken.length < path.length || path.length === 0) this.second = !this.second
     for (const block of taken) this.take(block)
   }
@@ -148,13 +160,11 @@ export class HeadReader {
       return []
     }
     // One answer may be of another network: a second look, at the other endpoint first, must name a block close to it.
-    const before = this.ahead
-    this.ahead = Number(number)
-    if (before === undefined || Math.abs(Number(number) - before) > LONGEST_STEP) {
-      this.second = !this.second
+    if (!this.ahead.some((before) => Math.abs(Number(number) - before) <= LONGEST_STEP)) {
+      this.ahead = [...this.ahead, Number(number)].slice(-AHEAD_REMEMBERED)
       return []
     }
-    this.ahead = undefined
+    this.ahead = []
     this.byNumber.clear()
     return [latest]
   }
@@ -165,7 +175,6 @@ export class HeadReader {
       this.looksBelowTip = 0
       return
     }
-    this.second = !this.second
     if (++this.looksBelowTip < LOOKS_BELOW_TIP) return
     const { number, hash } = this.tip.header
     const [still] = await this.blocks.headers([headerByHash(hash)], { second: this.second })
@@ -177,6 +186,7 @@ export class HeadReader {
 
   /** The blocks from the one after `height` to the latest, as far as they are linked; before them, where they are of another fork, those back to the common one. */
   private async steps(height: number, latest: CheckedHeader): Promise<CheckedHeader[]> {
+    this.ahead = []
     const numbers = Array.from({ length: Number(latest.header.number) - height - 1 }, (_, i) => height + 1 + i)
     const path: CheckedHeader[] = []
     for (const each of [...(await this.blocks.headers(numbers.map(headerCall), { second: this.second })), latest]) {
@@ -221,6 +231,7 @@ export class HeadReader {
     for (let above = number + 1; this.byNumber.delete(above); above++);
     this.byNumber.set(number, block)
     this.tip = block
+    this.takenAt = this.clock()
     this.countUnproven()
   }
 
@@ -239,13 +250,13 @@ export class HeadReader {
   private async readHeld(calls: readonly RpcCall[]): Promise<Map<RpcCall, HeadBlock | null>> {
     const found = new Map<RpcCall, HeadBlock | null>()
     if (calls.length === 0) return found
-    const until = Date.now() + HELD_MS
+    const until = this.clock() + HELD_MS
     for (let lacking = calls; ; await pause(AGAIN_AFTER_MS)) {
       const blocks = await Promise.race([this.readOnce(lacking).catch((error: Error) => this.troubled(error)), pause(HEAD_PATIENCE_MS)])
       for (const call of lacking) found.set(call, blocks?.get(call) ?? null)
       const height = Number(this.tip?.header.number ?? Infinity)
       lacking = lacking.filter((call) => !found.get(call) && (call.method === 'eth_getBlockByHash' || Number(call.params[0]) <= height))
-      if (lacking.length === 0 || Date.now() > until) return found
+      if (lacking.length === 0 || this.clock() > until) return found
     }
   }
 

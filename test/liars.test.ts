@@ -118,9 +118,13 @@ test('a node whose receipts are false is in doubt, and its blocks are not taken;
   truth.push(`ATTESTED ${await attest(chain, place())}`)
   await until(async () => (await logged()).join() === truth.join())
   await until(async () => /unproven blocks at the head: 1/.test((await doubt()) ?? ''))
+  // Blocks in doubt do not wait until the audit has calls again: there is a reserve for them.
+  await query('UPDATE chain_status SET audit_calls = -100, audit_calls_at = now()')
   proxy.misbehave()
   await mine(chain, LOCAL_CHAIN.finality + 2)
   await until(async () => (await doubt()) === null)
+  const [status] = await query<{ audit_calls: number }>('SELECT audit_calls FROM chain_status')
+  expect(status!.audit_calls).toBeLessThan(0)
 })
 
 test('two endpoints without receipts: what both say is taken, what they do not agree on is not', async () => {

@@ -24,6 +24,70 @@ test('the entities are what the migrations make, but for the PostGIS column and 
   }
 })
 
+const RECORD = `
+  INSERT INTO location_record (id, uid, chain, prover, subject, "timestamp", event_timestamp, created_at, updated_at,
+    srs, location_type, location, geometry, longitude, latitude,
+    recipe_types, recipe_payloads, media_types, media_data, memo, revoked,
+    schema_uid, ref_uid, revocable, expiration_time, block_number, block_hash, transaction_hash, log_index)
+  VALUES ($1::text, $1::text, 'base-sepolia', '0x', '0x', now(), now(), now(), now(),
+    'EPSG:4326', $2, '', '{"type":"Point","coordinates":[1,2]}', 1, 2,
+    '{}', '{}', '{}', '{}', '', false,
+    '0x', '0x', true, 0, 1, '0x', '0x', 0)`
+/** Columns with their comments, views, indexes, triggers, functions of ours and who may read. */
+const SHAPE = `
+  SELECT 'column' AS what, attrelid::regclass || '.' || attname AS name,
+      concat_ws(' ', atttypid::regtype, attnotnull, col_description(attrelid, attnum)) AS is
+    FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+    WHERE attnum > 0 AND NOT attisdropped AND relkind IN ('r', 'v')
+      AND relnamespace IN ('public'::regnamespace, 'published'::regnamespace)
+  UNION ALL SELECT 'view', viewname,
+      concat_ws(' ', definition, obj_description(format('published.%I', viewname)::regclass))
+    FROM pg_views WHERE schemaname = 'published'
+  UNION ALL SELECT 'index', indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'
+  UNION ALL SELECT 'trigger', tgname, pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal
+  UNION ALL SELECT 'function', proname, prosrc
+    FROM pg_proc JOIN pg_language ON pg_language.oid = prolang
+    WHERE lanname = 'plpgsql' AND pronamespace IN ('public'::regnamespace, 'published'::regnamespace)
+  UNION ALL SELECT 'grant', table_name, string_agg(grantee || privilege_type, ' ' ORDER BY grantee, privilege_type)
+    FROM information_schema.role_table_grants WHERE table_schema = 'published' GROUP BY table_name
+  ORDER BY 1, 2, 3`
+
+test.each(['Poison', 'Records', 'Indexer'])('back to before %s and on again, with a long type', async (first) => {
+  const own = await createMigratedDatabase()
+  const sql = <Row extends object>(text: string, values?: unknown[]) => rows<Row>(own.url, text, values)
+  // 12 kB that do not compress: an index entry has 2,704 bytes.
+  const random = seededRandom(4_000)
+  const letter = () => String.fromCharCode(0x4e00 + Math.floor(random() * 20_000))
+  const long = Array.from({ length: 4_000 }, letter).join('')
+  await sql(RECORD, ['long', long])
+  process.env.DB_URL = own.url
+  const source = await new DataSource(createOrmConfig()).initialize()
+  const applied = async () => {
+    const found = await sql<{ name: string }>('SELECT name FROM migrations ORDER BY id')
+    return found.map(({ name }) => name)
+  }
+  const shape = () => sql(SHAPE)
+  const [names, before] = [await applied(), await shape()]
+  try {
+    const kept = names.findIndex((name) => name.startsWith(first))
+    while ((await applied()).length > kept) await source.undoLastMigration({ transaction: 'all' })
+    // What is written by the release before it, which leaves the shape to the trigger.
+    await sql(RECORD, ['then', 'geojson'])
+    expect(await sql('SELECT id FROM location_record WHERE geom IS NOT NULL')).toEqual([{ id: 'then' }])
+    await source.runMigrations({ transaction: 'all' })
+    expect([await applied(), await shape()]).toEqual([names, before])
+    await sql(RECORD, ['again', `${long}!`])
+    expect(await sql('SELECT id, location_type AS type FROM location_record ORDER BY id')).toEqual([
+      { id: 'again', type: `${long}!` },
+      { id: 'long', type: long },
+      { id: 'then', type: 'geojson' },
+    ])
+  } finally {
+    await source.destroy()
+    await own.drop()
+  }
+})
+
 const planeOf = (geojson: object) => planeShape(readGeometry(geojson, 'location'))
 /** As planar WKT, coordinates rounded. */
 const wkt = async (geojson: object) => {

@@ -1,11 +1,12 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { LOCAL_CHAIN, localVersion } from '../dev/chain'
+import { LOCAL_CHAIN, localVersion, startLocalChain } from '../dev/chain'
 import { holderOf, lockFolder } from '../dev/lock'
-import { PlainError, blankSettings, freePort } from '../dev/services'
+import { PlainError, blankSettings, freePort, requireFreePort } from '../dev/services'
 import { startWorld, type World } from '../dev/world'
 import { TEST_DATABASE_URL, createMigratedDatabase, removeFolder, temporaryFolder, type TestDatabase } from './database'
 
@@ -73,6 +74,35 @@ test('the lock of a process that was killed is nobody\'s', async () => {
   expect(await holderOf(locked)).toBeUndefined()
   removeFolder(locked)
 })
+
+test('a local chain ends with whoever started it, be it killed, and keeps what was done on it', async () => {
+  const kept = temporaryFolder()
+  const options = { port: await freePort(), stateFile: path.join(kept, 'chain.json') }
+  const program = `require('./dist/dev/chain.js').startLocalChain(${JSON.stringify(options)})
+    .then((chain) => chain.provider.send('anvil_mine', ['0x7']))
+    .then(() => { console.log('mined'); setInterval(() => {}, 1000) })`
+  const child = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] })
+  await once(child.stdout, 'data')
+  child.kill('SIGKILL')
+  await once(child, 'close')
+  while (await requireFreePort(options.port, '', '').catch((error: Error) => error)) await pause(50)
+  // It gives up its port before it has written all.
+  while (!isWritten(options.stateFile)) await pause(50)
+  const chain = await startLocalChain(options)
+  expect(chain.fresh).toBe(false)
+  expect(await chain.provider.getBlockNumber()).toBe(LOCAL_CHAIN.firstBlock + LOCAL_CHAIN.finality + 7)
+  await chain.stop()
+  removeFolder(kept)
+})
+
+function isWritten(file: string): boolean {
+  try {
+    JSON.parse(readFileSync(file, 'utf8'))
+    return true
+  } catch {
+    return false
+  }
+}
 
 test('npm run reset removes what npm start keeps, and nothing while it runs', async () => {
   // A clone, as far as a reset needs one.

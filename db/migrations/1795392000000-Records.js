@@ -70,7 +70,9 @@ module.exports = class Records1795392000000 {
 
     await db.query(`CREATE INDEX "IDX_d776ce0e5b0dca22721a90ba82" ON "location_record" ("event_timestamp", "id")`)
     await db.query(`CREATE INDEX "IDX_3a1a3ee6216d62da15052a7f74" ON "location_record" ("schema_uid", "timestamp")`)
-    await db.query(`CREATE INDEX "location_record_type" ON "location_record" (lower("location_type"), "timestamp")`)
+    // The start of it: an attester may give a type that is longer than an index entry may be.
+    await db.query(`CREATE INDEX "location_record_type"
+      ON "location_record" (lower(left("location_type", 100)), "timestamp")`)
     await db.query(`CREATE INDEX "location_record_revoked" ON "location_record" ("timestamp") WHERE "revoked"`)
     await db.query(`CREATE INDEX "location_record_chain_revoked" ON "location_record" ("chain", "timestamp") WHERE "revoked"`)
 

@@ -18,6 +18,7 @@ Why there is no geometry; null where there is one'`)
     await db.query(`DROP TRIGGER location_record_fill ON "location_record"`)
     for (const name of ['location_record_fill', 'location_geom', 'location_shape']) await db.query(`DROP FUNCTION ${name}`)
 
+    // The migration Records once made an index of whole location types, where it is still that.
     await db.query(`DROP INDEX "location_record_type"`)
     await db.query(`CREATE INDEX "location_record_type" ON "location_record" (lower(left("location_type", 100)), "timestamp")`)
 
@@ -35,7 +36,7 @@ Whether something of this attestation could not be stored: then it gives no reco
     await db.query(`DROP INDEX "attestation_event_withheld"`)
     await db.query(`ALTER TABLE "attestation_event" DROP COLUMN "withheld"`)
 
-    // The index stays as it is: one of whole location types could not hold what may be there by now.
+    // The index of location types stays: Records makes the same one.
 
     // As the migrations Initial and Indexer made them.
     await db.query(LOCATION_SHAPE)
