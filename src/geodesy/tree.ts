@@ -251,19 +251,29 @@ export function elementsNear(S: Indexed, V: Vertices, a: number, b: number, limi
 /** Tells them one by one, until it is told to stop; answers whether it came to the end. */
 export function visitNear(S: Indexed, V: Vertices, a: number, b: number, limit: number, tell: (e: number) => boolean): boolean {
   spend(1)
-  const { tree } = S
-  const { nodes } = tree
+  const { tree, x, y, z, from, to } = S
+  const { nodes, bulges } = tree
   const reach = limit + bulgeOf(V, a, b) + 1e-8
-  const box = [V.x, V.y, V.z].flatMap((axis) => [Math.min(axis[a]!, axis[b]!) - reach, Math.max(axis[a]!, axis[b]!) + reach])
+  const low = [Math.min(V.x[a]!, V.x[b]!) - reach, Math.min(V.y[a]!, V.y[b]!) - reach, Math.min(V.z[a]!, V.z[b]!) - reach] as const
+  const high = [Math.max(V.x[a]!, V.x[b]!) + reach, Math.max(V.y[a]!, V.y[b]!) + reach, Math.max(V.z[a]!, V.z[b]!) + reach] as const
+  const apart = (axis: Float64Array, p: number, q: number, bulge: number, k: 0 | 1 | 2) => {
+    const [v, w] = [axis[p]!, axis[q]!]
+    return (v < w ? v : w) - bulge > high[k] || (v < w ? w : v) + bulge < low[k]
+  }
   const visit = (node: number, level: number): boolean => {
     spend(0.03)
-    for (let k = 0, n = node * STRIDE; k < 3; k++) if (nodes[n + k]! > box[2 * k + 1]! || nodes[n + 3 + k]! < box[2 * k]!) return true
+    const n = node * STRIDE
+    for (let k = 0; k < 3; k++) if (nodes[n + k]! > high[k]! || nodes[n + 3 + k]! < low[k]!) return true
     if (level > 0) {
       for (let child = tree.firstChild(node, level), end = tree.endChild(node, level); child < end; child++) if (!visit(child, level - 1)) return false
       return true
     }
-    spend(1)
-    for (let e = tree.firstElement(node, 0), end = tree.endElement(node, 0); e < end; e++) if (leastGap(V, a, b, S, S.from[e]!, S.to[e]!) <= limit && !tell(e)) return false
+    spend(0.5)
+    for (let e = tree.firstElement(node, 0), end = tree.endElement(node, 0); e < end; e++) {
+      const [c, d, bulge] = [from[e]!, to[e]!, bulges[e]! + 1e-8]
+      if (apart(x, c, d, bulge, 0) || apart(y, c, d, bulge, 1) || apart(z, c, d, bulge, 2)) continue
+      if (leastGap(V, a, b, S, c, d) <= limit && !tell(e)) return false
+    }
     return true
   }
   return visit(tree.root, tree.height)
