@@ -21,7 +21,7 @@ const truthOf = (bits: number, filters?: Parameters<typeof edges>[1]): Truth => 
   return { ...globe, ...edges(globe, filters) }
 }
 const usual = truthOf(144)
-const precise = truthOf(288, { doubt: Infinity, equal: Infinity })
+const precise = truthOf(288, { doubt: Infinity, equal: 1_000 })
 
 function truth({ first, second }: Pair, { edge, place, distance, distanceToEdge }: Truth): number {
   const line = edge(...first)
@@ -52,7 +52,7 @@ test(`${COUNT} pairs of edges`, { timeout: 0 }, () => {
     const expected = truth(pair, usual)
     const text = (answer: string) => `${JSON.stringify(pair.first)} to ${JSON.stringify(pair.second)}: ${answer}, truth ${expected} m`
     const fails = (size: number, answer: string) => {
-      // The truth says the same at double the bits and without filters, or it is the truth that fails.
+      // The truth says the same at double the bits and without its filters, or it is the truth that fails.
       expect(Math.abs(truth(pair, precise) - expected), text('the reference differs from itself')).toBeLessThanOrEqual(1e-20 + 1e-15 * expected)
       tally.failures.push({ size, text: text(answer) })
     }

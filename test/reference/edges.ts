@@ -27,6 +27,7 @@ export interface Edges {
   edge: (a: LonLat, b: LonLat) => Edge
   /** Of a place from the geodesic that runs on through an edge, metres, positive to the left; the foot is that near the place. */
   offset: (edge: Edge, place: Vector) => { metres: number; along: number }
+  /** metres; 0 where it lies on the edge */
   distanceToEdge: (edge: Edge, place: Vector) => number
   /** metres; 0 where they meet */
   distance: (first: Edge, second: Edge) => number
@@ -49,7 +50,7 @@ interface Piece {
   to: bigint
 }
 
-/** With doubt and equal infinite, nothing but the starts and what is farther apart than its size is left to double precision. */
+/** With doubt infinite, and equal a kilometre, double precision only says where to start, and what is far apart. */
 export function edges(geodesics: Geodesics, { doubt, equal } = { doubt: DOUBT, equal: EQUAL }): Edges {
   const { fixed, line, inverse, dot, cross, metres, coarsePlace, coarseAzimuth } = geodesics
   const { from, toNumber } = fixed
@@ -101,7 +102,9 @@ export function edges(geodesics: Geodesics, { doubt, equal } = { doubt: DOUBT, e
   }
   function least(candidates: readonly { along: number; distance: number; edge: Edge; place: Vector }[]): number {
     const bound = Math.min(...candidates.map(({ distance }) => distance)) + equal
-    return Math.min(...candidates.filter(({ distance }) => distance <= bound).map(({ along, edge, place }) => foot(edge, place, along, 0n, edge.length).distance))
+    const distances = candidates.filter(({ distance }) => distance <= bound).map(({ along, edge, place }) => foot(edge, place, along, 0n, edge.length).distance)
+    const shortest = Math.min(...distances)
+    return shortest < NOTHING ? 0 : shortest
   }
   const distanceToEdge = (of: Edge, place: Vector) => least(minima(of, place))
 
@@ -135,8 +138,7 @@ export function edges(geodesics: Geodesics, { doubt, equal } = { doubt: DOUBT, e
 
   function distance(first: Edge, second: Edge): number {
     if (cross2(first, second)) return 0
-    const apart = least([...minima(first, second.a), ...minima(first, second.b), ...minima(second, first.a), ...minima(second, first.b)])
-    return apart < NOTHING ? 0 : apart
+    return least([...minima(first, second.a), ...minima(first, second.b), ...minima(second, first.a), ...minima(second, first.b)])
   }
   function crossing(first: Edge, second: Edge) {
     const pieces = cross2(first, second)

@@ -309,7 +309,9 @@ export function geodesics(bits: number): Geodesics {
       const left = northward * sin - eastward * cos
       length += from(along)
       if (Math.hypot(along, left) < floor + 1e-24 * Math.abs(start.reduced)) return { length, start: heading, end: there.direction }
-      heading = tangent(a, combine(heading, one, cross(a, heading), from(left / start.reduced)))
+      // Near antipodes all directions lead close, and from pole to pole all lead there: then none is the better one.
+      const turned = Math.max(-0.01, Math.min(0.01, left / start.reduced)) || 0
+      heading = tangent(a, combine(heading, one, cross(a, heading), from(turned)))
     }
     throw new Error('The inverse problem did not converge')
   }

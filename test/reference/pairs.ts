@@ -87,7 +87,7 @@ function families(random: () => number) {
     parallel() {
       const [origin, direction, size, aside] = [place(), azimuth(), length(SHORTEST, LONGEST / 2), sign() * magnitude(1e-3, 20)]
       const [from, to] = pick([[0, 1], [0, 1], [random(), random()], [random() * 2 - 1, random() * 2]])
-      return [through(origin, direction, 0, size), [beside(origin, direction, from! * size, aside), beside(origin, direction, to! * size, aside)]]
+      return [through(origin, direction, 0, size), [beside(origin, direction, from * size, aside), beside(origin, direction, to * size, aside)]]
     },
     'T-shapes'() {
       const [origin, direction, size] = [place(), azimuth(), length()]
