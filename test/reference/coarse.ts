@@ -55,9 +55,9 @@ function sight(line: CoarseLine, metres: number, to: CoarsePlace) {
 const advance = ({ distance, cos }: { distance: number; cos: number }) =>
   RADIUS * Math.atan2(Math.sin(distance / RADIUS) * cos, Math.cos(distance / RADIUS))
 
-/** The foot on the whole line, and the offset to the left, metres. */
-export function coarseOffset(line: CoarseLine, to: CoarsePlace): { along: number; offset: number } {
-  let along = 0
+/** The foot on the whole line, found from a start not far from it (half the globe on, a line is another), and the offset to the left, metres. */
+export function coarseOffset(line: CoarseLine, to: CoarsePlace, start: number): { along: number; offset: number } {
+  let along = start
   let seen = sight(line, along, to)
   for (let i = 0; i < 12; i++) {
     const step = advance(seen)

@@ -25,7 +25,7 @@ export interface Edge {
 
 export interface Edges {
   edge: (a: LonLat, b: LonLat) => Edge
-  /** Of a place from the geodesic that runs on through an edge, metres, positive to the left; the foot is that near the place. */
+  /** Of a place from the geodesic that runs on through an edge, metres, positive to the left; the foot is the one next to the edge. */
   offset: (edge: Edge, place: Vector) => { metres: number; along: number }
   /** metres; 0 where it lies on the edge */
   distanceToEdge: (edge: Edge, place: Vector) => number
@@ -84,15 +84,19 @@ export function edges(geodesics: Geodesics, { doubt, equal } = { doubt: DOUBT, e
     throw new Error('The foot did not converge')
   }
 
-  function offset(of: Edge, place: Vector) {
-    const { along, left } = foot(of, place, coarseOffset(of.coarse, coarsePlace(place)).along, undefined, undefined)
+  function offsetNear(of: Edge, place: Vector, start: number) {
+    const { along, left } = foot(of, place, coarseOffset(of.coarse, coarsePlace(place), start).along, undefined, undefined)
     return { metres: left, along: metres(along) }
   }
-  /** The side of a line on which a place lies: -1, 0 or 1. */
-  function side(of: Edge, place: Vector): number {
-    const near = coarseOffset(of.coarse, coarsePlace(place))
+  function offset(of: Edge, place: Vector) {
+    const nearest = minima(of, place).reduce((best, other) => (other.distance < best.distance ? other : best))
+    return offsetNear(of, place, nearest.along)
+  }
+  /** The side of a piece's line on which a place near the piece lies: -1, 0 or 1. */
+  function side(piece: Piece, place: Vector): number {
+    const near = coarseOffset(piece.edge.coarse, coarsePlace(place), center(piece))
     if (Math.abs(near.offset) > doubt) return Math.sign(near.offset)
-    const { left } = foot(of, place, near.along, undefined, undefined)
+    const { left } = foot(piece.edge, place, near.along, undefined, undefined)
     return Math.abs(left) < NOTHING ? 0 : Math.sign(left)
   }
 
@@ -108,9 +112,8 @@ export function edges(geodesics: Geodesics, { doubt, equal } = { doubt: DOUBT, e
   }
   const distanceToEdge = (of: Edge, place: Vector) => least(minima(of, place))
 
-  function middle({ edge: of, from: low, to: high }: Piece): CoarsePlace {
-    return of.coarse.at(metres((low + high) / 2n))
-  }
+  const center = ({ from: low, to: high }: Piece) => metres((low + high) / 2n)
+  const middle = (piece: Piece): CoarsePlace => piece.edge.coarse.at(center(piece))
   const size = ({ from: low, to: high }: Piece) => metres(high - low)
   function halves(piece: Piece): [Piece, Piece] {
     const half = (piece.from + piece.to) / 2n
@@ -128,8 +131,8 @@ export function edges(geodesics: Geodesics, { doubt, equal } = { doubt: DOUBT, e
     }
     const parted = (line: Piece, other: Piece) => {
       const [one, two] = ends(other)
-      const before = side(line.edge, one)
-      return before * side(line.edge, two) < 0
+      const before = side(line, one)
+      return before !== 0 && before * side(line, two) < 0
     }
     return parted(first, second) && parted(second, first) ? [first, second] : undefined
   }
@@ -145,7 +148,7 @@ export function edges(geodesics: Geodesics, { doubt, equal } = { doubt: DOUBT, e
     if (!pieces) return undefined
     // The offset of the second's places from the first's line changes sign once, nearly linearly: false position.
     let [low, high] = [pieces[1].from, pieces[1].to]
-    const at = (along: bigint) => offset(first, where(second, along).place)
+    const at = (along: bigint) => offsetNear(first, where(second, along).place, center(pieces[0]))
     let [below, above] = [at(low).metres, at(high).metres]
     for (let i = 0; i < 200; i++) {
       // From the end that is nearer, so that the step is right to 16 digits.
