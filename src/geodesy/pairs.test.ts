@@ -5,9 +5,10 @@ import { pairs, type Pair } from '../../test/reference/pairs'
 import { GeometryError, distanceMeters, intersects, prepareGeometry, readGeometry } from '.'
 
 /**
- * Distance and intersects of two edges, or of an edge and a place, against the reference in test/reference: a micrometre or
- * 1e-13 of the distance; intersects wherever the distance is not within a micrometre of half a centimetre. TEST_EDGE_PAIRS
- * and TEST_EDGE_SEED ask for more pairs, or others, and for a report of the largest errors.
+ * Distance and intersects of two edges, or of an edge and a place, against the reference in test/reference: a
+ * micrometre or 1e-13 of the distance; intersects wherever the distance is not within a micrometre of half a
+ * centimetre. TEST_EDGE_PAIRS and TEST_EDGE_SEED ask for more pairs, or others, and for a report of the
+ * largest errors.
  */
 const COUNT = Number(process.env.TEST_EDGE_PAIRS ?? 3_000)
 const SEED = Number(process.env.TEST_EDGE_SEED ?? 20_261_122)
@@ -21,14 +22,23 @@ const truthOf = (bits: number, filters?: Parameters<typeof edges>[1]): Truth => 
   return { ...globe, ...edges(globe, filters) }
 }
 const usual = truthOf(144)
-const precise = truthOf(288, { doubt: Infinity, equal: Infinity })
+const precise = truthOf(288, { doubt: Infinity, equal: 1_000 })
 
 function truth({ first, second }: Pair, { edge, place, distance, distanceToEdge }: Truth): number {
   const line = edge(...first)
-  return second.length === 1 ? distanceToEdge(line, place(second[0]!)) : distance(line, edge(second[0]!, second[1]!))
+  return second.length === 1
+    ? distanceToEdge(line, place(second[0]!))
+    : distance(line, edge(second[0]!, second[1]!))
 }
 const geometry = (positions: Pair['first'] | Pair['second']) =>
-  prepareGeometry(readGeometry(positions.length === 1 ? { type: 'Point', coordinates: positions[0] } : { type: 'LineString', coordinates: positions }, 'g'))
+  prepareGeometry(
+    readGeometry(
+      positions.length === 1
+        ? { type: 'Point', coordinates: positions[0] }
+        : { type: 'LineString', coordinates: positions },
+      'g',
+    ),
+  )
 
 interface Tally {
   pairs: number
@@ -38,6 +48,9 @@ interface Tally {
   worst?: string
   failures: { size: number; text: string }[]
 }
+
+const failuresOf = (tallies: Map<string, Tally>) =>
+  [...tallies.values()].reduce((sum, { failures }) => sum + failures.length, 0)
 
 test(`${COUNT} pairs of edges`, { timeout: 0 }, () => {
   const tallies = new Map<string, Tally>()
@@ -50,10 +63,14 @@ test(`${COUNT} pairs of edges`, { timeout: 0 }, () => {
     tally.pairs++
     done++
     const expected = truth(pair, usual)
-    const text = (answer: string) => `${JSON.stringify(pair.first)} to ${JSON.stringify(pair.second)}: ${answer}, truth ${expected} m`
+    const text = (answer: string) =>
+      `${JSON.stringify(pair.first)} to ${JSON.stringify(pair.second)}: ${answer}, truth ${expected} m`
     const fails = (size: number, answer: string) => {
-      // The truth says the same at double the bits and without filters, or it is the truth that fails.
-      expect(Math.abs(truth(pair, precise) - expected), text('the reference differs from itself')).toBeLessThanOrEqual(1e-20 + 1e-15 * expected)
+      // The truth says the same at double the bits and without its filters, or it is the truth that fails.
+      expect(
+        Math.abs(truth(pair, precise) - expected),
+        text('the reference differs from itself'),
+      ).toBeLessThanOrEqual(1e-20 + 1e-15 * expected)
       tally.failures.push({ size, text: text(answer) })
     }
     try {
@@ -62,7 +79,8 @@ test(`${COUNT} pairs of edges`, { timeout: 0 }, () => {
       const error = Math.abs(answer - expected)
       if (error > tally.largest) [tally.largest, tally.worst] = [error, text(`${answer} m`)]
       if (!(error <= Math.max(1e-6, 1e-13 * expected))) fails(error, `distance ${answer} m`)
-      if (Math.abs(expected - 0.005) > 1e-6 && intersects(a, b) !== expected < 0.005) fails(error, `intersects ${!(expected < 0.005)}`)
+      if (Math.abs(expected - 0.005) > 1e-6 && intersects(a, b) !== expected < 0.005)
+        fails(error, `intersects ${!(expected < 0.005)}`)
     } catch (error) {
       if (!(error instanceof GeometryError)) throw error
       tally.refused++
@@ -71,15 +89,26 @@ test(`${COUNT} pairs of edges`, { timeout: 0 }, () => {
     }
     if (REPORTS && Date.now() - reported > PROGRESS_MILLISECONDS) {
       reported = Date.now()
-      console.log(`${done} of ${COUNT} pairs, ${[...tallies.values()].reduce((sum, { failures }) => sum + failures.length, 0)} failures, ${Math.round((reported - started) / 1000)} s`)
+      const seconds = Math.round((reported - started) / 1000)
+      console.log(`${done} of ${COUNT} pairs, ${failuresOf(tallies)} failures, ${seconds} s`)
     }
   }
   const failing = [...tallies].filter(([, { failures }]) => failures.length > 0)
   if (REPORTS) {
     for (const [family, { pairs: count, refused, largest, worst, failures }] of tallies)
-      console.log(`${family}: ${count} pairs, ${failures.length} failures, ${refused} refused, largest error ${largest} m\n  ${worst}`)
+      console.log(
+        `${family}: ${count} pairs, ${failures.length} failures, ${refused} refused, ` +
+          `largest error ${largest} m\n  ${worst}`,
+      )
   }
   const said = failing.map(([family, { failures, pairs: count }]) =>
-    [`${family}: ${failures.length} of ${count}`, ...failures.sort((a, b) => a.size - b.size).slice(0, EXAMPLES).map(({ text }) => `  ${text}`)].join('\n'))
+    [
+      `${family}: ${failures.length} of ${count}`,
+      ...failures
+        .sort((a, b) => a.size - b.size)
+        .slice(0, EXAMPLES)
+        .map(({ text }) => `  ${text}`),
+    ].join('\n'),
+  )
   expect(failing, said.join('\n')).toEqual([])
 })

@@ -1,8 +1,9 @@
 import { Geodesic } from 'geographiclib-geodesic'
 
 /**
- * Geodesics in double precision (geographiclib-geodesic, errors below 15 nm), for the reference only: where its iterations
- * start, and what lies so far from a decision (10 micrometres or more) that fixed point is not asked.
+ * Geodesics in double precision (geographiclib-geodesic, errors below 15 nm), for the reference only: where
+ * its iterations start, and what lies so far from a decision (10 micrometres or more) that fixed point is not
+ * asked.
  */
 const library = Geodesic.WGS84
 const SOLVED = Geodesic.DISTANCE | Geodesic.AZIMUTH
@@ -13,9 +14,10 @@ const RADIANS = Math.PI / 180
 const SIMPLE = 3_000_000
 const SAMPLE = 400_000
 /**
- * Along an edge, a distance is convex while it is well below a quarter of the globe and concave while well above: only within
- * FLAT metres of QUARTER can two samples hide a minimum between them. Its slope changes there by less than BEND for each radius
- * of way, so that none is hidden where the slope is steeper than that; steps of FINEST hide less than 10 nm.
+ * Along an edge, a distance is convex while it is well below a quarter of the globe and concave while well
+ * above: only within FLAT metres of QUARTER can two samples hide a minimum between them. Its slope changes
+ * there by less than BEND for each radius of way, so that none is hidden where the slope is steeper than
+ * that; steps of FINEST hide less than 10 nm.
  */
 const QUARTER = 10_000_000
 const FLAT = 1_200_000
@@ -45,7 +47,10 @@ export function coarseDistance(a: CoarsePlace, b: CoarsePlace): number {
   return library.Inverse(a.lat, a.lon, b.lat, b.lon, Geodesic.DISTANCE).s12!
 }
 
-/** Of a place as seen from one of the line: how far (metres), and the sine and cosine of the angle to the right of the line. */
+/**
+ * Of a place as seen from one of the line: how far (metres), and the sine and cosine of the angle to the
+ * right of the line.
+ */
 function sight(line: CoarseLine, metres: number, to: CoarsePlace) {
   const from = line.at(metres)
   const { s12, azi1 } = library.Inverse(from.lat, from.lon, to.lat, to.lon, SOLVED)
@@ -55,9 +60,16 @@ function sight(line: CoarseLine, metres: number, to: CoarsePlace) {
 const advance = ({ distance, cos }: { distance: number; cos: number }) =>
   RADIUS * Math.atan2(Math.sin(distance / RADIUS) * cos, Math.cos(distance / RADIUS))
 
-/** The foot on the whole line, and the offset to the left, metres. */
-export function coarseOffset(line: CoarseLine, to: CoarsePlace): { along: number; offset: number } {
-  let along = 0
+/**
+ * The foot on the whole line, found from a start not far from it (half the globe on, a line is another), and
+ * the offset to the left, metres.
+ */
+export function coarseOffset(
+  line: CoarseLine,
+  to: CoarsePlace,
+  start: number,
+): { along: number; offset: number } {
+  let along = start
   let seen = sight(line, along, to)
   for (let i = 0; i < 12; i++) {
     const step = advance(seen)
@@ -69,7 +81,11 @@ export function coarseOffset(line: CoarseLine, to: CoarsePlace): { along: number
 }
 
 /** Places of an edge from where no nearer one lies in the neighbourhood, and how far they are, metres. */
-export function coarseMinima(line: CoarseLine, length: number, to: CoarsePlace): { along: number; distance: number }[] {
+export function coarseMinima(
+  line: CoarseLine,
+  length: number,
+  to: CoarsePlace,
+): { along: number; distance: number }[] {
   const first = sight(line, 0, to)
   if (first.distance + length < SIMPLE) {
     let along = 0
@@ -89,7 +105,10 @@ export function coarseMinima(line: CoarseLine, length: number, to: CoarsePlace):
   /** Minima between two places: where it is nearer ahead of the one, and farther ahead of the next. */
   function scan(low: Look, high: Look): void {
     const step = high.along - low.along
-    const hidden = step > FINEST && Math.abs(low.distance - QUARTER) < step + FLAT && Math.min(Math.abs(low.cos), Math.abs(high.cos)) < (BEND * step) / RADIUS
+    const hidden =
+      step > FINEST &&
+      Math.abs(low.distance - QUARTER) < step + FLAT &&
+      Math.min(Math.abs(low.cos), Math.abs(high.cos)) < (BEND * step) / RADIUS
     if (hidden) {
       const middle = look((low.along + high.along) / 2)
       scan(low, middle)

@@ -1,8 +1,9 @@
 /**
- * Numbers with a fixed count of fractional bits, held in BigInt: x stands for x / 2^bits. Products and quotients are
- * rounded down, so each operation errs by at most one unit of the last bit; sine, cosine and arctangent by a few units.
- * Method: Machin's formula for pi; Newton for the square root and the arctangent, from a start in double precision; sine
- * and cosine by quadrant, a table of steps of 1/64, and the Taylor series of what remains.
+ * Numbers with a fixed count of fractional bits, held in BigInt: x stands for x / 2^bits. Products and
+ * quotients are rounded down, so each operation errs by at most one unit of the last bit; sine, cosine and
+ * arctangent by a few units. Method: Machin's formula for pi; Newton for the square root and the arctangent,
+ * from a start in double precision; sine and cosine by quadrant, a table of steps of 1/64, and the Taylor
+ * series of what remains.
  */
 export interface FixedPoint {
   bits: number
@@ -102,9 +103,14 @@ export function fixedPoint(bits: number): FixedPoint {
     const square = multiply(x, x)
     return [multiply(x, taylor(sinTerms, square)), taylor(cosTerms, square)]
   }
-  const rotate = ([s, c]: readonly [bigint, bigint], [ds, dc]: readonly [bigint, bigint]): [bigint, bigint] =>
-    [(s * dc + c * ds) >> shift, (c * dc - s * ds) >> shift]
-  /** Sine and cosine of 0, 1/64, 2/64, ... to beyond pi/4: the angle halved until the series holds, then doubled. */
+  const rotate = (
+    [s, c]: readonly [bigint, bigint],
+    [ds, dc]: readonly [bigint, bigint],
+  ): [bigint, bigint] => [(s * dc + c * ds) >> shift, (c * dc - s * ds) >> shift]
+  /**
+   * Sine and cosine of 0, 1/64, 2/64, ... to beyond pi/4: the angle halved until the series holds, then
+   * doubled.
+   */
   const table = Array.from({ length: 52 }, (_, step): [bigint, bigint] => {
     let pair = small((BigInt(step) * one) / (STEPS << 6n))
     for (let i = 0; i < 6; i++) pair = rotate(pair, pair)

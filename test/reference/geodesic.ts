@@ -3,18 +3,20 @@ import type { CoarsePlace } from './coarse'
 import { fixedPoint, type FixedPoint } from './fixed'
 
 /**
- * Geodesics on WGS84 in fixed-point arithmetic: the truth that the kernel is held against. Shares no code with it.
+ * Geodesics on WGS84 in fixed-point arithmetic: the truth that the kernel is held against. Shares no code
+ * with it.
  *
- * Method. Places are unit vectors of the auxiliary sphere (reduced latitude; C. F. F. Karney, "Algorithms for geodesics",
- * 2013), directions are unit vectors tangent to it, so that neither a pole nor the antimeridian is a special place. Along
- * a great circle of that sphere, with k = e' cos(alpha0) and u = k^2 sin^2(sigma),
+ * Method. Places are unit vectors of the auxiliary sphere (reduced latitude; C. F. F. Karney, "Algorithms for
+ * geodesics", 2013), directions are unit vectors tangent to it, so that neither a pole nor the antimeridian
+ * is a special place. Along a great circle of that sphere, with k = e' cos(alpha0) and u = k^2 sin^2(sigma),
  *   ds = b sqrt(1 + u) dsigma,   dlambda = domega - f sin(alpha0) (2 - f) / (1 + (1 - f) sqrt(1 + u)) dsigma.
- * Both functions of u are expanded in powers of u (at most 0.00674), and the powers of sin^2 in cosines of 2 l sigma,
- * by exact binomials; the integrals are then sums of sines. The terms left out are below 2^-bits.
+ * Both functions of u are expanded in powers of u (at most 0.00674), and the powers of sin^2 in cosines of 2
+ * l sigma, by exact binomials; the integrals are then sums of sines. The terms left out are below 2^-bits.
  *
- * The inverse problem is solved by Newton's method on (direction, length). Double precision (geographiclib-geodesic for
- * far places, the chord for near ones) gives the start and the slope only. The iteration ends when the residual itself,
- * computed in fixed point, is below 1e-24 of the length (or at the last bits): no error of the start can survive.
+ * The inverse problem is solved by Newton's method on (direction, length). Double precision
+ * (geographiclib-geodesic for far places, the chord for near ones) gives the start and the slope only. The
+ * iteration ends when the residual itself, computed in fixed point, is below 1e-24 of the length (or at the
+ * last bits): no error of the start can survive.
  *
  * Lengths are held in units of the equatorial radius. With 144 bits the last one is 3e-37 m.
  */
@@ -38,7 +40,9 @@ export interface Inverse {
 export interface Line {
   origin: Vector
   direction: Vector
-  /** Where it is after a length (in equatorial radii, negative behind the origin), and its direction there. */
+  /**
+   * Where it is after a length (in equatorial radii, negative behind the origin), and its direction there.
+   */
   at: (length: bigint) => { place: Vector; direction: Vector }
 }
 
@@ -47,7 +51,10 @@ export interface Geodesics {
   place: (position: LonLat) => Vector
   /** nearest doubles, degrees */
   position: (place: Vector) => LonLat
-  /** towards an azimuth, degrees clockwise from north; at a pole, north is what it is on the meridian of the longitude given */
+  /**
+   * towards an azimuth, degrees clockwise from north; at a pole, north is what it is on the meridian of the
+   * longitude given
+   */
   direction: (position: LonLat, azimuth: number) => Vector
   /** azimuth of a direction at a place that is not a pole, degrees clockwise from north, -180 to 180 */
   azimuth: (place: Vector, direction: Vector) => number
@@ -80,10 +87,11 @@ export function geodesics(bits: number): Geodesics {
   const polarNumber = toNumber(polar)
   const e2Number = toNumber(e2)
 
-  // ------------------------------------------------------------------------------------------------------ series
+  // ---------------------------------------------------------------------------------------------- series
   const ORDER = Math.ceil(bits / 7.2)
   const rising = (n: number) => Array.from({ length: n }, (_, i) => i)
-  const binomial = (n: number, k: number): bigint => rising(k).reduce((value, i) => (value * BigInt(n - i)) / BigInt(i + 1), 1n)
+  const binomial = (n: number, k: number): bigint =>
+    rising(k).reduce((value, i) => (value * BigInt(n - i)) / BigInt(i + 1), 1n)
   /** of u^n in sqrt(1 + u) */
   const root = [one]
   for (let n = 1; n <= ORDER; n++) root.push((root[n - 1]! * BigInt(3 - 2 * n)) / BigInt(2 * n))
@@ -94,7 +102,10 @@ export function geodesics(bits: number): Geodesics {
     for (let i = 1; i <= n; i++) rest -= multiply(multiply(polar, root[i]!), turning[n - i]!)
     turning.push(divide(rest, one + polar))
   }
-  /** [l][n]: what k^(2n) contributes to the integral, for l = 0 to its multiple of sigma, otherwise of sin(2 l sigma). */
+  /**
+   * [l][n]: what k^(2n) contributes to the integral, for l = 0 to its multiple of sigma, otherwise of sin(2 l
+   * sigma).
+   */
   const weights = (series: readonly bigint[]) =>
     rising(ORDER + 1).map((l) =>
       rising(ORDER + 1).map((n) => {
@@ -126,7 +137,7 @@ export function geodesics(bits: number): Geodesics {
     return multiply(sum, 2n * multiply(sin, cos))
   }
 
-  // ----------------------------------------------------------------------------------------------------- vectors
+  // --------------------------------------------------------------------------------------------- vectors
   const dot = (a: Vector, b: Vector) => (a[0] * b[0] + a[1] * b[1] + a[2] * b[2]) >> shift
   const cross = (a: Vector, b: Vector): Vector => [
     (a[1] * b[2] - a[2] * b[1]) >> shift,
@@ -145,7 +156,8 @@ export function geodesics(bits: number): Geodesics {
     return [divide(a[0], norm), divide(a[1], norm), divide(a[2], norm)]
   }
   /** The part of a direction that is tangent at a place, of length 1. */
-  const tangent = (place: Vector, direction: Vector) => unit(combine(direction, one, place, -dot(place, direction)))
+  const tangent = (place: Vector, direction: Vector) =>
+    unit(combine(direction, one, place, -dot(place, direction)))
   const turn = (a: Vector, sin: bigint, cos: bigint): Vector => [
     (a[0] * cos - a[1] * sin) >> shift,
     (a[0] * sin + a[1] * cos) >> shift,
@@ -162,7 +174,7 @@ export function geodesics(bits: number): Geodesics {
   }
   function position([x, y, z]: Vector): LonLat {
     const out = sqrt(multiply(x, x) + multiply(y, y))
-    const degrees = (angle: bigint) => Number((angle * 180n << 64n) / fixed.pi) / 2 ** 64
+    const degrees = (angle: bigint) => Number(((angle * 180n) << 64n) / fixed.pi) / 2 ** 64
     return [out === 0n ? 0 : degrees(fixed.atan2(y, x)), degrees(fixed.atan2(divide(z, polar), out))]
   }
   function direction([lon, lat]: LonLat, azimuth: number): Vector {
@@ -179,11 +191,12 @@ export function geodesics(bits: number): Geodesics {
   }
   function azimuth([x, y, z]: Vector, d: Vector): number {
     const east = multiply(x, d[1]) - multiply(y, d[0])
-    const north = multiply(d[2], multiply(x, x) + multiply(y, y)) - multiply(z, multiply(x, d[0]) + multiply(y, d[1]))
+    const north =
+      multiply(d[2], multiply(x, x) + multiply(y, y)) - multiply(z, multiply(x, d[0]) + multiply(y, d[1]))
     return Number(((fixed.atan2(east, north) * 180n) << 64n) / fixed.pi) / 2 ** 64
   }
 
-  // ------------------------------------------------------------------------------------------------------- direct
+  // ---------------------------------------------------------------------------------------------- direct
   function line(origin: Vector, direction: Vector): Line {
     const sinAlpha0 = (origin[0] * direction[1] - origin[1] * direction[0]) >> shift
     const cosAlpha0Squared = one - multiply(sinAlpha0, sinAlpha0)
@@ -240,16 +253,21 @@ export function geodesics(bits: number): Geodesics {
     return { origin, direction, at }
   }
 
-  // ------------------------------------------------------------------------------------------------------ inverse
+  // --------------------------------------------------------------------------------------------- inverse
   /** North and east at a place, as doubles; at a pole any two directions, as the ellipsoid is round there. */
   function compass(place: Vector) {
     const [x, y, z] = [toNumber(place[0]), toNumber(place[1]), toNumber(place[2])]
     const out = Math.hypot(x, y)
     const [sin, cos] = out < AT_POLE ? [0, 1] : [y / out, x / out]
-    return { north: [-z * cos, -z * sin, out], east: [-sin, cos, 0], stretch: Math.sqrt(1 - e2Number * out * out) }
+    return {
+      north: [-z * cos, -z * sin, out],
+      east: [-sin, cos, 0],
+      stretch: Math.sqrt(1 - e2Number * out * out),
+    }
   }
   const numbers = (a: Vector) => [toNumber(a[0]), toNumber(a[1]), toNumber(a[2])]
-  const dotNumbers = (a: readonly number[], b: readonly number[]) => a[0]! * b[0]! + a[1]! * b[1]! + a[2]! * b[2]!
+  const dotNumbers = (a: readonly number[], b: readonly number[]) =>
+    a[0]! * b[0]! + a[1]! * b[1]! + a[2]! * b[2]!
   const towards = (at: ReturnType<typeof compass>, northward: number, eastward: number): Vector => {
     const component = (i: number) => from(at.north[i]! * northward + at.east[i]! * eastward)
     return [component(0), component(1), component(2)]
@@ -258,7 +276,10 @@ export function geodesics(bits: number): Geodesics {
   function coarsePlace(place: Vector): CoarsePlace {
     const [x, y, z] = numbers(place) as [number, number, number]
     const out = Math.hypot(x, y)
-    return { lon: out < AT_POLE ? 0 : Math.atan2(y, x) / RADIANS, lat: Math.atan2(z, polarNumber * out) / RADIANS }
+    return {
+      lon: out < AT_POLE ? 0 : Math.atan2(y, x) / RADIANS,
+      lat: Math.atan2(z, polarNumber * out) / RADIANS,
+    }
   }
   function coarseAzimuth(place: Vector, direction: Vector): number {
     const { north, east } = compass(place)
@@ -273,7 +294,11 @@ export function geodesics(bits: number): Geodesics {
       const northward = middle.stretch * dotNumbers(numbers(chord), middle.north)
       const eastward = dotNumbers(numbers(chord), middle.east)
       const length = Math.hypot(northward, eastward)
-      return { direction: tangent(a, towards(middle, northward / length, eastward / length)), length, reduced: length }
+      return {
+        direction: tangent(a, towards(middle, northward / length, eastward / length)),
+        length,
+        reduced: length,
+      }
     }
     const [from, to] = [coarsePlace(a), coarsePlace(b)]
     const { s12, azi1, m12 } = library.Inverse(from.lat, from.lon, to.lat, to.lon, SOLVED)
@@ -308,14 +333,28 @@ export function geodesics(bits: number): Geodesics {
       const along = northward * cos + eastward * sin
       const left = northward * sin - eastward * cos
       length += from(along)
-      if (Math.hypot(along, left) < floor + 1e-24 * Math.abs(start.reduced)) return { length, start: heading, end: there.direction }
-      heading = tangent(a, combine(heading, one, cross(a, heading), from(left / start.reduced)))
+      if (Math.hypot(along, left) < floor + 1e-24 * Math.abs(start.reduced))
+        return { length, start: heading, end: there.direction }
+      // Near antipodes all directions lead close, and from pole to pole all lead there: then none is the
+      // better one.
+      const turned = Math.max(-0.01, Math.min(0.01, left / start.reduced)) || 0
+      heading = tangent(a, combine(heading, one, cross(a, heading), from(turned)))
     }
     throw new Error('The inverse problem did not converge')
   }
 
   return {
-    fixed, place, position, direction, azimuth, line, inverse, coarsePlace, coarseAzimuth, dot, cross,
+    fixed,
+    place,
+    position,
+    direction,
+    azimuth,
+    line,
+    inverse,
+    coarsePlace,
+    coarseAzimuth,
+    dot,
+    cross,
     metres: (length) => toNumber(length) * EQUATORIAL_RADIUS,
     length: (metres) => divide(from(metres), from(EQUATORIAL_RADIUS)),
   }

@@ -3,9 +3,10 @@ import { NOTHING, edges } from './edges'
 import { geodesics, type LonLat } from './geodesic'
 
 /**
- * Places near the geodesic through an edge, with their true offset from it: what an orientation predicate is held against.
- * Edges of 0.1 mm to 2,000 km, places up to 2,000 km before, beside and beyond them, 1e-9 m to 1 m off the line, or as near
- * to it as the nearest doubles are. The offset belongs to the doubles given; it is right to 1e-16 of it or 1e-20 m.
+ * Places near the geodesic through an edge, with their true offset from it: what an orientation predicate is
+ * held against. Edges of 0.1 mm to 2,000 km, places up to 2,000 km before, beside and beyond them, 1e-9 m to
+ * 1 m off the line, or as near to it as the nearest doubles are. The offset belongs to the doubles given; it
+ * is right to 1e-16 of it or 1e-20 m.
  */
 export interface Triple {
   a: LonLat
@@ -27,18 +28,41 @@ export function* triples(seed: number, count: number): Generator<Triple> {
   const pick = <T>(choices: readonly T[]) => choices[Math.floor(random() * choices.length)]!
   const magnitude = (low: number, high: number) => low * Math.pow(high / low, random())
   const rounded = (position: LonLat, decimals: number | undefined): LonLat =>
-    decimals === undefined ? position : [Number(position[0].toFixed(decimals)), Number(position[1].toFixed(decimals))]
+    decimals === undefined
+      ? position
+      : [Number(position[0].toFixed(decimals)), Number(position[1].toFixed(decimals))]
   const start = (): LonLat => {
-    const lon = pick([random() * 360 - 180, random() * 360 - 180, 180 - magnitude(1e-9, 1), -180 + magnitude(1e-9, 1), pick([0, 90, 180, -180])])
-    const lat = pick([random() * 180 - 90, random() * 180 - 90, (Math.asin(2 * random() - 1) * 180) / Math.PI, pick([-1, 1]) * (90 - magnitude(1e-9, 1)), pick([0, 45])])
+    const lon = pick([
+      random() * 360 - 180,
+      random() * 360 - 180,
+      180 - magnitude(1e-9, 1),
+      -180 + magnitude(1e-9, 1),
+      pick([0, 90, 180, -180]),
+    ])
+    const lat = pick([
+      random() * 180 - 90,
+      random() * 180 - 90,
+      (Math.asin(2 * random() - 1) * 180) / Math.PI,
+      pick([-1, 1]) * (90 - magnitude(1e-9, 1)),
+      pick([0, 45]),
+    ])
     return [lon, lat]
   }
-  const moved = (from: LonLat, direction: number, metres: number) => globe.position(globe.line(globe.place(from), globe.direction(from, direction)).at(globe.length(metres)).place)
+  const moved = (from: LonLat, direction: number, metres: number) =>
+    globe.position(
+      globe.line(globe.place(from), globe.direction(from, direction)).at(globe.length(metres)).place,
+    )
 
-  for (let made = 0; made < count; ) {
+  for (let made = 0; made < count;) {
     const decimals = pick([undefined, undefined, 5, 6, 7, 8, 9])
     const a = rounded(start(), decimals)
-    const azimuth = pick([random() * 360 - 180, random() * 360 - 180, 90 + magnitude(1e-9, 10), magnitude(1e-9, 10), pick([0, 90, 180, -90])])
+    const azimuth = pick([
+      random() * 360 - 180,
+      random() * 360 - 180,
+      90 + magnitude(1e-9, 10),
+      magnitude(1e-9, 10),
+      pick([0, 90, 180, -90]),
+    ])
     const b = rounded(moved(a, azimuth, magnitude(1e-4, LONGEST)), decimals)
     if (a[0] === b[0] && a[1] === b[1]) continue
     const through = edge(a, b)
@@ -53,7 +77,9 @@ export function* triples(seed: number, count: number): Generator<Triple> {
     const foot = through.line.at(globe.length(place))
     const aside = pick([0, pick([-1, 1]) * magnitude(1e-9, 1), pick([-1, 1]) * magnitude(1e-9, 1)])
     const left = globe.cross(foot.place, foot.direction)
-    const p = globe.position(aside === 0 ? foot.place : globe.line(foot.place, left).at(globe.length(aside)).place)
+    const p = globe.position(
+      aside === 0 ? foot.place : globe.line(foot.place, left).at(globe.length(aside)).place,
+    )
     const { metres, along } = offset(through, globe.place(p))
     made++
     yield { a, b, p, offset: Math.abs(metres) < NOTHING ? 0 : metres, along }
