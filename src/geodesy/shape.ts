@@ -107,6 +107,7 @@ export function splitShape(shape: Shape, cuts: ReadonlyMap<number, readonly Cut[
   const builder = new Builder(lon.length + 2 * cuts.size)
   const vertexAt = (v: number) => placeOf({ lon: lon[v]!, lat: lat[v]! })
   const same = (p: Place, q: Place) => p.lon === q.lon && p.lat === q.lat
+  const isPole = ({ lat }: Place) => Math.abs(lat) === 90
   const chains = shape.chains.map((chain, c) => {
     const start = builder.elements
     let at = vertexAt(from[chain.start]!)
@@ -120,14 +121,17 @@ export function splitShape(shape: Shape, cuts: ReadonlyMap<number, readonly Cut[
       if (vertex < 0) vertex = builder.vertex(at.lon, at.lat)
       const end = vertexAt(to[e]!)
       const between = (cuts.get(e) ?? []).toSorted((p, q) => p.along - q.along).map(placeOf)
+      const go = (place: Place) => {
+        if (same(place, at)) return
+        at = place
+        vertex = builder.join(vertex, builder.vertex(at.lon, at.lat), c, origin[e]!)
+      }
       for (const next of [...between, end]) {
         if (same(next, at) || (next !== end && same(next, end))) continue
-        if (Math.abs(next.lat) === 90 && next !== end) {
-          // Over a pole: in by one meridian, out by another.
-          vertex = builder.join(vertex, builder.vertex(at.lon, next.lat), c, origin[e]!)
-          at = { lon: end.lon, lat: next.lat }
-        } else at = next
-        vertex = builder.join(vertex, builder.vertex(at.lon, at.lat), c, origin[e]!)
+        // To a pole and from it by the meridian of the other end, and a turn between two meridians.
+        if (isPole(at) && !isPole(next)) go({ lon: next.lon, lat: at.lat })
+        if (!isPole(at) && isPole(next)) go({ lon: at.lon, lat: next.lat })
+        if (next === end || !isPole(next)) go(next)
       }
     }
     return { ...chain, start, end: builder.elements }

@@ -160,36 +160,51 @@ export function sweep(shape: Shape, rings: readonly SweptRing[], check: (e: numb
     return after
   }
 
-  const passLid = (i: number, begins: boolean) => {
-    const { weight, holdsSouth } = rings[ringOf[i]!]!
-    turn[ringOf[i]!] ||= sense[i]! > 0 === holdsSouth ? -1 : 1
-    base += (begins ? weight : -weight) * turn[ringOf[i]!]! * sense[i]!
+  /** By ring: the lids over the meridian that sweeps, those that run east less those that run west. */
+  const lids = new Int32Array(rings.length)
+  /** Counts lids that begin (1) or end (-1) at one place: only all of them together tell the side. */
+  const passLids = (edges: readonly number[], by: (edge: number) => number) => {
+    for (const edge of edges) {
+      const r = ringOf[edge]!
+      base -= rings[r]!.weight * turn[r]! * lids[r]!
+      lids[r]! += by(edge) * sense[edge]!
+      base += rings[r]!.weight * turn[r]! * lids[r]!
+    }
+    for (const r of new Set(edges.map((edge) => ringOf[edge]!))) {
+      if (turn[r] !== 0 || lids[r] === 0) continue
+      turn[r] = lids[r]! > 0 === rings[r]!.holdsSouth ? -1 : 1
+      base += rings[r]!.weight * turn[r]! * lids[r]!
+    }
   }
 
   const places = Uint32Array.from({ length: count }, (_, i) => i).sort((i, j) => lon[vertex(i)]! - lon[vertex(j)]! || lat[vertex(i)]! - lat[vertex(j)]!)
   spend(count / 2)
+  const acrossLids: number[] = []
   for (const i of places)
     for (const edge of [i, previous[i]!]) {
       if (left[edge] !== i || !crossesSeam(edge)) continue
-      if (course[edge] === Course.Lid) passLid(edge, true)
+      if (course[edge] === Course.Lid) acrossLids.push(edge)
       else insert(edge)
     }
+  passLids(acrossLids, () => 1)
   for (let i = order.lowest(); i >= 0; ) i = mark(i)
 
   for (let first = 0, after; first < count; first = after) {
     for (after = first + 1; after < count && level(places[first]!, places[after]!); after++);
     const here = places.subarray(first, after)
     const begun: number[] = []
+    const turns: number[] = []
     for (const i of here)
       for (const edge of [i, previous[i]!]) {
         if (course[edge] === Course.Roof) continue
-        if (course[edge] === Course.Lid) passLid(edge, left[edge] === i)
+        if (course[edge] === Course.Lid) turns.push(edge)
         else if (left[edge] === i) begun.push(edge)
         else {
           const [below, above] = order.remove(edge)
           look(below, above)
         }
       }
+    passLids(turns, (edge) => (level(left[edge]!, here[0]!) ? 1 : -1))
     for (const edge of begun) insert(edge)
     if (begun.length === 0) continue
     // What begins here lies side by side; from the lowest of it up.

@@ -7,6 +7,7 @@ import { buildLoops, pathOf, polygonOf, type Place, type Shape } from './shape'
 import { sweep, type Labels } from './sweep'
 import { selfPairs } from './tree'
 import type { Outline } from './validity'
+import { normalLongitude } from './vertices'
 
 /**
  * The polygons of a geometry as one point set, regularised: the closure of its interior. Its boundary is what has the inside
@@ -70,8 +71,12 @@ function nodesBetween(shape: Shape, crossing: (shape: Shape, e: number) => void)
   const nodes: Nodes = new Nodes(shape, (e, f) => {
     crossing(shape, e)
     const { from, to } = shape
-    const { lon, lat, x, along } = crossingOf(shape, from[e]!, to[e]!, shape, from[f]!, to[f]!)
+    const found = crossingOf(shape, from[e]!, to[e]!, shape, from[f]!, to[f]!)
     spend(20)
+    // On a meridian, its own longitude: so what runs to a pole still runs along it.
+    const upright = [e, f].find((edge) => shape.lon[from[edge]!] === shape.lon[to[edge]!])
+    const lon = upright === undefined ? normalLongitude(found.lon) : shape.lon[from[upright]!]!
+    const { lat, x, along } = found
     nodes.cut(e, { lon, lat, along: x })
     nodes.cut(f, { lon, lat, along })
     nodes.pairs++
