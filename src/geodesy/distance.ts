@@ -3,7 +3,7 @@ import { spend } from './effort'
 import { TOUCH, chordGap, crosses, pointToEdge } from './edge'
 import { clearance } from './orientation'
 import { inverseDistance, longestArc, shortestArc } from './ellipsoid'
-import { insidePolygon, type Rings } from './region'
+import { insideLoops, insidePolygon, type Rings } from './region'
 import { edgeBound, type Shape } from './shape'
 import type { Region } from './union'
 import type { Outline } from './validity'
@@ -33,9 +33,18 @@ export interface Prepared extends Outline {
 /** Metres on the ellipsoid between the nearest places of two geometries; 0 where they share one. The same for both orders. */
 export function leastDistance(a: Prepared, b: Prepared): number {
   const [p, q] = inOrder(a.shape, b.shape) ? [a, b] : [b, a]
+  // Of few parts, whether one holds another is told sooner than how far their boundaries are.
+  const asked = p.shape.polygons.length * q.shape.chains.length + q.shape.polygons.length * p.shape.chains.length
+  if (asked > MANY) {
+    const between = new Search(p, q).run()
+    return between === 0 || holdsPartOf(p, q, true) || holdsPartOf(q, p, true) ? 0 : between
+  }
   if (holdsPartOf(p, q) || holdsPartOf(q, p)) return 0
   return new Search(p, q).run()
 }
+
+/** More questions than this, of a polygon whether it holds a part, are asked of the union of the polygons, when it is known that the boundaries do not meet. */
+const MANY = 10_000
 
 /** An order of shapes, so that both orders of arguments are the same computation, to the last bit. */
 function inOrder(a: Shape, b: Shape): boolean {
@@ -49,18 +58,20 @@ function inOrder(a: Shape, b: Shape): boolean {
   return true
 }
 
-/** Whether a polygon of `container` holds the first vertex of any part of the other. Of parts that meet its boundary either answer will do. */
-function holdsPartOf({ shape, rings }: Prepared, { shape: other, seams }: Prepared): boolean {
-  spend((shape.polygons.length * other.chains.length) / 50)
-  return shape.polygons.some((polygon) =>
-    other.chains.some(({ kind, start, end }) => {
-      // A seam is no boundary: its ends may lie outside of what it is a seam of.
-      while (kind === Kind.Ring && seams?.[start] && start < end - 1) start++
-      const last = kind === Kind.Points ? end : start + 1
-      for (let e = start; e < last; e++) if (insidePolygon(other, other.from[e]!, shape, rings, polygon)) return true
-      return false
-    }),
-  )
+/** Whether a polygon of `container` (or the union of them) holds the first vertex of any part of the other. Of parts that meet its boundary either answer will do. */
+function holdsPartOf(container: Prepared, { shape: other, seams }: Prepared, asUnion = false): boolean {
+  const { shape, rings } = container
+  const region = asUnion ? container.region() : undefined
+  if (asUnion && !region) return false
+  const holds = (v: number) => (region ? insideLoops(other, v, region) : shape.polygons.some((polygon) => insidePolygon(other, v, shape, rings, polygon)))
+  spend(((region ? 1 : shape.polygons.length) * other.chains.length) / 50)
+  return other.chains.some(({ kind, start, end }) => {
+    // A seam is no boundary: its ends may lie outside of what it is a seam of.
+    while (kind === Kind.Ring && seams?.[start] && start < end - 1) start++
+    const last = kind === Kind.Points ? end : start + 1
+    for (let e = start; e < last; e++) if (holds(other.from[e]!)) return true
+    return false
+  })
 }
 
 class Search {

@@ -1,3 +1,4 @@
+import { spend } from './effort'
 import { A, B, MEAN_RADIUS, RADIANS, geodesicLine, inverse, inverseDistance, longestArc, sagitta, type PlaceOnLine } from './ellipsoid'
 import { clearance, offsetByAzimuth, sideOf } from './orientation'
 import { chord, place, type Vertices } from './vertices'
@@ -252,6 +253,7 @@ export function leastGap(S: Vertices, a: number, b: number, T: Vertices, c: numb
   const gap = chordGap(S, a, b, T, c, d) - bulgeS - bulgeT
   // Chords of short edges say it all.
   if (gap > 0 || bulgeS + bulgeT < TOUCH) return gap
+  spend(0.4)
   const sideC = a === b ? 0 : clearance(T, c, S, a, b)
   const sideD = a === b ? 0 : clearance(T, d, S, a, b)
   const sideA = c === d ? 0 : clearance(S, a, T, c, d)

@@ -27,9 +27,10 @@ export interface PreparedGeometry extends Prepared {
 
 /** Microseconds, as counted, that preparing a geometry may take: 100,000 positions of a coast or a city take a third. */
 const PREPARING = 1_000_000
-/** And that one question may, with so much more for each vertex: two geometries of 50,000 that run along each other take about as much. */
-const MEASURING = 400_000
-const MEASURING_VERTEX = 36
+/** And that one question may, with so much more for each vertex, up to a most: two geometries of 100,000 that run along each other take about that. */
+const MEASURING = 300_000
+const MEASURING_VERTEX = 30
+const MEASURING_MOST = 3_000_000
 
 /**
  * Prepares a reading: checks that its polygons have a certain inside (none crosses itself, holes lie in their shell, edges
@@ -57,7 +58,7 @@ function measured<T>(geometries: readonly PreparedGeometry[], question: () => T)
   const refusal = () =>
     new GeometryError(first!, `${second === undefined ? 'its edges' : `its edges and those of ${second}`} touch, overlap or keep the same distance in so many places that measuring takes too long; give fewer positions, or parts`)
   const vertices = geometries.reduce((sum, { given }) => sum + given.lon.length, 0)
-  return orRefuse(MEASURING + MEASURING_VERTEX * vertices, question, refusal)
+  return orRefuse(Math.min(MEASURING_MOST, MEASURING + MEASURING_VERTEX * vertices), question, refusal)
 }
 
 /** Shortest way between the nearest places of two geometries, metres, to a micrometre; 0 where they share one. The same in both orders. */

@@ -1,8 +1,8 @@
-import { TOUCH, chordGap, crosses, nearestOnEdge } from './edge'
+import { TOUCH, chordGap, crosses } from './edge'
 import { spend } from './effort'
 import { certainOffset, clearance } from './orientation'
 import { splitShape, type Cut, type Place, type Shape } from './shape'
-import { chord, isSamePlace } from './vertices'
+import { chord, isSamePlace, place } from './vertices'
 
 /**
  * Where the edges of rings meet: at common vertices, at a vertex of one within TOUCH of the other, or crossing. Cut there,
@@ -84,17 +84,28 @@ export class Nodes {
     const b = shape.to[e]!
     if (isSamePlace(shape, v, shape, a) || isSamePlace(shape, v, shape, b) || chordGap(shape, v, v, shape, a, b) - shape.tree.bulges[e]! > TOUCH) return false
     for (const end of [a, b]) if (chord(shape, v, end) <= TOUCH) return this.merge(v, end)
-    if (Math.abs(clearance(shape, v, shape, a, b)) > TOUCH || Math.abs(certainOffset(shape, v, shape, a, b)) > 2 * TOUCH) return false
-    const { distance, along } = nearestOnEdge(shape, v, shape, a, b)
-    if (distance > TOUCH) return false
+    // Between its ends, as far from it as from its line.
+    const { x, y, z } = shape
+    const [ex, ey, ez] = [x[b]! - x[a]!, y[b]! - y[a]!, z[b]! - z[a]!]
+    const along = (x[v]! - x[a]!) * ex + (y[v]! - y[a]!) * ey + (z[v]! - z[a]!) * ez
+    if (along <= 0 || along >= ex * ex + ey * ey + ez * ez) return false
+    if (Math.abs(clearance(shape, v, shape, a, b)) > TOUCH || Math.abs(certainOffset(shape, v, shape, a, b)) > TOUCH) return false
     this.cut(e, { lon: shape.lon[v]!, lat: shape.lat[v]!, along })
     return true
   }
 
-  cut(e: number, cut: Cut): void {
+  /** Cuts an edge at a place that lies on it. */
+  cutAt(e: number, at: Place): void {
+    const { x, y, z, from, to } = this.shape
+    const [a, b] = [from[e]!, to[e]!]
+    const spot = place(at)
+    this.cut(e, { ...at, along: (spot.x[0]! - x[a]!) * (x[b]! - x[a]!) + (spot.y[0]! - y[a]!) * (y[b]! - y[a]!) + (spot.z[0]! - z[a]!) * (z[b]! - z[a]!) })
+  }
+
+  private cut(e: number, cut: Cut): void {
     const cuts = this.cuts.get(e)
     if (cuts === undefined) this.cuts.set(e, [cut])
-    else if (cuts.every(({ lon, lat }) => lon !== cut.lon || lat !== cut.lat)) cuts.push(cut)
+    else cuts.push(cut)
   }
 
   /** Makes two vertices one place, but for those so near to a pole: those stay as they are. */
@@ -106,8 +117,8 @@ export class Nodes {
     return true
   }
 
-  private readonly placeOf = (place: Place): Place => {
-    let at = place
+  private readonly placeOf = (from: Place): Place => {
+    let at = from
     for (let next = this.moved.get(keyOf(at)); next; next = this.moved.get(keyOf(at))) at = next
     return at
   }

@@ -81,7 +81,7 @@ export interface Place {
   lat: number
 }
 
-/** A place on an element, by the metres from its start. */
+/** A place on an element, and any number that grows along it, the same for all cuts of one element. */
 export interface Cut extends Place {
   along: number
 }

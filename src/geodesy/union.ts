@@ -76,9 +76,9 @@ function nodesBetween(shape: Shape, crossing: (shape: Shape, e: number) => void)
     // On a meridian, its own longitude: so what runs to a pole still runs along it.
     const upright = [e, f].find((edge) => shape.lon[from[edge]!] === shape.lon[to[edge]!])
     const lon = upright === undefined ? normalLongitude(found.lon) : shape.lon[from[upright]!]!
-    const { lat, x, along } = found
-    nodes.cut(e, { lon, lat, along: x })
-    nodes.cut(f, { lon, lat, along })
+    const where = { lon, lat: found.lat }
+    nodes.cutAt(e, where)
+    nodes.cutAt(f, where)
     nodes.pairs++
   })
   return nodes
