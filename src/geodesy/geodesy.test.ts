@@ -49,6 +49,8 @@ describe('distance', () => {
   test.each([
     ['edges of 10 cm that cross', 0, [[-79.7854407360335, 66.26093566236051], [-79.78543926383121, 66.26093633763702]], [[-79.7854391603441, 66.2609357040717], [-79.7854408395206, 66.26093629592583]]],
     ['edges of 3 mm that cross', 0, [[0, 0], [3e-8, 0]], [[1.5e-8, -1.5e-8], [1.5e-8, 1.5e-8]]],
+    // 179 degrees along the equator are a shortest path, though their ends are all but mirrored at it. Truth: test/reference.
+    ['edges near the equator', 0.0961996199647871, [[-14, 8.7e-7], [165, 0]], [[0, 0], [-74, 0]]],
     // Where it is neither convex nor concave along the edge; truth by golden section.
     ['a quarter of the globe away', 10015008.541848, [[169.24666154356336, 65.6829979712113], [-10.75333897180342, 84.8746033493818]], [[-100.75333854721038, -0.11795525280292095], [-100.75333854721038, -3.368975755291624]]],
   ])('of %s', (_, expected, a, b) => {

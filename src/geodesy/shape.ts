@@ -1,7 +1,7 @@
 import { spend } from './effort'
 import { GeometryError } from './error'
 import { Kind, type Reading } from './geojson'
-import { RADIANS, geodesicLine, inverse, longestArc } from './ellipsoid'
+import { FLATTENING, RADIANS, geodesicLine, inverse, longestArc } from './ellipsoid'
 import { BoxTree, type Indexed } from './tree'
 import { chord, normalLongitude, toCartesian, type Vertices } from './vertices'
 
@@ -225,9 +225,10 @@ class Builder implements Vertices {
     let b = this.vertex(lon, lat)
     if (longestArc(chord(this, a, b)) > LONGEST_EDGE) {
       const { distance, azimuthA, azimuthB } = inverse(this.lon[a]!, this.lat[a]!, lon, lat)
-      // Near antipodes mirrored at the equator there are two paths, whose lengths differ by twice this shift in latitude.
+      // Near antipodes mirrored at the equator there are two paths, whose lengths differ by twice this shift in latitude; but not where the equator is shorter.
+      const turn = Math.abs(lon - this.lon[a]!)
       const northward = Math.abs(Math.cos(azimuthA * RADIANS))
-      if (path !== undefined && distance > 19_900_000 && Math.abs(this.lat[a]! + lat) * 111_700 * northward < 0.01 && northward > 1e-9)
+      if (path !== undefined && distance > 19_900_000 && Math.abs(180 - turn) < 180 * FLATTENING && Math.abs(this.lat[a]! + lat) * 111_700 * northward < 0.01 && northward > 1e-9)
         throw noUniquePath(path)
       const pieces = Math.ceil(distance / LONGEST_EDGE)
       // The same places both ways, so that edges which coincide do so in pieces.
