@@ -173,7 +173,7 @@ export function sweep(shape: Shape, rings: readonly SweptRing[], check: (e: numb
     for (const r of new Set(edges.map((edge) => ringOf[edge]!))) {
       if (turn[r] !== 0 || lids[r] === 0) continue
       turn[r] = lids[r]! > 0 === rings[r]!.holdsSouth ? -1 : 1
-      base += rings[r]!.weight * turn[r]! * lids[r]!
+      base += rings[r]!.weight * turn[r] * lids[r]!
     }
   }
 
