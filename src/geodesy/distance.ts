@@ -30,17 +30,21 @@ export interface Prepared extends Outline {
   region: () => Region | undefined
 }
 
-/** Metres on the ellipsoid between the nearest places of two geometries; 0 where they share one. The same for both orders. */
-export function leastDistance(a: Prepared, b: Prepared): number {
+/**
+ * Metres on the ellipsoid between the nearest places of two geometries; 0 where they share one. The same for both orders.
+ * @param limit what is no nearer than this need not be told apart: then `limit` is the answer
+ */
+export function leastDistance(a: Prepared, b: Prepared, limit = Infinity): number {
   const [p, q] = inOrder(a.shape, b.shape) ? [a, b] : [b, a]
   // Of few parts, whether one holds another is told sooner than how far their boundaries are.
   const asked = p.shape.polygons.length * q.shape.chains.length + q.shape.polygons.length * p.shape.chains.length
   if (asked > MANY) {
-    const between = new Search(p, q).run()
+    if (holdsFirst(p, q) || holdsFirst(q, p)) return 0
+    const between = new Search(p, q, limit).run()
     return between === 0 || holdsPartOf(p, q, true) || holdsPartOf(q, p, true) ? 0 : between
   }
   if (holdsPartOf(p, q) || holdsPartOf(q, p)) return 0
-  return new Search(p, q).run()
+  return new Search(p, q, limit).run()
 }
 
 /** More questions than this, of a polygon whether it holds a part, are asked of the union of the polygons, when it is known that the boundaries do not meet. */
@@ -74,14 +78,21 @@ function holdsPartOf(container: Prepared, { shape: other, seams }: Prepared, asU
   })
 }
 
+/** Whether a polygon of `container` holds the first vertex of the other: most often enough, where that has no seams. */
+function holdsFirst({ shape, rings }: Prepared, { shape: other, seams }: Prepared): boolean {
+  if (seams) return false
+  spend(shape.polygons.length / 50)
+  return shape.polygons.some((polygon) => insidePolygon(other, other.from[other.ringsEnd % other.from.length]!, shape, rings, polygon))
+}
+
 class Search {
-  private best = Infinity
   private readonly S: Shape
   private readonly T: Shape
 
   constructor(
     private readonly first: Outline,
     private readonly second: Outline,
+    private best: number,
   ) {
     this.S = first.shape
     this.T = second.shape

@@ -31,6 +31,8 @@ const PREPARING = 1_000_000
 const MEASURING = 300_000
 const MEASURING_VERTEX = 30
 const MEASURING_MOST = 3_000_000
+/** And an area: each edge of thousands of kilometres is integrated in hundreds of steps. */
+const MEASURING_AREA = 4_000_000
 
 /**
  * Prepares a reading: checks that its polygons have a certain inside (none crosses itself, holes lie in their shell, edges
@@ -52,13 +54,13 @@ export function prepareGeometry(reading: Reading): PreparedGeometry {
 const TOO_INTRICATE =
   'so many edges touch, overlap or run thousands of kilometres side by side that telling whether this is valid takes too long; give fewer positions, shorter edges, or several geometries'
 
-/** Answers a question about geometries. Throws a GeometryError where that takes more than MEASURING. */
-function measured<T>(geometries: readonly PreparedGeometry[], question: () => T): T {
+/** Answers a question about geometries. Throws a GeometryError where that takes more than MEASURING, or `most`. */
+function measured<T>(geometries: readonly PreparedGeometry[], question: () => T, most?: number): T {
   const [first, second] = geometries.map(({ shape }) => shape.path)
   const refusal = () =>
     new GeometryError(first!, `${second === undefined ? 'its edges' : `its edges and those of ${second}`} touch, overlap or keep the same distance in so many places that measuring takes too long; give fewer positions, or parts`)
   const vertices = geometries.reduce((sum, { given }) => sum + given.lon.length, 0)
-  return orRefuse(Math.min(MEASURING_MOST, MEASURING + MEASURING_VERTEX * vertices), question, refusal)
+  return orRefuse(most ?? Math.min(MEASURING_MOST, MEASURING + MEASURING_VERTEX * vertices), question, refusal)
 }
 
 /** Shortest way between the nearest places of two geometries, metres, to a micrometre; 0 where they share one. The same in both orders. */
@@ -73,12 +75,14 @@ export function distanceCentimeters(a: PreparedGeometry, b: PreparedGeometry): n
 
 /** Whether the distance, in centimetres, is no more than the radius (metres), in centimetres. */
 export function isWithin(a: PreparedGeometry, b: PreparedGeometry, radiusMeters: number): boolean {
-  return distanceCentimeters(a, b) <= Math.round(radiusMeters * 100)
+  const radius = Math.round(radiusMeters * 100)
+  // What is a centimetre farther is left out at once.
+  return Math.round(measured([a, b], () => leastDistance(a, b, (radius + 1) / 100)) * 100) <= radius
 }
 
 /** Whether the distance is 0.00 m: touching counts. */
 export function intersects(a: PreparedGeometry, b: PreparedGeometry): boolean {
-  return distanceCentimeters(a, b) === 0
+  return isWithin(a, b, 0)
 }
 
 /** Whether nothing of a geometry lies outside of the container, to half a centimetre, and their interiors meet (OGC). A place on the boundary is not contained. Implies `intersects`. */
@@ -90,7 +94,7 @@ export function contains(container: PreparedGeometry, geometry: PreparedGeometry
 export function areaSquareMeters(geometry: PreparedGeometry): number {
   const { type, shape } = geometry
   if (type !== 'Polygon' && type !== 'MultiPolygon') throw new GeometryError(shape.path, `area is that of a Polygon or MultiPolygon, got a ${type}`)
-  return measured([geometry], () => polygonArea(geometry))
+  return measured([geometry], () => polygonArea(geometry), MEASURING_AREA)
 }
 
 /** Geodesic length, metres, to 15 nanometres an edge. Throws a GeometryError for anything but a LineString or MultiLineString. */

@@ -72,7 +72,7 @@ function nodesBetween(shape: Shape, crossing: (shape: Shape, e: number) => void)
     crossing(shape, e)
     const { from, to } = shape
     const found = crossingOf(shape, from[e]!, to[e]!, shape, from[f]!, to[f]!)
-    spend(20)
+    spend(60)
     // On a meridian, its own longitude: so what runs to a pole still runs along it.
     const upright = [e, f].find((edge) => shape.lon[from[edge]!] === shape.lon[to[edge]!])
     const lon = upright === undefined ? normalLongitude(found.lon) : shape.lon[from[upright]!]!
