@@ -108,13 +108,17 @@ export class Nodes {
     else cuts.push(cut)
   }
 
-  /** Makes two vertices one place, but for those so near to a pole: those stay as they are. */
+  /** Makes two vertices one place; at a pole, each by its own meridian. */
   private merge(v: number, w: number): boolean {
     const { lon, lat } = this.shape
-    if (Math.abs(lat[v]!) === 90 || Math.abs(lat[w]!) === 90) return true
-    const [p, q] = [this.placeOf({ lon: lon[v]!, lat: lat[v]! }), this.placeOf({ lon: lon[w]!, lat: lat[w]! })]
-    if (keyOf(p) !== keyOf(q)) this.moved.set(keyOf(p), q)
+    const [p, q] = [v, w].map((vertex) => this.placeOf({ lon: lon[vertex]!, lat: lat[vertex]! })) as [Place, Place]
+    if (Math.abs(p.lat) === 90) this.move(q, { lon: q.lon, lat: p.lat })
+    else this.move(p, Math.abs(q.lat) === 90 ? { lon: p.lon, lat: q.lat } : q)
     return true
+  }
+
+  private move(from: Place, to: Place): void {
+    if (keyOf(from) !== keyOf(to)) this.moved.set(keyOf(from), to)
   }
 
   private readonly placeOf = (from: Place): Place => {

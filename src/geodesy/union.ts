@@ -119,7 +119,7 @@ function loopsOf({ shape, labels: { left, right } }: Arranged, rings: Rings): Re
   const bounded = (pole: number) => edges.some((edge) => edge.from.lat === pole || edge.to.lat === pole)
   const all = shape.polygons.map(({ firstChain, endChain }) => holdsNorth(rings, [firstChain, endChain]))
   const holdsNorthPole = bounded(90) ? false : atPole.any ? atPole.inside : all.includes(true)
-  const loops = follow([...edges, ...turnsAt(edges, 90), ...turnsAt(edges, -90)], shape.path)
+  const loops = follow([...edges, ...turnsAt(edges, 90, shape.path), ...turnsAt(edges, -90, shape.path)], shape.path)
   const bounds = buildLoops(shape.path, loops)
   return { shape: bounds, end: bounds.ringsEnd, holdsNorthPole }
 }
@@ -134,9 +134,10 @@ function keyOf({ lon, lat }: Place): string {
 }
 
 /** Turns at a pole from each meridian by which the boundary comes to the next one by which it leaves, over the inside: west of it at the north pole, east at the south pole. */
-function turnsAt(edges: readonly Directed[], pole: 90 | -90): Directed[] {
+function turnsAt(edges: readonly Directed[], pole: 90 | -90, path: string): Directed[] {
   const leaving = edges.filter(({ from }) => from.lat === pole).map(({ from }) => from.lon)
   const turns: Directed[] = []
+  if (leaving.length !== edges.filter(({ to }) => to.lat === pole).length) throw uncertain(path, { lon: leaving[0] ?? 0, lat: pole })
   for (const { to } of edges) {
     if (to.lat !== pole) continue
     const ahead = (lon: number) => ((((pole === 90 ? to.lon - lon : lon - to.lon) % 360) + 360) % 360)
@@ -155,6 +156,10 @@ function turnsAt(edges: readonly Directed[], pole: 90 | -90): Directed[] {
 
 function wrapped(lon: number): number {
   return lon < -180 ? lon + 360 : lon >= 180 ? lon - 360 : lon
+}
+
+function uncertain(path: string, { lon, lat }: Place): GeometryError {
+  return new GeometryError(path, `polygons meet at [${lon}, ${lat}] within a micrometre of each other, too closely to tell where they end; merge them`)
 }
 
 /** Closed loops out of directed edges; at each place as many begin as end. */
@@ -178,7 +183,7 @@ function follow(edges: readonly Directed[], path: string): Place[][] {
       const list = leaving.get(keyOf(at)) ?? []
       while (list.length > 0 && used[list.at(-1)!]) list.pop()
       const next = list.pop()
-      if (next === undefined) throw new GeometryError(path, `polygons meet at [${at.lon}, ${at.lat}] within a micrometre of each other, too closely to tell where they end; merge them`)
+      if (next === undefined) throw uncertain(path, at)
       used[next] = 1
       at = edges[next]!.to
     }
