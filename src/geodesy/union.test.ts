@@ -392,3 +392,22 @@ describe('places that longitudes name differently near a pole', () => {
     expect(contains(sector, prepare(line([20, 89.5], [0, 90], [60, 89.5])))).toBe(false)
   })
 })
+
+describe('corners of parts that differ by rounding', () => {
+  // Each is written otherwise in each part, a nanometre to a micrometre away.
+  const JITTERED: Record<string, Ring[]> = {
+    'at the south pole': [
+      closed([[168.65443632937942, -89.01569112433782], [-12.738184779882431, -89.99999999999999], [-101.34556367062119, -89.0156911243378]]),
+      closed([[106.70133735984564, -90], [-11.345563670620518, -89.01569112433779], [-56.345563670620294, -88.60797565431794]]),
+      closed([[123.6544363293803, -88.60797565431794], [78.65443632937968, -89.01569112433779], [93.28330831602216, -89.99999999999997]]),
+    ],
+    'at the north pole': [
+      closed([[124.20390679500996, 89.99999999999969], [-154.17287025600672, 89.99692994841585], [-109.17287025679641, 89.99565829141247]]),
+      closed([[0, 90], [160.82712974399328, 89.99565829141247], [-154.17287025600672, 89.99692994841585]]),
+    ],
+  }
+  test.each(Object.entries(JITTERED))('%s', (_, parts) => {
+    const together = prepare(union(...parts))
+    for (const part of parts) expect(contains(together, prepare(polygon(part)))).toBe(true)
+  })
+})
