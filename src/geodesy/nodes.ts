@@ -41,7 +41,10 @@ export class Nodes {
     spend(0.5)
     const follow = this.follows(e, f) || this.follows(f, e)
     const shared = Number(isSamePlace(shape, a, shape, c)) + Number(isSamePlace(shape, a, shape, d)) + Number(isSamePlace(shape, b, shape, c)) + Number(isSamePlace(shape, b, shape, d))
-    const cut = [this.touches(c, e), this.touches(d, e), this.touches(a, f), this.touches(b, f)].some(Boolean)
+    let cut = this.touches(c, e)
+    cut = this.touches(d, e) || cut
+    cut = this.touches(a, f) || cut
+    cut = this.touches(b, f) || cut
     // An end on the other edge is where they meet, on whichever side of it rounding has put it.
     if (shared === 0 && !cut) {
       if (crosses(shape, a, b, shape, c, d)) this.crossing(e, f)
@@ -62,10 +65,15 @@ export class Nodes {
     const { shape } = this
     if (!isSamePlace(shape, v, shape, w)) return false
     const { x, y, z } = shape
-    const [ax, ay, az] = [x[p]! - x[v]!, y[p]! - y[v]!, z[p]! - z[v]!]
-    const [bx, by, bz] = [x[q]! - x[w]!, y[q]! - y[w]!, z[q]! - z[w]!]
+    const ax = x[p]! - x[v]!
+    const ay = y[p]! - y[v]!
+    const az = z[p]! - z[v]!
+    const bx = x[q]! - x[w]!
+    const by = y[q]! - y[w]!
+    const bz = z[q]! - z[w]!
     const dot = ax * bx + ay * by + az * bz
-    const [aa, bb] = [ax * ax + ay * ay + az * az, bx * bx + by * by + bz * bz]
+    const aa = ax * ax + ay * ay + az * az
+    const bb = bx * bx + by * by + bz * bz
     // Longer than a millimetre each, so that the angle is certain.
     return aa > 1e-6 && bb > 1e-6 && aa < 1e10 && bb < 1e10 && (dot <= 0 || dot * dot < 0.9975 * aa * bb)
   }
@@ -86,7 +94,9 @@ export class Nodes {
     for (const end of [a, b]) if (chord(shape, v, end) <= TOUCH) return this.merge(v, end)
     // Between its ends, as far from it as from its line.
     const { x, y, z } = shape
-    const [ex, ey, ez] = [x[b]! - x[a]!, y[b]! - y[a]!, z[b]! - z[a]!]
+    const ex = x[b]! - x[a]!
+    const ey = y[b]! - y[a]!
+    const ez = z[b]! - z[a]!
     const along = (x[v]! - x[a]!) * ex + (y[v]! - y[a]!) * ey + (z[v]! - z[a]!) * ez
     if (along <= 0 || along >= ex * ex + ey * ey + ez * ez) return false
     if (Math.abs(clearance(shape, v, shape, a, b)) > TOUCH || Math.abs(certainOffset(shape, v, shape, a, b)) > TOUCH) return false
