@@ -166,7 +166,7 @@ describe('bad computations', () => {
     [{ ...good, from: { uid: 5 } }, 'from.uid: expected an attestation UID (0x and 64 hex digits) or a GeoJSON geometry'],
     [{ ...good, from: null }, 'from: expected a GeoJSON object with type and coordinates, got null'],
     [{ ...good, to: { type: 'Point', coordinates: [1, 100] } }, 'to.coordinates: latitude must be from -90 to 90, got 100; positions are [longitude, latitude]'],
-    [{ ...good, to: { type: 'Polygon', coordinates: [[[0, 0], [1, 1], [1, 0], [0, 1], [0, 0]]] } }, 'to.coordinates[0][0]: the edge that starts here crosses the one that starts at to.coordinates[0][2]; a ring must not cross itself'],
+    [{ ...good, to: { type: 'Polygon', coordinates: [[[0, 0], [1, 1], [1, 0], [0, 1], [0, 0]]] } }, 'to.coordinates[0][0]: the edge that starts here crosses the one that starts at to.coordinates[0][2] at [0.5, 0.500057376]; a ring must not cross itself'],
     [{ ...good, to: { uid: `0x${'1'.repeat(64)}`, uri: 'https://x.example' } }, 'to.uri: URIs are not fetched here; send the offchain attestation itself, as {"attestation": {...}}'],
     [{ ...good, schema: '0x12' }, 'schema: expected a schema UID, 0x and 64 hex digits'],
     [{ ...good, schema: `0x${'1'.repeat(64)}` }, `schema: 0x${'1'.repeat(64)} is not registered on this chain; register "uint256 result,string units,bytes32[] inputRefs,uint256 timestamp,string operation" or name another`],
