@@ -271,28 +271,70 @@ describe('questions about geometries made to cost are answered or refused within
   const tiles = (n: number, shift = 0) => {
     const side = Math.floor(Math.sqrt(n / 4))
     const at = (k: number) => k / side + shift
-    return range(side * side, (i) => [i % side, Math.floor(i / side)] as const).map(([x, y]) => box(at(x), at(y), at(x + 1), at(y + 1)))
+    return range(side * side, (i) => [i % side, Math.floor(i / side)] as const).map(([x, y]) =>
+      box(at(x), at(y), at(x + 1), at(y + 1)),
+    )
   }
   /** Pairs made to cost, and what is asked of them: that they meet, and that the first one holds the second. */
   const PAIRS: Record<string, [(n: number) => [Geometry, Geometry], meet: boolean, holds: boolean]> = {
-    'two fans round one hub': [(n) => [polygons(fan(n / 6, [0, 0], 0)), polygons(fan(n / 6, [0, 0], 0.02))], true, false],
-    'two fans beside each other': [(n) => [polygons(fan(n / 6, [0, 0], 0)), polygons(fan(n / 6, [1e-3, 0], 0.02))], true, false],
-    'a disc in a ring': [(n) => [polygon(closed(circle(n / 3, 1))), polygon(closed(circle(n / 3, 3)), closed(circle(n / 3, 2)))], false, false],
+    'two fans round one hub': [
+      (n) => [polygons(fan(n / 6, [0, 0], 0)), polygons(fan(n / 6, [0, 0], 0.02))],
+      true,
+      false,
+    ],
+    'two fans beside each other': [
+      (n) => [polygons(fan(n / 6, [0, 0], 0)), polygons(fan(n / 6, [1e-3, 0], 0.02))],
+      true,
+      false,
+    ],
+    'a disc in a ring': [
+      (n) => [polygon(closed(circle(n / 3, 1))), polygon(closed(circle(n / 3, 3)), closed(circle(n / 3, 2)))],
+      false,
+      false,
+    ],
     'a tiling and itself': [(n) => [polygons(tiles(n / 2)), polygons(tiles(n / 2))], true, true],
-    'a tiling and one beside it': [(n) => [polygons(tiles(n / 2)), polygons(tiles(n / 2, 0.003))], true, false],
-    'a tiling and places in it': [(n) => [polygons(tiles(n / 2)), points(range(n / 2, (i) => [(i * 0.618) % 1, (2 * i) / n]))], true, true],
-    'strips, and a line across them': [(n) => [VALID['strips side by side']!(n, seededRandom(SEED)), line([[0.5, 0.001], [0.5, 0.99]])], true, true],
-    'strips across strips': [(n) => [polygons(range(n / 8, (i) => box(0, (8 * i) / n, 1, (8 * i + 4) / n))), polygons(range(n / 8, (i) => box((8 * i) / n, 0, (8 * i + 4) / n, 1)))], true, false],
+    'a tiling and one beside it': [
+      (n) => [polygons(tiles(n / 2)), polygons(tiles(n / 2, 0.003))],
+      true,
+      false,
+    ],
+    'a tiling and places in it': [
+      (n) => [polygons(tiles(n / 2)), points(range(n / 2, (i) => [(i * 0.618) % 1, (2 * i) / n]))],
+      true,
+      true,
+    ],
+    'strips, and a line across them': [
+      (n) => [
+        VALID['strips side by side']!(n, seededRandom(SEED)),
+        line([
+          [0.5, 0.001],
+          [0.5, 0.99],
+        ]),
+      ],
+      true,
+      true,
+    ],
+    'strips across strips': [
+      (n) => [
+        polygons(range(n / 8, (i) => box(0, (8 * i) / n, 1, (8 * i + 4) / n))),
+        polygons(range(n / 8, (i) => box((8 * i) / n, 0, (8 * i + 4) / n, 1))),
+      ],
+      true,
+      false,
+    ],
   }
-  test.each(Object.entries(PAIRS))('%s, of 10,000 vertices: answered within a second', (name, [make, meet, holds]) => {
-    const [a, b] = make(10_000).map((one) => prepareGeometry(readGeometry(one, 'g')))
-    expect(withEffort(1_000_000, () => intersects(a!, b!))).toBe(meet)
-    expect(withEffort(1_000_000, () => distanceMeters(a!, b!)) === 0).toBe(meet)
-    const answer = () => withEffort(1_000_000, () => contains(a!, b!))
-    // Each edge of one along each of the other is more than memory holds.
-    if (name === 'strips across strips') expect(answer).toThrow(/pairs of edges: too many to tell/)
-    else expect(answer()).toBe(holds)
-  })
+  test.each(Object.entries(PAIRS))(
+    '%s, of 10,000 vertices: answered within a second',
+    (name, [make, meet, holds]) => {
+      const [a, b] = make(10_000).map((one) => prepareGeometry(readGeometry(one, 'g')))
+      expect(withEffort(1_000_000, () => intersects(a!, b!))).toBe(meet)
+      expect(withEffort(1_000_000, () => distanceMeters(a!, b!)) === 0).toBe(meet)
+      const answer = () => withEffort(1_000_000, () => contains(a!, b!))
+      // Each edge of one along each of the other is more than memory holds.
+      if (name === 'strips across strips') expect(answer).toThrow(/pairs of edges: too many to tell/)
+      else expect(answer()).toBe(holds)
+    },
+  )
   test('two parallels are refused by name, with what would be right', () => {
     const parallel = (path: string, lat: number) => prepareGeometry(readGeometry(line(range(9_000, (i) => [(360 * i) / 9_000 - 180, lat])), path))
     expect(() => distanceMeters(parallel('from', 80), parallel('to', 89.9999999))).toThrow(
