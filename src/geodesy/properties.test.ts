@@ -144,7 +144,7 @@ const everywhere = (geometry: Geometry, change: (position: Position) => Position
     typeof list[0] === 'number' ? change(list as Position) : list.map((one) => deep(one as unknown[]))
   return { ...geometry, coordinates: deep(geometry.coordinates) } as Geometry
 }
-/** A fan of triangles round a centre, perhaps with one of them missing: its parts meet in one place and along seams. */
+/** A fan of triangles round a centre, perhaps with one missing: they meet in one place and along seams. */
 const fanRound = (centre: Position, radius: number): fc.Arbitrary<Geometry> =>
   fc.tuple(ringRound(centre, radius), fc.boolean()).map(([ring, whole]) => ({
     type: 'MultiPolygon',

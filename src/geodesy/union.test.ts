@@ -14,7 +14,8 @@ import {
 } from '.'
 
 /**
- * A union of parts is one point set: whatever is asked of it has the answer of the one polygon that the parts make up.
+ * A union of parts is one point set: whatever is asked of it has the answer of the one polygon that the parts
+ * make up.
  * FC_SEED and FC_RUNS replay and go on for longer.
  */
 fc.configureGlobal({ seed: Number(process.env.FC_SEED ?? 20_261_123) })
@@ -200,7 +201,7 @@ function expectSame(parts: PreparedGeometry, whole: PreparedGeometry, asked: Geo
   const distance = distanceMeters(whole, other)
   expect(Math.abs(distanceMeters(parts, other) - distance)).toBeLessThan(1e-6 + 1e-13 * distance)
 }
-/** Expects all of two geometries to be the same: their answers about shapes round a place, and area and each other. */
+/** Expects two geometries to be one: the same answers about shapes round a place, and each holds the other. */
 function expectOne(
   parts: Geometry,
   whole: Geometry,
