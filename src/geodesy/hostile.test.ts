@@ -117,7 +117,12 @@ const VALID: Record<string, Family> = {
   'a coast': (n) => polygon(closed(range(n, (i) => around(i / n, 1 + 0.1 * Math.sin((14 * Math.PI * i) / n) + 0.03 * Math.sin((100 * Math.PI * i) / n))))),
   'a fan': (n) => polygons(fan(n / 3, [0, 0], 0)),
   'sectors round a pole': (n) =>
-    polygons(range(n / 3, (i) => closed([[0, 90], position((1080 * i) / n - 180, 80), position((1080 * (i + 1)) / n - 180, 80)]))),
+    polygons(
+      range(n / 3, (i) => {
+        const [west, east] = [i, i + 1].map((k) => position((1080 * k) / n - 180, 80))
+        return closed([[0, 90], west!, east!])
+      }),
+    ),
   'strips side by side': (n) => polygons(range(n / 4, (i) => box(0, (4 * i) / n, 1, (4 * (i + 1)) / n))),
   'discs in discs': (n) => polygons(range(n / 40, (i) => closed(circle(40, (40 * (i + 1)) / n)))),
   'keyholes side by side': (n) => {
@@ -140,7 +145,10 @@ const VALID: Record<string, Family> = {
     polygon(box(-1, -1, 1, 1), ...range(n / 3 - 2, (i) => ((at: (k: number) => number) =>
       closed([[0, at(i)], [0.1, at(i + 0.5)], [0, at(i + 1)]]))((k) => (5.4 * k) / n - 0.9))),
   'holes that touch the shell': (n) =>
-    polygon(box(0, 0, 1, 1), ...range(n / 3 - 2, (i) => closed([[(3 * i) / n, 0], [(3 * i + 2.4) / n, 0.01], [(3 * i + 0.6) / n, 0.01]]))),
+    polygon(
+      box(0, 0, 1, 1),
+      ...range(n / 3 - 2, (i) => closed([[(3 * i) / n, 0], [(3 * i + 2.4) / n, 0.01], [(3 * i + 0.6) / n, 0.01]])),
+    ),
   islands: (n, random) =>
     polygons(shuffled(range(n / 20, (k) => closed(range(20, (i) => around(i / 20, 0.02 + 0.01 * random(), [5 + (k % 70) / 10, Math.floor(k / 70) / 10])))), random)),
 }
@@ -271,28 +279,70 @@ describe('questions about geometries made to cost are answered or refused within
   const tiles = (n: number, shift = 0) => {
     const side = Math.floor(Math.sqrt(n / 4))
     const at = (k: number) => k / side + shift
-    return range(side * side, (i) => [i % side, Math.floor(i / side)] as const).map(([x, y]) => box(at(x), at(y), at(x + 1), at(y + 1)))
+    return range(side * side, (i) => [i % side, Math.floor(i / side)] as const).map(([x, y]) =>
+      box(at(x), at(y), at(x + 1), at(y + 1)),
+    )
   }
-  /** Pairs made to cost, and what is asked of them: that they meet, and that the first one holds the second. */
+  /** Pairs made to cost; whether they meet, and whether the first one holds the second. */
   const PAIRS: Record<string, [(n: number) => [Geometry, Geometry], meet: boolean, holds: boolean]> = {
-    'two fans round one hub': [(n) => [polygons(fan(n / 6, [0, 0], 0)), polygons(fan(n / 6, [0, 0], 0.02))], true, false],
-    'two fans beside each other': [(n) => [polygons(fan(n / 6, [0, 0], 0)), polygons(fan(n / 6, [1e-3, 0], 0.02))], true, false],
-    'a disc in a ring': [(n) => [polygon(closed(circle(n / 3, 1))), polygon(closed(circle(n / 3, 3)), closed(circle(n / 3, 2)))], false, false],
+    'two fans round one hub': [
+      (n) => [polygons(fan(n / 6, [0, 0], 0)), polygons(fan(n / 6, [0, 0], 0.02))],
+      true,
+      false,
+    ],
+    'two fans beside each other': [
+      (n) => [polygons(fan(n / 6, [0, 0], 0)), polygons(fan(n / 6, [1e-3, 0], 0.02))],
+      true,
+      false,
+    ],
+    'a disc in a ring': [
+      (n) => [polygon(closed(circle(n / 3, 1))), polygon(closed(circle(n / 3, 3)), closed(circle(n / 3, 2)))],
+      false,
+      false,
+    ],
     'a tiling and itself': [(n) => [polygons(tiles(n / 2)), polygons(tiles(n / 2))], true, true],
-    'a tiling and one beside it': [(n) => [polygons(tiles(n / 2)), polygons(tiles(n / 2, 0.003))], true, false],
-    'a tiling and places in it': [(n) => [polygons(tiles(n / 2)), points(range(n / 2, (i) => [(i * 0.618) % 1, (2 * i) / n]))], true, true],
-    'strips, and a line across them': [(n) => [VALID['strips side by side']!(n, seededRandom(SEED)), line([[0.5, 0.001], [0.5, 0.99]])], true, true],
-    'strips across strips': [(n) => [polygons(range(n / 8, (i) => box(0, (8 * i) / n, 1, (8 * i + 4) / n))), polygons(range(n / 8, (i) => box((8 * i) / n, 0, (8 * i + 4) / n, 1)))], true, false],
+    'a tiling and one beside it': [
+      (n) => [polygons(tiles(n / 2)), polygons(tiles(n / 2, 0.003))],
+      true,
+      false,
+    ],
+    'a tiling and places in it': [
+      (n) => [polygons(tiles(n / 2)), points(range(n / 2, (i) => [(i * 0.618) % 1, (2 * i) / n]))],
+      true,
+      true,
+    ],
+    'strips, and a line across them': [
+      (n) => [
+        VALID['strips side by side']!(n, seededRandom(SEED)),
+        line([
+          [0.5, 0.001],
+          [0.5, 0.99],
+        ]),
+      ],
+      true,
+      true,
+    ],
+    'strips across strips': [
+      (n) => [
+        polygons(range(n / 8, (i) => box(0, (8 * i) / n, 1, (8 * i + 4) / n))),
+        polygons(range(n / 8, (i) => box((8 * i) / n, 0, (8 * i + 4) / n, 1))),
+      ],
+      true,
+      false,
+    ],
   }
-  test.each(Object.entries(PAIRS))('%s, of 10,000 vertices: answered within a second', (name, [make, meet, holds]) => {
-    const [a, b] = make(10_000).map((one) => prepareGeometry(readGeometry(one, 'g')))
-    expect(withEffort(1_000_000, () => intersects(a!, b!))).toBe(meet)
-    expect(withEffort(1_000_000, () => distanceMeters(a!, b!)) === 0).toBe(meet)
-    const answer = () => withEffort(1_000_000, () => contains(a!, b!))
-    // Each edge of one along each of the other is more than memory holds.
-    if (name === 'strips across strips') expect(answer).toThrow(/pairs of edges: too many to tell/)
-    else expect(answer()).toBe(holds)
-  })
+  test.each(Object.entries(PAIRS))(
+    '%s, of 10,000 vertices: answered within a second',
+    (name, [make, meet, holds]) => {
+      const [a, b] = make(10_000).map((one) => prepareGeometry(readGeometry(one, 'g')))
+      expect(withEffort(1_000_000, () => intersects(a!, b!))).toBe(meet)
+      expect(withEffort(1_000_000, () => distanceMeters(a!, b!)) === 0).toBe(meet)
+      const answer = () => withEffort(1_000_000, () => contains(a!, b!))
+      // Each edge of one along each of the other is more than memory holds.
+      if (name === 'strips across strips') expect(answer).toThrow(/pairs of edges: too many to tell/)
+      else expect(answer()).toBe(holds)
+    },
+  )
   test('two parallels are refused by name, with what would be right', () => {
     const parallel = (path: string, lat: number) => prepareGeometry(readGeometry(line(range(9_000, (i) => [(360 * i) / 9_000 - 180, lat])), path))
     expect(() => distanceMeters(parallel('from', 80), parallel('to', 89.9999999))).toThrow(

@@ -140,25 +140,35 @@ const exactly = (degrees: number) => Math.round(degrees * 2 ** 36) / 2 ** 36
 const everywhere = (geometry: Geometry, change: (position: Position) => Position): Geometry => {
   if (geometry.type === 'GeometryCollection')
     return { ...geometry, geometries: geometry.geometries.map((part) => everywhere(part, change)) }
-  const deep = (list: unknown[]): unknown => (typeof list[0] === 'number' ? change(list as Position) : list.map((one) => deep(one as unknown[])))
+  const deep = (list: unknown[]): unknown =>
+    typeof list[0] === 'number' ? change(list as Position) : list.map((one) => deep(one as unknown[]))
   return { ...geometry, coordinates: deep(geometry.coordinates) } as Geometry
 }
-/** A fan of triangles round a centre, perhaps with one of them missing: its parts meet in one place and along seams. */
+/** A fan of triangles round a centre, perhaps with one missing: they meet in one place and along seams. */
 const fanRound = (centre: Position, radius: number): fc.Arbitrary<Geometry> =>
   fc.tuple(ringRound(centre, radius), fc.boolean()).map(([ring, whole]) => ({
     type: 'MultiPolygon',
     coordinates: ring.slice(whole ? 1 : 2).map((end, i) => [[centre, ring[whole ? i : i + 1]!, end, centre]]),
   }))
-const someShape = (centre: Position, radius: number) => fc.oneof(shapeRound(centre, radius), fanRound(centre, radius))
+const someShape = (centre: Position, radius: number) =>
+  fc.oneof(shapeRound(centre, radius), fanRound(centre, radius))
 const exactPair = fc
-  .tuple(place, size, fc.double({ min: 0, max: 360, noNaN: true }), fc.double({ min: 0, max: 1.5, noNaN: true }))
+  .tuple(
+    place,
+    size,
+    fc.double({ min: 0, max: 360, noNaN: true }),
+    fc.double({ min: 0, max: 1.5, noNaN: true }),
+  )
   .chain(([centre, radius, azimuth, apart]) =>
-    fc.tuple(someShape(centre, radius), someShape(travel(centre, azimuth, apart * radius), radius / 2)))
+    fc.tuple(someShape(centre, radius), someShape(travel(centre, azimuth, apart * radius), radius / 2)),
+  )
   .map((shapes) => shapes.map((shape) => everywhere(shape, ([lon, lat]) => [exactly(lon!), exactly(lat!)])))
-const turned = (degrees: number) => ([lon, lat]: Position): Position => {
-  const sum = lon! + degrees
-  return [sum > 180 ? sum - 360 : sum, lat!]
-}
+const turned =
+  (degrees: number) =>
+  ([lon, lat]: Position): Position => {
+    const sum = lon! + degrees
+    return [sum > 180 ? sum - 360 : sum, lat!]
+  }
 const MOVED: Record<string, (position: Position) => Position> = {
   'turned by 90 degrees': turned(90),
   'turned by 180 degrees': turned(180),
@@ -171,7 +181,9 @@ describe('the same shapes elsewhere have the same answers', () => {
   test.each(Object.entries(MOVED))('%s', (_, move) => {
     fc.assert(
       fc.property(exactPair, ([first, second]) => {
-        const [a, b, c, d] = [first!, second!, everywhere(first!, move), everywhere(second!, move)].map(prepare)
+        const [a, b, c, d] = [first!, second!, everywhere(first!, move), everywhere(second!, move)].map(
+          prepare,
+        )
         const distance = distanceMeters(a!, b!)
         expect(Math.abs(distanceMeters(c!, d!) - distance)).toBeLessThan(1e-6 + 1e-13 * distance)
         expect([contains(c!, d!), contains(d!, c!)]).toEqual([contains(a!, b!), contains(b!, a!)])
@@ -179,23 +191,27 @@ describe('the same shapes elsewhere have the same answers', () => {
         const area = areaSquareMeters(a!)
         expect(Math.abs(areaSquareMeters(c!) - area)).toBeLessThan(1e-3 + 1e-13 * area)
       }),
-      { numRuns: Number(process.env.FC_RUNS ?? 60) },
+      { numRuns: Number(process.env.FC_RUNS ?? 40) },
     )
   })
   test('what is added to a container takes nothing away', () => {
     fc.assert(
-      fc.property(exactPair, fc.tuple(place, size).chain(([p, r]) => someShape(p, r)), ([first, second], far) => {
-        const [a, b, near, wide] = [
-          first!,
-          second!,
-          { type: 'GeometryCollection', geometries: [second, first] },
-          { type: 'GeometryCollection', geometries: [first, far] },
-        ].map(prepare)
-        expect(contains(near!, a!) && contains(near!, b!) && contains(wide!, a!)).toBe(true)
-        if (contains(a!, b!)) expect(contains(wide!, b!)).toBe(true)
-        expect(distanceMeters(wide!, b!)).toBeLessThanOrEqual(distanceMeters(a!, b!) + 1e-7)
-      }),
-      { numRuns: Number(process.env.FC_RUNS ?? 60) },
+      fc.property(
+        exactPair,
+        fc.tuple(place, size).chain(([p, r]) => someShape(p, r)),
+        ([first, second], far) => {
+          const [a, b, near, wide] = [
+            first!,
+            second!,
+            { type: 'GeometryCollection', geometries: [second, first] },
+            { type: 'GeometryCollection', geometries: [first, far] },
+          ].map(prepare)
+          expect(contains(near!, a!) && contains(near!, b!) && contains(wide!, a!)).toBe(true)
+          if (contains(a!, b!)) expect(contains(wide!, b!)).toBe(true)
+          expect(distanceMeters(wide!, b!)).toBeLessThanOrEqual(distanceMeters(a!, b!) + 1e-7)
+        },
+      ),
+      { numRuns: Number(process.env.FC_RUNS ?? 40) },
     )
   })
 })
@@ -206,7 +222,10 @@ const along = (a: Position, b: Position, share: number): Position => {
 }
 
 /** Two shapes of which the second is the first written with cuts: what lies on a cut is inside. */
-const CUTS: Record<string, (ring: Position[], centre: Position) => [Polygon | Geometry, Geometry, Position[]]> = {
+const CUTS: Record<
+  string,
+  (ring: Position[], centre: Position) => [Polygon | Geometry, Geometry, Position[]]
+> = {
   'a keyhole to its hole': (ring, centre) => {
     const shell = ring.slice(0, -1)
     const hole = shell.map((p) => along(centre, p, 0.3)).reverse()
@@ -253,7 +272,9 @@ describe('a polygon with cuts in it gives the same answers', () => {
   test.each(Object.entries(CUTS))('%s', (_, cut) => {
     const roundAndAnother = fc
       .tuple(place, size)
-      .chain(([centre, radius]) => fc.tuple(ringRound(centre, radius), someShape(centre, 1.3 * radius), fc.constant(centre)))
+      .chain(([centre, radius]) =>
+        fc.tuple(ringRound(centre, radius), someShape(centre, 1.3 * radius), fc.constant(centre)),
+      )
     fc.assert(
       fc.property(roundAndAnother, ([ring, other, centre]) => {
         const [first, second, inside] = cut(ring, centre)
@@ -262,11 +283,12 @@ describe('a polygon with cuts in it gives the same answers', () => {
         const distance = distanceMeters(a!, c!)
         expect(Math.abs(distanceMeters(b!, c!) - distance)).toBeLessThan(1e-6 + 1e-13 * distance)
         expect([contains(a!, b!), contains(b!, a!)]).toEqual([true, true])
-        for (const place of inside) expect(contains(b!, prepare({ type: 'Point', coordinates: place }))).toBe(true)
+        for (const place of inside)
+          expect(contains(b!, prepare({ type: 'Point', coordinates: place }))).toBe(true)
         const area = areaSquareMeters(a!)
         expect(Math.abs(areaSquareMeters(b!) - area)).toBeLessThan(1e-3 + 1e-12 * area)
       }),
-      { numRuns: Number(process.env.FC_RUNS ?? 60) },
+      { numRuns: Number(process.env.FC_RUNS ?? 40) },
     )
   })
 })

@@ -14,7 +14,8 @@ import {
 } from '.'
 
 /**
- * A union of parts is one point set: whatever is asked of it has the answer of the one polygon that the parts make up.
+ * A union of parts is one point set: whatever is asked of it has the answer of the one polygon that the parts
+ * make up.
  * FC_SEED and FC_RUNS replay and go on for longer.
  */
 fc.configureGlobal({ seed: Number(process.env.FC_SEED ?? 20_261_123) })
@@ -32,25 +33,45 @@ const along = (a: Position, b: Position, share: number): Position => {
   const { s12, azi1 } = WGS84.Inverse(a[1]!, a[0]!, b[1]!, b[0]!)
   return travel(a, azi1!, s12! * share)
 }
-const range = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i))
+const range = <T,>(count: number, make: (i: number) => T): T[] =>
+  Array.from({ length: count }, (_, i) => make(i))
 const wrapped = (lon: number) => (lon > 180 ? lon - 360 : lon < -180 ? lon + 360 : lon)
 const closed = (ring: Ring): Ring => [...ring, ring[0]!]
 const box = (west: number, south: number, east: number, north: number): Ring =>
-  closed([[west, south], [east, south], [east, north], [west, north]])
+  closed([
+    [west, south],
+    [east, south],
+    [east, north],
+    [west, north],
+  ])
 const point = (coordinates: Position): Geometry => ({ type: 'Point', coordinates })
 const points = (coordinates: Position[]): Geometry => ({ type: 'MultiPoint', coordinates })
 const line = (...coordinates: Position[]): Geometry => ({ type: 'LineString', coordinates })
 const polygon = (...coordinates: Ring[]): Geometry => ({ type: 'Polygon', coordinates })
-const union = (...rings: Ring[]): Geometry => ({ type: 'MultiPolygon', coordinates: rings.map((ring) => [ring]) })
-const collection = (...rings: Ring[]): Geometry =>
-  ({ type: 'GeometryCollection', geometries: rings.map((ring) => polygon(ring)) })
+const union = (...rings: Ring[]): Geometry => ({
+  type: 'MultiPolygon',
+  coordinates: rings.map((ring) => [ring]),
+})
+const collection = (...rings: Ring[]): Geometry => ({
+  type: 'GeometryCollection',
+  geometries: rings.map((ring) => polygon(ring)),
+})
 
 type Random = () => number
-const pick = <T>(random: Random, list: readonly T[]): T => list[Math.floor(random() * list.length)]!
+const pick = <T,>(random: Random, list: readonly T[]): T => list[Math.floor(random() * list.length)]!
 const somewhere = (random: Random): Position => {
   const lon = random() * 360 - 180
   const lat = random() * 170 - 85
-  return pick(random, [[lon, lat], [lon, lat], [0, 90], [lon, -90], [180, lat], [-180, lat], [lon, 89.9], [lon, 0]])
+  return pick(random, [
+    [lon, lat],
+    [lon, lat],
+    [0, 90],
+    [lon, -90],
+    [180, lat],
+    [-180, lat],
+    [lon, 89.9],
+    [lon, 0],
+  ])
 }
 const magnitude = (random: Random, least: number, most: number) => least * (most / least) ** random()
 const restarted = (random: Random, [, ...ring]: Ring): Ring => {
@@ -78,12 +99,17 @@ const grid = (random: Random, at: Map): readonly [Position[][], Ring] => {
     ...side(0).slice(0, -1),
     ...rowsOf.slice(0, -1).map((row) => row[columns]!),
     ...side(rows).slice(1).reverse(),
-    ...rowsOf.slice(1).reverse().map((row) => row[0]!),
+    ...rowsOf
+      .slice(1)
+      .reverse()
+      .map((row) => row[0]!),
   ]
   return [rowsOf, closed(outline)]
 }
 const quadsOf = (rows: Position[][]) =>
-  rows.slice(1).flatMap((row, j) => row.slice(1).map((p, i) => [rows[j]![i]!, rows[j]![i + 1]!, p, row[i]!] as const))
+  rows
+    .slice(1)
+    .flatMap((row, j) => row.slice(1).map((p, i) => [rows[j]![i]!, rows[j]![i + 1]!, p, row[i]!] as const))
 const innerOf = (rows: Position[][]) => rows.slice(1, -1).flatMap((row) => row.slice(1, -1))
 const rim = (random: Random, at: Map, count: number) =>
   range(count, (i) => {
@@ -100,7 +126,11 @@ const TILINGS: Record<string, (random: Random, at: Map) => Tiling> = {
     const [rows, whole] = grid(random, at)
     const halves = ([a, b, c, d]: readonly Position[], cut: boolean) =>
       cut ? [closed([a!, b!, c!]), closed([a!, c!, d!])] : [closed([a!, b!, d!]), closed([b!, c!, d!])]
-    return { whole, parts: quadsOf(rows).flatMap((quad) => halves(quad, random() < 0.5)), inner: innerOf(rows) }
+    return {
+      whole,
+      parts: quadsOf(rows).flatMap((quad) => halves(quad, random() < 0.5)),
+      inner: innerOf(rows),
+    }
   },
   'a fan from its middle': (random, at) => {
     const ends = rim(random, at, 3 + Math.floor(random() ** 2 * 60))
@@ -122,12 +152,21 @@ const TILINGS: Record<string, (random: Random, at: Map) => Tiling> = {
     const [count, levels] = [3 + Math.floor(random() * 9), 1 + Math.floor(random() * 3)]
     const rings = range(levels + 1, (j) => {
       const radius = (j + 1) / (levels + 1)
-      return range(count, (i) => at(radius * Math.sin((2 * Math.PI * i) / count), radius * Math.cos((2 * Math.PI * i) / count)))
+      return range(count, (i) =>
+        at(radius * Math.sin((2 * Math.PI * i) / count), radius * Math.cos((2 * Math.PI * i) / count)),
+      )
     })
     const next = (i: number) => (i + 1) % count
-    const around = rings.slice(1).flatMap((ring, j) =>
-      ring.map((p, i) => closed([rings[j]![i]!, rings[j]![next(i)]!, ring[next(i)]!, p])))
-    return { whole: closed(rings[levels]!), parts: [closed(rings[0]!), ...around], inner: rings.slice(0, -1).flat() }
+    const around = rings
+      .slice(1)
+      .flatMap((ring, j) =>
+        ring.map((p, i) => closed([rings[j]![i]!, rings[j]![next(i)]!, ring[next(i)]!, p])),
+      )
+    return {
+      whole: closed(rings[levels]!),
+      parts: [closed(rings[0]!), ...around],
+      inner: rings.slice(0, -1).flat(),
+    }
   },
 }
 
@@ -138,7 +177,10 @@ function tilingOf(kind: string, random: Random): Tiling & { centre: Position; ra
   const radius = magnitude(random, 1, 2e6)
   const turn = pick(random, [0, 90, random() * 360])
   // A tenth of the smallest part may be lost by rounding.
-  const digits = pick(random, [undefined, ...DECIMALS.filter((decimals) => 111_000 * 10 ** -decimals < radius / 400)])
+  const digits = pick(random, [
+    undefined,
+    ...DECIMALS.filter((decimals) => 111_000 * 10 ** -decimals < radius / 400),
+  ])
   const at: Map = (x, y) => {
     const place = travel(centre, (Math.atan2(x, y) * 180) / Math.PI + turn, Math.hypot(x, y) * radius)
     return digits === undefined ? place : place.map((degrees) => Number(degrees.toFixed(digits)))
@@ -150,16 +192,27 @@ function tilingOf(kind: string, random: Random): Tiling & { centre: Position; ra
 /** Expects the same answers of two geometries that are one point set, about a third. */
 function expectSame(parts: PreparedGeometry, whole: PreparedGeometry, asked: Geometry): void {
   const other = prepare(asked)
-  const answers = (one: PreparedGeometry) => [contains(one, other), contains(other, one), intersects(one, other)]
+  const answers = (one: PreparedGeometry) => [
+    contains(one, other),
+    contains(other, one),
+    intersects(one, other),
+  ]
   expect(answers(parts), JSON.stringify(asked)).toEqual(answers(whole))
   const distance = distanceMeters(whole, other)
   expect(Math.abs(distanceMeters(parts, other) - distance)).toBeLessThan(1e-6 + 1e-13 * distance)
 }
-/** Expects all of two geometries to be the same: their answers about shapes round a place, and area and each other. */
-function expectOne(parts: Geometry, whole: Geometry, random: Random, [centre, radius]: [Position, number], asked: Geometry[]) {
+/** Expects two geometries to be one: the same answers about shapes round a place, and each holds the other. */
+function expectOne(
+  parts: Geometry,
+  whole: Geometry,
+  random: Random,
+  [centre, radius]: [Position, number],
+  asked: Geometry[],
+) {
   const [a, b] = [prepare(parts), prepare(whole)]
   const spot = () => travel(centre, random() * 360, 1.4 * radius * Math.sqrt(random()))
-  const triangle = (p: Position) => polygon(closed([p, travel(p, 20, radius / 8), travel(p, 110, radius / 8)]))
+  const triangle = (p: Position) =>
+    polygon(closed([p, travel(p, 20, radius / 8), travel(p, 110, radius / 8)]))
   const random3 = range(2, () => [point(spot()), line(spot(), spot()), triangle(spot())]).flat()
   for (const other of [...asked, ...random3]) expectSame(a, b, other)
   expect([contains(a, b), contains(b, a), distanceMeters(a, b)]).toEqual([true, true, 0])
@@ -173,7 +226,10 @@ const expectSameArea = ([a, b]: readonly [PreparedGeometry, PreparedGeometry]) =
 
 /** Tries what must hold of random shapes, each from a seed, which is what a failure prints. */
 const always = (holds: (random: Random) => void) =>
-  fc.assert(fc.property(fc.noShrink(fc.nat(2 ** 31 - 1)), (seed) => holds(seededRandom(seed))), { numRuns: RUNS })
+  fc.assert(
+    fc.property(fc.noShrink(fc.nat(2 ** 31 - 1)), (seed) => holds(seededRandom(seed))),
+    { numRuns: RUNS },
+  )
 
 describe('a tiling is the whole', () => {
   test.each(Object.keys(TILINGS))('%s', (kind) => {
@@ -199,16 +255,24 @@ describe('a tiling is the whole', () => {
       // Without one of its parts it is not.
       const missing = pick(random, parts)
       const rest = prepare(union(...parts.filter((part) => part !== missing)))
-      for (const lost of [polygon(missing), polygon(whole), together]) expect(contains(rest, prepare(lost))).toBe(false)
+      for (const lost of [polygon(missing), polygon(whole), together])
+        expect(contains(rest, prepare(lost))).toBe(false)
       expect(contains(pair[0], rest)).toBe(true)
-      expect(areaSquareMeters(pair[1]) - areaSquareMeters(rest) - areaSquareMeters(prepare(polygon(missing)))).toBeCloseTo(0, radius > 1e5 ? 0 : 3)
+      expect(
+        areaSquareMeters(pair[1]) - areaSquareMeters(rest) - areaSquareMeters(prepare(polygon(missing))),
+      ).toBeCloseTo(0, radius > 1e5 ? 0 : 3)
     })
   })
   test('of a thousand parts', () => {
     const side = 32
     const parts = range(side * side, (i) => {
       const [x, y] = [i % side, Math.floor(i / side)]
-      return box(179 + x / 16 > 180 ? x / 16 - 181 : 179 + x / 16, 60 + y / 32, wrapped(179 + (x + 1) / 16), 60 + (y + 1) / 32)
+      return box(
+        179 + x / 16 > 180 ? x / 16 - 181 : 179 + x / 16,
+        60 + y / 32,
+        wrapped(179 + (x + 1) / 16),
+        60 + (y + 1) / 32,
+      )
     })
     const together = prepare(union(...parts))
     const hubs = parts.map(([corner]) => corner!).filter(([lon, lat]) => lon !== 179 && lat !== 60)
@@ -228,12 +292,29 @@ describe('T-junctions', () => {
       const width = magnitude(random, 1e-5, 10)
       const south = random() * 40 - 20
       const [west, east] = [wrapped(middle - width), wrapped(middle + width)]
-      const heights = () => [0, ...range(Math.floor(random() * 9), () => 0.05 + 0.9 * random()).sort(), 1].map((y) => south + width * y)
+      const heights = () =>
+        [0, ...range(Math.floor(random() * 9), () => 0.05 + 0.9 * random()).sort(), 1].map(
+          (y) => south + width * y,
+        )
       const [left, right] = [heights(), heights()]
       const [before, after] = [middle === -180 ? 180 : middle, middle === 180 ? -180 : middle]
       const parts = [
-        ...left.slice(1).map((y, i) => closed([[west, left[i]!], [before, left[i]!], [before, y], [west, y]])),
-        ...right.slice(1).map((y, i) => closed([[after, right[i]!], [east, right[i]!], [east, y], [after, y]])),
+        ...left.slice(1).map((y, i) =>
+          closed([
+            [west, left[i]!],
+            [before, left[i]!],
+            [before, y],
+            [west, y],
+          ]),
+        ),
+        ...right.slice(1).map((y, i) =>
+          closed([
+            [after, right[i]!],
+            [east, right[i]!],
+            [east, y],
+            [after, y],
+          ]),
+        ),
       ]
       const top = left.at(-1)!
       const whole = closed([
@@ -241,29 +322,67 @@ describe('T-junctions', () => {
         [middle, south],
         ...right.map((y) => [east, y]),
         [middle, top],
-        ...left.slice(1).reverse().map((y) => [west, y]),
+        ...left
+          .slice(1)
+          .reverse()
+          .map((y) => [west, y]),
       ])
       const seam = (): Position => [middle, south + width * random()]
       const junctions = [...left.slice(1, -1), ...right.slice(1, -1)].map((y) => [middle, y])
-      const asked = [point(seam()), points([...junctions, seam()]), line([middle, south], [middle, top]), line(seam(), [east, south])]
-      expectSameArea(expectOne(union(...parts), polygon(whole), random, [[middle, south + width / 2], width * 100_000], asked))
+      const asked = [
+        point(seam()),
+        points([...junctions, seam()]),
+        line([middle, south], [middle, top]),
+        line(seam(), [east, south]),
+      ]
+      expectSameArea(
+        expectOne(
+          union(...parts),
+          polygon(whole),
+          random,
+          [[middle, south + width / 2], width * 100_000],
+          asked,
+        ),
+      )
     })
   })
   test('on an edge anywhere, rounded to doubles', () => {
     always((random) => {
       const [centre, radius, turn] = [somewhere(random), magnitude(random, 0.5, 1e6), random() * 360]
-      const [a, right, b, left] = range(4, (i) => travel(centre, turn + 90 * i, radius)) as [Position, Position, Position, Position]
+      const [a, right, b, left] = range(4, (i) => travel(centre, turn + 90 * i, radius)) as [
+        Position,
+        Position,
+        Position,
+        Position,
+      ]
       const side = (tip: Position) => {
-        const cuts = range(Math.floor(random() * 8), random).sort((p, q) => p - q).map((share) => along(a, b, share))
+        const cuts = range(Math.floor(random() * 8), random)
+          .sort((p, q) => p - q)
+          .map((share) => along(a, b, share))
         const ends = [a, ...cuts, b]
         return { cuts, parts: ends.slice(1).map((end, i) => closed([ends[i]!, end, tip])) }
       }
       const [one, other] = [side(left), side(right)]
       const junctions = [along(a, b, random()), ...one.cuts, ...other.cuts]
-      const asked = [point(pick(random, junctions)), points(junctions), line(a, b), line(pick(random, junctions), left)]
-      const across = polygon(closed([along(a, b, 0.2), along(a, left, 0.5), along(a, b, 0.7), along(a, right, 0.5)]))
+      const asked = [
+        point(pick(random, junctions)),
+        points(junctions),
+        line(a, b),
+        line(pick(random, junctions), left),
+      ]
+      const across = polygon(
+        closed([along(a, b, 0.2), along(a, left, 0.5), along(a, b, 0.7), along(a, right, 0.5)]),
+      )
       const together = union(...one.parts, ...other.parts)
-      expectSameArea(expectOne(together, polygon(closed([a, right, b, left])), random, [centre, radius], [...asked, across]))
+      expectSameArea(
+        expectOne(
+          together,
+          polygon(closed([a, right, b, left])),
+          random,
+          [centre, radius],
+          [...asked, across],
+        ),
+      )
     })
   })
 })
@@ -272,9 +391,18 @@ describe('parts in parts', () => {
   const shapes = (random: Random) => {
     const [centre, radius, turn] = [somewhere(random), magnitude(random, 1, 1e6), random() * 360]
     const ring = (count: number, size: number) =>
-      range(count, (i) => travel(centre, turn + (360 * (i + 0.3 * random())) / count, radius * size * (0.85 + 0.15 * random())))
+      range(count, (i) =>
+        travel(centre, turn + (360 * (i + 0.3 * random())) / count, radius * size * (0.85 + 0.15 * random())),
+      )
     const [shell, hole] = [ring(7 + Math.floor(random() * 6), 1), ring(3 + Math.floor(random() * 8), 0.4)]
-    const asked = [point(centre), polygon(closed(hole)), points(hole), point(along(hole[0]!, hole[1]!, random())), line(...hole), line(centre, shell[0]!)]
+    const asked = [
+      point(centre),
+      polygon(closed(hole)),
+      points(hole),
+      point(along(hole[0]!, hole[1]!, random())),
+      line(...hole),
+      line(centre, shell[0]!),
+    ]
     return { centre, radius, shell, hole, asked }
   }
   test('a hole that another part fills, whole or in pieces', () => {
@@ -282,15 +410,24 @@ describe('parts in parts', () => {
       const { centre, radius, shell, hole, asked } = shapes(random)
       const pieces = hole.map((p, i) => closed([centre, p, hole[(i + 1) % hole.length]!]))
       const parts = pick(random, [[closed(hole)], pieces])
-      const filled = { type: 'MultiPolygon', coordinates: [[closed(shell), closed(hole)], ...parts.map((part) => [part])] } as Geometry
+      const filled = {
+        type: 'MultiPolygon',
+        coordinates: [[closed(shell), closed(hole)], ...parts.map((part) => [part])],
+      } as Geometry
       expectSameArea(expectOne(filled, polygon(closed(shell)), random, [centre, radius], asked))
     })
   })
   test('nested, equal and overlapping ones are one, and have no area', () => {
     always((random) => {
       const { centre, radius, shell, hole, asked } = shapes(random)
-      const overlapping = shell.map((_, i) => closed([centre, ...range(3, (k) => shell[(i + k) % shell.length]!)]))
-      for (const parts of [[closed(shell), closed(hole)], [closed(shell), closed(shell), closed(shell.slice().reverse())], overlapping]) {
+      const overlapping = shell.map((_, i) =>
+        closed([centre, ...range(3, (k) => shell[(i + k) % shell.length]!)]),
+      )
+      for (const parts of [
+        [closed(shell), closed(hole)],
+        [closed(shell), closed(shell), closed(shell.slice().reverse())],
+        overlapping,
+      ]) {
         const [together] = expectOne(union(...parts), polygon(closed(shell)), random, [centre, radius], asked)
         expect(() => areaSquareMeters(together)).toThrow(/overlap/)
       }
@@ -298,12 +435,23 @@ describe('parts in parts', () => {
   })
   test('parts that share a vertex alone meet there, and no more', () => {
     always((random) => {
-      const [hub, radius, turn, count] = [somewhere(random), magnitude(random, 10, 1e6), random() * 360, 3 + Math.floor(random() * 12)]
+      const [hub, radius, turn, count] = [
+        somewhere(random),
+        magnitude(random, 10, 1e6),
+        random() * 360,
+        3 + Math.floor(random() * 12),
+      ]
       const at = (share: number, size: number) => travel(hub, turn + (360 * share) / count, radius * size)
       const together = prepare(union(...range(count, (i) => closed([hub, at(i, 1), at(i + 0.5, 1)]))))
       const inside = (...asked: Geometry[]) => asked.map((one) => contains(together, prepare(one)))
-      expect(inside(points([hub, at(0.2, 0.5)]), line(at(0.2, 0.5), hub), line(at(0.2, 0.5), hub, at(1.3, 0.4)))).toEqual([true, true, true])
-      expect(inside(point(hub), point(at(0.7, 0.5)), line(at(0.3, 0.5), at(1.3, 0.5)))).toEqual([false, false, false])
+      expect(
+        inside(points([hub, at(0.2, 0.5)]), line(at(0.2, 0.5), hub), line(at(0.2, 0.5), hub, at(1.3, 0.4))),
+      ).toEqual([true, true, true])
+      expect(inside(point(hub), point(at(0.7, 0.5)), line(at(0.3, 0.5), at(1.3, 0.5)))).toEqual([
+        false,
+        false,
+        false,
+      ])
     })
   })
 })
@@ -313,7 +461,12 @@ describe('gaps', () => {
     always((random) => {
       const [radius, turn] = [magnitude(random, 5, 1e5), random() * 360]
       const centre: Position = [random() * 360 - 180, random() * 160 - 80]
-      const [a, right, b, left] = range(4, (i) => travel(centre, turn + 90 * i, radius)) as [Position, Position, Position, Position]
+      const [a, right, b, left] = range(4, (i) => travel(centre, turn + 90 * i, radius)) as [
+        Position,
+        Position,
+        Position,
+        Position,
+      ]
       const near = range(41, (i) => along(a, b, i / 40))
       const { azi1 } = WGS84.Inverse(a[1]!, a[0]!, b[1]!, b[0]!)
       const beside = near.map((p) => {
@@ -322,11 +475,16 @@ describe('gaps', () => {
       })
       const [one, other] = [closed([...near, left]), closed([...beside, right])]
       const together = prepare(union(one, other))
-      const across = [line(along(centre, left, 0.3), along(centre, right, 0.4)), polygon(closed([a, left, b, right]))]
+      const across = [
+        line(along(centre, left, 0.3), along(centre, right, 0.4)),
+        polygon(closed([a, left, b, right])),
+      ]
       for (const asked of across) expect(contains(together, prepare(asked))).toBe(gap < 0.01)
       const between = prepare(point(along(near[9]!, beside[9]!, 0.5)))
       expect(Math.abs(distanceMeters(together, between) - gap / 2)).toBeLessThan(1e-6 + gap * 1e-3)
-      expect(Math.abs(distanceMeters(prepare(polygon(one)), prepare(polygon(other))) - gap)).toBeLessThan(1e-6 + gap * 0.02)
+      expect(Math.abs(distanceMeters(prepare(polygon(one)), prepare(polygon(other))) - gap)).toBeLessThan(
+        1e-6 + gap * 0.02,
+      )
     })
   })
 })
@@ -334,23 +492,56 @@ describe('gaps', () => {
 describe('at the poles and the antimeridian', () => {
   test('sectors with a pole as their hub, under any longitude', () => {
     always((random) => {
-      const [pole, count, radius] = [pick(random, [90, -90]), 3 + Math.floor(random() * 12), magnitude(random, 1, 5e6)]
+      const [pole, count, radius] = [
+        pick(random, [90, -90]),
+        3 + Math.floor(random() * 12),
+        magnitude(random, 1, 5e6),
+      ]
       const start = pick(random, [-180, 0, random() * 360 - 180])
       const lons = range(count, (i) => wrapped(start + (360 * (i + 0.3 * (i && random()))) / count))
-      const ends = lons.map((lon): Position => [lon, travel([0, pole], 0, radius * (0.7 + 0.3 * random()))[1]!])
-      const tips = pick(random, [() => [[0, pole]], (i: number) => [[lons[(i + 1) % count]!, pole], [lons[i]!, pole]]])
+      const ends = lons.map((lon): Position => [
+        lon,
+        travel([0, pole], 0, radius * (0.7 + 0.3 * random()))[1]!,
+      ])
+      const tips = pick(random, [
+        () => [[0, pole]],
+        (i: number) => [
+          [lons[(i + 1) % count]!, pole],
+          [lons[i]!, pole],
+        ],
+      ])
       const parts = ends.map((end, i) => closed([end, ends[(i + 1) % count]!, ...tips(i)]))
       const half = (i: number) => along(ends[i]!, [lons[i]!, pole], 0.5)
-      const asked = [point([33, pole]), point(half(0)), line(half(0), [0, pole], half(1)), line(ends[0]!, [0, pole]), points([half(0), [7, pole]])]
+      const asked = [
+        point([33, pole]),
+        point(half(0)),
+        line(half(0), [0, pole], half(1)),
+        line(ends[0]!, [0, pole]),
+        points([half(0), [7, pole]]),
+      ]
       expectSameArea(expectOne(union(...parts), polygon(closed(ends)), random, [[0, pole], radius], asked))
     })
   })
   test('a ring cut open at 180 degrees, down to the pole and back', () => {
     always((random) => {
-      const [pole, count, radius] = [pick(random, [90, -90]), 4 + Math.floor(random() * 12), magnitude(random, 1, 5e6)]
-      const coast = range(count - 1, (i): Position => [(360 * (i + 1 + 0.3 * random())) / count - 180, travel([0, pole], 0, radius * (0.7 + 0.3 * random()))[1]!])
+      const [pole, count, radius] = [
+        pick(random, [90, -90]),
+        4 + Math.floor(random() * 12),
+        magnitude(random, 1, 5e6),
+      ]
+      const coast = range(count - 1, (i): Position => [
+        (360 * (i + 1 + 0.3 * random())) / count - 180,
+        travel([0, pole], 0, radius * (0.7 + 0.3 * random()))[1]!,
+      ])
       const seam = coast[0]![1]!
-      const open = closed([[-180, seam], ...coast, [180, seam], [180, pole], ...pick(random, [[], [[0, pole]]]), [-180, pole]])
+      const open = closed([
+        [-180, seam],
+        ...coast,
+        [180, seam],
+        [180, pole],
+        ...pick(random, [[], [[0, pole]]]),
+        [-180, pole],
+      ])
       const onCut = (): Position => [pick(random, [180, -180]), seam + (pole - seam) * random()]
       const asked = [point([33, pole]), point(onCut()), line(onCut(), onCut()), points([onCut(), [5, pole]])]
       const whole = polygon(closed([[-180, seam], ...coast]))
@@ -360,34 +551,93 @@ describe('at the poles and the antimeridian', () => {
 })
 
 describe('places that longitudes name differently near a pole', () => {
-  const sectors: [number, number][] = [[-83, 32], [-31, 78], [78, 121], [121, -127], [176, -127], [-127, -31]]
+  const sectors: [number, number][] = [
+    [-83, 32],
+    [-31, 78],
+    [78, 121],
+    [121, -127],
+    [176, -127],
+    [-127, -31],
+  ]
   test.each([90, -90])('overlapping sectors at %d degrees', (pole) => {
     const rim = pole - Math.sign(pole)
-    const together = prepare(union(...sectors.map(([west, east]) => closed([[179, pole], [west, rim], [east, rim]]))))
-    expect(contains(together, prepare(points([[5, pole], [0, pole - Math.sign(pole) / 2], [100, rim + Math.sign(pole) / 2]])))).toBe(true)
+    const together = prepare(
+      union(
+        ...sectors.map(([west, east]) =>
+          closed([
+            [179, pole],
+            [west, rim],
+            [east, rim],
+          ]),
+        ),
+      ),
+    )
+    expect(
+      contains(
+        together,
+        prepare(
+          points([
+            [5, pole],
+            [0, pole - Math.sign(pole) / 2],
+            [100, rim + Math.sign(pole) / 2],
+          ]),
+        ),
+      ),
+    ).toBe(true)
   })
   test('edges to a pole on meridians that differ by a rounding', () => {
-    const [hub, west, east]: Ring = [[138.4924405720085, -90], [65.65617465827658, -89.99992913451281], [113.46159412991256, -89.99993707939575]]
-    const [shorter, longer]: Ring = [[86.57585840485989, -89.99996356800393], [86.5758584048599, -89.99994917339063]]
+    const [hub, west, east]: Ring = [
+      [138.4924405720085, -90],
+      [65.65617465827658, -89.99992913451281],
+      [113.46159412991256, -89.99993707939575],
+    ]
+    const [shorter, longer]: Ring = [
+      [86.57585840485989, -89.99996356800393],
+      [86.5758584048599, -89.99994917339063],
+    ]
     const parts = [closed([hub!, west!, longer!]), closed([hub!, shorter!, east!])]
-    const [sum, both] = [parts.map((part) => areaSquareMeters(prepare(polygon(part)))), areaSquareMeters(prepare(union(...parts)))]
+    const [sum, both] = [
+      parts.map((part) => areaSquareMeters(prepare(polygon(part)))),
+      areaSquareMeters(prepare(union(...parts))),
+    ]
     expect(both).toBeCloseTo(sum[0]! + sum[1]!, 4)
   })
   test('edges over a pole and beside it by a rounding', () => {
     const lat = -89.99999310556346
     const parts: Ring[] = [
-      closed([[-139.17812668718398, lat], [40.82187331281603, lat], [130.82187331281602, lat]]),
-      closed([[-139.17812668718398, -89.99999977564389], [40.821873312816024, -89.9999984566077], [-49.178126687183976, lat]]),
+      closed([
+        [-139.17812668718398, lat],
+        [40.82187331281603, lat],
+        [130.82187331281602, lat],
+      ]),
+      closed([
+        [-139.17812668718398, -89.99999977564389],
+        [40.821873312816024, -89.9999984566077],
+        [-49.178126687183976, lat],
+      ]),
     ]
     expect(contains(prepare(union(...parts)), prepare(polygon(parts[1]!)))).toBe(true)
   })
   test('a spike and a triangle on one meridian, but for a rounding', () => {
-    const ring = closed([[59.48270890731362, 89.99999861377292], [59.482708907313615, 89.99999909821409], [90.7008440704085, 89.99999925266836], [59.48270890731362, 89.99999885599351]])
+    const ring = closed([
+      [59.48270890731362, 89.99999861377292],
+      [59.482708907313615, 89.99999909821409],
+      [90.7008440704085, 89.99999925266836],
+      [59.48270890731362, 89.99999885599351],
+    ])
     const bare = closed(ring.slice(1, -1))
     expect(areaSquareMeters(prepare(polygon(ring)))).toBeCloseTo(areaSquareMeters(prepare(polygon(bare))), 6)
   })
   test('a line that ends in a vertex at a pole', () => {
-    const sector = prepare(polygon(closed([[0, 90], [10, 89], [30, 89]])))
+    const sector = prepare(
+      polygon(
+        closed([
+          [0, 90],
+          [10, 89],
+          [30, 89],
+        ]),
+      ),
+    )
     for (const lon of [0, 20, -90]) expect(contains(sector, prepare(line([20, 89.5], [lon, 90])))).toBe(true)
     expect(contains(sector, prepare(line([20, 89.5], [0, 90], [60, 89.5])))).toBe(false)
   })
@@ -397,13 +647,33 @@ describe('corners of parts that differ by rounding', () => {
   // Each is written otherwise in each part, a nanometre to a micrometre away.
   const JITTERED: Record<string, Ring[]> = {
     'at the south pole': [
-      closed([[168.65443632937942, -89.01569112433782], [-12.738184779882431, -89.99999999999999], [-101.34556367062119, -89.0156911243378]]),
-      closed([[106.70133735984564, -90], [-11.345563670620518, -89.01569112433779], [-56.345563670620294, -88.60797565431794]]),
-      closed([[123.6544363293803, -88.60797565431794], [78.65443632937968, -89.01569112433779], [93.28330831602216, -89.99999999999997]]),
+      closed([
+        [168.65443632937942, -89.01569112433782],
+        [-12.738184779882431, -89.99999999999999],
+        [-101.34556367062119, -89.0156911243378],
+      ]),
+      closed([
+        [106.70133735984564, -90],
+        [-11.345563670620518, -89.01569112433779],
+        [-56.345563670620294, -88.60797565431794],
+      ]),
+      closed([
+        [123.6544363293803, -88.60797565431794],
+        [78.65443632937968, -89.01569112433779],
+        [93.28330831602216, -89.99999999999997],
+      ]),
     ],
     'at the north pole': [
-      closed([[124.20390679500996, 89.99999999999969], [-154.17287025600672, 89.99692994841585], [-109.17287025679641, 89.99565829141247]]),
-      closed([[0, 90], [160.82712974399328, 89.99565829141247], [-154.17287025600672, 89.99692994841585]]),
+      closed([
+        [124.20390679500996, 89.99999999999969],
+        [-154.17287025600672, 89.99692994841585],
+        [-109.17287025679641, 89.99565829141247],
+      ]),
+      closed([
+        [0, 90],
+        [160.82712974399328, 89.99565829141247],
+        [-154.17287025600672, 89.99692994841585],
+      ]),
     ],
   }
   test.each(Object.entries(JITTERED))('%s', (_, parts) => {
