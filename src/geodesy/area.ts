@@ -175,7 +175,8 @@ function localArea(latA: number, rise: number, turn: number, above: number, para
   const [dLat, dBearing] = [[0, 0, 0, 0], [0, 0, 0, 0]]
   let settled = false
   for (let round = 0; round < 30; round++) {
-    spend(0.5 * steps.length)
+    const passes = round === 0 && steps.length > MANY_STEPS ? 8 : 1
+    spend(0.8 * passes * steps.length)
     let [lat, lon, bearing, moved] = [0, 0, 0, 0]
     for (const stage of stages) {
       const step = length * stage.part
@@ -184,7 +185,7 @@ function localArea(latA: number, rise: number, turn: number, above: number, para
         stage.bearing.fill(bearing)
       }
       // The first round of many steps is a march, each step settled before the next one: near a pole all at once would not settle.
-      for (let pass = round === 0 && steps.length > MANY_STEPS ? 8 : 1; pass > 0; pass--) {
+      for (let pass = 0; pass < passes; pass++) {
         for (let i = 0; i < 4; i++) {
           // From the pole, as near to it no digits are lost so.
           const colatitude = fromPole - pole * stage.lat[i]!

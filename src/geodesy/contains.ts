@@ -207,6 +207,9 @@ function sharesInside(container: Region, region: Region): boolean {
   return false
 }
 
+/** More polygons than this are asked as their union. */
+const MANY = 64
+
 /** Where a place is: inside the geometry, on its boundary (to half a centimetre) or outside. */
 function locate(prepared: Prepared, vertices: Vertices, v: number): 'inside' | 'boundary' | 'outside' {
   const { shape, seams, rings } = prepared
@@ -221,7 +224,10 @@ function locate(prepared: Prepared, vertices: Vertices, v: number): 'inside' | '
     }
   }
   if (open && !atEnd) return 'inside'
-  if (!bounded) return shape.polygons.some((polygon) => insidePolygon(vertices, v, shape, rings, polygon)) ? 'inside' : open ? 'boundary' : 'outside'
+  if (!bounded) {
+    const inside = shape.polygons.length > MANY ? insideLoops(vertices, v, prepared.region()!) : shape.polygons.some((polygon) => insidePolygon(vertices, v, shape, rings, polygon))
+    return inside ? 'inside' : open ? 'boundary' : 'outside'
+  }
   if (shape.polygons.length === 1) return 'boundary'
   const region = prepared.region()!
   return nearElementsOf(vertices, v, region.shape).some((f) => f < region.end) || !insideLoops(vertices, v, region) ? 'boundary' : 'inside'
