@@ -208,7 +208,7 @@ function sharesInside(container: Region, region: Region): boolean {
 }
 
 /** More polygons than this are asked as their union. */
-const MANY = 64
+const MANY = 2_000
 
 /** Where a place is: inside the geometry, on its boundary (to half a centimetre) or outside. */
 function locate(prepared: Prepared, vertices: Vertices, v: number): 'inside' | 'boundary' | 'outside' {
