@@ -6,7 +6,7 @@ import { exchange, startApi, type TestApi } from '../test/api'
 /** The service's front door, by raw sockets: whatever comes in, what goes out of /compute is problem details. */
 let api: TestApi
 beforeAll(async () => {
-  api = await startApi({ timeouts: { request: 1_000, answer: 2_000 } })
+  api = await startApi({ timeouts: { request: 1_000, answer: 30_000 } })
 })
 afterAll(() => api?.close())
 
