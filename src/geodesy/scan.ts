@@ -52,8 +52,8 @@ export function liftCoordinates(json: Uint8Array): Lifted | undefined {
     kept += to - from
   }
   for (let at = 0; at < json.length; at++) {
-    if (json[at] === Byte.Backslash) return undefined
-    if (json[at] !== Byte.Quote || !KEY.every((byte, i) => json[at + i] === byte)) continue
+    if (json[at] === BACKSLASH) return undefined
+    if (json[at] !== QUOTE || !KEY.every((byte, i) => json[at + i] === byte)) continue
     const list = scanner.list(at + KEY.length)
     if (!list) return undefined
     const index = bytesOf('['.repeat(list.depth + 1) + lists.length + ']'.repeat(list.depth + 1))
@@ -74,24 +74,22 @@ const UTF_8 = new TextDecoder()
 const bytesOf = (text: string) => new TextEncoder().encode(text)
 const KEY = bytesOf('"coordinates"')
 
-const enum Byte {
-  Tab = 0x09,
-  LineFeed = 0x0a,
-  Return = 0x0d,
-  Space = 0x20,
-  Quote = 0x22,
-  Comma = 0x2c,
-  Minus = 0x2d,
-  Point = 0x2e,
-  Zero = 0x30,
-  Nine = 0x39,
-  Colon = 0x3a,
-  LargeE = 0x45,
-  Open = 0x5b,
-  Backslash = 0x5c,
-  Close = 0x5d,
-  SmallE = 0x65,
-}
+const TAB = 0x09
+const LINE_FEED = 0x0a
+const RETURN = 0x0d
+const SPACE = 0x20
+const QUOTE = 0x22
+const COMMA = 0x2c
+const MINUS = 0x2d
+const POINT = 0x2e
+const ZERO = 0x30
+const NINE = 0x39
+const COLON = 0x3a
+const LARGE_E = 0x45
+const OPEN = 0x5b
+const BACKSLASH = 0x5c
+const CLOSE = 0x5d
+const SMALL_E = 0x65
 
 /** Of a MultiPolygon: lists of rings of positions of numbers. */
 const MOST_BRACKETS = 4
@@ -120,25 +118,25 @@ class Scanner {
   /** Reads a colon and lists. Undefined if they are not plain. */
   list(at: number): CoordinateList | undefined {
     this.at = at
-    if (!this.take(Byte.Colon)) return undefined
+    if (!this.take(COLON)) return undefined
     this.nextByte()
     const { at: start, length: textStart } = this
     let brackets = 0
-    while (this.takeAndPrint(Byte.Open)) if (++brackets > MOST_BRACKETS) return undefined
+    while (this.takeAndPrint(OPEN)) if (++brackets > MOST_BRACKETS) return undefined
     if (brackets === 0) return undefined
     const runs: Run[][] = [[]]
     let first = this.positions.count
     for (let open = brackets; ; ) {
       if (!this.position()) return undefined
-      for (open--; open > 0 && this.takeAndPrint(Byte.Close); open--) {
+      for (open--; open > 0 && this.takeAndPrint(CLOSE); open--) {
         if (open === brackets - 1) {
           runs[runs.length - 1]!.push(new Run(first, this.positions.count))
           first = this.positions.count
         } else if (open === brackets - 2) runs.push([])
       }
       if (open === 0) break
-      if (!this.takeAndPrint(Byte.Comma)) return undefined
-      for (; open < brackets; open++) if (!this.takeAndPrint(Byte.Open)) return undefined
+      if (!this.takeAndPrint(COMMA)) return undefined
+      for (; open < brackets; open++) if (!this.takeAndPrint(OPEN)) return undefined
     }
     // The last one was begun when the list of them ended.
     if (brackets === 4) runs.pop()
@@ -152,22 +150,22 @@ class Scanner {
 
   /** Two or three numbers and the bracket that closes them. */
   private position(): boolean {
-    if (!this.readNumber() || !(Math.abs(this.number) <= 180) || !this.takeAndPrint(Byte.Comma)) return false
+    if (!this.readNumber() || !(Math.abs(this.number) <= 180) || !this.takeAndPrint(COMMA)) return false
     const longitude = this.number
     if (!this.readNumber() || !(Math.abs(this.number) <= 90)) return false
     const latitude = this.number
-    const high = this.takeAndPrint(Byte.Comma)
+    const high = this.takeAndPrint(COMMA)
     if (high && !this.readNumber()) return false
     this.positions.add(longitude, latitude, high ? this.number : NaN)
-    return this.takeAndPrint(Byte.Close)
+    return this.takeAndPrint(CLOSE)
   }
 
   /** The next byte that is no white space; it is not taken. */
   private nextByte(): number {
     const { json } = this
     let byte = json[this.at]!
-    if (byte > Byte.Space) return byte
-    while (byte === Byte.Space || byte === Byte.LineFeed || byte === Byte.Return || byte === Byte.Tab) byte = json[++this.at]!
+    if (byte > SPACE) return byte
+    while (byte === SPACE || byte === LINE_FEED || byte === RETURN || byte === TAB) byte = json[++this.at]!
     return byte
   }
 
@@ -193,16 +191,16 @@ class Scanner {
     let byte = this.nextByte()
     let at = this.at
     let length = this.length
-    const negative = byte === Byte.Minus
+    const negative = byte === MINUS
     if (negative) {
       canonical[length++] = byte
       byte = json[++at]!
     }
     const before = at
     let whole = 0
-    for (; byte >= Byte.Zero && byte <= Byte.Nine; byte = json[++at]!) {
+    for (; byte >= ZERO && byte <= NINE; byte = json[++at]!) {
       if (at - before === WHOLE_DIGITS || (at > before && whole === 0)) return false
-      whole = 10 * whole + byte - Byte.Zero
+      whole = 10 * whole + byte - ZERO
       canonical[length++] = byte
     }
     if (at === before) return false
@@ -210,24 +208,24 @@ class Scanner {
     let highDigits = 0
     let low = 0
     let lowDigits = 0
-    if (byte === Byte.Point) {
+    if (byte === POINT) {
       canonical[length++] = byte
       byte = json[++at]!
-      for (; byte >= Byte.Zero && byte <= Byte.Nine && highDigits < PART_DIGITS; byte = json[++at]!) {
-        high = 10 * high + byte - Byte.Zero
+      for (; byte >= ZERO && byte <= NINE && highDigits < PART_DIGITS; byte = json[++at]!) {
+        high = 10 * high + byte - ZERO
         highDigits++
         canonical[length++] = byte
       }
       if (highDigits === 0) return false
-      for (; byte >= Byte.Zero && byte <= Byte.Nine && lowDigits < PART_DIGITS; byte = json[++at]!) {
-        low = 10 * low + byte - Byte.Zero
+      for (; byte >= ZERO && byte <= NINE && lowDigits < PART_DIGITS; byte = json[++at]!) {
+        low = 10 * low + byte - ZERO
         lowDigits++
         canonical[length++] = byte
       }
     }
-    const complete = !(byte >= Byte.Zero && byte <= Byte.Nine)
-    while (byte >= Byte.Zero && byte <= Byte.Nine) byte = json[++at]!
-    if (byte === Byte.SmallE || byte === Byte.LargeE) return false
+    const complete = !(byte >= ZERO && byte <= NINE)
+    while (byte >= ZERO && byte <= NINE) byte = json[++at]!
+    if (byte === SMALL_E || byte === LARGE_E) return false
 
     high += whole * POWERS_OF_TEN[highDigits]!
     const short = high < POWERS_OF_TEN[15 - lowDigits]!
@@ -239,8 +237,8 @@ class Scanner {
       this.number = (high * POWERS_OF_TEN[lowDigits]! + low) / POWERS_OF_TEN[highDigits + lowDigits]!
       if (this.number === 0) this.put('0', printed)
       else if (highDigits > 0) {
-        while (canonical[this.length - 1] === Byte.Zero) this.length--
-        if (canonical[this.length - 1] === Byte.Point) this.length--
+        while (canonical[this.length - 1] === ZERO) this.length--
+        if (canonical[this.length - 1] === POINT) this.length--
       }
       if (negative) this.number = -this.number
     } else {
@@ -300,8 +298,8 @@ class Scanner {
     // Of as many digits the closest one counts.
     if (!(far < half * (1 - DOUBT) && far < unit * (0.5 - DOUBT))) return false
     const tens = Math.floor(shortest / 10)
-    this.canonical[this.length - 2] = Byte.Zero + tens
-    this.canonical[this.length - 1] = Byte.Zero + shortest - 10 * tens
+    this.canonical[this.length - 2] = ZERO + tens
+    this.canonical[this.length - 1] = ZERO + shortest - 10 * tens
     if (unit === 10) this.length--
     this.number = nearest
     return true
