@@ -83,6 +83,19 @@ describe('reading beside the event loop', () => {
         expect(((await read(text)).geometry as ReadGeometry).input.ref).toBe(await referenceOf(readGeometry((JSON.parse(text) as { geometry: unknown }).geometry, 'geometry')))
       }
   })
+  test.each([
+    ['one geometry of two is wrong, and the words are the usual ones', '{"from":{"type":"Point","coordinates":[1.50,2]},"to":{"type":"Point","coordinates":[[1,2]]}}'],
+    ['coordinates that belong to no geometry stay', '{"from":{"type":"Point","coordinates":[1.50,2]},"coordinates":[1.50,2],"rest":{"coordinates":[[1,2]]}}'],
+    ['of a key that is given twice the last one counts', '{"from":{"type":"Point","coordinates":[1,2],"coordinates":[3,4]}}'],
+    ['texts with escapes', '{"from":{"type":"Feature","properties":{"a":"\\"coordinates\\":[1]"},"geometry":{"type":"Point","coordinates":[1,2.0]}}}'],
+    ['members that are not hashed', '{"from":{"type":"Feature","properties":{"coordinates":[1,2]},"geometry":{"type":"Point","coordinates":[1,2.0],"bbox":[1,2,1,2]}}}'],
+    ['a batch', '{"operations":[{"operation":"area","geometry":{"type":"MultiPoint","coordinates":[[1,2],[3,-0.0]]}},{"geometry":{"type":"Point","coordinates":[5,6.10]}}]}'],
+    ['no geometry', '{"from":"0x12","x":{"coordinates":[1,2]}}'],
+  ])('plain coordinates are read in one pass, others in the usual way, with the same outcome: %s', async (_, text) => {
+    // An escape, wherever it is, is not plain.
+    const usual = text.replace('{', '{"\\u0078":0,')
+    expect({ x: 0, ...(await read(text)) }).toEqual(await read(usual))
+  })
   test('what cannot be read says so when it is asked for; what is no JSON at once', async () => {
     const { from, to } = await read({ from: { type: 'Point', coordinates: [200, 0] }, to: { type: 'Circle' } })
     expect(() => (from as ReadGeometry).input).toThrow(GeometryError)

@@ -3,7 +3,8 @@ import { createKeccak, type IHasher } from 'hash-wasm'
 import type { MultiPolygon, Point, Polygon } from 'geojson'
 import { Geodesic } from 'geographiclib-geodesic'
 import { Client } from 'pg'
-import { areaSquareMeters, canonicalJson, contains, distanceMeters, prepareGeometry, readGeometry, type PreparedGeometry } from '../src/geodesy'
+import { parseBody } from '../api/body'
+import { areaSquareMeters, canonicalJson, contains, distanceMeters, liftCoordinates, prepareGeometry, readGeometry, readLifted, type PreparedGeometry, type Reading } from '../src/geodesy'
 import type { Bench, Table } from './bench'
 import { seededRandom } from '../dev/random'
 import { SEED } from './ingest'
@@ -19,7 +20,7 @@ export async function geodesy(bench: Bench): Promise<Table[]> {
   await postgis.connect()
   bench.atEnd(() => postgis.end())
   await postgis.query('CREATE EXTENSION postgis')
-  return [await questions(bench, keccak, postgis), await polygons(bench, keccak, postgis), hostile(bench, keccak), memory(bench)]
+  return [await questions(bench, keccak, postgis), await polygons(bench, keccak, postgis), requests(bench, keccak), hostile(bench, keccak), memory(bench)]
 }
 
 /** A point and a polygon: from text to answer (cold), and prepared once (warm). */
@@ -109,14 +110,63 @@ function memory(bench: Bench): Table {
   return [{ question: 'memory', vertices: 99_990, bytesPerVertex: round(bytes), garbageCollected: global.gc ? 'yes' : 'no' }]
 }
 
-/** As a request does: parse, read, validate, index, hash. */
+/** As a request does: parse, read, hash, validate, index. */
 function fromText(keccak: IHasher, texts: readonly [string, string]): [PreparedGeometry, PreparedGeometry]
 function fromText(keccak: IHasher, texts: readonly string[]): PreparedGeometry[]
 function fromText(keccak: IHasher, texts: readonly string[]): PreparedGeometry[] {
-  return texts.map((text) => {
-    const reading = readGeometry(JSON.parse(text), 'g')
-    keccak.init().update(canonicalJson(reading)).digest('hex')
-    return prepareGeometry(reading)
+  return texts.map((text) => prepared(keccak, inOnePass(Buffer.from(text))))
+}
+
+interface Read {
+  reading: Reading
+  json: string
+}
+
+function prepared(keccak: IHasher, { reading, json }: Read): PreparedGeometry {
+  keccak.init().update(json).digest('hex')
+  return prepareGeometry(reading)
+}
+
+function usual(body: Buffer): Read {
+  const reading = readGeometry(parseBody(body), 'g')
+  return { reading, json: canonicalJson(reading) }
+}
+
+function inOnePass(body: Buffer): Read {
+  const lifted = liftCoordinates(body)
+  if (!lifted) return usual(body)
+  const { reading, json } = readLifted(parseBody(Buffer.from(lifted.rest)), 'g', lifted)
+  return { reading, json: json() }
+}
+
+/** Polygons of 10,000 vertices, another one each time, from bytes to whether it contains a point: read in the usual way, and in one pass. */
+function requests(bench: Bench, keccak: IHasher): Table {
+  const random = seededRandom(SEED)
+  const decimals: [string, (value: number) => string][] = [
+    ['7', (value) => value.toFixed(7)],
+    ['5 to 15', (value) => value.toFixed(5 + Math.floor(random() * 11))],
+    ['as doubles print', String],
+    ['15', (value) => value.toFixed(15)],
+  ]
+  return decimals.map(([written, print]) => {
+    bench.report(`a request with 10,000 vertices, decimals: ${written} ...`)
+    const bodies = Array.from({ length: 15 }, (_, i) => {
+      const { coordinates } = wobbly(10_000, [10 + i, 50], 100_000 + i) as Polygon
+      const ring = coordinates[0]!.slice(1).map((position) => `[${position.map(print).join()}]`)
+      return Buffer.from(`{"type":"Polygon","coordinates":[[${ring[ring.length - 1]},${ring.join()}]]}`)
+    })
+    const times = { usualReading: [] as number[], onePassReading: [] as number[], usual: [] as number[], onePass: [] as number[] }
+    const time = (name: keyof typeof times, work: () => unknown) => times[name].push(timed(work))
+    for (let round = 0; round < 4; round++)
+      for (const [i, body] of bodies.entries()) {
+        const point = prepareGeometry(readGeometry({ type: 'Point', coordinates: [10.1 + i, 50.1] }, 'p'))
+        time('usualReading', () => usual(body))
+        time('onePassReading', () => inOnePass(body))
+        time('usual', () => contains(prepared(keccak, usual(body)), point))
+        time('onePass', () => contains(prepared(keccak, inOnePass(body)), point))
+      }
+    const [usualReadingMs, onePassReadingMs, usualMs, onePassMs] = Object.values(times).map(middle) as [number, number, number, number]
+    return { decimals: written, bytes: bodies[0]!.length, ...{ usualReadingMs: round(usualReadingMs), onePassReadingMs: round(onePassReadingMs) }, ...{ usualMs: round(usualMs), onePassMs: round(onePassMs), usualToOnePass: round(usualMs / onePassMs) } }
   })
 }
 
@@ -140,12 +190,15 @@ function repeat(times: number, work: () => unknown): void {
 /** Milliseconds. */
 function median(rounds: number, work: () => unknown): number {
   const times: number[] = []
-  for (let i = 0; i < rounds; i++) {
-    const started = performance.now()
-    work()
-    times.push(performance.now() - started)
-  }
+  for (let i = 0; i < rounds; i++) times.push(timed(work))
   return middle(times)
+}
+
+/** Milliseconds. */
+function timed(work: () => unknown): number {
+  const started = performance.now()
+  work()
+  return performance.now() - started
 }
 
 async function medianAsync(rounds: number, work: () => Promise<unknown>): Promise<number> {

@@ -1,5 +1,7 @@
 import type { Position } from 'geojson'
 import { GeometryError } from './error'
+import { Positions, positionAt, type Numbers } from './positions'
+import { Run, type CoordinateList, type Lifted } from './scan'
 
 /** What a chain of vertices is: separate places, a line, a ring of a polygon. */
 export const enum Kind {
@@ -10,6 +12,7 @@ export const enum Kind {
 
 /** More positions than this in one geometry are refused (GEODESY.md 4); that a ring repeats its first one at its end does not count. */
 const MAX_POSITIONS = 100_000
+const TOO_MANY = `more than ${MAX_POSITIONS} positions`
 /** Collections may be nested this deep; more is refused before any recursion goes further. */
 const MAX_NESTING = 8
 
@@ -35,19 +38,19 @@ export interface SourceChain {
 }
 
 /** What a geometry is made of: runs of chains under a type, or parts. */
-export type Layout = { type: SimpleType; firstChain: number; endChain: number } | { type: 'GeometryCollection'; parts: Layout[] }
+export type Layout = SimpleLayout | { type: 'GeometryCollection'; parts: Layout[] }
+export interface SimpleLayout {
+  type: SimpleType
+  firstChain: number
+  endChain: number
+}
 export type SimpleType = 'Point' | 'MultiPoint' | 'LineString' | 'MultiLineString' | 'Polygon' | 'MultiPolygon'
 
 /** A GeoJSON geometry, read: well-formed and in range, its positions in flat arrays, so that another thread can have it for nothing. */
-export interface Reading {
+export interface Reading extends Numbers {
   /** the caller's name of it */
   path: string
   layout: Layout
-  /** degrees */
-  lon: Float64Array
-  lat: Float64Array
-  /** The third numbers, NaN for none; absent where no position has one. */
-  altitude?: Float64Array
   chains: SourceChain[]
 }
 
@@ -60,22 +63,33 @@ export function readGeometry(value: unknown, path: string): Reading {
   return new Reader(path).read(value)
 }
 
+/**
+ * Reads a geometry out of JSON whose coordinates are lifted: the same as `readGeometry` gives for it as it was, and its
+ * canonical JSON. Throws a GeometryError where that does, in other words.
+ */
+export function readLifted(value: unknown, path: string, lifted: Lifted): { reading: Reading; json: () => string } {
+  const reader = new Reader(path, lifted)
+  const reading = reader.read(value)
+  return { reading, json: () => layoutJson(reading.layout, (layout) => lifted.print(reader.lists.get(layout)!)) }
+}
+
 class Reader {
-  private lon = new Float64Array(16)
-  private lat = new Float64Array(16)
-  private altitude?: Float64Array
-  private count = 0
+  private readonly positions = new Positions()
   /** closing positions of rings among them */
   private closings = 0
   private polygons = 0
   private readonly chains: SourceChain[] = []
+  /** What the coordinates were read from, where they are lifted. */
+  readonly lists = new Map<SimpleLayout, CoordinateList>()
 
-  constructor(private readonly path: string) {}
+  constructor(
+    private readonly path: string,
+    private readonly lifted?: Lifted,
+  ) {}
 
   read(value: unknown): Reading {
     const layout = this.geometry(value, this.path, 0)
-    const used = (array: Float64Array) => array.slice(0, this.count)
-    return { path: this.path, layout, lon: used(this.lon), lat: used(this.lat), ...(this.altitude && { altitude: used(this.altitude) }), chains: this.chains }
+    return { path: this.path, layout, ...this.positions.numbers(), chains: this.chains }
   }
 
   private geometry(value: unknown, path: string, nesting: number): Layout {
@@ -97,57 +111,66 @@ class Reader {
       return { type, parts: geometries.map((part, i) => this.geometry(part, `${path}.geometries[${i}]`, nesting + 1)) }
     }
     if (typeof type !== 'string' || !Object.hasOwn(COORDINATE_DEPTH, type)) throw new GeometryError(`${path}.type`, `expected one of ${KNOWN_TYPES}, got ${describe(type)}`)
-    const { coordinates } = value
     const at = `${path}.coordinates`
+    const depth = COORDINATE_DEPTH[type]!
+    const list = this.lifted && liftedList(this.lifted, value.coordinates)
+    if (list && list.depth !== depth) throw new GeometryError(at, `nested otherwise than in a ${type}`)
+    const coordinates = list ? list.runs : value.coordinates
     const firstChain = this.chains.length
-    if (type === 'Point') this.chain([coordinates], Kind.Points, at, -1, () => at)
-    else this.lists(coordinates, at, COORDINATE_DEPTH[type]!, CHAIN_KIND[type]!, -1)
-    return { type: type as SimpleType, firstChain, endChain: this.chains.length }
+    if (type === 'Point') this.chain(coordinates instanceof Run ? coordinates : [coordinates], Kind.Points, at, -1, () => at)
+    else this.nested(coordinates, at, depth, CHAIN_KIND[type]!, -1)
+    const layout = { type: type as SimpleType, firstChain, endChain: this.chains.length }
+    if (list) this.lists.set(layout, list)
+    return layout
   }
 
-  private lists(value: unknown, path: string, depth: number, kind: Kind, polygon: number): void {
+  private nested(value: unknown, path: string, depth: number, kind: Kind, polygon: number): void {
+    if (value instanceof Run) return this.chain(value, kind, path, polygon)
     if (!Array.isArray(value) || value.length === 0) throw new GeometryError(path, `expected a non-empty array, got ${describe(value)}`)
     // Rings lie in lists of rings, each of which is a polygon.
     if (kind === Kind.Ring && depth === 2) polygon = this.polygons++
     if (depth === 1) this.chain(value, kind, path, polygon)
-    else for (let i = 0; i < value.length; i++) this.lists(value[i], `${path}[${i}]`, depth - 1, kind, polygon)
+    else for (let i = 0; i < value.length; i++) this.nested(value[i], `${path}[${i}]`, depth - 1, kind, polygon)
   }
 
-  private chain(positions: unknown[], kind: Kind, path: string, polygon: number, pathOf = (i: number) => `${path}[${i}]`): void {
-    const start = this.count
-    for (let i = 0; i < positions.length; i++) {
-      const position = positions[i]
-      const problem = positionProblem(position)
-      if (problem) throw new GeometryError(pathOf(i), problem)
-      const closing = kind === Kind.Ring && i > 0 && i === positions.length - 1
-      if (!closing && this.count - this.closings === MAX_POSITIONS) throw new GeometryError(pathOf(i), `more than ${MAX_POSITIONS} positions`)
-      if (this.count === this.lon.length) this.grow(Math.max(this.count * 2, this.count + positions.length - i))
-      this.lon[this.count] = (position as Position)[0]!
-      this.lat[this.count] = (position as Position)[1]!
-      if ((position as Position).length === 3) {
-        this.altitude ??= new Float64Array(this.lon.length).fill(NaN)
-        this.altitude[this.count] = (position as Position)[2]!
-      }
-      this.count++
-    }
-    if (kind === Kind.Line && positions.length < 2) throw new GeometryError(path, `a line needs at least 2 positions, got ${positions.length}`)
+  private chain(given: unknown[] | Run, kind: Kind, path: string, polygon: number, pathOf = (i: number) => `${path}[${i}]`): void {
+    const { positions } = this
+    const start = positions.count
+    if (given instanceof Run) this.addRun(given)
+    else this.addPositions(given, kind, pathOf)
+    const length = positions.count - start
+    if (kind === Kind.Line && length < 2) throw new GeometryError(path, `a line needs at least 2 positions, got ${length}`)
     if (kind === Kind.Ring) {
-      checkClosed(positions as Position[], path)
+      checkClosed(positions, start, path)
       this.closings++
     }
-    this.chains.push({ kind, start, end: this.count, polygon, path })
+    if (positions.count - this.closings > MAX_POSITIONS) throw new GeometryError(path, TOO_MANY)
+    this.chains.push({ kind, start, end: positions.count, polygon, path })
   }
 
-  private grow(capacity: number): void {
-    const grown = (array: Float64Array) => {
-      const larger = new Float64Array(capacity).fill(NaN, array.length)
-      larger.set(array)
-      return larger
+  private addPositions(given: unknown[], kind: Kind, pathOf: (i: number) => string): void {
+    for (let i = 0; i < given.length; i++) {
+      const position = given[i]
+      const problem = positionProblem(position)
+      if (problem) throw new GeometryError(pathOf(i), problem)
+      const closing = kind === Kind.Ring && i > 0 && i === given.length - 1
+      if (!closing && this.positions.count - this.closings === MAX_POSITIONS) throw new GeometryError(pathOf(i), TOO_MANY)
+      if (i === 0) this.positions.reserve(given.length)
+      const numbers = position as Position
+      this.positions.add(numbers[0]!, numbers[1]!, numbers.length === 3 ? numbers[2]! : NaN)
     }
-    this.lon = grown(this.lon)
-    this.lat = grown(this.lat)
-    this.altitude = this.altitude && grown(this.altitude)
   }
+
+  private addRun({ start, end }: Run): void {
+    const { lon, lat, altitude } = this.lifted!
+    this.positions.reserve(end - start)
+    for (let i = start; i < end; i++) this.positions.add(lon[i]!, lat[i]!, altitude === undefined ? NaN : altitude[i]!)
+  }
+}
+
+/** What the coordinates are that its index stands for. */
+function liftedList({ lists }: Lifted, value: unknown): CoordinateList | undefined {
+  return Array.isArray(value) ? lists[value.flat(Infinity)[0] as number] : undefined
 }
 
 function positionProblem(value: unknown): string | undefined {
@@ -160,9 +183,11 @@ function positionProblem(value: unknown): string | undefined {
   return undefined
 }
 
-function checkClosed(ring: readonly Position[], path: string): void {
-  if (ring.length < 4) throw new GeometryError(path, `a ring needs at least 4 positions, the last equal to the first; got ${ring.length}`)
-  const [first, last] = [ring[0]!, ring[ring.length - 1]!]
+/** Of the ring that was read last. */
+function checkClosed(positions: Positions, start: number, path: string): void {
+  const length = positions.count - start
+  if (length < 4) throw new GeometryError(path, `a ring needs at least 4 positions, the last equal to the first; got ${length}`)
+  const [first, last] = [positionAt(positions, start), positionAt(positions, positions.count - 1)]
   // An altitude does not take part.
   if (first[0] !== last[0] || first[1] !== last[1])
     throw new GeometryError(path, `a ring must end where it starts: the last position must equal the first, ${JSON.stringify(first.slice(0, 2))}`)
@@ -183,12 +208,12 @@ function checkCrs(value: Record<string, unknown>, path: string): void {
  * GeoJSON input is taken of.
  */
 export function canonicalJson(reading: Reading): string {
-  return layoutJson(reading, reading.layout)
+  return layoutJson(reading.layout, ({ type, firstChain, endChain }) => coordinatesJson(reading, type, reading.chains.slice(firstChain, endChain)))
 }
 
-function layoutJson(reading: Reading, layout: Layout): string {
-  if (layout.type === 'GeometryCollection') return `{"geometries":[${layout.parts.map((part) => layoutJson(reading, part)).join(',')}],"type":"GeometryCollection"}`
-  return `{"coordinates":${coordinatesJson(reading, layout.type, reading.chains.slice(layout.firstChain, layout.endChain))},"type":"${layout.type}"}`
+function layoutJson(layout: Layout, coordinates: (layout: SimpleLayout) => string): string {
+  if (layout.type === 'GeometryCollection') return `{"geometries":[${layout.parts.map((part) => layoutJson(part, coordinates)).join(',')}],"type":"GeometryCollection"}`
+  return `{"coordinates":${coordinates(layout)},"type":"${layout.type}"}`
 }
 
 function coordinatesJson(reading: Reading, type: SimpleType, chains: readonly SourceChain[]): string {
@@ -211,9 +236,9 @@ function coordinatesJson(reading: Reading, type: SimpleType, chains: readonly So
 }
 
 /** By JSON.stringify: five times faster than joining numbers, and it prints them as RFC 8785 wants. */
-function positionsJson({ lon, lat, altitude }: Reading, { start, end }: SourceChain): string {
-  const positions: number[][] = []
-  for (let i = start; i < end; i++) positions.push(altitude === undefined || Number.isNaN(altitude[i]) ? [lon[i]!, lat[i]!] : [lon[i]!, lat[i]!, altitude[i]!])
+function positionsJson(reading: Reading, { start, end }: SourceChain): string {
+  const positions: Position[] = []
+  for (let i = start; i < end; i++) positions.push(positionAt(reading, i))
   return JSON.stringify(positions).slice(1, -1)
 }
 

@@ -16,8 +16,9 @@ import { checkPolygons } from './validity'
  */
 export { EffortError, withEffort } from './effort'
 export { GeometryError } from './error'
-export { canonicalJson, readGeometry, type Reading } from './geojson'
+export { canonicalJson, readGeometry, readLifted, type Reading } from './geojson'
 export { reachOf, type Box } from './reach'
+export { liftCoordinates, type Lifted } from './scan'
 
 /** A geometry ready to be measured, as often as wanted. Never changed once made. */
 export interface PreparedGeometry extends Prepared {

@@ -1,0 +1,55 @@
+import type { Position } from 'geojson'
+
+/** Numbers of positions, by index. */
+export interface Numbers {
+  /** degrees */
+  lon: Float64Array
+  lat: Float64Array
+  /** The third numbers, NaN for none; absent where no position has one. */
+  altitude?: Float64Array
+}
+
+/** The numbers of a position, as GeoJSON has them. */
+export function positionAt({ lon, lat, altitude }: Numbers, i: number): Position {
+  return altitude === undefined || Number.isNaN(altitude[i]) ? [lon[i]!, lat[i]!] : [lon[i]!, lat[i]!, altitude[i]!]
+}
+
+/** A list of positions that grows; its arrays are longer than it. */
+export class Positions implements Numbers {
+  lon = new Float64Array(16)
+  lat = new Float64Array(16)
+  altitude?: Float64Array
+  count = 0
+
+  /** @param altitude NaN for none */
+  add(longitude: number, latitude: number, altitude: number): void {
+    if (this.count === this.lon.length) this.reserve(1)
+    this.lon[this.count] = longitude
+    this.lat[this.count] = latitude
+    if (!Number.isNaN(altitude)) {
+      this.altitude ??= new Float64Array(this.lon.length).fill(NaN)
+      this.altitude[this.count] = altitude
+    }
+    this.count++
+  }
+
+  /** Makes room for so many more. */
+  reserve(more: number): void {
+    if (this.count + more <= this.lon.length) return
+    const capacity = Math.max(2 * this.count, this.count + more)
+    const grown = (array: Float64Array) => {
+      const larger = new Float64Array(capacity).fill(NaN, array.length)
+      larger.set(array)
+      return larger
+    }
+    this.lon = grown(this.lon)
+    this.lat = grown(this.lat)
+    this.altitude = this.altitude && grown(this.altitude)
+  }
+
+  /** Copies, as long as the list. */
+  numbers(): Numbers {
+    const used = (array: Float64Array) => array.slice(0, this.count)
+    return { lon: used(this.lon), lat: used(this.lat), ...(this.altitude && { altitude: used(this.altitude) }) }
+  }
+}
