@@ -2,12 +2,29 @@ import tseslint from 'typescript-eslint'
 
 export default tseslint.config(
   // Generated code, built code, the file that must run on any Node, a project with packages of its own, and a client of types that a test makes.
-  { ignores: ['lib/', 'dist/', 'src/abi/', 'src/model/', 'dev/bootstrap.js', 'db/migrations/', 'bench/ponder/', 'test/client/', '.local/'] },
+  {
+    ignores: [
+      'lib/',
+      'dist/',
+      'src/abi/',
+      'src/model/',
+      'dev/bootstrap.js',
+      'db/migrations/',
+      'bench/ponder/',
+      'test/client/',
+      '.local/',
+    ],
+  },
   ...tseslint.configs.recommendedTypeChecked,
   {
-    languageOptions: { parserOptions: { project: './tsconfig.check.json', tsconfigRootDir: import.meta.dirname } },
+    languageOptions: {
+      parserOptions: { project: './tsconfig.check.json', tsconfigRootDir: import.meta.dirname },
+    },
     rules: {
-      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_', ignoreRestSiblings: true }],
+      '@typescript-eslint/no-unused-vars': [
+        'error',
+        { argsIgnorePattern: '^_', varsIgnorePattern: '^_', ignoreRestSiblings: true },
+      ],
       '@typescript-eslint/require-await': 'off',
       '@typescript-eslint/switch-exhaustiveness-check': 'off',
     },

@@ -22,7 +22,10 @@ const NAME = 'Geospatial Attestation Service'
 const DESCRIPTION = 'Location attestations of several chains, and signed answers to questions about places'
 
 /** Collects the schemas of the routes that are registered from now on into one OpenAPI 3.1 document, `app.swagger()`. */
-export async function describeRoutes(app: FastifyInstance, { publicBaseUrl, deploymentName }: Pick<AboutParts, 'publicBaseUrl' | 'deploymentName'>): Promise<void> {
+export async function describeRoutes(
+  app: FastifyInstance,
+  { publicBaseUrl, deploymentName }: Pick<AboutParts, 'publicBaseUrl' | 'deploymentName'>,
+): Promise<void> {
   // Our own code checks what comes in, and JSON.stringify writes what goes out: the schemas are for the reader.
   app.setValidatorCompiler(() => () => true)
   app.setSerializerCompiler(() => (answer) => JSON.stringify(answer))
@@ -42,16 +45,24 @@ export async function describeRoutes(app: FastifyInstance, { publicBaseUrl, depl
       },
       servers: [{ url: publicBaseUrl, description: deploymentName }],
       tags: [
-        { name: 'Compute', description: 'Questions about geometries, answered with a signed attestation. Errors are problem details (RFC 7807).' },
+        {
+          name: 'Compute',
+          description:
+            'Questions about geometries, answered with a signed attestation. Errors are problem details (RFC 7807).',
+        },
         { name: 'Records', description: 'Attested locations, as they are stored.' },
-        { name: 'GraphQL', description: 'The same and the log of events, as a query asks for them. Errors are GraphQL\'s.' },
+        {
+          name: 'GraphQL',
+          description: "The same and the log of events, as a query asks for them. Errors are GraphQL's.",
+        },
         { name: 'Service', description: 'What this deployment is, and how it is doing.' },
       ],
       components: { schemas: { ...COMPONENTS, ...GRAPHQL_COMPONENTS } },
     },
     convertConstToEnum: false,
     stripBasePath: false,
-    transformObject: (made) => withExamples((made as { openapiObject: Document }).openapiObject, publicBaseUrl),
+    transformObject: (made) =>
+      withExamples((made as { openapiObject: Document }).openapiObject, publicBaseUrl),
   })
 }
 
@@ -81,25 +92,48 @@ export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Prom
         const reason = await attester.refusal()
         const { id, slug, eas, schemaRegistry } = attester.chain
         const refusal = reason === undefined ? {} : { reason }
-        const addresses = { eas: getAddress(eas), schemaRegistry: getAddress(schemaRegistry), attester: attester.address }
-        return { id, slug, ...addresses, ready: reason === undefined, ...refusal, ...(await attester.contract()) }
+        const addresses = {
+          eas: getAddress(eas),
+          schemaRegistry: getAddress(schemaRegistry),
+          attester: attester.address,
+        }
+        return {
+          id,
+          slug,
+          ...addresses,
+          ready: reason === undefined,
+          ...refusal,
+          ...(await attester.contract()),
+        }
       }),
     ),
     defaultSchemas: { numeric: defaultSchemas.number, boolean: defaultSchemas.boolean },
   }))
 
-  app.get<{ Params: { slug: string } }>('/errors/:slug', { schema: serviceSchemas.error }, async (request, reply) => {
-    const slug = errorSlug(request.params.slug)
-    if (!slug) throw new RecordsProblem('Not found', `There is no error '${request.params.slug.slice(0, 40)}'. Known: ${Object.keys(ERROR_PAGES).join(', ')}`)
-    void reply.headers({ vary: 'accept', 'x-content-type-options': 'nosniff' })
-    return prefersHtml(request.headers.accept) ? sendPage(reply, errorPageHtml(slug, publicBaseUrl)) : errorPageJson(slug, publicBaseUrl)
-  })
+  app.get<{ Params: { slug: string } }>(
+    '/errors/:slug',
+    { schema: serviceSchemas.error },
+    async (request, reply) => {
+      const slug = errorSlug(request.params.slug)
+      if (!slug)
+        throw new RecordsProblem(
+          'Not found',
+          `There is no error '${request.params.slug.slice(0, 40)}'. Known: ${Object.keys(ERROR_PAGES).join(', ')}`,
+        )
+      void reply.headers({ vary: 'accept', 'x-content-type-options': 'nosniff' })
+      return prefersHtml(request.headers.accept)
+        ? sendPage(reply, errorPageHtml(slug, publicBaseUrl))
+        : errorPageJson(slug, publicBaseUrl)
+    },
+  )
 
   let document = ''
   app.addHook('onReady', async () => {
     document = JSON.stringify(app.swagger())
   })
-  app.get('/openapi.json', { schema: serviceSchemas.openapi }, async (_request, reply) => reply.type('application/json; charset=utf-8').send(document))
+  app.get('/openapi.json', { schema: serviceSchemas.openapi }, async (_request, reply) =>
+    reply.type('application/json; charset=utf-8').send(document),
+  )
 
   const { origin, pathname } = new URL(publicBaseUrl)
   await app.register(swaggerUi, {
@@ -108,7 +142,12 @@ export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Prom
     // Nothing from elsewhere; requests that a reader tries out go to the deployment's public address.
     staticCSP: `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self' ${origin}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
     // The other layout has a bar at the top whose logo styles itself inline, which this policy forbids.
-    uiConfig: { layout: 'BaseLayout', docExpansion: 'list', defaultModelsExpandDepth: 0, displayRequestDuration: true },
+    uiConfig: {
+      layout: 'BaseLayout',
+      docExpansion: 'list',
+      defaultModelsExpandDepth: 0,
+      displayRequestDuration: true,
+    },
     theme: { title: escapeHtml(`${NAME} (${deploymentName})`) },
   })
 }
@@ -116,6 +155,10 @@ export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Prom
 /** The routes of one part of the API, out of the document, which has them all. */
 function endpoints(app: FastifyInstance, tag: string, publicBaseUrl: string): string[] {
   return Object.entries((app.swagger() as unknown as Document).paths).flatMap(([path, item]) =>
-    Object.entries(item).flatMap(([method, { tags }]) => (tags?.includes(tag) ? [`${method.toUpperCase()} ${publicBaseUrl}${path.replace(/\{(\w+)\}/g, ':$1')}`] : [])),
+    Object.entries(item).flatMap(([method, { tags }]) =>
+      tags?.includes(tag)
+        ? [`${method.toUpperCase()} ${publicBaseUrl}${path.replace(/\{(\w+)\}/g, ':$1')}`]
+        : [],
+    ),
   )
 }

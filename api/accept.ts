@@ -16,8 +16,14 @@ export function mediaRanges(accept = ''): MediaRange[] {
 
 function mediaRange(text: string): MediaRange {
   const [range = '', ...parameters] = text.split(';').map((part) => part.trim())
-  const q = parameters.map((parameter) => /^q\s*=\s*([01](?:\.\d{0,3})?)$/.exec(parameter)?.[1]).find((given) => given !== undefined)
-  return { range, q: q === undefined ? 1 : Math.min(1, Number(q)), closeness: range === '*/*' ? 0 : range.endsWith('/*') ? 1 : 2 }
+  const q = parameters
+    .map((parameter) => /^q\s*=\s*([01](?:\.\d{0,3})?)$/.exec(parameter)?.[1])
+    .find((given) => given !== undefined)
+  return {
+    range,
+    q: q === undefined ? 1 : Math.min(1, Number(q)),
+    closeness: range === '*/*' ? 0 : range.endsWith('/*') ? 1 : 2,
+  }
 }
 
 /** Types that programs read, by name or by kind. */
@@ -32,7 +38,8 @@ const JAVA = /^text\/html, image\/gif, image\/jpeg, (\*; q=0?\.2, )?\*\/\*; q=0?
 export function prefersHtml(accept: string | undefined): boolean {
   if (accept === undefined || JAVA.test(accept)) return false
   const ranges = mediaRanges(accept)
-  const best = (types: RegExp) => Math.max(-1, ...ranges.filter(({ range }) => types.test(range)).map(({ q }) => q))
+  const best = (types: RegExp) =>
+    Math.max(-1, ...ranges.filter(({ range }) => types.test(range)).map(({ q }) => q))
   const html = best(/^text\/html$/)
   return html > 0 && html >= best(/^\*\/\*$/) && html > best(FOR_PROGRAMS)
 }

@@ -15,7 +15,9 @@ export interface Says {
   inputRefs: string[]
 }
 
-type Signed = Omit<SignedStatement, 'delegatedAttestation'> & { delegatedAttestation: SignedStatement['delegatedAttestation'] & { resignToken: string } }
+type Signed = Omit<SignedStatement, 'delegatedAttestation'> & {
+  delegatedAttestation: SignedStatement['delegatedAttestation'] & { resignToken: string }
+}
 
 /** What a compute endpoint answers (INTERFACE.md, Compute result); the token is what it needs to be signed again. */
 export type ComputeResult = Says & Signed
@@ -49,16 +51,28 @@ export const MAX_OPERATIONS = 20
 const TOKEN = /^([a-z0-9,-]{1,400})\.([\w-]{22})$/
 
 /** Adds the token, which says what the inputs were, in a way that only we can say it: the references alone do not. */
-export function withToken(attester: Attester, { attestation, delegatedAttestation }: SignedStatement, sources: readonly string[]): Signed {
+export function withToken(
+  attester: Attester,
+  { attestation, delegatedAttestation }: SignedStatement,
+  sources: readonly string[],
+): Signed {
   const kinds = sources.join()
-  return { attestation, delegatedAttestation: { ...delegatedAttestation, resignToken: `${kinds}.${attester.seal(sealed(attestation, kinds))}` } }
+  return {
+    attestation,
+    delegatedAttestation: {
+      ...delegatedAttestation,
+      resignToken: `${kinds}.${attester.seal(sealed(attestation, kinds))}`,
+    },
+  }
 }
 
 /** What the inputs of an earlier answer were. Throws a ComputeProblem unless its token is the one that it was given. */
 export function sourcesOf(attester: Attester, { statement, token }: EarlierAnswer): string[] {
-  if (token === undefined) throw invalid('delegatedAttestation.resignToken: missing; expected the one of the earlier answer')
+  if (token === undefined)
+    throw invalid('delegatedAttestation.resignToken: missing; expected the one of the earlier answer')
   const [, kinds, seal] = TOKEN.exec(token) ?? []
-  if (kinds === undefined || attester.seal(sealed(statement, kinds)) !== seal) throw unverified('delegatedAttestation.resignToken: not the one that was given with this attestation')
+  if (kinds === undefined || attester.seal(sealed(statement, kinds)) !== seal)
+    throw unverified('delegatedAttestation.resignToken: not the one that was given with this attestation')
   return kinds.split(',')
 }
 
@@ -82,7 +96,12 @@ export interface EarlierBatch {
 
 /** Reads the answer of a batch, or a list of answers. Throws a ComputeProblem, which names the place, for what is none. */
 export function readEarlierBatch(body: unknown): EarlierBatch {
-  const { chainId, results, ...said } = readObject(body, ['chainId', 'results', 'deadline', 'multiAttestByDelegation'])
+  const { chainId, results, ...said } = readObject(body, [
+    'chainId',
+    'results',
+    'deadline',
+    'multiAttestByDelegation',
+  ])
   const answers = readList(results, 'results').map((result, i) => {
     try {
       return readAnswer(result)
@@ -95,18 +114,28 @@ export function readEarlierBatch(body: unknown): EarlierBatch {
 
 /** As many things as one batch may hold. Throws a ComputeProblem. */
 export function readList(value: unknown, name: string): unknown[] {
-  if (!Array.isArray(value) || value.length === 0 || value.length > MAX_OPERATIONS) throw invalid(`${name}: expected a list of 1 to ${MAX_OPERATIONS}`)
+  if (!Array.isArray(value) || value.length === 0 || value.length > MAX_OPERATIONS)
+    throw invalid(`${name}: expected a list of 1 to ${MAX_OPERATIONS}`)
   return value
 }
 
 /** Reads an earlier answer, with or without what it said beside its signed parts. Throws a ComputeProblem for what is none. */
 function readAnswer(answer: unknown): EarlierAnswer {
   const request = readObject(answer, ANSWER_FIELDS, 'answer')
-  const attestation = readObject(request.attestation, ['schema', 'attester', 'recipient', 'data', 'signature', 'revocable', 'refUID'], 'attestation')
-  const delegated = readObject(request.delegatedAttestation, ['signature', 'attester', 'deadline', 'nonce', 'resignToken'], 'delegatedAttestation')
+  const attestation = readObject(
+    request.attestation,
+    ['schema', 'attester', 'recipient', 'data', 'signature', 'revocable', 'refUID'],
+    'attestation',
+  )
+  const delegated = readObject(
+    request.delegatedAttestation,
+    ['signature', 'attester', 'deadline', 'nonce', 'resignToken'],
+    'delegatedAttestation',
+  )
   const bytes = (name: string, count: string, wanted: string): string => {
     const value = attestation[name]
-    if (typeof value !== 'string' || !new RegExp(`^0x([0-9a-fA-F]{2}){${count}}$`).test(value)) throw invalid(`attestation.${name}: expected ${wanted}`)
+    if (typeof value !== 'string' || !new RegExp(`^0x([0-9a-fA-F]{2}){${count}}$`).test(value))
+      throw invalid(`attestation.${name}: expected ${wanted}`)
     return value
   }
   const recipient = parseRecipient(bytes('recipient', '20', 'an address'))
@@ -115,12 +144,21 @@ function readAnswer(answer: unknown): EarlierAnswer {
   if (typeof revocable !== 'boolean') throw invalid('attestation.revocable: expected true or false')
   const same = (field: string) => {
     const [one, other] = [attestation[field], delegated[field]]
-    return other === undefined || (typeof one === 'string' && typeof other === 'string' && one.toLowerCase() === other.toLowerCase())
+    return (
+      other === undefined ||
+      (typeof one === 'string' && typeof other === 'string' && one.toLowerCase() === other.toLowerCase())
+    )
   }
   const twice = ['signature', 'attester'].find((field) => !same(field))
-  if (delegated.resignToken !== undefined && typeof delegated.resignToken !== 'string') throw invalid('delegatedAttestation.resignToken: expected a string')
+  if (delegated.resignToken !== undefined && typeof delegated.resignToken !== 'string')
+    throw invalid('delegatedAttestation.resignToken: expected a string')
   return {
-    statement: { schema: bytes('schema', '32', 'a schema UID').toLowerCase(), recipient, revocable, data: bytes('data', '160,2048', 'the payload of a result, in hex').toLowerCase() },
+    statement: {
+      schema: bytes('schema', '32', 'a schema UID').toLowerCase(),
+      recipient,
+      revocable,
+      data: bytes('data', '160,2048', 'the payload of a result, in hex').toLowerCase(),
+    },
     signature: bytes('signature', '65', '65 bytes in hex'),
     attester: bytes('attester', '20', 'an address'),
     nonce: wholeNumber(delegated, 'nonce'),
@@ -128,33 +166,52 @@ function readAnswer(answer: unknown): EarlierAnswer {
     token: delegated.resignToken,
     ...(refUID !== ZeroHash && { contradiction: 'attestation.refUID: we sign none but the zero UID' }),
     ...(twice && { contradiction: `delegatedAttestation.${twice}: not the same as attestation.${twice}` }),
-    said: Object.fromEntries(SAYS_FIELDS.filter((field) => request[field] !== undefined).map((field) => [field, request[field]])),
+    said: Object.fromEntries(
+      SAYS_FIELDS.filter((field) => request[field] !== undefined).map((field) => [field, request[field]]),
+    ),
   }
 }
 
 function wholeNumber(delegated: RequestBody, name: string): number {
   const value = delegated[name]
-  if (!Number.isSafeInteger(value) || (value as number) < 0) throw invalid(`delegatedAttestation.${name}: expected a whole number`)
+  if (!Number.isSafeInteger(value) || (value as number) < 0)
+    throw invalid(`delegatedAttestation.${name}: expected a whole number`)
   return value as number
 }
 
 /** Whether this attester signed the answer as it is. Throws UnavailableError. */
 export async function isOurs(attester: Attester, answer: EarlierAnswer): Promise<boolean> {
-  return answer.attester.toLowerCase() === attester.address.toLowerCase() && attester.signed(answer.statement, answer.nonce, answer.deadline, answer.signature)
+  return (
+    answer.attester.toLowerCase() === attester.address.toLowerCase() &&
+    attester.signed(answer.statement, answer.nonce, answer.deadline, answer.signature)
+  )
 }
 
 /** What a payload says, in the answer's units. Throws a ComputeProblem for one that no operation gives. */
 export function readPayload(data: string): Says {
   const payload = decodeResult(data)
-  const units = payload && Object.values(OPERATIONS).find((operation) => operation.units?.payload === payload.units)?.units
-  if (!payload || (payload.units !== undefined && !units)) throw invalid('attestation.data: not the payload of a result')
+  const units =
+    payload &&
+    Object.values(OPERATIONS).find((operation) => operation.units?.payload === payload.units)?.units
+  if (!payload || (payload.units !== undefined && !units))
+    throw invalid('attestation.data: not the payload of a result')
   const { result, operation, timestamp, inputRefs } = payload
-  return typeof result === 'bigint' ? { result: Number(result) / units!.perAnswerUnit, units: units!.answer, operation, timestamp, inputRefs: [...inputRefs] } : { result, operation, timestamp, inputRefs: [...inputRefs] }
+  return typeof result === 'bigint'
+    ? {
+        result: Number(result) / units!.perAnswerUnit,
+        units: units!.answer,
+        operation,
+        timestamp,
+        inputRefs: [...inputRefs],
+      }
+    : { result, operation, timestamp, inputRefs: [...inputRefs] }
 }
 
 /** The fields of what came with an answer that are not what was signed. */
 export function otherThanSigned(says: Says, said: EarlierAnswer['said']): string[] {
-  return Object.entries(said).filter(([field, value]) => JSON.stringify(value) !== JSON.stringify(says[field as keyof Says])).map(([field]) => field)
+  return Object.entries(said)
+    .filter(([field, value]) => JSON.stringify(value) !== JSON.stringify(says[field as keyof Says]))
+    .map(([field]) => field)
 }
 
 /** One `MultiDelegatedAttestationRequest` of EAS. */
@@ -176,7 +233,8 @@ export function multiAttestRequests(results: readonly SignedStatement[]): MultiA
   for (const { attestation, delegatedAttestation } of results) {
     const { schema, attester, recipient, revocable, refUID, data, signature } = attestation
     const { v, r, s } = Signature.from(signature)
-    if (requests.at(-1)?.schema !== schema) requests.push({ schema, data: [], signatures: [], attester, deadline: delegatedAttestation.deadline })
+    if (requests.at(-1)?.schema !== schema)
+      requests.push({ schema, data: [], signatures: [], attester, deadline: delegatedAttestation.deadline })
     const last = requests.at(-1)!
     last.data.push({ recipient, expirationTime: 0, revocable, refUID, data, value: '0' })
     last.signatures.push({ v, r, s })

@@ -1,7 +1,18 @@
 import { ZeroAddress, ZeroHash, getAddress } from 'ethers'
 import type { Chain } from '../src/chains'
 import { SettingsError, type ConnectedChain } from '../src/config'
-import { DELEGATED_ABIS, attestDigest, domainSeparator, keySigner, layoutOfTypeHash, recoverSigner, type AttestLayout, type AttestMessage, type EasDomain, type Signer } from '../src/eas'
+import {
+  DELEGATED_ABIS,
+  attestDigest,
+  domainSeparator,
+  keySigner,
+  layoutOfTypeHash,
+  recoverSigner,
+  type AttestLayout,
+  type AttestMessage,
+  type EasDomain,
+  type Signer,
+} from '../src/eas'
 import { NoContractError, type ChainReader } from './chain-reader'
 import { UnavailableError } from './problems'
 
@@ -47,13 +58,22 @@ const TEST_ADDRESSES = new Set([
 /** What a probe found is asked again by the next request after so many milliseconds: the contracts of some chains can be exchanged. */
 const PROBE_AGAIN_MS = { ready: 600_000, refused: 60_000, unreachable: 5_000 }
 
-type Probe = { at: number } & ({ state: 'ready'; domain: EasDomain; separator: string; layout: AttestLayout } | { state: 'refused'; reason: string } | { state: 'unreachable' })
+type Probe = { at: number } & (
+  | { state: 'ready'; domain: EasDomain; separator: string; layout: AttestLayout }
+  | { state: 'refused'; reason: string }
+  | { state: 'unreachable' }
+)
 
 /** What signs; the one place where the key is handed over. Throws a SettingsError when it is not the key of `expectedAddress`. */
-export async function loadSigner(readKey: () => string, expectedAddress: string | undefined): Promise<Signer> {
+export async function loadSigner(
+  readKey: () => string,
+  expectedAddress: string | undefined,
+): Promise<Signer> {
   const signer = await keySigner(readKey())
   if (expectedAddress && expectedAddress !== signer.address)
-    throw new SettingsError(`ATTESTER_ADDRESS is ${expectedAddress}, but the signer's key belongs to ${signer.address}: correct one of them`)
+    throw new SettingsError(
+      `ATTESTER_ADDRESS is ${expectedAddress}, but the signer's key belongs to ${signer.address}: correct one of them`,
+    )
   return signer
 }
 
@@ -93,7 +113,8 @@ export class Attester {
    */
   async nonce(fresh = false): Promise<number> {
     const nonce = Number(await this.reader.nonce(this.signer.address, fresh))
-    if (!Number.isSafeInteger(nonce)) throw new Error(`the attester's nonce ${nonce} is beyond what JSON numbers hold`)
+    if (!Number.isSafeInteger(nonce))
+      throw new Error(`the attester's nonce ${nonce} is beyond what JSON numbers hold`)
     return nonce
   }
 
@@ -101,16 +122,27 @@ export class Attester {
   async sign(statement: Statement, nonce: number, deadline: number): Promise<SignedStatement> {
     const digest = await this.digest(statement, nonce, deadline)
     const signature = await this.signer.sign(digest)
-    if ((await recoverSigner(digest, signature)) !== this.signer.address) throw new Error('the signature just made does not recover to the attester')
+    if ((await recoverSigner(digest, signature)) !== this.signer.address)
+      throw new Error('the signature just made does not recover to the attester')
     return {
-      attestation: { schema: statement.schema, attester: this.address, recipient: statement.recipient, data: statement.data, signature, revocable: statement.revocable, refUID: ZeroHash },
+      attestation: {
+        schema: statement.schema,
+        attester: this.address,
+        recipient: statement.recipient,
+        data: statement.data,
+        signature,
+        revocable: statement.revocable,
+        refUID: ZeroHash,
+      },
       delegatedAttestation: { signature, attester: this.address, deadline, nonce },
     }
   }
 
   /** Whether this signer signed exactly this. Throws UnavailableError. */
   async signed(statement: Statement, nonce: number, deadline: number, signature: string): Promise<boolean> {
-    return (await recoverSigner(await this.digest(statement, nonce, deadline), signature)) === this.signer.address
+    return (
+      (await recoverSigner(await this.digest(statement, nonce, deadline), signature)) === this.signer.address
+    )
   }
 
   /**
@@ -132,15 +164,31 @@ export class Attester {
     return this.signer.seal(`${this.chain.id}:${text}`)
   }
 
-  private async digest({ schema, recipient, revocable, data }: Statement, nonce: number, deadline: number): Promise<string> {
+  private async digest(
+    { schema, recipient, revocable, data }: Statement,
+    nonce: number,
+    deadline: number,
+  ): Promise<string> {
     const { separator, layout } = await this.ready()
-    const message: AttestMessage = { attester: this.signer.address, schema, recipient, revocable, data, nonce, expirationTime: 0, refUID: ZeroHash, value: 0, deadline }
+    const message: AttestMessage = {
+      attester: this.signer.address,
+      schema,
+      recipient,
+      revocable,
+      data,
+      nonce,
+      expirationTime: 0,
+      refUID: ZeroHash,
+      value: 0,
+      deadline,
+    }
     return attestDigest(separator, layout, message)
   }
 
   private async ready(): Promise<Probe & { state: 'ready' }> {
     const probe = await this.probe()
-    if (probe.state !== 'ready') throw new UnavailableError(`Signing for chain ${this.chain.id} is not possible right now.`)
+    if (probe.state !== 'ready')
+      throw new UnavailableError(`Signing for chain ${this.chain.id} is not possible right now.`)
     return probe
   }
 
@@ -169,21 +217,33 @@ export class Attester {
       const chainId = await this.reader.chainId()
       if (chainId !== chain.id) return refused(`its endpoint is on chain ${chainId}`)
       const facts = await this.reader.contractFacts()
-      if (facts.schemaRegistry !== chain.schemaRegistry) return refused(`its EAS names the schema registry ${facts.schemaRegistry}, not ${chain.schemaRegistry}`)
+      if (facts.schemaRegistry !== chain.schemaRegistry)
+        return refused(
+          `its EAS names the schema registry ${facts.schemaRegistry}, not ${chain.schemaRegistry}`,
+        )
       const layout = layoutOfTypeHash(facts.attestTypeHash)
       if (!layout) return refused(`its EAS has the unknown attest type hash ${facts.attestTypeHash}`)
       const domain = chain.domainVersions
-        .map((version): EasDomain => ({ name: 'EAS', version, chainId: chain.id, verifyingContract: getAddress(chain.eas) }))
+        .map((version): EasDomain => ({
+          name: 'EAS',
+          version,
+          chainId: chain.id,
+          verifyingContract: getAddress(chain.eas),
+        }))
         .find((expected) => domainSeparator(expected) === facts.domainSeparator)
       if (!domain)
-        return refused(`its EAS is of none of the versions that src/chains.ts lists for it (${chain.domainVersions.join(', ')}): it has the unknown domain separator ${facts.domainSeparator}`)
+        return refused(
+          `its EAS is of none of the versions that src/chains.ts lists for it (${chain.domainVersions.join(', ')}): it has the unknown domain separator ${facts.domainSeparator}`,
+        )
       if (TEST_ADDRESSES.has(this.signer.address) && !(await this.isLocal()))
         return refused('the signer is a publicly known test account, which signs on a local chain only')
       return { state: 'ready', domain, separator: facts.domainSeparator, layout, at }
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error
       if (before?.state === 'ready') return { ...before, at }
-      return error instanceof NoContractError ? refused(`its endpoint knows no contract at ${chain.eas}, where its EAS should be`) : { state: 'unreachable', at }
+      return error instanceof NoContractError
+        ? refused(`its endpoint knows no contract at ${chain.eas}, where its EAS should be`)
+        : { state: 'unreachable', at }
     }
   }
 

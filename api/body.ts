@@ -9,12 +9,17 @@ const MAX_NESTING = 64
 export function parseBody(body: Buffer): unknown {
   if (body.length === 0) throw new RequestFault('The body is empty; send a JSON object.')
   if (!isUtf8(body)) throw new RequestFault('The body is not valid UTF-8.')
-  if (nestsDeeper(body, MAX_NESTING)) throw new RequestFault(`The body is nested deeper than ${MAX_NESTING} levels.`)
+  if (nestsDeeper(body, MAX_NESTING))
+    throw new RequestFault(`The body is nested deeper than ${MAX_NESTING} levels.`)
   const text = body.toString()
   try {
     return secureJson.parse(text, { protoAction: 'error', constructorAction: 'error' })
   } catch {
-    throw new RequestFault(isJson(text) ? 'The body must not hold __proto__, nor a constructor with a prototype.' : 'The body is not valid JSON.')
+    throw new RequestFault(
+      isJson(text)
+        ? 'The body must not hold __proto__, nor a constructor with a prototype.'
+        : 'The body is not valid JSON.',
+    )
   }
 }
 
@@ -31,7 +36,9 @@ function nestsDeeper(json: Buffer, levels: number): boolean {
   }
   return false
 }
-const [QUOTE, BACKSLASH, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = Buffer.from('"\\[]{}') as unknown as [number, number, number, number, number, number]
+const [QUOTE, BACKSLASH, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = Buffer.from(
+  '"\\[]{}',
+) as unknown as [number, number, number, number, number, number]
 
 function isJson(text: string): boolean {
   try {

@@ -13,7 +13,9 @@ const EAS = new Interface([
   'function getRevokeOffchain(address revoker, bytes32 data) view returns (uint64)',
 ])
 const ATTESTED = id('Attested(address,address,bytes32,bytes32)')
-const REGISTRY = new Interface(['function getSchema(bytes32 uid) view returns (tuple(bytes32 uid, address resolver, bool revocable, string schema))'])
+const REGISTRY = new Interface([
+  'function getSchema(bytes32 uid) view returns (tuple(bytes32 uid, address resolver, bool revocable, string schema))',
+])
 
 /** An attestation as the contract has it now; hex lower-case. */
 export interface OnchainAttestation extends UidFields {
@@ -114,8 +116,18 @@ export class ChainReader {
     let read = this.nonces.get(account)
     if (!read) {
       const { chain } = this.connected
-      const call = () => this.call(chain.eas, EAS, 'getNonce', [account], { essential: true, anew: true }).then((value) => value as bigint)
-      this.nonces.set(account, (read = new SharedRead(call, this.local || chain.blockMs <= NONCE_SHARED_MS ? 0 : NONCE_SHARED_MS, this.clock)))
+      const call = () =>
+        this.call(chain.eas, EAS, 'getNonce', [account], { essential: true, anew: true }).then(
+          (value) => value as bigint,
+        )
+      this.nonces.set(
+        account,
+        (read = new SharedRead(
+          call,
+          this.local || chain.blockMs <= NONCE_SHARED_MS ? 0 : NONCE_SHARED_MS,
+          this.clock,
+        )),
+      )
     }
     return fresh ? read.fresh() : read.get()
   }
@@ -124,12 +136,18 @@ export class ChainReader {
   async schema(uid: string): Promise<SchemaRecord | undefined> {
     const known = this.schemas.get(uid)
     if (known) return known
-    const record = (await this.call(this.connected.chain.schemaRegistry, REGISTRY, 'getSchema', [uid])) as { uid: string; resolver: string; revocable: boolean; schema: string }
+    const record = (await this.call(this.connected.chain.schemaRegistry, REGISTRY, 'getSchema', [uid])) as {
+      uid: string
+      resolver: string
+      revocable: boolean
+      schema: string
+    }
     if (record.uid === ZeroHash) return undefined
     const { revocable, resolver } = record
     const schema = textOf(record)
     // What is no UTF-8 cannot be proven, and is no schema of ours.
-    if (schema !== '' && schemaUid(schema, resolver, revocable) !== uid) throw new UnavailableError(`The node of ${this.connected.chain.slug} answered a false schema.`)
+    if (schema !== '' && schemaUid(schema, resolver, revocable) !== uid)
+      throw new UnavailableError(`The node of ${this.connected.chain.slug} answered a false schema.`)
     if (this.schemas.size >= SCHEMAS_REMEMBERED) this.schemas.clear()
     const found = { schema, types: fieldTypes(schema).join(), revocable }
     this.schemas.set(uid, found)
@@ -138,7 +156,9 @@ export class ChainReader {
 
   /** The attestation as it is now, its content proven against its UID; undefined when the contract has none. */
   async attestation(uid: string): Promise<OnchainAttestation | undefined> {
-    const answer = (await this.call(this.connected.chain.eas, EAS, 'getAttestation', [uid])) as OnchainAttestation
+    const answer = (await this.call(this.connected.chain.eas, EAS, 'getAttestation', [
+      uid,
+    ])) as OnchainAttestation
     if (answer.uid === ZeroHash) return undefined
     const { schema, time, expirationTime, revocationTime, refUID, revocable, data } = answer
     const attestation = {
@@ -146,7 +166,8 @@ export class ChainReader {
       recipient: answer.recipient.toLowerCase(),
       attester: answer.attester.toLowerCase(),
     }
-    if (attestation.uid !== uid || !(await hashesToUid(attestation, uid))) throw new UnavailableError(`The node of ${this.connected.chain.slug} answered a false attestation.`)
+    if (attestation.uid !== uid || !(await hashesToUid(attestation, uid)))
+      throw new UnavailableError(`The node of ${this.connected.chain.slug} answered a false attestation.`)
     return attestation
   }
 
@@ -154,10 +175,24 @@ export class ChainReader {
    * Where attestations of this schema were made, by this attester, to this recipient, in these blocks, both included, oldest
    * first. A node may refuse what is too many blocks for it, which is an UnavailableError too.
    */
-  async attested({ recipient, attester, schema }: { recipient: string; attester: string; schema: string }, from: number, to: number): Promise<AttestedLog[]> {
+  async attested(
+    { recipient, attester, schema }: { recipient: string; attester: string; schema: string },
+    from: number,
+    to: number,
+  ): Promise<AttestedLog[]> {
     const topics = [ATTESTED, zeroPadValue(recipient, 32), zeroPadValue(attester, 32), schema]
-    const filter = { address: this.connected.chain.eas, topics, fromBlock: toQuantity(from), toBlock: toQuantity(to) }
-    const logs = (await this.rpc('eth_getLogs', [filter])) as { data: string; blockNumber: string; blockTimestamp?: string; transactionHash: string }[]
+    const filter = {
+      address: this.connected.chain.eas,
+      topics,
+      fromBlock: toQuantity(from),
+      toBlock: toQuantity(to),
+    }
+    const logs = (await this.rpc('eth_getLogs', [filter])) as {
+      data: string
+      blockNumber: string
+      blockTimestamp?: string
+      transactionHash: string
+    }[]
     return logs.map(({ data, blockNumber, blockTimestamp, transactionHash }) => ({
       ...{ uid: data.toLowerCase(), blockNumber: Number(blockNumber), transactionHash },
       ...(blockTimestamp && { time: Number(blockTimestamp) }),
@@ -167,7 +202,10 @@ export class ChainReader {
   /** A block by its number, or the last one as of now. */
   async block(which: number | 'latest'): Promise<Block> {
     const latest = which === 'latest'
-    const block = await this.rpc('eth_getBlockByNumber', [latest ? which : toQuantity(which), false], { essential: latest, anew: latest })
+    const block = await this.rpc('eth_getBlockByNumber', [latest ? which : toQuantity(which), false], {
+      essential: latest,
+      anew: latest,
+    })
     const { number, timestamp } = block as { number: string; timestamp: string }
     return { number: Number(number), time: Number(timestamp) }
   }
@@ -182,7 +220,8 @@ export class ChainReader {
     const { chain, rpcUrls } = this.connected
     const answers = await Promise.allSettled(rpcUrls.map((url) => this.ask(url, 'eth_chainId', [])))
     const ids = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [Number(answer.value)] : []))
-    if (ids.length === 0) throw new UnavailableError(`The node of ${chain.slug} does not answer right now.`, { cause: answers })
+    if (ids.length === 0)
+      throw new UnavailableError(`The node of ${chain.slug} does not answer right now.`, { cause: answers })
     return ids.find((id) => id === chain.id) ?? ids[0]!
   }
 
@@ -205,7 +244,10 @@ export class ChainReader {
   async checkFresh(maxSeconds: number): Promise<void> {
     if (this.local) return
     const age = Math.round(this.clock() / 1000 - (await this.headTime.get()))
-    if (age > maxSeconds) throw new UnavailableError(`The last block of ${this.connected.chain.slug} that its node knows is ${age} seconds old.`)
+    if (age > maxSeconds)
+      throw new UnavailableError(
+        `The last block of ${this.connected.chain.slug} that its node knows is ${age} seconds old.`,
+      )
   }
 
   /** What the node calls itself, such as `anvil/v1.7.1`. */
@@ -213,13 +255,26 @@ export class ChainReader {
     return this.rpc('web3_clientVersion', [], ESSENTIAL) as Promise<string>
   }
 
-  private async call(to: string, abi: Interface, name: string, parameters: unknown[], how: Asking = {}): Promise<unknown> {
-    const answer = await this.rpc('eth_call', [{ to, data: abi.encodeFunctionData(name, parameters) }, 'latest'], how)
-    if (answer === '0x') throw new NoContractError(`The node of ${this.connected.chain.slug} has no contract at ${to}.`)
+  private async call(
+    to: string,
+    abi: Interface,
+    name: string,
+    parameters: unknown[],
+    how: Asking = {},
+  ): Promise<unknown> {
+    const answer = await this.rpc(
+      'eth_call',
+      [{ to, data: abi.encodeFunctionData(name, parameters) }, 'latest'],
+      how,
+    )
+    if (answer === '0x')
+      throw new NoContractError(`The node of ${this.connected.chain.slug} has no contract at ${to}.`)
     try {
       return abi.decodeFunctionResult(name, answer as string)[0] as unknown
     } catch (error) {
-      throw new UnavailableError(`The node of ${this.connected.chain.slug} has no answer of ${name}().`, { cause: error })
+      throw new UnavailableError(`The node of ${this.connected.chain.slug} has no answer of ${name}().`, {
+        cause: error,
+      })
     }
   }
 
@@ -229,7 +284,8 @@ export class ChainReader {
     const body = JSON.stringify({ method, params: parameters })
     const running = this.inFlight.get(body)
     if (running) return running
-    if (!essential && this.inFlight.size >= MAX_CALLS_IN_FLIGHT) return Promise.reject(new UnavailableError(`The node of ${this.connected.chain.slug} is busy.`))
+    if (!essential && this.inFlight.size >= MAX_CALLS_IN_FLIGHT)
+      return Promise.reject(new UnavailableError(`The node of ${this.connected.chain.slug} is busy.`))
     const call = this.send(method, parameters).finally(() => this.inFlight.delete(body))
     this.inFlight.set(body, call)
     return call
@@ -252,7 +308,15 @@ export class ChainReader {
   /** Each endpoint is asked for its chain before it is believed, and again now and then. Throws for one of another chain. */
   private async prove(url: string): Promise<void> {
     let proof = this.proofs.get(url)
-    if (!proof) this.proofs.set(url, (proof = new SharedRead(async () => Number(await this.ask(url, 'eth_chainId', [])), PROOF_SHARED_MS, this.clock)))
+    if (!proof)
+      this.proofs.set(
+        url,
+        (proof = new SharedRead(
+          async () => Number(await this.ask(url, 'eth_chainId', [])),
+          PROOF_SHARED_MS,
+          this.clock,
+        )),
+      )
     const id = await proof.get()
     if (id !== this.connected.chain.id) throw new Error(`is on chain ${id}`)
   }

@@ -69,13 +69,17 @@ export function positionText({ epoch, ids }: Position): string {
 export function parsePosition(text: string): Position | undefined {
   if (text.length > 1_000 || !/^[\w-]{8}(,[a-z0-9-]+\.\d{1,15})*$/.test(text)) return undefined
   const [epoch, ...parts] = text.split(',')
-  const ids = parts.map((part) => [part.slice(0, part.indexOf('.')), Number(part.slice(part.indexOf('.') + 1))] as const)
+  const ids = parts.map(
+    (part) => [part.slice(0, part.indexOf('.')), Number(part.slice(part.indexOf('.') + 1))] as const,
+  )
   return { epoch: epoch!, ids: Object.fromEntries(ids) }
 }
 
 /** Whether nothing lies between the two. */
 export function isSamePosition(one: Position, other: Position): boolean {
-  return one.epoch === other.epoch && Object.keys(one.ids).every((chain) => one.ids[chain] === other.ids[chain])
+  return (
+    one.epoch === other.epoch && Object.keys(one.ids).every((chain) => one.ids[chain] === other.ids[chain])
+  )
 }
 
 /** Where the changes are now. */
@@ -88,15 +92,25 @@ export async function currentPosition(store: Store): Promise<Position> {
 export async function changesAfter(store: Store, from: Position, upTo?: Position): Promise<ChangePage> {
   const states = await store.changesAfter(from.ids, upTo?.ids, CHANGES_AT_ONCE)
   const known = states.filter(({ chain }) => from.ids[chain] !== undefined)
-  if (epochOf(known) !== from.epoch || known.length !== Object.keys(from.ids).length) throw new LostPositionError('The records were read anew since, or this is no position of theirs.')
+  if (epochOf(known) !== from.epoch || known.length !== Object.keys(from.ids).length)
+    throw new LostPositionError('The records were read anew since, or this is no position of theirs.')
   const forgotten = states.find(({ chain, forgotten }) => (from.ids[chain] ?? 0) < forgotten)
-  if (forgotten) throw new LostPositionError(`Changes on ${forgotten.chain} since then are not kept any more.`)
+  if (forgotten)
+    throw new LostPositionError(`Changes on ${forgotten.chain} since then are not kept any more.`)
 
-  const wanted = new Set(states.flatMap(({ chain, changes }) => changes.map(([, , uid]) => `${chain}-${uid}`)))
+  const wanted = new Set(
+    states.flatMap(({ chain, changes }) => changes.map(([, , uid]) => `${chain}-${uid}`)),
+  )
   // What changed again since is told as it is now, and once more by the change that follows.
-  const records = new Map(wanted.size ? (await store.changedRecords([...wanted])).map((record) => [`${record.chain}-${record.uid}`, record]) : [])
+  const records = new Map(
+    wanted.size
+      ? (await store.changedRecords([...wanted])).map((record) => [`${record.chain}-${record.uid}`, record])
+      : [],
+  )
   const epoch = epochOf(states)
-  const ids: Record<string, number> = Object.fromEntries(states.map(({ chain }) => [chain, from.ids[chain] ?? 0]))
+  const ids: Record<string, number> = Object.fromEntries(
+    states.map(({ chain }) => [chain, from.ids[chain] ?? 0]),
+  )
   const events: RecordEvent[] = []
   for (const { chain, changes } of states)
     for (const [change, kind, uid] of changes) {
@@ -104,7 +118,17 @@ export async function changesAfter(store: Store, from: Position, upTo?: Position
       const id = `${chain}-${uid}`
       const record = records.get(id)
       // Gone already: its `reorged` follows.
-      if (record || kind === 'reorged') events.push({ chain, id, record, bytes: eventBytes(kind, { epoch, ids }, record ? recordText(record) : JSON.stringify({ uid, chain })) })
+      if (record || kind === 'reorged')
+        events.push({
+          chain,
+          id,
+          record,
+          bytes: eventBytes(
+            kind,
+            { epoch, ids },
+            record ? recordText(record) : JSON.stringify({ uid, chain }),
+          ),
+        })
     }
   return {
     events,
@@ -126,14 +150,22 @@ export function unlocated({ inBox }: ChangePage, filters: readonly ChangeFilter[
 }
 
 /** Finds out which records of the page lie in the boxes of these filters. Throws an UnavailableError. */
-export async function locate(store: Store, page: ChangePage, filters: readonly ChangeFilter[]): Promise<void> {
+export async function locate(
+  store: Store,
+  page: ChangePage,
+  filters: readonly ChangeFilter[],
+): Promise<void> {
   const boxes = [...new Map(unlocated(page, filters).map(({ bbox }) => [bbox!.join(), bbox!]))]
   const ids = [...new Set(page.events.filter(({ record }) => record).map(({ id }) => id))]
   const found = new Map(boxes.map(([key]) => [key, new Set<string>()]))
   for (let i = 0; i < ids.length; i += RECORDS_AT_ONCE)
     for (let j = 0; j < boxes.length; j += BOXES_AT_ONCE) {
       const some = boxes.slice(j, j + BOXES_AT_ONCE)
-      for (const { place, id } of await store.recordsInBoxes(ids.slice(i, i + RECORDS_AT_ONCE), some.map(([, bbox]) => bbox))) found.get(some[place]![0])!.add(id)
+      for (const { place, id } of await store.recordsInBoxes(
+        ids.slice(i, i + RECORDS_AT_ONCE),
+        some.map(([, bbox]) => bbox),
+      ))
+        found.get(some[place]![0])!.add(id)
     }
   for (const [key, inside] of found) page.inBox.set(key, inside)
 }

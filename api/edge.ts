@@ -36,7 +36,8 @@ export function guardEdge(app: FastifyInstance, answerMs: number, measurer: Meas
     // Fastify's handlerTimeout (5.12.8) ends when the body has been read.
     const timer = setTimeout(() => {
       // A stream that is under way is its own watch.
-      if (!reply.sent && !reply.raw.headersSent) reply.send(new UnavailableError('There was no answer in time.'))
+      if (!reply.sent && !reply.raw.headersSent)
+        reply.send(new UnavailableError('There was no answer in time.'))
     }, answerMs)
     reply.raw.once('close', () => clearTimeout(timer))
     const { httpVersion, rawHeaders } = request.raw
@@ -48,22 +49,29 @@ export function guardEdge(app: FastifyInstance, answerMs: number, measurer: Meas
       throw new RequestFault(HEAD_TOO_LARGE, 431)
     }
     // RFC 9112, 3.2. Node would answer this itself, with an empty body.
-    if (httpVersion === '1.1' && request.headers.host === undefined) throw new RequestFault('The header Host is missing.')
+    if (httpVersion === '1.1' && request.headers.host === undefined)
+      throw new RequestFault('The header Host is missing.')
     const encoding = request.headers['content-encoding']
-    if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw new RequestFault('Content-Encoding: not accepted; send the body as it is.')
+    if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
+      throw new RequestFault('Content-Encoding: not accepted; send the body as it is.')
   })
   // An expectation other than 100-continue is ignored (RFC 9110, 10.1.1). Node would answer 417 with an empty body.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
 
   app.removeContentTypeParser(['text/plain', 'application/json'])
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
-    // Nobody reads it.
-    if (request.is404) return undefined
-    request.rawBody = body
-    const charset = /;\s*charset\s*=\s*"?([^\s";]*)/i.exec(request.headers['content-type']!)?.[1]
-    if (charset !== undefined && !/^(utf-?8|us-ascii)$/i.test(charset)) throw new RequestFault('Content-Type: charset must be utf-8.')
-    return body.length > LARGE_BODY ? measurer.read(body, clientOf(request)) : parseBody(body)
-  })
+  app.addContentTypeParser(
+    'application/json',
+    { parseAs: 'buffer' },
+    async (request: FastifyRequest, body: Buffer) => {
+      // Nobody reads it.
+      if (request.is404) return undefined
+      request.rawBody = body
+      const charset = /;\s*charset\s*=\s*"?([^\s";]*)/i.exec(request.headers['content-type']!)?.[1]
+      if (charset !== undefined && !/^(utf-?8|us-ascii)$/i.test(charset))
+        throw new RequestFault('Content-Type: charset must be utf-8.')
+      return body.length > LARGE_BODY ? measurer.read(body, clientOf(request)) : parseBody(body)
+    },
+  )
 }
 
 /**

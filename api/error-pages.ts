@@ -11,7 +11,8 @@ export interface ErrorPage {
 /** One page for every error of the Compute API: a new slug needs one to compile. */
 export const ERROR_PAGES: Readonly<Record<ProblemSlug, ErrorPage>> = {
   'invalid-input': {
-    meaning: 'The request itself is not right, so nothing was computed and nothing was signed. The same request will be refused again.',
+    meaning:
+      'The request itself is not right, so nothing was computed and nothing was signed. The same request will be refused again.',
     causes: [
       'A field is missing, misspelt, or of another type than asked for.',
       'A geometry is malformed, out of range (positions are [longitude, latitude]), or a polygon without a certain inside: a ring that crosses itself, for example.',
@@ -26,7 +27,8 @@ export const ERROR_PAGES: Readonly<Record<ProblemSlug, ErrorPage>> = {
     ],
   },
   'attestation-not-found': {
-    meaning: 'There is no attestation with this UID on the chain that chainId names. The chain itself was asked, not only the index.',
+    meaning:
+      'There is no attestation with this UID on the chain that chainId names. The chain itself was asked, not only the index.',
     causes: [
       'The attestation lies on another chain. The same UID is not looked for elsewhere.',
       'Its transaction is not mined yet, or was dropped by a reorganisation of the chain.',
@@ -44,17 +46,18 @@ export const ERROR_PAGES: Readonly<Record<ProblemSlug, ErrorPage>> = {
       'An offchain attestation was changed after it was signed, or its UID, signer, chain or contract is not the one it claims.',
       'An offchain attestation is expired, dated in the future, or was revoked by its signer.',
       'The document behind a uri is not the attestation whose UID was asked for.',
-      'A request signed by a wallet carries a signature that is not that wallet\'s.',
+      "A request signed by a wallet carries a signature that is not that wallet's.",
     ],
     remedies: [
-      'Hand over the attestation exactly as its signer\'s software wrote it, salt, domain and signature included.',
+      "Hand over the attestation exactly as its signer's software wrote it, salt, domain and signature included.",
       'Ask the signer for one that is made for this chain and still stands.',
     ],
   },
   'computation-error': {
-    meaning: 'The request was understood, but this service could not answer it. Nothing was signed, and no allowance of yours is at fault.',
+    meaning:
+      'The request was understood, but this service could not answer it. Nothing was signed, and no allowance of yours is at fault.',
     causes: [
-      'The database or the chain\'s node is out of reach: the answer then carries Retry-After.',
+      "The database or the chain's node is out of reach: the answer then carries Retry-After.",
       'The geometries are so entangled that measuring them takes longer than is allowed.',
       'A fault of ours, which was logged.',
     ],
@@ -68,7 +71,7 @@ export const ERROR_PAGES: Readonly<Record<ProblemSlug, ErrorPage>> = {
     meaning: 'More requests came from your address within an hour than are allowed. Nothing was computed.',
     causes: [
       'Many requests within the hour: refused ones count too.',
-      'Others share your address, behind one company\'s gateway for example. An IPv6 network (/64) counts as one address.',
+      "Others share your address, behind one company's gateway for example. An IPv6 network (/64) counts as one address.",
     ],
     remedies: [
       'Wait as long as Retry-After says, in seconds.',
@@ -93,7 +96,8 @@ export function errorPageJson(slug: ProblemSlug, publicBaseUrl: string) {
 /** The page for a reader in a browser. */
 export function errorPageHtml(slug: ProblemSlug, publicBaseUrl: string): string {
   const { type, title, status, meaning, causes, remedies } = errorPageJson(slug, publicBaseUrl)
-  const list = (items: readonly string[]) => `<ul>${items.map((item) => `<li>${escapeHtml(item)}</li>`).join('')}</ul>`
+  const list = (items: readonly string[]) =>
+    `<ul>${items.map((item) => `<li>${escapeHtml(item)}</li>`).join('')}</ul>`
   return page(
     title,
     [],
@@ -103,6 +107,6 @@ export function errorPageHtml(slug: ProblemSlug, publicBaseUrl: string): string 
 ${list(causes)}
 <h2>What to do</h2>
 ${list(remedies)}
-<p>${anchor(`${publicBaseUrl}/docs`, 'The API\'s documentation')}</p>`,
+<p>${anchor(`${publicBaseUrl}/docs`, "The API's documentation")}</p>`,
   )
 }

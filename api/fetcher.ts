@@ -77,7 +77,9 @@ export class SafeFetcher {
     const target = await this.readUri(uri)
     const leave = this.enter(client)
     let timer: NodeJS.Timeout | undefined
-    const refusal = new Promise<undefined>((resolve) => (timer = setTimeout(() => resolve(undefined), this.world.refusalMs)))
+    const refusal = new Promise<undefined>(
+      (resolve) => (timer = setTimeout(() => resolve(undefined), this.world.refusalMs)),
+    )
     try {
       const fetched = target instanceof URL ? this.fetchHttps(target) : this.fetchIpfs(target)
       const text = await Promise.race([
@@ -99,9 +101,11 @@ export class SafeFetcher {
   private async readUri(uri: string): Promise<URL | IpfsPath> {
     if (uri.length > MAX_URI_LENGTH) throw malformed(`at most ${MAX_URI_LENGTH} characters`)
     // URL would drop line breaks and tabs, turn backslashes into slashes, and circled digits into digits.
-    if (!/^[\x21-\x5b\x5d-\x7e]+$/.test(uri)) throw malformed('expected printable ASCII without spaces and backslashes; percent-encode the rest')
+    if (!/^[\x21-\x5b\x5d-\x7e]+$/.test(uri))
+      throw malformed('expected printable ASCII without spaces and backslashes; percent-encode the rest')
     if (/^ipfs:\/\//i.test(uri)) {
-      if (this.options.ipfsGateways.length === 0) throw malformed('this service fetches no ipfs:// URIs; expected https://')
+      if (this.options.ipfsGateways.length === 0)
+        throw malformed('this service fetches no ipfs:// URIs; expected https://')
       const path = await readIpfsUri(uri)
       if ('problem' in path) throw malformed(path.problem)
       return path
@@ -117,7 +121,12 @@ export class SafeFetcher {
   /** Takes a place among those in flight; the function returned gives it back. */
   private enter(client: string): () => void {
     const own = this.inFlight.get(client) ?? 0
-    if (own >= IN_FLIGHT_PER_CLIENT) throw new ComputeProblem('rate-limited', `uri: ${IN_FLIGHT_PER_CLIENT} documents are being fetched for you already; wait for one of them`, Math.ceil(this.world.refusalMs / 1000))
+    if (own >= IN_FLIGHT_PER_CLIENT)
+      throw new ComputeProblem(
+        'rate-limited',
+        `uri: ${IN_FLIGHT_PER_CLIENT} documents are being fetched for you already; wait for one of them`,
+        Math.ceil(this.world.refusalMs / 1000),
+      )
     if (this.total >= IN_FLIGHT) throw new UnavailableError('Too many documents are being fetched.')
     this.inFlight.set(client, own + 1)
     this.total++
@@ -152,12 +161,19 @@ export class SafeFetcher {
     const reasons: string[] = []
     for (const [index, gateway] of gateways.entries())
       try {
-        const signal = AbortSignal.timeout(Math.max(0, Math.floor((deadline - performance.now()) / (gateways.length - index))))
+        const signal = AbortSignal.timeout(
+          Math.max(0, Math.floor((deadline - performance.now()) / (gateways.length - index))),
+        )
         const path = [target.cid, ...target.path].map(encodeURIComponent).join('/')
         const url = new URL(`${gateway.replace(/\/+$/, '')}/ipfs/${path}?format=car&dag-scope=entity`)
-        const answer = await get(url, { accept: 'application/vnd.ipld.car; version=1; order=dfs; dups=n', maxBytes: MAX_CAR_BYTES, signal })
+        const answer = await get(url, {
+          accept: 'application/vnd.ipld.car; version=1; order=dfs; dups=n',
+          maxBytes: MAX_CAR_BYTES,
+          signal,
+        })
         if (answer.statusCode !== 200) throw new Error(`status ${answer.statusCode}`)
-        if (!/^application\/vnd\.ipld\.car *(;|$)/i.test(single(answer, 'content-type') ?? '')) throw new Error('not sent as a CAR')
+        if (!/^application\/vnd\.ipld\.car *(;|$)/i.test(single(answer, 'content-type') ?? ''))
+          throw new Error('not sent as a CAR')
         if (answer.headers['content-encoding'] !== undefined) throw new Error('an encoding of the CAR')
         return await documentOfCar(answer.body, target, MAX_BYTES)
       } catch (error) {
@@ -182,7 +198,11 @@ function urlProblem(url: URL): string | undefined {
 function hostProblem(host: string): string | undefined {
   if (host.startsWith('[') || isIP(host)) return 'expected a host name, not an IP address'
   // Single labels and trailing dots too: search lists and hosts files make anything of them.
-  if (host.length > 253 || !/^([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/.test(host)) return 'expected a full host name such as example.org'
+  if (
+    host.length > 253 ||
+    !/^([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/.test(host)
+  )
+    return 'expected a full host name such as example.org'
   return undefined
 }
 
@@ -219,12 +239,25 @@ function checkingConnector(world: FetchWorld, signal: AbortSignal): buildConnect
       tcp.destroy()
       throw new Error(`led to the address ${tcp.remoteAddress}`)
     }
-    const tls = quiet(connectTls({ socket: tcp, servername: host, ca: world.ca, rejectUnauthorized: true, minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'] }), signal)
+    const tls = quiet(
+      connectTls({
+        socket: tcp,
+        servername: host,
+        ca: world.ca,
+        rejectUnauthorized: true,
+        minVersion: 'TLSv1.2',
+        ALPNProtocols: ['http/1.1'],
+      }),
+      signal,
+    )
     await once(tls, 'secureConnect', { signal })
     return tls
   }
   return ({ hostname }, callback) => {
-    open(hostname).then((socket) => callback(null, socket), (error: Error) => callback(error, null))
+    open(hostname).then(
+      (socket) => callback(null, socket),
+      (error: Error) => callback(error, null),
+    )
   }
 }
 
@@ -248,7 +281,13 @@ export async function resolveHost(host: string, signal: AbortSignal, servers?: s
 
 export function dial(addresses: readonly string[], port: number): Socket {
   const found = addresses.map((address) => ({ address, family: isIP(address) }))
-  return connectTcp({ host: 'resolved.invalid', port, autoSelectFamily: true, autoSelectFamilyAttemptTimeout: NEXT_ADDRESS_MS, lookup: (_host, _options, done) => done(null, found) })
+  return connectTcp({
+    host: 'resolved.invalid',
+    port,
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: NEXT_ADDRESS_MS,
+    lookup: (_host, _options, done) => done(null, found),
+  })
 }
 
 interface Answer {
@@ -259,9 +298,17 @@ interface Answer {
 }
 
 /** One GET over a connection of its own. */
-async function get(url: URL, options: { accept: string; maxBytes: number; signal: AbortSignal; connect?: buildConnector.connector }): Promise<Answer> {
+async function get(
+  url: URL,
+  options: { accept: string; maxBytes: number; signal: AbortSignal; connect?: buildConnector.connector },
+): Promise<Answer> {
   const { accept, maxBytes, signal, connect } = options
-  const client = new Client(url.origin, { connect, maxHeaderSize: MAX_HEADER_BYTES, maxResponseSize: maxBytes, allowH2: false })
+  const client = new Client(url.origin, {
+    connect,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    maxResponseSize: maxBytes,
+    allowH2: false,
+  })
   // Not by the request's own signal, which does nothing until there is a connection.
   const end = () => void client.destroy(signal.reason as Error).catch(() => {})
   signal.addEventListener('abort', end)
@@ -270,7 +317,11 @@ async function get(url: URL, options: { accept: string; maxBytes: number; signal
     const headers = { accept, 'accept-encoding': 'identity', 'user-agent': 'geospatial-attestation-service' }
     const answer = await client.request({ method: 'GET', path: `${url.pathname}${url.search}`, headers })
     answer.body.on('error', () => {})
-    return { statusCode: answer.statusCode, headers: answer.headers, body: answer.statusCode === 200 ? new Uint8Array(await answer.body.arrayBuffer()) : new Uint8Array() }
+    return {
+      statusCode: answer.statusCode,
+      headers: answer.headers,
+      body: answer.statusCode === 200 ? new Uint8Array(await answer.body.arrayBuffer()) : new Uint8Array(),
+    }
   } finally {
     signal.removeEventListener('abort', end)
     client.destroy().catch(() => {})
@@ -287,7 +338,8 @@ function single(answer: Answer, name: string): string | undefined {
 async function jsonBody(answer: Answer): Promise<Uint8Array> {
   if (answer.statusCode !== 200) throw new Error(`status ${answer.statusCode}`)
   const type = single(answer, 'content-type') ?? ''
-  if (!/^application\/([a-z0-9.-]+\+)?json *(; *charset="?utf-8"? *)?$/i.test(type)) throw new Error('not sent as JSON in UTF-8')
+  if (!/^application\/([a-z0-9.-]+\+)?json *(; *charset="?utf-8"? *)?$/i.test(type))
+    throw new Error('not sent as JSON in UTF-8')
   return decompress(answer.body, single(answer, 'content-encoding')?.toLowerCase() ?? 'identity')
 }
 

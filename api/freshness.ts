@@ -24,7 +24,11 @@ export class Freshness {
     const etag = `W/"${await this.state.get()}-${variant}"`
     void reply.headers({ etag, 'cache-control': 'public, no-cache', vary: 'accept' })
     const asked = request.headers['if-none-match']
-    if (asked === undefined || !(asked.trim() === '*' || asked.split(',').some((tag) => weak(tag) === weak(etag)))) return false
+    if (
+      asked === undefined ||
+      !(asked.trim() === '*' || asked.split(',').some((tag) => weak(tag) === weak(etag)))
+    )
+      return false
     void reply.status(304).send()
     return true
   }

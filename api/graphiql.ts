@@ -18,7 +18,8 @@ const FOUND_BY: Readonly<Record<(typeof PARTS)[number], RegExp>> = {
   'main.css': /^main\..*\.chunk\.css$/,
 }
 /** The editor measures and places itself by style attributes, which no hash covers. */
-const POLICY = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 const PAGE = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex">
@@ -29,7 +30,11 @@ const PAGE = `<!doctype html>
 `
 
 /** GET of the scope's own path: the page for a browser, which opens with `examples`; what `otherwise` answers for anyone else; and what the page loads. */
-export async function graphiqlRoutes(app: FastifyInstance, examples: string, otherwise: (request: FastifyRequest, reply: FastifyReply) => never): Promise<void> {
+export async function graphiqlRoutes(
+  app: FastifyInstance,
+  examples: string,
+  otherwise: (request: FastifyRequest, reply: FastifyReply) => never,
+): Promise<void> {
   const files = readBuild()
   // By relative addresses the page works behind whatever path a proxy puts before ours, and with a slash at its end.
   const settings = `window.GRAPHQL_API = location.pathname.replace(/\\/+$/, ''); window.GRAPHQL_DEFAULT_QUERY = ${JSON.stringify(examples)}\n`
@@ -38,7 +43,10 @@ export async function graphiqlRoutes(app: FastifyInstance, examples: string, oth
   app.get('/', { schema: graphqlSchemas.graphiql, prefixTrailingSlash: 'no-slash' }, (request, reply) => {
     reply.header('vary', 'accept')
     if (!/\btext\/html\b/.test(request.headers.accept ?? '')) return otherwise(request, reply)
-    return reply.headers({ 'content-security-policy': POLICY, 'referrer-policy': 'no-referrer' }).type('text/html; charset=utf-8').send(PAGE.replaceAll('PATH', request.url.split('?')[0]!.endsWith('/') ? '.' : name))
+    return reply
+      .headers({ 'content-security-policy': POLICY, 'referrer-policy': 'no-referrer' })
+      .type('text/html; charset=utf-8')
+      .send(PAGE.replaceAll('PATH', request.url.split('?')[0]!.endsWith('/') ? '.' : name))
   })
   app.get<{ Params: { file: string } }>('/graphiql/:file', { schema: { hide: true } }, (request, reply) => {
     const { file } = request.params
@@ -53,7 +61,10 @@ export async function graphiqlRoutes(app: FastifyInstance, examples: string, oth
 
 /** The build's files, by our names for them. Throws when the package holds something else than it did. */
 function readBuild(): ReadonlyMap<string, Buffer> {
-  const folder = path.join(path.dirname(require.resolve('@subsquid/graphiql-console/package.json')), 'build/static')
+  const folder = path.join(
+    path.dirname(require.resolve('@subsquid/graphiql-console/package.json')),
+    'build/static',
+  )
   return new Map(
     PARTS.map((part) => {
       const kind = path.extname(part).slice(1)

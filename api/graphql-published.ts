@@ -54,7 +54,10 @@ export class PublishedGraphql implements GraphqlFace {
 
   constructor(
     private readonly views: PublishedViews,
-    private readonly log: { info: (fields: object, text: string) => void; warn: (fields: object, text: string) => void },
+    private readonly log: {
+      info: (fields: object, text: string) => void
+      warn: (fields: object, text: string) => void
+    },
   ) {}
 
   /** Starts to make the schema; resolves after the first attempt. */
@@ -62,7 +65,8 @@ export class PublishedGraphql implements GraphqlFace {
     this.starting = this.build().catch((error: Error) => {
       if (this.closed) return
       // Once for each reason: it is tried again and again.
-      if (error.message !== this.complaint) this.log.warn({ reason: error.message }, 'raw GraphQL is not ready')
+      if (error.message !== this.complaint)
+        this.log.warn({ reason: error.message }, 'raw GraphQL is not ready')
       this.complaint = error.message
       this.retry = setTimeout(() => void this.start(Math.min(wait * 2, LONGEST_RETRY_MS)), wait)
     })
@@ -81,9 +85,21 @@ export class PublishedGraphql implements GraphqlFace {
     return this.built
   }
 
-  run({ document, operation }: CheckedQuery, variableValues: Record<string, unknown>, signal: AbortSignal): Promise<ExecutionResult> {
+  run(
+    { document, operation }: CheckedQuery,
+    variableValues: Record<string, unknown>,
+    signal: AbortSignal,
+  ): Promise<ExecutionResult> {
     const schema = this.schema()
-    return this.views.read(signal, async (pgClient) => execute({ schema, document, operationName: operation.name?.value ?? null, variableValues, contextValue: { pgClient } }))
+    return this.views.read(signal, async (pgClient) =>
+      execute({
+        schema,
+        document,
+        operationName: operation.name?.value ?? null,
+        variableValues,
+        contextValue: { pgClient },
+      }),
+    )
   }
 
   async close(): Promise<void> {

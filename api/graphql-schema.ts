@@ -39,24 +39,41 @@ const NamesPlugin: Plugin = (builder) => {
 /** Times as the Records API writes them, addresses with their checksum, keys in any letter case. */
 const ValuesPlugin: Plugin = (builder) => {
   builder.hook('build', (build) => {
-    const { pg2GqlMapper, pgSql } = build as unknown as { pg2GqlMapper: Record<string, object>; pgSql: { value: (value: unknown) => unknown } }
-    pg2GqlMapper[TIMESTAMPTZ] = { map: (text: string) => new Date(text).toISOString(), unmap: (text: string) => pgSql.value(text) }
+    const { pg2GqlMapper, pgSql } = build as unknown as {
+      pg2GqlMapper: Record<string, object>
+      pgSql: { value: (value: unknown) => unknown }
+    }
+    pg2GqlMapper[TIMESTAMPTZ] = {
+      map: (text: string) => new Date(text).toISOString(),
+      unmap: (text: string) => pgSql.value(text),
+    }
     return build
   })
-  builder.hook('GraphQLObjectType:fields:field', (field, _build, context) => {
-    const { isPgRowByUniqueConstraintField, pgFieldIntrospection: of } = context.scope as Scope
-    const { resolve } = field
-    if (!resolve) return field
-    if (of?.kind === 'attribute' && ADDRESSES.has(of.name)) {
-      const checksummed: typeof resolve = (...all) => checksum(resolve(...all) as string | null)
-      return { ...field, resolve: checksummed as typeof field.resolve }
-    }
-    if (isPgRowByUniqueConstraintField) {
-      const stored: typeof resolve = (source, args, ...more): unknown => resolve(source, Object.fromEntries(Object.entries(args).map(([name, value]) => [name, storedValue(name, value, name)])), ...more)
-      return { ...field, resolve: stored as typeof field.resolve }
-    }
-    return field
-  }, ['PublishedValues'])
+  builder.hook(
+    'GraphQLObjectType:fields:field',
+    (field, _build, context) => {
+      const { isPgRowByUniqueConstraintField, pgFieldIntrospection: of } = context.scope as Scope
+      const { resolve } = field
+      if (!resolve) return field
+      if (of?.kind === 'attribute' && ADDRESSES.has(of.name)) {
+        const checksummed: typeof resolve = (...all) => checksum(resolve(...all) as string | null)
+        return { ...field, resolve: checksummed as typeof field.resolve }
+      }
+      if (isPgRowByUniqueConstraintField) {
+        const stored: typeof resolve = (source, args, ...more): unknown =>
+          resolve(
+            source,
+            Object.fromEntries(
+              Object.entries(args).map(([name, value]) => [name, storedValue(name, value, name)]),
+            ),
+            ...more,
+          )
+        return { ...field, resolve: stored as typeof field.resolve }
+      }
+      return field
+    },
+    ['PublishedValues'],
+  )
 }
 /** The number that every Postgres knows the type `timestamp with time zone` by. */
 const TIMESTAMPTZ = 1184
@@ -71,9 +88,23 @@ function checksum(address: string | null): string | null {
 /** The GraphQL schema of the published views. Asks the database about them, which may take a second. */
 export async function buildPublishedSchema(pool: Pool): Promise<GraphQLSchema> {
   // Loaded when they are needed: they take as long as the rest of the API together.
-  const [{ createPostGraphileSchema }, build, buildPg, { default: connectionFilter }] = await Promise.all([import('postgraphile'), import('graphile-build'), import('graphile-build-pg'), import('postgraphile-plugin-connection-filter')])
+  const [{ createPostGraphileSchema }, build, buildPg, { default: connectionFilter }] = await Promise.all([
+    import('postgraphile'),
+    import('graphile-build'),
+    import('graphile-build-pg'),
+    import('postgraphile-plugin-connection-filter'),
+  ])
   return createPostGraphileSchema(pool, [PUBLISHED_SCHEMA], {
-    appendPlugins: [NamesPlugin, ValuesPlugin, PageInfoPlugin, PagesPlugin, OrderPlugin, TotalCountPlugin, connectionFilter, FiltersPlugin],
+    appendPlugins: [
+      NamesPlugin,
+      ValuesPlugin,
+      PageInfoPlugin,
+      PagesPlugin,
+      OrderPlugin,
+      TotalCountPlugin,
+      connectionFilter,
+      FiltersPlugin,
+    ],
     skipPlugins: [
       // No object is found by a global id, and no query within a query.
       build.NodePlugin,

@@ -38,7 +38,13 @@ export class SquidGraphql implements GraphqlFace {
   /** @param dir where schema.graphql lies. The database is the one that DB_URL names; it may be away. */
   static async make(dir: string): Promise<SquidGraphql> {
     // Its question for the squid's status knows one state schema; ours has one a chain, and GET /ready tells it.
-    const server = new Server({ dir, maxResponseNodes: RESPONSE_NODES, sqlStatementTimeout: STATEMENT_TIMEOUT_MS, squidStatus: false, subscriptions: false }) as unknown as Parts
+    const server = new Server({
+      dir,
+      maxResponseNodes: RESPONSE_NODES,
+      sqlStatementTimeout: STATEMENT_TIMEOUT_MS,
+      squidStatus: false,
+      subscriptions: false,
+    }) as unknown as Parts
     return new SquidGraphql(await server.schema(), await server.context(), server.disposals)
   }
 
@@ -46,7 +52,11 @@ export class SquidGraphql implements GraphqlFace {
     return this.made
   }
 
-  async run({ document, operation }: CheckedQuery, variableValues: Record<string, unknown>, signal: AbortSignal): Promise<ExecutionResult> {
+  async run(
+    { document, operation }: CheckedQuery,
+    variableValues: Record<string, unknown>,
+    signal: AbortSignal,
+  ): Promise<ExecutionResult> {
     const context = this.context()
     const { openreader } = context
     const ask = openreader.executeQuery.bind(openreader)
@@ -55,7 +65,14 @@ export class SquidGraphql implements GraphqlFace {
       return ask(query)
     }
     try {
-      const result = await execute({ schema: this.made, document, operationName: operation.name?.value ?? null, variableValues, contextValue: context, rootValue: {} })
+      const result = await execute({
+        schema: this.made,
+        document,
+        operationName: operation.name?.value ?? null,
+        variableValues,
+        contextValue: context,
+        rootValue: {},
+      })
       return { ...result, ...(result.errors && { errors: result.errors.map(explained) }) }
     } finally {
       await openreader.close()
@@ -70,13 +87,27 @@ export class SquidGraphql implements GraphqlFace {
 /** An error whose cause is one that the face tells, where it may be told. */
 function explained(error: GraphQLError): GraphQLError {
   const { originalError: cause } = error
-  const because = (told: Error) => new GraphQLError(told.message, error.nodes, error.source, error.positions, error.path, told)
+  const because = (told: Error) =>
+    new GraphQLError(told.message, error.nodes, error.source, error.positions, error.path, told)
   // What it says of a request, not of itself.
   if (cause && (cause as { extensions?: { code?: string } }).extensions?.code === 'BAD_USER_INPUT')
-    return because(new QueryFault(/size limit/.test(cause.message) ? `The answer might have more than ${RESPONSE_NODES} fields (data, location, geometry, memo, mediaData and recipePayloads count 50 times): give a limit, or a smaller one.` : cause.message))
+    return because(
+      new QueryFault(
+        /size limit/.test(cause.message)
+          ? `The answer might have more than ${RESPONSE_NODES} fields (data, location, geometry, memo, mediaData and recipePayloads count 50 times): give a limit, or a smaller one.`
+          : cause.message,
+      ),
+    )
   if (!cause) return error
-  if ((cause as DatabaseError).code === '57014') return because(new QueryFault(`Looking this up takes longer than ${STATEMENT_TIMEOUT_MS / 1000} seconds: narrow it, by id, uid, chain, prover or a range of time.`))
-  return isOutage(cause) ? because(new UnavailableError('The database does not answer right now.', { cause })) : error
+  if ((cause as DatabaseError).code === '57014')
+    return because(
+      new QueryFault(
+        `Looking this up takes longer than ${STATEMENT_TIMEOUT_MS / 1000} seconds: narrow it, by id, uid, chain, prover or a range of time.`,
+      ),
+    )
+  return isOutage(cause)
+    ? because(new UnavailableError('The database does not answer right now.', { cause }))
+    : error
 }
 
 /** Rows of a list by its limit, of a connection by its first: within the same bounds as raw GraphQL's. */
@@ -85,8 +116,13 @@ const squidRows: RowsOf = (field, args) => {
   const rows = names.includes('limit') ? 'limit' : names.includes('first') ? 'first' : undefined
   if (rows === undefined) return undefined
   // A connection's cursor is an offset.
-  for (const [name, value, maximum] of [[rows, args[rows], PAGE_LIMITS.rows], ['offset', args.offset, PAGE_LIMITS.offset], ['after', args.after == null ? undefined : Number(args.after), PAGE_LIMITS.offset]] as const)
-    if (typeof value === 'number' && !(value >= 0 && value <= maximum)) throw new QueryFault(`${name}: ${String(args[name])} is not possible; from 0 to ${maximum}.`)
+  for (const [name, value, maximum] of [
+    [rows, args[rows], PAGE_LIMITS.rows],
+    ['offset', args.offset, PAGE_LIMITS.offset],
+    ['after', args.after == null ? undefined : Number(args.after), PAGE_LIMITS.offset],
+  ] as const)
+    if (typeof value === 'number' && !(value >= 0 && value <= maximum))
+      throw new QueryFault(`${name}: ${String(args[name])} is not possible; from 0 to ${maximum}.`)
   const asked = args[rows]
   return typeof asked === 'number' ? asked : PAGE_LIMITS.default
 }

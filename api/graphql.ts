@@ -55,16 +55,37 @@ export async function graphqlRoutes(app: FastifyInstance, parts: GraphqlParts): 
   app.setErrorHandler(errorHandler)
   // Anyone's page may ask: there is nothing here that a cookie or a network would open.
   app.addHook('onRequest', async (request, reply) => {
-    reply.header('access-control-allow-origin', '*').header('access-control-expose-headers', 'retry-after, ratelimit-limit, ratelimit-remaining, ratelimit-reset').header('x-content-type-options', 'nosniff')
+    reply
+      .header('access-control-allow-origin', '*')
+      .header(
+        'access-control-expose-headers',
+        'retry-after, ratelimit-limit, ratelimit-remaining, ratelimit-reset',
+      )
+      .header('x-content-type-options', 'nosniff')
     if (request.method === 'OPTIONS')
-      return reply.headers({ 'access-control-allow-methods': 'POST, GET, OPTIONS', 'access-control-allow-headers': 'content-type, accept', 'access-control-max-age': '86400' }).status(204).send()
+      return reply
+        .headers({
+          'access-control-allow-methods': 'POST, GET, OPTIONS',
+          'access-control-allow-headers': 'content-type, accept',
+          'access-control-max-age': '86400',
+        })
+        .status(204)
+        .send()
   })
-  app.options('/', { schema: { hide: true }, prefixTrailingSlash: 'no-slash' }, (_request, reply) => reply.status(204).send())
+  app.options('/', { schema: { hide: true }, prefixTrailingSlash: 'no-slash' }, (_request, reply) =>
+    reply.status(204).send(),
+  )
   await graphiqlRoutes(app, examples, () => {
-    throw new GraphqlProblem(405, 'Send the query by POST, as JSON: {"query": "{ ... }"}. A browser gets GraphiQL here.', { allow: 'POST, GET, OPTIONS' })
+    throw new GraphqlProblem(
+      405,
+      'Send the query by POST, as JSON: {"query": "{ ... }"}. A browser gets GraphiQL here.',
+      { allow: 'POST, GET, OPTIONS' },
+    )
   })
   app.setNotFoundHandler((request) => {
-    throw ['GET', 'HEAD', 'POST', 'OPTIONS'].includes(request.method) ? new GraphqlProblem(404, 'There is nothing here.') : new GraphqlProblem(405, 'Send the query by POST.', { allow: 'POST, GET, OPTIONS' })
+    throw ['GET', 'HEAD', 'POST', 'OPTIONS'].includes(request.method)
+      ? new GraphqlProblem(404, 'There is nothing here.')
+      : new GraphqlProblem(405, 'Send the query by POST.', { allow: 'POST, GET, OPTIONS' })
   })
 
   await app.register(async (scope) => {
@@ -72,25 +93,47 @@ export async function graphqlRoutes(app: FastifyInstance, parts: GraphqlParts): 
       scope: 'records',
       perHour: rateLimitPerHour,
       counter,
-      tooMany: (perHour, after) => new GraphqlProblem(429, `More than ${perHour} requests in an hour from your address; try again in ${after}.`),
+      tooMany: (perHour, after) =>
+        new GraphqlProblem(
+          429,
+          `More than ${perHour} requests in an hour from your address; try again in ${after}.`,
+        ),
     })
-    scope.post('/', { schema: graphqlSchemas.query, bodyLimit: BODY_LIMIT, prefixTrailingSlash: 'no-slash' }, async (request, reply) => {
-      const { query, operationName, variables } = readBody(request.body)
-      const checked = checkQuery(face.schema(), query, operationName, variables, face.rowsOf)
-      const result = await answered(request, reply, checked, variables)
-      const unavailable = result.errors?.find(({ originalError }) => originalError instanceof UnavailableError)
-      if (unavailable) throw unavailable.originalError!
-      const { data, errors } = result
-      // Variables that do not fit: nothing was carried out.
-      if (data === undefined) reply.status(400)
-      return send(request, reply, { ...(errors && { errors: errors.map((error) => told(error, request)) }), ...(data !== undefined && { data }) })
-    })
+    scope.post(
+      '/',
+      { schema: graphqlSchemas.query, bodyLimit: BODY_LIMIT, prefixTrailingSlash: 'no-slash' },
+      async (request, reply) => {
+        const { query, operationName, variables } = readBody(request.body)
+        const checked = checkQuery(face.schema(), query, operationName, variables, face.rowsOf)
+        const result = await answered(request, reply, checked, variables)
+        const unavailable = result.errors?.find(
+          ({ originalError }) => originalError instanceof UnavailableError,
+        )
+        if (unavailable) throw unavailable.originalError!
+        const { data, errors } = result
+        // Variables that do not fit: nothing was carried out.
+        if (data === undefined) reply.status(400)
+        return send(request, reply, {
+          ...(errors && { errors: errors.map((error) => told(error, request)) }),
+          ...(data !== undefined && { data }),
+        })
+      },
+    )
   })
 
   /** Runs a query when it is its turn; who waits too long, or leaves, is let go of, while its place is kept until the database has ended. */
-  async function answered(request: FastifyRequest, reply: FastifyReply, checked: CheckedQuery, variables: Record<string, unknown>): Promise<ExecutionResult> {
+  async function answered(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    checked: CheckedQuery,
+    variables: Record<string, unknown>,
+  ): Promise<ExecutionResult> {
     const abort = new AbortController()
-    const late = new GraphqlProblem(503, `There was no answer within ${answerMs / 1000} seconds: ask for less at once, or later.`, { 'retry-after': String(RETRY_AFTER_SECONDS) })
+    const late = new GraphqlProblem(
+      503,
+      `There was no answer within ${answerMs / 1000} seconds: ask for less at once, or later.`,
+      { 'retry-after': String(RETRY_AFTER_SECONDS) },
+    )
     const timer = setTimeout(() => abort.abort(late), answerMs)
     reply.raw.once('close', () => abort.abort(late))
     try {
@@ -98,12 +141,25 @@ export async function graphqlRoutes(app: FastifyInstance, parts: GraphqlParts): 
       const end = await slots.take(client, abort.signal).catch((error: Error) => {
         if (!(error instanceof NoSlot)) throw error
         const headers = { 'retry-after': String(RETRY_AFTER_SECONDS) }
-        throw error.own ? new GraphqlProblem(429, 'Too many of your queries wait for an answer already; wait for one of them.', headers) : new GraphqlProblem(503, 'Too many queries wait for an answer; try again in a few seconds.', headers)
+        throw error.own
+          ? new GraphqlProblem(
+              429,
+              'Too many of your queries wait for an answer already; wait for one of them.',
+              headers,
+            )
+          : new GraphqlProblem(
+              503,
+              'Too many queries wait for an answer; try again in a few seconds.',
+              headers,
+            )
       })
       const running = (async () => face.run(checked, variables, abort.signal))().finally(end)
       // Whoever was told that it is late does not hear of it again.
       running.catch(() => {})
-      return await Promise.race([running, new Promise<never>((_, reject) => abort.signal.addEventListener('abort', () => reject(late)))])
+      return await Promise.race([
+        running,
+        new Promise<never>((_, reject) => abort.signal.addEventListener('abort', () => reject(late))),
+      ])
     } finally {
       clearTimeout(timer)
     }
@@ -119,12 +175,19 @@ interface GraphqlRequest {
 /** GraphQL over HTTP's request; other fields, such as `extensions`, are let by. */
 function readBody(body: unknown): GraphqlRequest {
   if (Array.isArray(body)) throw new RequestFault('One query a request: batches are not answered.')
-  if (typeof body !== 'object' || body === null) throw new RequestFault('Send a JSON object: {"query": "{ ... }", "variables": {...}}.')
+  if (typeof body !== 'object' || body === null)
+    throw new RequestFault('Send a JSON object: {"query": "{ ... }", "variables": {...}}.')
   const { query, operationName, variables } = body as Record<string, unknown>
   if (typeof query !== 'string') throw new RequestFault('query: missing; the text of a GraphQL query.')
-  if (operationName != null && typeof operationName !== 'string') throw new RequestFault('operationName: expected a string.')
-  if (variables != null && (typeof variables !== 'object' || Array.isArray(variables))) throw new RequestFault('variables: expected an object.')
-  return { query, operationName: operationName || undefined, variables: (variables ?? {}) as Record<string, unknown> }
+  if (operationName != null && typeof operationName !== 'string')
+    throw new RequestFault('operationName: expected a string.')
+  if (variables != null && (typeof variables !== 'object' || Array.isArray(variables)))
+    throw new RequestFault('variables: expected an object.')
+  return {
+    query,
+    operationName: operationName || undefined,
+    variables: (variables ?? {}) as Record<string, unknown>,
+  }
 }
 
 /** An error of a query that was carried out, as it is told: nothing of what lies behind us. */
@@ -149,7 +212,11 @@ function errorHandler(error: FastifyError, request: FastifyRequest, reply: Fasti
   return send(request, reply.status(status), { errors })
 }
 
-function asErrors(error: FastifyError | InvalidQuery, request: FastifyRequest, reply: FastifyReply): [status: number, errors: readonly object[]] {
+function asErrors(
+  error: FastifyError | InvalidQuery,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): [status: number, errors: readonly object[]] {
   if (error instanceof InvalidQuery) return [400, error.errors.map(formatError)]
   if (error instanceof GraphQLError) return [400, [formatError(error)]]
   if (error instanceof QueryFault) return [400, [{ message: error.message }]]
@@ -163,8 +230,10 @@ function asErrors(error: FastifyError | InvalidQuery, request: FastifyRequest, r
     return [503, [{ message: `${error.message} Try again in ${RETRY_AFTER_SECONDS} seconds.` }]]
   }
   const { code, statusCode = 500, message } = error
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return [413, [{ message: `The body is too large: at most ${BODY_LIMIT / 1024} KiB.` }]]
-  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return [415, [{ message: 'Content-Type must be application/json.' }]]
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
+    return [413, [{ message: `The body is too large: at most ${BODY_LIMIT / 1024} KiB.` }]]
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
+    return [415, [{ message: 'Content-Type must be application/json.' }]]
   if (statusCode >= 400 && statusCode < 500) return [statusCode, [{ message }]]
   request.log.error(error, 'a GraphQL request failed')
   return [500, [{ message: 'The query failed on our side.' }]]

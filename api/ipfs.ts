@@ -26,11 +26,19 @@ export async function readIpfsUri(uri: string): Promise<IpfsPath | { problem: st
   const [, root, rest] = /^ipfs:\/\/([A-Za-z0-9]{1,128})(?:\/([^?#]*))?$/i.exec(uri) ?? []
   if (root === undefined) return { problem: 'expected ipfs://<CID>/<path>, without a query' }
   const cid = await parseCid(root)
-  if (!cid || !isVerifiable(cid) || (cid.code !== DAG_PB && cid.code !== RAW)) return { problem: 'expected ipfs:// and a CID of a file: dag-pb or raw, by sha2-256' }
+  if (!cid || !isVerifiable(cid) || (cid.code !== DAG_PB && cid.code !== RAW))
+    return { problem: 'expected ipfs:// and a CID of a file: dag-pb or raw, by sha2-256' }
   const path = rest ? rest.split('/').map(decodeName) : []
   if (path.length > MAX_NAMES) return { problem: `at most ${MAX_NAMES} names in an ipfs path` }
-  if (path.some((name) => name === undefined || ['', '.', '..'].includes(name) || /[/\\\x00-\x1f\x7f]/.test(name)))
-    return { problem: 'expected names in an ipfs path: neither empty, "." nor "..", and without slashes and control characters' }
+  if (
+    path.some(
+      (name) => name === undefined || ['', '.', '..'].includes(name) || /[/\\\x00-\x1f\x7f]/.test(name),
+    )
+  )
+    return {
+      problem:
+        'expected names in an ipfs path: neither empty, "." nor "..", and without slashes and control characters',
+    }
   return { cid: cid.toString(), path: path as string[] }
 }
 
@@ -65,8 +73,16 @@ function hex(digest: Uint8Array): string {
  * every block is held against its hash, and only what follows from the root by hashes is read. Throws an Error when the
  * file is not all there, larger than `maxBytes`, no file, or in need of more blocks than it may have.
  */
-export async function documentOfCar(car: Uint8Array, target: IpfsPath, maxBytes: number): Promise<Uint8Array> {
-  const [{ CarBlockIterator }, { exporter }, { CID }] = await Promise.all([import('@ipld/car/iterator'), import('ipfs-unixfs-exporter'), import('multiformats/cid')])
+export async function documentOfCar(
+  car: Uint8Array,
+  target: IpfsPath,
+  maxBytes: number,
+): Promise<Uint8Array> {
+  const [{ CarBlockIterator }, { exporter }, { CID }] = await Promise.all([
+    import('@ipld/car/iterator'),
+    import('ipfs-unixfs-exporter'),
+    import('multiformats/cid'),
+  ])
   const blocks = new Map<string, Uint8Array>()
   let count = 0
   for await (const { cid, bytes } of await CarBlockIterator.fromBytes(car)) {

@@ -35,12 +35,29 @@ export function instantOf(text: string, round: 'down' | 'up' = 'down'): number |
 }
 
 /** The start of the day, or of the year, month or week. */
-function dayOf({ year, month, day, bMonth, bDay, ordinal, week, weekday, bWeek, bWeekday }: Record<string, string | undefined>): number | undefined {
+function dayOf({
+  year,
+  month,
+  day,
+  bMonth,
+  bDay,
+  ordinal,
+  week,
+  weekday,
+  bWeek,
+  bWeekday,
+}: Record<string, string | undefined>): number | undefined {
   const number = (...given: (string | undefined)[]) => Number(given.find((each) => each !== undefined) ?? 1)
   const date =
-    week !== undefined || bWeek !== undefined ? { weekYear: number(year), weekNumber: number(week, bWeek), weekday: number(weekday, bWeekday) as WeekdayNumbers }
-    : ordinal !== undefined ? { year: number(year), ordinal: number(ordinal) }
-    : { year: number(year), month: number(month, bMonth), day: number(day, bDay) }
+    week !== undefined || bWeek !== undefined
+      ? {
+          weekYear: number(year),
+          weekNumber: number(week, bWeek),
+          weekday: number(weekday, bWeekday) as WeekdayNumbers,
+        }
+      : ordinal !== undefined
+        ? { year: number(year), ordinal: number(ordinal) }
+        : { year: number(year), month: number(month, bMonth), day: number(day, bDay) }
   const start = DateTime.fromObject(date, { zone: 'utc' })
   return start.isValid && Number(year) >= 1 ? start.toMillis() : undefined
 }
@@ -55,11 +72,15 @@ function timeOf(parts: Record<string, string | undefined>, round: 'down' | 'up')
   const minute = parts.minute ?? parts.bMinute
   const second = parts.second ?? parts.bSecond
   const last = second !== undefined ? SECOND_MS : minute !== undefined ? MINUTE_MS : HOUR_MS
-  const whole = Number(hour ?? 0) * HOUR_MS + Number(minute ?? 0) * MINUTE_MS + Number(second ?? 0) * SECOND_MS
+  const whole =
+    Number(hour ?? 0) * HOUR_MS + Number(minute ?? 0) * MINUTE_MS + Number(second ?? 0) * SECOND_MS
   const exact = fraction === undefined ? 0n : BigInt(fraction) * BigInt(last)
   const scale = 10n ** BigInt(fraction?.length ?? 0)
   const more = Number(exact / scale) + (round === 'up' && exact % scale !== 0n ? 1 : 0)
-  const inRange = Number(hour ?? 0) <= 23 ? Number(minute ?? 0) <= 59 && Number(second ?? 0) <= 60 : whole === DAY_MS && exact === 0n
+  const inRange =
+    Number(hour ?? 0) <= 23
+      ? Number(minute ?? 0) <= 59 && Number(second ?? 0) <= 60
+      : whole === DAY_MS && exact === 0n
   return inRange ? whole + more : undefined
 }
 

@@ -26,7 +26,10 @@ const address = testAccount(0).address
 /** @param host one that is the loopback interface too, but not by its name */
 function served(host = '0.0.0.0', row = LOCAL_CHAIN, clock = () => Date.now()) {
   const url = proxy.url.replace('127.0.0.1', host)
-  return { attester: { address, chain: row } as Attester, reader: new ChainReader({ chain: row, rpcUrls: [url], gatewayUrl: undefined, headPollMs: 0 }, clock) }
+  return {
+    attester: { address, chain: row } as Attester,
+    reader: new ChainReader({ chain: row, rpcUrls: [url], gatewayUrl: undefined, headPollMs: 0 }, clock),
+  }
 }
 let made = 0
 /** Attests something new, and answers its statement, where it is and when. */
@@ -34,12 +37,23 @@ async function land() {
   const data = `0x${(++made).toString(16).padStart(64, '0')}`
   const uid = await attest(chain, request(LOCATION_SCHEMA.uid, data))
   const { number, timestamp } = (await chain.provider.getBlock('latest'))!
-  return { statement: { schema: LOCATION_SCHEMA.uid, recipient: ZeroAddress, revocable: true, data }, uid, number, timestamp }
+  return {
+    statement: { schema: LOCATION_SCHEMA.uid, recipient: ZeroAddress, revocable: true, data },
+    uid,
+    number,
+    timestamp,
+  }
 }
 const mine = (blocks: number) => chain.provider.send('anvil_mine', [`0x${blocks.toString(16)}`, '0x2'])
 const logCalls = () => proxy.calls.filter(({ method }) => method === 'eth_getLogs').length
-const range = ({ params }: { params: { fromBlock: string; toBlock: string }[] }) => Number(params[0]!.toBlock) - Number(params[0]!.fromBlock) + 1
-const atMost = (blocks: number): Fault => (call) => (call.method === 'eth_getLogs' && range(call) > blocks ? { error: { code: -32602, message: `up to a ${blocks} block range` } } : undefined)
+const range = ({ params }: { params: { fromBlock: string; toBlock: string }[] }) =>
+  Number(params[0]!.toBlock) - Number(params[0]!.fromBlock) + 1
+const atMost =
+  (blocks: number): Fault =>
+  (call) =>
+    call.method === 'eth_getLogs' && range(call) > blocks
+      ? { error: { code: -32602, message: `up to a ${blocks} block range` } }
+      : undefined
 
 test('an answer is found by its content alone, among others before and after it in one block or many', async () => {
   await land()
@@ -48,10 +62,27 @@ test('an answer is found by its content alone, among others before and after it 
   await land()
   await mine(50)
   const found = await findLanded(served(), statement, timestamp - 5)
-  expect(found).toEqual({ status: 'landed', uid, transactionHash: expect.stringMatching(/^0x[0-9a-f]{64}$/), blockNumber: number, revoked: false })
+  expect(found).toEqual({
+    status: 'landed',
+    uid,
+    transactionHash: expect.stringMatching(/^0x[0-9a-f]{64}$/),
+    blockNumber: number,
+    revoked: false,
+  })
   expect(await findLanded(served('127.0.0.1'), statement, 2_000_000_000)).toEqual(found)
-  for (const change of [{ data: '0x' }, { revocable: false }, { recipient: address }, { schema: statement.data }])
-    expect(await findLanded(served(), { ...statement, ...change }, timestamp)).toEqual({ status: 'not landed', uid: null, transactionHash: null, blockNumber: null, revoked: null })
+  for (const change of [
+    { data: '0x' },
+    { revocable: false },
+    { recipient: address },
+    { schema: statement.data },
+  ])
+    expect(await findLanded(served(), { ...statement, ...change }, timestamp)).toEqual({
+      status: 'not landed',
+      uid: null,
+      transactionHash: null,
+      blockNumber: null,
+      revoked: null,
+    })
 })
 
 test('a node that gives few blocks at once is asked for fewer, which is remembered; one that gives none is not believed to have none', async () => {
@@ -61,10 +92,15 @@ test('a node that gives few blocks at once is asked for fewer, which is remember
   const from = served()
   expect(await findLanded(from, statement, timestamp)).toMatchObject({ status: 'landed', uid })
   const before = logCalls()
-  expect(await findLanded(from, { ...statement, data: '0x' }, timestamp)).toMatchObject({ status: 'not landed' })
+  expect(await findLanded(from, { ...statement, data: '0x' }, timestamp)).toMatchObject({
+    status: 'not landed',
+  })
   expect(logCalls() - before).toBeLessThan(20)
   proxy.misbehave(atMost(2))
-  expect(await findLanded(served(), { ...statement, data: '0x' }, timestamp)).toMatchObject({ status: 'unknown', uid: null })
+  expect(await findLanded(served(), { ...statement, data: '0x' }, timestamp)).toMatchObject({
+    status: 'unknown',
+    uid: null,
+  })
   proxy.misbehave(atMost(0))
   expect(await findLanded(served(), statement, timestamp)).toMatchObject({ status: 'unknown' })
 })
@@ -72,20 +108,43 @@ test('a node that gives few blocks at once is asked for fewer, which is remember
 test('a node whose logs have no times is asked for the blocks; one whose blocks come faster than the row says is asked further back', async () => {
   const { statement, uid, timestamp } = await land()
   await mine(200)
-  proxy.misbehave(({ method, params }) => (method === 'eth_getLogs' ? { ask: async (ask) => (await ask(method, params)).map(({ blockTimestamp: _, ...log }: object & { blockTimestamp?: string }) => log) } : undefined))
-  expect(await findLanded(served('0.0.0.0', { ...LOCAL_CHAIN, blockMs: 60_000 }), statement, timestamp)).toMatchObject({ status: 'landed', uid })
+  proxy.misbehave(({ method, params }) =>
+    method === 'eth_getLogs'
+      ? {
+          ask: async (ask) =>
+            (await ask(method, params)).map(
+              ({ blockTimestamp: _, ...log }: object & { blockTimestamp?: string }) => log,
+            ),
+        }
+      : undefined,
+  )
+  expect(
+    await findLanded(served('0.0.0.0', { ...LOCAL_CHAIN, blockMs: 60_000 }), statement, timestamp),
+  ).toMatchObject({ status: 'landed', uid })
 })
 
 test.each([
   ['of a local chain is read after it is asked for', '127.0.0.1', LOCAL_CHAIN, 2],
-  ['of a chain with blocks every 250 ms is too', '0.0.0.0', { ...CHAINS.find(({ slug }) => slug === 'arbitrum')!, id: LOCAL_CHAIN.id, eas: LOCAL_CHAIN.eas }, 2],
+  [
+    'of a chain with blocks every 250 ms is too',
+    '0.0.0.0',
+    { ...CHAINS.find(({ slug }) => slug === 'arbitrum')!, id: LOCAL_CHAIN.id, eas: LOCAL_CHAIN.eas },
+    2,
+  ],
   ['of another may be 250 ms old', '0.0.0.0', LOCAL_CHAIN, 1],
 ])('the nonce %s', async (_, host, row, reads) => {
   const { reader } = served(host, row, () => 1_700_000_000_000)
-  const nonceReads = () => proxy.calls.filter(({ method, params }) => method === 'eth_call' && params[0].data.startsWith('0x2d0335ab')).length
+  const nonceReads = () =>
+    proxy.calls.filter(
+      ({ method, params }) => method === 'eth_call' && params[0].data.startsWith('0x2d0335ab'),
+    ).length
   let goOn = () => {}
   const held = new Promise<void>((resolve) => (goOn = resolve))
-  proxy.misbehave(({ method, params }) => (method === 'eth_call' ? { ask: (ask) => ask(method, params).then((answer: unknown) => held.then(() => answer)) } : undefined))
+  proxy.misbehave(({ method, params }) =>
+    method === 'eth_call'
+      ? { ask: (ask) => ask(method, params).then((answer: unknown) => held.then(() => answer)) }
+      : undefined,
+  )
   const before = nonceReads()
   const first = reader.nonce(address)
   await expect.poll(nonceReads).toBe(before + 1)

@@ -30,14 +30,38 @@ const MAX_CALLS = 40
  * further UIDs; the first of them has this one.)
  * @param timestamp of the answer's computation, Unix seconds: it cannot have landed before
  */
-export async function findLanded({ attester, reader }: ServedChain, statement: Statement, timestamp: number): Promise<Landed> {
+export async function findLanded(
+  { attester, reader }: ServedChain,
+  statement: Statement,
+  timestamp: number,
+): Promise<Landed> {
   const { schema, recipient, revocable, data } = statement
-  const content = { schema, recipient, attester: attester.address, expirationTime: 0n, revocable, refUID: ZeroHash, data }
+  const content = {
+    schema,
+    recipient,
+    attester: attester.address,
+    expirationTime: 0n,
+    revocable,
+    refUID: ZeroHash,
+    data,
+  }
   try {
-    for await (const { uid, time, transactionHash, blockNumber } of attestedSince(reader, attester.chain, content, timestamp - SKEW_SECONDS)) {
+    for await (const { uid, time, transactionHash, blockNumber } of attestedSince(
+      reader,
+      attester.chain,
+      content,
+      timestamp - SKEW_SECONDS,
+    )) {
       if (attestationUid({ ...content, time: BigInt(time) }) !== uid) continue
       const attestation = await reader.attestation(uid)
-      if (attestation) return { status: 'landed', uid, transactionHash, blockNumber, revoked: attestation.revocationTime !== 0n }
+      if (attestation)
+        return {
+          status: 'landed',
+          uid,
+          transactionHash,
+          blockNumber,
+          revoked: attestation.revocationTime !== 0n,
+        }
     }
     return { status: 'not landed', ...NOWHERE }
   } catch (error) {
@@ -47,7 +71,12 @@ export async function findLanded({ attester, reader }: ServedChain, statement: S
 }
 
 /** The attestations of this schema, attester and recipient since a time, oldest first. Throws UnavailableError when MAX_CALLS do not show all. */
-async function* attestedSince(reader: ChainReader, chain: Chain, filter: { schema: string; attester: string; recipient: string }, seconds: number): AsyncGenerator<Required<AttestedLog>> {
+async function* attestedSince(
+  reader: ChainReader,
+  chain: Chain,
+  filter: { schema: string; attester: string; recipient: string },
+  seconds: number,
+): AsyncGenerator<Required<AttestedLog>> {
   let calls = 0
   const ask = <T>(call: () => Promise<T>): Promise<T> => {
     if (++calls > MAX_CALLS) throw new UnavailableError(`The node of ${chain.slug} gives too little at once.`)
@@ -56,7 +85,12 @@ async function* attestedSince(reader: ChainReader, chain: Chain, filter: { schem
   const head = await ask(() => reader.block('latest'))
   let from = head.number
   // A local chain's clock may be set to any time; a node of one's own for a real chain tells the right one.
-  if (reader.local && head.time < Date.now() / 1000 - SKEW_SECONDS && head.number - chain.firstBlock < SHORT_CHAIN) from = chain.firstBlock
+  if (
+    reader.local &&
+    head.time < Date.now() / 1000 - SKEW_SECONDS &&
+    head.number - chain.firstBlock < SHORT_CHAIN
+  )
+    from = chain.firstBlock
   else
     for (let back = Math.ceil(((head.time - seconds) * 1000) / chain.blockMs); back > 0; back *= 2) {
       from = Math.max(head.number - back, chain.firstBlock)
@@ -64,7 +98,7 @@ async function* attestedSince(reader: ChainReader, chain: Chain, filter: { schem
     }
   let known: { number: number; time: number } | undefined
   // More than the node gave last: it may have been busy then.
-  for (let span = 2 * reader.logSpan; from <= head.number; ) {
+  for (let span = 2 * reader.logSpan; from <= head.number;) {
     const to = Math.min(from + span - 1, head.number)
     let logs: AttestedLog[]
     try {
@@ -75,7 +109,8 @@ async function* attestedSince(reader: ChainReader, chain: Chain, filter: { schem
       continue
     }
     for (const log of logs) {
-      if (log.time === undefined && known?.number !== log.blockNumber) known = await ask(() => reader.block(log.blockNumber))
+      if (log.time === undefined && known?.number !== log.blockNumber)
+        known = await ask(() => reader.block(log.blockNumber))
       yield { ...log, time: log.time ?? known!.time }
     }
     if (to - from + 1 === span) reader.logSpan = span

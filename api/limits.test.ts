@@ -18,24 +18,46 @@ async function serve(counter: RequestCounter, perHour: number, trustProxy?: stri
   closing.push(() => app.close())
   await app.register(async (scope) => {
     scope.setErrorHandler(computeErrorHandler('https://x.example'))
-    await limitRequests(scope, { scope: 'test', perHour, counter, tooMany: (limit, after) => new ComputeProblem('rate-limited', `${limit}, try in ${after}`) })
+    await limitRequests(scope, {
+      scope: 'test',
+      perHour,
+      counter,
+      tooMany: (limit, after) => new ComputeProblem('rate-limited', `${limit}, try in ${after}`),
+    })
     scope.get('/', () => 'ok')
   })
-  return (headers: Record<string, string> = {}, remoteAddress = '192.0.2.1') => app.inject({ url: '/', headers, remoteAddress })
+  return (headers: Record<string, string> = {}, remoteAddress = '192.0.2.1') =>
+    app.inject({ url: '/', headers, remoteAddress })
 }
 
 describe('in this process', () => {
   test('the hundredth request passes, the next is 429 with every header, an hour later all is well', async () => {
     let now = 0
     const get = await serve(new RequestCounter(() => now), 3)
-    expect((await get()).headers).toMatchObject({ 'ratelimit-limit': '3', 'ratelimit-remaining': '2', 'ratelimit-reset': '3600', 'x-ratelimit-limit': '3', 'x-ratelimit-remaining': '2', 'x-ratelimit-reset': '3600' })
+    expect((await get()).headers).toMatchObject({
+      'ratelimit-limit': '3',
+      'ratelimit-remaining': '2',
+      'ratelimit-reset': '3600',
+      'x-ratelimit-limit': '3',
+      'x-ratelimit-remaining': '2',
+      'x-ratelimit-reset': '3600',
+    })
     now = 600_000
     await get()
     expect((await get()).statusCode).toBe(200)
     const refused = await get()
     expect(refused.statusCode).toBe(429)
-    expect(refused.headers).toMatchObject({ 'content-type': 'application/problem+json; charset=utf-8', 'retry-after': '3000', 'x-ratelimit-remaining': '0', 'ratelimit-reset': '3000' })
-    expect(refused.json()).toMatchObject({ type: 'https://x.example/errors/rate-limited', status: 429, detail: '3, try in 50 minutes' })
+    expect(refused.headers).toMatchObject({
+      'content-type': 'application/problem+json; charset=utf-8',
+      'retry-after': '3000',
+      'x-ratelimit-remaining': '0',
+      'ratelimit-reset': '3000',
+    })
+    expect(refused.json()).toMatchObject({
+      type: 'https://x.example/errors/rate-limited',
+      status: 429,
+      detail: '3, try in 50 minutes',
+    })
     now = 3_600_001
     expect((await get()).statusCode).toBe(200)
   })
@@ -118,7 +140,10 @@ describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
     closing.push(...copies.map((copy) => () => copy.close()))
     const client = `2001:db8:${process.pid.toString(16)}:${(Date.now() % 65_536).toString(16)}::1`
     const ask = async (copy: number, path = '/compute/v0/distance') => {
-      const { status, headers } = await fetch(copies[copy]!.url + path, { method: 'POST', headers: { 'x-forwarded-for': client } })
+      const { status, headers } = await fetch(copies[copy]!.url + path, {
+        method: 'POST',
+        headers: { 'x-forwarded-for': client },
+      })
       return [status, headers.get('x-ratelimit-remaining'), headers.get('ratelimit-remaining')]
     }
     // Unknown paths count too; health and information do not.
@@ -127,7 +152,10 @@ describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
     expect((await ask(1, '/health'))[1]).toBe(null)
     expect((await ask(0, '/'))[1]).toBe(null)
     expect(await ask(0)).toEqual([400, '0', '0'])
-    expect([await ask(1), await ask(0)]).toEqual([[429, '0', '0'], [429, '0', '0']])
+    expect([await ask(1), await ask(0)]).toEqual([
+      [429, '0', '0'],
+      [429, '0', '0'],
+    ])
     expect((await ask(0, '/api/v0/config'))[1]).toBe('2')
   })
   test('frozen: nobody waits long, after the first nobody at all, and everyone is still counted; thawed: shared again', async () => {
@@ -137,7 +165,9 @@ describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
     for (let i = 0; i < 3; i++) await counter.count(key, 60_000)
     proxy.freeze()
     // Those under way when it froze wait for the time-out, together.
-    const [counts, waited] = await timed(() => Promise.all([counter.count(key, 60_000), counter.count(key, 60_000)]))
+    const [counts, waited] = await timed(() =>
+      Promise.all([counter.count(key, 60_000), counter.count(key, 60_000)]),
+    )
     // They are counted on from what Redis said last.
     expect(counts.map(({ current }) => current)).toEqual([4, 5])
     expect(waited).toBeLessThan(600)
@@ -194,7 +224,10 @@ describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
   })
   test('what other copies counted holds here, without Redis too, and a window that ends ends for both', async () => {
     const { proxy, redis } = await flaky()
-    const [here, there] = [new RequestCounter(() => Date.now(), redis), new RequestCounter(() => Date.now(), await connect())]
+    const [here, there] = [
+      new RequestCounter(() => Date.now(), redis),
+      new RequestCounter(() => Date.now(), await connect()),
+    ]
     const key = newKey()
     await here.count(key, 2_000)
     for (let i = 0; i < 5; i++) await there.count(key, 2_000)
@@ -207,12 +240,23 @@ describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
   test('a limit holds over HTTP while Redis is frozen, and no answer is late', async () => {
     const proxy = await startRedisProxy(TEST_REDIS_URL!)
     const api = await startApi({ redisUrl: proxy.url, rateLimitPerHour: 50, trustProxy: ['127.0.0.1'] })
-    closing.push(() => api.close(), () => proxy.close())
+    closing.push(
+      () => api.close(),
+      () => proxy.close(),
+    )
     proxy.freeze()
     const client = `2001:db8:${process.pid.toString(16)}:${(Date.now() % 65_536).toString(16)}::2`
     const started = performance.now()
     const statuses: number[] = []
-    for (let i = 0; i < 60; i++) statuses.push((await fetch(`${api.url}/compute/v0/distance`, { method: 'POST', headers: { 'x-forwarded-for': client } })).status)
+    for (let i = 0; i < 60; i++)
+      statuses.push(
+        (
+          await fetch(`${api.url}/compute/v0/distance`, {
+            method: 'POST',
+            headers: { 'x-forwarded-for': client },
+          })
+        ).status,
+      )
     expect(statuses).toEqual([...Array<number>(50).fill(400), ...Array<number>(10).fill(429)])
     expect(performance.now() - started).toBeLessThan(2_000)
   })

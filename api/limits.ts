@@ -56,7 +56,11 @@ export interface Tier {
  */
 export async function limitRequests(
   app: FastifyInstance,
-  options: Tier & { counter: RequestCounter; tooMany: (perHour: number, retryAfter: string) => Error; otherTier?: (request: FastifyRequest) => Tier | undefined },
+  options: Tier & {
+    counter: RequestCounter
+    tooMany: (perHour: number, retryAfter: string) => Error
+    otherTier?: (request: FastifyRequest) => Tier | undefined
+  },
 ): Promise<void> {
   const { scope, perHour, counter, tooMany, otherTier } = options
   if (perHour === 0 && !otherTier) return
@@ -91,7 +95,10 @@ export async function limitRequests(
 /** Tells the client of a count that is kept beside the scope's own; whether it is still within `perHour`. */
 export function tellCount(reply: FastifyReply, perHour: number, { current, ttl }: Count): boolean {
   const reset = Math.ceil(ttl / 1000)
-  reply.header('ratelimit-limit', perHour).header('ratelimit-remaining', Math.max(0, perHour - current)).header('ratelimit-reset', reset)
+  reply
+    .header('ratelimit-limit', perHour)
+    .header('ratelimit-remaining', Math.max(0, perHour - current))
+    .header('ratelimit-reset', reset)
   if (current > perHour) reply.header('retry-after', reset)
   return current <= perHour
 }

@@ -35,16 +35,23 @@ const start = async (options: TestApiOptions = {}): Promise<TestApi> => {
   closing.push(() => api.close())
   return api
 }
-const follow = async (api: TestApi, query = '', options?: Parameters<typeof listen>[1]): Promise<SseListener> => {
+const follow = async (
+  api: TestApi,
+  query = '',
+  options?: Parameters<typeof listen>[1],
+): Promise<SseListener> => {
   const listener = await listen(`${api.url}${PATH}${query}`, options)
   closing.push(() => listener.close())
   return listener
 }
 const insert = (...fixtures: RecordFixture[]) => insertRecords(client, fixtures)
-const setRevoked = (ns: number[], revoked: boolean) => client.query('UPDATE location_record SET revoked = $2 WHERE uid = ANY($1)', [ns.map(uidOf), revoked])
-const remove = (...ns: number[]) => client.query('DELETE FROM location_record WHERE uid = ANY($1)', [ns.map(uidOf)])
+const setRevoked = (ns: number[], revoked: boolean) =>
+  client.query('UPDATE location_record SET revoked = $2 WHERE uid = ANY($1)', [ns.map(uidOf), revoked])
+const remove = (...ns: number[]) =>
+  client.query('DELETE FROM location_record WHERE uid = ANY($1)', [ns.map(uidOf)])
 const json = async (url: string): Promise<any> => (await fetch(url)).json() // eslint-disable-line @typescript-eslint/no-explicit-any -- JSON
-const told = ({ events }: SseListener) => events.map(({ event, data }) => `${event} ${data.chain} ${parseInt(data.uid)}`)
+const told = ({ events }: SseListener) =>
+  events.map(({ event, data }) => `${event} ${data.chain} ${parseInt(data.uid)}`)
 const answered = async (api: TestApi, query: string, headers: Record<string, string> = {}) => {
   const listener = await follow(api, query, { headers })
   await listener.ended
@@ -59,9 +66,17 @@ describe('what is told', () => {
     await insert({ chain: 'celo', n: 1 })
     const listener = await follow(api)
     expect(listener.status).toBe(200)
-    expect(listener.headers).toMatchObject({ 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no', 'access-control-allow-origin': '*' })
+    expect(listener.headers).toMatchObject({
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-cache, no-transform',
+      'x-accel-buffering': 'no',
+      'access-control-allow-origin': '*',
+    })
     await listener.until(() => listener.lastEventId !== '')
-    expect([listener.retryMs, listener.lastEventId]).toEqual([3000, expect.stringMatching(/^[\w-]{8},celo\.\d+$/)])
+    expect([listener.retryMs, listener.lastEventId]).toEqual([
+      3000,
+      expect.stringMatching(/^[\w-]{8},celo\.\d+$/),
+    ])
     await insert({ chain: 'celo', n: 2, memo: 'line\nline\r\n\u2028"\\' }, { chain: 'sepolia', n: 3 })
     await setRevoked([2], true)
     await setRevoked([2], false)
@@ -69,12 +84,23 @@ describe('what is told', () => {
     await remove(3)
     await listener.until(() => told(listener).at(-1) === 'reorged sepolia 3')
     // Ordered within a chain.
-    expect(told(listener).filter((each) => each.includes('celo'))).toEqual(['new celo 2', 'revoked celo 2', 'reorged celo 2'])
-    expect(told(listener).filter((each) => each.includes('sepolia')).at(-1)).toBe('reorged sepolia 3')
+    expect(told(listener).filter((each) => each.includes('celo'))).toEqual([
+      'new celo 2',
+      'revoked celo 2',
+      'reorged celo 2',
+    ])
+    expect(
+      told(listener)
+        .filter((each) => each.includes('sepolia'))
+        .at(-1),
+    ).toBe('reorged sepolia 3')
     const record = await json(`${api.url}/api/v0/location-records/${uidOf(2)}`)
     // As it is when it is told.
     expect(listener.events.filter(({ data }) => data.chain === 'celo').at(-1)!.data).toEqual(record)
-    expect(listener.events.filter(({ data }) => data.chain === 'sepolia').at(-1)!.data).toEqual({ uid: uidOf(3), chain: 'sepolia' })
+    expect(listener.events.filter(({ data }) => data.chain === 'sepolia').at(-1)!.data).toEqual({
+      uid: uidOf(3),
+      chain: 'sepolia',
+    })
   })
   test('what was gone before it was told of is told as gone, once; revoked in the batch that brought it is told as both', async () => {
     const api = await start()
@@ -102,7 +128,7 @@ describe('what is told', () => {
 })
 
 describe('who comes back', () => {
-  test('is told what was missed, once and in order, and goes on; from every event\'s id, by another copy too, header before parameter', async () => {
+  test("is told what was missed, once and in order, and goes on; from every event's id, by another copy too, header before parameter", async () => {
     const [one, other] = [await start(), await start()]
     const all = await follow(one)
     for (let n = 1; n <= 12; n++) await insert({ chain: ACTIVE_SLUGS[n % 3]!, n })
@@ -110,11 +136,18 @@ describe('who comes back', () => {
     await all.count(15)
     const missed = [...told(all)]
     const back: SseListener[][] = []
-    for (const { id } of all.events) back.push(await Promise.all([follow(other, `?last_event_id=${all.events.at(-1)!.id}`, { lastEventId: id }), follow(other, `?last_event_id=${id}`)]))
+    for (const { id } of all.events)
+      back.push(
+        await Promise.all([
+          follow(other, `?last_event_id=${all.events.at(-1)!.id}`, { lastEventId: id }),
+          follow(other, `?last_event_id=${id}`),
+        ]),
+      )
     for (const [i, both] of back.entries()) for (const each of both) await each.count(missed.length - i - 1)
     await insert({ chain: 'celo', n: 100 })
     // A copy that reads more at once may tell another chain first.
-    const byChain = (list: string[]) => ACTIVE_SLUGS.map((slug) => list.filter((each) => each.split(' ')[1] === slug))
+    const byChain = (list: string[]) =>
+      ACTIVE_SLUGS.map((slug) => list.filter((each) => each.split(' ')[1] === slug))
     for (const [i, both] of back.entries())
       for (const each of both) {
         await each.count(missed.length - i)
@@ -123,18 +156,41 @@ describe('who comes back', () => {
   })
   test('from the beginning: pages of it, and then what comes', async () => {
     const api = await start()
-    for (let from = 0; from < 1_000; from += 250) await insert(...Array.from({ length: 250 }, (_, i) => ({ chain: i % 2 ? 'celo' : 'sepolia', n: from + i })))
+    for (let from = 0; from < 1_000; from += 250)
+      await insert(
+        ...Array.from({ length: 250 }, (_, i) => ({ chain: i % 2 ? 'celo' : 'sepolia', n: from + i })),
+      )
     const listener = await follow(api, `?last_event_id=${BEGINNING}`)
     await listener.count(1_000)
     await insert({ chain: 'base', n: 1_000 })
     await listener.count(1_001)
     expect(new Set(told(listener)).size).toBe(1_001)
-    for (const slug of ['celo', 'sepolia']) expect(told(listener).filter((each) => each.includes(` ${slug} `)).map((each) => Number(each.split(' ')[2]))).toEqual(Array.from({ length: 500 }, (_, i) => 2 * i + (slug === 'celo' ? 1 : 0)))
+    for (const slug of ['celo', 'sepolia'])
+      expect(
+        told(listener)
+          .filter((each) => each.includes(` ${slug} `))
+          .map((each) => Number(each.split(' ')[2])),
+      ).toEqual(Array.from({ length: 500 }, (_, i) => 2 * i + (slug === 'celo' ? 1 : 0)))
   })
   test.each([
     ['an id of nothing', async () => 'gone'],
-    ['a database that was filled anew', async (before: string) => (await client.query('TRUNCATE location_record'), await insert({ chain: 'celo', n: 9 }), before)],
-    ['changes that are not kept any more', async (before: string) => (await insert({ chain: 'celo', n: 8 }), await client.query('DELETE FROM record_change'), await client.query(`UPDATE record_state SET forgotten = 1000000`), before)],
+    [
+      'a database that was filled anew',
+      async (before: string) => (
+        await client.query('TRUNCATE location_record'),
+        await insert({ chain: 'celo', n: 9 }),
+        before
+      ),
+    ],
+    [
+      'changes that are not kept any more',
+      async (before: string) => (
+        await insert({ chain: 'celo', n: 8 }),
+        await client.query('DELETE FROM record_change'),
+        await client.query(`UPDATE record_state SET forgotten = 1000000`),
+        before
+      ),
+    ],
   ])('%s: reset, and then what comes', async (_, change) => {
     const api = await start()
     await insert({ chain: 'celo', n: 1 }, { chain: 'sepolia', n: 2 })
@@ -143,7 +199,10 @@ describe('who comes back', () => {
     before.close()
     const listener = await follow(api, '', { lastEventId: await change(before.lastEventId) })
     await listener.count(1)
-    expect(listener.events[0]).toMatchObject({ event: 'reset', data: { reason: expect.stringMatching(/\.$/) } })
+    expect(listener.events[0]).toMatchObject({
+      event: 'reset',
+      data: { reason: expect.stringMatching(/\.$/) },
+    })
     await pause(60)
     const resets = listener.events.length
     await insert({ chain: 'arbitrum', n: 3 })
@@ -174,7 +233,10 @@ describe('who comes back', () => {
     await Promise.all([listener.count(1), back.count(1)])
     expect([listener.events[0]!.event, back.events[0]!.event]).toEqual(['reset', 'reset'])
     // As a database that was restored gives the same id again.
-    await client.query(`INSERT INTO record_change (chain, id, kind, uid) OVERRIDING SYSTEM VALUE VALUES ('celo', $1, 'new', $2)`, [id, uidOf(2)])
+    await client.query(
+      `INSERT INTO record_change (chain, id, kind, uid) OVERRIDING SYSTEM VALUE VALUES ('celo', $1, 'new', $2)`,
+      [id, uidOf(2)],
+    )
     await listener.until(() => told(listener).at(-1) === 'new celo 2')
     await back.until(() => told(back).at(-1) === 'new celo 2')
   })
@@ -196,26 +258,65 @@ describe('filters', () => {
     const api = await start()
     const random = seededRandom(7)
     const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
-    const [people, schemas, types] = [['1', '2', '3'].map((digit) => `0x${digit.repeat(40)}`), ['a', 'b'].map((digit) => `0x${digit.repeat(64)}`), ['geojson-point', 'H3', 'wkt']]
-    const queries = ['chain=celo', `prover=${people[0]}`, `subject=${people[1]!.toUpperCase().replace('X', 'x')}`, 'bbox=-10,-10,10,10', 'bbox=170,-90,-170,90', 'bbox=-180,-90,180,90', 'bbox=5,5,5,5', `chain=eth-sepolia&prover=${people[2]}&bbox=0,0,180,90`]
-    const byColumn = [`schema=${schemas[1]}`, 'location_type=h3', `location_type=GEOJSON-point&schema=${schemas[0]}&bbox=-90,-45,90,45`]
+    const [people, schemas, types] = [
+      ['1', '2', '3'].map((digit) => `0x${digit.repeat(40)}`),
+      ['a', 'b'].map((digit) => `0x${digit.repeat(64)}`),
+      ['geojson-point', 'H3', 'wkt'],
+    ]
+    const queries = [
+      'chain=celo',
+      `prover=${people[0]}`,
+      `subject=${people[1]!.toUpperCase().replace('X', 'x')}`,
+      'bbox=-10,-10,10,10',
+      'bbox=170,-90,-170,90',
+      'bbox=-180,-90,180,90',
+      'bbox=5,5,5,5',
+      `chain=eth-sepolia&prover=${people[2]}&bbox=0,0,180,90`,
+    ]
+    const byColumn = [
+      `schema=${schemas[1]}`,
+      'location_type=h3',
+      `location_type=GEOJSON-point&schema=${schemas[0]}&bbox=-90,-45,90,45`,
+    ]
     const listeners = new Map<string, SseListener>()
     for (const query of [...queries, ...byColumn]) {
       const listener = await follow(api, `?${query}`)
       if (listener.status === 200) listeners.set(query, listener)
     }
     const fixtures = Array.from({ length: 300 }, (_, n) => ({
-      ...{ chain: pick(ACTIVE_SLUGS), n, prover: pick(people), subject: pick(people), schema: pick(schemas), locationType: pick(types) },
-      ...(n % 50 === 0 ? { longitude: 5, latitude: 5 } : { longitude: Math.floor(random() * 360 - 180), latitude: Math.floor(random() * 180 - 90) }),
+      ...{
+        chain: pick(ACTIVE_SLUGS),
+        n,
+        prover: pick(people),
+        subject: pick(people),
+        schema: pick(schemas),
+        locationType: pick(types),
+      },
+      ...(n % 50 === 0
+        ? { longitude: 5, latitude: 5 }
+        : { longitude: Math.floor(random() * 360 - 180), latitude: Math.floor(random() * 180 - 90) }),
     }))
     const last = await follow(api)
     await insert(...fixtures)
     await last.count(300)
     for (const [query, listener] of listeners) {
-      const inBox = (f: (typeof fixtures)[number]) => (query.includes('location_type=GEOJSON') ? Math.abs(f.longitude) <= 90 && Math.abs(f.latitude) <= 45 && f.locationType === 'geojson-point' && f.schema === schemas[0] : undefined)
+      const inBox = (f: (typeof fixtures)[number]) =>
+        query.includes('location_type=GEOJSON')
+          ? Math.abs(f.longitude) <= 90 &&
+            Math.abs(f.latitude) <= 45 &&
+            f.locationType === 'geojson-point' &&
+            f.schema === schemas[0]
+          : undefined
       const expected = queries.includes(query)
-        ? (await json(`${api.url}/api/v0/location-records?limit=1000&${query}`)).data.map(({ uid }: { uid: string }) => parseInt(uid))
-        : fixtures.filter((f) => inBox(f) ?? (query.startsWith('schema') ? f.schema === schemas[1] : f.locationType === 'H3')).map(({ n }) => n)
+        ? (await json(`${api.url}/api/v0/location-records?limit=1000&${query}`)).data.map(
+            ({ uid }: { uid: string }) => parseInt(uid),
+          )
+        : fixtures
+            .filter(
+              (f) =>
+                inBox(f) ?? (query.startsWith('schema') ? f.schema === schemas[1] : f.locationType === 'H3'),
+            )
+            .map(({ n }) => n)
       await listener.count(expected.length)
       expect(listener.events.map(({ data }) => parseInt(data.uid)).sort(), query).toEqual(expected.sort())
       expect(expected.length, query).toBeGreaterThan(0)
@@ -226,7 +327,8 @@ describe('filters', () => {
     for (const [query, listener] of listeners) {
       const named = /chain=([\w-]+)/.exec(query)?.[1]?.replace('eth-', '')
       await pause(named === undefined || named === chain ? 0 : 50)
-      if (named === undefined || named === chain) await listener.until(() => told(listener).at(-1) === `reorged ${chain} 7`)
+      if (named === undefined || named === chain)
+        await listener.until(() => told(listener).at(-1) === `reorged ${chain} 7`)
       else expect(told(listener).at(-1)).not.toBe(`reorged ${chain} 7`)
     }
   })
@@ -240,117 +342,164 @@ describe('filters', () => {
     ['?chain=celo&chain=celo', 'Invalid chain parameter'],
     ['?last_event_id=17', 'Invalid last_event_id parameter'],
   ])('%s: %s', async (query, message) => {
-    expect(await answered(await start(), query)).toEqual([400, { status: 'error', message, detail: expect.stringMatching(/./) }])
+    expect(await answered(await start(), query)).toEqual([
+      400,
+      { status: 'error', message, detail: expect.stringMatching(/./) },
+    ])
   })
 })
 
 describe('many at once', () => {
-  test.skipIf(!TEST_DATABASE_URL)('transactions that end in another order than they began, on one chain and on several: none is missed (Postgres only)', async () => {
-    const api = await start()
-    await insert({ chain: 'celo', n: 1 }, { chain: 'sepolia', n: 2 })
-    const listener = await follow(api)
-    const [slow, same, quick] = [new Client({ connectionString: database.url }), new Client({ connectionString: database.url }), new Client({ connectionString: database.url })]
-    await Promise.all([slow, same, quick].map((each) => each.connect()))
-    try {
-      await slow.query('BEGIN')
-      await insertRecords(slow, [{ chain: 'celo', n: 10 }])
-      // A later id, but of another chain: it is told at once, and must not hide the earlier one.
-      await insertRecords(quick, [{ chain: 'sepolia', n: 11 }])
-      await listener.count(1)
-      // The same chain: it waits, so that its id is not seen before the earlier one.
-      let done = false
-      const waiting = insertRecords(same, [{ chain: 'celo', n: 12 }]).then(() => (done = true))
-      await pause(150)
-      expect([done, told(listener)]).toEqual([false, ['new sepolia 11']])
-      await slow.query('COMMIT')
-      await waiting
-      await listener.count(3)
-      expect(told(listener)).toEqual(['new sepolia 11', 'new celo 10', 'new celo 12'])
-    } finally {
-      await Promise.all([slow, same, quick].map((each) => each.end()))
-    }
-  })
+  test.skipIf(!TEST_DATABASE_URL)(
+    'transactions that end in another order than they began, on one chain and on several: none is missed (Postgres only)',
+    async () => {
+      const api = await start()
+      await insert({ chain: 'celo', n: 1 }, { chain: 'sepolia', n: 2 })
+      const listener = await follow(api)
+      const [slow, same, quick] = [
+        new Client({ connectionString: database.url }),
+        new Client({ connectionString: database.url }),
+        new Client({ connectionString: database.url }),
+      ]
+      await Promise.all([slow, same, quick].map((each) => each.connect()))
+      try {
+        await slow.query('BEGIN')
+        await insertRecords(slow, [{ chain: 'celo', n: 10 }])
+        // A later id, but of another chain: it is told at once, and must not hide the earlier one.
+        await insertRecords(quick, [{ chain: 'sepolia', n: 11 }])
+        await listener.count(1)
+        // The same chain: it waits, so that its id is not seen before the earlier one.
+        let done = false
+        const waiting = insertRecords(same, [{ chain: 'celo', n: 12 }]).then(() => (done = true))
+        await pause(150)
+        expect([done, told(listener)]).toEqual([false, ['new sepolia 11']])
+        await slow.query('COMMIT')
+        await waiting
+        await listener.count(3)
+        expect(told(listener)).toEqual(['new sepolia 11', 'new celo 10', 'new celo 12'])
+      } finally {
+        await Promise.all([slow, same, quick].map((each) => each.end()))
+      }
+    },
+  )
 
   const SEED = Number(process.env.LIVE_SEED || 1)
-  test.skipIf(!TEST_DATABASE_URL)(`writers of four chains, and listeners who come and go between two copies (seed ${SEED}): each is told all, once, and in order (Postgres only)`, async () => {
-    const random = seededRandom(SEED)
-    const below = (end: number) => Math.floor(random() * end)
-    const copies = [await start({ live: { heartbeatMs: 25 } }), await start({ live: { heartbeatMs: 25 } })]
-    const first = await follow(copies[0]!)
-    await first.until(() => first.lastEventId !== '')
-    let writing = true
-    let n = 0
-    /** By chain, in the order of the transactions' ends. */
-    const written = new Map<string, string[]>(ACTIVE_SLUGS.map((slug) => [slug, []]))
-    const write = async (chain: string) => {
-      const connection = new Client({ connectionString: database.url })
-      await connection.connect()
-      const known: number[] = []
-      for (let i = 0; i < 40; i++) {
-        const mine = Array.from({ length: 1 + below(4) }, () => ++n)
-        const revoked = known.length && below(3) === 0 ? [known[below(known.length)]!] : []
-        const gone = known.length > 5 && below(4) === 0 ? known.splice(below(known.length), 1).filter((each) => !revoked.includes(each)) : []
-        await connection.query('BEGIN')
-        const log: string[] = []
-        await insertRecords(connection, mine.map((each) => ({ chain, n: each })))
-        log.push(...mine.map((each) => `new ${each}`))
-        const { rowCount } = await connection.query('UPDATE location_record SET revoked = true WHERE uid = ANY($1) AND chain = $2 AND NOT revoked', [revoked.map(uidOf), chain])
-        if (rowCount) log.push(...revoked.map((each) => `revoked ${each}`))
-        await connection.query('DELETE FROM location_record WHERE uid = ANY($1) AND chain = $2', [gone.map(uidOf), chain])
-        log.push(...gone.map((each) => `reorged ${each}`))
-        await pause(below(15))
-        if (below(5) === 0) {
-          await connection.query('ROLLBACK')
-          known.push(...gone)
-        } else {
-          await connection.query('COMMIT')
-          known.push(...mine)
-          written.get(chain)!.push(...log)
+  test.skipIf(!TEST_DATABASE_URL)(
+    `writers of four chains, and listeners who come and go between two copies (seed ${SEED}): each is told all, once, and in order (Postgres only)`,
+    async () => {
+      const random = seededRandom(SEED)
+      const below = (end: number) => Math.floor(random() * end)
+      const copies = [await start({ live: { heartbeatMs: 25 } }), await start({ live: { heartbeatMs: 25 } })]
+      const first = await follow(copies[0]!)
+      await first.until(() => first.lastEventId !== '')
+      let writing = true
+      let n = 0
+      /** By chain, in the order of the transactions' ends. */
+      const written = new Map<string, string[]>(ACTIVE_SLUGS.map((slug) => [slug, []]))
+      const write = async (chain: string) => {
+        const connection = new Client({ connectionString: database.url })
+        await connection.connect()
+        const known: number[] = []
+        for (let i = 0; i < 40; i++) {
+          const mine = Array.from({ length: 1 + below(4) }, () => ++n)
+          const revoked = known.length && below(3) === 0 ? [known[below(known.length)]!] : []
+          const gone =
+            known.length > 5 && below(4) === 0
+              ? known.splice(below(known.length), 1).filter((each) => !revoked.includes(each))
+              : []
+          await connection.query('BEGIN')
+          const log: string[] = []
+          await insertRecords(
+            connection,
+            mine.map((each) => ({ chain, n: each })),
+          )
+          log.push(...mine.map((each) => `new ${each}`))
+          const { rowCount } = await connection.query(
+            'UPDATE location_record SET revoked = true WHERE uid = ANY($1) AND chain = $2 AND NOT revoked',
+            [revoked.map(uidOf), chain],
+          )
+          if (rowCount) log.push(...revoked.map((each) => `revoked ${each}`))
+          await connection.query('DELETE FROM location_record WHERE uid = ANY($1) AND chain = $2', [
+            gone.map(uidOf),
+            chain,
+          ])
+          log.push(...gone.map((each) => `reorged ${each}`))
+          await pause(below(15))
+          if (below(5) === 0) {
+            await connection.query('ROLLBACK')
+            known.push(...gone)
+          } else {
+            await connection.query('COMMIT')
+            known.push(...mine)
+            written.get(chain)!.push(...log)
+          }
+          await pause(below(10))
         }
-        await pause(below(10))
+        await connection.end()
       }
-      await connection.end()
-    }
-    const hear = async () => {
-      const heard: SseEvent[] = []
-      let lastEventId = first.lastEventId
-      let connections = 0
-      for (let last = false; ; ) {
-        const listener = await listen(`${copies[below(2)]!.url}${PATH}`, { lastEventId, onEvent: (event) => heard.push(event) })
-        connections++
-        if (last) return { heard, connections, close: () => listener.close() }
-        await pause(below(120))
-        listener.close()
-        lastEventId = listener.lastEventId
-        last = !writing
+      const hear = async () => {
+        const heard: SseEvent[] = []
+        let lastEventId = first.lastEventId
+        let connections = 0
+        for (let last = false; ;) {
+          const listener = await listen(`${copies[below(2)]!.url}${PATH}`, {
+            lastEventId,
+            onEvent: (event) => heard.push(event),
+          })
+          connections++
+          if (last) return { heard, connections, close: () => listener.close() }
+          await pause(below(120))
+          listener.close()
+          lastEventId = listener.lastEventId
+          last = !writing
+        }
       }
-    }
-    const listening = Promise.all(Array.from({ length: 12 }, hear))
-    await Promise.all(ACTIVE_SLUGS.map(write))
-    writing = false
-    const heard = await listening
-    const gone = new Set([...written.values()].flat().filter((each) => each.startsWith('reorged')).map((each) => each.split(' ')[1]))
-    for (const { heard: events, close } of heard) {
-      for (const [slug, log] of written) {
-        const mine = () => events.filter(({ data }) => data.chain === slug)
-        // What was gone by the time it would have been told is told as gone only.
-        const sure = log.filter((each) => each.startsWith('reorged') || !gone.has(each.split(' ')[1]))
-        while (mine().at(-1)?.data.uid === undefined || `${mine().at(-1)!.event} ${parseInt(mine().at(-1)!.data.uid)}` !== log.at(-1)) await pause(10)
-        const told = mine().map(({ event, data }) => `${event} ${parseInt(data.uid)}`)
-        expect(told.filter((each) => sure.includes(each)), `seed ${SEED}`).toEqual(sure)
-        expect(told.filter((each) => !log.includes(each))).toEqual([])
-        expect(new Set(told).size).toBe(told.length)
+      const listening = Promise.all(Array.from({ length: 12 }, hear))
+      await Promise.all(ACTIVE_SLUGS.map(write))
+      writing = false
+      const heard = await listening
+      const gone = new Set(
+        [...written.values()]
+          .flat()
+          .filter((each) => each.startsWith('reorged'))
+          .map((each) => each.split(' ')[1]),
+      )
+      for (const { heard: events, close } of heard) {
+        for (const [slug, log] of written) {
+          const mine = () => events.filter(({ data }) => data.chain === slug)
+          // What was gone by the time it would have been told is told as gone only.
+          const sure = log.filter((each) => each.startsWith('reorged') || !gone.has(each.split(' ')[1]))
+          while (
+            mine().at(-1)?.data.uid === undefined ||
+            `${mine().at(-1)!.event} ${parseInt(mine().at(-1)!.data.uid)}` !== log.at(-1)
+          )
+            await pause(10)
+          const told = mine().map(({ event, data }) => `${event} ${parseInt(data.uid)}`)
+          expect(
+            told.filter((each) => sure.includes(each)),
+            `seed ${SEED}`,
+          ).toEqual(sure)
+          expect(told.filter((each) => !log.includes(each))).toEqual([])
+          expect(new Set(told).size).toBe(told.length)
+        }
+        close()
       }
-      close()
-    }
-    expect(heard.reduce((sum, { connections }) => sum + connections, 0)).toBeGreaterThan(50)
-  })
+      expect(heard.reduce((sum, { connections }) => sum + connections, 0)).toBeGreaterThan(50)
+    },
+  )
 
   test('no more than 50 of one address, which may come back once it has left; nor more than the process takes', async () => {
     const api = await start({ trustProxy: ['127.0.0.1'], live: { maxListeners: 60 } })
     const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
     const fifty = await Promise.all(Array.from({ length: 50 }, () => follow(api, '', from('10.0.0.1'))))
-    expect(await answered(api, '', { 'x-forwarded-for': '10.0.0.1' })).toEqual([429, { status: 'error', message: 'Rate limit exceeded', detail: 'More than 50 streams at once from your address; close one first' }])
+    expect(await answered(api, '', { 'x-forwarded-for': '10.0.0.1' })).toEqual([
+      429,
+      {
+        status: 'error',
+        message: 'Rate limit exceeded',
+        detail: 'More than 50 streams at once from your address; close one first',
+      },
+    ])
     fifty[0]!.close()
     await fifty[0]!.ended
     await pause(50)
@@ -358,13 +507,21 @@ describe('many at once', () => {
     for (let i = 0; i < 10; i++) expect((await follow(api, '', from(`10.0.1.${i}`))).status).toBe(200)
     const refused = await follow(api, '', from('10.0.2.1'))
     await refused.ended
-    expect([refused.status, refused.headers['retry-after'], JSON.parse(refused.body).message]).toEqual([503, '5', 'Temporarily unavailable'])
+    expect([refused.status, refused.headers['retry-after'], JSON.parse(refused.body).message]).toEqual([
+      503,
+      '5',
+      'Temporarily unavailable',
+    ])
   })
   test('HEAD and other methods are not possible, and are told what is', async () => {
     const { url } = await start()
     for (const method of ['HEAD', 'POST', 'DELETE']) {
       const { status, headers } = await fetch(`${url}${PATH}`, { method })
-      expect([status, headers.get('allow'), headers.get('access-control-allow-origin')], method).toEqual([405, 'GET', '*'])
+      expect([status, headers.get('allow'), headers.get('access-control-allow-origin')], method).toEqual([
+        405,
+        'GET',
+        '*',
+      ])
     }
   })
   test('a stream counts once for the rate limit, whose headers it has', async () => {
@@ -374,7 +531,12 @@ describe('many at once', () => {
       const { status, headers } = await follow(api)
       statuses.push([status, headers['x-ratelimit-remaining']])
     }
-    expect(statuses).toEqual([[200, '2'], [200, '1'], [200, '0'], [429, '0']])
+    expect(statuses).toEqual([
+      [200, '2'],
+      [200, '1'],
+      [200, '0'],
+      [429, '0'],
+    ])
   })
   test('one who does not read is cut off, and can come back where it was; the others have been told meanwhile', async () => {
     const api = await start({ live: { patienceMs: 1_000 } })
@@ -384,7 +546,8 @@ describe('many at once', () => {
     slow.response.pause()
     // More than the kernel takes for a connection.
     const memo = 'x'.repeat(100_000)
-    for (let n = 1; n <= 200; n += 10) await insert(...Array.from({ length: 10 }, (_, i) => ({ chain: 'celo', n: n + i, memo })))
+    for (let n = 1; n <= 200; n += 10)
+      await insert(...Array.from({ length: 10 }, (_, i) => ({ chain: 'celo', n: n + i, memo })))
     await reader.count(200)
     await pause(2_000)
     slow.response.resume()
@@ -399,7 +562,8 @@ describe('many at once', () => {
     const slow = await follow(api)
     const memo = 'x'.repeat(100_000)
     slow.response.pause()
-    for (let n = 0; n < 200; n += 10) await insert(...Array.from({ length: 10 }, (_, i) => ({ chain: 'celo', n: n + i, memo })))
+    for (let n = 0; n < 200; n += 10)
+      await insert(...Array.from({ length: 10 }, (_, i) => ({ chain: 'celo', n: n + i, memo })))
     await pause(200)
     slow.response.resume()
     await slow.count(200)
@@ -431,7 +595,14 @@ describe('outages', () => {
   })
   test('without a database there is no stream: 503', async () => {
     const api = await start({ databaseUrl: 'postgres://nobody@127.0.0.1:1/none' })
-    expect(await answered(api, '')).toEqual([503, { status: 'error', message: 'Temporarily unavailable', detail: 'The database does not answer right now. Try again in 5 seconds.' }])
+    expect(await answered(api, '')).toEqual([
+      503,
+      {
+        status: 'error',
+        message: 'Temporarily unavailable',
+        detail: 'The database does not answer right now. Try again in 5 seconds.',
+      },
+    ])
   })
   test('a stop ends all streams at once, also of those who do not read', async () => {
     const api = await startApi({ databaseUrl: database.url, live: { pollMs: 20 } })
@@ -450,12 +621,24 @@ test('statistics are what a scan says, at any moment', async () => {
   const random = seededRandom(3)
   const at = () => Date.UTC(2026, 0, 1) + Math.floor(random() * 45 * 86_400_000)
   const edges = [0, 1, 999, 3_599_999].map((ms) => Date.UTC(2026, 0, 20) + ms)
-  const fixtures = Array.from({ length: 3_000 }, (_, n) => ({ chain: [...ACTIVE_SLUGS, 'base'][n % 5]!, n, timestamp: new Date(n < 40 ? edges[n % 4]! : at()).toISOString(), revoked: n % 7 === 0 }))
+  const fixtures = Array.from({ length: 3_000 }, (_, n) => ({
+    chain: [...ACTIVE_SLUGS, 'base'][n % 5]!,
+    n,
+    timestamp: new Date(n < 40 ? edges[n % 4]! : at()).toISOString(),
+    revoked: n % 7 === 0,
+  }))
   await insert(...fixtures)
-  await client.query('DELETE FROM location_record WHERE block_number = 1 AND uid = ANY($1)', [[1, 2, 3, 1_500].map(uidOf)])
+  await client.query('DELETE FROM location_record WHERE block_number = 1 AND uid = ANY($1)', [
+    [1, 2, 3, 1_500].map(uidOf),
+  ])
   let now = 0
   const api = await start({ clock: () => now })
-  const moments = [...edges.flatMap((edge) => [1, 7, 30].flatMap((days) => [-1, 0, 1].map((ms) => edge + days * 86_400_000 + ms))), ...Array.from({ length: 30 }, at)]
+  const moments = [
+    ...edges.flatMap((edge) =>
+      [1, 7, 30].flatMap((days) => [-1, 0, 1].map((ms) => edge + days * 86_400_000 + ms)),
+    ),
+    ...Array.from({ length: 30 }, at),
+  ]
   for (now of moments) {
     const body = await json(`${api.url}/api/v0/location-records/stats`)
     const [scan] = await rows<object>(
@@ -464,7 +647,21 @@ test('statistics are what a scan says, at any moment', async () => {
       [1, 7, 30].map((days) => new Date(now - days * 86_400_000)),
     )
     expect(body, new Date(now).toISOString()).toMatchObject(scan!)
-    expect(body.by_chain).toEqual({ 'base-sepolia': 599, sepolia: 599, arbitrum: 599, celo: 600, base: 600, ...Object.fromEntries((await rows<{ chain: string; count: number }>(database.url, 'SELECT chain, count(*)::int AS count FROM location_record GROUP BY 1')).map(({ chain, count }) => [chain, count])) })
+    expect(body.by_chain).toEqual({
+      'base-sepolia': 599,
+      sepolia: 599,
+      arbitrum: 599,
+      celo: 600,
+      base: 600,
+      ...Object.fromEntries(
+        (
+          await rows<{ chain: string; count: number }>(
+            database.url,
+            'SELECT chain, count(*)::int AS count FROM location_record GROUP BY 1',
+          )
+        ).map(({ chain, count }) => [chain, count]),
+      ),
+    })
   }
   await client.query(`DELETE FROM location_record WHERE chain IN ('base', 'celo')`)
   expect((await json(`${api.url}/api/v0/location-records/stats`)).by_chain).toMatchObject({ celo: 0 })

@@ -2,7 +2,20 @@ import type { ServerResponse } from 'node:http'
 import { setImmediate, setTimeout as pause } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import { LRUCache } from 'lru-cache'
-import { LostPositionError, changesAfter, currentPosition, eventBytes, eventsOf, isSamePosition, locate, positionText, unlocated, type ChangeFilter, type ChangePage, type Position } from './changes'
+import {
+  LostPositionError,
+  changesAfter,
+  currentPosition,
+  eventBytes,
+  eventsOf,
+  isSamePosition,
+  locate,
+  positionText,
+  unlocated,
+  type ChangeFilter,
+  type ChangePage,
+  type Position,
+} from './changes'
 import { UnavailableError } from './problems'
 import type { Store } from './store'
 
@@ -21,7 +34,14 @@ export interface LiveOptions {
   aheadMs: number
 }
 
-export const LIVE: LiveOptions = { pollMs: 500, heartbeatMs: 15_000, maxListeners: 10_000, maxPendingBytes: 1_048_576, patienceMs: 10_000, aheadMs: 10_000 }
+export const LIVE: LiveOptions = {
+  pollMs: 500,
+  heartbeatMs: 15_000,
+  maxListeners: 10_000,
+  maxPendingBytes: 1_048_576,
+  patienceMs: 10_000,
+  aheadMs: 10_000,
+}
 /** When a listener that was cut off shall come back, unless it knows better. */
 const RETRY_MS = 3_000
 /** Listeners that are read up for at once: the others wait, so that thousands who come back leave connections for everyone else. */
@@ -72,7 +92,11 @@ export class LiveRecords {
    * Adds a listener for what passes the filter, after a position (null: one that nobody knows) or from now on. `open` gives the
    * response to write to, once it is certain that there will be one. Throws an UnavailableError.
    */
-  async add(filter: ChangeFilter, from: Position | null | undefined, open: () => ServerResponse): Promise<void> {
+  async add(
+    filter: ChangeFilter,
+    from: Position | null | undefined,
+    open: () => ServerResponse,
+  ): Promise<void> {
     if (this.stopping) throw new UnavailableError('The service is stopping.')
     if (this.size >= this.options.maxListeners) throw new UnavailableError('Too many listen already.')
     this.joining++
@@ -124,9 +148,11 @@ export class LiveRecords {
         const page = await changesAfter(this.store, this.position)
         this.note(undefined)
         ahead = page.ahead ? ahead || Date.now() : 0
-        if (ahead && Date.now() - ahead > this.options.aheadMs) throw new LostPositionError('The database was set back.')
+        if (ahead && Date.now() - ahead > this.options.aheadMs)
+          throw new LostPositionError('The database was set back.')
         // Others may have gone live meanwhile.
-        for (let missing; (missing = unlocated(page, this.filters())).length; ) await locate(this.store, page, missing)
+        for (let missing; (missing = unlocated(page, this.filters())).length;)
+          await locate(this.store, page, missing)
         await this.tell(page)
         more = page.more
       } catch (error) {
@@ -190,11 +216,15 @@ export class LiveRecords {
       try {
         const page = await this.nextPage(position, target)
         if (unlocated(page, [filter]).length) await this.inTurn(() => locate(this.store, page, [filter]))
-        write(listener, eventsOf(page, filter).map(({ bytes }) => bytes))
+        write(
+          listener,
+          eventsOf(page, filter).map(({ bytes }) => bytes),
+        )
         // It came from a copy that knew more: this one gets there, unless the database was set back.
         standing = isSamePosition(page.end, position) ? standing || Date.now() : 0
         position = page.end
-        if (standing && Date.now() - standing > this.options.aheadMs) throw new LostPositionError('The database has not got that far: it was set back.')
+        if (standing && Date.now() - standing > this.options.aheadMs)
+          throw new LostPositionError('The database has not got that far: it was set back.')
       } catch (error) {
         standing = 0
         if (error instanceof LostPositionError) {
@@ -239,7 +269,7 @@ export class LiveRecords {
 
   /** Whether the listener read what waits for it in time. */
   private async drained(listener: Listener): Promise<boolean> {
-    for (const until = Date.now() + this.options.patienceMs; Date.now() < until && !listener.out.destroyed; ) {
+    for (const until = Date.now() + this.options.patienceMs; Date.now() < until && !listener.out.destroyed;) {
       await pause(100, undefined, { ref: false })
       if (!this.isBehind(listener)) return true
     }
@@ -264,7 +294,10 @@ export class LiveRecords {
   private async loseAll({ message }: Error): Promise<void> {
     try {
       this.position = await currentPosition(this.store)
-      this.reset([...this.listeners].filter(({ live }) => live), message)
+      this.reset(
+        [...this.listeners].filter(({ live }) => live),
+        message,
+      )
     } catch (error) {
       this.note(error as Error)
     }
@@ -281,7 +314,8 @@ export class LiveRecords {
     if (this.stopping || this.outage === (error !== undefined)) return
     this.outage = error !== undefined
     if (!error) this.log.info('what changes is read again')
-    else if (error instanceof UnavailableError) this.log.warn({ reason: error.message }, 'what changes cannot be read: listeners wait')
+    else if (error instanceof UnavailableError)
+      this.log.warn({ reason: error.message }, 'what changes cannot be read: listeners wait')
     else this.log.error(error, 'what changes cannot be read: listeners wait')
   }
 }

@@ -26,25 +26,46 @@ async function main(): Promise<void> {
   const attesters = new Map(
     settings.chains.map((connected) => {
       const reader = new ChainReader(connected, clock)
-      return [connected.chain.id, { attester: new Attester(signer, connected, reader, clock), reader }] as const
+      return [
+        connected.chain.id,
+        { attester: new Attester(signer, connected, reader, clock), reader },
+      ] as const
     }),
   )
   for (const { attester } of attesters.values()) {
     const refusal = await attester.refusal()
     if (refusal) logger.error({ chain: attester.chain.slug, refusal }, 'this chain is not signed for')
-    else logger.info({ chain: attester.chain.slug, attester: attester.address, library: CURVE.name }, 'signing')
+    else
+      logger.info({ chain: attester.chain.slug, attester: attester.address, library: CURVE.name }, 'signing')
   }
 
-  const store = new Store(settings.databaseUrl, (error) => logger.warn({ reason: error.message }, 'a database connection was lost'))
+  const store = new Store(settings.databaseUrl, (error) =>
+    logger.warn({ reason: error.message }, 'a database connection was lost'),
+  )
   const records = new Records(store)
-  const views = new PublishedViews(settings.graphqlDatabaseUrl ?? settings.databaseUrl, (error) => logger.warn({ reason: error.message }, 'a database connection of GraphQL was lost'), settings.graphqlDatabaseUrl !== undefined)
+  const views = new PublishedViews(
+    settings.graphqlDatabaseUrl ?? settings.databaseUrl,
+    (error) => logger.warn({ reason: error.message }, 'a database connection of GraphQL was lost'),
+    settings.graphqlDatabaseUrl !== undefined,
+  )
   const graphql = new PublishedGraphql(views, logger)
   const redis = settings.redisUrl === undefined ? undefined : new SharedRedis(settings.redisUrl, logger)
   const counter = new RequestCounter(clock, redis)
-  const walletTier = settings.wallet && new WalletTier({ ...settings.wallet, publicBaseUrl: settings.publicBaseUrl, counter, nonces: new Nonces(clock, redis), clock })
+  const walletTier =
+    settings.wallet &&
+    new WalletTier({
+      ...settings.wallet,
+      publicBaseUrl: settings.publicBaseUrl,
+      counter,
+      nonces: new Nonces(clock, redis),
+      clock,
+    })
   const measurer = new Measurer()
   const fetcher = settings.offchainUris
-    ? new SafeFetcher({ ipfsGateways: settings.ipfsGateways, onRefusal: (where, reason) => logger.debug({ where, reason }, 'a document was not fetched') })
+    ? new SafeFetcher({
+        ipfsGateways: settings.ipfsGateways,
+        onRefusal: (where, reason) => logger.debug({ where, reason }, 'a document was not fetched'),
+      })
     : undefined
   const app = await buildServer({
     store,

@@ -1,6 +1,13 @@
 import { createXXHash64 } from 'hash-wasm'
 import { LRUCache } from 'lru-cache'
-import { GeometryError, canonicalJson, liftCoordinates, readGeometry, readLifted, type Reading } from '../src/geodesy'
+import {
+  GeometryError,
+  canonicalJson,
+  liftCoordinates,
+  readGeometry,
+  readLifted,
+  type Reading,
+} from '../src/geodesy'
 import { parseBody } from './body'
 import { measureHere, referenceOf, type Measurement, type MeasureTask, type WorkerProblem } from './measure'
 import { RequestFault } from './problems'
@@ -19,7 +26,11 @@ export async function measure(task: MeasureTask): Promise<Measurement | WorkerPr
 export interface BodyRead {
   fault?: string
   parsed: unknown
-  geometries: { holder: (string | number)[]; field: string; geometry: { reading: Reading; ref: string } | WorkerProblem }[]
+  geometries: {
+    holder: (string | number)[]
+    field: string
+    geometry: { reading: Reading; ref: string } | WorkerProblem
+  }[]
 }
 
 /** What the largest request has, a batch of 20 operations on two geometries each. */
@@ -74,11 +85,15 @@ async function takeOut(parsed: unknown, reader: Reader): Promise<BodyRead> {
         object[field] = Object.fromEntries(Object.keys(value).map((name) => [name, null]))
         continue
       }
-      if (geometries.length === MAX_GEOMETRIES) throw new RequestFault(`The body has more than ${MAX_GEOMETRIES} geometries, which no request takes.`)
+      if (geometries.length === MAX_GEOMETRIES)
+        throw new RequestFault(`The body has more than ${MAX_GEOMETRIES} geometries, which no request takes.`)
       geometries.push({ holder, field, geometry: await readOne(value, field, reader) })
       object[field] = null
     }
-  if (hasMoreValues(parsed, MAX_VALUES)) throw new RequestFault(`The body has more than ${MAX_VALUES} values beside its geometries, which no request takes.`)
+  if (hasMoreValues(parsed, MAX_VALUES))
+    throw new RequestFault(
+      `The body has more than ${MAX_VALUES} values beside its geometries, which no request takes.`,
+    )
   return { parsed, geometries }
 }
 
@@ -88,13 +103,18 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 function holdersOf(parsed: unknown): { holder: (string | number)[]; object: Record<string, unknown> }[] {
   if (!isObject(parsed)) return []
-  const operations = Array.isArray(parsed.operations) ? (parsed.operations as unknown[]).slice(0, MAX_GEOMETRIES) : []
-  return [{ holder: [], object: parsed }, ...operations.flatMap((object, i) => (isObject(object) ? [{ holder: ['operations', i], object }] : []))]
+  const operations = Array.isArray(parsed.operations)
+    ? (parsed.operations as unknown[]).slice(0, MAX_GEOMETRIES)
+    : []
+  return [
+    { holder: [], object: parsed },
+    ...operations.flatMap((object, i) => (isObject(object) ? [{ holder: ['operations', i], object }] : [])),
+  ]
 }
 
 function hasMoreValues(root: unknown, limit: number): boolean {
   const open = [root]
-  for (let count = 0; open.length > 0; ) {
+  for (let count = 0; open.length > 0;) {
     const value = open.pop()
     if (typeof value !== 'object' || value === null) continue
     for (const inner of Object.values(value)) {
@@ -105,7 +125,11 @@ function hasMoreValues(root: unknown, limit: number): boolean {
   return false
 }
 
-async function readOne(value: unknown, field: string, reader: Reader): Promise<{ reading: Reading; ref: string } | WorkerProblem> {
+async function readOne(
+  value: unknown,
+  field: string,
+  reader: Reader,
+): Promise<{ reading: Reading; ref: string } | WorkerProblem> {
   try {
     const { reading, json } = reader(value, field)
     return { reading, ref: await knownReference(reading, json) }
@@ -115,7 +139,10 @@ async function readOne(value: unknown, field: string, reader: Reader): Promise<{
 }
 
 /** References of geometries that this thread had before, by a quick hash; the same only if all their numbers are, to the bit. keccak takes half as long as the rest of reading. */
-const references = new LRUCache<string, { reading: Reading; layout: string; ref: string }>({ maxSize: 1_000_000, sizeCalculation: ({ reading }) => reading.lon.length })
+const references = new LRUCache<string, { reading: Reading; layout: string; ref: string }>({
+  maxSize: 1_000_000,
+  sizeCalculation: ({ reading }) => reading.lon.length,
+})
 const quickHash = createXXHash64()
 /** Positions: what is smaller takes less than a millisecond. */
 const WORTH_REMEMBERING = 1_000
@@ -127,14 +154,24 @@ async function knownReference(reading: Reading, json: () => string): Promise<str
   const key = hash.digest('hex')
   const layout = JSON.stringify([reading.layout, reading.chains.map(({ path, ...chain }) => chain)])
   const known = references.get(key)
-  if (known && known.layout === layout && numbersOf(known.reading).every((numbers, i) => Buffer.compare(numbers, numbersOf(reading)[i] ?? new Uint8Array()) === 0) && numbersOf(known.reading).length === numbersOf(reading).length) return known.ref
+  if (
+    known &&
+    known.layout === layout &&
+    numbersOf(known.reading).every(
+      (numbers, i) => Buffer.compare(numbers, numbersOf(reading)[i] ?? new Uint8Array()) === 0,
+    ) &&
+    numbersOf(known.reading).length === numbersOf(reading).length
+  )
+    return known.ref
   const ref = await referenceOf(reading, json())
   references.set(key, { reading, layout, ref })
   return ref
 }
 
 function numbersOf({ lon, lat, altitude }: Reading): Uint8Array[] {
-  return [lon, lat, ...(altitude ? [altitude] : [])].map(({ buffer, byteOffset, byteLength }) => new Uint8Array(buffer, byteOffset, byteLength))
+  return [lon, lat, ...(altitude ? [altitude] : [])].map(
+    ({ buffer, byteOffset, byteLength }) => new Uint8Array(buffer, byteOffset, byteLength),
+  )
 }
 
 function problemOf(error: unknown): WorkerProblem {

@@ -2,7 +2,15 @@ import path from 'node:path'
 import { LRUCache } from 'lru-cache'
 import { Piscina } from 'piscina'
 import { keccak256 } from '../src/eas'
-import { EffortError, GeometryError, canonicalJson, prepareGeometry, withEffort, type PreparedGeometry, type Reading } from '../src/geodesy'
+import {
+  EffortError,
+  GeometryError,
+  canonicalJson,
+  prepareGeometry,
+  withEffort,
+  type PreparedGeometry,
+  type Reading,
+} from '../src/geodesy'
 import type { BodyRead } from './measure-worker'
 import { OPERATIONS, type Outcome } from './operations'
 import { ComputeProblem, RequestFault } from './problems'
@@ -115,35 +123,75 @@ export class Measurer {
    * Throws a GeometryError, or a ComputeProblem where it took too long or too many wait.
    */
   async measure(task: MeasureTask, client: string, budgetMs = this.budgetMs): Promise<Measurement> {
-    if (task.inputs.reduce((sum, { reading, prepared }) => sum + (prepared ? 0 : reading.lon.length), 0) <= HERE_AT_MOST)
+    if (
+      task.inputs.reduce((sum, { reading, prepared }) => sum + (prepared ? 0 : reading.lon.length), 0) <=
+      HERE_AT_MOST
+    )
       try {
         return await measureHere(task, HERE_MICROSECONDS)
       } catch (error) {
         if (!(error instanceof EffortError)) throw error
       }
     const inputs = task.inputs.map(({ ref, reading }) => ({ ref, reading }))
-    const transferList = task.inputs.filter(({ prepared }) => !prepared).flatMap(({ reading }) => [reading.lon.buffer, reading.lat.buffer, ...(reading.altitude ? [reading.altitude.buffer] : [])])
-    const answer = await this.run<Measurement | WorkerProblem>('measure', { ...task, inputs }, [...new Set(transferList)] as ArrayBuffer[], client, budgetMs)
+    const transferList = task.inputs
+      .filter(({ prepared }) => !prepared)
+      .flatMap(({ reading }) => [
+        reading.lon.buffer,
+        reading.lat.buffer,
+        ...(reading.altitude ? [reading.altitude.buffer] : []),
+      ])
+    const answer = await this.run<Measurement | WorkerProblem>(
+      'measure',
+      { ...task, inputs },
+      [...new Set(transferList)] as ArrayBuffer[],
+      client,
+      budgetMs,
+    )
     if ('problem' in answer) throw new GeometryError(answer.path, answer.problem)
     return answer
   }
 
-  private async run<Answer>(name: 'read' | 'measure', task: unknown, transferList: ArrayBuffer[], client: string, budgetMs: number): Promise<Answer> {
+  private async run<Answer>(
+    name: 'read' | 'measure',
+    task: unknown,
+    transferList: ArrayBuffer[],
+    client: string,
+    budgetMs: number,
+  ): Promise<Answer> {
     const patience = Math.min(budgetMs, this.budgetMs)
     const signal = AbortSignal.timeout(patience)
-    const tooMany = () => new ComputeProblem('computation-error', 'Too many large geometries are being measured. Nothing was signed; try again in a minute.', 60)
+    const tooMany = () =>
+      new ComputeProblem(
+        'computation-error',
+        'Too many large geometries are being measured. Nothing was signed; try again in a minute.',
+        60,
+      )
     const asked = performance.now()
     const end = await this.workers.take(client, signal).catch((error: Error) => {
-      if (error instanceof NoSlot && error.own) throw new ComputeProblem('rate-limited', `${WORKERS.waitingEach} requests of yours with large geometries wait already; wait for one of them.`, 5)
+      if (error instanceof NoSlot && error.own)
+        throw new ComputeProblem(
+          'rate-limited',
+          `${WORKERS.waitingEach} requests of yours with large geometries wait already; wait for one of them.`,
+          5,
+        )
       throw tooMany()
     })
     const waited = performance.now() - asked
-    this.pool ??= new Piscina({ filename: this.workerFile, minThreads: 0, maxThreads: WORKERS.all, idleTimeout: 60_000 })
+    this.pool ??= new Piscina({
+      filename: this.workerFile,
+      minThreads: 0,
+      maxThreads: WORKERS.all,
+      idleTimeout: 60_000,
+    })
     try {
       return (await this.pool.run(task, { name, transferList, signal })) as Answer
     } catch (error) {
       if ((error as Error).name === 'AbortError' && waited > patience / 2) throw tooMany()
-      if ((error as Error).name === 'AbortError') throw new ComputeProblem('computation-error', `Measuring these geometries took more than ${Math.round(patience / 100) / 10} seconds, so it was ended. Nothing was signed; give fewer positions.`)
+      if ((error as Error).name === 'AbortError')
+        throw new ComputeProblem(
+          'computation-error',
+          `Measuring these geometries took more than ${Math.round(patience / 100) / 10} seconds, so it was ended. Nothing was signed; give fewer positions.`,
+        )
       throw error
     } finally {
       end()
@@ -161,9 +209,20 @@ function sizeOf({ reading, prepared }: MeasureInput): number {
 }
 
 /** Measures in this thread. Throws a GeometryError, or an EffortError where it would take longer than it may. */
-export async function measureHere({ operation, inputs, numbers }: MeasureTask, microseconds = Infinity): Promise<Measurement> {
-  const outcome = withEffort(microseconds, () => OPERATIONS[operation]!.compute(inputs.map(({ reading, prepared }) => prepared ?? prepareGeometry(reading)), numbers))
-  return { outcome, refs: await Promise.all(inputs.map(async ({ ref, reading }) => ref ?? referenceOf(reading))) }
+export async function measureHere(
+  { operation, inputs, numbers }: MeasureTask,
+  microseconds = Infinity,
+): Promise<Measurement> {
+  const outcome = withEffort(microseconds, () =>
+    OPERATIONS[operation]!.compute(
+      inputs.map(({ reading, prepared }) => prepared ?? prepareGeometry(reading)),
+      numbers,
+    ),
+  )
+  return {
+    outcome,
+    refs: await Promise.all(inputs.map(async ({ ref, reading }) => ref ?? referenceOf(reading))),
+  }
 }
 
 /** What a raw geometry is called by: keccak256 of its canonical JSON. */

@@ -1,5 +1,11 @@
 import type { Chain } from '../src/chains'
-import { OffchainError, PayloadError, checkExpiry, verifyOffchain, type OffchainAttestation } from '../src/eas'
+import {
+  OffchainError,
+  PayloadError,
+  checkExpiry,
+  verifyOffchain,
+  type OffchainAttestation,
+} from '../src/eas'
 import { readGeometry } from '../src/geodesy'
 import { decodeLocation, isLocationSchema } from '../src/location'
 import { parseStrictJson } from '../src/strict-json'
@@ -32,9 +38,19 @@ const MAX_DOCUMENT_LENGTH = 262_144
 export function isOffchainForm(input: object, path: string): boolean {
   const has = (name: string) => Object.hasOwn(input, name)
   const offchain = has('attestation') || (has('uri') && !has('type'))
-  const form = has('attestation') ? ['attestation'] : offchain ? ['uid', 'uri'] : has('uid') && !has('type') ? ['uid'] : undefined
+  const form = has('attestation')
+    ? ['attestation']
+    : offchain
+      ? ['uid', 'uri']
+      : has('uid') && !has('type')
+        ? ['uid']
+        : undefined
   const extra = form && Object.keys(input).find((name) => !form.includes(name))
-  if (extra !== undefined) throw new ComputeProblem('invalid-input', `${path}: the field ${extra.slice(0, 40)} does not go with ${form!.join(' and ')}; give one form: a UID, {"uid"}, {"uid", "uri"}, {"attestation"} or GeoJSON`)
+  if (extra !== undefined)
+    throw new ComputeProblem(
+      'invalid-input',
+      `${path}: the field ${extra.slice(0, 40)} does not go with ${form!.join(' and ')}; give one form: a UID, {"uid"}, {"uid", "uri"}, {"attestation"} or GeoJSON`,
+    )
   return offchain
 }
 
@@ -44,12 +60,30 @@ export function isOffchainForm(input: object, path: string): boolean {
  */
 export class OffchainResolver {
   /** `clock` in milliseconds; no `fetcher` where URIs are not fetched. */
-  constructor(private readonly options: { measurer: Measurer; clock: () => number; maxLagSeconds: number; fetcher?: DocumentFetcher }) {}
+  constructor(
+    private readonly options: {
+      measurer: Measurer
+      clock: () => number
+      maxLagSeconds: number
+      fetcher?: DocumentFetcher
+    },
+  ) {}
 
   /** @param input what `isOffchainForm` said yes to. Throws a ComputeProblem or GeometryError that names `path`, and UnavailableError. */
-  async resolve(input: object, path: string, chain: Chain, reader: ChainReader, client: string): Promise<ResolvedInput> {
+  async resolve(
+    input: object,
+    path: string,
+    chain: Chain,
+    reader: ChainReader,
+    client: string,
+  ): Promise<ResolvedInput> {
     const { document, uid } = await this.document(input as Record<string, unknown>, path, client)
-    const attestation = await verifyOffchain(document, { chainId: chain.id, contract: chain.eas, uid, now: this.now() }).catch(refuse(path))
+    const attestation = await verifyOffchain(document, {
+      chainId: chain.id,
+      contract: chain.eas,
+      uid,
+      now: this.now(),
+    }).catch(refuse(path))
     const { signer, expirationTime } = attestation
     await this.checkStands(attestation.uid, { signer, expirationTime }, path, reader)
     return { source: offchainSource({ signer, expirationTime }), ...this.geometry(attestation, path, chain) }
@@ -60,14 +94,23 @@ export class OffchainResolver {
    * it; and UnavailableError. A revocation counts whatever `revocable` said: the contract does not look at it, and a
    * signer who takes a statement back no longer makes it.
    */
-  async checkStands(uid: string, { signer, expirationTime }: OffchainStanding, path: string, reader: ChainReader): Promise<void> {
+  async checkStands(
+    uid: string,
+    { signer, expirationTime }: OffchainStanding,
+    path: string,
+    reader: ChainReader,
+  ): Promise<void> {
     try {
       checkExpiry(expirationTime, this.now())
     } catch (error) {
       refuse(path)(error)
     }
-    const [revocationTime] = await Promise.all([reader.offchainRevocationTime(signer, uid), reader.checkFresh(this.options.maxLagSeconds)])
-    if (revocationTime !== 0n) throw refused(path, 'verification-failed', `its signer revoked it at ${revocationTime} (Unix seconds)`)
+    const [revocationTime] = await Promise.all([
+      reader.offchainRevocationTime(signer, uid),
+      reader.checkFresh(this.options.maxLagSeconds),
+    ])
+    if (revocationTime !== 0n)
+      throw refused(path, 'verification-failed', `its signer revoked it at ${revocationTime} (Unix seconds)`)
   }
 
   private geometry(attestation: OffchainAttestation, path: string, { slug }: Chain): MeasureInput {
@@ -75,16 +118,32 @@ export class OffchainResolver {
     const { signer, uid } = attestation
     // The UID commits to the content, but to neither chain nor signer.
     const key = `${slug} ${signer} ${uid}`
-    return measurer.known(key) ?? measurer.keep(uid, readGeometry(readLocation(attestation, path), `attestation ${uid}`), key)
+    return (
+      measurer.known(key) ??
+      measurer.keep(uid, readGeometry(readLocation(attestation, path), `attestation ${uid}`), key)
+    )
   }
 
-  private async document(input: Record<string, unknown>, path: string, client: string): Promise<{ document: unknown; uid?: string }> {
+  private async document(
+    input: Record<string, unknown>,
+    path: string,
+    client: string,
+  ): Promise<{ document: unknown; uid?: string }> {
     if (Object.hasOwn(input, 'attestation')) return { document: input.attestation }
     const { uid, uri } = input
-    if (typeof uid !== 'string' || !/^0x[0-9a-fA-F]{64}$/.test(uid)) throw new ComputeProblem('invalid-input', `${path}.uid: expected the UID of the offchain attestation at the uri, 0x and 64 hex digits`)
-    if (typeof uri !== 'string') throw new ComputeProblem('invalid-input', `${path}.uri: expected a URI, as a string`)
+    if (typeof uid !== 'string' || !/^0x[0-9a-fA-F]{64}$/.test(uid))
+      throw new ComputeProblem(
+        'invalid-input',
+        `${path}.uid: expected the UID of the offchain attestation at the uri, 0x and 64 hex digits`,
+      )
+    if (typeof uri !== 'string')
+      throw new ComputeProblem('invalid-input', `${path}.uri: expected a URI, as a string`)
     const { fetcher } = this.options
-    if (!fetcher) throw new ComputeProblem('invalid-input', `${path}.uri: URIs are not fetched here; send the offchain attestation itself, as {"attestation": {...}}`)
+    if (!fetcher)
+      throw new ComputeProblem(
+        'invalid-input',
+        `${path}.uri: URIs are not fetched here; send the offchain attestation itself, as {"attestation": {...}}`,
+      )
     const text = await fetcher.fetch(uri, client).catch((error: unknown) => {
       throw error instanceof ComputeProblem ? error.within(`${path}.`) : error
     })
@@ -109,35 +168,65 @@ export function standingOf(source: string): OffchainStanding | undefined {
 
 /** A fetched document. What it holds is not said in errors: it may be meant for others' eyes only. */
 function parseDocument(text: string, path: string): unknown {
-  if (text.length > MAX_DOCUMENT_LENGTH) throw new ComputeProblem('invalid-input', `${path}.uri: the document is larger than ${MAX_DOCUMENT_LENGTH} characters`)
+  if (text.length > MAX_DOCUMENT_LENGTH)
+    throw new ComputeProblem(
+      'invalid-input',
+      `${path}.uri: the document is larger than ${MAX_DOCUMENT_LENGTH} characters`,
+    )
   try {
     return parseStrictJson(text)
   } catch (error) {
-    if (error instanceof SyntaxError) throw new ComputeProblem('invalid-input', `${path}.uri: the document is no JSON, or gives a key twice, or has the key __proto__, or nests too deep`)
+    if (error instanceof SyntaxError)
+      throw new ComputeProblem(
+        'invalid-input',
+        `${path}.uri: the document is no JSON, or gives a key twice, or has the key __proto__, or nests too deep`,
+      )
     throw error
   }
 }
 
 /** The geometry of a verified attestation, as GeoJSON. */
 function readLocation({ schema, data }: OffchainAttestation, path: string): unknown {
-  if (!isLocationSchema(schema)) throw refused(path, 'invalid-input', `it has the schema ${schema}, which is no location schema`)
+  if (!isLocationSchema(schema))
+    throw refused(path, 'invalid-input', `it has the schema ${schema}, which is no location schema`)
   try {
     const { geometry, geometryProblem, locationType } = decodeLocation(schema, data)
     if (!geometry) throw refused(path, 'invalid-input', `it ${noGeometry(geometryProblem)}`)
     const value = JSON.parse(geometry.json) as { type: string }
     const promised = PROMISED_TYPES.get(locationType.toLowerCase().replace(/^(geojson|wkt)-/, ''))
-    if (promised && promised !== value.type) throw refused(path, 'invalid-input', `its location_type promises a ${promised}, but its location is a ${value.type}`)
+    if (promised && promised !== value.type)
+      throw refused(
+        path,
+        'invalid-input',
+        `its location_type promises a ${promised}, but its location is a ${value.type}`,
+      )
     return value
   } catch (error) {
-    if (error instanceof PayloadError) throw refused(path, 'invalid-input', `its data cannot be read: ${error.message}`)
+    if (error instanceof PayloadError)
+      throw refused(path, 'invalid-input', `its data cannot be read: ${error.message}`)
     throw error
   }
 }
 
 /** Location types that name a geometry, after geojson- or wkt-. On a chain the content decides, as anyone may see both; here nobody but the requester has seen either. */
-const PROMISED_TYPES = new Map([['line', 'LineString'], ...['Point', 'LineString', 'Polygon', 'MultiPoint', 'MultiLineString', 'MultiPolygon', 'GeometryCollection'].map((type) => [type.toLowerCase(), type] as const)])
+const PROMISED_TYPES = new Map([
+  ['line', 'LineString'],
+  ...[
+    'Point',
+    'LineString',
+    'Polygon',
+    'MultiPoint',
+    'MultiLineString',
+    'MultiPolygon',
+    'GeometryCollection',
+  ].map((type) => [type.toLowerCase(), type] as const),
+])
 
-function refused(path: string, slug: 'invalid-input' | 'verification-failed', problem: string): ComputeProblem {
+function refused(
+  path: string,
+  slug: 'invalid-input' | 'verification-failed',
+  problem: string,
+): ComputeProblem {
   return new ComputeProblem(slug, `${path}: offchain attestation refused: ${problem}`)
 }
 

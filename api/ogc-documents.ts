@@ -26,7 +26,10 @@ export interface Collection extends Document {
   id: string
   itemType: 'feature'
   crs: string[]
-  extent: { spatial: { bbox: number[][]; crs: string }; temporal?: { interval: [string, string][]; trs: string } }
+  extent: {
+    spatial: { bbox: number[][]; crs: string }
+    temporal?: { interval: [string, string][]; trs: string }
+  }
 }
 
 export const TITLE = 'Location records'
@@ -58,13 +61,27 @@ export class OgcAddresses {
 
 /** The address with one more parameter, commas and colons left readable. */
 export function withParameters(href: string, parameters: Record<string, string>): string {
-  const query = Object.entries(parameters).map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value).replace(/%(2C|3A|2F)/g, (escape) => decodeURIComponent(escape))}`)
+  const query = Object.entries(parameters).map(
+    ([name, value]) =>
+      `${encodeURIComponent(name)}=${encodeURIComponent(value).replace(/%(2C|3A|2F)/g, (escape) => decodeURIComponent(escape))}`,
+  )
   return query.length ? `${href}${href.includes('?') ? '&' : '?'}${query.join('&')}` : href
 }
 
 /** How a document names itself and the same in the other form. JSON is what an address without `f` answers to programs; who gave `f` gets it back. */
-export function selfLinks(href: string, type: string, title: string, format: Format, { f, ...parameters }: Record<string, string> = {}): Link[] {
-  const json = link(withParameters(href, f === 'json' ? { ...parameters, f } : parameters), 'self', type, `${title}, as JSON`)
+export function selfLinks(
+  href: string,
+  type: string,
+  title: string,
+  format: Format,
+  { f, ...parameters }: Record<string, string> = {},
+): Link[] {
+  const json = link(
+    withParameters(href, f === 'json' ? { ...parameters, f } : parameters),
+    'self',
+    type,
+    `${title}, as JSON`,
+  )
   const html = link(withParameters(href, { ...parameters, f: 'html' }), 'self', HTML, `${title}, as a page`)
   return format === 'json' ? [json, { ...html, rel: 'alternate' }] : [html, { ...json, rel: 'alternate' }]
 }
@@ -73,8 +90,16 @@ export function link(href: string, rel: string, type: string, title: string): Li
   return { href, rel, type, title }
 }
 
-export function landing(at: OgcAddresses, deploymentName: string, format: Format, query: Record<string, string>): Document {
-  const both = (href: string, rel: string, title: string) => [link(href, rel, JSON_TYPE, `${title}, as JSON`), link(`${href}?f=html`, rel, HTML, `${title}, as a page`)]
+export function landing(
+  at: OgcAddresses,
+  deploymentName: string,
+  format: Format,
+  query: Record<string, string>,
+): Document {
+  const both = (href: string, rel: string, title: string) => [
+    link(href, rel, JSON_TYPE, `${title}, as JSON`),
+    link(`${href}?f=html`, rel, HTML, `${title}, as a page`),
+  ]
   return {
     title: deploymentName === 'unnamed' ? TITLE : `${TITLE} (${deploymentName})`,
     description: DESCRIPTION,
@@ -89,10 +114,18 @@ export function landing(at: OgcAddresses, deploymentName: string, format: Format
 }
 
 /** The requirements classes that are implemented, each whole. */
-export const CONFORMANCE = { conformsTo: ['core', 'oas30', 'html', 'geojson'].map((name) => `http://www.opengis.net/spec/ogcapi-features-1/1.0/conf/${name}`) }
+export const CONFORMANCE = {
+  conformsTo: ['core', 'oas30', 'html', 'geojson'].map(
+    (name) => `http://www.opengis.net/spec/ogcapi-features-1/1.0/conf/${name}`,
+  ),
+}
 
 /** @param times of the first and the last record */
-export function collection(at: OgcAddresses, times: { first: Date; last: Date } | undefined, links: Link[]): Collection {
+export function collection(
+  at: OgcAddresses,
+  times: { first: Date; last: Date } | undefined,
+  links: Link[],
+): Collection {
   return {
     id: COLLECTION,
     title: TITLE,
@@ -102,7 +135,12 @@ export function collection(at: OgcAddresses, times: { first: Date; last: Date } 
     extent: {
       // Attested places may be anywhere, and the extent has to include them all (/req/core/fc-md-extent).
       spatial: { bbox: [[-180, -90, 180, 90]], crs: CRS84 },
-      ...(times && { temporal: { interval: [[times.first.toISOString(), times.last.toISOString()]], trs: 'http://www.opengis.net/def/uom/ISO-8601/0/Gregorian' } }),
+      ...(times && {
+        temporal: {
+          interval: [[times.first.toISOString(), times.last.toISOString()]],
+          trs: 'http://www.opengis.net/def/uom/ISO-8601/0/Gregorian',
+        },
+      }),
     },
     links: [
       ...links,

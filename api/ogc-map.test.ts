@@ -2,15 +2,24 @@ import { describe, expect, test } from 'vitest'
 import { drawMap, type Drawable, type Geometry } from './ogc-map'
 import type { Bbox } from './store-records'
 
-const draw = (...geometries: (Geometry | null)[]) => drawMap(geometries.map((geometry, i) => ({ title: `<${i}>`, href: `https://x.example/${i}?a&b`, geometry })))
-const polygon = (...positions: number[][]): Geometry => ({ type: 'Polygon', coordinates: [[...positions, positions[0]]] })
+const draw = (...geometries: (Geometry | null)[]) =>
+  drawMap(
+    geometries.map((geometry, i) => ({ title: `<${i}>`, href: `https://x.example/${i}?a&b`, geometry })),
+  )
+const polygon = (...positions: number[][]): Geometry => ({
+  type: 'Polygon',
+  coordinates: [[...positions, positions[0]]],
+})
 /** The marks, without the grid. */
-const marks = (svg: string) => svg.replace(/<g class="grid">[^]*<\/g>/, '').match(/<(path|circle)[^>]*>/g) ?? []
+const marks = (svg: string) =>
+  svg.replace(/<g class="grid">[^]*<\/g>/, '').match(/<(path|circle)[^>]*>/g) ?? []
 
 test('nothing is drawn of nothing', () => {
   expect(draw(null)).toEqual({ svg: '', left: 0 })
   expect(draw()).toEqual({ svg: '', left: 0 })
-  expect(draw({ type: 'GeometryCollection', geometries: [] }, { type: 'Point', coordinates: [1, 2] }).svg).toContain('<circle')
+  expect(
+    draw({ type: 'GeometryCollection', geometries: [] }, { type: 'Point', coordinates: [1, 2] }).svg,
+  ).toContain('<circle')
 })
 test('a point lies in the middle, with some kilometres around it', () => {
   const { svg } = draw({ type: 'Point', coordinates: [13.3777, 52.5163] })
@@ -18,24 +27,56 @@ test('a point lies in the middle, with some kilometres around it', () => {
   expect(marks(svg)).toEqual([`<circle class="point" cx="${width! / 2}" cy="${height! / 2}" r="5"/>`])
   expect(svg).toMatch(/>13\.\d\d°E<[^]*>52\.\d\d°N</)
   // At a corner of the world the picture does not go beyond it.
-  for (const coordinates of [[180, 90], [-180, -90]]) expect(draw({ type: 'Point', coordinates }).svg).not.toMatch(/NaN|Infinity|>1[89]\d\.[1-9]|>9\d\.[1-9]/)
+  for (const coordinates of [
+    [180, 90],
+    [-180, -90],
+  ])
+    expect(draw({ type: 'Point', coordinates }).svg).not.toMatch(/NaN|Infinity|>1[89]\d\.[1-9]|>9\d\.[1-9]/)
 })
 test('areas lie below lines, lines below points, large below small; each leads to its feature', () => {
-  const { svg } = draw({ type: 'Point', coordinates: [5, 5] }, polygon([4, 4], [6, 4], [6, 6]), { type: 'LineString', coordinates: [[0, 0], [10, 10]] }, polygon([0, 0], [10, 0], [10, 10], [0, 10]))
-  expect([...svg.matchAll(/<a href="([^"]+)"><title>([^<]+)<\/title>/g)].map(([, href, title]) => [href, title])).toEqual([3, 1, 2, 0].map((i) => [`https://x.example/${i}?a&#38;b`, `&#60;${i}&#62;`]))
+  const { svg } = draw(
+    { type: 'Point', coordinates: [5, 5] },
+    polygon([4, 4], [6, 4], [6, 6]),
+    {
+      type: 'LineString',
+      coordinates: [
+        [0, 0],
+        [10, 10],
+      ],
+    },
+    polygon([0, 0], [10, 0], [10, 10], [0, 10]),
+  )
+  expect(
+    [...svg.matchAll(/<a href="([^"]+)"><title>([^<]+)<\/title>/g)].map(([, href, title]) => [href, title]),
+  ).toEqual([3, 1, 2, 0].map((i) => [`https://x.example/${i}?a&#38;b`, `&#60;${i}&#62;`]))
 })
 const heightOf = (svg: string) => Number(/viewBox="0 0 960 ([\d.]+)"/.exec(svg)![1])
 const xsOf = (mark: string) => [...mark.matchAll(/(-?[\d.]+) (-?[\d.]+)/g)].map(([, x]) => Number(x))
 const ysOf = (mark: string) => [...mark.matchAll(/(-?[\d.]+) (-?[\d.]+)/g)].map(([, , y]) => Number(y))
 test('what crosses the antimeridian is drawn whole where that is the shorter way, else at both edges; no line goes through the world', () => {
-  const crossing = [{ type: 'LineString', coordinates: [[170, 10], [-170, 10]] }, polygon([-175, -20], [175, -20], [175, -10], [-175, -10])]
+  const crossing = [
+    {
+      type: 'LineString',
+      coordinates: [
+        [170, 10],
+        [-170, 10],
+      ],
+    },
+    polygon([-175, -20], [175, -20], [175, -10], [-175, -10]),
+  ]
   const near = draw(...crossing, { type: 'Point', coordinates: [-179, 0] }).svg
   expect(marks(near)).toHaveLength(3)
-  for (const each of marks(near).slice(0, 2).map(xsOf)) expect(Math.min(...each) > 100 && Math.max(...each) < 860).toBe(true)
+  for (const each of marks(near).slice(0, 2).map(xsOf))
+    expect(Math.min(...each) > 100 && Math.max(...each) < 860).toBe(true)
   expect(near).toMatch(/>1\d\d°E<[^]*>180°E?<[^]*>1\d\d°W</)
   // With others all round the world, the world.
-  const world = draw(...crossing, ...[-120, -60, 0, 60, 120].map((lng) => ({ type: 'Point', coordinates: [lng, 0] }))).svg
-  const lines = marks(world).filter((mark) => mark.startsWith('<path')).map(xsOf)
+  const world = draw(
+    ...crossing,
+    ...[-120, -60, 0, 60, 120].map((lng) => ({ type: 'Point', coordinates: [lng, 0] })),
+  ).svg
+  const lines = marks(world)
+    .filter((mark) => mark.startsWith('<path'))
+    .map(xsOf)
   expect(lines).toHaveLength(4)
   for (const each of lines) expect(Math.max(...each) - Math.min(...each)).toBeLessThan(100)
 })
@@ -47,13 +88,21 @@ test('round a pole the pole is inside', () => {
 })
 
 describe('a box that was asked for is what the picture shows', () => {
-  const point = (lng: number, lat: number): Drawable => ({ title: 'x', href: 'https://x.example/', geometry: { type: 'Point', coordinates: [lng, lat] } })
+  const point = (lng: number, lat: number): Drawable => ({
+    title: 'x',
+    href: 'https://x.example/',
+    geometry: { type: 'Point', coordinates: [lng, lat] },
+  })
   /** Where the outline is: left, top, right, bottom. */
   const outline = (svg: string) => {
-    const [x, y, width, height] = /<rect class="box" x="([^"]+)" y="([^"]+)" width="([^"]+)" height="([^"]+)"/.exec(svg)!.slice(1).map(Number) as [number, number, number, number]
+    const [x, y, width, height] = /<rect class="box" x="([^"]+)" y="([^"]+)" width="([^"]+)" height="([^"]+)"/
+      .exec(svg)!
+      .slice(1)
+      .map(Number) as [number, number, number, number]
     return [x, y, x + width, y + height]
   }
-  const place = (svg: string) => /<circle class="point" cx="([^"]+)" cy="([^"]+)"/.exec(svg)!.slice(1).map(Number) as [number, number]
+  const place = (svg: string) =>
+    /<circle class="point" cx="([^"]+)" cy="([^"]+)"/.exec(svg)!.slice(1).map(Number) as [number, number]
   test.each<[string, Bbox, [number, number]]>([
     ['Europe', [-10, 35, 30, 60], [13.4, 52.5]],
     ['a town', [13.1, 52.3, 13.7, 52.7], [13.4, 52.5]],
@@ -67,7 +116,19 @@ describe('a box that was asked for is what the picture shows', () => {
     ['the world', [-180, -90, 180, 90], [0, 0]],
   ])('%s', (name, box, [lng, lat]) => {
     // What lies outside, or reaches round the world, does not widen it.
-    const far: Drawable = { title: 'y', href: 'https://x.example/', geometry: { type: 'LineString', coordinates: [[-100, 20], [0, 30], [100, 20], [-160, 10]] } }
+    const far: Drawable = {
+      title: 'y',
+      href: 'https://x.example/',
+      geometry: {
+        type: 'LineString',
+        coordinates: [
+          [-100, 20],
+          [0, 30],
+          [100, 20],
+          [-160, 10],
+        ],
+      },
+    }
     const { svg } = drawMap([point(lng, lat), far], box)
     const [left, top, right, bottom] = outline(svg) as [number, number, number, number]
     const [x, y] = place(svg)
@@ -81,7 +142,8 @@ describe('a box that was asked for is what the picture shows', () => {
     }
     expect(x >= 0 && x <= 960 && y >= top - 0.2 && y <= bottom + 0.2).toBe(true)
     expect(svg).not.toMatch(/NaN|undefined|Infinity/)
-    for (const [, degrees] of svg.matchAll(/>([\d.]+)°[EW]</g)) expect(Number(degrees)).toBeLessThanOrEqual(180)
+    for (const [, degrees] of svg.matchAll(/>([\d.]+)°[EW]</g))
+      expect(Number(degrees)).toBeLessThanOrEqual(180)
   })
   test('a box without records is shown too, and one that is a point', () => {
     expect(outline(drawMap([], [5, 45, 6, 46]).svg)[0]).toBeGreaterThan(0)
@@ -89,7 +151,13 @@ describe('a box that was asked for is what the picture shows', () => {
   })
 })
 test('what is too much is left out, and counted; the rest is drawn in little time and space', () => {
-  const circle = (size: number, lng: number): Geometry => polygon(...Array.from({ length: size }, (_, i) => [lng + Math.cos((i / size) * 2 * Math.PI), Math.sin((i / size) * 2 * Math.PI)]))
+  const circle = (size: number, lng: number): Geometry =>
+    polygon(
+      ...Array.from({ length: size }, (_, i) => [
+        lng + Math.cos((i / size) * 2 * Math.PI),
+        Math.sin((i / size) * 2 * Math.PI),
+      ]),
+    )
   const started = performance.now()
   const { svg, left } = draw(circle(60_000, 0), circle(30_000, 5), circle(30_000, 10), circle(19_000, 15))
   expect(left).toBe(2)

@@ -54,7 +54,10 @@ export function drawMap(features: readonly Drawable[], box?: Bbox): { svg: strin
   const drawn = features.flatMap((feature) => {
     if (!feature.geometry) return []
     const shapes = shapesOf(feature.geometry)
-    const size = shapes.reduce((sum, { lines }) => sum + lines.reduce((positions, line) => positions + line.length, 0), 0)
+    const size = shapes.reduce(
+      (sum, { lines }) => sum + lines.reduce((positions, line) => positions + line.length, 0),
+      0,
+    )
     if (size > budget) {
       left++
       return []
@@ -63,19 +66,31 @@ export function drawMap(features: readonly Drawable[], box?: Bbox): { svg: strin
     return [{ ...feature, shapes }]
   })
   if (drawn.length === 0 && !box) return { svg: '', left }
-  const frame = box ? extentOfBox(box) : smallestExtent(drawn.flatMap(({ shapes }) => shapes.map(({ lines }) => boxOf(lines.flat()))))
+  const frame = box
+    ? extentOfBox(box)
+    : smallestExtent(drawn.flatMap(({ shapes }) => shapes.map(({ lines }) => boxOf(lines.flat()))))
   const view = viewOf(frame, box ? BOX_ROOM : ROOM)
   const scale = WIDTH / view.width
   // Large areas first, points last: so that each can be seen, and clicked.
   const marks = drawn
     .flatMap(({ title, href, shapes }) =>
-      ORDER.map((kind) => shapes.filter((shape) => shape.kind === kind)).flatMap((shapes, order) => (shapes.length ? [{ order, title, href, shapes, size: shapes.reduce((size, shape) => size + sizeOf(shape), 0) }] : [])),
+      ORDER.map((kind) => shapes.filter((shape) => shape.kind === kind)).flatMap((shapes, order) =>
+        shapes.length
+          ? [{ order, title, href, shapes, size: shapes.reduce((size, shape) => size + sizeOf(shape), 0) }]
+          : [],
+      ),
     )
     .sort((a, b) => a.order - b.order || b.size - a.size)
-    .map(({ title, href, shapes }) => `<a href="${escapeHtml(href)}"><title>${escapeHtml(title)}</title>${shapes.map((shape) => mark(shape, view, scale)).join('')}</a>`)
+    .map(
+      ({ title, href, shapes }) =>
+        `<a href="${escapeHtml(href)}"><title>${escapeHtml(title)}</title>${shapes.map((shape) => mark(shape, view, scale)).join('')}</a>`,
+    )
   const outline = box ? `\n${outlineOf(frame, view, scale)}` : ''
   const height = round(view.height * scale)
-  return { svg: `<svg class="map" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="Where the records of this page are">${grid(view, scale)}${marks.join('\n')}${outline}</svg>`, left }
+  return {
+    svg: `<svg class="map" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="Where the records of this page are">${grid(view, scale)}${marks.join('\n')}${outline}</svg>`,
+    left,
+  }
 }
 
 function shapesOf({ type, coordinates, geometries }: Geometry): Shape[] {
@@ -92,7 +107,10 @@ function shapesOf({ type, coordinates, geometries }: Geometry): Shape[] {
     case 'Polygon':
       return [{ kind: 'area', lines: (c as Position[][]).map((ring) => roundPole(unwound(ring))) }]
     case 'MultiPolygon':
-      return (c as Position[][][]).map((rings) => ({ kind: 'area', lines: rings.map((ring) => roundPole(unwound(ring))) }))
+      return (c as Position[][][]).map((rings) => ({
+        kind: 'area',
+        lines: rings.map((ring) => roundPole(unwound(ring))),
+      }))
     default:
       return (geometries ?? []).flatMap(shapesOf)
   }
@@ -124,7 +142,9 @@ function extentOfBox([west, south, east, north]: Bbox): Extent {
 function smallestExtent(extents: readonly Extent[]): Extent {
   const { south, north } = union(extents)
   // From -180 on; what goes round the world has no gap beside it.
-  const arcs = extents.map(({ west, east }) => ({ west: normal(west), width: Math.min(360, east - west) })).sort((a, b) => a.west - b.west)
+  const arcs = extents
+    .map(({ west, east }) => ({ west: normal(west), width: Math.min(360, east - west) }))
+    .sort((a, b) => a.west - b.west)
   let end = arcs[0]!.west + arcs[0]!.width
   let [gap, west] = [-1, arcs[0]!.west]
   for (const arc of arcs.slice(1)) {
@@ -134,7 +154,9 @@ function smallestExtent(extents: readonly Extent[]): Extent {
   const around = arcs[0]!.west + 360 - end
   if (around >= gap) [gap, west] = [around, arcs[0]!.west]
   const east = west + 360 - gap
-  return gap <= 0 || (east > 180 && east - west > 180) ? { west: -180, south, east: 180, north } : { west, south, east, north }
+  return gap <= 0 || (east > 180 && east - west > 180)
+    ? { west: -180, south, east: 180, north }
+    : { west, south, east, north }
 }
 
 /** The same meridian from -180 on, below 180. */
@@ -152,8 +174,16 @@ function viewOf({ west, south, east, north }: Extent, share: number): View {
   width = Math.min(360, Math.max(width, height / 0.55))
   const middle = (west + east) / 2
   // A picture within the usual edges stays there, and the whole world has them.
-  const left = width === 360 || (west >= -180 && east <= 180) ? Math.max(-180, Math.min(180 - width, middle - width / 2)) : middle - width / 2
-  return { west: left, south: Math.max(-90, Math.min(90 - height, (south + north) / 2 - height / 2)), width, height }
+  const left =
+    width === 360 || (west >= -180 && east <= 180)
+      ? Math.max(-180, Math.min(180 - width, middle - width / 2))
+      : middle - width / 2
+  return {
+    west: left,
+    south: Math.max(-90, Math.min(90 - height, (south + north) / 2 - height / 2)),
+    width,
+    height,
+  }
 }
 
 /** By how many degrees something is moved to be seen: once for each turn of the world that lies in the picture. What crosses its edge is at both. */
@@ -166,16 +196,31 @@ function turnsOf(extent: Extent, { west, width }: View): number[] {
 
 /** The outline of what was asked for. */
 function outlineOf(frame: Extent, view: View, scale: number): string {
-  const [top, width, height] = [view.south + view.height - frame.north, frame.east - frame.west, frame.north - frame.south].map((degrees) => round(degrees * scale))
-  return turnsOf(frame, view).map((turn) => `<rect class="box" x="${round((frame.west + turn - view.west) * scale)}" y="${top}" width="${width}" height="${height}"/>`).join('')
+  const [top, width, height] = [
+    view.south + view.height - frame.north,
+    frame.east - frame.west,
+    frame.north - frame.south,
+  ].map((degrees) => round(degrees * scale))
+  return turnsOf(frame, view)
+    .map(
+      (turn) =>
+        `<rect class="box" x="${round((frame.west + turn - view.west) * scale)}" y="${top}" width="${width}" height="${height}"/>`,
+    )
+    .join('')
 }
 
 function grid({ west, south, width, height }: View, scale: number): string {
   const step = STEPS.findLast((each) => width / each <= 12) ?? STEPS[0]!
   const digits = Math.max(0, Math.ceil(-Math.log10(step) - 1e-9))
-  const multiples = (from: number, to: number) => Array.from({ length: Math.floor(to / step + 1e-9) - Math.ceil(from / step - 1e-9) + 1 }, (_, i) => (Math.ceil(from / step - 1e-9) + i) * step)
-  const label = (degrees: number, sides: string) => `${Math.abs(degrees).toFixed(digits)}°${Math.abs(degrees) < step / 2 ? '' : sides[degrees < 0 ? 0 : 1]!}`
-  const meridian = (lng: number) => (lng > 180 + step / 2 ? lng - 360 : lng < -180 - step / 2 ? lng + 360 : lng)
+  const multiples = (from: number, to: number) =>
+    Array.from(
+      { length: Math.floor(to / step + 1e-9) - Math.ceil(from / step - 1e-9) + 1 },
+      (_, i) => (Math.ceil(from / step - 1e-9) + i) * step,
+    )
+  const label = (degrees: number, sides: string) =>
+    `${Math.abs(degrees).toFixed(digits)}°${Math.abs(degrees) < step / 2 ? '' : sides[degrees < 0 ? 0 : 1]!}`
+  const meridian = (lng: number) =>
+    lng > 180 + step / 2 ? lng - 360 : lng < -180 - step / 2 ? lng + 360 : lng
   const bottom = height * scale
   const meridians = multiples(west, west + width).map((lng) => {
     const x = round((lng - west) * scale)
@@ -190,21 +235,34 @@ function grid({ west, south, width, height }: View, scale: number): string {
 
 function mark({ kind, lines }: Shape, view: View, scale: number): string {
   const { west, south, height } = view
-  const at = ([lng, lat]: Position, turn: number): Position => [round((lng + turn - west) * scale), round((south + height - lat) * scale)]
+  const at = ([lng, lat]: Position, turn: number): Position => [
+    round((lng + turn - west) * scale),
+    round((south + height - lat) * scale),
+  ]
   return turnsOf(boxOf(lines.flat()), view)
     .map((turn) => {
       if (kind === 'point') {
         const [x, y] = at(lines[0]![0]!, turn)
         return `<circle class="point" cx="${x}" cy="${y}" r="5"/>`
       }
-      return `<path class="${kind}" d="${lines.map((line) => pathOf(line.map((position) => at(position, turn)), kind === 'area')).join('')}"/>`
+      return `<path class="${kind}" d="${lines
+        .map((line) =>
+          pathOf(
+            line.map((position) => at(position, turn)),
+            kind === 'area',
+          ),
+        )
+        .join('')}"/>`
     })
     .join('')
 }
 
 /** Positions that fall on the one before are left out. */
 function pathOf(line: readonly Position[], closed: boolean): string {
-  const seen = line.filter(([x, y], i) => i === 0 || i === line.length - 1 || Math.hypot(x - line[i - 1]![0], y - line[i - 1]![1]) >= 0.1)
+  const seen = line.filter(
+    ([x, y], i) =>
+      i === 0 || i === line.length - 1 || Math.hypot(x - line[i - 1]![0], y - line[i - 1]![1]) >= 0.1,
+  )
   return `M${seen.map(([x, y]) => `${x} ${y}`).join('L')}${closed ? 'Z' : ''}`
 }
 
@@ -226,7 +284,10 @@ function boxOf(positions: readonly Position[]): Extent {
 }
 
 function union(extents: readonly Extent[]): Pick<Extent, 'south' | 'north'> {
-  return { south: Math.min(...extents.map(({ south }) => south)), north: Math.max(...extents.map(({ north }) => north)) }
+  return {
+    south: Math.min(...extents.map(({ south }) => south)),
+    north: Math.max(...extents.map(({ north }) => north)),
+  }
 }
 
 function round(value: number): number {

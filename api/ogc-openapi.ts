@@ -23,62 +23,166 @@ export interface OgcOpenApi {
   info: { title: string; description: string; version: string; license: object }
   servers: { url: string; description: string }[]
   tags: object[]
-  paths: Record<string, { get: { operationId: string; summary: string; description: string; tags: string[]; parameters: { $ref: string }[]; responses: Record<string, object> } }>
-  components: { parameters: Record<string, Parameter>; schemas: Record<string, Schema>; responses: Record<string, object>; headers: Record<string, object> }
+  paths: Record<
+    string,
+    {
+      get: {
+        operationId: string
+        summary: string
+        description: string
+        tags: string[]
+        parameters: { $ref: string }[]
+        responses: Record<string, object>
+      }
+    }
+  >
+  components: {
+    parameters: Record<string, Parameter>
+    schemas: Record<string, Schema>
+    responses: Record<string, object>
+    headers: Record<string, object>
+  }
 }
 
-const query = (name: string, description: string, schema: Schema, example?: unknown): Parameter => ({ name, in: 'query', description, required: false, schema, style: 'form', explode: false, ...(example !== undefined && { example }) })
+const query = (name: string, description: string, schema: Schema, example?: unknown): Parameter => ({
+  name,
+  in: 'query',
+  description,
+  required: false,
+  schema,
+  style: 'form',
+  explode: false,
+  ...(example !== undefined && { example }),
+})
 
 const PARAMETERS: Record<string, Parameter> = {
   bbox: query(
     'bbox',
     `Only records whose geometry meets this box, edges included, and records without a geometry: minLng,minLat,maxLng,maxLat in degrees (${CRS84}), or six numbers with heights, which are not looked at. minLng > maxLng crosses the antimeridian. Boxes and geometries are compared on the plane of longitude and latitude.`,
-    { type: 'array', minItems: 4, maxItems: 6, oneOf: [{ type: 'array', items: { type: 'number' }, minItems: 4, maxItems: 4 }, { type: 'array', items: { type: 'number' }, minItems: 6, maxItems: 6 }], items: { type: 'number' } },
+    {
+      type: 'array',
+      minItems: 4,
+      maxItems: 6,
+      oneOf: [
+        { type: 'array', items: { type: 'number' }, minItems: 4, maxItems: 4 },
+        { type: 'array', items: { type: 'number' }, minItems: 6, maxItems: 6 },
+      ],
+      items: { type: 'number' },
+    },
     [13, 52, 14, 53],
   ),
-  'bbox-crs': query('bbox-crs', 'The reference system of bbox. There is only the one.', { type: 'string', enum: [CRS84, 'http://www.opengis.net/def/crs/OGC/0/CRS84h'], default: CRS84 }),
+  'bbox-crs': query('bbox-crs', 'The reference system of bbox. There is only the one.', {
+    type: 'string',
+    enum: [CRS84, 'http://www.opengis.net/def/crs/OGC/0/CRS84h'],
+    default: CRS84,
+  }),
   datetime: query(
     'datetime',
-    'Only records whose `timestamp`, the time of the attestation\'s block, is this RFC 3339 time, or lies in this interval, its ends included; `..` or nothing is an open end. Beyond the standard a date is all of its day in UTC, and one end may be an ISO 8601 duration.',
+    "Only records whose `timestamp`, the time of the attestation's block, is this RFC 3339 time, or lies in this interval, its ends included; `..` or nothing is an open end. Beyond the standard a date is all of its day in UTC, and one end may be an ISO 8601 duration.",
     { type: 'string' },
     '2026-01-01T00:00:00Z/..',
   ),
-  limit: query('limit', `How many features at most. More than ${MAX_LIMIT} gives ${MAX_LIMIT}.`, { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT }),
-  cursor: query('cursor', 'Where a page begins. Only the next link of an answer knows it.', { type: 'string', maxLength: 400 }),
-  f: query('f', 'The form of the answer; without it what the header Accept prefers.', { type: 'string', enum: ['json', 'html'] }),
+  limit: query('limit', `How many features at most. More than ${MAX_LIMIT} gives ${MAX_LIMIT}.`, {
+    type: 'integer',
+    minimum: 1,
+    maximum: MAX_LIMIT,
+    default: DEFAULT_LIMIT,
+  }),
+  cursor: query('cursor', 'Where a page begins. Only the next link of an answer knows it.', {
+    type: 'string',
+    maxLength: 400,
+  }),
+  f: query('f', 'The form of the answer; without it what the header Accept prefers.', {
+    type: 'string',
+    enum: ['json', 'html'],
+  }),
   chain: query('chain', 'Only records of this chain.', { type: 'string', enum: [...ACTIVE_SLUGS] }),
-  prover: query('prover', 'Only records attested by this address, in any letter case.', { type: 'string', ...ADDRESS }),
-  subject: query('subject', 'Only records with this recipient, in any letter case.', { type: 'string', ...ADDRESS }),
+  prover: query('prover', 'Only records attested by this address, in any letter case.', {
+    type: 'string',
+    ...ADDRESS,
+  }),
+  subject: query('subject', 'Only records with this recipient, in any letter case.', {
+    type: 'string',
+    ...ADDRESS,
+  }),
   schema: query('schema', 'Only records of the location schema with this UID.', { type: 'string', ...UID }),
-  location_type: query('location_type', 'Only records of this form of location, in any letter case.', { type: 'string', minLength: 1, maxLength: 200 }, 'geojson-point'),
-  revoked: query('revoked', 'Only revoked records, or only those that still stand. (0 and 1 are taken, too.)', { type: 'boolean' }),
-  uid: query('uid', 'Only records of the attestation with this UID: one on each chain at most.', { type: 'string', ...UID }),
-  featureId: { name: 'featureId', in: 'path', description: 'ID of a feature: `<chain>-<uid>`.', required: true, schema: { type: 'string' } },
+  location_type: query(
+    'location_type',
+    'Only records of this form of location, in any letter case.',
+    { type: 'string', minLength: 1, maxLength: 200 },
+    'geojson-point',
+  ),
+  revoked: query(
+    'revoked',
+    'Only revoked records, or only those that still stand. (0 and 1 are taken, too.)',
+    { type: 'boolean' },
+  ),
+  uid: query('uid', 'Only records of the attestation with this UID: one on each chain at most.', {
+    type: 'string',
+    ...UID,
+  }),
+  featureId: {
+    name: 'featureId',
+    in: 'path',
+    description: 'ID of a feature: `<chain>-<uid>`.',
+    required: true,
+    schema: { type: 'string' },
+  },
 }
 /** What GDAL and others filter by is found by the names of properties. */
 const ITEMS = Object.keys(PARAMETERS).filter((name) => name !== 'featureId')
 
-const object = (description: string, properties: Record<string, Schema>, optional: readonly string[] = []): Schema => ({ type: 'object', description, required: Object.keys(properties).filter((name) => !optional.includes(name)), properties })
+const object = (
+  description: string,
+  properties: Record<string, Schema>,
+  optional: readonly string[] = [],
+): Schema => ({
+  type: 'object',
+  description,
+  required: Object.keys(properties).filter((name) => !optional.includes(name)),
+  properties,
+})
 const text = (description: string, more: Schema = {}): Schema => ({ type: 'string', description, ...more })
 const array = (items: Schema, more: Schema = {}): Schema => ({ type: 'array', items, ...more })
 const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })
 
 /** A schema of OpenAPI 3.1 in the words of 3.0. */
 function asOpenApi30(schema: Schema): Schema {
-  const { type, const: only, properties, items, ...others } = schema as Schema & { properties?: Record<string, Schema>; items?: Schema }
+  const {
+    type,
+    const: only,
+    properties,
+    items,
+    ...others
+  } = schema as Schema & { properties?: Record<string, Schema>; items?: Schema }
   return {
     ...others,
-    ...(Array.isArray(type) ? { type: (type as string[]).find((each) => each !== 'null')!, nullable: type.includes('null') } : type !== undefined && { type }),
+    ...(Array.isArray(type)
+      ? { type: (type as string[]).find((each) => each !== 'null')!, nullable: type.includes('null') }
+      : type !== undefined && { type }),
     ...(only !== undefined && { type: typeof only, enum: [only] }),
-    ...(properties !== undefined && { properties: Object.fromEntries(Object.entries(properties).map(([name, each]) => [name, asOpenApi30(each)])) }),
+    ...(properties !== undefined && {
+      properties: Object.fromEntries(
+        Object.entries(properties).map(([name, each]) => [name, asOpenApi30(each)]),
+      ),
+    }),
     ...(items !== undefined && { items: asOpenApi30(items) }),
   }
 }
 
 const LINKS = array(ref('Link'))
 const SCHEMAS: Record<string, Schema> = {
-  Link: object('A link (RFC 8288).', { href: text('Where it leads.', { format: 'uri' }), rel: text('Its relation to this document.'), type: text('Media type of what is there.'), title: text('What is there.') }),
-  LandingPage: object('The landing page.', { title: text('Title.'), description: text('What is offered.'), links: LINKS }),
+  Link: object('A link (RFC 8288).', {
+    href: text('Where it leads.', { format: 'uri' }),
+    rel: text('Its relation to this document.'),
+    type: text('Media type of what is there.'),
+    title: text('What is there.'),
+  }),
+  LandingPage: object('The landing page.', {
+    title: text('Title.'),
+    description: text('What is offered.'),
+    links: LINKS,
+  }),
   ConfClasses: object('What is conformed to.', { conformsTo: array(text('URI of a conformance class.')) }),
   Collections: object('The collections.', { links: LINKS, collections: array(ref('Collection')) }),
   Collection: object('A collection of features.', {
@@ -93,8 +197,16 @@ const SCHEMAS: Record<string, Schema> = {
   Extent: object(
     'Where and when its features are.',
     {
-      spatial: object('In space.', { bbox: array(array({ type: 'number' }, { minItems: 4, maxItems: 4 }), { minItems: 1 }), crs: text('Its reference system.', { enum: [CRS84] }) }),
-      temporal: object('In time: of `timestamp`. Left out while there are no records.', { interval: array(array(text('A time.', { format: 'date-time' }), { minItems: 2, maxItems: 2 }), { minItems: 1 }), trs: text('Its reference system.') }),
+      spatial: object('In space.', {
+        bbox: array(array({ type: 'number' }, { minItems: 4, maxItems: 4 }), { minItems: 1 }),
+        crs: text('Its reference system.', { enum: [CRS84] }),
+      }),
+      temporal: object('In time: of `timestamp`. Left out while there are no records.', {
+        interval: array(array(text('A time.', { format: 'date-time' }), { minItems: 2, maxItems: 2 }), {
+          minItems: 1,
+        }),
+        trs: text('Its reference system.'),
+      }),
     },
     ['temporal'],
   ),
@@ -103,7 +215,12 @@ const SCHEMAS: Record<string, Schema> = {
     {
       type: text('Its type.', { enum: ['FeatureCollection'] }),
       timeStamp: text('When it was made.', { format: 'date-time' }),
-      numberMatched: { type: 'integer', minimum: 0, description: 'How many features there are on all pages. Left out where they are more than can be counted at once.' },
+      numberMatched: {
+        type: 'integer',
+        minimum: 0,
+        description:
+          'How many features there are on all pages. Left out where they are more than can be counted at once.',
+      },
       numberReturned: { type: 'integer', minimum: 0, description: 'How many are on this page.' },
       links: LINKS,
       features: array(ref('Feature')),
@@ -124,7 +241,21 @@ const SCHEMAS: Record<string, Schema> = {
   Geometry: {
     ...object(
       'A geometry (RFC 7946) as it was attested; null where it cannot be read for certain. Its edges are meant as geodesics, and it is not cut at the antimeridian.',
-      { type: text('Its type.', { enum: ['Point', 'MultiPoint', 'LineString', 'MultiLineString', 'Polygon', 'MultiPolygon', 'GeometryCollection'] }), coordinates: array({}), geometries: array({ type: 'object' }) },
+      {
+        type: text('Its type.', {
+          enum: [
+            'Point',
+            'MultiPoint',
+            'LineString',
+            'MultiLineString',
+            'Polygon',
+            'MultiPolygon',
+            'GeometryCollection',
+          ],
+        }),
+        coordinates: array({}),
+        geometries: array({ type: 'object' }),
+      },
       ['coordinates', 'geometries'],
     ),
     nullable: true,
@@ -137,21 +268,36 @@ const integerHeader = (description: string) => ({ description, schema: { type: '
 const HEADERS = {
   ...Object.fromEntries(
     ['RateLimit', 'X-RateLimit'].flatMap((prefix) => [
-      [`${prefix}-Limit`, integerHeader('Requests allowed in an hour. Absent where the deployment has no limit.')],
+      [
+        `${prefix}-Limit`,
+        integerHeader('Requests allowed in an hour. Absent where the deployment has no limit.'),
+      ],
       [`${prefix}-Remaining`, integerHeader('Requests left in the running hour.')],
       [`${prefix}-Reset`, integerHeader('Seconds until the hour ends.')],
     ]),
   ),
   'Retry-After': integerHeader('Seconds after which another try makes sense.'),
-  ETag: { description: 'Names the state of what was answered: given back as If-None-Match, 304 while it is the same.', schema: { type: 'string' } },
+  ETag: {
+    description:
+      'Names the state of what was answered: given back as If-None-Match, 304 while it is the same.',
+    schema: { type: 'string' },
+  },
   Link: { description: 'The links of the document (RFC 8288).', schema: { type: 'string' } },
 }
-const headers = (...names: string[]) => Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+const headers = (...names: string[]) =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 const RATES = Object.keys(HEADERS).filter((name) => name.includes('RateLimit'))
 
-const exception = (description: string, ...names: string[]) => ({ description, headers: headers(...RATES, ...names), content: { [JSON_TYPE]: { schema: ref('Exception') }, [HTML]: { schema: { type: 'string' } } } })
+const exception = (description: string, ...names: string[]) => ({
+  description,
+  headers: headers(...RATES, ...names),
+  content: { [JSON_TYPE]: { schema: ref('Exception') }, [HTML]: { schema: { type: 'string' } } },
+})
 const RESPONSES: Record<string, object> = {
-  NotModified: { description: 'What If-None-Match named is still what would be answered.', headers: headers(...RATES, 'ETag') },
+  NotModified: {
+    description: 'What If-None-Match named is still what would be answered.',
+    headers: headers(...RATES, 'ETag'),
+  },
   InvalidParameter: exception('A parameter is invalid, unknown, or given twice.'),
   NotFound: exception('There is no such feature.'),
   TooManyRequests: exception('Too many requests came from this address within an hour.', 'Retry-After'),
@@ -172,14 +318,60 @@ interface Operation {
 
 /** Every path below /ogc, and what its GET does. */
 const OPERATIONS: Record<string, Operation> = {
-  '/': { operationId: 'getLandingPage', summary: 'The landing page: where everything else is', type: JSON_TYPE, schema: ref('LandingPage') },
-  '/api': { operationId: 'getApiDefinition', summary: 'This document', type: OPENAPI, schema: { type: 'object' } },
-  '/conformance': { operationId: 'getConformanceDeclaration', summary: 'What this API conforms to', type: JSON_TYPE, schema: ref('ConfClasses') },
-  '/collections': { operationId: 'getCollections', summary: 'The collections: there is one', type: JSON_TYPE, schema: ref('Collections'), live: true },
-  [`/collections/${COLLECTION}`]: { operationId: 'describeCollection', summary: 'The collection of location records', type: JSON_TYPE, schema: ref('Collection'), live: true },
-  [`/collections/${COLLECTION}/schema`]: { operationId: 'getSchema', summary: 'What a feature looks like, as JSON Schema', type: SCHEMA, schema: { type: 'object' } },
-  [`/collections/${COLLECTION}/items`]: { operationId: 'getFeatures', summary: 'Location records that match all filters, newest first, in pages', type: GEOJSON, schema: ref('FeatureCollection'), parameters: ITEMS, live: true },
-  [`/collections/${COLLECTION}/items/{featureId}`]: { operationId: 'getFeature', summary: 'One location record', type: GEOJSON, schema: ref('Feature'), parameters: ['featureId', 'f'], live: true },
+  '/': {
+    operationId: 'getLandingPage',
+    summary: 'The landing page: where everything else is',
+    type: JSON_TYPE,
+    schema: ref('LandingPage'),
+  },
+  '/api': {
+    operationId: 'getApiDefinition',
+    summary: 'This document',
+    type: OPENAPI,
+    schema: { type: 'object' },
+  },
+  '/conformance': {
+    operationId: 'getConformanceDeclaration',
+    summary: 'What this API conforms to',
+    type: JSON_TYPE,
+    schema: ref('ConfClasses'),
+  },
+  '/collections': {
+    operationId: 'getCollections',
+    summary: 'The collections: there is one',
+    type: JSON_TYPE,
+    schema: ref('Collections'),
+    live: true,
+  },
+  [`/collections/${COLLECTION}`]: {
+    operationId: 'describeCollection',
+    summary: 'The collection of location records',
+    type: JSON_TYPE,
+    schema: ref('Collection'),
+    live: true,
+  },
+  [`/collections/${COLLECTION}/schema`]: {
+    operationId: 'getSchema',
+    summary: 'What a feature looks like, as JSON Schema',
+    type: SCHEMA,
+    schema: { type: 'object' },
+  },
+  [`/collections/${COLLECTION}/items`]: {
+    operationId: 'getFeatures',
+    summary: 'Location records that match all filters, newest first, in pages',
+    type: GEOJSON,
+    schema: ref('FeatureCollection'),
+    parameters: ITEMS,
+    live: true,
+  },
+  [`/collections/${COLLECTION}/items/{featureId}`]: {
+    operationId: 'getFeature',
+    summary: 'One location record',
+    type: GEOJSON,
+    schema: ref('Feature'),
+    parameters: ['featureId', 'f'],
+    live: true,
+  },
 }
 
 /** @param publicBaseUrl no slash at its end */
@@ -188,48 +380,68 @@ export function ogcOpenApi(publicBaseUrl: string, deploymentName: string): OgcOp
     openapi: '3.0.3',
     info: {
       title: `${TITLE}: OGC API - Features`,
-      description: 'Location attestations of several chains as features, for GIS software. Only GET (and HEAD). No authentication; requests are limited by client address.',
+      description:
+        'Location attestations of several chains as features, for GIS software. Only GET (and HEAD). No authentication; requests are limited by client address.',
       version,
       license: { name: 'GPL-3.0-or-later' },
     },
     servers: [{ url: `${publicBaseUrl}/ogc`, description: deploymentName }],
-    tags: [{ name: 'Capabilities', description: 'What there is.' }, { name: 'Data', description: 'The features.' }],
+    tags: [
+      { name: 'Capabilities', description: 'What there is.' },
+      { name: 'Data', description: 'The features.' },
+    ],
     paths: Object.fromEntries(
-      Object.entries(OPERATIONS).map(([path, { operationId, summary, type, schema, parameters = ['f'], live }]) => [
-        path,
-        {
-          get: {
-            operationId,
-            summary,
-            description: `${summary}.`,
-            tags: [path.includes('/items') ? 'Data' : 'Capabilities'],
-            parameters: parameters.map((name) => ({ $ref: `#/components/parameters/${name}` })),
-            responses: {
-              200: { description: summary, headers: headers(...RATES, 'ETag', 'Link'), content: { [type]: { schema }, [HTML]: { schema: { type: 'string' } } } },
-              304: response('NotModified'),
-              400: response('InvalidParameter'),
-              ...(path.includes('{') && { 404: response('NotFound') }),
-              429: response('TooManyRequests'),
-              500: response('ServerError'),
-              ...(live && { 503: response('Unavailable') }),
+      Object.entries(OPERATIONS).map(
+        ([path, { operationId, summary, type, schema, parameters = ['f'], live }]) => [
+          path,
+          {
+            get: {
+              operationId,
+              summary,
+              description: `${summary}.`,
+              tags: [path.includes('/items') ? 'Data' : 'Capabilities'],
+              parameters: parameters.map((name) => ({ $ref: `#/components/parameters/${name}` })),
+              responses: {
+                200: {
+                  description: summary,
+                  headers: headers(...RATES, 'ETag', 'Link'),
+                  content: { [type]: { schema }, [HTML]: { schema: { type: 'string' } } },
+                },
+                304: response('NotModified'),
+                400: response('InvalidParameter'),
+                ...(path.includes('{') && { 404: response('NotFound') }),
+                429: response('TooManyRequests'),
+                500: response('ServerError'),
+                ...(live && { 503: response('Unavailable') }),
+              },
             },
           },
-        },
-      ]),
+        ],
+      ),
     ),
     components: { parameters: PARAMETERS, schemas: SCHEMAS, responses: RESPONSES, headers: HEADERS },
   }
 }
 
 /** The operations in short, for a page. */
-export function operationsOf({ paths, components }: OgcOpenApi): { path: string; summary: string; parameters: Parameter[] }[] {
-  return Object.entries(paths).map(([path, { get }]) => ({ path, summary: get.summary, parameters: get.parameters.map(({ $ref }) => components.parameters[$ref.split('/').at(-1)!]!) }))
+export function operationsOf({
+  paths,
+  components,
+}: OgcOpenApi): { path: string; summary: string; parameters: Parameter[] }[] {
+  return Object.entries(paths).map(([path, { get }]) => ({
+    path,
+    summary: get.summary,
+    parameters: get.parameters.map(({ $ref }) => components.parameters[$ref.split('/').at(-1)!]!),
+  }))
 }
 
 /** A feature of the collection as JSON Schema, which GDAL takes the types of fields from. A property that is null counts as missing. */
 export function featureSchema(id: string): Schema {
   const { properties } = COMPONENTS.LocationRecord as { properties: Record<string, Schema> }
-  const withoutNull = ({ type, ...schema }: Schema): Schema => ({ type: Array.isArray(type) ? (type as string[])[0] : type, ...schema })
+  const withoutNull = ({ type, ...schema }: Schema): Schema => ({
+    type: Array.isArray(type) ? (type as string[])[0] : type,
+    ...schema,
+  })
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     $id: id,
@@ -238,8 +450,16 @@ export function featureSchema(id: string): Schema {
     properties: {
       type: { type: 'string', enum: ['Feature'] },
       id: { type: 'string', description: '`<chain>-<uid>`' },
-      geometry: { type: 'object', description: 'GeoJSON of any type; null where it cannot be read for certain.' },
-      properties: { type: 'object', properties: Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, withoutNull(schema)])) },
+      geometry: {
+        type: 'object',
+        description: 'GeoJSON of any type; null where it cannot be read for certain.',
+      },
+      properties: {
+        type: 'object',
+        properties: Object.fromEntries(
+          Object.entries(properties).map(([name, schema]) => [name, withoutNull(schema)]),
+        ),
+      },
     },
   }
 }

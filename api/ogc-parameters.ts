@@ -2,7 +2,18 @@ import { DateTime, Duration } from 'luxon'
 import { CHAINS } from '../src/chains'
 import { prefersHtml } from './accept'
 import { RecordsProblem } from './problems'
-import { DEFAULT_LIMIT, MAX_LIMIT, invalid, knownParameters, parseAddress, parseBbox, parseChain, parseLocationType, parseSchema, parseWhole } from './record-parameters'
+import {
+  DEFAULT_LIMIT,
+  MAX_LIMIT,
+  invalid,
+  knownParameters,
+  parseAddress,
+  parseBbox,
+  parseChain,
+  parseLocationType,
+  parseSchema,
+  parseWhole,
+} from './record-parameters'
 import type { RecordSearch } from './search'
 import type { Bbox, RecordPosition } from './store-records'
 
@@ -12,7 +23,18 @@ export const CRS84 = 'http://www.opengis.net/def/crs/OGC/1.3/CRS84'
 /** The same with an ellipsoidal height, for a bbox of six numbers. */
 export const CRS84H = 'http://www.opengis.net/def/crs/OGC/0/CRS84h'
 
-const FILTERS = ['bbox', 'bbox-crs', 'datetime', 'chain', 'prover', 'subject', 'schema', 'location_type', 'revoked', 'uid'] as const
+const FILTERS = [
+  'bbox',
+  'bbox-crs',
+  'datetime',
+  'chain',
+  'prover',
+  'subject',
+  'schema',
+  'location_type',
+  'revoked',
+  'uid',
+] as const
 const ITEMS = [...FILTERS, 'limit', 'cursor', 'f'] as const
 
 export type Format = 'json' | 'html'
@@ -23,9 +45,27 @@ export function parseFormat(query: unknown, accept: string | undefined): Format 
 }
 
 /** What is asked of the items of the collection. Throws a RecordsProblem. */
-export function parseItems(query: unknown, accept: string | undefined): { format: Format; search: RecordSearch } {
-  const { f, limit, cursor, datetime, bbox, 'bbox-crs': crs, chain, prover, subject, schema, location_type: type, revoked, uid } = knownParameters(query, ITEMS)
-  if (crs !== undefined && crs !== CRS84 && crs !== CRS84H) throw invalid('bbox-crs', `Expected ${CRS84}: a bbox is in degrees of longitude and latitude`)
+export function parseItems(
+  query: unknown,
+  accept: string | undefined,
+): { format: Format; search: RecordSearch } {
+  const {
+    f,
+    limit,
+    cursor,
+    datetime,
+    bbox,
+    'bbox-crs': crs,
+    chain,
+    prover,
+    subject,
+    schema,
+    location_type: type,
+    revoked,
+    uid,
+  } = knownParameters(query, ITEMS)
+  if (crs !== undefined && crs !== CRS84 && crs !== CRS84H)
+    throw invalid('bbox-crs', `Expected ${CRS84}: a bbox is in degrees of longitude and latitude`)
   const slug = chain === undefined ? undefined : parseChain(chain)
   return {
     format: formatOf(f, accept),
@@ -65,24 +105,40 @@ function formatOf(f: string | undefined, accept: string | undefined): Format {
 }
 
 function parseCursor(text: string): RecordPosition {
-  const [, at, id] = /^(\d{1,15}) ([a-z0-9-]{1,40}-0x[0-9a-f]{64})$/.exec(Buffer.from(text.slice(0, 400), 'base64url').toString()) ?? []
-  if (at === undefined || id === undefined) throw invalid('cursor', 'Follow the next link of an answer as it is')
+  const [, at, id] =
+    /^(\d{1,15}) ([a-z0-9-]{1,40}-0x[0-9a-f]{64})$/.exec(
+      Buffer.from(text.slice(0, 400), 'base64url').toString(),
+    ) ?? []
+  if (at === undefined || id === undefined)
+    throw invalid('cursor', 'Follow the next link of an answer as it is')
   return { at: Number(at), id }
 }
 
 function parseBox(text: string): Bbox {
   const parts = text.split(',')
-  if (parts.length !== 4 && parts.length !== 6) throw new RecordsProblem('Invalid bbox format', 'Expected format: minLng,minLat,maxLng,maxLat, or minLng,minLat,minHeight,maxLng,maxLat,maxHeight')
+  if (parts.length !== 4 && parts.length !== 6)
+    throw new RecordsProblem(
+      'Invalid bbox format',
+      'Expected format: minLng,minLat,maxLng,maxLat, or minLng,minLat,minHeight,maxLng,maxLat,maxHeight',
+    )
   if (parts.length === 4) return parseBbox(text)
   const [west, south, low, east, north, high] = parts as [string, string, string, string, string, string]
   // Our records are on the ellipsoid: any height meets them. But it has to be one.
-  const heights = [low, high].map((height) => (/^\s*[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d{1,3})?\s*$/i.test(height) ? Number(height) : NaN)) as [number, number]
-  if (!(heights[0] <= heights[1])) throw new RecordsProblem('Invalid bbox format', 'Of six numbers the third and the sixth are heights, the lower one first')
+  const heights = [low, high].map((height) =>
+    /^\s*[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d{1,3})?\s*$/i.test(height) ? Number(height) : NaN,
+  ) as [number, number]
+  if (!(heights[0] <= heights[1]))
+    throw new RecordsProblem(
+      'Invalid bbox format',
+      'Of six numbers the third and the sixth are heights, the lower one first',
+    )
   return parseBbox([west, south, east, north].join(','))
 }
 
-const DATE_TIME = /^(\d{4}-\d{2}-\d{2})(T(?:((?:[01]\d|2[0-3]):[0-5]\d):([0-5]\d|60)(?:\.(\d{1,30}))?(Z|[+ -](?:[01]\d|2[0-3]):[0-5]\d))?)?$/i
-const DATETIME_HELP = 'Expected an RFC 3339 time such as 2026-01-31T12:00:00Z, a date, or an interval: 2026-01-01T00:00:00Z/2026-01-31T12:00:00Z, ../2026-01-31T12:00:00Z, 2026-01-01T00:00:00Z/.., 2026-01-01T00:00:00Z/P1M'
+const DATE_TIME =
+  /^(\d{4}-\d{2}-\d{2})(T(?:((?:[01]\d|2[0-3]):[0-5]\d):([0-5]\d|60)(?:\.(\d{1,30}))?(Z|[+ -](?:[01]\d|2[0-3]):[0-5]\d))?)?$/i
+const DATETIME_HELP =
+  'Expected an RFC 3339 time such as 2026-01-31T12:00:00Z, a date, or an interval: 2026-01-01T00:00:00Z/2026-01-31T12:00:00Z, ../2026-01-31T12:00:00Z, 2026-01-01T00:00:00Z/.., 2026-01-01T00:00:00Z/P1M'
 
 /**
  * A time or an interval, both of its ends included (OGC 17-069r4, 7.15.4). Beyond the standard: a date is all of its day in UTC, and
@@ -93,18 +149,25 @@ export function parseDatetime(text: string): { after?: Date; before?: Date } {
   const [first, last] = ends.length === 1 ? [text, text] : (ends as [string, string])
   const open = (end: string) => end === '' || end === '..'
   if (ends.length > 2 || (open(first) && open(last))) throw invalid('datetime', DATETIME_HELP)
-  const [start, end] = [first, last].map((each) => (open(each) || /^P/i.test(each) ? undefined : parseTime(each)))
+  const [start, end] = [first, last].map((each) =>
+    open(each) || /^P/i.test(each) ? undefined : parseTime(each),
+  )
   const from = start?.from ?? (/^P/i.test(first) && end ? shifted(end.to, first, -1) : undefined)
   const to = end?.to ?? (/^P/i.test(last) && start ? shifted(start.from, last, 1) : undefined)
   if (from === undefined && to === undefined) throw invalid('datetime', DATETIME_HELP)
-  if (from !== undefined && to !== undefined && from > to && ends.length === 2) throw invalid('datetime', 'The interval ends before it begins')
-  return { ...(from !== undefined && { after: new Date(from - 1) }), ...(to !== undefined && { before: new Date(to + 1) }) }
+  if (from !== undefined && to !== undefined && from > to && ends.length === 2)
+    throw invalid('datetime', 'The interval ends before it begins')
+  return {
+    ...(from !== undefined && { after: new Date(from - 1) }),
+    ...(to !== undefined && { before: new Date(to + 1) }),
+  }
 }
 
 /** The first and the last millisecond of a time, or of the day that a date is. One between two milliseconds has neither: from is after to. */
 function parseTime(text: string): { from: number; to: number } {
   // GDAL writes midnight as a date and a T.
-  const [, date, time, minutes = '00:00', seconds = '00', fraction = '', offset = 'Z'] = DATE_TIME.exec(text) ?? []
+  const [, date, time, minutes = '00:00', seconds = '00', fraction = '', offset = 'Z'] =
+    DATE_TIME.exec(text) ?? []
   const day = DateTime.fromISO(date ?? '', { zone: 'utc' })
   if (!day.isValid) throw invalid('datetime', DATETIME_HELP)
   if (time === undefined) return { from: day.toMillis(), to: day.plus({ days: 1 }).toMillis() - 1 }
@@ -117,7 +180,10 @@ function parseTime(text: string): { from: number; to: number } {
 function shifted(from: number, duration: string, direction: 1 | -1): number {
   const parsed = Duration.fromISO(duration.toUpperCase())
   // Luxon takes an empty one, and negative numbers.
-  const end = parsed.isValid && /^P[^-]*\d[^-]*$/i.test(duration) ? DateTime.fromMillis(from, { zone: 'utc' })[direction === 1 ? 'plus' : 'minus'](parsed) : undefined
+  const end =
+    parsed.isValid && /^P[^-]*\d[^-]*$/i.test(duration)
+      ? DateTime.fromMillis(from, { zone: 'utc' })[direction === 1 ? 'plus' : 'minus'](parsed)
+      : undefined
   if (!end?.isValid || end.year < 0 || end.year > 9999) throw invalid('datetime', DATETIME_HELP)
   return end.toMillis()
 }

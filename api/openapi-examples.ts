@@ -42,7 +42,8 @@ export function withExamples<D extends Document>(document: D, publicBaseUrl: str
       if (answered) (answered.examples ??= {})[name] = { summary, value: response }
       const asked = operation.requestBody?.content['application/json']
       // What another operation was asked fits this one only by chance.
-      if (asked && request !== undefined && of === operation.operationId && status === 200) (asked.examples ??= {})[name] = { summary, value: request }
+      if (asked && request !== undefined && of === operation.operationId && status === 200)
+        (asked.examples ??= {})[name] = { summary, value: request }
     }
   return document
 }

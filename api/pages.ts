@@ -54,7 +54,14 @@ ${body}
 
 /** Sends a page with its policy. */
 export function sendPage(reply: FastifyReply, html: string): FastifyReply {
-  return reply.headers({ 'content-security-policy': POLICY, 'referrer-policy': 'no-referrer', 'x-content-type-options': 'nosniff' }).type('text/html; charset=utf-8').send(html)
+  return reply
+    .headers({
+      'content-security-policy': POLICY,
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+    })
+    .type('text/html; charset=utf-8')
+    .send(html)
 }
 
 /** For text between tags and in quoted attributes. */
@@ -70,5 +77,10 @@ export function anchor(href: string, text: string): string {
 /** Names with their values; what is no text is written as JSON. */
 export function definitions(values: Record<string, unknown>): string {
   const text = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
-  return `<dl>${Object.entries(values).map(([name, value]) => `<dt>${escapeHtml(name)}</dt><dd${text(value).length > 1_000 ? ' class="long"' : ''}><bdi>${escapeHtml(text(value))}</bdi></dd>`).join('')}</dl>`
+  return `<dl>${Object.entries(values)
+    .map(
+      ([name, value]) =>
+        `<dt>${escapeHtml(name)}</dt><dd${text(value).length > 1_000 ? ' class="long"' : ''}><bdi>${escapeHtml(text(value))}</bdi></dd>`,
+    )
+    .join('')}</dl>`
 }

@@ -14,8 +14,11 @@ export function unverified(detail: string): ComputeProblem {
 
 /** An object whose fields are all known: a misspelt `recipient` must not become the zero address. */
 export function readObject(value: unknown, known: readonly string[], what = 'body'): RequestBody {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalid(`${what}: expected a JSON object with the fields ${known.join(', ')}`)
-  for (const field of Object.keys(value)) if (!known.includes(field)) throw invalid(`${field.slice(0, 40)}: unknown field; known ones are ${known.join(', ')}`)
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw invalid(`${what}: expected a JSON object with the fields ${known.join(', ')}`)
+  for (const field of Object.keys(value))
+    if (!known.includes(field))
+      throw invalid(`${field.slice(0, 40)}: unknown field; known ones are ${known.join(', ')}`)
   return value as RequestBody
 }
 
@@ -27,14 +30,25 @@ export function optionalText(request: RequestBody, name: string): string | undef
   return value
 }
 
-export function readNumber(request: RequestBody, { name, check }: { name: string; check: (value: number) => string | undefined }): number {
+export function readNumber(
+  request: RequestBody,
+  { name, check }: { name: string; check: (value: number) => string | undefined },
+): number {
   const value = request[name]
-  const problem = value === undefined ? 'missing; expected a number' : typeof value === 'number' ? check(value) : 'expected a number'
+  const problem =
+    value === undefined
+      ? 'missing; expected a number'
+      : typeof value === 'number'
+        ? check(value)
+        : 'expected a number'
   if (problem) throw invalid(`${name}: ${problem}`)
   return value as number
 }
 
-export function readGeometryParameter(request: RequestBody, { name, aliases = [] }: { name: string; aliases?: readonly string[] }) {
+export function readGeometryParameter(
+  request: RequestBody,
+  { name, aliases = [] }: { name: string; aliases?: readonly string[] },
+) {
   const given = [name, ...aliases].filter((candidate) => request[candidate] !== undefined)
   if (given.length === 0) throw invalid(`${name}: missing; expected an attestation UID or a GeoJSON geometry`)
   if (given.length > 1) throw invalid(`${given.join(', ')}: the same parameter twice; give one`)
@@ -43,5 +57,8 @@ export function readGeometryParameter(request: RequestBody, { name, aliases = []
 
 /** The names of an operation's own parameters. */
 export function parametersOf({ geometries, numbers = [] }: Operation): string[] {
-  return [...geometries.flatMap(({ name, aliases = [] }) => [name, ...aliases]), ...numbers.map(({ name }) => name)]
+  return [
+    ...geometries.flatMap(({ name, aliases = [] }) => [name, ...aliases]),
+    ...numbers.map(({ name }) => name),
+  ]
 }

@@ -22,12 +22,15 @@ export function wantsPage({ method, query, headers }: FastifyRequest): boolean {
 }
 
 /** @param publicBaseUrl no slash at its end */
-export function problemPage({ status, title, detail, body, about }: ShownProblem, publicBaseUrl: string): string {
+export function problemPage(
+  { status, title, detail, body, about }: ShownProblem,
+  publicBaseUrl: string,
+): string {
   const ways = [
     ...(about === undefined ? [] : [anchor(about, 'What this error means, and what to do')]),
     anchor(`${publicBaseUrl}/api/v0/location-records?format=html`, 'The records'),
     anchor(`${publicBaseUrl}/ogc?f=html`, 'The same for GIS software, with maps'),
-    anchor(`${publicBaseUrl}/docs`, 'The API\'s documentation'),
+    anchor(`${publicBaseUrl}/docs`, "The API's documentation"),
   ]
   return page(
     title,

@@ -25,7 +25,12 @@ export const RECORDS_PROBLEMS: Readonly<Record<string, number>> = {
 
 /** What is said of an attestation without a geometry. The problem may quote attested text, so it is cut short, and what is no visible text is replaced. */
 export function noGeometry(problem: string | null): string {
-  const shown = problem && Array.from(problem.slice(0, 600)).slice(0, 300).join('').replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '\ufffd')
+  const shown =
+    problem &&
+    Array.from(problem.slice(0, 600))
+      .slice(0, 300)
+      .join('')
+      .replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '\ufffd')
   return `has no geometry that can be read for certain${shown ? `: ${shown}` : ''}`
 }
 
@@ -96,20 +101,37 @@ function requestFault(error: FastifyError): string | undefined {
 export function computeErrorHandler(publicBaseUrl: string) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
     const { slug, message, retryAfter } = asComputeProblem(error, request)
-    const { status, contentType, body } = problemDocument(publicBaseUrl, slug, message, error instanceof RequestFault ? error.statusCode : undefined)
+    const { status, contentType, body } = problemDocument(
+      publicBaseUrl,
+      slug,
+      message,
+      error instanceof RequestFault ? error.statusCode : undefined,
+    )
     if (retryAfter !== undefined) reply.header('retry-after', retryAfter)
     if (wantsPage(request)) {
       const shown = JSON.parse(body) as { type: string; title: string; detail: string }
-      return sendPage(reply.status(status).header('vary', 'accept'), problemPage({ ...shown, status, body: shown, about: shown.type }, publicBaseUrl))
+      return sendPage(
+        reply.status(status).header('vary', 'accept'),
+        problemPage({ ...shown, status, body: shown, about: shown.type }, publicBaseUrl),
+      )
     }
     return reply.status(status).header('content-type', contentType).send(body)
   }
 }
 
 /** Problem details as they are sent. @param status the slug's own, unless HTTP has a better one for what is wrong with the request itself */
-export function problemDocument(publicBaseUrl: string, slug: ProblemSlug, detail: string, status: number = COMPUTE_PROBLEMS[slug].status): { status: number; contentType: string; body: string } {
+export function problemDocument(
+  publicBaseUrl: string,
+  slug: ProblemSlug,
+  detail: string,
+  status: number = COMPUTE_PROBLEMS[slug].status,
+): { status: number; contentType: string; body: string } {
   const { title } = COMPUTE_PROBLEMS[slug]
-  return { status, contentType: 'application/problem+json; charset=utf-8', body: JSON.stringify({ type: `${publicBaseUrl}/errors/${slug}`, title, status, detail }) }
+  return {
+    status,
+    contentType: 'application/problem+json; charset=utf-8',
+    body: JSON.stringify({ type: `${publicBaseUrl}/errors/${slug}`, title, status, detail }),
+  }
 }
 
 function asComputeProblem(error: FastifyError, request: FastifyRequest): ComputeProblem {
@@ -117,7 +139,11 @@ function asComputeProblem(error: FastifyError, request: FastifyRequest): Compute
   if (error instanceof GeometryError) return new ComputeProblem('invalid-input', error.message)
   if (error instanceof UnavailableError) {
     request.log.warn({ reason: error.message }, 'a computation could not be done')
-    return new ComputeProblem('computation-error', `${error.message} Nothing was signed; try again in ${RETRY_AFTER_SECONDS} seconds.`, RETRY_AFTER_SECONDS)
+    return new ComputeProblem(
+      'computation-error',
+      `${error.message} Nothing was signed; try again in ${RETRY_AFTER_SECONDS} seconds.`,
+      RETRY_AFTER_SECONDS,
+    )
   }
   const fault = requestFault(error)
   if (fault) return new ComputeProblem('invalid-input', fault)
@@ -130,9 +156,16 @@ export function recordsErrorHandler(publicBaseUrl: string) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
     const { status, message, detail } = asRecordsProblem(error, request, reply)
     // What was said of the answer that was not to be.
-    reply.removeHeader('etag').removeHeader('content-disposition').removeHeader('link').headers({ 'cache-control': 'no-store', vary: 'accept' }).status(status)
+    reply
+      .removeHeader('etag')
+      .removeHeader('content-disposition')
+      .removeHeader('link')
+      .headers({ 'cache-control': 'no-store', vary: 'accept' })
+      .status(status)
     const body = { status: 'error', message, detail }
-    return wantsPage(request) ? sendPage(reply, problemPage({ status, title: message, detail, body }, publicBaseUrl)) : reply.send(body)
+    return wantsPage(request)
+      ? sendPage(reply, problemPage({ status, title: message, detail, body }, publicBaseUrl))
+      : reply.send(body)
   }
 }
 
@@ -141,10 +174,18 @@ function asRecordsProblem(error: FastifyError, request: FastifyRequest, reply: F
   if (error instanceof UnavailableError) {
     request.log.warn({ reason: error.message }, 'a query could not be answered')
     reply.header('retry-after', RETRY_AFTER_SECONDS)
-    return new RecordsProblem('Temporarily unavailable', `${error.message} Try again in ${RETRY_AFTER_SECONDS} seconds.`)
+    return new RecordsProblem(
+      'Temporarily unavailable',
+      `${error.message} Try again in ${RETRY_AFTER_SECONDS} seconds.`,
+    )
   }
   const fault = requestFault(error)
-  if (fault) return new RecordsProblem('Invalid request', fault, error instanceof RequestFault ? error.statusCode : undefined)
+  if (fault)
+    return new RecordsProblem(
+      'Invalid request',
+      fault,
+      error instanceof RequestFault ? error.statusCode : undefined,
+    )
   request.log.error(error, 'a query failed')
   return new RecordsProblem('Internal error', 'The request failed on our side.')
 }

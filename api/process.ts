@@ -18,7 +18,12 @@ export function runProcess(main: () => Promise<void>): void {
  * Throws a SettingsError when it cannot listen there.
  * @param prefix of the names of the settings that say where: HOST and PORT
  */
-export async function listenUntilStopped(app: FastifyInstance, { host, port }: { host: string; port: number }, prefix: '' | 'GQL_', close: () => Promise<void>): Promise<void> {
+export async function listenUntilStopped(
+  app: FastifyInstance,
+  { host, port }: { host: string; port: number },
+  prefix: '' | 'GQL_',
+  close: () => Promise<void>,
+): Promise<void> {
   onStop(() => {
     setTimeout(() => process.exit(1), STOP_TIMEOUT_MS).unref()
     void app
@@ -35,7 +40,12 @@ export async function listenUntilStopped(app: FastifyInstance, { host, port }: {
 }
 
 /** Why it is not possible to listen there, and what to do; undefined for what is no matter of settings. */
-function listenFault(code: string | undefined, host: string, port: number, prefix: string): string | undefined {
+function listenFault(
+  code: string | undefined,
+  host: string,
+  port: number,
+  prefix: string,
+): string | undefined {
   switch (code) {
     case 'EADDRINUSE':
       return `${prefix}PORT: port ${port} of ${host} is in use. Stop what listens there, or set ${prefix}PORT to another port.`

@@ -8,8 +8,30 @@ import { stringify } from 'csv-stringify/sync'
 
 /** A record's fields, in the order of INTERFACE.md, and what goes beyond it. */
 export const CSV_COLUMNS = [
-  ...['uid', 'chain', 'prover', 'subject', 'timestamp', 'event_timestamp', 'srs', 'location_type', 'location', 'longitude', 'latitude'],
-  ...['recipe_types', 'recipe_payloads', 'media_types', 'media_data', 'memo', 'revoked', 'created_at', 'updated_at', 'problem'],
+  ...[
+    'uid',
+    'chain',
+    'prover',
+    'subject',
+    'timestamp',
+    'event_timestamp',
+    'srs',
+    'location_type',
+    'location',
+    'longitude',
+    'latitude',
+  ],
+  ...[
+    'recipe_types',
+    'recipe_payloads',
+    'media_types',
+    'media_data',
+    'memo',
+    'revoked',
+    'created_at',
+    'updated_at',
+    'problem',
+  ],
 ]
 
 /** Lists are JSON text, null is empty, numbers are numbers. */
@@ -41,7 +63,10 @@ const NUMBER = `[+-]?\\d+(?:\\.\\d+)?(?:[eE][+-]?\\d+)?[ ,\\]}]*[${SEPARATORS}]`
 
 const AT_START = new RegExp(`^(?:[\\t\\r\\n']|[${UNSEEN}]*[${STARTS}])`, 'u')
 /** Between two separators each character is looked at a fixed number of times, so the time is linear. */
-const AFTER_SEPARATOR = new RegExp(`(?<=[${SEPARATORS}])(?='|(?:(?![${SEPARATORS}])[${UNSEEN}])*(?!${NUMBER})[${STARTS}])`, 'gu')
+const AFTER_SEPARATOR = new RegExp(
+  `(?<=[${SEPARATORS}])(?='|(?:(?![${SEPARATORS}])[${UNSEEN}])*(?!${NUMBER})[${STARTS}])`,
+  'gu',
+)
 
 /**
  * The text with an apostrophe at its start and after each separator where a formula may follow, or an apostrophe of its own does.

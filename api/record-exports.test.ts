@@ -16,8 +16,18 @@ let database: TestDatabase
 let api: TestApi
 beforeAll(async () => {
   database = await createMigratedDatabase()
-  api = await startApi({ databaseUrl: database.url, timeouts: { request: 5_000, answer: ANSWER_MS }, trustProxy: ['127.0.0.1/32'] })
-  await insertRecords(database.url, Array.from({ length: COUNT }, (_, i) => ({ memo: MEMO, geometry: { type: 'Point', coordinates: [i % 180, i % 90] } })))
+  api = await startApi({
+    databaseUrl: database.url,
+    timeouts: { request: 5_000, answer: ANSWER_MS },
+    trustProxy: ['127.0.0.1/32'],
+  })
+  await insertRecords(
+    database.url,
+    Array.from({ length: COUNT }, (_, i) => ({
+      memo: MEMO,
+      geometry: { type: 'Point', coordinates: [i % 180, i % 90] },
+    })),
+  )
 })
 const open: IncomingMessage[] = []
 afterEach(() => {
@@ -31,7 +41,13 @@ afterAll(async () => {
 /** Sends a request; its answer is not read yet. */
 async function start(query: string, client = '192.0.2.1', method = 'GET'): Promise<IncomingMessage> {
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    request(`${api.url}${LIST}${query}`, { method, headers: { 'x-forwarded-for': client }, agent: false }, resolve).on('error', reject).end()
+    request(
+      `${api.url}${LIST}${query}`,
+      { method, headers: { 'x-forwarded-for': client }, agent: false },
+      resolve,
+    )
+      .on('error', reject)
+      .end()
   })
   open.push(response)
   return response
@@ -44,7 +60,8 @@ async function textOf(response: IncomingMessage, betweenChunksMs = 0): Promise<s
   }
   return text
 }
-const jsonOf = async (response: IncomingMessage) => JSON.parse(await textOf(response)) as Record<string, unknown>
+const jsonOf = async (response: IncomingMessage) =>
+  JSON.parse(await textOf(response)) as Record<string, unknown>
 /** Until an export of this client is taken again. */
 async function freed(client: string): Promise<void> {
   for (;;) {
@@ -69,7 +86,10 @@ test('one that stops reading holds what it was sent and one page, no connection,
   const response = await start('?format=ndjson')
   response.pause()
   await pause(500)
-  const busy = await rows(database.url, `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'api' AND (state <> 'idle' OR xact_start IS NOT NULL)`)
+  const busy = await rows(
+    database.url,
+    `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'api' AND (state <> 'idle' OR xact_start IS NOT NULL)`,
+  )
   expect(busy).toEqual([])
   expect(process.memoryUsage().heapUsed - before.heapUsed).toBeLessThan(150_000_000)
   // After as long as any other silent connection, or twice that: Node looks whether anything was sent in between.
@@ -103,8 +123,17 @@ test('what fails before the first record is an error as any other', async () => 
   await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN memo TO memory')
   const response = await start('?format=csv', '192.0.2.3')
   await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN memory TO memo')
-  expect([response.statusCode, response.headers['content-type'], response.headers['content-disposition'], response.headers.etag]).toEqual([500, 'application/json; charset=utf-8', undefined, undefined])
-  expect(await jsonOf(response)).toEqual({ status: 'error', message: 'Internal error', detail: 'The request failed on our side.' })
+  expect([
+    response.statusCode,
+    response.headers['content-type'],
+    response.headers['content-disposition'],
+    response.headers.etag,
+  ]).toEqual([500, 'application/json; charset=utf-8', undefined, undefined])
+  expect(await jsonOf(response)).toEqual({
+    status: 'error',
+    message: 'Internal error',
+    detail: 'The request failed on our side.',
+  })
   await freed('192.0.2.3')
 })
 
@@ -116,8 +145,15 @@ test('what has no first record in time is told so, and its place is free', async
   await client.query('ROLLBACK')
   await client.end()
   for (const response of [a, b]) {
-    expect([response.statusCode, response.headers['content-type'], response.headers['retry-after']]).toEqual([503, 'application/json; charset=utf-8', '5'])
-    expect(await jsonOf(response)).toMatchObject({ message: 'Temporarily unavailable', detail: 'There was no answer in time. Try again in 5 seconds.' })
+    expect([response.statusCode, response.headers['content-type'], response.headers['retry-after']]).toEqual([
+      503,
+      'application/json; charset=utf-8',
+      '5',
+    ])
+    expect(await jsonOf(response)).toMatchObject({
+      message: 'Temporarily unavailable',
+      detail: 'There was no answer in time. Try again in 5 seconds.',
+    })
   }
   await freed('192.0.2.8')
 })
@@ -127,7 +163,12 @@ test('a client that leaves is not read for any more, and its place is free', asy
   const [a, b] = [await start('?format=csv', client), await start('?format=geojson', client)]
   const refused = await start('?format=ndjson', client)
   expect([refused.statusCode, refused.headers['retry-after']]).toEqual([429, '5'])
-  expect(await jsonOf(refused)).toEqual({ status: 'error', message: 'Rate limit exceeded', detail: '2 exports of yours are under way already; wait for one to end, or ask for pages (limit up to 1000)' })
+  expect(await jsonOf(refused)).toEqual({
+    status: 'error',
+    message: 'Rate limit exceeded',
+    detail:
+      '2 exports of yours are under way already; wait for one to end, or ask for pages (limit up to 1000)',
+  })
   // Pages are had meanwhile, and so are exports of others.
   expect((await start('?format=ndjson&limit=10', client)).statusCode).toBe(200)
   expect((await start('?format=ndjson', '192.0.2.5')).statusCode).toBe(200)
@@ -147,10 +188,16 @@ test('a client that leaves is not read for any more, and its place is free', asy
 })
 
 test('too many exports at once: 503, and pages go on', async () => {
-  const answers = await Promise.all(Array.from({ length: 17 }, (_, i) => start('?format=ndjson', `198.51.100.${i}`)))
+  const answers = await Promise.all(
+    Array.from({ length: 17 }, (_, i) => start('?format=ndjson', `198.51.100.${i}`)),
+  )
   expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([...Array<number>(16).fill(200), 503])
   const refused = await start('?format=csv', '198.51.100.99')
-  expect([refused.statusCode, refused.headers['retry-after'], (await jsonOf(refused)).message]).toEqual([503, '5', 'Temporarily unavailable'])
+  expect([refused.statusCode, refused.headers['retry-after'], (await jsonOf(refused)).message]).toEqual([
+    503,
+    '5',
+    'Temporarily unavailable',
+  ])
   expect((await start('?limit=10', '198.51.100.99')).statusCode).toBe(200)
   for (const response of open) response.destroy()
   await freed('198.51.100.99')
@@ -158,12 +205,22 @@ test('too many exports at once: 503, and pages go on', async () => {
 
 test('who reads slowly, or for more than an hour, makes room when others wait', async () => {
   // What lies in buffers is 10 MB at most: one who has read 30 of 50 has made us read some, and not all of the rest.
-  await insertRecords(database.url, Array.from({ length: 2_500 }, () => ({ memo: MEMO.repeat(4) })), 100_000)
+  await insertRecords(
+    database.url,
+    Array.from({ length: 2_500 }, () => ({ memo: MEMO.repeat(4) })),
+    100_000,
+  )
   let now = Date.now()
   const other = await startApi({ databaseUrl: database.url, trustProxy: ['127.0.0.1/32'], clock: () => now })
   const begin = async (client: string) => {
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
-      request(`${other.url}${LIST}?format=ndjson`, { headers: { 'x-forwarded-for': client }, agent: false }, resolve).on('error', reject).end()
+      request(
+        `${other.url}${LIST}?format=ndjson`,
+        { headers: { 'x-forwarded-for': client }, agent: false },
+        resolve,
+      )
+        .on('error', reject)
+        .end()
     })
     open.push(response)
     const seen = { status: response.statusCode, response, failed: undefined as string | undefined }
@@ -181,12 +238,20 @@ test('who reads slowly, or for more than an hour, makes room when others wait', 
     // Two minutes' reading at the least pace: one is ahead of it again.
     const [reader, ...others] = all
     let read = 0
-    reader!.response.on('data', (chunk: Buffer) => (read += chunk.length) > 30_000_000 && reader!.response.pause())
+    reader!.response.on(
+      'data',
+      (chunk: Buffer) => (read += chunk.length) > 30_000_000 && reader!.response.pause(),
+    )
     while (read <= 30_000_000) await pause(10)
     await pause(300)
-    for (let i = 0; i < 15; i++) await expect.poll(async () => (await begin(`203.0.113.${100 + i}`)).status, { timeout: 30_000 }).toBe(200)
+    for (let i = 0; i < 15; i++)
+      await expect
+        .poll(async () => (await begin(`203.0.113.${100 + i}`)).status, { timeout: 30_000 })
+        .toBe(200)
     for (const { response } of others) response.resume()
-    await expect.poll(() => others.map(({ failed }) => failed), { timeout: 60_000 }).toEqual(Array(15).fill('ECONNRESET'))
+    await expect
+      .poll(() => others.map(({ failed }) => failed), { timeout: 60_000 })
+      .toEqual(Array(15).fill('ECONNRESET'))
     expect((await begin('203.0.113.97')).status).toBe(503)
     expect(reader!.failed).toBeUndefined()
     // It is an hour old now; nobody is broken off for nobody.
@@ -206,7 +271,11 @@ test('who reads slowly, or for more than an hour, makes room when others wait', 
 test('HEAD reads nothing, and holds no place', async () => {
   for (let i = 0; i < 20; i++) {
     const response = await start('?format=csv', '192.0.2.6', 'HEAD')
-    expect([response.statusCode, response.headers['content-type'], await textOf(response)]).toEqual([200, 'text/csv; charset=utf-8; header=present', ''])
+    expect([response.statusCode, response.headers['content-type'], await textOf(response)]).toEqual([
+      200,
+      'text/csv; charset=utf-8; header=present',
+      '',
+    ])
   }
 })
 
@@ -220,7 +289,10 @@ test('an export while records arrive: what there was, once; lists are answered m
       await insertRecords(database.url, [{ timestamp: Date.UTC(2026, 5, 1) + i * 1000 }], 900_000 + i)
     }
   })()
-  const uids = (await textOf(response, 2)).trimEnd().split('\n').map((each) => (JSON.parse(each) as { uid: string }).uid)
+  const uids = (await textOf(response, 2))
+    .trimEnd()
+    .split('\n')
+    .map((each) => (JSON.parse(each) as { uid: string }).uid)
   await asking
   expect(new Set(uids).size).toBe(uids.length)
   expect(uids.filter((uid) => before.some((row) => row.uid === uid))).toHaveLength(before.length)
@@ -240,7 +312,15 @@ test('a stop does not wait for exports: they are broken off', async () => {
 
 test('an export by place measures each of its candidates, and no more than it may', async () => {
   const text = await textOf(await start('?near=10.5,10.5&radius=80000&format=ndjson'))
-  const found = text.trimEnd().split('\n').map((each) => JSON.parse(each) as { longitude: number; latitude: number })
-  expect(new Set(found.map(({ longitude, latitude }) => `${longitude} ${latitude}`))).toEqual(new Set(['10 10', '11 11']))
-  expect(found.length).toBe(((await jsonOf(await start('?near=10.5,10.5&radius=80000&limit=1&total=true'))) as { total: number }).total)
+  const found = text
+    .trimEnd()
+    .split('\n')
+    .map((each) => JSON.parse(each) as { longitude: number; latitude: number })
+  expect(new Set(found.map(({ longitude, latitude }) => `${longitude} ${latitude}`))).toEqual(
+    new Set(['10 10', '11 11']),
+  )
+  expect(found.length).toBe(
+    ((await jsonOf(await start('?near=10.5,10.5&radius=80000&limit=1&total=true'))) as { total: number })
+      .total,
+  )
 })

@@ -55,9 +55,15 @@ export class RecordExports {
     for (const { breakOff } of this.open) breakOff()
   }
 
-  async send(request: FastifyRequest, reply: FastifyReply, search: RecordSearch, format: RecordFormat): Promise<FastifyReply> {
+  async send(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    search: RecordSearch,
+    format: RecordFormat,
+  ): Promise<FastifyReply> {
     // Reading it all to throw it away is what Fastify would do.
-    if (request.method === 'HEAD') return reply.type(format.type).header('content-disposition', format.file).send(Readable.from([]))
+    if (request.method === 'HEAD')
+      return reply.type(format.type).header('content-disposition', format.file).send(Readable.from([]))
     const breakOff = () => void request.raw.socket.resetAndDestroy()
     const own = this.enter(reply, clientOf(request), breakOff)
     const pages = this.records.pages(search)
@@ -78,7 +84,12 @@ export class RecordExports {
     }
   }
 
-  private async *write(first: IteratorResult<RecordRow[]>, pages: AsyncGenerator<RecordRow[]>, format: RecordFormat, own: Export): AsyncGenerator<string> {
+  private async *write(
+    first: IteratorResult<RecordRow[]>,
+    pages: AsyncGenerator<RecordRow[]>,
+    format: RecordFormat,
+    own: Export,
+  ): AsyncGenerator<string> {
     try {
       yield format.head
       let written = false
@@ -128,13 +139,17 @@ export class RecordExports {
     const ofClient = this.openByClient.get(client) ?? 0
     if (ofClient >= EXPORTS_OF_CLIENT) {
       reply.header('retry-after', RETRY_AFTER_SECONDS)
-      throw new RecordsProblem('Rate limit exceeded', `${EXPORTS_OF_CLIENT} exports of yours are under way already; wait for one to end, or ask for pages (limit up to 1000)`)
+      throw new RecordsProblem(
+        'Rate limit exceeded',
+        `${EXPORTS_OF_CLIENT} exports of yours are under way already; wait for one to end, or ask for pages (limit up to 1000)`,
+      )
     }
     const now = this.clock()
     if (this.open.size >= EXPORTS_AT_ONCE) {
       const endOf = ({ began, behindAt }: Export) => Math.min(behindAt, began + MAX_AGE_MS)
       const [last] = [...this.open].sort((a, b) => endOf(a) - endOf(b))
-      if (endOf(last!) >= now) throw new UnavailableError('Too many exports are under way; pages (limit up to 1000) can be had.')
+      if (endOf(last!) >= now)
+        throw new UnavailableError('Too many exports are under way; pages (limit up to 1000) can be had.')
       last!.leave()
       last!.breakOff()
     }

@@ -46,7 +46,13 @@ export interface RecordFormat {
 }
 
 /** Media types, in the order in which they are preferred where a client has no preference. */
-const MEDIA_TYPES: Readonly<Record<FormatName, string>> = { json: 'application/json', geojson: 'application/geo+json', ndjson: 'application/x-ndjson', csv: 'text/csv', html: 'text/html' }
+const MEDIA_TYPES: Readonly<Record<FormatName, string>> = {
+  json: 'application/json',
+  geojson: 'application/geo+json',
+  ndjson: 'application/x-ndjson',
+  csv: 'text/csv',
+  html: 'text/html',
+}
 
 export const RECORD_FORMATS: Readonly<Record<Exclude<FormatName, 'json' | 'html'>, RecordFormat>> = {
   geojson: {
@@ -72,7 +78,11 @@ export const RECORD_FORMATS: Readonly<Record<Exclude<FormatName, 'json' | 'html'
     file: 'attachment; filename="location-records.csv"',
     withGeometry: false,
     head: csvText([], true),
-    write: (rows) => csvText(rows.map((row) => JSON.parse(recordText(row)) as object), false),
+    write: (rows) =>
+      csvText(
+        rows.map((row) => JSON.parse(recordText(row)) as object),
+        false,
+      ),
     separator: '',
     tail: '',
   },
@@ -82,7 +92,11 @@ export const RECORD_FORMATS: Readonly<Record<Exclude<FormatName, 'json' | 'html'
  * The format to answer in: what `format` says, else what Accept prefers (RFC 9110, 12.5.1: by q; of equals the one that is named more closely,
  * then earlier); HTML for browsers only; JSON where that leaves none.
  */
-export function chooseFormat<Name extends FormatName>(given: string | undefined, accept: string | undefined, offered: readonly Name[]): Name {
+export function chooseFormat<Name extends FormatName>(
+  given: string | undefined,
+  accept: string | undefined,
+  offered: readonly Name[],
+): Name {
   if (given !== undefined) {
     const named = offered.find((name) => name === given)
     if (!named) throw new RecordsProblem('Invalid format parameter', `Expected one of ${offered.join(', ')}`)
@@ -94,7 +108,15 @@ export function chooseFormat<Name extends FormatName>(given: string | undefined,
   let best: { name: Name; order: number[] } | undefined
   for (const name of offered) {
     if (name === 'html') continue
-    const matching = ranges.map((range, i) => ({ ...range, i })).filter(({ range }) => range !== '' && (range === '*/*' || range === MEDIA_TYPES[name] || range === `${MEDIA_TYPES[name].split('/')[0]}/*`))
+    const matching = ranges
+      .map((range, i) => ({ ...range, i }))
+      .filter(
+        ({ range }) =>
+          range !== '' &&
+          (range === '*/*' ||
+            range === MEDIA_TYPES[name] ||
+            range === `${MEDIA_TYPES[name].split('/')[0]}/*`),
+      )
     // The closest range says what is thought of this type.
     const closest = matching.sort((a, b) => b.closeness - a.closeness)[0]
     if (!closest || closest.q === 0) continue

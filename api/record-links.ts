@@ -21,26 +21,41 @@ export type PageAddresses = { self: string } & Partial<Record<'next' | 'first' |
  * where pages are counted by offset.
  * @param url of the list, without its query
  */
-export function pageAddresses(url: string, query: Query, { limit, offset, nextCursor, byCursor }: Paging): PageAddresses {
+export function pageAddresses(
+  url: string,
+  query: Query,
+  { limit, offset, nextCursor, byCursor }: Paging,
+): PageAddresses {
   const at = (change: Record<string, string | number | undefined>) => addressWith(url, query, change)
   return {
     self: at({}),
     ...(nextCursor !== null && { next: at({ cursor: nextCursor, offset: undefined }) }),
     ...((byCursor || offset > 0) && { first: at({ cursor: undefined, offset: undefined }) }),
     // The page before may be a shorter one, so that no record is on two.
-    ...(offset > 0 && offset <= MAX_OFFSET && { prev: at({ offset: Math.max(0, offset - limit) || undefined, limit: Math.min(limit, offset) }) }),
+    ...(offset > 0 &&
+      offset <= MAX_OFFSET && {
+        prev: at({ offset: Math.max(0, offset - limit) || undefined, limit: Math.min(limit, offset) }),
+      }),
   }
 }
 
 /** The same address with other parameters; undefined takes one away. Every character that could end a link early is escaped. */
-export function addressWith(url: string, query: Query, change: Record<string, string | number | undefined>): string {
-  const parameters = Object.entries({ ...query, ...change }).flatMap(([name, value]): [string, string][] => (value === undefined ? [] : [[name, String(value)]]))
+export function addressWith(
+  url: string,
+  query: Query,
+  change: Record<string, string | number | undefined>,
+): string {
+  const parameters = Object.entries({ ...query, ...change }).flatMap(([name, value]): [string, string][] =>
+    value === undefined ? [] : [[name, String(value)]],
+  )
   const search = new URLSearchParams(parameters).toString()
   return `${url}${search && `?${search}`}`
 }
 
 /** As a Link header; undefined where it would be too long. */
 export function linkHeader(addresses: PageAddresses): string | undefined {
-  const header = Object.entries(addresses).map(([rel, href]) => `<${href}>; rel="${rel}"`).join(', ')
+  const header = Object.entries(addresses)
+    .map(([rel, href]) => `<${href}>; rel="${rel}"`)
+    .join(', ')
   return header.length > MAX_LINK_LENGTH ? undefined : header
 }

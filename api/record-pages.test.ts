@@ -8,9 +8,23 @@ const BASE = 'https://geo.example/attest'
 const LIST = '/api/v0/location-records'
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8'
 /** What programs send: nothing, curl and fetch, a JSON client, axios, and Java's own. */
-const PROGRAMS = [undefined, '*/*', 'application/json', 'application/json, text/plain, */*', 'text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2']
+const PROGRAMS = [
+  undefined,
+  '*/*',
+  'application/json',
+  'application/json, text/plain, */*',
+  'text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2',
+]
 const HOSTILE = `<script>alert(1)</script> "><img src=x onerror=alert(1)> '><svg/onload=alert(1)> </title></style></pre></td> javascript:alert(1) &lt;b&gt; <!-- ]]> \u202e\u2028`
-const hostileRecord = { chain: 'celo', memo: HOSTILE, location: HOSTILE, locationType: HOSTILE, recipeTypes: [HOSTILE], problem: HOSTILE, geometry: null }
+const hostileRecord = {
+  chain: 'celo',
+  memo: HOSTILE,
+  location: HOSTILE,
+  locationType: HOSTILE,
+  recipeTypes: [HOSTILE],
+  problem: HOSTILE,
+  geometry: null,
+}
 let database: TestDatabase
 let api: TestApi
 let stored: StoredRecord[]
@@ -18,9 +32,21 @@ let stored: StoredRecord[]
 beforeAll(async () => {
   database = await createMigratedDatabase()
   api = await startApi({ databaseUrl: database.url, publicBaseUrl: BASE })
-  stored = await insertRecords(database.url, Array.from({ length: 25 }, (_, i) => ({ chain: 'celo', memo: `Place ${i}`, revoked: i === 3, geometry: i % 4 ? { type: 'Point', coordinates: [i, i / 2] } : null })))
+  stored = await insertRecords(
+    database.url,
+    Array.from({ length: 25 }, (_, i) => ({
+      chain: 'celo',
+      memo: `Place ${i}`,
+      revoked: i === 3,
+      geometry: i % 4 ? { type: 'Point', coordinates: [i, i / 2] } : null,
+    })),
+  )
   stored.push(...(await insertRecords(database.url, [hostileRecord], 100)))
-  await rows(database.url, `UPDATE location_record SET srs = $1, media_types = ARRAY[$1], media_data = ARRAY[$1] WHERE memo = $1`, [HOSTILE])
+  await rows(
+    database.url,
+    `UPDATE location_record SET srs = $1, media_types = ARRAY[$1], media_data = ARRAY[$1] WHERE memo = $1`,
+    [HOSTILE],
+  )
 })
 afterAll(async () => {
   await api?.close()
@@ -28,22 +54,82 @@ afterAll(async () => {
 })
 
 async function ask(path: string, accept?: string, headers: Record<string, string> = {}) {
-  const answer = await fetch(`${api.url}${path.replace(BASE, '')}`, { headers: { ...(accept === undefined ? {} : { accept }), ...headers } })
-  return { status: answer.status, type: answer.headers.get('content-type')!, headers: answer.headers, text: await answer.text() }
+  const answer = await fetch(`${api.url}${path.replace(BASE, '')}`, {
+    headers: { ...(accept === undefined ? {} : { accept }), ...headers },
+  })
+  return {
+    status: answer.status,
+    type: answer.headers.get('content-type')!,
+    headers: answer.headers,
+    text: await answer.text(),
+  }
 }
 const plain = (html: string) => html.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)))
 const textOf = (html: string) => plain(html.replace(/<style>[^]*?<\/style>/, '').replace(/<[^>]+>/g, ''))
-const linksOf = (html: string) => [...html.matchAll(/<a href="([^"]+)">([^]*?)<\/a>/g)].map(([, href, text]) => ({ href: plain(href!), text: textOf(text!) }))
+const linksOf = (html: string) =>
+  [...html.matchAll(/<a href="([^"]+)">([^]*?)<\/a>/g)].map(([, href, text]) => ({
+    href: plain(href!),
+    text: textOf(text!),
+  }))
 
 /** Of any page: its policy, its elements, where its links lead. */
 function expectSafe({ type, headers, text }: Awaited<ReturnType<typeof ask>>, path: string): void {
-  expect([path, type, headers.get('x-content-type-options'), headers.get('referrer-policy')]).toEqual([path, 'text/html; charset=utf-8', 'nosniff', 'no-referrer'])
-  expect(headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-[^']+'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/)
+  expect([path, type, headers.get('x-content-type-options'), headers.get('referrer-policy')]).toEqual([
+    path,
+    'text/html; charset=utf-8',
+    'nosniff',
+    'no-referrer',
+  ])
+  expect(headers.get('content-security-policy')).toMatch(
+    /^default-src 'none'; style-src 'sha256-[^']+'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/,
+  )
   expect(headers.get('vary')).toMatch(/accept/i)
-  const known = ['!doctype', 'html', 'head', 'meta', 'title', 'style', 'body', 'nav', 'a', 'h1', 'h2', 'p', 'ul', 'li', 'table', 'thead', 'tbody', 'tr', 'th', 'td', 'dl', 'dt', 'dd', 'bdi', 'pre', 'code', 'span', 'div', 'svg', 'g', 'path', 'text', 'circle']
-  expect([...text.matchAll(/<([a-z!][a-z0-9-]*)/gi)].map(([, name]) => name!.toLowerCase()).filter((name) => !known.includes(name)), path).toEqual([])
+  const known = [
+    '!doctype',
+    'html',
+    'head',
+    'meta',
+    'title',
+    'style',
+    'body',
+    'nav',
+    'a',
+    'h1',
+    'h2',
+    'p',
+    'ul',
+    'li',
+    'table',
+    'thead',
+    'tbody',
+    'tr',
+    'th',
+    'td',
+    'dl',
+    'dt',
+    'dd',
+    'bdi',
+    'pre',
+    'code',
+    'span',
+    'div',
+    'svg',
+    'g',
+    'path',
+    'text',
+    'circle',
+  ]
+  expect(
+    [...text.matchAll(/<([a-z!][a-z0-9-]*)/gi)]
+      .map(([, name]) => name!.toLowerCase())
+      .filter((name) => !known.includes(name)),
+    path,
+  ).toEqual([])
   expect(text.match(/<[^>]*\s(on[a-z]+|style)\s*=/i), path).toBeNull()
-  expect([...text.matchAll(/(?:href|src)="([^"]*)"/g)].filter(([, to]) => !to!.startsWith(`${BASE}/`)), path).toEqual([])
+  expect(
+    [...text.matchAll(/(?:href|src)="([^"]*)"/g)].filter(([, to]) => !to!.startsWith(`${BASE}/`)),
+    path,
+  ).toEqual([])
   expect(text, path).not.toMatch(/undefined|NaN|\[object/)
 }
 
@@ -76,7 +162,12 @@ describe('errors', () => {
     expect(page.status).toBe(status)
     expectSafe(page, path)
     const answers = await Promise.all(PROGRAMS.map((accept) => ask(path, accept)))
-    for (const answer of answers) expect([answer.status, answer.type, answer.text]).toEqual([status, expect.stringMatching(/^application\/(problem\+)?json; charset=utf-8$/), answers[0]!.text])
+    for (const answer of answers)
+      expect([answer.status, answer.type, answer.text]).toEqual([
+        status,
+        expect.stringMatching(/^application\/(problem\+)?json; charset=utf-8$/),
+        answers[0]!.text,
+      ])
     const told = JSON.parse(answers[0]!.text) as { message?: string; title?: string; detail: string }
     // The page says what programs are told, and no state of the records is named.
     expect(JSON.parse(plain(/<pre>([^]*)<\/pre>/.exec(page.text)![1]!))).toEqual(told)
@@ -86,20 +177,35 @@ describe('errors', () => {
     const head = await fetch(`${api.url}${path}`, { method: 'HEAD', headers: { accept: BROWSER } })
     // What /compute says names the method.
     const length = (headers: Headers) => (path.startsWith('/compute') ? '' : headers.get('content-length'))
-    expect([head.status, head.headers.get('content-type'), length(head.headers)]).toEqual([status, page.type, length(page.headers)])
+    expect([head.status, head.headers.get('content-type'), length(head.headers)]).toEqual([
+      status,
+      page.type,
+      length(page.headers),
+    ])
   })
   test('what is asked for by f or format is what is got; other methods are programs', async () => {
     expect((await ask(`${LIST}?bbox=1&format=html`)).type).toMatch(/^text\/html/)
-    expect((await ask('/ogc/collections/location-records/items?bbox=1&f=html', '*/*')).type).toMatch(/^text\/html/)
-    for (const path of [`${LIST}?bbox=1&format=json`, `${LIST}?bbox=1&format=csv`, '/ogc/nothing?f=json']) expect((await ask(path, BROWSER)).type).toMatch(/^application\/json/)
-    expect((await fetch(`${api.url}/api/nothing`, { method: 'POST', headers: { accept: BROWSER } })).headers.get('content-type')).toMatch(/^application\/json/)
+    expect((await ask('/ogc/collections/location-records/items?bbox=1&f=html', '*/*')).type).toMatch(
+      /^text\/html/,
+    )
+    for (const path of [`${LIST}?bbox=1&format=json`, `${LIST}?bbox=1&format=csv`, '/ogc/nothing?f=json'])
+      expect((await ask(path, BROWSER)).type).toMatch(/^application\/json/)
+    expect(
+      (await fetch(`${api.url}/api/nothing`, { method: 'POST', headers: { accept: BROWSER } })).headers.get(
+        'content-type',
+      ),
+    ).toMatch(/^application\/json/)
   })
   test('when the database is away, and when there were too many requests', async () => {
     const broken = await startApi({ publicBaseUrl: BASE, rateLimitPerHour: 2 })
     const get = () => fetch(`${broken.url}${LIST}`, { headers: { accept: BROWSER } })
     const [away, , limited] = [await get(), await get(), await get()]
     expect([away.status, away.headers.get('retry-after'), limited.status]).toEqual([503, '5', 429])
-    for (const each of [away, limited]) expect([each.headers.get('content-type'), (await each.text()).includes('<h1>')]).toEqual(['text/html; charset=utf-8', true])
+    for (const each of [away, limited])
+      expect([each.headers.get('content-type'), (await each.text()).includes('<h1>')]).toEqual([
+        'text/html; charset=utf-8',
+        true,
+      ])
     await broken.close()
   })
 })
@@ -107,13 +213,18 @@ describe('errors', () => {
 describe('the list', () => {
   test('a row for each record, a link to it; the pages before and after; the same in other formats', async () => {
     const { status, text } = await ask(`${LIST}?chain=celo&limit=10`, BROWSER)
-    expect([status, textOf(text)]).toEqual([200, expect.stringContaining('Records 1 to 10 of 26 that match, newest first.')])
+    expect([status, textOf(text)]).toEqual([
+      200,
+      expect.stringContaining('Records 1 to 10 of 26 that match, newest first.'),
+    ])
     const seen: string[] = []
-    for (let at: string | undefined = `${LIST}?limit=10&chain=celo`; at; ) {
+    for (let at: string | undefined = `${LIST}?limit=10&chain=celo`; at;) {
       const page = await ask(at, BROWSER)
       expectSafe(page, at)
       const links = linksOf(page.text)
-      const own = links.map(({ href }) => /location-records\/(0x[0-9a-f]{64})\?chain=celo$/.exec(href)?.[1]).filter((uid) => uid !== undefined)
+      const own = links
+        .map(({ href }) => /location-records\/(0x[0-9a-f]{64})\?chain=celo$/.exec(href)?.[1])
+        .filter((uid) => uid !== undefined)
       seen.push(...own)
       const of = (text: string) => links.find((link) => link.text === text)!.href
       const data = JSON.parse((await ask(of('JSON'))).text) as { data: { uid: string }[] }
@@ -121,12 +232,20 @@ describe('the list', () => {
       const features = JSON.parse((await ask(of('GeoJSON'))).text) as { features: unknown[] }
       expect(features.features).toHaveLength(own.length)
       const csv = links.filter((link) => link.text === 'CSV').map(({ href }) => href)
-      expect([(await ask(csv[0]!)).text.split('\r\n0x').length - 1, (await ask(csv[1]!)).text.split('\r\n0x').length - 1, (await ask(of('NDJSON'))).text.trimEnd().split('\n').length]).toEqual([own.length, 26, 26])
+      expect([
+        (await ask(csv[0]!)).text.split('\r\n0x').length - 1,
+        (await ask(csv[1]!)).text.split('\r\n0x').length - 1,
+        (await ask(of('NDJSON'))).text.trimEnd().split('\n').length,
+      ]).toEqual([own.length, 26, 26])
       at = links.find((link) => link.text === 'Next page')?.href
     }
     expect(seen).toEqual(stored.map(({ uid }) => uid).reverse())
     const second = linksOf((await ask(`${LIST}?limit=10&offset=10`, BROWSER)).text)
-    expect(linksOf((await ask(second.find((link) => link.text === 'Previous page')!.href, BROWSER)).text).filter(({ href }) => /0x[0-9a-f]{64}/.test(href))).toHaveLength(10)
+    expect(
+      linksOf((await ask(second.find((link) => link.text === 'Previous page')!.href, BROWSER)).text).filter(
+        ({ href }) => /0x[0-9a-f]{64}/.test(href),
+      ),
+    ).toHaveLength(10)
   })
   test('the filters in words', async () => {
     const address = `0x${'1'.repeat(39)}a`
@@ -147,21 +266,41 @@ describe('the list', () => {
       ['intersects=POINT(1 2)', 'sharing a place with {'],
       ['sort=event_timestamp', 'oldest first by the time of the event'],
       ['chain=sepolia', 'No records here of 0 that match'],
-    ]) expect([query, await said(query!)]).toEqual([query, expect.stringContaining(words!)])
+    ])
+      expect([query, await said(query!)]).toEqual([query, expect.stringContaining(words!)])
   })
   test('format=html is kept by its links; who gives no format gets none', async () => {
     const links = linksOf((await ask(`${LIST}?format=html&limit=3`, '*/*')).text)
-    for (const { text, href } of links.filter((link) => /^20|Next/.test(link.text))) expect([text, href]).toEqual([text, expect.stringContaining('format=html')])
-    for (const { href } of linksOf((await ask(`${LIST}?limit=3`, BROWSER)).text).filter((link) => /^20|Next/.test(link.text))) expect(href).not.toContain('format')
+    for (const { text, href } of links.filter((link) => /^20|Next/.test(link.text)))
+      expect([text, href]).toEqual([text, expect.stringContaining('format=html')])
+    for (const { href } of linksOf((await ask(`${LIST}?limit=3`, BROWSER)).text).filter((link) =>
+      /^20|Next/.test(link.text),
+    ))
+      expect(href).not.toContain('format')
   })
   test('each form of one address has its own ETag, and Accept tells them apart', async () => {
     for (const path of [LIST, `${LIST}/${stored[1]!.uid}`]) {
       const [page, json] = [await ask(path, BROWSER), await ask(path)]
       const [a, b] = [page.headers.get('etag')!, json.headers.get('etag')!]
-      expect([a === b, page.headers.get('vary'), json.headers.get('vary'), json.type]).toEqual([false, 'accept', 'accept', 'application/json; charset=utf-8'])
-      const status = async (accept: string, tag: string) => (await ask(path, accept, { 'if-none-match': tag })).status
-      expect([await status(BROWSER, a), await status('*/*', b), await status(BROWSER, b), await status('*/*', a)]).toEqual([304, 304, 200, 200])
-      for (const accept of PROGRAMS) expect([(await ask(path, accept)).text, (await ask(path, accept)).headers.get('etag')]).toEqual([json.text, b])
+      expect([a === b, page.headers.get('vary'), json.headers.get('vary'), json.type]).toEqual([
+        false,
+        'accept',
+        'accept',
+        'application/json; charset=utf-8',
+      ])
+      const status = async (accept: string, tag: string) =>
+        (await ask(path, accept, { 'if-none-match': tag })).status
+      expect([
+        await status(BROWSER, a),
+        await status('*/*', b),
+        await status(BROWSER, b),
+        await status('*/*', a),
+      ]).toEqual([304, 304, 200, 200])
+      for (const accept of PROGRAMS)
+        expect([(await ask(path, accept)).text, (await ask(path, accept)).headers.get('etag')]).toEqual([
+          json.text,
+          b,
+        ])
     }
   })
 })

@@ -31,16 +31,39 @@ export interface ListPage {
 const LINE = 80
 
 /** @param url of the list, without its query */
-export function listPage({ rows, search, query, addresses, counted, byCursor }: ListPage, url: string, trail: Trail): string {
+export function listPage(
+  { rows, search, query, addresses, counted, byCursor }: ListPage,
+  url: string,
+  trail: Trail,
+): string {
   const { next, prev, first } = addresses
-  const [count, total] = [rows.length.toLocaleString('en'), `${counted.exact ? '' : 'at least '}${counted.total.toLocaleString('en')}`]
+  const [count, total] = [
+    rows.length.toLocaleString('en'),
+    `${counted.exact ? '' : 'at least '}${counted.total.toLocaleString('en')}`,
+  ]
   const from = search.offset + 1
-  const which = rows.length === 0 ? 'No records here' : byCursor ? `${count} records` : `Records ${from.toLocaleString('en')} to ${(search.offset + rows.length).toLocaleString('en')}`
+  const which =
+    rows.length === 0
+      ? 'No records here'
+      : byCursor
+        ? `${count} records`
+        : `Records ${from.toLocaleString('en')} to ${(search.offset + rows.length).toLocaleString('en')}`
   const conditions = conditionsOf(search)
   const paging = `<div class="pages">${[first && anchor(first, 'First page'), prev && anchor(prev, 'Previous page'), next && anchor(next, 'Next page')].filter(Boolean).join('')}</div>`
-  const here = (format: string) => addressWith(url, query, { format, limit: search.limit, ...(format !== 'json' && { total: undefined }) })
-  const all = (format: string) => addressWith(url, query, { format, limit: undefined, offset: undefined, cursor: undefined, total: undefined })
-  const links = (address: (format: string) => string, formats: Record<string, string>) => Object.entries(formats).map(([format, name]) => anchor(address(format), name)).join(', ')
+  const here = (format: string) =>
+    addressWith(url, query, { format, limit: search.limit, ...(format !== 'json' && { total: undefined }) })
+  const all = (format: string) =>
+    addressWith(url, query, {
+      format,
+      limit: undefined,
+      offset: undefined,
+      cursor: undefined,
+      total: undefined,
+    })
+  const links = (address: (format: string) => string, formats: Record<string, string>) =>
+    Object.entries(formats)
+      .map(([format, name]) => anchor(address(format), name))
+      .join(', ')
   const table = `<table><thead><tr><th>Attested</th><th>Chain</th><th>What</th><th>Where (longitude, latitude)</th><th>By</th></tr></thead>
 <tbody>${rows.map((row) => tableRow(JSON.parse(recordText(row)) as Record<string, unknown>, url, query.format)).join('\n')}</tbody></table>`
   return page(
@@ -62,7 +85,11 @@ export function recordPage(feature: Feature, publicBaseUrl: string, trail: Trail
     anchor(addressWith(url, { chain }, { format: 'geojson' }), 'as GeoJSON'),
     anchor(`${publicBaseUrl}/ogc/collections/location-records/items/${feature.id}?f=html`, 'in the OGC API'),
   ]
-  return page(headline(feature.properties) || 'A location record', trail, `${featureBody(feature, addressWith(url, { chain }, {}))}<p>${ways.join(', ')}.</p>`)
+  return page(
+    headline(feature.properties) || 'A location record',
+    trail,
+    `${featureBody(feature, addressWith(url, { chain }, {}))}<p>${ways.join(', ')}.</p>`,
+  )
 }
 
 /** What there is to see of a record: its place on a map, and all that it says. @param href of the record */
@@ -87,16 +114,39 @@ function shortened(text: string, length = LINE): string {
 }
 
 function tableRow(record: Record<string, unknown>, url: string, format: string | undefined): string {
-  const { uid, chain, timestamp, longitude, latitude, location_type: type, prover, revoked } = record as Record<string, string>
+  const {
+    uid,
+    chain,
+    timestamp,
+    longitude,
+    latitude,
+    location_type: type,
+    prover,
+    revoked,
+  } = record as Record<string, string>
   const href = addressWith(`${url}/${uid}`, { chain }, { format })
   const cell = (name: string, html: string) => `<td${name && ` data-name="${name}"`}>${html}</td>`
   const none = record.problem === null ? '' : ', no geometry'
-  const where = longitude === null ? `<span class="note"><bdi>${escapeHtml(shortened(type!, 40))}</bdi>${none}</span>` : escapeHtml(`${longitude}, ${latitude}`)
+  const where =
+    longitude === null
+      ? `<span class="note"><bdi>${escapeHtml(shortened(type!, 40))}</bdi>${none}</span>`
+      : escapeHtml(`${longitude}, ${latitude}`)
   return `<tr><td class="time"><a href="${escapeHtml(href)}">${escapeHtml(timestamp!.slice(0, 19).replace('T', ' '))}</a></td>${cell('on', `<span class="whole">${escapeHtml(chain!)}</span>`)}${cell('', `<bdi>${escapeHtml(headline(record))}</bdi>${revoked ? ' <span class="revoked">revoked</span>' : ''}`)}${cell(longitude === null ? 'as' : 'at', where)}${cell('by', `<code class="whole">${escapeHtml(`${prover!.slice(0, 8)}…${prover!.slice(-4)}`)}</code>`)}</tr>`
 }
 
 /** The filters in words. */
-function conditionsOf({ chain, prover, subject, schema, locationType, revoked, after, before, bbox, place }: RecordSearch): string[] {
+function conditionsOf({
+  chain,
+  prover,
+  subject,
+  schema,
+  locationType,
+  revoked,
+  after,
+  before,
+  bbox,
+  place,
+}: RecordSearch): string[] {
   const [west, south, east, north] = bbox ?? []
   return [
     ...(chain === undefined ? [] : [`on the chain ${chain}`]),
@@ -107,7 +157,11 @@ function conditionsOf({ chain, prover, subject, schema, locationType, revoked, a
     ...(revoked === undefined ? [] : [revoked ? 'revoked' : 'not revoked']),
     ...(after === undefined ? [] : [`attested after ${after.toISOString()}`]),
     ...(before === undefined ? [] : [`attested before ${before.toISOString()}`]),
-    ...(bbox ? [`meeting the box from longitude ${west} to ${east}${west! > east! ? ' (across the antimeridian)' : ''}, latitude ${south} to ${north}`] : []),
+    ...(bbox
+      ? [
+          `meeting the box from longitude ${west} to ${east}${west! > east! ? ' (across the antimeridian)' : ''}, latitude ${south} to ${north}`,
+        ]
+      : []),
     ...(place === undefined ? [] : [placeInWords(place)]),
   ]
 }

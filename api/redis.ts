@@ -33,7 +33,11 @@ export class SharedRedis {
       disableOfflineQueue: true,
       commandsQueueMaxLength: 10_000,
       pingInterval: PING_MS,
-      socket: { connectTimeout: 2_000, socketTimeout: SILENCE_MS, reconnectStrategy: (tries) => Math.min(100 * 2 ** tries, 2_000) },
+      socket: {
+        connectTimeout: 2_000,
+        socketTimeout: SILENCE_MS,
+        reconnectStrategy: (tries) => Math.min(100 * 2 ** tries, 2_000),
+      },
     })
     this.client.on('error', (error: Error) => this.note(false, error.message))
     this.client.on('ready', () => this.note(true, 'connected'))
@@ -43,14 +47,23 @@ export class SharedRedis {
   /** Counts one more under `key`, in a window that starts with the first. */
   count(key: string, windowMs: number): Promise<Count | undefined> {
     return this.ask(async () => {
-      const [current, , ttl] = await this.client.multi().incr(key).pExpire(key, windowMs, 'NX').pTTL(key).exec()
+      const [current, , ttl] = await this.client
+        .multi()
+        .incr(key)
+        .pExpire(key, windowMs, 'NX')
+        .pTTL(key)
+        .exec()
       return { current: Number(current), ttl: Number(ttl) }
     })
   }
 
   /** Whether `key` is marked for the first time in `ms`; of several at once exactly one is the first. */
   claim(key: string, ms: number): Promise<boolean | undefined> {
-    return this.ask(async () => (await this.client.set(key, '1', { condition: 'NX', expiration: { type: 'PX', value: ms } })) !== null)
+    return this.ask(
+      async () =>
+        (await this.client.set(key, '1', { condition: 'NX', expiration: { type: 'PX', value: ms } })) !==
+        null,
+    )
   }
 
   close(): void {

@@ -51,68 +51,115 @@ export class Resolver {
   }
 
   /** @param client the requester's address, by which the fetcher shares itself out */
-  async resolve(input: unknown, path: string, chain: Chain, reader: ChainReader, client: string): Promise<ResolvedInput> {
+  async resolve(
+    input: unknown,
+    path: string,
+    chain: Chain,
+    reader: ChainReader,
+    client: string,
+  ): Promise<ResolvedInput> {
     if (typeof input === 'string') return this.byUid(input, path, chain, reader)
     if (typeof input === 'object' && input !== null) {
       if (isOffchainForm(input, path)) return this.offchain.resolve(input, path, chain, reader, client)
       // Whatever has a type is GeoJSON, foreign members included.
       if ('uid' in input && !('type' in input)) {
-        if (typeof input.uid !== 'string') throw new ComputeProblem('invalid-input', `${path}.uid: ${EXPECTED_UID}`)
+        if (typeof input.uid !== 'string')
+          throw new ComputeProblem('invalid-input', `${path}.uid: ${EXPECTED_UID}`)
         return this.byUid(input.uid, `${path}.uid`, chain, reader)
       }
     }
-    return { source: 'geojson', ...(input instanceof ReadGeometry ? this.options.measurer.recall(input.input) : { reading: readGeometry(input, path) }) }
+    return {
+      source: 'geojson',
+      ...(input instanceof ReadGeometry
+        ? this.options.measurer.recall(input.input)
+        : { reading: readGeometry(input, path) }),
+    }
   }
 
   /** Throws unless the attestation is on the chain and stands: neither revoked nor expired, and deep enough. Answers its geometry, or why it has none, where that was asked for. */
-  async checkStands(uid: string, path: string, chain: Chain, reader: ChainReader, withGeometry = false): Promise<FoundGeometry> {
+  async checkStands(
+    uid: string,
+    path: string,
+    chain: Chain,
+    reader: ChainReader,
+    withGeometry = false,
+  ): Promise<FoundGeometry> {
     const { store, clock, indexMaxAgeSeconds, maxLagSeconds, minConfirmations } = this.options
-    const refuse = (problem: string) => new ComputeProblem('invalid-input', `${path}: attestation ${uid} ${problem}`)
+    const refuse = (problem: string) =>
+      new ComputeProblem('invalid-input', `${path}: attestation ${uid} ${problem}`)
     // In this order: what the row says is at least as new as what its index said of itself.
     const index = await this.indexState(chain)
     const row = await store.inputByUid(chain.slug, uid, withGeometry)
 
-    if (index.headAge > maxLagSeconds && !reader.local) throw new UnavailableError(`The last block of ${chain.slug} that its node knows is ${Math.round(index.headAge)} seconds old, so what was revoked since is not known.`)
+    if (index.headAge > maxLagSeconds && !reader.local)
+      throw new UnavailableError(
+        `The last block of ${chain.slug} that its node knows is ${Math.round(index.headAge)} seconds old, so what was revoked since is not known.`,
+      )
     // What is signed cannot be recalled: what the index may not have heard of yet, the chain itself says.
     const asked = !row || index.age > indexMaxAgeSeconds
-    const [attestation] = asked ? await Promise.all([reader.attestation(uid), reader.checkFresh(maxLagSeconds)]) : []
-    if (asked && !attestation) throw new ComputeProblem('attestation-not-found', `${path}: there is no attestation ${uid} on ${chain.slug} (chain ${chain.id})`)
+    const [attestation] = asked
+      ? await Promise.all([reader.attestation(uid), reader.checkFresh(maxLagSeconds)])
+      : []
+    if (asked && !attestation)
+      throw new ComputeProblem(
+        'attestation-not-found',
+        `${path}: there is no attestation ${uid} on ${chain.slug} (chain ${chain.id})`,
+      )
     if (row?.revoked || (attestation && attestation.revocationTime !== 0n)) throw refuse('is revoked')
     const { expirationTime } = (attestation ?? row)!
-    if (expirationTime !== 0n && expirationTime <= BigInt(Math.floor(clock() / 1000))) throw refuse(`expired at ${expirationTime} (Unix seconds)`)
-    if (minConfirmations > 0 && (!row || index.block - row.blockNumber + 1 < minConfirmations)) throw refuse(`is not ${minConfirmations} blocks deep yet; try again later`)
+    if (expirationTime !== 0n && expirationTime <= BigInt(Math.floor(clock() / 1000)))
+      throw refuse(`expired at ${expirationTime} (Unix seconds)`)
+    if (minConfirmations > 0 && (!row || index.block - row.blockNumber + 1 < minConfirmations))
+      throw refuse(`is not ${minConfirmations} blocks deep yet; try again later`)
     if (!withGeometry) return { geometry: null, problem: null }
     return row ?? readPayload(attestation!, path)
   }
 
   private async byUid(text: string, path: string, chain: Chain, reader: ChainReader): Promise<ResolvedInput> {
-    if (!/^0x[0-9a-fA-F]{64}$/.test(text)) throw new ComputeProblem('invalid-input', `${path}: ${EXPECTED_UID}`)
+    if (!/^0x[0-9a-fA-F]{64}$/.test(text))
+      throw new ComputeProblem('invalid-input', `${path}: ${EXPECTED_UID}`)
     const { measurer } = this.options
     const uid = text.toLowerCase()
     const known = measurer.known(uid)
     const { geometry, problem } = await this.checkStands(uid, path, chain, reader, !known)
     if (known) return { source: 'onchain', ...known }
-    if (geometry === null) throw new ComputeProblem('invalid-input', `${path}: attestation ${uid} ${noGeometry(problem)}`)
+    if (geometry === null)
+      throw new ComputeProblem('invalid-input', `${path}: attestation ${uid} ${noGeometry(problem)}`)
     // Not by the name of a parameter, as others will ask for it by another one.
-    return { source: 'onchain', ...measurer.keep(uid, readGeometry(JSON.parse(geometry), `attestation ${uid}`)) }
+    return {
+      source: 'onchain',
+      ...measurer.keep(uid, readGeometry(JSON.parse(geometry), `attestation ${uid}`)),
+    }
   }
 
   private async indexState({ slug }: Chain): Promise<IndexState> {
     const { store, clock } = this.options
     let read = this.indexStates.get(slug)
-    if (!read) this.indexStates.set(slug, (read = new SharedRead(() => store.indexState(slug), INDEX_STATE_SHARED_MS, clock)))
+    if (!read)
+      this.indexStates.set(
+        slug,
+        (read = new SharedRead(() => store.indexState(slug), INDEX_STATE_SHARED_MS, clock)),
+      )
     return read.get()
   }
 }
 
 /** The geometry of an attestation that the index has not reached, or that gave no record. */
 function readPayload({ uid, schema, data }: OnchainAttestation, path: string): FoundGeometry {
-  if (!isLocationSchema(schema)) throw new ComputeProblem('invalid-input', `${path}: attestation ${uid} has the schema ${schema}, which is no location schema`)
+  if (!isLocationSchema(schema))
+    throw new ComputeProblem(
+      'invalid-input',
+      `${path}: attestation ${uid} has the schema ${schema}, which is no location schema`,
+    )
   try {
     const { geometry, geometryProblem: problem } = decodeLocation(schema, data)
     return { geometry: geometry?.json ?? null, problem }
   } catch (error) {
-    if (error instanceof PayloadError) throw new ComputeProblem('invalid-input', `${path}: attestation ${uid} cannot be read: ${error.message}`)
+    if (error instanceof PayloadError)
+      throw new ComputeProblem(
+        'invalid-input',
+        `${path}: attestation ${uid} cannot be read: ${error.message}`,
+      )
     throw error
   }
 }

@@ -13,15 +13,24 @@ const SEED = 20_261_121
 const COUNT = 500
 const random = seededRandom(SEED)
 /** Everywhere, and more often where maps end. */
-const lng = () => (random() < 0.3 ? [179.5, -179.5, 180, -180][Math.floor(random() * 4)]! + (random() - 0.5) * 0.9 : random() * 360 - 180)
-const lat = () => (random() < 0.3 ? [88, -88, 89.9, -89.9][Math.floor(random() * 4)]! + (random() - 0.5) * 0.15 : (Math.asin(random() * 2 - 1) * 180) / Math.PI)
+const lng = () =>
+  random() < 0.3
+    ? [179.5, -179.5, 180, -180][Math.floor(random() * 4)]! + (random() - 0.5) * 0.9
+    : random() * 360 - 180
+const lat = () =>
+  random() < 0.3
+    ? [88, -88, 89.9, -89.9][Math.floor(random() * 4)]! + (random() - 0.5) * 0.15
+    : (Math.asin(random() * 2 - 1) * 180) / Math.PI
 const position = (): Position => {
   const x = lng()
   return [x > 180 ? x - 360 : x < -180 ? x + 360 : x, lat()]
 }
 /** A place near another, up to so many degrees. */
 const near = ([x, y]: Position, degrees: number): Position => {
-  const [east, north] = [x! + ((random() - 0.5) * degrees) / Math.max(0.05, Math.cos((y! * Math.PI) / 180)), Math.max(-90, Math.min(90, y! + (random() - 0.5) * degrees))]
+  const [east, north] = [
+    x! + ((random() - 0.5) * degrees) / Math.max(0.05, Math.cos((y! * Math.PI) / 180)),
+    Math.max(-90, Math.min(90, y! + (random() - 0.5) * degrees)),
+  ]
   return [east - 360 * Math.round(east / 360), north]
 }
 const size = () => [0.01, 1, 20, 100][Math.floor(random() * 4)]!
@@ -53,7 +62,12 @@ const shapes = Array.from({ length: COUNT }, shape)
 const measurable = shapes.map(prepared)
 beforeAll(async () => {
   database = await createMigratedDatabase()
-  uids = (await insertRecords(database.url, shapes.map((geometry) => ({ geometry })))).map(({ uid }) => uid)
+  uids = (
+    await insertRecords(
+      database.url,
+      shapes.map((geometry) => ({ geometry })),
+    )
+  ).map(({ uid }) => uid)
   store = new Store(database.url, () => {})
   records = new Records(store, SIEVE_WORKER)
 }, 180_000)
@@ -77,25 +91,65 @@ test(`what meets a geometry, or lies within a radius of a place, is what the ker
     const target = prepared(asked)
     if (!target) continue
     const meets = await all({ place: placeOf(asked, 'intersects') })
-    expect([asked, meets]).toEqual([asked, measurable.flatMap((each, i) => (each && intersects(each, target) ? [i] : []))])
+    expect([asked, meets]).toEqual([
+      asked,
+      measurable.flatMap((each, i) => (each && intersects(each, target) ? [i] : [])),
+    ])
     const [center, radius] = [position(), [50, 5_000, 300_000, 3_000_000, 15_000_000][n % 5]!]
     const point: Geometry = { type: 'Point', coordinates: center }
     const within = await all({ place: placeOf(point, 'near', radius) })
     const at = prepared(point)!
-    expect([center, radius, within]).toEqual([center, radius, measurable.flatMap((each, i) => (each && isWithin(each, at, radius) ? [i] : []))])
+    expect([center, radius, within]).toEqual([
+      center,
+      radius,
+      measurable.flatMap((each, i) => (each && isWithin(each, at, radius) ? [i] : [])),
+    ])
     hits += meets.length + within.length
   }
   expect(hits).toBeGreaterThan(200)
 }, 300_000)
 
 test('the boxes of a geometry hold what is near it: across the antimeridian, round a pole, along a bulge', () => {
-  const boxes = (geometry: Geometry, meters = 0) => reachOf(readGeometry(geometry, 'geometry'), meters).map((box) => box.map((degrees) => Math.round(degrees * 1000) / 1000 + 0))
+  const boxes = (geometry: Geometry, meters = 0) =>
+    reachOf(readGeometry(geometry, 'geometry'), meters).map((box) =>
+      box.map((degrees) => Math.round(degrees * 1000) / 1000 + 0),
+    )
   expect(boxes({ type: 'Point', coordinates: [10, 20] })).toEqual([[10, 20, 10, 20]])
   // The geodesic from 0 to 100 E at 49 N reaches 60.8 N.
-  expect(boxes({ type: 'LineString', coordinates: [[0, 49], [100, 49]] })).toEqual([[0, 49, 100, 60.907]])
-  expect(boxes({ type: 'LineString', coordinates: [[179, -17], [-179, -18]] })).toEqual([[179, -18.003, -179, -17]])
-  expect(boxes({ type: 'Polygon', coordinates: [[[0, 70], [120, 70], [-120, 70], [0, 70]]] })).toEqual([[-180, -90, 180, 90]])
-  expect(boxes({ type: 'Point', coordinates: [179.9, 60] }, 100_000)).toEqual([[178.053, 59.095, -178.253, 60.905]])
+  expect(
+    boxes({
+      type: 'LineString',
+      coordinates: [
+        [0, 49],
+        [100, 49],
+      ],
+    }),
+  ).toEqual([[0, 49, 100, 60.907]])
+  expect(
+    boxes({
+      type: 'LineString',
+      coordinates: [
+        [179, -17],
+        [-179, -18],
+      ],
+    }),
+  ).toEqual([[179, -18.003, -179, -17]])
+  expect(
+    boxes({
+      type: 'Polygon',
+      coordinates: [
+        [
+          [0, 70],
+          [120, 70],
+          [-120, 70],
+          [0, 70],
+        ],
+      ],
+    }),
+  ).toEqual([[-180, -90, 180, 90]])
+  expect(boxes({ type: 'Point', coordinates: [179.9, 60] }, 100_000)).toEqual([
+    [178.053, 59.095, -178.253, 60.905],
+  ])
   expect(boxes({ type: 'Point', coordinates: [10, 89.9] }, 100_000)).toEqual([[-180, 88.995, 180, 90]])
 })
 
@@ -104,7 +158,10 @@ test('pages of what is sieved: limit, offset and positions go on from each other
   const everything = await records.page({ place, limit: 600 })
   expect(everything.next).toBeUndefined()
   expect(everything.rows.length).toBeGreaterThan(100)
-  const [first, second] = [await records.page({ place, limit: 50 }), await records.page({ place, limit: 50, offset: 50 })]
+  const [first, second] = [
+    await records.page({ place, limit: 50 }),
+    await records.page({ place, limit: 50, offset: 50 }),
+  ]
   expect([...first.rows, ...second.rows]).toEqual(everything.rows.slice(0, 100))
   const after = await records.page({ place, limit: 50, from: first.next! })
   expect(after.rows).toEqual(second.rows)
@@ -115,10 +172,17 @@ test('pages of what is sieved: limit, offset and positions go on from each other
 })
 
 test('counts that are kept are what a scan finds, and follow every change', async () => {
-  const count = async () => [(await records.count({ limit: 1 })).total, (await records.count({ limit: 1, revoked: true })).total, (await store.recordStates())[0]!.revision]
+  const count = async () => [
+    (await records.count({ limit: 1 })).total,
+    (await records.count({ limit: 1, revoked: true })).total,
+    (await store.recordStates())[0]!.revision,
+  ]
   const [total, revoked, revision] = (await count()) as [number, number, bigint]
   expect([total, revoked]).toEqual([COUNT, 0])
-  await rows(database.url, `UPDATE location_record SET revoked = true WHERE uid IN ('${uids[1]!}', '${uids[2]!}')`)
+  await rows(
+    database.url,
+    `UPDATE location_record SET revoked = true WHERE uid IN ('${uids[1]!}', '${uids[2]!}')`,
+  )
   expect(await count()).toEqual([total, 2, revision + 1n])
   await rows(database.url, `DELETE FROM location_record WHERE uid = '${uids[1]!}'`)
   expect(await count()).toEqual([total - 1, 1, revision + 2n])

@@ -4,7 +4,14 @@ import { prepareGeometry, reachOf, readGeometry, withEffort, type Box } from '..
 import { RecordsProblem, UnavailableError } from './problems'
 import type { SieveTask, sift } from './sieve-worker'
 import type { Store } from './store'
-import { NEWEST_FIRST, type RecordFilter, type RecordPosition, type RecordQuery, type RecordRow, type Sort } from './store-records'
+import {
+  NEWEST_FIRST,
+  type RecordFilter,
+  type RecordPosition,
+  type RecordQuery,
+  type RecordRow,
+  type Sort,
+} from './store-records'
 
 /** Where records shall be, to the centimetre of the kernel: what meets the geometry, or lies within so many metres of it. */
 export interface Place {
@@ -52,7 +59,11 @@ export const COUNT_CAP = 10_000
 export function placeOf(geojson: unknown, name: string, radiusMeters?: number): Place {
   const reading = readGeometry(geojson, name)
   withEffort(100_000, () => prepareGeometry(reading))
-  return { geometry: JSON.stringify(geojson), ...(radiusMeters !== undefined && { radiusMeters }), reach: reachOf(reading, radiusMeters) }
+  return {
+    geometry: JSON.stringify(geojson),
+    ...(radiusMeters !== undefined && { radiusMeters }),
+    reach: reachOf(reading, radiusMeters),
+  }
 }
 
 /** The one way to records for every face of them: REST, GeoJSON, OGC, exports. */
@@ -75,7 +86,12 @@ export class Records {
     const rows: RecordRow[] = []
     if (!search.place)
       for (;;) {
-        const part = await this.part({ ...search, limit: Math.min(limit - rows.length, PAGE_CHUNK), offset, ...(from && { from }) })
+        const part = await this.part({
+          ...search,
+          limit: Math.min(limit - rows.length, PAGE_CHUNK),
+          offset,
+          ...(from && { from }),
+        })
         rows.push(...part.rows)
         const fitting = countWithin(rows, PAGE_CHARACTERS)
         if (fitting < rows.length) return pageOf(rows, fitting, sort)
@@ -90,22 +106,38 @@ export class Records {
       offset = Math.max(0, offset - chunk.passed.length)
       looked += chunk.looked
       if (rows.length > limit || countWithin(rows, PAGE_CHARACTERS) < rows.length) break
-      if (looked >= MAX_CANDIDATES) throw new RecordsProblem('Invalid query parameter', `More than ${MAX_CANDIDATES} records would have to be measured to answer this; give a smaller place, or narrow it by time, chain or prover`)
+      if (looked >= MAX_CANDIDATES)
+        throw new RecordsProblem(
+          'Invalid query parameter',
+          `More than ${MAX_CANDIDATES} records would have to be measured to answer this; give a smaller place, or narrow it by time, chain or prover`,
+        )
     }
     return pageOf(rows, Math.min(limit, countWithin(rows, PAGE_CHARACTERS)), sort)
   }
 
   /** So many records, read at once, of a search without a place. */
   private async part(search: RecordSearch): Promise<RecordPage> {
-    return pageOf(await this.store.listRecords({ ...search, limit: search.limit + 1 }), search.limit, search.sort ?? NEWEST_FIRST)
+    return pageOf(
+      await this.store.listRecords({ ...search, limit: search.limit + 1 }),
+      search.limit,
+      search.sort ?? NEWEST_FIRST,
+    )
   }
 
   /** All that match, `limit` at most, in pages: each is read when it is wanted, so one who waits costs nothing. What arrives meanwhile is not repeated nor does it shift the rest. */
   async *pages(search: RecordSearch): AsyncGenerator<RecordRow[]> {
     let { from, offset, limit } = search
     if (search.place) {
-      if ((await this.store.countRecords({ ...filterOf(search), reaching: search.place.reach }, MAX_EXPORT_CANDIDATES + 1)) > MAX_EXPORT_CANDIDATES)
-        throw new RecordsProblem('Invalid query parameter', `More than ${MAX_EXPORT_CANDIDATES} records would have to be measured for this export; give a smaller place, or narrow it by time, chain or prover`)
+      if (
+        (await this.store.countRecords(
+          { ...filterOf(search), reaching: search.place.reach },
+          MAX_EXPORT_CANDIDATES + 1,
+        )) > MAX_EXPORT_CANDIDATES
+      )
+        throw new RecordsProblem(
+          'Invalid query parameter',
+          `More than ${MAX_EXPORT_CANDIDATES} records would have to be measured for this export; give a smaller place, or narrow it by time, chain or prover`,
+        )
       let skip = offset ?? 0
       for await (const { passed } of this.sifted(search, search.place)) {
         const rows = passed.slice(skip, skip + limit)
@@ -118,14 +150,22 @@ export class Records {
     }
     let size = EXPORT_CHUNK_FIRST
     while (limit > 0) {
-      const { rows, next } = await this.part({ ...search, limit: Math.min(limit, size), ...(offset !== undefined && { offset }), ...(from && { from }) })
+      const { rows, next } = await this.part({
+        ...search,
+        limit: Math.min(limit, size),
+        ...(offset !== undefined && { offset }),
+        ...(from && { from }),
+      })
       if (rows.length) yield rows
       if (!next) return
       limit -= rows.length
       from = next
       offset = 0
       const characters = rows.reduce((sum, row) => sum + charactersOf(row), 0)
-      size = Math.min(EXPORT_CHUNK, Math.max(1, Math.floor((rows.length / characters) * EXPORT_CHUNK_CHARACTERS)))
+      size = Math.min(
+        EXPORT_CHUNK,
+        Math.max(1, Math.floor((rows.length / characters) * EXPORT_CHUNK_CHARACTERS)),
+      )
     }
   }
 
@@ -145,23 +185,50 @@ export class Records {
     }
     const { chain, revoked, ...others } = filter
     if (Object.values(others).every((value) => value === undefined)) {
-      const states = (await this.store.recordStates()).filter((state) => chain === undefined || state.chain === chain)
-      return { total: states.reduce((sum, state) => sum + (revoked === undefined ? state.total : revoked ? state.revoked : state.total - state.revoked), 0), exact: true }
+      const states = (await this.store.recordStates()).filter(
+        (state) => chain === undefined || state.chain === chain,
+      )
+      return {
+        total: states.reduce(
+          (sum, state) =>
+            sum +
+            (revoked === undefined ? state.total : revoked ? state.revoked : state.total - state.revoked),
+          0,
+        ),
+        exact: true,
+      }
     }
     const counted = await this.store.countRecords(filter, COUNT_CAP + 1)
     return { total: Math.min(counted, COUNT_CAP), exact: counted <= COUNT_CAP }
   }
 
   /** The candidates in order, a chunk at a time, each larger than the one before. */
-  private async *sifted(search: RecordSearch, place: Place): AsyncGenerator<{ passed: RecordRow[]; looked: number }> {
+  private async *sifted(
+    search: RecordSearch,
+    place: Place,
+  ): AsyncGenerator<{ passed: RecordRow[]; looked: number }> {
     const { place: _, offset: __, ...query } = search
     let { from } = search
-    for (let size = 500; ; ) {
-      const { rows, next } = pageOf(await this.store.listRecords({ ...query, reaching: place.reach, limit: size + 1, withGeometry: true, ...(from && { from }) }), size, search.sort ?? NEWEST_FIRST)
+    for (let size = 500; ;) {
+      const { rows, next } = pageOf(
+        await this.store.listRecords({
+          ...query,
+          reaching: place.reach,
+          limit: size + 1,
+          withGeometry: true,
+          ...(from && { from }),
+        }),
+        size,
+        search.sort ?? NEWEST_FIRST,
+      )
       let characters = 0
       // Anyone may attest large geometries: a task is of so much text, however many they are.
       for (const part of parts(rows)) {
-        const verdicts = await this.sift({ geometry: place.geometry, ...(place.radiusMeters !== undefined && { radiusMeters: place.radiusMeters }), candidates: part.map(({ geometry }) => geometry) })
+        const verdicts = await this.sift({
+          geometry: place.geometry,
+          ...(place.radiusMeters !== undefined && { radiusMeters: place.radiusMeters }),
+          candidates: part.map(({ geometry }) => geometry),
+        })
         yield { passed: part.filter((_, i) => verdicts[i]), looked: part.length }
         for (const { geometry } of part) characters += geometry?.length ?? 0
       }
@@ -173,10 +240,20 @@ export class Records {
 
   private async sift(task: SieveTask): Promise<ReturnType<typeof sift>> {
     if (task.candidates.length === 0) return []
-    this.pool ??= new Piscina({ filename: this.workerFile, minThreads: 0, maxThreads: 2, idleTimeout: 60_000, maxQueue: 64 })
-    if (this.pool.queueSize >= 64) throw new UnavailableError('Too many searches by exact place wait already.')
-    return (this.pool.run(task, { name: 'sift', signal: AbortSignal.timeout(TASK_MS) }) as Promise<boolean[]>).catch((error: Error) => {
-      if (error.name === 'AbortError') throw new UnavailableError('Looking at so many geometries took too long.')
+    this.pool ??= new Piscina({
+      filename: this.workerFile,
+      minThreads: 0,
+      maxThreads: 2,
+      idleTimeout: 60_000,
+      maxQueue: 64,
+    })
+    if (this.pool.queueSize >= 64)
+      throw new UnavailableError('Too many searches by exact place wait already.')
+    return (
+      this.pool.run(task, { name: 'sift', signal: AbortSignal.timeout(TASK_MS) }) as Promise<boolean[]>
+    ).catch((error: Error) => {
+      if (error.name === 'AbortError')
+        throw new UnavailableError('Looking at so many geometries took too long.')
       throw error
     })
   }
@@ -196,7 +273,15 @@ function* parts(rows: readonly RecordRow[]): Generator<RecordRow[]> {
 }
 
 /** What chooses records, without the place. */
-function filterOf({ place: _, limit: __, offset: ___, sort: ____, from: _____, withGeometry: ______, ...filter }: RecordSearch): RecordFilter {
+function filterOf({
+  place: _,
+  limit: __,
+  offset: ___,
+  sort: ____,
+  from: _____,
+  withGeometry: ______,
+  ...filter
+}: RecordSearch): RecordFilter {
   return filter
 }
 
@@ -216,5 +301,13 @@ function pageOf(rows: RecordRow[], limit: number, { by }: Sort): RecordPage {
   if (rows.length <= limit) return { rows }
   const page = rows.slice(0, limit)
   const last = page.at(-1)
-  return last ? { rows: page, next: { at: Date.parse((JSON.parse(last.rest) as Record<string, string>)[by]!), id: `${last.chain}-${last.uid}` } } : { rows: page }
+  return last
+    ? {
+        rows: page,
+        next: {
+          at: Date.parse((JSON.parse(last.rest) as Record<string, string>)[by]!),
+          id: `${last.chain}-${last.uid}`,
+        },
+      }
+    : { rows: page }
 }

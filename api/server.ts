@@ -1,4 +1,12 @@
-import Fastify, { LogController, type FastifyBaseLogger, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest, type HTTPMethods } from 'fastify'
+import Fastify, {
+  LogController,
+  type FastifyBaseLogger,
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  type HTTPMethods,
+} from 'fastify'
 import { version } from '../package.json'
 import { aboutRoutes, describeRoutes, type AboutParts } from './about'
 import { COMPUTE_ENDPOINTS, computeRoutes } from './compute'
@@ -55,7 +63,11 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
     requestTimeout: timeouts.request,
     connectionTimeout: timeouts.answer + 2_000,
     // guardEdge refuses what has no Host.
-    http: { connectionsCheckingInterval: Math.min(1_000, timeouts.request), headersTimeout: timeouts.request, requireHostHeader: false },
+    http: {
+      connectionsCheckingInterval: Math.min(1_000, timeouts.request),
+      headersTimeout: timeouts.request,
+      requireHostHeader: false,
+    },
     forceCloseConnections: 'idle',
     // What comes while we stop is still answered, in the form of its API.
     return503OnClosing: false,
@@ -72,7 +84,15 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
   app.setErrorHandler(onRecordsError)
   guardEdge(app, timeouts.answer, parts.measurer)
   app.addHook('onResponse', (request, reply, done) => {
-    request.log.info({ method: request.method, route: request.routeOptions.url ?? 'unknown', status: reply.statusCode, ms: Math.round(reply.elapsedTime * 10) / 10 }, 'request')
+    request.log.info(
+      {
+        method: request.method,
+        route: request.routeOptions.url ?? 'unknown',
+        status: reply.statusCode,
+        ms: Math.round(reply.elapsedTime * 10) / 10,
+      },
+      'request',
+    )
     done()
   })
 
@@ -81,52 +101,81 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
   const live = new LiveRecords(parts.store, app.log, { ...LIVE, ...parts.live })
   monitoring(app, { ...parts, listeners: () => live.size })
 
-  await app.register(async (scope) => {
-    scope.setErrorHandler(onComputeError)
-    await limitRequests(scope, {
-      scope: 'compute',
-      perHour: parts.rateLimitPerHour,
-      counter: parts.counter,
-      otherTier: parts.walletTier && ((request) => parts.walletTier!.tierOf(request)),
-      tooMany: (perHour, after) => new ComputeProblem('rate-limited', `More than ${perHour} requests in an hour from your address; try again in ${after}.`),
-    })
-    parts.walletTier?.guard(scope)
-    const known = COMPUTE_ENDPOINTS.map((name) => `POST ${COMPUTE_PREFIX}/${name}`)
-    scope.setNotFoundHandler(({ method, url }) => {
-      throw new ComputeProblem('invalid-input', `There is no ${method} ${pathOf(url)}. Known: ${known.join(', ')}`)
-    })
-    await scope.register(computeRoutes(parts), { prefix: '/v0' })
-  }, { prefix: '/compute' })
+  await app.register(
+    async (scope) => {
+      scope.setErrorHandler(onComputeError)
+      await limitRequests(scope, {
+        scope: 'compute',
+        perHour: parts.rateLimitPerHour,
+        counter: parts.counter,
+        otherTier: parts.walletTier && ((request) => parts.walletTier!.tierOf(request)),
+        tooMany: (perHour, after) =>
+          new ComputeProblem(
+            'rate-limited',
+            `More than ${perHour} requests in an hour from your address; try again in ${after}.`,
+          ),
+      })
+      parts.walletTier?.guard(scope)
+      const known = COMPUTE_ENDPOINTS.map((name) => `POST ${COMPUTE_PREFIX}/${name}`)
+      scope.setNotFoundHandler(({ method, url }) => {
+        throw new ComputeProblem(
+          'invalid-input',
+          `There is no ${method} ${pathOf(url)}. Known: ${known.join(', ')}`,
+        )
+      })
+      await scope.register(computeRoutes(parts), { prefix: '/v0' })
+    },
+    { prefix: '/compute' },
+  )
 
   const limitRecords = (scope: FastifyInstance) =>
     limitRequests(scope, {
       scope: 'records',
       perHour: parts.recordsRateLimitPerHour,
       counter: parts.counter,
-      tooMany: (perHour, after) => new RecordsProblem('Rate limit exceeded', `More than ${perHour} requests in an hour from your address; try again in ${after}.`),
+      tooMany: (perHour, after) =>
+        new RecordsProblem(
+          'Rate limit exceeded',
+          `More than ${perHour} requests in an hour from your address; try again in ${after}.`,
+        ),
     })
-  await app.register(async (scope) => {
-    await openToAllOrigins(scope)
-    await limitRecords(scope)
-    scope.setNotFoundHandler(unknownRecordsRoute(app))
-    await scope.register(recordsRoutes(parts), { prefix: '/v0' })
-    await scope.register(streamRoutes({ live }), { prefix: '/v0' })
-  }, { prefix: '/api' })
-  await app.register(async (scope) => {
-    await openToAllOrigins(scope)
-    await limitRecords(scope)
-    scope.setNotFoundHandler(unknownRecordsRoute(app))
-    await ogcRoutes(scope, parts)
-  }, { prefix: '/ogc' })
+  await app.register(
+    async (scope) => {
+      await openToAllOrigins(scope)
+      await limitRecords(scope)
+      scope.setNotFoundHandler(unknownRecordsRoute(app))
+      await scope.register(recordsRoutes(parts), { prefix: '/v0' })
+      await scope.register(streamRoutes({ live }), { prefix: '/v0' })
+    },
+    { prefix: '/api' },
+  )
+  await app.register(
+    async (scope) => {
+      await openToAllOrigins(scope)
+      await limitRecords(scope)
+      scope.setNotFoundHandler(unknownRecordsRoute(app))
+      await ogcRoutes(scope, parts)
+    },
+    { prefix: '/ogc' },
+  )
 
   if (parts.graphql) {
     const { graphql: face, counter, recordsRateLimitPerHour: rateLimitPerHour } = parts
-    await app.register((scope) => graphqlRoutes(scope, { face, counter, rateLimitPerHour, examples: PUBLISHED_EXAMPLES }), { prefix: '/graphql' })
+    await app.register(
+      (scope) => graphqlRoutes(scope, { face, counter, rateLimitPerHour, examples: PUBLISHED_EXAMPLES }),
+      { prefix: '/graphql' },
+    )
   }
 
   app.get('/health', { schema: serviceSchemas.health }, async (_request, reply) => {
     const connected = await parts.store.ping()
-    return reply.status(connected ? 200 : 503).send({ status: connected ? 'healthy' : 'unhealthy', database: connected ? 'connected' : 'disconnected', version })
+    return reply
+      .status(connected ? 200 : 503)
+      .send({
+        status: connected ? 'healthy' : 'unhealthy',
+        database: connected ? 'connected' : 'disconnected',
+        version,
+      })
   })
   await aboutRoutes(app, parts)
   app.setNotFoundHandler(unknownRecordsRoute(app))
@@ -138,10 +187,16 @@ function unknownRecordsRoute(app: FastifyInstance) {
   return (request: FastifyRequest, reply: FastifyReply): void => {
     const { method } = request
     const path = pathOf(request.url)
-    const allowed = (['GET', 'POST'] as HTTPMethods[]).filter((other) => other !== method && app.findRoute({ method: other, url: path }) !== null)
-    if (allowed.length === 0) throw new RecordsProblem('Not found', `There is nothing at ${path}. GET / lists the endpoints`)
+    const allowed = (['GET', 'POST'] as HTTPMethods[]).filter(
+      (other) => other !== method && app.findRoute({ method: other, url: path }) !== null,
+    )
+    if (allowed.length === 0)
+      throw new RecordsProblem('Not found', `There is nothing at ${path}. GET / lists the endpoints`)
     reply.header('allow', allowed.join(', '))
-    throw new RecordsProblem('Method not allowed', `${method} is not possible here; use ${allowed.join(' or ')}`)
+    throw new RecordsProblem(
+      'Method not allowed',
+      `${method} is not possible here; use ${allowed.join(' or ')}`,
+    )
   }
 }
 

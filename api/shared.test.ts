@@ -5,7 +5,11 @@ test('a value is read once for all of its time, anew after it, after a failure, 
   let now = 1_000_000
   let reads = 0
   let broken = false
-  const shared = new SharedRead(async () => (broken ? Promise.reject(new Error('no')) : ++reads), 250, () => now)
+  const shared = new SharedRead(
+    async () => (broken ? Promise.reject(new Error('no')) : ++reads),
+    250,
+    () => now,
+  )
   expect(await Promise.all([shared.get(), shared.get()])).toEqual([1, 1])
   now += 249
   expect(await shared.get()).toBe(1)
@@ -23,28 +27,35 @@ test('a value is read once for all of its time, anew after it, after a failure, 
 /** Reads that end when the test says so, with the value of that moment at their beginning. */
 function slowReads(milliseconds: number, clock = () => 0) {
   const underWay: (() => void)[] = []
-  const shared = new SharedRead(() => new Promise<number>((resolve) => underWay.push(resolve.bind(undefined, underWay.length))), milliseconds, clock)
+  const shared = new SharedRead(
+    () => new Promise<number>((resolve) => underWay.push(resolve.bind(undefined, underWay.length))),
+    milliseconds,
+    clock,
+  )
   return { shared, underWay }
 }
 
 test.each([
   ['get with no time to share', 0, (shared: SharedRead<number>) => shared.get()],
   ['fresh', 250, (shared: SharedRead<number>) => shared.fresh()],
-])('%s: a read answers only those who came before it began, and all of them', async (_, milliseconds, ask) => {
-  const { shared, underWay } = slowReads(milliseconds)
-  const first = ask(shared)
-  const others = [ask(shared), ask(shared), ask(shared)]
-  expect(underWay).toHaveLength(1)
-  underWay[0]!()
-  expect(await first).toBe(0)
-  await expect.poll(() => underWay.length).toBe(2)
-  const late = ask(shared)
-  underWay[1]!()
-  expect(await Promise.all(others)).toEqual([1, 1, 1])
-  await expect.poll(() => underWay.length).toBe(3)
-  underWay[2]!()
-  expect(await late).toBe(2)
-})
+])(
+  '%s: a read answers only those who came before it began, and all of them',
+  async (_, milliseconds, ask) => {
+    const { shared, underWay } = slowReads(milliseconds)
+    const first = ask(shared)
+    const others = [ask(shared), ask(shared), ask(shared)]
+    expect(underWay).toHaveLength(1)
+    underWay[0]!()
+    expect(await first).toBe(0)
+    await expect.poll(() => underWay.length).toBe(2)
+    const late = ask(shared)
+    underWay[1]!()
+    expect(await Promise.all(others)).toEqual([1, 1, 1])
+    await expect.poll(() => underWay.length).toBe(3)
+    underWay[2]!()
+    expect(await late).toBe(2)
+  },
+)
 
 test('a read that hangs is waited for only so long, and one that fails not at all', async () => {
   let now = 0
@@ -60,7 +71,11 @@ test('a read that hangs is waited for only so long, and one that fails not at al
   expect(underWay).toHaveLength(4)
 
   let reads = 0
-  const failing = new SharedRead(async () => (++reads === 1 ? Promise.reject(new Error('no')) : reads), 0, () => 0)
+  const failing = new SharedRead(
+    async () => (++reads === 1 ? Promise.reject(new Error('no')) : reads),
+    0,
+    () => 0,
+  )
   const [failed, next] = await Promise.allSettled([failing.get(), failing.get()])
   expect([failed.status, next]).toEqual(['rejected', { status: 'fulfilled', value: 2 }])
 })

@@ -1,5 +1,12 @@
 import { LRUCache } from 'lru-cache'
-import { GeometryError, intersects, isWithin, prepareGeometry, readGeometry, type PreparedGeometry } from '../src/geodesy'
+import {
+  GeometryError,
+  intersects,
+  isWithin,
+  prepareGeometry,
+  readGeometry,
+  type PreparedGeometry,
+} from '../src/geodesy'
 
 /** What is asked of candidates: whether they meet the geometry, or lie within so many metres of it; and the candidates, each GeoJSON as text. */
 export interface SieveTask {
@@ -10,7 +17,10 @@ export interface SieveTask {
 
 const prepared = new LRUCache<string, PreparedGeometry>({ max: 16 })
 /** Candidates that take long to prepare, by their text: they come again with every search near them. At most 128 MB, reckoned at 10 bytes a character. */
-const large = new LRUCache<string, PreparedGeometry>({ maxSize: 12_800_000, sizeCalculation: (_, text) => text.length })
+const large = new LRUCache<string, PreparedGeometry>({
+  maxSize: 12_800_000,
+  sizeCalculation: (_, text) => text.length,
+})
 const LARGE_CHARACTERS = 2_000
 
 /** Which of the candidates pass, by the kernel that also signs. One whose inside is not certain does not. */
@@ -22,7 +32,9 @@ export function sift({ geometry, radiusMeters, candidates }: SieveTask): boolean
     try {
       const candidate = large.get(text) ?? prepare(text)
       if (text.length > LARGE_CHARACTERS) large.set(text, candidate)
-      return radiusMeters === undefined ? intersects(candidate, target) : isWithin(candidate, target, radiusMeters)
+      return radiusMeters === undefined
+        ? intersects(candidate, target)
+        : isWithin(candidate, target, radiusMeters)
     } catch (error) {
       if (error instanceof GeometryError) return false
       throw error

@@ -86,6 +86,7 @@ export class Slots {
 
   /** Nothing is remembered of a client with nothing here. */
   private forget(client: string): void {
-    if (!this.runningOf.has(client) && !this.queue.some((each) => each.client === client)) this.servedAt.delete(client)
+    if (!this.runningOf.has(client) && !this.queue.some((each) => each.client === client))
+      this.servedAt.delete(client)
   }
 }

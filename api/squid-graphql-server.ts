@@ -26,7 +26,11 @@ async function main(): Promise<void> {
     bodyLimit: 65_536,
     requestTimeout: REQUEST_TIMEOUT_MS,
     connectionTimeout: ANSWER_TIMEOUT_MS + 2_000,
-    http: { connectionsCheckingInterval: 1_000, headersTimeout: REQUEST_TIMEOUT_MS, requireHostHeader: false },
+    http: {
+      connectionsCheckingInterval: 1_000,
+      headersTimeout: REQUEST_TIMEOUT_MS,
+      requireHostHeader: false,
+    },
     forceCloseConnections: 'idle',
     clientErrorHandler: clientErrorHandler(settings.publicBaseUrl),
     trustProxy: settings.trustProxy.length ? [...settings.trustProxy] : false,
@@ -34,14 +38,23 @@ async function main(): Promise<void> {
   })
   app.setErrorHandler(recordsErrorHandler(settings.publicBaseUrl))
   app.setNotFoundHandler(() => {
-    throw new RecordsProblem('Not found', 'The squid\'s GraphQL is at /graphql')
+    throw new RecordsProblem('Not found', "The squid's GraphQL is at /graphql")
   })
   // The routes' schemas are for the API's description, which is not of this.
   app.setValidatorCompiler(() => () => true)
   app.setSerializerCompiler(() => (answer) => JSON.stringify(answer))
   // Never asked for: its worker is for bodies larger than any here.
   guardEdge(app, ANSWER_TIMEOUT_MS, new Measurer())
-  await app.register((scope) => graphqlRoutes(scope, { face, examples: EXAMPLES, counter: new RequestCounter(() => Date.now()), rateLimitPerHour: settings.recordsRateLimitPerHour }), { prefix: '/graphql' })
+  await app.register(
+    (scope) =>
+      graphqlRoutes(scope, {
+        face,
+        examples: EXAMPLES,
+        counter: new RequestCounter(() => Date.now()),
+        rateLimitPerHour: settings.recordsRateLimitPerHour,
+      }),
+    { prefix: '/graphql' },
+  )
 
   await listenUntilStopped(app, settings.squidGraphql, 'GQL_', () => face.close())
 }

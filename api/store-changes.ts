@@ -1,4 +1,12 @@
-import { RECORD_COLUMNS, boxesOf, envelope, meets, type Bbox, type RecordRow, type Statement } from './store-records'
+import {
+  RECORD_COLUMNS,
+  boxesOf,
+  envelope,
+  meets,
+  type Bbox,
+  type RecordRow,
+  type Statement,
+} from './store-records'
 
 /** The SQL of those who follow the records: what changed, in order, and where that leads. */
 
@@ -45,7 +53,10 @@ export function changesQuery(after: ChangeIds, upTo: ChangeIds | undefined, limi
 
 /** These records, where they still are. Lives by the primary key. */
 export function changedRecordsQuery(ids: readonly string[]): Statement {
-  return { text: `SELECT ${RECORD_COLUMNS}, NULL AS geometry, schema_uid AS schema, location_type AS "locationType" FROM location_record WHERE id = ANY($1)`, values: [ids] }
+  return {
+    text: `SELECT ${RECORD_COLUMNS}, NULL AS geometry, schema_uid AS schema, location_type AS "locationType" FROM location_record WHERE id = ANY($1)`,
+    values: [ids],
+  }
 }
 
 /** Which of these records lie in which of the boxes, as the list's filter has it: pairs of a box's place and an id. Lives by the primary key. */

@@ -22,12 +22,26 @@ const MAX_LISTED = 100
 const MAX_TEXT = 200
 
 type Fields = Record<string, unknown>
-type Resolve = (...all: [value: unknown, source: SQL, typeName: string, query: unknown, pgType: unknown, modifier: unknown, field?: string]) => SQL | null
+type Resolve = (
+  ...all: [
+    value: unknown,
+    source: SQL,
+    typeName: string,
+    query: unknown,
+    pgType: unknown,
+    modifier: unknown,
+    field?: string,
+  ]
+) => SQL | null
 interface FilterBuild {
   pgSql: typeof PgSql
   connectionFilterScalarOperators: Record<string, Record<string, unknown>>
   connectionFilterResolve: Resolve
-  connectionFilterRegisterResolver: (typeName: string, field: string, resolve: (of: { sourceAlias: SQL; fieldValue: unknown }) => SQL) => void
+  connectionFilterRegisterResolver: (
+    typeName: string,
+    field: string,
+    resolve: (of: { sourceAlias: SQL; fieldValue: unknown }) => SQL,
+  ) => void
 }
 interface Scope {
   isPgConnectionFilter?: boolean
@@ -36,66 +50,96 @@ interface Scope {
 
 /** The operators, and a check of every value before the filter plugin makes SQL of it. After that plugin. */
 export const FiltersPlugin: Plugin = (builder) => {
-  builder.hook('build', (build: Build) => {
-    const { connectionFilterScalarOperators: operators, connectionFilterResolve: resolve } = build as unknown as FilterBuild
-    for (const type of Object.keys(operators)) {
-      const known = operators[type]!
-      operators[type] = Object.fromEntries((OPERATORS[type] ?? []).map((name) => [name, known[name]]))
-    }
-    const { pgSql: sql } = build as unknown as FilterBuild
-    const everyChain = sql.join(CHAINS.map(({ slug }) => sql.literal(slug)), ', ')
-    // As the Records API has it (store-records.ts, isType).
-    const ofType = (source: SQL, { equalTo, in: listed }: { equalTo?: string; in?: string[] }): SQL => {
-      const is = (name: string) => {
-        const [given, length] = [sql.fragment`${sql.value(name)}::text`, sql.literal(TYPE_INDEXED)]
-        const indexed = sql.fragment`lower(left(${source}, ${length})) = lower(left(${given}, ${length}))`
-        return name.length < TYPE_INDEXED ? indexed : sql.fragment`(${indexed} and lower(${source}) = lower(${given}))`
+  builder.hook(
+    'build',
+    (build: Build) => {
+      const { connectionFilterScalarOperators: operators, connectionFilterResolve: resolve } =
+        build as unknown as FilterBuild
+      for (const type of Object.keys(operators)) {
+        const known = operators[type]!
+        operators[type] = Object.fromEntries((OPERATORS[type] ?? []).map((name) => [name, known[name]]))
       }
-      const both = [...(equalTo !== undefined ? [is(equalTo)] : []), ...(listed ? [sql.fragment`(${sql.join(listed.map(is), ' or ')})`] : [])]
-      return sql.fragment`(${sql.join(both, ' and ')})`
-    }
-    const checked: Resolve = (value, source, typeName, query, pgType, modifier, field) => {
-      if (field === 'locationType') return ofType(source, valuesOf(field, value) as { equalTo?: string; in?: string[] })
-      if (field !== undefined) return resolve(valuesOf(field, value), source, typeName, query, pgType, modifier, field)
-      const filter = fieldsOf(value)
-      const found = resolve(filter, source, typeName, query, pgType, modifier)
-      // The log's index begins with the chain: a UID of any chain is looked for on each.
-      return found && typeName === 'AttestationEventFilter' && filter.uid && !filter.chain ? sql.fragment`${found} and ${source}.chain in (${everyChain})` : found
-    }
-    return Object.assign(build, { connectionFilterResolve: checked })
-  }, ['PublishedFilters'])
+      const { pgSql: sql } = build as unknown as FilterBuild
+      const everyChain = sql.join(
+        CHAINS.map(({ slug }) => sql.literal(slug)),
+        ', ',
+      )
+      // As the Records API has it (store-records.ts, isType).
+      const ofType = (source: SQL, { equalTo, in: listed }: { equalTo?: string; in?: string[] }): SQL => {
+        const is = (name: string) => {
+          const [given, length] = [sql.fragment`${sql.value(name)}::text`, sql.literal(TYPE_INDEXED)]
+          const indexed = sql.fragment`lower(left(${source}, ${length})) = lower(left(${given}, ${length}))`
+          return name.length < TYPE_INDEXED
+            ? indexed
+            : sql.fragment`(${indexed} and lower(${source}) = lower(${given}))`
+        }
+        const both = [
+          ...(equalTo !== undefined ? [is(equalTo)] : []),
+          ...(listed ? [sql.fragment`(${sql.join(listed.map(is), ' or ')})`] : []),
+        ]
+        return sql.fragment`(${sql.join(both, ' and ')})`
+      }
+      const checked: Resolve = (value, source, typeName, query, pgType, modifier, field) => {
+        if (field === 'locationType')
+          return ofType(source, valuesOf(field, value) as { equalTo?: string; in?: string[] })
+        if (field !== undefined)
+          return resolve(valuesOf(field, value), source, typeName, query, pgType, modifier, field)
+        const filter = fieldsOf(value)
+        const found = resolve(filter, source, typeName, query, pgType, modifier)
+        // The log's index begins with the chain: a UID of any chain is looked for on each.
+        return found && typeName === 'AttestationEventFilter' && filter.uid && !filter.chain
+          ? sql.fragment`${found} and ${source}.chain in (${everyChain})`
+          : found
+      }
+      return Object.assign(build, { connectionFilterResolve: checked })
+    },
+    ['PublishedFilters'],
+  )
 
   // The same places that the bbox of the Records API finds.
-  builder.hook('GraphQLInputObjectType:fields', (fields: GraphQLInputFieldConfigMap, build, context) => {
-    const { isPgConnectionFilter, pgIntrospection } = context.scope as Scope
-    if (!isPgConnectionFilter || pgIntrospection!.name !== 'location_record') return fields
-    const { pgSql: sql, connectionFilterRegisterResolver: register } = build as unknown as FilterBuild
-    const typeName = (context as unknown as { Self: { name: string } }).Self.name
-    const { GraphQLList, GraphQLNonNull, GraphQLFloat } = build.graphql
-    register(typeName, 'bbox', ({ sourceAlias, fieldValue }) => {
-      // ST_Envelope gives a box without width or height as the line or point that it is; ST_MakeEnvelope's meets nothing.
-      const corner = (x: number, y: number) => sql.fragment`ST_MakePoint(${sql.value(x)}::float8, ${sql.value(y)}::float8)`
-      const box = ([w, s, e, n]: Bbox) => sql.fragment`ST_Envelope(ST_SetSRID(ST_MakeLine(${corner(w, s)}, ${corner(e, n)}), 4326))`
-      // As the Records API has it (store-records.ts, meets).
-      const meets = (shape: SQL, place: SQL) => sql.fragment`(${shape} && ${place} and ST_DWithin(${shape}, ${place}, 0)::int <> 0)`
-      const boxes = boxesOf(readBbox(fieldValue)).map((each) => meets(sql.fragment`${sourceAlias}.geom`, box(each)))
-      return sql.fragment`(${sql.join(boxes, ' or ')})`
-    })
-    return {
-      ...fields,
-      bbox: {
-        description: '[minLng, minLat, maxLng, maxLat] in degrees, edges included; minLng > maxLng crosses the antimeridian. A record without a geometry is in none.',
-        type: new GraphQLList(new GraphQLNonNull(GraphQLFloat)),
-      },
-    }
-  }, ['PublishedBbox'])
+  builder.hook(
+    'GraphQLInputObjectType:fields',
+    (fields: GraphQLInputFieldConfigMap, build, context) => {
+      const { isPgConnectionFilter, pgIntrospection } = context.scope as Scope
+      if (!isPgConnectionFilter || pgIntrospection!.name !== 'location_record') return fields
+      const { pgSql: sql, connectionFilterRegisterResolver: register } = build as unknown as FilterBuild
+      const typeName = (context as unknown as { Self: { name: string } }).Self.name
+      const { GraphQLList, GraphQLNonNull, GraphQLFloat } = build.graphql
+      register(typeName, 'bbox', ({ sourceAlias, fieldValue }) => {
+        // ST_Envelope gives a box without width or height as the line or point that it is; ST_MakeEnvelope's meets nothing.
+        const corner = (x: number, y: number) =>
+          sql.fragment`ST_MakePoint(${sql.value(x)}::float8, ${sql.value(y)}::float8)`
+        const box = ([w, s, e, n]: Bbox) =>
+          sql.fragment`ST_Envelope(ST_SetSRID(ST_MakeLine(${corner(w, s)}, ${corner(e, n)}), 4326))`
+        // As the Records API has it (store-records.ts, meets).
+        const meets = (shape: SQL, place: SQL) =>
+          sql.fragment`(${shape} && ${place} and ST_DWithin(${shape}, ${place}, 0)::int <> 0)`
+        const boxes = boxesOf(readBbox(fieldValue)).map((each) =>
+          meets(sql.fragment`${sourceAlias}.geom`, box(each)),
+        )
+        return sql.fragment`(${sql.join(boxes, ' or ')})`
+      })
+      return {
+        ...fields,
+        bbox: {
+          description:
+            '[minLng, minLat, maxLng, maxLat] in degrees, edges included; minLng > maxLng crosses the antimeridian. A record without a geometry is in none.',
+          type: new GraphQLList(new GraphQLNonNull(GraphQLFloat)),
+        },
+      }
+    },
+    ['PublishedBbox'],
+  )
 }
 
 /** A filter's fields, none of them null or empty: that would look like a filter, and be none. */
 function fieldsOf(filter: unknown): Fields {
   const fields = (filter ?? {}) as Fields
   for (const [name, value] of Object.entries(fields))
-    if (value === null || (typeof value === 'object' && Object.keys(value).length === 0)) throw new QueryFault(`filter: ${name} says nothing; leave it out, or give it an operator such as equalTo.`)
+    if (value === null || (typeof value === 'object' && Object.keys(value).length === 0))
+      throw new QueryFault(
+        `filter: ${name} says nothing; leave it out, or give it an operator such as equalTo.`,
+      )
   return fields
 }
 
@@ -106,7 +150,8 @@ function valuesOf(field: string, operators: unknown): unknown {
       const where = `filter: ${field}: ${operator}`
       if (value === null) throw new QueryFault(`${where}: null is nothing to look for; leave it out.`)
       if (!Array.isArray(value)) return [operator, storedValue(field, value, where)]
-      if (value.length === 0 || value.length > MAX_LISTED) throw new QueryFault(`${where}: from 1 to ${MAX_LISTED} values, not ${value.length}.`)
+      if (value.length === 0 || value.length > MAX_LISTED)
+        throw new QueryFault(`${where}: from 1 to ${MAX_LISTED} values, not ${value.length}.`)
       return [operator, value.map((each) => storedValue(field, each, where))]
     }),
   )
@@ -141,13 +186,17 @@ export function storedValue(field: string, value: unknown, where: string): unkno
       if (!/^[a-z-]{1,40}-[0-9a-fx-]{1,80}$/i.test(value)) throw wanted('an id as it is answered')
       return value.toLowerCase()
   }
-  if (value.length > MAX_TEXT || value.includes('\0')) throw wanted(`at most ${MAX_TEXT} characters, none of them NUL`)
+  if (value.length > MAX_TEXT || value.includes('\0'))
+    throw wanted(`at most ${MAX_TEXT} characters, none of them NUL`)
   return value
 }
 
 function readTime(text: string, where: string): string {
   const instant = instantOf(text)
-  if (instant === undefined) throw new QueryFault(`${where}: expected an ISO 8601 time such as 2026-01-31T12:00:00Z or 2026-01-31, of the years 1 to 9999.`)
+  if (instant === undefined)
+    throw new QueryFault(
+      `${where}: expected an ISO 8601 time such as 2026-01-31T12:00:00Z or 2026-01-31, of the years 1 to 9999.`,
+    )
   return instant
 }
 
@@ -163,7 +212,14 @@ export function instantOf(text: string): string | undefined {
 function readBbox(value: unknown): Bbox {
   const numbers = Array.isArray(value) ? (value as unknown[]) : []
   const [minLng, minLat, maxLng, maxLat] = numbers as [number, number, number, number]
-  const inRange = numbers.length === 4 && numbers.every((each) => typeof each === 'number' && Number.isFinite(each)) && [minLng, maxLng].every((lng) => Math.abs(lng) <= 180) && [minLat, maxLat].every((lat) => Math.abs(lat) <= 90)
-  if (!inRange || minLat > maxLat) throw new QueryFault('filter: bbox: expected [minLng, minLat, maxLng, maxLat] in degrees: longitudes from -180 to 180, latitudes from -90 to 90, minLat not above maxLat.')
+  const inRange =
+    numbers.length === 4 &&
+    numbers.every((each) => typeof each === 'number' && Number.isFinite(each)) &&
+    [minLng, maxLng].every((lng) => Math.abs(lng) <= 180) &&
+    [minLat, maxLat].every((lat) => Math.abs(lat) <= 90)
+  if (!inRange || minLat > maxLat)
+    throw new QueryFault(
+      'filter: bbox: expected [minLng, minLat, maxLng, maxLat] in degrees: longitudes from -180 to 180, latitudes from -90 to 90, minLat not above maxLat.',
+    )
   return [minLng, minLat, maxLng, maxLat]
 }

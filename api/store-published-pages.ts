@@ -11,12 +11,22 @@ import { instantOf } from './store-published-filters'
  */
 
 /** By which column each view is ordered; the id, which follows it, makes the order total. Lives by the indexes on both. */
-const TIME_COLUMN: Readonly<Record<string, string>> = { location_record: 'timestamp', attestation_event: 'block_timestamp' }
+const TIME_COLUMN: Readonly<Record<string, string>> = {
+  location_record: 'timestamp',
+  attestation_event: 'block_timestamp',
+}
 const NEWEST_FIRST = 'NEWEST_FIRST'
 /** Counting stops here: it takes a quarter of a second. */
 const COUNT_LIMIT = 100_000
 
-type PageArguments = { first?: number | null; last?: number | null; offset?: number | null; after?: string | null; before?: string | null; orderBy?: { alias: string } | null }
+type PageArguments = {
+  first?: number | null
+  last?: number | null
+  offset?: number | null
+  after?: string | null
+  before?: string | null
+  orderBy?: { alias: string } | null
+}
 /** What PostGraphile's plugins say of the thing at hand. */
 interface Scope {
   isPgFieldConnection?: boolean
@@ -29,42 +39,69 @@ interface Scope {
 }
 type Connection = { data?: unknown[]; totals?: { count: number } }
 
-const pageDefault = (scope: Scope) => (scope.isPgBackwardRelationField ? PAGE_LIMITS.ofRelation : PAGE_LIMITS.default)
+const pageDefault = (scope: Scope) =>
+  scope.isPgBackwardRelationField ? PAGE_LIMITS.ofRelation : PAGE_LIMITS.default
 
 /** Cursors and page information, in place of graphile-build's StandardTypesPlugin. */
 export const PageInfoPlugin: Plugin = (builder) => {
-  builder.hook('build', (build) => {
-    const Cursor: GraphQLScalarType = new build.graphql.GraphQLScalarType({
-      name: 'Cursor',
-      description: 'A place in a connection, to go on from: `endCursor` of one page is `after` of the next.',
-      serialize: String,
-      parseValue: String,
-    })
-    addType(build, Cursor)
-    return build
-  }, ['StandardTypes'])
-  builder.hook('init', (nothing, build) => {
-    const { GraphQLNonNull, GraphQLBoolean, GraphQLObjectType } = build.graphql
-    const has = (description: string) => (fieldContext: { addDataGenerator: (generator: () => object) => void }) => {
-      // A row is there to be counted only where something of it is asked for.
-      fieldContext.addDataGenerator(() => ({ usesCursor: [true] }))
-      return { description, type: new GraphQLNonNull(GraphQLBoolean) }
-    }
-    const { newWithHooks } = build as unknown as { newWithHooks: (type: unknown, spec: object, scope: object) => unknown }
-    newWithHooks(
-      GraphQLObjectType,
-      {
-        name: 'PageInfo',
-        description: 'Where a page lies.',
-        fields: ({ fieldWithHooks }: { fieldWithHooks: (name: string, spec: unknown, scope: object) => unknown }) => ({
-          hasNextPage: fieldWithHooks('hasNextPage', has('Whether rows follow this page; paging backwards, whether it was asked for by `before`.'), {}),
-          hasPreviousPage: fieldWithHooks('hasPreviousPage', has('Paging backwards, whether rows precede this page; else whether it was asked for by `after` or `offset`.'), {}),
-        }),
-      },
-      { isPageInfo: true },
-    )
-    return nothing
-  }, ['StandardTypes', 'PageInfo'])
+  builder.hook(
+    'build',
+    (build) => {
+      const Cursor: GraphQLScalarType = new build.graphql.GraphQLScalarType({
+        name: 'Cursor',
+        description:
+          'A place in a connection, to go on from: `endCursor` of one page is `after` of the next.',
+        serialize: String,
+        parseValue: String,
+      })
+      addType(build, Cursor)
+      return build
+    },
+    ['StandardTypes'],
+  )
+  builder.hook(
+    'init',
+    (nothing, build) => {
+      const { GraphQLNonNull, GraphQLBoolean, GraphQLObjectType } = build.graphql
+      const has =
+        (description: string) => (fieldContext: { addDataGenerator: (generator: () => object) => void }) => {
+          // A row is there to be counted only where something of it is asked for.
+          fieldContext.addDataGenerator(() => ({ usesCursor: [true] }))
+          return { description, type: new GraphQLNonNull(GraphQLBoolean) }
+        }
+      const { newWithHooks } = build as unknown as {
+        newWithHooks: (type: unknown, spec: object, scope: object) => unknown
+      }
+      newWithHooks(
+        GraphQLObjectType,
+        {
+          name: 'PageInfo',
+          description: 'Where a page lies.',
+          fields: ({
+            fieldWithHooks,
+          }: {
+            fieldWithHooks: (name: string, spec: unknown, scope: object) => unknown
+          }) => ({
+            hasNextPage: fieldWithHooks(
+              'hasNextPage',
+              has('Whether rows follow this page; paging backwards, whether it was asked for by `before`.'),
+              {},
+            ),
+            hasPreviousPage: fieldWithHooks(
+              'hasPreviousPage',
+              has(
+                'Paging backwards, whether rows precede this page; else whether it was asked for by `after` or `offset`.',
+              ),
+              {},
+            ),
+          }),
+        },
+        { isPageInfo: true },
+      )
+      return nothing
+    },
+    ['StandardTypes', 'PageInfo'],
+  )
 }
 
 /** first, last, offset, after and before with their limits, and one row more than asked for, which tells whether there is another page. */
@@ -77,7 +114,9 @@ export const PagesPlugin: Plugin = (builder) => {
     const Cursor = typeByName(build, 'Cursor')
     const sql = sqlOf(build)
     const fallback = pageDefault(scope)
-    const { addArgDataGenerator } = context as unknown as { addArgDataGenerator: (generator: (given: PageArguments) => object) => void }
+    const { addArgDataGenerator } = context as unknown as {
+      addArgDataGenerator: (generator: (given: PageArguments) => object) => void
+    }
     addArgDataGenerator((given) => {
       const rows = pageRows(given, fallback)
       const order = given.orderBy?.alias ?? NEWEST_FIRST
@@ -86,24 +125,36 @@ export const PagesPlugin: Plugin = (builder) => {
           if (given.last != null) query.last(rows + 1)
           else query.first(rows + 1)
           if (given.offset) query.offset(given.offset)
-          for (const [cursor, isAfter] of [[given.after, true], [given.before, false]] as const) {
+          for (const [cursor, isAfter] of [
+            [given.after, true],
+            [given.before, false],
+          ] as const) {
             if (cursor == null) continue
             const [time, id] = readCursor(cursor, order, isAfter ? 'after' : 'before')
             const forwards = (order !== NEWEST_FIRST) === isAfter
             // One comparison of both columns: an index starts there.
-            const place = () => sql.fragment`(${query.getTableAlias()}.${sql.identifier(column)}, ${query.getTableAlias()}.id) ${sql.raw(forwards ? '>' : '<')} (${sql.value(time)}::timestamptz, ${sql.value(id)}::text)`
+            const place = () =>
+              sql.fragment`(${query.getTableAlias()}.${sql.identifier(column)}, ${query.getTableAlias()}.id) ${sql.raw(forwards ? '>' : '<')} (${sql.value(time)}::timestamptz, ${sql.value(id)}::text)`
             query.whereBound(place, isAfter)
           }
         },
       }
     })
-    const { extend } = build as unknown as { extend: <T extends object>(base: T, more: object, hint: string) => T }
+    const { extend } = build as unknown as {
+      extend: <T extends object>(base: T, more: object, hint: string) => T
+    }
     return extend(
       args,
       {
-        first: { type: GraphQLInt, description: `The first so many rows, at most ${PAGE_LIMITS.rows}; ${fallback} where neither first nor last is given.` },
+        first: {
+          type: GraphQLInt,
+          description: `The first so many rows, at most ${PAGE_LIMITS.rows}; ${fallback} where neither first nor last is given.`,
+        },
         last: { type: GraphQLInt, description: `The last so many rows, at most ${PAGE_LIMITS.rows}.` },
-        offset: { type: GraphQLInt, description: `Leave out so many rows, at most ${PAGE_LIMITS.offset}; \`after\` goes as far as there are rows, and as fast there as at the start.` },
+        offset: {
+          type: GraphQLInt,
+          description: `Leave out so many rows, at most ${PAGE_LIMITS.offset}; \`after\` goes as far as there are rows, and as fast there as at the start.`,
+        },
         before: { type: Cursor, description: 'Rows before this place.' },
         after: { type: Cursor, description: 'Rows after this place.' },
       },
@@ -114,8 +165,15 @@ export const PagesPlugin: Plugin = (builder) => {
     const scope = context.scope as Scope
     const { resolve } = field
     if (!scope.isPgFieldConnection || !resolve) return field
-    const { pgAddStartEndCursor } = build as unknown as { pgAddStartEndCursor: (connection: Connection) => object }
-    const wrapped: GraphQLFieldConfig<unknown, unknown>['resolve'] = async (source, args: PageArguments, resolveContext, info) => {
+    const { pgAddStartEndCursor } = build as unknown as {
+      pgAddStartEndCursor: (connection: Connection) => object
+    }
+    const wrapped: GraphQLFieldConfig<unknown, unknown>['resolve'] = async (
+      source,
+      args: PageArguments,
+      resolveContext,
+      info,
+    ) => {
       const connection = (await resolve(source, args, resolveContext, info)) as Connection
       const asked = pageRows(args, pageDefault(scope))
       const rows = connection.data ?? []
@@ -138,15 +196,43 @@ export const OrderPlugin: Plugin = (builder) => {
     const { isPgRowSortEnum, pgIntrospection } = context.scope as Scope
     const column = isPgRowSortEnum ? TIME_COLUMN[pgIntrospection!.name] : undefined
     if (column === undefined) return values
-    const order = (alias: string, ascending: boolean, description: string) => ({ description, value: { alias, specs: [[column, ascending], ['id', ascending]], unique: true } })
-    return { [NEWEST_FIRST]: order(NEWEST_FIRST, false, 'By time, the newest first'), OLDEST_FIRST: order('OLDEST_FIRST', true, 'By time, the oldest first') }
+    const order = (alias: string, ascending: boolean, description: string) => ({
+      description,
+      value: {
+        alias,
+        specs: [
+          [column, ascending],
+          ['id', ascending],
+        ],
+        unique: true,
+      },
+    })
+    return {
+      [NEWEST_FIRST]: order(NEWEST_FIRST, false, 'By time, the newest first'),
+      OLDEST_FIRST: order('OLDEST_FIRST', true, 'By time, the oldest first'),
+    }
   })
-  builder.hook('GraphQLObjectType:fields:field:args', (args, { graphql: { GraphQLNonNull } }, context) => {
-    const { isPgFieldConnection } = context.scope as Scope
-    const type = isPgFieldConnection ? (args.orderBy?.type as { ofType?: { ofType?: GraphQLEnumType } } | undefined)?.ofType?.ofType : undefined
-    if (!type) return args
-    return { ...args, orderBy: { type: new GraphQLNonNull(type), description: 'Rows of the same time are in the order of their ids.', defaultValue: type.getValue(NEWEST_FIRST)!.value as unknown } }
-  }, ['PublishedOrder'], [], ['PgConnectionArgOrderBy'])
+  builder.hook(
+    'GraphQLObjectType:fields:field:args',
+    (args, { graphql: { GraphQLNonNull } }, context) => {
+      const { isPgFieldConnection } = context.scope as Scope
+      const type = isPgFieldConnection
+        ? (args.orderBy?.type as { ofType?: { ofType?: GraphQLEnumType } } | undefined)?.ofType?.ofType
+        : undefined
+      if (!type) return args
+      return {
+        ...args,
+        orderBy: {
+          type: new GraphQLNonNull(type),
+          description: 'Rows of the same time are in the order of their ids.',
+          defaultValue: type.getValue(NEWEST_FIRST)!.value as unknown,
+        },
+      }
+    },
+    ['PublishedOrder'],
+    [],
+    ['PgConnectionArgOrderBy'],
+  )
 }
 
 /** How many rows match, counted no further than COUNT_LIMIT. */
@@ -163,31 +249,59 @@ export const TotalCountPlugin: Plugin = (builder) => {
       },
       pgNamedQuery: { name: 'totals', query: () => {} },
       // Each field that asks for it brings it, and each alias of one: it is counted once.
-      pgQuery: (_query: QueryBuilder, { pgNamedQueryContainer: all }: { pgNamedQueryContainer: { name: string }[] }) => {
-        for (let i = all.length - 1; i > 0; i--) if (all.findIndex(({ name }) => name === all[i]!.name) < i) all.splice(i, 1)
+      pgQuery: (
+        _query: QueryBuilder,
+        { pgNamedQueryContainer: all }: { pgNamedQueryContainer: { name: string }[] },
+      ) => {
+        for (let i = all.length - 1; i > 0; i--)
+          if (all.findIndex(({ name }) => name === all[i]!.name) < i) all.splice(i, 1)
       },
     }
-    const { fieldWithHooks } = context as unknown as { fieldWithHooks: (name: string, spec: unknown, scope: object) => typeof fields[string] }
-    const counted = (name: string, type: GraphQLScalarType, description: string, of: (count: number) => number | boolean) =>
+    const { fieldWithHooks } = context as unknown as {
+      fieldWithHooks: (name: string, spec: unknown, scope: object) => (typeof fields)[string]
+    }
+    const counted = (
+      name: string,
+      type: GraphQLScalarType,
+      description: string,
+      of: (count: number) => number | boolean,
+    ) =>
       fieldWithHooks(
         name,
         ({ addDataGenerator }: { addDataGenerator: (generator: () => object) => void }) => {
           addDataGenerator(() => totals)
-          return { description, type: new GraphQLNonNull(type), resolve: ({ totals: { count } }: Required<Connection>) => of(count) }
+          return {
+            description,
+            type: new GraphQLNonNull(type),
+            resolve: ({ totals: { count } }: Required<Connection>) => of(count),
+          }
         },
         {},
       )
     return {
       ...fields,
-      totalCount: counted('totalCount', GraphQLInt, `How many match, on all pages together. Counted no further than ${COUNT_LIMIT}: see \`totalCountIsExact\`.`, (count) => Math.min(count, COUNT_LIMIT)),
-      totalCountIsExact: counted('totalCountIsExact', GraphQLBoolean, `False where more than ${COUNT_LIMIT} match.`, (count) => count <= COUNT_LIMIT),
+      totalCount: counted(
+        'totalCount',
+        GraphQLInt,
+        `How many match, on all pages together. Counted no further than ${COUNT_LIMIT}: see \`totalCountIsExact\`.`,
+        (count) => Math.min(count, COUNT_LIMIT),
+      ),
+      totalCountIsExact: counted(
+        'totalCountIsExact',
+        GraphQLBoolean,
+        `False where more than ${COUNT_LIMIT} match.`,
+        (count) => count <= COUNT_LIMIT,
+      ),
     }
   })
 }
 
 /** What PostGraphile wrote as a cursor: the order, and in it the time and the id. */
 function readCursor(cursor: string, order: string, argument: string): [time: string, id: string] {
-  const wrong = () => new QueryFault(`${argument}: this is no cursor of this connection in the order ${order}; give startCursor or endCursor of one of its pages, or cursor of an edge.`)
+  const wrong = () =>
+    new QueryFault(
+      `${argument}: this is no cursor of this connection in the order ${order}; give startCursor or endCursor of one of its pages, or cursor of an edge.`,
+    )
   if (cursor.length > 400) throw wrong()
   let parts: unknown
   try {
@@ -197,7 +311,15 @@ function readCursor(cursor: string, order: string, argument: string): [time: str
   }
   const [prefix, place] = Array.isArray(parts) ? (parts as unknown[]) : []
   const [time, id] = Array.isArray(place) ? (place as unknown[]) : []
-  if (prefix !== order || typeof time !== 'string' || typeof id !== 'string' || !CURSOR_TIME.test(time) || instantOf(time) === undefined || !CURSOR_ID.test(id)) throw wrong()
+  if (
+    prefix !== order ||
+    typeof time !== 'string' ||
+    typeof id !== 'string' ||
+    !CURSOR_TIME.test(time) ||
+    instantOf(time) === undefined ||
+    !CURSOR_ID.test(id)
+  )
+    throw wrong()
   return [time, id]
 }
 const CURSOR_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?\+00:00$/

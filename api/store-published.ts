@@ -48,14 +48,17 @@ export class PublishedViews {
   }
 
   private connections(max: number, timeout: number): Pool {
-    return openPool({
-      connectionString: this.databaseUrl,
-      max,
-      connectionTimeoutMillis: STATEMENT_TIMEOUT_MS,
-      statement_timeout: timeout,
-      query_timeout: timeout + 1_000,
-      application_name: 'graphql',
-    }, this.onError)
+    return openPool(
+      {
+        connectionString: this.databaseUrl,
+        max,
+        connectionTimeoutMillis: STATEMENT_TIMEOUT_MS,
+        statement_timeout: timeout,
+        query_timeout: timeout + 1_000,
+        application_name: 'graphql',
+      },
+      this.onError,
+    )
   }
 
   close(): Promise<void> {
@@ -85,16 +88,24 @@ export class PublishedViews {
     const asRole = await this.canRead(client, READER_ROLE)
     if (asRole === undefined) return { role: READER_ROLE }
     const asLogin = this.ownLogin ? await this.canRead(client) : asRole
-    if (asLogin !== undefined) throw new UnavailableError(`The views cannot be read under the role ${READER_ROLE} (${asLogin}). docs/graphql.md says what the database's administrator does about it.`)
+    if (asLogin !== undefined)
+      throw new UnavailableError(
+        `The views cannot be read under the role ${READER_ROLE} (${asLogin}). docs/graphql.md says what the database's administrator does about it.`,
+      )
     if (!superuser && !writes) return { role: undefined }
-    return { role: undefined, warning: `GRAPHQL_DATABASE_URL is of a login that may do more than read, and may not take the role ${READER_ROLE}: only read-only transactions keep it from writing` }
+    return {
+      role: undefined,
+      warning: `GRAPHQL_DATABASE_URL is of a login that may do more than read, and may not take the role ${READER_ROLE}: only read-only transactions keep it from writing`,
+    }
   }
 
   /** Why these views cannot be read under this role; undefined when they can. */
   private async canRead(client: PoolClient, role?: string): Promise<string | undefined> {
     try {
       await client.query(`BEGIN READ ONLY${role === undefined ? '' : `; SET LOCAL ROLE ${role}`}`)
-      await client.query(`SELECT FROM ${PUBLISHED_SCHEMA}.location_record, ${PUBLISHED_SCHEMA}.attestation_event LIMIT 0`)
+      await client.query(
+        `SELECT FROM ${PUBLISHED_SCHEMA}.location_record, ${PUBLISHED_SCHEMA}.attestation_event LIMIT 0`,
+      )
       return undefined
     } catch (error) {
       if (isOutage(error as DatabaseError)) throw unavailable(error as Error)
@@ -144,7 +155,11 @@ export class PublishedViews {
       } catch (error) {
         failed = true
         if (hurried && isTimeout(error as DatabaseError)) throw tooLongTogether()
-        throw received > ANSWER_BYTES ? new QueryFault(`The answer would be larger than ${ANSWER_BYTES / 1_048_576} MiB: ask for fewer rows, or fewer of the large fields (geometry, location, memo, mediaData, recipePayloads, data).`) : translated(error as DatabaseError)
+        throw received > ANSWER_BYTES
+          ? new QueryFault(
+              `The answer would be larger than ${ANSWER_BYTES / 1_048_576} MiB: ask for fewer rows, or fewer of the large fields (geometry, location, memo, mediaData, recipePayloads, data).`,
+            )
+          : translated(error as DatabaseError)
       } finally {
         left -= performance.now() - started
       }
@@ -163,7 +178,10 @@ export class PublishedViews {
       })
       await last
       // The answer is there, whatever becomes of the connection.
-      broken = await client.query('ROLLBACK').then(() => false, () => true)
+      broken = await client.query('ROLLBACK').then(
+        () => false,
+        () => true,
+      )
       return result
     } finally {
       stream.off('data', count)
@@ -179,13 +197,17 @@ function isTimeout({ code, message }: DatabaseError): boolean {
 }
 
 function tooLongTogether(): QueryFault {
-  return new QueryFault(`The request takes longer than ${REQUEST_TIMEOUT_MS / 1000} seconds as a whole: ask for less at once.`)
+  return new QueryFault(
+    `The request takes longer than ${REQUEST_TIMEOUT_MS / 1000} seconds as a whole: ask for less at once.`,
+  )
 }
 
 /** What the database said, for the one who asked. */
 function translated(error: DatabaseError): Error {
   if (isTimeout(error))
-    return new QueryFault(`Looking this up takes longer than ${STATEMENT_TIMEOUT_MS / 1000} seconds: narrow it, by chain and uid, prover, subject, attester, a range of time or a bbox.`)
+    return new QueryFault(
+      `Looking this up takes longer than ${STATEMENT_TIMEOUT_MS / 1000} seconds: narrow it, by chain and uid, prover, subject, attester, a range of time or a bbox.`,
+    )
   return isOutage(error) ? unavailable(error) : error
 }
 

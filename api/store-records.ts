@@ -76,7 +76,8 @@ export interface Statement {
 }
 
 /** As Date's toISOString. */
-const ISO = (column: string) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS ${column}`
+const ISO = (column: string) =>
+  `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS ${column}`
 const COLUMNS = `id, uid, chain, prover, subject, timestamp, event_timestamp, srs, location_type, location, longitude, latitude,
   recipe_types, recipe_payloads, media_types, media_data, memo, revoked, created_at, updated_at, problem`
 const REST_TEXT = `row_to_json((SELECT fields FROM (SELECT ${ISO('timestamp')}, ${ISO('event_timestamp')}, srs, location_type, location,
@@ -85,7 +86,8 @@ const REST_TEXT = `row_to_json((SELECT fields FROM (SELECT ${ISO('timestamp')}, 
 /** Those of a RecordRow but for its geometry. */
 export const RECORD_COLUMNS = `uid, chain, prover, subject, ${REST_TEXT} AS rest`
 /** A box between these longitudes and latitudes. ST_Envelope gives one without width or height as the line or point that it is; ST_MakeEnvelope's meets nothing. */
-export const envelope = (w: string, s: string, e: string, n: string) => `ST_Envelope(ST_SetSRID(ST_MakeLine(ST_MakePoint(${w}, ${s}), ST_MakePoint(${e}, ${n})), 4326))`
+export const envelope = (w: string, s: string, e: string, n: string) =>
+  `ST_Envelope(ST_SetSRID(ST_MakeLine(ST_MakePoint(${w}, ${s}), ST_MakePoint(${e}, ${n})), 4326))`
 
 /**
  * Whether a shape and a box share a place. By PostGIS's own distance, not by ST_Intersects: GEOS throws at rings that cross
@@ -121,7 +123,10 @@ export function listQuery(query: RecordQuery, window?: TimeWindow): Statement {
   const order = `ORDER BY ${by} ${direction}, id ${direction}`
   const select = (filter: RecordFilter) => {
     const where = conditions(filter, value, window)
-    if (query.from) where.push(`(${by}, id) ${descending ? '<' : '>'} (${value(new Date(query.from.at))}, ${value(query.from.id)})`)
+    if (query.from)
+      where.push(
+        `(${by}, id) ${descending ? '<' : '>'} (${value(new Date(query.from.at))}, ${value(query.from.id)})`,
+      )
     return `SELECT ${COLUMNS}${query.withGeometry ? ', geometry' : ''} FROM location_record
       ${whereClause(where)}
       ${order}`
@@ -129,7 +134,10 @@ export function listQuery(query: RecordQuery, window?: TimeWindow): Statement {
   const page = (limit: number, offset: number) => `LIMIT ${value(limit)} OFFSET ${value(offset)}`
   const { limit, offset = 0 } = query
   const either = branches(query)
-  const rows = either.length === 1 ? select(query) : `SELECT * FROM (${either.map((filter) => `(${select(filter)} ${page(offset + limit, 0)})`).join(' UNION ALL ')}) AS either ${order}`
+  const rows =
+    either.length === 1
+      ? select(query)
+      : `SELECT * FROM (${either.map((filter) => `(${select(filter)} ${page(offset + limit, 0)})`).join(' UNION ALL ')}) AS either ${order}`
   // Within, so that JSON is made of no row that is sorted away or skipped. A line a record: as one text they take a third less of this process than as rows.
   const line = `concat_ws(' ', uid, chain, prover, subject, ${REST_TEXT})${query.withGeometry ? ` || coalesce(E'\\t' || geometry, '')` : ''}`
   const text = `SELECT string_agg(${line}, E'\\n' ${order}) AS lines FROM (
@@ -142,7 +150,10 @@ export function listQuery(query: RecordQuery, window?: TimeWindow): Statement {
 function branches(filter: RecordFilter): RecordFilter[] {
   if (filter.nowhere !== 'too') return [filter]
   const { bbox, nowhere: _, ...others } = filter
-  return [{ ...others, ...(bbox && { bbox }) }, { ...others, nowhere: true }]
+  return [
+    { ...others, ...(bbox && { bbox }) },
+    { ...others, nowhere: true },
+  ]
 }
 
 /** The records in what listQuery answers: neither JSON that Postgres or we wrote nor an address has a line break or a tab in it. */
@@ -170,8 +181,13 @@ const UID_LENGTH = 66
 export function countQuery(filter: RecordFilter, cap: number): Statement {
   const values: unknown[] = []
   const value = (v: unknown) => `$${values.push(v)}`
-  const selects = branches(filter).map((each) => `SELECT FROM location_record ${whereClause(conditions(each, value))}`)
-  return { text: `SELECT count(*)::int AS count FROM (${selects.join(' UNION ALL ')} LIMIT ${value(cap)}) AS matching`, values }
+  const selects = branches(filter).map(
+    (each) => `SELECT FROM location_record ${whereClause(conditions(each, value))}`,
+  )
+  return {
+    text: `SELECT count(*)::int AS count FROM (${selects.join(' UNION ALL ')} LIMIT ${value(cap)}) AS matching`,
+    values,
+  }
 }
 
 function whereClause(conditions: readonly string[]): string {
@@ -186,21 +202,37 @@ function conditions(filter: RecordFilter, value: (v: unknown) => string, window?
   if (filter.prover !== undefined) where.push(`prover = ${value(filter.prover)}`)
   if (filter.subject !== undefined) where.push(`subject = ${value(filter.subject)}`)
   if (filter.schema !== undefined) where.push(`schema_uid = ${value(filter.schema)}`)
-  if (filter.locationType !== undefined) where.push(isType('location_type', filter.locationType, `${value(filter.locationType)}::text`))
+  if (filter.locationType !== undefined)
+    where.push(isType('location_type', filter.locationType, `${value(filter.locationType)}::text`))
   if (filter.revoked !== undefined) where.push(filter.revoked ? 'revoked' : 'NOT revoked')
   if (filter.after !== undefined) where.push(`timestamp > ${value(filter.after)}`)
   if (filter.before !== undefined) where.push(`timestamp < ${value(filter.before)}`)
   if (window?.since) where.push(`timestamp >= ${value(window.since)}`)
   if (window?.until) where.push(`timestamp < ${value(window.until)}`)
   const box = ([w, s, e, n]: Bbox) => envelope(value(w), value(s), value(e), value(n))
-  const boxInTime = ([w, s, e, n]: Bbox) => `ST_SetSRID(ST_MakeLine(ST_MakePoint(${value(w)}, ${value(s)}, ${value(window!.since!.getTime() / 1000)}), ST_MakePoint(${value(e)}, ${value(n)}, ${value(window?.until ? window.until.getTime() / 1000 : ENDLESS)})), 4326)`
-  const any = (boxes: readonly Bbox[], condition: (box: Bbox) => string) => `(${boxes.flatMap(boxesOf).map(condition).join(' OR ')})`
+  const boxInTime = ([w, s, e, n]: Bbox) =>
+    `ST_SetSRID(ST_MakeLine(ST_MakePoint(${value(w)}, ${value(s)}, ${value(window!.since!.getTime() / 1000)}), ST_MakePoint(${value(e)}, ${value(n)}, ${value(window?.until ? window.until.getTime() / 1000 : ENDLESS)})), 4326)`
+  const any = (boxes: readonly Bbox[], condition: (box: Bbox) => string) =>
+    `(${boxes.flatMap(boxesOf).map(condition).join(' OR ')})`
   /** Where geom itself may meet a box; since a time, if that is known. */
-  const around = (each: Bbox) => (window?.since ? `${PLACE_TIME} &&& ${boxInTime(each)}` : `geom && ${box(each)}`)
+  const around = (each: Bbox) =>
+    window?.since ? `${PLACE_TIME} &&& ${boxInTime(each)}` : `geom && ${box(each)}`
   if (filter.nowhere === true) where.push('geom IS NULL')
-  if (filter.bbox !== undefined) where.push(any([filter.bbox], (each) => (window?.since ? `(${around(each)} AND ${touches('geom', box(each))})` : meets('geom', box(each)))))
+  if (filter.bbox !== undefined)
+    where.push(
+      any([filter.bbox], (each) =>
+        window?.since ? `(${around(each)} AND ${touches('geom', box(each))})` : meets('geom', box(each)),
+      ),
+    )
   // A point is where it is; the others may bulge.
-  if (filter.reaching !== undefined) where.push(any(filter.reaching, (each) => `(longitude IS NOT NULL AND ${around(each)}) OR (longitude IS NULL AND geom IS NOT NULL AND location_reach(geom) && ${box(each)})`))
+  if (filter.reaching !== undefined)
+    where.push(
+      any(
+        filter.reaching,
+        (each) =>
+          `(longitude IS NOT NULL AND ${around(each)}) OR (longitude IS NULL AND geom IS NOT NULL AND location_reach(geom) && ${box(each)})`,
+      ),
+    )
   return where
 }
 

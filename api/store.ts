@@ -3,8 +3,26 @@ import { Pool, type PoolConfig } from 'pg'
 import { CHAINS } from '../src/chains'
 import { UnavailableError } from './problems'
 import { SharedRead } from './shared'
-import { boxesQuery, changedRecordsQuery, changesQuery, type ChainChanges, type ChangeIds, type ChangedRecord } from './store-changes'
-import { NEWEST_FIRST, countQuery, listQuery, readLines, type Bbox, type RecordFilter, type RecordQuery, type RecordRow, type Statement, type TimeWindow } from './store-records'
+import {
+  boxesQuery,
+  changedRecordsQuery,
+  changesQuery,
+  type ChainChanges,
+  type ChangeIds,
+  type ChangedRecord,
+} from './store-changes'
+import {
+  NEWEST_FIRST,
+  countQuery,
+  listQuery,
+  readLines,
+  type Bbox,
+  type RecordFilter,
+  type RecordQuery,
+  type RecordRow,
+  type Statement,
+  type TimeWindow,
+} from './store-records'
 
 /** What a computation needs of an attestation. */
 export interface InputRow {
@@ -104,24 +122,37 @@ export class Store {
   private readonly pool: Pool
   /** For lists and counts, which strangers can make slow: whatever they do, the rest finds a connection. */
   private readonly lists: Pool
-  private readonly lookups: { id: string; withGeometry: boolean; resolve: (row: InputRow | undefined) => void; reject: (error: unknown) => void }[] = []
+  private readonly lookups: {
+    id: string
+    withGeometry: boolean
+    resolve: (row: InputRow | undefined) => void
+    reject: (error: unknown) => void
+  }[] = []
   private lookupsRunning = 0
-  private readonly extent = new SharedRead(() => this.readExtent(), EXTENT_SHARED_MS, () => performance.now())
+  private readonly extent = new SharedRead(
+    () => this.readExtent(),
+    EXTENT_SHARED_MS,
+    () => performance.now(),
+  )
 
   /** @param onError told of connections lost while idle, which need no other care */
   constructor(databaseUrl: string, onError: (error: Error) => void, options: PoolConfig = {}) {
-    const open = (max: number) => openPool({
-      connectionString: databaseUrl,
-      max,
-      connectionTimeoutMillis: STATEMENT_TIMEOUT_MS,
-      statement_timeout: STATEMENT_TIMEOUT_MS,
-      query_timeout: STATEMENT_TIMEOUT_MS + 1_000,
-      application_name: 'api',
-      // Every query stops early or lives by an index, which the planner cannot know of counts: compiling one took 60 ms, starting workers as long.
-      // Two indexes together make bitmaps that the usual 4 MB are too little for.
-      options: '-c jit=off -c max_parallel_workers_per_gather=0 -c work_mem=16MB',
-      ...options,
-    }, onError)
+    const open = (max: number) =>
+      openPool(
+        {
+          connectionString: databaseUrl,
+          max,
+          connectionTimeoutMillis: STATEMENT_TIMEOUT_MS,
+          statement_timeout: STATEMENT_TIMEOUT_MS,
+          query_timeout: STATEMENT_TIMEOUT_MS + 1_000,
+          application_name: 'api',
+          // Every query stops early or lives by an index, which the planner cannot know of counts: compiling one took 60 ms, starting workers as long.
+          // Two indexes together make bitmaps that the usual 4 MB are too little for.
+          options: '-c jit=off -c max_parallel_workers_per_gather=0 -c work_mem=16MB',
+          ...options,
+        },
+        onError,
+      )
     this.pool = open(5)
     this.lists = open(8)
   }
@@ -142,8 +173,12 @@ export class Store {
   async listRecords(query: RecordQuery): Promise<RecordRow[]> {
     const wanted = query.limit + (query.offset ?? 0)
     const { by, descending } = query.sort ?? NEWEST_FIRST
-    const extent = (query.bbox ?? query.reaching) && by === 'timestamp' && descending && wanted <= MOST_BY_WINDOWS ? await this.extent.get() : undefined
-    if (extent && extent.total >= LEAST_FOR_WINDOWS) return (await this.listByWindows(query, wanted, extent)).slice(query.offset ?? 0)
+    const extent =
+      (query.bbox ?? query.reaching) && by === 'timestamp' && descending && wanted <= MOST_BY_WINDOWS
+        ? await this.extent.get()
+        : undefined
+    if (extent && extent.total >= LEAST_FOR_WINDOWS)
+      return (await this.listByWindows(query, wanted, extent)).slice(query.offset ?? 0)
     return this.list(query)
   }
 
@@ -151,7 +186,11 @@ export class Store {
    * The newest of a place: looked for back in time, in windows as long as it takes to find so many by what was found so far. All that the
    * place holds would be read otherwise, or all times until there are enough, and the database cannot know which is less.
    */
-  private async listByWindows(query: RecordQuery, wanted: number, { total, first, last }: Extent): Promise<RecordRow[]> {
+  private async listByWindows(
+    query: RecordQuery,
+    wanted: number,
+    { total, first, last }: Extent,
+  ): Promise<RecordRow[]> {
     const end = Math.min(query.before?.getTime() ?? Infinity, query.from?.at ?? Infinity) + 1
     const newest = Math.min(last.getTime(), end)
     const oldest = Math.max(first.getTime(), query.after?.getTime() ?? -Infinity)
@@ -162,12 +201,26 @@ export class Store {
     for (;;) {
       const since = new Date(Math.max(oldest, Math.floor((until?.getTime() ?? newest) - length)))
       const isLast = since.getTime() <= oldest
-      rows.push(...(await this.list({ ...query, limit: wanted - rows.length, offset: 0 }, { ...(!isLast && { since }), ...(until && { until }) })))
+      rows.push(
+        ...(await this.list(
+          { ...query, limit: wanted - rows.length, offset: 0 },
+          { ...(!isLast && { since }), ...(until && { until }) },
+        )),
+      )
       if (isLast || rows.length >= wanted) return rows
       // How many the whole place holds at most, by what was found so far (with 95 % confidence, were they spread evenly): where that is few, all at once.
       const seen = (newest - since.getTime()) / (newest - oldest)
       if ((rows.length + 3) / seen < FEW) length = Infinity
-      else length = Math.max(2 * length, Math.min(MOST_GROWTH, rows.length ? (1.5 * (wanted - rows.length) * seen) / rows.length / (length / (newest - oldest)) : MOST_GROWTH) * length)
+      else
+        length = Math.max(
+          2 * length,
+          Math.min(
+            MOST_GROWTH,
+            rows.length
+              ? (1.5 * (wanted - rows.length) * seen) / rows.length / (length / (newest - oldest))
+              : MOST_GROWTH,
+          ) * length,
+        )
       until = since
     }
   }
@@ -194,7 +247,9 @@ export class Store {
 
   /** The record with this UID, the newest where several chains have one. Lives by the primary key. */
   async recordByUid(uid: string, chain?: string, withGeometry = false): Promise<RecordRow | undefined> {
-    const ids = (chain === undefined ? CHAINS.map(({ slug }) => slug) : [chain]).map((slug) => `${slug}-${uid}`)
+    const ids = (chain === undefined ? CHAINS.map(({ slug }) => slug) : [chain]).map(
+      (slug) => `${slug}-${uid}`,
+    )
     return (await this.listRecords({ ids, limit: 1, withGeometry }))[0]
   }
 
@@ -222,12 +277,19 @@ export class Store {
     const batch = this.lookups.splice(0, LOOKUPS_IN_QUERY)
     try {
       if (batch.length === 0) return
-      const rows = await this.query<Omit<InputRow, 'expirationTime'> & { id: string; expirationTime: string }>(
+      const rows = await this.query<
+        Omit<InputRow, 'expirationTime'> & { id: string; expirationTime: string }
+      >(
         `SELECT id, revoked, expiration_time::text AS "expirationTime", block_number AS "blockNumber", CASE WHEN id = ANY($2) THEN geometry END AS geometry, problem
          FROM location_record WHERE id = ANY($1)`,
-        [[...new Set(batch.map(({ id }) => id))], batch.filter(({ withGeometry }) => withGeometry).map(({ id }) => id)],
+        [
+          [...new Set(batch.map(({ id }) => id))],
+          batch.filter(({ withGeometry }) => withGeometry).map(({ id }) => id),
+        ],
       )
-      const found = new Map(rows.map(({ id, ...row }) => [id, { ...row, expirationTime: BigInt(row.expirationTime) }]))
+      const found = new Map(
+        rows.map(({ id, ...row }) => [id, { ...row, expirationTime: BigInt(row.expirationTime) }]),
+      )
       for (const { id, resolve } of batch) resolve(found.get(id))
     } catch (error) {
       for (const { reject } of batch) reject(error)
@@ -251,7 +313,8 @@ export class Store {
 
   /** How far the copy of each chain goes. */
   chainStatuses(): Promise<ChainStatusRow[]> {
-    const blocks = (ranges: string) => `(SELECT coalesce(sum(upper(r) - lower(r)), 0) FROM unnest(${ranges}) AS r)::float8`
+    const blocks = (ranges: string) =>
+      `(SELECT coalesce(sum(upper(r) - lower(r)), 0) FROM unnest(${ranges}) AS r)::float8`
     return this.query<ChainStatusRow>(
       `SELECT chain, head_height AS "headBlock", head_timestamp AS "headTime", checked_at AS "checkedAt", indexed_height AS "indexedBlock",
          indexed_timestamp AS "indexedTime", ${blocks('reread')} AS "rereadBlocks", ${blocks('proven')} AS "provenBlocks",
@@ -281,14 +344,24 @@ export class Store {
    * in the records themselves. Lives by the primary keys and the index (chain, timestamp).
    */
   async stats(now: Date): Promise<Stats> {
-    const since = (at: string) => `((SELECT coalesce(sum(total), 0) FROM record_hour WHERE chain = state.chain AND hour > ${at})
+    const since = (
+      at: string,
+    ) => `((SELECT coalesce(sum(total), 0) FROM record_hour WHERE chain = state.chain AND hour > ${at})
       + (SELECT count(*) FROM location_record WHERE chain = state.chain AND timestamp > ${at} AND timestamp < date_trunc('hour', ${at}, 'UTC') + interval '1 hour'))::float8`
-    const rows = await this.query<{ chain: string; total: number; day: number; week: number; month: number; revoked: number }>(
+    const rows = await this.query<{
+      chain: string
+      total: number
+      day: number
+      week: number
+      month: number
+      revoked: number
+    }>(
       `SELECT chain, total::float8 AS total, revoked::float8 AS revoked, ${since('$1::timestamptz')} AS day, ${since('$2::timestamptz')} AS week, ${since('$3::timestamptz')} AS month
        FROM record_state AS state ORDER BY chain`,
       [1, 7, 30].map((days) => new Date(now.getTime() - days * 86_400_000)),
     )
-    const sum = (column: 'total' | 'day' | 'week' | 'month' | 'revoked') => rows.reduce((total, row) => total + row[column], 0)
+    const sum = (column: 'total' | 'day' | 'week' | 'month' | 'revoked') =>
+      rows.reduce((total, row) => total + row[column], 0)
     return {
       total: sum('total'),
       byChain: Object.fromEntries(rows.map((row) => [row.chain, row.total])),
@@ -308,9 +381,14 @@ export class Store {
       return (await pool.query<Row>(text, values)).rows
     } catch (error) {
       if (pool === this.lists && ranOutOfTime(error as DatabaseError))
-        throw new UnavailableError(`The database did not finish this in ${STATEMENT_TIMEOUT_MS / 1000} seconds. Narrow it by chain, prover, a shorter time or a smaller bbox, or sort by timestamp.`, { cause: error })
-      if ((error as DatabaseError).code === '42P01') throw new UnavailableError('The database is not migrated yet.', { cause: error })
-      if (isOutage(error as DatabaseError)) throw new UnavailableError('The database does not answer right now.', { cause: error })
+        throw new UnavailableError(
+          `The database did not finish this in ${STATEMENT_TIMEOUT_MS / 1000} seconds. Narrow it by chain, prover, a shorter time or a smaller bbox, or sort by timestamp.`,
+          { cause: error },
+        )
+      if ((error as DatabaseError).code === '42P01')
+        throw new UnavailableError('The database is not migrated yet.', { cause: error })
+      if (isOutage(error as DatabaseError))
+        throw new UnavailableError('The database does not answer right now.', { cause: error })
       throw error
     }
   }

@@ -25,33 +25,40 @@ export function streamRoutes({ live }: { live: LiveRecords }) {
       void reply.header('allow', 'GET')
       throw new RecordsProblem('Method not allowed', 'HEAD is not possible here; use GET')
     })
-    app.get('/location-records/stream', { schema: recordsSchemas.stream, exposeHeadRoute: false }, async (request, reply) => {
-      const query = knownParameters(request.query, PARAMETERS)
-      const filter = parseFilter(query)
-      const from = parseStart(request, query.last_event_id)
-      const client = clientOf(request)
-      const count = (clients.get(client) ?? 0) + 1
-      if (count > STREAMS_PER_CLIENT) {
-        void reply.header('retry-after', 60)
-        throw new RecordsProblem('Rate limit exceeded', `More than ${STREAMS_PER_CLIENT} streams at once from your address; close one first`)
-      }
-      clients.set(client, count)
-      let left = false
-      const leave = () => {
-        if (left) return
-        left = true
-        const others = clients.get(client)! - 1
-        if (others) clients.set(client, others)
-        else clients.delete(client)
-      }
-      reply.raw.once('close', leave)
-      try {
-        await live.add(filter, from, () => open(request, reply))
-      } catch (error) {
-        leave()
-        throw error
-      }
-    })
+    app.get(
+      '/location-records/stream',
+      { schema: recordsSchemas.stream, exposeHeadRoute: false },
+      async (request, reply) => {
+        const query = knownParameters(request.query, PARAMETERS)
+        const filter = parseFilter(query)
+        const from = parseStart(request, query.last_event_id)
+        const client = clientOf(request)
+        const count = (clients.get(client) ?? 0) + 1
+        if (count > STREAMS_PER_CLIENT) {
+          void reply.header('retry-after', 60)
+          throw new RecordsProblem(
+            'Rate limit exceeded',
+            `More than ${STREAMS_PER_CLIENT} streams at once from your address; close one first`,
+          )
+        }
+        clients.set(client, count)
+        let left = false
+        const leave = () => {
+          if (left) return
+          left = true
+          const others = clients.get(client)! - 1
+          if (others) clients.set(client, others)
+          else clients.delete(client)
+        }
+        reply.raw.once('close', leave)
+        try {
+          await live.add(filter, from, () => open(request, reply))
+        } catch (error) {
+          leave()
+          throw error
+        }
+      },
+    )
     done()
   }
 }
@@ -61,7 +68,8 @@ function open(request: FastifyRequest, reply: FastifyReply): FastifyReply['raw']
   reply.hijack()
   request.raw.socket.setTimeout(0)
   const headers = reply.getHeaders()
-  for (const [name, value] of Object.entries(headers)) if (name.startsWith('ratelimit-')) headers[`x-${name}`] = value
+  for (const [name, value] of Object.entries(headers))
+    if (name.startsWith('ratelimit-')) headers[`x-${name}`] = value
   reply.raw.writeHead(200, {
     ...headers,
     'content-type': 'text/event-stream; charset=utf-8',
@@ -76,7 +84,10 @@ function open(request: FastifyRequest, reply: FastifyReply): FastifyReply['raw']
 
 function parseFilter({ last_event_id: _, ...query }: Query<(typeof PARAMETERS)[number]>): ChangeFilter {
   const filter = parseFilters(query)
-  return { ...filter, ...(filter.locationType !== undefined && { locationType: filter.locationType.toLowerCase() }) }
+  return {
+    ...filter,
+    ...(filter.locationType !== undefined && { locationType: filter.locationType.toLowerCase() }),
+  }
 }
 
 /** Where to begin; undefined: now. The header is newer than the parameter of a URL that a browser asks for again by itself. What it repeats by itself is no mistake that it could correct: null, then. */
@@ -85,6 +96,7 @@ function parseStart({ headers }: FastifyRequest, parameter: string | undefined):
   if (header !== undefined && header !== '') return parsePosition(String(header)) ?? null
   if (parameter === undefined) return undefined
   const position = parsePosition(parameter)
-  if (!position) throw new RecordsProblem('Invalid last_event_id parameter', 'Expected the id of an event of this stream')
+  if (!position)
+    throw new RecordsProblem('Invalid last_event_id parameter', 'Expected the id of an event of this stream')
   return position
 }

@@ -37,8 +37,14 @@ export function signedText(request: SignedRequest): string {
   ].join('\n')
 }
 
-const HEADERS = { address: 'x-wallet-address', signature: 'x-signature', timestamp: 'x-wallet-timestamp', nonce: 'x-wallet-nonce' } as const
-const HEADERS_NEEDED = 'a signed request carries X-Wallet-Address, X-Signature, X-Wallet-Timestamp and X-Wallet-Nonce'
+const HEADERS = {
+  address: 'x-wallet-address',
+  signature: 'x-signature',
+  timestamp: 'x-wallet-timestamp',
+  nonce: 'x-wallet-nonce',
+} as const
+const HEADERS_NEEDED =
+  'a signed request carries X-Wallet-Address, X-Signature, X-Wallet-Timestamp and X-Wallet-Nonce'
 /** By so much longer than a timestamp is good, a nonce is remembered: the clocks of two copies of the API may differ. */
 const CLOCK_MARGIN_MS = 60_000
 
@@ -80,7 +86,9 @@ export class WalletTier {
 
   /** How the client's address is counted for a request that carries a wallet's headers; undefined for others. */
   tierOf(request: FastifyRequest): Tier | undefined {
-    return Object.values(HEADERS).some((name) => request.headers[name] !== undefined) ? this.byAddress : undefined
+    return Object.values(HEADERS).some((name) => request.headers[name] !== undefined)
+      ? this.byAddress
+      : undefined
   }
 
   /** Lets signed requests into this scope. After limitRequests, which counts the address first. */
@@ -100,28 +108,60 @@ export class WalletTier {
     if (missing.length) throw failed(`${missing.map(titled).join(', ')}: missing; ${HEADERS_NEEDED}`)
     const given = (name: keyof typeof HEADERS) => String(request.headers[HEADERS[name]])
     const address = parseRecipient(given('address'))?.toLowerCase()
-    if (!address) throw failed('X-Wallet-Address: expected an address, 0x and 40 hex digits, in one letter case or with its right checksum')
+    if (!address)
+      throw failed(
+        'X-Wallet-Address: expected an address, 0x and 40 hex digits, in one letter case or with its right checksum',
+      )
     const signature = given('signature')
-    if (!isCanonicalSignature(signature)) throw failed("X-Signature: expected 65 bytes in hex: r, s in the lower half of the curve's order, v 27 or 28")
+    if (!isCanonicalSignature(signature))
+      throw failed(
+        "X-Signature: expected 65 bytes in hex: r, s in the lower half of the curve's order, v 27 or 28",
+      )
     const nonce = given('nonce')
-    if (!/^[A-Za-z0-9_-]{16,64}$/.test(nonce)) throw failed('X-Wallet-Nonce: expected 16 to 64 letters, digits, - and _')
+    if (!/^[A-Za-z0-9_-]{16,64}$/.test(nonce))
+      throw failed('X-Wallet-Nonce: expected 16 to 64 letters, digits, - and _')
     const timestamp = given('timestamp')
-    if (!/^[1-9]\d{0,11}$/.test(timestamp)) throw failed('X-Wallet-Timestamp: expected Unix seconds, digits only')
+    if (!/^[1-9]\d{0,11}$/.test(timestamp))
+      throw failed('X-Wallet-Timestamp: expected Unix seconds, digits only')
     const off = Number(timestamp) - this.options.clock() / 1000
     if (Math.abs(off) > this.options.maxSkewSeconds)
-      throw failed(`X-Wallet-Timestamp: ${Math.round(Math.abs(off))} seconds ${off < 0 ? 'before' : 'after'} the server's clock; at most ${this.options.maxSkewSeconds} are accepted`)
+      throw failed(
+        `X-Wallet-Timestamp: ${Math.round(Math.abs(off))} seconds ${off < 0 ? 'before' : 'after'} the server's clock; at most ${this.options.maxSkewSeconds} are accepted`,
+      )
     return { address, signature, timestamp, nonce }
   }
 
-  private async admit({ address, signature, timestamp, nonce }: Claim, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  private async admit(
+    { address, signature, timestamp, nonce }: Claim,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<void> {
     const { perHour, maxSkewSeconds, counter, nonces } = this.options
-    const bodyHash = createHash('sha256').update(request.rawBody ?? '').digest('hex')
-    const text = signedText({ authority: this.authority, method: request.method, target: this.basePath + request.url, bodyHash, address, timestamp, nonce })
-    if ((await recoverSigner(hashMessage(text), signature)) !== address) throw failed(`X-Signature: not made by ${address} over this request, whose text is ${JSON.stringify(text.slice(0, 2_000))}`)
-    if (!(await nonces.claim(`${address}:${nonce}`, 2_000 * maxSkewSeconds + CLOCK_MARGIN_MS))) throw failed('X-Wallet-Nonce: was used before; take a new one for every request')
+    const bodyHash = createHash('sha256')
+      .update(request.rawBody ?? '')
+      .digest('hex')
+    const text = signedText({
+      authority: this.authority,
+      method: request.method,
+      target: this.basePath + request.url,
+      bodyHash,
+      address,
+      timestamp,
+      nonce,
+    })
+    if ((await recoverSigner(hashMessage(text), signature)) !== address)
+      throw failed(
+        `X-Signature: not made by ${address} over this request, whose text is ${JSON.stringify(text.slice(0, 2_000))}`,
+      )
+    if (!(await nonces.claim(`${address}:${nonce}`, 2_000 * maxSkewSeconds + CLOCK_MARGIN_MS)))
+      throw failed('X-Wallet-Nonce: was used before; take a new one for every request')
     if (perHour === 0) return
     const count = await counter.count(`rate:wallet:${address}`, HOUR_MS)
-    if (!tellCount(reply, perHour, count)) throw new ComputeProblem('rate-limited', `More than ${perHour} requests in an hour from this wallet; try again in ${Math.ceil(count.ttl / 60_000)} minutes.`)
+    if (!tellCount(reply, perHour, count))
+      throw new ComputeProblem(
+        'rate-limited',
+        `More than ${perHour} requests in an hour from this wallet; try again in ${Math.ceil(count.ttl / 60_000)} minutes.`,
+      )
   }
 }
 
@@ -152,7 +192,8 @@ export class Nonces {
   async claim(key: string, ms: number): Promise<boolean> {
     if (!this.redis) return this.claimLocally(key, ms)
     const first = await this.redis.claim(`nonce:${key}`, ms)
-    if (first === undefined) throw new UnavailableError('Whether a nonce was used before cannot be told right now; take a new one.')
+    if (first === undefined)
+      throw new UnavailableError('Whether a nonce was used before cannot be told right now; take a new one.')
     return first
   }
 
@@ -163,7 +204,8 @@ export class Nonces {
       this.local.delete(old)
     }
     if (this.local.has(key)) return false
-    if (this.local.size >= NONCES_REMEMBERED) throw new UnavailableError('Too many signed requests in the last minutes.')
+    if (this.local.size >= NONCES_REMEMBERED)
+      throw new UnavailableError('Too many signed requests in the last minutes.')
     this.local.set(key, now + ms)
     return true
   }

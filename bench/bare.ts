@@ -24,9 +24,15 @@ const TYPES = {
  * same typed data, made the plain way (ethers' Wallet). It computes, reads and checks nothing.
  */
 async function main(): Promise<void> {
-  if (id(TypedDataEncoder.from(TYPES).encodeType('Attest')) !== ATTEST_TYPE_HASHES.v1) throw new Error('this is not the message that the service signs')
+  if (id(TypedDataEncoder.from(TYPES).encodeType('Attest')) !== ATTEST_TYPE_HASHES.v1)
+    throw new Error('this is not the message that the service signs')
   const wallet = new Wallet(LOCAL_SIGNER_KEY)
-  const domain = { name: 'EAS', version: LOCAL_CHAIN.domainVersions[0]!, chainId: LOCAL_CHAIN.id, verifyingContract: LOCAL_CHAIN.eas }
+  const domain = {
+    name: 'EAS',
+    version: LOCAL_CHAIN.domainVersions[0]!,
+    chainId: LOCAL_CHAIN.id,
+    verifyingContract: LOCAL_CHAIN.eas,
+  }
   const timestamp = Math.floor(Date.now() / 1000)
   const message = {
     schema: readSettings({}, []).defaultSchemas.number,
@@ -34,7 +40,11 @@ async function main(): Promise<void> {
     expirationTime: 0n,
     revocable: true,
     refUID: ZeroHash,
-    data: encodeNumericResult(123_456n, 'centimeters', { inputRefs: [ZeroHash, ZeroHash], timestamp, operation: 'distance' }),
+    data: encodeNumericResult(123_456n, 'centimeters', {
+      inputRefs: [ZeroHash, ZeroHash],
+      timestamp,
+      operation: 'distance',
+    }),
     value: 0n,
     nonce: 0n,
     deadline: BigInt(timestamp + 3600),

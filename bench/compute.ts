@@ -30,7 +30,8 @@ export async function compute(bench: Bench): Promise<Table[]> {
   const polygonUid = await attest(world.chain!, locationRequest(wobbly(random)))
   await waitForHead(world.settings, world.chain!, bench.progress)
   const ask = (request: object) => JSON.stringify({ chainId: LOCAL_CHAIN.id, ...request })
-  const bodies = (input: () => unknown) => Array.from({ length: BODIES }, () => ask({ from: input(), to: input() }))
+  const bodies = (input: () => unknown) =>
+    Array.from({ length: BODIES }, () => ask({ from: input(), to: input() }))
   const byPoints = bodies(() => randomPoint(random))
   const byUids = bodies(() => uids[Math.floor(random() * uids.length)])
 
@@ -40,7 +41,12 @@ export async function compute(bench: Bench): Promise<Table[]> {
   await bare.ready
 
   const secondPort = String(await freePort())
-  const second = startService('api-2', ['dist/api/main.js'], { ...environment, PORT: secondPort }, bench.folder)
+  const second = startService(
+    'api-2',
+    ['dist/api/main.js'],
+    { ...environment, PORT: secondPort },
+    bench.folder,
+  )
   bench.atEnd(() => second.stop())
   await second.ready
   const secondUrl = `http://127.0.0.1:${secondPort}/compute/v0/distance`
@@ -60,7 +66,8 @@ export async function compute(bench: Bench): Promise<Table[]> {
       await measure('points, two copies', [`${url}distance`, secondUrl], byPoints),
       await measure('UIDs, two copies', [`${url}distance`, secondUrl], byUids),
     ]
-    const ofBare = ({ requestsPerSecond }: Measured) => Math.round((requestsPerSecond / measured[0]!.requestsPerSecond) * 100) / 100
+    const ofBare = ({ requestsPerSecond }: Measured) =>
+      Math.round((requestsPerSecond / measured[0]!.requestsPerSecond) * 100) / 100
     rows.push(...measured.map((each) => ({ ...each, ofBareRate: ofBare(each) })))
   }
 
@@ -69,13 +76,34 @@ export async function compute(bench: Bench): Promise<Table[]> {
   const point = () => ({ type: 'Point', coordinates: [10 + random(), 50 + random()] })
   const polygons: Table[number][] = []
   for (const [load, list] of [
-    ['one polygon, many points', Array.from({ length: 50 }, () => ask({ container: zone, geometry: point() }))],
-    ['an attested polygon', Array.from({ length: 50 }, () => ask({ container: polygonUid, geometry: point() }))],
-    ['another polygon each time', Array.from({ length: POLYGONS }, () => ask({ container: wobbly(random), geometry: point() }))],
+    [
+      'one polygon, many points',
+      Array.from({ length: 50 }, () => ask({ container: zone, geometry: point() })),
+    ],
+    [
+      'an attested polygon',
+      Array.from({ length: 50 }, () => ask({ container: polygonUid, geometry: point() })),
+    ],
+    [
+      'another polygon each time',
+      Array.from({ length: POLYGONS }, () => ask({ container: wobbly(random), geometry: point() })),
+    ],
   ] as const) {
     bench.report(`contains, ${load} ...`)
-    const [contains, others] = await Promise.all([run({ urls: [`${url}contains`], bodies: list, concurrency: 8, seconds: SECONDS }), run({ urls: [`${url}distance`], bodies: byPoints, concurrency: 4, seconds: SECONDS })])
-    polygons.push({ contains: load, vertices: VERTICES, concurrency: 8, ...contains, othersConcurrency: 4, othersPerSecond: others.requestsPerSecond, othersP99Ms: others.p99Ms, othersErrors: others.errors })
+    const [contains, others] = await Promise.all([
+      run({ urls: [`${url}contains`], bodies: list, concurrency: 8, seconds: SECONDS }),
+      run({ urls: [`${url}distance`], bodies: byPoints, concurrency: 4, seconds: SECONDS }),
+    ])
+    polygons.push({
+      contains: load,
+      vertices: VERTICES,
+      concurrency: 8,
+      ...contains,
+      othersConcurrency: 4,
+      othersPerSecond: others.requestsPerSecond,
+      othersP99Ms: others.p99Ms,
+      othersErrors: others.errors,
+    })
   }
   return [rows, polygons, await signing(), memory(world)]
 }
@@ -100,7 +128,12 @@ async function signing(): Promise<Table> {
       const bytes = secp256k1.sign(digest, privateKey, { prehash: false, format: 'recovered' })
       return { signature: bytes.subarray(1), recovery: bytes[0]! }
     },
-    recover: (digest, signature, recovery) => secp256k1.Point.fromBytes(secp256k1.recoverPublicKey(Uint8Array.of(recovery, ...signature), digest, { prehash: false })).toBytes(false).subarray(1),
+    recover: (digest, signature, recovery) =>
+      secp256k1.Point.fromBytes(
+        secp256k1.recoverPublicKey(Uint8Array.of(recovery, ...signature), digest, { prehash: false }),
+      )
+        .toBytes(false)
+        .subarray(1),
     publicKey: (privateKey) => secp256k1.getPublicKey(privateKey, false).subarray(1),
   }
   const key = Buffer.from(LOCAL_SIGNER_KEY.slice(2), 'hex')
@@ -109,8 +142,13 @@ async function signing(): Promise<Table> {
   const truth = ETHERS_CURVE.sign(digest, key)
   return curves.map((curve) => {
     const { signature, recovery } = curve.sign(digest, key)
-    if (Buffer.compare(signature, truth.signature) || recovery !== truth.recovery) throw new Error(`${curve.name} signs otherwise than ethers`)
-    return { library: curve.name, signMicroseconds: microseconds(() => curve.sign(digest, key)), recoverMicroseconds: microseconds(() => curve.recover(digest, signature, recovery)) }
+    if (Buffer.compare(signature, truth.signature) || recovery !== truth.recovery)
+      throw new Error(`${curve.name} signs otherwise than ethers`)
+    return {
+      library: curve.name,
+      signMicroseconds: microseconds(() => curve.sign(digest, key)),
+      recoverMicroseconds: microseconds(() => curve.recover(digest, signature, recovery)),
+    }
   })
 }
 
@@ -148,7 +186,14 @@ async function bringUp(bench: Bench): Promise<{ world: World; environment: NodeJ
     progress: bench.progress,
   })
   bench.atEnd(() => world.stop())
-  return { world, environment: { ...settings, RPC_URL_BASE_SEPOLIA: world.chain!.url, SIGNER_PRIVATE_KEY: LOCAL_SIGNER_KEY } }
+  return {
+    world,
+    environment: {
+      ...settings,
+      RPC_URL_BASE_SEPOLIA: world.chain!.url,
+      SIGNER_PRIVATE_KEY: LOCAL_SIGNER_KEY,
+    },
+  }
 }
 
 /** What the processes of the service hold after the load; the Postgres server's belongs to others too. */
@@ -156,12 +201,18 @@ function memory(world: World): Table {
   const processes = [...world.services.values()].map(({ name, pid }) => ({ process: name, pid }))
   const chain = localChainPid()
   if (chain !== undefined) processes.push({ process: 'local chain', pid: chain })
-  return processes.map(({ process, pid }) => ({ process, rssMegabytes: processMegabytes(pid, 'VmRSS'), peakMegabytes: processMegabytes(pid, 'VmHWM') }))
+  return processes.map(({ process, pid }) => ({
+    process,
+    rssMegabytes: processMegabytes(pid, 'VmRSS'),
+    peakMegabytes: processMegabytes(pid, 'VmHWM'),
+  }))
 }
 
 /** The one child of this process that is called anvil; undefined where there is no /proc to look in. */
 function localChainPid(): number | undefined {
   if (process.platform !== 'linux') return undefined
   const pids = readdirSync('/proc').map(Number).filter(Number.isInteger)
-  return pids.find((pid) => processStatus(pid, 'Name') === 'anvil' && processStatus(pid, 'PPid') === String(process.pid))
+  return pids.find(
+    (pid) => processStatus(pid, 'Name') === 'anvil' && processStatus(pid, 'PPid') === String(process.pid),
+  )
 }

@@ -10,13 +10,21 @@ export const SECONDS_BETWEEN = 20
 /** What is made up about a record or a city. */
 const SEEDS = { lng: 1, lat: 2, city: 3, prover: 4, distance: 5, angle: 6 }
 /** A number from 0 to 1 that follows from a whole number and the name alone: the same records come out each time. */
-const uniform = (whole: string, name: keyof typeof SEEDS) => `((hashint8extended(${whole}, ${SEEDS[name]}) >> 11) & 4503599627370495)::float8 / 4503599627370496::float8`
+const uniform = (whole: string, name: keyof typeof SEEDS) =>
+  `((hashint8extended(${whole}, ${SEEDS[name]}) >> 11) & 4503599627370495)::float8 / 4503599627370496::float8`
 /** Where a city is, in the same way: `lng` or `lat`. */
-const city = (number: string) => ({ lng: `((${uniform(number, 'lng')}) * 350 - 175)`, lat: `((${uniform(number, 'lat')}) * 120 - 50)` })
+const city = (number: string) => ({
+  lng: `((${uniform(number, 'lng')}) * 350 - 175)`,
+  lat: `((${uniform(number, 'lat')}) * 120 - 50)`,
+})
 const cityOf = (i: string) => `floor(${CITIES} * power((${uniform(i, 'city')}), 3))`
 /** The attester of a number up to PROVERS. */
-export const proverAddress = (number: string) => `'0x' || substr(md5('prover' || (${number})::text) || md5('address' || (${number})::text), 1, 40)`
-const OFFSET = (i: string) => ({ distance: `(0.08 * sqrt(-2 * ln(1e-12::float8 + ${uniform(i, 'distance')})))`, angle: `(2 * pi() * ${uniform(i, 'angle')})` })
+export const proverAddress = (number: string) =>
+  `'0x' || substr(md5('prover' || (${number})::text) || md5('address' || (${number})::text), 1, 40)`
+const OFFSET = (i: string) => ({
+  distance: `(0.08 * sqrt(-2 * ln(1e-12::float8 + ${uniform(i, 'distance')})))`,
+  angle: `(2 * pi() * ${uniform(i, 'angle')})`,
+})
 
 /**
  * One INSERT of the records from number $1 to $2: places around cities, one each 20 seconds, 90 % points, the others lines and

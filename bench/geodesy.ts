@@ -4,14 +4,26 @@ import type { MultiPolygon, Point, Polygon } from 'geojson'
 import { Geodesic } from 'geographiclib-geodesic'
 import { Client } from 'pg'
 import { parseBody } from '../api/body'
-import { areaSquareMeters, canonicalJson, contains, distanceMeters, liftCoordinates, prepareGeometry, readGeometry, readLifted, type PreparedGeometry, type Reading } from '../src/geodesy'
+import {
+  areaSquareMeters,
+  canonicalJson,
+  contains,
+  distanceMeters,
+  liftCoordinates,
+  prepareGeometry,
+  readGeometry,
+  readLifted,
+  type PreparedGeometry,
+  type Reading,
+} from '../src/geodesy'
 import type { Bench, Table } from './bench'
 import { seededRandom } from '../dev/random'
 import { SEED } from './ingest'
 
 const VERTICES = [4, 1_000, 10_000, 100_000]
 /** Rounds of each measurement; the median counts. */
-const ROUNDS = (vertices: number) => (vertices >= 100_000 ? 7 : vertices >= 10_000 ? 15 : vertices >= 1_000 ? 51 : 501)
+const ROUNDS = (vertices: number) =>
+  vertices >= 100_000 ? 7 : vertices >= 10_000 ? 15 : vertices >= 1_000 ? 51 : 501
 
 /** The geodesic kernel against @turf/turf (a sphere, or a plane) and PostGIS (a sphere for the nearest place, or a plane), on the same GeoJSON texts in the same run. */
 export async function geodesy(bench: Bench): Promise<Table[]> {
@@ -20,7 +32,13 @@ export async function geodesy(bench: Bench): Promise<Table[]> {
   await postgis.connect()
   bench.atEnd(() => postgis.end())
   await postgis.query('CREATE EXTENSION postgis')
-  return [await questions(bench, keccak, postgis), await polygons(bench, keccak, postgis), requests(bench, keccak), hostile(bench, keccak), memory(bench)]
+  return [
+    await questions(bench, keccak, postgis),
+    await polygons(bench, keccak, postgis),
+    requests(bench, keccak),
+    hostile(bench, keccak),
+    memory(bench),
+  ]
 }
 
 /** A point and a polygon: from text to answer (cold), and prepared once (warm). */
@@ -29,21 +47,66 @@ async function questions(bench: Bench, keccak: IHasher, postgis: Client): Promis
   for (const vertices of VERTICES) {
     bench.report(`distance and contains, ${vertices} vertices ...`)
     const polygon = JSON.stringify(wobbly(vertices, [10, 50], 100_000))
-    const [far, inside] = [JSON.stringify({ type: 'Point', coordinates: [13, 51] }), JSON.stringify({ type: 'Point', coordinates: [10.1, 50.1] })]
-    const [warmPolygon, warmFar, warmInside] = [polygon, far, inside].map((text) => prepareGeometry(readGeometry(JSON.parse(text), 'g'))) as [PreparedGeometry, PreparedGeometry, PreparedGeometry]
+    const [far, inside] = [
+      JSON.stringify({ type: 'Point', coordinates: [13, 51] }),
+      JSON.stringify({ type: 'Point', coordinates: [10.1, 50.1] }),
+    ]
+    const [warmPolygon, warmFar, warmInside] = [polygon, far, inside].map((text) =>
+      prepareGeometry(readGeometry(JSON.parse(text), 'g')),
+    ) as [PreparedGeometry, PreparedGeometry, PreparedGeometry]
     const rounds = ROUNDS(vertices)
     for (const [question, point, cold, warm, turf, sql] of [
-      ['distance', far, (a, b) => distanceMeters(a, b), () => distanceMeters(warmPolygon, warmFar), (a, b) => pointToPolygonDistance(b, a, { units: 'meters' }), 'SELECT ST_Distance(ST_GeomFromGeoJSON($1)::geography, ST_GeomFromGeoJSON($2)::geography)'],
-      ['contains', inside, (a, b) => contains(a, b), () => contains(warmPolygon, warmInside), (a, b) => booleanPointInPolygon(b, a), 'SELECT ST_Contains(ST_GeomFromGeoJSON($1), ST_GeomFromGeoJSON($2))'],
-    ] as [string, string, (a: PreparedGeometry, b: PreparedGeometry) => unknown, () => unknown, (a: Polygon, b: Point) => unknown, string][]) {
+      [
+        'distance',
+        far,
+        (a, b) => distanceMeters(a, b),
+        () => distanceMeters(warmPolygon, warmFar),
+        (a, b) => pointToPolygonDistance(b, a, { units: 'meters' }),
+        'SELECT ST_Distance(ST_GeomFromGeoJSON($1)::geography, ST_GeomFromGeoJSON($2)::geography)',
+      ],
+      [
+        'contains',
+        inside,
+        (a, b) => contains(a, b),
+        () => contains(warmPolygon, warmInside),
+        (a, b) => booleanPointInPolygon(b, a),
+        'SELECT ST_Contains(ST_GeomFromGeoJSON($1), ST_GeomFromGeoJSON($2))',
+      ],
+    ] as [
+      string,
+      string,
+      (a: PreparedGeometry, b: PreparedGeometry) => unknown,
+      () => unknown,
+      (a: Polygon, b: Point) => unknown,
+      string,
+    ][]) {
       const coldMs = median(rounds, () => cold(...fromText(keccak, [polygon, point])))
       const many = Math.ceil(2_000 / vertices)
       const warmMicroseconds = (median(rounds, () => repeat(many, warm)) * 1_000) / many
-      const turfMs = median(Math.min(rounds, 51), () => turf(JSON.parse(polygon) as Polygon, JSON.parse(point) as Point))
-      const postgisMs = await medianAsync(rounds, () => postgis.query({ name: question, text: sql, values: [polygon, point] }))
-      const sameWork = sql.replace('SELECT ', 'SELECT ST_IsValid(ST_GeomFromGeoJSON($1)), sha256(convert_to($1, \'UTF8\')), ')
-      const postgisValidatingMs = await medianAsync(rounds, () => postgis.query({ name: `${question} valid`, text: sameWork, values: [polygon, point] }))
-      rows.push({ question, vertices, coldMs: round(coldMs), warmMicroseconds: round(warmMicroseconds), turfMs: round(turfMs), postgisMs: round(postgisMs), postgisValidatingMs: round(postgisValidatingMs), postgisToCold: round(postgisMs / coldMs), validatingToCold: round(postgisValidatingMs / coldMs) })
+      const turfMs = median(Math.min(rounds, 51), () =>
+        turf(JSON.parse(polygon) as Polygon, JSON.parse(point) as Point),
+      )
+      const postgisMs = await medianAsync(rounds, () =>
+        postgis.query({ name: question, text: sql, values: [polygon, point] }),
+      )
+      const sameWork = sql.replace(
+        'SELECT ',
+        "SELECT ST_IsValid(ST_GeomFromGeoJSON($1)), sha256(convert_to($1, 'UTF8')), ",
+      )
+      const postgisValidatingMs = await medianAsync(rounds, () =>
+        postgis.query({ name: `${question} valid`, text: sameWork, values: [polygon, point] }),
+      )
+      rows.push({
+        question,
+        vertices,
+        coldMs: round(coldMs),
+        warmMicroseconds: round(warmMicroseconds),
+        turfMs: round(turfMs),
+        postgisMs: round(postgisMs),
+        postgisValidatingMs: round(postgisValidatingMs),
+        postgisToCold: round(postgisMs / coldMs),
+        validatingToCold: round(postgisValidatingMs / coldMs),
+      })
     }
   }
   return rows
@@ -54,16 +117,42 @@ async function polygons(bench: Bench, keccak: IHasher, postgis: Client): Promise
   const rows: Table[number][] = []
   for (const vertices of VERTICES.slice(0, 3)) {
     bench.report(`polygon to polygon, ${vertices} vertices each ...`)
-    const texts = [wobbly(vertices, [10, 50], 100_000), wobbly(vertices, [13, 51], 80_000)].map((polygon) => JSON.stringify(polygon)) as [string, string]
-    const [a, b] = texts.map((text) => prepareGeometry(readGeometry(JSON.parse(text), 'g'))) as [PreparedGeometry, PreparedGeometry]
+    const texts = [wobbly(vertices, [10, 50], 100_000), wobbly(vertices, [13, 51], 80_000)].map((polygon) =>
+      JSON.stringify(polygon),
+    ) as [string, string]
+    const [a, b] = texts.map((text) => prepareGeometry(readGeometry(JSON.parse(text), 'g'))) as [
+      PreparedGeometry,
+      PreparedGeometry,
+    ]
     const coldMs = median(ROUNDS(vertices), () => distanceMeters(...fromText(keccak, texts)))
     const warmMs = median(ROUNDS(vertices), () => distanceMeters(a, b))
-    const [{ stored }] = (await postgis.query<{ stored: string }>("SELECT 'polygons_' || $1 AS stored", [vertices])).rows as [{ stored: string }]
-    await postgis.query(`CREATE TABLE ${stored} AS SELECT ST_GeomFromGeoJSON('${texts[0]}')::geography AS a, ST_GeomFromGeoJSON('${texts[1]}')::geography AS b`)
-    const postgisColdMs = await medianAsync(ROUNDS(vertices), () => postgis.query('SELECT ST_Distance(ST_GeomFromGeoJSON($1)::geography, ST_GeomFromGeoJSON($2)::geography)', texts))
-    const postgisStoredMs = await medianAsync(ROUNDS(vertices), () => postgis.query(`SELECT ST_Distance(a, b) FROM ${stored}`))
+    const [{ stored }] = (
+      await postgis.query<{ stored: string }>("SELECT 'polygons_' || $1 AS stored", [vertices])
+    ).rows as [{ stored: string }]
+    await postgis.query(
+      `CREATE TABLE ${stored} AS SELECT ST_GeomFromGeoJSON('${texts[0]}')::geography AS a, ST_GeomFromGeoJSON('${texts[1]}')::geography AS b`,
+    )
+    const postgisColdMs = await medianAsync(ROUNDS(vertices), () =>
+      postgis.query(
+        'SELECT ST_Distance(ST_GeomFromGeoJSON($1)::geography, ST_GeomFromGeoJSON($2)::geography)',
+        texts,
+      ),
+    )
+    const postgisStoredMs = await medianAsync(ROUNDS(vertices), () =>
+      postgis.query(`SELECT ST_Distance(a, b) FROM ${stored}`),
+    )
     const itselfMs = median(3, () => contains(a, a))
-    rows.push({ question: 'distance', vertices, coldMs: round(coldMs), warmMs: round(warmMs), postgisColdMs: round(postgisColdMs), postgisStoredMs: round(postgisStoredMs), postgisToCold: round(postgisColdMs / coldMs), storedToWarm: round(postgisStoredMs / warmMs), containsItselfMs: round(itselfMs) })
+    rows.push({
+      question: 'distance',
+      vertices,
+      coldMs: round(coldMs),
+      warmMs: round(warmMs),
+      postgisColdMs: round(postgisColdMs),
+      postgisStoredMs: round(postgisStoredMs),
+      postgisToCold: round(postgisColdMs / coldMs),
+      storedToWarm: round(postgisStoredMs / warmMs),
+      containsItselfMs: round(itselfMs),
+    })
   }
   return rows
 }
@@ -72,13 +161,34 @@ async function polygons(bench: Bench, keccak: IHasher, postgis: Client): Promise
 function hostile(bench: Bench, keccak: IHasher): Table {
   const size = 99_990
   const close = (ring: number[][]) => ({ type: 'Polygon', coordinates: [[...ring, ring[0]!]] })
-  const turn = (i: number, radius: number) => [radius * Math.cos((i * Math.PI) / 2 + 0.2), radius * Math.sin((i * Math.PI) / 2 + 0.2)]
+  const turn = (i: number, radius: number) => [
+    radius * Math.cos((i * Math.PI) / 2 + 0.2),
+    radius * Math.sin((i * Math.PI) / 2 + 0.2),
+  ]
   const half = size / 2
   const shapes = {
     smooth: wobbly(size, [10, 50], 100_000),
-    zigzag: close([...Array.from({ length: size - 3 }, (_, i) => [(i / size) * 0.5 + [0, 1, 1, 0][i % 4]!, (-i / size) * 0.5 + [0, 1, 1, 0][i % 4]!]), [0.5, -0.6], [-0.3, -0.3], [-0.2, 0]]),
-    star: close(Array.from({ length: size }, (_, i) => [10 + (i % 2 || 0.01) * Math.cos((2 * Math.PI * i) / size), 50 + (i % 2 || 0.01) * Math.sin((2 * Math.PI * i) / size)])),
-    spiral: close([...Array.from({ length: half }, (_, i) => turn(i, 0.1 + (0.9 * i) / half)), ...Array.from({ length: half }, (_, i) => turn(half - 1 - i, 0.1 + (0.9 * (half - 1 - i - 1.9)) / half))]),
+    zigzag: close([
+      ...Array.from({ length: size - 3 }, (_, i) => [
+        (i / size) * 0.5 + [0, 1, 1, 0][i % 4]!,
+        (-i / size) * 0.5 + [0, 1, 1, 0][i % 4]!,
+      ]),
+      [0.5, -0.6],
+      [-0.3, -0.3],
+      [-0.2, 0],
+    ]),
+    star: close(
+      Array.from({ length: size }, (_, i) => [
+        10 + (i % 2 || 0.01) * Math.cos((2 * Math.PI * i) / size),
+        50 + (i % 2 || 0.01) * Math.sin((2 * Math.PI * i) / size),
+      ]),
+    ),
+    spiral: close([
+      ...Array.from({ length: half }, (_, i) => turn(i, 0.1 + (0.9 * i) / half)),
+      ...Array.from({ length: half }, (_, i) =>
+        turn(half - 1 - i, 0.1 + (0.9 * (half - 1 - i - 1.9)) / half),
+      ),
+    ]),
   }
   let smoothMs = 0
   return Object.entries(shapes).map(([shape, polygon]) => {
@@ -90,7 +200,14 @@ function hostile(bench: Bench, keccak: IHasher): Table {
     const prepared = prepareGeometry(reading)
     const areaMs = median(3, () => areaSquareMeters(prepared))
     smoothMs ||= coldMs
-    return { shape, vertices: size, validateMs: round(validateMs), coldMs: round(coldMs), toSmooth: round(coldMs / smoothMs), areaMs: round(areaMs) }
+    return {
+      shape,
+      vertices: size,
+      validateMs: round(validateMs),
+      coldMs: round(coldMs),
+      toSmooth: round(coldMs / smoothMs),
+      areaMs: round(areaMs),
+    }
   })
 }
 
@@ -107,7 +224,14 @@ function memory(bench: Bench): Table {
   const before = used()
   const kept = Array.from({ length: 10 }, () => prepareGeometry(readGeometry(polygon, 'g')))
   const bytes = (used() - before) / kept.length / 99_990
-  return [{ question: 'memory', vertices: 99_990, bytesPerVertex: round(bytes), garbageCollected: global.gc ? 'yes' : 'no' }]
+  return [
+    {
+      question: 'memory',
+      vertices: 99_990,
+      bytesPerVertex: round(bytes),
+      garbageCollected: global.gc ? 'yes' : 'no',
+    },
+  ]
 }
 
 /** As a request does: parse, read, hash, validate, index. */
@@ -155,7 +279,12 @@ function requests(bench: Bench, keccak: IHasher): Table {
       const ring = coordinates[0]!.slice(1).map((position) => `[${position.map(print).join()}]`)
       return Buffer.from(`{"type":"Polygon","coordinates":[[${ring[ring.length - 1]},${ring.join()}]]}`)
     })
-    const times = { usualReading: [] as number[], onePassReading: [] as number[], usual: [] as number[], onePass: [] as number[] }
+    const times = {
+      usualReading: [] as number[],
+      onePassReading: [] as number[],
+      usual: [] as number[],
+      onePass: [] as number[],
+    }
     const time = (name: keyof typeof times, work: () => unknown) => times[name].push(timed(work))
     for (let round = 0; round < 4; round++)
       for (const [i, body] of bodies.entries()) {
@@ -165,8 +294,18 @@ function requests(bench: Bench, keccak: IHasher): Table {
         time('usual', () => contains(prepared(keccak, usual(body)), point))
         time('onePass', () => contains(prepared(keccak, inOnePass(body)), point))
       }
-    const [usualReadingMs, onePassReadingMs, usualMs, onePassMs] = Object.values(times).map(middle) as [number, number, number, number]
-    return { decimals: written, bytes: bodies[0]!.length, ...{ usualReadingMs: round(usualReadingMs), onePassReadingMs: round(onePassReadingMs) }, ...{ usualMs: round(usualMs), onePassMs: round(onePassMs), usualToOnePass: round(usualMs / onePassMs) } }
+    const [usualReadingMs, onePassReadingMs, usualMs, onePassMs] = Object.values(times).map(middle) as [
+      number,
+      number,
+      number,
+      number,
+    ]
+    return {
+      decimals: written,
+      bytes: bodies[0]!.length,
+      ...{ usualReadingMs: round(usualReadingMs), onePassReadingMs: round(onePassReadingMs) },
+      ...{ usualMs: round(usualMs), onePassMs: round(onePassMs), usualToOnePass: round(usualMs / onePassMs) },
+    }
   })
 }
 

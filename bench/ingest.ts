@@ -5,7 +5,14 @@ import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { Client } from 'pg'
 import { settingSuffix } from '../src/chains'
-import { LOCAL_CHAIN, locationRequest, mined, missingNodeBinary, startLocalChain, type LocalChain } from '../dev/chain'
+import {
+  LOCAL_CHAIN,
+  locationRequest,
+  mined,
+  missingNodeBinary,
+  startLocalChain,
+  type LocalChain,
+} from '../dev/chain'
 import { seededRandom } from '../dev/random'
 import { PlainError, freePort, startService, type Service } from '../dev/services'
 import type { Bench, Table } from './bench'
@@ -42,7 +49,9 @@ interface BatchLine {
 export async function ingest(bench: Bench): Promise<Table[]> {
   const missing = missingNodeBinary()
   if (missing) throw new PlainError(missing)
-  bench.report(`Preparing the local chain: ${ATTESTATIONS} attestations, ${PER_BLOCK} a block (not counted) ...`)
+  bench.report(
+    `Preparing the local chain: ${ATTESTATIONS} attestations, ${PER_BLOCK} a block (not counted) ...`,
+  )
   const chain = await startLocalChain({ port: await freePort(), statesKept: 3 })
   bench.atEnd(() => chain.stop())
   await attestPoints(chain, ATTESTATIONS, bench.progress)
@@ -54,7 +63,8 @@ export async function ingest(bench: Bench): Promise<Table[]> {
 async function dense(bench: Bench, chain: LocalChain): Promise<Table> {
   const { client, ...indexed } = await index(bench, chain.url, ATTESTATIONS)
   const batches = batchLines(path.join(bench.folder, 'indexer.log'))
-  const sum = (part: 'bodiesMs' | 'projectMs' | 'writeMs') => batches.reduce((total, batch) => total + batch[part], 0)
+  const sum = (part: 'bodiesMs' | 'projectMs' | 'writeMs') =>
+    batches.reduce((total, batch) => total + batch[part], 0)
   const spent = { bodies: sum('bodiesMs'), project: sum('projectMs'), write: sum('writeMs') }
   const [first] = batches
   const firstBatch = first!.time - first!.bodiesMs - first!.projectMs - first!.writeMs
@@ -73,7 +83,11 @@ async function dense(bench: Bench, chain: LocalChain): Promise<Table> {
     figure('waiting for bodies', spent.bodies, 'ms'),
     figure('projecting', spent.project, 'ms'),
     figure('writing', spent.write, 'ms'),
-    figure('between batches: more logs, framework, commit', batching - spent.bodies - spent.project - spent.write, 'ms'),
+    figure(
+      'between batches: more logs, framework, commit',
+      batching - spent.bodies - spent.project - spent.write,
+      'ms',
+    ),
     figure('batches', batches.length, 'count'),
     figure('plain SQL', perSecond(plain), 'attestations/s'),
     figure('plain SQL', Math.round(plain), 'ms'),
@@ -86,8 +100,17 @@ async function dense(bench: Bench, chain: LocalChain): Promise<Table> {
   ]
 
   bench.report('Indexing with Ponder ...')
-  const given = { rpcUrl: chain.url, databaseUrl: await bench.createDatabase(), count: ATTESTATIONS, folder: bench.folder, report: bench.report, progress: bench.progress }
-  const ponder = await indexWithPonder(given).catch((error: Error) => bench.report(`No comparison with Ponder: ${error.message}`))
+  const given = {
+    rpcUrl: chain.url,
+    databaseUrl: await bench.createDatabase(),
+    count: ATTESTATIONS,
+    folder: bench.folder,
+    report: bench.report,
+    progress: bench.progress,
+  }
+  const ponder = await indexWithPonder(given).catch((error: Error) =>
+    bench.report(`No comparison with Ponder: ${error.message}`),
+  )
   if (ponder)
     rows.push(
       figure(`Ponder ${ponder.version}, from process start`, perSecond(ponder.ms), 'attestations/s'),
@@ -107,7 +130,10 @@ async function sparse(bench: Bench): Promise<Table> {
   const attest = (await chain.eas()).getFunction('attest')
   const random = seededRandom(SEED)
   for (let i = 0; i < count; i++) {
-    await mined(chain, (await attest.send(locationRequest(randomPoint(random)), { gasLimit: GAS_LIMIT })).hash)
+    await mined(
+      chain,
+      (await attest.send(locationRequest(randomPoint(random)), { gasLimit: GAS_LIMIT })).hash,
+    )
     await chain.provider.send('anvil_mine', [`0x${(SPARSE_EVERY - 1).toString(16)}`])
   }
   await chain.provider.send('anvil_mine', [`0x${(LOCAL_CHAIN.finality + SPARE_BLOCKS).toString(16)}`])
@@ -116,8 +142,16 @@ async function sparse(bench: Bench): Promise<Table> {
   const { started, ended, client } = await index(bench, late.url, count)
   await client.end()
   return [
-    figure(`${SPARSE_BLOCKS} sparse blocks at ${LATENCY_MS} ms latency, from process start`, ended - started, 'ms'),
-    figure(`${SPARSE_BLOCKS} sparse blocks at ${LATENCY_MS} ms latency, from process start`, Math.round((SPARSE_BLOCKS * 1000) / (ended - started)), 'blocks/s'),
+    figure(
+      `${SPARSE_BLOCKS} sparse blocks at ${LATENCY_MS} ms latency, from process start`,
+      ended - started,
+      'ms',
+    ),
+    figure(
+      `${SPARSE_BLOCKS} sparse blocks at ${LATENCY_MS} ms latency, from process start`,
+      Math.round((SPARSE_BLOCKS * 1000) / (ended - started)),
+      'blocks/s',
+    ),
     figure('requests to the endpoint', late.requests(), 'count'),
   ]
 }
@@ -125,7 +159,12 @@ async function sparse(bench: Bench): Promise<Table> {
 /** Runs the indexer on an empty database until it holds so many records; stops it, and answers when that was and what it took. */
 async function index(bench: Bench, rpcUrl: string, count: number) {
   const databaseUrl = await bench.createDatabase()
-  const environment = { ...bench.environment, DATABASE_URL: databaseUrl, [`RPC_URL_${settingSuffix(LOCAL_CHAIN)}`]: rpcUrl, HEAD_POLL_SECONDS: '0.5' }
+  const environment = {
+    ...bench.environment,
+    DATABASE_URL: databaseUrl,
+    [`RPC_URL_${settingSuffix(LOCAL_CHAIN)}`]: rpcUrl,
+    HEAD_POLL_SECONDS: '0.5',
+  }
   const migration = spawnSync(process.execPath, ['lib/migrate.js'], { env: environment, encoding: 'utf8' })
   if (migration.status !== 0) throw new PlainError(`The database could not be migrated:\n${migration.stderr}`)
   const client = new Client({ connectionString: databaseUrl })
@@ -153,14 +192,25 @@ async function startLateEndpoint(nodeUrl: string, latencyMs: number) {
   const server = createServer((request, response) => {
     requests++
     void text(request).then(async (body) => {
-      const answer = await fetch(nodeUrl, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+      const answer = await fetch(nodeUrl, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body,
+      })
       const content = await answer.text()
-      setTimeout(() => response.writeHead(answer.status, { 'content-type': 'application/json' }).end(content), latencyMs)
+      setTimeout(
+        () => response.writeHead(answer.status, { 'content-type': 'application/json' }).end(content),
+        latencyMs,
+      )
     })
   })
   const port = await freePort()
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
-  return { url: `http://127.0.0.1:${port}`, requests: () => requests, close: () => new Promise<void>((resolve) => server.close(() => resolve()).closeAllConnections()) }
+  return {
+    url: `http://127.0.0.1:${port}`,
+    requests: () => requests,
+    close: () => new Promise<void>((resolve) => server.close(() => resolve()).closeAllConnections()),
+  }
 }
 
 function figure(name: string, value: number | string, unit: string) {
@@ -168,13 +218,22 @@ function figure(name: string, value: number | string, unit: string) {
 }
 
 /** Attests that many seeded random points under the v0.1 schema, 100 a block, and answers their UIDs. */
-export async function attestPoints(chain: LocalChain, count: number, progress: Bench['progress']): Promise<string[]> {
+export async function attestPoints(
+  chain: LocalChain,
+  count: number,
+  progress: Bench['progress'],
+): Promise<string[]> {
   const multiAttest = (await chain.eas()).getFunction('multiAttest')
   const random = seededRandom(SEED)
   const uids: string[] = []
   while (uids.length < count) {
-    const requests = Array.from({ length: Math.min(PER_BLOCK, count - uids.length) }, () => locationRequest(randomPoint(random)))
-    const sent = await multiAttest.send([{ schema: requests[0]!.schema, data: requests.map((request) => request.data) }], { gasLimit: GAS_LIMIT })
+    const requests = Array.from({ length: Math.min(PER_BLOCK, count - uids.length) }, () =>
+      locationRequest(randomPoint(random)),
+    )
+    const sent = await multiAttest.send(
+      [{ schema: requests[0]!.schema, data: requests.map((request) => request.data) }],
+      { gasLimit: GAS_LIMIT },
+    )
     const { logs } = await mined(chain, sent.hash)
     // The UID is the one thing that Attested has in its data.
     uids.push(...logs.map((log) => log.data))
@@ -205,11 +264,19 @@ export function processStatus(pid: number, field: string): string | undefined {
 }
 
 /** Resolves once so many records are in the database; throws when the indexer ends before. */
-async function recordsReached(client: Client, indexer: Service, wanted: number, total: number, progress: Bench['progress']): Promise<void> {
+async function recordsReached(
+  client: Client,
+  indexer: Service,
+  wanted: number,
+  total: number,
+  progress: Bench['progress'],
+): Promise<void> {
   let ended: number | string | undefined
   void indexer.ended.then((code) => (ended = code))
   for (;;) {
-    const { rows } = await client.query<{ count: number }>('SELECT count(*)::int AS count FROM location_record')
+    const { rows } = await client.query<{ count: number }>(
+      'SELECT count(*)::int AS count FROM location_record',
+    )
     const { count } = rows[0]!
     progress('indexed', count, total)
     if (count >= wanted) return
@@ -219,7 +286,9 @@ async function recordsReached(client: Client, indexer: Service, wanted: number, 
 }
 
 function batchLines(file: string): BatchLine[] {
-  const lines = readFileSync(file, 'utf8').split('\n').filter((line) => line.startsWith('{'))
+  const lines = readFileSync(file, 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
   return lines.map((line) => JSON.parse(line) as BatchLine).filter(({ msg }) => msg === 'batch written')
 }
 
@@ -237,7 +306,9 @@ async function plainSqlMs(client: Client): Promise<number> {
       [table],
     )
     const names = columns.map(({ name }) => name)
-    const { rows } = await client.query<Record<string, string | null>>(`SELECT ${names.map((name) => `${name}::text`).join()} FROM ${table} ORDER BY id`)
+    const { rows } = await client.query<Record<string, string | null>>(
+      `SELECT ${names.map((name) => `${name}::text`).join()} FROM ${table} ORDER BY id`,
+    )
     inserts.push({
       text: `INSERT INTO plain_${table} (${names.join()}) SELECT ${columns.map(({ name, type }) => `${name}::${type}`).join()}
         FROM unnest(${names.map((_, i) => `$${i + 1}::text[]`).join()}) AS given (${names.join()})`,
@@ -250,8 +321,11 @@ async function plainSqlMs(client: Client): Promise<number> {
   for (const insert of inserts) await client.query(insert)
   await client.query('COMMIT')
   const ms = performance.now() - started
-  const { rows } = await client.query<{ count: number }>('SELECT count(*)::int AS count FROM plain_location_record WHERE geom IS NOT NULL')
-  if (rows[0]!.count !== ATTESTATIONS) throw new Error(`plain SQL gave ${rows[0]!.count} records with a shape`)
+  const { rows } = await client.query<{ count: number }>(
+    'SELECT count(*)::int AS count FROM plain_location_record WHERE geom IS NOT NULL',
+  )
+  if (rows[0]!.count !== ATTESTATIONS)
+    throw new Error(`plain SQL gave ${rows[0]!.count} records with a shape`)
   return ms
 }
 

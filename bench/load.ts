@@ -29,7 +29,11 @@ async function send({ urls, bodies, concurrency, seconds }: Load): Promise<Measu
     while (performance.now() < end) {
       const sent = performance.now()
       const request = next++
-      const status = await ask(urls[request % urls.length]!, bodies.length ? bodies[request % bodies.length]! : undefined, agent).catch(() => 0)
+      const status = await ask(
+        urls[request % urls.length]!,
+        bodies.length ? bodies[request % bodies.length]! : undefined,
+        agent,
+      ).catch(() => 0)
       if (status === 200) times.push(performance.now() - sent)
       else errors++
     }
@@ -38,14 +42,27 @@ async function send({ urls, bodies, concurrency, seconds }: Load): Promise<Measu
   const elapsed = performance.now() - started
   agent.destroy()
   times.sort((a, b) => a - b)
-  const percentile = (p: number) => Math.round((times[Math.ceil((times.length * p) / 100) - 1] ?? 0) * 100) / 100
-  return { requestsPerSecond: Math.round((times.length * 1000) / elapsed), p50Ms: percentile(50), p99Ms: percentile(99), errors }
+  const percentile = (p: number) =>
+    Math.round((times[Math.ceil((times.length * p) / 100) - 1] ?? 0) * 100) / 100
+  return {
+    requestsPerSecond: Math.round((times.length * 1000) / elapsed),
+    p50Ms: percentile(50),
+    p99Ms: percentile(99),
+    errors,
+  }
 }
 
 /** Resolves with the status once the whole answer is there. */
 function ask(url: string, body: string | undefined, agent: http.Agent): Promise<number> {
   return new Promise((resolve, reject) => {
-    const options = body === undefined ? { agent } : { agent, method: 'POST', headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) } }
+    const options =
+      body === undefined
+        ? { agent }
+        : {
+            agent,
+            method: 'POST',
+            headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
+          }
     const request = http.request(url, options, (response) => {
       response.resume()
       response.once('end', () => resolve(response.statusCode ?? 0))

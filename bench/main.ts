@@ -10,7 +10,12 @@ import { geodesy } from './geodesy'
 import { ingest } from './ingest'
 import { records } from './records'
 
-const BENCHES: Readonly<Record<string, (bench: Bench) => Promise<Table[]>>> = { ingest, compute, geodesy, records }
+const BENCHES: Readonly<Record<string, (bench: Bench) => Promise<Table[]>>> = {
+  ingest,
+  compute,
+  geodesy,
+  records,
+}
 /** Where there is no terminal to draw on, progress is said this often. */
 const PROGRESS_MS = 5_000
 
@@ -22,14 +27,25 @@ let interrupted = false
 async function main(): Promise<void> {
   const asked = process.argv.slice(2)
   const unknown = asked.find((name) => !Object.hasOwn(BENCHES, name))
-  if (unknown !== undefined) throw new PlainError(`There is no benchmark '${unknown}'; there are: ${Object.keys(BENCHES).join(', ')}`)
+  if (unknown !== undefined)
+    throw new PlainError(`There is no benchmark '${unknown}'; there are: ${Object.keys(BENCHES).join(', ')}`)
   const server = process.env.BENCH_DATABASE_URL || process.env.TEST_DATABASE_URL
   if (!server)
-    throw new PlainError('Set BENCH_DATABASE_URL (or TEST_DATABASE_URL) to a Postgres server with PostGIS, such as postgres://user:password@127.0.0.1:5432/postgres')
+    throw new PlainError(
+      'Set BENCH_DATABASE_URL (or TEST_DATABASE_URL) to a Postgres server with PostGIS, such as postgres://user:password@127.0.0.1:5432/postgres',
+    )
   process.chdir(path.join(__dirname, '../..'))
 
-  const machine = { node: process.version, cores: availableParallelism(), cpu: cpus()[0]?.model ?? 'n/a', postgres: await serverSetting(server, 'server_version'), sharedBuffers: await serverSetting(server, 'shared_buffers') }
-  console.log(`Node ${machine.node}, ${machine.cores} cores (${machine.cpu}), Postgres ${machine.postgres} with ${machine.sharedBuffers} of shared buffers`)
+  const machine = {
+    node: process.version,
+    cores: availableParallelism(),
+    cpu: cpus()[0]?.model ?? 'n/a',
+    postgres: await serverSetting(server, 'server_version'),
+    sharedBuffers: await serverSetting(server, 'shared_buffers'),
+  }
+  console.log(
+    `Node ${machine.node}, ${machine.cores} cores (${machine.cpu}), Postgres ${machine.postgres} with ${machine.sharedBuffers} of shared buffers`,
+  )
   for (const name of asked.length ? asked : Object.keys(BENCHES)) {
     const folder = mkdtempSync(path.join(tmpdir(), 'geospatial-bench-'))
     let tables: Table[]
@@ -46,7 +62,8 @@ async function main(): Promise<void> {
       console.log(`\n${aligned(table)}\n`)
       for (const row of table) console.log(JSON.stringify({ bench: name, ...row, ...machine }))
     }
-    if (tables.flat().some((row) => row.errors || row.othersErrors)) throw new PlainError(`${name}: not every request was answered with 200, so its figures say nothing`)
+    if (tables.flat().some((row) => row.errors || row.othersErrors))
+      throw new PlainError(`${name}: not every request was answered with 200, so its figures say nothing`)
   }
 }
 
@@ -66,7 +83,8 @@ function benchOn(server: string, folder: string): Bench {
     atEnd: (cleanup) => void cleanups.push(cleanup),
     report: (line) => console.error(line),
     progress: (what, done, total) => {
-      if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K  ${done} of ${total} ${what}${done === total ? '\n' : ''}`)
+      if (process.stderr.isTTY)
+        process.stderr.write(`\r\x1b[K  ${done} of ${total} ${what}${done === total ? '\n' : ''}`)
       else if (done === total || performance.now() - said > PROGRESS_MS) {
         said = performance.now()
         console.error(`  ${done} of ${total} ${what}`)
@@ -98,7 +116,14 @@ function aligned(table: Table): string {
   const lines = [names, ...table.map((row) => names.map((name) => String(row[name])))]
   const widths = names.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)))
   const isText = names.map((name) => typeof table[0]![name] === 'string')
-  return lines.map((line) => line.map((cell, i) => (isText[i] ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!))).join('  ').trimEnd()).join('\n')
+  return lines
+    .map((line) =>
+      line
+        .map((cell, i) => (isText[i] ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!)))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
 }
 
 /** Resolves once everything named so far is done, also when it was under way already. */

@@ -63,7 +63,12 @@ export async function indexWithPonder(given: {
       if (Date.now() - started > TIMEOUT_MS) throw new PlainError(`Ponder took too long:\n${ponder.tail()}`)
       await new Promise((resolve) => setTimeout(resolve, POLL_MS))
     }
-    return { version, ms: Date.now() - started, firstRecordMs: firstRecordMs!, peakMegabytes: processMegabytes(ponder.pid, 'VmHWM') }
+    return {
+      version,
+      ms: Date.now() - started,
+      firstRecordMs: firstRecordMs!,
+      peakMegabytes: processMegabytes(ponder.pid, 'VmHWM'),
+    }
   } finally {
     await ponder?.stop()
     await client.end()
@@ -72,14 +77,29 @@ export async function indexWithPonder(given: {
 
 /** Installs Ponder's packages where they are missing or others than are pinned, and answers Ponder's version. */
 function installPackages(report: Bench['report']): string {
-  const wanted = (JSON.parse(readFileSync(`${PROJECT}/package.json`, 'utf8')) as { dependencies: { ponder: string } }).dependencies.ponder
+  const wanted = (
+    JSON.parse(readFileSync(`${PROJECT}/package.json`, 'utf8')) as { dependencies: { ponder: string } }
+  ).dependencies.ponder
   if (installedVersion() === wanted) return wanted
   report(`Installing Ponder ${wanted} into ${PROJECT}/node_modules (not counted) ...`)
   // Not npm ci: it takes the lock file, which lacks the versions of packages for other platforms, for outdated.
-  const npm = spawnSync('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--ignore-scripts'], { cwd: PROJECT, encoding: 'utf8', shell: process.platform === 'win32' })
+  const npm = spawnSync('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--ignore-scripts'], {
+    cwd: PROJECT,
+    encoding: 'utf8',
+    shell: process.platform === 'win32',
+  })
   const installed = installedVersion()
   if (npm.status !== 0 || installed !== wanted)
-    throw new PlainError(`Ponder's packages cannot be had: ${npm.error?.message ?? npm.stderr.split('\n').filter((line) => line.startsWith('npm error')).slice(0, 3).join(' ')}`)
+    throw new PlainError(
+      `Ponder's packages cannot be had: ${
+        npm.error?.message ??
+        npm.stderr
+          .split('\n')
+          .filter((line) => line.startsWith('npm error'))
+          .slice(0, 3)
+          .join(' ')
+      }`,
+    )
   return installed
 }
 
@@ -87,13 +107,27 @@ function installedVersion(): string | undefined {
   try {
     // npm writes this file last: without it an installation was cut off.
     readFileSync(`${PROJECT}/node_modules/.package-lock.json`)
-    return (JSON.parse(readFileSync(`${PROJECT}/node_modules/ponder/package.json`, 'utf8')) as { version: string }).version
+    return (
+      JSON.parse(readFileSync(`${PROJECT}/node_modules/ponder/package.json`, 'utf8')) as { version: string }
+    ).version
   } catch {
     return undefined
   }
 }
 
-function startPonder({ rpcUrl, databaseUrl, folder, rpcCopies, port }: { rpcUrl: string; databaseUrl: string; folder: string; rpcCopies: number; port: number }) {
+function startPonder({
+  rpcUrl,
+  databaseUrl,
+  folder,
+  rpcCopies,
+  port,
+}: {
+  rpcUrl: string
+  databaseUrl: string
+  folder: string
+  rpcCopies: number
+  port: number
+}) {
   mkdirSync(folder, { recursive: true })
   const file = path.join(folder, 'ponder.log')
   const log = openSync(file, 'a')
@@ -112,12 +146,16 @@ function startPonder({ rpcUrl, databaseUrl, folder, rpcCopies, port }: { rpcUrl:
     SCHEMA_UIDS: LOCATION_SCHEMAS.map((schema) => schema.uid).join(),
     PORT: String(port),
   }
-  const child = spawn(process.execPath, ['node_modules/ponder/dist/esm/bin/ponder.js', 'start', '--schema', SCHEMA, '--hostname', '127.0.0.1'], {
-    cwd: PROJECT,
-    env: environment,
-    stdio: ['ignore', log, log],
-    detached: process.platform !== 'win32',
-  })
+  const child = spawn(
+    process.execPath,
+    ['node_modules/ponder/dist/esm/bin/ponder.js', 'start', '--schema', SCHEMA, '--hostname', '127.0.0.1'],
+    {
+      cwd: PROJECT,
+      env: environment,
+      stdio: ['ignore', log, log],
+      detached: process.platform !== 'win32',
+    },
+  )
   closeSync(log)
   const { pid } = child
   let over = pid === undefined
@@ -157,7 +195,9 @@ function startPonder({ rpcUrl, databaseUrl, folder, rpcCopies, port }: { rpcUrl:
 /** None as long as there is no table. */
 async function records(client: Client): Promise<number> {
   try {
-    const { rows } = await client.query<{ count: number }>(`SELECT count(*)::int AS count FROM ${SCHEMA}.location_record`)
+    const { rows } = await client.query<{ count: number }>(
+      `SELECT count(*)::int AS count FROM ${SCHEMA}.location_record`,
+    )
     return rows[0]!.count
   } catch (error) {
     if ((error as { code?: string }).code === '42P01') return 0

@@ -10,7 +10,14 @@ import { PlainError, freePort, startService, type Service } from '../dev/service
 import { Store } from '../api/store'
 import { boxesOf, type RecordFilter, type Statement } from '../api/store-records'
 import type { Bench, Table } from './bench'
-import { CITIES_SQL, FIRST_TIME, PROVERS, SECONDS_BETWEEN, insertRecordsSql, proverAddress } from './generated-records'
+import {
+  CITIES_SQL,
+  FIRST_TIME,
+  PROVERS,
+  SECONDS_BETWEEN,
+  insertRecordsSql,
+  proverAddress,
+} from './generated-records'
 import { SEED, processMegabytes } from './ingest'
 import { run } from './load-thread'
 
@@ -39,7 +46,10 @@ interface City {
 /** How lists of records hold up at a million and at ten million: against pgbench with the same SQL, and against node-postgres' plain way. */
 export async function records(bench: Bench): Promise<Table[]> {
   const databaseUrl = FILLED || (await bench.createDatabase())
-  if (!FILLED) await promisify(execFile)(process.execPath, ['lib/migrate.js'], { env: { ...bench.environment, DATABASE_URL: databaseUrl } })
+  if (!FILLED)
+    await promisify(execFile)(process.execPath, ['lib/migrate.js'], {
+      env: { ...bench.environment, DATABASE_URL: databaseUrl },
+    })
   const client = new Client({ connectionString: databaseUrl })
   await client.connect()
   const tables: Table[] = []
@@ -60,7 +70,14 @@ export async function records(bench: Bench): Promise<Table[]> {
         const service = await run({ urls, bodies: [], concurrency: CONCURRENCY, seconds: SECONDS })
         const before = measured.get(kind)
         measured.set(kind, pgbench)
-        rows.push({ records: size, kind, ...service, pgbenchPerSecond: Math.round(pgbench), ofPgbench: ratio(service.requestsPerSecond, pgbench), costOfSizeBefore: before === undefined ? 'n/a' : ratio(before, pgbench) })
+        rows.push({
+          records: size,
+          kind,
+          ...service,
+          pgbenchPerSecond: Math.round(pgbench),
+          ofPgbench: ratio(service.requestsPerSecond, pgbench),
+          costOfSizeBefore: before === undefined ? 'n/a' : ratio(before, pgbench),
+        })
       }
       tables.push(rows, await plain(bench, databaseUrl, size, kinds), await others(bench, api, size))
       await api.service.stop()
@@ -77,9 +94,17 @@ function ratio(a: number, b: number): number {
 
 /** Fills the table up, its indexes and triggers away meanwhile; then what the triggers keep is made by the migration's own way of starting with records. */
 async function fill(bench: Bench, client: Client, from: number, to: number): Promise<void> {
-  const indexes = (await client.query<{ name: string; definition: string }>(`SELECT indexrelid::regclass::text AS name, pg_get_indexdef(indexrelid) AS definition FROM pg_index WHERE indrelid = 'location_record'::regclass AND NOT indisprimary`)).rows
+  const indexes = (
+    await client.query<{ name: string; definition: string }>(
+      `SELECT indexrelid::regclass::text AS name, pg_get_indexdef(indexrelid) AS definition FROM pg_index WHERE indrelid = 'location_record'::regclass AND NOT indisprimary`,
+    )
+  ).rows
   await client.query('ALTER TABLE location_record DISABLE TRIGGER USER')
-  const [primary] = (await client.query<{ conname: string }>(`SELECT conname FROM pg_constraint WHERE conrelid = 'location_record'::regclass AND contype = 'p'`)).rows
+  const [primary] = (
+    await client.query<{ conname: string }>(
+      `SELECT conname FROM pg_constraint WHERE conrelid = 'location_record'::regclass AND contype = 'p'`,
+    )
+  ).rows
   await client.query(`ALTER TABLE location_record DROP CONSTRAINT "${primary!.conname}"`)
   for (const { name } of indexes) await client.query(`DROP INDEX ${name}`)
   for (let first = from + 1; first <= to; first += CHUNK) {
@@ -96,8 +121,12 @@ async function fill(bench: Bench, client: Client, from: number, to: number): Pro
   }
   await client.query('ALTER TABLE location_record ENABLE TRIGGER USER')
   await client.query('TRUNCATE record_state, record_hour')
-  await client.query(`INSERT INTO record_state (chain, total, revoked) SELECT chain, count(*), count(*) FILTER (WHERE revoked) FROM location_record GROUP BY chain`)
-  await client.query(`INSERT INTO record_hour (chain, hour, total) SELECT chain, date_trunc('hour', timestamp, 'UTC'), count(*) FROM location_record GROUP BY 1, 2`)
+  await client.query(
+    `INSERT INTO record_state (chain, total, revoked) SELECT chain, count(*), count(*) FILTER (WHERE revoked) FROM location_record GROUP BY chain`,
+  )
+  await client.query(
+    `INSERT INTO record_hour (chain, hour, total) SELECT chain, date_trunc('hour', timestamp, 'UTC'), count(*) FROM location_record GROUP BY 1, 2`,
+  )
   await client.query('VACUUM (ANALYZE) location_record')
 }
 
@@ -105,17 +134,26 @@ async function fill(bench: Bench, client: Client, from: number, to: number): Pro
 async function kindsOf(client: Client, size: number): Promise<Record<string, RecordFilter[]>> {
   const random = seededRandom(SEED)
   const cities = (await client.query<City>(CITIES_SQL)).rows
-  const provers = (await client.query<{ address: string }>(`SELECT ${proverAddress('n')} AS address FROM generate_series(0, ${PROVERS - 1}) AS n`)).rows
+  const provers = (
+    await client.query<{ address: string }>(
+      `SELECT ${proverAddress('n')} AS address FROM generate_series(0, ${PROVERS - 1}) AS n`,
+    )
+  ).rows
   const anyCity = () => cities[Math.floor(random() * cities.length)]!
   const chains = ['base-sepolia', 'sepolia', 'arbitrum', 'celo']
   const hour = () => {
     const after = new Date(FIRST_TIME + Math.floor(random() * size) * SECONDS_BETWEEN * 1000)
     return { after, before: new Date(after.getTime() + 3_600_000) }
   }
-  const box = ({ lng, lat }: City, half: number) => ({ bbox: [lng - half, lat - half, lng + half, lat + half].map((degrees) => Math.round(degrees * 1e6) / 1e6) as unknown as readonly [number, number, number, number] })
+  const box = ({ lng, lat }: City, half: number) => ({
+    bbox: [lng - half, lat - half, lng + half, lat + half].map(
+      (degrees) => Math.round(degrees * 1e6) / 1e6,
+    ) as unknown as readonly [number, number, number, number],
+  })
   // A city of middling size has 0.4 of a thousandth of all records, half of them within 0.1 degrees: this holds about a hundred.
   const neighbourhood = () => box(anyCity(), 0.05 * Math.sqrt(1_000_000 / size))
-  const variants = (make: (random: Random) => RecordFilter) => Array.from({ length: VARIANTS }, () => make(random))
+  const variants = (make: (random: Random) => RecordFilter) =>
+    Array.from({ length: VARIANTS }, () => make(random))
   return {
     newest: [{}],
     'by chain': chains.map((chain) => ({ chain })),
@@ -125,13 +163,26 @@ async function kindsOf(client: Client, size: number): Promise<Record<string, Rec
     'by bbox, a city': variants(() => box(anyCity(), CITY)),
     'by bbox, the largest cities': cities.slice(0, 5).map((city) => box(city, CITY)),
     'by bbox, the world': [{ bbox: [-180, -90, 180, 90] }],
-    'all together': variants(() => ({ chain: chains[Math.floor(random() * 4)]!, prover: provers[Math.floor(random() * 200)]!.address, after: new Date(FIRST_TIME), ...box(cities[Math.floor(random() * 50)]!, CITY) })),
+    'all together': variants(() => ({
+      chain: chains[Math.floor(random() * 4)]!,
+      prover: provers[Math.floor(random() * 200)]!.address,
+      after: new Date(FIRST_TIME),
+      ...box(cities[Math.floor(random() * 50)]!, CITY),
+    })),
   }
 }
 
 function queryString({ chain, prover, after, before, bbox }: RecordFilter): string {
-  const given = { chain, prover, fromTimestamp: after?.toISOString(), toTimestamp: before?.toISOString(), bbox: bbox?.join() }
-  return new URLSearchParams(Object.entries(given).filter((entry): entry is [string, string] => entry[1] !== undefined)).toString()
+  const given = {
+    chain,
+    prover,
+    fromTimestamp: after?.toISOString(),
+    toTimestamp: before?.toISOString(),
+    bbox: bbox?.join(),
+  }
+  return new URLSearchParams(
+    Object.entries(given).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  ).toString()
 }
 
 /** The statements that the API sends for each of these pages. */
@@ -161,11 +212,28 @@ async function statementsOf(databaseUrl: string, filters: RecordFilter[]): Promi
 async function runPgbench(bench: Bench, databaseUrl: string, pages: Statement[][]): Promise<number> {
   const files = pages.map((statements, i) => {
     const file = path.join(bench.folder, `page-${i}.sql`)
-    writeFileSync(file, statements.map((statement) => `${inlined(statement).replaceAll('\n', ' ')};\n`).join(''))
+    writeFileSync(
+      file,
+      statements.map((statement) => `${inlined(statement).replaceAll('\n', ' ')};\n`).join(''),
+    )
     return ['-f', file]
   })
-  const { stdout } = await promisify(execFile)('pgbench', ['-n', '-c', String(CONCURRENCY), '-j', '2', '-T', String(SECONDS), ...files.flat(), databaseUrl]).catch((error: NodeJS.ErrnoException) => {
-    throw new PlainError(error.code === 'ENOENT' ? 'pgbench is not installed; Debian has it in postgresql-contrib or postgresql-15' : `pgbench failed: ${error.message}`)
+  const { stdout } = await promisify(execFile)('pgbench', [
+    '-n',
+    '-c',
+    String(CONCURRENCY),
+    '-j',
+    '2',
+    '-T',
+    String(SECONDS),
+    ...files.flat(),
+    databaseUrl,
+  ]).catch((error: NodeJS.ErrnoException) => {
+    throw new PlainError(
+      error.code === 'ENOENT'
+        ? 'pgbench is not installed; Debian has it in postgresql-contrib or postgresql-15'
+        : `pgbench failed: ${error.message}`,
+    )
   })
   return Number(/tps = ([\d.]+)/.exec(stdout)![1])
 }
@@ -173,47 +241,102 @@ async function runPgbench(bench: Bench, databaseUrl: string, pages: Statement[][
 function inlined({ text, values }: Statement): string {
   return text.replace(/\$(\d+)/g, (_, n: string) => {
     const value = values[Number(n) - 1]
-    return typeof value === 'number' ? String(value) : `'${value instanceof Date ? value.toISOString() : String(value)}'`
+    return typeof value === 'number'
+      ? String(value)
+      : `'${value instanceof Date ? value.toISOString() : String(value)}'`
   })
 }
 
 async function startApi(bench: Bench, databaseUrl: string): Promise<{ url: string; service: Service }> {
   const port = String(await freePort())
-  const settings = { DATABASE_URL: databaseUrl, PORT: port, RECORDS_RATE_LIMIT_PER_HOUR: '0', CHAINS: 'base-sepolia', RPC_URL_BASE_SEPOLIA: 'http://127.0.0.1:1', SIGNER_PRIVATE_KEY: LOCAL_SIGNER_KEY }
-  const service = startService('api', ['dist/api/main.js'], { ...bench.environment, ...settings }, bench.folder)
+  const settings = {
+    DATABASE_URL: databaseUrl,
+    PORT: port,
+    RECORDS_RATE_LIMIT_PER_HOUR: '0',
+    CHAINS: 'base-sepolia',
+    RPC_URL_BASE_SEPOLIA: 'http://127.0.0.1:1',
+    SIGNER_PRIVATE_KEY: LOCAL_SIGNER_KEY,
+  }
+  const service = startService(
+    'api',
+    ['dist/api/main.js'],
+    { ...bench.environment, ...settings },
+    bench.folder,
+  )
   bench.atEnd(() => service.stop())
   await service.ready
   return { url: `http://127.0.0.1:${port}`, service }
 }
 
 /** The bbox query as one would write it with node-postgres, in a process of its own. */
-async function plain(bench: Bench, databaseUrl: string, size: number, kinds: Record<string, RecordFilter[]>): Promise<Table> {
+async function plain(
+  bench: Bench,
+  databaseUrl: string,
+  size: number,
+  kinds: Record<string, RecordFilter[]>,
+): Promise<Table> {
   const port = await freePort()
-  const service = startService('bare-records', ['dist/bench/bare-records.js', String(port), databaseUrl], bench.environment, bench.folder)
+  const service = startService(
+    'bare-records',
+    ['dist/bench/bare-records.js', String(port), databaseUrl],
+    bench.environment,
+    bench.folder,
+  )
   bench.atEnd(() => service.stop())
   await service.ready
   const rows: Table[number][] = []
   for (const kind of ['by bbox, a neighbourhood', 'by bbox, a city', 'by bbox, the world']) {
     const urls = kinds[kind]!.map(({ bbox }) => `http://127.0.0.1:${port}/?bbox=${boxesOf(bbox!)[0]!.join()}`)
     await run({ urls, bodies: [], concurrency: CONCURRENCY, seconds: WARM_UP_SECONDS })
-    rows.push({ records: size, plainNodePostgres: kind, ...(await run({ urls, bodies: [], concurrency: CONCURRENCY, seconds: SECONDS })) })
+    rows.push({
+      records: size,
+      plainNodePostgres: kind,
+      ...(await run({ urls, bodies: [], concurrency: CONCURRENCY, seconds: SECONDS })),
+    })
   }
   await service.stop()
   return rows
 }
 
 /** Statistics, and an export of a million records: how long, and in how much memory. */
-async function others(bench: Bench, { url, service }: { url: string; service: Service }, size: number): Promise<Table> {
+async function others(
+  bench: Bench,
+  { url, service }: { url: string; service: Service },
+  size: number,
+): Promise<Table> {
   bench.report('statistics, and an export ...')
-  const stats = await run({ urls: [`${url}/api/v0/location-records/stats`], bodies: [], concurrency: CONCURRENCY, seconds: SECONDS })
+  const stats = await run({
+    urls: [`${url}/api/v0/location-records/stats`],
+    bodies: [],
+    concurrency: CONCURRENCY,
+    seconds: SECONDS,
+  })
   const before = processMegabytes(service.pid, 'VmHWM')
   const started = performance.now()
-  const { bytes, features } = await download(`${url}/api/v0/location-records?format=geojson&limit=1000000`, (features) => bench.progress('features', features, Math.min(size, 1_000_000)))
+  const { bytes, features } = await download(
+    `${url}/api/v0/location-records?format=geojson&limit=1000000`,
+    (features) => bench.progress('features', features, Math.min(size, 1_000_000)),
+  )
   const seconds = (performance.now() - started) / 1000
-  return [{ records: size, statsPerSecond: stats.requestsPerSecond, statsP99Ms: stats.p99Ms, exported: features, seconds: Math.round(seconds * 10) / 10, megabytes: Math.round(bytes / 1e6), peakMegabytesBefore: before, peakMegabytesAfter: processMegabytes(service.pid, 'VmHWM'), errors: stats.errors }]
+  return [
+    {
+      records: size,
+      statsPerSecond: stats.requestsPerSecond,
+      statsP99Ms: stats.p99Ms,
+      exported: features,
+      seconds: Math.round(seconds * 10) / 10,
+      megabytes: Math.round(bytes / 1e6),
+      peakMegabytesBefore: before,
+      peakMegabytesAfter: processMegabytes(service.pid, 'VmHWM'),
+      errors: stats.errors,
+    },
+  ]
 }
 
-function download(url: string, progress: (features: number) => void): Promise<{ bytes: number; features: number }> {
+function download(
+  url: string,
+  progress: (features: number) => void,
+): Promise<{ bytes: number; features: number }> {
   const mark = Buffer.from('"type":"Feature",')
   return new Promise((resolve, reject) => {
     get(url, (response) => {

@@ -10,15 +10,30 @@ process.chdir(root)
 
 var wanted = /(\d+)\.(\d+)/.exec(JSON.parse(fs.readFileSync('package.json', 'utf8')).engines.node)
 var running = /^v(\d+)\.(\d+)/.exec(process.version)
-var enough = Number(running[1]) > Number(wanted[1]) || (running[1] === wanted[1] && Number(running[2]) >= Number(wanted[2]))
-if (!enough) stop('Node ' + wanted[0] + ' or newer is needed, this is ' + process.version + '. Install a current Node from nodejs.org and try again.')
+var enough =
+  Number(running[1]) > Number(wanted[1]) ||
+  (running[1] === wanted[1] && Number(running[2]) >= Number(wanted[2]))
+if (!enough)
+  stop(
+    'Node ' +
+      wanted[0] +
+      ' or newer is needed, this is ' +
+      process.version +
+      '. Install a current Node from nodejs.org and try again.',
+  )
 
 if (newest(['package-lock.json']) > newest(['node_modules/.package-lock.json'])) {
   say('Installing packages (a minute or so the first time) ...')
-  run(fs.existsSync('node_modules') ? ['install'] : ['ci'], 'The packages could not be installed: see the lines above.')
+  run(
+    fs.existsSync('node_modules') ? ['install'] : ['ci'],
+    'The packages could not be installed: see the lines above.',
+  )
   fs.utimesSync('node_modules/.package-lock.json', new Date(), new Date())
 }
-if (newest(['src', 'api', 'dev', 'bench', 'tsconfig.json', 'tsconfig.dist.json', 'package-lock.json']) > newest(['dist/.built'])) {
+if (
+  newest(['src', 'api', 'dev', 'bench', 'tsconfig.json', 'tsconfig.dist.json', 'package-lock.json']) >
+  newest(['dist/.built'])
+) {
   say('Building ...')
   fs.rmSync('lib', { recursive: true, force: true })
   fs.rmSync('dist', { recursive: true, force: true })
@@ -32,7 +47,14 @@ function newest(paths) {
     if (!fs.existsSync(file)) return latest
     var stat = fs.statSync(file)
     if (!stat.isDirectory()) return Math.max(latest, stat.mtimeMs)
-    return Math.max(latest, newest(fs.readdirSync(file).map(function (name) { return path.join(file, name) })))
+    return Math.max(
+      latest,
+      newest(
+        fs.readdirSync(file).map(function (name) {
+          return path.join(file, name)
+        }),
+      ),
+    )
   }, 0)
 }
 
@@ -41,7 +63,10 @@ function run(npmArguments, problem) {
   var npm = process.env.npm_execpath
   var result = npm
     ? childProcess.spawnSync(process.execPath, [npm].concat(npmArguments, quiet), { stdio: 'inherit' })
-    : childProcess.spawnSync('npm', npmArguments.concat(quiet), { stdio: 'inherit', shell: process.platform === 'win32' })
+    : childProcess.spawnSync('npm', npmArguments.concat(quiet), {
+        stdio: 'inherit',
+        shell: process.platform === 'win32',
+      })
   if (result.status !== 0) stop(problem)
 }
 

@@ -1,9 +1,26 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
-import { AbiCoder, Contract, ContractFactory, Interface, JsonRpcProvider, HDNodeWallet, type TransactionReceipt, ZeroAddress, ZeroHash } from 'ethers'
+import {
+  AbiCoder,
+  Contract,
+  ContractFactory,
+  Interface,
+  JsonRpcProvider,
+  HDNodeWallet,
+  type TransactionReceipt,
+  ZeroAddress,
+  ZeroHash,
+} from 'ethers'
 import type { FeatureCollection, Geometry } from 'geojson'
 import { CHAINS, settingSuffix, type Chain } from '../src/chains'
-import { ATTEST_TYPE_HASHES, BOOLEAN_RESULT_FIELDS, NUMERIC_RESULT_FIELDS, domainSeparator, fieldTypes, type AttestLayout } from '../src/eas'
+import {
+  ATTEST_TYPE_HASHES,
+  BOOLEAN_RESULT_FIELDS,
+  NUMERIC_RESULT_FIELDS,
+  domainSeparator,
+  fieldTypes,
+  type AttestLayout,
+} from '../src/eas'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA, LOCATION_SCHEMAS } from '../src/location'
 import type { GuardMessage } from './guard'
 import { PlainError } from './services'
@@ -11,12 +28,19 @@ import { PlainError } from './services'
 /** The chain that a local node plays when it is told no other. */
 export const LOCAL_CHAIN = CHAINS.find((chain) => chain.slug === 'base-sepolia')!
 /** The domain versions of EAS whose creation code lies in dev/contracts/, and how each lays out a delegated attestation. */
-const LAYOUTS: Readonly<Record<string, AttestLayout>> = { '0.26': 'legacy', '1.2.0': 'v1', '1.3.0': 'v2', '1.4.0': 'v2' }
+const LAYOUTS: Readonly<Record<string, AttestLayout>> = {
+  '0.26': 'legacy',
+  '1.2.0': 'v1',
+  '1.3.0': 'v2',
+  '1.4.0': 'v2',
+}
 const EAS = new Interface(readJson('abi/EAS.json') as [])
 export const MULTICALL3 = '0xcA11bde05977b3631167028862bE2a173976CA11'
 /** The mnemonic of anvil's unlocked test accounts, known to everyone: refused as a signer on any chain that is not local. */
 const TEST_MNEMONIC = 'test test test test test test test test test test test junk'
-const testAccounts = Array.from({ length: 10 }, (_, index) => HDNodeWallet.fromPhrase(TEST_MNEMONIC, undefined, `m/44'/60'/0'/0/${index}`))
+const testAccounts = Array.from({ length: 10 }, (_, index) =>
+  HDNodeWallet.fromPhrase(TEST_MNEMONIC, undefined, `m/44'/60'/0'/0/${index}`),
+)
 /** Test account 9 signs for the local service; accounts 0 to 8 attest. */
 export const LOCAL_SIGNER_KEY = testAccount(9).privateKey
 /** A local chain starts this many blocks before the first one that is indexed: the deployment lies there. */
@@ -88,7 +112,13 @@ export interface LocalChainOptions {
  * clock starts 40 days back, so that sample attestations have a past. Throws when the node does not start, or when its
  * contract is not the one that the row describes.
  */
-export async function startLocalChain({ chain = LOCAL_CHAIN, port, stateFile, startsAt = Math.floor(Date.now() / 1000) - 40 * 86_400, statesKept }: LocalChainOptions): Promise<LocalChain> {
+export async function startLocalChain({
+  chain = LOCAL_CHAIN,
+  port,
+  stateFile,
+  startsAt = Math.floor(Date.now() / 1000) - 40 * 86_400,
+  statesKept,
+}: LocalChainOptions): Promise<LocalChain> {
   const fresh = !stateFile || !existsSync(stateFile)
   const child = spawn(
     nodeBinary(),
@@ -109,15 +139,25 @@ export async function startLocalChain({ chain = LOCAL_CHAIN, port, stateFile, st
   let errors = ''
   child.stderr.on('data', (chunk: Buffer) => (errors = (errors + chunk.toString()).slice(-2000)))
   const url = `http://127.0.0.1:${port}`
-  const provider = new JsonRpcProvider(url, chain.id, { staticNetwork: true, batchMaxCount: 1, pollingInterval: 50, cacheTimeout: -1 })
+  const provider = new JsonRpcProvider(url, chain.id, {
+    staticNetwork: true,
+    batchMaxCount: 1,
+    pollingInterval: 50,
+    cacheTimeout: -1,
+  })
   const ended = new Promise<string>((resolve) => {
-    child.once('error', (error) => resolve(`The local chain of ${chain.slug} could not be started: ${error.message}`))
-    child.once('exit', (code, signal) => resolve(`The local chain of ${chain.slug} ended (${code ?? signal}) ${errors.trim()}`.trimEnd()))
+    child.once('error', (error) =>
+      resolve(`The local chain of ${chain.slug} could not be started: ${error.message}`),
+    )
+    child.once('exit', (code, signal) =>
+      resolve(`The local chain of ${chain.slug} ended (${code ?? signal}) ${errors.trim()}`.trimEnd()),
+    )
   })
   const early = await Promise.race([answering(url), ended])
   if (early !== undefined) throw new Error(early)
 
-  const contract = async (address: string, abi: string, account: number) => new Contract(address, readJson(`abi/${abi}.json`), await provider.getSigner(account))
+  const contract = async (address: string, abi: string, account: number) =>
+    new Contract(address, readJson(`abi/${abi}.json`), await provider.getSigner(account))
   const local: LocalChain = {
     chain,
     url,
@@ -182,20 +222,40 @@ async function deploy(local: LocalChain): Promise<void> {
   }
   const copies = [
     [await create(artifact.registryCreationCode, []), chain.schemaRegistry],
-    [await create(artifact.easCreationCode, ['constructor(address registry)'], chain.schemaRegistry), chain.eas],
+    [
+      await create(artifact.easCreationCode, ['constructor(address registry)'], chain.schemaRegistry),
+      chain.eas,
+    ],
     [await create(readJson('dev/contracts/multicall3.json').creationCode, []), MULTICALL3],
   ] as const
   for (const [from, to] of copies) {
     await provider.send('anvil_setCode', [to, await provider.getCode(from)])
-    for (let slot = 0; slot < 8; slot++) await provider.send('anvil_setStorageAt', [to, `0x${slot.toString(16)}`, await provider.getStorage(from, slot)])
+    for (let slot = 0; slot < 8; slot++)
+      await provider.send('anvil_setStorageAt', [
+        to,
+        `0x${slot.toString(16)}`,
+        await provider.getStorage(from, slot),
+      ])
   }
   const eas = await local.eas()
-  const expected = [domainSeparator({ name: 'EAS', version, chainId: chain.id, verifyingContract: chain.eas }), ATTEST_TYPE_HASHES[LAYOUTS[version]!]]
-  const answered = await Promise.all(['getDomainSeparator', 'getAttestTypeHash'].map((view) => eas.getFunction(view).staticCall()))
-  if (String(answered) !== String(expected)) throw new Error(`The local EAS of ${chain.slug} has the domain separator and attest type hash ${answered.join(', ')}, expected ${expected.join(', ')}`)
+  const expected = [
+    domainSeparator({ name: 'EAS', version, chainId: chain.id, verifyingContract: chain.eas }),
+    ATTEST_TYPE_HASHES[LAYOUTS[version]!],
+  ]
+  const answered = await Promise.all(
+    ['getDomainSeparator', 'getAttestTypeHash'].map((view) => eas.getFunction(view).staticCall()),
+  )
+  if (String(answered) !== String(expected))
+    throw new Error(
+      `The local EAS of ${chain.slug} has the domain separator and attest type hash ${answered.join(', ')}, expected ${expected.join(', ')}`,
+    )
 
   const registry = await local.registry()
-  for (const fields of [...LOCATION_SCHEMAS.map((schema) => schema.fields), NUMERIC_RESULT_FIELDS, BOOLEAN_RESULT_FIELDS])
+  for (const fields of [
+    ...LOCATION_SCHEMAS.map((schema) => schema.fields),
+    NUMERIC_RESULT_FIELDS,
+    BOOLEAN_RESULT_FIELDS,
+  ])
     await mined(local, (await registry.getFunction('register').send(fields, ZeroAddress, true)).hash)
   // A chain worth indexing has a final block: until then evm-processor waits for one.
   const missing = chain.firstBlock + chain.finality - (await provider.getBlockNumber())
@@ -203,34 +263,79 @@ async function deploy(local: LocalChain): Promise<void> {
 }
 
 /** An attestation request of a location schema, as EAS's attest() takes it. */
-export function locationRequest(geometry: Geometry, options: { schema?: string; memo?: string; eventTimestamp?: number; recipient?: string; expirationTime?: number } = {}) {
+export function locationRequest(
+  geometry: Geometry,
+  options: {
+    schema?: string
+    memo?: string
+    eventTimestamp?: number
+    recipient?: string
+    expirationTime?: number
+  } = {},
+) {
   const type = `geojson-${geometry.type.toLowerCase()}`
   const location = JSON.stringify(geometry)
   const schema = options.schema ?? LOCATION_SCHEMA.uid
-  const encode = (fields: string, values: unknown[]) => AbiCoder.defaultAbiCoder().encode(fieldTypes(fields), values)
+  const encode = (fields: string, values: unknown[]) =>
+    AbiCoder.defaultAbiCoder().encode(fieldTypes(fields), values)
   const data =
     schema === LOCATION_PROTOCOL_SCHEMA.uid
-      ? encode(LOCATION_PROTOCOL_SCHEMA.fields, ['0.2.0', 'http://www.opengis.net/def/crs/OGC/1.3/CRS84', type, location])
-      : encode(LOCATION_SCHEMA.fields, [options.eventTimestamp ?? 0, 'EPSG:4326', type, location, [], [], [], [], options.memo ?? ''])
+      ? encode(LOCATION_PROTOCOL_SCHEMA.fields, [
+          '0.2.0',
+          'http://www.opengis.net/def/crs/OGC/1.3/CRS84',
+          type,
+          location,
+        ])
+      : encode(LOCATION_SCHEMA.fields, [
+          options.eventTimestamp ?? 0,
+          'EPSG:4326',
+          type,
+          location,
+          [],
+          [],
+          [],
+          [],
+          options.memo ?? '',
+        ])
   return request(schema, data, options)
 }
 
 /** An attestation request with any payload. */
-export function request(schema: string, data: string, options: { recipient?: string; expirationTime?: number } = {}) {
+export function request(
+  schema: string,
+  data: string,
+  options: { recipient?: string; expirationTime?: number } = {},
+) {
   return {
     schema,
-    data: { recipient: options.recipient ?? ZeroAddress, expirationTime: options.expirationTime ?? 0, revocable: true, refUID: ZeroHash, data, value: 0 },
+    data: {
+      recipient: options.recipient ?? ZeroAddress,
+      expirationTime: options.expirationTime ?? 0,
+      revocable: true,
+      refUID: ZeroHash,
+      data,
+      value: 0,
+    },
   }
 }
 
 /** Sends one attestation and answers its UID, once it is mined. */
-export async function attest(chain: LocalChain, attestation: ReturnType<typeof request>, account = 0): Promise<string> {
+export async function attest(
+  chain: LocalChain,
+  attestation: ReturnType<typeof request>,
+  account = 0,
+): Promise<string> {
   const receipt = await send(chain, account, EAS.encodeFunctionData('attest', [attestation]))
   return EAS.parseLog(receipt.logs[0]!)!.args.uid as string
 }
 
 /** Revokes an attestation of a location schema. */
-export async function revoke(chain: LocalChain, uid: string, account = 0, schema = LOCATION_SCHEMA.uid): Promise<void> {
+export async function revoke(
+  chain: LocalChain,
+  uid: string,
+  account = 0,
+  schema = LOCATION_SCHEMA.uid,
+): Promise<void> {
   await send(chain, account, EAS.encodeFunctionData('revoke', [{ schema, data: { uid, value: 0 } }]))
 }
 
@@ -239,7 +344,12 @@ async function send(chain: LocalChain, account: number, data: string): Promise<T
   const from = testAccount(account).address
   // Named, so that nothing is estimated: large payloads cost more than the estimate says.
   const gas = '0x1dcd6500'
-  return mined(chain, await (chain.provider.send('eth_sendTransaction', [{ from, to: chain.chain.eas, data, gas }]) as Promise<string>))
+  return mined(
+    chain,
+    await (chain.provider.send('eth_sendTransaction', [
+      { from, to: chain.chain.eas, data, gas },
+    ]) as Promise<string>),
+  )
 }
 
 /**
@@ -259,8 +369,15 @@ export async function mined(chain: LocalChain, hash: string): Promise<Transactio
  * Attests every nth of the sample places, from nine accounts and spread over the last 40 days: of those every fourth under
  * the four-string schema, every seventh to a recipient of its own, every twentieth revoked afterwards. Then the clock is set right.
  */
-export async function attestPlaces(chain: LocalChain, nth: number, onProgress: (done: number, total: number) => void): Promise<void> {
-  const { features } = readJson('dev/places.geojson') as FeatureCollection<Geometry, { name: string; memo: string }>
+export async function attestPlaces(
+  chain: LocalChain,
+  nth: number,
+  onProgress: (done: number, total: number) => void,
+): Promise<void> {
+  const { features } = readJson('dev/places.geojson') as FeatureCollection<
+    Geometry,
+    { name: string; memo: string }
+  >
   const places = features.filter((_, i) => i % nth === 0)
   const { provider } = chain
   const start = (await provider.getBlock('latest'))!.timestamp + 1
@@ -272,7 +389,11 @@ export async function attestPlaces(chain: LocalChain, nth: number, onProgress: (
     const schema = i % 4 === 3 ? LOCATION_PROTOCOL_SCHEMA.uid : LOCATION_SCHEMA.uid
     const memo = `${place.properties.name}: ${place.properties.memo}`
     const recipient = i % 7 === 6 ? testAccount((account + 1) % 9).address : testAccount(account).address
-    const uid = await attest(chain, locationRequest(place.geometry, { schema, memo, eventTimestamp: time - 600, recipient }), account)
+    const uid = await attest(
+      chain,
+      locationRequest(place.geometry, { schema, memo, eventTimestamp: time - 600, recipient }),
+      account,
+    )
     if (i % 20 === 19) await revoke(chain, uid, account, schema)
     onProgress(i + 1, places.length)
   }

@@ -14,7 +14,9 @@ async function main(): Promise<void> {
   const database = await open(folder)
   const session = new SharedSession(database)
   const server = createServer((socket) => void serve(socket, session))
-  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(Number(port), '127.0.0.1', resolve))
+  await new Promise<void>((resolve, reject) =>
+    server.once('error', reject).listen(Number(port), '127.0.0.1', resolve),
+  )
   process.send?.('ready')
 
   let stopping = false
@@ -60,10 +62,17 @@ class SharedSession {
     try {
       for (const [i, message] of messages.entries()) {
         const answered: Buffer[] = []
-        await this.database.runExclusive(() => this.database.execProtocolRawStream(message, { onRawData: (data) => answered.push(Buffer.from(data)) }))
+        await this.database.runExclusive(() =>
+          this.database.execProtocolRawStream(message, {
+            onRawData: (data) => answered.push(Buffer.from(data)),
+          }),
+        )
         const answer = Buffer.concat(answered)
         // After an error PGlite says at once that it is ready, and again at the Sync: a client would take the second for the answer of its next query.
-        const early = i < messages.length - 1 && answer.length >= READY_BYTES && answer[answer.length - READY_BYTES] === READY
+        const early =
+          i < messages.length - 1 &&
+          answer.length >= READY_BYTES &&
+          answer[answer.length - READY_BYTES] === READY
         if (socket.writable) socket.write(early ? answer.subarray(0, -READY_BYTES) : answer)
       }
     } finally {

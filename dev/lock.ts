@@ -26,12 +26,17 @@ export async function lockFolder(folder: string, ports: Holder['ports']): Promis
   const server = createServer((socket) => socket.on('error', () => {}).end(JSON.stringify(holder)))
   const listening = () =>
     new Promise<boolean>((resolve, reject) => {
-      server.once('error', (error: NodeJS.ErrnoException) => (error.code === 'EADDRINUSE' ? resolve(false) : reject(error)))
+      server.once('error', (error: NodeJS.ErrnoException) =>
+        error.code === 'EADDRINUSE' ? resolve(false) : reject(error),
+      )
       server.listen(place, () => resolve(true))
     })
   if (!(await listening())) {
     const other = await holderOf(folder)
-    if (other) throw new PlainError(`${path.relative('', folder)} holds one local world, and it is running already: ${described(other)}.\nUse that one, or stop it first (Ctrl-C where it runs, or kill ${other.pid}). To run another beside it, clone the repository a second time.`)
+    if (other)
+      throw new PlainError(
+        `${path.relative('', folder)} holds one local world, and it is running already: ${described(other)}.\nUse that one, or stop it first (Ctrl-C where it runs, or kill ${other.pid}). To run another beside it, clone the repository a second time.`,
+      )
     // Whoever held it was killed.
     rmSync(place, { force: true })
     if (!(await listening())) return lockFolder(folder, ports)
@@ -55,7 +60,11 @@ export async function holderOf(folder: string): Promise<Holder | undefined> {
 
 /** `process 4711, since 2026-11-22T02:40:11Z, PORT 3000, LOCAL_DB_PORT 5433` */
 export function described({ pid, since, ports }: Holder): string {
-  return [`process ${pid}`, `since ${since}`, ...Object.entries(ports).map(([setting, port]) => `${setting} ${port}`)].join(', ')
+  return [
+    `process ${pid}`,
+    `since ${since}`,
+    ...Object.entries(ports).map(([setting, port]) => `${setting} ${port}`),
+  ].join(', ')
 }
 
 /** Relative where that is shorter: the path of a socket has a hundred letters at most. Windows has named pipes in their own place. */

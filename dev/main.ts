@@ -64,7 +64,10 @@ async function welcome(world: World): Promise<string> {
     `  Documentation  ${base}/docs`,
     `  Health         ${base}/health, how far each chain is: ${base}/ready`,
     `  Database       ${settings.databaseUrl.replace(/:[^:@/]+@/, ':***@')}`,
-    ...[...chains.values()].map((each) => `  Local chain    ${each.url} (${each.chain.slug}, chain ${each.chain.id}; test accounts unlocked)`),
+    ...[...chains.values()].map(
+      (each) =>
+        `  Local chain    ${each.url} (${each.chain.slug}, chain ${each.chain.id}; test accounts unlocked)`,
+    ),
     `  Logs           ${LOCAL_FOLDER}/logs/`,
     '',
   ]
@@ -76,7 +79,11 @@ async function welcome(world: World): Promise<string> {
       `curl -s ${base}/compute/v0/distance -H 'content-type: application/json' -d '{"chainId":${id},"from":"${point.uid}","to":{"type":"Point","coordinates":[2.2945,48.8584]}}'`,
       '',
     )
-  else if (!chain) lines.push(`History of ${settings.chains.map((c) => c.chain.slug).join(', ')} is being read; ${ACTIVE_SLUGS[0]} and the others fill up meanwhile.`, '')
+  else if (!chain)
+    lines.push(
+      `History of ${settings.chains.map((c) => c.chain.slug).join(', ')} is being read; ${ACTIVE_SLUGS[0]} and the others fill up meanwhile.`,
+      '',
+    )
   lines.push('Ctrl-C stops everything.')
   return lines.join('\n')
 }

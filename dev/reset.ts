@@ -7,9 +7,14 @@ import { PlainError } from './services'
 async function main(): Promise<void> {
   process.chdir(path.join(__dirname, '../..'))
   const holder = await holderOf(LOCAL_FOLDER)
-  if (holder) throw new PlainError(`The local world is running: ${described(holder)}. Stop it first (Ctrl-C where it runs, or kill ${holder.pid}).`)
+  if (holder)
+    throw new PlainError(
+      `The local world is running: ${described(holder)}. Stop it first (Ctrl-C where it runs, or kill ${holder.pid}).`,
+    )
   if (!existsSync(LOCAL_FOLDER)) return console.log(`There is no ${LOCAL_FOLDER}: nothing to remove.`)
-  const contents = readdirSync(LOCAL_FOLDER).filter((name) => !name.endsWith('-complete') && !name.endsWith('.socket'))
+  const contents = readdirSync(LOCAL_FOLDER).filter(
+    (name) => !name.endsWith('-complete') && !name.endsWith('.socket'),
+  )
   rmSync(LOCAL_FOLDER, { recursive: true })
   console.log(`Removed ${LOCAL_FOLDER} (${contents.join(', ') || 'empty'}). The next npm start begins anew.`)
 }

@@ -25,18 +25,31 @@ export class PlainError extends Error {}
 const STOP_TIMEOUT_MS = 8_000
 
 /** Starts `node <args>` with this environment. Its output goes to <logFolder>/<name>.log. */
-export function startService(name: string, args: readonly string[], environment: NodeJS.ProcessEnv, logFolder: string): Service {
+export function startService(
+  name: string,
+  args: readonly string[],
+  environment: NodeJS.ProcessEnv,
+  logFolder: string,
+): Service {
   mkdirSync(logFolder, { recursive: true })
   const file = path.join(logFolder, `${name}.log`)
   const log = openSync(file, 'a')
   const child = spawn(process.execPath, args, { env: environment, stdio: ['ignore', log, log, 'ipc'] })
   closeSync(log)
-  const ended = new Promise<number | 'signal'>((resolve) => child.once('exit', (code) => resolve(code ?? 'signal')))
+  const ended = new Promise<number | 'signal'>((resolve) =>
+    child.once('exit', (code) => resolve(code ?? 'signal')),
+  )
   const tail = () => readFileSync(file, 'utf8').trimEnd().split('\n').slice(-8).join('\n')
   const ready = new Promise<void>((resolve, reject) => {
     child.on('message', () => resolve())
     child.once('error', reject)
-    void ended.then((code) => reject(new PlainError(`${name} ended (${code}) before it was ready. Its log, ${file}, ends with:\n${tail()}`)))
+    void ended.then((code) =>
+      reject(
+        new PlainError(
+          `${name} ended (${code}) before it was ready. Its log, ${file}, ends with:\n${tail()}`,
+        ),
+      ),
+    )
   })
   ready.catch(() => {})
   const end = async (signal: NodeJS.Signals) => {
@@ -60,7 +73,10 @@ export function startService(name: string, args: readonly string[], environment:
 
 /** Throws a PlainError when something listens on this port already. */
 export async function requireFreePort(port: number, setting: string, purpose: string): Promise<void> {
-  if (!(await isFree(port))) throw new PlainError(`Port ${port} is in use, but the ${purpose} needs it. Stop what listens there, or choose another port: ${setting}=${port + 1} npm start`)
+  if (!(await isFree(port)))
+    throw new PlainError(
+      `Port ${port} is in use, but the ${purpose} needs it. Stop what listens there, or choose another port: ${setting}=${port + 1} npm start`,
+    )
 }
 
 /** The first of `count` ports in a row that were free a moment ago. */
@@ -71,7 +87,9 @@ export async function freePort(count = 1): Promise<number> {
       server.once('error', reject)
       server.listen(0, '127.0.0.1', () => {
         const address = server.address()
-        server.close(() => (typeof address === 'object' && address ? resolve(address.port) : reject(new Error('no port'))))
+        server.close(() =>
+          typeof address === 'object' && address ? resolve(address.port) : reject(new Error('no port')),
+        )
       })
     })
     const others = await Promise.all(Array.from({ length: count - 1 }, (_, i) => isFree(first + 1 + i)))

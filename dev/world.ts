@@ -3,7 +3,15 @@ import path from 'node:path'
 import { Client } from 'pg'
 import { ACTIVE_SLUGS, CHAINS, settingSuffix, stateSchema, type Chain } from '../src/chains'
 import { readSettings, type Settings } from '../src/config'
-import { LOCAL_CHAIN, LOCAL_SIGNER_KEY, attestPlaces, localVersion, missingNodeBinary, startLocalChain, type LocalChain } from './chain'
+import {
+  LOCAL_CHAIN,
+  LOCAL_SIGNER_KEY,
+  attestPlaces,
+  localVersion,
+  missingNodeBinary,
+  startLocalChain,
+  type LocalChain,
+} from './chain'
 import { lockFolder } from './lock'
 import { PlainError, requireFreePort, startService, type Service } from './services'
 
@@ -66,7 +74,12 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   }
   let setBroken: (reason: string) => void
   const broken = new Promise<string>((resolve) => (setBroken = resolve))
-  const start = async (name: string, args: string[], environment: NodeJS.ProcessEnv, waitForReady: boolean) => {
+  const start = async (
+    name: string,
+    args: string[],
+    environment: NodeJS.ProcessEnv,
+    waitForReady: boolean,
+  ) => {
     if (stopping) throw new PlainError('Stopped while starting.')
     const service = startService(name, args, environment, logs)
     services.set(name, service)
@@ -95,18 +108,31 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     const local = !CHAINS.some((chain) => environment[rpcUrl(chain)])
     // Settings with a CHAINS are refused without the URLs, which are known only once the chains run: these stand for them.
     const placeholders = Object.fromEntries(CHAINS.map((chain) => [rpcUrl(chain), 'http://127.0.0.1']))
-    const given = readSettings(local ? { ...environment, ...placeholders, CHAINS: environment.CHAINS || DEFAULT_LOCAL_CHAINS } : environment, local ? ['chains'] : [])
+    const given = readSettings(
+      local
+        ? { ...environment, ...placeholders, CHAINS: environment.CHAINS || DEFAULT_LOCAL_CHAINS }
+        : environment,
+      local ? ['chains'] : [],
+    )
     const localRows = local ? [...new Set(given.chains.map(({ chain }) => chain))] : []
     const localDatabase = given.databaseUrl === ''
     if (local) {
       const missing = missingNodeBinary()
       if (missing) throw new PlainError(missing)
-    } else if (!given.readSignerKey) throw new PlainError('RPC_URL_* names a real chain, so a real signer is needed: set SIGNER_KEY_FILE or SIGNER_PRIVATE_KEY (see .env.example).')
+    } else if (!given.readSignerKey)
+      throw new PlainError(
+        'RPC_URL_* names a real chain, so a real signer is needed: set SIGNER_KEY_FILE or SIGNER_PRIVATE_KEY (see .env.example).',
+      )
     // Before the ports are looked at: to choose others would not help.
     if (options.keep && (local || localDatabase))
-      unlock = await lockFolder(folder, { PORT: given.port, ...(local && { LOCAL_CHAIN_PORT: given.localChainPort }), ...(localDatabase && { LOCAL_DB_PORT: given.localDbPort }) })
+      unlock = await lockFolder(folder, {
+        PORT: given.port,
+        ...(local && { LOCAL_CHAIN_PORT: given.localChainPort }),
+        ...(localDatabase && { LOCAL_DB_PORT: given.localDbPort }),
+      })
     if (localDatabase) await requireFreePort(given.localDbPort, 'LOCAL_DB_PORT', 'embedded database')
-    for (const [i, { slug }] of localRows.entries()) await requireFreePort(given.localChainPort + i, 'LOCAL_CHAIN_PORT', `local chain of ${slug}`)
+    for (const [i, { slug }] of localRows.entries())
+      await requireFreePort(given.localChainPort + i, 'LOCAL_CHAIN_PORT', `local chain of ${slug}`)
     await requireFreePort(given.port, 'PORT', 'API')
 
     const databaseReady = localDatabase ? localDatabaseUp() : Promise.resolve()
@@ -115,14 +141,25 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       report('Starting the embedded database (Postgres with PostGIS) ...')
       environment.DATABASE_URL = `postgres://postgres@127.0.0.1:${given.localDbPort}/postgres`
       const memoryOrFolder = options.keep ? [path.join(folder, 'database')] : []
-      const database = await start('database', ['dist/dev/database.js', String(given.localDbPort), ...memoryOrFolder], environment, false)
+      const database = await start(
+        'database',
+        ['dist/dev/database.js', String(given.localDbPort), ...memoryOrFolder],
+        environment,
+        false,
+      )
       stops.unshift(() => database.stop())
       await database.ready
-      void database.ended.then((code) => stopping || setBroken(`The embedded database ended (${code}). What it held is on the chain: start again.`))
+      void database.ended.then(
+        (code) =>
+          stopping ||
+          setBroken(`The embedded database ended (${code}). What it held is on the chain: start again.`),
+      )
     }
 
     if (local) {
-      report(`Starting ${localRows.length === 1 ? 'the local chain' : `${localRows.length} local chains`} (${localRows.map((row) => `${row.slug}: real EAS ${localVersion(row)}`).join(', ')}) ...`)
+      report(
+        `Starting ${localRows.length === 1 ? 'the local chain' : `${localRows.length} local chains`} (${localRows.map((row) => `${row.slug}: real EAS ${localVersion(row)}`).join(', ')}) ...`,
+      )
       environment.CHAINS = localRows.map(({ slug }) => slug).join(',')
       environment.HEAD_POLL_SECONDS ||= '0.5'
       environment.DEPLOYMENT_NAME ||= 'local'
@@ -136,7 +173,10 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     const chain = chains.get(LOCAL_CHAIN.slug) ?? started[0]
     for (const each of started) {
       const { slug } = each.chain
-      if (options.samples && each.fresh) await attestPlaces(each, each === chain ? 1 : NTH_PLACE_ELSEWHERE, (done, total) => options.progress(`places attested on ${slug}`, done, total))
+      if (options.samples && each.fresh)
+        await attestPlaces(each, each === chain ? 1 : NTH_PLACE_ELSEWHERE, (done, total) =>
+          options.progress(`places attested on ${slug}`, done, total),
+        )
       if (options.keep) writeFileSync(completeFile(slug), '')
     }
 
@@ -150,7 +190,10 @@ export async function startWorld(options: WorldOptions): Promise<World> {
         throw new PlainError('Stopped while starting.')
       }
       stops.unshift(() => up.stop())
-      void up.ended.then((reason) => stopping || setBroken(`${reason}. Start again; what was attested since the last start is lost.`))
+      void up.ended.then(
+        (reason) =>
+          stopping || setBroken(`${reason}. Start again; what was attested since the last start is lost.`),
+      )
       environment[rpcUrl(row)] = up.url
       return up
     }
@@ -162,7 +205,8 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     const settings = readSettings(environment, ['database', 'chains', 'signer'])
     report('Migrating the database ...')
     const migration = await start('migrate', ['lib/migrate.js'], environment, false)
-    if ((await migration.ended) !== 0) throw new PlainError(`The database could not be migrated:\n${migration.tail()}`)
+    if ((await migration.ended) !== 0)
+      throw new PlainError(`The database could not be migrated:\n${migration.tail()}`)
     services.delete('migrate')
     for (const each of started) await checkSameChain(settings, each, localDatabase, report)
 
@@ -175,17 +219,25 @@ export async function startWorld(options: WorldOptions): Promise<World> {
         const indexer = await start(name, ['lib/main.js', indexed.slug], environment, false)
         void indexer.ended.then((code) => {
           if (stopping) return
-          if (code === 2) return setBroken(`The indexer of ${indexed.slug} refuses to run:\n${indexer.tail()}`)
+          if (code === 2)
+            return setBroken(`The indexer of ${indexed.slug} refuses to run:\n${indexer.tail()}`)
           // It lost its database or its node, or was killed: it goes on where it was.
-          pause = performance.now() - started > STEADY_MS ? RESTART_MS : Math.min(2 * pause, LONGEST_RESTART_MS)
-          report(`The indexer of ${indexed.slug} ended (${code}; ${path.join(logs, `${name}.log`)}), it is started again ...`)
+          pause =
+            performance.now() - started > STEADY_MS ? RESTART_MS : Math.min(2 * pause, LONGEST_RESTART_MS)
+          report(
+            `The indexer of ${indexed.slug} ended (${code}; ${path.join(logs, `${name}.log`)}), it is started again ...`,
+          )
           setTimeout(() => stopping || void run(), pause)
         })
       }
       await run()
     }
     stops.push(async () => {
-      await Promise.all([...services.values()].filter((service) => service.name.startsWith('indexer-')).map((service) => service.stop()))
+      await Promise.all(
+        [...services.values()]
+          .filter((service) => service.name.startsWith('indexer-'))
+          .map((service) => service.stop()),
+      )
     })
 
     report('Starting the API ...')
@@ -209,7 +261,11 @@ export async function indexedHeight(databaseUrl: string, chain: Chain): Promise<
 }
 
 /** Resolves once the chain's indexer has written the block that is its head now. */
-export async function waitForHead(settings: Settings, chain: LocalChain, progress: WorldOptions['progress'] = () => {}): Promise<void> {
+export async function waitForHead(
+  settings: Settings,
+  chain: LocalChain,
+  progress: WorldOptions['progress'] = () => {},
+): Promise<void> {
   const head = await chain.provider.getBlockNumber()
   const { slug, firstBlock: from } = chain.chain
   for (;;) {
@@ -221,16 +277,28 @@ export async function waitForHead(settings: Settings, chain: LocalChain, progres
 }
 
 /** What the database holds of another local chain under this name is emptied when the database is our own, and refused when it is not. */
-async function checkSameChain(settings: Settings, { chain, provider }: LocalChain, ours: boolean, report: (line: string) => void): Promise<void> {
+async function checkSameChain(
+  settings: Settings,
+  { chain, provider }: LocalChain,
+  ours: boolean,
+  report: (line: string) => void,
+): Promise<void> {
   const schema = stateSchema(chain)
-  const [status] = await queryOnce<{ height: number; hash: string }>(settings.databaseUrl, `SELECT height, hash FROM ${schema}.status`).catch(() => [])
+  const [status] = await queryOnce<{ height: number; hash: string }>(
+    settings.databaseUrl,
+    `SELECT height, hash FROM ${schema}.status`,
+  ).catch(() => [])
   if (!status || status.height < 0) return
   const block = await provider.getBlock(status.height)
   if (block?.hash === status.hash) return
   if (!ours)
-    throw new PlainError(`The database that DATABASE_URL names has indexed another ${chain.slug} than the local chain that runs now. Give it an empty database, or set RPC_URL_${settingSuffix(chain)}.`)
+    throw new PlainError(
+      `The database that DATABASE_URL names has indexed another ${chain.slug} than the local chain that runs now. Give it an empty database, or set RPC_URL_${settingSuffix(chain)}.`,
+    )
   report(`The local chain of ${chain.slug} is not the one that the database knows: indexing it anew ...`)
-  const ofChain = ['attestation_event', 'location_record', 'chain_status'].map((table) => `DELETE FROM ${table} WHERE chain = '${chain.slug}'`)
+  const ofChain = ['attestation_event', 'location_record', 'chain_status'].map(
+    (table) => `DELETE FROM ${table} WHERE chain = '${chain.slug}'`,
+  )
   await queryOnce(settings.databaseUrl, [`DROP SCHEMA ${schema} CASCADE`, ...ofChain].join('; '))
 }
 

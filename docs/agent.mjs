@@ -10,24 +10,50 @@ const { chainId } = JSON.parse(request)
 const ATTESTED = 'event Attested(address indexed, address indexed attester, bytes32 uid, bytes32 indexed)'
 
 async function post(path, body) {
-  const response = await fetch(`${service}/compute/v0/${path}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+  const response = await fetch(`${service}/compute/v0/${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body,
+  })
   const answer = await response.json()
   if (!response.ok) throw new Error(`${answer.title}: ${answer.detail}`)
   return answer
 }
 
 const { chains } = await (await fetch(service)).json()
-const { eas: address, abi, ready, reason = 'it is not served' } = chains.find(({ id }) => id === chainId) ?? {}
+const {
+  eas: address,
+  abi,
+  ready,
+  reason = 'it is not served',
+} = chains.find(({ id }) => id === chainId) ?? {}
 if (!ready) throw new Error(`chain ${chainId} is not signed for: ${reason}`)
-const eas = new Contract(address, [...abi, ATTESTED], new Wallet(privateKey, new JsonRpcProvider(rpcUrl, undefined, { cacheTimeout: -1 })))
+const eas = new Contract(
+  address,
+  [...abi, ATTESTED],
+  new Wallet(privateKey, new JsonRpcProvider(rpcUrl, undefined, { cacheTimeout: -1 })),
+)
 
 let answer = await post(operation, request)
 for (let tries = 1; ; tries++) {
   const { attestation: a, delegatedAttestation: d } = answer
   const { v, r, s } = Signature.from(d.signature)
-  const data = { recipient: a.recipient, expirationTime: 0, revocable: a.revocable, refUID: a.refUID, data: a.data, value: 0 }
+  const data = {
+    recipient: a.recipient,
+    expirationTime: 0,
+    revocable: a.revocable,
+    refUID: a.refUID,
+    data: a.data,
+    value: 0,
+  }
   try {
-    const sent = await eas.attestByDelegation({ schema: a.schema, data, signature: { v, r, s }, attester: d.attester, deadline: d.deadline })
+    const sent = await eas.attestByDelegation({
+      schema: a.schema,
+      data,
+      signature: { v, r, s },
+      attester: d.attester,
+      deadline: d.deadline,
+    })
     const receipt = await sent.wait()
     // Other events may come first, for example those of a wallet that is a contract
     const isOurs = ({ address: from, eventName, args }) =>

@@ -2,7 +2,19 @@ import type { Logger } from '@subsquid/logger'
 import { BlockReader } from './blocks'
 import type { BodyReader } from './bodies'
 import type { Chain } from './chains'
-import { NotFinalError, finalState, followsHead, noteAudited, noteUnproven, repairLog, spendAuditCalls, storedEvents, unaudited, type Database, type StoredEvent } from './database'
+import {
+  NotFinalError,
+  finalState,
+  followsHead,
+  noteAudited,
+  noteUnproven,
+  repairLog,
+  spendAuditCalls,
+  storedEvents,
+  unaudited,
+  type Database,
+  type StoredEvent,
+} from './database'
 import type { Doubt } from './doubt'
 import type { HeadReader } from './head'
 import { HistoryReader, headerCall, type RpcHeader } from './history'
@@ -124,12 +136,19 @@ export class Auditor {
     const state = await finalState(database.query, chain)
     // History first: reading it twice at once would slow both.
     if (!state || !(await followsHead(database.query, chain))) return IDLE_MS
-    const proofs = callsPerSecond > 0 ? await this.proveNext(state.finalHeight, state.finalHash, callsPerSecond) : undefined
+    const proofs =
+      callsPerSecond > 0
+        ? await this.proveNext(state.finalHeight, state.finalHash, callsPerSecond)
+        : undefined
     return proofs ?? (await this.rereadNext(state.finalHeight, callsPerSecond)) ?? IDLE_MS
   }
 
   /** Proves the newest blocks that are not; undefined when none are left, or no calls for them. */
-  private async proveNext(finalHeight: number, finalHash: string, callsPerSecond: number): Promise<number | undefined> {
+  private async proveNext(
+    finalHeight: number,
+    finalHash: string,
+    callsPerSecond: number,
+  ): Promise<number | undefined> {
     const { chain, database, head } = this.options
     const waiting = this.postponed.filter(({ until }) => until > Date.now())
     const gaps = await unaudited(database.query, chain, 'proven', finalHeight, waiting)
@@ -153,7 +172,8 @@ export class Auditor {
       const isInDoubt = trusted?.known(range.to) !== undefined
       const kept = isInDoubt ? -RESERVE : isNew ? 0 : KEPT_SHARE * day
       const needed = isFree || before?.failed ? -Infinity : Math.min(kept + range.to - range.from + 1, day)
-      if (needed > -Infinity && (await spendAuditCalls(database.query, chain, 0, callsPerSecond)) < needed) return undefined
+      if (needed > -Infinity && (await spendAuditCalls(database.query, chain, 0, callsPerSecond)) < needed)
+        return undefined
       try {
         const { calls, contradicted } = await this.prove(range.from, range.to, trusted)
         if (calls) {
@@ -180,10 +200,16 @@ export class Auditor {
     this.rereading ??= (await unaudited(database.query, chain, 'reread', finalHeight)).find(enough)
     if (!this.rereading) return undefined
     const kept = KEPT_SHARE * callsPerSecond * DAY_SECONDS
-    if (callsPerSecond > 0 && (await spendAuditCalls(database.query, chain, 0, callsPerSecond)) < kept) return undefined
+    if (callsPerSecond > 0 && (await spendAuditCalls(database.query, chain, 0, callsPerSecond)) < kept)
+      return undefined
     const { from, to } = this.rereading
     let spent = 0
-    const found = await this.reread(from, to, () => {}, (calls) => (spent += calls) < READS_AT_ONCE)
+    const found = await this.reread(
+      from,
+      to,
+      () => {},
+      (calls) => (spent += calls) < READS_AT_ONCE,
+    )
     if (callsPerSecond > 0) await spendAuditCalls(database.query, chain, found.calls, callsPerSecond)
     this.rereading = found.to < to ? { from: found.to + 1, to } : undefined
     return 0
@@ -193,12 +219,24 @@ export class Auditor {
   private postpone(range: { from: number; to: number }, failed: boolean, earlier = this.postponed): void {
     const before = earlier.find(({ from, to }) => from <= range.to && to >= range.from)
     const tries = before ? before.tries + 1 : 0
-    const [first, longest] = failed ? [FIRST_RETRY_MS, LONGEST_RETRY_MS] : [UNPROVEN_RETRY_MS, LONGEST_UNPROVEN_RETRY_MS]
+    const [first, longest] = failed
+      ? [FIRST_RETRY_MS, LONGEST_RETRY_MS]
+      : [UNPROVEN_RETRY_MS, LONGEST_UNPROVEN_RETRY_MS]
     this.forget(range)
-    this.postponed.push({ from: range.from, to: range.to, failed, tries, until: Date.now() + Math.min(first * 2 ** tries, longest) })
+    this.postponed.push({
+      from: range.from,
+      to: range.to,
+      failed,
+      tries,
+      until: Date.now() + Math.min(first * 2 ** tries, longest),
+    })
     if (this.postponed.length > MOST_POSTPONED) this.postponed.shift()
-    const newest = this.failedOnes().reduce<Postponed | undefined>((a, b) => (a && a.to > b.to ? a : b), undefined)
-    if (newest && newest.tries < OFTEN_TRIES) newest.until = Math.min(newest.until, Date.now() + LONGEST_NEWEST_RETRY_MS)
+    const newest = this.failedOnes().reduce<Postponed | undefined>(
+      (a, b) => (a && a.to > b.to ? a : b),
+      undefined,
+    )
+    if (newest && newest.tries < OFTEN_TRIES)
+      newest.until = Math.min(newest.until, Date.now() + LONGEST_NEWEST_RETRY_MS)
     this.noteDoubt()
   }
 
@@ -210,7 +248,10 @@ export class Auditor {
   /** What failed was proven: whatever else failed is due now. */
   private honestAgain(range: { from: number; to: number }): void {
     for (const each of this.failedOnes()) each.until = 0
-    this.options.log.info({ chain: this.options.chain.slug, ...range }, 'blocks that could not be audited are proven now')
+    this.options.log.info(
+      { chain: this.options.chain.slug, ...range },
+      'blocks that could not be audited are proven now',
+    )
   }
 
   private failedOnes(): Postponed[] {
@@ -224,8 +265,12 @@ export class Auditor {
   private failed(error: Error): number {
     this.second = !this.second
     // What is repaired once later events are final is no failure.
-    const level = error instanceof NotFinalError ? 'info' : error instanceof OrphanedLogError ? 'fatal' : 'warn'
-    this.options.log[level]({ chain: this.options.chain.slug, reason: error.message.slice(0, 500) }, 'the audit could not go on, will try again')
+    const level =
+      error instanceof NotFinalError ? 'info' : error instanceof OrphanedLogError ? 'fatal' : 'warn'
+    this.options.log[level](
+      { chain: this.options.chain.slug, reason: error.message.slice(0, 500) },
+      'the audit could not go on, will try again',
+    )
     return Math.min(FIRST_RETRY_MS * 2 ** this.failures++, LONGEST_NEWEST_RETRY_MS)
   }
 
@@ -233,16 +278,30 @@ export class Auditor {
    * Reads the logs of these final blocks once more and compares; adds what was missing. Stops early once `goesOn`, which
    * is told how many calls an answer took, says so.
    */
-  async reread(from: number, to: number, progress: (done: number) => void = () => {}, goesOn: (calls: number) => boolean = () => true): Promise<Findings> {
+  async reread(
+    from: number,
+    to: number,
+    progress: (done: number) => void = () => {},
+    goesOn: (calls: number) => boolean = () => true,
+  ): Promise<Findings> {
     const { chain, database, rpc, log, doubt } = this.options
-    const reader = new HistoryReader(rpc, { filters: [eventFilter(chain)], finality: chain.finality, log, second: true, ...(doubt && { doubt }) })
+    const reader = new HistoryReader(rpc, {
+      filters: [eventFilter(chain)],
+      finality: chain.finality,
+      log,
+      second: true,
+      ...(doubt && { doubt }),
+    })
     const found: Findings = { to: from - 1, events: 0, repaired: 0, unproven: 0, contradicted: 0, calls: 0 }
     while (found.to < to) {
       const next = found.to + 1
       const answer = await reader.read(next, to)
       const events = answer.blocks.flatMap((block) => decodeBlock(chain, block))
       found.events += events.length
-      found.repaired += await this.compare(events, [], await this.stored(next, answer.to), { from: next, to: answer.to })
+      found.repaired += await this.compare(events, [], await this.stored(next, answer.to), {
+        from: next,
+        to: answer.to,
+      })
       await noteAudited(database.query, chain, 'reread', { from: next, to: answer.to })
       const calls = reader.calls - found.calls
       found.calls = reader.calls
@@ -261,7 +320,8 @@ export class Auditor {
     const blocks = await this.headers(numbers, head)
     const stored = await this.stored(from, to)
     const byBlock = new Map<number, StoredEvent[]>()
-    for (const event of stored.values()) byBlock.set(event.block_number, [...(byBlock.get(event.block_number) ?? []), event])
+    for (const event of stored.values())
+      byBlock.set(event.block_number, [...(byBlock.get(event.block_number) ?? []), event])
     let { calls } = blocks
     const unproven: number[] = []
     const contradicted = new Set<number>()
@@ -269,18 +329,25 @@ export class Auditor {
     const surplus: StoredEvent[] = []
     for (const [i, { header, read }] of blocks.list.entries()) {
       const number = numbers[i]!
-      if (i > 0 && header.parentHash !== blocks.list[i - 1]!.header.hash) throw this.contradiction(`blocks ${number - 1} and ${number} are of different forks`)
+      if (i > 0 && header.parentHash !== blocks.list[i - 1]!.header.hash)
+        throw this.contradiction(`blocks ${number - 1} and ${number} are of different forks`)
       const own = byBlock.get(number) ?? []
       const orphan = own.find((event) => event.block_hash !== header.hash)
-      if (orphan) throw new OrphanedLogError(`event ${orphan.id} is of block ${orphan.block_hash}, the node's block ${number} is ${header.hash}: a reorg went deeper than ${chain.finality} blocks, or the RPC endpoint is of another network. If other endpoints say so too, index the chain anew into an empty database`)
+      if (orphan)
+        throw new OrphanedLogError(
+          `event ${orphan.id} is of block ${orphan.block_hash}, the node's block ${number} is ${header.hash}: a reorg went deeper than ${chain.finality} blocks, or the RPC endpoint is of another network. If other endpoints say so too, index the chain anew into an empty database`,
+        )
       const found = await read()
       if (!found) throw this.contradiction(`the logs of block ${number} cannot be had for certain`)
       calls += found.calls
       const ours = decodeBlock(chain, { header, logs: found.logs })
-      const onChain = new Map(ours.map((event) => [eventId(chain.slug, event.blockNumber, event.logIndex), event]))
+      const onChain = new Map(
+        ours.map((event) => [eventId(chain.slug, event.blockNumber, event.logIndex), event]),
+      )
       const strange = own.filter((event) => !isSame(event, onChain.get(event.id)))
       // Told by an endpoint whose receipts are false: it may agree, but changes nothing.
-      if (found.contradicted && found.standing === 'told' && (strange.length || own.length !== ours.length)) throw this.contradiction(`the receipts of block ${number} do not hash to its receiptsRoot`)
+      if (found.contradicted && found.standing === 'told' && (strange.length || own.length !== ours.length))
+        throw this.contradiction(`the receipts of block ${number} do not hash to its receiptsRoot`)
       if (found.contradicted && found.standing !== 'proven') contradicted.add(number)
       events.push(...ours)
       if (found.standing === 'proven') surplus.push(...strange)
@@ -293,14 +360,30 @@ export class Auditor {
     this.forget({ from, to })
     for (const block of unproven) this.postpone({ from: block, to: block }, contradicted.has(block), earlier)
     if (unproven.length === 0) this.options.head?.settled(from, to)
-    if (unproven.length) log.warn({ chain: chain.slug, blocks: unproven.slice(0, 20), count: unproven.length }, 'headers or receipts that do not hash to what they should, in no form known here: compared, but not proven')
-    await noteUnproven(database.query, chain, this.postponed.reduce((sum, range) => sum + range.to - range.from + 1, 0))
-    return { to, events: events.length, repaired, unproven: unproven.length, contradicted: contradicted.size, calls }
+    if (unproven.length)
+      log.warn(
+        { chain: chain.slug, blocks: unproven.slice(0, 20), count: unproven.length },
+        'headers or receipts that do not hash to what they should, in no form known here: compared, but not proven',
+      )
+    await noteUnproven(
+      database.query,
+      chain,
+      this.postponed.reduce((sum, range) => sum + range.to - range.from + 1, 0),
+    )
+    return {
+      to,
+      events: events.length,
+      repaired,
+      unproven: unproven.length,
+      contradicted: contradicted.size,
+      calls,
+    }
   }
 
   /** The headers of these blocks, in order, and how to read the logs of each: what is proven at the head already needs no call. */
   private async headers(numbers: readonly number[], head?: HeadReader) {
-    const known = (number: number) => ((block) => (block?.standing === 'proven' ? block : undefined))(head?.known(number))
+    const known = (number: number) =>
+      ((block) => (block?.standing === 'proven' ? block : undefined))(head?.known(number))
     const lacking = numbers.filter((number) => !known(number))
     const fetched = await this.blocks.headers(lacking.map(headerCall), { second: this.second, anyForm: true })
     const byNumber = new Map(lacking.map((number, i) => [number, fetched[i]!]))
@@ -308,11 +391,20 @@ export class Auditor {
     const formIsKnown = fetched.some((each) => each?.stands)
     const list = numbers.map((number): { header: RpcHeader; read: () => ReturnType<BlockReader['logs']> } => {
       const block = known(number)
-      if (block) return { header: block.header, read: () => Promise.resolve({ logs: block.logs, standing: 'proven', contradicted: false, calls: 0 }) }
+      if (block)
+        return {
+          header: block.header,
+          read: () =>
+            Promise.resolve({ logs: block.logs, standing: 'proven', contradicted: false, calls: 0 }),
+        }
       const each = byNumber.get(number)
       if (!each) throw this.contradiction(`the node has no block ${number}, which is final`)
-      if (formIsKnown && !each.stands) throw this.contradiction(`the header of block ${number} does not hash to its hash`)
-      return { header: each.header, read: () => this.blocks.logs(each, { second: this.second, receiptByReceipt: true }) }
+      if (formIsKnown && !each.stands)
+        throw this.contradiction(`the header of block ${number} does not hash to its hash`)
+      return {
+        header: each.header,
+        read: () => this.blocks.logs(each, { second: this.second, receiptByReceipt: true }),
+      }
     })
     return { list, calls: lacking.length }
   }
@@ -323,16 +415,36 @@ export class Auditor {
   }
 
   /** Holds events of the chain against the log and puts it right; answers how many events that were. */
-  private async compare(events: readonly ChainEvent[], surplus: readonly StoredEvent[], stored: ReadonlyMap<string, StoredEvent>, { from, to }: { from: number; to: number }): Promise<number> {
+  private async compare(
+    events: readonly ChainEvent[],
+    surplus: readonly StoredEvent[],
+    stored: ReadonlyMap<string, StoredEvent>,
+    { from, to }: { from: number; to: number },
+  ): Promise<number> {
     const { chain, database, bodies, log, doubt } = this.options
-    const missing = events.filter((event) => !stored.has(eventId(chain.slug, event.blockNumber, event.logIndex)))
+    const missing = events.filter(
+      (event) => !stored.has(eventId(chain.slug, event.blockNumber, event.logIndex)),
+    )
     if (missing.length === 0 && surplus.length === 0) return 0
     doubt?.contradicted(`blocks ${from} to ${to} have other logs than a node has given`)
     const state = await finalState(database.query, chain)
-    if (!state || state.finalHeight < to) throw new NotFinalError(`block ${to} is not final in the database yet`)
-    const repaired = await repairLog(database, chain, { events: missing, bodies: await bodies.read(announcedTimes(missing)), surplus, finalHeight: state.finalHeight })
+    if (!state || state.finalHeight < to)
+      throw new NotFinalError(`block ${to} is not final in the database yet`)
+    const repaired = await repairLog(database, chain, {
+      events: missing,
+      bodies: await bodies.read(announcedTimes(missing)),
+      surplus,
+      finalHeight: state.finalHeight,
+    })
     log.error(
-      { chain: chain.slug, from, to, missing: missing.map(({ uid, kind }) => `${kind} ${uid}`).slice(0, 20), surplus: surplus.map(({ id }) => id).slice(0, 20), repaired },
+      {
+        chain: chain.slug,
+        from,
+        to,
+        missing: missing.map(({ uid, kind }) => `${kind} ${uid}`).slice(0, 20),
+        surplus: surplus.map(({ id }) => id).slice(0, 20),
+        repaired,
+      },
       'the node had given other logs than the chain has: the log is repaired',
     )
     return repaired

@@ -30,18 +30,38 @@ let now = 0
 async function reader(...behind: Fault[][]) {
   for (const each of behind) proxies.push(await startRpcProxy(chain.url, ...each))
   const doubt = new Doubt(() => now)
-  return { doubt, blocks: new BlockReader(testRpc(proxies.map(({ url }) => url)), [eventFilter(chain.chain)], doubt, () => now) }
+  return {
+    doubt,
+    blocks: new BlockReader(
+      testRpc(proxies.map(({ url }) => url)),
+      [eventFilter(chain.chain)],
+      doubt,
+      () => now,
+    ),
+  }
 }
-const noReceipts: Fault = ({ method }) => (/Receipt/.test(method) ? { error: { code: -32601, message: 'the method does not exist' } } : undefined)
-const previous: Fault = ({ method, params }) => (/^eth_getBlockBy/.test(method) ? { ask: (ask) => ask('eth_getBlockByNumber', [`0x${(number - 1).toString(16)}`, params[1]]) } : undefined)
-const wrongBody: Fault = ({ method, params }) => (method === 'eth_getBlockByNumber' ? { ask: async (ask) => ({ ...((await ask(method, params)) as object), gasUsed: '0x1' }) } : undefined)
+const noReceipts: Fault = ({ method }) =>
+  /Receipt/.test(method) ? { error: { code: -32601, message: 'the method does not exist' } } : undefined
+const previous: Fault = ({ method, params }) =>
+  /^eth_getBlockBy/.test(method)
+    ? { ask: (ask) => ask('eth_getBlockByNumber', [`0x${(number - 1).toString(16)}`, params[1]]) }
+    : undefined
+const wrongBody: Fault = ({ method, params }) =>
+  method === 'eth_getBlockByNumber'
+    ? { ask: async (ask) => ({ ...((await ask(method, params)) as object), gasUsed: '0x1' }) }
+    : undefined
 
 test('a header is the one that was asked for, or none; another endpoint is asked first', async () => {
   const alone = await reader([previous])
-  expect(await alone.blocks.headers([headerCall(number), headerByHash(hash), headerCall(number - 1)])).toMatchObject([null, null, { header: { number: `0x${(number - 1).toString(16)}` }, stands: true }])
+  expect(
+    await alone.blocks.headers([headerCall(number), headerByHash(hash), headerCall(number - 1)]),
+  ).toMatchObject([null, null, { header: { number: `0x${(number - 1).toString(16)}` }, stands: true }])
   expect(alone.doubt.reason()).toMatch(/^contradictions seen lately: asked for block 0x/)
   const honest = await reader([])
-  expect(await honest.blocks.headers([headerCall(number), headerByHash(hash)])).toMatchObject([{ header: { hash } }, { header: { hash } }])
+  expect(await honest.blocks.headers([headerCall(number), headerByHash(hash)])).toMatchObject([
+    { header: { hash } },
+    { header: { hash } },
+  ])
   const both = await reader([previous], [])
   expect(await both.blocks.headers([headerCall(number)])).toMatchObject([{ header: { hash } }])
   expect(both.doubt.reason()).toBeUndefined()
@@ -58,7 +78,11 @@ test('a header that does not hash to itself is none, until none has for five min
 
 test.each<[string, Fault[][], object | null]>([
   ['receipts', [[]], { standing: 'proven', contradicted: false, calls: 1 }],
-  ['receipts of the second of two', [[faults.logsForged], []], { standing: 'proven', contradicted: false, calls: 2 }],
+  [
+    'receipts of the second of two',
+    [[faults.logsForged], []],
+    { standing: 'proven', contradicted: false, calls: 2 },
+  ],
   ['false receipts of the only one', [[faults.logsForged]], { standing: 'told', contradicted: true }],
   ['no receipts of the only one', [[noReceipts]], { standing: 'told', contradicted: false }],
   ['no receipts of either of two', [[noReceipts], [noReceipts]], { standing: 'agreed', contradicted: false }],
@@ -115,12 +139,21 @@ test('receipts of no root are another form when none has had one for five minute
 })
 
 test('receipts one by one, where none gives those of a whole block; where none gives any, what is told', async () => {
-  const whole: Fault = ({ method }) => (method === 'eth_getBlockReceipts' ? { error: { code: -32601, message: 'the method does not exist' } } : undefined)
+  const whole: Fault = ({ method }) =>
+    method === 'eth_getBlockReceipts'
+      ? { error: { code: -32601, message: 'the method does not exist' } }
+      : undefined
   const { blocks } = await reader([whole])
   const [header] = await blocks.headers([headerCall(number)])
-  expect(await blocks.logs(header!, { receiptByReceipt: true })).toMatchObject({ standing: 'proven', calls: 2 })
+  expect(await blocks.logs(header!, { receiptByReceipt: true })).toMatchObject({
+    standing: 'proven',
+    calls: 2,
+  })
   proxies[0]!.misbehave(noReceipts)
-  expect(await blocks.logs(header!, { receiptByReceipt: true })).toMatchObject({ standing: 'told', contradicted: false })
+  expect(await blocks.logs(header!, { receiptByReceipt: true })).toMatchObject({
+    standing: 'told',
+    contradicted: false,
+  })
 })
 
 test('an empty block costs no call', async () => {

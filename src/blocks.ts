@@ -1,6 +1,14 @@
 import { RpcError } from '@subsquid/rpc-client'
 import { logQuery, ofBlock, uniqueLogs, type LogFilter, type RpcLog } from './history'
-import { bloomTest, hashesToItself, logTest, logsOf, receiptsRoot, type FullHeader, type RpcReceipt } from './proof'
+import {
+  bloomTest,
+  hashesToItself,
+  logTest,
+  logsOf,
+  receiptsRoot,
+  type FullHeader,
+  type RpcReceipt,
+} from './proof'
 import { ContradictionError, hexNumber, type Answered, type Rpc, type RpcCall } from './rpc'
 import type { Doubt } from './doubt'
 
@@ -60,12 +68,17 @@ export class BlockReader {
    * asked for; null where no endpoint has it, or none gives it right. A header that does not hash to itself is taken
    * when those of the chain never do, or when `anyForm` leaves that to the caller.
    */
-  async headers(calls: readonly RpcCall[], { second = false, anyForm = false } = {}): Promise<(CheckedHeader | null)[]> {
+  async headers(
+    calls: readonly RpcCall[],
+    { second = false, anyForm = false } = {},
+  ): Promise<(CheckedHeader | null)[]> {
     const found = new Map<RpcCall, CheckedHeader>()
     let lacking: readonly RpcCall[] = calls
     let falsehood: string | undefined
     for (let attempt = 0; lacking.length && attempt < ATTEMPTS; attempt++) {
-      const { answer, distrust } = await this.rpc.batch<FullHeader | null>(lacking, { second: second !== (attempt % 2 === 1) })
+      const { answer, distrust } = await this.rpc.batch<FullHeader | null>(lacking, {
+        second: second !== (attempt % 2 === 1),
+      })
       falsehood = undefined
       for (const [i, call] of lacking.entries()) {
         const checked = answer[i] ? this.checked(call, answer[i], anyForm) : undefined
@@ -85,12 +98,20 @@ export class BlockReader {
   private checked({ method, params }: RpcCall, header: FullHeader, anyForm: boolean): CheckedHeader | string {
     const asked = params[0] as string
     const number = Number(header.number)
-    if (typeof header.hash !== 'string' || typeof header.parentHash !== 'string' || !Number.isSafeInteger(number)) return 'an answer is no header'
-    if (method === 'eth_getBlockByHash' ? header.hash !== asked : asked !== 'latest' && number !== Number(asked))
+    if (
+      typeof header.hash !== 'string' ||
+      typeof header.parentHash !== 'string' ||
+      !Number.isSafeInteger(number)
+    )
+      return 'an answer is no header'
+    if (
+      method === 'eth_getBlockByHash' ? header.hash !== asked : asked !== 'latest' && number !== Number(asked)
+    )
       return `asked for block ${asked}, the node answered block ${number} (${header.hash})`
     const stands = hashesToItself(header)
     if (stands) this.headerForm.succeeded()
-    else if (!anyForm && this.headerForm.expected()) return `the header of block ${number} does not hash to its hash`
+    else if (!anyForm && this.headerForm.expected())
+      return `the header of block ${number} does not hash to its hash`
     return { header, stands }
   }
 
@@ -99,8 +120,12 @@ export class BlockReader {
    * root; else what two endpoints agree on, or the only one says. Null when they cannot be had now. `receiptByReceipt`: where
    * no endpoint gives the receipts of a whole block.
    */
-  async logs({ header, stands }: CheckedHeader, { second = false, receiptByReceipt = false } = {}): Promise<CheckedLogs | null> {
-    if (stands && !this.mayHold(header.logsBloom)) return { logs: [], standing: 'proven', contradicted: false, calls: 0 }
+  async logs(
+    { header, stands }: CheckedHeader,
+    { second = false, receiptByReceipt = false } = {},
+  ): Promise<CheckedLogs | null> {
+    if (stands && !this.mayHold(header.logsBloom))
+      return { logs: [], standing: 'proven', contradicted: false, calls: 0 }
     const receipts = await this.receipts(header, second, receiptByReceipt)
     const { wrong } = receipts
     let { calls } = receipts
@@ -117,7 +142,10 @@ export class BlockReader {
       this.doubt?.contradicted(reason)
     }
     const told: Answered<RpcLog[]>[] = []
-    const questions = this.filters.map((filter) => ({ method: 'eth_getLogs', params: [{ blockHash: header.hash, ...logQuery(filter) }] }))
+    const questions = this.filters.map((filter) => ({
+      method: 'eth_getLogs',
+      params: [{ blockHash: header.hash, ...logQuery(filter) }],
+    }))
     for await (const opinion of this.rpc.each<RpcLog[]>(questions, { second })) {
       calls += questions.length
       const logs = 'answer' in opinion ? this.ofThisBlock(opinion.answer.flat(), header) : undefined
@@ -145,7 +173,10 @@ export class BlockReader {
     const wrong: Answered<RpcReceipt[][]>[] = []
     let refused = false
     let calls = 0
-    for await (const opinion of this.rpc.each<RpcReceipt[] | null>([{ method: 'eth_getBlockReceipts', params: [hexNumber(Number(header.number))] }], { second })) {
+    for await (const opinion of this.rpc.each<RpcReceipt[] | null>(
+      [{ method: 'eth_getBlockReceipts', params: [hexNumber(Number(header.number))] }],
+      { second },
+    )) {
       calls++
       if ('refusal' in opinion) {
         refused = true
@@ -157,7 +188,10 @@ export class BlockReader {
       wrong.push({ answer: [list], distrust: opinion.distrust })
     }
     if (receiptByReceipt && wrong.length === 0) {
-      const questions = header.transactions.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] }))
+      const questions = header.transactions.map((hash) => ({
+        method: 'eth_getTransactionReceipt',
+        params: [hash],
+      }))
       calls += questions.length
       const single = await this.rpc.batch<RpcReceipt | null>(questions, { second }).catch((error: Error) => {
         if (error instanceof RpcError) return undefined
@@ -165,7 +199,8 @@ export class BlockReader {
       })
       if (!single) refused = true
       else if (areOfBlock(single.answer, header)) {
-        if (await this.hashToRoot(header, single.answer)) return { proven: single.answer, wrong, refused, calls }
+        if (await this.hashToRoot(header, single.answer))
+          return { proven: single.answer, wrong, refused, calls }
         wrong.push({ answer: [single.answer], distrust: single.distrust })
       }
     }
@@ -224,13 +259,23 @@ export function headerByHash(hash: string): RpcCall {
   return { method: 'eth_getBlockByHash', params: [hash, false] }
 }
 
-function areOfBlock(receipts: (RpcReceipt | null)[] | null | undefined, header: FullHeader): receipts is RpcReceipt[] {
+function areOfBlock(
+  receipts: (RpcReceipt | null)[] | null | undefined,
+  header: FullHeader,
+): receipts is RpcReceipt[] {
   return Array.isArray(receipts) && receipts.every((receipt) => receipt?.blockHash === header.hash)
 }
 
 function isSame(some: readonly RpcLog[], others: readonly RpcLog[]): boolean {
   const told = (logs: readonly RpcLog[]) =>
-    JSON.stringify(logs.map((log) => [Number(log.logIndex), log.transactionHash, log.address.toLowerCase(), log.topics, log.data]))
+    JSON.stringify(
+      logs.map((log) => [
+        Number(log.logIndex),
+        log.transactionHash,
+        log.address.toLowerCase(),
+        log.topics,
+        log.data,
+      ]),
+    )
   return told(some) === told(others)
 }
-

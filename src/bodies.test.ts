@@ -31,19 +31,30 @@ const calls = () => proxy!.calls.filter((call) => call.method === 'eth_call').le
 test('reads and proves pages of bodies in one call each', async () => {
   const bodies = await (await reader()).read(times)
   expect([...bodies.keys()]).toEqual([...times.keys()])
-  expect(bodies.get([...times.keys()][3]!)).toMatchObject({ schema: expect.stringMatching(/^0xba4171/), revocable: true, time: times.get([...times.keys()][3]!) })
+  expect(bodies.get([...times.keys()][3]!)).toMatchObject({
+    schema: expect.stringMatching(/^0xba4171/),
+    revocable: true,
+    time: times.get([...times.keys()][3]!),
+  })
   expect(calls()).toBe(2)
 })
 test('without Multicall3, one by one', async () => {
-  const bodies = await (await reader(({ method }) => (method === 'eth_getCode' ? { result: '0x' } : undefined))).read(times)
+  const bodies = await (
+    await reader(({ method }) => (method === 'eth_getCode' ? { result: '0x' } : undefined))
+  ).read(times)
   expect(bodies.size).toBe(105)
   expect(calls()).toBe(105)
 })
 test('a node that caps the work of a call is asked for less, in the end for one body of EAS itself', async () => {
   const capped: Fault = ({ method, params }) =>
-    method === 'eth_call' && params[0].data.length > 2_000 ? { error: { code: -32000, message: 'EVM error MemoryOOG' } } : undefined
+    method === 'eth_call' && params[0].data.length > 2_000
+      ? { error: { code: -32000, message: 'EVM error MemoryOOG' } }
+      : undefined
   expect([...(await (await reader(capped)).read(times)).keys()]).toEqual([...times.keys()])
-  const noMulticall: Fault = ({ method, params }) => (method === 'eth_call' && params[0].to !== EAS ? { error: { code: -32000, message: 'Multicall3: call failed' } } : undefined)
+  const noMulticall: Fault = ({ method, params }) =>
+    method === 'eth_call' && params[0].to !== EAS
+      ? { error: { code: -32000, message: 'Multicall3: call failed' } }
+      : undefined
   await proxy!.close()
   expect((await (await reader(noMulticall)).read(new Map([...times].slice(0, 5)))).size).toBe(5)
 })
@@ -62,17 +73,38 @@ const RESULTS = ['tuple(bool success, bytes returnData)[]']
 test.each<[string, (results: Results) => Results, string]>([
   ['too few answers', (results) => results.slice(1), 'asked for 3 attestations, the node answered 2'],
   ['answers in another order', (results) => [...results].reverse(), 'asked for attestation'],
-  ['changed content', (results) => results.map(({ returnData }) => ({ success: true, returnData: returnData.replace(POINT, POINT.replace(/4$/, '5')) })), 'does not hash to its UID'],
+  [
+    'changed content',
+    (results) =>
+      results.map(({ returnData }) => ({
+        success: true,
+        returnData: returnData.replace(POINT, POINT.replace(/4$/, '5')),
+      })),
+    'does not hash to its UID',
+  ],
 ])('%s: the batch is stopped', async (_, change, message) => {
   const few = new Map([...times].slice(0, 3))
-  const calls = [...few.keys()].map((uid) => ({ target: EAS, allowFailure: false, callData: eas.functions.getAttestation.encode({ uid }) }))
-  const genuine = await chain.provider.call({ to: MULTICALL3, data: multicall.functions.aggregate3.encode({ calls }) })
-  const changed = AbiCoder.defaultAbiCoder().encode(RESULTS, [change([...multicall.functions.aggregate3.decodeResult(genuine)])])
-  const error: unknown = await (await reader(({ method }) => (method === 'eth_call' ? { result: changed } : undefined))).read(few).catch((thrown: unknown) => thrown)
+  const calls = [...few.keys()].map((uid) => ({
+    target: EAS,
+    allowFailure: false,
+    callData: eas.functions.getAttestation.encode({ uid }),
+  }))
+  const genuine = await chain.provider.call({
+    to: MULTICALL3,
+    data: multicall.functions.aggregate3.encode({ calls }),
+  })
+  const changed = AbiCoder.defaultAbiCoder().encode(RESULTS, [
+    change([...multicall.functions.aggregate3.decodeResult(genuine)]),
+  ])
+  const error: unknown = await (
+    await reader(({ method }) => (method === 'eth_call' ? { result: changed } : undefined))
+  )
+    .read(few)
+    .catch((thrown: unknown) => thrown)
   expect(error).toBeInstanceOf(FalseBodyError)
   expect((error as Error).message).toContain(message)
 })
-test('another time than the block\'s: the batch is stopped', async () => {
+test("another time than the block's: the batch is stopped", async () => {
   const [uid] = times.keys()
   await expect((await reader()).read(new Map([[uid!, 5n]]))).rejects.toThrow(FalseBodyError)
 })

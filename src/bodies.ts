@@ -77,20 +77,28 @@ export class BodyReader {
       if (body && body.time === times.get(uid)) found.set(uid, body)
     }
     const lacking = new Map([...times].filter(([uid]) => !found.has(uid)))
-    for (const page of await Promise.all(pagesOf(lacking).map((each) => this.readProven(each)))) for (const body of page.values()) found.set(body.uid, body)
+    for (const page of await Promise.all(pagesOf(lacking).map((each) => this.readProven(each))))
+      for (const body of page.values()) found.set(body.uid, body)
     return found
   }
 
   /** What one endpoint does not know or answers falsely, another may know better. */
   private readProven(page: [string, bigint][]): Promise<Map<string, AttestationBody>> {
     return this.readAndProve(page, {}).catch((error: Error) => {
-      if (error instanceof MissingBodyError || error instanceof FalseBodyError) return this.readAndProve(page, { second: true })
+      if (error instanceof MissingBodyError || error instanceof FalseBodyError)
+        return this.readAndProve(page, { second: true })
       throw error
     })
   }
 
-  private async readAndProve(page: [string, bigint][], options: CallOptions): Promise<Map<string, AttestationBody>> {
-    const answers = await this.readAsAllowed(page.map(([uid]) => uid), options)
+  private async readAndProve(
+    page: [string, bigint][],
+    options: CallOptions,
+  ): Promise<Map<string, AttestationBody>> {
+    const answers = await this.readAsAllowed(
+      page.map(([uid]) => uid),
+      options,
+    )
     const bodies = new Map<string, AttestationBody>()
     for (const [i, [uid, time]] of page.entries()) bodies.set(uid, await proveBody(answers[i]!, uid, time))
     return bodies
@@ -103,35 +111,59 @@ export class BodyReader {
     } catch (error) {
       if (uids.length === 1 || error instanceof FalseBodyError) throw error
       const half = Math.ceil(uids.length / 2)
-      return [...(await this.readAsAllowed(uids.slice(0, half), options)), ...(await this.readAsAllowed(uids.slice(half), options))]
+      return [
+        ...(await this.readAsAllowed(uids.slice(0, half), options)),
+        ...(await this.readAsAllowed(uids.slice(half), options)),
+      ]
     }
   }
 
   private async readPage(uids: string[], options: CallOptions): Promise<eas.GetAttestationReturn[]> {
     // What is refused or fails is asked for by halves; patience has no end for single bodies only.
     const limits = uids.length > 1 ? { ...options, refusable: true, rounds: PAGE_ROUNDS } : options
-    const calls = uids.map((uid) => ({ target: this.easAddress, allowFailure: false, callData: eas.functions.getAttestation.encode({ uid }) }))
+    const calls = uids.map((uid) => ({
+      target: this.easAddress,
+      allowFailure: false,
+      callData: eas.functions.getAttestation.encode({ uid }),
+    }))
     // A single one goes to EAS itself, without Multicall's copies of it in memory.
     const byMulticall = uids.length > 1 && (await this.hasMulticall())
     const answers = byMulticall
-      ? [await this.rpc.call<string>('eth_call', [{ to: MULTICALL3, data: multicall.functions.aggregate3.encode({ calls }) }, 'latest'], limits)]
-      : await this.rpc.batchCall<string>(calls.map((call) => ({ method: 'eth_call', params: [{ to: call.target, data: call.callData }, 'latest'] })), limits)
+      ? [
+          await this.rpc.call<string>(
+            'eth_call',
+            [{ to: MULTICALL3, data: multicall.functions.aggregate3.encode({ calls }) }, 'latest'],
+            limits,
+          ),
+        ]
+      : await this.rpc.batchCall<string>(
+          calls.map((call) => ({
+            method: 'eth_call',
+            params: [{ to: call.target, data: call.callData }, 'latest'],
+          })),
+          limits,
+        )
     let bodies: eas.GetAttestationReturn[]
     try {
-      const each = byMulticall ? multicall.functions.aggregate3.decodeResult(answers[0]!).map((result) => result.returnData) : answers
+      const each = byMulticall
+        ? multicall.functions.aggregate3.decodeResult(answers[0]!).map((result) => result.returnData)
+        : answers
       bodies = each.map((answer) => eas.functions.getAttestation.decodeResult(answer))
     } catch (error) {
       // Nodes answer 0x when they run out of gas, too.
       const message = `the node's answer is no attestation: ${(error as Error).message}`
       throw uids.length > 1 ? new Error(message) : new FalseBodyError(message)
     }
-    if (bodies.length !== uids.length) throw new FalseBodyError(`asked for ${uids.length} attestations, the node answered ${bodies.length}`)
+    if (bodies.length !== uids.length)
+      throw new FalseBodyError(`asked for ${uids.length} attestations, the node answered ${bodies.length}`)
     return bodies
   }
 
   /** Whether the chain has Multicall3; asked once. */
   hasMulticall(): Promise<boolean> {
-    this.multicall ??= this.rpc.call<string>('eth_getCode', [MULTICALL3, 'latest']).then((code) => code !== '0x')
+    this.multicall ??= this.rpc
+      .call<string>('eth_getCode', [MULTICALL3, 'latest'])
+      .then((code) => code !== '0x')
     this.multicall.catch(() => (this.multicall = undefined))
     return this.multicall
   }
@@ -139,14 +171,24 @@ export class BodyReader {
 
 function pagesOf(times: ReadonlyMap<string, bigint>): [string, bigint][][] {
   const all = [...times]
-  return Array.from({ length: Math.ceil(all.length / PAGE_SIZE) }, (_, i) => all.slice(i * PAGE_SIZE, (i + 1) * PAGE_SIZE))
+  return Array.from({ length: Math.ceil(all.length / PAGE_SIZE) }, (_, i) =>
+    all.slice(i * PAGE_SIZE, (i + 1) * PAGE_SIZE),
+  )
 }
 
 /** Throws unless the body's content hashes to its UID and its time is that of the announcing block. */
-export async function proveBody(body: AttestationBody, uid: string, blockSeconds: bigint): Promise<AttestationBody> {
-  if (body.uid === ZERO_UID) throw new MissingBodyError(`attestation ${uid} is announced by a log but not known to the contract`)
-  if (body.uid !== uid) throw new FalseBodyError(`asked for attestation ${uid}, the node answered ${body.uid}`)
-  if (body.time !== blockSeconds) throw new FalseBodyError(`attestation ${uid} says time ${body.time}, its block ${blockSeconds}`)
-  if (!(await hashesToUid(body, uid))) throw new FalseBodyError(`the content of attestation ${uid} does not hash to its UID`)
+export async function proveBody(
+  body: AttestationBody,
+  uid: string,
+  blockSeconds: bigint,
+): Promise<AttestationBody> {
+  if (body.uid === ZERO_UID)
+    throw new MissingBodyError(`attestation ${uid} is announced by a log but not known to the contract`)
+  if (body.uid !== uid)
+    throw new FalseBodyError(`asked for attestation ${uid}, the node answered ${body.uid}`)
+  if (body.time !== blockSeconds)
+    throw new FalseBodyError(`attestation ${uid} says time ${body.time}, its block ${blockSeconds}`)
+  if (!(await hashesToUid(body, uid)))
+    throw new FalseBodyError(`the content of attestation ${uid} does not hash to its UID`)
   return body
 }

@@ -4,7 +4,16 @@ import { Auditor, type Findings } from './audit'
 import { BodyReader } from './bodies'
 import type { Chain } from './chains'
 import { SettingsError, chosenChain, processSettings, type ConnectedChain, type Settings } from './config'
-import { Database, bodilessEvents, countUids, finalState, replayPage, storeBody, withheldAttestations, type Replayed } from './database'
+import {
+  Database,
+  bodilessEvents,
+  countUids,
+  finalState,
+  replayPage,
+  storeBody,
+  withheldAttestations,
+  type Replayed,
+} from './database'
 import { locationSchemaUids } from './location'
 import { onStop } from './process'
 import { announcedTimes } from './processor'
@@ -28,7 +37,13 @@ async function main(): Promise<number> {
   const settings = processSettings('database', 'chains')
   const database = new Database(settings.databaseUrl, () => {})
   try {
-    if (positionals[0] === 'replay') return await replay(database, settings, values.chain ? [chosenChain(settings.chains, values.chain)] : settings.chains, !values.check)
+    if (positionals[0] === 'replay')
+      return await replay(
+        database,
+        settings,
+        values.chain ? [chosenChain(settings.chains, values.chain)] : settings.chains,
+        !values.check,
+      )
     return await audit(database, settings, chosenChain(settings.chains, values.chain), values)
   } finally {
     await database.close()
@@ -39,7 +54,13 @@ function parse() {
   try {
     const parsed = parseArgs({
       allowPositionals: true,
-      options: { chain: { type: 'string' }, from: { type: 'string' }, to: { type: 'string' }, check: { type: 'boolean' }, quick: { type: 'boolean' } },
+      options: {
+        chain: { type: 'string' },
+        from: { type: 'string' },
+        to: { type: 'string' },
+        check: { type: 'boolean' },
+        quick: { type: 'boolean' },
+      },
     })
     if (parsed.positionals.length === 1 && ['replay', 'audit'].includes(parsed.positionals[0]!)) return parsed
     throw new Error(`expected replay or audit, got '${parsed.positionals.join(' ')}'`)
@@ -48,7 +69,12 @@ function parse() {
   }
 }
 
-async function replay(database: Database, settings: Settings, chains: readonly ConnectedChain[], repair: boolean): Promise<number> {
+async function replay(
+  database: Database,
+  settings: Settings,
+  chains: readonly ConnectedChain[],
+  repair: boolean,
+): Promise<number> {
   let differing = 0
   for (const { chain, rpcUrls } of chains) {
     // A log without the state of an indexer is a copy: all of it counts as final.
@@ -57,27 +83,38 @@ async function replay(database: Database, settings: Settings, chains: readonly C
     const schemas = locationSchemaUids()
     const count = await countUids(database.query, chain, schemas)
     const total: Replayed = { uids: 0, differing: [], notFinal: [] }
-    for (let after = ''; ; ) {
+    for (let after = ''; ;) {
       const page = await replayPage(database, chain, schemas, after, UIDS_PER_PAGE, finalHeight, repair)
       total.uids += page.uids
       total.notFinal.push(...page.notFinal)
       for (const difference of page.differing) {
-        if (total.differing.push(difference) <= DIFFERENCES_SHOWN) progress.line(`  ${difference.id}: ${difference.what}`)
+        if (total.differing.push(difference) <= DIFFERENCES_SHOWN)
+          progress.line(`  ${difference.id}: ${difference.what}`)
       }
       if (page.last === undefined) break
       after = page.last
       progress.show(`${chain.slug}: ${total.uids} of ${count} attestations replayed`)
     }
     differing += total.differing.length
-    const wrong = total.differing.length ? `${total.differing.length} records differed from the log${repair ? ' and are put right' : ''}` : 'every record is what the log says'
+    const wrong = total.differing.length
+      ? `${total.differing.length} records differed from the log${repair ? ' and are put right' : ''}`
+      : 'every record is what the log says'
     differing += await sayWithheld(database, chain)
-    progress.line(`${chain.slug}: ${total.uids} attestations replayed, ${wrong}${total.notFinal.length ? `; ${total.notFinal.length} with events that are not final yet were left alone` : ''}`)
+    progress.line(
+      `${chain.slug}: ${total.uids} attestations replayed, ${wrong}${total.notFinal.length ? `; ${total.notFinal.length} with events that are not final yet were left alone` : ''}`,
+    )
   }
   return differing ? 1 : 0
 }
 
 /** Reads the bodies that could not be stored from the chain again: what this version can store is then replayed like all else. */
-async function readBodiless(database: Database, settings: Settings, chain: Chain, urls: readonly string[], finalHeight: number): Promise<void> {
+async function readBodiless(
+  database: Database,
+  settings: Settings,
+  chain: Chain,
+  urls: readonly string[],
+  finalHeight: number,
+): Promise<void> {
   const events = await bodilessEvents(database.query, chain, finalHeight)
   if (events.length === 0) return
   const rpc = new Rpc({ chain, urls, ...settings.rpc, log: createLogger('replay') })
@@ -85,35 +122,51 @@ async function readBodiless(database: Database, settings: Settings, chain: Chain
   const bodies = await new BodyReader(rpc, chain.eas).read(announcedTimes(events))
   for (const [i, event] of events.entries()) {
     await storeBody(database, chain, event, bodies.get(event.uid)!)
-    progress.show(`${chain.slug}: ${i + 1} of ${events.length} attestations that could not be stored read again`)
+    progress.show(
+      `${chain.slug}: ${i + 1} of ${events.length} attestations that could not be stored read again`,
+    )
   }
 }
 
 /** Says which attestations could not be stored; answers how many they are. */
 async function sayWithheld(database: Database, chain: Chain): Promise<number> {
   const withheld = await withheldAttestations(database.query, chain)
-  for (const { uid, problem } of withheld.slice(0, DIFFERENCES_SHOWN)) progress.line(`  ${uid}: withheld, ${problem}`)
-  if (withheld.length) progress.line(`${chain.slug}: ${withheld.length} attestations are withheld, as they could not be stored. A later version may: then npm run replay reads them anew`)
+  for (const { uid, problem } of withheld.slice(0, DIFFERENCES_SHOWN))
+    progress.line(`  ${uid}: withheld, ${problem}`)
+  if (withheld.length)
+    progress.line(
+      `${chain.slug}: ${withheld.length} attestations are withheld, as they could not be stored. A later version may: then npm run replay reads them anew`,
+    )
   return withheld.length
 }
 
-async function audit(database: Database, settings: Settings, { chain, rpcUrls }: ConnectedChain, asked: { from?: string | undefined; to?: string | undefined; quick?: boolean | undefined }): Promise<number> {
+async function audit(
+  database: Database,
+  settings: Settings,
+  { chain, rpcUrls }: ConnectedChain,
+  asked: { from?: string | undefined; to?: string | undefined; quick?: boolean | undefined },
+): Promise<number> {
   const state = await finalState(database.query, chain)
-  if (!state) throw new SettingsError(`The database holds no final block of ${chain.slug} yet: index it first`)
+  if (!state)
+    throw new SettingsError(`The database holds no final block of ${chain.slug} yet: index it first`)
   const from = blockNumber('--from', asked.from, chain.firstBlock)
   const to = blockNumber('--to', asked.to, state.finalHeight)
   if (from < chain.firstBlock || to > state.finalHeight || from > to)
-    throw new SettingsError(`Blocks ${from} to ${to} cannot be audited; what is indexed and final of ${chain.slug} is ${chain.firstBlock} to ${state.finalHeight}`)
+    throw new SettingsError(
+      `Blocks ${from} to ${to} cannot be audited; what is indexed and final of ${chain.slug} is ${chain.firstBlock} to ${state.finalHeight}`,
+    )
   const log = createLogger('audit')
   const rpc = new Rpc({ chain, urls: rpcUrls, ...settings.rpc, log })
   await rpc.check()
   const auditor = new Auditor({ chain, rpc, bodies: new BodyReader(rpc, chain.eas), database, log })
   const show = (done: number, { events, repaired }: Pick<Findings, 'events' | 'repaired'>) =>
-    progress.show(`${chain.slug}: ${done} of ${to - from + 1} blocks audited, ${events} events, ${repaired} repaired`)
+    progress.show(
+      `${chain.slug}: ${done} of ${to - from + 1} blocks audited, ${events} events, ${repaired} repaired`,
+    )
   const total = { events: 0, repaired: 0, unproven: 0 }
   if (asked.quick) Object.assign(total, await auditor.reread(from, to, (done) => show(done, total)))
   else
-    for (let next = from; next <= to; ) {
+    for (let next = from; next <= to;) {
       const found = await auditor.prove(next, to)
       for (const key of ['events', 'repaired', 'unproven'] as const) total[key] += found[key]
       next = found.to + 1
@@ -121,8 +174,12 @@ async function audit(database: Database, settings: Settings, { chain, rpcUrls }:
     }
   progress.line(
     `${chain.slug}, blocks ${from} to ${to}: the chain has ${total.events} events of ours; ` +
-      (total.repaired ? `${total.repaired} were not in the log as they are on the chain, and are put right` : 'the log has them all, and nothing else') +
-      (total.unproven ? `; the receipts of ${total.unproven} blocks have a form that is not known here: compared, but not proven` : ''),
+      (total.repaired
+        ? `${total.repaired} were not in the log as they are on the chain, and are put right`
+        : 'the log has them all, and nothing else') +
+      (total.unproven
+        ? `; the receipts of ${total.unproven} blocks have a form that is not known here: compared, but not proven`
+        : ''),
   )
   return (await sayWithheld(database, chain)) || total.repaired ? 1 : 0
 }

@@ -2,24 +2,36 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { SettingsError, readSettings } from './config'
 
-const complete = { DATABASE_URL: 'postgres://u:p@db/x', RPC_URL_CELO: 'https://celo.example', SIGNER_PRIVATE_KEY: '11'.repeat(32) }
+const complete = {
+  DATABASE_URL: 'postgres://u:p@db/x',
+  RPC_URL_CELO: 'https://celo.example',
+  SIGNER_PRIVATE_KEY: '11'.repeat(32),
+}
 
 test('everything missing is said at once', () => {
   expect(() => readSettings({}, ['database', 'chains', 'signer'])).toThrow(SettingsError)
-  expect(() => readSettings({ CHAINS: 'celo,base', PORT: 'x', TRUST_PROXY: '' }, ['database', 'chains', 'signer'])).toThrow(
+  expect(() =>
+    readSettings({ CHAINS: 'celo,base', PORT: 'x', TRUST_PROXY: '' }, ['database', 'chains', 'signer']),
+  ).toThrow(
     /PORT: [^]*DATABASE_URL: missing[^]*RPC_URL_CELO: missing[^]*RPC_URL_BASE: missing[^]*SIGNER_KEY_FILE or SIGNER_PRIVATE_KEY: missing/,
   )
 })
 test.each([
   [{ CHAINS: 'mars' }, "CHAINS: 'mars' is not one of base-sepolia, sepolia, arbitrum, celo, base"],
   [{ RATE_LIMIT_PER_HOUR: '-1' }, 'RATE_LIMIT_PER_HOUR: must be a whole number from 0 to 1000000000'],
-  [{ DATABASE_URL: 'mysql://x' }, 'DATABASE_URL: must be a URL such as postgres://user:password@host:5432/name'],
+  [
+    { DATABASE_URL: 'mysql://x' },
+    'DATABASE_URL: must be a URL such as postgres://user:password@host:5432/name',
+  ],
   [{ SIGNER_PRIVATE_KEY: 'abc' }, 'SIGNER_PRIVATE_KEY: must be 32 bytes in hex'],
   [{ SIGNER_KEY_FILE: '/key' }, 'SIGNER_KEY_FILE and SIGNER_PRIVATE_KEY: both given; keep one'],
   [{ TRUST_PROXY: 'true' }, "TRUST_PROXY: 'true' is no address or CIDR range"],
   [{ PUBLIC_BASE_URL: 'https://x.example:port' }, 'PUBLIC_BASE_URL: must be an http(s) URL'],
   [{ OFFCHAIN_URIS: 'maybe' }, 'OFFCHAIN_URIS: '],
-  [{ IPFS_GATEWAYS: 'https://a.example, b.example' }, 'IPFS_GATEWAYS: must be http(s) URLs, separated by commas'],
+  [
+    { IPFS_GATEWAYS: 'https://a.example, b.example' },
+    'IPFS_GATEWAYS: must be http(s) URLs, separated by commas',
+  ],
   [{ WALLET_AUTH: 'maybe' }, 'WALLET_AUTH: '],
   [{ WALLET_MAX_SKEW_SECONDS: '0' }, 'WALLET_MAX_SKEW_SECONDS: must be a whole number from 1 to 3600'],
   [{ HEAD_POLL_SECONDS: '0' }, 'HEAD_POLL_SECONDS: must be a number above 0'],
@@ -27,23 +39,57 @@ test.each([
   expect(() => readSettings({ ...complete, ...changes }, [])).toThrow(message)
 })
 test('defaults, and what the environment says', () => {
-  const settings = readSettings({ ...complete, REDIS_URL: '', TRUST_PROXY: '10.0.0.0/8, ::1', PUBLIC_BASE_URL: 'https://x.example/' }, ['database', 'chains', 'signer'])
+  const settings = readSettings(
+    { ...complete, REDIS_URL: '', TRUST_PROXY: '10.0.0.0/8, ::1', PUBLIC_BASE_URL: 'https://x.example/' },
+    ['database', 'chains', 'signer'],
+  )
   expect(settings).toMatchObject({
-    ...{ databaseUrl: 'postgres://u:p@db/x', redisUrl: undefined, host: '127.0.0.1', port: 3000, publicBaseUrl: 'https://x.example' },
-    ...{ deploymentName: 'unnamed', trustProxy: ['10.0.0.0/8', '::1'], rateLimitPerHour: 100, deadlineSeconds: 3600, schemaCheck: true },
+    ...{
+      databaseUrl: 'postgres://u:p@db/x',
+      redisUrl: undefined,
+      host: '127.0.0.1',
+      port: 3000,
+      publicBaseUrl: 'https://x.example',
+    },
+    ...{
+      deploymentName: 'unnamed',
+      trustProxy: ['10.0.0.0/8', '::1'],
+      rateLimitPerHour: 100,
+      deadlineSeconds: 3600,
+      schemaCheck: true,
+    },
     chains: [{ rpcUrls: ['https://celo.example'], headPollMs: 2000, chain: { id: 42220 } }],
   })
   expect(Object.isFrozen(settings)).toBe(true)
 })
 test('nothing is fetched unless allowed, and then from these gateways', () => {
   expect(readSettings(complete, [])).toMatchObject({ offchainUris: false, ipfsGateways: [] })
-  expect(readSettings({ ...complete, OFFCHAIN_URIS: 'true', IPFS_GATEWAYS: 'https://a.example, http://ipfs:8080' }, [])).toMatchObject({ offchainUris: true, ipfsGateways: ['https://a.example', 'http://ipfs:8080'] })
+  expect(
+    readSettings(
+      { ...complete, OFFCHAIN_URIS: 'true', IPFS_GATEWAYS: 'https://a.example, http://ipfs:8080' },
+      [],
+    ),
+  ).toMatchObject({ offchainUris: true, ipfsGateways: ['https://a.example', 'http://ipfs:8080'] })
 })
 test('signed requests are off unless asked for', () => {
   const wallet = (changes: NodeJS.ProcessEnv) => readSettings({ ...complete, ...changes }, []).wallet
-  expect([wallet({}), wallet({ WALLET_AUTH: 'false', WALLET_RATE_LIMIT_PER_HOUR: '5' })]).toEqual([undefined, undefined])
-  expect(wallet({ WALLET_AUTH: 'true' })).toEqual({ perHour: 1000, perHourByAddress: 2000, maxSkewSeconds: 300 })
-  expect(wallet({ WALLET_AUTH: 'true', WALLET_RATE_LIMIT_PER_HOUR: '5', WALLET_IP_RATE_LIMIT_PER_HOUR: '6', WALLET_MAX_SKEW_SECONDS: '7' })).toEqual({ perHour: 5, perHourByAddress: 6, maxSkewSeconds: 7 })
+  expect([wallet({}), wallet({ WALLET_AUTH: 'false', WALLET_RATE_LIMIT_PER_HOUR: '5' })]).toEqual([
+    undefined,
+    undefined,
+  ])
+  expect(wallet({ WALLET_AUTH: 'true' })).toEqual({
+    perHour: 1000,
+    perHourByAddress: 2000,
+    maxSkewSeconds: 300,
+  })
+  expect(
+    wallet({
+      WALLET_AUTH: 'true',
+      WALLET_RATE_LIMIT_PER_HOUR: '5',
+      WALLET_IP_RATE_LIMIT_PER_HOUR: '6',
+      WALLET_MAX_SKEW_SECONDS: '7',
+    }),
+  ).toEqual({ perHour: 5, perHourByAddress: 6, maxSkewSeconds: 7 })
 })
 test('the key is in no log of the settings', () => {
   const settings = readSettings(complete, ['signer'])
@@ -51,14 +97,26 @@ test('the key is in no log of the settings', () => {
   expect(JSON.stringify(settings)).not.toContain('1111')
 })
 test('a key file that is missing or holds no key is said plainly', () => {
-  const read = (file: string) => readSettings({ ...complete, SIGNER_PRIVATE_KEY: '', SIGNER_KEY_FILE: file }, ['signer']).readSignerKey!
-  expect(read('/nowhere/key')).toThrow(new SettingsError('SIGNER_KEY_FILE: /nowhere/key cannot be read (ENOENT)'))
-  expect(read('package.json')).toThrow(new SettingsError('SIGNER_KEY_FILE: the file must hold 32 bytes in hex'))
+  const read = (file: string) =>
+    readSettings({ ...complete, SIGNER_PRIVATE_KEY: '', SIGNER_KEY_FILE: file }, ['signer']).readSignerKey!
+  expect(read('/nowhere/key')).toThrow(
+    new SettingsError('SIGNER_KEY_FILE: /nowhere/key cannot be read (ENOENT)'),
+  )
+  expect(read('package.json')).toThrow(
+    new SettingsError('SIGNER_KEY_FILE: the file must hold 32 bytes in hex'),
+  )
 })
 test('.env.example names every setting, and no other', () => {
-  const named = [...readFileSync('.env.example', 'utf8').matchAll(/^#?\s?([A-Z][A-Z0-9_]+)=/gm)].map((match) => match[1])
+  const named = [...readFileSync('.env.example', 'utf8').matchAll(/^#?\s?([A-Z][A-Z0-9_]+)=/gm)].map(
+    (match) => match[1],
+  )
   const source = readFileSync('src/config.ts', 'utf8')
-  const known = [...source.matchAll(/^ {6}([A-Z][A-Z0-9_]+): /gm)].map((match) => match[1]).filter((name) => name !== 'DB_URL')
-  const perChain = ['BASE_SEPOLIA', 'SEPOLIA', 'ARBITRUM', 'CELO', 'BASE'].flatMap((chain) => [`RPC_URL_${chain}`, `GATEWAY_URL_${chain}`])
+  const known = [...source.matchAll(/^ {6}([A-Z][A-Z0-9_]+): /gm)]
+    .map((match) => match[1])
+    .filter((name) => name !== 'DB_URL')
+  const perChain = ['BASE_SEPOLIA', 'SEPOLIA', 'ARBITRUM', 'CELO', 'BASE'].flatMap((chain) => [
+    `RPC_URL_${chain}`,
+    `GATEWAY_URL_${chain}`,
+  ])
   expect(new Set(named)).toEqual(new Set([...known, ...perChain]))
 })

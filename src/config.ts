@@ -32,7 +32,11 @@ export interface Settings {
   /** Location schemas beside those of location.ts. */
   readonly locationSchemas: readonly LocationSchema[]
   /** Of each RPC endpoint: requests per second (undefined = no limit of ours), calls in one HTTP request, patience. */
-  readonly rpc: { readonly rateLimit: number | undefined; readonly batchSize: number; readonly timeoutMs: number }
+  readonly rpc: {
+    readonly rateLimit: number | undefined
+    readonly batchSize: number
+    readonly timeoutMs: number
+  }
   /** Calls per second, on average over a day, that the audit of a chain makes; 0 = it proves nothing. */
   readonly auditCallsPerSecond: number
   /** Where the indexer of the first chain of chains.ts serves its own figures, each other one a port further; undefined: nowhere. */
@@ -52,7 +56,9 @@ export interface Settings {
   readonly rateLimitPerHour: number
   readonly recordsRateLimitPerHour: number
   /** Signed requests to /compute: per hour and wallet, per hour and address of all wallets (0 = no limit), and how far off a clock may be; undefined when they are not offered. */
-  readonly wallet: { readonly perHour: number; readonly perHourByAddress: number; readonly maxSkewSeconds: number } | undefined
+  readonly wallet:
+    | { readonly perHour: number; readonly perHourByAddress: number; readonly maxSkewSeconds: number }
+    | undefined
   readonly deadlineSeconds: number
   readonly resignMaxAgeSeconds: number
   /** Where the index may have missed as many seconds of its chain, compute asks the chain itself. */
@@ -87,7 +93,10 @@ const httpUrls = makeValidator<readonly string[]>((text) => {
   if (wrong !== undefined || urls.length === 0) throw new Error('must be http(s) URLs, separated by commas')
   return urls
 })
-const postgresUrl = pattern(/^postgres(ql)?:\/\/\S+$/, 'a URL such as postgres://user:password@host:5432/name')
+const postgresUrl = pattern(
+  /^postgres(ql)?:\/\/\S+$/,
+  'a URL such as postgres://user:password@host:5432/name',
+)
 const redisUrl = pattern(/^rediss?:\/\/\S+$/, 'a URL such as redis://host:6379')
 const privateKey = pattern(/^(0x)?[0-9a-fA-F]{64}$/, '32 bytes in hex')
 const address = pattern(/^0x[0-9a-fA-F]{40}$/, 'an address: 0x and 40 hex digits')
@@ -105,7 +114,8 @@ const positive = makeValidator<number>((text) => {
 })
 const rate = (maximum: number) =>
   makeValidator<number>((text) => {
-    if (text === '' || !(Number(text) >= 0 && Number(text) <= maximum)) throw new Error(`must be a number from 0 to ${maximum}, such as 0.05`)
+    if (text === '' || !(Number(text) >= 0 && Number(text) <= maximum))
+      throw new Error(`must be a number from 0 to ${maximum}, such as 0.05`)
     return Number(text)
   })
 const addressRanges = makeValidator<readonly string[]>((text) => {
@@ -115,7 +125,13 @@ const addressRanges = makeValidator<readonly string[]>((text) => {
   if (wrong !== undefined) throw new Error(`'${wrong}' is no address or CIDR range`)
   return ranges
 })
-const locationSchemas = makeValidator<readonly LocationSchema[]>((text) => text.split(';').map((part) => part.trim()).filter(Boolean).map(locationSchema))
+const locationSchemas = makeValidator<readonly LocationSchema[]>((text) =>
+  text
+    .split(';')
+    .map((part) => part.trim())
+    .filter(Boolean)
+    .map(locationSchema),
+)
 const chainList = makeValidator<readonly Chain[]>((text) =>
   splitList(text).map((slug) => {
     const chain = chainBySlug(slug)
@@ -135,7 +151,9 @@ const BOOLEAN_RESULT_SCHEMA_UID = '0x4958625091a773dcfb37a1c33099a378f32a975a7fb
 export function readSettings(environment: NodeJS.ProcessEnv, requirements: readonly Requirement[]): Settings {
   const problems: string[] = []
   // An empty value is a setting left out, as in a copied .env.example.
-  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''))
+  const given = Object.fromEntries(
+    Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''),
+  )
   const perChain = Object.fromEntries<unknown>(
     CHAINS.flatMap((chain) => [
       [`RPC_URL_${settingSuffix(chain)}`, httpUrls({ default: undefined })],
@@ -186,13 +204,16 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
       MAX_LAG_SECONDS: positive({ default: 120 }),
       LOCAL_CHAIN_PORT: port({ default: 8545 }),
       LOCAL_DB_PORT: port({ default: 5433 }),
-      LOG_LEVEL: str({ choices: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], default: 'info' }),
+      LOG_LEVEL: str({
+        choices: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
+        default: 'info',
+      }),
       ...(perChain as object),
     },
     (cleaned) => cleaned,
     {
       reporter: ({ errors }) => {
-        for (const [name, error] of Object.entries(errors)) problems.push(`${name}: ${(error).message}`)
+        for (const [name, error] of Object.entries(errors)) problems.push(`${name}: ${error.message}`)
       },
     },
   )
@@ -206,21 +227,28 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
   const chains = wanted.flatMap((chain): ConnectedChain[] => {
     const urls = rpcUrls[`RPC_URL_${settingSuffix(chain)}`]
     if (!urls) {
-      problems.push(`RPC_URL_${settingSuffix(chain)}: missing, but CHAINS names ${chain.slug}; the URL of a JSON-RPC endpoint of chain ${chain.id}`)
+      problems.push(
+        `RPC_URL_${settingSuffix(chain)}: missing, but CHAINS names ${chain.slug}; the URL of a JSON-RPC endpoint of chain ${chain.id}`,
+      )
       return []
     }
     const headPollMs = env.HEAD_POLL_SECONDS === undefined ? chain.headPollMs : env.HEAD_POLL_SECONDS * 1000
-    return [{ chain, rpcUrls: urls, gatewayUrl: gatewayUrls[`GATEWAY_URL_${settingSuffix(chain)}`], headPollMs }]
+    return [
+      { chain, rpcUrls: urls, gatewayUrl: gatewayUrls[`GATEWAY_URL_${settingSuffix(chain)}`], headPollMs },
+    ]
   })
   if (chains.length === 0 && problems.length === 0 && requirements.includes('chains'))
-    problems.push(`RPC_URL_*: none given; set one of ${CHAINS.map((c) => `RPC_URL_${settingSuffix(c)}`).join(', ')}`)
+    problems.push(
+      `RPC_URL_*: none given; set one of ${CHAINS.map((c) => `RPC_URL_${settingSuffix(c)}`).join(', ')}`,
+    )
 
   const { SIGNER_KEY_FILE: keyFile, SIGNER_PRIVATE_KEY: key } = env
   if (!keyFile && !key && requirements.includes('signer'))
     problems.push('SIGNER_KEY_FILE or SIGNER_PRIVATE_KEY: missing; the private key that signs results')
   if (keyFile && key) problems.push('SIGNER_KEY_FILE and SIGNER_PRIVATE_KEY: both given; keep one')
 
-  if (problems.length) throw new SettingsError(`The settings are not right (see .env.example):\n  ${problems.join('\n  ')}`)
+  if (problems.length)
+    throw new SettingsError(`The settings are not right (see .env.example):\n  ${problems.join('\n  ')}`)
   return Object.freeze({
     databaseUrl: databaseUrl ?? '',
     graphqlDatabaseUrl: env.GRAPHQL_DATABASE_URL,
@@ -228,24 +256,42 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     redisUrl: env.REDIS_URL,
     host: env.HOST,
     port: env.PORT,
-    publicBaseUrl: (env.PUBLIC_BASE_URL ?? `http://${env.HOST.includes(':') ? `[${env.HOST}]` : env.HOST}:${env.PORT}`).replace(/\/+$/, ''),
+    publicBaseUrl: (
+      env.PUBLIC_BASE_URL ?? `http://${env.HOST.includes(':') ? `[${env.HOST}]` : env.HOST}:${env.PORT}`
+    ).replace(/\/+$/, ''),
     deploymentName: env.DEPLOYMENT_NAME,
     trustProxy: env.TRUST_PROXY,
     chains,
     locationSchemas: env.LOCATION_SCHEMAS,
-    rpc: { rateLimit: env.RPC_RATE_LIMIT, batchSize: env.RPC_BATCH_SIZE, timeoutMs: env.RPC_TIMEOUT_SECONDS * 1000 },
+    rpc: {
+      rateLimit: env.RPC_RATE_LIMIT,
+      batchSize: env.RPC_BATCH_SIZE,
+      timeoutMs: env.RPC_TIMEOUT_SECONDS * 1000,
+    },
     auditCallsPerSecond: env.AUDIT_CALLS_PER_SECOND,
-    indexerMetrics: env.INDEXER_METRICS_PORT === undefined ? undefined : { host: env.INDEXER_METRICS_HOST, port: env.INDEXER_METRICS_PORT },
+    indexerMetrics:
+      env.INDEXER_METRICS_PORT === undefined
+        ? undefined
+        : { host: env.INDEXER_METRICS_HOST, port: env.INDEXER_METRICS_PORT },
     maxLagSeconds: env.MAX_LAG_SECONDS,
     readSignerKey: keyFile || key ? () => normalizeKey(key ?? readKeyFile(keyFile!)) : undefined,
     attesterAddress: env.ATTESTER_ADDRESS?.toLowerCase(),
-    defaultSchemas: { number: env.DEFAULT_NUMERIC_SCHEMA.toLowerCase(), boolean: env.DEFAULT_BOOLEAN_SCHEMA.toLowerCase() },
+    defaultSchemas: {
+      number: env.DEFAULT_NUMERIC_SCHEMA.toLowerCase(),
+      boolean: env.DEFAULT_BOOLEAN_SCHEMA.toLowerCase(),
+    },
     schemaCheck: env.SCHEMA_CHECK,
     offchainUris: env.OFFCHAIN_URIS,
     ipfsGateways: env.IPFS_GATEWAYS,
     rateLimitPerHour: env.RATE_LIMIT_PER_HOUR,
     recordsRateLimitPerHour: env.RECORDS_RATE_LIMIT_PER_HOUR,
-    wallet: env.WALLET_AUTH ? { perHour: env.WALLET_RATE_LIMIT_PER_HOUR, perHourByAddress: env.WALLET_IP_RATE_LIMIT_PER_HOUR, maxSkewSeconds: env.WALLET_MAX_SKEW_SECONDS } : undefined,
+    wallet: env.WALLET_AUTH
+      ? {
+          perHour: env.WALLET_RATE_LIMIT_PER_HOUR,
+          perHourByAddress: env.WALLET_IP_RATE_LIMIT_PER_HOUR,
+          maxSkewSeconds: env.WALLET_MAX_SKEW_SECONDS,
+        }
+      : undefined,
     deadlineSeconds: env.DEADLINE_SECONDS,
     resignMaxAgeSeconds: env.RESIGN_MAX_AGE_SECONDS,
     indexMaxAgeSeconds: env.INDEX_MAX_AGE_SECONDS,
@@ -272,7 +318,10 @@ export function processSettings(...requirements: Requirement[]): Settings {
 export function chosenChain(chains: readonly ConnectedChain[], slug: string | undefined): ConnectedChain {
   const wanted = slug ? chainBySlug(slug) : chains.length === 1 ? chains[0]!.chain : undefined
   const found = chains.find((c) => c.chain === wanted)
-  if (!found) throw new SettingsError(`Say which chain, one of: ${chains.map((c) => c.chain.slug).join(', ')}${slug ? ` (not ${slug}: its RPC_URL_* is not set, or CHAINS leaves it out)` : ''}`)
+  if (!found)
+    throw new SettingsError(
+      `Say which chain, one of: ${chains.map((c) => c.chain.slug).join(', ')}${slug ? ` (not ${slug}: its RPC_URL_* is not set, or CHAINS leaves it out)` : ''}`,
+    )
   return found
 }
 
@@ -297,19 +346,25 @@ export function exportDatabaseUrl(settings: Settings): void {
 }
 
 function splitList(text: string): string[] {
-  return text.split(',').map((part) => part.trim()).filter(Boolean)
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean)
 }
 
 function readKeyFile(file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
-    throw new SettingsError(`SIGNER_KEY_FILE: ${file} cannot be read (${(error as NodeJS.ErrnoException).code})`)
+    throw new SettingsError(
+      `SIGNER_KEY_FILE: ${file} cannot be read (${(error as NodeJS.ErrnoException).code})`,
+    )
   }
 }
 
 function normalizeKey(text: string): string {
   const key = text.trim()
-  if (!/^(0x)?[0-9a-fA-F]{64}$/.test(key)) throw new SettingsError('SIGNER_KEY_FILE: the file must hold 32 bytes in hex')
+  if (!/^(0x)?[0-9a-fA-F]{64}$/.test(key))
+    throw new SettingsError('SIGNER_KEY_FILE: the file must hold 32 bytes in hex')
   return key.startsWith('0x') ? key : `0x${key}`
 }

@@ -5,7 +5,17 @@ import type { AttestationBody } from './bodies'
 import { stateSchema, type Chain } from './chains'
 import { ContentError, attempt, isolate } from './isolate'
 import { AttestationEvent, EventKind, LocationRecord } from './model'
-import { eventId, eventRow, project, recordId, requireBodies, type ChainEvent, type EventRow, type Projection, type RecordRow } from './project'
+import {
+  eventId,
+  eventRow,
+  project,
+  recordId,
+  requireBodies,
+  type ChainEvent,
+  type EventRow,
+  type Projection,
+  type RecordRow,
+} from './project'
 
 /** Every statement of ours that the indexer and its tools send to Postgres. */
 
@@ -13,7 +23,18 @@ import { eventId, eventRow, project, recordId, requireBodies, type ChainEvent, t
 export type Query = <Row extends object>(sql: string, values?: unknown[]) => Promise<Row[]>
 
 /** A stored event, as far as the audit compares it with the chain. */
-export type StoredEvent = Pick<EventRow, 'id' | 'kind' | 'uid' | 'schema_uid' | 'attester' | 'recipient' | 'block_number' | 'block_hash' | 'transaction_hash'>
+export type StoredEvent = Pick<
+  EventRow,
+  | 'id'
+  | 'kind'
+  | 'uid'
+  | 'schema_uid'
+  | 'attester'
+  | 'recipient'
+  | 'block_number'
+  | 'block_hash'
+  | 'transaction_hash'
+>
 
 /** What replaying found: records that were not what the log says, now made so. */
 export interface Replayed {
@@ -59,7 +80,8 @@ export class Database {
     this.pool.on('error', onLost)
   }
 
-  readonly query: Query = async <Row extends object>(sql: string, values?: unknown[]) => (await this.pool.query<Row>(sql, values)).rows
+  readonly query: Query = async <Row extends object>(sql: string, values?: unknown[]) =>
+    (await this.pool.query<Row>(sql, values)).rows
 
   /** All of it or nothing. */
   async transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {
@@ -88,7 +110,8 @@ export class Database {
 }
 
 function queryOf(client: PoolClient): Query {
-  return async <Row extends object>(sql: string, values?: unknown[]) => (await client.query<Row>(sql, values)).rows
+  return async <Row extends object>(sql: string, values?: unknown[]) =>
+    (await client.query<Row>(sql, values)).rows
 }
 
 /**
@@ -158,7 +181,10 @@ export class BatchWriter {
     await limitStatements(this.query)
   }
 
-  private prepare(events: readonly ChainEvent[], bodies: ReadonlyMap<string, AttestationBody>): Prepared | ContentError {
+  private prepare(
+    events: readonly ChainEvent[],
+    bodies: ReadonlyMap<string, AttestationBody>,
+  ): Prepared | ContentError {
     const began = performance.now()
     try {
       const { events: rows, records, revocations } = project(this.chain.slug, events, bodies, new Date())
@@ -181,16 +207,24 @@ export class BatchWriter {
   }
 
   /** Writes the event alone: with what was attested, if that can be stored, else without. A revocation always can be. */
-  private async withhold(event: ChainEvent, bodies: ReadonlyMap<string, AttestationBody>, reason: Error): Promise<void> {
+  private async withhold(
+    event: ChainEvent,
+    bodies: ReadonlyMap<string, AttestationBody>,
+    reason: Error,
+  ): Promise<void> {
     if (event.kind === EventKind.REVOKED) throw reason
     await insertWithheld(this.query, this.chain, event, bodies.get(event.uid), reason, this.changes)
   }
 
   private async revoke(revocations: Projection['revocations']): Promise<void> {
-    const known = await this.query<{ id: string }>('SELECT id FROM location_record WHERE id = ANY($1)', [revocations.map(({ id }) => id)])
+    const known = await this.query<{ id: string }>('SELECT id FROM location_record WHERE id = ANY($1)', [
+      revocations.map(({ id }) => id),
+    ])
     if (known.length === 0) return
     // What it may roll back it keeps whole, of as many records as it is told of in one text.
-    if (this.changes) for (let i = 0; i < known.length; i += TRACKED_AT_ONCE) await this.changes.trackUpsert(LocationRecord, known.slice(i, i + TRACKED_AT_ONCE))
+    if (this.changes)
+      for (let i = 0; i < known.length; i += TRACKED_AT_ONCE)
+        await this.changes.trackUpsert(LocationRecord, known.slice(i, i + TRACKED_AT_ONCE))
     await this.query(
       `UPDATE location_record AS record SET revoked = true, revocation_time = given.revocation_time, updated_at = given.updated_at
        FROM json_populate_recordset(NULL::location_record, $1) AS given WHERE record.id = given.id`,
@@ -237,7 +271,14 @@ function contentJson(value: unknown): string {
 }
 
 /** Writes an Attested without its record; without its body, too, where that cannot be stored. Throws when even that fails: then the content is not the cause. */
-async function insertWithheld(query: Query, chain: Chain, event: ChainEvent, body: AttestationBody | undefined, reason: Error, changes?: StoreParts['changes']): Promise<void> {
+async function insertWithheld(
+  query: Query,
+  chain: Chain,
+  event: ChainEvent,
+  body: AttestationBody | undefined,
+  reason: Error,
+  changes?: StoreParts['changes'],
+): Promise<void> {
   const problem = withheldProblem(reason)
   let failure: Error | undefined
   for (const kept of body ? [body, undefined] : [undefined]) {
@@ -256,7 +297,10 @@ function withheldProblem(reason: Error): string {
 }
 
 function logWithheld(log: Logger, chain: Chain, uid: string, reason: Error): void {
-  log.error({ chain: chain.slug, uid, reason: reason.message.slice(0, 300) }, 'an attestation could not be stored: it is withheld, all else goes on')
+  log.error(
+    { chain: chain.slug, uid, reason: reason.message.slice(0, 300) },
+    'an attestation could not be stored: it is withheld, all else goes on',
+  )
 }
 
 /** Whether the batch of this store is of final blocks. */
@@ -267,7 +311,10 @@ export function isFinal(store: Store): boolean {
 interface StoreParts {
   em(): { query<Row>(sql: string, values?: unknown[]): Promise<Row[]> }
   /** Absent while blocks are final. */
-  changes?: { trackInsert(type: Class, rows: { id: string }[]): Promise<void>; trackUpsert(type: Class, rows: { id: string }[]): Promise<void> }
+  changes?: {
+    trackInsert(type: Class, rows: { id: string }[]): Promise<void>
+    trackUpsert(type: Class, rows: { id: string }[]): Promise<void>
+  }
 }
 
 /** One writer of a chain's rows at a time, until the transaction ends: batches, repairs, replays. */
@@ -277,7 +324,9 @@ async function lockChain(query: Query, chain: Chain): Promise<void> {
 
 /** Until the end of this transaction. */
 async function limitStatements(query: Query): Promise<void> {
-  await query(`SELECT set_config('statement_timeout', '${STATEMENT_SECONDS}s', true), set_config('lock_timeout', '${LOCK_SECONDS}s', true)`)
+  await query(
+    `SELECT set_config('statement_timeout', '${STATEMENT_SECONDS}s', true), set_config('lock_timeout', '${LOCK_SECONDS}s', true)`,
+  )
 }
 
 /** Inserts rows given as a JSON array of objects named as the columns. */
@@ -287,9 +336,13 @@ function insertSql(table: 'attestation_event' | 'location_record'): string {
 
 /** The last block that is final in the database, and its hash; undefined before the first batch. */
 export async function finalState(query: Query, chain: Chain): Promise<ChainState | undefined> {
-  const [exists] = await query<{ there: boolean }>('SELECT to_regclass($1) IS NOT NULL AS there', [`${stateSchema(chain)}.status`])
+  const [exists] = await query<{ there: boolean }>('SELECT to_regclass($1) IS NOT NULL AS there', [
+    `${stateSchema(chain)}.status`,
+  ])
   if (!exists?.there) return undefined
-  const [status] = await query<{ height: number; hash: string }>(`SELECT height, hash FROM ${stateSchema(chain)}.status WHERE id = 0`)
+  const [status] = await query<{ height: number; hash: string }>(
+    `SELECT height, hash FROM ${stateSchema(chain)}.status WHERE id = 0`,
+  )
   return status && status.height >= 0 ? { finalHeight: status.height, finalHash: status.hash } : undefined
 }
 
@@ -304,17 +357,33 @@ export interface HeadNote {
 }
 
 /** Notes the chain's head as a node has said it. */
-export async function noteHead(query: Query, chain: Chain, { number, timestamp, askedAt, doubt, contradictions }: HeadNote): Promise<void> {
+export async function noteHead(
+  query: Query,
+  chain: Chain,
+  { number, timestamp, askedAt, doubt, contradictions }: HeadNote,
+): Promise<void> {
   await query(
     `INSERT INTO chain_status (chain, head_height, head_timestamp, checked_at, doubt, contradictions) VALUES ($1, $2, $3, now() - make_interval(secs => $4), $5, $6)
      ON CONFLICT (chain) DO UPDATE SET head_height = excluded.head_height, head_timestamp = excluded.head_timestamp, checked_at = excluded.checked_at,
        doubt = excluded.doubt, contradictions = chain_status.contradictions + excluded.contradictions`,
-    [chain.slug, number, new Date(timestamp * 1000), (Date.now() - askedAt) / 1000, doubt ?? null, contradictions],
+    [
+      chain.slug,
+      number,
+      new Date(timestamp * 1000),
+      (Date.now() - askedAt) / 1000,
+      doubt ?? null,
+      contradictions,
+    ],
   )
 }
 
 /** Takes calls from what the audit of a chain has saved up, which grows by so many a second up to a day's; answers what is left. */
-export async function spendAuditCalls(query: Query, chain: Chain, calls: number, perSecond: number): Promise<number> {
+export async function spendAuditCalls(
+  query: Query,
+  chain: Chain,
+  calls: number,
+  perSecond: number,
+): Promise<number> {
   const [row] = await query<{ left: number }>(
     `UPDATE chain_status SET audit_calls_at = now(),
        audit_calls = least($3::float8 * 86400, coalesce(audit_calls + extract(epoch FROM now() - audit_calls_at)::float8 * $3, $3 * 86400)) - $2
@@ -341,8 +410,15 @@ export async function forgetChanges(query: Query, chain: Chain, days: number): P
 }
 
 /** Whether history of these schemas is in the log; where one is new, the audit must read everything again. Answers the new ones. */
-export async function noteSchemas(query: Query, chain: Chain, schemas: readonly string[], fresh: boolean): Promise<string[]> {
-  const [status] = await query<{ schemas: string[] }>('SELECT schemas FROM chain_status WHERE chain = $1', [chain.slug])
+export async function noteSchemas(
+  query: Query,
+  chain: Chain,
+  schemas: readonly string[],
+  fresh: boolean,
+): Promise<string[]> {
+  const [status] = await query<{ schemas: string[] }>('SELECT schemas FROM chain_status WHERE chain = $1', [
+    chain.slug,
+  ])
   const added = fresh || !status ? [] : schemas.filter((uid) => !status.schemas.includes(uid))
   await query(
     `INSERT INTO chain_status (chain, schemas) VALUES ($1, $2)
@@ -353,7 +429,13 @@ export async function noteSchemas(query: Query, chain: Chain, schemas: readonly 
 }
 
 /** Blocks up to the last final one that have been neither read twice (`reread`) nor proven, or not been proven, in order. */
-export async function unaudited(query: Query, chain: Chain, what: 'reread' | 'proven', finalHeight: number, postponed: readonly { from: number; to: number }[] = []): Promise<{ from: number; to: number }[]> {
+export async function unaudited(
+  query: Query,
+  chain: Chain,
+  what: 'reread' | 'proven',
+  finalHeight: number,
+  postponed: readonly { from: number; to: number }[] = [],
+): Promise<{ from: number; to: number }[]> {
   if (finalHeight < chain.firstBlock) return []
   const minus = what === 'reread' ? 'reread - proven' : 'proven'
   const rows = await query<{ from: string; to: string }>(
@@ -364,7 +446,13 @@ export async function unaudited(query: Query, chain: Chain, what: 'reread' | 'pr
 }
 
 /** Notes that blocks were read twice, or proven; `but` for some. */
-export async function noteAudited(query: Query, chain: Chain, what: 'reread' | 'proven', range: { from: number; to: number }, but: readonly number[] = []): Promise<void> {
+export async function noteAudited(
+  query: Query,
+  chain: Chain,
+  what: 'reread' | 'proven',
+  range: { from: number; to: number },
+  but: readonly number[] = [],
+): Promise<void> {
   const less = multirange(but.map((block) => ({ from: block, to: block })))
   await query(
     `INSERT INTO chain_status (chain, ${what}) VALUES ($1, $2::int8multirange - $3::int8multirange)
@@ -385,12 +473,21 @@ function multirange(ranges: readonly { from: number; to: number }[]): string {
 
 /** Whether the indexer has caught up with the head, as of its last look; false while history is being read. */
 export async function followsHead(query: Query, chain: Chain): Promise<boolean> {
-  const [status] = await query<{ follows: boolean | null }>('SELECT indexed_height >= head_height - $2::int AS follows FROM chain_status WHERE chain = $1', [chain.slug, chain.finality])
+  const [status] = await query<{ follows: boolean | null }>(
+    'SELECT indexed_height >= head_height - $2::int AS follows FROM chain_status WHERE chain = $1',
+    [chain.slug, chain.finality],
+  )
   return status?.follows ?? false
 }
 
 /** The events of these schemas that are stored of these blocks, by id. */
-export async function storedEvents(query: Query, chain: Chain, from: number, to: number, schemas: readonly string[]): Promise<Map<string, StoredEvent>> {
+export async function storedEvents(
+  query: Query,
+  chain: Chain,
+  from: number,
+  to: number,
+  schemas: readonly string[],
+): Promise<Map<string, StoredEvent>> {
   const rows = await query<StoredEvent>(
     'SELECT id, kind, uid, schema_uid, attester, recipient, block_number, block_hash, transaction_hash FROM attestation_event WHERE id BETWEEN $1 AND $2 AND chain = $3 AND schema_uid = ANY($4)',
     [eventId(chain.slug, from, 0), eventId(chain.slug, to, 999_999), chain.slug, schemas],
@@ -411,41 +508,76 @@ export class NotFinalError extends Error {
 export function repairLog(
   database: Database,
   chain: Chain,
-  { events, bodies, surplus, finalHeight }: { events: readonly ChainEvent[]; bodies: ReadonlyMap<string, AttestationBody>; surplus: readonly StoredEvent[]; finalHeight: number },
+  {
+    events,
+    bodies,
+    surplus,
+    finalHeight,
+  }: {
+    events: readonly ChainEvent[]
+    bodies: ReadonlyMap<string, AttestationBody>
+    surplus: readonly StoredEvent[]
+    finalHeight: number
+  },
 ): Promise<number> {
   requireBodies(events, bodies)
   return database.transaction(async (query) => {
     await lockChain(query, chain)
     await limitStatements(query)
-    if (surplus.length) await query('DELETE FROM attestation_event WHERE id = ANY($1)', [surplus.map(({ id }) => id)])
+    if (surplus.length)
+      await query('DELETE FROM attestation_event WHERE id = ANY($1)', [surplus.map(({ id }) => id)])
     const idOf = (event: ChainEvent) => eventId(chain.slug, event.blockNumber, event.logIndex)
-    const there = await query<{ id: string }>('SELECT id FROM attestation_event WHERE id = ANY($1)', [events.map(idOf)])
+    const there = await query<{ id: string }>('SELECT id FROM attestation_event WHERE id = ANY($1)', [
+      events.map(idOf),
+    ])
     const known = new Set(there.map(({ id }) => id))
     const missing = events.filter((event) => !known.has(idOf(event)))
     await isolate(
       query,
       missing,
       async (part) => {
-        for (const text of jsonTexts(part.map((event) => eventRow(chain.slug, event, bodies.get(event.uid))))) await query(insertSql('attestation_event'), [text])
+        for (const text of jsonTexts(part.map((event) => eventRow(chain.slug, event, bodies.get(event.uid)))))
+          await query(insertSql('attestation_event'), [text])
       },
       (event, reason) => insertWithheld(query, chain, event, undefined, reason),
     )
-    const { notFinal } = await replayUids(query, chain, [...new Set([...events, ...surplus].map(({ uid }) => uid))], finalHeight, true)
-    if (notFinal.length) throw new NotFinalError(`attestation ${notFinal[0]} has events in blocks that are not final yet`)
+    const { notFinal } = await replayUids(
+      query,
+      chain,
+      [...new Set([...events, ...surplus].map(({ uid }) => uid))],
+      finalHeight,
+      true,
+    )
+    if (notFinal.length)
+      throw new NotFinalError(`attestation ${notFinal[0]} has events in blocks that are not final yet`)
     const count = new Set([...missing.map(idOf), ...surplus.map(({ id }) => id)]).size
-    await query('UPDATE chain_status SET repaired_events = repaired_events + $2 WHERE chain = $1', [chain.slug, count])
+    await query('UPDATE chain_status SET repaired_events = repaired_events + $2 WHERE chain = $1', [
+      chain.slug,
+      count,
+    ])
     return count
   })
 }
 
 /** How many attestations of these schemas the log knows of. */
 export async function countUids(query: Query, chain: Chain, schemas: readonly string[]): Promise<number> {
-  const [row] = await query<{ uids: number }>('SELECT count(DISTINCT uid)::int AS uids FROM attestation_event WHERE chain = $1 AND schema_uid = ANY($2)', [chain.slug, schemas])
+  const [row] = await query<{ uids: number }>(
+    'SELECT count(DISTINCT uid)::int AS uids FROM attestation_event WHERE chain = $1 AND schema_uid = ANY($2)',
+    [chain.slug, schemas],
+  )
   return row!.uids
 }
 
 /** Projects the next attestations of these schemas after `after` (in order of UIDs) from the log alone, and compares. Answers the last UID, undefined at the end. */
-export function replayPage(database: Database, chain: Chain, schemas: readonly string[], after: string, pageSize: number, finalHeight: number, repair: boolean): Promise<Replayed & { last: string | undefined }> {
+export function replayPage(
+  database: Database,
+  chain: Chain,
+  schemas: readonly string[],
+  after: string,
+  pageSize: number,
+  finalHeight: number,
+  repair: boolean,
+): Promise<Replayed & { last: string | undefined }> {
   return database.transaction(async (query) => {
     await lockChain(query, chain)
     const uids = await query<{ uid: string }>(
@@ -458,8 +590,17 @@ export function replayPage(database: Database, chain: Chain, schemas: readonly s
   })
 }
 
-async function replayUids(query: Query, chain: Chain, uids: readonly string[], finalHeight: number, repair: boolean): Promise<Replayed> {
-  const log = await query<ReadRow>('SELECT * FROM attestation_event WHERE chain = $1 AND uid = ANY($2) ORDER BY id', [chain.slug, uids])
+async function replayUids(
+  query: Query,
+  chain: Chain,
+  uids: readonly string[],
+  finalHeight: number,
+  repair: boolean,
+): Promise<Replayed> {
+  const log = await query<ReadRow>(
+    'SELECT * FROM attestation_event WHERE chain = $1 AND uid = ANY($2) ORDER BY id',
+    [chain.slug, uids],
+  )
   const notFinal = new Set(log.filter((row) => row.block_number > finalHeight).map((row) => row.uid))
   const byUid = new Map<string, ReadRow[]>(uids.filter((uid) => !notFinal.has(uid)).map((uid) => [uid, []]))
   for (const row of log) byUid.get(row.uid)?.push(row)
@@ -468,7 +609,16 @@ async function replayUids(query: Query, chain: Chain, uids: readonly string[], f
     query,
     [...byUid.keys()],
     async (part) => {
-      found.set(part[0]!, await replayPart(query, chain, part.map((uid) => byUid.get(uid)!), part, repair))
+      found.set(
+        part[0]!,
+        await replayPart(
+          query,
+          chain,
+          part.map((uid) => byUid.get(uid)!),
+          part,
+          repair,
+        ),
+      )
     },
     async (uid, reason) => {
       found.set(uid, await replayWithheld(query, chain, uid, byUid.get(uid)!, reason, repair))
@@ -478,7 +628,13 @@ async function replayUids(query: Query, chain: Chain, uids: readonly string[], f
 }
 
 /** Projects these attestations' events anew and compares; `repair` puts right what differs. */
-async function replayPart(query: Query, chain: Chain, logs: readonly ReadRow[][], uids: readonly string[], repair: boolean): Promise<Replayed['differing']> {
+async function replayPart(
+  query: Query,
+  chain: Chain,
+  logs: readonly ReadRow[][],
+  uids: readonly string[],
+  repair: boolean,
+): Promise<Replayed['differing']> {
   // One whose body could not be stored gives no record: it stays withheld until its body is read again.
   const rows = logs.filter((log) => !log.some(isBodiless)).flat()
   const { events, records } = projectContent(chain, rows)
@@ -506,22 +662,36 @@ async function replayPart(query: Query, chain: Chain, logs: readonly ReadRow[][]
 }
 
 /** An attestation that still, or now, cannot be stored: it has no record, and its event says so. */
-async function replayWithheld(query: Query, chain: Chain, uid: string, log: readonly ReadRow[], reason: Error, repair: boolean): Promise<Replayed['differing']> {
+async function replayWithheld(
+  query: Query,
+  chain: Chain,
+  uid: string,
+  log: readonly ReadRow[],
+  reason: Error,
+  repair: boolean,
+): Promise<Replayed['differing']> {
   const id = recordId(chain.slug, uid)
   const [stored] = await query<{ id: string }>('SELECT id FROM location_record WHERE id = $1', [id])
   if (repair) {
     await query('DELETE FROM location_record WHERE id = $1', [id])
-    await query(`UPDATE attestation_event SET problem = $2, withheld = true WHERE id = ANY($1) AND NOT withheld`, [
-      log.filter((row) => row.kind === EventKind.ATTESTED).map((row) => row.id),
-      withheldProblem(reason),
-    ])
+    await query(
+      `UPDATE attestation_event SET problem = $2, withheld = true WHERE id = ANY($1) AND NOT withheld`,
+      [log.filter((row) => row.kind === EventKind.ATTESTED).map((row) => row.id), withheldProblem(reason)],
+    )
   }
-  return stored || log.some((row) => row.kind === EventKind.ATTESTED && !row.withheld) ? [{ id, what: stored ? 'surplus' : 'different' }] : []
+  return stored || log.some((row) => row.kind === EventKind.ATTESTED && !row.withheld)
+    ? [{ id, what: stored ? 'surplus' : 'different' }]
+    : []
 }
 
 function projectContent(chain: Chain, rows: readonly ReadRow[]): Projection {
   try {
-    return project(chain.slug, rows.map(eventOf), new Map(rows.filter((row) => row.data !== null).map((row) => [row.uid, bodyOf(row)])), new Date())
+    return project(
+      chain.slug,
+      rows.map(eventOf),
+      new Map(rows.filter((row) => row.data !== null).map((row) => [row.uid, bodyOf(row)])),
+      new Date(),
+    )
   } catch (error) {
     throw new ContentError((error as Error).message)
   }
@@ -542,7 +712,10 @@ export interface Withheld {
 
 /** The attestations of a chain that could not be stored. */
 export function withheldAttestations(query: Query, chain: Chain): Promise<Withheld[]> {
-  return query<Withheld>('SELECT uid, problem, data IS NOT NULL AS "hasBody" FROM attestation_event WHERE chain = $1 AND withheld ORDER BY id', [chain.slug])
+  return query<Withheld>(
+    'SELECT uid, problem, data IS NOT NULL AS "hasBody" FROM attestation_event WHERE chain = $1 AND withheld ORDER BY id',
+    [chain.slug],
+  )
 }
 
 /** The events, as far as they were announced, of attestations whose body could not be stored; none that may still be rolled back. */
@@ -555,13 +728,21 @@ export async function bodilessEvents(query: Query, chain: Chain, finalHeight: nu
 }
 
 /** Puts a body that was read again into the log, if it can be stored now; replaying then makes its record. Answers whether it could. */
-export function storeBody(database: Database, chain: Chain, event: ChainEvent, body: AttestationBody): Promise<boolean> {
+export function storeBody(
+  database: Database,
+  chain: Chain,
+  event: ChainEvent,
+  body: AttestationBody,
+): Promise<boolean> {
   return database.transaction(async (query) => {
     await lockChain(query, chain)
     await limitStatements(query)
     const { id, ref_uid, time, expiration_time, revocable, data } = eventRow(chain.slug, event, body)
     const failure = await attempt(query, async () => {
-      await query('UPDATE attestation_event SET ref_uid = $2, time = $3, expiration_time = $4, revocable = $5, data = $6 WHERE id = $1', [id, ref_uid, time, expiration_time, revocable, data])
+      await query(
+        'UPDATE attestation_event SET ref_uid = $2, time = $3, expiration_time = $4, revocable = $5, data = $6 WHERE id = $1',
+        [id, ref_uid, time, expiration_time, revocable, data],
+      )
     })
     return !failure
   })
@@ -605,41 +786,76 @@ export function bodyOf(row: ReadRow): AttestationBody {
  * Makes this process the writer of a chain, unless another one is: then answers that one. Its lease must have run out, or
  * it must be gone as far as the caller can tell.
  */
-export async function takeWriter(database: Database, chain: Chain, writer: string, seconds: number, isGone: (writer: string) => boolean): Promise<string | undefined> {
+export async function takeWriter(
+  database: Database,
+  chain: Chain,
+  writer: string,
+  seconds: number,
+  isGone: (writer: string) => boolean,
+): Promise<string | undefined> {
   const find = async (query: Query, lock: '' | 'FOR UPDATE') => {
-    const [found] = await query<{ writer: string; held: boolean }>(`SELECT writer, until > now() AS held FROM chain_writer WHERE chain = $1 ${lock}`, [chain.slug])
+    const [found] = await query<{ writer: string; held: boolean }>(
+      `SELECT writer, until > now() AS held FROM chain_writer WHERE chain = $1 ${lock}`,
+      [chain.slug],
+    )
     return found?.held && !isGone(found.writer) ? found.writer : undefined
   }
-  await database.query(`INSERT INTO chain_writer (chain, writer, until) VALUES ($1, '', '-infinity') ON CONFLICT DO NOTHING`, [chain.slug])
+  await database.query(
+    `INSERT INTO chain_writer (chain, writer, until) VALUES ($1, '', '-infinity') ON CONFLICT DO NOTHING`,
+    [chain.slug],
+  )
   // Without a lock first: whoever waits for one keeps the writer from renewing its lease.
   const other = await find(database.query, '')
   if (other !== undefined) return other
   return database.transaction(async (query) => {
     const meanwhile = await find(query, 'FOR UPDATE')
     if (meanwhile === undefined)
-      await query('UPDATE chain_writer SET writer = $2, until = now() + make_interval(secs => $3) WHERE chain = $1', [chain.slug, writer, seconds])
+      await query(
+        'UPDATE chain_writer SET writer = $2, until = now() + make_interval(secs => $3) WHERE chain = $1',
+        [chain.slug, writer, seconds],
+      )
     return meanwhile
   })
 }
 
 /** Whether it is still the writer; if so, for so many seconds more. */
-export async function renewWriter(query: Query, chain: Chain, writer: string, seconds: number): Promise<boolean> {
-  const sql = 'UPDATE chain_writer SET until = now() + make_interval(secs => $3) WHERE chain = $1 AND writer = $2 RETURNING writer'
+export async function renewWriter(
+  query: Query,
+  chain: Chain,
+  writer: string,
+  seconds: number,
+): Promise<boolean> {
+  const sql =
+    'UPDATE chain_writer SET until = now() + make_interval(secs => $3) WHERE chain = $1 AND writer = $2 RETURNING writer'
   return (await query(sql, [chain.slug, writer, seconds])).length > 0
 }
 
 /** Whether it is the writer, and remains it until the transaction ends: a lock that lets renewals pass, but no other writer. */
 export async function holdWriter(query: Query, chain: Chain, writer: string): Promise<boolean> {
-  return (await query('SELECT FROM chain_writer WHERE chain = $1 AND writer = $2 FOR KEY SHARE', [chain.slug, writer])).length > 0
+  return (
+    (
+      await query('SELECT FROM chain_writer WHERE chain = $1 AND writer = $2 FOR KEY SHARE', [
+        chain.slug,
+        writer,
+      ])
+    ).length > 0
+  )
 }
 
 /** Ends its lease now. */
 export async function releaseWriter(query: Query, chain: Chain, writer: string): Promise<void> {
-  await query(`UPDATE chain_writer SET until = '-infinity' WHERE chain = $1 AND writer = $2`, [chain.slug, writer])
+  await query(`UPDATE chain_writer SET until = '-infinity' WHERE chain = $1 AND writer = $2`, [
+    chain.slug,
+    writer,
+  ])
 }
 
 /** The last block up to this one that the log has an event of. */
-export async function lastEventBlock(query: Query, chain: Chain, upTo: number): Promise<{ number: number; hash: string } | undefined> {
+export async function lastEventBlock(
+  query: Query,
+  chain: Chain,
+  upTo: number,
+): Promise<{ number: number; hash: string } | undefined> {
   const [row] = await query<{ number: number; hash: string }>(
     'SELECT block_number AS number, block_hash AS hash FROM attestation_event WHERE chain = $1 AND id <= $2 ORDER BY id DESC LIMIT 1',
     [chain.slug, eventId(chain.slug, upTo, 999_999)],
@@ -651,15 +867,25 @@ export async function lastEventBlock(query: Query, chain: Chain, upTo: number): 
  * Sets what counts as final back to a block that the chain is known to have, or to nothing: what follows is read again.
  * Answers false, with nothing done, where there are blocks above that are not final: they stand on the one that was.
  */
-export function rewindFinal(database: Database, chain: Chain, block: { number: number; hash: string } | undefined): Promise<boolean> {
+export function rewindFinal(
+  database: Database,
+  chain: Chain,
+  block: { number: number; hash: string } | undefined,
+): Promise<boolean> {
   return database.transaction(async (query) => {
     await lockChain(query, chain)
     const state = stateSchema(chain)
     if ((await query(`SELECT FROM ${state}.hot_block LIMIT 1`)).length) return false
     const { number, hash } = block ?? { number: -1, hash: '0x' }
-    await query(`UPDATE ${state}.status SET height = $1, hash = $2, nonce = nonce + 1 WHERE id = 0`, [number, hash])
+    await query(`UPDATE ${state}.status SET height = $1, hash = $2, nonce = nonce + 1 WHERE id = 0`, [
+      number,
+      hash,
+    ])
     const kept = `int8multirange(int8range(NULL, $2::int8, '[]'))`
-    await query(`UPDATE chain_status SET indexed_height = ($2::int8)::int, reread = reread * ${kept}, proven = proven * ${kept} WHERE chain = $1`, [chain.slug, number])
+    await query(
+      `UPDATE chain_status SET indexed_height = ($2::int8)::int, reread = reread * ${kept}, proven = proven * ${kept} WHERE chain = $1`,
+      [chain.slug, number],
+    )
     return true
   })
 }

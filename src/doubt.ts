@@ -22,9 +22,11 @@ export class Doubt {
   /** In words, for GET /ready; undefined while there is no doubt. */
   reason(): string | undefined {
     const reasons = []
-    if (this.clock() - this.last.at < CONTRADICTION_HOLDS_MS) reasons.push(`contradictions seen lately: ${this.last.reason}`)
+    if (this.clock() - this.last.at < CONTRADICTION_HOLDS_MS)
+      reasons.push(`contradictions seen lately: ${this.last.reason}`)
     if (this.unprovenAtHead) reasons.push(`unproven blocks at the head: ${this.unprovenAtHead}`)
-    if (this.repairsPending) reasons.push(`ranges of blocks waiting to be audited again: ${this.repairsPending}`)
+    if (this.repairsPending)
+      reasons.push(`ranges of blocks waiting to be audited again: ${this.repairsPending}`)
     return reasons.length ? reasons.join('; ') : undefined
   }
 

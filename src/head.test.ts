@@ -40,16 +40,18 @@ function ofOther(times: number): Fault {
   }
 }
 /** A node that has no block above this one. */
-const stoppedAt = (number: number): Fault => ({ method, params }) => {
-  if (!/^eth_getBlockBy/.test(method)) return undefined
-  const asked = params[0] === 'latest' ? [`0x${number.toString(16)}`, false] : params
-  return {
-    ask: async (ask) => {
-      const found = (await ask(method, asked)) as { number: string } | null
-      return found && Number(found.number) <= number ? found : null
-    },
+const stoppedAt =
+  (number: number): Fault =>
+  ({ method, params }) => {
+    if (!/^eth_getBlockBy/.test(method)) return undefined
+    const asked = params[0] === 'latest' ? [`0x${number.toString(16)}`, false] : params
+    return {
+      ask: async (ask) => {
+        const found = (await ask(method, asked)) as { number: string } | null
+        return found && Number(found.number) <= number ? found : null
+      },
+    }
   }
-}
 /** A reader of endpoints that have these faults, one each, which looks whenever it is asked. */
 async function reader(...behind: Fault[][]) {
   for (const each of behind) proxies.push(await startRpcProxy(chain.url, ...each))
@@ -87,7 +89,7 @@ test.each([
 test('nor one that an endpoint names now and then, while the chain is followed in between', async () => {
   const { height } = await reader([])
   const start = await height()
-  for (let number = start; number < start + 3; ) {
+  for (let number = start; number < start + 3;) {
     proxies[0]!.misbehave(ofOther(1))
     expect(await height()).toBe(number)
     expect(proxies[0]!.met).toBeGreaterThan(0)
@@ -144,16 +146,19 @@ test.each([
   ['the second', 1, 3],
   ['the first', 0, 150],
   ['the second', 1, 150],
-])('%s of two endpoints stops (%i), the chain goes on by %i: so does the head', async (_, stopped, blocks) => {
-  const { height } = await reader([], [])
-  proxies[stopped]!.misbehave(stoppedAt(await height()))
-  await mine(chain, blocks)
-  const number = await block()
-  await height()
-  later = 20_000
-  await reaches(height, number)
-  expect(falseTips).toEqual([])
-})
+])(
+  '%s of two endpoints stops (%i), the chain goes on by %i: so does the head',
+  async (_, stopped, blocks) => {
+    const { height } = await reader([], [])
+    proxies[stopped]!.misbehave(stoppedAt(await height()))
+    await mine(chain, blocks)
+    const number = await block()
+    await height()
+    later = 20_000
+    await reaches(height, number)
+    expect(falseTips).toEqual([])
+  },
+)
 
 test.each([0, 1])('the head is found though number %i of two endpoints stopped long ago', async (stopped) => {
   const at = await chain.provider.getBlockNumber()

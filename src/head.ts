@@ -75,13 +75,22 @@ export class HeadReader {
 
   /** Answers to JSON-RPC calls, in order: eth_blockNumber, eth_getBlockByNumber, eth_getBlockByHash, eth_getLogs by numbers. */
   async answer(calls: readonly RpcCall[]): Promise<unknown[]> {
-    const blocks = await this.readHeld(calls.filter(({ method }) => method === 'eth_getBlockByNumber' || method === 'eth_getBlockByHash'))
+    const blocks = await this.readHeld(
+      calls.filter(({ method }) => method === 'eth_getBlockByNumber' || method === 'eth_getBlockByHash'),
+    )
     return Promise.all(
       calls.map(async (call) => {
         const block = blocks.get(call)
-        if (block !== undefined) return block && { ...block.header, logsBloom: block.logs.length ? block.header.logsBloom : NO_LOGS_BLOOM }
+        if (block !== undefined)
+          return (
+            block && {
+              ...block.header,
+              logsBloom: block.logs.length ? block.header.logsBloom : NO_LOGS_BLOOM,
+            }
+          )
         if (call.method === 'eth_blockNumber') return (await this.height()).header.number
-        if (call.method === 'eth_getLogs') return this.logsOf(call.params[0] as { fromBlock: string; toBlock: string })
+        if (call.method === 'eth_getLogs')
+          return this.logsOf(call.params[0] as { fromBlock: string; toBlock: string })
         throw new TypeError(`${call.method} is not answered here`)
       }),
     )
@@ -126,7 +135,10 @@ export class HeadReader {
 
   private async lookOnce(): Promise<void> {
     const askedAt = this.clock()
-    const [latest] = await this.blocks.headers([{ method: 'eth_getBlockByNumber', params: ['latest', false] }], { second: this.second })
+    const [latest] = await this.blocks.headers(
+      [{ method: 'eth_getBlockByNumber', params: ['latest', false] }],
+      { second: this.second },
+    )
     if (!latest) {
       this.second = !this.second
       return
@@ -187,9 +199,15 @@ export class HeadReader {
   /** The blocks from the one after `height` to the latest, as far as they are linked; before them, where they are of another fork, those back to the common one. */
   private async steps(height: number, latest: CheckedHeader): Promise<CheckedHeader[]> {
     this.ahead = []
-    const numbers = Array.from({ length: Number(latest.header.number) - height - 1 }, (_, i) => height + 1 + i)
+    const numbers = Array.from(
+      { length: Number(latest.header.number) - height - 1 },
+      (_, i) => height + 1 + i,
+    )
     const path: CheckedHeader[] = []
-    for (const each of [...(await this.blocks.headers(numbers.map(headerCall), { second: this.second })), latest]) {
+    for (const each of [
+      ...(await this.blocks.headers(numbers.map(headerCall), { second: this.second })),
+      latest,
+    ]) {
       if (!each || (path.length && each.header.parentHash !== path[path.length - 1]!.header.hash)) break
       path.push(each)
     }
@@ -213,12 +231,22 @@ export class HeadReader {
     if (known) return known
     const found = await this.blocks.logs(checked, { second: this.second })
     if (!found || (found.contradicted && found.standing === 'told')) {
-      this.log.info({ block: Number(checked.header.number) }, 'the logs of a block could not be read for certain, it will be asked for again')
+      this.log.info(
+        { block: Number(checked.header.number) },
+        'the logs of a block could not be read for certain, it will be asked for again',
+      )
       return null
     }
     const { number, hash, parentHash, timestamp, logsBloom } = checked.header
     // What evm-processor looks at, and no more: a block has hundreds of transactions.
-    const header = { number, hash, parentHash, timestamp, ...(logsBloom !== undefined && { logsBloom }), transactions: [] }
+    const header = {
+      number,
+      hash,
+      parentHash,
+      timestamp,
+      ...(logsBloom !== undefined && { logsBloom }),
+      transactions: [],
+    }
     const block: HeadBlock = { header, logs: found.logs, standing: found.standing }
     this.byHash.set(hash, block)
     if (this.byHash.size > BLOCKS_REMEMBERED) this.forgetOldest()
@@ -243,7 +271,9 @@ export class HeadReader {
   }
 
   private countUnproven(): void {
-    this.doubt.unprovenAtHead = [...this.byNumber.values()].filter(({ standing }) => standing === 'told').length
+    this.doubt.unprovenAtHead = [...this.byNumber.values()].filter(
+      ({ standing }) => standing === 'told',
+    ).length
   }
 
   /** Blocks by their numbers and hashes; those that cannot be had right are asked for again for a while. Null: there is none. */
@@ -252,10 +282,16 @@ export class HeadReader {
     if (calls.length === 0) return found
     const until = this.clock() + HELD_MS
     for (let lacking = calls; ; await pause(AGAIN_AFTER_MS)) {
-      const blocks = await Promise.race([this.readOnce(lacking).catch((error: Error) => this.troubled(error)), pause(HEAD_PATIENCE_MS)])
+      const blocks = await Promise.race([
+        this.readOnce(lacking).catch((error: Error) => this.troubled(error)),
+        pause(HEAD_PATIENCE_MS),
+      ])
       for (const call of lacking) found.set(call, blocks?.get(call) ?? null)
       const height = Number(this.tip?.header.number ?? Infinity)
-      lacking = lacking.filter((call) => !found.get(call) && (call.method === 'eth_getBlockByHash' || Number(call.params[0]) <= height))
+      lacking = lacking.filter(
+        (call) =>
+          !found.get(call) && (call.method === 'eth_getBlockByHash' || Number(call.params[0]) <= height),
+      )
       if (lacking.length === 0 || this.clock() > until) return found
     }
   }
@@ -263,7 +299,9 @@ export class HeadReader {
   private async readOnce(calls: readonly RpcCall[]): Promise<Map<RpcCall, HeadBlock | null>> {
     const lacking = calls.filter((call) => !this.remembered(call))
     const headers = await this.blocks.headers(lacking, { second: this.second })
-    const read = await Promise.all(headers.map((each) => (each ? this.complete(each) : Promise.resolve(null))))
+    const read = await Promise.all(
+      headers.map((each) => (each ? this.complete(each) : Promise.resolve(null))),
+    )
     if (read.includes(null)) this.second = !this.second
     const fresh = new Map(lacking.map((call, i) => [call, read[i]!]))
     const found = new Map<RpcCall, HeadBlock | null>()
@@ -274,7 +312,9 @@ export class HeadReader {
         const number = Number(call.params[0])
         const above = this.byNumber.get(number + 1)
         if (block && above && above.header.parentHash !== block.header.hash) {
-          const [parent] = await this.blocks.headers([headerByHash(above.header.parentHash)], { second: this.second })
+          const [parent] = await this.blocks.headers([headerByHash(above.header.parentHash)], {
+            second: this.second,
+          })
           block = parent ? await this.complete(parent) : null
         }
         // Above the tip there is nothing yet: what follows it is taken by a look only.
@@ -287,13 +327,17 @@ export class HeadReader {
   }
 
   private remembered({ method, params }: RpcCall): HeadBlock | undefined {
-    return method === 'eth_getBlockByHash' ? this.byHash.get(params[0] as string) : this.byNumber.get(Number(params[0]))
+    return method === 'eth_getBlockByHash'
+      ? this.byHash.get(params[0] as string)
+      : this.byNumber.get(Number(params[0]))
   }
 
   /** Logs of blocks that were given, of whatever fork: evm-processor takes them by their blocks' hashes. */
   private logsOf({ fromBlock, toBlock }: { fromBlock: string; toBlock: string }): RpcLog[] {
     const [from, to] = [Number(fromBlock), Number(toBlock)]
-    return [...this.byHash.values()].flatMap(({ header, logs }) => (Number(header.number) >= from && Number(header.number) <= to ? logs : []))
+    return [...this.byHash.values()].flatMap(({ header, logs }) =>
+      Number(header.number) >= from && Number(header.number) <= to ? logs : [],
+    )
   }
 
   private troubled(error: Error): undefined {

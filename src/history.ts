@@ -103,7 +103,11 @@ export class HistoryReader {
   async height(): Promise<number> {
     this.calls += 2
     // The lower of two, of two endpoints where there are: one answer may be of another network, and what is served is final.
-    const heads = await Promise.all([false, true].map((other) => this.rpc.call<string>('eth_blockNumber', [], { second: other !== this.second })))
+    const heads = await Promise.all(
+      [false, true].map((other) =>
+        this.rpc.call<string>('eth_blockNumber', [], { second: other !== this.second }),
+      ),
+    )
     const head = Math.min(...heads.map(Number))
     this.final = { height: Math.max(0, head - this.options.finality), readAt: Date.now() }
     return this.final.height
@@ -126,7 +130,8 @@ export class HistoryReader {
   }
 
   private async readOnce(from: number, to: number): Promise<LogsAnswer> {
-    if (this.final.height < Math.min(to, from + this.range) && Date.now() - this.final.readAt > 1_000) await this.height()
+    if (this.final.height < Math.min(to, from + this.range) && Date.now() - this.final.readAt > 1_000)
+      await this.height()
     const last = Math.min(to, this.final.height)
     if (from > last) throw new Error(`block ${from} is not final yet, the last final one is ${last}`)
 
@@ -141,7 +146,8 @@ export class HistoryReader {
     }
     const answer = await this.ahead[0]!.answer
     // It was cut or refused: what was asked for behind it does not continue it.
-    if (answer.to !== this.ahead[0]!.to) this.ahead = [{ from, to: answer.to, answer: Promise.resolve(answer) }]
+    if (answer.to !== this.ahead[0]!.to)
+      this.ahead = [{ from, to: answer.to, answer: Promise.resolve(answer) }]
     return answer
   }
 
@@ -157,19 +163,29 @@ export class HistoryReader {
 
   private async headers(numbers: number[]): Promise<RpcHeader[]> {
     this.calls += numbers.length
-    const { answer, distrust } = await this.rpc.batch<RpcHeader | null>(numbers.map(headerCall), { second: this.second })
+    const { answer, distrust } = await this.rpc.batch<RpcHeader | null>(numbers.map(headerCall), {
+      second: this.second,
+    })
     return Promise.all(answer.map((header, i) => this.existing(header, numbers[i]!, distrust)))
   }
 
   /** The header, if it is the one that was asked for; one that does not hash to itself if it is the same when it is asked for again. */
-  private async existing(header: RpcHeader | null | undefined, number: number, distrust: (reason: string) => void): Promise<RpcHeader> {
+  private async existing(
+    header: RpcHeader | null | undefined,
+    number: number,
+    distrust: (reason: string) => void,
+  ): Promise<RpcHeader> {
     if (!header) throw new Error(`the node has no block ${number}, though its head is beyond`)
-    let falsehood = Number(header.number) === number ? undefined : `asked for block ${number}, the node answered block ${Number(header.number)}`
+    let falsehood =
+      Number(header.number) === number
+        ? undefined
+        : `asked for block ${number}, the node answered block ${Number(header.number)}`
     if (!falsehood && !hashesToItself(header)) {
       this.calls++
       const { method, params } = headerCall(number)
       const again = await this.rpc.call<RpcHeader | null>(method, params, { second: !this.second })
-      if (again?.hash !== header.hash) falsehood = `block ${number} has the hash ${header.hash} and ${again?.hash}`
+      if (again?.hash !== header.hash)
+        falsehood = `block ${number} has the hash ${header.hash} and ${again?.hash}`
     }
     if (falsehood === undefined) return header
     distrust(falsehood)
@@ -187,11 +203,21 @@ export class HistoryReader {
       this.range = Math.max(1, Math.floor(((to - from + 1) * LOGS_PER_ANSWER) / logs.length))
       this.left = { from: cutTo + 1, to, header, logs: logs.filter((log) => Number(log.blockNumber) > cutTo) }
     }
-    return { to: cutTo, blocks: await this.blocks(logs.filter((log) => Number(log.blockNumber) <= cutTo), cutTo, header) }
+    return {
+      to: cutTo,
+      blocks: await this.blocks(
+        logs.filter((log) => Number(log.blockNumber) <= cutTo),
+        cutTo,
+        header,
+      ),
+    }
   }
 
-  private async asAllowed(from: number, end: number): Promise<{ logs: RpcLog[]; header: RpcHeader; to: number }> {
-    for (let to = end; ; ) {
+  private async asAllowed(
+    from: number,
+    end: number,
+  ): Promise<{ logs: RpcLog[]; header: RpcHeader; to: number }> {
+    for (let to = end; ;) {
       try {
         const { logs, header } = await this.logs(from, to)
         if (++this.answersSinceRefusal > ANSWERS_BEFORE_MORE) this.ceiling = this.limit
@@ -210,7 +236,10 @@ export class HistoryReader {
         if (!kept) this.limit = allowed
         this.range = this.ceiling = kept ? Math.max(1, Math.floor(asked / 2)) : allowed
         this.answersSinceRefusal = 0
-        this.options.log.info({ from, to, range: this.range, reason: reason.slice(0, 300) }, 'provider refused the range, asking for less')
+        this.options.log.info(
+          { from, to, range: this.range, reason: reason.slice(0, 300) },
+          'provider refused the range, asking for less',
+        )
         to = Math.min(end, from + this.range - 1)
       }
     }
@@ -221,13 +250,23 @@ export class HistoryReader {
    * answers no logs because it has not got that far is found out by having no header either.
    */
   private async logs(from: number, to: number): Promise<{ logs: RpcLog[]; header: RpcHeader }> {
-    const calls = this.options.filters.map((filter) => ({ method: 'eth_getLogs', params: [{ fromBlock: hexNumber(from), toBlock: hexNumber(to), ...logQuery(filter) }] }))
+    const calls = this.options.filters.map((filter) => ({
+      method: 'eth_getLogs',
+      params: [{ fromBlock: hexNumber(from), toBlock: hexNumber(to), ...logQuery(filter) }],
+    }))
     this.calls += calls.length + 1
-    const { answer: answers, distrust } = await this.rpc.batch<unknown>([...calls, headerCall(to)], { second: this.second, refusable: true, rounds: GET_LOGS_ROUNDS })
+    const { answer: answers, distrust } = await this.rpc.batch<unknown>([...calls, headerCall(to)], {
+      second: this.second,
+      refusable: true,
+      rounds: GET_LOGS_ROUNDS,
+    })
     const header = await this.existing(answers.pop() as RpcHeader | null, to, distrust)
     const logs = uniqueLogs((answers as RpcLog[][]).flat())
     const stray = logs.find(({ blockNumber }) => Number(blockNumber) < from || Number(blockNumber) > to)
-    if (stray) throw new ContradictionError(`asked for logs of blocks ${from} to ${to}, the node answered one of block ${Number(stray.blockNumber)}`)
+    if (stray)
+      throw new ContradictionError(
+        `asked for logs of blocks ${from} to ${to}, the node answered one of block ${Number(stray.blockNumber)}`,
+      )
     return { logs, header }
   }
 
@@ -242,11 +281,17 @@ export class HistoryReader {
     byBlock.set(to, byBlock.get(to) ?? [])
     const numbers = [...byBlock.keys()].sort((a, b) => a - b)
     const lacking = numbers.filter((number) => number !== Number(last.number))
-    const headers = new Map((await this.headers(lacking)).map((header, i) => [lacking[i]!, header])).set(Number(last.number), last)
+    const headers = new Map((await this.headers(lacking)).map((header, i) => [lacking[i]!, header])).set(
+      Number(last.number),
+      last,
+    )
     return numbers.map((number) => {
       const header = headers.get(number)!
       const own = ofBlock(byBlock.get(number)!, header)
-      if (own.length && hashesToItself(header) && !this.mayHold(header.logsBloom)) throw new ContradictionError(`the node gives logs of block ${number}, whose bloom filter rules them out`)
+      if (own.length && hashesToItself(header) && !this.mayHold(header.logsBloom))
+        throw new ContradictionError(
+          `the node gives logs of block ${number}, whose bloom filter rules them out`,
+        )
       return { header, logs: own }
     })
   }
@@ -261,12 +306,16 @@ function cutAt(logs: readonly RpcLog[], to: number): number {
 
 /** The logs, if all of them are of this very block; throws otherwise. */
 export function ofBlock(logs: RpcLog[], header: RpcHeader): RpcLog[] {
-  if (logs.some((log) => log.blockHash !== header.hash || log.removed)) throw new ContradictionError(`logs and header of block ${Number(header.number)} are of different forks`)
+  if (logs.some((log) => log.blockHash !== header.hash || log.removed))
+    throw new ContradictionError(`logs and header of block ${Number(header.number)} are of different forks`)
   return logs
 }
 
 /** A filter as eth_getLogs takes it. */
-export function logQuery({ address, topic0, topic1, topic2, topic3 }: LogFilter): { address?: string[]; topics: (string[] | null)[] } {
+export function logQuery({ address, topic0, topic1, topic2, topic3 }: LogFilter): {
+  address?: string[]
+  topics: (string[] | null)[]
+} {
   const topics = [topic0, topic1, topic2, topic3].map((list) => (list?.length ? list : null))
   while (topics.length && topics[topics.length - 1] === null) topics.pop()
   return { ...(address?.length && { address }), topics }
@@ -278,10 +327,15 @@ export function uniqueLogs(logs: RpcLog[]): RpcLog[] {
   for (const log of logs) {
     const place = `${Number(log.blockNumber)}:${Number(log.logIndex)}`
     const other = seen.get(place)
-    if (other && (other.transactionHash !== log.transactionHash || other.data !== log.data)) throw new ContradictionError(`the node gives two logs of block ${Number(log.blockNumber)} the number ${Number(log.logIndex)}`)
+    if (other && (other.transactionHash !== log.transactionHash || other.data !== log.data))
+      throw new ContradictionError(
+        `the node gives two logs of block ${Number(log.blockNumber)} the number ${Number(log.logIndex)}`,
+      )
     seen.set(place, log)
   }
-  return [...seen.values()].sort((a, b) => Number(a.blockNumber) - Number(b.blockNumber) || Number(a.logIndex) - Number(b.logIndex))
+  return [...seen.values()].sort(
+    (a, b) => Number(a.blockNumber) - Number(b.blockNumber) || Number(a.logIndex) - Number(b.logIndex),
+  )
 }
 
 export function headerCall(number: number) {
@@ -290,7 +344,10 @@ export function headerCall(number: number) {
 
 /** The range that a provider says it allows: "limited to a 5 range", "up to a 10K block range", "max 2,000 blocks". */
 function allowedRange(message: string): number | undefined {
-  const found = /(?:limited to|up to|max(?:imum)?|at most|exceeds?)\D{0,40}?(\d[\d,_]*)\s*(k\b)?\s*(?:block|range)/i.exec(message)
+  const found =
+    /(?:limited to|up to|max(?:imum)?|at most|exceeds?)\D{0,40}?(\d[\d,_]*)\s*(k\b)?\s*(?:block|range)/i.exec(
+      message,
+    )
   if (!found) return undefined
   return Number(found[1]!.replace(/[,_]/g, '')) * (found[2] ? 1000 : 1) || undefined
 }

@@ -72,5 +72,9 @@ function isOfContent(error: Error): boolean {
   // A RangeError: a text would be longer than JavaScript's can be.
   if (error instanceof ContentError || error instanceof RangeError) return true
   const { code } = error as { code?: unknown }
-  return typeof code === 'string' && code.length === 5 && (CONTENT_CLASSES.has(code.slice(0, 2)) || CONTENT_STATES.has(code))
+  return (
+    typeof code === 'string' &&
+    code.length === 5 &&
+    (CONTENT_CLASSES.has(code.slice(0, 2)) || CONTENT_STATES.has(code))
+  )
 }

@@ -14,7 +14,9 @@ const SAY_EVERY_MS = 60_000
 const RELEASE_PATIENCE_MS = 1_000
 
 /** Where process ids mean the same: the machine, and the container on it. */
-const PLACE = [hostname(), ...['/proc/sys/kernel/random/boot_id', '/proc/self/ns/pid'].map(readOrNothing)].join(' ').replaceAll('/', '')
+const PLACE = [hostname(), ...['/proc/sys/kernel/random/boot_id', '/proc/self/ns/pid'].map(readOrNothing)]
+  .join(' ')
+  .replaceAll('/', '')
 
 /** Another process writes this chain now. */
 export class LeaseLostError extends Error {
@@ -40,12 +42,17 @@ export class Lease {
 
   /** Waits until this process has it; from then on renews it, and calls `onLost` if another process has taken it. */
   async take(onLost: (error: LeaseLostError) => void): Promise<void> {
-    for (let said = -Infinity; ; ) {
-      const other = await takeWriter(this.database, this.chain, this.writer, LEASE_SECONDS, (writer) => this.isGone(writer))
+    for (let said = -Infinity; ;) {
+      const other = await takeWriter(this.database, this.chain, this.writer, LEASE_SECONDS, (writer) =>
+        this.isGone(writer),
+      )
       if (other === undefined) break
       if (Date.now() - said > SAY_EVERY_MS) {
         said = Date.now()
-        this.log.info({ chain: this.chain.slug, writer: other }, `another indexer of ${this.chain.slug} is at work: waiting to take over when it ends`)
+        this.log.info(
+          { chain: this.chain.slug, writer: other },
+          `another indexer of ${this.chain.slug} is at work: waiting to take over when it ends`,
+        )
       }
       await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
     }
@@ -106,5 +113,7 @@ function readOrNothing(path: string): string {
 
 /** The private part of typeorm-store 1.5.1 that each of its transactions goes through. */
 interface StoreParts {
-  submit(transaction: (em: { query<Row>(sql: string, values?: unknown[]): Promise<Row[]> }) => Promise<void>): Promise<void>
+  submit(
+    transaction: (em: { query<Row>(sql: string, values?: unknown[]): Promise<Row[]> }) => Promise<void>,
+  ): Promise<void>
 }

@@ -20,9 +20,13 @@ const LOCATION_TYPES: readonly [name: RegExp, read: Read | string][] = [
   [/^h3$/i, readH3],
   [/^geohash$/i, readGeohash],
   [/^address$/i, 'is an address: no geometry'],
-  [/^(decimal-?degrees(<string>)?|coordinate-decimal)$/i, 'states no axis order: no geometry; coordinate-decimal+lon-lat does'],
+  [
+    /^(decimal-?degrees(<string>)?|coordinate-decimal)$/i,
+    'states no axis order: no geometry; coordinate-decimal+lon-lat does',
+  ],
 ]
-const UNKNOWN = 'is not known: no geometry; known are geojson, wkt, coordinate-decimal+lon-lat, coordinate-decimal+lat-lon, scaledCoordinates, h3, geohash'
+const UNKNOWN =
+  'is not known: no geometry; known are geojson, wkt, coordinate-decimal+lon-lat, coordinate-decimal+lat-lon, scaledCoordinates, h3, geohash'
 
 /** How a location_type is read; or, as a text, why it has no geometry. */
 export function locationReader(locationType: string): Read | string {
@@ -50,7 +54,9 @@ function parseJson(text: string): unknown {
 /** A name, bare or as a JSON string. */
 function bare(text: string): string {
   const trimmed = text.trim()
-  return trimmed.length > 1 && trimmed.startsWith('"') && trimmed.endsWith('"') ? trimmed.slice(1, -1) : trimmed
+  return trimmed.length > 1 && trimmed.startsWith('"') && trimmed.endsWith('"')
+    ? trimmed.slice(1, -1)
+    : trimmed
 }
 
 const DECIMAL = String.raw`[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?`
@@ -61,9 +67,13 @@ const PAIR = new RegExp(`^(${DECIMAL})(?:\\s*,\\s*|\\s+)(${DECIMAL})$`, 'i')
 function readPair(location: string, order: 'longitude, latitude' | 'latitude, longitude'): unknown {
   const text = location.trim()
   const pair = text.startsWith('[') ? parseJson(text) : PAIR.exec(text)?.slice(1).map(Number)
-  if (!Array.isArray(pair) || pair.length < 2 || pair.length > 3 || !pair.every(Number.isFinite)) refuse(`expected two numbers [${order}], got ${excerpt(text)}`)
+  if (!Array.isArray(pair) || pair.length < 2 || pair.length > 3 || !pair.every(Number.isFinite))
+    refuse(`expected two numbers [${order}], got ${excerpt(text)}`)
   const [first, second, ...altitude] = pair as number[]
-  const [longitude, latitude] = (order === 'longitude, latitude' ? [first, second] : [second, first]) as [number, number]
+  const [longitude, latitude] = (order === 'longitude, latitude' ? [first, second] : [second, first]) as [
+    number,
+    number,
+  ]
   return point(longitude, latitude, altitude, `the order is ${order}`)
 }
 
@@ -76,24 +86,40 @@ function point(longitude: number, latitude: number, altitude: number[], hint: st
 /** {x, y, scale}: longitude = x / scale, latitude = y / scale, in degrees to 1e-13 (10 nanometres) by doubles, however many digits the integers have. */
 function readScaled(location: string): unknown {
   const value = parseJson(location)
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) refuse('expected {"x", "y", "scale"}: longitude and latitude times scale, as integers')
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    refuse('expected {"x", "y", "scale"}: longitude and latitude times scale, as integers')
   const { x, y, scale } = value as Record<string, unknown>
   const divisor = integer(scale, 'scale')
   if (divisor <= 0) refuse(`scale must be above 0, got ${divisor}`)
-  return point(integer(x, 'x') / divisor, integer(y, 'y') / divisor, [], 'x / scale is the longitude, y / scale the latitude')
+  return point(
+    integer(x, 'x') / divisor,
+    integer(y, 'y') / divisor,
+    [],
+    'x / scale is the longitude, y / scale the latitude',
+  )
 }
 
 /** Integers only, as the protocol has it: 13.4 beside a scale of 1000000 was never scaled. Beyond 2^53 JSON numbers lose digits. */
 function integer(value: unknown, name: string): number {
-  if (typeof value === 'number' ? Number.isSafeInteger(value) : typeof value === 'string' && /^-?\d{1,40}$/.test(value)) return Number(value)
-  return refuse(`${name} must be an integer, as a string if beyond 2^53, got ${typeof value === 'string' ? excerpt(value) : typeof value === 'number' ? value : typeof value}`)
+  if (
+    typeof value === 'number'
+      ? Number.isSafeInteger(value)
+      : typeof value === 'string' && /^-?\d{1,40}$/.test(value)
+  )
+    return Number(value)
+  return refuse(
+    `${name} must be an integer, as a string if beyond 2^53, got ${typeof value === 'string' ? excerpt(value) : typeof value === 'number' ? value : typeof value}`,
+  )
 }
 
 /** The cell's boundary as h3-js has it: counter-clockwise, vertices in degrees and not rounded. Its edges are straight on H3's sphere, here they are geodesics. */
 function readH3(location: string): unknown {
   const text = bare(location)
   const cell = /^(?:0x)?([0-9a-f]{15})$/i.exec(text)?.[1]!.toLowerCase()
-  if (cell === undefined || !isValidCell(cell)) refuse(`expected the index of an H3 cell, 15 hexadecimal digits such as 89283082837ffff (no edge, no vertex), got ${excerpt(text)}`)
+  if (cell === undefined || !isValidCell(cell))
+    refuse(
+      `expected the index of an H3 cell, 15 hexadecimal digits such as 89283082837ffff (no edge, no vertex), got ${excerpt(text)}`,
+    )
   return { type: 'Polygon', coordinates: [cellToBoundary(cell, true)] }
 }
 
@@ -106,8 +132,12 @@ const GEOHASH = /^[0-9b-hjkmnp-z]{1,19}$/i
  */
 function readGeohash(location: string): unknown {
   const text = bare(location)
-  if (!GEOHASH.test(text)) refuse(`expected a geohash, 1 to 19 digits and letters without a, i, l, o, got ${excerpt(text)}`)
-  const bounds: [[number, number], [number, number]] = [[-180, 180], [-90, 90]]
+  if (!GEOHASH.test(text))
+    refuse(`expected a geohash, 1 to 19 digits and letters without a, i, l, o, got ${excerpt(text)}`)
+  const bounds: [[number, number], [number, number]] = [
+    [-180, 180],
+    [-90, 90],
+  ]
   let axis: 0 | 1 = 0
   for (const letter of text.toLowerCase()) {
     const bits = GEOHASH_ALPHABET.indexOf(letter)
@@ -131,7 +161,12 @@ const PARALLEL_SEGMENTS = 256
  * tan(lat) / N, on a chord of N cos(lat) dlon; N, the radius in the prime vertical, is below 6400 km).
  */
 function parallel(west: number, east: number, lat: number): [number, number][] {
-  const step = Math.sqrt((16 * PARALLEL_METRES) / (6_400_000 * Math.abs(Math.sin((2 * lat * Math.PI) / 180)))) * (180 / Math.PI)
+  const step =
+    Math.sqrt((16 * PARALLEL_METRES) / (6_400_000 * Math.abs(Math.sin((2 * lat * Math.PI) / 180)))) *
+    (180 / Math.PI)
   const segments = Math.min(PARALLEL_SEGMENTS, Math.max(1, Math.ceil((east - west) / step)))
-  return Array.from({ length: segments + 1 }, (_, i) => [i === segments ? east : west + ((east - west) * i) / segments, lat])
+  return Array.from({ length: segments + 1 }, (_, i) => [
+    i === segments ? east : west + ((east - west) * i) / segments,
+    lat,
+  ])
 }

@@ -13,7 +13,10 @@ const TYPES: Readonly<Record<string, readonly [type: string, depth: number]>> = 
 const MAX_NESTING = 8
 
 const NUMBER = String.raw`([-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?)`
-const POSITION = new RegExp(String.raw`${NUMBER}\s+${NUMBER}(?:\s+${NUMBER}(?:\s+${NUMBER})?)?(?=\s*(?:[,()]|$))`, 'iy')
+const POSITION = new RegExp(
+  String.raw`${NUMBER}\s+${NUMBER}(?:\s+${NUMBER}(?:\s+${NUMBER})?)?(?=\s*(?:[,()]|$))`,
+  'iy',
+)
 const TYPE = /([a-z]+?)(?:\s*(ZM|Z|M))?(?![a-z])/iy
 const EMPTY = /EMPTY\b/iy
 const SRID = /SRID\s*=\s*(\d+)\s*;/iy
@@ -26,7 +29,11 @@ const SRID = /SRID\s*=\s*(\d+)\s*;/iy
  * takes 'POINT(1abc 2xyz) rest' and 'POINT(1,2 3)', gives M for a fourth ordinate and overflows the stack.
  */
 export function readWkt(text: string, latitudeFirst: boolean): unknown {
-  if (latitudeFirst) throw new GeometryError('location', 'EPSG/0/4326 is latitude first, but most tools write WKT longitude first: no geometry; srs EPSG:4326 or CRS84 is certain')
+  if (latitudeFirst)
+    throw new GeometryError(
+      'location',
+      'EPSG/0/4326 is latitude first, but most tools write WKT longitude first: no geometry; srs EPSG:4326 or CRS84 is certain',
+    )
   return new WktReader(text).read()
 }
 
@@ -37,7 +44,11 @@ class WktReader {
 
   read(): unknown {
     const srid = this.match(SRID)?.[1]
-    if (srid !== undefined && srid !== '4326') throw new GeometryError('location', `SRID=${srid.slice(0, 20)} is not WGS84: expected SRID=4326, or none`)
+    if (srid !== undefined && srid !== '4326')
+      throw new GeometryError(
+        'location',
+        `SRID=${srid.slice(0, 20)} is not WGS84: expected SRID=4326, or none`,
+      )
     const geometry = this.geometry(0)
     this.space()
     if (this.at < this.text.length) this.fail('nothing more')
@@ -49,12 +60,25 @@ class WktReader {
     const start = this.at
     const [, name = '', tag = ''] = this.match(TYPE) ?? []
     const type = name.toUpperCase()
-    if (type !== 'GEOMETRYCOLLECTION' && !Object.hasOwn(TYPES, type)) this.fail(`${Object.keys(TYPES).join(', ')} or GEOMETRYCOLLECTION`, start)
+    if (type !== 'GEOMETRYCOLLECTION' && !Object.hasOwn(TYPES, type))
+      this.fail(`${Object.keys(TYPES).join(', ')} or GEOMETRYCOLLECTION`, start)
     if (this.match(EMPTY)) throw new GeometryError('location', `${type} EMPTY has no place: no geometry`)
-    if (type === 'GEOMETRYCOLLECTION') return { type: 'GeometryCollection', geometries: this.list(() => this.geometry(nesting + 1)) }
+    if (type === 'GEOMETRYCOLLECTION')
+      return { type: 'GeometryCollection', geometries: this.list(() => this.geometry(nesting + 1)) }
     const [geoJsonType, depth] = TYPES[type]!
     const position = this.positions(tag.toUpperCase())
-    return { type: geoJsonType, coordinates: depth === 0 ? this.enclosed(position) : this.lists(depth, type === 'MULTIPOINT' ? () => (this.mark('(', false) ? this.enclosed(position) : position()) : position) }
+    return {
+      type: geoJsonType,
+      coordinates:
+        depth === 0
+          ? this.enclosed(position)
+          : this.lists(
+              depth,
+              type === 'MULTIPOINT'
+                ? () => (this.mark('(', false) ? this.enclosed(position) : position())
+                : position,
+            ),
+    }
   }
 
   private lists(depth: number, position: () => number[]): unknown[] {
@@ -112,6 +136,9 @@ class WktReader {
 
   private fail(expected: string, at = this.at): never {
     const rest = this.text.slice(at, at + 24).trim()
-    throw new GeometryError('location', `at character ${at + 1} of the WKT: expected ${expected}, got ${rest === '' ? 'its end' : `'${rest}'`}`)
+    throw new GeometryError(
+      'location',
+      `at character ${at + 1} of the WKT: expected ${expected}, got ${rest === '' ? 'its end' : `'${rest}'`}`,
+    )
   }
 }

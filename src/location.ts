@@ -78,9 +78,11 @@ const MAX_PAYLOAD_BYTES = 1_000_000
 const MAX_EVENT_SECONDS = 253_402_300_799n
 
 /** Names of WGS84 whose axes are longitude, latitude: by definition, or, for EPSG:4326 and WGS84, as every tool writes them. */
-const LONGITUDE_FIRST_SRS = /^(EPSG:4326|WGS ?84|(OGC:)?CRS84|urn:ogc:def:crs:OGC:(1\.3)?:CRS84|https?:\/\/www\.opengis\.net\/def\/crs\/OGC\/(1\.3|0)\/CRS84\/?)$/i
+const LONGITUDE_FIRST_SRS =
+  /^(EPSG:4326|WGS ?84|(OGC:)?CRS84|urn:ogc:def:crs:OGC:(1\.3)?:CRS84|https?:\/\/www\.opengis\.net\/def\/crs\/OGC\/(1\.3|0)\/CRS84\/?)$/i
 /** Names that say latitude, longitude by definition: of consequence to formats that leave the order to them. */
-const LATITUDE_FIRST_SRS = /^(urn:ogc:def:crs:EPSG::4326|https?:\/\/www\.opengis\.net\/def\/crs\/EPSG\/0\/4326\/?)$/i
+const LATITUDE_FIRST_SRS =
+  /^(urn:ogc:def:crs:EPSG::4326|https?:\/\/www\.opengis\.net\/def\/crs\/EPSG\/0\/4326\/?)$/i
 
 /** The fields that are read of a payload, by their name in v0.1; others are passed over, if their type can be. */
 const FIELD_TYPES: Readonly<Record<string, string>> = {
@@ -93,10 +95,17 @@ const DECODABLE = /^(uint\d*|string|bytes|string\[\]|bytes\[\])$/
 export function locationSchema(fields: string): LocationSchema {
   const types = fieldTypes(fields)
   const names = fieldNames(fields).map(camelCase)
-  for (const name of ['srs', 'locationType', 'location']) if (!names.includes(name)) throw new TypeError(`'${fields}' is no location schema: it needs string srs, string location_type and string location`)
+  for (const name of ['srs', 'locationType', 'location'])
+    if (!names.includes(name))
+      throw new TypeError(
+        `'${fields}' is no location schema: it needs string srs, string location_type and string location`,
+      )
   for (const [i, name] of names.entries()) {
     const wanted = Object.hasOwn(FIELD_TYPES, name) ? FIELD_TYPES[name] : undefined
-    if (wanted ? types[i] !== wanted : !DECODABLE.test(types[i]!)) throw new TypeError(`'${fields}': the field ${name} must be ${wanted ?? 'uint, string, bytes, string[] or bytes[]'}, not ${types[i]}`)
+    if (wanted ? types[i] !== wanted : !DECODABLE.test(types[i]!))
+      throw new TypeError(
+        `'${fields}': the field ${name} must be ${wanted ?? 'uint, string, bytes, string[] or bytes[]'}, not ${types[i]}`,
+      )
     if (names.indexOf(name) !== i) throw new TypeError(`'${fields}' has two fields ${name}`)
   }
   return { uid: schemaUid(fields, ZERO_ADDRESS, true), fields }
@@ -124,7 +133,8 @@ export function isLocationSchema(schemaUid: string): boolean {
 export function decodeLocation(schemaUid: string, data: string): Location {
   const schema = LOCATION_SCHEMAS.find((s) => s.uid === schemaUid)
   if (!schema) throw new TypeError(`${schemaUid} is not a location schema`)
-  if ((data.length - 2) / 2 > MAX_PAYLOAD_BYTES) throw new PayloadError(`payload larger than ${MAX_PAYLOAD_BYTES} bytes`)
+  if ((data.length - 2) / 2 > MAX_PAYLOAD_BYTES)
+    throw new PayloadError(`payload larger than ${MAX_PAYLOAD_BYTES} bytes`)
   const values = decodeFields(fieldTypes(schema.fields), data)
   // lp payloads say location_type where v0.1 says locationType.
   const names = fieldNames(schema.fields).map(camelCase)
@@ -140,7 +150,9 @@ export function decodeLocation(schemaUid: string, data: string): Location {
     locationType,
     location,
     recipeTypes: texts('recipeType'),
-    recipePayloads: ((fields.get('recipePayload') as Uint8Array[] | undefined) ?? []).map((bytes) => Buffer.from(bytes).toString('base64')),
+    recipePayloads: ((fields.get('recipePayload') as Uint8Array[] | undefined) ?? []).map((bytes) =>
+      Buffer.from(bytes).toString('base64'),
+    ),
     mediaTypes: texts('mediaType'),
     mediaData: texts('mediaData'),
     memo: text('memo'),
@@ -154,7 +166,8 @@ function camelCase(name: string): string {
 
 function eventSeconds(value: FieldValue | undefined): number | undefined {
   if (value === undefined) return undefined
-  if ((value as bigint) > MAX_EVENT_SECONDS) throw new PayloadError(`eventTimestamp ${String(value)} is no time in Unix seconds`)
+  if ((value as bigint) > MAX_EVENT_SECONDS)
+    throw new PayloadError(`eventTimestamp ${String(value)} is no time in Unix seconds`)
   return Number(value)
 }
 
@@ -164,17 +177,30 @@ function storable<T extends string | undefined>(text: T): T {
   return text
 }
 
-function readLocation(srs: string, locationType: string, location: string): Pick<Location, 'geometry' | 'geometryProblem'> {
+function readLocation(
+  srs: string,
+  locationType: string,
+  location: string,
+): Pick<Location, 'geometry' | 'geometryProblem'> {
   // Postgres holds no NUL, which JSON may spell out, and its JSON no half of a character, where a text was cut short.
-  const none = (problem: string) => ({ geometry: null, geometryProblem: problem.slice(0, 300).replace(/[\p{Cc}\p{Cs}]/gu, '\ufffd') })
+  const none = (problem: string) => ({
+    geometry: null,
+    geometryProblem: problem.slice(0, 300).replace(/[\p{Cc}\p{Cs}]/gu, '\ufffd'),
+  })
   const latitudeFirst = LATITUDE_FIRST_SRS.test(srs)
-  if (!latitudeFirst && !LONGITUDE_FIRST_SRS.test(srs)) return none(`srs '${srs.slice(0, 80)}' is not a known name of WGS84, such as EPSG:4326 or http://www.opengis.net/def/crs/OGC/1.3/CRS84`)
+  if (!latitudeFirst && !LONGITUDE_FIRST_SRS.test(srs))
+    return none(
+      `srs '${srs.slice(0, 80)}' is not a known name of WGS84, such as EPSG:4326 or http://www.opengis.net/def/crs/OGC/1.3/CRS84`,
+    )
   const read = locationReader(locationType)
   if (typeof read === 'string') return none(`location_type '${locationType.slice(0, 80)}' ${read}`)
   try {
     const reading = readGeometry(read(location, latitudeFirst), 'location')
     const point = reading.layout.type === 'Point' ? ([reading.lon[0]!, reading.lat[0]!] as const) : null
-    return { geometry: { json: canonicalJson(reading), point, plane: planeShape(reading) }, geometryProblem: null }
+    return {
+      geometry: { json: canonicalJson(reading), point, plane: planeShape(reading) },
+      geometryProblem: null,
+    }
   } catch (error) {
     if (error instanceof GeometryError) return none(error.message)
     throw error

@@ -7,9 +7,14 @@ import { SettingsError } from './config'
  * Serves the processor's own figures (GET /metrics, for Prometheus) at this address, or nowhere when there is none: left
  * alone, evm-processor 1.27.3 opens a random port on all interfaces. Throws a SettingsError when the port is taken.
  */
-export async function serveProcessorMetrics(processor: EvmBatchProcessor, address: { host: string; port: number } | undefined): Promise<void> {
+export async function serveProcessorMetrics(
+  processor: EvmBatchProcessor,
+  address: { host: string; port: number } | undefined,
+): Promise<void> {
   const prometheus = (processor as unknown as ProcessorParts).getPrometheusServer()
-  const port = address ? await listen(prometheus.registry, address) : 'none, as INDEXER_METRICS_PORT is not set'
+  const port = address
+    ? await listen(prometheus.registry, address)
+    : 'none, as INDEXER_METRICS_PORT is not set'
   prometheus.serve = () => Promise.resolve({ port, close: () => Promise.resolve() })
 }
 
@@ -23,7 +28,11 @@ async function listen(registry: Registry, { host, port }: { host: string; port: 
   })
   await new Promise<void>((resolve, reject) => {
     const refuse = (error: NodeJS.ErrnoException) =>
-      reject(new SettingsError(`INDEXER_METRICS_PORT: nothing can listen at ${host}:${port} (${error.code}); see .env.example for the port of each chain`))
+      reject(
+        new SettingsError(
+          `INDEXER_METRICS_PORT: nothing can listen at ${host}:${port} (${error.code}); see .env.example for the port of each chain`,
+        ),
+      )
     server.once('error', refuse).listen(port, host, resolve)
   })
   return (server.address() as AddressInfo).port
@@ -36,5 +45,8 @@ interface Registry {
 
 /** Private parts of evm-processor 1.27.3. */
 interface ProcessorParts {
-  getPrometheusServer(): { registry: Registry; serve: () => Promise<{ port: number | string; close(): Promise<void> }> }
+  getPrometheusServer(): {
+    registry: Registry
+    serve: () => Promise<{ port: number | string; close(): Promise<void> }>
+  }
 }

@@ -9,7 +9,11 @@ async function main(): Promise<void> {
   const database = await new DataSource(createOrmConfig()).initialize()
   try {
     const applied = await database.runMigrations({ transaction: 'all' })
-    console.log(applied.length ? `Applied ${applied.map((migration) => migration.name).join(', ')}` : 'The database is up to date')
+    console.log(
+      applied.length
+        ? `Applied ${applied.map((migration) => migration.name).join(', ')}`
+        : 'The database is up to date',
+    )
   } finally {
     await database.destroy()
   }

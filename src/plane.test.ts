@@ -10,34 +10,179 @@ const planeOf = (geojson: object) => readEwkb(Buffer.from(planeShape(readGeometr
 test('points, lines, polygons and collections are written as they are where nothing crosses the antimeridian', () => {
   const shapes = [
     { type: 'Point', coordinates: [-0.1, 51.5] },
-    { type: 'MultiPoint', coordinates: [[180, 0], [-180, 0]] },
-    { type: 'LineString', coordinates: [[-90, 0], [90, 0]] },
-    { type: 'MultiLineString', coordinates: [[[0, 0], [1, 1]], [[2, 2], [3, 3]]] },
-    { type: 'Polygon', coordinates: [[[0, 0], [9, 0], [9, 9], [0, 0]], [[4, 1], [5, 1], [5, 2], [4, 1]]] },
-    { type: 'MultiPolygon', coordinates: [[[[0, 0], [1, 0], [1, 1], [0, 0]]], [[[2, 0], [3, 0], [3, 1], [2, 0]]]] },
+    {
+      type: 'MultiPoint',
+      coordinates: [
+        [180, 0],
+        [-180, 0],
+      ],
+    },
+    {
+      type: 'LineString',
+      coordinates: [
+        [-90, 0],
+        [90, 0],
+      ],
+    },
+    {
+      type: 'MultiLineString',
+      coordinates: [
+        [
+          [0, 0],
+          [1, 1],
+        ],
+        [
+          [2, 2],
+          [3, 3],
+        ],
+      ],
+    },
+    {
+      type: 'Polygon',
+      coordinates: [
+        [
+          [0, 0],
+          [9, 0],
+          [9, 9],
+          [0, 0],
+        ],
+        [
+          [4, 1],
+          [5, 1],
+          [5, 2],
+          [4, 1],
+        ],
+      ],
+    },
+    {
+      type: 'MultiPolygon',
+      coordinates: [
+        [
+          [
+            [0, 0],
+            [1, 0],
+            [1, 1],
+            [0, 0],
+          ],
+        ],
+        [
+          [
+            [2, 0],
+            [3, 0],
+            [3, 1],
+            [2, 0],
+          ],
+        ],
+      ],
+    },
     // The border of a world map is 360 degrees long.
-    { type: 'Polygon', coordinates: [[[-180, -90], [180, -90], [180, 90], [-180, 90], [-180, -90]]] },
+    {
+      type: 'Polygon',
+      coordinates: [
+        [
+          [-180, -90],
+          [180, -90],
+          [180, 90],
+          [-180, 90],
+          [-180, -90],
+        ],
+      ],
+    },
   ]
   for (const shape of shapes) expect(planeOf(shape)).toEqual(shape)
-  const collection = { type: 'GeometryCollection', geometries: [shapes[0], { type: 'GeometryCollection', geometries: shapes.slice(1, 3) }] }
+  const collection = {
+    type: 'GeometryCollection',
+    geometries: [shapes[0], { type: 'GeometryCollection', geometries: shapes.slice(1, 3) }],
+  }
   expect(planeOf(collection)).toEqual(collection)
-  expect(planeOf({ type: 'Feature', geometry: { type: 'Point', coordinates: [1, 2, 3] } })).toEqual({ type: 'Point', coordinates: [1, 2] })
+  expect(planeOf({ type: 'Feature', geometry: { type: 'Point', coordinates: [1, 2, 3] } })).toEqual({
+    type: 'Point',
+    coordinates: [1, 2],
+  })
 })
 
 test('a line is cut where it crosses the antimeridian, as often as it does', () => {
-  expect(planeOf({ type: 'LineString', coordinates: [[170, 0], [-170, 10], [170, 20]] })).toEqual({
+  expect(
+    planeOf({
+      type: 'LineString',
+      coordinates: [
+        [170, 0],
+        [-170, 10],
+        [170, 20],
+      ],
+    }),
+  ).toEqual({
     type: 'MultiLineString',
-    coordinates: [[[170, 0], [180, 5]], [[-180, 5], [-170, 10], [-180, 15]], [[180, 15], [170, 20]]],
+    coordinates: [
+      [
+        [170, 0],
+        [180, 5],
+      ],
+      [
+        [-180, 5],
+        [-170, 10],
+        [-180, 15],
+      ],
+      [
+        [180, 15],
+        [170, 20],
+      ],
+    ],
   })
 })
 
 test('a polygon that crosses the antimeridian is there on both sides, with its holes', () => {
-  const polygon = { type: 'Polygon', coordinates: [[[170, 0], [-170, 0], [-170, 20], [170, 20], [170, 0]], [[-175, 5], [-172, 5], [-172, 9], [-175, 5]]] }
+  const polygon = {
+    type: 'Polygon',
+    coordinates: [
+      [
+        [170, 0],
+        [-170, 0],
+        [-170, 20],
+        [170, 20],
+        [170, 0],
+      ],
+      [
+        [-175, 5],
+        [-172, 5],
+        [-172, 9],
+        [-175, 5],
+      ],
+    ],
+  }
   expect(planeOf(polygon)).toEqual({
     type: 'MultiPolygon',
     coordinates: [
-      [[[-190, 0], [-170, 0], [-170, 20], [-190, 20], [-190, 0]], [[-175, 5], [-172, 5], [-172, 9], [-175, 5]]],
-      [[[170, 0], [190, 0], [190, 20], [170, 20], [170, 0]], [[185, 5], [188, 5], [188, 9], [185, 5]]],
+      [
+        [
+          [-190, 0],
+          [-170, 0],
+          [-170, 20],
+          [-190, 20],
+          [-190, 0],
+        ],
+        [
+          [-175, 5],
+          [-172, 5],
+          [-172, 9],
+          [-175, 5],
+        ],
+      ],
+      [
+        [
+          [170, 0],
+          [190, 0],
+          [190, 20],
+          [170, 20],
+          [170, 0],
+        ],
+        [
+          [185, 5],
+          [188, 5],
+          [188, 9],
+          [185, 5],
+        ],
+      ],
     ],
   })
 })
@@ -46,14 +191,25 @@ test('a ring that winds round a pole more than once is the band of its latitudes
   const spiral = Array.from({ length: 40 }, (_, i) => [((i * 60 + 180) % 360) - 180, 80 - i])
   expect(planeOf({ type: 'Polygon', coordinates: [[...spiral, spiral[0]]] })).toEqual({
     type: 'Polygon',
-    coordinates: [[[-180, 41], [180, 41], [180, 90], [-180, 90], [-180, 41]]],
+    coordinates: [
+      [
+        [-180, 41],
+        [180, 41],
+        [180, 90],
+        [-180, 90],
+        [-180, 41],
+      ],
+    ],
   })
 })
 
-test.each(Object.entries(FAMILIES))('%s: 100,000 positions become three times as many at most', (_, shape) => {
-  const geometry = shape(90_000)
-  expect(JSON.stringify(planeOf(geometry)).match(/\[-?\d/g)!.length).toBeLessThanOrEqual(3 * 100_000)
-})
+test.each(Object.entries(FAMILIES))(
+  '%s: 100,000 positions become three times as many at most',
+  (_, shape) => {
+    const geometry = shape(90_000)
+    expect(JSON.stringify(planeOf(geometry)).match(/\[-?\d/g)!.length).toBeLessThanOrEqual(3 * 100_000)
+  },
+)
 
 /**
  * An independent truth: a place is in a ring when the meridian from it to the north meets the ring an odd number of times;
@@ -69,7 +225,10 @@ test(`places lie in the plane shape exactly when they lie in the rings on the gl
     const shape = planeOf({ type: 'Polygon', coordinates: rings })
     for (let k = 0; k < 10; k++) {
       const place: Position = [between(-180, 180), between(-89, 89)]
-      const truth = rings.filter((ring) => meetsMeridian(ring, place) % 2 === 1).length % 2 === 1 ? pole !== 'north' : pole === 'north'
+      const truth =
+        rings.filter((ring) => meetsMeridian(ring, place) % 2 === 1).length % 2 === 1
+          ? pole !== 'north'
+          : pole === 'north'
       if (truth) inside++
       expect(isIn(shape, place), JSON.stringify({ rings, place })).toBe(truth)
     }
@@ -86,7 +245,12 @@ const closed = (ring: Position[]) => [...ring, ring[0]!]
 function crossingRings(random: Random, between: Between): { rings: Position[][]; pole?: 'north' } {
   const [lng, lat, size] = [180 + between(-40, 40), between(-50, 50), between(1, 35)]
   const ring = (radius: number) =>
-    closed(Array.from({ length: 3 + Math.floor(random() * 12) }, (_, i) => [wrapped(lng + radius * between(0.5, 1) * Math.cos(i)), lat + radius * between(0.5, 1) * Math.sin(i)]))
+    closed(
+      Array.from({ length: 3 + Math.floor(random() * 12) }, (_, i) => [
+        wrapped(lng + radius * between(0.5, 1) * Math.cos(i)),
+        lat + radius * between(0.5, 1) * Math.sin(i),
+      ]),
+    )
   return { rings: random() < 0.5 ? [ring(size)] : [ring(size), ring(size / 4)] }
 }
 
@@ -94,7 +258,10 @@ function crossingRings(random: Random, between: Between): { rings: Position[][];
 function polarRing(random: Random, between: Between): { rings: Position[][]; pole?: 'north' } {
   const count = 3 + Math.floor(random() * 12)
   const [start, way, south] = [between(-180, 180), random() < 0.5 ? 1 : -1, random() < 0.5]
-  const ring = Array.from({ length: count }, (_, i): Position => [wrapped(start + (way * 360 * (i + between(0, 0.4))) / count), (south ? -1 : 1) * between(5, 85)])
+  const ring = Array.from({ length: count }, (_, i): Position => [
+    wrapped(start + (way * 360 * (i + between(0, 0.4))) / count),
+    (south ? -1 : 1) * between(5, 85),
+  ])
   return { rings: [closed(ring)], ...(!south && { pole: 'north' as const }) }
 }
 
@@ -136,13 +303,20 @@ function readEwkb(bytes: Buffer): { type: string; coordinates?: unknown; geometr
     if (head & 0x2000_0000) expect(integer()).toBe(4326)
     const member = () => geometry().coordinates
     switch (head & 0xff) {
-      case 1: return { type: 'Point', coordinates: position() }
-      case 2: return { type: 'LineString', coordinates: many(position) }
-      case 3: return { type: 'Polygon', coordinates: many(() => many(position)) }
-      case 4: return { type: 'MultiPoint', coordinates: many(member) }
-      case 5: return { type: 'MultiLineString', coordinates: many(member) }
-      case 6: return { type: 'MultiPolygon', coordinates: many(member) }
-      default: return { type: 'GeometryCollection', geometries: many(geometry) }
+      case 1:
+        return { type: 'Point', coordinates: position() }
+      case 2:
+        return { type: 'LineString', coordinates: many(position) }
+      case 3:
+        return { type: 'Polygon', coordinates: many(() => many(position)) }
+      case 4:
+        return { type: 'MultiPoint', coordinates: many(member) }
+      case 5:
+        return { type: 'MultiLineString', coordinates: many(member) }
+      case 6:
+        return { type: 'MultiPolygon', coordinates: many(member) }
+      default:
+        return { type: 'GeometryCollection', geometries: many(geometry) }
     }
   }
   const read = geometry()

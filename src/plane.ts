@@ -19,7 +19,15 @@ type Layout = Reading['layout']
 type Chain = Reading['chains'][number]
 
 const SRID = 4326
-const TYPE_NUMBERS = { Point: 1, LineString: 2, Polygon: 3, MultiPoint: 4, MultiLineString: 5, MultiPolygon: 6, GeometryCollection: 7 } as const
+const TYPE_NUMBERS = {
+  Point: 1,
+  LineString: 2,
+  Polygon: 3,
+  MultiPoint: 4,
+  MultiLineString: 5,
+  MultiPolygon: 6,
+  GeometryCollection: 7,
+} as const
 /** The type of each member of a collection. */
 const MEMBERS = { MultiPoint: 'Point', MultiLineString: 'LineString', MultiPolygon: 'Polygon' } as const
 /** EWKB's mark of a geometry that says its SRID. */
@@ -39,11 +47,17 @@ export function planeShape(reading: Reading): string {
   return new Writer().geometry(reading, reading.layout)
 }
 
-function partOf(reading: Reading, type: Exclude<Layout['type'], 'GeometryCollection'>, chains: readonly Chain[]): Part {
-  if (type === 'Point' || type === 'MultiPoint') return { type: 'Point', lines: chains.flatMap((chain) => points(reading, chain)) }
-  if (type === 'LineString' || type === 'MultiLineString') return { type: 'LineString', lines: chains.flatMap((chain) => cutLine(reading, chain)) }
+function partOf(
+  reading: Reading,
+  type: Exclude<Layout['type'], 'GeometryCollection'>,
+  chains: readonly Chain[],
+): Part {
+  if (type === 'Point' || type === 'MultiPoint')
+    return { type: 'Point', lines: chains.flatMap((chain) => points(reading, chain)) }
+  if (type === 'LineString' || type === 'MultiLineString')
+    return { type: 'LineString', lines: chains.flatMap((chain) => cutLine(reading, chain)) }
   const polygons: Line[][] = []
-  for (let i = 0; i < chains.length; ) {
+  for (let i = 0; i < chains.length;) {
     let end = i + 1
     while (end < chains.length && chains[end]!.polygon === chains[i]!.polygon) end++
     polygons.push(...planePolygons(chains.slice(i, end).map((chain) => unwrapped(reading, chain))))
@@ -127,7 +141,10 @@ function planePolygons(rings: readonly PlaneRing[]): Line[][] {
   const first = Math.ceil((-180 - shell.east) / 360)
   const last = Math.floor((180 - shell.west) / 360)
   // A shell that only touches the border from within is not drawn once more.
-  const copies = shell.west >= -180 && shell.east <= 180 ? [0] : Array.from({ length: last - first + 1 }, (_, i) => 360 * (first + i))
+  const copies =
+    shell.west >= -180 && shell.east <= 180
+      ? [0]
+      : Array.from({ length: last - first + 1 }, (_, i) => 360 * (first + i))
   return copies.map((shift) => lines.map((line) => shifted(line, shift)))
 }
 
@@ -140,7 +157,8 @@ function closedOverPole(ring: PlaneRing): PlaneRing {
   const { line, turn } = ring
   // What lies north of it is the smaller part where the sine of its latitude is above 0 in the mean over longitude.
   let sines = 0
-  for (let i = 2; i < line.length; i += 2) sines += (line[i]! - line[i - 2]!) * Math.sin(((line[i + 1]! + line[i - 1]!) / 2) * RADIANS)
+  for (let i = 2; i < line.length; i += 2)
+    sines += (line[i]! - line[i - 2]!) * Math.sin(((line[i + 1]! + line[i - 1]!) / 2) * RADIANS)
   const pole = sines * Math.sign(turn) >= 0 ? 90 : -90
   const closed = new Float64Array(line.length + 6)
   closed.set(line)

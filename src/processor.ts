@@ -8,7 +8,11 @@ import type { ChainEvent } from './project'
 
 /** What to ask of a chain: Attested and Revoked of the location schemas, from its EAS. */
 export function eventFilter(chain: Chain): Required<Pick<LogFilter, 'address' | 'topic0' | 'topic3'>> {
-  return { address: [chain.eas], topic0: [eas.events.Attested.topic, eas.events.Revoked.topic], topic3: locationSchemaUids() }
+  return {
+    address: [chain.eas],
+    topic0: [eas.events.Attested.topic, eas.events.Revoked.topic],
+    topic3: locationSchemaUids(),
+  }
 }
 
 const EVENT_KINDS = new Map<string, EventKind>([
@@ -17,13 +21,18 @@ const EVENT_KINDS = new Map<string, EventKind>([
 ])
 
 /** The events of one block, in order, each once: `timestamp` in Unix milliseconds; logs of anything else are passed over. */
-export function decodeEvents(chain: Chain, block: { height: number; hash: string; timestamp: number }, logs: readonly EventLog[]): ChainEvent[] {
+export function decodeEvents(
+  chain: Chain,
+  block: { height: number; hash: string; timestamp: number },
+  logs: readonly EventLog[],
+): ChainEvent[] {
   const events = new Map<number, ChainEvent>()
   for (const entry of logs) {
     const kind = entry.address === chain.eas ? EVENT_KINDS.get(entry.topics[0]!) : undefined
     if (!kind || !isLocationSchema(entry.topics[3]!)) continue
     // Both events have the same parameters.
-    const { uid, schemaUID, attester, recipient } = eas.events[kind === EventKind.ATTESTED ? 'Attested' : 'Revoked'].decode(entry)
+    const { uid, schemaUID, attester, recipient } =
+      eas.events[kind === EventKind.ATTESTED ? 'Attested' : 'Revoked'].decode(entry)
     events.set(entry.logIndex, {
       kind,
       uid,
@@ -60,7 +69,11 @@ export function decodeBlock(chain: Chain, { header, logs }: BlockLogs): ChainEve
 
 /** The Unix seconds at which each attestation announced by these events was made: what BodyReader asks for. */
 export function announcedTimes(events: readonly ChainEvent[]): Map<string, bigint> {
-  return new Map(events.filter(({ kind }) => kind === EventKind.ATTESTED).map(({ uid, blockTimestamp }) => [uid, BigInt(blockTimestamp / 1000)]))
+  return new Map(
+    events
+      .filter(({ kind }) => kind === EventKind.ATTESTED)
+      .map(({ uid, blockTimestamp }) => [uid, BigInt(blockTimestamp / 1000)]),
+  )
 }
 
 /** Reads a chain's events: history from `gatewayUrl`, the head from `rpcUrl` (source.ts). */

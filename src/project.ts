@@ -98,12 +98,18 @@ export function recordId(chain: string, uid: string): string {
 }
 
 /** Throws unless every attestation announced by these events has a body, of the schema that its log names: else a node lies, or a caller is wrong. */
-export function requireBodies(events: readonly ChainEvent[], bodies: ReadonlyMap<string, AttestationBody>): void {
+export function requireBodies(
+  events: readonly ChainEvent[],
+  bodies: ReadonlyMap<string, AttestationBody>,
+): void {
   for (const { kind, uid, schemaUid } of events) {
     if (kind === EventKind.REVOKED) continue
     const body = bodies.get(uid)
     if (!body) throw new Error(`no body was read for attestation ${uid}`)
-    if (body.schema !== schemaUid) throw new Error(`the log of attestation ${uid} says schema ${schemaUid}, the attestation itself ${body.schema}`)
+    if (body.schema !== schemaUid)
+      throw new Error(
+        `the log of attestation ${uid} says schema ${schemaUid}, the attestation itself ${body.schema}`,
+      )
   }
 }
 
@@ -151,7 +157,13 @@ function readLocation(body: AttestationBody): { location?: Location; problem: st
 }
 
 /** The row of an event; of an Attested with its body, unless that cannot be stored. */
-export function eventRow(chain: string, event: ChainEvent, body?: AttestationBody, problem: string | null = null, withheld = false): EventRow {
+export function eventRow(
+  chain: string,
+  event: ChainEvent,
+  body?: AttestationBody,
+  problem: string | null = null,
+  withheld = false,
+): EventRow {
   return {
     id: eventId(chain, event.blockNumber, event.logIndex),
     chain,
@@ -181,7 +193,13 @@ function storable(message: string): string {
   return message.replace(/\p{Surrogate}|\0/gu, '\ufffd')
 }
 
-function locationRecord(chain: string, event: ChainEvent, body: AttestationBody, location: Location, now: Date): RecordRow {
+function locationRecord(
+  chain: string,
+  event: ChainEvent,
+  body: AttestationBody,
+  location: Location,
+  now: Date,
+): RecordRow {
   const { geometry } = location
   const timestamp = new Date(event.blockTimestamp)
   return {
@@ -191,7 +209,8 @@ function locationRecord(chain: string, event: ChainEvent, body: AttestationBody,
     prover: body.attester,
     subject: body.recipient,
     timestamp,
-    event_timestamp: location.eventTimestamp === undefined ? timestamp : new Date(location.eventTimestamp * 1000),
+    event_timestamp:
+      location.eventTimestamp === undefined ? timestamp : new Date(location.eventTimestamp * 1000),
     srs: location.srs,
     location_type: location.locationType,
     location: location.location,

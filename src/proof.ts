@@ -13,17 +13,30 @@ export interface FullHeader extends RpcHeader {
 }
 
 /** The fields of a header in the order in which they are hashed (Yellow Paper, 4.3; EIP-1559, 4895, 4844, 4788, 7685); `quantity` ones without leading zeros. */
-const HEADER_FIELDS: readonly (readonly [name: string, kind: 'bytes' | 'quantity', optional?: 'optional'])[] = [
-  ...(['parentHash', 'sha3Uncles', 'miner', 'stateRoot', 'transactionsRoot', 'receiptsRoot', 'logsBloom'] as const).map((name) => [name, 'bytes'] as const),
-  ...(['difficulty', 'number', 'gasLimit', 'gasUsed', 'timestamp'] as const).map((name) => [name, 'quantity'] as const),
-  ...(['extraData', 'mixHash', 'nonce'] as const).map((name) => [name, 'bytes'] as const),
-  ['baseFeePerGas', 'quantity', 'optional'],
-  ['withdrawalsRoot', 'bytes', 'optional'],
-  ['blobGasUsed', 'quantity', 'optional'],
-  ['excessBlobGas', 'quantity', 'optional'],
-  ['parentBeaconBlockRoot', 'bytes', 'optional'],
-  ['requestsHash', 'bytes', 'optional'],
-]
+const HEADER_FIELDS: readonly (readonly [name: string, kind: 'bytes' | 'quantity', optional?: 'optional'])[] =
+  [
+    ...(
+      [
+        'parentHash',
+        'sha3Uncles',
+        'miner',
+        'stateRoot',
+        'transactionsRoot',
+        'receiptsRoot',
+        'logsBloom',
+      ] as const
+    ).map((name) => [name, 'bytes'] as const),
+    ...(['difficulty', 'number', 'gasLimit', 'gasUsed', 'timestamp'] as const).map(
+      (name) => [name, 'quantity'] as const,
+    ),
+    ...(['extraData', 'mixHash', 'nonce'] as const).map((name) => [name, 'bytes'] as const),
+    ['baseFeePerGas', 'quantity', 'optional'],
+    ['withdrawalsRoot', 'bytes', 'optional'],
+    ['blobGasUsed', 'quantity', 'optional'],
+    ['excessBlobGas', 'quantity', 'optional'],
+    ['parentBeaconBlockRoot', 'bytes', 'optional'],
+    ['requestsHash', 'bytes', 'optional'],
+  ]
 
 /**
  * Whether a header hashes to its own hash, as those of Ethereum, the OP Stack and Arbitrum do: then nothing in it was changed
@@ -69,7 +82,9 @@ const CELO_FEE_CURRENCY = 0x7b
 export function bloomTest(filters: readonly LogFilter[]): (logsBloom: string | undefined) => boolean {
   // Of each place in a log, the values that pass, each as its bits.
   const wanted = filters.map(({ address, topic0, topic1, topic2, topic3 }) =>
-    [address, topic0, topic1, topic2, topic3].flatMap((values) => (values?.length ? [values.map(bloomBits)] : [])),
+    [address, topic0, topic1, topic2, topic3].flatMap((values) =>
+      values?.length ? [values.map(bloomBits)] : [],
+    ),
   )
   return (logsBloom) => {
     if (logsBloom?.length !== 514) return true
@@ -102,7 +117,8 @@ function bloomBits(value: string): number[] {
  */
 export async function receiptsRoot(receipts: readonly RpcReceipt[]): Promise<string> {
   const trie = await createMPT({})
-  for (const [i, receipt] of receipts.entries()) await trie.put(getBytes(encodeRlp(quantity(i))), encodedReceipt(receipt))
+  for (const [i, receipt] of receipts.entries())
+    await trie.put(getBytes(encodeRlp(quantity(i))), encodedReceipt(receipt))
   return hexlify(trie.root())
 }
 
@@ -114,8 +130,18 @@ export function logsOf(header: FullHeader, receipts: readonly RpcReceipt[]): Rpc
   let logIndex = 0
   return receipts.flatMap((receipt, i) =>
     receipt.logs.map((log) => ({
-      ...{ address: log.address, topics: log.topics, data: log.data, blockNumber: header.number, blockHash: header.hash },
-      ...{ transactionHash: header.transactions[i] ?? receipt.transactionHash, transactionIndex: hexNumber(i), logIndex: hexNumber(logIndex++) },
+      ...{
+        address: log.address,
+        topics: log.topics,
+        data: log.data,
+        blockNumber: header.number,
+        blockHash: header.hash,
+      },
+      ...{
+        transactionHash: header.transactions[i] ?? receipt.transactionHash,
+        transactionIndex: hexNumber(i),
+        logIndex: hexNumber(logIndex++),
+      },
     })),
   )
 }
@@ -128,7 +154,8 @@ function encodedReceipt(receipt: RpcReceipt): Uint8Array {
     receipt.logsBloom,
     receipt.logs.map((log) => [log.address, log.topics, log.data]),
   ]
-  if (type === OP_DEPOSIT && receipt.depositReceiptVersion !== undefined) fields.push(quantity(receipt.depositNonce ?? 0), quantity(receipt.depositReceiptVersion))
+  if (type === OP_DEPOSIT && receipt.depositReceiptVersion !== undefined)
+    fields.push(quantity(receipt.depositNonce ?? 0), quantity(receipt.depositReceiptVersion))
   if (type === CELO_FEE_CURRENCY && receipt.baseFee !== undefined) fields.push(quantity(receipt.baseFee))
   const encoded = getBytes(encodeRlp(fields))
   return type === 0 ? encoded : Uint8Array.from([type, ...encoded])

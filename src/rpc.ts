@@ -80,7 +80,15 @@ export class Rpc {
       url,
       host: new URL(url).host,
       // Its own log and errors would hold the URL, and with it the key; retrying is done here.
-      client: new RpcClient({ url, rateLimit, maxBatchCallSize: batchSize, requestTimeout: timeoutMs, retryAttempts: 0, retrySchedule: [0], log: null }),
+      client: new RpcClient({
+        url,
+        rateLimit,
+        maxBatchCallSize: batchSize,
+        requestTimeout: timeoutMs,
+        retryAttempts: 0,
+        retrySchedule: [0],
+        log: null,
+      }),
       failures: 0,
       restsUntil: 0,
       distrustedUntil: 0,
@@ -112,14 +120,20 @@ export class Rpc {
    * What each endpoint says to these calls, each asked once, in order of preference: for answers that must agree. An
    * endpoint that rests, fails or is of another chain is left out, so there may be none.
    */
-  async *each<T>(calls: readonly RpcCall[], { second = false }: CallOptions = {}): AsyncGenerator<Opinion<T[]>> {
+  async *each<T>(
+    calls: readonly RpcCall[],
+    { second = false }: CallOptions = {},
+  ): AsyncGenerator<Opinion<T[]>> {
     const method = calls[0]!.method
     for (const endpoint of this.inOrder(second)) {
       const asked = Date.now()
       if (endpoint.restsUntil > asked) continue
       let opinion: Opinion<T[]>
       try {
-        const [isRight, answer] = await Promise.all([this.isOfThisChain(endpoint), endpoint.client.batchCall<T>([...calls])])
+        const [isRight, answer] = await Promise.all([
+          this.isOfThisChain(endpoint),
+          endpoint.client.batchCall<T>([...calls]),
+        ])
         if (!isRight) continue
         endpoint.failures = endpoint.restsUntil = 0
         opinion = this.answered(endpoint, method, answer)
@@ -141,17 +155,30 @@ export class Rpc {
     const { chain } = this.options
     for (let asked = 0; asked < CODE_ASKED; asked++) {
       if (asked > 0) await new Promise((resolve) => setTimeout(resolve, 500))
-      if ((await this.call<string>('eth_getCode', [chain.eas, 'latest'], { second: asked % 2 === 1 })) !== '0x') return
+      if (
+        (await this.call<string>('eth_getCode', [chain.eas, 'latest'], { second: asked % 2 === 1 })) !== '0x'
+      )
+        return
     }
     throw new SettingsError(`There is no EAS contract at ${chain.eas} on the RPC endpoint of ${chain.slug}`)
   }
 
-  private async ask<T>(send: (client: RpcClient) => Promise<T>, what: string, options: CallOptions = {}): Promise<Answered<T>> {
+  private async ask<T>(
+    send: (client: RpcClient) => Promise<T>,
+    what: string,
+    options: CallOptions = {},
+  ): Promise<Answered<T>> {
     const refusals = new Set<Endpoint>()
     let refusal: Error | undefined
     for (let attempt = 1; ; attempt++) {
       const endpoint = await this.next(refusals, options.second ?? false)
-      if (!endpoint) throw refusal ?? new SettingsError(`No RPC endpoint of ${this.options.chain.slug} is on chain ${this.options.chain.id}`)
+      if (!endpoint)
+        throw (
+          refusal ??
+          new SettingsError(
+            `No RPC endpoint of ${this.options.chain.slug} is on chain ${this.options.chain.id}`,
+          )
+        )
       const asked = Date.now()
       try {
         const [isRight, answer] = await Promise.all([this.isOfThisChain(endpoint), send(endpoint.client)])
@@ -192,8 +219,14 @@ export class Rpc {
   /** It said what cannot be true: others come first for a while. Logged once a while. */
   private distrust(endpoint: Endpoint, method: string, reason: string): void {
     const now = Date.now()
-    const about = { chain: this.options.chain.slug, endpoint: endpoint.host, method, reason: reason.slice(0, 300) }
-    if (endpoint.distrustedUntil <= now) this.options.log.warn(about, 'an RPC endpoint answered what cannot be true')
+    const about = {
+      chain: this.options.chain.slug,
+      endpoint: endpoint.host,
+      method,
+      reason: reason.slice(0, 300),
+    }
+    if (endpoint.distrustedUntil <= now)
+      this.options.log.warn(about, 'an RPC endpoint answered what cannot be true')
     endpoint.distrustedUntil = now + DISTRUST_MS
   }
 
@@ -202,7 +235,10 @@ export class Rpc {
     const now = Date.now()
     const all = this.endpoints.filter((endpoint) => endpoint.restsUntil !== Infinity)
     if (second) all.reverse()
-    return [...all.filter((each) => each.distrustedUntil <= now), ...all.filter((each) => each.distrustedUntil > now)]
+    return [
+      ...all.filter((each) => each.distrustedUntil <= now),
+      ...all.filter((each) => each.distrustedUntil > now),
+    ]
   }
 
   /** The first endpoint that is well and did not refuse; when all rest, the one that has rested longest, at its time; undefined when none is left. */
@@ -249,7 +285,9 @@ export class Rpc {
     delete (error as { rpcUrl?: string }).rpcUrl
     for (const { url, host } of this.endpoints) {
       const { href, pathname, search } = new URL(url)
-      for (const text of [url, href, `${pathname}${search}`, pathname, search]) if (text.length > 1) error.message = error.message.replaceAll(text, text.startsWith('http') ? host : '...')
+      for (const text of [url, href, `${pathname}${search}`, pathname, search])
+        if (text.length > 1)
+          error.message = error.message.replaceAll(text, text.startsWith('http') ? host : '...')
     }
     return error
   }
@@ -262,7 +300,10 @@ export function hexNumber(value: number): string {
 
 /** JSON-RPC errors that say "not now" rather than "never". */
 function isPassing(error: RpcError): boolean {
-  return error.code === 429 || /rate limit|too many requests|timed? ?out|try again|temporar|capacity|overloaded/i.test(error.message)
+  return (
+    error.code === 429 ||
+    /rate limit|too many requests|timed? ?out|try again|temporar|capacity|overloaded/i.test(error.message)
+  )
 }
 
 /** Words of a node that would answer if it were asked for less. */

@@ -13,7 +13,11 @@ import { startSource, type Source } from './source'
 
 const { eas: EAS, firstBlock, finality } = CHAINS[0]!
 /** From where the local chain's own blocks begin. */
-const QUERY = { fromBlock: firstBlock + finality, logs: [{ address: [EAS], topic0: [eas.events.Attested.topic], topic3: [LOCATION_SCHEMA.uid] }], fields: {} }
+const QUERY = {
+  fromBlock: firstBlock + finality,
+  logs: [{ address: [EAS], topic0: [eas.events.Attested.topic], topic3: [LOCATION_SCHEMA.uid] }],
+  fields: {},
+}
 let chain: LocalChain
 let blocks: number[]
 let head: number
@@ -24,7 +28,9 @@ beforeAll(async () => {
     await mine(chain, 25)
   }
   head = await chain.provider.getBlockNumber()
-  blocks = (await chain.provider.getLogs({ address: EAS, fromBlock: firstBlock })).map((log) => log.blockNumber)
+  blocks = (await chain.provider.getLogs({ address: EAS, fromBlock: firstBlock })).map(
+    (log) => log.blockNumber,
+  )
 })
 afterAll(() => chain.stop())
 
@@ -46,13 +52,22 @@ const ask = async (path: string, init?: RequestInit) => {
 }
 const query = async (body: object) => {
   const { status, body: text } = await ask('/query', { method: 'POST', body: JSON.stringify(body) })
-  return { status, blocks: status === 200 ? (JSON.parse(text) as { header: { number: number; hash: string; timestamp: number }; logs: { logIndex: number }[] }[]) : [] }
+  return {
+    status,
+    blocks:
+      status === 200
+        ? (JSON.parse(text) as {
+            header: { number: number; hash: string; timestamp: number }
+            logs: { logIndex: number }[]
+          }[])
+        : [],
+  }
 }
 /** Follows the protocol as the processor does: the next query begins after the last block answered. */
 async function readAll(): Promise<number[]> {
   const found: number[] = []
   const last = Number((await ask('/height')).body)
-  for (let from = QUERY.fromBlock; from <= last; ) {
+  for (let from = QUERY.fromBlock; from <= last;) {
     const answer = await query({ ...QUERY, fromBlock: from })
     expect(answer.status).toBe(200)
     found.push(...answer.blocks.filter((block) => block.logs.length).map((block) => block.header.number))
@@ -65,18 +80,41 @@ test('speaks the gateway protocol of evm-processor 1.27.3', async () => {
   await start()
   const last = head - finality
   expect(await ask('/height')).toEqual({ status: 200, type: 'text/plain', body: String(last) })
-  expect(await ask(`/${firstBlock}/worker`)).toEqual({ status: 200, type: 'text/plain', body: `${source.gatewayUrl}/query` })
+  expect(await ask(`/${firstBlock}/worker`)).toEqual({
+    status: 200,
+    type: 'text/plain',
+    body: `${source.gatewayUrl}/query`,
+  })
   const { blocks: answered } = await query(QUERY)
   // Blocks with logs, and always the last block of the range, in order; nothing younger than finality.
-  expect(answered.map((block) => block.header.number)).toEqual([...blocks.filter((number) => number <= last), last])
+  expect(answered.map((block) => block.header.number)).toEqual([
+    ...blocks.filter((number) => number <= last),
+    last,
+  ])
   const block = (await chain.provider.getBlock(blocks[0]!))!
   const [log] = await chain.provider.getLogs({ blockHash: block.hash! })
   expect(answered[0]).toEqual({
-    header: { number: block.number, hash: block.hash, parentHash: block.parentHash, timestamp: block.timestamp },
-    logs: [{ logIndex: log!.index, transactionIndex: log!.transactionIndex, address: EAS, topics: log!.topics, data: log!.data, transactionHash: log!.transactionHash }],
+    header: {
+      number: block.number,
+      hash: block.hash,
+      parentHash: block.parentHash,
+      timestamp: block.timestamp,
+    },
+    logs: [
+      {
+        logIndex: log!.index,
+        transactionIndex: log!.transactionIndex,
+        address: EAS,
+        topics: log!.topics,
+        data: log!.data,
+        transactionHash: log!.transactionHash,
+      },
+    ],
     transactions: [],
   })
-  expect((await query({ fromBlock: firstBlock, toBlock: firstBlock, includeAllBlocks: true })).blocks).toMatchObject([{ header: { number: firstBlock } }])
+  expect(
+    (await query({ fromBlock: firstBlock, toBlock: firstBlock, includeAllBlocks: true })).blocks,
+  ).toMatchObject([{ header: { number: firstBlock } }])
   expect((await query({ ...QUERY, fromBlock: last + 1 })).status).toBe(503)
   expect((await ask('/nowhere')).status).toBe(404)
   expect(proxy.calls.filter((call) => call.method === 'eth_getLogs')).toHaveLength(1)
@@ -88,7 +126,8 @@ test.each([
   ['block range is too large, maximum is 40 blocks', 40],
 ])('adapts to a provider that says "%s"', async (message, allowed) => {
   await start(({ method, params }) => {
-    if (method !== 'eth_getLogs' || Number(params[0].toBlock) - Number(params[0].fromBlock) < allowed) return undefined
+    if (method !== 'eth_getLogs' || Number(params[0].toBlock) - Number(params[0].fromBlock) < allowed)
+      return undefined
     return { error: { code: -32005, message } }
   })
   expect(await readAll()).toEqual(blocks.filter((number) => number <= head - finality))
@@ -103,20 +142,32 @@ test('adapts to a provider that refuses by HTTP 413 or 400', async () => {
 })
 
 test('repeated logs are given once, in order', async () => {
-  const logs = await chain.provider.send('eth_getLogs', [{ address: EAS, fromBlock: `0x${firstBlock.toString(16)}`, topics: [eas.events.Attested.topic] }])
+  const logs = await chain.provider.send('eth_getLogs', [
+    { address: EAS, fromBlock: `0x${firstBlock.toString(16)}`, topics: [eas.events.Attested.topic] },
+  ])
   const final = logs.filter((log: { blockNumber: string }) => Number(log.blockNumber) <= head - finality)
-  await start(({ method }) => (method === 'eth_getLogs' ? { result: [...final, ...final].reverse() } : undefined))
-  expect((await query(QUERY)).blocks.filter((block) => block.logs.length).map((block) => block.logs.length)).toEqual(final.map(() => 1))
+  await start(({ method }) =>
+    method === 'eth_getLogs' ? { result: [...final, ...final].reverse() } : undefined,
+  )
+  expect(
+    (await query(QUERY)).blocks.filter((block) => block.logs.length).map((block) => block.logs.length),
+  ).toEqual(final.map(() => 1))
 })
 
 test('logs of another fork than the header, and a missing block, are asked for again rather than served', async () => {
   let faults = 0
-  await start(({ method }) => (method === 'eth_getBlockByNumber' && faults++ === 0 ? { result: null } : undefined))
+  await start(({ method }) =>
+    method === 'eth_getBlockByNumber' && faults++ === 0 ? { result: null } : undefined,
+  )
   expect((await query(QUERY)).status).toBe(200)
   expect(faults).toBeGreaterThan(1)
   await source.close()
   await proxy.close()
-  const other = await chain.provider.send('eth_getLogs', [{ address: EAS, fromBlock: `0x${firstBlock.toString(16)}`, topics: [eas.events.Attested.topic] }])
-  await start(({ method }) => (method === 'eth_getLogs' ? { result: [{ ...other[0], blockHash: `0x${'1'.repeat(64)}` }] } : undefined))
+  const other = await chain.provider.send('eth_getLogs', [
+    { address: EAS, fromBlock: `0x${firstBlock.toString(16)}`, topics: [eas.events.Attested.topic] },
+  ])
+  await start(({ method }) =>
+    method === 'eth_getLogs' ? { result: [{ ...other[0], blockHash: `0x${'1'.repeat(64)}` }] } : undefined,
+  )
   expect((await query(QUERY)).status).toBe(503)
 })

@@ -44,7 +44,15 @@ interface Query {
   includeAllBlocks?: boolean
 }
 
-export async function startSource({ rpc, head, doubt, filters, finality, log, onHistory }: SourceOptions): Promise<Source> {
+export async function startSource({
+  rpc,
+  head,
+  doubt,
+  filters,
+  finality,
+  log,
+  onHistory,
+}: SourceOptions): Promise<Source> {
   const history = new HistoryReader(rpc, { filters, finality, log, doubt })
   let url = ''
   const server = createServer((request, response) => {
@@ -57,10 +65,22 @@ export async function startSource({ rpc, head, doubt, filters, finality, log, on
   })
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = request.url ?? ''
-    if (request.method === 'GET' && path === '/height') return reply(response, 'text/plain', String(await history.height()))
-    if (request.method === 'GET' && /^\/\d+\/worker$/.test(path)) return reply(response, 'text/plain', `${url}/query`)
-    if (request.method === 'POST' && path === '/query') return reply(response, 'application/json', JSON.stringify(await blocks(JSON.parse(await text(request)) as Query)))
-    if (request.method === 'POST' && path === '/rpc') return reply(response, 'application/json', JSON.stringify(await answers(JSON.parse(await text(request)) as RpcRequest | RpcRequest[])))
+    if (request.method === 'GET' && path === '/height')
+      return reply(response, 'text/plain', String(await history.height()))
+    if (request.method === 'GET' && /^\/\d+\/worker$/.test(path))
+      return reply(response, 'text/plain', `${url}/query`)
+    if (request.method === 'POST' && path === '/query')
+      return reply(
+        response,
+        'application/json',
+        JSON.stringify(await blocks(JSON.parse(await text(request)) as Query)),
+      )
+    if (request.method === 'POST' && path === '/rpc')
+      return reply(
+        response,
+        'application/json',
+        JSON.stringify(await answers(JSON.parse(await text(request)) as RpcRequest | RpcRequest[])),
+      )
     response.writeHead(404).end()
   }
 
@@ -90,7 +110,12 @@ export async function startSource({ rpc, head, doubt, filters, finality, log, on
 
 function gatewayBlock({ header, logs }: BlockLogs) {
   return {
-    header: { number: Number(header.number), hash: header.hash, parentHash: header.parentHash, timestamp: Number(header.timestamp) },
+    header: {
+      number: Number(header.number),
+      hash: header.hash,
+      parentHash: header.parentHash,
+      timestamp: Number(header.timestamp),
+    },
     logs: logs.map((log) => ({
       logIndex: Number(log.logIndex),
       transactionIndex: Number(log.transactionIndex),

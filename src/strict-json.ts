@@ -19,7 +19,8 @@ export function parseStrictJson(text: string): unknown {
     else if (letter === '"') {
       const start = at
       at = endOfText(text, start)
-      if (isBeforeColon(text, at + 1)) addKey((open[open.length - 1] ??= new Set()), JSON.parse(text.slice(start, at + 1)) as string)
+      if (isBeforeColon(text, at + 1))
+        addKey((open[open.length - 1] ??= new Set()), JSON.parse(text.slice(start, at + 1)) as string)
     }
   }
   return value

@@ -26,7 +26,9 @@ export interface TestApi {
   close(): Promise<void>
 }
 
-export interface TestApiOptions extends Partial<Pick<ServerParts, 'publicBaseUrl' | 'trustProxy' | 'rateLimitPerHour' | 'timeouts' | 'live'>> {
+export interface TestApiOptions extends Partial<
+  Pick<ServerParts, 'publicBaseUrl' | 'trustProxy' | 'rateLimitPerHour' | 'timeouts' | 'live'>
+> {
   /** Default: one that is out of reach. */
   databaseUrl?: string
   /** Of the local chain; without one there is no chain to sign for. */
@@ -40,26 +42,71 @@ export interface TestApiOptions extends Partial<Pick<ServerParts, 'publicBaseUrl
 
 /** The API in this process, listening on a real socket. */
 export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
-  const { rpcUrl, databaseUrl = 'postgres://nobody@127.0.0.1:1/none', redisUrl, wallet, clock = () => Date.now(), publicBaseUrl = 'https://x.example', trustProxy = [], rateLimitPerHour = 0, timeouts, live, port = 0 } = options
+  const {
+    rpcUrl,
+    databaseUrl = 'postgres://nobody@127.0.0.1:1/none',
+    redisUrl,
+    wallet,
+    clock = () => Date.now(),
+    publicBaseUrl = 'https://x.example',
+    trustProxy = [],
+    rateLimitPerHour = 0,
+    timeouts,
+    live,
+    port = 0,
+  } = options
   const store = new Store(databaseUrl, () => {})
   const records = new Records(store, SIEVE_WORKER)
   const redis = redisUrl === undefined ? undefined : new SharedRedis(redisUrl, Fastify().log)
-  while (redis && (await redis.count('test:ready', 1)) === undefined) await new Promise((resolve) => setTimeout(resolve, 5))
+  while (redis && (await redis.count('test:ready', 1)) === undefined)
+    await new Promise((resolve) => setTimeout(resolve, 5))
   const counter = new RequestCounter(clock, redis)
   const connected = { chain: LOCAL_CHAIN, rpcUrls: [rpcUrl ?? ''], gatewayUrl: undefined, headPollMs: 0 }
   const reader = new ChainReader(connected, clock)
   const attester = new Attester(await keySigner(LOCAL_SIGNER_KEY), connected, reader, clock)
   const measurer = new Measurer(20_000, MEASURE_WORKER)
   const app = await buildServer({
-    ...{ store, records, clock, publicBaseUrl, trustProxy, rateLimitPerHour, counter, measurer, schemaCheck: true, recordsRateLimitPerHour: rateLimitPerHour },
+    ...{
+      store,
+      records,
+      clock,
+      publicBaseUrl,
+      trustProxy,
+      rateLimitPerHour,
+      counter,
+      measurer,
+      schemaCheck: true,
+      recordsRateLimitPerHour: rateLimitPerHour,
+    },
     chains: [],
     ...{ maxLagSeconds: 60, deadlineSeconds: 3600, resignMaxAgeSeconds: 3600, deploymentName: 'test' },
     attesters: new Map(rpcUrl === undefined ? [] : [[LOCAL_CHAIN.id, { attester, reader }]]),
-    resolver: new Resolver({ store, measurer, clock, indexMaxAgeSeconds: 15, maxLagSeconds: 60, minConfirmations: 0 }),
-    defaultSchemas: { number: '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a', boolean: '0x4958625091a773dcfb37a1c33099a378f32a975a7fb61f33d53c4be7589898f5' },
+    resolver: new Resolver({
+      store,
+      measurer,
+      clock,
+      indexMaxAgeSeconds: 15,
+      maxLagSeconds: 60,
+      minConfirmations: 0,
+    }),
+    defaultSchemas: {
+      number: '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a',
+      boolean: '0x4958625091a773dcfb37a1c33099a378f32a975a7fb61f33d53c4be7589898f5',
+    },
     ...(timeouts && { timeouts }),
     ...(live && { live }),
-    ...(wallet && { walletTier: new WalletTier({ perHour: 0, perHourByAddress: 0, maxSkewSeconds: 300, ...wallet, publicBaseUrl, counter, clock, nonces: new Nonces(clock, redis) }) }),
+    ...(wallet && {
+      walletTier: new WalletTier({
+        perHour: 0,
+        perHourByAddress: 0,
+        maxSkewSeconds: 300,
+        ...wallet,
+        publicBaseUrl,
+        counter,
+        clock,
+        nonces: new Nonces(clock, redis),
+      }),
+    }),
   })
   await app.listen({ host: '127.0.0.1', port })
   return {

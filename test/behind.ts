@@ -42,7 +42,10 @@ const SLUG = LOCAL_CHAIN.slug
 const RESTART_MS = 50
 
 export async function startFaultyWorld(): Promise<FaultyWorld> {
-  const [chain, database] = await Promise.all([freePort().then((port) => startLocalChain({ port })), createMigratedDatabase()])
+  const [chain, database] = await Promise.all([
+    freePort().then((port) => startLocalChain({ port })),
+    createMigratedDatabase(),
+  ])
   const proxy = await startRpcProxy(chain.url)
   return {
     chain,
@@ -72,7 +75,10 @@ async function caughtUp(chain: LocalChain, databaseUrl: string): Promise<void> {
   const state = stateSchema(chain.chain)
   for (;;) {
     const head = (await chain.provider.getBlock('latest'))!
-    const [top] = await rows<{ height: number; hash: string }>(databaseUrl, `SELECT height, hash FROM ${state}.hot_block UNION SELECT height, hash FROM ${state}.status ORDER BY height DESC LIMIT 1`).catch(() => [])
+    const [top] = await rows<{ height: number; hash: string }>(
+      databaseUrl,
+      `SELECT height, hash FROM ${state}.hot_block UNION SELECT height, hash FROM ${state}.status ORDER BY height DESC LIMIT 1`,
+    ).catch(() => [])
     if (top?.hash === head.hash) return
     // Another head of a height that was read already is noticed with the next block only.
     if (top && top.height >= head.number) await mine(chain, top.height - head.number + 1)
@@ -81,28 +87,45 @@ async function caughtUp(chain: LocalChain, databaseUrl: string): Promise<void> {
 }
 
 /** `npm run audit` of everything that is final, asking the world's endpoint or another; answers its exit code and what it said. */
-export function audit({ environment }: FaultyWorld, rpcUrl = environment.RPC_URL_BASE_SEPOLIA): Promise<{ code: number; output: string }> {
-  return command({ ...environment, RPC_URL_BASE_SEPOLIA: rpcUrl, RPC_TIMEOUT_SECONDS: '30' }, 'audit', '--chain', SLUG)
+export function audit(
+  { environment }: FaultyWorld,
+  rpcUrl = environment.RPC_URL_BASE_SEPOLIA,
+): Promise<{ code: number; output: string }> {
+  return command(
+    { ...environment, RPC_URL_BASE_SEPOLIA: rpcUrl, RPC_TIMEOUT_SECONDS: '30' },
+    'audit',
+    '--chain',
+    SLUG,
+  )
 }
 
 /** `npm run replay` or `npm run audit` with these settings; answers its exit code and what it said. */
-export async function command(env: NodeJS.ProcessEnv, ...args: string[]): Promise<{ code: number; output: string }> {
+export async function command(
+  env: NodeJS.ProcessEnv,
+  ...args: string[]
+): Promise<{ code: number; output: string }> {
   const child = spawn(process.execPath, ['lib/commands.js', ...args], { env })
   let output = ''
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
   const [code] = (await once(child, 'close')) as [number]
   return { code, output }
 }
 
 /** Keeps an indexer running behind these faults of the world's endpoint. */
-export function startIndexerBehind({ proxy, environment }: FaultyWorld, faults: readonly Fault[] = [], settings: NodeJS.ProcessEnv = {}): KeptIndexer {
+export function startIndexerBehind(
+  { proxy, environment }: FaultyWorld,
+  faults: readonly Fault[] = [],
+  settings: NodeJS.ProcessEnv = {},
+): KeptIndexer {
   const folder = temporaryFolder()
   const exits: (number | 'signal')[] = []
   const log = () => readFileSync(path.join(folder, 'indexer.log'), 'utf8')
   let service: Service
   let stopping = false
   proxy.misbehave(...faults)
-  const start = () => (service = startService('indexer', ['lib/main.js', SLUG], { ...environment, ...settings }, folder))
+  const start = () =>
+    (service = startService('indexer', ['lib/main.js', SLUG], { ...environment, ...settings }, folder))
   const refused = new Promise<string>((resolve) => {
     const run = async () => {
       const code = await start().ended

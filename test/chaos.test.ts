@@ -34,7 +34,8 @@ afterAll(async () => {
   await indexer?.stop()
   await world?.stop()
 })
-const refusal = () => indexer.refused.then((log) => Promise.reject(new Error(`the indexer refuses to run:\n${log.slice(-2000)}`)))
+const refusal = () =>
+  indexer.refused.then((log) => Promise.reject(new Error(`the indexer refuses to run:\n${log.slice(-2000)}`)))
 
 const random = seededRandom(SEED)
 /** Of its own, as calls are as many as time makes them. */
@@ -44,12 +45,30 @@ const pick = <T>(list: readonly T[]): T => list[below(list.length)]!
 
 const MODES: readonly Fault[] = [
   ...[429, 500, 503].map(faults.http),
-  ...['rate limit exceeded', 'missing trie node', 'query returned more than 10000 results'].map((message) => faults.refusal(message)),
+  ...['rate limit exceeded', 'missing trie node', 'query returned more than 10000 results'].map((message) =>
+    faults.refusal(message),
+  ),
   faults.rangeAtMost(5, 'eth_getLogs is limited to a 5 range'),
-  ...[faults.logsCutByOne, faults.logsEmpty, faults.logsTwice, faults.logsRemoved, faults.logsOfAnotherFork, faults.blocksNull],
+  ...[
+    faults.logsCutByOne,
+    faults.logsEmpty,
+    faults.logsTwice,
+    faults.logsRemoved,
+    faults.logsOfAnotherFork,
+    faults.blocksNull,
+  ],
   ...[faults.logsCutEverywhere, faults.logsForged, faults.headersForged, faults.anotherBlock(randomOfFaults)],
   ...[faults.multicallShort, faults.multicallReversed, faults.bodiesUnknown],
-  ...[faults.dropped, faults.hanging, faults.slow(50), faults.slow(800), faults.batchCut, faults.batchReordered, faults.wrongIds, faults.invalidJson],
+  ...[
+    faults.dropped,
+    faults.hanging,
+    faults.slow(50),
+    faults.slow(800),
+    faults.batchCut,
+    faults.batchReordered,
+    faults.wrongIds,
+    faults.invalidJson,
+  ],
   ...[faults.lagging(1), faults.lagging(5)],
 ]
 
@@ -64,15 +83,33 @@ function payload() {
   const [longitude, latitude] = [below(3_600) / 10 - 180, below(1_600) / 10 - 80]
   switch (below(6)) {
     case 0: {
-      const square = [[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]].map(([x, y]) => [longitude / 2 + x!, latitude / 2 + y!])
-      return locationRequest({ type: 'Polygon', coordinates: [square] }, { schema: pick([LOCATION_SCHEMA.uid, LOCATION_PROTOCOL_SCHEMA.uid]) })
+      const square = [
+        [0, 0],
+        [1, 0],
+        [1, 1],
+        [0, 1],
+        [0, 0],
+      ].map(([x, y]) => [longitude / 2 + x!, latitude / 2 + y!])
+      return locationRequest(
+        { type: 'Polygon', coordinates: [square] },
+        { schema: pick([LOCATION_SCHEMA.uid, LOCATION_PROTOCOL_SCHEMA.uid]) },
+      )
     }
     case 1:
-      return request(pick([LOCATION_SCHEMA.uid, LOCATION_PROTOCOL_SCHEMA.uid]), hexlify(Uint8Array.from({ length: below(400) }, () => below(256))))
+      return request(
+        pick([LOCATION_SCHEMA.uid, LOCATION_PROTOCOL_SCHEMA.uid]),
+        hexlify(Uint8Array.from({ length: below(400) }, () => below(256))),
+      )
     case 2:
-      return locationRequest({ type: 'Point', coordinates: [longitude * 10, latitude] }, { memo: 'x'.repeat(below(20_000)) })
+      return locationRequest(
+        { type: 'Point', coordinates: [longitude * 10, latitude] },
+        { memo: 'x'.repeat(below(20_000)) },
+      )
     default:
-      return locationRequest({ type: 'Point', coordinates: [longitude, latitude] }, { schema: pick([LOCATION_SCHEMA.uid, LOCATION_PROTOCOL_SCHEMA.uid]) })
+      return locationRequest(
+        { type: 'Point', coordinates: [longitude, latitude] },
+        { schema: pick([LOCATION_SCHEMA.uid, LOCATION_PROTOCOL_SCHEMA.uid]) },
+      )
   }
 }
 
@@ -82,14 +119,24 @@ async function send(calls: readonly string[], inOneBlock = false): Promise<void>
   const automine = (on: boolean) => (inOneBlock ? provider.send('evm_setAutomine', [on]) : undefined)
   const hashes: string[] = []
   await automine(false)
-  for (const data of calls) hashes.push((await provider.send('eth_sendTransaction', [{ from: testAccount(0).address, to: chain.eas, data, gas: '0x1dcd650' }])) as string)
+  for (const data of calls)
+    hashes.push(
+      (await provider.send('eth_sendTransaction', [
+        { from: testAccount(0).address, to: chain.eas, data, gas: '0x1dcd650' },
+      ])) as string,
+    )
   if (inOneBlock) await mine(world.chain, 1)
   await automine(true)
   for (const hash of hashes) {
     // Mined before anything else happens: a reorg while anvil is still mining leaves it with blocks missing.
     let receipt: { logs: { topics: string[]; data: string }[] } | null
-    while ((receipt = (await provider.send('eth_getTransactionReceipt', [hash])) as typeof receipt) === null) await pause(2)
-    attested.push(...receipt.logs.filter(({ topics }) => topics[0] === eas.events.Attested.topic).map(({ topics, data }) => ({ uid: data, schema: topics[3]! })))
+    while ((receipt = (await provider.send('eth_getTransactionReceipt', [hash])) as typeof receipt) === null)
+      await pause(2)
+    attested.push(
+      ...receipt.logs
+        .filter(({ topics }) => topics[0] === eas.events.Attested.topic)
+        .map(({ topics, data }) => ({ uid: data, schema: topics[3]! })),
+    )
   }
 }
 
@@ -98,9 +145,18 @@ const steps: Record<string, { weight: number; act: () => Promise<unknown> }> = {
   'several in a block': {
     weight: 12,
     act: async () => {
-      const [twin, one, two] = [payload(), locationRequest({ type: 'Point', coordinates: [below(180), 1] }), locationRequest({ type: 'Point', coordinates: [below(180), 2] })]
-      const several = await call('multiAttest', [{ schema: one.schema, data: [one.data, two.data, one.data] }] as never)
-      await send([await call('attest', twin), several, await call('attest', twin)].slice(0, 1 + below(3)), true)
+      const [twin, one, two] = [
+        payload(),
+        locationRequest({ type: 'Point', coordinates: [below(180), 1] }),
+        locationRequest({ type: 'Point', coordinates: [below(180), 2] }),
+      ]
+      const several = await call('multiAttest', [
+        { schema: one.schema, data: [one.data, two.data, one.data] },
+      ] as never)
+      await send(
+        [await call('attest', twin), several, await call('attest', twin)].slice(0, 1 + below(3)),
+        true,
+      )
     },
   },
   revoke: {
@@ -125,7 +181,15 @@ const steps: Record<string, { weight: number; act: () => Promise<unknown> }> = {
       await world.chain.provider.send('anvil_reorg', [depth, []])
     },
   },
-  'faults on': { weight: 5, act: async () => world.proxy.misbehave(...Array.from({ length: 1 + below(2) }, () => sometimes(pick([0.05, 0.3, 1]), pick(MODES), randomOfFaults))) },
+  'faults on': {
+    weight: 5,
+    act: async () =>
+      world.proxy.misbehave(
+        ...Array.from({ length: 1 + below(2) }, () =>
+          sometimes(pick([0.05, 0.3, 1]), pick(MODES), randomOfFaults),
+        ),
+      ),
+  },
   'faults off': { weight: 6, act: async () => world.proxy.misbehave() },
   kill: { weight: KILLS ? 30 : 4, act: async () => (kills++, indexer.kill()) },
   'cut connections': { weight: TEST_DATABASE_URL ? 2 : 0, act: cutConnections },
@@ -138,7 +202,10 @@ async function call(method: 'attest' | 'multiAttest' | 'revoke', argument: objec
 }
 
 function cutConnections() {
-  return rows(world.databaseUrl, 'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()')
+  return rows(
+    world.databaseUrl,
+    'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+  )
 }
 
 async function step(): Promise<void> {
@@ -161,17 +228,26 @@ async function check(): Promise<void> {
   await expectInvariants(world)
 }
 
-test(`chaos of seed ${SEED}, ${KILLS ? `${KILLS} kills` : `${STEPS} steps`}: nothing is lost`, { timeout: 2 ** 31 - 1 }, async () => {
-  highest = await world.chain.provider.getBlockNumber()
-  const run = async () => {
-    for (let i = 1; i <= STEPS && (!KILLS || kills < KILLS); i++) {
-      await step()
-      if (i % STEPS_BETWEEN_CHECKS === 0) await check()
+test(
+  `chaos of seed ${SEED}, ${KILLS ? `${KILLS} kills` : `${STEPS} steps`}: nothing is lost`,
+  { timeout: 2 ** 31 - 1 },
+  async () => {
+    highest = await world.chain.provider.getBlockNumber()
+    const run = async () => {
+      for (let i = 1; i <= STEPS && (!KILLS || kills < KILLS); i++) {
+        await step()
+        if (i % STEPS_BETWEEN_CHECKS === 0) await check()
+      }
+      await check()
     }
-    await check()
-  }
-  const started = performance.now()
-  await Promise.race([run(), refusal()])
-  const [counts] = await rows<object>(world.databaseUrl, `SELECT count(*)::int AS events, (SELECT count(*)::int FROM location_record) AS records, (SELECT count(*)::int FROM location_record WHERE revoked) AS revoked, (SELECT repaired_events::int FROM chain_status) AS repaired FROM attestation_event`)
-  console.log(`chaos of seed ${SEED}: ${JSON.stringify({ ...done, ...counts, blocks: highest - LOCAL_CHAIN.firstBlock, starts: indexer.exits.length + 1, seconds: Math.round((performance.now() - started) / 1000) })}`)
-})
+    const started = performance.now()
+    await Promise.race([run(), refusal()])
+    const [counts] = await rows<object>(
+      world.databaseUrl,
+      `SELECT count(*)::int AS events, (SELECT count(*)::int FROM location_record) AS records, (SELECT count(*)::int FROM location_record WHERE revoked) AS revoked, (SELECT repaired_events::int FROM chain_status) AS repaired FROM attestation_event`,
+    )
+    console.log(
+      `chaos of seed ${SEED}: ${JSON.stringify({ ...done, ...counts, blocks: highest - LOCAL_CHAIN.firstBlock, starts: indexer.exits.length + 1, seconds: Math.round((performance.now() - started) / 1000) })}`,
+    )
+  },
+)

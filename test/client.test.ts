@@ -21,7 +21,16 @@ function compile(schema: string): string[] {
   const schemaFile = path.resolve('test/client/schema.d.ts')
   const lib = ['lib.es2023.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts']
   const target = ts.ScriptTarget.ES2022
-  const options: ts.CompilerOptions = { strict: true, noEmit: true, noUncheckedIndexedAccess: true, target, module: ts.ModuleKind.Preserve, lib, types: [], skipLibCheck: true }
+  const options: ts.CompilerOptions = {
+    strict: true,
+    noEmit: true,
+    noUncheckedIndexedAccess: true,
+    target,
+    module: ts.ModuleKind.Preserve,
+    lib,
+    types: [],
+    skipLibCheck: true,
+  }
   const files = ts.createCompilerHost(options)
   const isSchema = (file: string) => path.resolve(file) === schemaFile
   const host: ts.CompilerHost = {
@@ -48,10 +57,19 @@ describe('types that openapi-typescript makes of /openapi.json, as it is set by 
     expect(compile(types)).toEqual([])
     // Whatever the generator does not understand it calls unknown.
     expect(types.match(/^.*[|&] unknown.*$|\(unknown.*$/gm)).toBeNull()
-    expect(compile(types.replace('containee: ', 'somethingElse: '))).toContainEqual(expect.stringContaining('containee'))
-    const asked = [...readFileSync('test/client/client.ts', 'utf8').matchAll(/\.(GET|POST)\('([^']+)'/g)].map(([, method, route]) => `${method} ${route}`)
-    const described = Object.entries(document.paths as object).flatMap(([route, item]) => Object.keys(item as object).map((method) => `${method.toUpperCase()} ${route}`))
-    expect(described.filter((each) => !asked.includes(each))).toEqual(['GET /api/v0/location-records/stream', 'GET /graphql'])
+    expect(compile(types.replace('containee: ', 'somethingElse: '))).toContainEqual(
+      expect.stringContaining('containee'),
+    )
+    const asked = [...readFileSync('test/client/client.ts', 'utf8').matchAll(/\.(GET|POST)\('([^']+)'/g)].map(
+      ([, method, route]) => `${method} ${route}`,
+    )
+    const described = Object.entries(document.paths as object).flatMap(([route, item]) =>
+      Object.keys(item as object).map((method) => `${method.toUpperCase()} ${route}`),
+    )
+    expect(described.filter((each) => !asked.includes(each))).toEqual([
+      'GET /api/v0/location-records/stream',
+      'GET /graphql',
+    ])
     // The compiler takes ten seconds twice, and many times that on a busy machine.
   }, 600_000)
 
@@ -63,9 +81,32 @@ describe('types that openapi-typescript makes of /openapi.json, as it is set by 
     // By its name, as what it imports is only there when it is compiled above.
     const { askEverything } = await import(path.resolve('test/client/client.ts'))
     expect(await askEverything(world.url, world.chain.chain.id, uid, document)).toMatchObject({
-      ...{ metres: expect.closeTo(878_000, -4), contained: true, near: true, meet: true, long: 'meters', offchain: [document.sig.uid, expect.any(String)], nothing: '0', again: false, ours: true, where: null },
-      ...{ records: [{ uid }], stats: 1, active: true, geometries: [{ type: 'Point', coordinates: [13.4, 52.5] }], text: expect.stringContaining(uid), healthy: 'healthy', document: '3.1.0' },
-      ...{ graphql: { locationRecords: { nodes: [{ uid }] } }, problem: { status: 400, title: 'Invalid input' }, nonces: [0, 1] },
+      ...{
+        metres: expect.closeTo(878_000, -4),
+        contained: true,
+        near: true,
+        meet: true,
+        long: 'meters',
+        offchain: [document.sig.uid, expect.any(String)],
+        nothing: '0',
+        again: false,
+        ours: true,
+        where: null,
+      },
+      ...{
+        records: [{ uid }],
+        stats: 1,
+        active: true,
+        geometries: [{ type: 'Point', coordinates: [13.4, 52.5] }],
+        text: expect.stringContaining(uid),
+        healthy: 'healthy',
+        document: '3.1.0',
+      },
+      ...{
+        graphql: { locationRecords: { nodes: [{ uid }] } },
+        problem: { status: 400, title: 'Invalid input' },
+        nonces: [0, 1],
+      },
     })
   })
 })

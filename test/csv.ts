@@ -1,7 +1,7 @@
 /** The records of a text as RFC 4180 has it, read character by character; throws where it is none. */
 export function parseCsv(text: string, separator = ','): string[][] {
   const records: string[][] = []
-  for (let at = 0; at < text.length; ) {
+  for (let at = 0; at < text.length;) {
     const record: string[] = []
     for (;;) {
       let field = ''

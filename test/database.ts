@@ -37,13 +37,20 @@ export async function createDatabase(): Promise<TestDatabase> {
 /** A new database with our migrations applied. */
 export async function createMigratedDatabase(): Promise<TestDatabase> {
   const database = await createDatabase()
-  const { status, stderr } = spawnSync(process.execPath, ['lib/migrate.js'], { env: { ...process.env, DATABASE_URL: database.url }, encoding: 'utf8' })
+  const { status, stderr } = spawnSync(process.execPath, ['lib/migrate.js'], {
+    env: { ...process.env, DATABASE_URL: database.url },
+    encoding: 'utf8',
+  })
   if (status !== 0) throw new Error(`The migrations failed:\n${stderr}`)
   return database
 }
 
 /** Rows of one query, on a connection of its own. */
-export async function rows<Row extends object>(url: string, sql: string, values: unknown[] = []): Promise<Row[]> {
+export async function rows<Row extends object>(
+  url: string,
+  sql: string,
+  values: unknown[] = [],
+): Promise<Row[]> {
   const client = new Client({ connectionString: url })
   await client.connect()
   try {

@@ -26,7 +26,8 @@ async function connected<T>(work: (client: Client) => Promise<T>): Promise<T> {
     await client.end()
   }
 }
-const one = async (client: Client, value: unknown) => (await client.query<{ value: string }>('SELECT $1::text AS value', [value])).rows[0]!.value
+const one = async (client: Client, value: unknown) =>
+  (await client.query<{ value: string }>('SELECT $1::text AS value', [value])).rows[0]!.value
 
 test('after a failed query the next one gets its own answer', () =>
   connected(async (client) => {

@@ -6,7 +6,14 @@ import { attest, locationRequest, mined, request, revoke } from '../dev/chain'
 import { freePort } from '../dev/services'
 import * as eas from '../src/abi/EAS'
 import { fieldTypes, schemaUid } from '../src/eas'
-import { TIMEOUT_MS, audit, startFaultyWorld, startIndexerBehind, type FaultyWorld, type KeptIndexer } from './behind'
+import {
+  TIMEOUT_MS,
+  audit,
+  startFaultyWorld,
+  startIndexerBehind,
+  type FaultyWorld,
+  type KeptIndexer,
+} from './behind'
 import { TEST_DATABASE_URL, rows } from './database'
 import { expectInvariants } from './invariants'
 import { everyNth, faults, inTurn, startRpcProxy, type Fault } from './rpc-proxy'
@@ -31,9 +38,17 @@ const place = () => locationRequest({ type: 'Point', coordinates: [(longitude +=
 const until = async (is: () => boolean | Promise<boolean>) => {
   while (!(await is())) await pause(20)
 }
-const query = <Row extends object>(sql: string, values?: unknown[]) => rows<Row>(world.databaseUrl, sql, values)
+const query = <Row extends object>(sql: string, values?: unknown[]) =>
+  rows<Row>(world.databaseUrl, sql, values)
 const records = async (uids: readonly string[]) => {
-  const found = new Map((await query<{ uid: string; revoked: boolean }>('SELECT uid, revoked FROM location_record WHERE uid = ANY($1)', [uids])).map(({ uid, revoked }) => [uid, revoked ? 'revoked' : 'valid']))
+  const found = new Map(
+    (
+      await query<{ uid: string; revoked: boolean }>(
+        'SELECT uid, revoked FROM location_record WHERE uid = ANY($1)',
+        [uids],
+      )
+    ).map(({ uid, revoked }) => [uid, revoked ? 'revoked' : 'valid']),
+  )
   return uids.map((uid) => found.get(uid) ?? 'missing')
 }
 /** Blocks that become history while nobody looks, and some that stay hot: what restarts then reads both ways. */
@@ -54,19 +69,29 @@ async function finalize(): Promise<void> {
   await mine(world.chain, LOCAL_CHAIN.finality + 1)
   await world.caughtUp()
 }
-const repairedSoFar = async () => Number((await query<{ repaired_events: string }>('SELECT repaired_events FROM chain_status'))[0]!.repaired_events)
+const repairedSoFar = async () =>
+  Number(
+    (await query<{ repaired_events: string }>('SELECT repaired_events FROM chain_status'))[0]!
+      .repaired_events,
+  )
 /** Audits; answers how many events that repaired. */
 async function repaired(): Promise<number> {
   const before = await repairedSoFar()
   const { code, output } = await audit(world)
   const count = (await repairedSoFar()) - before
-  expect([code, output]).toEqual([count ? 1 : 0, expect.stringContaining(count ? `; ${count} were not in the log` : 'the log has them all')])
+  expect([code, output]).toEqual([
+    count ? 1 : 0,
+    expect.stringContaining(count ? `; ${count} were not in the log` : 'the log has them all'),
+  ])
   return count
 }
 
 test.each<[string, Fault]>([
   ['HTTP 429, 500, 503', inTurn(...[429, 500, 503].map(faults.http))],
-  ['"rate limit exceeded", "missing trie node"', inTurn(faults.refusal('rate limit exceeded', -32005), faults.refusal('missing trie node'))],
+  [
+    '"rate limit exceeded", "missing trie node"',
+    inTurn(faults.refusal('rate limit exceeded', -32005), faults.refusal('missing trie node')),
+  ],
   ['sockets dropped', faults.dropped],
   ['no answer', faults.hanging],
   ['answers beyond the time-out', faults.slow(TIMEOUT_MS + 300)],
@@ -75,7 +100,10 @@ test.each<[string, Fault]>([
   ['half of the JSON', faults.invalidJson],
   ['blocks null', faults.blocksNull],
   ['logs removed, or of another fork', inTurn(faults.logsRemoved, faults.logsOfAnotherFork)],
-  ['a multicall answer too short, or in another order', inTurn(faults.multicallShort, faults.multicallReversed)],
+  [
+    'a multicall answer too short, or in another order',
+    inTurn(faults.multicallShort, faults.multicallReversed),
+  ],
   ['attestations unknown', faults.bodiesUnknown],
   ['a lagging node', faults.lagging(3)],
 ])('%s: nothing is lost in history, nor at the head', async (_, fault) => {
@@ -97,9 +125,15 @@ test.each<[string, Fault]>([
 })
 
 test.each<[string, Fault[]]>([
-  ['logs twice, batch answers in another order, slow', [faults.logsTwice, faults.batchReordered, faults.slow(20)]],
+  [
+    'logs twice, batch answers in another order, slow',
+    [faults.logsTwice, faults.batchReordered, faults.slow(20)],
+  ],
   ['"limited to a 5 range"', [faults.rangeAtMost(5, 'eth_getLogs is limited to a 5 range')]],
-  ['"query returned more than 10000 results"', [faults.rangeAtMost(30, 'query returned more than 10000 results')]],
+  [
+    '"query returned more than 10000 results"',
+    [faults.rangeAtMost(30, 'query returned more than 10000 results')],
+  ],
   ['every 20th socket dropped', [everyNth(20, faults.dropped)]],
 ])('%s all the time: it goes on nevertheless', async (_, standing) => {
   const { chain, caughtUp } = world
@@ -131,7 +165,9 @@ test.each<[string, Fault]>([
 async function takesOver(fault: Fault | 'dead'): Promise<void> {
   const { chain, proxy, caughtUp } = world
   const first = fault === 'dead' ? undefined : await startRpcProxy(chain.url, fault)
-  const uids = await whileDown({ RPC_URL_BASE_SEPOLIA: [first?.url ?? `http://127.0.0.1:${await freePort()}`, proxy.url].join() })
+  const uids = await whileDown({
+    RPC_URL_BASE_SEPOLIA: [first?.url ?? `http://127.0.0.1:${await freePort()}`, proxy.url].join(),
+  })
   await caughtUp()
   uids.push(await attest(chain, place()))
   await caughtUp()
@@ -154,7 +190,8 @@ test('a database of another chain: it refuses to run, says so, and writes nothin
   const [before] = await query<{ hash: string }>('SELECT hash FROM squid_base_sepolia.status')
   await query(`UPDATE squid_base_sepolia.status SET hash = $1`, [`0x${'2'.repeat(64)}`])
   await attest(world.chain, place())
-  const copy = () => query('SELECT id, xmin FROM attestation_event UNION ALL SELECT id, xmin FROM location_record ORDER BY id')
+  const copy = () =>
+    query('SELECT id, xmin FROM attestation_event UNION ALL SELECT id, xmin FROM location_record ORDER BY id')
   const written = await copy()
   const wrong = startIndexerBehind(world)
   expect(await wrong.refused).toMatch(/Either the endpoint or the database is of another network/)
@@ -173,7 +210,10 @@ test('logs that the node leaves out: at the head none is missed, in history the 
   // The last event of history is a revocation.
   expect(await records(uids)).toEqual(['valid', 'valid', 'valid', 'valid', 'revoked'])
   const contract = await chain.eas()
-  const attested = await inOneBlock(chain, [1, 2].map(() => () => contract.getFunction('attest').send(place(), { gasLimit: 1_000_000 })))
+  const attested = await inOneBlock(
+    chain,
+    [1, 2].map(() => () => contract.getFunction('attest').send(place(), { gasLimit: 1_000_000 })),
+  )
   uids.push(...attested.flatMap((receipt) => receipt.logs.map((log) => log.data)))
   await caughtUp()
   expect(await records(uids.slice(5))).toEqual(['valid', 'valid'])
@@ -196,14 +236,20 @@ test('a revocation, and an attestation that was revoked, left out in history: th
   world.proxy.misbehave()
   await finalize()
   expect(await repaired()).toBe(4)
-  expect(await records([...withoutRevoked, ...withoutAttested])).toEqual([...HISTORY_AND_HEAD, ...HISTORY_AND_HEAD])
+  expect(await records([...withoutRevoked, ...withoutAttested])).toEqual([
+    ...HISTORY_AND_HEAD,
+    ...HISTORY_AND_HEAD,
+  ])
 })
 
 test('the indexer audits by itself: what the first of two endpoints leaves out is repaired and counted', async () => {
   const { chain, proxy, caughtUp } = world
   const before = await repairedSoFar()
   const liar = await startRpcProxy(chain.url, faults.logsCutByOne)
-  const uids = await whileDown({ RPC_URL_BASE_SEPOLIA: [liar.url, proxy.url].join(), AUDIT_CALLS_PER_SECOND: '10000' })
+  const uids = await whileDown({
+    RPC_URL_BASE_SEPOLIA: [liar.url, proxy.url].join(),
+    AUDIT_CALLS_PER_SECOND: '10000',
+  })
   await caughtUp()
   await finalize()
   await until(async () => (await repairedSoFar()) >= before + 1)
@@ -239,7 +285,10 @@ test('reorgs drop a revocation, an attestation with its revocation, and both in 
   const contract = await chain.eas()
   const [attested] = await inOneBlock(chain, [
     () => contract.getFunction('attest').send(place(), { gasLimit: 1_000_000 }),
-    () => contract.getFunction('revoke').send({ schema: place().schema, data: { uid: also, value: 0 } }, { gasLimit: 1_000_000 }),
+    () =>
+      contract
+        .getFunction('revoke')
+        .send({ schema: place().schema, data: { uid: also, value: 0 } }, { gasLimit: 1_000_000 }),
   ])
   const both = attested!.logs[0]!.data
   await caughtUp()
@@ -299,9 +348,20 @@ test('a location schema that the settings name later: its history is read by the
   const { chain } = world
   const fields = 'string srs,string location_type,string location,string name'
   const schema = schemaUid(fields, ZeroAddress, true)
-  await mined(chain, (await (await chain.registry()).getFunction('register').send(fields, ZeroAddress, true)).hash)
-  const payload = AbiCoder.defaultAbiCoder().encode(fieldTypes(fields), ['EPSG:4326', 'wkt', 'POINT(13.4 52.5)', 'Berlin'])
-  const [before, revoked] = [await attest(chain, request(schema, payload)), await attest(chain, request(schema, payload))]
+  await mined(
+    chain,
+    (await (await chain.registry()).getFunction('register').send(fields, ZeroAddress, true)).hash,
+  )
+  const payload = AbiCoder.defaultAbiCoder().encode(fieldTypes(fields), [
+    'EPSG:4326',
+    'wkt',
+    'POINT(13.4 52.5)',
+    'Berlin',
+  ])
+  const [before, revoked] = [
+    await attest(chain, request(schema, payload)),
+    await attest(chain, request(schema, payload)),
+  ]
   await revoke(chain, revoked, 0, schema)
   await mine(chain, LOCAL_CHAIN.finality + 2)
   await world.caughtUp()
@@ -311,7 +371,10 @@ test('a location schema that the settings name later: its history is read by the
   indexer = startIndexerBehind(world, [], { LOCATION_SCHEMAS: fields, AUDIT_CALLS_PER_SECOND: '10000' })
   const after = await attest(chain, request(schema, payload))
   await until(async () => (await records([before, revoked, after])).join() === 'valid,revoked,valid')
-  const [record] = await query<{ longitude: string; location_type: string }>('SELECT longitude, location_type FROM location_record WHERE uid = $1', [before])
+  const [record] = await query<{ longitude: string; location_type: string }>(
+    'SELECT longitude, location_type FROM location_record WHERE uid = $1',
+    [before],
+  )
   expect(record).toEqual({ longitude: '13.4', location_type: 'wkt' })
 
   // And away again, so that the chain holds what the other tests think it does.
@@ -326,7 +389,8 @@ test('a location schema that the settings name later: its history is read by the
 test('killed whenever it asks for bodies, in history and at the head', async () => {
   const { chain, proxy, caughtUp } = world
   let kills = 0
-  const deadly: Fault = ({ method }) => (method === 'eth_call' && kills < 2 ? (kills++, void indexer.kill(), { drop: true }) : undefined)
+  const deadly: Fault = ({ method }) =>
+    method === 'eth_call' && kills < 2 ? (kills++, void indexer.kill(), { drop: true }) : undefined
   const uids = await whileDown({}, deadly)
   await caughtUp()
   kills = 0
@@ -346,7 +410,14 @@ async function inTheMiddleOfABatch(act: () => Promise<unknown>): Promise<string[
   try {
     await holder.query('SELECT pg_advisory_lock(hashtext($1))', [`attestations of ${LOCAL_CHAIN.slug}`])
     const uids = [await attest(chain, place()), await attest(chain, place())]
-    await until(async () => (await query(`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)).length > 0)
+    await until(
+      async () =>
+        (
+          await query(
+            `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+          )
+        ).length > 0,
+    )
     await act()
     await holder.end().catch(() => {})
     await caughtUp()
@@ -355,21 +426,27 @@ async function inTheMiddleOfABatch(act: () => Promise<unknown>): Promise<string[
     await holder.end().catch(() => {})
   }
 }
-const cutConnections = () => query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()')
+const cutConnections = () =>
+  query(
+    'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+  )
 
 test.skipIf(!TEST_DATABASE_URL)('killed in the middle of a transaction (Postgres only)', async () => {
   expect(await records(await inTheMiddleOfABatch(() => indexer.kill()))).toEqual(['valid', 'valid'])
 })
 
-test.skipIf(!TEST_DATABASE_URL)('all database connections cut, in the middle of a transaction and while idle (Postgres only)', async () => {
-  const uids = await inTheMiddleOfABatch(cutConnections)
-  for (let i = 0; i < 3; i++) {
-    await cutConnections()
-    uids.push(await attest(world.chain, place()))
-  }
-  await world.caughtUp()
-  expect(await records(uids)).toEqual(uids.map(() => 'valid'))
-})
+test.skipIf(!TEST_DATABASE_URL)(
+  'all database connections cut, in the middle of a transaction and while idle (Postgres only)',
+  async () => {
+    const uids = await inTheMiddleOfABatch(cutConnections)
+    for (let i = 0; i < 3; i++) {
+      await cutConnections()
+      uids.push(await attest(world.chain, place()))
+    }
+    await world.caughtUp()
+    expect(await records(uids)).toEqual(uids.map(() => 'valid'))
+  },
+)
 
 test('a reorg below the last final block: it halts with code 2, says so, and corrupts nothing', async () => {
   const { chain, caughtUp } = world
@@ -378,7 +455,8 @@ test('a reorg below the last final block: it halts with code 2, says so, and cor
   await finalize()
   await caughtUp()
   await expectInvariants(world)
-  const copy = () => query('SELECT id, xmin FROM attestation_event UNION ALL SELECT id, xmin FROM location_record ORDER BY id')
+  const copy = () =>
+    query('SELECT id, xmin FROM attestation_event UNION ALL SELECT id, xmin FROM location_record ORDER BY id')
   const written = await copy()
   await chain.provider.send('evm_revert', [before])
   await attest(chain, place())
@@ -387,7 +465,9 @@ test('a reorg below the last final block: it halts with code 2, says so, and cor
   expect(indexer.exits.at(-1)).toBe(2)
   expect(await copy()).toEqual(written)
   // A world of the new chain, so that what follows every test holds here too.
-  await query('DROP SCHEMA squid_base_sepolia CASCADE; TRUNCATE attestation_event, location_record, chain_status')
+  await query(
+    'DROP SCHEMA squid_base_sepolia CASCADE; TRUNCATE attestation_event, location_record, chain_status',
+  )
   indexer = startIndexerBehind(world)
   await caughtUp()
 })

@@ -48,10 +48,19 @@ beforeAll(async () => {
       strays.push(incoming.url!)
       return void outgoing.writeHead(502).end()
     }
-    const onward = forward({ hostname, port: behind, path: incoming.url!.slice('/far/away'.length), method: incoming.method, headers: incoming.headers }, (answer) => {
-      outgoing.writeHead(answer.statusCode!, answer.headers)
-      answer.pipe(outgoing)
-    })
+    const onward = forward(
+      {
+        hostname,
+        port: behind,
+        path: incoming.url!.slice('/far/away'.length),
+        method: incoming.method,
+        headers: incoming.headers,
+      },
+      (answer) => {
+        outgoing.writeHead(answer.statusCode!, answer.headers)
+        answer.pipe(outgoing)
+      },
+    )
     incoming.pipe(onward)
   })
   await new Promise<void>((resolve) => proxy.listen(port, '127.0.0.1', resolve))
@@ -70,15 +79,24 @@ let files = 0
 async function copied(...options: string[]): Promise<{ features: Read[]; requests: string[] }> {
   asked.length = 0
   const file = path.join(folder, `${files++}.geojsonl`)
-  const { stderr } = await run('ogr2ogr', ['-f', 'GeoJSONSeq', file, source, 'location-records', '-oo', 'PAGE_SIZE=1000', ...options], { timeout: 120_000 })
-  expect(stderr.split('\n').filter((line) => line !== '' && !line.includes('does not natively support DateTime'))).toEqual([])
-  const features = readFileSync(file, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line.replace(/^\x1e/, '')) as Read)
+  const { stderr } = await run(
+    'ogr2ogr',
+    ['-f', 'GeoJSONSeq', file, source, 'location-records', '-oo', 'PAGE_SIZE=1000', ...options],
+    { timeout: 120_000 },
+  )
+  expect(
+    stderr.split('\n').filter((line) => line !== '' && !line.includes('does not natively support DateTime')),
+  ).toEqual([])
+  const features = readFileSync(file, 'utf8')
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line.replace(/^\x1e/, '')) as Read)
   return { features, requests: asked.filter((url) => url.includes('/items')) }
 }
 const idsWhere = (passes: (place: Place) => boolean) => places.filter(passes).map(idOf).sort()
 const idsOf = (features: Read[]) => features.map(({ properties }) => properties.id).sort()
 
-describe.skipIf(!HAS_GDAL)('GDAL (skipped without ogrinfo, of Debian\'s gdal-bin)', () => {
+describe.skipIf(!HAS_GDAL)("GDAL (skipped without ogrinfo, of Debian's gdal-bin)", () => {
   test('ogrinfo: the layer, how many features, of which types its fields are', async () => {
     const { stdout, stderr } = await run('ogrinfo', ['-so', '-al', source])
     expect(stderr).toBe('')
@@ -87,7 +105,9 @@ describe.skipIf(!HAS_GDAL)('GDAL (skipped without ogrinfo, of Debian\'s gdal-bin
     expect(stdout).toContain('Extent: (-180.000000, -90.000000) - (180.000000, 90.000000)')
     expect(stdout).toContain('ID["EPSG",4326]')
     expect(stdout).toMatch(/TEMPORAL_INTERVAL_MIN=2026-01-01T00:00:00\.000Z/)
-    const fields = [...stdout.matchAll(/^(\w+): (String|DateTime|Real|StringList|Integer\(Boolean\)) \(0\.0\)$/gm)].map(([, name, type]) => `${name} ${type}`)
+    const fields = [
+      ...stdout.matchAll(/^(\w+): (String|DateTime|Real|StringList|Integer\(Boolean\)) \(0\.0\)$/gm),
+    ].map(([, name, type]) => `${name} ${type}`)
     expect(fields.join('; ')).toBe(
       'id String; uid String; chain String; prover String; subject String; timestamp DateTime; event_timestamp DateTime; srs String; location_type String; location String; longitude Real; latitude Real; recipe_types StringList; recipe_payloads StringList; media_types StringList; media_data StringList; memo String; revoked Integer(Boolean); created_at DateTime; updated_at DateTime; problem String',
     )
@@ -99,19 +119,29 @@ describe.skipIf(!HAS_GDAL)('GDAL (skipped without ogrinfo, of Debian\'s gdal-bin
     for (const { geometry, properties } of features) {
       const { geometry: original, at, memo, revoked } = attested.get(properties.id)!
       expect(geometry).toEqual(original)
-      expect([Date.parse(properties.timestamp as string), properties.memo, properties.revoked]).toEqual([at, memo, revoked])
+      expect([Date.parse(properties.timestamp as string), properties.memo, properties.revoked]).toEqual([
+        at,
+        memo,
+        revoked,
+      ])
     }
     // The first page twice (GDAL looks at it for the layer), then by cursor: no page knows an offset.
     expect(requests.length).toBeLessThanOrEqual(1 + 1 + 4)
     expect(requests.filter((url) => url.includes('cursor=')).length).toBe(3)
   })
   test('the collection alone, by its own address', async () => {
-    const { stdout } = await run('ogrinfo', ['-so', `${source}/collections/location-records`, 'location-records'])
+    const { stdout } = await run('ogrinfo', [
+      '-so',
+      `${source}/collections/location-records`,
+      'location-records',
+    ])
     expect(stdout).toContain(`Feature Count: ${places.length}`)
   })
   test('its default page size reads the whole as well', async () => {
     const file = path.join(folder, 'small.geojsonl')
-    await run('ogr2ogr', ['-f', 'GeoJSONSeq', file, source, 'location-records', '-where', "chain='celo'"], { timeout: 120_000 })
+    await run('ogr2ogr', ['-f', 'GeoJSONSeq', file, source, 'location-records', '-where', "chain='celo'"], {
+      timeout: 120_000,
+    })
     expect(readFileSync(file, 'utf8').trim().split('\n')).toHaveLength(places.length / 4)
   })
   test('-spat: asked of the service by bbox', async () => {
@@ -123,27 +153,52 @@ describe.skipIf(!HAS_GDAL)('GDAL (skipped without ogrinfo, of Debian\'s gdal-bin
       const [lng, lat] = geometry!.coordinates as [number, number]
       return lng >= west && lng <= east && lat >= south && lat <= north
     })
-    expect(idsOf(features.filter(({ geometry }) => geometry?.type === 'Point'))).toEqual(inside.map(idOf).sort())
+    expect(idsOf(features.filter(({ geometry }) => geometry?.type === 'Point'))).toEqual(
+      inside.map(idOf).sort(),
+    )
     expect(inside.length).toBeGreaterThan(50)
     // It leaves out itself what is nowhere.
     expect(features.filter(({ geometry }) => geometry === null)).toEqual([])
   })
   test.each<[string, string, (place: Place) => boolean]>([
     ["chain = 'celo'", 'chain=celo', ({ chain }) => chain === 'celo'],
-    ["chain = 'celo' AND revoked = 1", 'chain=celo&revoked=1', ({ chain, revoked }) => chain === 'celo' && revoked!],
+    [
+      "chain = 'celo' AND revoked = 1",
+      'chain=celo&revoked=1',
+      ({ chain, revoked }) => chain === 'celo' && revoked!,
+    ],
     [`prover = '${addressOf(103)}'`, `prover=${addressOf(103)}`, ({ prover }) => prover === addressOf(103)],
-    ["location_type = 'geojson-point'", 'location_type=geojson-point', ({ geometry }) => geometry?.type === 'Point'],
+    [
+      "location_type = 'geojson-point'",
+      'location_type=geojson-point',
+      ({ geometry }) => geometry?.type === 'Point',
+    ],
     [`uid = '${uidOf(12)}'`, `uid=${uidOf(12)}`, ({ uid }) => uid === uidOf(12)],
     [`id = '${idOf(places[12]!)}'`, `/items/${idOf(places[12]!)}`, ({ uid }) => uid === places[12]!.uid],
-    ["timestamp >= '2026/01/01 10:00:00' AND timestamp <= '2026/01/01 12:00:00'", 'datetime=2026-01-01T10:00:00Z%2F2026-01-01T12:00:00Z', ({ at }) => at >= Date.UTC(2026, 0, 1, 10) && at <= Date.UTC(2026, 0, 1, 12)],
+    [
+      "timestamp >= '2026/01/01 10:00:00' AND timestamp <= '2026/01/01 12:00:00'",
+      'datetime=2026-01-01T10:00:00Z%2F2026-01-01T12:00:00Z',
+      ({ at }) => at >= Date.UTC(2026, 0, 1, 10) && at <= Date.UTC(2026, 0, 1, 12),
+    ],
     ["timestamp >= '2026/01/03'", 'datetime=2026-01-03T%2F..', ({ at }) => at >= Date.UTC(2026, 0, 3)],
-    ["timestamp <= '2026/01/01 00:30:00'", 'datetime=..%2F2026-01-01T00:30:00Z', ({ at }) => at <= Date.UTC(2026, 0, 1, 0, 30)],
-    ["chain = 'celo' AND memo = 'Place 7'", 'chain=celo', ({ memo, chain }) => chain === 'celo' && memo === 'Place 7'],
+    [
+      "timestamp <= '2026/01/01 00:30:00'",
+      'datetime=..%2F2026-01-01T00:30:00Z',
+      ({ at }) => at <= Date.UTC(2026, 0, 1, 0, 30),
+    ],
+    [
+      "chain = 'celo' AND memo = 'Place 7'",
+      'chain=celo',
+      ({ memo, chain }) => chain === 'celo' && memo === 'Place 7',
+    ],
     ["memo = 'Place 8'", 'limit=1000', ({ memo }) => memo === 'Place 8'],
   ])('-where "%s": asked of the service by %s', async (where, request, passes) => {
     const { features, requests } = await copied('-where', where)
     expect(idsOf(features)).toEqual(idsWhere(passes))
-    expect(requests.some((url) => url.includes(request)), requests.join('\n')).toBe(true)
+    expect(
+      requests.some((url) => url.includes(request)),
+      requests.join('\n'),
+    ).toBe(true)
   })
   test('no link led out of the path that the proxy has it below', () => {
     expect(strays).toEqual([])

@@ -16,13 +16,28 @@ import { rows } from './database'
  * UID; I3 the log holds exactly the Attested and Revoked of the chain's receipts; I4 the cursor's block is canonical;
  * I7 the counts are those of a scan, and who followed the changes from the first one on has exactly the records that there are.
  */
-export async function expectInvariants({ chains, databaseUrl }: { chains: ReadonlyMap<string, LocalChain>; databaseUrl: string }, slug = LOCAL_CHAIN.slug): Promise<void> {
+export async function expectInvariants(
+  { chains, databaseUrl }: { chains: ReadonlyMap<string, LocalChain>; databaseUrl: string },
+  slug = LOCAL_CHAIN.slug,
+): Promise<void> {
   const local = chains.get(slug)!
   const { chain, provider } = local
-  const log = await rows<ReadRow>(databaseUrl, 'SELECT * FROM attestation_event WHERE chain = $1 ORDER BY block_number, log_index', [slug])
+  const log = await rows<ReadRow>(
+    databaseUrl,
+    'SELECT * FROM attestation_event WHERE chain = $1 ORDER BY block_number, log_index',
+    [slug],
+  )
 
-  expect(log.map((row) => [row.block_number, row.block_hash, row.log_index, row.transaction_hash, row.uid])).toEqual(
-    (await receiptLogs(local)).map((entry) => [Number(entry.blockNumber), entry.blockHash, Number(entry.logIndex), entry.transactionHash, entry.data]),
+  expect(
+    log.map((row) => [row.block_number, row.block_hash, row.log_index, row.transaction_hash, row.uid]),
+  ).toEqual(
+    (await receiptLogs(local)).map((entry) => [
+      Number(entry.blockNumber),
+      entry.blockHash,
+      Number(entry.logIndex),
+      entry.transactionHash,
+      entry.data,
+    ]),
   )
 
   const contract = await local.eas()
@@ -33,20 +48,35 @@ export async function expectInvariants({ chains, databaseUrl }: { chains: Readon
     expect([stored.uid, stored.data, stored.time]).toEqual([row.uid, body.data, body.time])
   }
 
-  const bodies = new Map(log.filter((row) => row.kind === EventKind.ATTESTED).map((row) => [row.uid, bodyOf(row)]))
+  const bodies = new Map(
+    log.filter((row) => row.kind === EventKind.ATTESTED).map((row) => [row.uid, bodyOf(row)]),
+  )
   const replayed = project(slug, log.map(eventOf), bodies, new Date(0))
-  const projected = await rows<Record<string, unknown>>(databaseUrl, 'SELECT * FROM location_record WHERE chain = $1', [slug])
+  const projected = await rows<Record<string, unknown>>(
+    databaseUrl,
+    'SELECT * FROM location_record WHERE chain = $1',
+    [slug],
+  )
   const comparable = (record: Record<string, unknown>) => {
     const { created_at, updated_at, ...rest } = record
     // pg gives numeric columns as text, PostGIS writes hex in upper case.
-    const plain = (name: string, value: unknown) => (typeof value === 'number' || typeof value === 'bigint' ? value.toString() : name === 'geom' ? (value as string | null)?.toLowerCase() : value)
+    const plain = (name: string, value: unknown) =>
+      typeof value === 'number' || typeof value === 'bigint'
+        ? value.toString()
+        : name === 'geom'
+          ? (value as string | null)?.toLowerCase()
+          : value
     return Object.fromEntries(Object.entries(rest).map(([name, value]) => [name, plain(name, value)]))
   }
-  const byId = (list: Record<string, unknown>[]) => Object.fromEntries(list.map((record) => [record.id, comparable(record)]))
+  const byId = (list: Record<string, unknown>[]) =>
+    Object.fromEntries(list.map((record) => [record.id, comparable(record)]))
   expect(byId(projected)).toEqual(byId(replayed.records as unknown as Record<string, unknown>[]))
   expect(log.map((row) => row.problem)).toEqual(replayed.events.map((row) => row.problem))
 
-  const [cursor] = await rows<{ height: number; hash: string }>(databaseUrl, `SELECT height, hash FROM ${stateSchema(chain)}.status`)
+  const [cursor] = await rows<{ height: number; hash: string }>(
+    databaseUrl,
+    `SELECT height, hash FROM ${stateSchema(chain)}.status`,
+  )
   expect((await provider.getBlock(cursor!.height))?.hash).toBe(cursor!.hash)
 
   await expectCounts(databaseUrl, slug)
@@ -80,15 +110,28 @@ async function expectChanges(databaseUrl: string, slug: string): Promise<void> {
     // Taken back: the record, or only its revocation. An event says which.
     reorged: { valid: ['none'], revoked: ['valid', 'none'] },
   }
-  const changes = await rows<{ kind: string; uid: string }>(databaseUrl, 'SELECT kind, uid FROM record_change WHERE chain = $1 ORDER BY id', [slug])
+  const changes = await rows<{ kind: string; uid: string }>(
+    databaseUrl,
+    'SELECT kind, uid FROM record_change WHERE chain = $1 ORDER BY id',
+    [slug],
+  )
   const possible = new Map<string, readonly State[]>()
   for (const { kind, uid } of changes) {
     const states = (possible.get(uid) ?? ['none']).flatMap((state) => steps[kind]![state] ?? [])
     expect(states, `${kind} of ${uid}, which was ${possible.get(uid)?.join(' or ')}`).not.toEqual([])
     possible.set(uid, states)
   }
-  const stored = new Map((await rows<{ uid: string; revoked: boolean }>(databaseUrl, 'SELECT uid, revoked FROM location_record WHERE chain = $1', [slug])).map(({ uid, revoked }) => [uid, revoked ? 'revoked' : 'valid'] as const))
-  for (const uid of new Set([...possible.keys(), ...stored.keys()])) expect(possible.get(uid) ?? [], uid).toContain(stored.get(uid) ?? 'none')
+  const stored = new Map(
+    (
+      await rows<{ uid: string; revoked: boolean }>(
+        databaseUrl,
+        'SELECT uid, revoked FROM location_record WHERE chain = $1',
+        [slug],
+      )
+    ).map(({ uid, revoked }) => [uid, revoked ? 'revoked' : 'valid'] as const),
+  )
+  for (const uid of new Set([...possible.keys(), ...stored.keys()]))
+    expect(possible.get(uid) ?? [], uid).toContain(stored.get(uid) ?? 'none')
 }
 
 /** The logs of ours in the receipts of all blocks, asked of the node itself: eth_getLogs is what may lie. */
@@ -97,15 +140,35 @@ async function receiptLogs({ chain, provider, url }: LocalChain): Promise<RpcLog
     const results: T[] = []
     for (let i = 0; i < paramsOf.length; i += 500) {
       const calls = paramsOf.slice(i, i + 500).map((params, id) => ({ jsonrpc: '2.0', id, method, params }))
-      const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(calls) })
+      const response = await fetch(url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(calls),
+      })
       results.push(...((await response.json()) as { result: T }[]).map(({ result }) => result))
     }
     return results
   }
   const head = await provider.getBlockNumber()
-  const numbers = Array.from({ length: head - chain.firstBlock + 1 }, (_, i) => hexNumber(chain.firstBlock + i))
-  const headers = await batch<{ number: string; transactions: string[] }>('eth_getBlockByNumber', numbers.map((number) => [number, false]))
-  const receipts = await batch<{ logs: RpcLog[] }[]>('eth_getBlockReceipts', headers.filter(({ transactions }) => transactions.length).map(({ number }) => [number]))
+  const numbers = Array.from({ length: head - chain.firstBlock + 1 }, (_, i) =>
+    hexNumber(chain.firstBlock + i),
+  )
+  const headers = await batch<{ number: string; transactions: string[] }>(
+    'eth_getBlockByNumber',
+    numbers.map((number) => [number, false]),
+  )
+  const receipts = await batch<{ logs: RpcLog[] }[]>(
+    'eth_getBlockReceipts',
+    headers.filter(({ transactions }) => transactions.length).map(({ number }) => [number]),
+  )
   const { address, topic0, topic3 } = eventFilter(chain)
-  return receipts.flat().flatMap(({ logs }) => logs).filter((entry) => address.includes(entry.address.toLowerCase()) && topic0.includes(entry.topics[0]!) && topic3.includes(entry.topics[3]!))
+  return receipts
+    .flat()
+    .flatMap(({ logs }) => logs)
+    .filter(
+      (entry) =>
+        address.includes(entry.address.toLowerCase()) &&
+        topic0.includes(entry.topics[0]!) &&
+        topic3.includes(entry.topics[3]!),
+    )
 }

@@ -27,13 +27,17 @@ afterAll(async () => {
 const random = seededRandom(7)
 let longitude = -180
 const place = () => locationRequest({ type: 'Point', coordinates: [(longitude += 0.25), 10] })
-const query = <Row extends object>(sql: string, values?: unknown[]) => rows<Row>(world.databaseUrl, sql, values)
+const query = <Row extends object>(sql: string, values?: unknown[]) =>
+  rows<Row>(world.databaseUrl, sql, values)
 const until = async (is: () => Promise<boolean>) => {
   while (!(await is())) await pause(50)
 }
 const doubt = async () => (await query<{ doubt: string | null }>('SELECT doubt FROM chain_status'))[0]!.doubt
 /** Events of the log by kind and UID, in order. */
-const logged = async () => (await query<{ event: string }>(`SELECT kind || ' ' || uid AS event FROM attestation_event ORDER BY id`)).map(({ event }) => event)
+const logged = async () =>
+  (
+    await query<{ event: string }>(`SELECT kind || ' ' || uid AS event FROM attestation_event ORDER BY id`)
+  ).map(({ event }) => event)
 
 const truth: string[] = []
 /** Some attestations and a revocation, each in a block of its own, with empty ones between. */
@@ -54,7 +58,12 @@ async function busy(): Promise<void> {
 test('what the head costs: one call a look, one more where a block has events of ours and one for their bodies; the audit nothing', async () => {
   const { chain, proxy } = world
   const allProven = async () =>
-    (await query<{ proven: boolean }>(`SELECT proven @> int8range($1, (SELECT height FROM squid_base_sepolia.status), '[]') AS proven FROM chain_status`, [LOCAL_CHAIN.firstBlock]))[0]!.proven
+    (
+      await query<{ proven: boolean }>(
+        `SELECT proven @> int8range($1, (SELECT height FROM squid_base_sepolia.status), '[]') AS proven FROM chain_status`,
+        [LOCAL_CHAIN.firstBlock],
+      )
+    )[0]!.proven
   await until(allProven)
   const from = proxy.calls.length
   const blocks = 12
@@ -64,8 +73,17 @@ test('what the head costs: one call a look, one more where a block has events of
     await world.caughtUp()
   }
   const count = (method: string, ofLatest?: boolean) =>
-    proxy.calls.slice(from).filter((call) => call.method === method && (ofLatest === undefined || (call.params[0] === 'latest') === ofLatest)).length
-  expect([count('eth_getBlockReceipts'), count('eth_getLogs'), count('eth_getBlockByHash')]).toEqual([blocks / 3, 0, 0])
+    proxy.calls
+      .slice(from)
+      .filter(
+        (call) =>
+          call.method === method && (ofLatest === undefined || (call.params[0] === 'latest') === ofLatest),
+      ).length
+  expect([count('eth_getBlockReceipts'), count('eth_getLogs'), count('eth_getBlockByHash')]).toEqual([
+    blocks / 3,
+    0,
+    0,
+  ])
   expect(count('eth_call')).toBe(blocks / 3)
   expect(count('eth_getBlockByNumber', false)).toBe(0)
   // As they become final they are known as proven already.
@@ -84,23 +102,28 @@ test.each<[string, Fault]>([
   ['forges headers', sometimes(0.3, faults.headersForged, random)],
   ['answers with other blocks than asked, now and then', sometimes(0.1, faults.anotherBlock(random), random)],
   ['answers with other blocks than asked, mostly', sometimes(0.8, faults.anotherBlock(random), random)],
-])('a node that %s, at the head, in history and across a restart: once it is honest nothing is missing, nothing surplus', async (_, lies) => {
-  const { chain, proxy } = world
-  proxy.misbehave(lies)
-  await busy()
-  // What is read as history now is behind the same lies.
-  await indexer.stop()
-  await busy()
-  await mine(chain, LOCAL_CHAIN.finality + 5)
-  indexer = startIndexerBehind(world, [lies], DEFAULTS)
-  await busy()
-  // Nothing that the chain does not have: what is missing comes later.
-  expect((await logged()).filter((event) => event.startsWith('ATTESTED') && !truth.includes(event))).toEqual([])
-  proxy.misbehave()
-  await mine(chain, LOCAL_CHAIN.finality + 5)
-  await until(async () => (await logged()).join() === truth.join())
-  await world.caughtUp()
-})
+])(
+  'a node that %s, at the head, in history and across a restart: once it is honest nothing is missing, nothing surplus',
+  async (_, lies) => {
+    const { chain, proxy } = world
+    proxy.misbehave(lies)
+    await busy()
+    // What is read as history now is behind the same lies.
+    await indexer.stop()
+    await busy()
+    await mine(chain, LOCAL_CHAIN.finality + 5)
+    indexer = startIndexerBehind(world, [lies], DEFAULTS)
+    await busy()
+    // Nothing that the chain does not have: what is missing comes later.
+    expect(
+      (await logged()).filter((event) => event.startsWith('ATTESTED') && !truth.includes(event)),
+    ).toEqual([])
+    proxy.misbehave()
+    await mine(chain, LOCAL_CHAIN.finality + 5)
+    await until(async () => (await logged()).join() === truth.join())
+    await world.caughtUp()
+  },
+)
 
 test('a node whose receipts are false is in doubt, and its blocks are not taken; nor when nobody gives any: then they are told, and in doubt until they are proven', async () => {
   const { chain, proxy } = world
@@ -108,12 +131,15 @@ test('a node whose receipts are false is in doubt, and its blocks are not taken;
   proxy.misbehave(faults.logsForged)
   truth.push(`ATTESTED ${await attest(chain, place())}`)
   await until(async () => (await doubt()) !== null)
-  expect(await doubt()).toMatch(/^contradictions seen lately: the receipts of block \d+ do not hash to its receiptsRoot/)
+  expect(await doubt()).toMatch(
+    /^contradictions seen lately: the receipts of block \d+ do not hash to its receiptsRoot/,
+  )
   expect(await logged()).toEqual(truth.slice(0, -1))
   proxy.misbehave()
   await until(async () => (await logged()).join() === truth.join())
 
-  const noReceipts: Fault = ({ method }) => (/Receipt/.test(method) ? { error: { code: -32601, message: 'the method does not exist' } } : undefined)
+  const noReceipts: Fault = ({ method }) =>
+    /Receipt/.test(method) ? { error: { code: -32601, message: 'the method does not exist' } } : undefined
   proxy.misbehave(noReceipts)
   truth.push(`ATTESTED ${await attest(chain, place())}`)
   await until(async () => (await logged()).join() === truth.join())
@@ -129,10 +155,14 @@ test('a node whose receipts are false is in doubt, and its blocks are not taken;
 
 test('two endpoints without receipts: what both say is taken, what they do not agree on is not', async () => {
   const { chain, proxy } = world
-  const noReceipts: Fault = ({ method }) => (/Receipt/.test(method) ? { error: { code: -32601, message: 'the method does not exist' } } : undefined)
+  const noReceipts: Fault = ({ method }) =>
+    /Receipt/.test(method) ? { error: { code: -32601, message: 'the method does not exist' } } : undefined
   const other = await startRpcProxy(chain.url, noReceipts)
   await indexer.stop()
-  indexer = startIndexerBehind(world, [noReceipts], { ...DEFAULTS, RPC_URL_BASE_SEPOLIA: [proxy.url, other.url].join() })
+  indexer = startIndexerBehind(world, [noReceipts], {
+    ...DEFAULTS,
+    RPC_URL_BASE_SEPOLIA: [proxy.url, other.url].join(),
+  })
   await world.caughtUp()
   other.misbehave(faults.logsEmpty, noReceipts)
   truth.push(`ATTESTED ${await attest(chain, place())}`)
@@ -147,7 +177,7 @@ test('two endpoints without receipts: what both say is taken, what they do not a
   await world.caughtUp()
 })
 
-test('a last final block that never was, as a node left it that lied about it, and a log that is the chain\'s: it goes on from what is true', async () => {
+test("a last final block that never was, as a node left it that lied about it, and a log that is the chain's: it goes on from what is true", async () => {
   const { chain } = world
   await indexer.stop()
   await mine(chain, LOCAL_CHAIN.finality + 10)

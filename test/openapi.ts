@@ -10,14 +10,28 @@ type Json = any // eslint-disable-line @typescript-eslint/no-explicit-any -- JSO
 export interface OpenApiChecker {
   readonly document: Json
   /** Throws where the document does not describe this answer, or not the request that led to a good one. What is no documented operation is let by. */
-  check(exchange: { method: string; path: string; request?: unknown; status: number; type: string; response: unknown }): void
+  check(exchange: {
+    method: string
+    path: string
+    request?: unknown
+    status: number
+    type: string
+    response: unknown
+  }): void
   /** What is wrong with a value, by the schema at this JSON pointer of the document; undefined when nothing is. */
   problems(pointer: string, value: unknown): string | undefined
 }
 
 /** @param document it is not changed */
 export function openApiChecker(document: Json): OpenApiChecker {
-  const ajv = new Ajv2020({ strict: true, strictTuples: false, strictRequired: false, strictTypes: 'log', allowUnionTypes: true, logger: false })
+  const ajv = new Ajv2020({
+    strict: true,
+    strictTuples: false,
+    strictRequired: false,
+    strictTypes: 'log',
+    allowUnionTypes: true,
+    logger: false,
+  })
   ajv.addFormat('date-time', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
   ajv.addFormat('uri', (text: string) => URL.canParse(text))
   // The document is one schema to Ajv, so that what is in it can be pointed at; these are its members that are none.
@@ -27,27 +41,41 @@ export function openApiChecker(document: Json): OpenApiChecker {
   const problems = (pointer: string, value: unknown) => {
     const validate = compiled.get(pointer) ?? ajv.compile({ $ref: `openapi#${pointer}` })
     compiled.set(pointer, validate)
-    return validate(value) ? undefined : ajv.errorsText(validate.errors, { dataVar: pointer.split('/').at(-1) })
+    return validate(value)
+      ? undefined
+      : ajv.errorsText(validate.errors, { dataVar: pointer.split('/').at(-1) })
   }
-  const templates = Object.keys(document.paths).map((path) => [path, new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+')}$`)] as const)
+  const templates = Object.keys(document.paths).map(
+    (path) => [path, new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+')}$`)] as const,
+  )
   return {
     document,
     problems,
     check: ({ method, path, request, status, type, response }) => {
       const plain = path.split('?')[0]!
-      const template = document.paths[plain] ? plain : templates.find(([, pattern]) => pattern.test(plain))?.[0]
+      const template = document.paths[plain]
+        ? plain
+        : templates.find(([, pattern]) => pattern.test(plain))?.[0]
       const operation = template === undefined ? undefined : document.paths[template][method.toLowerCase()]
       if (!operation) return
       const at = pointerTo('paths', template!, method.toLowerCase())
       const fail = (problem: string) => {
-        throw new Error(`${method} ${path.slice(0, 200)} answered ${status}, and the document disagrees: ${problem}`)
+        throw new Error(
+          `${method} ${path.slice(0, 200)} answered ${status}, and the document disagrees: ${problem}`,
+        )
       }
       const media = operation.responses[status]?.content?.[type.split(';')[0]!]
       if (!media) fail(`no ${type} of status ${status} is documented`)
-      const answered = problems(`${at}${pointerTo('responses', String(status), 'content', type.split(';')[0]!, 'schema')}`, response)
+      const answered = problems(
+        `${at}${pointerTo('responses', String(status), 'content', type.split(';')[0]!, 'schema')}`,
+        response,
+      )
       if (answered) fail(answered)
       if (status === 200 && operation.requestBody) {
-        const asked = problems(`${at}${pointerTo('requestBody', 'content', 'application/json', 'schema')}`, request)
+        const asked = problems(
+          `${at}${pointerTo('requestBody', 'content', 'application/json', 'schema')}`,
+          request,
+        )
         if (asked) fail(`the request was not as documented: ${asked}`)
       }
     },
@@ -63,11 +91,16 @@ export function pointerTo(...keys: string[]): string {
 function closed(value: Json): Json {
   if (Array.isArray(value)) return value.map(closed)
   if (typeof value !== 'object' || value === null) return value
-  const copy = Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, key === 'examples' ? inner : closed(inner)]))
+  const copy = Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [key, key === 'examples' ? inner : closed(inner)]),
+  )
   const open = copy.additionalProperties !== undefined || copy.unevaluatedProperties !== undefined
   return isObjectSchema(copy) && !open ? { ...copy, additionalProperties: false } : copy
 }
 
 function isObjectSchema(value: Json): boolean {
-  return (value.type === 'object' || (Array.isArray(value.type) && value.type.includes('object'))) && typeof value.properties === 'object'
+  return (
+    (value.type === 'object' || (Array.isArray(value.type) && value.type.includes('object'))) &&
+    typeof value.properties === 'object'
+  )
 }

@@ -7,11 +7,24 @@ const Ajv = createRequire(require.resolve('@fastify/ajv-compiler'))('ajv')
 
 type Json = any // eslint-disable-line @typescript-eslint/no-explicit-any -- JSON
 
-const closed = (properties: object, required: string[] = []) => ({ type: 'object', properties, required, additionalProperties: false })
-const mapOf = (schema: object, names = '.') => ({ type: 'object', patternProperties: { [names]: schema }, additionalProperties: false })
+const closed = (properties: object, required: string[] = []) => ({
+  type: 'object',
+  properties,
+  required,
+  additionalProperties: false,
+})
+const mapOf = (schema: object, names = '.') => ({
+  type: 'object',
+  patternProperties: { [names]: schema },
+  additionalProperties: false,
+})
 const text = { type: 'string', minLength: 1 }
 const reference = closed({ $ref: { type: 'string', pattern: '^#/components/' } }, ['$ref'])
-const orReference = (name: string) => ({ if: { required: ['$ref'] }, then: reference, else: { $ref: `#/definitions/${name}` } })
+const orReference = (name: string) => ({
+  if: { required: ['$ref'] },
+  then: reference,
+  else: { $ref: `#/definitions/${name}` },
+})
 const amount = { type: 'integer', minimum: 0 }
 
 /** What of OpenAPI 3.0.3 a document of ours uses. Nothing else is let by: the words of 3.1 and misspelt ones least of all. */
@@ -19,27 +32,84 @@ const DOCUMENT = {
   $id: 'openapi30',
   definitions: {
     schema: closed({
-      ...{ type: { enum: ['object', 'array', 'string', 'number', 'integer', 'boolean'] }, title: text, description: text, format: text, pattern: { type: 'string', format: 'regex' }, enum: { type: 'array', minItems: 1 }, default: {}, example: {}, nullable: { type: 'boolean' } },
-      ...{ minimum: { type: 'number' }, maximum: { type: 'number' }, minItems: amount, maxItems: amount, minLength: amount, maxLength: amount, required: { type: 'array', items: text, minItems: 1, uniqueItems: true }, additionalProperties: { type: 'boolean' } },
-      ...{ items: orReference('schema'), properties: mapOf(orReference('schema')), oneOf: { type: 'array', items: orReference('schema') }, allOf: { type: 'array', items: orReference('schema') } },
+      ...{
+        type: { enum: ['object', 'array', 'string', 'number', 'integer', 'boolean'] },
+        title: text,
+        description: text,
+        format: text,
+        pattern: { type: 'string', format: 'regex' },
+        enum: { type: 'array', minItems: 1 },
+        default: {},
+        example: {},
+        nullable: { type: 'boolean' },
+      },
+      ...{
+        minimum: { type: 'number' },
+        maximum: { type: 'number' },
+        minItems: amount,
+        maxItems: amount,
+        minLength: amount,
+        maxLength: amount,
+        required: { type: 'array', items: text, minItems: 1, uniqueItems: true },
+        additionalProperties: { type: 'boolean' },
+      },
+      ...{
+        items: orReference('schema'),
+        properties: mapOf(orReference('schema')),
+        oneOf: { type: 'array', items: orReference('schema') },
+        allOf: { type: 'array', items: orReference('schema') },
+      },
     }),
     header: closed({ description: text, schema: orReference('schema') }, ['schema']),
-    media: mapOf(closed({ schema: orReference('schema') }, ['schema']), '^[a-z]+/[a-z.+-]+(;[a-z]+=[0-9.]+)?$'),
-    response: closed({ description: text, headers: mapOf(orReference('header')), content: { $ref: '#/definitions/media' } }, ['description']),
+    media: mapOf(
+      closed({ schema: orReference('schema') }, ['schema']),
+      '^[a-z]+/[a-z.+-]+(;[a-z]+=[0-9.]+)?$',
+    ),
+    response: closed(
+      { description: text, headers: mapOf(orReference('header')), content: { $ref: '#/definitions/media' } },
+      ['description'],
+    ),
     parameter: closed(
-      { name: text, in: { enum: ['query', 'path'] }, description: text, required: { type: 'boolean' }, schema: orReference('schema'), style: { enum: ['form', 'simple'] }, explode: { type: 'boolean' }, example: {} },
+      {
+        name: text,
+        in: { enum: ['query', 'path'] },
+        description: text,
+        required: { type: 'boolean' },
+        schema: orReference('schema'),
+        style: { enum: ['form', 'simple'] },
+        explode: { type: 'boolean' },
+        example: {},
+      },
       ['name', 'in', 'schema'],
     ),
     operation: closed(
-      { operationId: text, summary: text, description: text, tags: { type: 'array', items: text }, parameters: { type: 'array', items: orReference('parameter'), uniqueItems: true }, responses: { ...mapOf(orReference('response'), '^[1-5][0-9][0-9]$'), minProperties: 1 } },
+      {
+        operationId: text,
+        summary: text,
+        description: text,
+        tags: { type: 'array', items: text },
+        parameters: { type: 'array', items: orReference('parameter'), uniqueItems: true },
+        responses: { ...mapOf(orReference('response'), '^[1-5][0-9][0-9]$'), minProperties: 1 },
+      },
       ['operationId', 'responses'],
     ),
   },
   ...closed(
     {
       openapi: { const: '3.0.3' },
-      info: closed({ title: text, version: text, description: text, license: closed({ name: text, url: text }, ['name']) }, ['title', 'version']),
-      servers: { type: 'array', items: closed({ url: { type: 'string', pattern: '^https?://' }, description: text }, ['url']) },
+      info: closed(
+        {
+          title: text,
+          version: text,
+          description: text,
+          license: closed({ name: text, url: text }, ['name']),
+        },
+        ['title', 'version'],
+      ),
+      servers: {
+        type: 'array',
+        items: closed({ url: { type: 'string', pattern: '^https?://' }, description: text }, ['url']),
+      },
       tags: { type: 'array', items: closed({ name: text, description: text }, ['name']) },
       paths: mapOf(closed({ get: { $ref: '#/definitions/operation' } }, ['get']), '^/'),
       components: closed({
@@ -65,19 +135,32 @@ const makeAjv = () => {
 export function documentProblems(document: Json): string[] {
   const ajv = makeAjv()
   const validate = ajv.compile(DOCUMENT)
-  const problems: string[] = validate(document) ? [] : validate.errors.map(({ instancePath, message, params }: Json) => `${instancePath} ${message} ${JSON.stringify(params)}`)
+  const problems: string[] = validate(document)
+    ? []
+    : validate.errors.map(
+        ({ instancePath, message, params }: Json) => `${instancePath} ${message} ${JSON.stringify(params)}`,
+      )
   const references = [...JSON.stringify(document).matchAll(/"\$ref":"#([^"]+)"/g)].map(([, to]) => to!)
-  for (const to of references) if (resolve(document, { $ref: `#${to}` }) === undefined) problems.push(`#${to} leads nowhere`)
+  for (const to of references)
+    if (resolve(document, { $ref: `#${to}` }) === undefined) problems.push(`#${to} leads nowhere`)
   if (problems.length) return problems
-  for (const [kind, named] of Object.entries<object>(document.components)) for (const name of Object.keys(named)) if (!references.includes(`/components/${kind}/${name}`)) problems.push(`${kind} ${name} is not used`)
+  for (const [kind, named] of Object.entries<object>(document.components))
+    for (const name of Object.keys(named))
+      if (!references.includes(`/components/${kind}/${name}`)) problems.push(`${kind} ${name} is not used`)
   const operations = Object.entries<Json>(document.paths).map(([path, { get }]) => ({ path, ...get }))
   const ids = operations.map(({ operationId }) => operationId as string)
   if (new Set(ids).size < ids.length) problems.push('an operationId occurs twice')
   const tags = new Set(document.tags.map(({ name }: Json) => name as string))
   for (const { path, parameters, tags: used } of operations) {
     const resolved = parameters.map((each: Json) => resolve(document, each))
-    if (JSON.stringify(resolved.filter((each: Json) => each.in === 'path').map((each: Json) => `{${each.name}}`)) !== JSON.stringify(path.match(/\{\w+\}/g) ?? [])) problems.push(`${path}: its parameters are others`)
-    if (resolved.some((each: Json) => each.in === 'path' && !each.required)) problems.push(`${path}: a parameter of a path is always required`)
+    if (
+      JSON.stringify(
+        resolved.filter((each: Json) => each.in === 'path').map((each: Json) => `{${each.name}}`),
+      ) !== JSON.stringify(path.match(/\{\w+\}/g) ?? [])
+    )
+      problems.push(`${path}: its parameters are others`)
+    if (resolved.some((each: Json) => each.in === 'path' && !each.required))
+      problems.push(`${path}: a parameter of a path is always required`)
     if (!used.every((tag: string) => tags.has(tag))) problems.push(`${path}: an unknown tag`)
   }
   return problems
@@ -85,7 +168,12 @@ export function documentProblems(document: Json): string[] {
 
 /** What a reference of this document stands for. */
 export function resolve(document: Json, value: Json): Json {
-  return value?.$ref === undefined ? value : value.$ref.slice(2).split('/').reduce((at: Json, key: string) => at?.[key], document)
+  return value?.$ref === undefined
+    ? value
+    : value.$ref
+        .slice(2)
+        .split('/')
+        .reduce((at: Json, key: string) => at?.[key], document)
 }
 
 /** Tells what is wrong with an answer by the document: its status, its type, its content; undefined when nothing is. */
@@ -97,7 +185,8 @@ export function answerChecker(document: Json) {
     if (!response) return `${path} ${status} is not documented`
     const media = response.content?.[type] ?? response.content?.[type.split(';')[0]!]
     if (!media) return `${path} ${status} ${type} is not documented`
-    if (typeof content === 'string') return media.schema.type === 'string' ? undefined : `${path} ${status} ${type} is no text`
+    if (typeof content === 'string')
+      return media.schema.type === 'string' ? undefined : `${path} ${status} ${type} is no text`
     const schema = media.schema.$ref ? { $ref: `document${media.schema.$ref}` } : media.schema
     return ajv.validate(schema, content) ? undefined : ajv.errorsText()
   }
@@ -108,5 +197,9 @@ function strict(value: Json): Json {
   if (Array.isArray(value)) return value.map(strict)
   if (typeof value !== 'object' || value === null) return value
   const copy = Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, strict(inner)]))
-  return copy.type === 'object' && typeof copy.properties === 'object' && copy.additionalProperties === undefined ? { ...copy, additionalProperties: false } : copy
+  return copy.type === 'object' &&
+    typeof copy.properties === 'object' &&
+    copy.additionalProperties === undefined
+    ? { ...copy, additionalProperties: false }
+    : copy
 }

@@ -29,9 +29,15 @@ afterAll(() => silent?.close())
 function start(command: string, args: string[], env: NodeJS.ProcessEnv = environment) {
   const child = spawn(command, args, { env })
   let output = ''
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
   const says = async (line: RegExp) => {
-    while (!line.test(output)) await Promise.race([once(child.stdout, 'data'), once(child.stderr, 'data'), once(child, 'close').then(() => Promise.reject(new Error(output)))])
+    while (!line.test(output))
+      await Promise.race([
+        once(child.stdout, 'data'),
+        once(child.stderr, 'data'),
+        once(child, 'close').then(() => Promise.reject(new Error(output))),
+      ])
   }
   return { child, says, ended: once(child, 'close') as Promise<[code: number | null]>, output: () => output }
 }
@@ -62,9 +68,16 @@ test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s ends a process in order'
 
 test.each<[string, NodeJS.ProcessEnv]>([
   ['without npm', {}],
-  ['in the environment of another npm script', { npm_lifecycle_event: 'shell', npm_lifecycle_script: 'bash' }],
+  [
+    'in the environment of another npm script',
+    { npm_lifecycle_event: 'shell', npm_lifecycle_script: 'bash' },
+  ],
 ])('a process that was left to run alone outlives its parent, %s', async (_, npm) => {
-  const { child, says, ended, output } = start('sh', ['-c', '"$0" "$@" & echo "pid $!"; read line', process.execPath, ...anIndexerThatWaits.args], { ...environment, npm_lifecycle_event: '', npm_lifecycle_script: '', ...npm })
+  const { child, says, ended, output } = start(
+    'sh',
+    ['-c', '"$0" "$@" & echo "pid $!"; read line', process.execPath, ...anIndexerThatWaits.args],
+    { ...environment, npm_lifecycle_event: '', npm_lifecycle_script: '', ...npm },
+  )
   await says(anIndexerThatWaits.ready)
   const pid = Number(/pid (\d+)/.exec(output())![1])
   child.stdin.end()
@@ -81,7 +94,13 @@ test.each([
   ['dist/api/squid-graphql-server.js', 'GQL_PORT'],
 ])('%s on a port that is in use says which setting to change, and no stack', async (program, setting) => {
   const { port } = silent.address() as AddressInfo
-  const child = spawn(process.execPath, [program], { env: { ...environment, [setting]: String(port), LOG_LEVEL: 'silent' }, stdio: ['ignore', 'inherit', 'pipe'] })
+  const child = spawn(process.execPath, [program], {
+    env: { ...environment, [setting]: String(port), LOG_LEVEL: 'silent' },
+    stdio: ['ignore', 'inherit', 'pipe'],
+  })
   const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')])
-  expect([code, said]).toEqual([2, `${setting}: port ${port} of 127.0.0.1 is in use. Stop what listens there, or set ${setting} to another port.\n`])
+  expect([code, said]).toEqual([
+    2,
+    `${setting}: port ${port} of 127.0.0.1 is in use. Stop what listens there, or set ${setting} to another port.\n`,
+  ])
 })

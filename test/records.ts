@@ -36,14 +36,32 @@ export const ADDRESSES = [1, 2, 3, 4, 5].map((i) => `0x${String(i).repeat(39)}a`
 const START = Date.UTC(2026, 0, 1, 12)
 
 /** Records as the indexer writes them, straight into the database: thousands at once. */
-export async function insertRecords(url: string, given: readonly GivenRecord[], first = 1): Promise<StoredRecord[]> {
+export async function insertRecords(
+  url: string,
+  given: readonly GivenRecord[],
+  first = 1,
+): Promise<StoredRecord[]> {
   const records = given.map((record, n): StoredRecord => {
     const i = n + first
     const uid = `0x${i.toString(16).padStart(8, '0').padEnd(64, 'c0ffee')}`
     const { chain = 'celo', timestamp = START + i * 60_000, geometry = null } = record
     return {
-      ...{ chain, prover: ADDRESSES[i % 5]!, subject: ADDRESSES[(i >> 1) % 5]!, timestamp, eventTimestamp: timestamp, schema: i % 3 ? LOCATION_SCHEMA.uid : LOCATION_PROTOCOL_SCHEMA.uid },
-      ...{ locationType: geometry === null ? 'address' : 'geojson', revoked: false, memo: '', location: geometry === null ? 'nowhere' : JSON.stringify(geometry), recipeTypes: [], problem: geometry === null ? "location_type 'address' is not known" : null },
+      ...{
+        chain,
+        prover: ADDRESSES[i % 5]!,
+        subject: ADDRESSES[(i >> 1) % 5]!,
+        timestamp,
+        eventTimestamp: timestamp,
+        schema: i % 3 ? LOCATION_SCHEMA.uid : LOCATION_PROTOCOL_SCHEMA.uid,
+      },
+      ...{
+        locationType: geometry === null ? 'address' : 'geojson',
+        revoked: false,
+        memo: '',
+        location: geometry === null ? 'nowhere' : JSON.stringify(geometry),
+        recipeTypes: [],
+        problem: geometry === null ? "location_type 'address' is not known" : null,
+      },
       ...record,
       ...{ geometry, uid, id: `${chain}-${uid}` },
     }
@@ -60,7 +78,18 @@ export async function insertRecords(url: string, given: readonly GivenRecord[], 
        FROM jsonb_to_recordset($1) AS t(id text, uid text, chain text, prover text, subject text, timestamp float8, "eventTimestamp" float8, "locationType" text, location text,
          "recipeTypes" jsonb, problem text, memo text, revoked bool, schema text, written text, plane text, point jsonb)
          CROSS JOIN LATERAL (SELECT point AS geometry) AS g`,
-      [JSON.stringify(records.slice(at, at + 2_000).map(({ geometry, ...record }) => ({ ...record, written: geometry && JSON.stringify(geometry), plane: geometry && planeOf(JSON.stringify(geometry)), point: (geometry as { type?: string } | null)?.type === 'Point' ? geometry : null })))],
+      [
+        JSON.stringify(
+          records
+            .slice(at, at + 2_000)
+            .map(({ geometry, ...record }) => ({
+              ...record,
+              written: geometry && JSON.stringify(geometry),
+              plane: geometry && planeOf(JSON.stringify(geometry)),
+              point: (geometry as { type?: string } | null)?.type === 'Point' ? geometry : null,
+            })),
+        ),
+      ],
     )
   return records
 }

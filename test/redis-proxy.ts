@@ -28,7 +28,10 @@ export async function startRedisProxy(target: string): Promise<RedisProxy> {
   const server = createServer((inward) => {
     connections++
     const outward = connect(Number(port) || 6379, hostname)
-    for (const [from, to] of [[inward, outward], [outward, inward]] as const) {
+    for (const [from, to] of [
+      [inward, outward],
+      [outward, inward],
+    ] as const) {
       sockets.add(from)
       from.on('data', (chunk) => to.write(chunk))
       from.on('error', () => {})

@@ -14,12 +14,25 @@ let indexer: Service
 const folder = temporaryFolder()
 let lagging = 0
 beforeAll(async () => {
-  ;[chain, database] = await Promise.all([freePort().then((port) => startLocalChain({ port })), createMigratedDatabase()])
+  ;[chain, database] = await Promise.all([
+    freePort().then((port) => startLocalChain({ port })),
+    createMigratedDatabase(),
+  ])
   proxy = await startRpcProxy(chain.url, ({ method, params }) => {
     if (method === 'eth_getCode' && params[0].startsWith('0xca11')) return { result: '0x' }
-    return method === 'eth_call' && params[0].data.startsWith(eas.functions.getAttestation.selector) && lagging-- > 0 ? { result: UNKNOWN } : undefined
+    return method === 'eth_call' &&
+      params[0].data.startsWith(eas.functions.getAttestation.selector) &&
+      lagging-- > 0
+      ? { result: UNKNOWN }
+      : undefined
   })
-  const environment = { ...process.env, ...blankSettings(), DATABASE_URL: database.url, RPC_URL_BASE_SEPOLIA: proxy.url, HEAD_POLL_SECONDS: '0.1' }
+  const environment = {
+    ...process.env,
+    ...blankSettings(),
+    DATABASE_URL: database.url,
+    RPC_URL_BASE_SEPOLIA: proxy.url,
+    HEAD_POLL_SECONDS: '0.1',
+  }
   indexer = startService('indexer', ['lib/main.js', 'base-sepolia'], environment, folder)
 })
 afterAll(async () => {
@@ -31,9 +44,16 @@ afterAll(async () => {
 })
 
 test('a body that is not there yet is asked for again, in the same process, until it is', async () => {
-  const indexed = async () => (await rows<{ uid: string }>(database.url, 'SELECT uid FROM location_record ORDER BY block_number')).map((row) => row.uid)
+  const indexed = async () =>
+    (await rows<{ uid: string }>(database.url, 'SELECT uid FROM location_record ORDER BY block_number')).map(
+      (row) => row.uid,
+    )
   const until = async (count: number) => {
-    while ((await indexed()).length < count) await Promise.race([indexer.ended.then((code) => Promise.reject(new Error(`the indexer ended: ${code}`))), new Promise((resolve) => setTimeout(resolve, 50))])
+    while ((await indexed()).length < count)
+      await Promise.race([
+        indexer.ended.then((code) => Promise.reject(new Error(`the indexer ended: ${code}`))),
+        new Promise((resolve) => setTimeout(resolve, 50)),
+      ])
   }
   const first = await attest(chain, locationRequest({ type: 'Point', coordinates: [1, 1] }))
   await until(1)

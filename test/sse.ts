@@ -29,57 +29,80 @@ export interface SseListener {
 }
 
 /** Listens, on a connection of its own. */
-export function listen(url: string, options: { lastEventId?: string; headers?: Record<string, string>; keep?: boolean; onEvent?: (event: SseEvent) => void } = {}): Promise<SseListener> {
+export function listen(
+  url: string,
+  options: {
+    lastEventId?: string
+    headers?: Record<string, string>
+    keep?: boolean
+    onEvent?: (event: SseEvent) => void
+  } = {},
+): Promise<SseListener> {
   const { lastEventId: from = '', headers, keep = true, onEvent } = options
   return new Promise((resolve, reject) => {
-    const asked = request(url, { agent: false, headers: { accept: 'text/event-stream', ...(from && { 'last-event-id': from }), ...headers } }, (response) => {
-      const events: SseEvent[] = []
-      const state = { comments: 0, lastEventId: from, retryMs: undefined as number | undefined, body: '' }
-      let [rest, type, data, id] = ['', '', '', from]
-      const line = (text: string) => {
-        if (text === '') {
-          state.lastEventId = id
-          if (data !== '') {
-            const event = { event: type || 'message', id, data: JSON.parse(data.slice(0, -1)) }
-            if (keep) events.push(event)
-            onEvent?.(event)
+    const asked = request(
+      url,
+      {
+        agent: false,
+        headers: { accept: 'text/event-stream', ...(from && { 'last-event-id': from }), ...headers },
+      },
+      (response) => {
+        const events: SseEvent[] = []
+        const state = { comments: 0, lastEventId: from, retryMs: undefined as number | undefined, body: '' }
+        let [rest, type, data, id] = ['', '', '', from]
+        const line = (text: string) => {
+          if (text === '') {
+            state.lastEventId = id
+            if (data !== '') {
+              const event = { event: type || 'message', id, data: JSON.parse(data.slice(0, -1)) }
+              if (keep) events.push(event)
+              onEvent?.(event)
+            }
+            ;[type, data] = ['', '']
+            return
           }
-          ;[type, data] = ['', '']
-          return
+          const colon = text.indexOf(':')
+          const name = colon < 0 ? text : text.slice(0, colon)
+          const value = colon < 0 ? '' : text.slice(colon + 1).replace(/^ /, '')
+          if (name === '') state.comments++
+          else if (name === 'event') type = value
+          else if (name === 'data') data += `${value}\n`
+          else if (name === 'id') id = value
+          else if (name === 'retry') state.retryMs = Number(value)
         }
-        const colon = text.indexOf(':')
-        const name = colon < 0 ? text : text.slice(0, colon)
-        const value = colon < 0 ? '' : text.slice(colon + 1).replace(/^ /, '')
-        if (name === '') state.comments++
-        else if (name === 'event') type = value
-        else if (name === 'data') data += `${value}\n`
-        else if (name === 'id') id = value
-        else if (name === 'retry') state.retryMs = Number(value)
-      }
-      const isStream = String(response.headers['content-type']).startsWith('text/event-stream')
-      response.setEncoding('utf8')
-      response.on('data', (chunk: string) => {
-        if (!isStream) return void (state.body += chunk)
-        const lines = (rest + chunk).split('\n')
-        rest = lines.pop()!
-        lines.forEach(line)
-      })
-      const ended = new Promise<void>((end) => response.once('close', end))
-      response.on('error', () => {})
-      const until = async (holds: () => boolean) => {
-        while (!holds()) await pause(5)
-      }
-      const listener: SseListener = {
-        ...{ status: response.statusCode!, headers: response.headers, events, ended, response, until },
-        get comments() { return state.comments },
-        get lastEventId() { return state.lastEventId },
-        get retryMs() { return state.retryMs },
-        get body() { return state.body },
-        count: (wanted) => until(() => events.length >= wanted),
-        close: () => asked.destroy(),
-      }
-      resolve(listener)
-    })
+        const isStream = String(response.headers['content-type']).startsWith('text/event-stream')
+        response.setEncoding('utf8')
+        response.on('data', (chunk: string) => {
+          if (!isStream) return void (state.body += chunk)
+          const lines = (rest + chunk).split('\n')
+          rest = lines.pop()!
+          lines.forEach(line)
+        })
+        const ended = new Promise<void>((end) => response.once('close', end))
+        response.on('error', () => {})
+        const until = async (holds: () => boolean) => {
+          while (!holds()) await pause(5)
+        }
+        const listener: SseListener = {
+          ...{ status: response.statusCode!, headers: response.headers, events, ended, response, until },
+          get comments() {
+            return state.comments
+          },
+          get lastEventId() {
+            return state.lastEventId
+          },
+          get retryMs() {
+            return state.retryMs
+          },
+          get body() {
+            return state.body
+          },
+          count: (wanted) => until(() => events.length >= wanted),
+          close: () => asked.destroy(),
+        }
+        resolve(listener)
+      },
+    )
     asked.on('error', reject)
     asked.end()
   })

@@ -8,7 +8,13 @@ import { LOCAL_CHAIN, localVersion, startLocalChain } from '../dev/chain'
 import { holderOf, lockFolder } from '../dev/lock'
 import { PlainError, blankSettings, freePort, requireFreePort } from '../dev/services'
 import { startWorld, type World } from '../dev/world'
-import { TEST_DATABASE_URL, createMigratedDatabase, removeFolder, temporaryFolder, type TestDatabase } from './database'
+import {
+  TEST_DATABASE_URL,
+  createMigratedDatabase,
+  removeFolder,
+  temporaryFolder,
+  type TestDatabase,
+} from './database'
 
 /** What `npm start` gives to whoever runs it with no settings at all, and how it keeps a second one away from its folder. */
 let folder: string
@@ -29,7 +35,12 @@ afterAll(async () => {
 
 async function start(settings: NodeJS.ProcessEnv = {}): Promise<World> {
   const [port, chainPort, databasePort] = await Promise.all([freePort(), freePort(), freePort()])
-  const local = { PORT: String(port), LOCAL_CHAIN_PORT: String(chainPort), LOCAL_DB_PORT: String(databasePort), ...(database && { DATABASE_URL: database.url }) }
+  const local = {
+    PORT: String(port),
+    LOCAL_CHAIN_PORT: String(chainPort),
+    LOCAL_DB_PORT: String(databasePort),
+    ...(database && { DATABASE_URL: database.url }),
+  }
   return startWorld({
     environment: { ...process.env, ...blankSettings(), ...local, CHAINS: LOCAL_CHAIN.slug, ...settings },
     ...{ folder, samples: false, keep: true, report: () => {}, progress: () => {} },
@@ -38,7 +49,10 @@ async function start(settings: NodeJS.ProcessEnv = {}): Promise<World> {
 /** The limits that the world tells its clients, of /compute and of the records. */
 async function limits(): Promise<(string | null)[]> {
   const { port } = world.settings
-  const answers = await Promise.all([fetch(`http://127.0.0.1:${port}/compute/v0/area`, { method: 'POST' }), fetch(`http://127.0.0.1:${port}/api/v0/config`)])
+  const answers = await Promise.all([
+    fetch(`http://127.0.0.1:${port}/compute/v0/area`, { method: 'POST' }),
+    fetch(`http://127.0.0.1:${port}/api/v0/config`),
+  ])
   return answers.map(({ headers }) => headers.get('ratelimit-limit'))
 }
 
@@ -48,7 +62,11 @@ test('on local chains nobody is limited', async () => {
 
 test('a second world in the same folder is refused, until the first one stops; limits that settings name hold', async () => {
   const { port, localChainPort } = world.settings
-  await expect(start()).rejects.toThrow(new RegExp(`it is running already: process ${process.pid}, since 2\\S+Z, PORT ${port}, LOCAL_CHAIN_PORT ${localChainPort}`))
+  await expect(start()).rejects.toThrow(
+    new RegExp(
+      `it is running already: process ${process.pid}, since 2\\S+Z, PORT ${port}, LOCAL_CHAIN_PORT ${localChainPort}`,
+    ),
+  )
   // Which leaves the first one as it was.
   expect((await fetch(`http://127.0.0.1:${port}/health`)).status).toBe(200)
   await world.stop()
@@ -56,7 +74,7 @@ test('a second world in the same folder is refused, until the first one stops; l
   expect(await limits()).toEqual(['7', '8'])
 }, 180_000)
 
-test('the lock of a process that was killed is nobody\'s', async () => {
+test("the lock of a process that was killed is nobody's", async () => {
   const locked = temporaryFolder()
   const program = `require(${JSON.stringify(path.resolve('dist/dev/lock.js'))}).lockFolder(${JSON.stringify(locked)}, { PORT: 1 }).then(() => { console.log('locked'); setInterval(() => {}, 1000) })`
   const child = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -108,9 +126,12 @@ test('npm run reset removes what npm start keeps, and nothing while it runs', as
   // A clone, as far as a reset needs one.
   const clone = temporaryFolder()
   mkdirSync(path.join(clone, 'dist'))
-  for (const part of ['dev', 'src', 'package.json']) cpSync(path.join('dist', part), path.join(clone, 'dist', part), { recursive: true })
+  for (const part of ['dev', 'src', 'package.json'])
+    cpSync(path.join('dist', part), path.join(clone, 'dist', part), { recursive: true })
   const reset = () => {
-    const { status, stdout, stderr } = spawnSync(process.execPath, [path.join(clone, 'dist/dev/reset.js')], { encoding: 'utf8' })
+    const { status, stdout, stderr } = spawnSync(process.execPath, [path.join(clone, 'dist/dev/reset.js')], {
+      encoding: 'utf8',
+    })
     return [status, stdout + stderr]
   }
   expect(reset()).toEqual([0, 'There is no .local: nothing to remove.\n'])
@@ -123,10 +144,15 @@ test('npm run reset removes what npm start keeps, and nothing while it runs', as
   let said = ''
   child.stderr.on('data', (chunk) => (said += String(chunk)))
   expect(await once(child, 'close')).toEqual([1, null])
-  expect(said).toMatch(new RegExp(`^The local world is running: process ${process.pid}, since \\S+, PORT 3000\\. Stop it first`))
+  expect(said).toMatch(
+    new RegExp(`^The local world is running: process ${process.pid}, since \\S+, PORT 3000\\. Stop it first`),
+  )
   expect(existsSync(path.join(local, 'database'))).toBe(true)
   await unlock()
-  expect(reset()).toEqual([0, 'Removed .local (chain-celo.json, database, logs). The next npm start begins anew.\n'])
+  expect(reset()).toEqual([
+    0,
+    'Removed .local (chain-celo.json, database, logs). The next npm start begins anew.\n',
+  ])
   expect(existsSync(local)).toBe(false)
   removeFolder(clone)
 })

@@ -31,8 +31,19 @@ const start = async (listener: SseListener) => {
 
 /** Another copy of the API, at a port of its own. */
 async function startCopy(port: number): Promise<Service> {
-  const rpcUrls = Object.fromEntries([...world.chains.values()].map(({ chain, url }) => [`RPC_URL_${settingSuffix(chain)}`, url]))
-  const environment = { ...process.env, ...blankSettings(), DATABASE_URL: world.databaseUrl, ...rpcUrls, SIGNER_PRIVATE_KEY: LOCAL_SIGNER_KEY, PORT: String(port), RECORDS_RATE_LIMIT_PER_HOUR: '0', TRUST_PROXY: '127.0.0.1' }
+  const rpcUrls = Object.fromEntries(
+    [...world.chains.values()].map(({ chain, url }) => [`RPC_URL_${settingSuffix(chain)}`, url]),
+  )
+  const environment = {
+    ...process.env,
+    ...blankSettings(),
+    DATABASE_URL: world.databaseUrl,
+    ...rpcUrls,
+    SIGNER_PRIVATE_KEY: LOCAL_SIGNER_KEY,
+    PORT: String(port),
+    RECORDS_RATE_LIMIT_PER_HOUR: '0',
+    TRUST_PROXY: '127.0.0.1',
+  }
   const copy = startService(`api-${port}`, ['dist/api/main.js'], environment, folder)
   await copy.ready
   return copy
@@ -52,11 +63,15 @@ test('attested, revoked, the revocation taken back, the attestation taken back; 
   await chain.provider.send('anvil_rollback', [4])
   await mine(chain, 6)
   await listener.count(4)
-  expect(told(listener.events)).toEqual(['new', 'revoked', 'reorged', 'reorged'].map((event) => `${event} ${uid}`))
+  expect(told(listener.events)).toEqual(
+    ['new', 'revoked', 'reorged', 'reorged'].map((event) => `${event} ${uid}`),
+  )
   expect(listener.events.map(({ data }) => data.revoked)).toEqual([false, true, false, undefined])
   expect(listener.events[3]!.data).toEqual({ uid, chain: 'base-sepolia' })
 
-  const document = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: Record<string, { get: { responses: Record<string, { content: object }> } }> }
+  const document = (await (await fetch(`${url}/openapi.json`)).json()) as {
+    paths: Record<string, { get: { responses: Record<string, { content: object }> } }>
+  }
   expect(Object.keys(document.paths[PATH]!.get.responses[200]!.content)).toEqual(['text/event-stream'])
   for (const [i, { id }] of listener.events.entries()) {
     const back = await listen(`${url}${PATH}?chain=base-sepolia`, { lastEventId: id })
@@ -81,7 +96,10 @@ test('copies of the API are killed while two chains attest and revoke: who goes 
   const hear = async () => {
     while (!stopping) {
       const at = ports[connections++ % 2]!
-      const listener = await listen(`http://127.0.0.1:${at}${PATH}`, { lastEventId, onEvent: (event) => heard.push(event) }).catch(() => undefined)
+      const listener = await listen(`http://127.0.0.1:${at}${PATH}`, {
+        lastEventId,
+        onEvent: (event) => heard.push(event),
+      }).catch(() => undefined)
       if (!listener) {
         await pause(50)
         continue
@@ -123,7 +141,9 @@ test('copies of the API are killed while two chains attest and revoke: who goes 
   await pause(600)
   stopping = true
   await hearing
-  for (const events of [heard, first.events]) for (const [slug, log] of expected) expect(told(events.filter(({ data }) => data.chain === slug))).toEqual(log)
+  for (const events of [heard, first.events])
+    for (const [slug, log] of expected)
+      expect(told(events.filter(({ data }) => data.chain === slug))).toEqual(log)
   expect(connections).toBeGreaterThanOrEqual(5)
   first.close()
   await Promise.all(copies.map((copy) => copy.stop()))
@@ -132,7 +152,14 @@ test('copies of the API are killed while two chains attest and revoke: who goes 
 test('2,000 listeners are told all of 200 records', async () => {
   const port = await freePort()
   const copy = await startCopy(port)
-  const memory = () => Math.round(parseInt(/^VmRSS:\s*(\d+)/m.exec(process.platform === 'linux' ? readFileSync(`/proc/${copy.pid}/status`, 'utf8') : 'VmRSS: 0')![1]!) / 1024)
+  const memory = () =>
+    Math.round(
+      parseInt(
+        /^VmRSS:\s*(\d+)/m.exec(
+          process.platform === 'linux' ? readFileSync(`/proc/${copy.pid}/status`, 'utf8') : 'VmRSS: 0',
+        )![1]!,
+      ) / 1024,
+    )
   const before = memory()
   const counts: number[] = []
   const listeners: SseListener[] = []
@@ -142,8 +169,13 @@ test('2,000 listeners are told all of 200 records', async () => {
         Array.from({ length: 100 }, (_, k) => {
           counts[i + k] = 0
           // Some with filters of their own that let all pass.
-          const query = k < 50 ? '' : k < 75 ? `?bbox=-180,${-90 + (i + k) / 100},180,90` : '?chain=base-sepolia'
-          return listen(`http://127.0.0.1:${port}${PATH}${query}`, { headers: { 'x-forwarded-for': `10.0.${(i + k) >> 8}.${(i + k) & 255}` }, keep: false, onEvent: () => void counts[i + k]!++ })
+          const query =
+            k < 50 ? '' : k < 75 ? `?bbox=-180,${-90 + (i + k) / 100},180,90` : '?chain=base-sepolia'
+          return listen(`http://127.0.0.1:${port}${PATH}${query}`, {
+            headers: { 'x-forwarded-for': `10.0.${(i + k) >> 8}.${(i + k) & 255}` },
+            keep: false,
+            onEvent: () => void counts[i + k]!++,
+          })
         }),
       )),
     )
@@ -153,13 +185,25 @@ test('2,000 listeners are told all of 200 records', async () => {
   const eas = await world.chain.eas()
   const requests = Array.from({ length: 20 }, place)
   const began = performance.now()
-  for (let i = 0; i < 10; i++) await mined(world.chain, (await eas.getFunction('multiAttest').send([{ schema: requests[0]!.schema, data: requests.map(({ data }) => data) }], { gasLimit: 100_000_000 })).hash)
+  for (let i = 0; i < 10; i++)
+    await mined(
+      world.chain,
+      (
+        await eas
+          .getFunction('multiAttest')
+          .send([{ schema: requests[0]!.schema, data: requests.map(({ data }) => data) }], {
+            gasLimit: 100_000_000,
+          })
+      ).hash,
+    )
   const attested = performance.now()
   await listeners[0]!.until(() => counts.every((count) => count >= 200))
   const done = performance.now()
   await pause(700)
   expect([...new Set(counts)]).toEqual([200])
-  console.log(`2,000 listeners, 200 records each: ${JSON.stringify({ msToAttest: Math.round(attested - began), msUntilAllWereTold: Math.round(done - began), megabytes: { before, listening, told: memory() } })}`)
+  console.log(
+    `2,000 listeners, 200 records each: ${JSON.stringify({ msToAttest: Math.round(attested - began), msUntilAllWereTold: Math.round(done - began), megabytes: { before, listening, told: memory() } })}`,
+  )
   if (process.platform === 'linux') expect(memory() - before).toBeLessThan(500)
   const stopping = performance.now()
   await copy.stop()
@@ -173,19 +217,33 @@ test('changes of more than a week ago are forgotten by the indexer; who read no 
   old.close()
   const kept = await attest(world.chain, place())
   await world.caughtUp()
-  await rows(databaseUrl, `UPDATE record_change SET changed_at = changed_at - interval '8 days' WHERE uid <> $1`, [kept])
-  await rows(databaseUrl, `INSERT INTO record_change (chain, kind, uid, changed_at) SELECT 'base-sepolia', 'new', 'none', now() - interval '9 days' FROM generate_series(1, 25000)`)
+  await rows(
+    databaseUrl,
+    `UPDATE record_change SET changed_at = changed_at - interval '8 days' WHERE uid <> $1`,
+    [kept],
+  )
+  await rows(
+    databaseUrl,
+    `INSERT INTO record_change (chain, kind, uid, changed_at) SELECT 'base-sepolia', 'new', 'none', now() - interval '9 days' FROM generate_series(1, 25000)`,
+  )
   await rows(databaseUrl, `DELETE FROM record_change WHERE uid = $1`, [kept])
-  await rows(databaseUrl, `INSERT INTO record_change (chain, kind, uid) VALUES ('base-sepolia', 'new', $1)`, [kept])
+  await rows(databaseUrl, `INSERT INTO record_change (chain, kind, uid) VALUES ('base-sepolia', 'new', $1)`, [
+    kept,
+  ])
   await world.services.get('indexer-base-sepolia')!.kill()
   for (;;) {
-    const [{ count }] = (await rows<{ count: number }>(databaseUrl, `SELECT count(*)::int AS count FROM record_change WHERE chain = 'base-sepolia'`)) as [{ count: number }]
+    const [{ count }] = (await rows<{ count: number }>(
+      databaseUrl,
+      `SELECT count(*)::int AS count FROM record_change WHERE chain = 'base-sepolia'`,
+    )) as [{ count: number }]
     if (count === 1) break
     await pause(50)
   }
   const late = await listen(`${url}${PATH}`, { lastEventId: old.lastEventId })
   await late.count(1)
-  expect(late.events).toMatchObject([{ event: 'reset', data: { reason: 'Changes on base-sepolia since then are not kept any more.' } }])
+  expect(late.events).toMatchObject([
+    { event: 'reset', data: { reason: 'Changes on base-sepolia since then are not kept any more.' } },
+  ])
   const next = await attest(world.chain, place())
   // Before it, what the indexer took back and read anew when it was started again.
   await late.until(() => told(late.events).at(-1) === `new ${next}`)

@@ -14,20 +14,38 @@ beforeAll(async () => {
   world = await startTestWorld({ AUDIT_CALLS_PER_SECOND: '0' })
   const { chain } = world
   uids = []
-  for (let i = 0; i < 6; i++) uids.push(await attest(chain, locationRequest({ type: 'Point', coordinates: [i, 20] }, { memo: `place ${i}` })))
+  for (let i = 0; i < 6; i++)
+    uids.push(
+      await attest(chain, locationRequest({ type: 'Point', coordinates: [i, 20] }, { memo: `place ${i}` })),
+    )
   await revoke(chain, uids[5]!)
   await mine(chain, LOCAL_CHAIN.finality + 2)
   await world.caughtUp()
 })
 afterAll(() => world?.stop())
 
-const sql = <Row extends object>(text: string, values?: unknown[]) => rows<Row>(world.databaseUrl, text, values)
+const sql = <Row extends object>(text: string, values?: unknown[]) =>
+  rows<Row>(world.databaseUrl, text, values)
 const status = async (uid: string) => (await world.get(`/api/v0/location-records/${uid}`)).status
 
-const command = (...args: string[]) => run({ ...process.env, ...blankSettings(), DATABASE_URL: world.databaseUrl, RPC_URL_BASE_SEPOLIA: world.chain.url }, ...args)
+const command = (...args: string[]) =>
+  run(
+    {
+      ...process.env,
+      ...blankSettings(),
+      DATABASE_URL: world.databaseUrl,
+      RPC_URL_BASE_SEPOLIA: world.chain.url,
+    },
+    ...args,
+  )
 
 test('replay: finds and puts right what is not as the log says; --check only says so', async () => {
-  expect(await command('replay')).toEqual({ code: 0, output: expect.stringContaining('base-sepolia: 6 attestations replayed, every record is what the log says') })
+  expect(await command('replay')).toEqual({
+    code: 0,
+    output: expect.stringContaining(
+      'base-sepolia: 6 attestations replayed, every record is what the log says',
+    ),
+  })
   await sql(`UPDATE location_record SET memo = 'changed' WHERE uid = $1`, [uids[0]])
   await sql('DELETE FROM location_record WHERE uid = $1', [uids[1]])
   await sql('UPDATE location_record SET revoked = false, revocation_time = NULL WHERE uid = $1', [uids[5]])
@@ -38,21 +56,31 @@ test('replay: finds and puts right what is not as the log says; --check only say
   )
   const checked = await command('replay', '--check')
   expect(checked.code).toBe(1)
-  for (const line of [`${uids[0]}: different`, `${uids[1]}: missing`, `${uids[5]}: different`, `0x${'e'.repeat(64)}: surplus`, '4 records differed from the log'])
+  for (const line of [
+    `${uids[0]}: different`,
+    `${uids[1]}: missing`,
+    `${uids[5]}: different`,
+    `0x${'e'.repeat(64)}: surplus`,
+    '4 records differed from the log',
+  ])
     expect(checked.output).toContain(line)
   expect(await status(uids[1]!)).toBe(404)
 
-  expect((await command('replay', '--chain', 'base-sepolia')).output).toContain('4 records differed from the log and are put right')
+  expect((await command('replay', '--chain', 'base-sepolia')).output).toContain(
+    '4 records differed from the log and are put right',
+  )
   expect((await command('replay')).code).toBe(0)
   await expectInvariants(world)
 })
 
-test('audit: a log without some of the chain\'s events, or with one that never was, is put right', async () => {
+test("audit: a log without some of the chain's events, or with one that never was, is put right", async () => {
   const { finality, firstBlock } = LOCAL_CHAIN
   const head = await world.chain.provider.getBlockNumber()
   expect(await command('audit', '--chain', 'base-sepolia')).toEqual({
     code: 0,
-    output: expect.stringContaining(`base-sepolia, blocks ${firstBlock} to ${head - finality}: the chain has 7 events of ours; the log has them all, and nothing else`),
+    output: expect.stringContaining(
+      `base-sepolia, blocks ${firstBlock} to ${head - finality}: the chain has 7 events of ours; the log has them all, and nothing else`,
+    ),
   })
   // As if the node had left out an attestation, all of a block, and a revocation, and had made one up.
   await sql('DELETE FROM attestation_event WHERE uid = $1', [uids[3]])
@@ -71,19 +99,28 @@ test('audit: a log without some of the chain\'s events, or with one that never w
   expect(quick.output).toContain('2 were not in the log as they are on the chain, and are put right')
   // Only receipts tell that an event never was.
   const proof = await command('audit', '--chain', 'base-sepolia')
-  expect([proof.code, proof.output]).toEqual([1, expect.stringContaining('1 were not in the log as they are on the chain, and are put right')])
+  expect([proof.code, proof.output]).toEqual([
+    1,
+    expect.stringContaining('1 were not in the log as they are on the chain, and are put right'),
+  ])
   expect((await command('audit', '--chain', 'base-sepolia')).code).toBe(0)
   await expectInvariants(world)
-  const [counted] = await sql<{ repaired: number; proven: boolean }>(`SELECT repaired_events::int AS repaired, proven @> int8range($1, $2, '[]') AS proven FROM chain_status`, [firstBlock, head - finality])
+  const [counted] = await sql<{ repaired: number; proven: boolean }>(
+    `SELECT repaired_events::int AS repaired, proven @> int8range($1, $2, '[]') AS proven FROM chain_status`,
+    [firstBlock, head - finality],
+  )
   expect(counted).toEqual({ repaired: 3, proven: true })
 })
 
-test('audit: an event that says something else than the chain\'s, at its place, is put right', async () => {
+test("audit: an event that says something else than the chain's, at its place, is put right", async () => {
   await sql(`UPDATE attestation_event SET uid = $2 WHERE uid = $1 AND kind = 'REVOKED'`, [uids[5], uids[0]])
   await sql('UPDATE location_record SET revoked = true WHERE uid = $1', [uids[0]])
   await sql('UPDATE attestation_event SET attester = $2 WHERE uid = $1', [uids[1], `0x${'d'.repeat(40)}`])
   await sql('UPDATE location_record SET prover = $2 WHERE uid = $1', [uids[1], `0x${'d'.repeat(40)}`])
-  expect(await command('audit', '--chain', 'base-sepolia')).toEqual({ code: 1, output: expect.stringContaining('2 were not in the log as they are on the chain') })
+  expect(await command('audit', '--chain', 'base-sepolia')).toEqual({
+    code: 1,
+    output: expect.stringContaining('2 were not in the log as they are on the chain'),
+  })
   expect((await command('audit', '--chain', 'base-sepolia')).code).toBe(0)
   await expectInvariants(world)
 })
@@ -92,7 +129,9 @@ test('what was indexed under a schema that the settings no longer name is left a
   const schema = `0x${'5'.repeat(64)}`
   await sql('UPDATE attestation_event SET schema_uid = $2 WHERE uid = $1', [uids[0], schema])
   await sql('UPDATE location_record SET schema_uid = $2 WHERE uid = $1', [uids[0], schema])
-  expect((await command('replay')).output).toContain('base-sepolia: 5 attestations replayed, every record is what the log says')
+  expect((await command('replay')).output).toContain(
+    'base-sepolia: 5 attestations replayed, every record is what the log says',
+  )
   await sql('UPDATE attestation_event SET schema_uid = $2 WHERE uid = $1', [uids[0], LOCATION_SCHEMA.uid])
   await sql('UPDATE location_record SET schema_uid = $2 WHERE uid = $1', [uids[0], LOCATION_SCHEMA.uid])
   await expectInvariants(world)
@@ -104,7 +143,10 @@ test('a repair whose record a rollback may still touch waits until that is final
   await sql('DELETE FROM location_record WHERE uid = $1', [uids[2]])
   await revoke(chain, uids[2]!)
   await world.caughtUp()
-  expect(await command('audit', '--chain', 'base-sepolia')).toEqual({ code: 2, output: expect.stringContaining('has events in blocks that are not final yet') })
+  expect(await command('audit', '--chain', 'base-sepolia')).toEqual({
+    code: 2,
+    output: expect.stringContaining('has events in blocks that are not final yet'),
+  })
   expect(await status(uids[2]!)).toBe(404)
   await mine(chain, LOCAL_CHAIN.finality + 2)
   await world.caughtUp()
@@ -132,12 +174,36 @@ test('/ready and /metrics say how far each chain is', async () => {
   const { number: head, timestamp } = (await chain.provider.getBlock('latest'))!
   const time = new Date(timestamp * 1000).toISOString()
   await expect.poll(async () => (await world.get('/ready')).status, { timeout: 10_000 }).toBe(200)
-  await expect.poll(async () => (await world.get('/ready')).body, { timeout: 10_000 }).toEqual({
-    ...{ status: 'ready', database: 'connected' },
-    chains: { 'base-sepolia': { status: 'ready', head_block: head, indexed_block: head, lag_blocks: 0, lag_seconds: expect.any(Number), head_time: time, indexed_time: time, doubt: null, withheld_attestations: 0 } },
-  })
+  await expect
+    .poll(async () => (await world.get('/ready')).body, { timeout: 10_000 })
+    .toEqual({
+      ...{ status: 'ready', database: 'connected' },
+      chains: {
+        'base-sepolia': {
+          status: 'ready',
+          head_block: head,
+          indexed_block: head,
+          lag_blocks: 0,
+          lag_seconds: expect.any(Number),
+          head_time: time,
+          indexed_time: time,
+          doubt: null,
+          withheld_attestations: 0,
+        },
+      },
+    })
   const text = await (await fetch(`${world.url}/metrics`)).text()
-  for (const line of [`geospatial_chain_head_block{chain="base-sepolia"} ${head}`, `geospatial_chain_indexed_block{chain="base-sepolia"} ${head}`, 'geospatial_chain_ready{chain="base-sepolia"} 1', 'geospatial_audit_repaired_events{chain="base-sepolia"} 6', 'geospatial_database_up 1', '# TYPE http_request_duration_seconds histogram', 'process_resident_memory_bytes'])
+  for (const line of [
+    `geospatial_chain_head_block{chain="base-sepolia"} ${head}`,
+    `geospatial_chain_indexed_block{chain="base-sepolia"} ${head}`,
+    'geospatial_chain_ready{chain="base-sepolia"} 1',
+    'geospatial_audit_repaired_events{chain="base-sepolia"} 6',
+    'geospatial_database_up 1',
+    '# TYPE http_request_duration_seconds histogram',
+    'process_resident_memory_bytes',
+  ])
     expect(text).toContain(line)
-  expect(text).toMatch(/http_request_duration_seconds_count\{method="GET",route="\/api\/v0\/location-records\/:uid",status="200"\} \d/)
+  expect(text).toMatch(
+    /http_request_duration_seconds_count\{method="GET",route="\/api\/v0\/location-records\/:uid",status="200"\} \d/,
+  )
 })

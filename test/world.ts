@@ -21,7 +21,11 @@ export interface TestWorld extends Omit<World, 'chain'> {
 export async function startTestWorld(environment: NodeJS.ProcessEnv = {}): Promise<TestWorld> {
   const database = TEST_DATABASE_URL ? await createDatabase() : undefined
   const CHAINS = environment.CHAINS ?? LOCAL_CHAIN.slug
-  const [port, chainPort, databasePort] = await Promise.all([freePort(), freePort(CHAINS.split(',').length), freePort()])
+  const [port, chainPort, databasePort] = await Promise.all([
+    freePort(),
+    freePort(CHAINS.split(',').length),
+    freePort(),
+  ])
   const folder = temporaryFolder()
   const world = await startWorld({
     environment: {
@@ -48,9 +52,22 @@ export async function startTestWorld(environment: NodeJS.ProcessEnv = {}): Promi
   const url = `http://127.0.0.1:${port}`
   const checker = openApiChecker(await (await fetch(`${url}/openapi.json`)).json())
   const ask = async (path: string, method: string, request?: unknown) => {
-    const response = await fetch(url + path, { method, ...(request !== undefined && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(request) }) })
+    const response = await fetch(url + path, {
+      method,
+      ...(request !== undefined && {
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(request),
+      }),
+    })
     const body: unknown = await response.json()
-    checker.check({ method, path, request, status: response.status, type: response.headers.get('content-type')!, response: body })
+    checker.check({
+      method,
+      path,
+      request,
+      status: response.status,
+      type: response.headers.get('content-type')!,
+      response: body,
+    })
     return { status: response.status, body }
   }
   return {
@@ -77,7 +94,10 @@ export async function mine(chain: LocalChain, blocks: number): Promise<void> {
 }
 
 /** Mines one block of all these transactions; answers their receipts. */
-export async function inOneBlock(chain: LocalChain, sends: readonly (() => Promise<{ hash: string }>)[]): Promise<TransactionReceipt[]> {
+export async function inOneBlock(
+  chain: LocalChain,
+  sends: readonly (() => Promise<{ hash: string }>)[],
+): Promise<TransactionReceipt[]> {
   const hashes: string[] = []
   await chain.provider.send('evm_setAutomine', [false])
   try {

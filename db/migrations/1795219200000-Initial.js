@@ -30,9 +30,15 @@ module.exports = class Initial1795219200000 {
       "geom" geometry(Geometry, 4326),
       CONSTRAINT "PK_defbb9ff504f19964c97cd43032" PRIMARY KEY ("id"))`)
     await db.query(`CREATE INDEX "IDX_c318315d25e55c8acbc81c3bda" ON "location_record" ("uid")`)
-    await db.query(`CREATE INDEX "IDX_acb961b377153a587da6544262" ON "location_record" ("subject", "timestamp")`)
-    await db.query(`CREATE INDEX "IDX_9a82d7a09825489f17fc2879e5" ON "location_record" ("prover", "timestamp")`)
-    await db.query(`CREATE INDEX "IDX_580af116021f5047ffdc92002d" ON "location_record" ("chain", "timestamp")`)
+    await db.query(
+      `CREATE INDEX "IDX_acb961b377153a587da6544262" ON "location_record" ("subject", "timestamp")`,
+    )
+    await db.query(
+      `CREATE INDEX "IDX_9a82d7a09825489f17fc2879e5" ON "location_record" ("prover", "timestamp")`,
+    )
+    await db.query(
+      `CREATE INDEX "IDX_580af116021f5047ffdc92002d" ON "location_record" ("chain", "timestamp")`,
+    )
     await db.query(`CREATE INDEX "IDX_1cfc6c9a7979f2cd2fb4088bf7" ON "location_record" ("timestamp", "id")`)
     await db.query(`CREATE INDEX "location_record_geom" ON "location_record" USING gist ("geom")`)
 

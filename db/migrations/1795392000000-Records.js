@@ -16,21 +16,32 @@ module.exports = class Records1795392000000 {
       -- The last change that is not kept any more.
       "forgotten" bigint NOT NULL DEFAULT 0)`)
     // Records by the hour of their timestamp.
-    await db.query(`CREATE TABLE "record_hour" ("chain" text, "hour" timestamptz, "total" bigint NOT NULL, PRIMARY KEY ("chain", "hour"))`)
+    await db.query(
+      `CREATE TABLE "record_hour" ("chain" text, "hour" timestamptz, "total" bigint NOT NULL, PRIMARY KEY ("chain", "hour"))`,
+    )
     // What happened to records, within a chain in the order of the transactions' ends.
     await db.query(`CREATE TABLE "record_change" (
       "chain" text, "id" bigint GENERATED ALWAYS AS IDENTITY,
       -- new, revoked; reorged: gone, or not revoked any more, as the chain took it back.
       "kind" text NOT NULL, "uid" text NOT NULL, "changed_at" timestamptz NOT NULL DEFAULT now(), PRIMARY KEY ("chain", "id"))`)
-    await db.query(`INSERT INTO record_state (chain, total, revoked) SELECT chain, count(*), count(*) FILTER (WHERE revoked) FROM location_record GROUP BY chain`)
-    await db.query(`INSERT INTO record_hour (chain, hour, total) SELECT chain, date_trunc('hour', timestamp, 'UTC'), count(*) FROM location_record GROUP BY 1, 2`)
+    await db.query(
+      `INSERT INTO record_state (chain, total, revoked) SELECT chain, count(*), count(*) FILTER (WHERE revoked) FROM location_record GROUP BY chain`,
+    )
+    await db.query(
+      `INSERT INTO record_hour (chain, hour, total) SELECT chain, date_trunc('hour', timestamp, 'UTC'), count(*) FROM location_record GROUP BY 1, 2`,
+    )
 
     // One statement may change many records: each trigger works on all of them at once. The lock is the indexer's own of the
     // chain (src/database.ts, lockChain), held until the transaction ends: so a chain's changes get their ids in the order in
     // which they can be seen, and nobody who reads on from the last id misses one.
     for (const [event, sign, rows, changes] of [
       // Revoked in the same batch that brought it: that is a change of its own, as in two batches.
-      ['insert', '', 'new_rows', `SELECT chain, kind, uid FROM new_rows, (VALUES (1, 'new'), (2, 'revoked')) AS change (place, kind) WHERE place = 1 OR revoked ORDER BY timestamp, id, place`],
+      [
+        'insert',
+        '',
+        'new_rows',
+        `SELECT chain, kind, uid FROM new_rows, (VALUES (1, 'new'), (2, 'revoked')) AS change (place, kind) WHERE place = 1 OR revoked ORDER BY timestamp, id, place`,
+      ],
       ['delete', '-', 'old_rows', `SELECT chain, 'reorged', uid FROM old_rows ORDER BY timestamp, id`],
     ])
       await db.query(`CREATE FUNCTION location_record_after_${event}() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -66,17 +77,29 @@ module.exports = class Records1795392000000 {
         TRUNCATE record_state, record_hour, record_change;
         RETURN NULL;
       END $$`)
-    await db.query(`CREATE TRIGGER location_record_after_truncate AFTER TRUNCATE ON "location_record" FOR EACH STATEMENT EXECUTE FUNCTION location_record_after_truncate()`)
+    await db.query(
+      `CREATE TRIGGER location_record_after_truncate AFTER TRUNCATE ON "location_record" FOR EACH STATEMENT EXECUTE FUNCTION location_record_after_truncate()`,
+    )
 
-    await db.query(`CREATE INDEX "IDX_d776ce0e5b0dca22721a90ba82" ON "location_record" ("event_timestamp", "id")`)
-    await db.query(`CREATE INDEX "IDX_3a1a3ee6216d62da15052a7f74" ON "location_record" ("schema_uid", "timestamp")`)
+    await db.query(
+      `CREATE INDEX "IDX_d776ce0e5b0dca22721a90ba82" ON "location_record" ("event_timestamp", "id")`,
+    )
+    await db.query(
+      `CREATE INDEX "IDX_3a1a3ee6216d62da15052a7f74" ON "location_record" ("schema_uid", "timestamp")`,
+    )
     // The start of it: an attester may give a type that is longer than an index entry may be.
     await db.query(`CREATE INDEX "location_record_type"
       ON "location_record" (lower(left("location_type", 100)), "timestamp")`)
-    await db.query(`CREATE INDEX "location_record_revoked" ON "location_record" ("timestamp") WHERE "revoked"`)
-    await db.query(`CREATE INDEX "location_record_chain_revoked" ON "location_record" ("chain", "timestamp") WHERE "revoked"`)
+    await db.query(
+      `CREATE INDEX "location_record_revoked" ON "location_record" ("timestamp") WHERE "revoked"`,
+    )
+    await db.query(
+      `CREATE INDEX "location_record_chain_revoked" ON "location_record" ("chain", "timestamp") WHERE "revoked"`,
+    )
 
-    await db.query(`CREATE INDEX "location_record_nowhere" ON "location_record" ("timestamp", "id") WHERE "geom" IS NULL`)
+    await db.query(
+      `CREATE INDEX "location_record_nowhere" ON "location_record" ("timestamp", "id") WHERE "geom" IS NULL`,
+    )
 
     // Where a shape can be whose edges are geodesics: they lie nearer to the pole than the straight lines of geom. With
     // latitudes up to y and an edge of at most w degrees of longitude none gets beyond atan(tan y / cos(w / 2)) on the
@@ -87,7 +110,9 @@ module.exports = class Records1795392000000 {
         ELSE ST_MakeEnvelope(
           ST_XMin(shape), least(ST_YMin(shape), atand(tand(greatest(ST_YMin(shape), -89.999999)) / cosd(0.502 * (ST_XMax(shape) - ST_XMin(shape))))),
           ST_XMax(shape), greatest(ST_YMax(shape), atand(tand(least(ST_YMax(shape), 89.999999)) / cosd(0.502 * (ST_XMax(shape) - ST_XMin(shape))))), 4326) END`)
-    await db.query(`CREATE INDEX "location_record_reach" ON "location_record" USING gist (location_reach("geom")) WHERE "longitude" IS NULL AND "geom" IS NOT NULL`)
+    await db.query(
+      `CREATE INDEX "location_record_reach" ON "location_record" USING gist (location_reach("geom")) WHERE "longitude" IS NULL AND "geom" IS NOT NULL`,
+    )
 
     // Places and times in one index: the newest records of a box are found without looking at all of them, however many there
     // are (api/store.ts, listByWindows). 100 of 78,000 in a city, of a million: 0.8 ms instead of 140.
@@ -101,13 +126,23 @@ module.exports = class Records1795392000000 {
 
   async down(db) {
     await db.query(`ALTER TABLE "location_record" ALTER COLUMN "geom" SET STATISTICS -1`)
-    for (const index of ['location_record_place_time', 'location_record_reach']) await db.query(`DROP INDEX "${index}"`)
+    for (const index of ['location_record_place_time', 'location_record_reach'])
+      await db.query(`DROP INDEX "${index}"`)
     await db.query(`DROP FUNCTION location_reach`)
-    for (const index of ['location_record_nowhere', 'location_record_chain_revoked', 'location_record_revoked', 'location_record_type', 'IDX_3a1a3ee6216d62da15052a7f74', 'IDX_d776ce0e5b0dca22721a90ba82']) await db.query(`DROP INDEX "${index}"`)
+    for (const index of [
+      'location_record_nowhere',
+      'location_record_chain_revoked',
+      'location_record_revoked',
+      'location_record_type',
+      'IDX_3a1a3ee6216d62da15052a7f74',
+      'IDX_d776ce0e5b0dca22721a90ba82',
+    ])
+      await db.query(`DROP INDEX "${index}"`)
     for (const event of ['insert', 'update', 'delete', 'truncate']) {
       await db.query(`DROP TRIGGER location_record_after_${event} ON "location_record"`)
       await db.query(`DROP FUNCTION location_record_after_${event}`)
     }
-    for (const table of ['record_change', 'record_hour', 'record_state']) await db.query(`DROP TABLE "${table}"`)
+    for (const table of ['record_change', 'record_hour', 'record_state'])
+      await db.query(`DROP TABLE "${table}"`)
   }
 }

@@ -6,7 +6,8 @@
  */
 const RECORD = {
   keys: '@primaryKey id\n@unique chain,uid',
-  about: 'An attested location, as it is read from the attestation. Addresses are shown with their checksum, and found in any letter case.',
+  about:
+    'An attested location, as it is read from the attestation. Addresses are shown with their checksum, and found in any letter case.',
   columns: [
     ['id', 'id', '@notNull', '`<chain>-<uid>`'],
     ['uid', 'uid', '@notNull', 'UID of the attestation. Several chains may have one of the same UID'],
@@ -14,10 +15,20 @@ const RECORD = {
     ['prover', 'prover', '@notNull', 'Address that made the attestation'],
     ['subject', 'subject', '@notNull', 'Its recipient'],
     ['timestamp', 'timestamp', '@notNull', 'When it was attested: the time of its block'],
-    ['event_timestamp', 'event_timestamp', '@notNull @omit filter', 'When what it tells of happened, as attested; the time of attestation where it does not say'],
+    [
+      'event_timestamp',
+      'event_timestamp',
+      '@notNull @omit filter',
+      'When what it tells of happened, as attested; the time of attestation where it does not say',
+    ],
     ['srs', 'srs', '@notNull @omit filter', 'Spatial reference system, as attested'],
     ['location_type', 'location_type', '@notNull', 'What kind of text `location` is, as attested'],
-    ['location', 'location', '@notNull @omit filter', 'The location, as attested: `geometry` is our reading of it'],
+    [
+      'location',
+      'location',
+      '@notNull @omit filter',
+      'The location, as attested: `geometry` is our reading of it',
+    ],
     ['longitude', 'longitude::float8', '@omit filter', 'In degrees; null where the location is no point'],
     ['latitude', 'latitude::float8', '@omit filter', 'In degrees; null where the location is no point'],
     ['recipe_types', 'recipe_types', '@notNull @omit filter', 'As attested'],
@@ -28,11 +39,26 @@ const RECORD = {
     ['revoked', 'revoked', '@notNull', 'Whether the attestation was revoked'],
     ['created_at', 'created_at', '@notNull @omit filter', 'When the record was made here'],
     ['updated_at', 'updated_at', '@notNull @omit filter', 'When it last changed here'],
-    ['geometry', 'geometry::json', '@omit filter', 'Our reading of the location: a GeoJSON geometry, exactly as it is computed with; null where it cannot be read for certain. The filter `bbox` goes by it'],
+    [
+      'geometry',
+      'geometry::json',
+      '@omit filter',
+      'Our reading of the location: a GeoJSON geometry, exactly as it is computed with; null where it cannot be read for certain. The filter `bbox` goes by it',
+    ],
     ['schema_uid', 'schema_uid', '@notNull', 'The EAS schema it was attested under'],
-    ['ref_uid', 'ref_uid', '@notNull @omit filter', 'UID of the attestation it refers to; zeros where it refers to none'],
+    [
+      'ref_uid',
+      'ref_uid',
+      '@notNull @omit filter',
+      'UID of the attestation it refers to; zeros where it refers to none',
+    ],
     ['revocable', 'revocable', '@notNull @omit filter', 'Whether its attester may revoke it'],
-    ['expiration_time', 'expiration_time::text', '@notNull @omit filter', 'Unix seconds, in decimal digits; 0 = never'],
+    [
+      'expiration_time',
+      'expiration_time::text',
+      '@notNull @omit filter',
+      'Unix seconds, in decimal digits; 0 = never',
+    ],
     ['revocation_time', 'revocation_time', '@omit filter', 'When it was revoked: the time of that block'],
     ['block_number', 'block_number', '@notNull @omit filter', 'Block that it was attested in'],
     ['block_hash', 'block_hash', '@notNull @omit filter', 'Hash of that block'],
@@ -44,7 +70,8 @@ const RECORD = {
 }
 const EVENT = {
   keys: '@primaryKey id\n@foreignKey (chain, uid) references location_record (chain, uid)|@fieldName locationRecord|@foreignFieldName events',
-  about: 'An event of the log that all records follow from: an attestation under a location schema, or its revocation.',
+  about:
+    'An event of the log that all records follow from: an attestation under a location schema, or its revocation.',
   columns: [
     ['id', 'id', '@notNull', '`<chain>-<block number, 12 digits>-<log index, 6 digits>`'],
     ['chain', 'chain', '@notNull', 'Slug of the chain: base-sepolia, sepolia, arbitrum, celo'],
@@ -53,12 +80,27 @@ const EVENT = {
     ['schema_uid', 'schema_uid', '@notNull', 'The EAS schema it was attested under'],
     ['attester', 'attester', '@notNull', 'Address that made the attestation'],
     ['recipient', 'recipient', '@notNull @omit filter', 'Its recipient'],
-    ['ref_uid', 'ref_uid', '@omit filter', 'UID of the attestation it refers to; like the four that follow null where the event is a revocation'],
+    [
+      'ref_uid',
+      'ref_uid',
+      '@omit filter',
+      'UID of the attestation it refers to; like the four that follow null where the event is a revocation',
+    ],
     ['time', 'time::text', '@omit filter', 'Unix seconds, in decimal digits; equals the time of the block'],
-    ['expiration_time', 'expiration_time::text', '@omit filter', 'Unix seconds, in decimal digits; 0 = never'],
+    [
+      'expiration_time',
+      'expiration_time::text',
+      '@omit filter',
+      'Unix seconds, in decimal digits; 0 = never',
+    ],
     ['revocable', 'revocable', '@omit filter', 'Whether its attester may revoke it'],
     ['data', `'0x' || encode(data, 'hex')`, '@omit filter', 'The payload, in hex'],
-    ['problem', 'problem', '@omit filter', 'Why this attestation gave no record, or its record no geometry; null when nothing was wrong'],
+    [
+      'problem',
+      'problem',
+      '@omit filter',
+      'Why this attestation gave no record, or its record no geometry; null when nothing was wrong',
+    ],
     ['block_number', 'block_number', '@notNull @omit filter', 'Block of the event'],
     ['block_hash', 'block_hash', '@notNull @omit filter', 'Hash of that block'],
     ['block_timestamp', 'block_timestamp', '@notNull', 'Time of that block'],
@@ -72,18 +114,31 @@ module.exports = class Graphql1795478400000 {
 
   async up(db) {
     // The log newest first, and by attester; until now nobody asked for it but by UID.
-    await db.query(`CREATE INDEX "IDX_11612fc8a70aeb663f02bb93ff" ON "attestation_event" ("block_timestamp", "id")`)
-    await db.query(`CREATE INDEX "IDX_bf998ceee9cc5a49987aeb7d3f" ON "attestation_event" ("attester", "block_timestamp")`)
+    await db.query(
+      `CREATE INDEX "IDX_11612fc8a70aeb663f02bb93ff" ON "attestation_event" ("block_timestamp", "id")`,
+    )
+    await db.query(
+      `CREATE INDEX "IDX_bf998ceee9cc5a49987aeb7d3f" ON "attestation_event" ("attester", "block_timestamp")`,
+    )
     // Revocations are few: looked for among all events, finding five may take reading the whole log.
-    await db.query(`CREATE INDEX attestation_event_revoked ON attestation_event (block_timestamp, id) WHERE kind = 'REVOKED'`)
+    await db.query(
+      `CREATE INDEX attestation_event_revoked ON attestation_event (block_timestamp, id) WHERE kind = 'REVOKED'`,
+    )
 
     await db.query(`CREATE SCHEMA published`)
     await db.query(`COMMENT ON SCHEMA published IS 'What anyone may read by raw GraphQL'`)
-    for (const [table, view] of [['location_record', RECORD], ['attestation_event', EVENT]]) {
-      await db.query(`CREATE VIEW published.${table} AS SELECT ${view.columns.map(([name, source]) => `${source} AS "${name}"`).join(', ')} FROM public.${table}`)
+    for (const [table, view] of [
+      ['location_record', RECORD],
+      ['attestation_event', EVENT],
+    ]) {
+      await db.query(
+        `CREATE VIEW published.${table} AS SELECT ${view.columns.map(([name, source]) => `${source} AS "${name}"`).join(', ')} FROM public.${table}`,
+      )
       await db.query(`COMMENT ON VIEW published.${table} IS ${literal(`${view.keys}\n${view.about}`)}`)
       for (const [name, , tags, about] of view.columns)
-        await db.query(`COMMENT ON COLUMN published.${table}."${name}" IS ${literal(`${tags.replaceAll(' @', '\n@')}\n${about}`)}`)
+        await db.query(
+          `COMMENT ON COLUMN published.${table}."${name}" IS ${literal(`${tags.replaceAll(' @', '\n@')}\n${about}`)}`,
+        )
     }
 
     // A role is of the whole server: other databases of it may have made it before, or be making it right now. A managed

@@ -10,22 +10,31 @@ module.exports = class Poison1795564800000 {
     await db.query(`ALTER TABLE "location_record" ADD COLUMN "problem" text`)
     await db.query(`UPDATE location_record AS record SET problem = event.problem FROM attestation_event AS event
       WHERE record.geometry IS NULL AND event.chain = record.chain AND event.uid = record.uid AND event.kind = 'ATTESTED'`)
-    await db.query(`CREATE OR REPLACE VIEW published.location_record AS ${SELECT_RECORDS}, problem FROM public.location_record`)
+    await db.query(
+      `CREATE OR REPLACE VIEW published.location_record AS ${SELECT_RECORDS}, problem FROM public.location_record`,
+    )
     await db.query(`COMMENT ON COLUMN published.location_record.problem IS '@omit filter
 Why there is no geometry; null where there is one'`)
 
     // What the trigger made of older records stays: it is found by the same boxes. npm run replay makes it anew.
     await db.query(`DROP TRIGGER location_record_fill ON "location_record"`)
-    for (const name of ['location_record_fill', 'location_geom', 'location_shape']) await db.query(`DROP FUNCTION ${name}`)
+    for (const name of ['location_record_fill', 'location_geom', 'location_shape'])
+      await db.query(`DROP FUNCTION ${name}`)
 
     // The migration Records once made an index of whole location types, where it is still that.
     await db.query(`DROP INDEX "location_record_type"`)
-    await db.query(`CREATE INDEX "location_record_type" ON "location_record" (lower(left("location_type", 100)), "timestamp")`)
+    await db.query(
+      `CREATE INDEX "location_record_type" ON "location_record" (lower(left("location_type", 100)), "timestamp")`,
+    )
 
     await db.query(`ALTER TABLE "attestation_event" ADD COLUMN "withheld" boolean NOT NULL DEFAULT false`)
     await db.query(`ALTER TABLE "attestation_event" ALTER COLUMN "withheld" DROP DEFAULT`)
-    await db.query(`CREATE INDEX "attestation_event_withheld" ON "attestation_event" ("chain") WHERE "withheld"`)
-    await db.query(`CREATE OR REPLACE VIEW published.attestation_event AS ${SELECT_EVENTS}, withheld FROM public.attestation_event`)
+    await db.query(
+      `CREATE INDEX "attestation_event_withheld" ON "attestation_event" ("chain") WHERE "withheld"`,
+    )
+    await db.query(
+      `CREATE OR REPLACE VIEW published.attestation_event AS ${SELECT_EVENTS}, withheld FROM public.attestation_event`,
+    )
     await db.query(`COMMENT ON COLUMN published.attestation_event.withheld IS '@notNull
 @omit filter
 Whether something of this attestation could not be stored: then it gives no record, \`data\` may be null, and \`problem\` says why'`)
@@ -52,13 +61,15 @@ Whether something of this attestation could not be stored: then it gives no reco
 
 /** Makes a published view anew without one of its columns, with the comments that it had. */
 async function withoutColumn(db, view, column, select) {
-  const comments = await db.query(`SELECT attname AS name, col_description(attrelid, attnum) AS text FROM pg_attribute
+  const comments =
+    await db.query(`SELECT attname AS name, col_description(attrelid, attnum) AS text FROM pg_attribute
     WHERE attrelid = 'published.${view}'::regclass AND attnum > 0 AND attname <> '${column}'`)
   const [{ about }] = await db.query(`SELECT obj_description('published.${view}'::regclass) AS about`)
   await db.query(`DROP VIEW published.${view}`)
   await db.query(`CREATE VIEW published.${view} AS ${select} FROM public.${view}`)
   await db.query(`COMMENT ON VIEW published.${view} IS ${literal(about)}`)
-  for (const { name, text } of comments) await db.query(`COMMENT ON COLUMN published.${view}."${name}" IS ${literal(text)}`)
+  for (const { name, text } of comments)
+    await db.query(`COMMENT ON COLUMN published.${view}."${name}" IS ${literal(text)}`)
   await db.query(`DO $$ BEGIN
       IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'published_reader') THEN
         GRANT SELECT ON published.${view} TO published_reader;

@@ -12,11 +12,15 @@ module.exports = class Doubt1795651200000 {
       ADD "audit_calls" float8, ADD "audit_calls_at" timestamptz`)
 
     // The one process that writes a chain's rows. A table of its own: batches hold its row while they write.
-    await db.query(`CREATE TABLE "chain_writer" ("chain" text PRIMARY KEY, "writer" text NOT NULL, "until" timestamptz NOT NULL)`)
+    await db.query(
+      `CREATE TABLE "chain_writer" ("chain" text PRIMARY KEY, "writer" text NOT NULL, "until" timestamptz NOT NULL)`,
+    )
   }
 
   async down(db) {
     await db.query(`DROP TABLE "chain_writer"`)
-    await db.query(`ALTER TABLE "chain_status" DROP "doubt", DROP "contradictions", DROP "audit_calls", DROP "audit_calls_at"`)
+    await db.query(
+      `ALTER TABLE "chain_status" DROP "doubt", DROP "contradictions", DROP "audit_calls", DROP "audit_calls_at"`,
+    )
   }
 }

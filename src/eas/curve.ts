@@ -51,7 +51,8 @@ function loadNative(): Curve | undefined {
       const { signature, recid } = native.ecdsaSign(digest, privateKey)
       return { signature, recovery: recid }
     },
-    recover: (digest, signature, recovery) => native.ecdsaRecover(signature, recovery, digest, false).subarray(1),
+    recover: (digest, signature, recovery) =>
+      native.ecdsaRecover(signature, recovery, digest, false).subarray(1),
     publicKey: (privateKey) => native.publicKeyCreate(privateKey, false).subarray(1),
   }
 }

@@ -17,7 +17,8 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 export function decodeFields(types: readonly string[], data: string): FieldValue[] {
   const bytes = Buffer.from(data.slice(2), 'hex')
   // Buffer stops at what is no hex. (ethers' getBytes says so itself, at ten times the cost.)
-  if (!data.startsWith('0x') || 2 * bytes.length !== data.length - 2) throw new TypeError(`expected bytes in hex, got ${data.slice(0, 80)}`)
+  if (!data.startsWith('0x') || 2 * bytes.length !== data.length - 2)
+    throw new TypeError(`expected bytes in hex, got ${data.slice(0, 80)}`)
   const reader = new Reader(new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length))
   return types.map((type, i) => {
     const head = i * WORD
@@ -39,18 +40,29 @@ class Reader {
   constructor(private readonly buffer: Uint8Array) {}
 
   uint(at: number, bits = 256): bigint {
-    if (at + WORD > this.buffer.length) throw new PayloadError(`payload of ${this.buffer.length} bytes ends within a field at byte ${at}`)
+    if (at + WORD > this.buffer.length)
+      throw new PayloadError(`payload of ${this.buffer.length} bytes ends within a field at byte ${at}`)
     let value = 0n
     for (let i = at; i < at + WORD; i += 4)
-      value = (value << 32n) | BigInt(((this.buffer[i]! << 24) | (this.buffer[i + 1]! << 16) | (this.buffer[i + 2]! << 8) | this.buffer[i + 3]!) >>> 0)
-    if (bits < 256 && value >> BigInt(bits)) throw new PayloadError(`the number at byte ${at} does not fit ${bits} bits`)
+      value =
+        (value << 32n) |
+        BigInt(
+          ((this.buffer[i]! << 24) |
+            (this.buffer[i + 1]! << 16) |
+            (this.buffer[i + 2]! << 8) |
+            this.buffer[i + 3]!) >>>
+            0,
+        )
+    if (bits < 256 && value >> BigInt(bits))
+      throw new PayloadError(`the number at byte ${at} does not fit ${bits} bits`)
     return value
   }
 
   /** An offset or a length: must lie within the payload. */
   size(at: number): number {
     const value = this.uint(at)
-    if (value > BigInt(this.buffer.length)) throw new PayloadError(`the length or offset at byte ${at} points outside the payload`)
+    if (value > BigInt(this.buffer.length))
+      throw new PayloadError(`the length or offset at byte ${at} points outside the payload`)
     return Number(value)
   }
 
@@ -61,7 +73,8 @@ class Reader {
   bytes(at: number): Uint8Array {
     const length = this.size(at)
     const start = at + WORD
-    if (start + length > this.buffer.length) throw new PayloadError(`the ${length} bytes at byte ${start} reach beyond the payload`)
+    if (start + length > this.buffer.length)
+      throw new PayloadError(`the ${length} bytes at byte ${start} reach beyond the payload`)
     this.spend(WORD + length)
     return this.buffer.subarray(start, start + length)
   }
@@ -85,7 +98,8 @@ class Reader {
   words(at: number): Uint8Array[] {
     const length = this.size(at)
     const start = at + WORD
-    if (start + length * WORD > this.buffer.length) throw new PayloadError(`the ${length} words at byte ${start} reach beyond the payload`)
+    if (start + length * WORD > this.buffer.length)
+      throw new PayloadError(`the ${length} words at byte ${start} reach beyond the payload`)
     this.spend(WORD + length * WORD)
     return Array.from({ length }, (_, i) => this.buffer.subarray(start + i * WORD, start + (i + 1) * WORD))
   }
@@ -93,6 +107,7 @@ class Reader {
   /** Pointers may share a text, as contracts allow; but 52 kB must not pose as 20 MB. */
   private spend(bytes: number): void {
     this.spent += bytes
-    if (this.spent > 4 * this.buffer.length + 1_024) throw new PayloadError('the fields of the payload overlap')
+    if (this.spent > 4 * this.buffer.length + 1_024)
+      throw new PayloadError('the fields of the payload overlap')
   }
 }

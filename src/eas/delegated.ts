@@ -42,19 +42,36 @@ const LEGACY_FIELDS: TypedDataField[] = [
   { name: 'data', type: 'bytes' },
 ]
 const NONCE: TypedDataField = { name: 'nonce', type: 'uint256' }
-const V1_FIELDS: TypedDataField[] = [...LEGACY_FIELDS, { name: 'value', type: 'uint256' }, NONCE, { name: 'deadline', type: 'uint64' }]
+const V1_FIELDS: TypedDataField[] = [
+  ...LEGACY_FIELDS,
+  { name: 'value', type: 'uint256' },
+  NONCE,
+  { name: 'deadline', type: 'uint64' },
+]
 const FIELDS: Record<AttestLayout, TypedDataField[]> = {
   legacy: [...LEGACY_FIELDS, NONCE],
   v1: V1_FIELDS,
   v2: [{ name: 'attester', type: 'address' }, ...V1_FIELDS],
 }
-const DATA = '(address recipient, uint64 expirationTime, bool revocable, bytes32 refUID, bytes data, uint256 value)'
+const DATA =
+  '(address recipient, uint64 expirationTime, bool revocable, bytes32 refUID, bytes data, uint256 value)'
 const SIGNATURE = '(uint8 v, bytes32 r, bytes32 s)'
 /**
  * What these functions can revert with (EAS.sol and its verifier, 0.26 to 1.4.0): the signature, the schema, the content,
  * the lists' lengths, the payment, and the schema's resolver. A resolver may have errors of its own besides.
  */
-const ERRORS = ['InvalidSignature', 'InvalidSchema', 'InvalidExpirationTime', 'Irrevocable', 'NotFound', 'InvalidLength', 'NotPayable', 'InsufficientValue', 'InvalidAttestation', 'InvalidAttestations']
+const ERRORS = [
+  'InvalidSignature',
+  'InvalidSchema',
+  'InvalidExpirationTime',
+  'Irrevocable',
+  'NotFound',
+  'InvalidLength',
+  'NotPayable',
+  'InsufficientValue',
+  'InvalidAttestation',
+  'InvalidAttestations',
+]
 const abi = (deadline: string, errors: readonly string[]): readonly string[] => [
   `function attestByDelegation((bytes32 schema, ${DATA} data, ${SIGNATURE} signature, address attester${deadline}) request) payable returns (bytes32)`,
   `function multiAttestByDelegation((bytes32 schema, ${DATA}[] data, ${SIGNATURE}[] signatures, address attester${deadline})[] requests) payable returns (bytes32[])`,
@@ -63,14 +80,22 @@ const abi = (deadline: string, errors: readonly string[]): readonly string[] => 
 const ABI_WITH_DEADLINE = abi(', uint64 deadline', ['DeadlineExpired', ...ERRORS])
 
 /** The functions that a contract of each layout takes signatures by, and the errors that it refuses them with, as ethers and viem read an ABI. */
-export const DELEGATED_ABIS: Readonly<Record<AttestLayout, readonly string[]>> = { legacy: abi('', ERRORS), v1: ABI_WITH_DEADLINE, v2: ABI_WITH_DEADLINE }
+export const DELEGATED_ABIS: Readonly<Record<AttestLayout, readonly string[]>> = {
+  legacy: abi('', ERRORS),
+  v1: ABI_WITH_DEADLINE,
+  v2: ABI_WITH_DEADLINE,
+}
 
 /** What `getAttestTypeHash()` answers on a contract of each layout. */
-export const ATTEST_TYPE_HASHES: Readonly<Record<AttestLayout, string>> = mapLayouts((layout) => id(new TypedDataEncoder({ Attest: FIELDS[layout] }).encodeType('Attest')))
+export const ATTEST_TYPE_HASHES: Readonly<Record<AttestLayout, string>> = mapLayouts((layout) =>
+  id(new TypedDataEncoder({ Attest: FIELDS[layout] }).encodeType('Attest')),
+)
 
 /** The layout whose type hash a contract reports; undefined for one we do not know, and then must not sign for. */
 export function layoutOfTypeHash(typeHash: string): AttestLayout | undefined {
-  return (Object.keys(ATTEST_TYPE_HASHES) as AttestLayout[]).find((layout) => ATTEST_TYPE_HASHES[layout] === typeHash.toLowerCase())
+  return (Object.keys(ATTEST_TYPE_HASHES) as AttestLayout[]).find(
+    (layout) => ATTEST_TYPE_HASHES[layout] === typeHash.toLowerCase(),
+  )
 }
 
 /** EIP-712 domain separator of an EAS contract; equals its `getDomainSeparator()`. */
@@ -83,8 +108,13 @@ export function domainSeparator(domain: EasDomain): string {
  * `separator` is the contract's domain separator. The struct is laid out here, field by field, which
  * costs less than ethers' encoder. Throws a TypeError for fields that are not of their types.
  */
-export async function attestDigest(separator: string, layout: AttestLayout, message: AttestMessage): Promise<string> {
-  const { attester, schema, recipient, expirationTime, revocable, refUID, data, value, nonce, deadline } = message
+export async function attestDigest(
+  separator: string,
+  layout: AttestLayout,
+  message: AttestMessage,
+): Promise<string> {
+  const { attester, schema, recipient, expirationTime, revocable, refUID, data, value, nonce, deadline } =
+    message
   const struct = [
     hex(ATTEST_TYPE_HASHES[layout], 32),
     layout === 'v2' ? address(attester) : '',

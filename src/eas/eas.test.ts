@@ -32,8 +32,11 @@ const { typeHashes, vectors } = JSON.parse(readFileSync('test/vectors/delegated-
 const CURVES = NATIVE_CURVE ? [ETHERS_CURVE, NATIVE_CURVE] : [ETHERS_CURVE]
 
 describe('signatures', () => {
-  test.runIf(process.platform === 'linux' && process.arch === 'x64')('the native library is there where it is prebuilt', () => expect(NATIVE_CURVE).toBeDefined())
-  test('are the same bytes as ethers\' whatever makes them, and recover by either (seed 5)', async () => {
+  test.runIf(process.platform === 'linux' && process.arch === 'x64')(
+    'the native library is there where it is prebuilt',
+    () => expect(NATIVE_CURVE).toBeDefined(),
+  )
+  test("are the same bytes as ethers' whatever makes them, and recover by either (seed 5)", async () => {
     const random = seededRandom(5)
     const bytes = () => hexlify(Uint8Array.from({ length: 32 }, () => random() * 256))
     for (let i = 0; i < 40; i++) {
@@ -56,26 +59,44 @@ describe('signatures', () => {
     const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
     const highS = (order - BigInt(`0x${signature.slice(66, 130)}`)).toString(16).padStart(64, '0')
     const body = signature.slice(0, 130)
-    const others = [`${signature.slice(0, 66)}${highS}${signature.endsWith('1b') ? '1c' : '1b'}`, `${body}00`, `${body}01`, `${body}1d`, body, `${signature}00`, `0x${'00'.repeat(64)}1b`, `0x${'ff'.repeat(64)}1b`, '']
-    for (const curve of CURVES) for (const other of others) expect([other, await recoverSigner(digest, other, curve)]).toEqual([other, undefined])
+    const others = [
+      `${signature.slice(0, 66)}${highS}${signature.endsWith('1b') ? '1c' : '1b'}`,
+      `${body}00`,
+      `${body}01`,
+      `${body}1d`,
+      body,
+      `${signature}00`,
+      `0x${'00'.repeat(64)}1b`,
+      `0x${'ff'.repeat(64)}1b`,
+      '',
+    ]
+    for (const curve of CURVES)
+      for (const other of others)
+        expect([other, await recoverSigner(digest, other, curve)]).toEqual([other, undefined])
     expect(await recoverSigner(digest, signature.toUpperCase().replace('0X', '0x'))).toBe(signer.address)
   })
-  test('a seal is the key\'s and the text\'s own', async () => {
+  test("a seal is the key's and the text's own", async () => {
     const [one, two] = await Promise.all(['11', '12'].map((byte) => keySigner(`0x${byte.repeat(32)}`)))
     expect(one!.seal('a')).toBe((await keySigner(`0x${'11'.repeat(32)}`)).seal('a'))
     expect(new Set([one!.seal('a'), one!.seal('b'), two!.seal('a')]).size).toBe(3)
   })
   test('what is no key is refused', async () => {
-    for (const key of ['0x', `0x${'00'.repeat(32)}`, `0x${'ff'.repeat(32)}`]) for (const curve of CURVES) await expect(keySigner(key, curve)).rejects.toThrow()
+    for (const key of ['0x', `0x${'00'.repeat(32)}`, `0x${'ff'.repeat(32)}`])
+      for (const curve of CURVES) await expect(keySigner(key, curve)).rejects.toThrow()
   })
 })
 
 describe('delegated attestations', () => {
-  const attests = (vectors as { id: string; kind: string; typeVersion: string; [field: string]: any }[]).filter((vector) => vector.kind === 'Attest') // eslint-disable-line @typescript-eslint/no-explicit-any -- JSON
+  const attests = (
+    vectors as { id: string; kind: string; typeVersion: string; [field: string]: any }[]
+  ).filter((vector) => vector.kind === 'Attest') // eslint-disable-line @typescript-eslint/no-explicit-any -- JSON
   test.each(attests)('$id, byte for byte', async (vector) => {
     const { domain, message, expected, privateKey, attester } = vector
     const layout = vector.typeVersion as AttestLayout
-    const numbers = ['expirationTime', 'value', 'nonce', 'deadline'].map((name) => [name, BigInt(message[name] ?? 0)])
+    const numbers = ['expirationTime', 'value', 'nonce', 'deadline'].map((name) => [
+      name,
+      BigInt(message[name] ?? 0),
+    ])
     const full = { attester, ...message, ...Object.fromEntries(numbers) }
     expect(domainSeparator(domain)).toBe(expected.domainSeparator)
     const digest = await attestDigest(domainSeparator(domain), layout, full)
@@ -89,13 +110,23 @@ describe('delegated attestations', () => {
   test('fields that are not of their types are refused rather than signed as something else', async () => {
     const { message, domain } = attests[0]!
     const good = { attester: ZeroAddress, ...message, expirationTime: 0n, value: 0n, nonce: 0n, deadline: 0n }
-    for (const bad of [{ nonce: -1n }, { expirationTime: 2n ** 64n }, { deadline: 2n ** 64n }, { recipient: '0x12' }, { schema: '0x' }, { data: '0xabc' }, { nonce: 1.5 }])
-      await expect(attestDigest(domainSeparator(domain), 'v1', { ...good, ...bad })).rejects.toThrow(TypeError)
+    for (const bad of [
+      { nonce: -1n },
+      { expirationTime: 2n ** 64n },
+      { deadline: 2n ** 64n },
+      { recipient: '0x12' },
+      { schema: '0x' },
+      { data: '0xabc' },
+      { nonce: 1.5 },
+    ])
+      await expect(attestDigest(domainSeparator(domain), 'v1', { ...good, ...bad })).rejects.toThrow(
+        TypeError,
+      )
   })
   test('there are vectors of every layout', () => {
     expect(new Set(attests.map((vector) => vector.typeVersion))).toEqual(new Set(['legacy', 'v1', 'v2']))
   })
-  test('type hashes are the contracts\' own', () => {
+  test("type hashes are the contracts' own", () => {
     expect(ATTEST_TYPE_HASHES).toEqual(typeHashes)
     expect(layoutOfTypeHash(typeHashes.v2)).toBe('v2')
     expect(layoutOfTypeHash(`0x${'0'.repeat(64)}`)).toBeUndefined()
@@ -105,8 +136,12 @@ describe('delegated attestations', () => {
 describe('UIDs', () => {
   test('of the known schemas, by their texts', () => {
     for (const { uid, fields } of LOCATION_SCHEMAS) expect(schemaUid(fields, ZeroAddress, true)).toBe(uid)
-    expect(schemaUid(NUMERIC_RESULT_FIELDS, ZeroAddress, true)).toBe('0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a')
-    expect(schemaUid(BOOLEAN_RESULT_FIELDS, ZeroAddress, true)).toBe('0x4958625091a773dcfb37a1c33099a378f32a975a7fb61f33d53c4be7589898f5')
+    expect(schemaUid(NUMERIC_RESULT_FIELDS, ZeroAddress, true)).toBe(
+      '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a',
+    )
+    expect(schemaUid(BOOLEAN_RESULT_FIELDS, ZeroAddress, true)).toBe(
+      '0x4958625091a773dcfb37a1c33099a378f32a975a7fb61f33d53c4be7589898f5',
+    )
   })
   const fields = {
     schema: `0x${'11'.repeat(32)}`,
@@ -121,7 +156,12 @@ describe('UIDs', () => {
   test('commit to every field and to the bump; letter case of hex does not matter', async () => {
     const uid = attestationUid(fields)
     expect(attestationUid({ ...fields, data: '0xABCD' })).toBe(uid)
-    const others = [attestationUid(fields, 1), attestationUid({ ...fields, revocable: false }), attestationUid({ ...fields, time: 1n }), attestationUid({ ...fields, data: '0x' })]
+    const others = [
+      attestationUid(fields, 1),
+      attestationUid({ ...fields, revocable: false }),
+      attestationUid({ ...fields, time: 1n }),
+      attestationUid({ ...fields, data: '0x' }),
+    ]
     expect(new Set([uid, ...others]).size).toBe(5)
     expect(await hashesToUid(fields, others[0]!)).toBe(true)
     expect(await hashesToUid(fields, others[1]!)).toBe(false)
@@ -136,21 +176,38 @@ describe('payloads', () => {
   const context = { inputRefs: [`0x${'33'.repeat(32)}`], timestamp: 1_700_000_000, operation: 'within:50000' }
   test('of results decode to what went in', () => {
     const coder = AbiCoder.defaultAbiCoder()
-    expect(coder.decode(fieldTypes(NUMERIC_RESULT_FIELDS), encodeNumericResult(88132994n, 'centimeters', context)).toArray(true)).toEqual([88132994n, 'centimeters', context.inputRefs, 1_700_000_000n, 'within:50000'])
-    expect(coder.decode(fieldTypes(BOOLEAN_RESULT_FIELDS), encodeBooleanResult(true, context)).toArray(true)).toEqual([true, context.inputRefs, 1_700_000_000n, 'within:50000'])
+    expect(
+      coder
+        .decode(fieldTypes(NUMERIC_RESULT_FIELDS), encodeNumericResult(88132994n, 'centimeters', context))
+        .toArray(true),
+    ).toEqual([88132994n, 'centimeters', context.inputRefs, 1_700_000_000n, 'within:50000'])
+    expect(
+      coder.decode(fieldTypes(BOOLEAN_RESULT_FIELDS), encodeBooleanResult(true, context)).toArray(true),
+    ).toEqual([true, context.inputRefs, 1_700_000_000n, 'within:50000'])
   })
 
   test('of results are laid out as ethers lays them out, and read back (seed 6)', () => {
     const random = seededRandom(6)
     const coder = AbiCoder.defaultAbiCoder()
     for (let i = 0; i < 300; i++) {
-      const refs = Array.from({ length: random() * 4 }, () => hexlify(Uint8Array.from({ length: 32 }, () => random() * 256)))
-      const [result, timestamp, operation, units] = [BigInt(Math.floor(random() * 2 ** 53)) ** 3n, Math.floor(random() * 2 ** 33), 'within:Zürich'.repeat(random() * 8), 'x'.repeat(random() * 70)]
+      const refs = Array.from({ length: random() * 4 }, () =>
+        hexlify(Uint8Array.from({ length: 32 }, () => random() * 256)),
+      )
+      const [result, timestamp, operation, units] = [
+        BigInt(Math.floor(random() * 2 ** 53)) ** 3n,
+        Math.floor(random() * 2 ** 33),
+        'within:Zürich'.repeat(random() * 8),
+        'x'.repeat(random() * 70),
+      ]
       const numeric = encodeNumericResult(result, units, { inputRefs: refs, timestamp, operation })
-      expect(numeric).toBe(coder.encode(fieldTypes(NUMERIC_RESULT_FIELDS), [result, units, refs, timestamp, operation]))
+      expect(numeric).toBe(
+        coder.encode(fieldTypes(NUMERIC_RESULT_FIELDS), [result, units, refs, timestamp, operation]),
+      )
       expect(decodeResult(numeric)).toEqual({ result, units, inputRefs: refs, timestamp, operation })
       const boolean = encodeBooleanResult(i % 2 === 0, { inputRefs: refs, timestamp, operation })
-      expect(boolean).toBe(coder.encode(fieldTypes(BOOLEAN_RESULT_FIELDS), [i % 2 === 0, refs, timestamp, operation]))
+      expect(boolean).toBe(
+        coder.encode(fieldTypes(BOOLEAN_RESULT_FIELDS), [i % 2 === 0, refs, timestamp, operation]),
+      )
       expect(decodeResult(boolean)).toEqual({ result: i % 2 === 0, inputRefs: refs, timestamp, operation })
     }
     expect(() => encodeNumericResult(-1n, '', context)).toThrow(TypeError)
@@ -158,24 +215,42 @@ describe('payloads', () => {
   })
   test('that no result has are not read as one', () => {
     const numeric = encodeNumericResult(5n, 'centimeters', context)
-    for (const other of ['0x', `${numeric}00`, `${numeric}${'0'.repeat(64)}`, numeric.slice(0, -64), numeric.replace('a0', 'c0'), `0x${'0'.repeat(62)}02${encodeBooleanResult(true, context).slice(66)}`]) expect(decodeResult(other)).toBeUndefined()
+    for (const other of [
+      '0x',
+      `${numeric}00`,
+      `${numeric}${'0'.repeat(64)}`,
+      numeric.slice(0, -64),
+      numeric.replace('a0', 'c0'),
+      `0x${'0'.repeat(62)}02${encodeBooleanResult(true, context).slice(66)}`,
+    ])
+      expect(decodeResult(other)).toBeUndefined()
   })
 
   const TYPES = ['uint256', 'string', 'bytes', 'string[]', 'bytes[]', 'uint8']
   const encode = (...values: unknown[]) => AbiCoder.defaultAbiCoder().encode(TYPES, values)
   const decode = (data: string) => decodeFields(TYPES, data)
   test('decode as ethers encodes them', () => {
-    expect(decode(encode(5n, 'Zürich', '0x0102', ['a', ''], ['0x', '0xff'], 255))).toEqual([5n, 'Zürich', Uint8Array.of(1, 2), ['a', ''], [new Uint8Array(), Uint8Array.of(255)], 255n])
+    expect(decode(encode(5n, 'Zürich', '0x0102', ['a', ''], ['0x', '0xff'], 255))).toEqual([
+      5n,
+      'Zürich',
+      Uint8Array.of(1, 2),
+      ['a', ''],
+      [new Uint8Array(), Uint8Array.of(255)],
+      255n,
+    ])
   })
   test('that are cut anywhere are refused', () => {
     const whole = encode(5n, 'Zürich', '0x0102', ['a', 'b'], ['0x', '0xff'], 255)
     // The last word's padding may be missing: Solidity's own decoder minds neither.
-    for (let length = 2; length < whole.length - 64; length += 2) expect(() => decode(whole.slice(0, length))).toThrow(PayloadError)
+    for (let length = 2; length < whole.length - 64; length += 2)
+      expect(() => decode(whole.slice(0, length))).toThrow(PayloadError)
   })
   test('of invalid UTF-8, of numbers too large, of overlapping pointers are refused', () => {
     const text = (hex: string) => AbiCoder.defaultAbiCoder().encode(['bytes'], [hex])
     expect(() => decodeFields(['string'], text('0xc328'))).toThrow('the text at byte 32 is not valid UTF-8')
-    expect(() => decodeFields(['uint8'], `0x${'01'.padStart(62, '0')}00`)).toThrow('the number at byte 0 does not fit 8 bits')
+    expect(() => decodeFields(['uint8'], `0x${'01'.padStart(62, '0')}00`)).toThrow(
+      'the number at byte 0 does not fit 8 bits',
+    )
     // 500 list entries that all point to one text of 3 kB.
     const word = (value: number) => value.toString(16).padStart(64, '0')
     const aliased = `0x${word(32)}${word(500)}${word(500 * 32).repeat(500)}${word(3_000)}${'61'.repeat(3_008)}`

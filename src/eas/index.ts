@@ -4,7 +4,16 @@
  */
 export { PayloadError, decodeFields, type FieldValue } from './decode'
 export { attestationUid, hashesToUid, schemaUid, type UidFields } from './uid'
-export { BOOLEAN_RESULT_FIELDS, NUMERIC_RESULT_FIELDS, decodeResult, encodeBooleanResult, encodeNumericResult, fieldNames, fieldTypes, type ResultContext } from './payload'
+export {
+  BOOLEAN_RESULT_FIELDS,
+  NUMERIC_RESULT_FIELDS,
+  decodeResult,
+  encodeBooleanResult,
+  encodeNumericResult,
+  fieldNames,
+  fieldTypes,
+  type ResultContext,
+} from './payload'
 export {
   ATTEST_TYPE_HASHES,
   DELEGATED_ABIS,
@@ -18,4 +27,10 @@ export {
 export { isCanonicalSignature, keySigner, recoverSigner, type Signer } from './signature'
 export { CURVE } from './curve'
 export { keccak256 } from './keccak'
-export { OffchainError, checkExpiry, verifyOffchain, type OffchainAttestation, type OffchainExpectation } from './offchain'
+export {
+  OffchainError,
+  checkExpiry,
+  verifyOffchain,
+  type OffchainAttestation,
+  type OffchainExpectation,
+} from './offchain'

@@ -13,20 +13,32 @@ interface Vector {
   expected: { ok: boolean; reason: string; problem: string; uid: string; signer: string; schema: string }
 }
 /** Made by eas-sdk 2.10.0: see the file's own words. */
-const { now, chains, vectors } = JSON.parse(readFileSync('test/vectors/offchain-vectors.json', 'utf8')) as { now: number; chains: Record<string, { eas: string }>; vectors: Vector[] }
+const { now, chains, vectors } = JSON.parse(readFileSync('test/vectors/offchain-vectors.json', 'utf8')) as {
+  now: number
+  chains: Record<string, { eas: string }>
+  vectors: Vector[]
+}
 const documents = vectors.filter(({ document }) => document !== undefined)
-const expectationOf = ({ chainId, requestedUid }: Vector): OffchainExpectation => ({ chainId, contract: chains[chainId]!.eas.toLowerCase(), uid: requestedUid, now: BigInt(now) })
+const expectationOf = ({ chainId, requestedUid }: Vector): OffchainExpectation => ({
+  chainId,
+  contract: chains[chainId]!.eas.toLowerCase(),
+  uid: requestedUid,
+  now: BigInt(now),
+})
 
 /** What the message must say, so that no vector is refused by an accident of another check. */
 const REASONS: Record<string, RegExp> = {
-  malformed: /^(the attestation|sig|sig\.message|sig\.signature|sig\.uid|sig\.message\.salt|signer): .*expected/,
+  malformed:
+    /^(the attestation|sig|sig\.message|sig\.signature|sig\.uid|sig\.message\.salt|signer): .*expected/,
   version: /version(: expected 0, 1 or 2| is not the version of the message, 2)$/,
   types: /^its types and primaryType are not those of an EAS offchain attestation of version 2$/,
   domain: /^its domain's (name|version) is/,
   'wrong-chain': /^it was made for chain \d+, not for chain 84532$/,
   'wrong-contract': /^its domain names the contract 0x[0-9a-f]{40}, not 0x42/,
-  'uid-mismatch': /^(its uid is not that of its content, which is|it is 0x[0-9a-f]{64}, not the attestation that was asked for)/,
-  signature: /^(its signature is not (valid|that of its signer)|its domain's version is none|sig\.version is not the version of the message)/,
+  'uid-mismatch':
+    /^(its uid is not that of its content, which is|it is 0x[0-9a-f]{64}, not the attestation that was asked for)/,
+  signature:
+    /^(its signature is not (valid|that of its signer)|its domain's version is none|sig\.version is not the version of the message)/,
   'signer-mismatch': /^its signature is not that of its signer, but recovers to 0x[0-9a-f]{40}$/,
   expired: /^it expired at 176\d{7} \(Unix seconds\)$/,
   time: /^its time, 1767232800, lies in the future \(it is 1767225600, in Unix seconds\)$/,
@@ -35,11 +47,19 @@ const REASONS: Record<string, RegExp> = {
 const BEYOND = ['revoked', 'schema', 'data']
 
 describe('vectors', () => {
-  test('of every reason', () => expect(new Set(documents.filter(({ expected }) => !expected.ok).map(({ expected }) => expected.reason))).toEqual(new Set([...Object.keys(REASONS), ...BEYOND])))
+  test('of every reason', () =>
+    expect(
+      new Set(documents.filter(({ expected }) => !expected.ok).map(({ expected }) => expected.reason)),
+    ).toEqual(new Set([...Object.keys(REASONS), ...BEYOND])))
   test.each(documents)('$id', async (vector) => {
     const { document, expected, requestedUid } = vector
     const verifying = verifyOffchain(document, expectationOf(vector))
-    if (expected.ok) expect(await verifying).toMatchObject({ uid: expected.uid, signer: expected.signer.toLowerCase(), schema: expected.schema })
+    if (expected.ok)
+      expect(await verifying).toMatchObject({
+        uid: expected.uid,
+        signer: expected.signer.toLowerCase(),
+        schema: expected.schema,
+      })
     else if (BEYOND.includes(expected.reason)) expect(await verifying).toMatchObject({ uid: requestedUid })
     else {
       const error: unknown = await verifying.catch((caught: unknown) => caught)
@@ -60,17 +80,26 @@ const verify = (change: (document: Json) => void, expected: Partial<OffchainExpe
 }
 
 describe('what is left to this project', () => {
-  test('the library\'s own object, with the signer in it, is read as well', async () => {
+  test("the library's own object, with the signer in it, is read as well", async () => {
     const { sig, signer } = base.document
-    expect(await verifyOffchain({ ...sig, signer }, expectationOf(base))).toMatchObject({ uid: base.expected.uid })
-    await expect(verifyOffchain(sig, expectationOf(base))).rejects.toThrow('signer: missing; expected 0x and 40 hex digits')
-    await expect(verifyOffchain({}, expectationOf(base))).rejects.toThrow('sig: missing; expected an EAS offchain attestation')
+    expect(await verifyOffchain({ ...sig, signer }, expectationOf(base))).toMatchObject({
+      uid: base.expected.uid,
+    })
+    await expect(verifyOffchain(sig, expectationOf(base))).rejects.toThrow(
+      'signer: missing; expected 0x and 40 hex digits',
+    )
+    await expect(verifyOffchain({}, expectationOf(base))).rejects.toThrow(
+      'sig: missing; expected an EAS offchain attestation',
+    )
   })
   test('the clock may differ by a minute; expiry is to the second', async () => {
     const expiring = documents.find(({ id }) => id === 'public-valid-not-yet-expired')!
-    const at = (vector: Vector, clock: bigint) => verifyOffchain(vector.document, { ...expectationOf(vector), now: clock })
+    const at = (vector: Vector, clock: bigint) =>
+      verifyOffchain(vector.document, { ...expectationOf(vector), now: clock })
     const { time, expirationTime } = expiring.document.sig.message
-    await expect(at(expiring, BigInt(expirationTime) - 1n)).resolves.toMatchObject({ expirationTime: BigInt(expirationTime) })
+    await expect(at(expiring, BigInt(expirationTime) - 1n)).resolves.toMatchObject({
+      expirationTime: BigInt(expirationTime),
+    })
     await expect(at(expiring, BigInt(expirationTime))).rejects.toThrow('it expired at')
     await expect(at(expiring, BigInt(time) - 60n)).resolves.toBeDefined()
     await expect(at(expiring, BigInt(time) - 61n)).rejects.toThrow('lies in the future')
@@ -78,7 +107,8 @@ describe('what is left to this project', () => {
   test('hex in any letter case is the same attestation, by the one UID', async () => {
     const upper = (text: string) => `0x${text.slice(2).toUpperCase()}`
     const attestation = await verify(({ sig, signer }, { message } = sig) => {
-      for (const name of ['schema', 'recipient', 'refUID', 'data', 'salt']) message[name] = upper(message[name])
+      for (const name of ['schema', 'recipient', 'refUID', 'data', 'salt'])
+        message[name] = upper(message[name])
       sig.uid = upper(sig.uid)
       sig.signature.r = upper(sig.signature.r)
       expect(signer).not.toBe(upper(signer))
@@ -86,15 +116,42 @@ describe('what is left to this project', () => {
     expect(attestation).toMatchObject({ uid: base.expected.uid, schema: base.expected.schema })
   })
   test('numbers are numbers or decimal texts, up to 64 bits', async () => {
-    for (const time of [1_760_000_000, '1760000000']) await expect(verify(({ sig }) => (sig.message.time = time))).resolves.toBeDefined()
-    for (const time of [-1, 1.5, 2 ** 53, 1e300, '-1', '0x68e77800', '01760000000', '1e9', '', ' 1760000000', '18446744073709551616', '9'.repeat(21), null, true, [1_760_000_000], {}])
-      await expect(verify(({ sig }) => (sig.message.time = time))).rejects.toMatchObject({ slug: 'invalid-input', message: expect.stringContaining('sig.message.time: expected a whole number of at most 64 bits') })
+    for (const time of [1_760_000_000, '1760000000'])
+      await expect(verify(({ sig }) => (sig.message.time = time))).resolves.toBeDefined()
+    for (const time of [
+      -1,
+      1.5,
+      2 ** 53,
+      1e300,
+      '-1',
+      '0x68e77800',
+      '01760000000',
+      '1e9',
+      '',
+      ' 1760000000',
+      '18446744073709551616',
+      '9'.repeat(21),
+      null,
+      true,
+      [1_760_000_000],
+      {},
+    ])
+      await expect(verify(({ sig }) => (sig.message.time = time))).rejects.toMatchObject({
+        slug: 'invalid-input',
+        message: expect.stringContaining('sig.message.time: expected a whole number of at most 64 bits'),
+      })
     // 2^64 - 1 is a time like any other, which the UID does not have here.
-    await expect(verify(({ sig }) => (sig.message.expirationTime = '18446744073709551615'))).rejects.toThrow('its uid is not that of its content')
+    await expect(verify(({ sig }) => (sig.message.expirationTime = '18446744073709551615'))).rejects.toThrow(
+      'its uid is not that of its content',
+    )
   })
   test('data beyond 256 KiB is not looked at', async () => {
-    await expect(verify(({ sig }) => (sig.message.data = `0x${'00'.repeat(262_145)}`))).rejects.toMatchObject({ slug: 'invalid-input', message: 'sig.message.data: at most 262144 bytes are read' })
-    await expect(verify(({ sig }) => (sig.message.data = `0x${'00'.repeat(262_144)}`))).rejects.toThrow('its uid is not that of its content')
+    await expect(verify(({ sig }) => (sig.message.data = `0x${'00'.repeat(262_145)}`))).rejects.toMatchObject(
+      { slug: 'invalid-input', message: 'sig.message.data: at most 262144 bytes are read' },
+    )
+    await expect(verify(({ sig }) => (sig.message.data = `0x${'00'.repeat(262_144)}`))).rejects.toThrow(
+      'its uid is not that of its content',
+    )
   })
   test('types in another order, one more, or under another name are not ours', async () => {
     const changes: ((types: Json) => void)[] = [
@@ -106,17 +163,36 @@ describe('what is left to this project', () => {
       (types) => (types.Attest = Array(9).fill(null)),
       (types) => delete types.Attest,
     ]
-    for (const change of changes) await expect(verify(({ sig }) => change(sig.types))).rejects.toMatchObject({ slug: 'verification-failed', message: expect.stringMatching(REASONS.types!) })
+    for (const change of changes)
+      await expect(verify(({ sig }) => change(sig.types))).rejects.toMatchObject({
+        slug: 'verification-failed',
+        message: expect.stringMatching(REASONS.types!),
+      })
   })
   test('the version may not be lowered by leaving it out', async () => {
-    await expect(verify(({ sig }) => delete sig.message.version)).rejects.toThrow('sig.message.version: missing')
-    await expect(verify(({ sig }) => (delete sig.message.version, delete sig.version))).rejects.toThrow('version 0')
+    await expect(verify(({ sig }) => delete sig.message.version)).rejects.toThrow(
+      'sig.message.version: missing',
+    )
+    await expect(verify(({ sig }) => (delete sig.message.version, delete sig.version))).rejects.toThrow(
+      'version 0',
+    )
     await expect(verify(({ sig }) => delete sig.version)).resolves.toMatchObject({ uid: base.expected.uid })
   })
-  test('a signature\'s numbers are within the curve\'s', async () => {
+  test("a signature's numbers are within the curve's", async () => {
     const order = `0x${'fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141'}`
-    for (const [name, value] of [['r', `0x${'0'.repeat(64)}`], ['r', order], ['r', `0x${'f'.repeat(64)}`], ['s', `0x${'0'.repeat(64)}`], ['s', order], ['v', 2], ['v', 35]] as const)
-      await expect(verify(({ sig }) => (sig.signature[name] = value))).rejects.toMatchObject({ slug: 'verification-failed', message: expect.stringContaining('its signature is not valid') })
+    for (const [name, value] of [
+      ['r', `0x${'0'.repeat(64)}`],
+      ['r', order],
+      ['r', `0x${'f'.repeat(64)}`],
+      ['s', `0x${'0'.repeat(64)}`],
+      ['s', order],
+      ['v', 2],
+      ['v', 35],
+    ] as const)
+      await expect(verify(({ sig }) => (sig.signature[name] = value))).rejects.toMatchObject({
+        slug: 'verification-failed',
+        message: expect.stringContaining('its signature is not valid'),
+      })
   })
 })
 
@@ -126,10 +202,37 @@ test('mutated documents are refused cleanly or are what they were (seed 20260101
   let deep: Json = {}
   for (let i = 0; i < 20_000; i++) deep = i % 2 ? [deep] : { sig: deep }
   const huge = 'f'.repeat(300_000)
-  const values: Json[] = [null, true, false, 0, 1, 2, 27, -1, 1.5, 1e300, '', '0x', '0', 'Attest', huge, `0x${huge}`, [], {}, [[]], deep, { toString: 1 }, '\0', '\ud800', '0x' + '0'.repeat(64), '0x' + '0'.repeat(40)]
+  const values: Json[] = [
+    null,
+    true,
+    false,
+    0,
+    1,
+    2,
+    27,
+    -1,
+    1.5,
+    1e300,
+    '',
+    '0x',
+    '0',
+    'Attest',
+    huge,
+    `0x${huge}`,
+    [],
+    {},
+    [[]],
+    deep,
+    { toString: 1 },
+    '\0',
+    '\ud800',
+    '0x' + '0'.repeat(64),
+    '0x' + '0'.repeat(40),
+  ]
   const valid = documents.filter(({ expected }) => expected.ok)
   const originals = new Map<string, OffchainAttestation>()
-  for (const vector of valid) originals.set(vector.id, await verifyOffchain(vector.document, expectationOf(vector)))
+  for (const vector of valid)
+    originals.set(vector.id, await verifyOffchain(vector.document, expectationOf(vector)))
 
   /** Changes something at a random place. */
   const mutate = (document: Json): Json => {
@@ -145,12 +248,21 @@ test('mutated documents are refused cleanly or are what they were (seed 20260101
       const kind = random()
       if (kind < 0.2) delete holder[key]
       else if (kind < 0.45) holder[key] = pick(values)
-      else if (kind < 0.55) holder[pick(['sig', 'signer', 'message', 'version', 'salt', 'uid', 'constructor', 'x'])] = inner
+      else if (kind < 0.55)
+        holder[pick(['sig', 'signer', 'message', 'version', 'salt', 'uid', 'constructor', 'x'])] = inner
       else if (kind < 0.65) holder[key] = holder[pick(Object.keys(holder))]
       else if (typeof inner === 'string' && inner.length > 0) {
         const at = Math.floor(random() * inner.length)
-        holder[key] = pick([inner.toUpperCase(), inner.toLowerCase(), inner.slice(0, at), inner + inner, `${inner} `, inner.slice(0, at) + pick([...'0123456789abcdefg xX']) + inner.slice(at + 1)])
-      } else if (typeof inner === 'number') holder[key] = pick([inner + 1, -inner, String(inner), [inner], inner + 0.5])
+        holder[key] = pick([
+          inner.toUpperCase(),
+          inner.toLowerCase(),
+          inner.slice(0, at),
+          inner + inner,
+          `${inner} `,
+          inner.slice(0, at) + pick([...'0123456789abcdefg xX']) + inner.slice(at + 1),
+        ])
+      } else if (typeof inner === 'number')
+        holder[key] = pick([inner + 1, -inner, String(inner), [inner], inner + 0.5])
       return document
     }
   }
@@ -158,7 +270,12 @@ test('mutated documents are refused cleanly or are what they were (seed 20260101
   for (let i = 0; i < 6_000; i++) {
     const vector = pick(valid)
     let document = clone(vector.document)
-    for (let n = 1 + Math.floor(random() * 3); n > 0 && typeof document === 'object' && document !== null && Object.keys(document).length > 0; n--) document = mutate(document)
+    for (
+      let n = 1 + Math.floor(random() * 3);
+      n > 0 && typeof document === 'object' && document !== null && Object.keys(document).length > 0;
+      n--
+    )
+      document = mutate(document)
     try {
       expect(await verifyOffchain(document, expectationOf(vector))).toEqual(originals.get(vector.id))
     } catch (error) {

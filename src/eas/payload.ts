@@ -2,7 +2,8 @@ import { PayloadError, decodeFields } from './decode'
 import { hex, padded, uint } from './words'
 
 /** The schema of numeric results (FACTS: Schemas): distance and length in centimetres, area in square centimetres. */
-export const NUMERIC_RESULT_FIELDS = 'uint256 result,string units,bytes32[] inputRefs,uint256 timestamp,string operation'
+export const NUMERIC_RESULT_FIELDS =
+  'uint256 result,string units,bytes32[] inputRefs,uint256 timestamp,string operation'
 /** The schema of boolean results. */
 export const BOOLEAN_RESULT_FIELDS = 'bool result,bytes32[] inputRefs,uint256 timestamp,string operation'
 
@@ -16,24 +17,51 @@ export interface ResultContext {
 }
 
 /** ABI encoding of a numeric result: a whole number of `units`, at least 0. Throws a TypeError for what does not fit its type. */
-export function encodeNumericResult(result: bigint, units: string, { inputRefs, timestamp, operation }: ResultContext): string {
-  return encode([uint(result, 32), { tail: text(units) }, { tail: words(inputRefs) }, uint(timestamp, 32), { tail: text(operation) }])
+export function encodeNumericResult(
+  result: bigint,
+  units: string,
+  { inputRefs, timestamp, operation }: ResultContext,
+): string {
+  return encode([
+    uint(result, 32),
+    { tail: text(units) },
+    { tail: words(inputRefs) },
+    uint(timestamp, 32),
+    { tail: text(operation) },
+  ])
 }
 
 /** ABI encoding of a boolean result. */
-export function encodeBooleanResult(result: boolean, { inputRefs, timestamp, operation }: ResultContext): string {
-  return encode([uint(result ? 1 : 0, 32), { tail: words(inputRefs) }, uint(timestamp, 32), { tail: text(operation) }])
+export function encodeBooleanResult(
+  result: boolean,
+  { inputRefs, timestamp, operation }: ResultContext,
+): string {
+  return encode([
+    uint(result ? 1 : 0, 32),
+    { tail: words(inputRefs) },
+    uint(timestamp, 32),
+    { tail: text(operation) },
+  ])
 }
 
 /** What such an encoding says, `units` of numeric ones only; undefined for whatever the two functions above do not give. */
-export function decodeResult(data: string): (ResultContext & { result: bigint | boolean; units?: string }) | undefined {
+export function decodeResult(
+  data: string,
+): (ResultContext & { result: bigint | boolean; units?: string }) | undefined {
   for (const fields of [NUMERIC_RESULT_FIELDS, BOOLEAN_RESULT_FIELDS])
     try {
       const values = decodeFields(fieldTypes(fields), data)
       const units = values.length === 5 ? (values.splice(1, 1)[0] as string) : undefined
       const [result, refs, timestamp, operation] = values as [bigint | boolean, Uint8Array[], bigint, string]
-      const context = { inputRefs: refs.map((ref) => `0x${Buffer.from(ref).toString('hex')}`), timestamp: Number(timestamp), operation }
-      const again = typeof result === 'bigint' ? encodeNumericResult(result, units!, context) : encodeBooleanResult(result, context)
+      const context = {
+        inputRefs: refs.map((ref) => `0x${Buffer.from(ref).toString('hex')}`),
+        timestamp: Number(timestamp),
+        operation,
+      }
+      const again =
+        typeof result === 'bigint'
+          ? encodeNumericResult(result, units!, context)
+          : encodeBooleanResult(result, context)
       if (again === data) return { result, ...(units !== undefined && { units }), ...context }
     } catch (error) {
       if (!(error instanceof PayloadError)) throw error

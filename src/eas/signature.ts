@@ -36,11 +36,17 @@ export function isCanonicalSignature(signature: string): boolean {
 }
 
 /** The address, lower-case, whose key signed this digest; undefined for what is no canonical signature of anyone. */
-export async function recoverSigner(digest: string, signature: string, curve: Curve = CURVE): Promise<string | undefined> {
+export async function recoverSigner(
+  digest: string,
+  signature: string,
+  curve: Curve = CURVE,
+): Promise<string | undefined> {
   if (!isCanonicalSignature(signature)) return undefined
   const bytes = Buffer.from(signature.slice(2), 'hex')
   try {
-    return await addressOf(curve.recover(Buffer.from(hex(digest, 32), 'hex'), bytes.subarray(0, 64), bytes[64]! - 27))
+    return await addressOf(
+      curve.recover(Buffer.from(hex(digest, 32), 'hex'), bytes.subarray(0, 64), bytes[64]! - 27),
+    )
   } catch {
     return undefined
   }

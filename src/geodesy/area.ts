@@ -1,5 +1,16 @@
 import type { Prepared } from './distance'
-import { A, B, E2, RADIANS, TOTAL_AREA, areaBelow, geodesicLine, inverse, inverseDistance, type GeodesicSolution } from './ellipsoid'
+import {
+  A,
+  B,
+  E2,
+  RADIANS,
+  TOTAL_AREA,
+  areaBelow,
+  geodesicLine,
+  inverse,
+  inverseDistance,
+  type GeodesicSolution,
+} from './ellipsoid'
 import { spend } from './effort'
 import { turnsOf } from './region'
 import type { Chain, Shape } from './shape'
@@ -16,7 +27,9 @@ export function polygonArea(prepared: Prepared): number {
   const { given: shape } = prepared
   refuseOverlap(prepared, prepared.rings)
   const sum = new Sum()
-  for (const { firstChain, endChain } of shape.polygons) for (let c = firstChain; c < endChain; c++) sum.add(c === firstChain ? ringArea(shape, shape.chains[c]!) : -ringArea(shape, shape.chains[c]!))
+  for (const { firstChain, endChain } of shape.polygons)
+    for (let c = firstChain; c < endChain; c++)
+      sum.add(c === firstChain ? ringArea(shape, shape.chains[c]!) : -ringArea(shape, shape.chains[c]!))
   return Math.max(0, sum.value)
 }
 
@@ -57,7 +70,8 @@ function ringArea(shape: Shape, chain: Chain): number {
   const middle = (south + north) / 2
   const reference = turnsOf(shape, chain) === 0 ? middle : middle > 0 ? 90 : -90
   const sum = new Sum()
-  for (let e = start; e < end; e++) sum.add(areaToParallel(lon[from[e]!]!, lat[from[e]!]!, lon[to[e]!]!, lat[to[e]!]!, reference))
+  for (let e = start; e < end; e++)
+    sum.add(areaToParallel(lon[from[e]!]!, lat[from[e]!]!, lon[to[e]!]!, lat[to[e]!]!, reference))
   const side = Math.abs(sum.value)
   return Math.min(side, TOTAL_AREA - side)
 }
@@ -78,7 +92,8 @@ function stepsAlong(fromA: number, fromB: number, turn: number, rise: number): n
   // How close the edge comes to the pole, on a flat map of it, is how steep its bearing turns.
   const length = Math.sqrt(rise * rise + 4 * fromA * fromB * Math.sin(turn / 2) * Math.sin(turn / 2))
   const closest = Math.abs(turn) < Math.PI ? (fromA * fromB * Math.abs(Math.sin(turn))) / length : 0
-  const beside = fromA * Math.cos(turn) < fromB && fromB * Math.cos(turn) < fromA ? closest : Math.min(fromA, fromB)
+  const beside =
+    fromA * Math.cos(turn) < fromB && fromB * Math.cos(turn) < fromA ? closest : Math.min(fromA, fromB)
   const equal = Math.ceil((length * Math.max(1, 1 / beside)) / STEP)
   if (equal <= MANY_STEPS) return new Array<number>(equal).fill(1 / equal)
   const [x, y] = [fromB * Math.cos(turn) - fromA, fromB * Math.sin(turn)]
@@ -94,25 +109,51 @@ function stepsAlong(fromA: number, fromB: number, turn: number, rise: number): n
 }
 
 /** Square metres between the geodesic from A to B and a parallel, positive for an edge that runs east, north of it. */
-function areaToParallel(lonA: number, latA: number, lonB: number, latB: number, reference: number, halvings = 0): number {
+function areaToParallel(
+  lonA: number,
+  latA: number,
+  lonB: number,
+  latB: number,
+  reference: number,
+  halvings = 0,
+): number {
   const across = lonB - lonA
   // Across the antimeridian, both differences from it are exact.
-  const turn = (across > 180 ? lonB - 180 - (lonA + 180) : across < -180 ? lonB + 180 + (180 - lonA) : across) * RADIANS
+  const turn =
+    (across > 180 ? lonB - 180 - (lonA + 180) : across < -180 ? lonB + 180 + (180 - lonA) : across) * RADIANS
   if (turn === 0) return 0
   const parallel = reference * RADIANS
   const pole = latA + latB > 0 ? 90 : -90
   const fromA = Math.abs(pole - latA) * RADIANS
   const fromB = Math.abs(pole - latB) * RADIANS
-  if (fromA < POLAR && fromB < POLAR) return parallelArea(parallel, (pole - reference) * RADIANS) * turn - Math.sign(pole) * polarTriangle(fromA, fromB, turn)
+  if (fromA < POLAR && fromB < POLAR)
+    return (
+      parallelArea(parallel, (pole - reference) * RADIANS) * turn -
+      Math.sign(pole) * polarTriangle(fromA, fromB, turn)
+    )
   const rise = (latB - latA) * RADIANS
   const steps = stepsAlong(fromA, fromB, turn, rise)
-  const local = steps && localArea(latA * RADIANS, rise, turn, (latA - reference) * RADIANS, parallel, steps, fromA, steps.length > MANY_STEPS ? inverse(lonA, latA, lonB, latB) : undefined)
+  const local =
+    steps &&
+    localArea(
+      latA * RADIANS,
+      rise,
+      turn,
+      (latA - reference) * RADIANS,
+      parallel,
+      steps,
+      fromA,
+      steps.length > MANY_STEPS ? inverse(lonA, latA, lonB, latB) : undefined,
+    )
   if (local !== undefined) return local
   // Past a pole, in halves, down to triangles with it. Where the middle is put, to a nanometre, is what that costs.
   if (halvings === MAX_HALVINGS) return areaBelow(lonA, latA, lonB, latB) - parallelArea(0, parallel) * turn
   const { distance, azimuthA } = inverse(lonA, latA, lonB, latB)
   const { lon, lat } = geodesicLine(lonA, latA, azimuthA)(distance / 2)
-  return areaToParallel(lonA, latA, lon, lat, reference, halvings + 1) + areaToParallel(lon, lat, lonB, latB, reference, halvings + 1)
+  return (
+    areaToParallel(lonA, latA, lon, lat, reference, halvings + 1) +
+    areaToParallel(lon, lat, lonB, latB, reference, halvings + 1)
+  )
 }
 
 /** 2000 km in so many halves are 2 metres. */
@@ -143,17 +184,26 @@ function parallelArea(latitude: number, rise: number): number {
   const from = Math.sin(latitude)
   const step = 2 * Math.cos(latitude + rise / 2) * Math.sin(rise / 2)
   const to = from + step
-  return ((B * B) / 2) * ((step * (1 + E2 * from * to)) / ((1 - E2 * from * from) * (1 - E2 * to * to)) + Math.atanh((e * step) / (1 - E2 * from * to)) / e)
+  return (
+    ((B * B) / 2) *
+    ((step * (1 + E2 * from * to)) / ((1 - E2 * from * from) * (1 - E2 * to * to)) +
+      Math.atanh((e * step) / (1 - E2 * from * to)) / e)
+  )
 }
 
 /** Gauss-Legendre nodes and weights on [0, 1], four of them, and the integrals from 0 to each node of the polynomials that belong to the others. */
-const NODES = [-0.8611363115940526, -0.3399810435848563, 0.3399810435848563, 0.8611363115940526].map((x) => (1 + x) / 2)
-const WEIGHTS = [0.34785484513745385, 0.6521451548625461, 0.6521451548625461, 0.34785484513745385].map((w) => w / 2)
+const NODES = [-0.8611363115940526, -0.3399810435848563, 0.3399810435848563, 0.8611363115940526].map(
+  (x) => (1 + x) / 2,
+)
+const WEIGHTS = [0.34785484513745385, 0.6521451548625461, 0.6521451548625461, 0.34785484513745385].map(
+  (w) => w / 2,
+)
 const COLLOCATION = NODES.map((until) => NODES.map((node) => integralOfLagrange(node, until)))
 
 /** Integral from 0 to `until` of the polynomial of degree 3 that is 1 at `node` and 0 at the other nodes: by the same four nodes, exact for it. */
 function integralOfLagrange(node: number, until: number): number {
-  const polynomial = (x: number) => NODES.reduce((product, other) => (other === node ? product : (product * (x - other)) / (node - other)), 1)
+  const polynomial = (x: number) =>
+    NODES.reduce((product, other) => (other === node ? product : (product * (x - other)) / (node - other)), 1)
   return NODES.reduce((sum, x, k) => sum + until * WEIGHTS[k]! * polynomial(until * x), 0)
 }
 
@@ -163,7 +213,16 @@ function integralOfLagrange(node: number, until: number): number {
  * differences that keep their relative precision, with direction and length corrected until it ends in B.
  * Undefined where that does not settle in 30 rounds, as on long edges close to a pole.
  */
-function localArea(latA: number, rise: number, turn: number, above: number, parallel: number, steps: readonly number[], fromPole: number, start: GeodesicSolution | undefined): number | undefined {
+function localArea(
+  latA: number,
+  rise: number,
+  turn: number,
+  above: number,
+  parallel: number,
+  steps: readonly number[],
+  fromPole: number,
+  start: GeodesicSolution | undefined,
+): number | undefined {
   const pole = latA + latA + rise > 0 ? 1 : -1
   const [middleM, middleN] = radii(Math.sin(latA + rise / 2))
   const [north, east] = [rise * middleM, turn * middleN * Math.cos(latA + rise / 2)]
@@ -172,7 +231,10 @@ function localArea(latA: number, rise: number, turn: number, above: number, para
   let azimuth = start ? start.azimuthA * RADIANS : Math.atan2(east, north)
   const [endM, endN] = radii(Math.sin(latA + rise))
   const stages = steps.map((part) => ({ part, lat: [0, 0, 0, 0], bearing: [0, 0, 0, 0], dLon: [0, 0, 0, 0] }))
-  const [dLat, dBearing] = [[0, 0, 0, 0], [0, 0, 0, 0]]
+  const [dLat, dBearing] = [
+    [0, 0, 0, 0],
+    [0, 0, 0, 0],
+  ]
   let settled = false
   for (let round = 0; round < 30; round++) {
     const passes = round === 0 && steps.length > MANY_STEPS ? 8 : 1
@@ -199,7 +261,11 @@ function localArea(latA: number, rise: number, turn: number, above: number, para
         for (let i = 0; i < 4; i++) {
           const next = lat + step * dot(COLLOCATION[i]!, dLat)
           const turned = bearing + step * dot(COLLOCATION[i]!, dBearing)
-          moved = Math.max(moved, Math.abs(next - stage.lat[i]!), (Math.abs(turned - stage.bearing[i]!) * length) / A)
+          moved = Math.max(
+            moved,
+            Math.abs(next - stage.lat[i]!),
+            (Math.abs(turned - stage.bearing[i]!) * length) / A,
+          )
           stage.lat[i] = next
           stage.bearing[i] = turned
         }
@@ -218,7 +284,9 @@ function localArea(latA: number, rise: number, turn: number, above: number, para
   }
   if (!settled) return undefined
   const sum = new Sum()
-  for (const { part, lat, dLon } of stages) for (let i = 0; i < 4; i++) sum.add(WEIGHTS[i]! * length * part * dLon[i]! * parallelArea(parallel, above + lat[i]!))
+  for (const { part, lat, dLon } of stages)
+    for (let i = 0; i < 4; i++)
+      sum.add(WEIGHTS[i]! * length * part * dLon[i]! * parallelArea(parallel, above + lat[i]!))
   return sum.value
 }
 
@@ -230,5 +298,7 @@ function radii(sin: number): readonly [number, number] {
 }
 
 function dot(weights: readonly number[], values: readonly number[]): number {
-  return weights[0]! * values[0]! + weights[1]! * values[1]! + weights[2]! * values[2]! + weights[3]! * values[3]!
+  return (
+    weights[0]! * values[0]! + weights[1]! * values[1]! + weights[2]! * values[2]! + weights[3]! * values[3]!
+  )
 }

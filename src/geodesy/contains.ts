@@ -45,7 +45,10 @@ export function contains(container: Prepared, other: Prepared): boolean {
   const boundary = covered.byAll(region.shape, 0, region.end)
   if (!boundary) return false
   const between = covered.leavesOut(region)
-  return between !== 'something' && (meet || boundary.entered || between === 'entered' || sharesInside(container.region()!, region))
+  return (
+    between !== 'something' &&
+    (meet || boundary.entered || between === 'entered' || sharesInside(container.region()!, region))
+  )
 }
 
 const NONE: readonly number[] = []
@@ -67,7 +70,10 @@ class Coverage {
     const region = this.container.region()
     const found = {
       boundary: region ? nearElements(S, region.shape, 0, region.end) : new Map<number, number[]>(),
-      open: shape.ringsEnd < shape.from.length ? nearElements(S, shape, shape.ringsEnd, shape.from.length) : new Map<number, number[]>(),
+      open:
+        shape.ringsEnd < shape.from.length
+          ? nearElements(S, shape, shape.ringsEnd, shape.from.length)
+          : new Map<number, number[]>(),
     }
     this.pairs.set(S, found)
     return found
@@ -98,12 +104,19 @@ class Coverage {
       const nearLines = lines.length > 0 ? nearStretches(S, e, shape, lines, walk) : []
       // Lines that share a stretch share inner places of it; where they only touch, one is near for some centimetres.
       for (const [from, to] of nearLines) along ||= to - from > Math.min(4 * NEAR, walk.length / 2)
-      const gaps = walls.length > 0 ? complement(nearStretches(S, e, region!.shape, walls, walk), walk.length) : [[0, walk.length] as const]
+      const gaps =
+        walls.length > 0
+          ? complement(nearStretches(S, e, region!.shape, walls, walk), walk.length)
+          : [[0, walk.length] as const]
       for (const gap of gaps) {
-        const isInside: boolean = gap[0] === 0 && carried !== undefined ? carried : region !== undefined && insideLoops(place(walk.at((gap[0] + gap[1]) / 2)), 0, region)
+        const isInside: boolean =
+          gap[0] === 0 && carried !== undefined
+            ? carried
+            : region !== undefined && insideLoops(place(walk.at((gap[0] + gap[1]) / 2)), 0, region)
         carried = isInside
         if (isInside) entered ||= gap[1] > gap[0]
-        else if (complement(merge([[0, gap[0]], ...nearLines, [gap[1], Infinity]]), walk.length).length > 0) return undefined
+        else if (complement(merge([[0, gap[0]], ...nearLines, [gap[1], Infinity]]), walk.length).length > 0)
+          return undefined
       }
       if (walk.length > 0 && gaps.at(-1)?.[1] !== walk.length) carried = undefined
     }
@@ -144,15 +157,27 @@ class Coverage {
     const { shape } = this.container
     const walk = walkEdge(own.shape, own.shape.from[e]!, own.shape.to[e]!)
     if (walk.length === 0) return false
-    const [start, end] = [walk.at(0), walk.at(walk.length)].map(({ lon, lat, azimuth }) => offset(lon, lat, azimuth + side, BESIDE))
+    const [start, end] = [walk.at(0), walk.at(walk.length)].map(({ lon, lat, azimuth }) =>
+      offset(lon, lat, azimuth + side, BESIDE),
+    )
     const beside = edgeBetween(start!, end!)
     // Mostly it does not meet the other's boundary, and one place of it says of all.
-    if (!elementsNear(region.shape, beside, 0, 1, 0).some((f) => f < region.end) && !insideLoops(beside, 0, region)) return false
+    if (
+      !elementsNear(region.shape, beside, 0, 1, 0).some((f) => f < region.end) &&
+      !insideLoops(beside, 0, region)
+    )
+      return false
     const along = walkEdge(beside, 0, 1)
     if (along.length === 0) return false
     const walls = elementsNear(own.shape, beside, 0, 1, NEAR).filter((f) => f !== e && f < own.end)
-    const lines = shape.ringsEnd < shape.from.length ? elementsNear(shape, beside, 0, 1, NEAR).filter((f) => f >= shape.ringsEnd) : NONE
-    const covered = merge([...nearStretches(beside, 0, own.shape, walls, along), ...nearStretches(beside, 0, shape, lines, along)])
+    const lines =
+      shape.ringsEnd < shape.from.length
+        ? elementsNear(shape, beside, 0, 1, NEAR).filter((f) => f >= shape.ringsEnd)
+        : NONE
+    const covered = merge([
+      ...nearStretches(beside, 0, own.shape, walls, along),
+      ...nearStretches(beside, 0, shape, lines, along),
+    ])
     return complement(covered, along.length).some(([from, to]) => {
       const spot = place(along.at((from + to) / 2))
       return insideLoops(spot, 0, region) && !insideLoops(spot, 0, own)
@@ -169,7 +194,8 @@ function outerSides(region: Region, start: number, end: number): readonly number
     for (const width of [walk.length / 8, walk.length / 1000]) {
       const left = place(offset(lon, lat, azimuth - 90, width))
       // With no other edge near, the place is to the left of this one.
-      if (width > 1e-4 && elementsNear(shape, left, 0, 0, 2 * width).every((f) => f === e || f >= region.end)) return insideLoops(left, 0, region) ? [90] : [-90]
+      if (width > 1e-4 && elementsNear(shape, left, 0, 0, 2 * width).every((f) => f === e || f >= region.end))
+        return insideLoops(left, 0, region) ? [90] : [-90]
     }
   }
   return [-90, 90]
@@ -188,7 +214,15 @@ const BESIDE = NEAR + 1e-5
 function edgeBetween(a: { lon: number; lat: number }, b: { lon: number; lat: number }): Elements {
   const [p, q] = [place(a), place(b)]
   const both = (axis: keyof Vertices) => Float64Array.of(p[axis][0]!, q[axis][0]!)
-  return { lon: both('lon'), lat: both('lat'), x: both('x'), y: both('y'), z: both('z'), from: Uint32Array.of(0), to: Uint32Array.of(1) }
+  return {
+    lon: both('lon'),
+    lat: both('lat'),
+    x: both('x'),
+    y: both('y'),
+    z: both('z'),
+    from: Uint32Array.of(0),
+    to: Uint32Array.of(1),
+  }
 }
 
 /** Whether the insides of two regions meet, of which the first covers the second, and whose boundaries keep near each other. */
@@ -220,17 +254,24 @@ function locate(prepared: Prepared, vertices: Vertices, v: number): 'inside' | '
     if (kind === Kind.Ring) bounded ||= !seams?.[f]
     else {
       open = true
-      for (const end of [shape.from[f]!, shape.to[f]!]) atEnd ||= lineEnds(shape).has(end) && nearestOnEdge(vertices, v, shape, end, end).distance < NEAR
+      for (const end of [shape.from[f]!, shape.to[f]!])
+        atEnd ||= lineEnds(shape).has(end) && nearestOnEdge(vertices, v, shape, end, end).distance < NEAR
     }
   }
   if (open && !atEnd) return 'inside'
   if (!bounded) {
-    const inside = shape.polygons.length > MANY ? insideLoops(vertices, v, prepared.region()!) : shape.polygons.some((polygon) => insidePolygon(vertices, v, shape, rings, polygon))
+    const inside =
+      shape.polygons.length > MANY
+        ? insideLoops(vertices, v, prepared.region()!)
+        : shape.polygons.some((polygon) => insidePolygon(vertices, v, shape, rings, polygon))
     return inside ? 'inside' : open ? 'boundary' : 'outside'
   }
   if (shape.polygons.length === 1) return 'boundary'
   const region = prepared.region()!
-  return nearElementsOf(vertices, v, region.shape).some((f) => f < region.end) || !insideLoops(vertices, v, region) ? 'boundary' : 'inside'
+  return nearElementsOf(vertices, v, region.shape).some((f) => f < region.end) ||
+    !insideLoops(vertices, v, region)
+    ? 'boundary'
+    : 'inside'
 }
 
 const lineEndsOf = new WeakMap<Shape, ReadonlySet<number>>()
@@ -254,7 +295,9 @@ function lineEnds(shape: Shape): ReadonlySet<number> {
 
 /** Elements of a shape that lie less than half a centimetre from a place. */
 function nearElementsOf(vertices: Vertices, v: number, shape: Shape): number[] {
-  return elementsNear(shape, vertices, v, v, NEAR).filter((f) => pointToEdge(vertices, v, shape, shape.from[f]!, shape.to[f]!) < NEAR)
+  return elementsNear(shape, vertices, v, v, NEAR).filter(
+    (f) => pointToEdge(vertices, v, shape, shape.from[f]!, shape.to[f]!) < NEAR,
+  )
 }
 
 /** More near pairs of elements than this are not looked through: memory for them would be hundreds of megabytes. */
@@ -266,7 +309,11 @@ function nearElements(S: Shape, T: Shape, start: number, end: number): Neighbour
   let count = 0
   closePairs(S, T, NEAR, (e, f) => {
     if (f < start || f >= end) return
-    if (++count > MAX_PAIRS) throw new GeometryError(S.path, `lies along ${T.path} in more than ${MAX_PAIRS} pairs of edges: too many to tell what contains what; simplify one of them`)
+    if (++count > MAX_PAIRS)
+      throw new GeometryError(
+        S.path,
+        `lies along ${T.path} in more than ${MAX_PAIRS} pairs of edges: too many to tell what contains what; simplify one of them`,
+      )
     add(pairs, e, f)
   })
   return pairs

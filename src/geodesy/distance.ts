@@ -37,7 +37,8 @@ export interface Prepared extends Outline {
 export function leastDistance(a: Prepared, b: Prepared, limit = Infinity): number {
   const [p, q] = inOrder(a.shape, b.shape) ? [a, b] : [b, a]
   // Of few parts, whether one holds another is told sooner than how far their boundaries are.
-  const asked = p.shape.polygons.length * q.shape.chains.length + q.shape.polygons.length * p.shape.chains.length
+  const asked =
+    p.shape.polygons.length * q.shape.chains.length + q.shape.polygons.length * p.shape.chains.length
   if (asked > MANY) {
     if (holdsFirst(p, q) || holdsFirst(q, p)) return 0
     const between = new Search(p, q, limit).run()
@@ -67,7 +68,10 @@ function holdsPartOf(container: Prepared, { shape: other, seams }: Prepared, asU
   const { shape, rings } = container
   const region = asUnion ? container.region() : undefined
   if (asUnion && !region) return false
-  const holds = (v: number) => (region ? insideLoops(other, v, region) : shape.polygons.some((polygon) => insidePolygon(other, v, shape, rings, polygon)))
+  const holds = (v: number) =>
+    region
+      ? insideLoops(other, v, region)
+      : shape.polygons.some((polygon) => insidePolygon(other, v, shape, rings, polygon))
   spend(((region ? 1 : shape.polygons.length) * other.chains.length) / 50)
   return other.chains.some(({ kind, start, end }) => {
     // A seam is no boundary: its ends may lie outside of what it is a seam of.
@@ -82,7 +86,9 @@ function holdsPartOf(container: Prepared, { shape: other, seams }: Prepared, asU
 function holdsFirst({ shape, rings }: Prepared, { shape: other, seams }: Prepared): boolean {
   if (seams) return false
   spend(shape.polygons.length / 50)
-  return shape.polygons.some((polygon) => insidePolygon(other, other.from[other.ringsEnd % other.from.length]!, shape, rings, polygon))
+  return shape.polygons.some((polygon) =>
+    insidePolygon(other, other.from[other.ringsEnd % other.from.length]!, shape, rings, polygon),
+  )
 }
 
 class Search {
@@ -129,7 +135,8 @@ class Search {
     const first = openM ? s.firstChild(m, mLevel) : t.firstChild(n, nLevel)
     const end = openM ? s.endChild(m, mLevel) : t.endChild(n, nLevel)
     const children: { node: number; gap: number }[] = []
-    for (let node = first; node < end; node++) children.push({ node, gap: openM ? boxGap(s, node, t, n) : boxGap(s, m, t, node) })
+    for (let node = first; node < end; node++)
+      children.push({ node, gap: openM ? boxGap(s, node, t, n) : boxGap(s, m, t, node) })
     children.sort((a, b) => a.gap - b.gap)
     for (const child of children) {
       if (openM) this.visit(child.node, mLevel - 1, n, nLevel, child.gap)
@@ -147,7 +154,8 @@ class Search {
     let second = fStart
     for (let e = eStart; e < eEnd; e++)
       for (let f = fStart; f < fEnd; f++) {
-        const gap = chordGap(S, S.from[e]!, S.to[e]!, T, T.from[f]!, T.to[f]!) - S.tree.bulges[e]! - T.tree.bulges[f]!
+        const gap =
+          chordGap(S, S.from[e]!, S.to[e]!, T, T.from[f]!, T.to[f]!) - S.tree.bulges[e]! - T.tree.bulges[f]!
         if (gap >= nearest) continue
         nearest = gap
         first = e
@@ -155,7 +163,8 @@ class Search {
       }
     if (shortestArc(nearest) >= this.best - SLACK) return
     this.compare(first, second)
-    for (let e = eStart; e < eEnd; e++) for (let f = fStart; f < fEnd && this.best > 0; f++) if (e !== first || f !== second) this.compare(e, f)
+    for (let e = eStart; e < eEnd; e++)
+      for (let f = fStart; f < fEnd && this.best > 0; f++) if (e !== first || f !== second) this.compare(e, f)
   }
 
   private compare(e: number, f: number): void {
@@ -189,7 +198,11 @@ class Search {
   /** The end of one edge against the other edge. */
   private end(P: Shape, p: number, S: Shape, a: number, b: number, bulge: number): void {
     if (a === b) return // a lone place: it was compared with the other's start, or is an end to the other's edge itself
-    if (shortestArc(chordGap(P, p, p, S, a, b) - bulge) < this.best - SLACK && Math.abs(clearance(P, p, S, a, b)) < this.best - SLACK) this.best = Math.min(this.best, pointToEdge(P, p, S, a, b))
+    if (
+      shortestArc(chordGap(P, p, p, S, a, b) - bulge) < this.best - SLACK &&
+      Math.abs(clearance(P, p, S, a, b)) < this.best - SLACK
+    )
+      this.best = Math.min(this.best, pointToEdge(P, p, S, a, b))
   }
 }
 

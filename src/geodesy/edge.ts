@@ -1,5 +1,16 @@
 import { spend } from './effort'
-import { A, B, MEAN_RADIUS, RADIANS, geodesicLine, inverse, inverseDistance, longestArc, sagitta, type PlaceOnLine } from './ellipsoid'
+import {
+  A,
+  B,
+  MEAN_RADIUS,
+  RADIANS,
+  geodesicLine,
+  inverse,
+  inverseDistance,
+  longestArc,
+  sagitta,
+  type PlaceOnLine,
+} from './ellipsoid'
 import { clearance, offsetByAzimuth, sideOf } from './orientation'
 import { chord, place, type Vertices } from './vertices'
 
@@ -55,7 +66,12 @@ export function walkEdge(S: Vertices, a: number, b: number): Walk {
   const line = geodesicLine(lonA, latA, azimuthA)
   return {
     length,
-    at: (along) => (along === 0 ? { lon: lonA, lat: latA, azimuth: azimuthA } : along === length ? { lon: lonB, lat: latB, azimuth: azimuthB } : line(along)),
+    at: (along) =>
+      along === 0
+        ? { lon: lonA, lat: latA, azimuth: azimuthA }
+        : along === length
+          ? { lon: lonB, lat: latB, azimuth: azimuthB }
+          : line(along),
   }
 }
 
@@ -74,7 +90,9 @@ export function nearestOnEdge(P: Vertices, p: number, S: Vertices, a: number, b:
   const dx = S.x[b]! - S.x[a]!
   const dy = S.y[b]! - S.y[a]!
   const dz = S.z[b]! - S.z[a]!
-  const t = ((P.x[p]! - S.x[a]!) * dx + (P.y[p]! - S.y[a]!) * dy + (P.z[p]! - S.z[a]!) * dz) / (dx * dx + dy * dy + dz * dz)
+  const t =
+    ((P.x[p]! - S.x[a]!) * dx + (P.y[p]! - S.y[a]!) * dy + (P.z[p]! - S.z[a]!) * dz) /
+    (dx * dx + dy * dy + dz * dz)
   const first = at(t <= 0 ? 0 : t >= 1 ? length : t * length)
   const reach = Math.max(first.along, length - first.along)
   if (first.distance + reach < CONVEX_BELOW) return refine(at, first, 0, length)
@@ -91,7 +109,12 @@ export function nearestOnEdge(P: Vertices, p: number, S: Vertices, a: number, b:
     before = here
   }
   // A dip beside the best sample that no change of sign told of.
-  return golden(at, best, Math.max(0, best.along - length / SAMPLES), Math.min(length, best.along + length / SAMPLES))
+  return golden(
+    at,
+    best,
+    Math.max(0, best.along - length / SAMPLES),
+    Math.min(length, best.along + length / SAMPLES),
+  )
 }
 
 /** The least distance between two places of the edge, or the best so far: by golden section. */
@@ -130,7 +153,8 @@ function refine(at: (along: number) => Probe, first: Probe, low: number, high: n
   for (let i = 0; i < MAX_STEPS; i++) {
     const { distance, along, ahead } = probe
     if ((along === start && ahead <= 0) || (along === end && ahead >= 0)) return probe
-    const step = MEAN_RADIUS * Math.atan2(Math.sin(distance / MEAN_RADIUS) * ahead, Math.cos(distance / MEAN_RADIUS))
+    const step =
+      MEAN_RADIUS * Math.atan2(Math.sin(distance / MEAN_RADIUS) * ahead, Math.cos(distance / MEAN_RADIUS))
     // The distance left to gain is step^2 / (2 distance): below 10 nanometres. Below a tenth of a micrometre, steps are noise.
     if (step * step < 2e-8 * distance || Math.abs(step) < 1e-7) return probe
     if (ahead > 0) low = along
@@ -177,7 +201,14 @@ export function crosses(S: Vertices, a: number, b: number, T: Vertices, c: numbe
 }
 
 /** Where two edges that cross do: the place, and the metres along each. */
-export function crossingOf(S: Vertices, a: number, b: number, T: Vertices, c: number, d: number): PlaceOnLine & { x: number; along: number } {
+export function crossingOf(
+  S: Vertices,
+  a: number,
+  b: number,
+  T: Vertices,
+  c: number,
+  d: number,
+): PlaceOnLine & { x: number; along: number } {
   const walk = walkEdge(S, a, b)
   // Where the offset from the other edge is zero: by false position (Illinois), which ends as the sign changes between the ends.
   let [low, high] = [0, walk.length]
@@ -260,6 +291,12 @@ export function leastGap(S: Vertices, a: number, b: number, T: Vertices, c: numb
   const sideB = c === d ? 0 : clearance(S, b, T, c, d)
   // They may cross; else an end of one is nearest to the other.
   if (a !== b && c !== d && sideC * sideD <= 0 && sideA * sideB <= 0) return 0
-  const end = (P: Vertices, p: number, V: Vertices, v: number, w: number, side: number, bulge: number) => (v === w ? Infinity : Math.max(Math.abs(side), chordGap(P, p, p, V, v, w) - bulge))
-  return Math.min(end(T, c, S, a, b, sideC, bulgeS), end(T, d, S, a, b, sideD, bulgeS), end(S, a, T, c, d, sideA, bulgeT), end(S, b, T, c, d, sideB, bulgeT))
+  const end = (P: Vertices, p: number, V: Vertices, v: number, w: number, side: number, bulge: number) =>
+    v === w ? Infinity : Math.max(Math.abs(side), chordGap(P, p, p, V, v, w) - bulge)
+  return Math.min(
+    end(T, c, S, a, b, sideC, bulgeS),
+    end(T, d, S, a, b, sideD, bulgeS),
+    end(S, a, T, c, d, sideA, bulgeT),
+    end(S, b, T, c, d, sideB, bulgeT),
+  )
 }

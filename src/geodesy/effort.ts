@@ -13,7 +13,8 @@ const LIMIT = 1
 
 /** Counts work that is about to be done, in microseconds or so. Throws an EffortError when there is none left. */
 export function spend(microseconds: number): void {
-  if ((counted[SPENT]! += microseconds) > counted[LIMIT]!) throw new EffortError('this takes longer than it may')
+  if ((counted[SPENT]! += microseconds) > counted[LIMIT]!)
+    throw new EffortError('this takes longer than it may')
 }
 
 /**

@@ -79,8 +79,27 @@ export function sinCosDegrees(degrees: number, into: Float64Array): void {
   // Exact: the remainder of a number by 90 has no more digits than the number.
   const r = (degrees - 90 * quarters) * RADIANS
   const z = r * r
-  const sin = r + r * z * (((((1.58962301576546568060e-10 * z - 2.50507477628578072866e-8) * z + 2.75573136213857245213e-6) * z - 1.98412698295895385996e-4) * z + 8.33333333332211858878e-3) * z - 1.66666666666666307295e-1)
-  const cos = 1 - z / 2 + z * z * (((((-1.13585365213876817300e-11 * z + 2.08757008419747316778e-9) * z - 2.75573141792967388112e-7) * z + 2.48015872888517045348e-5) * z - 1.38888888888730564116e-3) * z + 4.16666666666665929218e-2)
+  const sin =
+    r +
+    r *
+      z *
+      (((((1.5896230157654656806e-10 * z - 2.50507477628578072866e-8) * z + 2.75573136213857245213e-6) * z -
+        1.98412698295895385996e-4) *
+        z +
+        8.33333333332211858878e-3) *
+        z -
+        1.66666666666666307295e-1)
+  const cos =
+    1 -
+    z / 2 +
+    z *
+      z *
+      (((((-1.135853652138768173e-11 * z + 2.08757008419747316778e-9) * z - 2.75573141792967388112e-7) * z +
+        2.48015872888517045348e-5) *
+        z -
+        1.38888888888730564116e-3) *
+        z +
+        4.16666666666665929218e-2)
   const turned = quarters & 1
   into[0] = (turned ? cos : sin) * (quarters === 2 || quarters === -2 || quarters === -1 ? -1 : 1) + 0
   into[1] = (turned ? sin : cos) * (quarters === 2 || quarters === -2 || quarters === 1 ? -1 : 1) + 0
@@ -111,7 +130,8 @@ const MIN_CURVATURE = (B / (A * A)) * (1 - 1e-5)
 export function shortestArc(chord: number): number {
   // Up to a quarter of the globe; what is farther is no nearer than that.
   const half = (Math.min(chord, 8_000_000) * MIN_CURVATURE) / 2
-  const arc = half < 0.05 ? Math.min(chord, 8_000_000) * (1 + (half * half) / 6) : (2 / MIN_CURVATURE) * Math.asin(half)
+  const arc =
+    half < 0.05 ? Math.min(chord, 8_000_000) * (1 + (half * half) / 6) : (2 / MIN_CURVATURE) * Math.asin(half)
   return Math.max(chord, arc)
 }
 

@@ -1,12 +1,33 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { EffortError, GeometryError, areaSquareMeters, canonicalJson, contains, distanceCentimeters, distanceMeters, intersects, isWithin, lengthMeters, prepareGeometry, readGeometry, withEffort, type PreparedGeometry } from '.'
+import {
+  EffortError,
+  GeometryError,
+  areaSquareMeters,
+  canonicalJson,
+  contains,
+  distanceCentimeters,
+  distanceMeters,
+  intersects,
+  isWithin,
+  lengthMeters,
+  prepareGeometry,
+  readGeometry,
+  withEffort,
+  type PreparedGeometry,
+} from '.'
 
 const prepare = (value: unknown, path = 'g') => prepareGeometry(readGeometry(value, path))
 const geometry = (type: string, coordinates: unknown) => prepare({ type, coordinates })
 const point = (lon: number, lat: number) => geometry('Point', [lon, lat])
 /** A rectangle of geodesic edges. */
-const box = (west: number, south: number, east: number, north: number) => [[west, south], [east, south], [east, north], [west, north], [west, south]]
+const box = (west: number, south: number, east: number, north: number) => [
+  [west, south],
+  [east, south],
+  [east, north],
+  [west, north],
+  [west, south],
+]
 
 interface Case {
   id: string
@@ -34,27 +55,80 @@ const ANSWERS: Record<string, (inputs: PreparedGeometry[], params: Case['params'
 describe('the 907 cases', () => {
   test('are all there', () => expect(CASES).toHaveLength(345 + 562))
   test.each(CASES)('$id', ({ op, inputs, params, expect: wanted, expected, tolerance }) => {
-    const ask = () => ANSWERS[op]!(Object.entries(inputs).map(([name, value]) => prepare(value, name)), params)
+    const ask = () =>
+      ANSWERS[op]!(
+        Object.entries(inputs).map(([name, value]) => prepare(value, name)),
+        params,
+      )
     if (wanted === 'refused') expect(ask).toThrow(GeometryError)
     else if (tolerance === null) expect(ask()).toBe(expected)
     else expect(Math.abs((ask() as number) - (expected as number))).toBeLessThanOrEqual(tolerance)
   })
   test('areas are right to the last digits of double precision', () => {
     for (const { id, inputs, expected } of vectors('geodesy-cases').filter(({ op }) => op === 'area'))
-      expect(Math.abs(areaSquareMeters(prepare(inputs.geometry)) / (expected as number) - 1), id).toBeLessThan(2e-15)
+      expect(
+        Math.abs(areaSquareMeters(prepare(inputs.geometry)) / (expected as number) - 1),
+        id,
+      ).toBeLessThan(2e-15)
   })
 })
 
 describe('distance', () => {
   test.each([
-    ['edges of 10 cm that cross', 0, [[-79.7854407360335, 66.26093566236051], [-79.78543926383121, 66.26093633763702]], [[-79.7854391603441, 66.2609357040717], [-79.7854408395206, 66.26093629592583]]],
-    ['edges of 3 mm that cross', 0, [[0, 0], [3e-8, 0]], [[1.5e-8, -1.5e-8], [1.5e-8, 1.5e-8]]],
+    [
+      'edges of 10 cm that cross',
+      0,
+      [
+        [-79.7854407360335, 66.26093566236051],
+        [-79.78543926383121, 66.26093633763702],
+      ],
+      [
+        [-79.7854391603441, 66.2609357040717],
+        [-79.7854408395206, 66.26093629592583],
+      ],
+    ],
+    [
+      'edges of 3 mm that cross',
+      0,
+      [
+        [0, 0],
+        [3e-8, 0],
+      ],
+      [
+        [1.5e-8, -1.5e-8],
+        [1.5e-8, 1.5e-8],
+      ],
+    ],
     // 179 degrees along the equator are a shortest path, though their ends are all but mirrored at it. Truth: test/reference.
-    ['edges near the equator', 0.0961996199647871, [[-14, 8.7e-7], [165, 0]], [[0, 0], [-74, 0]]],
+    [
+      'edges near the equator',
+      0.0961996199647871,
+      [
+        [-14, 8.7e-7],
+        [165, 0],
+      ],
+      [
+        [0, 0],
+        [-74, 0],
+      ],
+    ],
     // Where it is neither convex nor concave along the edge; truth by golden section.
-    ['a quarter of the globe away', 10015008.541848, [[169.24666154356336, 65.6829979712113], [-10.75333897180342, 84.8746033493818]], [[-100.75333854721038, -0.11795525280292095], [-100.75333854721038, -3.368975755291624]]],
+    [
+      'a quarter of the globe away',
+      10015008.541848,
+      [
+        [169.24666154356336, 65.6829979712113],
+        [-10.75333897180342, 84.8746033493818],
+      ],
+      [
+        [-100.75333854721038, -0.11795525280292095],
+        [-100.75333854721038, -3.368975755291624],
+      ],
+    ],
   ])('of %s', (_, expected, a, b) => {
-    expect(Math.abs(distanceMeters(geometry('LineString', a), geometry('LineString', b)) - expected)).toBeLessThan(1e-5)
+    expect(
+      Math.abs(distanceMeters(geometry('LineString', a), geometry('LineString', b)) - expected),
+    ).toBeLessThan(1e-5)
   })
 })
 
@@ -80,47 +154,354 @@ describe('contains, by OGC', () => {
   const holed = geometry('Polygon', [box(0, 0, 10, 10), box(3, 3, 6, 6)])
   /** A rectangle from 170 E to 170 W, cut at the antimeridian, and the same uncut. */
   const cut = geometry('MultiPolygon', [[box(170, -10, 180, 10)], [box(-180, -10, -170, 10)]])
-  const whole = geometry('Polygon', [[[170, -10], [180, -10], [-170, -10], [-170, 10], [180, 10], [170, 10], [170, -10]]])
-  const line = geometry('LineString', [[0, 0], [1, 0], [2, 0]])
+  const whole = geometry('Polygon', [
+    [
+      [170, -10],
+      [180, -10],
+      [-170, -10],
+      [-170, 10],
+      [180, 10],
+      [170, 10],
+      [170, -10],
+    ],
+  ])
+  const line = geometry('LineString', [
+    [0, 0],
+    [1, 0],
+    [2, 0],
+  ])
   test.each<[string, boolean, PreparedGeometry, PreparedGeometry]>([
     ['a hole is not inside', false, holed, geometry('Polygon', [box(3, 3, 6, 6)])],
     ['nor what goes round it', false, holed, geometry('Polygon', [box(1, 1, 9, 9)])],
     ['nor the shell with the hole filled', false, holed, square],
     ['itself', true, holed, holed],
-    ['a line that touches the boundary from inside', true, square, geometry('LineString', [[0, 5], [5, 5], [0, 6]])],
-    ['a line along the boundary alone', false, square, geometry('LineString', [[0, 2], [0, 5]])],
-    ['points on the boundary and one inside', true, square, geometry('MultiPoint', [[0, 5], [5, 5]])],
-    ['points on the boundary alone', false, square, geometry('MultiPoint', [[0, 5], [0, 6]])],
+    [
+      'a line that touches the boundary from inside',
+      true,
+      square,
+      geometry('LineString', [
+        [0, 5],
+        [5, 5],
+        [0, 6],
+      ]),
+    ],
+    [
+      'a line along the boundary alone',
+      false,
+      square,
+      geometry('LineString', [
+        [0, 2],
+        [0, 5],
+      ]),
+    ],
+    [
+      'points on the boundary and one inside',
+      true,
+      square,
+      geometry('MultiPoint', [
+        [0, 5],
+        [5, 5],
+      ]),
+    ],
+    [
+      'points on the boundary alone',
+      false,
+      square,
+      geometry('MultiPoint', [
+        [0, 5],
+        [0, 6],
+      ]),
+    ],
     ['a point 6 mm inside of the boundary', true, square, point(5.4e-8, 5)],
     ['a point 4 mm inside of it is on it', false, square, point(3.6e-8, 5)],
-    ['a polygon that sticks out by 4 mm does not', true, square, geometry('Polygon', [box(-3.6e-8, 1, 5, 5)])],
+    [
+      'a polygon that sticks out by 4 mm does not',
+      true,
+      square,
+      geometry('Polygon', [box(-3.6e-8, 1, 5, 5)]),
+    ],
     ['one that sticks out by 6 mm does', false, square, geometry('Polygon', [box(-5.4e-8, 1, 5, 5)])],
     ['parts of a cut container are one: a point on the cut', true, cut, point(180, 0)],
-    ['a line along the cut', true, cut, geometry('LineString', [[180, -5], [-180, 5]])],
-    ['a line across it', true, cut, geometry('LineString', [[175, -5], [-175, 5]])],
-    ['a polygon across it', true, cut, geometry('Polygon', [[[175, -5], [-175, -5], [-175, 5], [175, 5], [175, -5]]])],
+    [
+      'a line along the cut',
+      true,
+      cut,
+      geometry('LineString', [
+        [180, -5],
+        [-180, 5],
+      ]),
+    ],
+    [
+      'a line across it',
+      true,
+      cut,
+      geometry('LineString', [
+        [175, -5],
+        [-175, 5],
+      ]),
+    ],
+    [
+      'a polygon across it',
+      true,
+      cut,
+      geometry('Polygon', [
+        [
+          [175, -5],
+          [-175, -5],
+          [-175, 5],
+          [175, 5],
+          [175, -5],
+        ],
+      ]),
+    ],
     ['a point where the cut ends', false, cut, point(180, 10)],
     ['the cut container in the whole', true, whole, cut],
     ['the whole in the cut container', true, cut, whole],
-    ['a polygon that leaves the cut container', false, cut, geometry('Polygon', [[[165, -5], [-175, -5], [-175, 5], [165, 5], [165, -5]]])],
-    ['parts that touch in a corner do not hold what runs beside it', false, geometry('MultiPolygon', [[box(0, 0, 1, 1)], [box(1, 1, 2, 2)]]), geometry('LineString', [[0.5, 0.6], [1.5, 1.6]])],
+    [
+      'a polygon that leaves the cut container',
+      false,
+      cut,
+      geometry('Polygon', [
+        [
+          [165, -5],
+          [-175, -5],
+          [-175, 5],
+          [165, 5],
+          [165, -5],
+        ],
+      ]),
+    ],
+    [
+      'parts that touch in a corner do not hold what runs beside it',
+      false,
+      geometry('MultiPolygon', [[box(0, 0, 1, 1)], [box(1, 1, 2, 2)]]),
+      geometry('LineString', [
+        [0.5, 0.6],
+        [1.5, 1.6],
+      ]),
+    ],
     ['a point inside of a line', true, line, point(1, 0)],
     ['the end of a line', false, line, point(0, 0)],
-    ['where a line closes', true, geometry('LineString', [[0, 0], [1, 0], [1, 1], [0, 0]]), point(0, 0)],
-    ['where lines of a MultiLineString meet', true, geometry('MultiLineString', [[[0, 0], [1, 0]], [[1, 0], [2, 0]]]), point(1, 0)],
-    ['a part of a line', true, line, geometry('LineString', [[0.5, 0], [1.5, 0]])],
-    ['a line that goes on', false, line, geometry('LineString', [[0.5, 0], [2.5, 0]])],
+    [
+      'where a line closes',
+      true,
+      geometry('LineString', [
+        [0, 0],
+        [1, 0],
+        [1, 1],
+        [0, 0],
+      ]),
+      point(0, 0),
+    ],
+    [
+      'where lines of a MultiLineString meet',
+      true,
+      geometry('MultiLineString', [
+        [
+          [0, 0],
+          [1, 0],
+        ],
+        [
+          [1, 0],
+          [2, 0],
+        ],
+      ]),
+      point(1, 0),
+    ],
+    [
+      'a part of a line',
+      true,
+      line,
+      geometry('LineString', [
+        [0.5, 0],
+        [1.5, 0],
+      ]),
+    ],
+    [
+      'a line that goes on',
+      false,
+      line,
+      geometry('LineString', [
+        [0.5, 0],
+        [2.5, 0],
+      ]),
+    ],
     ['a line cannot hold an area', false, line, square],
-    ['nor one whose ring it is', false, geometry('LineString', box(0, 0, 2, 2)), geometry('Polygon', [box(0, 0, 2, 2)])],
-    ['nor fill a hole', false, prepare({ type: 'GeometryCollection', geometries: [{ type: 'Polygon', coordinates: [box(0, 0, 10, 10), box(4, 4, 6, 6)] }, { type: 'LineString', coordinates: box(4, 4, 6, 6) }] }), geometry('Polygon', [box(4, 4, 6, 6)])],
-    ['of two lobes that touch, one in the hole', false, geometry('Polygon', [box(0, 0, 10, 10), box(4, 4, 6, 6)]), geometry('Polygon', [[[4, 4], [6, 4], [6, 6], [4, 6], [4, 4], [2, 3], [3, 2], [4, 4]]])],
-    ['a line along a seam, and on', true, geometry('MultiPolygon', [[box(0, 0, 10, 10)], [[[10, 0], [20, 0], [20, 2], [10, 2], [10, 0]]]]), geometry('LineString', [[10, 0], [10, 9]])],
-    ['a line on the boundary that a line of the container touches', false, prepare({ type: 'GeometryCollection', geometries: [{ type: 'Polygon', coordinates: [[[0, 0], [2, 0], [2, 4], [0, 4], [0, 0]]] }, { type: 'LineString', coordinates: [[2, 3], [4, 4]] }] }), geometry('LineString', [[2, 3], [2, 1]])],
-    ['a polygon holds a collection', true, square, prepare({ type: 'GeometryCollection', geometries: [{ type: 'Point', coordinates: [5, 5] }, { type: 'LineString', coordinates: [[1, 1], [2, 2]] }] })],
-    ['a collection holds what its parts hold together', true, prepare({ type: 'GeometryCollection', geometries: [{ type: 'Polygon', coordinates: [box(0, -1, 1, 1)] }, { type: 'LineString', coordinates: [[1, 0], [2, 0]] }] }), geometry('LineString', [[0.5, 0], [1.5, 0]])],
-    ['round a pole', true, geometry('Polygon', [[[0, 60], [90, 60], [180, 60], [-90, 60], [0, 60]]]), point(77, 90)],
-    ['not the other pole', false, geometry('Polygon', [[[0, 60], [90, 60], [180, 60], [-90, 60], [0, 60]]]), point(77, -90)],
-    ['a polar cap cut along the antimeridian', true, geometry('Polygon', [[[-180, -60], [-90, -65], [0, -60], [90, -65], [180, -60], [180, -90], [-180, -90], [-180, -60]]]), geometry('MultiPoint', [[10, -80], [-170, -89], [170, -70]])],
+    [
+      'nor one whose ring it is',
+      false,
+      geometry('LineString', box(0, 0, 2, 2)),
+      geometry('Polygon', [box(0, 0, 2, 2)]),
+    ],
+    [
+      'nor fill a hole',
+      false,
+      prepare({
+        type: 'GeometryCollection',
+        geometries: [
+          { type: 'Polygon', coordinates: [box(0, 0, 10, 10), box(4, 4, 6, 6)] },
+          { type: 'LineString', coordinates: box(4, 4, 6, 6) },
+        ],
+      }),
+      geometry('Polygon', [box(4, 4, 6, 6)]),
+    ],
+    [
+      'of two lobes that touch, one in the hole',
+      false,
+      geometry('Polygon', [box(0, 0, 10, 10), box(4, 4, 6, 6)]),
+      geometry('Polygon', [
+        [
+          [4, 4],
+          [6, 4],
+          [6, 6],
+          [4, 6],
+          [4, 4],
+          [2, 3],
+          [3, 2],
+          [4, 4],
+        ],
+      ]),
+    ],
+    [
+      'a line along a seam, and on',
+      true,
+      geometry('MultiPolygon', [
+        [box(0, 0, 10, 10)],
+        [
+          [
+            [10, 0],
+            [20, 0],
+            [20, 2],
+            [10, 2],
+            [10, 0],
+          ],
+        ],
+      ]),
+      geometry('LineString', [
+        [10, 0],
+        [10, 9],
+      ]),
+    ],
+    [
+      'a line on the boundary that a line of the container touches',
+      false,
+      prepare({
+        type: 'GeometryCollection',
+        geometries: [
+          {
+            type: 'Polygon',
+            coordinates: [
+              [
+                [0, 0],
+                [2, 0],
+                [2, 4],
+                [0, 4],
+                [0, 0],
+              ],
+            ],
+          },
+          {
+            type: 'LineString',
+            coordinates: [
+              [2, 3],
+              [4, 4],
+            ],
+          },
+        ],
+      }),
+      geometry('LineString', [
+        [2, 3],
+        [2, 1],
+      ]),
+    ],
+    [
+      'a polygon holds a collection',
+      true,
+      square,
+      prepare({
+        type: 'GeometryCollection',
+        geometries: [
+          { type: 'Point', coordinates: [5, 5] },
+          {
+            type: 'LineString',
+            coordinates: [
+              [1, 1],
+              [2, 2],
+            ],
+          },
+        ],
+      }),
+    ],
+    [
+      'a collection holds what its parts hold together',
+      true,
+      prepare({
+        type: 'GeometryCollection',
+        geometries: [
+          { type: 'Polygon', coordinates: [box(0, -1, 1, 1)] },
+          {
+            type: 'LineString',
+            coordinates: [
+              [1, 0],
+              [2, 0],
+            ],
+          },
+        ],
+      }),
+      geometry('LineString', [
+        [0.5, 0],
+        [1.5, 0],
+      ]),
+    ],
+    [
+      'round a pole',
+      true,
+      geometry('Polygon', [
+        [
+          [0, 60],
+          [90, 60],
+          [180, 60],
+          [-90, 60],
+          [0, 60],
+        ],
+      ]),
+      point(77, 90),
+    ],
+    [
+      'not the other pole',
+      false,
+      geometry('Polygon', [
+        [
+          [0, 60],
+          [90, 60],
+          [180, 60],
+          [-90, 60],
+          [0, 60],
+        ],
+      ]),
+      point(77, -90),
+    ],
+    [
+      'a polar cap cut along the antimeridian',
+      true,
+      geometry('Polygon', [
+        [
+          [-180, -60],
+          [-90, -65],
+          [0, -60],
+          [90, -65],
+          [180, -60],
+          [180, -90],
+          [-180, -90],
+          [-180, -60],
+        ],
+      ]),
+      geometry('MultiPoint', [
+        [10, -80],
+        [-170, -89],
+        [170, -70],
+      ]),
+    ],
   ])('%s: %s', (_, expected, container, inner) => {
     expect(contains(container, inner)).toBe(expected)
     if (expected) expect(intersects(container, inner)).toBe(true)
@@ -129,91 +510,518 @@ describe('contains, by OGC', () => {
 
 describe('area and length', () => {
   test('holes are left out', () => {
-    const [shell, hole] = [[box(0, 0, 10, 10)], [box(3, 3, 6, 6)]].map((rings) => areaSquareMeters(geometry('Polygon', rings)))
-    expect(areaSquareMeters(geometry('Polygon', [box(0, 0, 10, 10), box(3, 3, 6, 6)]))).toBeCloseTo(shell! - hole!, 2)
+    const [shell, hole] = [[box(0, 0, 10, 10)], [box(3, 3, 6, 6)]].map((rings) =>
+      areaSquareMeters(geometry('Polygon', rings)),
+    )
+    expect(areaSquareMeters(geometry('Polygon', [box(0, 0, 10, 10), box(3, 3, 6, 6)]))).toBeCloseTo(
+      shell! - hole!,
+      2,
+    )
   })
   test('of other geometries there is none', () => {
-    expect(() => areaSquareMeters(geometry('LineString', [[0, 0], [1, 1]]))).toThrow('g: area is that of a Polygon or MultiPolygon, got a LineString')
-    expect(() => lengthMeters(geometry('Polygon', [box(0, 0, 1, 1)]))).toThrow('g: length is that of a LineString or MultiLineString, got a Polygon')
-    expect(() => lengthMeters(prepare({ type: 'GeometryCollection', geometries: [{ type: 'LineString', coordinates: [[0, 0], [1, 1]] }] }))).toThrow('got a GeometryCollection')
+    expect(() =>
+      areaSquareMeters(
+        geometry('LineString', [
+          [0, 0],
+          [1, 1],
+        ]),
+      ),
+    ).toThrow('g: area is that of a Polygon or MultiPolygon, got a LineString')
+    expect(() => lengthMeters(geometry('Polygon', [box(0, 0, 1, 1)]))).toThrow(
+      'g: length is that of a LineString or MultiLineString, got a Polygon',
+    )
+    expect(() =>
+      lengthMeters(
+        prepare({
+          type: 'GeometryCollection',
+          geometries: [
+            {
+              type: 'LineString',
+              coordinates: [
+                [0, 0],
+                [1, 1],
+              ],
+            },
+          ],
+        }),
+      ),
+    ).toThrow('got a GeometryCollection')
   })
   test('past a pole, where the library is 0.03 m2 off', () => {
     // Truth: the same with each edge cut into 256 pieces.
-    const ring = [[-20.58826608583331, -89.95094852750768], [0, -90], [167.94979062273887, -89.48321796835317], [-84.6230001229404, -89.58764192126574], [-70.01293643799136, -89.37276631913313], [-66.46043905936413, -89.61846454462687], [-68.41537332820886, -89.14513074028967], [-20.58826608583331, -89.95094852750768]]
+    const ring = [
+      [-20.58826608583331, -89.95094852750768],
+      [0, -90],
+      [167.94979062273887, -89.48321796835317],
+      [-84.6230001229404, -89.58764192126574],
+      [-70.01293643799136, -89.37276631913313],
+      [-66.46043905936413, -89.61846454462687],
+      [-68.41537332820886, -89.14513074028967],
+      [-20.58826608583331, -89.95094852750768],
+    ]
     expect(Math.abs(areaSquareMeters(geometry('Polygon', [ring])) - 1892168544.2401)).toBeLessThan(1e-4)
   })
   test('polygons that overlap have no sum', () => {
     const overlap = 'polygons of a MultiPolygon overlap here'
-    expect(() => areaSquareMeters(geometry('MultiPolygon', [[box(0, 0, 2, 2)], [box(1, 1, 3, 3)]]))).toThrow(overlap)
-    expect(() => areaSquareMeters(geometry('MultiPolygon', [[box(0, 0, 9, 9)], [box(1, 1, 3, 3)]]))).toThrow(overlap)
-    expect(() => areaSquareMeters(geometry('MultiPolygon', [[box(0, 0, 2, 2)], [box(0, 0, 2, 2)]]))).toThrow(overlap)
+    expect(() => areaSquareMeters(geometry('MultiPolygon', [[box(0, 0, 2, 2)], [box(1, 1, 3, 3)]]))).toThrow(
+      overlap,
+    )
+    expect(() => areaSquareMeters(geometry('MultiPolygon', [[box(0, 0, 9, 9)], [box(1, 1, 3, 3)]]))).toThrow(
+      overlap,
+    )
+    expect(() => areaSquareMeters(geometry('MultiPolygon', [[box(0, 0, 2, 2)], [box(0, 0, 2, 2)]]))).toThrow(
+      overlap,
+    )
     // They cross at vertices only.
-    expect(() => areaSquareMeters(geometry('MultiPolygon', [[[[0, 0], [2, 0], [2, 1], [2, 2], [1, 2], [0, 2], [0, 0]]], [[[3, 3], [1, 3], [1, 2], [1, 1], [2, 1], [3, 1], [3, 3]]]]))).toThrow(overlap)
-    expect(areaSquareMeters(geometry('MultiPolygon', [[box(0, 0, 1, 1)], [box(1, 0, 2, 1)]]))).toBeGreaterThan(2.4e10)
+    expect(() =>
+      areaSquareMeters(
+        geometry('MultiPolygon', [
+          [
+            [
+              [0, 0],
+              [2, 0],
+              [2, 1],
+              [2, 2],
+              [1, 2],
+              [0, 2],
+              [0, 0],
+            ],
+          ],
+          [
+            [
+              [3, 3],
+              [1, 3],
+              [1, 2],
+              [1, 1],
+              [2, 1],
+              [3, 1],
+              [3, 3],
+            ],
+          ],
+        ]),
+      ),
+    ).toThrow(overlap)
+    expect(
+      areaSquareMeters(geometry('MultiPolygon', [[box(0, 0, 1, 1)], [box(1, 0, 2, 1)]])),
+    ).toBeGreaterThan(2.4e10)
   })
 })
 
 describe('polygons without a certain inside are refused', () => {
   const refuse: [string, unknown[], string][] = [
-    ['a ring that crosses itself', [[[0, 0], [1, 1], [1, 0], [0, 1], [0, 0]]], 'g.coordinates[0][0]: the edge that starts here crosses the one that starts at g.coordinates[0][2] at [0.5, 0.500057376]; a ring must not cross itself'],
-    ['a ring that crosses itself at a vertex', [[[0, 0], [0.5, 0.5], [1, 1], [1, 0], [0.5, 0.5], [0, 1], [0, 0]]], 'g.coordinates[0][1]: here at [0.5, 0.5], the inside changes from one side of the ring to the other: a ring must not cross itself, not where it touches either'],
-    ['a ring that crosses itself along a stretch', [[[0, 0], [1, 0], [2, 0], [3, -2], [0, -2], [1, 0], [2, 0], [2, 2], [0, 2], [0, 0]]], 'g.coordinates[0][2]: here at [2, 0], the inside changes from one side of the ring to the other: a ring must not cross itself'],
-    ['a hole that leaves its shell where they run together', [box(0, 0, 10, 10), [[4, 2], [4, 0], [6, 0], [6, -2], [8, -2], [8, 0], [9, 0], [9, 2], [4, 2]]], 'g.coordinates[0][0]: here at [6, 0], the inside changes from one side of the ring to the other: rings of a polygon must not cross'],
-    ['a ring without an area', [[[0, 0], [1, 0], [2, 0], [1, 0], [0, 0]]], 'g.coordinates[0]: this ring runs along itself all the way, or twice round the same: it has no inside of its own'],
-    ['rings that cross', [box(0, 0, 10, 10), box(9, 1, 12, 2)], 'g.coordinates[0][1]: the edge that starts here crosses the one that starts at g.coordinates[1][0] at [10, 1.000306694]; rings of a polygon must not cross'],
-    ['a hole outside of the shell', [box(0, 0, 10, 10), box(11, 1, 12, 2)], 'g.coordinates[1]: this hole is not inside the polygon: a hole must lie within its shell, and not in another hole'],
-    ['a hole in a hole', [box(0, 0, 10, 10), box(1, 1, 5, 5), box(2, 2, 3, 3)], 'g.coordinates[2]: this hole is not inside the polygon: a hole must lie within its shell, and not in another hole'],
-    ['a hole that is the shell', [box(0, 0, 10, 10), box(0, 0, 10, 10)], 'g.coordinates[1]: this hole is not inside the polygon'],
-    ['half the ellipsoid', [[[0, 0], [90, 0], [180, 0], [-90, 0], [0, 0]]], 'g.coordinates[0]: this ring halves the ellipsoid: which side is the smaller is ambiguous'],
-    ['an edge between antipodes', [[[0, 10], [180, -10], [50, 50], [0, 10]]], 'g.coordinates[0][0]: this position and the next are antipodal: no unique shortest path joins them; put a position between them'],
-    ['an edge along the equator that is no shortest path', [[[0, 0], [179.7, 0], [90, 50], [0, 0]]], 'g.coordinates[0][0]: this position and the next are antipodal'],
-    ['crossing edges among turns at a pole', [[[-90, 90], [-180, 89], [-180, 90], [-90, 89], [-180, 88], [-150, 88], [-90, 90], [-90, 90]]], 'g.coordinates[0][3]: the edge that starts here crosses the one that starts at g.coordinates[0][5]'],
+    [
+      'a ring that crosses itself',
+      [
+        [
+          [0, 0],
+          [1, 1],
+          [1, 0],
+          [0, 1],
+          [0, 0],
+        ],
+      ],
+      'g.coordinates[0][0]: the edge that starts here crosses the one that starts at g.coordinates[0][2] at [0.5, 0.500057376]; a ring must not cross itself',
+    ],
+    [
+      'a ring that crosses itself at a vertex',
+      [
+        [
+          [0, 0],
+          [0.5, 0.5],
+          [1, 1],
+          [1, 0],
+          [0.5, 0.5],
+          [0, 1],
+          [0, 0],
+        ],
+      ],
+      'g.coordinates[0][1]: here at [0.5, 0.5], the inside changes from one side of the ring to the other: a ring must not cross itself, not where it touches either',
+    ],
+    [
+      'a ring that crosses itself along a stretch',
+      [
+        [
+          [0, 0],
+          [1, 0],
+          [2, 0],
+          [3, -2],
+          [0, -2],
+          [1, 0],
+          [2, 0],
+          [2, 2],
+          [0, 2],
+          [0, 0],
+        ],
+      ],
+      'g.coordinates[0][2]: here at [2, 0], the inside changes from one side of the ring to the other: a ring must not cross itself',
+    ],
+    [
+      'a hole that leaves its shell where they run together',
+      [
+        box(0, 0, 10, 10),
+        [
+          [4, 2],
+          [4, 0],
+          [6, 0],
+          [6, -2],
+          [8, -2],
+          [8, 0],
+          [9, 0],
+          [9, 2],
+          [4, 2],
+        ],
+      ],
+      'g.coordinates[0][0]: here at [6, 0], the inside changes from one side of the ring to the other: rings of a polygon must not cross',
+    ],
+    [
+      'a ring without an area',
+      [
+        [
+          [0, 0],
+          [1, 0],
+          [2, 0],
+          [1, 0],
+          [0, 0],
+        ],
+      ],
+      'g.coordinates[0]: this ring runs along itself all the way, or twice round the same: it has no inside of its own',
+    ],
+    [
+      'rings that cross',
+      [box(0, 0, 10, 10), box(9, 1, 12, 2)],
+      'g.coordinates[0][1]: the edge that starts here crosses the one that starts at g.coordinates[1][0] at [10, 1.000306694]; rings of a polygon must not cross',
+    ],
+    [
+      'a hole outside of the shell',
+      [box(0, 0, 10, 10), box(11, 1, 12, 2)],
+      'g.coordinates[1]: this hole is not inside the polygon: a hole must lie within its shell, and not in another hole',
+    ],
+    [
+      'a hole in a hole',
+      [box(0, 0, 10, 10), box(1, 1, 5, 5), box(2, 2, 3, 3)],
+      'g.coordinates[2]: this hole is not inside the polygon: a hole must lie within its shell, and not in another hole',
+    ],
+    [
+      'a hole that is the shell',
+      [box(0, 0, 10, 10), box(0, 0, 10, 10)],
+      'g.coordinates[1]: this hole is not inside the polygon',
+    ],
+    [
+      'half the ellipsoid',
+      [
+        [
+          [0, 0],
+          [90, 0],
+          [180, 0],
+          [-90, 0],
+          [0, 0],
+        ],
+      ],
+      'g.coordinates[0]: this ring halves the ellipsoid: which side is the smaller is ambiguous',
+    ],
+    [
+      'an edge between antipodes',
+      [
+        [
+          [0, 10],
+          [180, -10],
+          [50, 50],
+          [0, 10],
+        ],
+      ],
+      'g.coordinates[0][0]: this position and the next are antipodal: no unique shortest path joins them; put a position between them',
+    ],
+    [
+      'an edge along the equator that is no shortest path',
+      [
+        [
+          [0, 0],
+          [179.7, 0],
+          [90, 50],
+          [0, 0],
+        ],
+      ],
+      'g.coordinates[0][0]: this position and the next are antipodal',
+    ],
+    [
+      'crossing edges among turns at a pole',
+      [
+        [
+          [-90, 90],
+          [-180, 89],
+          [-180, 90],
+          [-90, 89],
+          [-180, 88],
+          [-150, 88],
+          [-90, 90],
+          [-90, 90],
+        ],
+      ],
+      'g.coordinates[0][3]: the edge that starts here crosses the one that starts at g.coordinates[0][5]',
+    ],
     [
       'a crossing among long edges side by side, after turns at a pole',
-      [[...Array.from({ length: 600 }, (_, i) => [(i >> 1) * 0.004 + (i % 2) * 30, 70 + (i % 2) * 10]), [0, 90], [80, 84], [120, 88], [-40, 75], [0, 70]]],
+      [
+        [
+          ...Array.from({ length: 600 }, (_, i) => [(i >> 1) * 0.004 + (i % 2) * 30, 70 + (i % 2) * 10]),
+          [0, 90],
+          [80, 84],
+          [120, 88],
+          [-40, 75],
+          [0, 70],
+        ],
+      ],
       'g.coordinates[0][599]: the edge that starts here crosses the one that starts at g.coordinates[0][602] at [',
     ],
-    ['a ring of positions in a row', [[[0, 0], [3e-5, 3e-5], [4e-5, 4e-5], [0, 0]]], 'g.coordinates[0]: this ring runs along itself all the way, or twice round the same: it has no inside of its own'],
-    ['a ring that goes twice round', [[[0, 2], [3, 2], [2, 0], [1, 1], [1, 2], [3, 2], [2, 0], [0, 2]].map(([x, y]) => [x! * 1e-5, y! * 1e-5])], 'g.coordinates[0][3]: here at [0.00001, 0.00001], the inside changes'],
-    ['a hole that has but a spike in the shell', [[[0, 2], [0, 0], [2, 1], [0, 2]], [[2, 1], [1, 1], [2, 1], [1, 0], [0, 0], [2, 1]]].map((ring) => ring.map(([x, y]) => [x! * 1e-5, y! * 1e-5])), 'g.coordinates[1]: this hole is not inside the polygon'],
-    ['two distinct positions', [[[0, 0], [1, 1], [0, 0], [0, 0]]], 'g.coordinates[0]: a ring needs at least 3 distinct positions, got 2'],
-    ['one position under several names', [[[0, 90], [10, 90], [20, 90], [0, 90]]], 'g.coordinates[0]: a ring needs at least 3 distinct positions, got 1'],
+    [
+      'a ring of positions in a row',
+      [
+        [
+          [0, 0],
+          [3e-5, 3e-5],
+          [4e-5, 4e-5],
+          [0, 0],
+        ],
+      ],
+      'g.coordinates[0]: this ring runs along itself all the way, or twice round the same: it has no inside of its own',
+    ],
+    [
+      'a ring that goes twice round',
+      [
+        [
+          [0, 2],
+          [3, 2],
+          [2, 0],
+          [1, 1],
+          [1, 2],
+          [3, 2],
+          [2, 0],
+          [0, 2],
+        ].map(([x, y]) => [x! * 1e-5, y! * 1e-5]),
+      ],
+      'g.coordinates[0][3]: here at [0.00001, 0.00001], the inside changes',
+    ],
+    [
+      'a hole that has but a spike in the shell',
+      [
+        [
+          [0, 2],
+          [0, 0],
+          [2, 1],
+          [0, 2],
+        ],
+        [
+          [2, 1],
+          [1, 1],
+          [2, 1],
+          [1, 0],
+          [0, 0],
+          [2, 1],
+        ],
+      ].map((ring) => ring.map(([x, y]) => [x! * 1e-5, y! * 1e-5])),
+      'g.coordinates[1]: this hole is not inside the polygon',
+    ],
+    [
+      'two distinct positions',
+      [
+        [
+          [0, 0],
+          [1, 1],
+          [0, 0],
+          [0, 0],
+        ],
+      ],
+      'g.coordinates[0]: a ring needs at least 3 distinct positions, got 2',
+    ],
+    [
+      'one position under several names',
+      [
+        [
+          [0, 90],
+          [10, 90],
+          [20, 90],
+          [0, 90],
+        ],
+      ],
+      'g.coordinates[0]: a ring needs at least 3 distinct positions, got 1',
+    ],
   ]
   test.each(refuse)('%s', (_, rings, message) => {
     expect(() => geometry('Polygon', rings)).toThrow(message)
     expect(() => geometry('Polygon', rings)).toThrow(GeometryError)
   })
-  test('pole to pole there are all meridians', () => expect(() => geometry('LineString', [[0, 90], [0, -90]])).toThrow('g.coordinates[0]: this position and the next are antipodal'))
+  test('pole to pole there are all meridians', () =>
+    expect(() =>
+      geometry('LineString', [
+        [0, 90],
+        [0, -90],
+      ]),
+    ).toThrow('g.coordinates[0]: this position and the next are antipodal'))
   test.each([
-    ['a ring that closes at another altitude', [[[0, 0, 10], [1, 0, 11], [1, 1, 12], [0, 0, 13]]]],
-    ['a ring that closes without one', [[[0, 0, 10], [1, 0, 11], [1, 1, 12], [0, 0]]]],
-    ['repeated positions', [[[0, 0], [0, 0], [1, 0], [1, 0], [1, 1], [0, 0]]]],
-    ['a ring that touches itself', [[[0, 0], [1, 0], [0.5, 0.5], [1, 1], [0, 1], [0.5, 0.5], [0, 0]]]],
-    ['a ring that runs back along itself', [[[0, 0], [1, 0], [2, 0], [1, 0], [1, 1], [0, 1], [0, 0]]]],
-    ['a hole that touches the middle of every edge', [box(0, 0, 0.002, 0.002), [[0.001, 0], [0.002, 0.001], [0.001, 0.002], [0, 0.001], [0.001, 0]]]],
-    ['a hole that touches the shell', [box(0, 0, 10, 10), [[0, 0], [5, 1], [1, 5], [0, 0]]]],
-    ['a ring over a pole', [[[0, 80], [180, 80], [90, 70], [0, 80]]]],
-    ['a tall shell with many small holes', [box(-1, -80, 1, 80), ...Array.from({ length: 998 }, (_, i) => [[-0.001, -50 + 0.004 * i], [0.001, -50 + 0.004 * i], [0, -49.998 + 0.004 * i], [-0.001, -50 + 0.004 * i]])]],
-    ['most of the southern half', [[[0, -1], [90, -1], [180, -1], [-90, -1], [0, -1]]]],
+    [
+      'a ring that closes at another altitude',
+      [
+        [
+          [0, 0, 10],
+          [1, 0, 11],
+          [1, 1, 12],
+          [0, 0, 13],
+        ],
+      ],
+    ],
+    [
+      'a ring that closes without one',
+      [
+        [
+          [0, 0, 10],
+          [1, 0, 11],
+          [1, 1, 12],
+          [0, 0],
+        ],
+      ],
+    ],
+    [
+      'repeated positions',
+      [
+        [
+          [0, 0],
+          [0, 0],
+          [1, 0],
+          [1, 0],
+          [1, 1],
+          [0, 0],
+        ],
+      ],
+    ],
+    [
+      'a ring that touches itself',
+      [
+        [
+          [0, 0],
+          [1, 0],
+          [0.5, 0.5],
+          [1, 1],
+          [0, 1],
+          [0.5, 0.5],
+          [0, 0],
+        ],
+      ],
+    ],
+    [
+      'a ring that runs back along itself',
+      [
+        [
+          [0, 0],
+          [1, 0],
+          [2, 0],
+          [1, 0],
+          [1, 1],
+          [0, 1],
+          [0, 0],
+        ],
+      ],
+    ],
+    [
+      'a hole that touches the middle of every edge',
+      [
+        box(0, 0, 0.002, 0.002),
+        [
+          [0.001, 0],
+          [0.002, 0.001],
+          [0.001, 0.002],
+          [0, 0.001],
+          [0.001, 0],
+        ],
+      ],
+    ],
+    [
+      'a hole that touches the shell',
+      [
+        box(0, 0, 10, 10),
+        [
+          [0, 0],
+          [5, 1],
+          [1, 5],
+          [0, 0],
+        ],
+      ],
+    ],
+    [
+      'a ring over a pole',
+      [
+        [
+          [0, 80],
+          [180, 80],
+          [90, 70],
+          [0, 80],
+        ],
+      ],
+    ],
+    [
+      'a tall shell with many small holes',
+      [
+        box(-1, -80, 1, 80),
+        ...Array.from({ length: 998 }, (_, i) => [
+          [-0.001, -50 + 0.004 * i],
+          [0.001, -50 + 0.004 * i],
+          [0, -49.998 + 0.004 * i],
+          [-0.001, -50 + 0.004 * i],
+        ]),
+      ],
+    ],
+    [
+      'most of the southern half',
+      [
+        [
+          [0, -1],
+          [90, -1],
+          [180, -1],
+          [-90, -1],
+          [0, -1],
+        ],
+      ],
+    ],
   ])('%s is accepted', (_, rings) => expect(geometry('Polygon', rings).type).toBe('Polygon'))
 })
 
 describe('hostile input', () => {
   test('20,000 points in one place, twice', () => {
-    const heap = (lon: number) => geometry('MultiPoint', Array.from({ length: 20_000 }, () => [lon, 0]))
+    const heap = (lon: number) =>
+      geometry(
+        'MultiPoint',
+        Array.from({ length: 20_000 }, () => [lon, 0]),
+      )
     expect(distanceMeters(heap(0), heap(1))).toBeCloseTo(111319.49079, 4)
   })
   test('1,000 holes that share a vertex, and as many lobes', () => {
-    const wedge = (i: number) => [[0, 0], [Math.cos(i / 160), Math.sin(i / 160)], [Math.cos((i + 0.5) / 160), Math.sin((i + 0.5) / 160)]]
-    expect(geometry('Polygon', [box(-2, -2, 2, 2), ...Array.from({ length: 1_000 }, (_, i) => [...wedge(i), [0, 0]])]).type).toBe('Polygon')
-    expect(geometry('Polygon', [[...Array.from({ length: 1_000 }, (_, i) => wedge(i)).flat(), [0, 0]]]).type).toBe('Polygon')
+    const wedge = (i: number) => [
+      [0, 0],
+      [Math.cos(i / 160), Math.sin(i / 160)],
+      [Math.cos((i + 0.5) / 160), Math.sin((i + 0.5) / 160)],
+    ]
+    expect(
+      geometry('Polygon', [
+        box(-2, -2, 2, 2),
+        ...Array.from({ length: 1_000 }, (_, i) => [...wedge(i), [0, 0]]),
+      ]).type,
+    ).toBe('Polygon')
+    expect(
+      geometry('Polygon', [[...Array.from({ length: 1_000 }, (_, i) => wedge(i)).flat(), [0, 0]]]).type,
+    ).toBe('Polygon')
   })
   test('lines that run along each other too often', () => {
-    const back = geometry('LineString', Array.from({ length: 4_000 }, (_, i) => [i % 2 ? 1e-3 : 0, 0]))
+    const back = geometry(
+      'LineString',
+      Array.from({ length: 4_000 }, (_, i) => [i % 2 ? 1e-3 : 0, 0]),
+    )
     expect(() => contains(back, back)).toThrow('g: lies along g in more than 600000 pairs of edges')
   })
   test('work is counted where it must not take long', () => {
-    const ring = (lat: number) => geometry('LineString', Array.from({ length: 400 }, (_, i) => [(360 * i) / 400 - 180, lat]))
+    const ring = (lat: number) =>
+      geometry(
+        'LineString',
+        Array.from({ length: 400 }, (_, i) => [(360 * i) / 400 - 180, lat]),
+      )
     expect(() => withEffort(30_000, () => distanceMeters(ring(80), ring(89.9999999)))).toThrow(EffortError)
     expect(withEffort(30_000, () => distanceMeters(ring(80), point(0, 0)))).toBeGreaterThan(8_000_000)
     // And not beyond.
@@ -225,11 +1033,30 @@ describe('a hostile polygon', () => {
   const SIZE = 100_000
   const closed = (ring: number[][]) => [...ring, ring[0]!]
   /** Long edges side by side, none crossing: a zigzag of diagonals, a star, a square spiral there and back. */
-  const zigzag = closed([...Array.from({ length: SIZE - 3 }, (_, i) => [(i / SIZE) * 0.5 + [0, 1, 1, 0][i % 4]!, (-i / SIZE) * 0.5 + [0, 1, 1, 0][i % 4]!]), [0.5, -0.6], [-0.3, -0.3], [-0.2, 0]])
-  const star = closed(Array.from({ length: SIZE }, (_, i) => [10 + (i % 2 || 0.01) * Math.cos((2 * Math.PI * i) / SIZE), 50 + (i % 2 || 0.01) * Math.sin((2 * Math.PI * i) / SIZE)]))
-  const turn = (i: number, radius: number) => [radius * Math.cos((i * Math.PI) / 2 + 0.2), radius * Math.sin((i * Math.PI) / 2 + 0.2)]
+  const zigzag = closed([
+    ...Array.from({ length: SIZE - 3 }, (_, i) => [
+      (i / SIZE) * 0.5 + [0, 1, 1, 0][i % 4]!,
+      (-i / SIZE) * 0.5 + [0, 1, 1, 0][i % 4]!,
+    ]),
+    [0.5, -0.6],
+    [-0.3, -0.3],
+    [-0.2, 0],
+  ])
+  const star = closed(
+    Array.from({ length: SIZE }, (_, i) => [
+      10 + (i % 2 || 0.01) * Math.cos((2 * Math.PI * i) / SIZE),
+      50 + (i % 2 || 0.01) * Math.sin((2 * Math.PI * i) / SIZE),
+    ]),
+  )
+  const turn = (i: number, radius: number) => [
+    radius * Math.cos((i * Math.PI) / 2 + 0.2),
+    radius * Math.sin((i * Math.PI) / 2 + 0.2),
+  ]
   const half = SIZE / 2
-  const spiral = closed([...Array.from({ length: half }, (_, i) => turn(i, 0.1 + (0.9 * i) / half)), ...Array.from({ length: half }, (_, i) => turn(half - 1 - i, 0.1 + (0.9 * (half - 1 - i - 1.9)) / half))])
+  const spiral = closed([
+    ...Array.from({ length: half }, (_, i) => turn(i, 0.1 + (0.9 * i) / half)),
+    ...Array.from({ length: half }, (_, i) => turn(half - 1 - i, 0.1 + (0.9 * (half - 1 - i - 1.9)) / half)),
+  ])
   test.each([
     ['zigzag', zigzag],
     ['star', star],
@@ -244,29 +1071,78 @@ describe('a hostile polygon', () => {
 })
 
 describe('reading GeoJSON', () => {
-  const ring = [[0, 0], [1, 0], [1, 1], [0, 0]]
+  const ring = [
+    [0, 0],
+    [1, 0],
+    [1, 1],
+    [0, 0],
+  ]
   test.each([
     [null, 'g: expected a GeoJSON object with type and coordinates, got null'],
     [[1, 2], 'g: expected a GeoJSON object with type and coordinates, got an array of 2'],
-    [{}, 'g.type: expected one of Point, MultiPoint, LineString, MultiLineString, Polygon, MultiPolygon, GeometryCollection, Feature, FeatureCollection, got nothing'],
+    [
+      {},
+      'g.type: expected one of Point, MultiPoint, LineString, MultiLineString, Polygon, MultiPolygon, GeometryCollection, Feature, FeatureCollection, got nothing',
+    ],
     [{ type: 'Circle' }, /^g\.type: expected one of .*, got "Circle"$/],
     [{ type: 'constructor' }, /^g\.type: expected one of/],
-    [{ type: 'Point' }, 'g.coordinates: expected a position [longitude, latitude] or [longitude, latitude, altitude], got nothing'],
+    [
+      { type: 'Point' },
+      'g.coordinates: expected a position [longitude, latitude] or [longitude, latitude, altitude], got nothing',
+    ],
     [{ type: 'Point', coordinates: [1] }, /position .* got an array of 1$/],
     [{ type: 'Point', coordinates: [1, 2, 3, 4] }, /position .* got an array of 4$/],
-    [{ type: 'Point', coordinates: ['1', 2] }, 'g.coordinates: expected finite numbers [longitude, latitude], got "1" among them'],
+    [
+      { type: 'Point', coordinates: ['1', 2] },
+      'g.coordinates: expected finite numbers [longitude, latitude], got "1" among them',
+    ],
     [{ type: 'Point', coordinates: [Infinity, 2] }, /finite/],
-    [{ type: 'Point', coordinates: [180.0000001, 2] }, 'g.coordinates: longitude must be from -180 to 180, got 180.0000001'],
-    [{ type: 'Point', coordinates: [2, 90.5] }, 'g.coordinates: latitude must be from -90 to 90, got 90.5; positions are [longitude, latitude]'],
-    [{ type: 'LineString', coordinates: [[0, 0]] }, 'g.coordinates: a line needs at least 2 positions, got 1'],
+    [
+      { type: 'Point', coordinates: [180.0000001, 2] },
+      'g.coordinates: longitude must be from -180 to 180, got 180.0000001',
+    ],
+    [
+      { type: 'Point', coordinates: [2, 90.5] },
+      'g.coordinates: latitude must be from -90 to 90, got 90.5; positions are [longitude, latitude]',
+    ],
+    [
+      { type: 'LineString', coordinates: [[0, 0]] },
+      'g.coordinates: a line needs at least 2 positions, got 1',
+    ],
     [{ type: 'MultiPoint', coordinates: [] }, 'g.coordinates: expected a non-empty array, got an array of 0'],
-    [{ type: 'Polygon', coordinates: [ring, [[0, 0], [1, 0], [0, 0]]] }, 'g.coordinates[1]: a ring needs at least 4 positions, the last equal to the first; got 3'],
-    [{ type: 'MultiPolygon', coordinates: [[[...ring.slice(0, 3), [0, 1]]]] }, 'g.coordinates[0][0]: a ring must end where it starts: the last position must equal the first, [0,0]'],
+    [
+      {
+        type: 'Polygon',
+        coordinates: [
+          ring,
+          [
+            [0, 0],
+            [1, 0],
+            [0, 0],
+          ],
+        ],
+      },
+      'g.coordinates[1]: a ring needs at least 4 positions, the last equal to the first; got 3',
+    ],
+    [
+      { type: 'MultiPolygon', coordinates: [[[...ring.slice(0, 3), [0, 1]]]] },
+      'g.coordinates[0][0]: a ring must end where it starts: the last position must equal the first, [0,0]',
+    ],
     [{ type: 'FeatureCollection', features: [] }, 'g.features: expected exactly one feature, got 0'],
-    [{ type: 'Feature', geometry: null }, 'g.geometry: expected a GeoJSON object with type and coordinates, got null'],
-    [{ type: 'Point', coordinates: [1, 2], crs: { type: 'name', properties: { name: 'EPSG:3857' } } }, /^g\.crs: only WGS84/],
+    [
+      { type: 'Feature', geometry: null },
+      'g.geometry: expected a GeoJSON object with type and coordinates, got null',
+    ],
+    [
+      { type: 'Point', coordinates: [1, 2], crs: { type: 'name', properties: { name: 'EPSG:3857' } } },
+      /^g\.crs: only WGS84/,
+    ],
   ])('%j is refused', (value, message) => {
-    expect(() => readGeometry(value, 'g')).toThrow(typeof message === 'string' ? new GeometryError('g', message.slice(message.indexOf(': ') + 2)).constructor : GeometryError)
+    expect(() => readGeometry(value, 'g')).toThrow(
+      typeof message === 'string'
+        ? new GeometryError('g', message.slice(message.indexOf(': ') + 2)).constructor
+        : GeometryError,
+    )
     expect(() => readGeometry(value, 'g')).toThrow(message)
   })
   test('nesting and size are bounded', () => {
@@ -274,28 +1150,85 @@ describe('reading GeoJSON', () => {
     for (let i = 0; i < 10; i++) nested = { type: 'GeometryCollection', geometries: [nested] }
     expect(() => readGeometry(nested, 'g')).toThrow('nested deeper than 8 levels')
     const many = Array.from({ length: 100_001 }, () => [0, 0])
-    expect(() => readGeometry({ type: 'MultiPoint', coordinates: many }, 'g')).toThrow('g.coordinates[100000]: more than 100000 positions')
+    expect(() => readGeometry({ type: 'MultiPoint', coordinates: many }, 'g')).toThrow(
+      'g.coordinates[100000]: more than 100000 positions',
+    )
     const ring = [...many.slice(1).map((_, i) => [i / 1e6, i % 2]), [0, 0]]
     expect(readGeometry({ type: 'Polygon', coordinates: [ring] }, 'g').lon).toHaveLength(100_001)
-    expect(() => readGeometry({ type: 'MultiPolygon', coordinates: [[ring], [[[0, 0]]]] }, 'g')).toThrow('g.coordinates[1][0][0]: more than 100000 positions')
+    expect(() => readGeometry({ type: 'MultiPolygon', coordinates: [[ring], [[[0, 0]]]] }, 'g')).toThrow(
+      'g.coordinates[1][0][0]: more than 100000 positions',
+    )
   })
   const canonical = (value: unknown) => canonicalJson(readGeometry(value, 'g'))
   test('a Feature is its geometry; bbox, crs and foreign members are gone', () => {
-    const feature = { type: 'Feature', properties: {}, geometry: { type: 'Point', coordinates: [1, 2], bbox: [1, 2, 1, 2], note: 'x', crs: { properties: { name: 'EPSG:4326' } } } }
-    expect(canonical({ type: 'FeatureCollection', features: [feature] })).toBe('{"coordinates":[1,2],"type":"Point"}')
+    const feature = {
+      type: 'Feature',
+      properties: {},
+      geometry: {
+        type: 'Point',
+        coordinates: [1, 2],
+        bbox: [1, 2, 1, 2],
+        note: 'x',
+        crs: { properties: { name: 'EPSG:4326' } },
+      },
+    }
+    expect(canonical({ type: 'FeatureCollection', features: [feature] })).toBe(
+      '{"coordinates":[1,2],"type":"Point"}',
+    )
   })
   test.each([
     ['Point', [-0, 1e-7]],
     ['Point', [1.5, 2, -0]],
-    ['MultiPoint', [[1, 2], [3, 4, 1e21]]],
-    ['LineString', [[1, 2, 3], [4, 5]]],
-    ['MultiLineString', [[[1, 2], [3, 4]], [[5, 6], [7, 8]]]],
+    [
+      'MultiPoint',
+      [
+        [1, 2],
+        [3, 4, 1e21],
+      ],
+    ],
+    [
+      'LineString',
+      [
+        [1, 2, 3],
+        [4, 5],
+      ],
+    ],
+    [
+      'MultiLineString',
+      [
+        [
+          [1, 2],
+          [3, 4],
+        ],
+        [
+          [5, 6],
+          [7, 8],
+        ],
+      ],
+    ],
     ['Polygon', [ring, ring]],
     ['MultiPolygon', [[ring, ring], [ring], [ring, ring, ring]]],
-  ])('canonical JSON of a %s is that of RFC 8785: keys sorted, numbers as ECMAScript prints them', (type, coordinates) => {
-    expect(canonical({ type, coordinates })).toBe(JSON.stringify({ coordinates, type }))
-    expect(canonical({ type: 'GeometryCollection', geometries: [{ type, coordinates }, { coordinates: [0, 0], type: 'Point' }] })).toBe(
-      JSON.stringify({ geometries: [{ coordinates, type }, { coordinates: [0, 0], type: 'Point' }], type: 'GeometryCollection' }),
-    )
-  })
+  ])(
+    'canonical JSON of a %s is that of RFC 8785: keys sorted, numbers as ECMAScript prints them',
+    (type, coordinates) => {
+      expect(canonical({ type, coordinates })).toBe(JSON.stringify({ coordinates, type }))
+      expect(
+        canonical({
+          type: 'GeometryCollection',
+          geometries: [
+            { type, coordinates },
+            { coordinates: [0, 0], type: 'Point' },
+          ],
+        }),
+      ).toBe(
+        JSON.stringify({
+          geometries: [
+            { coordinates, type },
+            { coordinates: [0, 0], type: 'Point' },
+          ],
+          type: 'GeometryCollection',
+        }),
+      )
+    },
+  )
 })

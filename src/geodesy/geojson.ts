@@ -17,10 +17,29 @@ const TOO_MANY = `more than ${MAX_POSITIONS} positions`
 const MAX_NESTING = 8
 
 /** How deep positions lie in `coordinates`, by geometry type: 0 a position, 1 a list of them, ... */
-const COORDINATE_DEPTH: Readonly<Record<string, number>> = { Point: 0, MultiPoint: 1, LineString: 1, MultiLineString: 2, Polygon: 2, MultiPolygon: 3 }
-const KNOWN_TYPES = [...Object.keys(COORDINATE_DEPTH), 'GeometryCollection', 'Feature', 'FeatureCollection'].join(', ')
+const COORDINATE_DEPTH: Readonly<Record<string, number>> = {
+  Point: 0,
+  MultiPoint: 1,
+  LineString: 1,
+  MultiLineString: 2,
+  Polygon: 2,
+  MultiPolygon: 3,
+}
+const KNOWN_TYPES = [
+  ...Object.keys(COORDINATE_DEPTH),
+  'GeometryCollection',
+  'Feature',
+  'FeatureCollection',
+].join(', ')
 /** What the innermost lists are, by geometry type. */
-const CHAIN_KIND: Readonly<Record<string, Kind>> = { Point: Kind.Points, MultiPoint: Kind.Points, LineString: Kind.Line, MultiLineString: Kind.Line, Polygon: Kind.Ring, MultiPolygon: Kind.Ring }
+const CHAIN_KIND: Readonly<Record<string, Kind>> = {
+  Point: Kind.Points,
+  MultiPoint: Kind.Points,
+  LineString: Kind.Line,
+  MultiLineString: Kind.Line,
+  Polygon: Kind.Ring,
+  MultiPolygon: Kind.Ring,
+}
 
 /** Names under which a legacy `crs` member may say what RFC 7946 means anyway. */
 const WGS84_NAMES = /^(urn:ogc:def:crs:OGC:1\.3:CRS84|urn:ogc:def:crs:EPSG::4326|EPSG:4326)$/i
@@ -44,7 +63,8 @@ export interface SimpleLayout {
   firstChain: number
   endChain: number
 }
-export type SimpleType = 'Point' | 'MultiPoint' | 'LineString' | 'MultiLineString' | 'Polygon' | 'MultiPolygon'
+export type SimpleType =
+  'Point' | 'MultiPoint' | 'LineString' | 'MultiLineString' | 'Polygon' | 'MultiPolygon'
 
 /** A GeoJSON geometry, read: well-formed and in range, its positions in flat arrays, so that another thread can have it for nothing. */
 export interface Reading extends Numbers {
@@ -67,10 +87,17 @@ export function readGeometry(value: unknown, path: string): Reading {
  * Reads a geometry out of JSON whose coordinates are lifted: the same as `readGeometry` gives for it as it was, and its
  * canonical JSON. Throws a GeometryError where that does, in other words.
  */
-export function readLifted(value: unknown, path: string, lifted: Lifted): { reading: Reading; json: () => string } {
+export function readLifted(
+  value: unknown,
+  path: string,
+  lifted: Lifted,
+): { reading: Reading; json: () => string } {
   const reader = new Reader(path, lifted)
   const reading = reader.read(value)
-  return { reading, json: () => layoutJson(reading.layout, (layout) => lifted.print(reader.lists.get(layout)!)) }
+  return {
+    reading,
+    json: () => layoutJson(reading.layout, (layout) => lifted.print(reader.lists.get(layout)!)),
+  }
 }
 
 class Reader {
@@ -93,7 +120,11 @@ class Reader {
   }
 
   private geometry(value: unknown, path: string, nesting: number): Layout {
-    if (!isObject(value)) throw new GeometryError(path, `expected a GeoJSON object with type and coordinates, got ${describe(value)}`)
+    if (!isObject(value))
+      throw new GeometryError(
+        path,
+        `expected a GeoJSON object with type and coordinates, got ${describe(value)}`,
+      )
     if (nesting > MAX_NESTING) throw new GeometryError(path, `nested deeper than ${MAX_NESTING} levels`)
     checkCrs(value, path)
     const { type } = value
@@ -101,23 +132,34 @@ class Reader {
     if (type === 'FeatureCollection') {
       const { features } = value
       if (!Array.isArray(features) || features.length !== 1)
-        throw new GeometryError(`${path}.features`, `expected exactly one feature, got ${Array.isArray(features) ? features.length : describe(features)}`)
+        throw new GeometryError(
+          `${path}.features`,
+          `expected exactly one feature, got ${Array.isArray(features) ? features.length : describe(features)}`,
+        )
       return this.geometry(features[0], `${path}.features[0]`, nesting + 1)
     }
     if (type === 'GeometryCollection') {
       const { geometries } = value
       if (!Array.isArray(geometries) || geometries.length === 0)
-        throw new GeometryError(`${path}.geometries`, `expected a non-empty array of geometries, got ${describe(geometries)}`)
-      return { type, parts: geometries.map((part, i) => this.geometry(part, `${path}.geometries[${i}]`, nesting + 1)) }
+        throw new GeometryError(
+          `${path}.geometries`,
+          `expected a non-empty array of geometries, got ${describe(geometries)}`,
+        )
+      return {
+        type,
+        parts: geometries.map((part, i) => this.geometry(part, `${path}.geometries[${i}]`, nesting + 1)),
+      }
     }
-    if (typeof type !== 'string' || !Object.hasOwn(COORDINATE_DEPTH, type)) throw new GeometryError(`${path}.type`, `expected one of ${KNOWN_TYPES}, got ${describe(type)}`)
+    if (typeof type !== 'string' || !Object.hasOwn(COORDINATE_DEPTH, type))
+      throw new GeometryError(`${path}.type`, `expected one of ${KNOWN_TYPES}, got ${describe(type)}`)
     const at = `${path}.coordinates`
     const depth = COORDINATE_DEPTH[type]!
     const list = this.lifted && liftedList(this.lifted, value.coordinates)
     if (list && list.depth !== depth) throw new GeometryError(at, `nested otherwise than in a ${type}`)
     const coordinates = list ? list.runs : value.coordinates
     const firstChain = this.chains.length
-    if (type === 'Point') this.chain(coordinates instanceof Run ? coordinates : [coordinates], Kind.Points, at, -1, () => at)
+    if (type === 'Point')
+      this.chain(coordinates instanceof Run ? coordinates : [coordinates], Kind.Points, at, -1, () => at)
     else this.nested(coordinates, at, depth, CHAIN_KIND[type]!, -1)
     const layout = { type: type as SimpleType, firstChain, endChain: this.chains.length }
     if (list) this.lists.set(layout, list)
@@ -126,20 +168,29 @@ class Reader {
 
   private nested(value: unknown, path: string, depth: number, kind: Kind, polygon: number): void {
     if (value instanceof Run) return this.chain(value, kind, path, polygon)
-    if (!Array.isArray(value) || value.length === 0) throw new GeometryError(path, `expected a non-empty array, got ${describe(value)}`)
+    if (!Array.isArray(value) || value.length === 0)
+      throw new GeometryError(path, `expected a non-empty array, got ${describe(value)}`)
     // Rings lie in lists of rings, each of which is a polygon.
     if (kind === Kind.Ring && depth === 2) polygon = this.polygons++
     if (depth === 1) this.chain(value, kind, path, polygon)
-    else for (let i = 0; i < value.length; i++) this.nested(value[i], `${path}[${i}]`, depth - 1, kind, polygon)
+    else
+      for (let i = 0; i < value.length; i++) this.nested(value[i], `${path}[${i}]`, depth - 1, kind, polygon)
   }
 
-  private chain(given: unknown[] | Run, kind: Kind, path: string, polygon: number, pathOf = (i: number) => `${path}[${i}]`): void {
+  private chain(
+    given: unknown[] | Run,
+    kind: Kind,
+    path: string,
+    polygon: number,
+    pathOf = (i: number) => `${path}[${i}]`,
+  ): void {
     const { positions } = this
     const start = positions.count
     if (given instanceof Run) this.addRun(given)
     else this.addPositions(given, kind, pathOf)
     const length = positions.count - start
-    if (kind === Kind.Line && length < 2) throw new GeometryError(path, `a line needs at least 2 positions, got ${length}`)
+    if (kind === Kind.Line && length < 2)
+      throw new GeometryError(path, `a line needs at least 2 positions, got ${length}`)
     if (kind === Kind.Ring) {
       checkClosed(positions, start, path)
       this.closings++
@@ -154,7 +205,8 @@ class Reader {
       const problem = positionProblem(position)
       if (problem) throw new GeometryError(pathOf(i), problem)
       const closing = kind === Kind.Ring && i > 0 && i === given.length - 1
-      if (!closing && this.positions.count - this.closings === MAX_POSITIONS) throw new GeometryError(pathOf(i), TOO_MANY)
+      if (!closing && this.positions.count - this.closings === MAX_POSITIONS)
+        throw new GeometryError(pathOf(i), TOO_MANY)
       if (i === 0) this.positions.reserve(given.length)
       const numbers = position as Position
       this.positions.add(numbers[0]!, numbers[1]!, numbers.length === 3 ? numbers[2]! : NaN)
@@ -164,7 +216,8 @@ class Reader {
   private addRun({ start, end }: Run): void {
     const { lon, lat, altitude } = this.lifted!
     this.positions.reserve(end - start)
-    for (let i = start; i < end; i++) this.positions.add(lon[i]!, lat[i]!, altitude === undefined ? NaN : altitude[i]!)
+    for (let i = start; i < end; i++)
+      this.positions.add(lon[i]!, lat[i]!, altitude === undefined ? NaN : altitude[i]!)
   }
 }
 
@@ -174,23 +227,33 @@ function liftedList({ lists }: Lifted, value: unknown): CoordinateList | undefin
 }
 
 function positionProblem(value: unknown): string | undefined {
-  if (!Array.isArray(value) || value.length < 2 || value.length > 3) return `expected a position [longitude, latitude] or [longitude, latitude, altitude], got ${describe(value)}`
+  if (!Array.isArray(value) || value.length < 2 || value.length > 3)
+    return `expected a position [longitude, latitude] or [longitude, latitude, altitude], got ${describe(value)}`
   for (let i = 0; i < value.length; i++)
-    if (typeof value[i] !== 'number' || !Number.isFinite(value[i])) return `expected finite numbers [longitude, latitude], got ${describe(value[i])} among them`
+    if (typeof value[i] !== 'number' || !Number.isFinite(value[i]))
+      return `expected finite numbers [longitude, latitude], got ${describe(value[i])} among them`
   const [longitude, latitude] = value as [number, number]
   if (Math.abs(longitude) > 180) return `longitude must be from -180 to 180, got ${longitude}`
-  if (Math.abs(latitude) > 90) return `latitude must be from -90 to 90, got ${latitude}; positions are [longitude, latitude]`
+  if (Math.abs(latitude) > 90)
+    return `latitude must be from -90 to 90, got ${latitude}; positions are [longitude, latitude]`
   return undefined
 }
 
 /** Of the ring that was read last. */
 function checkClosed(positions: Positions, start: number, path: string): void {
   const length = positions.count - start
-  if (length < 4) throw new GeometryError(path, `a ring needs at least 4 positions, the last equal to the first; got ${length}`)
+  if (length < 4)
+    throw new GeometryError(
+      path,
+      `a ring needs at least 4 positions, the last equal to the first; got ${length}`,
+    )
   const [first, last] = [positionAt(positions, start), positionAt(positions, positions.count - 1)]
   // An altitude does not take part.
   if (first[0] !== last[0] || first[1] !== last[1])
-    throw new GeometryError(path, `a ring must end where it starts: the last position must equal the first, ${JSON.stringify(first.slice(0, 2))}`)
+    throw new GeometryError(
+      path,
+      `a ring must end where it starts: the last position must equal the first, ${JSON.stringify(first.slice(0, 2))}`,
+    )
 }
 
 function checkCrs(value: Record<string, unknown>, path: string): void {
@@ -199,7 +262,10 @@ function checkCrs(value: Record<string, unknown>, path: string): void {
   const properties = isObject(crs) ? crs.properties : undefined
   const name = isObject(properties) ? properties.name : undefined
   if (typeof name !== 'string' || !WGS84_NAMES.test(name))
-    throw new GeometryError(`${path}.crs`, 'only WGS84 longitude, latitude (CRS84 or EPSG:4326) is understood; leave crs out')
+    throw new GeometryError(
+      `${path}.crs`,
+      'only WGS84 longitude, latitude (CRS84 or EPSG:4326) is understood; leave crs out',
+    )
 }
 
 /**
@@ -208,11 +274,14 @@ function checkCrs(value: Record<string, unknown>, path: string): void {
  * GeoJSON input is taken of.
  */
 export function canonicalJson(reading: Reading): string {
-  return layoutJson(reading.layout, ({ type, firstChain, endChain }) => coordinatesJson(reading, type, reading.chains.slice(firstChain, endChain)))
+  return layoutJson(reading.layout, ({ type, firstChain, endChain }) =>
+    coordinatesJson(reading, type, reading.chains.slice(firstChain, endChain)),
+  )
 }
 
 function layoutJson(layout: Layout, coordinates: (layout: SimpleLayout) => string): string {
-  if (layout.type === 'GeometryCollection') return `{"geometries":[${layout.parts.map((part) => layoutJson(part, coordinates)).join(',')}],"type":"GeometryCollection"}`
+  if (layout.type === 'GeometryCollection')
+    return `{"geometries":[${layout.parts.map((part) => layoutJson(part, coordinates)).join(',')}],"type":"GeometryCollection"}`
   return `{"coordinates":${coordinates(layout)},"type":"${layout.type}"}`
 }
 
@@ -229,7 +298,8 @@ function coordinatesJson(reading: Reading, type: SimpleType, chains: readonly So
       return `[[${lists.join('],[')}]]`
     case 'MultiPolygon': {
       let text = ''
-      for (const [i, { polygon }] of chains.entries()) text += `${i === 0 ? '' : polygon === chains[i - 1]!.polygon ? ',' : '],['}[${lists[i]}]`
+      for (const [i, { polygon }] of chains.entries())
+        text += `${i === 0 ? '' : polygon === chains[i - 1]!.polygon ? ',' : '],['}[${lists[i]}]`
       return `[[${text}]]`
     }
   }

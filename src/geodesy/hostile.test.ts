@@ -1,26 +1,48 @@
 import type { Geometry, Position } from 'geojson'
 import { describe, expect, test } from 'vitest'
 import { seededRandom } from '../../dev/random'
-import { GeometryError, areaSquareMeters, contains, distanceMeters, intersects, isWithin, lengthMeters, prepareGeometry, readGeometry, withEffort, type PreparedGeometry } from '.'
+import {
+  GeometryError,
+  areaSquareMeters,
+  contains,
+  distanceMeters,
+  intersects,
+  isWithin,
+  lengthMeters,
+  prepareGeometry,
+  readGeometry,
+  withEffort,
+  type PreparedGeometry,
+} from '.'
 
 /**
  * Families of shapes made to cost, of any size. What they cost is counted (effort.ts), so nothing here looks at a clock: a
  * geometry is ready or refused within what preparing may count, a question is answered or refused likewise.
  */
 
-const range = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: Math.max(1, Math.floor(count)) }, (_, i) => make(i))
+const range = <T>(count: number, make: (i: number) => T): T[] =>
+  Array.from({ length: Math.max(1, Math.floor(count)) }, (_, i) => make(i))
 const position = (lon: number, lat: number): Position => {
   const wrapped = ((((lon + 180) % 360) + 360) % 360) - 180
   return [Math.round(wrapped * 1e6) / 1e6, Math.round(Math.max(-90, Math.min(90, lat)) * 1e6) / 1e6]
 }
 const closed = (ring: Position[]) => [...ring, ring[0]!]
 const box = (west: number, south: number, east: number, north: number): Position[] =>
-  closed([[west, south], [east, south], [east, north], [west, north]])
-const triangle = (lon: number, lat: number, size: number) => closed([position(lon, lat), position(lon + size, lat), position(lon, lat + size)])
+  closed([
+    [west, south],
+    [east, south],
+    [east, north],
+    [west, north],
+  ])
+const triangle = (lon: number, lat: number, size: number) =>
+  closed([position(lon, lat), position(lon + size, lat), position(lon, lat + size)])
 const around = (turn: number, radius: number, [lon, lat]: [number, number] = [0, 0]) =>
   position(lon + radius * Math.cos(2 * Math.PI * turn), lat + radius * Math.sin(2 * Math.PI * turn))
 const polygon = (...rings: Position[][]): Geometry => ({ type: 'Polygon', coordinates: rings })
-const polygons = (rings: Position[][]): Geometry => ({ type: 'MultiPolygon', coordinates: rings.map((ring) => [ring]) })
+const polygons = (rings: Position[][]): Geometry => ({
+  type: 'MultiPolygon',
+  coordinates: rings.map((ring) => [ring]),
+})
 const lines = (coordinates: Position[][]): Geometry => ({ type: 'MultiLineString', coordinates })
 const line = (coordinates: Position[]): Geometry => ({ type: 'LineString', coordinates })
 const points = (coordinates: Position[]): Geometry => ({ type: 'MultiPoint', coordinates })
@@ -47,7 +69,13 @@ const rows = (n: number, [west, east]: [number, number], [south, north]: [number
 }
 /** Loops out from one place and back to it. */
 const lobes = (n: number, radius: number) =>
-  closed(range(n / 3, (i) => [position(0, 0), around((3 * i) / n, radius), around((3 * i + 1) / n, radius)]).flat())
+  closed(
+    range(n / 3, (i) => [
+      position(0, 0),
+      around((3 * i) / n, radius),
+      around((3 * i + 1) / n, radius),
+    ]).flat(),
+  )
 const spiral = (n: number, at: (turn: number, radius: number) => Position) => {
   const half = Math.floor(n / 2)
   const out = range(half, (i) => at(i / 4, 0.1 + (0.9 * i) / half))
@@ -77,31 +105,86 @@ const VALID: Record<string, Family> = {
   'a comb of a degree': (n) => polygon(comb(n, [0, 1], [0, 1])),
   'a comb of 15,000 km': (n) => polygon(comb(n, [-60, 60], [-70, 70])),
   'a comb round the globe': (n) => polygon(comb(n, [-175, 175], [-70, 70])),
-  'a star round the globe': (n) => polygon(closed(range(n & ~1, (i) => position((360 * i) / n, i % 2 ? 80 : -60)))),
-  'a star round the pole': (n) => polygon(closed(range(n & ~1, (i) => position((360 * i) / n, i % 2 ? 89.9 : 72)))),
+  'a star round the globe': (n) =>
+    polygon(closed(range(n & ~1, (i) => position((360 * i) / n, i % 2 ? 80 : -60)))),
+  'a star round the pole': (n) =>
+    polygon(closed(range(n & ~1, (i) => position((360 * i) / n, i % 2 ? 89.9 : 72)))),
   'a thin star': (n) => polygon(closed(range(n & ~1, (i) => around(i / n, i % 2 ? 1 : 0.1, [10, 50])))),
   'a zigzag over the antimeridian': (n) =>
-    polygon(closed([...range(n - 2, (i) => position(i % 2 ? -179 : 179, -40 + (80 * i) / n)), [-178, 41], [-178, -41]])),
-  'a spiral': (n) => polygon(spiral(n, (turn, radius) => [radius * Math.cos(2 * Math.PI * turn + 0.2), radius * Math.sin(2 * Math.PI * turn + 0.2)])),
+    polygon(
+      closed([
+        ...range(n - 2, (i) => position(i % 2 ? -179 : 179, -40 + (80 * i) / n)),
+        [-178, 41],
+        [-178, -41],
+      ]),
+    ),
+  'a spiral': (n) =>
+    polygon(
+      spiral(n, (turn, radius) => [
+        radius * Math.cos(2 * Math.PI * turn + 0.2),
+        radius * Math.sin(2 * Math.PI * turn + 0.2),
+      ]),
+    ),
   'a spiral of 6,000 km': (n) => polygon(spiral(n, (turn, radius) => around(turn, 60 * radius))),
   'lobes of 5,000 km at one place': (n) => polygon(lobes(n, 50)),
   'holes at one vertex': (n) =>
-    polygon(box(-2, -2, 2, 2), ...range(n / 3 - 2, (i) => closed([position(0, 0), around((3 * i) / n, 1), around((3 * i + 1) / n, 1)]))),
+    polygon(
+      box(-2, -2, 2, 2),
+      ...range(n / 3 - 2, (i) =>
+        closed([position(0, 0), around((3 * i) / n, 1), around((3 * i + 1) / n, 1)]),
+      ),
+    ),
   'holes in a tower': (n, random) =>
-    polygon(box(-1, -80, 1, 80), ...shuffled(range(n / 3 - 2, (i) => triangle(0, -75 + (450 * i) / n, 5e-4)), random)),
+    polygon(
+      box(-1, -80, 1, 80),
+      ...shuffled(
+        range(n / 3 - 2, (i) => triangle(0, -75 + (450 * i) / n, 5e-4)),
+        random,
+      ),
+    ),
   'holes as tall as the globe': (n, random) =>
-    polygon(box(-11, -80, 11, 80), ...shuffled(range(n / 4 - 1, (i) => box(-10 + (80 * i) / n, -70, -10 + (80 * i + 40) / n, 70)), random)),
+    polygon(
+      box(-11, -80, 11, 80),
+      ...shuffled(
+        range(n / 4 - 1, (i) => box(-10 + (80 * i) / n, -70, -10 + (80 * i + 40) / n, 70)),
+        random,
+      ),
+    ),
   'a city of holes, in any order': (n, random) =>
-    polygon(box(-1, -1, 1, 1), ...shuffled(grid(n, (x, y) => box(x, y, x + 8e-4, y + 8e-4)), random)),
+    polygon(
+      box(-1, -1, 1, 1),
+      ...shuffled(
+        grid(n, (x, y) => box(x, y, x + 8e-4, y + 8e-4)),
+        random,
+      ),
+    ),
   'a chessboard of holes': (n) =>
-    polygon(box(-1, -1, 1, 1), ...grid(n, (x, y) => ((west) => box(west, y, west + 1e-3, y + 1e-3).map(([lon, lat]) => position(lon!, lat!)))(2 * x + (Math.round(y * 1000) % 2) / 1000))),
+    polygon(
+      box(-1, -1, 1, 1),
+      ...grid(n, (x, y) =>
+        ((west) => box(west, y, west + 1e-3, y + 1e-3).map(([lon, lat]) => position(lon!, lat!)))(
+          2 * x + (Math.round(y * 1000) % 2) / 1000,
+        ),
+      ),
+    ),
   'holes that touch in a chain': (n) =>
-    polygon(box(-2, -1, 2, 1), ...range(n / 3 - 2, (i) => closed([[-1.5 + (9 * i) / n, 0], [-1.5 + (9 * (i + 1)) / n, 0], [-1.5 + (9 * (i + 0.5)) / n, 1e-3]]))),
-  'triangles anywhere': (n, random) => polygons(range(n / 3, () => triangle(random() * 200 - 100, random() * 100 - 60, 20))),
+    polygon(
+      box(-2, -1, 2, 1),
+      ...range(n / 3 - 2, (i) =>
+        closed([
+          [-1.5 + (9 * i) / n, 0],
+          [-1.5 + (9 * (i + 1)) / n, 0],
+          [-1.5 + (9 * (i + 0.5)) / n, 1e-3],
+        ]),
+      ),
+    ),
+  'triangles anywhere': (n, random) =>
+    polygons(range(n / 3, () => triangle(random() * 200 - 100, random() * 100 - 60, 20))),
   'triangles in one place': (n) => polygons(range(n / 3, () => triangle(1, 1, 2))),
   'a tiling': (n) => polygons(grid(n, (x, y) => box(x, y, x + 1e-3, y + 1e-3))),
   'duplicates of a ring': (n) => polygons(range(n / 100, () => closed(circle(100, 1)))),
-  'lines that all cross': (n, random) => lines(range(n / 2, () => [position(random(), 0), position(random(), 1)])),
+  'lines that all cross': (n, random) =>
+    lines(range(n / 2, () => [position(random(), 0), position(random(), 1)])),
   'lines anywhere': (n, random) => lines(range(n / 2, () => [anywhere(random), anywhere(random)])),
   'lines side by side': (n) => lines(range(n / 2, (i) => [position(0, i / n), position(17, i / n)])),
   'a line there and back': (n) => line(range(n, (i) => [i % 2 ? 1e-3 : 0, 0])),
@@ -112,9 +195,29 @@ const VALID: Record<string, Family> = {
   'points near each other': (n, random) => points(range(n, () => [1 + random() * 1e-7, 1 + random() * 1e-7])),
   'points on a parallel': (n) => points(range(n, (i) => position((360 * i) / n - 180, 80))),
   'points anywhere': (n, random) => points(range(n, () => anywhere(random))),
-  'loops through the pole': (n) => polygon(closed(range(n / 4, (i) => [[0, 90], position((720 * i) / n, 80), position((720 * i + 360) / n, 80)]).flat())),
-  spikes: (n) => polygon(closed(range(n / 3, (i) => [around((3 * i) / n, 1), around((3 * i) / n, 3), around((3 * i) / n, 1)]).flat())),
-  'a coast': (n) => polygon(closed(range(n, (i) => around(i / n, 1 + 0.1 * Math.sin((14 * Math.PI * i) / n) + 0.03 * Math.sin((100 * Math.PI * i) / n))))),
+  'loops through the pole': (n) =>
+    polygon(
+      closed(
+        range(n / 4, (i) => [[0, 90], position((720 * i) / n, 80), position((720 * i + 360) / n, 80)]).flat(),
+      ),
+    ),
+  spikes: (n) =>
+    polygon(
+      closed(
+        range(n / 3, (i) => [around((3 * i) / n, 1), around((3 * i) / n, 3), around((3 * i) / n, 1)]).flat(),
+      ),
+    ),
+  'a coast': (n) =>
+    polygon(
+      closed(
+        range(n, (i) =>
+          around(
+            i / n,
+            1 + 0.1 * Math.sin((14 * Math.PI * i) / n) + 0.03 * Math.sin((100 * Math.PI * i) / n),
+          ),
+        ),
+      ),
+    ),
   'a fan': (n) => polygons(fan(n / 3, [0, 0], 0)),
   'sectors round a pole': (n) =>
     polygons(
@@ -129,7 +232,14 @@ const VALID: Record<string, Family> = {
     const width = 6 / n
     const hole = (i: number): Position[] => {
       const x = (i + 0.5) * width
-      return [[x, 0], [x, 0.3], [x - 0.3 * width, 0.4], [x + 0.3 * width, 0.4], [x, 0.3], [x, 0]]
+      return [
+        [x, 0],
+        [x, 0.3],
+        [x - 0.3 * width, 0.4],
+        [x + 0.3 * width, 0.4],
+        [x, 0.3],
+        [x, 0],
+      ]
     }
     return polygon(closed([[0, 0], ...range(n / 6 - 1, hole).flat(), [1, 0], [1, 1], [0, 1]]))
   },
@@ -142,27 +252,81 @@ const VALID: Record<string, Family> = {
     return polygon(closed([...range(n / 5 - 2, hole).flat(), [0, 0], [-1, -0.5], [-1, 1], [1, 1], [1, -0.5]]))
   },
   'holes in a chain along a meridian': (n) =>
-    polygon(box(-1, -1, 1, 1), ...range(n / 3 - 2, (i) => ((at: (k: number) => number) =>
-      closed([[0, at(i)], [0.1, at(i + 0.5)], [0, at(i + 1)]]))((k) => (5.4 * k) / n - 0.9))),
+    polygon(
+      box(-1, -1, 1, 1),
+      ...range(n / 3 - 2, (i) =>
+        ((at: (k: number) => number) =>
+          closed([
+            [0, at(i)],
+            [0.1, at(i + 0.5)],
+            [0, at(i + 1)],
+          ]))((k) => (5.4 * k) / n - 0.9),
+      ),
+    ),
   'holes that touch the shell': (n) =>
     polygon(
       box(0, 0, 1, 1),
-      ...range(n / 3 - 2, (i) => closed([[(3 * i) / n, 0], [(3 * i + 2.4) / n, 0.01], [(3 * i + 0.6) / n, 0.01]])),
+      ...range(n / 3 - 2, (i) =>
+        closed([
+          [(3 * i) / n, 0],
+          [(3 * i + 2.4) / n, 0.01],
+          [(3 * i + 0.6) / n, 0.01],
+        ]),
+      ),
     ),
   islands: (n, random) =>
-    polygons(shuffled(range(n / 20, (k) => closed(range(20, (i) => around(i / 20, 0.02 + 0.01 * random(), [5 + (k % 70) / 10, Math.floor(k / 70) / 10])))), random)),
+    polygons(
+      shuffled(
+        range(n / 20, (k) =>
+          closed(
+            range(20, (i) =>
+              around(i / 20, 0.02 + 0.01 * random(), [5 + (k % 70) / 10, Math.floor(k / 70) / 10]),
+            ),
+          ),
+        ),
+        random,
+      ),
+    ),
 }
 
 /** To be refused, with the beginning of the reason. */
 const INVALID: Record<string, [Family, RegExp]> = {
-  'rows through each other': [(n, random) => polygon(closed(range(n, () => position(random() < 0.5 ? -60 : 60, random())))), /crosses/],
-  'crossing holes': [(n, random) => polygon(box(-11, -11, 11, 11), ...range(n / 3 - 2, () => triangle(random() * 20 - 10, random() * 20 - 10, 0.5))), /crosses/],
-  'crossing holes in a row': [(n) => polygon(box(-11, -11, 11, 11), ...range(n / 3 - 2, (i) => triangle(-10 + (60 * i) / n, 0, 9))), /crosses/],
-  'nested holes': [(n) => polygon(...range(n / 4, (i) => ((half) => box(-half, -half, half, half))(60.001 - (240 * i) / n))), /\[2\]: this hole is not inside|so many edges/],
-  'turns at the pole': [(n) => polygon(closed(range(n, (i) => position(i * 137.508, i % 2 ? 90 : 80)))), /runs along itself/],
-  'the same hole again and again': [(n) => polygon(box(-11, -11, 11, 11), ...range(n / 4 - 1, () => box(1, 1, 2, 2))), /\[1\]: this hole is not inside/],
+  'rows through each other': [
+    (n, random) => polygon(closed(range(n, () => position(random() < 0.5 ? -60 : 60, random())))),
+    /crosses/,
+  ],
+  'crossing holes': [
+    (n, random) =>
+      polygon(
+        box(-11, -11, 11, 11),
+        ...range(n / 3 - 2, () => triangle(random() * 20 - 10, random() * 20 - 10, 0.5)),
+      ),
+    /crosses/,
+  ],
+  'crossing holes in a row': [
+    (n) => polygon(box(-11, -11, 11, 11), ...range(n / 3 - 2, (i) => triangle(-10 + (60 * i) / n, 0, 9))),
+    /crosses/,
+  ],
+  'nested holes': [
+    (n) => polygon(...range(n / 4, (i) => ((half) => box(-half, -half, half, half))(60.001 - (240 * i) / n))),
+    /\[2\]: this hole is not inside|so many edges/,
+  ],
+  'turns at the pole': [
+    (n) => polygon(closed(range(n, (i) => position(i * 137.508, i % 2 ? 90 : 80)))),
+    /runs along itself/,
+  ],
+  'the same hole again and again': [
+    (n) => polygon(box(-11, -11, 11, 11), ...range(n / 4 - 1, () => box(1, 1, 2, 2))),
+    /\[1\]: this hole is not inside/,
+  ],
   'a zigzag through another one': [
-    (n) => polygon(closed([...range(n / 2, (i) => position(i % 2 ? -179 : 179, -40 + (160 * i) / n)), ...range(n / 2, (i) => position(i % 2 ? 179 : -179, 40 - (160 * i) / n))])),
+    (n) =>
+      polygon(
+        closed([
+          ...range(n / 2, (i) => position(i % 2 ? -179 : 179, -40 + (160 * i) / n)),
+          ...range(n / 2, (i) => position(i % 2 ? 179 : -179, 40 - (160 * i) / n)),
+        ]),
+      ),
     /crosses/,
   ],
   'the star {n/2}': [(n) => polygon(star(n | 1, 2)), /crosses/],
@@ -170,7 +334,10 @@ const INVALID: Record<string, [Family, RegExp]> = {
   'a random walk': [(n, random) => polygon(walk(n, random, 1e-3)), /crosses/],
   'a random ring': [(n, random) => polygon(closed(range(n, () => anywhere(random)))), /crosses/],
   'a ring twice': [(n) => polygon(closed([...circle(n / 2, 1), ...circle(n / 2, 1)])), /runs along itself/],
-  'a ring there and back': [(n) => polygon(closed([...circle(n / 2, 1), ...circle(n / 2, 1).reverse()])), /runs along itself/],
+  'a ring there and back': [
+    (n) => polygon(closed([...circle(n / 2, 1), ...circle(n / 2, 1).reverse()])),
+    /runs along itself/,
+  ],
 }
 
 const INTRICATE = /so many edges touch, overlap or run thousands of kilometres side by side/
@@ -178,8 +345,10 @@ const INTRICATE = /so many edges touch, overlap or run thousands of kilometres s
 const TOO_MUCH: Record<string, Family> = {
   'rows of 13,000 km, metres apart': (n) => polygon(rows(n, [-60, 60], [0, 1])),
   'rows over a hemisphere': (n) => polygon(rows(n, [-80, 80], [-30, 30])),
-  'edges on the equator': (n) => polygon(closed([...range(n - 2, (i) => position((i % 2) * 50 + i / n / 10, 0)), [50, 10], [0, 10]])),
-  'edges on a meridian': (n) => polygon(closed([...range(n - 2, (i) => position(0, (i % 2) * 50 + i / n / 10)), [10, 50], [10, 0]])),
+  'edges on the equator': (n) =>
+    polygon(closed([...range(n - 2, (i) => position((i % 2) * 50 + i / n / 10, 0)), [50, 10], [0, 10]])),
+  'edges on a meridian': (n) =>
+    polygon(closed([...range(n - 2, (i) => position(0, (i % 2) * 50 + i / n / 10)), [10, 50], [10, 0]])),
 }
 
 const SEED = 20_261_122
@@ -209,8 +378,16 @@ describe('geometries made to cost are ready or refused within a second of counte
     expect(refusal).toMatch(/^g(\.coordinates\[0\])?: .*; give fewer positions/)
   })
   test('at the most positions that a geometry may have, too', () => {
-    const { 'a comb round the globe': longTeeth, 'a city of holes, in any order': city, 'a chessboard of holes': board, 'a coast': coast, islands, 'a tiling': tiling } = VALID
-    for (const family of [city!, board!, coast!, islands!, tiling!]) expect(prepare(family, 99_000).shape.from.length).toBeGreaterThan(90_000)
+    const {
+      'a comb round the globe': longTeeth,
+      'a city of holes, in any order': city,
+      'a chessboard of holes': board,
+      'a coast': coast,
+      islands,
+      'a tiling': tiling,
+    } = VALID
+    for (const family of [city!, board!, coast!, islands!, tiling!])
+      expect(prepare(family, 99_000).shape.from.length).toBeGreaterThan(90_000)
     expect(refusalOf(longTeeth!, 99_000)).toMatch(INTRICATE)
   })
 })
@@ -221,29 +398,41 @@ describe('the sweep of meridians', () => {
   test('finds the one crossing among long edges round the globe', () => {
     const crossed = ringOf(WIDE(4_000, seededRandom(SEED))).slice()
     ;[crossed[2_000], crossed[2_002]] = [crossed[2_002]!, crossed[2_000]!]
-    expect(() => prepare(() => polygon(crossed), 0)).toThrow(/^g\.coordinates\[0\]\[(1999|200\d)\]: .* a ring must not cross itself/)
+    expect(() => prepare(() => polygon(crossed), 0)).toThrow(
+      /^g\.coordinates\[0\]\[(1999|200\d)\]: .* a ring must not cross itself/,
+    )
   })
   test('finds a crossing on the antimeridian, whichever way the edges come', () => {
     const teeth = ringOf(VALID['a zigzag over the antimeridian']!(4_000, seededRandom(SEED)))
     const crossed = teeth.slice()
     ;[crossed[2_001], crossed[2_003]] = [crossed[2_003]!, crossed[2_001]!]
-    for (const ring of [crossed, crossed.slice().reverse()]) expect(() => prepare(() => polygon(ring), 0)).toThrow(/crosses/)
+    for (const ring of [crossed, crossed.slice().reverse()])
+      expect(() => prepare(() => polygon(ring), 0)).toThrow(/crosses/)
   })
   test('tells which hole is not in its shell, among many', () => {
     const holes = range(4_000, (i) => box(-10 + i / 250, -70, -10 + (i + 0.5) / 250, 70))
     const inner = (i: number) => [...holes, box(-10 + (i + 0.1) / 250, -1, -10 + (i + 0.2) / 250, 1)]
     const outside = [...holes, box(8, -1, 9, 1)]
     expect(prepare(() => polygon(box(-11, -80, 7, 80), ...holes), 0).seams).toBeUndefined()
-    expect(() => prepare(() => polygon(box(-11, -80, 7, 80), ...inner(1_234)), 0)).toThrow(/^g\.coordinates\[4001\]: this hole is not inside/)
-    expect(() => prepare(() => polygon(box(-11, -80, 7, 80), ...outside), 0)).toThrow(/^g\.coordinates\[4001\]: this hole is not inside/)
+    expect(() => prepare(() => polygon(box(-11, -80, 7, 80), ...inner(1_234)), 0)).toThrow(
+      /^g\.coordinates\[4001\]: this hole is not inside/,
+    )
+    expect(() => prepare(() => polygon(box(-11, -80, 7, 80), ...outside), 0)).toThrow(
+      /^g\.coordinates\[4001\]: this hole is not inside/,
+    )
     // Across the antimeridian, and round a pole.
-    const shifted = (rings: Position[][]) => rings.map((ring) => ring.map(([lon, lat]) => position(lon! + 180, lat!)))
+    const shifted = (rings: Position[][]) =>
+      rings.map((ring) => ring.map(([lon, lat]) => position(lon! + 180, lat!)))
     expect(prepare(() => polygon(...shifted([box(-11, -80, 7, 80), ...holes])), 0).seams).toBeUndefined()
-    expect(() => prepare(() => polygon(...shifted([box(-11, -80, 7, 80), ...inner(2_499)])), 0)).toThrow(/^g\.coordinates\[4001\]: this hole is not inside/)
+    expect(() => prepare(() => polygon(...shifted([box(-11, -80, 7, 80), ...inner(2_499)])), 0)).toThrow(
+      /^g\.coordinates\[4001\]: this hole is not inside/,
+    )
     const cap = closed(range(36, (i) => position(10 * i, 0.5)))
     const polar = range(3_000, (i) => triangle(-179 + 0.118 * i, 2 + (i % 80), 0.05))
     expect(prepare(() => polygon(cap, ...polar), 0).seams).toBeUndefined()
-    expect(() => prepare(() => polygon(cap, ...polar, triangle(5, -1, 0.5)), 0)).toThrow(/^g\.coordinates\[3001\]: this hole is not inside/)
+    expect(() => prepare(() => polygon(cap, ...polar, triangle(5, -1, 0.5)), 0)).toThrow(
+      /^g\.coordinates\[3001\]: this hole is not inside/,
+    )
   })
 })
 
@@ -256,7 +445,10 @@ describe('questions about geometries made to cost are answered or refused within
     area: areaSquareMeters,
     length: lengthMeters,
   }
-  const collection: Family = (n, random) => ({ type: 'GeometryCollection', geometries: Object.values(VALID).map((family) => family(n, random)) })
+  const collection: Family = (n, random) => ({
+    type: 'GeometryCollection',
+    geometries: Object.values(VALID).map((family) => family(n, random)),
+  })
   const families = [...Object.values(VALID), collection]
   const ask = (question: string, a: PreparedGeometry, b: PreparedGeometry) => {
     try {
@@ -268,12 +460,15 @@ describe('questions about geometries made to cost are answered or refused within
     }
   }
   test.each(range(families.length, (i) => i))('of family %i and itself, and another one', (i) => {
-    const [a, ...others] = [0, 0, 7].map((step) => prepareGeometry(read(families[(i + step) % families.length]!, 30)))
+    const [a, ...others] = [0, 0, 7].map((step) =>
+      prepareGeometry(read(families[(i + step) % families.length]!, 30)),
+    )
     for (const [k, b] of others.entries())
       for (const question of Object.keys(QUESTIONS)) {
         const answer = ask(question, a!, b)
         if (question === 'intersects' && k === 0) expect(answer).toBe(true)
-        if (typeof answer === 'string') expect(answer).toMatch(/^g(\.[^:]*)?: .*(too long|overlap here|is that of)/)
+        if (typeof answer === 'string')
+          expect(answer).toMatch(/^g(\.[^:]*)?: .*(too long|overlap here|is that of)/)
       }
   })
   const tiles = (n: number, shift = 0) => {
@@ -344,7 +539,8 @@ describe('questions about geometries made to cost are answered or refused within
     },
   )
   test('two parallels are refused by name, with what would be right', () => {
-    const parallel = (path: string, lat: number) => prepareGeometry(readGeometry(line(range(9_000, (i) => [(360 * i) / 9_000 - 180, lat])), path))
+    const parallel = (path: string, lat: number) =>
+      prepareGeometry(readGeometry(line(range(9_000, (i) => [(360 * i) / 9_000 - 180, lat])), path))
     expect(() => distanceMeters(parallel('from', 80), parallel('to', 89.9999999))).toThrow(
       /^(from|to): its edges and those of (from|to) touch, overlap or keep the same distance in so many places that measuring takes too long; give fewer/,
     )

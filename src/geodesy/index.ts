@@ -47,7 +47,13 @@ export function prepareGeometry(reading: Reading): PreparedGeometry {
     const rings = findSides(given)
     const outline = checkPolygons(given, rings, (shell) => (path = shell))
     let region: { known?: Region } | undefined
-    return { given, ...outline, rings, region: () => (region ??= { known: regionOf(outline, rings) }).known, type: reading.layout.type }
+    return {
+      given,
+      ...outline,
+      rings,
+      region: () => (region ??= { known: regionOf(outline, rings) }).known,
+      type: reading.layout.type,
+    }
   }
   return orRefuse(PREPARING, prepare, () => new GeometryError(path, TOO_INTRICATE))
 }
@@ -59,9 +65,16 @@ const TOO_INTRICATE =
 function measured<T>(geometries: readonly PreparedGeometry[], question: () => T, most?: number): T {
   const [first, second] = geometries.map(({ shape }) => shape.path)
   const refusal = () =>
-    new GeometryError(first!, `${second === undefined ? 'its edges' : `its edges and those of ${second}`} touch, overlap or keep the same distance in so many places that measuring takes too long; give fewer positions, or parts`)
+    new GeometryError(
+      first!,
+      `${second === undefined ? 'its edges' : `its edges and those of ${second}`} touch, overlap or keep the same distance in so many places that measuring takes too long; give fewer positions, or parts`,
+    )
   const vertices = geometries.reduce((sum, { given }) => sum + given.lon.length, 0)
-  return orRefuse(most ?? Math.min(MEASURING_MOST, MEASURING + MEASURING_VERTEX * vertices), question, refusal)
+  return orRefuse(
+    most ?? Math.min(MEASURING_MOST, MEASURING + MEASURING_VERTEX * vertices),
+    question,
+    refusal,
+  )
 }
 
 /** Shortest way between the nearest places of two geometries, metres, to a micrometre; 0 where they share one. The same in both orders. */
@@ -88,19 +101,24 @@ export function intersects(a: PreparedGeometry, b: PreparedGeometry): boolean {
 
 /** Whether nothing of a geometry lies outside of the container, to half a centimetre, and their interiors meet (OGC). A place on the boundary is not contained. Implies `intersects`. */
 export function contains(container: PreparedGeometry, geometry: PreparedGeometry): boolean {
-  return measured([container, geometry], () => containsShape(container, geometry)) && intersects(container, geometry)
+  return (
+    measured([container, geometry], () => containsShape(container, geometry)) &&
+    intersects(container, geometry)
+  )
 }
 
 /** Geodesic area, square metres, holes left out, to about 1e-14 of it. Throws a GeometryError for anything but a Polygon or MultiPolygon. */
 export function areaSquareMeters(geometry: PreparedGeometry): number {
   const { type, shape } = geometry
-  if (type !== 'Polygon' && type !== 'MultiPolygon') throw new GeometryError(shape.path, `area is that of a Polygon or MultiPolygon, got a ${type}`)
+  if (type !== 'Polygon' && type !== 'MultiPolygon')
+    throw new GeometryError(shape.path, `area is that of a Polygon or MultiPolygon, got a ${type}`)
   return measured([geometry], () => polygonArea(geometry), MEASURING_AREA)
 }
 
 /** Geodesic length, metres, to 15 nanometres an edge. Throws a GeometryError for anything but a LineString or MultiLineString. */
 export function lengthMeters(geometry: PreparedGeometry): number {
   const { type, shape } = geometry
-  if (type !== 'LineString' && type !== 'MultiLineString') throw new GeometryError(shape.path, `length is that of a LineString or MultiLineString, got a ${type}`)
+  if (type !== 'LineString' && type !== 'MultiLineString')
+    throw new GeometryError(shape.path, `length is that of a LineString or MultiLineString, got a ${type}`)
   return measured([geometry], () => lineLength(geometry))
 }

@@ -32,7 +32,12 @@ export class Nodes {
     const b = to[e]!
     const c = from[f]!
     const d = to[f]!
-    if (this.parts(a, b, c, d) || this.parts(a, b, d, c) || this.parts(b, a, c, d) || this.parts(b, a, d, c)) {
+    if (
+      this.parts(a, b, c, d) ||
+      this.parts(a, b, d, c) ||
+      this.parts(b, a, c, d) ||
+      this.parts(b, a, d, c)
+    ) {
       if (!this.follows(e, f) && !this.follows(f, e)) this.note(e, f)
       return
     }
@@ -40,7 +45,11 @@ export class Nodes {
     if (chordGap(shape, a, b, shape, c, d) - tree.bulges[e]! - tree.bulges[f]! > TOUCH) return
     spend(0.5)
     const follow = this.follows(e, f) || this.follows(f, e)
-    const shared = Number(isSamePlace(shape, a, shape, c)) + Number(isSamePlace(shape, a, shape, d)) + Number(isSamePlace(shape, b, shape, c)) + Number(isSamePlace(shape, b, shape, d))
+    const shared =
+      Number(isSamePlace(shape, a, shape, c)) +
+      Number(isSamePlace(shape, a, shape, d)) +
+      Number(isSamePlace(shape, b, shape, c)) +
+      Number(isSamePlace(shape, b, shape, d))
     let cut = this.touches(c, e)
     cut = this.touches(d, e) || cut
     cut = this.touches(a, f) || cut
@@ -90,7 +99,12 @@ export class Nodes {
     const { shape } = this
     const a = shape.from[e]!
     const b = shape.to[e]!
-    if (isSamePlace(shape, v, shape, a) || isSamePlace(shape, v, shape, b) || chordGap(shape, v, v, shape, a, b) - shape.tree.bulges[e]! > TOUCH) return false
+    if (
+      isSamePlace(shape, v, shape, a) ||
+      isSamePlace(shape, v, shape, b) ||
+      chordGap(shape, v, v, shape, a, b) - shape.tree.bulges[e]! > TOUCH
+    )
+      return false
     for (const end of [a, b]) if (chord(shape, v, end) <= TOUCH) return this.merge(v, end)
     // Between its ends, as far from it as from its line.
     const { x, y, z } = shape
@@ -99,7 +113,11 @@ export class Nodes {
     const ez = z[b]! - z[a]!
     const along = (x[v]! - x[a]!) * ex + (y[v]! - y[a]!) * ey + (z[v]! - z[a]!) * ez
     if (along <= 0 || along >= ex * ex + ey * ey + ez * ez) return false
-    if (Math.abs(clearance(shape, v, shape, a, b)) > TOUCH || Math.abs(certainOffset(shape, v, shape, a, b)) > TOUCH) return false
+    if (
+      Math.abs(clearance(shape, v, shape, a, b)) > TOUCH ||
+      Math.abs(certainOffset(shape, v, shape, a, b)) > TOUCH
+    )
+      return false
     this.cut(e, { lon: shape.lon[v]!, lat: shape.lat[v]!, along })
     return true
   }
@@ -109,7 +127,13 @@ export class Nodes {
     const { x, y, z, from, to } = this.shape
     const [a, b] = [from[e]!, to[e]!]
     const spot = place(at)
-    this.cut(e, { ...at, along: (spot.x[0]! - x[a]!) * (x[b]! - x[a]!) + (spot.y[0]! - y[a]!) * (y[b]! - y[a]!) + (spot.z[0]! - z[a]!) * (z[b]! - z[a]!) })
+    this.cut(e, {
+      ...at,
+      along:
+        (spot.x[0]! - x[a]!) * (x[b]! - x[a]!) +
+        (spot.y[0]! - y[a]!) * (y[b]! - y[a]!) +
+        (spot.z[0]! - z[a]!) * (z[b]! - z[a]!),
+    })
   }
 
   private cut(e: number, cut: Cut): void {
@@ -121,7 +145,10 @@ export class Nodes {
   /** Makes two vertices one place; at a pole, each by its own meridian. */
   private merge(v: number, w: number): boolean {
     const { lon, lat } = this.shape
-    const [p, q] = [v, w].map((vertex) => this.placeOf({ lon: lon[vertex]!, lat: lat[vertex]! })) as [Place, Place]
+    const [p, q] = [v, w].map((vertex) => this.placeOf({ lon: lon[vertex]!, lat: lat[vertex]! })) as [
+      Place,
+      Place,
+    ]
     if (Math.abs(p.lat) === 90) this.move(q, { lon: q.lon, lat: p.lat })
     else this.move(p, Math.abs(q.lat) === 90 ? { lon: p.lon, lat: q.lat } : q)
     return true

@@ -22,54 +22,76 @@ function vertices(...places: (readonly [number, number])[]): Vertices {
 }
 const behind = (V: Vertices) => Math.min(chord(V, 0, 2), chord(V, 1, 2)) / chord(V, 0, 1)
 
-test(`${TRIPLES} places by an edge are on the side where they are, or too near to it to tell`, { timeout: 0 }, () => {
-  const wrong: unknown[] = []
-  let [filtered, untold, largest] = [0, 0, 0]
-  for (const { a, b, p, offset } of triples(SEED, TRIPLES)) {
-    const V = vertices(a, b, p)
-    const clear = clearance(V, 2, V, 0, 1)
-    const certain = certainOffset(V, 2, V, 0, 1)
-    if (clear !== 0) filtered++
-    // The filter answers no more than the offset.
-    if (clear * offset < 0 || Math.abs(clear) > Math.abs(offset) * 1.000001 + 1e-12) wrong.push({ a, b, p, offset, clear })
-    if (certain * offset < 0) wrong.push({ a, b, p, offset, certain })
-    if (sideOf(V, 2, V, 0, 1) !== 0) continue
-    untold++
-    largest = Math.max(largest, Math.abs(offset) / (1 + behind(V)))
-    if (Math.abs(offset) > 2 * UNTOLD * (1 + behind(V))) wrong.push({ a, b, p, offset })
-  }
-  if (process.env.TEST_TRIPLES) console.log(`${TRIPLES} places: ${filtered} told by the filter, ${untold} not told, the largest offset of those ${largest} m`)
-  expect(wrong).toEqual([])
-})
+test(
+  `${TRIPLES} places by an edge are on the side where they are, or too near to it to tell`,
+  { timeout: 0 },
+  () => {
+    const wrong: unknown[] = []
+    let [filtered, untold, largest] = [0, 0, 0]
+    for (const { a, b, p, offset } of triples(SEED, TRIPLES)) {
+      const V = vertices(a, b, p)
+      const clear = clearance(V, 2, V, 0, 1)
+      const certain = certainOffset(V, 2, V, 0, 1)
+      if (clear !== 0) filtered++
+      // The filter answers no more than the offset.
+      if (clear * offset < 0 || Math.abs(clear) > Math.abs(offset) * 1.000001 + 1e-12)
+        wrong.push({ a, b, p, offset, clear })
+      if (certain * offset < 0) wrong.push({ a, b, p, offset, certain })
+      if (sideOf(V, 2, V, 0, 1) !== 0) continue
+      untold++
+      largest = Math.max(largest, Math.abs(offset) / (1 + behind(V)))
+      if (Math.abs(offset) > 2 * UNTOLD * (1 + behind(V))) wrong.push({ a, b, p, offset })
+    }
+    if (process.env.TEST_TRIPLES)
+      console.log(
+        `${TRIPLES} places: ${filtered} told by the filter, ${untold} not told, the largest offset of those ${largest} m`,
+      )
+    expect(wrong).toEqual([])
+  },
+)
 
 test(`the filter agrees with the certain step on ${ORIENTATIONS} places`, { timeout: 0 }, () => {
   const random = seededRandom(SEED)
   const magnitude = (low: number, high: number) => low * (high / low) ** random()
-  const rounded = (degrees: number, decimals: number) => (decimals > 9 ? degrees : Number(degrees.toFixed(decimals)))
+  const rounded = (degrees: number, decimals: number) =>
+    decimals > 9 ? degrees : Number(degrees.toFixed(decimals))
   const wrong: unknown[] = []
   let doubts = 0
   for (let i = 0; i < ORIENTATIONS; i++) {
     const decimals = 5 + Math.floor(random() * 7)
-    const moved = ([lon, lat]: readonly [number, number], azimuth: number, metres: number): [number, number] => {
+    const moved = (
+      [lon, lat]: readonly [number, number],
+      azimuth: number,
+      metres: number,
+    ): [number, number] => {
       const there = geodesicLine(lon, lat, azimuth)(metres)
       return [rounded(there.lon, decimals), Math.max(-90, Math.min(90, rounded(there.lat, decimals)))]
     }
-    const a: [number, number] = [rounded(random() * 360 - 180, decimals), rounded(random() < 0.2 ? 90 - magnitude(1e-8, 10) : random() * 180 - 90, decimals)]
+    const a: [number, number] = [
+      rounded(random() * 360 - 180, decimals),
+      rounded(random() < 0.2 ? 90 - magnitude(1e-8, 10) : random() * 180 - 90, decimals),
+    ]
     const azimuth = random() < 0.2 ? 90 * Math.floor(random() * 4) : random() * 360
     const length = magnitude(1e-4, 2e6)
     const b = moved(a, azimuth, length)
     // Beside the edge, before or behind it, from nowhere to a tenth of that off its line.
     const along = random() < 0.5 ? random() * length : (random() < 0.5 ? -1 : 1) * magnitude(1e-4, 2e6)
-    const p = moved(moved(a, azimuth, along), azimuth + (random() < 0.5 ? 90 : -90), magnitude(1e-9, Math.max(1e-3, Math.abs(along) / 10)))
+    const p = moved(
+      moved(a, azimuth, along),
+      azimuth + (random() < 0.5 ? 90 : -90),
+      magnitude(1e-9, Math.max(1e-3, Math.abs(along) / 10)),
+    )
     const V = vertices(a, b, p)
     const clear = clearance(V, 2, V, 0, 1)
     if (clear === 0) doubts++
     else {
       const certain = certainOffset(V, 2, V, 0, 1)
       // By azimuths at an end the offset is a sphere's: 1 in 100 off at most, its sign right.
-      if (clear * certain < 0 || (certain !== 0 && Math.abs(clear) > Math.abs(certain) * 1.02)) wrong.push({ a, b, p, clear, certain })
+      if (clear * certain < 0 || (certain !== 0 && Math.abs(clear) > Math.abs(certain) * 1.02))
+        wrong.push({ a, b, p, clear, certain })
     }
-    if (process.env.TEST_ORIENTATIONS && (i + 1) % 1_000_000 === 0) console.log(`${i + 1} of ${ORIENTATIONS}: ${doubts} in doubt, ${wrong.length} wrong`)
+    if (process.env.TEST_ORIENTATIONS && (i + 1) % 1_000_000 === 0)
+      console.log(`${i + 1} of ${ORIENTATIONS}: ${doubts} in doubt, ${wrong.length} wrong`)
   }
   expect(wrong).toEqual([])
 })

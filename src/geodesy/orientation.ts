@@ -71,7 +71,11 @@ export function clearance(P: Vertices, p: number, S: Vertices, a: number, b: num
   const L = longestArc(edge)
   const u = longestArc(behind)
   const bound = planeError(L, u) + COORDINATE_ERROR * (3 + (2 * u) / edge) + 1e-15 * (L + u)
-  return offset > bound * scale ? offset / scale - bound : offset < -bound * scale ? offset / scale + bound : 0
+  return offset > bound * scale
+    ? offset / scale - bound
+    : offset < -bound * scale
+      ? offset / scale + bound
+      : 0
 }
 
 /** The side of vertex `p` of P: 1 left of the geodesic from `a` to `b` of S, -1 right, 0 on it as far as can be told. */
@@ -110,7 +114,9 @@ export function certainOffset(P: Vertices, p: number, S: Vertices, a: number, b:
   const my = nz * ex - nx * ez
   const mz = nx * ey - ny * ex
   const offset = (mx * px + my * py + mz * pz) / Math.sqrt(mx * mx + my * my + mz * mz)
-  return Math.abs(offset) > planeError(edge, behind) + 1e-14 * (edge + behind) * (1 + behind / edge) ? offset : 0
+  return Math.abs(offset) > planeError(edge, behind) + 1e-14 * (edge + behind) * (1 + behind / edge)
+    ? offset
+    : 0
 }
 
 const toB = new Float64Array(6)
@@ -123,7 +129,12 @@ const toP = new Float64Array(6)
  */
 function difference(S: Vertices, a: number, P: Vertices, p: number, into: Float64Array): void {
   const across = P.lon[p]! - S.lon[a]!
-  const turn = across > 180 ? P.lon[p]! - 180 - (S.lon[a]! + 180) : across < -180 ? P.lon[p]! + 180 + (180 - S.lon[a]!) : across
+  const turn =
+    across > 180
+      ? P.lon[p]! - 180 - (S.lon[a]! + 180)
+      : across < -180
+        ? P.lon[p]! + 180 + (180 - S.lon[a]!)
+        : across
   const rise = P.lat[p]! - S.lat[a]!
   const [sinA, cosA] = sinCos(S.lat[a]!)
   const [sinP, cosP] = sinCos(P.lat[p]!)
@@ -154,7 +165,8 @@ const pair = new Float64Array(2)
 /** Metres from the geodesic through `a` and `b`, positive to the left, by the angle between it and the way to `p` at the nearer end. */
 export function offsetByAzimuth(P: Vertices, p: number, S: Vertices, a: number, b: number): number {
   const { azimuthA, azimuthB } = inverse(S.lon[a]!, S.lat[a]!, S.lon[b]!, S.lat[b]!)
-  const [end, direction] = squaredChord(P, p, S, a) <= squaredChord(P, p, S, b) ? [a, azimuthA] : [b, azimuthB]
+  const [end, direction] =
+    squaredChord(P, p, S, a) <= squaredChord(P, p, S, b) ? [a, azimuthA] : [b, azimuthB]
   const { distance, azimuthA: toP } = inverse(S.lon[end]!, S.lat[end]!, P.lon[p]!, P.lat[p]!)
   return MEAN_RADIUS * Math.asin(Math.sin(distance / MEAN_RADIUS) * Math.sin((direction - toP) * RADIANS))
 }

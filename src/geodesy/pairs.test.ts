@@ -41,7 +41,8 @@ const geometry = (positions: Pair['first'] | Pair['second']) =>
   )
 
 /** Whether two paths are the shortest: of places mirrored at the equator and nearly half round it. */
-const isAmbiguous = ([a, b]: Pair['first'] | Pair['second']) => b !== undefined && Math.abs(a[1] + b[1]) < 1e-7 && Math.abs(180 - Math.abs(a[0] - b[0])) < 180 / 298.25
+const isAmbiguous = ([a, b]: Pair['first'] | Pair['second']) =>
+  b !== undefined && Math.abs(a[1] + b[1]) < 1e-7 && Math.abs(180 - Math.abs(a[0] - b[0])) < 180 / 298.25
 
 interface Tally {
   pairs: number

@@ -11,7 +11,9 @@ export interface Numbers {
 
 /** The numbers of a position, as GeoJSON has them. */
 export function positionAt({ lon, lat, altitude }: Numbers, i: number): Position {
-  return altitude === undefined || Number.isNaN(altitude[i]) ? [lon[i]!, lat[i]!] : [lon[i]!, lat[i]!, altitude[i]!]
+  return altitude === undefined || Number.isNaN(altitude[i])
+    ? [lon[i]!, lat[i]!]
+    : [lon[i]!, lat[i]!, altitude[i]!]
 }
 
 /** A list of positions that grows; its arrays are longer than it. */
@@ -50,6 +52,10 @@ export class Positions implements Numbers {
   /** Copies, as long as the list. */
   numbers(): Numbers {
     const used = (array: Float64Array) => array.slice(0, this.count)
-    return { lon: used(this.lon), lat: used(this.lat), ...(this.altitude && { altitude: used(this.altitude) }) }
+    return {
+      lon: used(this.lon),
+      lat: used(this.lat),
+      ...(this.altitude && { altitude: used(this.altitude) }),
+    }
   }
 }

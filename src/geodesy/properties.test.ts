@@ -2,13 +2,28 @@ import fc from 'fast-check'
 import { Geodesic, PolygonArea } from 'geographiclib-geodesic'
 import type { Geometry, Polygon, Position } from 'geojson'
 import { describe, expect, test } from 'vitest'
-import { GeometryError, areaSquareMeters, canonicalJson, contains, distanceCentimeters, distanceMeters, intersects, isWithin, lengthMeters, prepareGeometry, readGeometry } from '.'
+import {
+  GeometryError,
+  areaSquareMeters,
+  canonicalJson,
+  contains,
+  distanceCentimeters,
+  distanceMeters,
+  intersects,
+  isWithin,
+  lengthMeters,
+  prepareGeometry,
+  readGeometry,
+} from '.'
 
 /**
  * What must hold for all shapes, anywhere and of any size, tried on random ones: as fast-check makes them, which prints the
  * seed and the smallest example of a failure. FC_SEED and FC_RUNS replay and go on for longer.
  */
-fc.configureGlobal({ seed: Number(process.env.FC_SEED ?? 20_261_121), numRuns: Number(process.env.FC_RUNS ?? 300) })
+fc.configureGlobal({
+  seed: Number(process.env.FC_SEED ?? 20_261_121),
+  numRuns: Number(process.env.FC_RUNS ?? 300),
+})
 
 const WGS84 = Geodesic.WGS84
 const prepare = (value: unknown) => prepareGeometry(readGeometry(value, 'g'))
@@ -25,7 +40,10 @@ function between(a: Position, b: Position): { metres: number; azimuth: number } 
 
 /** Anywhere, often at a pole or the antimeridian. */
 const place: fc.Arbitrary<Position> = fc.oneof(
-  fc.tuple(fc.double({ min: -180, max: 180, noNaN: true }), fc.double({ min: -89.9, max: 89.9, noNaN: true })),
+  fc.tuple(
+    fc.double({ min: -180, max: 180, noNaN: true }),
+    fc.double({ min: -89.9, max: 89.9, noNaN: true }),
+  ),
   fc.tuple(fc.constantFrom(180, -180, 179.999, 0), fc.double({ min: -80, max: 80, noNaN: true })),
   fc.tuple(fc.double({ min: -180, max: 180, noNaN: true }), fc.constantFrom(90, -90, 89.9999, -89.999, 0)),
 )
@@ -33,33 +51,63 @@ const place: fc.Arbitrary<Position> = fc.oneof(
 const size = fc.double({ min: 0, max: 5, noNaN: true }).map((power) => 20 * 10 ** power)
 
 /** Of lines as short as the centimetre that decides, it decides nothing: not tried here. */
-const longEnough = (line: Position[]) => line.every((position, i) => between(position, line[(i + 1) % line.length]!).metres > 0.05)
+const longEnough = (line: Position[]) =>
+  line.every((position, i) => between(position, line[(i + 1) % line.length]!).metres > 0.05)
 
 /** A ring round a centre, whose vertices lie between half a radius and one from it, in a random direction of turning. */
 const ringRound = (centre: Position, radius: number) =>
-  fc.tuple(fc.array(fc.tuple(fc.double({ min: 0, max: 0.5, noNaN: true }), fc.double({ min: 0.5, max: 1, noNaN: true })), { minLength: 6, maxLength: 14 }), fc.boolean()).map(([spokes, turned]) => {
-    const ring = spokes.map(([jitter, length], i) => travel(centre, ((i + jitter) * 360) / spokes.length, radius * length))
-    if (turned) ring.reverse()
-    return [...ring, ring[0]!]
-  })
+  fc
+    .tuple(
+      fc.array(
+        fc.tuple(fc.double({ min: 0, max: 0.5, noNaN: true }), fc.double({ min: 0.5, max: 1, noNaN: true })),
+        { minLength: 6, maxLength: 14 },
+      ),
+      fc.boolean(),
+    )
+    .map(([spokes, turned]) => {
+      const ring = spokes.map(([jitter, length], i) =>
+        travel(centre, ((i + jitter) * 360) / spokes.length, radius * length),
+      )
+      if (turned) ring.reverse()
+      return [...ring, ring[0]!]
+    })
 const polygonRound = (centre: Position, radius: number): fc.Arbitrary<Polygon> =>
-  fc.tuple(ringRound(centre, radius), fc.option(ringRound(centre, radius / 4))).map(([shell, hole]) => ({ type: 'Polygon', coordinates: hole ? [shell, hole] : [shell] }))
+  fc
+    .tuple(ringRound(centre, radius), fc.option(ringRound(centre, radius / 4)))
+    .map(([shell, hole]) => ({ type: 'Polygon', coordinates: hole ? [shell, hole] : [shell] }))
 const lineRound = (centre: Position, radius: number): fc.Arbitrary<Geometry> =>
-  fc.array(fc.tuple(fc.double({ min: 0, max: 360, noNaN: true }), fc.double({ min: 0, max: 1, noNaN: true })), { minLength: 2, maxLength: 8 })
+  fc
+    .array(
+      fc.tuple(fc.double({ min: 0, max: 360, noNaN: true }), fc.double({ min: 0, max: 1, noNaN: true })),
+      { minLength: 2, maxLength: 8 },
+    )
     .map((spokes) => spokes.map(([azimuth, length]) => travel(centre, azimuth, radius * length)))
     .filter(longEnough)
     .map((coordinates) => ({ type: 'LineString', coordinates }))
 const pointRound = (centre: Position, radius: number): fc.Arbitrary<Geometry> =>
-  fc.tuple(fc.double({ min: 0, max: 360, noNaN: true }), fc.double({ min: 0, max: 1, noNaN: true })).map(([azimuth, length]) => ({ type: 'Point', coordinates: travel(centre, azimuth, radius * length) }))
-const shapeRound = (centre: Position, radius: number): fc.Arbitrary<Geometry> => fc.oneof(pointRound(centre, radius), lineRound(centre, radius), polygonRound(centre, radius))
+  fc
+    .tuple(fc.double({ min: 0, max: 360, noNaN: true }), fc.double({ min: 0, max: 1, noNaN: true }))
+    .map(([azimuth, length]) => ({ type: 'Point', coordinates: travel(centre, azimuth, radius * length) }))
+const shapeRound = (centre: Position, radius: number): fc.Arbitrary<Geometry> =>
+  fc.oneof(pointRound(centre, radius), lineRound(centre, radius), polygonRound(centre, radius))
 
 const polygon = fc.tuple(place, size).chain(([centre, radius]) => polygonRound(centre, radius))
 /** Two shapes so close that they often touch, or one holds the other. */
 const pair = fc
-  .tuple(place, size, fc.double({ min: 0, max: 360, noNaN: true }), fc.double({ min: 0, max: 2.5, noNaN: true }), fc.double({ min: 0.1, max: 1, noNaN: true }))
-  .chain(([centre, radius, azimuth, apart, ratio]) => fc.tuple(shapeRound(centre, radius), shapeRound(travel(centre, azimuth, apart * radius), ratio * radius)))
+  .tuple(
+    place,
+    size,
+    fc.double({ min: 0, max: 360, noNaN: true }),
+    fc.double({ min: 0, max: 2.5, noNaN: true }),
+    fc.double({ min: 0.1, max: 1, noNaN: true }),
+  )
+  .chain(([centre, radius, azimuth, apart, ratio]) =>
+    fc.tuple(shapeRound(centre, radius), shapeRound(travel(centre, azimuth, apart * radius), ratio * radius)),
+  )
 /** Two shapes far from each other, as far as it goes. */
-const farPair = fc.tuple(place, size, place, size).chain(([p, r, q, s]) => fc.tuple(shapeRound(p, Math.min(r, 500_000)), shapeRound(q, Math.min(s, 500_000))))
+const farPair = fc
+  .tuple(place, size, place, size)
+  .chain(([p, r, q, s]) => fc.tuple(shapeRound(p, Math.min(r, 500_000)), shapeRound(q, Math.min(s, 500_000))))
 const anyPair = fc.oneof(pair, farPair)
 
 describe('distance, within, intersects, contains agree with each other', () => {
@@ -70,7 +118,8 @@ describe('distance, within, intersects, contains agree with each other', () => {
         const d = distanceCentimeters(a, b)
         expect(distanceMeters(b, a)).toBe(distanceMeters(a, b))
         expect(intersects(a, b)).toBe(d === 0)
-        for (const r of [0.01, 1, d / 100 - 0.01, d / 100, d / 100 + 0.01, 30_000_000]) if (r > 0) expect(isWithin(a, b, r)).toBe(d <= Math.round(r * 100))
+        for (const r of [0.01, 1, d / 100 - 0.01, d / 100, d / 100 + 0.01, 30_000_000])
+          if (r > 0) expect(isWithin(a, b, r)).toBe(d <= Math.round(r * 100))
         if (contains(a, b)) expect(d).toBe(0)
         expect(contains(a, a)).toBe(true)
         expect(distanceCentimeters(a, a)).toBe(0)
@@ -89,21 +138,39 @@ describe('distance, within, intersects, contains agree with each other', () => {
 
 /** Other ways to write a geometry. */
 const REWRITTEN: Record<string, (geometry: Geometry, turn: number) => Geometry> = {
-  'rings started elsewhere': (geometry, turn) => mapLines(geometry, (line, isRing) => (isRing ? [...line.slice(turn % (line.length - 1)), ...line.slice(1, (turn % (line.length - 1)) + 1)] : line)),
-  'the other winding, or the line backwards': (geometry) => mapLines(geometry, (line) => line.slice().reverse()),
-  'positions repeated': (geometry, turn) => mapLines(geometry, (line) => line.flatMap((position, i) => (i === turn % line.length ? [position, position, position] : [position]))),
-  'the antimeridian by its other name': (geometry) => mapLines(geometry, (line) => line.map(([lon, lat]) => (Math.abs(lon!) === 180 ? [-lon!, lat!] : [lon!, lat!]))),
+  'rings started elsewhere': (geometry, turn) =>
+    mapLines(geometry, (line, isRing) =>
+      isRing
+        ? [...line.slice(turn % (line.length - 1)), ...line.slice(1, (turn % (line.length - 1)) + 1)]
+        : line,
+    ),
+  'the other winding, or the line backwards': (geometry) =>
+    mapLines(geometry, (line) => line.slice().reverse()),
+  'positions repeated': (geometry, turn) =>
+    mapLines(geometry, (line) =>
+      line.flatMap((position, i) => (i === turn % line.length ? [position, position, position] : [position])),
+    ),
+  'the antimeridian by its other name': (geometry) =>
+    mapLines(geometry, (line) =>
+      line.map(([lon, lat]) => (Math.abs(lon!) === 180 ? [-lon!, lat!] : [lon!, lat!])),
+    ),
   'an edge split on its geodesic': (geometry, turn) =>
     mapLines(geometry, (line) => {
       const i = turn % (line.length - 1)
       const { metres, azimuth } = between(line[i]!, line[i + 1]!)
       return [...line.slice(0, i + 1), travel(line[i]!, azimuth, metres * 0.37), ...line.slice(i + 1)]
     }),
-  'in a collection in a Feature': (geometry) => ({ type: 'Feature', properties: {}, geometry: { type: 'GeometryCollection', geometries: [geometry] } }) as unknown as Geometry,
+  'in a collection in a Feature': (geometry) =>
+    ({
+      type: 'Feature',
+      properties: {},
+      geometry: { type: 'GeometryCollection', geometries: [geometry] },
+    }) as unknown as Geometry,
 }
 function mapLines(geometry: Geometry, change: (line: Position[], isRing: boolean) => Position[]): Geometry {
   if (geometry.type === 'LineString') return { ...geometry, coordinates: change(geometry.coordinates, false) }
-  if (geometry.type === 'Polygon') return { ...geometry, coordinates: geometry.coordinates.map((ring) => change(ring, true)) }
+  if (geometry.type === 'Polygon')
+    return { ...geometry, coordinates: geometry.coordinates.map((ring) => change(ring, true)) }
   return geometry
 }
 
@@ -116,8 +183,10 @@ describe('a geometry written in another way gives the same answers', () => {
         expect(contains(c, b)).toBe(contains(a, b))
         expect(contains(b, c)).toBe(contains(b, a))
         expect(contains(a, c) && contains(c, a)).toBe(true)
-        if (a.type === 'Polygon' && c.type === 'Polygon') expect(Math.abs(areaSquareMeters(c) / areaSquareMeters(a) - 1)).toBeLessThan(1e-9)
-        if (a.type === 'LineString' && c.type === 'LineString') expect(Math.abs(lengthMeters(c) - lengthMeters(a))).toBeLessThan(1e-7)
+        if (a.type === 'Polygon' && c.type === 'Polygon')
+          expect(Math.abs(areaSquareMeters(c) / areaSquareMeters(a) - 1)).toBeLessThan(1e-9)
+        if (a.type === 'LineString' && c.type === 'LineString')
+          expect(Math.abs(lengthMeters(c) - lengthMeters(a))).toBeLessThan(1e-7)
       }),
       { numRuns: Number(process.env.FC_RUNS ?? 120) },
     )
@@ -126,8 +195,16 @@ describe('a geometry written in another way gives the same answers', () => {
     fc.assert(
       fc.property(pair, anyPair, ([a, b], [c]) => {
         const [parts, other] = [[a, b].map(prepare), prepare(c)]
-        const whole = prepare(a.type === 'Polygon' && b.type === 'Polygon' ? { type: 'MultiPolygon', coordinates: [a.coordinates, b.coordinates] } : { type: 'GeometryCollection', geometries: [a, b] })
-        expect(Math.abs(distanceMeters(whole, other) - Math.min(...parts.map((part) => distanceMeters(part, other))))).toBeLessThan(1e-7)
+        const whole = prepare(
+          a.type === 'Polygon' && b.type === 'Polygon'
+            ? { type: 'MultiPolygon', coordinates: [a.coordinates, b.coordinates] }
+            : { type: 'GeometryCollection', geometries: [a, b] },
+        )
+        expect(
+          Math.abs(
+            distanceMeters(whole, other) - Math.min(...parts.map((part) => distanceMeters(part, other))),
+          ),
+        ).toBeLessThan(1e-7)
         for (const part of parts) if (contains(part, other)) expect(contains(whole, other)).toBe(true)
         for (const part of parts) expect(contains(whole, part)).toBe(true)
       }),
@@ -314,7 +391,8 @@ function turnsRound(geometry: Polygon, p: Position): boolean {
     let turn = 0
     const { places } = samples({ type: 'LineString', coordinates: ring }, 40)
     const directions = places.map((place) => between(p, place).azimuth)
-    for (let i = 1; i < directions.length; i++) turn += ((directions[i]! - directions[i - 1]! + 540) % 360) - 180
+    for (let i = 1; i < directions.length; i++)
+      turn += ((directions[i]! - directions[i - 1]! + 540) % 360) - 180
     if (Math.abs(turn) > 180) inside = !inside
   }
   return inside
@@ -336,10 +414,21 @@ describe('against brute force', () => {
   test('a place is inside where the ring turns round it', () => {
     fc.assert(
       fc.property(
-        fc.tuple(place, size).chain(([centre, radius]) => fc.tuple(polygonRound(centre, radius), pointRound(centre, 1.2 * radius))),
+        fc
+          .tuple(place, size)
+          .chain(([centre, radius]) =>
+            fc.tuple(polygonRound(centre, radius), pointRound(centre, 1.2 * radius)),
+          ),
         ([shape, point]) => {
-          const clear = distanceCentimeters(prepare({ type: 'MultiLineString', coordinates: shape.coordinates }), prepare(point)) > 0
-          if (clear) expect(contains(prepare(shape), prepare(point))).toBe(turnsRound(shape, (point as { coordinates: Position }).coordinates))
+          const clear =
+            distanceCentimeters(
+              prepare({ type: 'MultiLineString', coordinates: shape.coordinates }),
+              prepare(point),
+            ) > 0
+          if (clear)
+            expect(contains(prepare(shape), prepare(point))).toBe(
+              turnsRound(shape, (point as { coordinates: Position }).coordinates),
+            )
         },
       ),
     )
@@ -348,7 +437,9 @@ describe('against brute force', () => {
     fc.assert(
       fc.property(pair, ([first, second]) => {
         const [a, b] = [prepare(first), prepare(second)]
-        const outside = samples(second, 12).places.some((p) => distanceCentimeters(a, prepare({ type: 'Point', coordinates: p })) > 0)
+        const outside = samples(second, 12).places.some(
+          (p) => distanceCentimeters(a, prepare({ type: 'Point', coordinates: p })) > 0,
+        )
         if (contains(a, b)) expect(outside).toBe(false)
         if (outside) expect(contains(a, b)).toBe(false)
       }),
@@ -362,33 +453,73 @@ describe('against brute force', () => {
           for (const [lon, lat] of ring.slice(1)) library.AddPoint(lat!, lon!)
           return Math.abs(library.Compute(false, true).area!)
         })
-        expect(Math.abs(areaSquareMeters(prepare(shape)) - (shell! - hole))).toBeLessThan(0.1 + 1e-14 * shell!)
+        expect(Math.abs(areaSquareMeters(prepare(shape)) - (shell! - hole))).toBeLessThan(
+          0.1 + 1e-14 * shell!,
+        )
       }),
     )
   })
 })
 
 describe('the door', () => {
-  const number = fc.oneof(fc.double(), fc.double({ min: -200, max: 200, noNaN: true }), fc.integer({ min: -3, max: 3 }), fc.constantFrom(180, -180, 90, -90, 0, -0))
-  const position = fc.oneof({ arbitrary: fc.array(number, { minLength: 2, maxLength: 2 }), weight: 9 }, { arbitrary: fc.array(fc.anything(), { maxLength: 4 }), weight: 1 })
+  const number = fc.oneof(
+    fc.double(),
+    fc.double({ min: -200, max: 200, noNaN: true }),
+    fc.integer({ min: -3, max: 3 }),
+    fc.constantFrom(180, -180, 90, -90, 0, -0),
+  )
+  const position = fc.oneof(
+    { arbitrary: fc.array(number, { minLength: 2, maxLength: 2 }), weight: 9 },
+    { arbitrary: fc.array(fc.anything(), { maxLength: 4 }), weight: 1 },
+  )
   const grid = fc.tuple(fc.integer({ min: -3, max: 3 }), fc.integer({ min: -3, max: 3 }))
   const closed = fc.array(grid, { minLength: 3, maxLength: 9 }).map((ring) => [...ring, ring[0]!])
   const lines = fc.array(grid, { minLength: 2, maxLength: 6 })
   const good = fc.oneof(
-    fc.record({ type: fc.constant('Point'), coordinates: fc.tuple(fc.double({ min: -180, max: 180, noNaN: true }), fc.double({ min: -90, max: 90, noNaN: true })) }),
+    fc.record({
+      type: fc.constant('Point'),
+      coordinates: fc.tuple(
+        fc.double({ min: -180, max: 180, noNaN: true }),
+        fc.double({ min: -90, max: 90, noNaN: true }),
+      ),
+    }),
     fc.record({ type: fc.constant('MultiPoint'), coordinates: lines }),
     fc.record({ type: fc.constant('LineString'), coordinates: lines }),
-    fc.record({ type: fc.constant('MultiLineString'), coordinates: fc.array(lines, { minLength: 1, maxLength: 3 }) }),
-    fc.record({ type: fc.constant('Polygon'), coordinates: fc.array(closed, { minLength: 1, maxLength: 2 }) }),
-    fc.record({ type: fc.constant('MultiPolygon'), coordinates: fc.array(fc.array(closed, { minLength: 1, maxLength: 1 }), { minLength: 1, maxLength: 3 }) }),
+    fc.record({
+      type: fc.constant('MultiLineString'),
+      coordinates: fc.array(lines, { minLength: 1, maxLength: 3 }),
+    }),
+    fc.record({
+      type: fc.constant('Polygon'),
+      coordinates: fc.array(closed, { minLength: 1, maxLength: 2 }),
+    }),
+    fc.record({
+      type: fc.constant('MultiPolygon'),
+      coordinates: fc.array(fc.array(closed, { minLength: 1, maxLength: 1 }), { minLength: 1, maxLength: 3 }),
+    }),
   )
-  const coordinates = fc.oneof(position, fc.array(position), fc.array(fc.array(position)), fc.array(fc.array(closed, { maxLength: 2 }), { maxLength: 3 }), fc.jsonValue())
-  const type = fc.oneof(fc.constantFrom('Point', 'MultiPoint', 'LineString', 'MultiLineString', 'Polygon', 'MultiPolygon'), fc.string())
+  const coordinates = fc.oneof(
+    position,
+    fc.array(position),
+    fc.array(fc.array(position)),
+    fc.array(fc.array(closed, { maxLength: 2 }), { maxLength: 3 }),
+    fc.jsonValue(),
+  )
+  const type = fc.oneof(
+    fc.constantFrom('Point', 'MultiPoint', 'LineString', 'MultiLineString', 'Polygon', 'MultiPolygon'),
+    fc.string(),
+  )
   const { geometry } = fc.letrec((tie) => ({
     geometry: fc.oneof(
       { depthSize: 'small' },
       { arbitrary: good, weight: 8 },
-      { arbitrary: fc.record({ type: fc.constant('GeometryCollection'), geometries: fc.array(tie('geometry'), { maxLength: 3 }) }), weight: 2 },
+      {
+        arbitrary: fc.record({
+          type: fc.constant('GeometryCollection'),
+          geometries: fc.array(tie('geometry'), { maxLength: 3 }),
+        }),
+        weight: 2,
+      },
       fc.record({ type, coordinates }),
       fc.record({ type: fc.constant('Feature'), geometry: tie('geometry') }),
       fc.jsonValue(),
@@ -400,9 +531,14 @@ describe('the door', () => {
       fc.property(geometry, geometry, (first, second) => {
         const started = performance.now()
         try {
-          const readings = [first, second].map((value) => readGeometry(JSON.parse(JSON.stringify(value)), 'g'))
+          const readings = [first, second].map((value) =>
+            readGeometry(JSON.parse(JSON.stringify(value)), 'g'),
+          )
           read++
-          for (const reading of readings) expect(canonicalJson(readGeometry(JSON.parse(canonicalJson(reading)), 'g'))).toBe(canonicalJson(reading))
+          for (const reading of readings)
+            expect(canonicalJson(readGeometry(JSON.parse(canonicalJson(reading)), 'g'))).toBe(
+              canonicalJson(reading),
+            )
           const [a, b] = readings.map(prepareGeometry)
           const d = distanceMeters(a!, b!)
           expect(d).toBeGreaterThanOrEqual(0)

@@ -44,14 +44,25 @@ function spanOf(lon: Float64Array, lat: Float64Array): Span {
   }
   if (east - west >= WIDE) return { west: -180, east: 180, south: -90, north: 90 }
   const bulge = Math.cos((RADIANS * SPHERE_EXCESS * (east - west)) / 2)
-  const poleward = (y: number) => (Math.abs(y) === 90 ? y : Math.atan(Math.tan(y * RADIANS) / bulge) / RADIANS)
-  return { west, east, south: south < 0 ? poleward(south) : south, north: north > 0 ? poleward(north) : north }
+  const poleward = (y: number) =>
+    Math.abs(y) === 90 ? y : Math.atan(Math.tan(y * RADIANS) / bulge) / RADIANS
+  return {
+    west,
+    east,
+    south: south < 0 ? poleward(south) : south,
+    north: north > 0 ? poleward(north) : north,
+  }
 }
 
 function union(a: Span, b: Span): Span {
   const [west, east] = [Math.min(a.west, b.west), Math.max(a.east, b.east)]
   const across = [a, b].some((span) => span.west < -180 || span.east > 180)
-  return { west: across ? -180 : west, east: across ? 180 : east, south: Math.min(a.south, b.south), north: Math.max(a.north, b.north) }
+  return {
+    west: across ? -180 : west,
+    east: across ? 180 : east,
+    south: Math.min(a.south, b.south),
+    north: Math.max(a.north, b.north),
+  }
 }
 
 /** The span and what lies up to so many metres from it, and a decimetre. */
@@ -59,7 +70,9 @@ function boxOf(span: Span, meters: number): Box {
   const away = (meters * 1.001 + 0.1) / METERS_IN_DEGREE
   const [south, north] = [Math.max(-90, span.south - away), Math.min(90, span.north + away)]
   // How far east a circle gets: sin(dlon) = sin(r) / cos(lat) on the sphere; round the pole everywhere. The ellipsoid differs by less than a hundredth.
-  const sine = Math.sin(Math.min(90, away * 1.01) * RADIANS) / Math.cos(Math.max(Math.abs(span.south), Math.abs(span.north)) * RADIANS)
+  const sine =
+    Math.sin(Math.min(90, away * 1.01) * RADIANS) /
+    Math.cos(Math.max(Math.abs(span.south), Math.abs(span.north)) * RADIANS)
   const aside = away < 90 && north < 90 && south > -90 && sine < 1 ? (Math.asin(sine) / RADIANS) * 1.01 : 360
   if (span.east - span.west + 2 * aside >= 360) return [-180, south, 180, north]
   const wrapped = (lng: number) => lng - 360 * Math.round(lng / 360)

@@ -43,7 +43,8 @@ const BOUNDARY_WIDTH = 0.01
 export function findSides(shape: Shape): Rings {
   const of = shape.chains.map((chain) => (chain.kind === Kind.Ring ? findSide(shape, chain) : undefined))
   const northBefore = new Uint32Array(of.length + 1)
-  for (const [c, ring] of of.entries()) northBefore[c + 1] = northBefore[c]! + Number(ring?.holdsNorthPole ?? false)
+  for (const [c, ring] of of.entries())
+    northBefore[c + 1] = northBefore[c]! + Number(ring?.holdsNorthPole ?? false)
   return { of, northBefore }
 }
 
@@ -89,7 +90,10 @@ function widePoleSide(shape: Shape, chain: Chain, turns: number): boolean {
   // Round the poles: the side of the north pole. Else: the side of neither pole.
   const side = turns !== 0 ? TOTAL_AREA / 2 - below * Math.sign(turns) : Math.abs(below)
   if (Math.abs(side - TOTAL_AREA / 2) < length * BOUNDARY_WIDTH + 1)
-    throw new GeometryError(chain.path, 'this ring halves the ellipsoid: which side is the smaller is ambiguous')
+    throw new GeometryError(
+      chain.path,
+      'this ring halves the ellipsoid: which side is the smaller is ambiguous',
+    )
   return turns !== 0 ? side < TOTAL_AREA / 2 : side > TOTAL_AREA / 2
 }
 
@@ -126,23 +130,41 @@ function cosineFrom(cap: Cap, x: number, y: number, z: number): number {
 }
 
 /** Whether vertex `p` of shape P is inside the polygon: in its shell and in none of its holes. In doubt on a boundary, either. */
-export function insidePolygon(P: Vertices, p: number, S: Shape, rings: Rings, { firstChain, endChain }: Polygon): boolean {
+export function insidePolygon(
+  P: Vertices,
+  p: number,
+  S: Shape,
+  rings: Rings,
+  { firstChain, endChain }: Polygon,
+): boolean {
   const shell = rings.of[firstChain]!
   if (shell.cap && cosineFrom(shell.cap, P.x[p]!, P.y[p]!, P.z[p]!) < shell.cap.cosine) return false
   return insideOdd(P, p, S, rings, [firstChain, endChain])
 }
 
 /** Whether a place is inside an odd number of the rings whose chains lie in [first, end), those in [skip, skipEnd) left out. */
-export function insideOdd(P: Vertices, p: number, S: Shape, rings: Rings, [first, end]: ChainRange, [skip, skipEnd]: ChainRange = [first, first]): boolean {
+export function insideOdd(
+  P: Vertices,
+  p: number,
+  S: Shape,
+  rings: Rings,
+  [first, end]: ChainRange,
+  [skip, skipEnd]: ChainRange = [first, first],
+): boolean {
   const { chains } = S
-  const crossings = (from: number, until: number) => from < until && crossingsNorth(P, p, S, chains[from]!.start, chains[until - 1]!.end)
+  const crossings = (from: number, until: number) =>
+    from < until && crossingsNorth(P, p, S, chains[from]!.start, chains[until - 1]!.end)
   const { northBefore } = rings
   const holdingNorth = northBefore[end]! - northBefore[first]! - (northBefore[skipEnd]! - northBefore[skip]!)
   return (crossings(first, skip) !== crossings(skipEnd, end)) !== (holdingNorth % 2 === 1)
 }
 
 /** Whether a place is inside of boundaries that are closed loops, those from element 0 to `end`. */
-export function insideLoops(P: Vertices, p: number, { shape, end, holdsNorthPole }: { shape: Shape; end: number; holdsNorthPole: boolean }): boolean {
+export function insideLoops(
+  P: Vertices,
+  p: number,
+  { shape, end, holdsNorthPole }: { shape: Shape; end: number; holdsNorthPole: boolean },
+): boolean {
   return crossingsNorth(P, p, shape, 0, end) !== holdsNorthPole
 }
 
@@ -177,12 +199,19 @@ function crossingsNorth(P: Vertices, p: number, S: Shape, start: number, end: nu
       const ring = chainOf[first]!
       const lastRing = chainOf[last - 1]!
       // Of whole rings among them, the ends are one place.
-      const ends = ring === lastRing ? straddles(first, last - 1) : straddles(first, chains[ring]!.end - 1) !== straddles(chains[lastRing]!.start, last - 1)
+      const ends =
+        ring === lastRing
+          ? straddles(first, last - 1)
+          : straddles(first, chains[ring]!.end - 1) !== straddles(chains[lastRing]!.start, last - 1)
       if (ends !== (wraps[node] === 1)) odd = !odd
       continue
     }
     if (level > 0) {
-      for (let child = tree.firstChild(node, level), until = tree.endChild(node, level); child < until; child++) {
+      for (
+        let child = tree.firstChild(node, level), until = tree.endChild(node, level);
+        child < until;
+        child++
+      ) {
         nodeStack[++top] = child
         levelStack[top] = level - 1
       }

@@ -38,7 +38,9 @@ describe('numbers', () => {
   const random = seededRandom(SEED)
   const below = (limit: number) => Math.floor(random() * limit)
   const digits = (count: number) => Array.from({ length: count }, () => below(10)).join('')
-  const [double, words] = [new Float64Array(1), new BigUint64Array(1)].map((array, i, both) => (i === 0 ? array : new BigUint64Array(both[0]!.buffer))) as [Float64Array, BigUint64Array]
+  const [double, words] = [new Float64Array(1), new BigUint64Array(1)].map((array, i, both) =>
+    i === 0 ? array : new BigUint64Array(both[0]!.buffer),
+  ) as [Float64Array, BigUint64Array]
   /** The double some steps away. */
   const near = (value: number, steps: number) => {
     double[0] = value
@@ -60,43 +62,60 @@ describe('numbers', () => {
     'more digits than are looked at': () => `${below(90)}.${digits(19 + below(30))}`,
     'zeros before': () => `0.${'0'.repeat(below(6))}${digits(9 + below(10))}`,
     'zeros after': () => `${below(90)}.${digits(below(17))}${'0'.repeat(1 + below(6))}`,
-    'nines': () => `${below(89)}.${'9'.repeat(below(17))}${digits(1 + below(3))}`,
+    nines: () => `${below(89)}.${'9'.repeat(below(17))}${digits(1 + below(3))}`,
     'whole numbers': () => String(below(90)),
-    'zeros': () => ['0', '0.0', '0.000000000000000000', '0.00000000000000000000000'][below(4)]!,
+    zeros: () => ['0', '0.0', '0.000000000000000000', '0.00000000000000000000000'][below(4)]!,
     'by powers of two': () => near(2 ** (6 - below(25)), below(7) - 3).toFixed(13 + below(8)),
     'by powers of two, as they are printed': () => String(near(2 ** (6 - below(25)), below(7) - 3)),
     'some last digits from powers of two': () => {
       const decimals = 9 + below(10)
-      const scaled = ((BigInt(2 ** (26 - below(20))) * 10n ** BigInt(decimals)) >> 20n) + BigInt(below(201) - 100)
+      const scaled =
+        ((BigInt(2 ** (26 - below(20))) * 10n ** BigInt(decimals)) >> 20n) + BigInt(below(201) - 100)
       return `${scaled / 10n ** BigInt(decimals)}.${(scaled % 10n ** BigInt(decimals)).toString().padStart(decimals, '0')}`
     },
     'halfway between two doubles': () => halfway(0.5 + random() * 89),
     'close to halfway': () => halfway(0.5 + random() * 89).slice(0, 17 + below(5)),
     'printed to 17 digits': () => value().toPrecision(17).replace(/e.*/, ''),
-    'a step from short ones': () => String(near(Math.max(0.001, Number(value().toFixed(below(9)))), below(5) - 2)),
+    'a step from short ones': () =>
+      String(near(Math.max(0.001, Number(value().toFixed(below(9)))), below(5) - 2)),
   }
   const names = Object.keys(families)
 
-  test(`${NUMBERS} of them (seed ${SEED}) are read to the same bits and printed to the same bytes`, { timeout: 3_600_000 }, () => {
-    let lifted = 0
-    const taken = Object.fromEntries(names.map((name) => [name, 0]))
-    while (lifted < NUMBERS) {
-      const chosen = Array.from({ length: 300 }, () => names[below(names.length)]!)
-      const numbers = chosen.map((name) => (below(2) ? '-' : '') + families[name]!())
-      const height = (i: number) => (i % 10 ? '' : `,${i % 20 ? numbers[3 * i + 2] : `${below(10 ** (1 + below(6)))}.${digits(9 + below(9))}`}`)
-      const positions = Array.from({ length: 100 }, (_, i) => `[${numbers[3 * i]},${numbers[3 * i + 1]}${height(i)}]`)
-      // Below a millionth they are printed with an exponent, and not for one pass.
-      const plain = positions.filter((position) => (JSON.parse(position) as number[]).every((number) => number === 0 || Math.abs(number) >= 1e-6))
-      const text = `{"type":"MultiPoint","coordinates":[${plain.join(',')}]}`
-      const [usual, onePass] = [readUsual(text), readInOnePass(text)]
-      if (!usual || !onePass || onePass.json !== usual.json || !sameBits(onePass.reading, usual.reading)) expect(differences(plain)).toEqual([])
-      for (const name of chosen) taken[name]!++
-      lifted += 2 * plain.length
-    }
-    expect(Math.min(...Object.values(taken))).toBeGreaterThan(NUMBERS / names.length / 2)
-  })
+  test(
+    `${NUMBERS} of them (seed ${SEED}) are read to the same bits and printed to the same bytes`,
+    { timeout: 3_600_000 },
+    () => {
+      let lifted = 0
+      const taken = Object.fromEntries(names.map((name) => [name, 0]))
+      while (lifted < NUMBERS) {
+        const chosen = Array.from({ length: 300 }, () => names[below(names.length)]!)
+        const numbers = chosen.map((name) => (below(2) ? '-' : '') + families[name]!())
+        const height = (i: number) =>
+          i % 10
+            ? ''
+            : `,${i % 20 ? numbers[3 * i + 2] : `${below(10 ** (1 + below(6)))}.${digits(9 + below(9))}`}`
+        const positions = Array.from(
+          { length: 100 },
+          (_, i) => `[${numbers[3 * i]},${numbers[3 * i + 1]}${height(i)}]`,
+        )
+        // Below a millionth they are printed with an exponent, and not for one pass.
+        const plain = positions.filter((position) =>
+          (JSON.parse(position) as number[]).every((number) => number === 0 || Math.abs(number) >= 1e-6),
+        )
+        const text = `{"type":"MultiPoint","coordinates":[${plain.join(',')}]}`
+        const [usual, onePass] = [readUsual(text), readInOnePass(text)]
+        if (!usual || !onePass || onePass.json !== usual.json || !sameBits(onePass.reading, usual.reading))
+          expect(differences(plain)).toEqual([])
+        for (const name of chosen) taken[name]!++
+        lifted += 2 * plain.length
+      }
+      expect(Math.min(...Object.values(taken))).toBeGreaterThan(NUMBERS / names.length / 2)
+    },
+  )
   function sameBits(a: Reading, b: Reading): boolean {
-    return ([['lon'], ['lat'], ['altitude']] as ['lon' | 'lat' | 'altitude'][]).every(([name]) => Buffer.compare(Buffer.from(a[name]!.buffer), Buffer.from(b[name]!.buffer)) === 0)
+    return ([['lon'], ['lat'], ['altitude']] as ['lon' | 'lat' | 'altitude'][]).every(
+      ([name]) => Buffer.compare(Buffer.from(a[name]!.buffer), Buffer.from(b[name]!.buffer)) === 0,
+    )
   }
   function differences(positions: string[]): string[] {
     return positions.filter((position) => {
@@ -121,7 +140,9 @@ describe('bodies', () => {
   ]
   const texts = [
     ...geometries,
-    ...geometries.map((geometry) => `{"type":"Feature","properties":{"coordinates":[1,2]},"geometry":${geometry}}`),
+    ...geometries.map(
+      (geometry) => `{"type":"Feature","properties":{"coordinates":[1,2]},"geometry":${geometry}}`,
+    ),
     `{"features":[{"type":"Feature","geometry":${geometries[4]}}],"type":"FeatureCollection"}`,
     `{"type":"GeometryCollection","geometries":[${geometries.join()},{"type":"GeometryCollection","geometries":[${geometries[1]}]}]}`,
     '{"type":"Point","coordinates":[1,2],"coordinates":[3,4]}',
@@ -131,10 +152,47 @@ describe('bodies', () => {
     expect(usual).toBeDefined()
     expect(readInOnePass(text)).toEqual(usual)
   })
-  test.each([
-    ['[]', '[[]]', '[[1,2],[]]', '[1]', '[1,2,3,4]', '[[[[[1,2]]]]]', '[[1,2],3]', '[[1,2],[[3,4]]]', '[[[1,2]],[3,4]]', '5', 'null', '"x"', '{}'],
-    ['[1e0,2]', '[1,2E1]', '[01,2]', '[1.,2]', '[.5,2]', '[+1,2]', '[-,2]', '[1,2,]', '[1,,2]', '[1 2]', '[1,2', '[1,2}', '[0.0000009,1]', '[1,2,1000000]', '[180.1,0]', '[0,-90.1]', '[NaN,1]', '[1,"2"]', '[1,null]', '[0,0]5'],
-  ].flat())('coordinates %s are not for it', (coordinates) => {
+  test.each(
+    [
+      [
+        '[]',
+        '[[]]',
+        '[[1,2],[]]',
+        '[1]',
+        '[1,2,3,4]',
+        '[[[[[1,2]]]]]',
+        '[[1,2],3]',
+        '[[1,2],[[3,4]]]',
+        '[[[1,2]],[3,4]]',
+        '5',
+        'null',
+        '"x"',
+        '{}',
+      ],
+      [
+        '[1e0,2]',
+        '[1,2E1]',
+        '[01,2]',
+        '[1.,2]',
+        '[.5,2]',
+        '[+1,2]',
+        '[-,2]',
+        '[1,2,]',
+        '[1,,2]',
+        '[1 2]',
+        '[1,2',
+        '[1,2}',
+        '[0.0000009,1]',
+        '[1,2,1000000]',
+        '[180.1,0]',
+        '[0,-90.1]',
+        '[NaN,1]',
+        '[1,"2"]',
+        '[1,null]',
+        '[0,0]5',
+      ],
+    ].flat(),
+  )('coordinates %s are not for it', (coordinates) => {
     expect(readInOnePass(`{"type":"MultiPoint","coordinates":${coordinates}}`)).toBeUndefined()
   })
   test.each([
@@ -164,7 +222,10 @@ describe('bodies', () => {
       for (let changes = 1 + below(2); changes > 0; changes--) {
         const at = below(text.length)
         const letter = '[]{},:" -.0123456789e\\\n'[below(23)]!
-        text = text.slice(0, at) + ['', letter, letter + text[at], text[at]! + text[at]][below(4)]! + text.slice(at + 1)
+        text =
+          text.slice(0, at) +
+          ['', letter, letter + text[at], text[at]! + text[at]][below(4)]! +
+          text.slice(at + 1)
       }
       const onePass = readInOnePass(text)
       if (onePass) expect(onePass, text).toEqual(readUsual(text))

@@ -67,7 +67,12 @@ export function liftCoordinates(json: Uint8Array): Lifted | undefined {
   }
   if (lists.length === 0) return undefined
   keep(copied, json.length)
-  return { rest: rest.subarray(0, kept), lists, print: ({ text }) => scanner.print(text), ...scanner.positions.numbers() }
+  return {
+    rest: rest.subarray(0, kept),
+    lists,
+    print: ({ text }) => scanner.print(text),
+    ...scanner.positions.numbers(),
+  }
 }
 
 const UTF_8 = new TextDecoder()
@@ -126,7 +131,7 @@ class Scanner {
     if (brackets === 0) return undefined
     const runs: Run[][] = [[]]
     let first = this.positions.count
-    for (let open = brackets; ; ) {
+    for (let open = brackets; ;) {
       if (!this.position()) return undefined
       for (open--; open > 0 && this.takeAndPrint(CLOSE); open--) {
         if (open === brackets - 1) {
@@ -141,7 +146,13 @@ class Scanner {
     // The last one was begun when the list of them ended.
     if (brackets === 4) runs.pop()
     const nested = [new Run(first, this.positions.count), runs[0]![0]!, runs[0]!, runs][brackets - 1]!
-    return { depth: brackets - 1, runs: nested, start, end: this.at, text: { start: textStart, end: this.length } }
+    return {
+      depth: brackets - 1,
+      runs: nested,
+      start,
+      end: this.at,
+      text: { start: textStart, end: this.length },
+    }
   }
 
   print({ start, end }: CoordinateList['text']): string {
@@ -279,7 +290,8 @@ class Scanner {
 
     // In units of the last digit: the double is at `last`, counted from the number without its last two digits, and whatever
     // is closer to it than `half` reads as it. DOUBT is far more than all errors together.
-    const binade = nearest < 1 ? (1 << (31 - Math.clz32(nearest * 2 ** 20))) * 2 ** -20 : 1 << (31 - Math.clz32(nearest))
+    const binade =
+      nearest < 1 ? (1 << (31 - Math.clz32(nearest * 2 ** 20))) * 2 ** -20 : 1 << (31 - Math.clz32(nearest))
     const half = binade * 2 ** -53 * divisor
     const beyond = lacking - (nearest - quotient) * divisor
     const last = (low % 100) - beyond

@@ -46,7 +46,10 @@ export function buildShape(reading: Reading): Shape {
   const builder = new Builder(reading.lon.length + 16)
   const chains: Chain[] = []
   const polygons: Polygon[] = []
-  const sources = [...reading.chains.filter(({ kind }) => kind === Kind.Ring), ...reading.chains.filter(({ kind }) => kind !== Kind.Ring)]
+  const sources = [
+    ...reading.chains.filter(({ kind }) => kind === Kind.Ring),
+    ...reading.chains.filter(({ kind }) => kind !== Kind.Ring),
+  ]
   for (const source of sources) {
     const start = builder.elements
     if (source.kind === Kind.Points) builder.points(reading, source.start, source.end, chains.length)
@@ -92,7 +95,8 @@ export function buildLoops(path: string, loops: readonly (readonly Place[])[]): 
   const chains = loops.map((loop, c): Chain => {
     const start = builder.elements
     let vertex = builder.vertex(loop[0]!.lon, loop[0]!.lat)
-    for (let i = 1; i < loop.length; i++) vertex = builder.join(vertex, builder.vertex(loop[i]!.lon, loop[i]!.lat), c, i - 1)
+    for (let i = 1; i < loop.length; i++)
+      vertex = builder.join(vertex, builder.vertex(loop[i]!.lon, loop[i]!.lat), c, i - 1)
     return { kind: Kind.Ring, start, end: builder.elements, polygon: 0, path }
   })
   return builder.finish(path, chains, [{ firstChain: 0, endChain: chains.length }])
@@ -102,7 +106,11 @@ export function buildLoops(path: string, loops: readonly (readonly Place[])[]): 
  * The shape with some of its elements cut in pieces at these places.
  * @param placeOf where a vertex or a cut is to be: the same for those that are one place. What has no length then is left out.
  */
-export function splitShape(shape: Shape, cuts: ReadonlyMap<number, readonly Cut[]>, placeOf: (place: Place) => Place): Shape {
+export function splitShape(
+  shape: Shape,
+  cuts: ReadonlyMap<number, readonly Cut[]>,
+  placeOf: (place: Place) => Place,
+): Shape {
   const { lon, lat, from, to, origin } = shape
   const builder = new Builder(lon.length + 2 * cuts.size)
   const vertexAt = (v: number) => placeOf({ lon: lon[v]!, lat: lat[v]! })
@@ -179,7 +187,8 @@ class Builder implements Vertices {
     let vertex = -1
     for (let i = start + 1; i < end; i++) {
       if (samePlace(lon[previous]!, lat[previous]!, lon[i]!, lat[i]!)) continue
-      if (vertex < 0) vertex = this.vertex(Math.abs(lat[previous]!) === 90 ? lon[i]! : lon[previous]!, lat[previous]!)
+      if (vertex < 0)
+        vertex = this.vertex(Math.abs(lat[previous]!) === 90 ? lon[i]! : lon[previous]!, lat[previous]!)
       vertex = this.edge(vertex, lon[i]!, lat[i]!, chain, previous - start, `${path}[${previous - start}]`)
       previous = i
       distinct++
@@ -190,7 +199,11 @@ class Builder implements Vertices {
     }
     if (kind === Kind.Ring) {
       // The closing position repeats the first: three distinct places make four.
-      if (distinct < 4) throw new GeometryError(path, `a ring needs at least 3 distinct positions, got ${Math.max(1, distinct - 1)}`)
+      if (distinct < 4)
+        throw new GeometryError(
+          path,
+          `a ring needs at least 3 distinct positions, got ${Math.max(1, distinct - 1)}`,
+        )
       // At a pole, the last edge came along another meridian than the first left by.
       const opening = this.from[first]!
       if (Math.abs(this.lat[opening]!) === 90 && this.lon[opening] !== this.lon[vertex]) {
@@ -221,19 +234,34 @@ class Builder implements Vertices {
     return this.simpleEdge(a, lon, lat, chain, origin, path)
   }
 
-  private simpleEdge(a: number, lon: number, lat: number, chain: number, origin: number, path?: string): number {
+  private simpleEdge(
+    a: number,
+    lon: number,
+    lat: number,
+    chain: number,
+    origin: number,
+    path?: string,
+  ): number {
     let b = this.vertex(lon, lat)
     if (longestArc(chord(this, a, b)) > LONGEST_EDGE) {
       const { distance, azimuthA, azimuthB } = inverse(this.lon[a]!, this.lat[a]!, lon, lat)
       // Near antipodes mirrored at the equator there are two paths, whose lengths differ by twice this shift in latitude; but not where the equator is shorter.
       const turn = Math.abs(lon - this.lon[a]!)
       const northward = Math.abs(Math.cos(azimuthA * RADIANS))
-      if (path !== undefined && distance > 19_900_000 && Math.abs(180 - turn) < 180 * FLATTENING && Math.abs(this.lat[a]! + lat) * 111_700 * northward < 0.01 && northward > 1e-9)
+      if (
+        path !== undefined &&
+        distance > 19_900_000 &&
+        Math.abs(180 - turn) < 180 * FLATTENING &&
+        Math.abs(this.lat[a]! + lat) * 111_700 * northward < 0.01 &&
+        northward > 1e-9
+      )
         throw noUniquePath(path)
       const pieces = Math.ceil(distance / LONGEST_EDGE)
       // The same places both ways, so that edges which coincide do so in pieces.
       const back = this.lon[a]! > this.lon[b]! || (this.lon[a] === this.lon[b] && this.lat[a]! > lat)
-      const line = back ? geodesicLine(this.lon[b]!, lat, azimuthB + 180) : geodesicLine(this.lon[a]!, this.lat[a]!, azimuthA)
+      const line = back
+        ? geodesicLine(this.lon[b]!, lat, azimuthB + 180)
+        : geodesicLine(this.lon[a]!, this.lat[a]!, azimuthA)
       const meridional = this.lon[a] === this.lon[b]
       this.vertices-- // the end comes after the cuts
       for (let i = 1; i < pieces; i++) {
@@ -282,7 +310,17 @@ class Builder implements Vertices {
 
   finish(path: string, chains: Chain[], polygons: Polygon[]): Shape {
     const { lon, lat, x, y, z, from, to, chainOf, origin, elements } = this
-    const parts = { lon, lat, x, y, z, from: from.subarray(0, elements), to: to.subarray(0, elements), chainOf: chainOf.subarray(0, elements), origin: origin.subarray(0, elements) }
+    const parts = {
+      lon,
+      lat,
+      x,
+      y,
+      z,
+      from: from.subarray(0, elements),
+      to: to.subarray(0, elements),
+      chainOf: chainOf.subarray(0, elements),
+      origin: origin.subarray(0, elements),
+    }
     const ringsEnd = chains.findLast(({ kind }) => kind === Kind.Ring)?.end ?? 0
     return { path, ...parts, chains, polygons, ringsEnd, tree: new BoxTree(parts) }
   }
@@ -299,9 +337,15 @@ function doubled<T extends Float64Array | Uint32Array>(array: T): T {
 const SAME = 1e-15
 
 function samePlace(lonA: number, latA: number, lonB: number, latB: number): boolean {
-  return Math.abs(latA - latB) < SAME && (Math.abs(latA) === 90 || Math.abs(normalLongitude(lonA) - normalLongitude(lonB)) < SAME)
+  return (
+    Math.abs(latA - latB) < SAME &&
+    (Math.abs(latA) === 90 || Math.abs(normalLongitude(lonA) - normalLongitude(lonB)) < SAME)
+  )
 }
 
 function noUniquePath(path: string): GeometryError {
-  return new GeometryError(path, 'this position and the next are antipodal: no unique shortest path joins them; put a position between them')
+  return new GeometryError(
+    path,
+    'this position and the next are antipodal: no unique shortest path joins them; put a position between them',
+  )
 }

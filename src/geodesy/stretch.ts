@@ -19,11 +19,20 @@ const SHORT = 3000
  * The stretches of an edge that lie within NEAR of the edges `others` of another shape, in order, merged.
  * What is within reach of an edge is convex: the stretch from where the line enters it to where it leaves.
  */
-export function nearStretches(S: Elements, e: number, T: Elements, others: readonly number[], walk: Walk): Stretch[] {
+export function nearStretches(
+  S: Elements,
+  e: number,
+  T: Elements,
+  others: readonly number[],
+  walk: Walk,
+): Stretch[] {
   const stretches: Stretch[] = []
   for (const f of others) {
     spend(1)
-    const segment = Math.max(longestArc(chord(S, S.from[e]!, S.to[e]!)), longestArc(chord(T, T.from[f]!, T.to[f]!))) < SHORT ? inPlane(S, e, T, f) : alongGeodesic(S, e, T, f, walk)
+    const segment =
+      Math.max(longestArc(chord(S, S.from[e]!, S.to[e]!)), longestArc(chord(T, T.from[f]!, T.to[f]!))) < SHORT
+        ? inPlane(S, e, T, f)
+        : alongGeodesic(S, e, T, f, walk)
     const stretch = segment && withinReach(segment, walk.length)
     if (stretch) stretches.push(stretch)
   }
@@ -64,7 +73,11 @@ function withinReach([x1, y1, x2, y2]: Segment, length: number): Stretch | undef
     low = Math.min(low, from)
     high = Math.max(high, to)
   }
-  for (const [x, y] of [[x1, y1], [x2, y2]] as const) if (Math.abs(y) <= NEAR) include(x - Math.sqrt(NEAR * NEAR - y * y), x + Math.sqrt(NEAR * NEAR - y * y))
+  for (const [x, y] of [
+    [x1, y1],
+    [x2, y2],
+  ] as const)
+    if (Math.abs(y) <= NEAR) include(x - Math.sqrt(NEAR * NEAR - y * y), x + Math.sqrt(NEAR * NEAR - y * y))
   const [dx, dy] = [x2 - x1, y2 - y1]
   const size = Math.hypot(dx, dy)
   if (size > 0) {
@@ -106,7 +119,10 @@ function alongGeodesic(S: Elements, e: number, T: Elements, f: number, walk: Wal
     const [cos, sin] = [Math.cos(angle * RADIANS), Math.sin(angle * RADIANS)]
     return [x - u * cos, y - u * sin, x + (size - u) * cos, y + (size - u) * sin]
   }
-  for (const [end, u] of [[c, 0], [d, size]] as const) {
+  for (const [end, u] of [
+    [c, 0],
+    [d, size],
+  ] as const) {
     const { distance, along } = nearestOnEdge(T, end, S, a, b)
     if (distance > NEAR) continue
     const here = walk.at(along)
@@ -116,14 +132,22 @@ function alongGeodesic(S: Elements, e: number, T: Elements, f: number, walk: Wal
     const [sin, cos] = [Math.sin(here.azimuth * RADIANS), Math.cos(here.azimuth * RADIANS)]
     return segment(along + away[0] * sin + away[1] * cos, away[1] * sin - away[0] * cos, u, angle)
   }
-  for (const [end, x] of [[a, 0], [b, walk.length]] as const) {
+  for (const [end, x] of [
+    [a, 0],
+    [b, walk.length],
+  ] as const) {
     const { distance, along } = nearestOnEdge(S, end, T, c, d)
     if (distance > NEAR) continue
     const foot = other.at(along)
     const here = walk.at(x)
     const away = local(place(here), place(foot), 0)
     const [sin, cos] = [Math.sin(here.azimuth * RADIANS), Math.cos(here.azimuth * RADIANS)]
-    return segment(x + away[0] * sin + away[1] * cos, away[1] * sin - away[0] * cos, along, angleTo(foot, here))
+    return segment(
+      x + away[0] * sin + away[1] * cos,
+      away[1] * sin - away[0] * cos,
+      along,
+      angleTo(foot, here),
+    )
   }
   if (!crosses(S, a, b, T, c, d)) return undefined
   const { x, along } = crossingOf(S, a, b, T, c, d)
@@ -160,7 +184,10 @@ export class Plane {
   project(V: Vertices, v: number): readonly [number, number] {
     const [x, y, z] = [V.x[v]! - this.origin[0], V.y[v]! - this.origin[1], V.z[v]! - this.origin[2]]
     const scale = MEAN_RADIUS / (MEAN_RADIUS + x * this.up[0] + y * this.up[1] + z * this.up[2])
-    return [(x * this.east[0] + y * this.east[1]) * scale, (x * this.north[0] + y * this.north[1] + z * this.north[2]) * scale]
+    return [
+      (x * this.east[0] + y * this.east[1]) * scale,
+      (x * this.north[0] + y * this.north[1] + z * this.north[2]) * scale,
+    ]
   }
 }
 

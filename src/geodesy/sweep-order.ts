@@ -69,7 +69,8 @@ export class SweepOrder {
     this.seed ^= this.seed >>> 17
     this.seed ^= this.seed << 5
     this.priority[item] = this.seed
-    while (this.parent[item] >= 0 && this.priority[item] > this.priority[this.parent[item]]!) this.rotateUp(item)
+    while (this.parent[item] >= 0 && this.priority[item] > this.priority[this.parent[item]]!)
+      this.rotateUp(item)
     return [below, over]
   }
 

@@ -48,7 +48,11 @@ const enum Course {
  * @param rings whose chains follow each other; edges that meet elsewhere than at a common vertex make the labels of what is around them uncertain
  * @param check is told each two elements that become neighbours, but not those that follow each other in a ring; throws where they cross
  */
-export function sweep(shape: Shape, rings: readonly SweptRing[], check: (e: number, f: number) => void): Labels {
+export function sweep(
+  shape: Shape,
+  rings: readonly SweptRing[],
+  check: (e: number, f: number) => void,
+): Labels {
   const { lon, lat, x, y, z, from, tree } = shape
   const start = rings[0]!.chain.start
   const count = rings.at(-1)!.chain.end - start
@@ -83,8 +87,11 @@ export function sweep(shape: Shape, rings: readonly SweptRing[], check: (e: numb
     if (lat[a] === lat[b] && Math.abs(lat[a]!) === 90) course[i] = lat[a]! > 0 ? Course.Roof : Course.Lid
     else course[i] = across === 0 ? Course.Upright : Math.abs(across) > 180 ? Course.Across : Course.Along
   }
-  const crossesSeam = (i: number) => course[i] === Course.Across || (course[i] === Course.Lid && Math.abs(lon[vertex(left[i]!)]! - lon[vertex(right[i]!)]!) > 180)
-  const level = (i: number, j: number) => lon[vertex(i)] === lon[vertex(j)] && lat[vertex(i)] === lat[vertex(j)]
+  const crossesSeam = (i: number) =>
+    course[i] === Course.Across ||
+    (course[i] === Course.Lid && Math.abs(lon[vertex(left[i]!)]! - lon[vertex(right[i]!)]!) > 180)
+  const level = (i: number, j: number) =>
+    lon[vertex(i)] === lon[vertex(j)] && lat[vertex(i)] === lat[vertex(j)]
   const coincide = (i: number, j: number) => level(left[i]!, left[j]!) && level(right[i]!, right[j]!)
   /** On which side of an element a place of one of the meridians that it crosses lies: 1 above, -1 below, 0 on it. */
   const side = (place: number, i: number): number => {
@@ -103,7 +110,8 @@ export function sweep(shape: Shape, rings: readonly SweptRing[], check: (e: numb
     return end < 0 ? 0 : Math.sign(lat[p]! - lat[end]!)
   }
   /** Whether p lies ahead of a on the way to b, by its sign. */
-  const ahead = (a: number, b: number, p: number) => (x[p]! - x[a]!) * (x[b]! - x[a]!) + (y[p]! - y[a]!) * (y[b]! - y[a]!) + (z[p]! - z[a]!) * (z[b]! - z[a]!)
+  const ahead = (a: number, b: number, p: number) =>
+    (x[p]! - x[a]!) * (x[b]! - x[a]!) + (y[p]! - y[a]!) * (y[b]! - y[a]!) + (z[p]! - z[a]!) * (z[b]! - z[a]!)
   /** Whether an element that is being inserted runs above another one. */
   const above = (i: number, j: number): boolean => {
     spend(0.3)
@@ -121,7 +129,8 @@ export function sweep(shape: Shape, rings: readonly SweptRing[], check: (e: numb
   }
   const order = new SweepOrder(count, above)
   const look = (i: number, j: number) => {
-    if (i >= 0 && j >= 0 && next[i] !== j && next[j] !== i) check(start + Math.min(i, j), start + Math.max(i, j))
+    if (i >= 0 && j >= 0 && next[i] !== j && next[j] !== i)
+      check(start + Math.min(i, j), start + Math.max(i, j))
   }
   const insert = (i: number) => {
     const [below, over] = order.insert(i)
@@ -145,7 +154,8 @@ export function sweep(shape: Shape, rings: readonly SweptRing[], check: (e: numb
     const upright = course[lowest] === Course.Upright
     raw.clear()
     let after = lowest
-    for (; after >= 0 && (after === lowest || coincide(lowest, after)); after = order.over(after)) raw.set(ringOf[after]!, (raw.get(ringOf[after]!) ?? 0) + sense[after]!)
+    for (; after >= 0 && (after === lowest || coincide(lowest, after)); after = order.over(after))
+      raw.set(ringOf[after]!, (raw.get(ringOf[after]!) ?? 0) + sense[after]!)
     const before = beneath(lowest)
     let sum = before
     for (const [r, passed] of raw) {
@@ -177,7 +187,9 @@ export function sweep(shape: Shape, rings: readonly SweptRing[], check: (e: numb
     }
   }
 
-  const places = Uint32Array.from({ length: count }, (_, i) => i).sort((i, j) => lon[vertex(i)]! - lon[vertex(j)]! || lat[vertex(i)]! - lat[vertex(j)]!)
+  const places = Uint32Array.from({ length: count }, (_, i) => i).sort(
+    (i, j) => lon[vertex(i)]! - lon[vertex(j)]! || lat[vertex(i)]! - lat[vertex(j)]!,
+  )
   spend(count / 2)
   const acrossLids: number[] = []
   for (const i of places)
@@ -187,7 +199,7 @@ export function sweep(shape: Shape, rings: readonly SweptRing[], check: (e: numb
       else insert(edge)
     }
   passLids(acrossLids, () => 1)
-  for (let i = order.lowest(); i >= 0; ) i = mark(i)
+  for (let i = order.lowest(); i >= 0;) i = mark(i)
 
   for (let first = 0, after; first < count; first = after) {
     for (after = first + 1; after < count && level(places[first]!, places[after]!); after++);
@@ -211,7 +223,7 @@ export function sweep(shape: Shape, rings: readonly SweptRing[], check: (e: numb
     const begins = (i: number) => i >= 0 && level(left[i]!, here[0]!)
     let lowest = begun[0]!
     while (begins(order.below(lowest))) lowest = order.below(lowest)
-    for (let i = lowest; begins(i); ) i = mark(i)
+    for (let i = lowest; begins(i);) i = mark(i)
   }
   // Left of what runs as it is swept is what lies above it, and west of what runs north.
   for (let i = 0; i < count; i++) if (sense[i]! < 0) [under[i], over[i]] = [over[i]!, under[i]!]

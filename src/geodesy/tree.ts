@@ -163,7 +163,14 @@ export class BoxTree {
 function boxesMeet(nodes: Float64Array, m: number, n: number): boolean {
   const p = m * STRIDE
   const q = n * STRIDE
-  return nodes[p]! <= nodes[q + 3]! && nodes[q]! <= nodes[p + 3]! && nodes[p + 1]! <= nodes[q + 4]! && nodes[q + 1]! <= nodes[p + 4]! && nodes[p + 2]! <= nodes[q + 5]! && nodes[q + 2]! <= nodes[p + 5]!
+  return (
+    nodes[p]! <= nodes[q + 3]! &&
+    nodes[q]! <= nodes[p + 3]! &&
+    nodes[p + 1]! <= nodes[q + 4]! &&
+    nodes[q + 1]! <= nodes[p + 4]! &&
+    nodes[p + 2]! <= nodes[q + 5]! &&
+    nodes[q + 2]! <= nodes[p + 5]!
+  )
 }
 
 /** Least distance between two boxes, through the earth, metres: a lower bound of every geodesic between what lies in them. */
@@ -179,7 +186,12 @@ export function boxGap(a: BoxTree, nodeA: number, b: BoxTree, nodeB: number): nu
 }
 
 /** Tells the pairs of elements that may lie no farther apart than `limit` metres: all that do, and few others. */
-export function closePairs(S: Indexed, T: Indexed, limit: number, tell: (e: number, f: number) => void): void {
+export function closePairs(
+  S: Indexed,
+  T: Indexed,
+  limit: number,
+  tell: (e: number, f: number) => void,
+): void {
   const s = S.tree
   const t = T.tree
   const visit = (m: number, mLevel: number, n: number, nLevel: number): void => {
@@ -188,9 +200,14 @@ export function closePairs(S: Indexed, T: Indexed, limit: number, tell: (e: numb
     if (mLevel === 0 && nLevel === 0) {
       spend(8)
       for (let e = s.firstElement(m, 0), eEnd = s.endElement(m, 0); e < eEnd; e++)
-        for (let f = t.firstElement(n, 0), fEnd = t.endElement(n, 0); f < fEnd; f++) if (leastGap(S, S.from[e]!, S.to[e]!, T, T.from[f]!, T.to[f]!) <= limit) tell(e, f)
-    } else if (nLevel === 0 || (mLevel > 0 && s.diagonal(m) >= t.diagonal(n))) for (let child = s.firstChild(m, mLevel), end = s.endChild(m, mLevel); child < end; child++) visit(child, mLevel - 1, n, nLevel)
-    else for (let child = t.firstChild(n, nLevel), end = t.endChild(n, nLevel); child < end; child++) visit(m, mLevel, child, nLevel - 1)
+        for (let f = t.firstElement(n, 0), fEnd = t.endElement(n, 0); f < fEnd; f++)
+          if (leastGap(S, S.from[e]!, S.to[e]!, T, T.from[f]!, T.to[f]!) <= limit) tell(e, f)
+    } else if (nLevel === 0 || (mLevel > 0 && s.diagonal(m) >= t.diagonal(n)))
+      for (let child = s.firstChild(m, mLevel), end = s.endChild(m, mLevel); child < end; child++)
+        visit(child, mLevel - 1, n, nLevel)
+    else
+      for (let child = t.firstChild(n, nLevel), end = t.endChild(n, nLevel); child < end; child++)
+        visit(m, mLevel, child, nLevel - 1)
   }
   visit(s.root, s.height, t.root, t.height)
 }
@@ -199,20 +216,36 @@ export function closePairs(S: Indexed, T: Indexed, limit: number, tell: (e: numb
  * Tells the pairs of elements from `start` to `end` whose boxes meet, each once, the earlier one first, but not those that
  * follow each other.
  */
-export function selfPairs(S: Indexed, start: number, end: number, tell: (e: number, f: number) => void): void {
+export function selfPairs(
+  S: Indexed,
+  start: number,
+  end: number,
+  tell: (e: number, f: number) => void,
+): void {
   const { tree, x, y, z, from, to } = S
   const { bulges, nodes } = tree
   const visit = (m: number, n: number, level: number): void => {
     spend(0.02)
     if (m !== n && !boxesMeet(nodes, m, n)) return
-    if (tree.endElement(m, level) <= start || tree.firstElement(m, level) >= end || tree.endElement(n, level) <= start || tree.firstElement(n, level) >= end) return
+    if (
+      tree.endElement(m, level) <= start ||
+      tree.firstElement(m, level) >= end ||
+      tree.endElement(n, level) <= start ||
+      tree.firstElement(n, level) >= end
+    )
+      return
     if (level > 0) {
       for (let i = tree.firstChild(m, level), iEnd = tree.endChild(m, level); i < iEnd; i++)
-        for (let j = m === n ? i : tree.firstChild(n, level), jEnd = tree.endChild(n, level); j < jEnd; j++) visit(i, j, level - 1)
+        for (let j = m === n ? i : tree.firstChild(n, level), jEnd = tree.endChild(n, level); j < jEnd; j++)
+          visit(i, j, level - 1)
       return
     }
     spend(1)
-    for (let e = Math.max(start, tree.firstElement(m, 0)), eEnd = Math.min(end, tree.endElement(m, 0)); e < eEnd; e++) {
+    for (
+      let e = Math.max(start, tree.firstElement(m, 0)), eEnd = Math.min(end, tree.endElement(m, 0));
+      e < eEnd;
+      e++
+    ) {
       const reach = 2 * bulges[e]! + 1e-6
       const a = from[e]!
       const b = to[e]!
@@ -223,7 +256,12 @@ export function selfPairs(S: Indexed, start: number, end: number, tell: (e: numb
       const minZ = Math.min(z[a]!, z[b]!) - reach
       const maxZ = Math.max(z[a]!, z[b]!) + reach
       // The next in a ring shares an end with it: never a crossing.
-      for (let f = m === n ? e + 1 : Math.max(start, tree.firstElement(n, 0)), fEnd = Math.min(end, tree.endElement(n, 0)); f < fEnd; f++) {
+      for (
+        let f = m === n ? e + 1 : Math.max(start, tree.firstElement(n, 0)),
+          fEnd = Math.min(end, tree.endElement(n, 0));
+        f < fEnd;
+        f++
+      ) {
         const c = from[f]!
         if (c === b) continue
         const d = to[f]!
@@ -249,13 +287,28 @@ export function elementsNear(S: Indexed, V: Vertices, a: number, b: number, limi
 }
 
 /** Tells them one by one, until it is told to stop; answers whether it came to the end. */
-export function visitNear(S: Indexed, V: Vertices, a: number, b: number, limit: number, tell: (e: number) => boolean): boolean {
+export function visitNear(
+  S: Indexed,
+  V: Vertices,
+  a: number,
+  b: number,
+  limit: number,
+  tell: (e: number) => boolean,
+): boolean {
   spend(1)
   const { tree, x, y, z, from, to } = S
   const { nodes, bulges } = tree
   const reach = limit + bulgeOf(V, a, b) + 1e-8
-  const low = [Math.min(V.x[a]!, V.x[b]!) - reach, Math.min(V.y[a]!, V.y[b]!) - reach, Math.min(V.z[a]!, V.z[b]!) - reach] as const
-  const high = [Math.max(V.x[a]!, V.x[b]!) + reach, Math.max(V.y[a]!, V.y[b]!) + reach, Math.max(V.z[a]!, V.z[b]!) + reach] as const
+  const low = [
+    Math.min(V.x[a]!, V.x[b]!) - reach,
+    Math.min(V.y[a]!, V.y[b]!) - reach,
+    Math.min(V.z[a]!, V.z[b]!) - reach,
+  ] as const
+  const high = [
+    Math.max(V.x[a]!, V.x[b]!) + reach,
+    Math.max(V.y[a]!, V.y[b]!) + reach,
+    Math.max(V.z[a]!, V.z[b]!) + reach,
+  ] as const
   const apart = (axis: Float64Array, p: number, q: number, bulge: number, k: 0 | 1 | 2) => {
     const [v, w] = [axis[p]!, axis[q]!]
     return (v < w ? v : w) - bulge > high[k] || (v < w ? w : v) + bulge < low[k]
@@ -265,7 +318,8 @@ export function visitNear(S: Indexed, V: Vertices, a: number, b: number, limit: 
     const n = node * STRIDE
     for (let k = 0; k < 3; k++) if (nodes[n + k]! > high[k]! || nodes[n + 3 + k]! < low[k]!) return true
     if (level > 0) {
-      for (let child = tree.firstChild(node, level), end = tree.endChild(node, level); child < end; child++) if (!visit(child, level - 1)) return false
+      for (let child = tree.firstChild(node, level), end = tree.endChild(node, level); child < end; child++)
+        if (!visit(child, level - 1)) return false
       return true
     }
     spend(0.5)

@@ -33,7 +33,7 @@ const along = (a: Position, b: Position, share: number): Position => {
   const { s12, azi1 } = WGS84.Inverse(a[1]!, a[0]!, b[1]!, b[0]!)
   return travel(a, azi1!, s12! * share)
 }
-const range = <T,>(count: number, make: (i: number) => T): T[] =>
+const range = <T>(count: number, make: (i: number) => T): T[] =>
   Array.from({ length: count }, (_, i) => make(i))
 const wrapped = (lon: number) => (lon > 180 ? lon - 360 : lon < -180 ? lon + 360 : lon)
 const closed = (ring: Ring): Ring => [...ring, ring[0]!]
@@ -58,7 +58,7 @@ const collection = (...rings: Ring[]): Geometry => ({
 })
 
 type Random = () => number
-const pick = <T,>(random: Random, list: readonly T[]): T => list[Math.floor(random() * list.length)]!
+const pick = <T>(random: Random, list: readonly T[]): T => list[Math.floor(random() * list.length)]!
 const somewhere = (random: Random): Position => {
   const lon = random() * 360 - 180
   const lat = random() * 170 - 85

@@ -34,12 +34,16 @@ export function regionOf(outline: Outline, rings: Rings): Region | undefined {
 export function refuseOverlap(outline: Outline, rings: Rings): void {
   if (outline.shape.polygons.length < 2) return
   const refuse = (shape: Shape, e: number): never => {
-    throw new GeometryError(pathOf(shape, e), 'polygons of a MultiPolygon overlap here; area counts only such that do not, so merge them')
+    throw new GeometryError(
+      pathOf(shape, e),
+      'polygons of a MultiPolygon overlap here; area counts only such that do not, so merge them',
+    )
   }
   const arranged = arrange(outline, rings, refuse)
   if (!arranged) return
   const { shape, labels } = arranged
-  for (let e = 0; e < shape.ringsEnd; e++) if (!isTurn(shape, e) && Math.max(labels.left[e]!, labels.right[e]!) > 1) refuse(shape, e)
+  for (let e = 0; e < shape.ringsEnd; e++)
+    if (!isTurn(shape, e) && Math.max(labels.left[e]!, labels.right[e]!) > 1) refuse(shape, e)
 }
 
 interface Arranged {
@@ -49,15 +53,33 @@ interface Arranged {
 }
 
 /** Cuts the rings of all polygons where they meet, and counts the polygons on the sides of each piece. Undefined where no polygons meet, none lies in another one, and none has seams. */
-function arrange({ shape, seams }: Outline, rings: Rings, crossing: (shape: Shape, e: number) => void): Arranged | undefined {
+function arrange(
+  { shape, seams }: Outline,
+  rings: Rings,
+  crossing: (shape: Shape, e: number) => void,
+): Arranged | undefined {
   const nodes = nodesBetween(shape, crossing)
   // By boxes, unless so many meet in few places that the sweep is quicker.
-  const byBoxes = () => selfPairs(shape, 0, shape.ringsEnd, (e, f) => polygonOf(shape, e) !== polygonOf(shape, f) && nodes.meet(e, f))
+  const byBoxes = () =>
+    selfPairs(
+      shape,
+      0,
+      shape.ringsEnd,
+      (e, f) => polygonOf(shape, e) !== polygonOf(shape, f) && nodes.meet(e, f),
+    )
   const looked = shape.polygons.length === 1 || attempt(100_000 + shape.ringsEnd * BOXES_PER_ELEMENT, byBoxes)
   if (looked && nodes.pairs === 0 && !seams && !nested(shape, rings)) return undefined
-  for (let cut = nodes.split(); ; ) {
+  for (let cut = nodes.split(); ;) {
     const more = nodesBetween(cut, crossing)
-    const swept = cut.polygons.flatMap(({ firstChain, endChain }) => cut.chains.slice(firstChain, endChain).map((chain, i) => ({ chain, weight: i === 0 ? 1 : -1, holdsSouth: holdsSouth(cut, rings, firstChain + i) })))
+    const swept = cut.polygons.flatMap(({ firstChain, endChain }) =>
+      cut.chains
+        .slice(firstChain, endChain)
+        .map((chain, i) => ({
+          chain,
+          weight: i === 0 ? 1 : -1,
+          holdsSouth: holdsSouth(cut, rings, firstChain + i),
+        })),
+    )
     const labels = sweep(cut, swept, more.meet)
     if (!more.any) return { shape: cut, labels }
     cut = more.split()
@@ -88,7 +110,9 @@ function nodesBetween(shape: Shape, crossing: (shape: Shape, e: number) => void)
 function nested(shape: Shape, rings: Rings): boolean {
   if (shape.polygons.length < 2) return false
   const all = [0, shape.polygons.at(-1)!.endChain] as const
-  return shape.polygons.some(({ firstChain, endChain }) => insideOdd(shape, shape.from[shape.chains[firstChain]!.start]!, shape, rings, all, [firstChain, endChain]))
+  return shape.polygons.some(({ firstChain, endChain }) =>
+    insideOdd(shape, shape.from[shape.chains[firstChain]!.start]!, shape, rings, all, [firstChain, endChain]),
+  )
 }
 
 /** A turn at a pole from one meridian into another. */
@@ -119,7 +143,10 @@ function loopsOf({ shape, labels: { left, right } }: Arranged, rings: Rings): Re
   const bounded = (pole: number) => edges.some((edge) => edge.from.lat === pole || edge.to.lat === pole)
   const all = shape.polygons.map(({ firstChain, endChain }) => holdsNorth(rings, [firstChain, endChain]))
   const holdsNorthPole = bounded(90) ? false : atPole.any ? atPole.inside : all.includes(true)
-  const loops = follow([...edges, ...turnsAt(edges, 90, shape.path), ...turnsAt(edges, -90, shape.path)], shape.path)
+  const loops = follow(
+    [...edges, ...turnsAt(edges, 90, shape.path), ...turnsAt(edges, -90, shape.path)],
+    shape.path,
+  )
   const bounds = buildLoops(shape.path, loops)
   return { shape: bounds, end: bounds.ringsEnd, holdsNorthPole }
 }
@@ -137,10 +164,11 @@ function keyOf({ lon, lat }: Place): string {
 function turnsAt(edges: readonly Directed[], pole: 90 | -90, path: string): Directed[] {
   const leaving = edges.filter(({ from }) => from.lat === pole).map(({ from }) => from.lon)
   const turns: Directed[] = []
-  if (leaving.length !== edges.filter(({ to }) => to.lat === pole).length) throw uncertain(path, { lon: leaving[0] ?? 0, lat: pole })
+  if (leaving.length !== edges.filter(({ to }) => to.lat === pole).length)
+    throw uncertain(path, { lon: leaving[0] ?? 0, lat: pole })
   for (const { to } of edges) {
     if (to.lat !== pole) continue
-    const ahead = (lon: number) => ((((pole === 90 ? to.lon - lon : lon - to.lon) % 360) + 360) % 360)
+    const ahead = (lon: number) => (((pole === 90 ? to.lon - lon : lon - to.lon) % 360) + 360) % 360
     const next = leaving.reduce((best, lon) => (ahead(lon) < ahead(best) ? lon : best))
     // No turn is half of the globe wide, so that it is told which way it goes.
     let [at, left] = [to.lon, ahead(next)]
@@ -159,7 +187,10 @@ function wrapped(lon: number): number {
 }
 
 function uncertain(path: string, { lon, lat }: Place): GeometryError {
-  return new GeometryError(path, `polygons meet at [${lon}, ${lat}] within a micrometre of each other, too closely to tell where they end; merge them`)
+  return new GeometryError(
+    path,
+    `polygons meet at [${lon}, ${lat}] within a micrometre of each other, too closely to tell where they end; merge them`,
+  )
 }
 
 /** Closed loops out of directed edges; at each place as many begin as end. */
@@ -178,7 +209,7 @@ function follow(edges: readonly Directed[], path: string): Place[][] {
     if (used[first]) continue
     const loop = [edges[first]!.from]
     used[first] = 1
-    for (let at = edges[first]!.to; keyOf(at) !== keyOf(loop[0]!); ) {
+    for (let at = edges[first]!.to; keyOf(at) !== keyOf(loop[0]!);) {
       loop.push(at)
       const list = leaving.get(keyOf(at)) ?? []
       while (list.length > 0 && used[list.at(-1)!]) list.pop()

@@ -32,12 +32,19 @@ export function checkPolygons(given: Shape, rings: Rings, looking: (path: string
   for (const [i, polygon] of given.polygons.entries()) {
     looking(given.chains[polygon.firstChain]!.path)
     if (mayMeet(given, polygon, nodes)) met.push(i)
-    else if (!attempt(1_000 + size(given, polygon) * HOLES_PER_ELEMENT, () => checkHoles(given, rings, polygon))) checkSums(given, rings, polygon, [], () => {})
+    else if (
+      !attempt(1_000 + size(given, polygon) * HOLES_PER_ELEMENT, () => checkHoles(given, rings, polygon))
+    )
+      checkSums(given, rings, polygon, [], () => {})
   }
   if (met.length === 0) return { shape: given }
-  for (let shape = nodes.split(); ; ) {
+  for (let shape = nodes.split(); ;) {
     const tiny = shape.chains.find(({ kind, start, end }) => kind === Kind.Ring && end - start < 2)
-    if (tiny) throw new GeometryError(tiny.path, 'this ring is smaller than a micrometre: it has no inside of its own')
+    if (tiny)
+      throw new GeometryError(
+        tiny.path,
+        'this ring is smaller than a micrometre: it has no inside of its own',
+      )
     const seams = new Uint8Array(shape.from.length)
     const more = new Nodes(shape, (e, f) => refuseCrossing(shape, e, f))
     for (const i of met) {
@@ -63,8 +70,10 @@ function mayMeet(shape: Shape, { firstChain, endChain }: Polygon, nodes: Nodes):
   const [start, end] = elementsOf(shape, { firstChain, endChain })
   const before = nodes.pairs
   for (let c = firstChain; c < endChain; c++) followTurns(shape, c, nodes)
-  if (attempt(1_000 + (end - start) * BOXES_PER_ELEMENT, () => selfPairs(shape, start, end, nodes.meet))) return nodes.pairs > before
-  for (let c = firstChain; c < endChain && endChain > firstChain + 1; c++) if (comesBack(shape, c)) nodes.touching.add(c)
+  if (attempt(1_000 + (end - start) * BOXES_PER_ELEMENT, () => selfPairs(shape, start, end, nodes.meet)))
+    return nodes.pairs > before
+  for (let c = firstChain; c < endChain && endChain > firstChain + 1; c++)
+    if (comesBack(shape, c)) nodes.touching.add(c)
   return true
 }
 
@@ -72,7 +81,10 @@ function mayMeet(shape: Shape, { firstChain, endChain }: Polygon, nodes: Nodes):
 function comesBack({ lon, lat, from, chains }: Shape, chain: number): boolean {
   const { start, end } = chains[chain]!
   const places = from.slice(start, end).sort((v, w) => lat[v]! - lat[w]! || lon[v]! - lon[w]!)
-  return places.some((v, i) => i > 0 && lat[v] === lat[places[i - 1]!] && (lon[v] === lon[places[i - 1]!] || Math.abs(lat[v]!) === 90))
+  return places.some(
+    (v, i) =>
+      i > 0 && lat[v] === lat[places[i - 1]!] && (lon[v] === lon[places[i - 1]!] || Math.abs(lat[v]!) === 90),
+  )
 }
 
 /** Notes edges that run back along the one before them. */
@@ -84,7 +96,13 @@ function followTurns({ x, y, z, from, to, chains }: Shape, chain: number, nodes:
     const b = to[e]!
     const c = to[f]!
     // Most rings go on in about the direction they came.
-    if ((x[b]! - x[a]!) * (x[c]! - x[b]!) + (y[b]! - y[a]!) * (y[c]! - y[b]!) + (z[b]! - z[a]!) * (z[c]! - z[b]!) <= 0) nodes.meet(e, f)
+    if (
+      (x[b]! - x[a]!) * (x[c]! - x[b]!) +
+        (y[b]! - y[a]!) * (y[c]! - y[b]!) +
+        (z[b]! - z[a]!) * (z[c]! - z[b]!) <=
+      0
+    )
+      nodes.meet(e, f)
   }
 }
 
@@ -101,12 +119,25 @@ type Check = (e: number, f: number) => void
 
 /** The sums of some rings of a polygon on the sides of their edges: 1 inside and 0 outside, where the inside is certain. */
 function sumsOf(shape: Shape, rings: Rings, { firstChain, endChain }: Polygon, check: Check): Labels {
-  const swept = shape.chains.slice(firstChain, endChain).map((chain, i) => ({ chain, weight: i === 0 ? 1 : -1, holdsSouth: holdsSouth(shape, rings, firstChain + i) }))
+  const swept = shape.chains
+    .slice(firstChain, endChain)
+    .map((chain, i) => ({
+      chain,
+      weight: i === 0 ? 1 : -1,
+      holdsSouth: holdsSouth(shape, rings, firstChain + i),
+    }))
   return sweep(shape, swept, check)
 }
 
 /** Throws unless the sums of a polygon, and of each of its rings that touches itself, are certain; marks its seams. */
-function checkSums(shape: Shape, rings: Rings, polygon: Polygon, touching: Iterable<number>, check: Check, seams?: Uint8Array): void {
+function checkSums(
+  shape: Shape,
+  rings: Rings,
+  polygon: Polygon,
+  touching: Iterable<number>,
+  check: Check,
+  seams?: Uint8Array,
+): void {
   const { firstChain, endChain } = polygon
   if (endChain > firstChain + 1)
     for (const c of touching)
@@ -142,12 +173,23 @@ function checkLabels(shape: Shape, polygon: Polygon, { left, right }: Labels): v
       if (l === r || isTurn(e)) continue
       if (last < 0) first = last = l
       else if (l !== last)
-        throw new GeometryError(pathOf(shape, e), `here${at(shape.lon[from[e]!]!, lat[from[e]!]!)}, the inside changes from one side of the ring to the other: ${endChain === firstChain + 1 ? 'a ring must not cross itself' : 'rings of a polygon must not cross'}, not where it touches either`)
+        throw new GeometryError(
+          pathOf(shape, e),
+          `here${at(shape.lon[from[e]!]!, lat[from[e]!]!)}, the inside changes from one side of the ring to the other: ${endChain === firstChain + 1 ? 'a ring must not cross itself' : 'rings of a polygon must not cross'}, not where it touches either`,
+        )
     }
-    if (first < 0 && endChain === firstChain + 1) throw new GeometryError(chains[c]!.path, 'this ring runs along itself all the way, or twice round the same: it has no inside of its own')
+    if (first < 0 && endChain === firstChain + 1)
+      throw new GeometryError(
+        chains[c]!.path,
+        'this ring runs along itself all the way, or twice round the same: it has no inside of its own',
+      )
   }
   const hole = wrong < 0 || shape.chainOf[wrong] === firstChain ? firstChain + 1 : shape.chainOf[wrong]!
-  if (hole < endChain) throw new GeometryError(chains[hole]!.path, 'this hole is not inside the polygon: a hole must lie within its shell, not in another hole, and not fill the shell')
+  if (hole < endChain)
+    throw new GeometryError(
+      chains[hole]!.path,
+      'this hole is not inside the polygon: a hole must lie within its shell, not in another hole, and not fill the shell',
+    )
   throw new GeometryError(chains[firstChain]!.path, 'this ring runs round the same area more than once')
 }
 
@@ -174,7 +216,10 @@ function checkHoles(shape: Shape, rings: Rings, { firstChain, endChain }: Polygo
     const { start, path } = shape.chains[hole]!
     // Of all the other rings together, inside an odd number: inside the shell, and in no other hole.
     if (!insideOdd(shape, shape.from[start]!, shape, rings, [firstChain, endChain], [hole, hole + 1]))
-      throw new GeometryError(path, 'this hole is not inside the polygon: a hole must lie within its shell, and not in another hole')
+      throw new GeometryError(
+        path,
+        'this hole is not inside the polygon: a hole must lie within its shell, and not in another hole',
+      )
   }
 }
 
@@ -182,7 +227,10 @@ function refuseCrossing(shape: Shape, e: number, f: number): never {
   const own = shape.chainOf[e] === shape.chainOf[f]
   const { from, to } = shape
   const { lon, lat } = crossingOf(shape, from[e]!, to[e]!, shape, from[f]!, to[f]!)
-  throw new GeometryError(pathOf(shape, e), `the edge that starts here crosses the one that starts at ${pathOf(shape, f)}${at(lon, lat)}; ${own ? 'a ring must not cross itself' : 'rings of a polygon must not cross'}`)
+  throw new GeometryError(
+    pathOf(shape, e),
+    `the edge that starts here crosses the one that starts at ${pathOf(shape, f)}${at(lon, lat)}; ${own ? 'a ring must not cross itself' : 'rings of a polygon must not cross'}`,
+  )
 }
 
 function at(lon: number, lat: number): string {

@@ -38,7 +38,13 @@ export function normalLongitude(lon: number): number {
 
 /** A single place as vertices. */
 export function place({ lon, lat }: { lon: number; lat: number }): Vertices {
-  const vertices: Vertices = { lon: Float64Array.of(normalLongitude(lon)), lat: Float64Array.of(lat), x: new Float64Array(1), y: new Float64Array(1), z: new Float64Array(1) }
+  const vertices: Vertices = {
+    lon: Float64Array.of(normalLongitude(lon)),
+    lat: Float64Array.of(lat),
+    x: new Float64Array(1),
+    y: new Float64Array(1),
+    z: new Float64Array(1),
+  }
   toCartesian(vertices.lon[0]!, lat, vertices, 0)
   return vertices
 }

@@ -38,7 +38,17 @@ ponder.on('EAS:Attested', async ({ event, context }) => {
   if (schemaUID !== LOCATION_SCHEMA) return
   const payload = decode(body.data)
   if (!payload) return
-  const [eventTimestamp, srs, locationType, location, recipeTypes, recipePayloads, mediaTypes, mediaData, memo] = payload
+  const [
+    eventTimestamp,
+    srs,
+    locationType,
+    location,
+    recipeTypes,
+    recipePayloads,
+    mediaTypes,
+    mediaData,
+    memo,
+  ] = payload
   const [longitude, latitude] = point(location)
   await context.db.insert(locationRecord).values({
     uid,
@@ -75,7 +85,8 @@ ponder.on('EAS:Revoked', async ({ event, context }) => {
     transaction: event.transaction.hash,
     logIndex: event.log.logIndex,
   })
-  if (await context.db.find(locationRecord, { uid })) await context.db.update(locationRecord, { uid }).set({ revoked: true })
+  if (await context.db.find(locationRecord, { uid }))
+    await context.db.update(locationRecord, { uid }).set({ revoked: true })
 })
 
 function decode(data: `0x${string}`) {
