@@ -1,4 +1,6 @@
-# One image for all of it: migrations, indexers and the API differ by their command (docker-compose.yml).
+# One image: migrations, indexers and the API differ by their command (docker-compose.yml). The optional packages, which
+# ipfs:// URIs (IPFS_GATEWAYS) and the squid's GraphQL need, are left out unless OMIT says otherwise:
+#   docker build --build-arg OMIT=--omit=dev .
 FROM node:22-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
@@ -8,9 +10,10 @@ RUN npm run build
 
 FROM node:22-bookworm-slim
 WORKDIR /app
+ARG OMIT="--omit=dev --omit=optional"
 ENV NODE_ENV=production HOST=0.0.0.0
 COPY package.json package-lock.json ./
-RUN npm ci --omit=dev --no-audit --no-fund && npm cache clean --force
+RUN npm ci $OMIT --no-audit --no-fund && npm cache clean --force
 COPY --from=build /app/lib lib
 COPY --from=build /app/dist/api dist/api
 COPY --from=build /app/dist/src dist/src

@@ -1,14 +1,45 @@
+import { availableParallelism, totalmem } from 'node:os'
 import { defineConfig } from 'vitest/config'
+
+/** `npm run test:unit` is the inner loop: fewer generated cases. `npm test` runs all of them. */
+const quick = process.env.npm_lifecycle_event === 'test:unit' || process.env.TEST_QUICK !== undefined
+
+/**
+ * Service tests mostly wait for blocks, time-outs and processes, so five of them keep two cores busy. An
+ * embedded database takes a gigabyte more: as many as have 4 GB each.
+ */
+const workers = process.env.TEST_DATABASE_URL ? 5 : Math.max(1, Math.min(4, Math.floor(totalmem() / 4e9)))
 
 export default defineConfig({
   // As Node loads it in the service: PostGraphile's copy must be ours too.
   resolve: { alias: [{ find: /^graphql$/, replacement: 'graphql/index.js' }] },
   test: {
-    include: ['{src,api,dev,test}/**/*.test.ts'],
     // Worlds (a database, a chain, an indexer, an API) take seconds to start, more on a busy machine.
     testTimeout: 180_000,
     hookTimeout: 300_000,
-    // An embedded database takes a gigabyte: two test files at a time.
-    maxWorkers: 2,
+    maxWorkers: quick ? availableParallelism() : workers,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'unit',
+          include: ['{src,api,test}/**/*.test.ts'],
+          exclude: ['**/*.{service,chaos}.test.ts'],
+          env: quick ? { TEST_QUICK: '1', FC_RUNS: '8', TEST_FUZZED_NUMBERS: '20000' } : {},
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'service',
+          include: ['{src,api,test}/**/*.service.test.ts'],
+          globalSetup: 'test/run.ts',
+        },
+      },
+      {
+        extends: true,
+        test: { name: 'chaos', include: ['test/*.chaos.test.ts'], globalSetup: 'test/run.ts' },
+      },
+    ],
   },
 })

@@ -1,30 +1,89 @@
-import pino from 'pino'
-import { processSettings } from '../src/config'
+import pino, { type Logger } from 'pino'
+import { SettingsError, processSettings, type Settings } from '../src/config'
 import { CURVE } from '../src/eas'
-import { Attester, loadSigner } from './attester'
-import { ChainReader } from './chain-reader'
-import { SafeFetcher } from './fetcher'
-import { PublishedGraphql } from './graphql-published'
-import { RequestCounter } from './limits'
-import { Measurer } from './measure'
+import { addLocationSchemas } from '../src/location'
+import {
+  Attester,
+  ChainReader,
+  loadIpfs,
+  loadSigner,
+  Measurer,
+  Nonces,
+  Resolver,
+  SafeFetcher,
+  WalletTier,
+} from './compute'
+import { PublishedGraphql, PublishedViews } from './graphql'
+import { RequestCounter } from './http/limits'
 import { listenUntilStopped, runProcess } from './process'
-import { SharedRedis } from './redis'
-import { Resolver } from './resolve'
-import { Records } from './search'
+import { SharedRedis } from './http/redis'
+import { RecordSearch, Store } from './records'
 import { buildServer } from './server'
-import { Store } from './store'
-import { PublishedViews } from './store-published'
-import { Nonces, WalletTier } from './wallet'
+
+const NO_IPFS =
+  'IPFS_GATEWAYS: the optional packages that read IPFS are not installed. Install with `npm ci` (in Docker: --build-arg OMIT=--omit=dev), or leave the setting out.'
 
 /** The API process: read settings, open, listen; on a signal close in the reverse order. */
 async function main(): Promise<void> {
   const settings = processSettings('database', 'chains', 'signer')
+  addLocationSchemas(settings.locationSchemas)
   const logger = pino({ level: settings.logLevel, base: undefined })
   const clock = () => Date.now()
 
-  const signer = await loadSigner(settings.readSignerKey!, settings.attesterAddress)
+  const attesters = await connectAttesters(settings, logger, clock)
+  const store = new Store(settings.databaseUrl, warnOfLoss(logger, 'a database connection was lost'))
+  const records = new RecordSearch(store)
+  const views = new PublishedViews(
+    settings.graphqlDatabaseUrl ?? settings.databaseUrl,
+    warnOfLoss(logger, 'a database connection of GraphQL was lost'),
+    settings.graphqlDatabaseUrl !== undefined,
+  )
+  const graphql = new PublishedGraphql(views, logger)
+  const redis = settings.redisUrl === undefined ? undefined : new SharedRedis(settings.redisUrl, logger)
+  const counter = new RequestCounter(clock, redis)
+  const { publicBaseUrl, maxLagSeconds } = settings
+  const walletTier =
+    settings.wallet &&
+    new WalletTier({ ...settings.wallet, publicBaseUrl, counter, nonces: new Nonces(clock, redis), clock })
+  const measurer = new Measurer()
+  const resolver = new Resolver({
+    ...{ store, measurer, clock, maxLagSeconds, fetcher: await fetcherOf(settings, logger) },
+    indexMaxAgeSeconds: settings.indexMaxAgeSeconds,
+    minConfirmations: settings.minConfirmations,
+  })
+  const app = await buildServer({
+    ...{ store, records, measurer, attesters, resolver, counter, graphql, walletTier, clock, logger },
+    ...{ publicBaseUrl, maxLagSeconds },
+    chains: settings.chains,
+    deploymentName: settings.deploymentName,
+    trustProxy: settings.trustProxy,
+    rateLimitPerHour: settings.rateLimitPerHour,
+    recordsRateLimitPerHour: settings.recordsRateLimitPerHour,
+    defaultSchemas: settings.defaultSchemas,
+    schemaCheck: settings.schemaCheck,
+    deadlineSeconds: settings.deadlineSeconds,
+    resignMaxAgeSeconds: settings.resignMaxAgeSeconds,
+  })
+
+  await listenUntilStopped(app, { host: settings.host, port: settings.port }, '', async () => {
+    await Promise.all([measurer.close(), records.close()])
+    redis?.close()
+    await graphql.close()
+    await store.close()
+  })
+  // In the background: the other APIs do not wait for it.
+  void graphql.start()
+}
+
+/** By chain id, who signs for it. Logs which chains can be signed for. */
+async function connectAttesters(
+  { chains, readSignerKey, attesterAddress }: Pick<Settings, 'chains' | 'readSignerKey' | 'attesterAddress'>,
+  logger: Logger,
+  clock: () => number,
+) {
+  const signer = await loadSigner(readSignerKey!, attesterAddress)
   const attesters = new Map(
-    settings.chains.map((connected) => {
+    chains.map((connected) => {
       const reader = new ChainReader(connected, clock)
       return [
         connected.chain.id,
@@ -33,62 +92,33 @@ async function main(): Promise<void> {
     }),
   )
   for (const { attester } of attesters.values()) {
+    const chain = attester.chain.slug
     const refusal = await attester.refusal()
-    if (refusal) logger.error({ chain: attester.chain.slug, refusal }, 'this chain is not signed for')
-    else
-      logger.info({ chain: attester.chain.slug, attester: attester.address, library: CURVE.name }, 'signing')
+    if (refusal) logger.error({ chain, refusal }, 'this chain is not signed for')
+    else logger.info({ chain, attester: attester.address, library: CURVE.name }, 'signing')
   }
+  return attesters
+}
 
-  const store = new Store(settings.databaseUrl, (error) =>
-    logger.warn({ reason: error.message }, 'a database connection was lost'),
-  )
-  const records = new Records(store)
-  const views = new PublishedViews(
-    settings.graphqlDatabaseUrl ?? settings.databaseUrl,
-    (error) => logger.warn({ reason: error.message }, 'a database connection of GraphQL was lost'),
-    settings.graphqlDatabaseUrl !== undefined,
-  )
-  const graphql = new PublishedGraphql(views, logger)
-  const redis = settings.redisUrl === undefined ? undefined : new SharedRedis(settings.redisUrl, logger)
-  const counter = new RequestCounter(clock, redis)
-  const walletTier =
-    settings.wallet &&
-    new WalletTier({
-      ...settings.wallet,
-      publicBaseUrl: settings.publicBaseUrl,
-      counter,
-      nonces: new Nonces(clock, redis),
-      clock,
+/** Throws a SettingsError where IPFS is to be read and its packages are not installed. */
+async function fetcherOf(
+  { offchainUris, ipfsGateways }: Pick<Settings, 'offchainUris' | 'ipfsGateways'>,
+  logger: Logger,
+): Promise<SafeFetcher | undefined> {
+  if (!offchainUris) return undefined
+  if (ipfsGateways.length)
+    await loadIpfs().catch((cause: { code?: string }) => {
+      if (!cause.code?.endsWith('MODULE_NOT_FOUND')) throw cause
+      throw new SettingsError(NO_IPFS, { cause })
     })
-  const measurer = new Measurer()
-  const fetcher = settings.offchainUris
-    ? new SafeFetcher({
-        ipfsGateways: settings.ipfsGateways,
-        onRefusal: (where, reason) => logger.debug({ where, reason }, 'a document was not fetched'),
-      })
-    : undefined
-  const app = await buildServer({
-    store,
-    records,
-    measurer,
-    attesters,
-    clock,
-    logger,
-    resolver: new Resolver({ store, measurer, clock, fetcher, ...settings }),
-    counter,
-    graphql,
-    ...(walletTier && { walletTier }),
-    ...settings,
+  return new SafeFetcher({
+    ipfsGateways,
+    onRefusal: (where, reason) => logger.debug({ where, reason }, 'a document was not fetched'),
   })
+}
 
-  await listenUntilStopped(app, settings, '', async () => {
-    await Promise.all([measurer.close(), records.close()])
-    redis?.close()
-    await graphql.close()
-    await store.close()
-  })
-  // In the background: nothing else needs it.
-  void graphql.start()
+function warnOfLoss(logger: Logger, message: string) {
+  return (error: Error) => logger.warn({ reason: error.message }, message)
 }
 
 runProcess(main)

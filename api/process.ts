@@ -2,10 +2,12 @@ import type { FastifyInstance } from 'fastify'
 import { SettingsError } from '../src/config'
 import { onStop } from '../src/process'
 
-/** How long a stop waits for requests under way. */
+/** How long requests under way may take after a stop. */
 const STOP_TIMEOUT_MS = 5_000
 
-/** Runs a process to its end: settings that are wrong are told without a stack, and exit with 2. */
+/**
+ * Runs the main function of a process. Wrong settings exit with 2 and without a stack, other errors with 1.
+ */
 export function runProcess(main: () => Promise<void>): void {
   main().catch((error: Error) => {
     console.error(error instanceof SettingsError ? error.message : error)
@@ -14,9 +16,9 @@ export function runProcess(main: () => Promise<void>): void {
 }
 
 /**
- * Listens, and tells whoever started this process; when it has to end, stops listening and then closes the rest.
- * Throws a SettingsError when it cannot listen there.
- * @param prefix of the names of the settings that say where: HOST and PORT
+ * Listens, and sends 'listening' to the parent process. When the process has to end, stops listening, then
+ * calls `close`. Throws a SettingsError when it cannot listen there.
+ * @param prefix of the settings HOST and PORT, for the error
  */
 export async function listenUntilStopped(
   app: FastifyInstance,
@@ -39,7 +41,7 @@ export async function listenUntilStopped(
   process.send?.('listening')
 }
 
-/** Why it is not possible to listen there, and what to do; undefined for what is no matter of settings. */
+/** Why it is not possible to listen there, and what to do; undefined where settings are not the cause. */
 function listenFault(
   code: string | undefined,
   host: string,

@@ -7,82 +7,119 @@ import Fastify, {
   type FastifyRequest,
   type HTTPMethods,
 } from 'fastify'
-import { version } from '../package.json'
-import { aboutRoutes, describeRoutes, type AboutParts } from './about'
-import { COMPUTE_ENDPOINTS, computeRoutes } from './compute'
-import { openToAllOrigins } from './cors'
-import { clientErrorHandler, guardEdge, isOfCompute } from './edge'
-import { graphqlRoutes, type GraphqlFace } from './graphql'
-import { PUBLISHED_EXAMPLES } from './graphql-published'
-import { limitRequests, type RequestCounter } from './limits'
-import { LIVE, LiveRecords, type LiveOptions } from './live'
-import { monitoring, type MonitoringParts } from './monitoring'
+import { type AboutParts, aboutRoutes, describeRoutes, monitoring, type MonitoringParts } from './service'
+import { COMPUTE_ENDPOINTS, computeRoutes, type WalletTier } from './compute'
+import { openToAllOrigins } from './http/cors'
+import { clientErrorHandler, guardRequests, isOfCompute } from './http/guard'
+import { type GraphqlBackend, graphqlRoutes, PUBLISHED_EXAMPLES } from './graphql'
+import { limitRequests, type RequestCounter } from './http/limits'
+import { LIVE, type LiveOptions, LiveRecords, streamRoutes } from './stream'
 import { ogcRoutes } from './ogc'
-import { serviceSchemas } from './openapi'
-import { ComputeProblem, RecordsProblem, computeErrorHandler, recordsErrorHandler } from './problems'
-import { recordsRoutes } from './records'
-import type { Records } from './search'
-import type { Store } from './store'
-import { streamRoutes } from './stream'
-import type { WalletTier } from './wallet'
+import {
+  ComputeError,
+  RecordsError,
+  computeErrorHandler,
+  invalidInput,
+  recordsErrorHandler,
+} from './http/problems'
+import { type RecordSearch, recordsRoutes, type Store } from './records'
 
 export interface ServerParts extends AboutParts, Omit<MonitoringParts, 'listeners'> {
   store: Store
-  records: Records
+  records: RecordSearch
   counter: RequestCounter
   rateLimitPerHour: number
   recordsRateLimitPerHour: number
-  /** Signed requests (docs/wallet.md); undefined: their headers are ignored. */
+  /** Requests signed by a wallet; undefined: their headers are ignored. */
   walletTier?: WalletTier
-  /** Raw GraphQL; undefined: there is none, as in some tests. */
-  graphql?: GraphqlFace
-  /** CIDR ranges whose X-Forwarded-For is believed. */
+  /** Raw GraphQL; undefined in some tests. */
+  graphql?: GraphqlBackend
+  /** CIDR ranges of the proxies whose X-Forwarded-For is trusted. */
   trustProxy: readonly string[]
   /** Unset in tests. */
   logger?: FastifyBaseLogger
-  /** Other patience than ours, in milliseconds: set in tests. */
+  /** Milliseconds; set in tests. */
   timeouts?: { request: number; answer: number }
   live?: Partial<LiveOptions>
 }
 
 const COMPUTE_PREFIX = '/compute/v0'
-/** 100 bytes a request are usual; this holds a geometry of 100,000 positions with all digits, and parsing it holds the event loop for less than 100 ms. */
+/** Bytes. A geometry of 100,000 positions with all digits fits, and is parsed in less than 100 ms. */
 const BODY_LIMIT = 5 * 1_048_576
-/** A request that has not arrived whole by then is cut off; one that has no answer by then is told so: a measurement may take 20 s. */
+/** Milliseconds for a request to arrive, and for its answer: a measurement may take 20 s. */
 const TIMEOUTS = { request: 10_000, answer: 28_000 }
 
 /** The HTTP server, complete but not listening. */
 export async function buildServer(parts: ServerParts): Promise<FastifyInstance> {
-  const { publicBaseUrl, timeouts = TIMEOUTS } = parts
+  const timeouts = parts.timeouts ?? TIMEOUTS
+  const app = makeFastify(parts, timeouts)
+  app.setErrorHandler(recordsErrorHandler(parts.publicBaseUrl))
+  app.setNotFoundHandler(unknownRecordsRoute(app))
+  guardRequests(app, timeouts.answer, (body, client) => parts.measurer.read(body, client))
+  logRequests(app)
+
+  // Registered before the routes, so that it applies to all of them.
+  await describeRoutes(app, parts)
+  const live = new LiveRecords(parts.store, app.log, { ...LIVE, ...parts.live })
+  monitoring(app, { ...parts, listeners: () => live.size })
+
+  await app.register(computeScope(parts), { prefix: '/compute' })
+  await app.register(
+    publicRecordsScope(app, parts, async (scope) => {
+      await scope.register(recordsRoutes(parts), { prefix: '/v0' })
+      await scope.register(streamRoutes({ live }), { prefix: '/v0' })
+    }),
+    { prefix: '/api' },
+  )
+  await app.register(
+    publicRecordsScope(app, parts, (scope) => ogcRoutes(scope, parts)),
+    { prefix: '/ogc' },
+  )
+  if (parts.graphql) {
+    const { graphql: backend, counter, recordsRateLimitPerHour: rateLimitPerHour } = parts
+    await app.register(
+      (scope) => graphqlRoutes(scope, { backend, counter, rateLimitPerHour, examples: PUBLISHED_EXAMPLES }),
+      { prefix: '/graphql' },
+    )
+  }
+  await aboutRoutes(app, parts)
+  return app
+}
+
+function makeFastify(
+  { publicBaseUrl, logger, trustProxy }: ServerParts,
+  timeouts: typeof TIMEOUTS,
+): FastifyInstance {
   const onComputeError = computeErrorHandler(publicBaseUrl)
   const onRecordsError = recordsErrorHandler(publicBaseUrl)
-  const app = Fastify({
-    ...(parts.logger && { loggerInstance: parts.logger }),
+  return Fastify({
+    ...(logger && { loggerInstance: logger }),
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_LIMIT,
     requestTimeout: timeouts.request,
     connectionTimeout: timeouts.answer + 2_000,
-    // guardEdge refuses what has no Host.
     http: {
       connectionsCheckingInterval: Math.min(1_000, timeouts.request),
       headersTimeout: timeouts.request,
+      // guardRequests refuses a request without Host.
       requireHostHeader: false,
     },
     forceCloseConnections: 'idle',
-    // What comes while we stop is still answered, in the form of its API.
+    // Requests that arrive while the server stops are answered, in the form of their API.
     return503OnClosing: false,
     clientErrorHandler: clientErrorHandler(publicBaseUrl),
-    trustProxy: parts.trustProxy.length ? [...parts.trustProxy] : false,
-    // A wrong UID, up to this length, shall be told what is wrong with it.
+    trustProxy: trustProxy.length ? [...trustProxy] : false,
+    // The message about a wrong UID, of up to this length, comes from its route.
     routerOptions: { maxParamLength: 4_096, ignoreTrailingSlash: true },
-    // What fails before routing (a URL that does not decode) still answers in the format of its API.
+    // A URL that does not decode fails before routing; the answer still has the form of its API.
     frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
       if (isOfCompute(request.url)) onComputeError(error, request, reply)
       else onRecordsError(error, request, reply)
     },
   })
-  app.setErrorHandler(onRecordsError)
-  guardEdge(app, timeouts.answer, parts.measurer)
+}
+
+function logRequests(app: FastifyInstance): void {
   app.addHook('onResponse', (request, reply, done) => {
     request.log.info(
       {
@@ -95,94 +132,52 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
     )
     done()
   })
-
-  // Before the routes, so that they know them all.
-  await describeRoutes(app, parts)
-  const live = new LiveRecords(parts.store, app.log, { ...LIVE, ...parts.live })
-  monitoring(app, { ...parts, listeners: () => live.size })
-
-  await app.register(
-    async (scope) => {
-      scope.setErrorHandler(onComputeError)
-      await limitRequests(scope, {
-        scope: 'compute',
-        perHour: parts.rateLimitPerHour,
-        counter: parts.counter,
-        otherTier: parts.walletTier && ((request) => parts.walletTier!.tierOf(request)),
-        tooMany: (perHour, after) =>
-          new ComputeProblem(
-            'rate-limited',
-            `More than ${perHour} requests in an hour from your address; try again in ${after}.`,
-          ),
-      })
-      parts.walletTier?.guard(scope)
-      const known = COMPUTE_ENDPOINTS.map((name) => `POST ${COMPUTE_PREFIX}/${name}`)
-      scope.setNotFoundHandler(({ method, url }) => {
-        throw new ComputeProblem(
-          'invalid-input',
-          `There is no ${method} ${pathOf(url)}. Known: ${known.join(', ')}`,
-        )
-      })
-      await scope.register(computeRoutes(parts), { prefix: '/v0' })
-    },
-    { prefix: '/compute' },
-  )
-
-  const limitRecords = (scope: FastifyInstance) =>
-    limitRequests(scope, {
-      scope: 'records',
-      perHour: parts.recordsRateLimitPerHour,
-      counter: parts.counter,
-      tooMany: (perHour, after) =>
-        new RecordsProblem(
-          'Rate limit exceeded',
-          `More than ${perHour} requests in an hour from your address; try again in ${after}.`,
-        ),
-    })
-  await app.register(
-    async (scope) => {
-      await openToAllOrigins(scope)
-      await limitRecords(scope)
-      scope.setNotFoundHandler(unknownRecordsRoute(app))
-      await scope.register(recordsRoutes(parts), { prefix: '/v0' })
-      await scope.register(streamRoutes({ live }), { prefix: '/v0' })
-    },
-    { prefix: '/api' },
-  )
-  await app.register(
-    async (scope) => {
-      await openToAllOrigins(scope)
-      await limitRecords(scope)
-      scope.setNotFoundHandler(unknownRecordsRoute(app))
-      await ogcRoutes(scope, parts)
-    },
-    { prefix: '/ogc' },
-  )
-
-  if (parts.graphql) {
-    const { graphql: face, counter, recordsRateLimitPerHour: rateLimitPerHour } = parts
-    await app.register(
-      (scope) => graphqlRoutes(scope, { face, counter, rateLimitPerHour, examples: PUBLISHED_EXAMPLES }),
-      { prefix: '/graphql' },
-    )
-  }
-
-  app.get('/health', { schema: serviceSchemas.health }, async (_request, reply) => {
-    const connected = await parts.store.ping()
-    return reply
-      .status(connected ? 200 : 503)
-      .send({
-        status: connected ? 'healthy' : 'unhealthy',
-        database: connected ? 'connected' : 'disconnected',
-        version,
-      })
-  })
-  await aboutRoutes(app, parts)
-  app.setNotFoundHandler(unknownRecordsRoute(app))
-  return app
 }
 
-/** Tells an unknown path from a known one asked with the wrong method. */
+function computeScope(parts: ServerParts) {
+  const { publicBaseUrl, rateLimitPerHour, counter, walletTier } = parts
+  return async (scope: FastifyInstance): Promise<void> => {
+    scope.setErrorHandler(computeErrorHandler(publicBaseUrl))
+    await limitRequests(scope, {
+      scope: 'compute',
+      perHour: rateLimitPerHour,
+      counter,
+      otherTier: walletTier && ((request) => walletTier.tierOf(request)),
+      tooMany: (perHour, after) => new ComputeError('rate-limited', tooManyRequests(perHour, after)),
+    })
+    walletTier?.guard(scope)
+    const known = COMPUTE_ENDPOINTS.map((name) => `POST ${COMPUTE_PREFIX}/${name}`)
+    scope.setNotFoundHandler(({ method, url }) => {
+      throw invalidInput(`There is no ${method} ${pathOf(url)}. Known: ${known.join(', ')}`)
+    })
+    await scope.register(computeRoutes(parts), { prefix: '/v0' })
+  }
+}
+
+/** Records for scripts of any origin, with the limit that all APIs of records share. */
+function publicRecordsScope(
+  app: FastifyInstance,
+  { recordsRateLimitPerHour, counter }: ServerParts,
+  routes: (scope: FastifyInstance) => Promise<void>,
+) {
+  return async (scope: FastifyInstance): Promise<void> => {
+    await openToAllOrigins(scope)
+    await limitRequests(scope, {
+      scope: 'records',
+      perHour: recordsRateLimitPerHour,
+      counter,
+      tooMany: (perHour, after) => new RecordsError('rate-limited', tooManyRequests(perHour, after)),
+    })
+    scope.setNotFoundHandler(unknownRecordsRoute(app))
+    await routes(scope)
+  }
+}
+
+function tooManyRequests(perHour: number, after: string): string {
+  return `More than ${perHour} requests in an hour from your address; try again in ${after}.`
+}
+
+/** 404 for an unknown path, 405 for a known path with another method. */
 function unknownRecordsRoute(app: FastifyInstance) {
   return (request: FastifyRequest, reply: FastifyReply): void => {
     const { method } = request
@@ -191,10 +186,10 @@ function unknownRecordsRoute(app: FastifyInstance) {
       (other) => other !== method && app.findRoute({ method: other, url: path }) !== null,
     )
     if (allowed.length === 0)
-      throw new RecordsProblem('Not found', `There is nothing at ${path}. GET / lists the endpoints`)
+      throw new RecordsError('not-found', `There is nothing at ${path}. GET / lists the endpoints`)
     reply.header('allow', allowed.join(', '))
-    throw new RecordsProblem(
-      'Method not allowed',
+    throw new RecordsError(
+      'method-not-allowed',
       `${method} is not possible here; use ${allowed.join(' or ')}`,
     )
   }

@@ -1,25 +1,26 @@
 import Fastify, { LogController, type FastifyBaseLogger } from 'fastify'
 import pino from 'pino'
 import { exportDatabaseUrl, processSettings } from '../src/config'
-import { clientErrorHandler, guardEdge } from './edge'
-import { graphqlRoutes } from './graphql'
-import { SquidGraphql } from './graphql-squid'
-import { RequestCounter } from './limits'
-import { Measurer } from './measure'
-import { RecordsProblem, recordsErrorHandler } from './problems'
+import { clientErrorHandler, guardRequests } from './http/guard'
+import { SquidGraphql, graphqlRoutes } from './graphql/squid'
+import { RequestCounter } from './http/limits'
+import { RecordsError, recordsErrorHandler } from './http/problems'
 import { listenUntilStopped, runProcess } from './process'
 
-/** A request that has not arrived whole by then is cut off. */
+/** A request that has not arrived completely by then is cut off. */
 const REQUEST_TIMEOUT_MS = 10_000
-/** No answer takes longer: graphql.ts gives up before. */
+/** Above the time limit of graphql/gateway.ts. */
 const ANSWER_TIMEOUT_MS = 15_000
 
-/** `npm run graphql`: the squid's own GraphQL (docs/graphql.md) on GQL_HOST and GQL_PORT, until a signal. */
+/**
+ * `npm run graphql`: serves the squid's own GraphQL (docs/operations/indexer.md) on GQL_HOST and GQL_PORT
+ * until a signal.
+ */
 async function main(): Promise<void> {
   const settings = processSettings('database')
   const logger: FastifyBaseLogger = pino({ level: settings.logLevel, base: undefined })
   exportDatabaseUrl(settings)
-  const face = await SquidGraphql.make(process.cwd())
+  const backend = await SquidGraphql.make(process.cwd())
   const app = Fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -38,17 +39,16 @@ async function main(): Promise<void> {
   })
   app.setErrorHandler(recordsErrorHandler(settings.publicBaseUrl))
   app.setNotFoundHandler(() => {
-    throw new RecordsProblem('Not found', "The squid's GraphQL is at /graphql")
+    throw new RecordsError('not-found', "The squid's GraphQL is at /graphql")
   })
-  // The routes' schemas are for the API's description, which is not of this.
+  // The routes' schemas only document the API: nothing is validated or serialised by them.
   app.setValidatorCompiler(() => () => true)
   app.setSerializerCompiler(() => (answer) => JSON.stringify(answer))
-  // Never asked for: its worker is for bodies larger than any here.
-  guardEdge(app, ANSWER_TIMEOUT_MS, new Measurer())
+  guardRequests(app, ANSWER_TIMEOUT_MS)
   await app.register(
     (scope) =>
       graphqlRoutes(scope, {
-        face,
+        backend,
         examples: EXAMPLES,
         counter: new RequestCounter(() => Date.now()),
         rateLimitPerHour: settings.recordsRateLimitPerHour,
@@ -56,7 +56,7 @@ async function main(): Promise<void> {
     { prefix: '/graphql' },
   )
 
-  await listenUntilStopped(app, settings.squidGraphql, 'GQL_', () => face.close())
+  await listenUntilStopped(app, settings.squidGraphql, 'GQL_', () => backend.close())
 }
 
 const EXAMPLES = `# The squid's entities. A list says how many by its limit.

@@ -2,8 +2,9 @@ import Fastify from 'fastify'
 import { Pool } from 'pg'
 
 /**
- * What a list of records is compared with: `node dist/bench/bare-records.js <port> <database>` answers GET /?bbox=... the plain way, with
- * node-postgres' rows and Fastify's JSON. It checks nothing, knows one filter, no antimeridian, no checksums and no cursors.
+ * A plain server to compare lists of records with: `node dist/bench/bare-records.js <port> <database>`
+ * answers GET /?bbox=... by node-postgres and Fastify's JSON. It checks nothing and knows one filter, no
+ * antimeridian, no checksums and no cursors.
  */
 async function main(): Promise<void> {
   const pool = new Pool({ connectionString: process.argv[3]!, max: 10 })

@@ -4,7 +4,7 @@ import { LOCAL_CHAIN, LOCAL_SIGNER_KEY } from '../dev/chain'
 import { readSettings } from '../src/config'
 import { ATTEST_TYPE_HASHES, encodeNumericResult } from '../src/eas'
 
-/** The Attest message of EAS 1.2.0, as the local chain's contract has it. */
+/** The Attest message of EAS 1.2.0, which the local chain's contract verifies. */
 const TYPES = {
   Attest: [
     { name: 'schema', type: 'bytes32' },
@@ -20,8 +20,8 @@ const TYPES = {
 }
 
 /**
- * What a distance request is compared with: `node dist/bench/bare.js <port>` answers every POST / with a signature of the
- * same typed data, made the plain way (ethers' Wallet). It computes, reads and checks nothing.
+ * A plain server to compare distance requests with: `node dist/bench/bare.js <port>` answers every POST /
+ * with a signature of the same typed data by ethers' Wallet. It computes, reads and checks nothing.
  */
 async function main(): Promise<void> {
   if (id(TypedDataEncoder.from(TYPES).encodeType('Attest')) !== ATTEST_TYPE_HASHES.v1)

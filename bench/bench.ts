@@ -1,17 +1,37 @@
-/** What a benchmark works with. */
+import { readFileSync } from 'node:fs'
+
+/** The means of a benchmark. */
 export interface Bench {
-  /** This process's environment with every setting of the service blank, so that nothing of a person's own service, nor their .env, leaks in. */
+  /**
+   * This process's environment with all settings of the service blank, so that no setting or .env of the user
+   * leaks in.
+   */
   readonly environment: NodeJS.ProcessEnv
-  /** Where the processes under test log. Kept when the benchmark fails. */
+  /** The folder for the logs of the processes under test; kept when the benchmark fails. */
   readonly folder: string
-  /** The URL of a new, empty database, which is dropped at the end. */
+  /** Creates an empty database, which is dropped at the end, and returns its URL. */
   createDatabase: () => Promise<string>
-  /** Does this at the end, however it comes; what was named last is done first. */
+  /** Registers a clean-up for the end of the run, in every case. The last one registered runs first. */
   atEnd: (cleanup: () => Promise<void>) => void
   report: (line: string) => void
-  /** Called often while something long is under way. */
+  /** Called often during long steps. */
   progress: (what: string, done: number, total: number) => void
 }
 
-/** Figures with the same columns, whose names say the unit. */
+/** Rows with the same columns, whose names include the unit. */
 export type Table = readonly Readonly<Record<string, string | number>>[]
+
+/** Memory of a process in MB, from Linux: VmRSS is the present one, VmHWM the peak. */
+export function processMegabytes(pid: number, field: 'VmRSS' | 'VmHWM'): number | 'n/a' {
+  const kilobytes = processStatus(pid, field)
+  return kilobytes ? Math.round(parseInt(kilobytes) / 1024) : 'n/a'
+}
+
+/** A field of /proc/<pid>/status; undefined when there is no such file or process. */
+export function processStatus(pid: number, field: string): string | undefined {
+  try {
+    return new RegExp(`^${field}:\\s*(.*)$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+  } catch {
+    return undefined
+  }
+}

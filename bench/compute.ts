@@ -5,24 +5,30 @@ import { freePort, startService } from '../dev/services'
 import { startWorld, waitForHead, type World } from '../dev/world'
 import { seededRandom } from '../dev/random'
 import { ETHERS_CURVE, NATIVE_CURVE, type Curve } from '../src/eas/curve'
-import { SEED, attestPoints, processMegabytes, processStatus, randomPoint } from './ingest'
+import { SEED, attestPoints, randomPoint } from './ingest'
 import type { Measured } from './load'
 import { run } from './load-thread'
-import type { Bench, Table } from './bench'
+import { processMegabytes, processStatus, type Bench, type Table } from './bench'
 
 const CONCURRENCIES = [1, 8, 32]
 const WARM_UP_SECONDS = 2
 const SECONDS = 8
 /** Points attested for the requests by UID. */
 const ATTESTED = 500
-/** Different requests of a kind, sent in turn: none may be answered out of a memory of the last one. */
+/** Different requests of a kind, sent in turn, so that no answer can come from a cache. */
 const BODIES = 1_000
 
-/** Vertices of the polygon that is asked about, and how many distinct ones are sent where each is new. */
+/**
+ * Vertices of the polygon in the requests, and the number of distinct polygons where each request has a new
+ * one.
+ */
 const VERTICES = 10_000
 const POLYGONS = 200
 
-/** How fast the whole service answers, how that compares with a route that only signs, and what signing costs by which library. */
+/**
+ * How fast the whole service answers, compared with a route that only signs, and the cost of signing by
+ * library.
+ */
 export async function compute(bench: Bench): Promise<Table[]> {
   const { world, environment } = await bringUp(bench)
   const random = seededRandom(SEED)
@@ -71,7 +77,8 @@ export async function compute(bench: Bench): Promise<Table[]> {
     rows.push(...measured.map((each) => ({ ...each, ofBareRate: ofBare(each) })))
   }
 
-  // A polygon that many points are asked of, as a client with one zone does; one that is attested; and another one each time.
+  // One polygon for many points, as of a client with one zone; one that is attested; and a new one in each
+  // request.
   const zone = wobbly(random)
   const point = () => ({ type: 'Point', coordinates: [10 + random(), 50 + random()] })
   const polygons: Table[number][] = []
@@ -108,7 +115,7 @@ export async function compute(bench: Bench): Promise<Table[]> {
   return [rows, polygons, await signing(), memory(world)]
 }
 
-/** A ring round 10 E, 50 N with its own wobble. */
+/** A ring round 10 E, 50 N with a random outline. */
 function wobbly(random: () => number): Polygon {
   const [phase, waves] = [random() * 2 * Math.PI, 10 + Math.floor(random() * 20)]
   const ring = Array.from({ length: VERTICES }, (_, i) => {
@@ -119,7 +126,7 @@ function wobbly(random: () => number): Polygon {
   return { type: 'Polygon', coordinates: [[...ring, ring[0]!]] }
 }
 
-/** Microseconds of what an answer's signature is made of, by the libraries that give the same bytes. */
+/** Microseconds of the steps of a signature, by the libraries that give the same bytes. */
 async function signing(): Promise<Table> {
   const { secp256k1 } = await import('@noble/curves/secp256k1.js')
   const noble: Curve = {
@@ -166,7 +173,10 @@ function microseconds(work: () => unknown): number {
   return Math.round((1_000_000 / count(1_000)) * 10) / 10
 }
 
-/** The service as `npm start` brings it up, on free ports and a database of its own, without samples and limits; and the settings of another copy of its API. */
+/**
+ * Starts the service as `npm start` does, on free ports and an own database, without samples and limits;
+ * returns it with the settings for another copy of its API.
+ */
 async function bringUp(bench: Bench): Promise<{ world: World; environment: NodeJS.ProcessEnv }> {
   const [port, chainPort] = await Promise.all([freePort(), freePort()])
   const settings = {
@@ -196,7 +206,7 @@ async function bringUp(bench: Bench): Promise<{ world: World; environment: NodeJ
   }
 }
 
-/** What the processes of the service hold after the load; the Postgres server's belongs to others too. */
+/** Memory of the service's processes after the load. That of the Postgres server is shared with others. */
 function memory(world: World): Table {
   const processes = [...world.services.values()].map(({ name, pid }) => ({ process: name, pid }))
   const chain = localChainPid()
@@ -208,7 +218,7 @@ function memory(world: World): Table {
   }))
 }
 
-/** The one child of this process that is called anvil; undefined where there is no /proc to look in. */
+/** The child of this process that is named anvil; undefined without /proc. */
 function localChainPid(): number | undefined {
   if (process.platform !== 'linux') return undefined
   const pids = readdirSync('/proc').map(Number).filter(Number.isInteger)

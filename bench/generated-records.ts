@@ -1,24 +1,33 @@
-/** Cities that records lie around, by a power law: a tenth of them hold half of all. */
+/**
+ * Number of cities with records around them. Their sizes follow a power law: a tenth of the cities has half
+ * of all records.
+ */
 const CITIES = 2_000
-/** Attesters; the busiest has some thousand times as many records as the least. */
+/**
+ * Number of attesters. The most active one has about a thousand times as many records as the least active
+ * one.
+ */
 export const PROVERS = 20_000
 const CHAIN_SLUGS = `ARRAY['base-sepolia', 'sepolia', 'arbitrum', 'celo']`
-/** The time of record 0, and seconds between two. */
+/** The time of record 0, and the seconds between two records. */
 export const FIRST_TIME = Date.UTC(2020, 0, 1)
 export const SECONDS_BETWEEN = 20
 
-/** What is made up about a record or a city. */
+/** Seeds of the generated properties of records and cities. */
 const SEEDS = { lng: 1, lat: 2, city: 3, prover: 4, distance: 5, angle: 6 }
-/** A number from 0 to 1 that follows from a whole number and the name alone: the same records come out each time. */
+/**
+ * A number from 0 to 1 that depends only on a whole number and the name, so that the same records are
+ * generated each time.
+ */
 const uniform = (whole: string, name: keyof typeof SEEDS) =>
   `((hashint8extended(${whole}, ${SEEDS[name]}) >> 11) & 4503599627370495)::float8 / 4503599627370496::float8`
-/** Where a city is, in the same way: `lng` or `lat`. */
+/** The position of a city, generated in the same way: `lng` or `lat`. */
 const city = (number: string) => ({
   lng: `((${uniform(number, 'lng')}) * 350 - 175)`,
   lat: `((${uniform(number, 'lat')}) * 120 - 50)`,
 })
 const cityOf = (i: string) => `floor(${CITIES} * power((${uniform(i, 'city')}), 3))`
-/** The attester of a number up to PROVERS. */
+/** The address of an attester, by a number up to PROVERS. */
 export const proverAddress = (number: string) =>
   `'0x' || substr(md5('prover' || (${number})::text) || md5('address' || (${number})::text), 1, 40)`
 const OFFSET = (i: string) => ({
@@ -27,9 +36,9 @@ const OFFSET = (i: string) => ({
 })
 
 /**
- * One INSERT of the records from number $1 to $2: places around cities, one each 20 seconds, 90 % points, the others lines and
- * polygons of some hundred metres; on four chains, by 20,000 attesters. What follows from them is filled by the
- * table's triggers where they are on.
+ * An INSERT of the records from number $1 to $2: places around cities, one every 20 seconds, on four chains,
+ * by 20,000 attesters. 90 % are points, the others lines and polygons of some hundred metres. The table's
+ * triggers fill in the derived columns when they are enabled.
  */
 export function insertRecordsSql(): string {
   const { lng, lat } = city('city')
@@ -51,5 +60,5 @@ export function insertRecordsSql(): string {
         FROM (SELECT i::int, ${cityOf('i')}::int AS city FROM generate_series($1::int, $2::int) AS i) AS numbered) AS placed) AS shaped`
 }
 
-/** The cities, the one with the most records first: where they are. */
+/** The positions of the cities, the one with the most records first. */
 export const CITIES_SQL = `SELECT city, ${city('city').lng} AS lng, ${city('city').lat} AS lat FROM generate_series(0, ${CITIES - 1}) AS city ORDER BY city`

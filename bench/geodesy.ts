@@ -3,7 +3,7 @@ import { createKeccak, type IHasher } from 'hash-wasm'
 import type { MultiPolygon, Point, Polygon } from 'geojson'
 import { Geodesic } from 'geographiclib-geodesic'
 import { Client } from 'pg'
-import { parseBody } from '../api/body'
+import { parseBody } from '../api/http/body'
 import {
   areaSquareMeters,
   canonicalJson,
@@ -21,11 +21,14 @@ import { seededRandom } from '../dev/random'
 import { SEED } from './ingest'
 
 const VERTICES = [4, 1_000, 10_000, 100_000]
-/** Rounds of each measurement; the median counts. */
+/** Rounds of each measurement, of which the median counts. */
 const ROUNDS = (vertices: number) =>
   vertices >= 100_000 ? 7 : vertices >= 10_000 ? 15 : vertices >= 1_000 ? 51 : 501
 
-/** The geodesic kernel against @turf/turf (a sphere, or a plane) and PostGIS (a sphere for the nearest place, or a plane), on the same GeoJSON texts in the same run. */
+/**
+ * The geodesic kernel, @turf/turf (on a sphere or a plane) and PostGIS (on a sphere for the nearest place,
+ * otherwise on a plane), on the same GeoJSON texts in the same run.
+ */
 export async function geodesy(bench: Bench): Promise<Table[]> {
   const keccak = await createKeccak(256)
   const postgis = new Client({ connectionString: await bench.createDatabase() })
@@ -41,7 +44,7 @@ export async function geodesy(bench: Bench): Promise<Table[]> {
   ]
 }
 
-/** A point and a polygon: from text to answer (cold), and prepared once (warm). */
+/** A point and a polygon: from text to answer (cold), and with prepared geometries (warm). */
 async function questions(bench: Bench, keccak: IHasher, postgis: Client): Promise<Table> {
   const rows: Table[number][] = []
   for (const vertices of VERTICES) {
@@ -112,7 +115,7 @@ async function questions(bench: Bench, keccak: IHasher, postgis: Client): Promis
   return rows
 }
 
-/** Two polygons of the same size, side by side. turf has no answer to this one. */
+/** Two polygons of the same size, side by side. turf has no such function. */
 async function polygons(bench: Bench, keccak: IHasher, postgis: Client): Promise<Table> {
   const rows: Table[number][] = []
   for (const vertices of VERTICES.slice(0, 3)) {
@@ -157,7 +160,10 @@ async function polygons(bench: Bench, keccak: IHasher, postgis: Client): Promise
   return rows
 }
 
-/** Valid polygons made to cost: long edges side by side, against a smooth one of the same size. From text to prepared, with its hash. */
+/**
+ * Expensive valid polygons: long edges side by side, and a smooth polygon of the same size to compare with.
+ * From text to prepared, with the hash.
+ */
 function hostile(bench: Bench, keccak: IHasher): Table {
   const size = 99_990
   const close = (ring: number[][]) => ({ type: 'Polygon', coordinates: [[...ring, ring[0]!]] })
@@ -211,7 +217,7 @@ function hostile(bench: Bench, keccak: IHasher): Table {
   })
 }
 
-/** What a prepared polygon holds beyond its parsed JSON. */
+/** Memory of a prepared polygon beyond that of its parsed JSON. */
 function memory(bench: Bench): Table {
   bench.report('memory ...')
   const polygon = wobbly(99_990, [10, 50], 100_000)
@@ -234,7 +240,7 @@ function memory(bench: Bench): Table {
   ]
 }
 
-/** As a request does: parse, read, hash, validate, index. */
+/** The steps of a request: parse, read, hash, validate, index. */
 function fromText(keccak: IHasher, texts: readonly [string, string]): [PreparedGeometry, PreparedGeometry]
 function fromText(keccak: IHasher, texts: readonly string[]): PreparedGeometry[]
 function fromText(keccak: IHasher, texts: readonly string[]): PreparedGeometry[] {
@@ -263,7 +269,10 @@ function inOnePass(body: Buffer): Read {
   return { reading, json: json() }
 }
 
-/** Polygons of 10,000 vertices, another one each time, from bytes to whether it contains a point: read in the usual way, and in one pass. */
+/**
+ * Polygons of 10,000 vertices, a new one each time, from bytes to whether it contains a point: read in the
+ * usual way, and in one pass.
+ */
 function requests(bench: Bench, keccak: IHasher): Table {
   const random = seededRandom(SEED)
   const decimals: [string, (value: number) => string][] = [
@@ -309,7 +318,7 @@ function requests(bench: Bench, keccak: IHasher): Table {
   })
 }
 
-/** A ring of so many vertices round a place, in and out by a tenth of its radius. */
+/** A ring of this many vertices round a place, whose radius varies by a tenth. */
 function wobbly(vertices: number, [lon, lat]: [number, number], radius: number): Polygon | MultiPolygon {
   const random = seededRandom(SEED)
   const phases = Array.from({ length: 5 }, () => random() * 2 * Math.PI)
@@ -326,7 +335,7 @@ function repeat(times: number, work: () => unknown): void {
   for (let i = 0; i < times; i++) work()
 }
 
-/** Milliseconds. */
+/** Median in milliseconds. */
 function median(rounds: number, work: () => unknown): number {
   const times: number[] = []
   for (let i = 0; i < rounds; i++) times.push(timed(work))

@@ -15,27 +15,27 @@ import {
 } from '../dev/chain'
 import { seededRandom } from '../dev/random'
 import { PlainError, freePort, startService, type Service } from '../dev/services'
-import type { Bench, Table } from './bench'
+import { processMegabytes, type Bench, type Table } from './bench'
 import { indexWithPonder } from './ponder'
 
-/** BENCH_ATTESTATIONS says another number: 100000 takes ten minutes to attest. */
+/** BENCH_ATTESTATIONS sets another number; 100000 take ten minutes to attest. */
 const ATTESTATIONS = Number(process.env.BENCH_ATTESTATIONS) || 10_000
-/** Attested by one transaction, the only one of its block. */
+/** Attestations per transaction, which is alone in its block. */
 const PER_BLOCK = 100
-/** Blocks beyond finality: all attestations are history, read by filtered logs. */
+/** Blocks beyond finality, so that all attestations are history and read by filtered logs. */
 const SPARE_BLOCKS = 10
-/** How often the database is asked how far the indexer is: the precision of the times. */
+/** Pause between two looks at the indexer's progress in the database: the precision of the times. */
 const POLL_MS = 50
-/** Any number: the same one gives the same points. */
+/** The same seed gives the same points; the number itself does not matter. */
 export const SEED = 20_260_101
-/** Named, so that nothing is estimated; 100 attestations cost about 70 million. */
+/** Set, so that nothing is estimated; 100 attestations cost about 70 million. */
 const GAS_LIMIT = 500_000_000
-/** A stretch of history with an attestation every hundredth block, behind a provider that is so far away. */
+/** A range of history with an attestation in every hundredth block, and the latency of its provider. */
 const SPARSE_BLOCKS = 5_000
 const SPARSE_EVERY = 100
 const LATENCY_MS = 100
 
-/** What the indexer logs of a batch that it has written, as far as it is read here. */
+/** The indexer's log entry of a written batch, as far as it is read here. */
 interface BatchLine {
   msg: string
   /** Unix milliseconds */
@@ -45,7 +45,10 @@ interface BatchLine {
   writeMs: number
 }
 
-/** How fast the indexer reads history: against plain SQL that inserts the same rows, against Ponder, and far from its provider. */
+/**
+ * How fast the indexer reads history: compared with plain SQL that inserts the same rows, with Ponder, and
+ * with a distant provider.
+ */
 export async function ingest(bench: Bench): Promise<Table[]> {
   const missing = missingNodeBinary()
   if (missing) throw new PlainError(missing)
@@ -59,7 +62,7 @@ export async function ingest(bench: Bench): Promise<Table[]> {
   return [await dense(bench, chain), await sparse(bench)]
 }
 
-/** All of a chain of many attestations, its node next door. */
+/** A chain with many attestations, read from a node on this machine. */
 async function dense(bench: Bench, chain: LocalChain): Promise<Table> {
   const { client, ...indexed } = await index(bench, chain.url, ATTESTATIONS)
   const batches = batchLines(path.join(bench.folder, 'indexer.log'))
@@ -121,7 +124,7 @@ async function dense(bench: Bench, chain: LocalChain): Promise<Table> {
   return rows
 }
 
-/** A stretch of mostly empty blocks, every answer of the node late. */
+/** A range of mostly empty blocks, with latency in every answer of the node. */
 async function sparse(bench: Bench): Promise<Table> {
   const count = SPARSE_BLOCKS / SPARSE_EVERY
   bench.report(`Preparing ${SPARSE_BLOCKS} sparse blocks (not counted) ...`)
@@ -156,7 +159,10 @@ async function sparse(bench: Bench): Promise<Table> {
   ]
 }
 
-/** Runs the indexer on an empty database until it holds so many records; stops it, and answers when that was and what it took. */
+/**
+ * Runs the indexer on an empty database until it has this many records, then stops it. Returns the time and
+ * the resources that it took.
+ */
 async function index(bench: Bench, rpcUrl: string, count: number) {
   const databaseUrl = await bench.createDatabase()
   const environment = {
@@ -173,7 +179,12 @@ async function index(bench: Bench, rpcUrl: string, count: number) {
 
   bench.report('Indexing ...')
   const started = Date.now()
-  const indexer = startService('indexer', ['lib/main.js', LOCAL_CHAIN.slug], environment, bench.folder)
+  const indexer = startService(
+    'indexer',
+    ['lib/indexer/main.js', LOCAL_CHAIN.slug],
+    environment,
+    bench.folder,
+  )
   bench.atEnd(() => indexer.stop())
   const megabytes: (number | 'n/a')[] = []
   for (const part of [0.25, 0.5, 1]) {
@@ -186,7 +197,7 @@ async function index(bench: Bench, rpcUrl: string, count: number) {
   return { started, ended, megabytes, peakMegabytes, client }
 }
 
-/** The node behind an endpoint that passes every answer on so many milliseconds late. */
+/** An endpoint that passes the node's answers on with a delay in milliseconds. */
 async function startLateEndpoint(nodeUrl: string, latencyMs: number) {
   let requests = 0
   const server = createServer((request, response) => {
@@ -217,7 +228,7 @@ function figure(name: string, value: number | string, unit: string) {
   return { figure: name, value, unit, concurrency: 1 }
 }
 
-/** Attests that many seeded random points under the v0.1 schema, 100 a block, and answers their UIDs. */
+/** Attests this many seeded random points under the v0.1 schema, 100 per block, and returns their UIDs. */
 export async function attestPoints(
   chain: LocalChain,
   count: number,
@@ -235,35 +246,20 @@ export async function attestPoints(
       { gasLimit: GAS_LIMIT },
     )
     const { logs } = await mined(chain, sent.hash)
-    // The UID is the one thing that Attested has in its data.
+    // The data of Attested is the UID.
     uids.push(...logs.map((log) => log.data))
     progress('attested', uids.length, count)
   }
   return uids
 }
 
-/** A point anywhere, with six decimals (0.1 m), as most are given. */
+/** A random point with six decimals (0.1 m), as most coordinates have. */
 export function randomPoint(random: () => number) {
   const within = (limit: number) => Number(((random() * 2 - 1) * limit).toFixed(6))
   return { type: 'Point' as const, coordinates: [within(180), within(90)] }
 }
 
-/** Memory of a process in MB, as Linux says it: VmRSS now, VmHWM at its peak. */
-export function processMegabytes(pid: number, field: 'VmRSS' | 'VmHWM'): number | 'n/a' {
-  const kilobytes = processStatus(pid, field)
-  return kilobytes ? Math.round(parseInt(kilobytes) / 1024) : 'n/a'
-}
-
-/** A field of /proc/<pid>/status; undefined where there is none, or no such process. */
-export function processStatus(pid: number, field: string): string | undefined {
-  try {
-    return new RegExp(`^${field}:\\s*(.*)$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
-  } catch {
-    return undefined
-  }
-}
-
-/** Resolves once so many records are in the database; throws when the indexer ends before. */
+/** Resolves once the database has this many records; throws when the indexer ends before. */
 async function recordsReached(
   client: Client,
   indexer: Service,
@@ -293,8 +289,8 @@ function batchLines(file: string): BatchLine[] {
 }
 
 /**
- * How long Postgres takes, in milliseconds, for the rows of both tables by one statement each in one transaction, into empty
- * copies with the same indexes. The rows are in memory before, as texts, which is how a driver sends them.
+ * Milliseconds that Postgres takes to insert the rows of both tables, by one statement each in one
+ * transaction, into empty copies with the same indexes. The rows are texts in memory, as a driver sends them.
  */
 async function plainSqlMs(client: Client): Promise<number> {
   const inserts: { text: string; values: (string | null)[][] }[] = []

@@ -1,16 +1,19 @@
 import http from 'node:http'
 import { parentPort, workerData } from 'node:worker_threads'
 
-/** What a worker thread is told to send: POST requests with these bodies in turn (none: GET requests), so many at a time, for so long. */
+/**
+ * The task of a worker thread: POST requests with these bodies in turn (without bodies: GET requests), this
+ * many at a time, for this long.
+ */
 export interface Load {
-  /** In turn, as a balancer would. */
+  /** Used in turn, as by a load balancer. */
   readonly urls: readonly string[]
   readonly bodies: readonly string[]
   readonly concurrency: number
   readonly seconds: number
 }
 
-/** What it measured. Rate and times are of requests answered with 200; all others are errors. */
+/** The result. Rate and times are of requests with status 200; all others are errors. */
 export interface Measured {
   readonly requestsPerSecond: number
   readonly p50Ms: number
@@ -52,7 +55,7 @@ async function send({ urls, bodies, concurrency, seconds }: Load): Promise<Measu
   }
 }
 
-/** Resolves with the status once the whole answer is there. */
+/** Resolves with the status once the whole answer has arrived. */
 function ask(url: string, body: string | undefined, agent: http.Agent): Promise<number> {
   return new Promise((resolve, reject) => {
     const options =

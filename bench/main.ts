@@ -16,14 +16,17 @@ const BENCHES: Readonly<Record<string, (bench: Bench) => Promise<Table[]>>> = {
   geodesy,
   records,
 }
-/** Where there is no terminal to draw on, progress is said this often. */
+/** Interval of progress lines without a terminal. */
 const PROGRESS_MS = 5_000
 
 const cleanups: (() => Promise<void>)[] = []
 let cleaning = Promise.resolve()
 let interrupted = false
 
-/** `npm run bench -- ingest compute`: the named benchmarks, or all. Figures go to standard output, what is going on to standard error. */
+/**
+ * `npm run bench -- ingest compute`: runs the named benchmarks, or all. Figures go to standard output,
+ * progress to standard error.
+ */
 async function main(): Promise<void> {
   const asked = process.argv.slice(2)
   const unknown = asked.find((name) => !Object.hasOwn(BENCHES, name))
@@ -110,7 +113,7 @@ async function onServer<Row extends object>(server: string, sql: string): Promis
   }
 }
 
-/** The rows under their column names, numbers to the right. */
+/** The rows under their column names, numbers aligned to the right. */
 function aligned(table: Table): string {
   const names = Object.keys(table[0]!)
   const lines = [names, ...table.map((row) => names.map((name) => String(row[name])))]
@@ -126,7 +129,7 @@ function aligned(table: Table): string {
     .join('\n')
 }
 
-/** Resolves once everything named so far is done, also when it was under way already. */
+/** Runs all registered clean-ups; a second call waits for the first. */
 function cleanUp(): Promise<void> {
   cleaning = cleaning.then(async () => {
     for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
@@ -134,7 +137,7 @@ function cleanUp(): Promise<void> {
   return cleaning
 }
 
-// The processes under test end by themselves when this one does; databases do not.
+// The processes under test end with this one, databases do not.
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.once(signal, () => {
     interrupted = true
@@ -142,7 +145,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
   })
 
 main().catch((error: Error) => {
-  // What was interrupted fails, as what it works on is taken away.
+  // After an interruption benchmarks fail, as the clean-up removes what they use.
   if (interrupted) return
   console.error(error instanceof PlainError ? error.message : error)
   process.exit(1)

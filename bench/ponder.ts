@@ -5,41 +5,43 @@ import { Client } from 'pg'
 import { LOCAL_CHAIN } from '../dev/chain'
 import { PlainError, freePort } from '../dev/services'
 import { LOCATION_SCHEMAS } from '../src/location'
-import type { Bench } from './bench'
-import { processMegabytes } from './ingest'
+import { processMegabytes, type Bench } from './bench'
 
-/** The Ponder project, from the project's folder; its packages are its own, pinned by its package-lock.json. */
+/**
+ * The Ponder project, from the project's folder. It has packages of its own, pinned by its package-lock.json.
+ */
 const PROJECT = 'bench/ponder'
-/** Where Ponder puts its tables. */
+/** The database schema of Ponder's tables. */
 const SCHEMA = 'ponder'
-/** How often the database is asked how far it is. */
+/** Pause between two looks at Ponder's progress in the database. */
 const POLL_MS = 50
-/** How often Ponder is told of the one endpoint, see ponder.config.ts. */
+/** How often the one endpoint is listed for Ponder; see ponder.config.ts. */
 const RPC_COPIES = 200
 const STOP_TIMEOUT_MS = 8_000
 const TIMEOUT_MS = 30 * 60_000
 
 export interface PonderFigures {
-  /** Of Ponder. */
+  /** The version of Ponder. */
   version: string
-  /** From process start until all records could be read. */
+  /** From the start of the process until all records could be read. */
   ms: number
-  /** From process start until the first record could be read. */
+  /** From the start of the process until the first record could be read. */
   firstRecordMs: number
   peakMegabytes: number | 'n/a'
 }
 
 /**
- * How long the indexer framework Ponder takes to read the same attestations into an empty database: the same events, one
- * getAttestation each, an event log and a record. Throws a PlainError when Ponder's packages cannot be had.
+ * How long the indexing framework Ponder takes to read the same attestations into an empty database: the same
+ * events, one getAttestation each, an event log and records. Throws a PlainError when Ponder's packages
+ * cannot be installed.
  */
 export async function indexWithPonder(given: {
   rpcUrl: string
-  /** Of an empty database. */
+  /** URL of an empty database. */
   databaseUrl: string
-  /** How many records there will be. */
+  /** The number of records to wait for. */
   count: number
-  /** For its log, ponder.log. */
+  /** The folder for its log, ponder.log. */
   folder: string
   report: Bench['report']
   progress: Bench['progress']
@@ -75,14 +77,14 @@ export async function indexWithPonder(given: {
   }
 }
 
-/** Installs Ponder's packages where they are missing or others than are pinned, and answers Ponder's version. */
+/** Installs Ponder's packages when they are missing or not the pinned ones, and returns Ponder's version. */
 function installPackages(report: Bench['report']): string {
   const wanted = (
     JSON.parse(readFileSync(`${PROJECT}/package.json`, 'utf8')) as { dependencies: { ponder: string } }
   ).dependencies.ponder
   if (installedVersion() === wanted) return wanted
   report(`Installing Ponder ${wanted} into ${PROJECT}/node_modules (not counted) ...`)
-  // Not npm ci: it takes the lock file, which lacks the versions of packages for other platforms, for outdated.
+  // Not npm ci, which takes the lock file for outdated because it lacks packages for other platforms.
   const npm = spawnSync('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--ignore-scripts'], {
     cwd: PROJECT,
     encoding: 'utf8',
@@ -105,7 +107,7 @@ function installPackages(report: Bench['report']): string {
 
 function installedVersion(): string | undefined {
   try {
-    // npm writes this file last: without it an installation was cut off.
+    // npm writes this file last; without it an installation was interrupted.
     readFileSync(`${PROJECT}/node_modules/.package-lock.json`)
     return (
       JSON.parse(readFileSync(`${PROJECT}/node_modules/ponder/package.json`, 'utf8')) as { version: string }
@@ -167,12 +169,12 @@ function startPonder({
     child.once('exit', end)
     child.once('error', end)
   })
-  /** To the process and what it may have started. */
+  /** Signals the process and its children. */
   const signal = (name: NodeJS.Signals) => {
     try {
       if (pid !== undefined) process.kill(process.platform === 'win32' ? pid : -pid, name)
     } catch {
-      // Nothing of it is left.
+      // It has ended already.
     }
   }
   const killWithUs = () => signal('SIGKILL')
@@ -192,7 +194,7 @@ function startPonder({
   }
 }
 
-/** None as long as there is no table. */
+/** The number of records; 0 while there is no table. */
 async function records(client: Client): Promise<number> {
   try {
     const { rows } = await client.query<{ count: number }>(

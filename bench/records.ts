@@ -7,9 +7,9 @@ import { Client } from 'pg'
 import { LOCAL_SIGNER_KEY } from '../dev/chain'
 import { seededRandom } from '../dev/random'
 import { PlainError, freePort, startService, type Service } from '../dev/services'
-import { Store } from '../api/store'
-import { boxesOf, type RecordFilter, type Statement } from '../api/store-records'
-import type { Bench, Table } from './bench'
+import { Store } from '../api/records/store'
+import { boxesOf, type RecordFilter, type Statement } from '../api/records/sql'
+import { processMegabytes, type Bench, type Table } from './bench'
 import {
   CITIES_SQL,
   FIRST_TIME,
@@ -18,23 +18,26 @@ import {
   insertRecordsSql,
   proverAddress,
 } from './generated-records'
-import { SEED, processMegabytes } from './ingest'
+import { SEED } from './ingest'
 import { run } from './load-thread'
 
-/** BENCH_RECORDS says other numbers, separated by commas; each is a table of its own, filled up from the one before. */
+/**
+ * BENCH_RECORDS sets other numbers, separated by commas. Each is measured on the same table, filled up from
+ * the one before.
+ */
 const SIZES = (process.env.BENCH_RECORDS || '1000000,10000000').split(',').map(Number)
-/** A migrated database that was filled before, with the one number of records that BENCH_RECORDS says; it is left as it is. */
+/** A migrated database that already has the one number of records of BENCH_RECORDS; it is not changed. */
 const FILLED = process.env.BENCH_RECORDS_DATABASE_URL
-/** Records that one statement generates. */
+/** Records per generating statement. */
 const CHUNK = 100_000
 const CONCURRENCY = 32
 const SECONDS = 8
 const WARM_UP_SECONDS = 2
-/** Different requests of a kind, sent in turn; pgbench takes 128 scripts at most. */
+/** Different requests of a kind, sent in turn; pgbench takes at most 128 scripts. */
 const VARIANTS = 100
-/** What a page asks for: one more, to know whether there is a next one. */
+/** Rows of a page's query: one more than the page, to know whether there is a next one. */
 const LIMIT = 100
-/** Half the side of a box about a city, degrees. */
+/** Half the side of a box round a city, degrees. */
 const CITY = 0.2
 
 type Random = () => number
@@ -43,7 +46,10 @@ interface City {
   lat: number
 }
 
-/** How lists of records hold up at a million and at ten million: against pgbench with the same SQL, and against node-postgres' plain way. */
+/**
+ * Speed of lists of records with a million and ten million records, compared with pgbench with the same SQL,
+ * and with plain node-postgres.
+ */
 export async function records(bench: Bench): Promise<Table[]> {
   const databaseUrl = FILLED || (await bench.createDatabase())
   if (!FILLED)
@@ -92,7 +98,10 @@ function ratio(a: number, b: number): number {
   return Math.round((a / b) * 100) / 100
 }
 
-/** Fills the table up, its indexes and triggers away meanwhile; then what the triggers keep is made by the migration's own way of starting with records. */
+/**
+ * Fills the table up without its indexes and triggers; then derives what the triggers keep, by the statements
+ * of the migration.
+ */
 async function fill(bench: Bench, client: Client, from: number, to: number): Promise<void> {
   const indexes = (
     await client.query<{ name: string; definition: string }>(
@@ -130,7 +139,10 @@ async function fill(bench: Bench, client: Client, from: number, to: number): Pro
   await client.query('VACUUM (ANALYZE) location_record')
 }
 
-/** What is asked for. The selective kinds find about as much whatever the size: its cost should then be about the same. */
+/**
+ * The kinds of requests. The selective ones find about as many records at every size, so their cost should
+ * not grow.
+ */
 async function kindsOf(client: Client, size: number): Promise<Record<string, RecordFilter[]>> {
   const random = seededRandom(SEED)
   const cities = (await client.query<City>(CITIES_SQL)).rows
@@ -150,7 +162,8 @@ async function kindsOf(client: Client, size: number): Promise<Record<string, Rec
       (degrees) => Math.round(degrees * 1e6) / 1e6,
     ) as unknown as readonly [number, number, number, number],
   })
-  // A city of middling size has 0.4 of a thousandth of all records, half of them within 0.1 degrees: this holds about a hundred.
+  // A city of middling size has 0.4 of a thousandth of all records, half of them within 0.1 degrees: this box
+  // has about a hundred.
   const neighbourhood = () => box(anyCity(), 0.05 * Math.sqrt(1_000_000 / size))
   const variants = (make: (random: Random) => RecordFilter) =>
     Array.from({ length: VARIANTS }, () => make(random))
@@ -189,14 +202,14 @@ function queryString({ chain, prover, after, before, bbox }: RecordFilter): stri
 async function statementsOf(databaseUrl: string, filters: RecordFilter[]): Promise<Statement[][]> {
   let sent: Statement[] = []
   class RecordingClient extends Client {
-    // pg's query has a dozen forms; its pool's is this one.
+    // pg's query has a dozen signatures; the pool of the API uses this one.
     override query = ((text: string, values: unknown[], done: never) => {
       sent.push({ text, values })
       return (super.query as (...given: unknown[]) => unknown)(text, values, done)
     }) as never
   }
   const store = new Store(databaseUrl, () => {}, { Client: RecordingClient, max: 1 })
-  // So that it knows how many records there are.
+  // The store learns the number of records.
   await store.listRecords({ bbox: [0, 0, 1, 1], limit: 1 })
   const statements: Statement[][] = []
   for (const filter of filters) {
@@ -208,7 +221,7 @@ async function statementsOf(databaseUrl: string, filters: RecordFilter[]): Promi
   return statements
 }
 
-/** Transactions per second of pgbench with these statements, their parameters written into them. */
+/** Transactions per second of pgbench with these statements, with the parameters written into them. */
 async function runPgbench(bench: Bench, databaseUrl: string, pages: Statement[][]): Promise<number> {
   const files = pages.map((statements, i) => {
     const file = path.join(bench.folder, `page-${i}.sql`)
@@ -268,7 +281,7 @@ async function startApi(bench: Bench, databaseUrl: string): Promise<{ url: strin
   return { url: `http://127.0.0.1:${port}`, service }
 }
 
-/** The bbox query as one would write it with node-postgres, in a process of its own. */
+/** The bbox query in plain node-postgres, in a process of its own. */
 async function plain(
   bench: Bench,
   databaseUrl: string,
@@ -298,7 +311,7 @@ async function plain(
   return rows
 }
 
-/** Statistics, and an export of a million records: how long, and in how much memory. */
+/** Statistics, and an export of a million records: time and memory. */
 async function others(
   bench: Bench,
   { url, service }: { url: string; service: Service },

@@ -1,6 +1,6 @@
 'use strict'
-// Runs before `npm start` and `npm test`: makes a fresh clone ready (packages, build), and does nothing when it is.
-// Plain JavaScript of an old dialect, so that a Node too old for the rest can still say so.
+// Runs before `npm start` and `npm test`: installs packages and builds what is missing or outdated. Written
+// in old JavaScript, so that a Node version that is too old for the rest can still report that.
 var fs = require('fs')
 var path = require('path')
 var childProcess = require('child_process')
@@ -35,13 +35,24 @@ if (
   newest(['dist/.built'])
 ) {
   say('Building ...')
-  fs.rmSync('lib', { recursive: true, force: true })
-  fs.rmSync('dist', { recursive: true, force: true })
   run(['run', '--silent', 'build'], 'The build failed: see the lines above.')
+  removeStale('lib', 'src')
+  removeStale('dist', '.')
   fs.writeFileSync('dist/.built', '')
 }
 
-/** The newest modification time below these paths, in milliseconds; 0 when none exists. */
+/** Removes the build output of sources that are gone, which an incremental build keeps. */
+function removeStale(built, sources) {
+  fs.readdirSync(built).forEach(function (name) {
+    var file = path.join(built, name)
+    var source = path.join(sources, name)
+    if (fs.statSync(file).isDirectory()) return removeStale(file, source)
+    var script = /^(.*)\.js(\.map)?$/.exec(name)
+    if (script && !fs.existsSync(path.join(sources, script[1] + '.ts'))) fs.rmSync(file)
+  })
+}
+
+/** The time of the newest change below these paths, in milliseconds; 0 when none exists. */
 function newest(paths) {
   return paths.reduce(function (latest, file) {
     if (!fs.existsSync(file)) return latest

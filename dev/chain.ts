@@ -25,9 +25,12 @@ import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA, LOCATION_SCHEMAS } from '../
 import type { GuardMessage } from './guard'
 import { PlainError } from './services'
 
-/** The chain that a local node plays when it is told no other. */
+/** The chain that a local node plays by default. */
 export const LOCAL_CHAIN = CHAINS.find((chain) => chain.slug === 'base-sepolia')!
-/** The domain versions of EAS whose creation code lies in dev/contracts/, and how each lays out a delegated attestation. */
+/**
+ * The domain versions of EAS whose creation code is in dev/contracts/, and the layout of their delegated
+ * attestations.
+ */
 const LAYOUTS: Readonly<Record<string, AttestLayout>> = {
   '0.26': 'legacy',
   '1.2.0': 'v1',
@@ -36,28 +39,31 @@ const LAYOUTS: Readonly<Record<string, AttestLayout>> = {
 }
 const EAS = new Interface(readJson('abi/EAS.json') as [])
 export const MULTICALL3 = '0xcA11bde05977b3631167028862bE2a173976CA11'
-/** The mnemonic of anvil's unlocked test accounts, known to everyone: refused as a signer on any chain that is not local. */
+/**
+ * The publicly known mnemonic of anvil's unlocked test accounts. They are refused as signers on any chain
+ * that is not local.
+ */
 const TEST_MNEMONIC = 'test test test test test test test test test test test junk'
 const testAccounts = Array.from({ length: 10 }, (_, index) =>
   HDNodeWallet.fromPhrase(TEST_MNEMONIC, undefined, `m/44'/60'/0'/0/${index}`),
 )
 /** Test account 9 signs for the local service; accounts 0 to 8 attest. */
 export const LOCAL_SIGNER_KEY = testAccount(9).privateKey
-/** A local chain starts this many blocks before the first one that is indexed: the deployment lies there. */
+/** A local chain starts this many blocks before the first indexed one; the deployment is in these blocks. */
 const BLOCKS_BEFORE_FIRST = 20
 
 export interface LocalChain {
-  /** The chain that it plays, contracts, addresses and id. */
+  /** The chain that the node plays: its contracts, addresses and id. */
   readonly chain: Chain
   readonly url: string
-  /** Whether it started now from nothing. */
+  /** Whether it was started without a saved state. */
   readonly fresh: boolean
   readonly provider: JsonRpcProvider
-  /** EAS as test account n sees it. */
+  /** The EAS contract, called by this test account. */
   eas(account?: number): Promise<Contract>
   registry(account?: number): Promise<Contract>
   stop(): Promise<void>
-  /** Resolves with the reason, a sentence without its full stop, when the node has ended. */
+  /** Resolves when the node has ended, with the reason as a sentence without its full stop. */
   readonly ended: Promise<string>
 }
 
@@ -82,7 +88,10 @@ function nodeBinary(): string {
   return require.resolve(`@foundry-rs/anvil-${process.platform}-${architecture}/bin/${file}`)
 }
 
-/** The version of EAS that a local node of this chain runs: the newest of the row's that we hold the code of. Throws a PlainError when there is none. */
+/**
+ * The version of EAS that a local node of this chain runs: the newest of its versions in dev/contracts/.
+ * Throws a PlainError when there is none.
+ */
 export function localVersion(chain: Chain): string {
   const version = chain.domainVersions.findLast((each) => each in LAYOUTS)
   if (!version)
@@ -96,21 +105,24 @@ export function localVersion(chain: Chain): string {
 const STOP_TIMEOUT_MS = 20_000
 
 export interface LocalChainOptions {
-  /** Base Sepolia unless named. */
+  /** Base Sepolia by default. */
   chain?: Chain
   port: number
   stateFile?: string
-  /** Unix seconds of a fresh chain's first block; 40 days ago unless named. */
+  /** Unix seconds of a fresh chain's first block; 40 days ago by default. */
   startsAt?: number
-  /** Of how many blocks the node keeps the state; all when left out, which takes gigabytes beyond 20,000 attestations. */
+  /**
+   * Number of blocks whose state the node keeps; all by default, which takes gigabytes beyond 20,000
+   * attestations.
+   */
   statesKept?: number
 }
 
 /**
- * Starts a local node that plays a chain of our table. With `stateFile` it goes on from there and saves there when stopped.
- * A fresh one gets the chain's version of EAS and its registry at their real addresses, Multicall3 and all schemas, and its
- * clock starts 40 days back, so that sample attestations have a past. Throws when the node does not start, or when its
- * contract is not the one that the row describes.
+ * Starts a local node that plays a chain of the table. With `stateFile` it continues from there and saves
+ * there when stopped. A fresh chain gets its version of EAS and its registry at the real addresses,
+ * Multicall3 and all schemas; its clock starts 40 days back, so that sample attestations have a past. Throws
+ * when the node does not start, or its contract is not the one in the table.
  */
 export async function startLocalChain({
   chain = LOCAL_CHAIN,
@@ -129,7 +141,7 @@ export async function startLocalChain({
       ...(stateFile ? ['--state', stateFile] : []),
       ...(statesKept === undefined ? [] : ['--prune-history', String(statesKept)]),
     ],
-    // Its own process group: a Ctrl-C in the terminal is ours to pass on, after the indexer has stopped.
+    // A process group of its own: on Ctrl-C it must end after the indexer.
     { stdio: ['ignore', 'ignore', 'pipe'], detached: process.platform !== 'win32' },
   )
   const killWithUs = () => child.kill('SIGKILL')
@@ -168,7 +180,7 @@ export async function startLocalChain({
     stop: async () => {
       provider.destroy()
       child.kill('SIGTERM')
-      // It writes its state first, where there is a file for it.
+      // It saves its state first, where it has a file for it.
       const insist = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
       await ended
       clearTimeout(insist)
@@ -178,7 +190,7 @@ export async function startLocalChain({
   if (fresh)
     await deploy(local).catch(async (error: unknown) => {
       provider.destroy()
-      child.kill('SIGKILL') // Not SIGTERM: half a chain must not be saved.
+      child.kill('SIGKILL') // SIGKILL, not SIGTERM: an incomplete chain must not be saved.
       await ended
       throw error
     })
@@ -187,20 +199,20 @@ export async function startLocalChain({
 
 let guardProcess: ChildProcess | undefined
 
-/** Sees to it that the node ends when this process is killed: a node has no channel on which to notice. */
+/** Makes the node end when this process is killed: a node has no channel on which to notice that. */
 function guard(node: ChildProcess): void {
   if (!guardProcess) {
-    // Its own process group: whoever kills ours does not kill it.
+    // A process group of its own, so that it survives when this one is killed.
     guardProcess = spawn(process.execPath, ['dist/dev/guard.js'], {
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
       detached: process.platform !== 'win32',
     })
     guardProcess.once('exit', () => (guardProcess = undefined)).on('error', () => {})
-    // Neither keeps this process alive.
+    // Neither process keeps this one alive.
     guardProcess.unref()
     guardProcess.channel?.unref()
   }
-  // Without it the service runs as well.
+  // The service also runs without a guard.
   const tell = (runs: boolean) => {
     if (node.pid === undefined || !guardProcess?.connected) return
     guardProcess.send({ pid: node.pid, runs } satisfies GuardMessage, () => {})
@@ -209,7 +221,10 @@ function guard(node: ChildProcess): void {
   node.once('exit', () => tell(false))
 }
 
-/** Puts the real contracts to their real addresses: deployed normally, then code and storage copied (immutables lie in the code). */
+/**
+ * Puts the real contracts at their real addresses: deploys them normally, then copies code and storage
+ * (immutables are in the code).
+ */
 async function deploy(local: LocalChain): Promise<void> {
   const { chain, provider } = local
   const version = localVersion(chain)
@@ -257,12 +272,12 @@ async function deploy(local: LocalChain): Promise<void> {
     BOOLEAN_RESULT_FIELDS,
   ])
     await mined(local, (await registry.getFunction('register').send(fields, ZeroAddress, true)).hash)
-  // A chain worth indexing has a final block: until then evm-processor waits for one.
+  // Indexing needs a final block; evm-processor waits for one.
   const missing = chain.firstBlock + chain.finality - (await provider.getBlockNumber())
   await provider.send('anvil_mine', [`0x${missing.toString(16)}`, '0x1'])
 }
 
-/** An attestation request of a location schema, as EAS's attest() takes it. */
+/** An attestation request of a location schema, in the form of EAS's attest(). */
 export function locationRequest(
   geometry: Geometry,
   options: {
@@ -319,7 +334,7 @@ export function request(
   }
 }
 
-/** Sends one attestation and answers its UID, once it is mined. */
+/** Sends an attestation and returns its UID once it is mined. */
 export async function attest(
   chain: LocalChain,
   attestation: ReturnType<typeof request>,
@@ -339,10 +354,13 @@ export async function revoke(
   await send(chain, account, EAS.encodeFunctionData('revoke', [{ schema, data: { uid, value: 0 } }]))
 }
 
-/** A call of EAS by test account n. Plain JSON-RPC: ethers' signer asks five more questions a transaction. */
+/**
+ * Sends a call of EAS by a test account. Plain JSON-RPC, as ethers' signer makes five more calls per
+ * transaction.
+ */
 async function send(chain: LocalChain, account: number, data: string): Promise<TransactionReceipt> {
   const from = testAccount(account).address
-  // Named, so that nothing is estimated: large payloads cost more than the estimate says.
+  // Set, so that nothing is estimated: large payloads cost more than the estimate.
   const gas = '0x1dcd6500'
   return mined(
     chain,
@@ -353,8 +371,8 @@ async function send(chain: LocalChain, account: number, data: string): Promise<T
 }
 
 /**
- * The receipt of a sent transaction, once it is mined; throws when it reverted. (ethers' own wait() listens for the next
- * block, which never comes when the node has mined the transaction in between and mines on demand only.)
+ * The receipt of a transaction once it is mined; throws when it reverted. (ethers' wait() listens for the
+ * next block, which never comes when the transaction was mined before and the node mines on demand.)
  */
 export async function mined(chain: LocalChain, hash: string): Promise<TransactionReceipt> {
   for (;;) {
@@ -366,8 +384,9 @@ export async function mined(chain: LocalChain, hash: string): Promise<Transactio
 }
 
 /**
- * Attests every nth of the sample places, from nine accounts and spread over the last 40 days: of those every fourth under
- * the four-string schema, every seventh to a recipient of its own, every twentieth revoked afterwards. Then the clock is set right.
+ * Attests every nth of the sample places from nine accounts, spread over the last 40 days. Every fourth uses
+ * the four-string schema, every seventh has a recipient, every twentieth is revoked. Then the clock is set to
+ * the present.
  */
 export async function attestPlaces(
   chain: LocalChain,
@@ -413,8 +432,7 @@ async function answering(url: string): Promise<void> {
   }
 }
 
-/** A file of the project, whose folder is the working directory of everything that npm starts. */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- JSON of our own files
+/** Reads a file of the project. npm starts everything in the project's folder. */
 function readJson(file: string): any {
   return JSON.parse(readFileSync(file, 'utf8'))
 }

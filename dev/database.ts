@@ -4,10 +4,10 @@ import { PGlite } from '@electric-sql/pglite'
 import { postgis } from '@electric-sql/pglite-postgis'
 
 /**
- * The embedded database: Postgres with PostGIS in this process (PGlite), behind a socket that Postgres clients connect to.
- * `node dist/dev/database.js <port> [folder]`: without a folder it lives in memory. A process of its own, since a query
- * holds its event loop. Tells its parent when it can be connected to. One session for all: no SET, no LISTEN, and an
- * open transaction makes the others wait.
+ * The embedded database: Postgres with PostGIS in this process (PGlite), behind a socket for Postgres
+ * clients. `node dist/dev/database.js <port> [folder]`; without a folder it is in memory. It is a process of
+ * its own, as a query blocks its event loop. It tells its parent when it accepts connections. All clients
+ * share one session: no SET, no LISTEN, and an open transaction makes the others wait.
  */
 async function main(): Promise<void> {
   const [port, folder] = process.argv.slice(2)
@@ -27,7 +27,8 @@ async function main(): Promise<void> {
     await database.close()
     process.exit(0)
   }
-  // Whoever started it stops it; a Ctrl-C in the terminal, or its end, reaches the whole group, but the indexer must finish first.
+  // Its parent stops it. A Ctrl-C in the terminal, or closing it, reaches the whole process group, but the
+  // indexer must finish first.
   for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
   process.once('SIGTERM', () => void stop())
   process.once('disconnect', () => void stop())
@@ -39,7 +40,7 @@ async function open(folder: string | undefined): Promise<PGlite> {
     return await create()
   } catch (error) {
     if (!folder) throw error
-    // Killed in the middle of a write. All it held is on the chain, from where it is read again.
+    // It was killed during a write. All its data is on the chain and is read from there again.
     console.log('rebuilding')
     rmSync(folder, { recursive: true, force: true })
     return create()
@@ -47,8 +48,9 @@ async function open(folder: string | undefined): Promise<PGlite> {
 }
 
 /**
- * The one session, held by one client at a time: for a whole query of several messages, and on until its transaction ends.
- * (pglite-socket takes turns message by message, so that two clients' queries mix, and stops for good at the first failure.)
+ * The one session, which one client has at a time: for a whole query of several messages, and until its
+ * transaction ends. (pglite-socket changes clients after every message, so that their queries mix, and stops
+ * for good at the first failure.)
  */
 class SharedSession {
   private holder: Socket | undefined
@@ -56,7 +58,7 @@ class SharedSession {
 
   constructor(private readonly database: PGlite) {}
 
-  /** Runs the messages of one query, passing on what is answered. */
+  /** Runs the messages of one query and passes the answers on. */
   async run(socket: Socket, messages: readonly Buffer[]): Promise<void> {
     if (this.holder !== socket) await this.take(socket)
     try {
@@ -68,7 +70,8 @@ class SharedSession {
           }),
         )
         const answer = Buffer.concat(answered)
-        // After an error PGlite says at once that it is ready, and again at the Sync: a client would take the second for the answer of its next query.
+        // After an error PGlite reports ready at once, and again at the Sync. A client would take the second
+        // report for the answer to its next query.
         const early =
           i < messages.length - 1 &&
           answer.length >= READY_BYTES &&
@@ -80,7 +83,7 @@ class SharedSession {
     }
   }
 
-  /** The client has gone: what it left open is undone. */
+  /** The client has gone: its open transaction is rolled back. */
   async leave(socket: Socket): Promise<void> {
     const place = this.waiting.findIndex((each) => each.socket === socket)
     if (place >= 0) this.waiting.splice(place, 1)
@@ -102,15 +105,18 @@ class SharedSession {
   }
 }
 
-/** ReadyForQuery: its letter, and its length with it. */
+/** ReadyForQuery: its type byte, and the message with its length. */
 const READY = 'Z'.charCodeAt(0)
 const READY_BYTES = 6
 const SSL_REQUEST = 80_877_103
 const CANCEL_REQUEST = 80_877_102
-/** Messages after which the server answers that it is ready: Query, Sync, FunctionCall. */
+/** Messages that the server answers with ReadyForQuery: Query, Sync, FunctionCall. */
 const ENDS_QUERY = new Set(['Q', 'S', 'F'])
 
-/** One client: its bytes cut into messages (Postgres protocol 3.0), its messages gathered into queries, run in order. */
+/**
+ * Serves one client: cuts its bytes into messages (Postgres protocol 3.0), gathers them into queries, and
+ * runs these in order.
+ */
 async function serve(socket: Socket, session: SharedSession): Promise<void> {
   let buffered = Buffer.alloc(0)
   let started = false
@@ -120,7 +126,7 @@ async function serve(socket: Socket, session: SharedSession): Promise<void> {
     for await (const chunk of socket) {
       buffered = Buffer.concat([buffered, chunk as Buffer])
       for (;;) {
-        // The first message has no letter before its length.
+        // The first message has no type byte before its length.
         const head = started ? 1 : 0
         if (buffered.length < head + 4 || buffered.length < head + buffered.readInt32BE(head)) break
         const message = buffered.subarray(0, head + buffered.readInt32BE(head))
@@ -140,7 +146,8 @@ async function serve(socket: Socket, session: SharedSession): Promise<void> {
       }
     }
   } catch (error) {
-    // The client is gone, or Postgres itself failed: whoever waits for the latter sees its connection end.
+    // The client has gone, or Postgres itself failed. In the latter case clients that wait see their
+    // connection end.
     console.error(error)
   } finally {
     await session.leave(socket)

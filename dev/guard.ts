@@ -1,21 +1,21 @@
 /**
- * Ends processes that cannot notice that whoever started them is gone: `node dist/dev/guard.js`, with an IPC
- * channel. Its parent names them (GuardMessage). When the channel closes, as it does however its parent
- * ended, what still runs of them gets a SIGTERM, and after STOP_TIMEOUT_MS a SIGKILL.
+ * Ends processes that cannot notice the end of their parent: `node dist/dev/guard.js`, with an IPC channel.
+ * Its own parent names them (GuardMessage). The channel closes however that parent ends; then each process
+ * that still runs gets a SIGTERM, and a SIGKILL after STOP_TIMEOUT_MS.
  */
 export interface GuardMessage {
   readonly pid: number
-  /** False: it has ended, and its id may be another process's. */
+  /** False: it has ended, and its id may belong to another process. */
   readonly runs: boolean
 }
 
-/** A node writes its state first. */
+/** A node saves its state first. */
 const STOP_TIMEOUT_MS = 20_000
 const LOOK_MS = 100
 
 const guarded = new Set<number>()
 process.on('message', ({ pid, runs }: GuardMessage) => (runs ? guarded.add(pid) : guarded.delete(pid)))
-// A Ctrl-C in the terminal reaches it, too: its parent decides what ends.
+// A Ctrl-C in the terminal reaches this process, too; its parent decides what ends.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 process.once('disconnect', () => {
   const started = performance.now()
@@ -27,7 +27,7 @@ process.once('disconnect', () => {
   }, LOOK_MS)
 })
 
-/** Sends a signal, 0 for none, and strikes off what is no more. */
+/** Sends a signal, or 0 for none, and removes processes that have ended. */
 function end(pid: number, signal: NodeJS.Signals | 0): void {
   try {
     process.kill(pid, signal)

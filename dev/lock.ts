@@ -4,10 +4,10 @@ import path from 'node:path'
 import { json } from 'node:stream/consumers'
 import { PlainError } from './services'
 
-/** Where `npm start` keeps its local world, from the root of the clone. */
+/** The folder of the local world that `npm start` keeps, from the root of the clone. */
 export const LOCAL_FOLDER = '.local'
 
-/** Who uses a folder, as they say themselves. */
+/** The process that uses a folder, in its own words. */
 export interface Holder {
   readonly pid: number
   /** ISO 8601 */
@@ -17,8 +17,9 @@ export interface Holder {
 }
 
 /**
- * Makes this process the only one that uses the folder, until it ends or calls the answered function. The lock is a
- * socket on which its holder says who it is: where nobody answers, nobody holds it. Throws a PlainError when someone does.
+ * Makes this process the only user of the folder until it ends or calls the returned function. The lock is a
+ * socket on which its holder describes itself: when nobody answers, nobody holds it. Throws a PlainError when
+ * another process does.
  */
 export async function lockFolder(folder: string, ports: Holder['ports']): Promise<() => Promise<void>> {
   const place = socketOf(folder)
@@ -37,7 +38,7 @@ export async function lockFolder(folder: string, ports: Holder['ports']): Promis
       throw new PlainError(
         `${path.relative('', folder)} holds one local world, and it is running already: ${described(other)}.\nUse that one, or stop it first (Ctrl-C where it runs, or kill ${other.pid}). To run another beside it, clone the repository a second time.`,
       )
-    // Whoever held it was killed.
+    // Its holder was killed.
     rmSync(place, { force: true })
     if (!(await listening())) return lockFolder(folder, ports)
   }
@@ -45,14 +46,14 @@ export async function lockFolder(folder: string, ports: Holder['ports']): Promis
   return () => new Promise((resolve) => server.close(() => resolve()))
 }
 
-/** Who uses the folder now; undefined when nobody does. */
+/** The process that uses the folder now; undefined when there is none. */
 export async function holderOf(folder: string): Promise<Holder | undefined> {
   const socket = connect(socketOf(folder))
   try {
     return (await json(socket)) as Holder
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    // No socket, or one that a killed process left behind.
+    // There is no socket, or a killed process has left it.
     if (code === 'ENOENT' || code === 'ECONNREFUSED') return undefined
     throw error
   }
@@ -67,7 +68,10 @@ export function described({ pid, since, ports }: Holder): string {
   ].join(', ')
 }
 
-/** Relative where that is shorter: the path of a socket has a hundred letters at most. Windows has named pipes in their own place. */
+/**
+ * Relative where that is shorter, as the path of a socket has at most a hundred characters. Windows has named
+ * pipes in a place of their own.
+ */
 function socketOf(folder: string): string {
   if (process.platform === 'win32') return path.join('\\\\?\\pipe', path.resolve(folder), 'running')
   const absolute = path.resolve(folder, 'running.socket')

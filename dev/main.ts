@@ -7,7 +7,7 @@ import { LOCAL_FOLDER } from './lock'
 import { PlainError } from './services'
 import { startWorld, type World } from './world'
 
-/** `npm start`: everything runs, on local parts for whatever the settings do not name, until Ctrl-C. */
+/** `npm start`: runs everything until Ctrl-C, with local parts for whatever the settings do not name. */
 async function main(): Promise<void> {
   process.chdir(path.join(__dirname, '../..'))
   const started = performance.now()
@@ -32,7 +32,7 @@ async function main(): Promise<void> {
   const stop = async () => {
     console.log(`${tty ? '\r\x1b[K' : ''}Stopping ...`)
     abort.abort()
-    // What was still starting has stopped itself when this rejects.
+    // A start that failed has stopped its parts itself.
     await starting.then((world) => world.stop()).catch(() => {})
     process.exit(0)
   }
@@ -50,7 +50,7 @@ async function main(): Promise<void> {
   process.exit(1)
 }
 
-/** Where everything is, and a request that works as it is printed. */
+/** The addresses of everything, and a request that can be copied. */
 async function welcome(world: World): Promise<string> {
   const { settings, chain, chains } = world
   const { slug, id } = chain?.chain ?? LOCAL_CHAIN

@@ -3,7 +3,10 @@ import path from 'node:path'
 import { LOCAL_FOLDER, described, holderOf } from './lock'
 import { PlainError } from './services'
 
-/** `npm run reset`: removes the local world that `npm start` keeps; the next one begins anew. Nothing that settings name is touched. */
+/**
+ * `npm run reset`: removes the local world of `npm start`, so that the next start begins anew. It touches
+ * nothing that settings name.
+ */
 async function main(): Promise<void> {
   process.chdir(path.join(__dirname, '../..'))
   const holder = await holderOf(LOCAL_FOLDER)

@@ -3,15 +3,15 @@ import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import path from 'node:path'
 
-/** A process of the service, started here, logging to a file. */
+/** A process of the service that was started here and logs to a file. */
 export interface Service {
   readonly name: string
   readonly pid: number
-  /** Resolves with the exit code once it has ended; 'signal' when it was killed. */
+  /** Resolves when it has ended, with its exit code, or 'signal' when it was killed. */
   readonly ended: Promise<number | 'signal'>
-  /** Resolves when it says so over IPC or on its output; rejects when it ends before. */
+  /** Resolves when it reports over IPC or on its output that it is ready; rejects when it ends before. */
   readonly ready: Promise<void>
-  /** Asks it to end, and waits until it has; insists after some seconds. */
+  /** Asks it to end and waits for that; kills it after some seconds. */
   stop(): Promise<void>
   /** Ends it at once, as a crash would. */
   kill(): Promise<void>
@@ -19,7 +19,7 @@ export interface Service {
   tail(): string
 }
 
-/** An explanation for the person who started us: printed as it is, without a stack. */
+/** An explanation for the user: printed without a stack. */
 export class PlainError extends Error {}
 
 const STOP_TIMEOUT_MS = 8_000
@@ -79,7 +79,7 @@ export async function requireFreePort(port: number, setting: string, purpose: st
     )
 }
 
-/** The first of `count` ports in a row that were free a moment ago. */
+/** The first of `count` consecutive ports that were free a moment ago. */
 export async function freePort(count = 1): Promise<number> {
   for (;;) {
     const first = await new Promise<number>((resolve, reject) => {
@@ -106,7 +106,7 @@ function isFree(port: number): Promise<boolean> {
   })
 }
 
-/** Every setting that .env.example names, empty: an empty value is a setting left out, and .env does not fill it in. */
+/** Every setting of .env.example with an empty value, which means unset and keeps .env from setting it. */
 export function blankSettings(): NodeJS.ProcessEnv {
   const names = readFileSync('.env.example', 'utf8').matchAll(/^([A-Z0-9_]+)=/gm)
   return Object.fromEntries(['DB_URL', ...[...names].map(([, name]) => name!)].map((name) => [name, '']))

@@ -15,50 +15,50 @@ import {
 import { lockFolder } from './lock'
 import { PlainError, requireFreePort, startService, type Service } from './services'
 
-/** Everything that runs: what was started here, and what the settings named instead. */
+/** Everything that runs: the parts started here and those that the settings name. */
 export interface World {
   readonly settings: Settings
   /** The local chains by slug; empty when the settings name real ones. */
   readonly chains: ReadonlyMap<string, LocalChain>
-  /** Base Sepolia among them, or else the first. */
+  /** Base Sepolia, or else the first local chain. */
   readonly chain: LocalChain | undefined
-  /** Running now, by name: database, indexer of each chain, api. */
+  /** The services that run now, by name: database, one indexer per chain, api. */
   readonly services: ReadonlyMap<string, Service>
-  /** Resolves with a reason when something that is needed ended for good. */
+  /** Resolves with a reason when a part that is needed has ended for good. */
   readonly broken: Promise<string>
-  /** Stops what was started here, and nothing else, in the reverse order. */
+  /** Stops the parts that were started here, in reverse order. */
   stop(): Promise<void>
 }
 
 export interface WorldOptions {
   environment: NodeJS.ProcessEnv
-  /** Where the local database and chains are kept between runs. */
+  /** The folder that keeps the local database and chains between runs. */
   folder: string
   /** False: the local chains start without the sample places. */
   samples: boolean
   /** False: database and chains live in memory. */
   keep: boolean
-  /** Aborted to give up while it is still starting: what was started by then is stopped, and startWorld throws. */
+  /** Aborts the start: what was started by then is stopped, and startWorld throws. */
   signal?: AbortSignal
   report: (line: string) => void
-  /** Called often while something long is under way. */
+  /** Called often during long steps. */
   progress: (what: string, done: number, total: number) => void
 }
 
-/** An indexer that ended is started again after this long, twice as long each time it ends before it ran steadily. */
+/** The first pause before an indexer is restarted; it doubles with each end before it ran steadily. */
 const RESTART_MS = 250
 const LONGEST_RESTART_MS = 30_000
 const STEADY_MS = 10_000
-/** The local chains when neither CHAINS nor any RPC_URL_* says which. */
+/** The local chains when neither CHAINS nor any RPC_URL_* names one. */
 const DEFAULT_LOCAL_CHAINS = ACTIVE_SLUGS.join(',')
-/** Of the sample places, the first local chain gets all, the others every tenth. */
+/** The first local chain gets all sample places, the others every tenth. */
 const NTH_PLACE_ELSEWHERE = 10
 
 /**
- * Brings up the service: the database, the chains, migrations, one indexer a chain, the API. What the environment names
- * (DATABASE_URL, RPC_URL_*, signer) is used as it is; what it does not name is started locally: without any RPC_URL_* the
- * chains of CHAINS, the first at LOCAL_CHAIN_PORT, each other one port further.
- * Throws a PlainError that says what to do; whatever was started by then is stopped.
+ * Starts the service: the database, the chains, migrations, one indexer per chain, the API. Parts that the
+ * environment names (DATABASE_URL, RPC_URL_*, signer) are used as they are; the others are started locally.
+ * Without any RPC_URL_* these are the chains of CHAINS, the first at LOCAL_CHAIN_PORT and each other one port
+ * further. Throws a PlainError that says what to do; what was started by then is stopped.
  */
 export async function startWorld(options: WorldOptions): Promise<World> {
   const { report, folder } = options
@@ -106,7 +106,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     const environment: NodeJS.ProcessEnv = { ...options.environment }
     const rpcUrl = (chain: Chain) => `RPC_URL_${settingSuffix(chain)}`
     const local = !CHAINS.some((chain) => environment[rpcUrl(chain)])
-    // Settings with a CHAINS are refused without the URLs, which are known only once the chains run: these stand for them.
+    // Settings with CHAINS need URLs, which are known only once the chains run: these are placeholders.
     const placeholders = Object.fromEntries(CHAINS.map((chain) => [rpcUrl(chain), 'http://127.0.0.1']))
     const given = readSettings(
       local
@@ -123,7 +123,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       throw new PlainError(
         'RPC_URL_* names a real chain, so a real signer is needed: set SIGNER_KEY_FILE or SIGNER_PRIVATE_KEY (see .env.example).',
       )
-    // Before the ports are looked at: to choose others would not help.
+    // Checked before the ports, as other ports would not help.
     if (options.keep && (local || localDatabase))
       unlock = await lockFolder(folder, {
         PORT: given.port,
@@ -163,7 +163,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       environment.CHAINS = localRows.map(({ slug }) => slug).join(',')
       environment.HEAD_POLL_SECONDS ||= '0.5'
       environment.DEPLOYMENT_NAME ||= 'local'
-      // A local chain serves whoever started it.
+      // The local service has one user, who is not limited.
       environment.RATE_LIMIT_PER_HOUR ||= '0'
       environment.RECORDS_RATE_LIMIT_PER_HOUR ||= '0'
       if (!given.readSignerKey) environment.SIGNER_PRIVATE_KEY = LOCAL_SIGNER_KEY
@@ -182,7 +182,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
 
     async function localChainUp(row: Chain, port: number): Promise<LocalChain> {
       const stateFile = path.join(folder, `chain-${row.slug}.json`)
-      // Stopped while the places were attested: half of them is not the sample world.
+      // The start was stopped while places were attested: the chain is incomplete.
       if (!existsSync(completeFile(row.slug))) rmSync(stateFile, { force: true })
       const up = await startLocalChain({ chain: row, port, ...(options.keep && { stateFile }) })
       if (stopping) {
@@ -216,12 +216,12 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       let pause = RESTART_MS
       const run = async (): Promise<void> => {
         const started = performance.now()
-        const indexer = await start(name, ['lib/main.js', indexed.slug], environment, false)
+        const indexer = await start(name, ['lib/indexer/main.js', indexed.slug], environment, false)
         void indexer.ended.then((code) => {
           if (stopping) return
           if (code === 2)
             return setBroken(`The indexer of ${indexed.slug} refuses to run:\n${indexer.tail()}`)
-          // It lost its database or its node, or was killed: it goes on where it was.
+          // It lost its database or its node, or was killed. It continues where it was.
           pause =
             performance.now() - started > STEADY_MS ? RESTART_MS : Math.min(2 * pause, LONGEST_RESTART_MS)
           report(
@@ -250,8 +250,8 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   }
 }
 
-/** The last block that a chain's indexer has written; -1 before the first. */
-export async function indexedHeight(databaseUrl: string, chain: Chain): Promise<number> {
+/** The last block that a chain's indexer has written; -1 before the first one. */
+async function indexedHeight(databaseUrl: string, chain: Chain): Promise<number> {
   const schema = stateSchema(chain)
   const rows = await queryOnce<{ height: number }>(
     databaseUrl,
@@ -260,7 +260,7 @@ export async function indexedHeight(databaseUrl: string, chain: Chain): Promise<
   return rows[0]?.height ?? -1
 }
 
-/** Resolves once the chain's indexer has written the block that is its head now. */
+/** Resolves once the chain's indexer has written the block that is the head at the time of the call. */
 export async function waitForHead(
   settings: Settings,
   chain: LocalChain,
@@ -276,7 +276,10 @@ export async function waitForHead(
   }
 }
 
-/** What the database holds of another local chain under this name is emptied when the database is our own, and refused when it is not. */
+/**
+ * Empties the database when it holds another local chain of this name and is local itself; throws when it is
+ * not local.
+ */
 async function checkSameChain(
   settings: Settings,
   { chain, provider }: LocalChain,

@@ -2,27 +2,30 @@ export interface Chain {
   readonly id: number
   /** Lower-case hyphenated name: in records, in the `chain` filter, in the names of settings. */
   readonly slug: string
-  /** Other names accepted on input. */
+  /** Other names that are accepted as input. */
   readonly aliases: readonly string[]
-  /** False while "coming soon": configured, computed for, but not accepted by the `chain` filter. */
+  /** False: the chain can be indexed and computed for, but the `chain` filter does not accept it yet. */
   readonly active: boolean
   /** EAS contract, lower-case. */
   readonly eas: string
   /** SchemaRegistry contract, lower-case. */
   readonly schemaRegistry: string
-  /** EIP-712 domain versions that this chain's EAS may answer to; the probe picks the one whose separator matches. */
+  /** EIP-712 domain versions that this chain's EAS may use: the one whose separator matches is taken. */
   readonly domainVersions: readonly string[]
   /** First block that can hold an attestation of ours. */
   readonly firstBlock: number
-  /** Blocks after which a block is taken as final: the deepest reorg that is tolerated. */
+  /** A block with so many blocks after it counts as final: the deepest reorg that the indexer tolerates. */
   readonly finality: number
-  /** How often the head is asked for, in milliseconds: about one block time. */
+  /** How often the head is polled, in milliseconds: about one block time. */
   readonly headPollMs: number
-  /** How soon one block follows another, in milliseconds. */
+  /** Block time, in milliseconds. */
   readonly blockMs: number
 }
 
-/** Every chain we know. A new chain is one row here. */
+/**
+ * Every chain we know. A new chain is one row here, at the end, and the lines for other files that
+ * `npx vitest run src/chains.test.ts` then prints.
+ */
 export const CHAINS: readonly Chain[] = [
   {
     id: 84532,
@@ -91,21 +94,23 @@ export const CHAINS: readonly Chain[] = [
   },
 ]
 
-/** The slugs that the `chain` filter accepts, in the order of error messages and statistics (INTERFACE.md, Chains). */
+/**
+ * Slugs that the `chain` filter accepts, in the order of messages and statistics (docs/spec/interface.md 5).
+ */
 export const ACTIVE_SLUGS: readonly string[] = CHAINS.filter((c) => c.active).map((c) => c.slug)
 
-/** The chain with this slug or alias, in any letter case; undefined when there is none. */
+/** The chain with this slug or alias, in any letter case; undefined if there is none. */
 export function chainBySlug(name: string): Chain | undefined {
   const slug = name.toLowerCase()
   return CHAINS.find((c) => c.slug === slug || c.aliases.includes(slug))
 }
 
-/** The end of the names of a chain's settings: `RPC_URL_BASE_SEPOLIA`, `GATEWAY_URL_BASE_SEPOLIA`. */
+/** How the names of a chain's settings end: `RPC_URL_BASE_SEPOLIA`, `GATEWAY_URL_BASE_SEPOLIA`. */
 export function settingSuffix(chain: Chain): string {
   return chain.slug.toUpperCase().replaceAll('-', '_')
 }
 
-/** Where a chain's processor keeps its height and the undo log of hot blocks: one database schema a chain. */
+/** The database schema in which a chain's processor keeps its height and the undo log of hot blocks. */
 export function stateSchema(chain: Chain): string {
   return `squid_${chain.slug.replaceAll('-', '_')}`
 }

@@ -1,6 +1,11 @@
 import { readFileSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { CHAINS, settingSuffix } from './chains'
 import { SettingsError, readSettings } from './config'
+
+/** The result schemas of docs/spec/facts.md 2, without spaces after commas. */
+const NUMERIC_RESULT_SCHEMA_UID = '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a'
+const BOOLEAN_RESULT_SCHEMA_UID = '0x4958625091a773dcfb37a1c33099a378f32a975a7fb61f33d53c4be7589898f5'
 
 const complete = {
   DATABASE_URL: 'postgres://u:p@db/x',
@@ -8,7 +13,7 @@ const complete = {
   SIGNER_PRIVATE_KEY: '11'.repeat(32),
 }
 
-test('everything missing is said at once', () => {
+test('one error lists all missing and invalid settings', () => {
   expect(() => readSettings({}, ['database', 'chains', 'signer'])).toThrow(SettingsError)
   expect(() =>
     readSettings({ CHAINS: 'celo,base', PORT: 'x', TRUST_PROXY: '' }, ['database', 'chains', 'signer']),
@@ -38,7 +43,7 @@ test.each([
 ])('%j is refused', (changes, message) => {
   expect(() => readSettings({ ...complete, ...changes }, [])).toThrow(message)
 })
-test('defaults, and what the environment says', () => {
+test('defaults and values of the environment', () => {
   const settings = readSettings(
     { ...complete, REDIS_URL: '', TRUST_PROXY: '10.0.0.0/8, ::1', PUBLIC_BASE_URL: 'https://x.example/' },
     ['database', 'chains', 'signer'],
@@ -91,12 +96,12 @@ test('signed requests are off unless asked for', () => {
     }),
   ).toEqual({ perHour: 5, perHourByAddress: 6, maxSkewSeconds: 7 })
 })
-test('the key is in no log of the settings', () => {
+test('the settings as JSON do not contain the key', () => {
   const settings = readSettings(complete, ['signer'])
   expect(settings.readSignerKey!()).toBe(`0x${'11'.repeat(32)}`)
   expect(JSON.stringify(settings)).not.toContain('1111')
 })
-test('a key file that is missing or holds no key is said plainly', () => {
+test('a missing or invalid key file gives a clear error', () => {
   const read = (file: string) =>
     readSettings({ ...complete, SIGNER_PRIVATE_KEY: '', SIGNER_KEY_FILE: file }, ['signer']).readSignerKey!
   expect(read('/nowhere/key')).toThrow(
@@ -106,17 +111,51 @@ test('a key file that is missing or holds no key is said plainly', () => {
     new SettingsError('SIGNER_KEY_FILE: the file must hold 32 bytes in hex'),
   )
 })
-test('.env.example names every setting, and no other', () => {
-  const named = [...readFileSync('.env.example', 'utf8').matchAll(/^#?\s?([A-Z][A-Z0-9_]+)=/gm)].map(
-    (match) => match[1],
-  )
-  const source = readFileSync('src/config.ts', 'utf8')
-  const known = [...source.matchAll(/^ {6}([A-Z][A-Z0-9_]+): /gm)]
-    .map((match) => match[1])
-    .filter((name) => name !== 'DB_URL')
-  const perChain = ['BASE_SEPOLIA', 'SEPOLIA', 'ARBITRUM', 'CELO', 'BASE'].flatMap((chain) => [
-    `RPC_URL_${chain}`,
-    `GATEWAY_URL_${chain}`,
+describe('the settings are documented', () => {
+  const perChain = CHAINS.flatMap((chain) => [
+    `RPC_URL_${settingSuffix(chain)}`,
+    `GATEWAY_URL_${settingSuffix(chain)}`,
   ])
-  expect(new Set(named)).toEqual(new Set([...known, ...perChain]))
+  /** Each setting's default as src/config.ts writes it. */
+  const defaults = new Map([
+    ...[
+      ...readFileSync('src/config.ts', 'utf8').matchAll(
+        /^ {6}([A-Z][A-Z0-9_]+): [^{]*\{[^}]*\bdefault: ([^}]+?),?\s*\}\)/gm,
+      ),
+    ].map((match): [string, string] => [match[1]!, match[2]!]),
+    ...perChain.map((name): [string, string] => [name, 'undefined']),
+  ])
+  // Another name of DATABASE_URL, which the migration tool reads.
+  defaults.delete('DB_URL')
+  const named = { NUMERIC_RESULT_SCHEMA_UID, BOOLEAN_RESULT_SCHEMA_UID } as Record<string, string>
+  /** The default as the documents write it; undefined when there is none. */
+  const shown = (name: string) => {
+    const text = named[defaults.get(name)!] ?? defaults.get(name)!.replace(/^'(.*)'$/, '$1')
+    return ['undefined', '[]'].includes(text) ? undefined : text
+  }
+
+  test('.env.example names every setting with its default, and no other', () => {
+    const text = readFileSync('.env.example', 'utf8')
+    const settings = [...text.matchAll(/^#?\s?([A-Z][A-Z0-9_]+)=/gm)].map((match) => match[1]!)
+    expect(new Set(settings)).toEqual(new Set(defaults.keys()))
+    const groups = text.split(/(?<=^[A-Z0-9_]+=.*\n)(?=#|\n)/m)
+    for (const name of defaults.keys()) {
+      const group = groups.find((lines) => new RegExp(`^${name}=`, 'm').test(lines))!
+      expect(group, name).toMatch(/\bDefaults?:|\brequired\b/)
+      expect(group, name).toContain(shown(name) ?? '')
+    }
+  })
+  test('docs/reference/settings.md names every setting with its default, and no other', () => {
+    const table = new Map(
+      [
+        ...readFileSync('docs/reference/settings.md', 'utf8').matchAll(/^\| `([A-Z0-9_]+)` \| (.*?) \|/gm),
+      ].map((match): [string, string] => [match[1]!, match[2]!]),
+    )
+    expect([...table.keys()].sort()).toEqual([...defaults.keys()].sort())
+    // These defaults depend on other settings or on the chain.
+    const workedOut = ['PUBLIC_BASE_URL', 'CHAINS', 'HEAD_POLL_SECONDS']
+    for (const [name, text] of table)
+      if (!workedOut.includes(name))
+        expect([name, text]).toEqual([name, shown(name) ? `\`${shown(name)}\`` : 'none'])
+  })
 })

@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { bool, customCleanEnv, makeValidator, port, str } from 'envalid'
 import { CHAINS, chainBySlug, settingSuffix, type Chain } from './chains'
-import { addLocationSchemas, locationSchema, type LocationSchema } from './location'
+import { ADDRESS_PATTERN, UID_PATTERN } from './eas'
+import { locationSchema, type LocationSchema } from './location'
 
-/** A chain we were told to work on, and how to reach it. */
+/** A chain that the settings name, and how to reach it. */
 export interface ConnectedChain {
   readonly chain: Chain
   /** JSON-RPC endpoints in order of preference, at least one. */
@@ -16,34 +17,43 @@ export interface ConnectedChain {
 
 export interface Settings {
   readonly databaseUrl: string
-  /** Of a login for raw GraphQL alone; undefined: that of the database, under the role published_reader. */
+  /** With a login for raw GraphQL alone; undefined: databaseUrl, under the role published_reader. */
   readonly graphqlDatabaseUrl: string | undefined
   /** Where the squid's own GraphQL server listens. */
   readonly squidGraphql: { readonly host: string; readonly port: number }
   readonly redisUrl: string | undefined
   readonly host: string
   readonly port: number
-  /** No slash at its end. */
+  /** Without a slash at the end. */
   readonly publicBaseUrl: string
-  /** Which deployment this is, such as staging, for whoever asks GET /. */
+  /** The deployment's name, such as staging, shown by GET /. */
   readonly deploymentName: string
   readonly trustProxy: readonly string[]
   readonly chains: readonly ConnectedChain[]
-  /** Location schemas beside those of location.ts. */
+  /** Location schemas beside the built-in ones (src/location). */
   readonly locationSchemas: readonly LocationSchema[]
-  /** Of each RPC endpoint: requests per second (undefined = no limit of ours), calls in one HTTP request, patience. */
+  /** Per RPC endpoint: requests per second (undefined = no limit), calls in one HTTP request, time-out. */
   readonly rpc: {
     readonly rateLimit: number | undefined
     readonly batchSize: number
     readonly timeoutMs: number
   }
-  /** Calls per second, on average over a day, that the audit of a chain makes; 0 = it proves nothing. */
+  /**
+   * Calls per second that the audit of a chain makes, on average over a day; 0 = no proofs, and history
+   * is read a second time without a limit.
+   */
   readonly auditCallsPerSecond: number
-  /** Where the indexer of the first chain of chains.ts serves its own figures, each other one a port further; undefined: nowhere. */
+  /**
+   * Where the indexer of the first chain of chains.ts serves its metrics; each further chain takes the next
+   * port. Undefined: no metrics.
+   */
   readonly indexerMetrics: { readonly host: string; readonly port: number } | undefined
-  /** A chain whose copy is further behind its head than so many seconds is not ready. */
+  /** A chain whose copy is more seconds behind its head than this is not ready. */
   readonly maxLagSeconds: number
-  /** Reads the private key at the moment it is needed; undefined when no signer is configured. A function, so that no log of the settings can hold the key. */
+  /**
+   * Reads the private key when it is needed; undefined without a signer. It is a function so that no log of
+   * the settings holds the key.
+   */
   readonly readSignerKey: (() => string) | undefined
   readonly attesterAddress: string | undefined
   readonly defaultSchemas: { readonly number: string; readonly boolean: string }
@@ -55,27 +65,30 @@ export interface Settings {
   /** Requests per hour and client; 0 = no limit. */
   readonly rateLimitPerHour: number
   readonly recordsRateLimitPerHour: number
-  /** Signed requests to /compute: per hour and wallet, per hour and address of all wallets (0 = no limit), and how far off a clock may be; undefined when they are not offered. */
+  /**
+   * Requests signed by a wallet: requests per hour of a wallet, and of a client address for all its wallets
+   * (0 = no limit), and the tolerated clock skew. Undefined: the headers of such requests are ignored.
+   */
   readonly wallet:
     | { readonly perHour: number; readonly perHourByAddress: number; readonly maxSkewSeconds: number }
     | undefined
   readonly deadlineSeconds: number
   readonly resignMaxAgeSeconds: number
-  /** Where the index may have missed as many seconds of its chain, compute asks the chain itself. */
+  /** Where the index is more seconds behind its chain than this, compute asks the chain itself. */
   readonly indexMaxAgeSeconds: number
-  /** Blocks that must hold or follow an attestation before it is computed with; 0 = any. */
+  /** Confirmations, the block of the attestation included, before compute uses it; 0 = none. */
   readonly minConfirmations: number
   readonly localChainPort: number
   readonly localDbPort: number
   readonly logLevel: string
 }
 
-/** The settings are wrong or incomplete: the message names every one of them and says what would be right. */
+/** Settings are wrong or missing: the message names all of them and says what would be right. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError'
 }
 
-/** What a process cannot start without: its reader names it, so that all that is missing is said at once. */
+/** Settings that a process needs to start, so that one message names all that are missing. */
 export type Requirement = 'database' | 'chains' | 'signer'
 
 const pattern = (expression: RegExp, wanted: string) =>
@@ -98,9 +111,10 @@ const postgresUrl = pattern(
   'a URL such as postgres://user:password@host:5432/name',
 )
 const redisUrl = pattern(/^rediss?:\/\/\S+$/, 'a URL such as redis://host:6379')
-const privateKey = pattern(/^(0x)?[0-9a-fA-F]{64}$/, '32 bytes in hex')
-const address = pattern(/^0x[0-9a-fA-F]{40}$/, 'an address: 0x and 40 hex digits')
-const uid = pattern(/^0x[0-9a-fA-F]{64}$/, 'a schema UID: 0x and 64 hex digits')
+const PRIVATE_KEY = /^(0x)?[0-9a-fA-F]{64}$/
+const privateKey = pattern(PRIVATE_KEY, '32 bytes in hex')
+const address = pattern(new RegExp(ADDRESS_PATTERN), 'an address: 0x and 40 hex digits')
+const uid = pattern(new RegExp(UID_PATTERN), 'a schema UID: 0x and 64 hex digits')
 const integer = (minimum: number, maximum: number) =>
   makeValidator<number>((text) => {
     const value = Number(text)
@@ -120,7 +134,7 @@ const rate = (maximum: number) =>
   })
 const addressRanges = makeValidator<readonly string[]>((text) => {
   const ranges = splitList(text)
-  // "true" or a number of hops would believe what any client says of itself.
+  // Express's "true" and hop counts would trust the header of any client.
   const wrong = ranges.find((range) => isIP(range.split('/')[0]!) === 0 || !/^[^/]+(\/\d{1,3})?$/.test(range))
   if (wrong !== undefined) throw new Error(`'${wrong}' is no address or CIDR range`)
   return ranges
@@ -140,7 +154,10 @@ const chainList = makeValidator<readonly Chain[]>((text) =>
   }),
 )
 
-/** The default result schemas: `uint256 result,string units,...` and `bool result,...` (their UIDs are the same on every chain). */
+/**
+ * The default result schemas: `uint256 result,string units,...` and `bool result,...` (their UIDs are the
+ * same on every chain).
+ */
 const NUMERIC_RESULT_SCHEMA_UID = '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a'
 const BOOLEAN_RESULT_SCHEMA_UID = '0x4958625091a773dcfb37a1c33099a378f32a975a7fb61f33d53c4be7589898f5'
 
@@ -302,19 +319,17 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
   })
 }
 
-/** Whether a URL leads to this very machine, where test accounts may sign and blocks are made on demand. */
+/** Whether a URL leads to this machine: there, test accounts may sign and blocks are mined on demand. */
 export function isLoopback(url: string): boolean {
   return /^(127\.\d+\.\d+\.\d+|localhost|\[::1\])$/.test(new URL(url).hostname)
 }
 
-/** The settings of this process: the file .env in the working directory, overridden by the environment. Its location schemas are known from then on. */
+/** The settings of this process: the environment, completed by the file .env in the working directory. */
 export function processSettings(...requirements: Requirement[]): Settings {
-  const settings = readSettings(processEnvironment(), requirements)
-  addLocationSchemas(settings.locationSchemas)
-  return settings
+  return readSettings(processEnvironment(), requirements)
 }
 
-/** The chain of this slug or alias among those that are connected; without a slug the only one. Throws a SettingsError. */
+/** The connected chain of this slug or alias; without a slug the only one. Throws a SettingsError. */
 export function chosenChain(chains: readonly ConnectedChain[], slug: string | undefined): ConnectedChain {
   const wanted = slug ? chainBySlug(slug) : chains.length === 1 ? chains[0]!.chain : undefined
   const found = chains.find((c) => c.chain === wanted)
@@ -325,7 +340,7 @@ export function chosenChain(chains: readonly ConnectedChain[], slug: string | un
   return found
 }
 
-/** This process's environment, completed out of the file .env in the working directory when there is one. */
+/** This process's environment, completed by the file .env in the working directory. */
 export function processEnvironment(): NodeJS.ProcessEnv {
   try {
     process.loadEnvFile()
@@ -335,12 +350,12 @@ export function processEnvironment(): NodeJS.ProcessEnv {
   return process.env
 }
 
-/** The command of the npm script that this process was started under; empty without npm. */
+/** The command of the npm script that runs this process; empty without npm. */
 export function npmScript(): string {
   return process.env.npm_lifecycle_script ?? ''
 }
 
-/** Tells TypeORM's Subsquid configuration, which reads DB_URL only, which database is meant. */
+/** Sets DB_URL, the only setting that TypeORM's Subsquid configuration reads. */
 export function exportDatabaseUrl(settings: Settings): void {
   process.env.DB_URL = settings.databaseUrl
 }
@@ -364,7 +379,6 @@ function readKeyFile(file: string): string {
 
 function normalizeKey(text: string): string {
   const key = text.trim()
-  if (!/^(0x)?[0-9a-fA-F]{64}$/.test(key))
-    throw new SettingsError('SIGNER_KEY_FILE: the file must hold 32 bytes in hex')
+  if (!PRIVATE_KEY.test(key)) throw new SettingsError('SIGNER_KEY_FILE: the file must hold 32 bytes in hex')
   return key.startsWith('0x') ? key : `0x${key}`
 }

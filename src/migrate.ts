@@ -1,14 +1,26 @@
+import { readFile } from 'node:fs/promises'
 import { createOrmConfig } from '@subsquid/typeorm-config'
-import { DataSource } from 'typeorm'
+import { DataSource, MigrationExecutor } from 'typeorm'
+import { ACTIVE_SLUGS } from './chains'
 import { exportDatabaseUrl, processSettings } from './config'
 import { onStop } from './process'
 
-/** Applies db/migrations to the database that DATABASE_URL names: one step, before any processor. */
+/**
+ * Applies db/migrations and then db/comments.sql to the database that DATABASE_URL names, in one transaction:
+ * once, before any other process of a release starts. Run in the project's root.
+ */
 async function main(): Promise<void> {
   exportDatabaseUrl(processSettings('database'))
   const database = await new DataSource(createOrmConfig()).initialize()
   try {
-    const applied = await database.runMigrations({ transaction: 'all' })
+    const applied = await database.transaction(async ({ queryRunner }) => {
+      const executor = new MigrationExecutor(database, queryRunner)
+      executor.transaction = 'all'
+      const done = await executor.executePendingMigrations()
+      const comments = await readFile('db/comments.sql', 'utf8')
+      await queryRunner!.query(comments.replaceAll('{chains}', ACTIVE_SLUGS.join(', ')))
+      return done
+    })
     console.log(
       applied.length
         ? `Applied ${applied.map((migration) => migration.name).join(', ')}`
@@ -19,7 +31,7 @@ async function main(): Promise<void> {
   }
 }
 
-// All of it is one transaction.
+// A stop rolls back: all of it is one transaction.
 onStop(() => process.exit(1))
 
 main().then(

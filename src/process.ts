@@ -1,16 +1,16 @@
 import path from 'node:path'
 import { npmScript } from './config'
 
-/** How often a process that npm runs looks whether npm is still there. */
+/** How often a process that npm runs checks that npm is still running. */
 const LOOK_MS = 500
-/** Noted as early as can be. */
+/** Read when the module loads, before npm may have gone. */
 const PARENT = process.ppid
 
 /**
- * Calls `stop`, once, with the reason, when this process has to end: on a signal (SIGINT, SIGTERM, SIGHUP), when whoever
- * started it with an IPC channel has gone, or when the npm that runs it has. npm passes a signal on to its shell only,
- * which dies of it and leaves this process to the system. Without npm a parent that goes away (nohup, setsid) means nothing.
- * An IPC channel keeps the process alive from then on: it ends by process.exit() only.
+ * Calls `stop` once, with the reason, when this process has to end: on SIGINT, SIGTERM or SIGHUP, when the
+ * IPC channel of its parent closes, or when the npm that runs it ends. npm sends a signal only to its shell,
+ * which ends and orphans this process. Without npm the end of the parent means nothing (nohup, setsid). With
+ * an IPC channel the process then ends by process.exit() only.
  */
 export function onStop(stop: (reason: string) => void): void {
   let stopping = false
@@ -25,7 +25,7 @@ export function onStop(stop: (reason: string) => void): void {
   setInterval(() => process.ppid === PARENT || once('npm has gone'), LOOK_MS).unref()
 }
 
-/** Whether the npm script that is running is this very program: what such a program starts inherits npm's environment, too. */
+/** Whether npm runs this program itself: its child processes inherit npm's environment too. */
 function isRunByNpm(): boolean {
   const program = path.relative(process.cwd(), process.argv[1] ?? '').replaceAll('\\', '/')
   return program !== '' && npmScript().includes(program)

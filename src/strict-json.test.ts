@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseStrictJson } from './strict-json'
 
-test('reads what JSON.parse reads', () => {
+test('valid JSON is read as by JSON.parse', () => {
   fc.assert(
     fc.property(
       fc.jsonValue({ maxDepth: 6 }),
@@ -16,7 +16,7 @@ test('reads what JSON.parse reads', () => {
     { seed: 11, numRuns: 500 },
   )
 })
-test('equal keys in different objects, and texts that look like keys, are no second key', () => {
+test('equal keys in different objects, and strings that look like keys, are accepted', () => {
   for (const text of [
     '{"a":{"a":1},"b":[{"a":1},{"a":2}]}',
     '{"a":"\\"a\\":","b":"a"}',
@@ -45,9 +45,9 @@ describe('refuses', () => {
     expect(() => parseStrictJson(text)).toThrow(SyntaxError)
     expect(() => parseStrictJson(text)).toThrow(problem)
   })
-  test('64 levels are read', () => expect(parseStrictJson('['.repeat(64) + ']'.repeat(64))).toBeDefined())
+  test('64 levels are accepted', () => expect(parseStrictJson('['.repeat(64) + ']'.repeat(64))).toBeDefined())
 })
-test('takes time linear in the text', () => {
+test('the time is linear in the text', () => {
   for (const text of [
     JSON.stringify('\\'.repeat(1_000_000)),
     JSON.stringify(Array(200_000).fill('"')),

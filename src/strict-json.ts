@@ -1,14 +1,14 @@
-/** Deeper nesting is refused: honest documents and geometries have a fifth of it. */
+/** Deepest nesting that is accepted; real documents and geometries have a fifth of it. */
 const MAX_DEPTH = 64
 
 /**
- * Parses JSON that means the same to every reader: a key given twice in one object, of which some take the first and some
- * the last, and the key __proto__ are refused, and so is nesting beyond 64 levels. Linear in the text, without recursion.
- * Throws a SyntaxError.
+ * Parses JSON that every parser understands alike. Refuses a repeated key in an object, as some parsers take
+ * the first value and some the last; the key __proto__; and nesting beyond 64 levels. Linear in the text,
+ * without recursion. Throws a SyntaxError.
  */
 export function parseStrictJson(text: string): unknown {
   const value: unknown = JSON.parse(text)
-  // From here on it is known to be JSON: only texts have quotes, and a text before a colon is a key.
+  // The text is valid JSON: a quote only begins or ends a string, and a string before a colon is a key.
   const open: (Set<string> | undefined)[] = []
   for (let at = 0; at < text.length; at++) {
     const letter = text[at]
@@ -26,7 +26,7 @@ export function parseStrictJson(text: string): unknown {
   return value
 }
 
-/** Where the quote is that ends the text which starts at `start`. */
+/** The index of the quote that ends the string which begins at `start`. */
 function endOfText(text: string, start: number): number {
   for (let at = start + 1; ; at++) {
     at = text.indexOf('"', at)

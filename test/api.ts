@@ -1,127 +1,131 @@
 import type { AddressInfo } from 'node:net'
 import { connect } from 'node:net'
 import path from 'node:path'
-import { Attester } from '../api/attester'
-import { ChainReader } from '../api/chain-reader'
-import { RequestCounter } from '../api/limits'
-import { Measurer } from '../api/measure'
-import { SharedRedis } from '../api/redis'
-import { Resolver } from '../api/resolve'
+import Fastify, { type FastifyInstance } from 'fastify'
+import { Attester } from '../api/compute/attester'
+import { ChainReader } from '../api/compute/chain-reader'
+import { RequestCounter } from '../api/http/limits'
+import { Measurer } from '../api/compute/measure'
+import { SharedRedis } from '../api/http/redis'
+import { Resolver } from '../api/compute/resolve'
 import { buildServer, type ServerParts } from '../api/server'
-import { Records } from '../api/search'
-import { Store } from '../api/store'
-import { Nonces, WalletTier, type WalletOptions } from '../api/wallet'
+import { RecordSearch } from '../api/records/search'
+import { Store } from '../api/records/store'
+import { Nonces, WalletTier, type WalletOptions } from '../api/compute/wallet'
 import { LOCAL_CHAIN, LOCAL_SIGNER_KEY } from '../dev/chain'
 import { keySigner } from '../src/eas'
-import Fastify from 'fastify'
 
-/** The compiled worker: `npm test` builds before it runs. */
-export const MEASURE_WORKER = path.resolve('dist/api/measure-worker.js')
-export const SIEVE_WORKER = path.resolve('dist/api/sieve-worker.js')
+/** The compiled workers: `npm test` builds before it runs. */
+export const MEASURE_WORKER = path.resolve('dist/api/compute/measure-worker.js')
+export const SIEVE_WORKER = path.resolve('dist/api/records/sieve-worker.js')
 
-export interface TestApi {
-  /** Where it listens. */
-  readonly url: string
-  readonly redis: SharedRedis | undefined
-  close(): Promise<void>
-}
-
-export interface TestApiOptions extends Partial<
-  Pick<ServerParts, 'publicBaseUrl' | 'trustProxy' | 'rateLimitPerHour' | 'timeouts' | 'live'>
+interface TestServerOptions extends Partial<
+  Omit<ServerParts, 'store' | 'records' | 'attesters' | 'resolver' | 'counter' | 'walletTier'>
 > {
-  /** Default: one that is out of reach. */
+  /** Default: an unreachable database. */
   databaseUrl?: string
-  /** Of the local chain; without one there is no chain to sign for. */
+  /** Of the local chain; without it, no chain is signed for. */
   rpcUrl?: string
+  /** Of the signer. Default: the local chain's. */
+  key?: string
   redisUrl?: string
-  /** Default: a free one. */
-  port?: number
   wallet?: Partial<Pick<WalletOptions, 'perHour' | 'perHourByAddress' | 'maxSkewSeconds'>>
-  clock?: () => number
+}
+interface TestServer {
+  readonly app: FastifyInstance
+  readonly redis: SharedRedis | undefined
+  /** Closes the server and all that was made for it. */
+  close: () => Promise<void>
 }
 
-/** The API in this process, listening on a real socket. */
-export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
+/** The API in this process, complete but not listening; the parts that are not given are the usual ones. */
+export async function buildTestServer(options: TestServerOptions = {}): Promise<TestServer> {
   const {
-    rpcUrl,
     databaseUrl = 'postgres://nobody@127.0.0.1:1/none',
+    rpcUrl,
+    key = LOCAL_SIGNER_KEY,
     redisUrl,
     wallet,
     clock = () => Date.now(),
     publicBaseUrl = 'https://x.example',
-    trustProxy = [],
-    rateLimitPerHour = 0,
-    timeouts,
-    live,
-    port = 0,
+    measurer = new Measurer(20_000, MEASURE_WORKER),
+    ...parts
   } = options
   const store = new Store(databaseUrl, () => {})
-  const records = new Records(store, SIEVE_WORKER)
+  const records = new RecordSearch(store, SIEVE_WORKER)
   const redis = redisUrl === undefined ? undefined : new SharedRedis(redisUrl, Fastify().log)
   while (redis && (await redis.count('test:ready', 1)) === undefined)
     await new Promise((resolve) => setTimeout(resolve, 5))
   const counter = new RequestCounter(clock, redis)
-  const connected = { chain: LOCAL_CHAIN, rpcUrls: [rpcUrl ?? ''], gatewayUrl: undefined, headPollMs: 0 }
+  const connected = {
+    chain: LOCAL_CHAIN,
+    rpcUrls: [rpcUrl ?? 'http://127.0.0.1:1'],
+    gatewayUrl: undefined,
+    headPollMs: 0,
+  }
   const reader = new ChainReader(connected, clock)
-  const attester = new Attester(await keySigner(LOCAL_SIGNER_KEY), connected, reader, clock)
-  const measurer = new Measurer(20_000, MEASURE_WORKER)
+  const attester = new Attester(await keySigner(key), connected, reader, clock)
+  const walletTier =
+    wallet &&
+    new WalletTier({
+      ...{ perHour: 0, perHourByAddress: 0, maxSkewSeconds: 300 },
+      ...wallet,
+      ...{ publicBaseUrl, counter, clock, nonces: new Nonces(clock, redis) },
+    })
   const app = await buildServer({
-    ...{
-      store,
-      records,
-      clock,
-      publicBaseUrl,
-      trustProxy,
-      rateLimitPerHour,
-      counter,
-      measurer,
-      schemaCheck: true,
-      recordsRateLimitPerHour: rateLimitPerHour,
-    },
-    chains: [],
-    ...{ maxLagSeconds: 60, deadlineSeconds: 3600, resignMaxAgeSeconds: 3600, deploymentName: 'test' },
+    ...{ store, records, clock, publicBaseUrl, counter, measurer, schemaCheck: true, trustProxy: [] },
+    ...{ rateLimitPerHour: 0, recordsRateLimitPerHour: 0, deploymentName: 'test' },
+    ...{ maxLagSeconds: 60, deadlineSeconds: 3600, resignMaxAgeSeconds: 3600 },
+    chains: rpcUrl === undefined ? [] : [connected],
     attesters: new Map(rpcUrl === undefined ? [] : [[LOCAL_CHAIN.id, { attester, reader }]]),
     resolver: new Resolver({
-      store,
-      measurer,
-      clock,
-      indexMaxAgeSeconds: 15,
-      maxLagSeconds: 60,
-      minConfirmations: 0,
+      ...{ store, measurer, clock },
+      ...{ indexMaxAgeSeconds: 15, maxLagSeconds: 60, minConfirmations: 0 },
     }),
     defaultSchemas: {
       number: '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a',
       boolean: '0x4958625091a773dcfb37a1c33099a378f32a975a7fb61f33d53c4be7589898f5',
     },
-    ...(timeouts && { timeouts }),
-    ...(live && { live }),
-    ...(wallet && {
-      walletTier: new WalletTier({
-        perHour: 0,
-        perHourByAddress: 0,
-        maxSkewSeconds: 300,
-        ...wallet,
-        publicBaseUrl,
-        counter,
-        clock,
-        nonces: new Nonces(clock, redis),
-      }),
-    }),
+    ...(walletTier && { walletTier }),
+    ...parts,
   })
-  await app.listen({ host: '127.0.0.1', port })
-  return {
-    url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`,
-    redis,
-    close: async () => {
-      await app.close()
-      redis?.close()
-      await Promise.all([measurer.close(), records.close()])
-      await store.close()
-    },
+  const close = async () => {
+    await app.close()
+    redis?.close()
+    await Promise.all([measurer.close(), records.close()])
+    await store.close()
   }
+  return { app, redis, close }
 }
 
-/** Sends these bytes and answers all that comes back, once the other side closes, or has been quiet for `quietMs`. */
+export interface TestApi {
+  /** Where it listens. */
+  readonly url: string
+  readonly redis: SharedRedis | undefined
+  close: () => Promise<void>
+}
+
+export interface TestApiOptions extends TestServerOptions {
+  /** Default: a free one. */
+  port?: number
+}
+
+/** The API in this process, listening on a real socket. */
+export async function startApi({
+  port = 0,
+  rateLimitPerHour = 0,
+  ...options
+}: TestApiOptions = {}): Promise<TestApi> {
+  const { app, redis, close } = await buildTestServer({
+    ...{ rateLimitPerHour, recordsRateLimitPerHour: rateLimitPerHour, chains: [] },
+    ...options,
+  })
+  await app.listen({ host: '127.0.0.1', port })
+  const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
+  return { url, redis, close }
+}
+
+/** Sends these bytes; resolves to all that comes back until the peer closes or is quiet for `quietMs`. */
 export function exchange(url: string, bytes: string | Buffer, quietMs = 100): Promise<string> {
   return new Promise((resolve) => {
     let text = ''

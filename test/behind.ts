@@ -10,35 +10,35 @@ import { createMigratedDatabase, removeFolder, rows, temporaryFolder } from './d
 import { startRpcProxy, type Fault, type RpcProxy } from './rpc-proxy'
 import { LOCAL_CHAIN, mine } from './world'
 
-/** A chain, a database and RPC endpoints that misbehave when told to, for indexers alone. */
+/** A chain, a database and an RPC endpoint with faults on demand, for indexers without an API. */
 export interface FaultyWorld {
   readonly chain: LocalChain
   readonly chains: ReadonlyMap<string, LocalChain>
   readonly databaseUrl: string
   readonly proxy: RpcProxy
-  /** What the indexer runs with. */
+  /** The indexer's environment. */
   readonly environment: NodeJS.ProcessEnv
-  /** Resolves once the block that is the chain's head is in the database, by its hash. */
+  /** Resolves once the chain's head block, compared by hash, is in the database. */
   caughtUp: () => Promise<void>
   stop(): Promise<void>
 }
 
-/** An indexer that is started again whenever it ends, as whoever runs it does. */
+/** An indexer that is restarted whenever it ends, as a supervisor does. */
 export interface KeptIndexer {
-  /** Every exit code so far, 'signal' where it was killed. */
+  /** Every exit code so far; 'signal' for a kill. */
   readonly exits: readonly (number | 'signal')[]
-  /** Resolves with its log when it refuses to run (code 2) and is not started again. */
+  /** Resolves with its log when it refuses to run (code 2); it is not restarted then. */
   readonly refused: Promise<string>
   readonly log: () => string
-  /** Ends it at once, wherever it is; it is started again. */
+  /** Kills the process at once; it is restarted. */
   kill(): Promise<void>
   stop(): Promise<void>
 }
 
-/** How long the indexer waits for an answer. */
+/** How long the indexer waits for an RPC answer. */
 export const TIMEOUT_MS = 500
 const SLUG = LOCAL_CHAIN.slug
-/** Soon, as tests are many; the same each time, as nothing waits for it. */
+/** Short, because tests restart often; constant, because nothing needs a back-off. */
 const RESTART_MS = 50
 
 export async function startFaultyWorld(): Promise<FaultyWorld> {
@@ -59,7 +59,7 @@ export async function startFaultyWorld(): Promise<FaultyWorld> {
       RPC_URL_BASE_SEPOLIA: proxy.url,
       HEAD_POLL_SECONDS: '0.05',
       RPC_TIMEOUT_SECONDS: String(TIMEOUT_MS / 1000),
-      // Told when to, by the tests: else what it repairs would depend on time.
+      // Off: the tests run the audit, so that what it repairs does not depend on timing.
       AUDIT_CALLS_PER_SECOND: '0',
     },
     caughtUp: () => caughtUp(chain, database.url),
@@ -80,13 +80,13 @@ async function caughtUp(chain: LocalChain, databaseUrl: string): Promise<void> {
       `SELECT height, hash FROM ${state}.hot_block UNION SELECT height, hash FROM ${state}.status ORDER BY height DESC LIMIT 1`,
     ).catch(() => [])
     if (top?.hash === head.hash) return
-    // Another head of a height that was read already is noticed with the next block only.
+    // A new head at a height that was already read is noticed only with the next block.
     if (top && top.height >= head.number) await mine(chain, top.height - head.number + 1)
     await pause(30)
   }
 }
 
-/** `npm run audit` of everything that is final, asking the world's endpoint or another; answers its exit code and what it said. */
+/** Runs `npm run audit` on all final blocks, through the world's endpoint or another one. */
 export function audit(
   { environment }: FaultyWorld,
   rpcUrl = environment.RPC_URL_BASE_SEPOLIA,
@@ -99,12 +99,12 @@ export function audit(
   )
 }
 
-/** `npm run replay` or `npm run audit` with these settings; answers its exit code and what it said. */
+/** Runs `npm run replay` or `npm run audit` with these settings; returns its exit code and output. */
 export async function command(
   env: NodeJS.ProcessEnv,
   ...args: string[]
 ): Promise<{ code: number; output: string }> {
-  const child = spawn(process.execPath, ['lib/commands.js', ...args], { env })
+  const child = spawn(process.execPath, ['lib/indexer/commands.js', ...args], { env })
   let output = ''
   for (const stream of [child.stdout, child.stderr])
     stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
@@ -112,7 +112,7 @@ export async function command(
   return { code, output }
 }
 
-/** Keeps an indexer running behind these faults of the world's endpoint. */
+/** Keeps an indexer running while the world's endpoint has these faults. */
 export function startIndexerBehind(
   { proxy, environment }: FaultyWorld,
   faults: readonly Fault[] = [],
@@ -125,7 +125,12 @@ export function startIndexerBehind(
   let stopping = false
   proxy.misbehave(...faults)
   const start = () =>
-    (service = startService('indexer', ['lib/main.js', SLUG], { ...environment, ...settings }, folder))
+    (service = startService(
+      'indexer',
+      ['lib/indexer/main.js', SLUG],
+      { ...environment, ...settings },
+      folder,
+    ))
   const refused = new Promise<string>((resolve) => {
     const run = async () => {
       const code = await start().ended

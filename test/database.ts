@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { Client } from 'pg'
@@ -9,40 +9,115 @@ import { freePort, startService } from '../dev/services'
 /** A Postgres server to make test databases on; without it they are embedded ones, in memory. */
 export const TEST_DATABASE_URL = process.env.TEST_DATABASE_URL
 
+const FOLDER_PREFIX = 'geospatial-test-'
+
 export interface TestDatabase {
   readonly url: string
-  drop(): Promise<void>
+  readonly drop: () => Promise<void>
 }
 
-/** A new, empty database: on the server that TEST_DATABASE_URL names, else an embedded one. */
+/** A new, empty database: on the server that TEST_DATABASE_URL names, else an embedded one in memory. */
 export async function createDatabase(): Promise<TestDatabase> {
-  if (!TEST_DATABASE_URL) {
-    const port = await freePort()
-    const folder = temporaryFolder()
-    const service = startService('database', ['dist/dev/database.js', String(port)], process.env, folder)
-    await service.ready
-    const drop = async () => {
-      await service.stop()
-      removeFolder(folder)
-    }
-    return { url: `postgres://postgres@127.0.0.1:${port}/postgres`, drop }
-  }
-  const name = `test_${randomBytes(6).toString('hex')}`
-  await onServer(`CREATE DATABASE ${name}`)
-  const url = new URL(TEST_DATABASE_URL)
-  url.pathname = `/${name}`
-  return { url: url.toString(), drop: () => onServer(`DROP DATABASE ${name} WITH (FORCE)`) }
+  return TEST_DATABASE_URL ? onServer(TEST_DATABASE_URL) : embedded(temporaryFolder())
 }
 
-/** A new database with our migrations applied. */
+/** A new database with our migrations applied: a copy of the run's template. */
 export async function createMigratedDatabase(): Promise<TestDatabase> {
-  const database = await createDatabase()
+  const template = process.env.TEST_TEMPLATE
+  if (!template) throw new Error('There is no template: a test that needs a database is a service test.')
+  if (TEST_DATABASE_URL) return onServer(TEST_DATABASE_URL, template)
+  const folder = temporaryFolder()
+  const data = path.join(folder, 'data')
+  cpSync(template, data, { recursive: true })
+  return embedded(folder, data)
+}
+
+/**
+ * Makes the database that createMigratedDatabase copies, once per run: migrations take seconds, up to 20 for
+ * an embedded database on a busy machine. Returns its name on the server, or its folder.
+ */
+export async function createTemplate(): Promise<{ template: string; drop: () => Promise<void> }> {
+  if (TEST_DATABASE_URL) {
+    const { url, drop } = await onServer(TEST_DATABASE_URL)
+    migrate(url)
+    return { template: new URL(url).pathname.slice(1), drop }
+  }
+  const folder = temporaryFolder()
+  const data = path.join(folder, 'data')
+  const { url, stop, drop } = await embedded(folder, data)
+  migrate(url)
+  // Copied while no process writes to it.
+  await stop()
+  return { template: data, drop }
+}
+
+/** Runs the migrations, as `npm run migrate` does. */
+export function migrate(url: string): void {
   const { status, stderr } = spawnSync(process.execPath, ['lib/migrate.js'], {
-    env: { ...process.env, DATABASE_URL: database.url },
+    env: { ...process.env, DATABASE_URL: url },
     encoding: 'utf8',
   })
   if (status !== 0) throw new Error(`The migrations failed:\n${stderr}`)
-  return database
+}
+
+async function onServer(server: string, template = 'template1'): Promise<TestDatabase> {
+  const name = `test_${process.env.TEST_RUN}_${randomBytes(6).toString('hex')}`
+  await rows(server, `CREATE DATABASE ${name} TEMPLATE ${template}`)
+  const url = new URL(server)
+  url.pathname = `/${name}`
+  const drop = async () => void (await rows(server, `DROP DATABASE ${name} WITH (FORCE)`))
+  return { url: url.toString(), drop }
+}
+
+/**
+ * Removes the databases and folders that ended runs left behind. An advisory lock protects the databases of
+ * this run from other runs, until the returned function is called.
+ */
+export async function removeLeftovers(): Promise<() => Promise<void>> {
+  for (const name of readdirSync(tmpdir())) {
+    const owner = new RegExp(`^${FOLDER_PREFIX}(\\d+)-`).exec(name)?.[1]
+    if (owner && !runs(Number(owner))) removeFolder(path.join(tmpdir(), name))
+  }
+  if (!TEST_DATABASE_URL) return async () => {}
+  const server = new Client({ connectionString: TEST_DATABASE_URL })
+  await server.connect()
+  await server.query('SELECT pg_advisory_lock($1)', [process.env.TEST_RUN])
+  const { rows: left } = await server.query<{ name: string; run: string }>(
+    `SELECT datname AS name, split_part(datname, '_', 2) AS run FROM pg_database WHERE datname ~ '^test_[0-9]{1,10}_'`,
+  )
+  for (const { name, run } of left) {
+    const { rows: locked } = await server.query('SELECT 1 WHERE pg_try_advisory_lock($1)', [run])
+    // Our own lock can be taken twice; another run may have dropped the database meanwhile.
+    if (locked.length && run !== process.env.TEST_RUN)
+      await server.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+  }
+  return () => server.end()
+}
+
+function runs(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** An embedded database that logs into a folder, with its data there or in memory. */
+async function embedded(
+  folder: string,
+  data?: string,
+): Promise<TestDatabase & { stop: () => Promise<void> }> {
+  const port = await freePort()
+  const args = ['dist/dev/database.js', String(port), ...(data ? [data] : [])]
+  const service = startService('database', args, process.env, folder)
+  await service.ready
+  const stop = async () => void (await service.stop())
+  const drop = async () => {
+    await stop()
+    removeFolder(folder)
+  }
+  return { url: `postgres://postgres@127.0.0.1:${port}/postgres`, stop, drop }
 }
 
 /** Rows of one query, on a connection of its own. */
@@ -60,15 +135,11 @@ export async function rows<Row extends object>(
   }
 }
 
-/** A folder for logs. What is not stopped in order leaves it behind, to be read. */
+/** A folder for logs. A failed test leaves it behind, to be read; the next run removes it. */
 export function temporaryFolder(): string {
-  return mkdtempSync(path.join(tmpdir(), 'geospatial-test-'))
+  return mkdtempSync(path.join(tmpdir(), `${FOLDER_PREFIX}${process.pid}-`))
 }
 
 export function removeFolder(folder: string): void {
   rmSync(folder, { recursive: true, force: true })
-}
-
-async function onServer(sql: string): Promise<void> {
-  await rows(TEST_DATABASE_URL!, sql)
 }

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 
-/** Other engines, by the paths of their executables, separated by colons: CI has the next Node there. */
+/** Paths of other Node executables, separated by colons; CI sets other versions of Node. */
 const others = (process.env.TEST_NODES ?? '').split(':').filter(Boolean)
 
 const answers = (node: string) => {
@@ -14,7 +14,7 @@ const answers = (node: string) => {
 }
 
 test.skipIf(others.length === 0)(
-  'other versions of Node answer the same, to the last bit (TEST_NODES names them)',
+  'other versions of Node give bit-identical answers (TEST_NODES names them)',
   () => {
     const ours = answers(process.execPath)
     expect(ours).toHaveLength(907 + 1)

@@ -1,4 +1,4 @@
-// Prints what the compiled kernel answers to all vectors, a line each: the bits of its doubles, or its refusal.
+// Prints one line for each vector: the compiled kernel's answer as the bits of its doubles, or its refusal.
 import { readFileSync } from 'node:fs'
 import * as kernel from '../lib/geodesy/index.js'
 

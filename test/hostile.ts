@@ -1,15 +1,15 @@
 import { CHAINS } from '../src/chains'
-import type { AttestationBody } from '../src/bodies'
+import type { AttestationBody } from '../src/indexer/bodies'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../src/location'
 import { EventKind } from '../src/model'
-import type { ChainEvent } from '../src/project'
+import type { ChainEvent } from '../src/indexer/project'
 
-/** What attesters with bad intentions write: anyone may attest anything (TRUST.md 5). */
+/** Hostile attestations: anyone may attest anything (docs/spec/trust.md 5). */
 
 export type Random = () => number
 type Ring = number[][]
 
-/** An attestation that no chain has made, and the event that announces it. */
+/** A made-up attestation and its event. */
 export interface Attested {
   event: ChainEvent
   body: AttestationBody
@@ -17,7 +17,7 @@ export interface Attested {
 
 const word = (value: number | bigint) => value.toString(16).padStart(64, '0')
 
-/** ABI encoding of texts, lists of texts, byte strings and numbers; quicker than ethers' by far. */
+/** ABI encoding of texts, lists of texts, byte strings and numbers; much faster than that of ethers. */
 function encode(values: readonly (bigint | string | Buffer | readonly (string | Buffer)[])[]): string {
   const tail = (value: string | Buffer) => {
     const hex = Buffer.from(value as string).toString('hex')
@@ -39,13 +39,8 @@ function encode(values: readonly (bigint | string | Buffer | readonly (string | 
   return `0x${lay(values)}`
 }
 
-/** The number of an attestation of celo, one a block, with this payload. */
-export function attested(
-  n: number,
-  schema: string,
-  data: string,
-  changes: Partial<AttestationBody> = {},
-): Attested {
+/** The nth attestation on celo, one per block, with this payload. */
+function attested(n: number, schema: string, data: string, changes: Partial<AttestationBody> = {}): Attested {
   const uid = `0x${word(n + 1)}`
   const [attester, recipient] = [`0x${'a'.repeat(40)}`, `0x${'b'.repeat(40)}`]
   const blockNumber = CHAINS[3]!.firstBlock + 1 + n
@@ -92,7 +87,7 @@ const ring = (count: number, at: (i: number) => number[]): Ring =>
   ((some) => [...some, some[0]!])(Array.from({ length: count }, (_, i) => at(i)))
 const wrapped = (lng: number) => lng - 360 * Math.round(lng / 360)
 
-/** Shapes of about so many positions that hold up what looks at what crosses what. */
+/** Shapes with about this many positions that are slow for algorithms that look for crossings. */
 export const FAMILIES: Readonly<Record<string, (positions: number) => object>> = {
   'a star whose edges all cross': (n) => ({
     type: 'Polygon',
@@ -139,7 +134,7 @@ export const FAMILIES: Readonly<Record<string, (positions: number) => object>> =
     type: 'MultiPoint',
     coordinates: Array.from({ length: n }, (_, i) => [wrapped(i * 137.5), (i * 61) % 89]),
   }),
-  'one point, again and again': (n) => ({
+  'one point many times': (n) => ({
     type: 'MultiPoint',
     coordinates: Array.from({ length: n }, () => [1, 2]),
   }),
@@ -147,7 +142,7 @@ export const FAMILIES: Readonly<Record<string, (positions: number) => object>> =
     type: 'Polygon',
     coordinates: [ring(n, (i) => [wrapped(i * 40), 89 - (i / n) * 80])],
   }),
-  'a line round and round': (n) => ({
+  'a line that circles the globe': (n) => ({
     type: 'LineString',
     coordinates: Array.from({ length: n }, (_, i) => [wrapped(i * 100), (i / n) * 160 - 80]),
   }),
@@ -250,18 +245,18 @@ const TYPES = [
   '',
 ]
 
-/** The nth of a row of hostile attestations: sizes, characters, numbers, nestings and shapes, the same ones for the same seed. */
+/** Attestation number n with hostile sizes, characters, numbers, nestings and shapes, drawn from `random`. */
 export function hostile(n: number, random: Random): Attested {
   const one = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
   const upTo = (most: number) => Math.floor(random() * (most + 1))
-  /** Mostly short; one in some thousands very long. */
+  /** Mostly short; one in several thousand very long. */
   const size = () =>
     random() < 0.9 ? upTo(40) : random() < 0.95 ? upTo(5_000) : random() < 0.97 ? upTo(50_000) : upTo(300_000)
   const noise = () => Buffer.from(Array.from({ length: Math.min(size(), 20_000) }, () => upTo(255)))
   const text = (): string => {
     const length = size()
     if (random() < 0.3) return one(CHARACTERS).repeat(length)
-    // Does not compress: what is stored out of line, and what an index cannot hold.
+    // Does not compress: it is stored out of line, and too long for an index.
     if (random() < 0.3)
       return Array.from({ length: Math.min(length, 9_000) }, () =>
         String.fromCodePoint(0x21 + upTo(0xd000)),
@@ -353,7 +348,7 @@ export function hostile(n: number, random: Random): Attested {
   const broken = (): string => {
     if (random() < 0.2) return `0x${noise().toString('hex')}`
     if (random() < 0.3) return data.slice(0, 2 + 2 * upTo(data.length / 2 - 1))
-    // One word of it is another number.
+    // One ABI word is replaced.
     const at = 2 + 64 * upTo(Math.floor((data.length - 66) / 64))
     return (
       data.slice(0, at) +

@@ -1,20 +1,21 @@
 import { expect } from 'vitest'
 import { LOCAL_CHAIN, type LocalChain } from '../dev/chain'
 import { stateSchema } from '../src/chains'
-import { bodyOf, eventOf, type ReadRow } from '../src/database'
+import { bodyOf, eventOf, type ReadRow } from '../src/indexer/store'
 import { hashesToUid } from '../src/eas'
-import type { RpcLog } from '../src/history'
+import type { RpcLog } from '../src/chain'
 import { EventKind } from '../src/model'
-import { eventFilter } from '../src/processor'
-import { project } from '../src/project'
+import { eventFilter } from '../src/indexer/processor'
+import { project } from '../src/indexer/project'
 import { hexNumber } from '../src/rpc'
 import { rows } from './database'
 
 /**
- * What must hold of a chain (Base Sepolia unless named) after every fault, once its indexer has caught up (TRUST.md 6):
- * I1 the projection is what the log gives when projected from nothing; I2 every body is the chain's and hashes to its
- * UID; I3 the log holds exactly the Attested and Revoked of the chain's receipts; I4 the cursor's block is canonical;
- * I7 the counts are those of a scan, and who followed the changes from the first one on has exactly the records that there are.
+ * What holds for a chain (Base Sepolia unless named) after every fault, once its indexer has caught up
+ * (docs/spec/trust.md 6): I1 the records equal a projection of the whole log; I2 every body is the chain's
+ * and hashes to its UID; I3 the log holds exactly the Attested and Revoked events of the chain's receipts; I4
+ * the cursor's block is canonical; I7 the stored counts equal those of a scan, and a client that follows the
+ * changes from the first one on has exactly the stored records.
  */
 export async function expectInvariants(
   { chains, databaseUrl }: { chains: ReadonlyMap<string, LocalChain>; databaseUrl: string },
@@ -83,7 +84,7 @@ export async function expectInvariants(
   await expectChanges(databaseUrl, slug)
 }
 
-/** I7, what is counted as records change. */
+/** I7: the counts that are kept as records change. */
 async function expectCounts(databaseUrl: string, slug: string): Promise<void> {
   const kept = await rows<object>(
     databaseUrl,
@@ -97,17 +98,20 @@ async function expectCounts(databaseUrl: string, slug: string): Promise<void> {
      FROM location_record WHERE chain = $1`,
     [slug],
   )
-  // No row before the first record.
+  // There is no row before the first record.
   expect(kept.length ? kept : [{ total: 0, revoked: 0, hours: null }]).toEqual(scanned)
 }
 
-/** I7, what followers are told: each change must be one of what the changes before it left, and the last of each record must have left what there is. */
+/**
+ * I7: the changes that the stream sends. Each change must be possible after those before it, and the last
+ * change of a record must lead to its stored state.
+ */
 async function expectChanges(databaseUrl: string, slug: string): Promise<void> {
   type State = 'none' | 'valid' | 'revoked'
   const steps: Record<string, Partial<Record<State, readonly State[]>>> = {
     new: { none: ['valid'] },
     revoked: { valid: ['revoked'] },
-    // Taken back: the record, or only its revocation. An event says which.
+    // The record or only its revocation was rolled back; the kind does not say which.
     reorged: { valid: ['none'], revoked: ['valid', 'none'] },
   }
   const changes = await rows<{ kind: string; uid: string }>(
@@ -134,7 +138,7 @@ async function expectChanges(databaseUrl: string, slug: string): Promise<void> {
     expect(possible.get(uid) ?? [], uid).toContain(stored.get(uid) ?? 'none')
 }
 
-/** The logs of ours in the receipts of all blocks, asked of the node itself: eth_getLogs is what may lie. */
+/** Our logs in the receipts of all blocks, from the node itself: its eth_getLogs may be the one that lies. */
 async function receiptLogs({ chain, provider, url }: LocalChain): Promise<RpcLog[]> {
   const batch = async <T>(method: string, paramsOf: unknown[][]): Promise<T[]> => {
     const results: T[] = []

@@ -1,15 +1,15 @@
-import { createRequire } from 'node:module'
+import { Ajv2020 } from 'ajv/dist/2020'
 
-/** Holds requests and answers of the running service against its own OpenAPI document. */
+/** Checks requests and answers of the running service against its own OpenAPI document. */
 
-// The Ajv that Fastify brings; the one at the top of the tree may be an older one of a linter's.
-const { Ajv2020 } = createRequire(require.resolve('@fastify/ajv-compiler'))('ajv/dist/2020')
-
-type Json = any // eslint-disable-line @typescript-eslint/no-explicit-any -- JSON
+type Json = any
 
 export interface OpenApiChecker {
   readonly document: Json
-  /** Throws where the document does not describe this answer, or not the request that led to a good one. What is no documented operation is let by. */
+  /**
+   * Throws when the document does not describe this answer, or the request of a successful one. Undocumented
+   * operations pass.
+   */
   check(exchange: {
     method: string
     path: string
@@ -18,11 +18,11 @@ export interface OpenApiChecker {
     type: string
     response: unknown
   }): void
-  /** What is wrong with a value, by the schema at this JSON pointer of the document; undefined when nothing is. */
+  /** The errors of a value by the schema at this JSON pointer of the document; undefined when it is valid. */
   problems(pointer: string, value: unknown): string | undefined
 }
 
-/** @param document it is not changed */
+/** @param document is not modified */
 export function openApiChecker(document: Json): OpenApiChecker {
   const ajv = new Ajv2020({
     strict: true,
@@ -34,7 +34,8 @@ export function openApiChecker(document: Json): OpenApiChecker {
   })
   ajv.addFormat('date-time', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
   ajv.addFormat('uri', (text: string) => URL.canParse(text))
-  // The document is one schema to Ajv, so that what is in it can be pointed at; these are its members that are none.
+  // Ajv gets the whole document as one schema, so that JSON pointers into it work; the top-level members of
+  // the document are no keywords of JSON Schema.
   ajv.addVocabulary(Object.keys(document))
   ajv.addSchema({ $id: 'openapi', ...closed(document) })
   const compiled = new Map<string, Json>()
@@ -82,12 +83,15 @@ export function openApiChecker(document: Json): OpenApiChecker {
   }
 }
 
-/** A JSON pointer to this place, as it goes into the fragment of a URI. */
+/** A JSON pointer to this place, encoded for the fragment of a URI. */
 export function pointerTo(...keys: string[]): string {
   return keys.map((key) => `/${encodeURIComponent(key.replaceAll('~', '~0').replaceAll('/', '~1'))}`).join('')
 }
 
-/** The same with every object that lists its fields closed: a field that is not documented is an error here, though clients must expect new ones. */
+/**
+ * A copy in which every object that lists its fields is closed: an undocumented field is an error here,
+ * though clients must expect one.
+ */
 function closed(value: Json): Json {
   if (Array.isArray(value)) return value.map(closed)
   if (typeof value !== 'object' || value === null) return value

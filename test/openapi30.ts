@@ -1,11 +1,8 @@
-import { createRequire } from 'node:module'
+import { Ajv } from 'ajv'
 
-/** Holds OpenAPI 3.0 documents against the specification's rules, and answers against such a document. */
+/** Checks OpenAPI 3.0 documents against the specification, and answers against such a document. */
 
-// The Ajv that Fastify brings; the one at the top of the tree may be an older one of a linter's.
-const Ajv = createRequire(require.resolve('@fastify/ajv-compiler'))('ajv')
-
-type Json = any // eslint-disable-line @typescript-eslint/no-explicit-any -- JSON
+type Json = any
 
 const closed = (properties: object, required: string[] = []) => ({
   type: 'object',
@@ -27,7 +24,10 @@ const orReference = (name: string) => ({
 })
 const amount = { type: 'integer', minimum: 0 }
 
-/** What of OpenAPI 3.0.3 a document of ours uses. Nothing else is let by: the words of 3.1 and misspelt ones least of all. */
+/**
+ * The part of OpenAPI 3.0.3 that our document uses. Anything else is a problem, also keywords of 3.1 and
+ * misspelt ones.
+ */
 const DOCUMENT = {
   $id: 'openapi30',
   definitions: {
@@ -131,13 +131,16 @@ const makeAjv = () => {
   return ajv
 }
 
-/** What is wrong with a document: its form, references that lead nowhere, components that nothing refers to, names that occur twice, parameters that are not those of the path. */
+/**
+ * The problems of a document: wrong form, references without a target, unused components, duplicate names,
+ * parameters that do not match the path.
+ */
 export function documentProblems(document: Json): string[] {
   const ajv = makeAjv()
   const validate = ajv.compile(DOCUMENT)
   const problems: string[] = validate(document)
     ? []
-    : validate.errors.map(
+    : (validate.errors ?? []).map(
         ({ instancePath, message, params }: Json) => `${instancePath} ${message} ${JSON.stringify(params)}`,
       )
   const references = [...JSON.stringify(document).matchAll(/"\$ref":"#([^"]+)"/g)].map(([, to]) => to!)
@@ -158,7 +161,7 @@ export function documentProblems(document: Json): string[] {
         resolved.filter((each: Json) => each.in === 'path').map((each: Json) => `{${each.name}}`),
       ) !== JSON.stringify(path.match(/\{\w+\}/g) ?? [])
     )
-      problems.push(`${path}: its parameters are others`)
+      problems.push(`${path}: its parameters do not match the path`)
     if (resolved.some((each: Json) => each.in === 'path' && !each.required))
       problems.push(`${path}: a parameter of a path is always required`)
     if (!used.every((tag: string) => tags.has(tag))) problems.push(`${path}: an unknown tag`)
@@ -166,7 +169,7 @@ export function documentProblems(document: Json): string[] {
   return problems
 }
 
-/** What a reference of this document stands for. */
+/** Follows the reference, if this value is one. */
 export function resolve(document: Json, value: Json): Json {
   return value?.$ref === undefined
     ? value
@@ -176,7 +179,10 @@ export function resolve(document: Json, value: Json): Json {
         .reduce((at: Json, key: string) => at?.[key], document)
 }
 
-/** Tells what is wrong with an answer by the document: its status, its type, its content; undefined when nothing is. */
+/**
+ * Makes a function that checks the status, type and content of an answer against the document. It returns the
+ * problem, or undefined.
+ */
 export function answerChecker(document: Json) {
   const ajv = makeAjv()
   ajv.addSchema({ $id: 'document', ...strict(document) })
@@ -186,13 +192,16 @@ export function answerChecker(document: Json) {
     const media = response.content?.[type] ?? response.content?.[type.split(';')[0]!]
     if (!media) return `${path} ${status} ${type} is not documented`
     if (typeof content === 'string')
-      return media.schema.type === 'string' ? undefined : `${path} ${status} ${type} is no text`
+      return media.schema.type === 'string' ? undefined : `${path} ${status} ${type} is not text`
     const schema = media.schema.$ref ? { $ref: `document${media.schema.$ref}` } : media.schema
     return ajv.validate(schema, content) ? undefined : ajv.errorsText()
   }
 }
 
-/** The same with every object that lists its properties closed: what is not documented is an error here, though clients must expect it. */
+/**
+ * A copy in which every object that lists its properties is closed: an undocumented property is an error
+ * here, though clients must expect one.
+ */
 function strict(value: Json): Json {
   if (Array.isArray(value)) return value.map(strict)
   if (typeof value !== 'object' || value === null) return value

@@ -1,16 +1,22 @@
+import { Client } from 'pg'
+import { seededRandom } from '../dev/random'
 import { readGeometry } from '../src/geodesy'
-import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../src/location'
-import { planeShape } from '../src/plane'
-import { rows } from './database'
+import type { RecordRow } from '../src/indexer/project'
+import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA, recordFields } from '../src/location'
+import { planeShape } from '../src/location/plane'
 
-/** The shape that the indexer would write of this GeoJSON text. */
-export function planeOf(geometry: string): string {
-  return planeShape(readGeometry(JSON.parse(geometry), 'geometry'))
+/** The one way for tests to write records without a chain: as the indexer writes them. */
+
+export interface Geometry {
+  type: string
+  coordinates?: unknown
+  geometries?: unknown
 }
 
-/** What a test says of a record; the rest is made up, the same each time. */
+/** What a test says of a record; the rest follows from its number, the same each time. */
 export interface GivenRecord {
   chain?: string
+  uid?: string
   prover?: string
   subject?: string
   /** Unix milliseconds */
@@ -20,76 +26,187 @@ export interface GivenRecord {
   schema?: string
   revoked?: boolean
   memo?: string
-  geometry?: object | null
+  /** null: one that could not be read */
+  geometry?: Geometry | null
   location?: string
   recipeTypes?: string[]
+  /** Data of one medium, an image/png. */
+  media?: string
   problem?: string | null
+  /** Columns as they are, whatever the rest says. */
+  columns?: Partial<RecordRow>
 }
-export interface StoredRecord extends Required<Omit<GivenRecord, 'problem'>> {
-  problem: string | null
+export interface StoredRecord extends Required<Omit<GivenRecord, 'media' | 'columns'>> {
   id: string
-  uid: string
 }
 
 export const ADDRESSES = [1, 2, 3, 4, 5].map((i) => `0x${String(i).repeat(39)}a`)
 /** Noon of 1 January 2026. */
 const START = Date.UTC(2026, 0, 1, 12)
+const WRITTEN = new Date('2026-07-01T00:00:00Z')
+/** Records of one statement. */
+const CHUNK = 2_000
 
-/** Records as the indexer writes them, straight into the database: thousands at once. */
+export const uidOf = (i: number) => `0x${i.toString(16).padStart(64, '0')}`
+export const addressOf = (i: number) => `0x${i.toString(16).padStart(40, '0')}`
+
+/** The shape that the indexer writes of this GeoJSON text. */
+function planeOf(geometry: string): string {
+  return planeShape(readGeometry(JSON.parse(geometry), 'geometry'))
+}
+
+/**
+ * Writes records, thousands at once, and answers what was written.
+ * @param to a database, or a connection to it (to be within its transaction)
+ * @param first number of the first record
+ */
 export async function insertRecords(
-  url: string,
+  to: string | Pick<Client, 'query'>,
   given: readonly GivenRecord[],
   first = 1,
 ): Promise<StoredRecord[]> {
-  const records = given.map((record, n): StoredRecord => {
-    const i = n + first
-    const uid = `0x${i.toString(16).padStart(8, '0').padEnd(64, 'c0ffee')}`
-    const { chain = 'celo', timestamp = START + i * 60_000, geometry = null } = record
+  const records = given.map((record, n) => completed(record, n + first))
+  const client = typeof to === 'string' ? new Client({ connectionString: to }) : undefined
+  await client?.connect()
+  for (let at = 0; at < records.length; at += CHUNK) {
+    const rows = records.slice(at, at + CHUNK).map((record, i) => rowOf(record, given[at + i]!))
+    await (client ?? (to as Client)).query(
+      'INSERT INTO location_record SELECT * FROM json_populate_recordset(NULL::location_record, $1)',
+      [JSON.stringify(rows)],
+    )
+  }
+  await client?.end()
+  return records
+}
+
+function completed({ media: _, columns: __, ...record }: GivenRecord, i: number): StoredRecord {
+  const { chain = 'celo', timestamp = START + i * 60_000, geometry = null } = record
+  const uid = record.uid ?? `0x${i.toString(16).padStart(8, '0').padEnd(64, 'c0ffee')}`
+  return {
+    ...{
+      prover: ADDRESSES[i % 5]!,
+      subject: ADDRESSES[(i >> 1) % 5]!,
+      eventTimestamp: timestamp,
+      schema: i % 3 ? LOCATION_SCHEMA.uid : LOCATION_PROTOCOL_SCHEMA.uid,
+      locationType: geometry === null ? 'address' : 'geojson',
+    },
+    ...{
+      revoked: false,
+      memo: '',
+      location: geometry === null ? 'nowhere' : JSON.stringify(geometry),
+      recipeTypes: [],
+      problem: geometry === null ? "location_type 'address' is not known" : null,
+    },
+    ...record,
+    ...{ chain, uid, timestamp, geometry, id: `${chain}-${uid}` },
+  }
+}
+
+function rowOf(record: StoredRecord, { media, columns }: GivenRecord): RecordRow {
+  const { chain, uid, geometry } = record
+  const json = geometry && JSON.stringify(geometry)
+  const plane = json && planeOf(json)
+  return {
+    ...recordFields({
+      ...{ chain, uid, attester: record.prover, recipient: record.subject },
+      blockTime: new Date(record.timestamp),
+      now: WRITTEN,
+      location: {
+        eventTimestamp: undefined,
+        srs: 'EPSG:4326',
+        locationType: record.locationType,
+        location: record.location,
+        recipeTypes: record.recipeTypes,
+        recipePayloads: [],
+        mediaTypes: media === undefined ? [] : ['image/png'],
+        mediaData: media === undefined ? [] : [media],
+        memo: record.memo,
+        geometry: geometry && {
+          json: json!,
+          plane: plane!,
+          point: geometry.type === 'Point' ? (geometry.coordinates as [number, number]) : null,
+        },
+        geometryProblem: record.problem,
+      },
+    }),
+    ...{
+      id: record.id,
+      event_timestamp: new Date(record.eventTimestamp),
+      revoked: record.revoked,
+      revocation_time: null,
+      geometry: json,
+      geom: plane,
+    },
+    ...{
+      schema_uid: record.schema,
+      ref_uid: uidOf(0),
+      revocable: true,
+      expiration_time: '0',
+      block_number: 1,
+      block_hash: uidOf(1),
+      transaction_hash: uidOf(1),
+      log_index: 0,
+    },
+    ...columns,
+  }
+}
+
+export const SCHEMA_A = uidOf(0xa)
+export const SCHEMA_B = uidOf(0xb)
+
+/** A place that somePlaces made: everything that tests ask of it is there. */
+export type Place = GivenRecord & { uid: string; timestamp: number; geometry: Geometry | null }
+
+/**
+ * So many places all over the world, the same ones for the same seed: points, lines, polygons and
+ * collections, one in eight without a geometry, on four chains, one a minute.
+ */
+export function somePlaces(count: number, seed: number): Place[] {
+  const random = seededRandom(seed)
+  const round = (value: number) => Math.round(value * 1e4) / 1e4
+  return Array.from({ length: count }, (_, i) => {
+    const [lng, lat] = [round(random() * 350 - 175), round(random() * 160 - 80)]
+    const near = (dx: number, dy: number) => [round(lng + dx), round(lat + dy)]
+    const geometries = [
+      { type: 'Point', coordinates: [lng, lat] },
+      { type: 'Point', coordinates: [lng, lat] },
+      { type: 'LineString', coordinates: [near(0, 0), near(1, 0.5), near(2, -0.5)] },
+      { type: 'Polygon', coordinates: [[near(0, 0), near(1, 0), near(1, 1), near(0, 1), near(0, 0)]] },
+      { type: 'MultiPoint', coordinates: [near(0, 0), near(0.5, 0.5)] },
+      {
+        type: 'MultiPolygon',
+        coordinates: [
+          [[near(0, 0), near(1, 0), near(1, 1), near(0, 0)]],
+          [[near(2, 0), near(3, 0), near(3, 1), near(2, 0)]],
+        ],
+      },
+      {
+        type: 'GeometryCollection',
+        geometries: [
+          { type: 'Point', coordinates: [lng, lat] },
+          { type: 'LineString', coordinates: [near(0, 0), near(1, 1)] },
+        ],
+      },
+      null,
+    ]
+    const geometry = geometries[Math.floor(random() * geometries.length)]!
+    const timestamp = Date.UTC(2026, 0, 1) + i * 60_000
     return {
       ...{
-        chain,
-        prover: ADDRESSES[i % 5]!,
-        subject: ADDRESSES[(i >> 1) % 5]!,
+        chain: ['base-sepolia', 'sepolia', 'arbitrum', 'celo'][i % 4]!,
+        uid: uidOf(i + 1),
         timestamp,
-        eventTimestamp: timestamp,
-        schema: i % 3 ? LOCATION_SCHEMA.uid : LOCATION_PROTOCOL_SCHEMA.uid,
+        eventTimestamp: timestamp - 60_000,
+        geometry,
+        locationType: geometry ? `geojson-${geometry.type.toLowerCase()}` : 'address',
       },
       ...{
-        locationType: geometry === null ? 'address' : 'geojson',
-        revoked: false,
-        memo: '',
-        location: geometry === null ? 'nowhere' : JSON.stringify(geometry),
-        recipeTypes: [],
-        problem: geometry === null ? "location_type 'address' is not known" : null,
+        prover: addressOf(100 + (i % 7)),
+        subject: addressOf(200 + (i % 11)),
+        revoked: i % 10 === 0,
+        schema: i % 3 ? SCHEMA_A : SCHEMA_B,
+        memo: `Place ${i}`,
       },
-      ...record,
-      ...{ geometry, uid, id: `${chain}-${uid}` },
     }
   })
-  for (let at = 0; at < records.length; at += 2_000)
-    await rows(
-      url,
-      `INSERT INTO location_record (id, uid, chain, prover, subject, timestamp, event_timestamp, srs, location_type, location, longitude, latitude,
-         recipe_types, recipe_payloads, media_types, media_data, memo, revoked, created_at, updated_at, geometry, schema_uid, ref_uid, revocable,
-         expiration_time, block_number, block_hash, transaction_hash, log_index, geom, problem)
-       SELECT id, uid, chain, prover, subject, to_timestamp(timestamp / 1000.0), to_timestamp("eventTimestamp" / 1000.0), 'EPSG:4326', "locationType", location,
-         (geometry -> 'coordinates' ->> 0)::numeric, (geometry -> 'coordinates' ->> 1)::numeric, ARRAY(SELECT jsonb_array_elements_text("recipeTypes")), '{}', '{}', '{}', memo, revoked,
-         '2026-07-01Z', '2026-07-01Z', written, schema, '0x', true, 0, 1, '0x', '0x', 0, plane::geometry, problem
-       FROM jsonb_to_recordset($1) AS t(id text, uid text, chain text, prover text, subject text, timestamp float8, "eventTimestamp" float8, "locationType" text, location text,
-         "recipeTypes" jsonb, problem text, memo text, revoked bool, schema text, written text, plane text, point jsonb)
-         CROSS JOIN LATERAL (SELECT point AS geometry) AS g`,
-      [
-        JSON.stringify(
-          records
-            .slice(at, at + 2_000)
-            .map(({ geometry, ...record }) => ({
-              ...record,
-              written: geometry && JSON.stringify(geometry),
-              plane: geometry && planeOf(JSON.stringify(geometry)),
-              point: (geometry as { type?: string } | null)?.type === 'Point' ? geometry : null,
-            })),
-        ),
-      ],
-    )
-  return records
 }

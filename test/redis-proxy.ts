@@ -1,24 +1,24 @@
 import { connect, createServer, type Socket } from 'node:net'
 
 export interface RedisProxy {
-  /** Of the proxy. */
+  /** The proxy's URL. */
   readonly url: string
-  /** Nothing passes any more, in either direction; connections are still taken. */
+  /** Stops the traffic in both directions; connections are still accepted. */
   freeze(): void
-  /** What was held back passes, and all that comes. */
+  /** Lets the traffic pass again, also what was held back. */
   thaw(): void
-  /** The connections there are carry nothing any more, and are not closed either, as when a route is lost; new ones work. */
+  /** Existing connections stay open but carry nothing any more, as after a lost route; new ones work. */
   strand(): void
-  /** Connections taken so far. */
+  /** Number of connections accepted so far. */
   connections(): number
-  /** Every connection is cut, and new ones are refused. */
+  /** Closes every connection and refuses new ones. */
   cut(): Promise<void>
-  /** New connections are taken again, at the same port. */
+  /** Accepts connections again, on the same port. */
   restore(): Promise<void>
   close(): Promise<void>
 }
 
-/** A way to Redis that freezes, breaks and comes back when told to. */
+/** A TCP proxy in front of Redis that freezes, breaks and recovers on demand. */
 export async function startRedisProxy(target: string): Promise<RedisProxy> {
   const { hostname, port } = new URL(target)
   const sockets = new Set<Socket>()

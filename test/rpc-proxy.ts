@@ -8,13 +8,12 @@ import * as multicall from '../src/abi/Multicall3'
 import { CHAINS } from '../src/chains'
 import { Rpc } from '../src/rpc'
 
-/* eslint-disable @typescript-eslint/no-explicit-any -- JSON */
 export interface RpcCall {
   id: number
   method: string
   params: any[]
 }
-/** Asks the node, through the faults that come after this one. */
+/** Calls the node; the faults listed after this one still apply. */
 export type Ask = (method: string, params: any[]) => Promise<any>
 type Answer = {
   jsonrpc: string
@@ -25,9 +24,9 @@ type Answer = {
   drop?: true
 }
 /**
- * An answer in place of the node's: a JSON-RPC error, a result, an HTTP status without a body, a socket dropped; what is made
- * of the node's own answer (`ask`: one call's result, `mangle`: the whole HTTP answer, parsed, or a text to send in its place);
- * or undefined to let the node answer.
+ * Replaces the node's answer by a JSON-RPC error, a result, an HTTP status without a body or a dropped
+ * socket; or changes it: `ask` makes the result of this call, `mangle` maps the whole parsed HTTP answer to
+ * another one or to raw text. undefined lets the node answer.
  */
 export type Fault = (
   call: RpcCall,
@@ -42,16 +41,19 @@ export type Fault = (
 
 export interface RpcProxy {
   readonly url: string
-  /** Every call seen, in order. */
+  /** Every call received, in order. */
   readonly calls: RpcCall[]
-  /** How many calls the faults have met since they were set. */
+  /** Number of calls that a fault applied to, since the faults were set. */
   readonly met: number
-  /** From now on it misbehaves in these ways, the first one that concerns a call first; in none: as the node does. */
+  /**
+   * Sets the faults; the first that applies to a call is used. Without arguments, the node's answers pass
+   * unchanged.
+   */
   misbehave(...faults: Fault[]): void
   close(): Promise<void>
 }
 
-/** A JSON-RPC endpoint in front of a real node that misbehaves as told. */
+/** A JSON-RPC proxy in front of a real node that injects the given faults. */
 export async function startRpcProxy(nodeUrl: string, ...initial: Fault[]): Promise<RpcProxy> {
   const calls: RpcCall[] = []
   let faults: readonly Fault[] = initial
@@ -110,7 +112,7 @@ export async function startRpcProxy(nodeUrl: string, ...initial: Fault[]): Promi
           .writeHead(200, { 'content-type': 'application/json' })
           .end(typeof mangled === 'string' ? mangled : JSON.stringify(mangled))
       })
-      // Whoever asked went away, or the node did.
+      // The client or the node closed the connection.
       .catch(() => request.socket.destroy())
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -125,7 +127,7 @@ export async function startRpcProxy(nodeUrl: string, ...initial: Fault[]): Promi
       met = 0
     },
     close: async () => {
-      // Again and again: one may have been on its way in.
+      // Repeated, because a connection may still be on its way in.
       const cut = setInterval(() => server.closeAllConnections(), 50)
       await new Promise((resolve) => server.close(resolve).closeAllConnections())
       clearInterval(cut)
@@ -134,11 +136,11 @@ export async function startRpcProxy(nodeUrl: string, ...initial: Fault[]): Promi
 }
 
 const MULTICALL_RESULTS = ['tuple(bool success, bytes returnData)[]']
-/** What getAttestation answers for a UID it does not know. */
+/** The answer of getAttestation for an unknown UID: an empty attestation. */
 export const UNKNOWN = `0x${'20'.padStart(64, '0')}${'0'.repeat(64 * 9)}${'140'.padStart(64, '0')}${'0'.repeat(64)}`
 const coder = AbiCoder.defaultAbiCoder()
 
-/** The result of calls of one method, made into another; null stays null. */
+/** Changes the results of one method; null stays null. */
 const made =
   (method: string, change: (result: any, params: any[]) => unknown): Fault =>
   (call) =>
@@ -149,7 +151,7 @@ const made =
         }
       : undefined
 const logs = (change: (logs: any[]) => unknown) => made('eth_getLogs', change)
-/** What Multicall3 answers for several bodies. */
+/** Changes the attestation bodies that Multicall3 returns. */
 const bodies = (change: (bodies: any[]) => any[]) =>
   made('eth_call', (result, [{ data }]) =>
     data.startsWith(multicall.functions.aggregate3.selector)
@@ -163,7 +165,7 @@ const bodies = (change: (bodies: any[]) => any[]) =>
       : result,
   )
 const receipts = (change: (receipts: any[]) => unknown) => made('eth_getBlockReceipts', change)
-/** The log, and one that says that what it attests was revoked. */
+/** The log, followed by a made-up Revoked event for the same attestation. */
 const withForged = (log: any) => [
   log,
   {
@@ -174,32 +176,36 @@ const withForged = (log: any) => [
 ]
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** The ways in which nodes misbehave (TRUST.md 6), each by itself. */
+/** The ways in which nodes misbehave (docs/spec/trust.md 6), one fault each. */
 export const faults = {
-  // Lies about logs that nothing in the answer gives away.
+  // Wrong logs that look valid.
   logsCutByOne: logs((list) => list.slice(0, -1)),
   logsEmpty: logs(() => []),
-  /** Leaves one kind of event out. */
+  /** Omits the events with this topic. */
   logsWithout: (topic0: string) => logs((list) => list.filter((log) => log.topics[0] !== topic0)),
-  /** Receipts that lack the last log of each block, or all of its last transaction's; eth_getLogs does as well. */
+  /**
+   * Omits the last log of each block's last transaction from receipts, and the last log from eth_getLogs.
+   */
   logsCutEverywhere: ((call) =>
     receipts((list) =>
       list.map((receipt, i) =>
         i === list.length - 1 ? { ...receipt, logs: receipt.logs.slice(0, -1) } : receipt,
       ),
     )(call) ?? logs((list) => list.slice(0, -1))(call)) as Fault,
-  /** Each log a second time, as another event of the same block: in receipts and in eth_getLogs. */
+  /** Adds a made-up Revoked event after each log, in receipts and in eth_getLogs. */
   logsForged: ((call) =>
     receipts((list) => list.map((receipt) => ({ ...receipt, logs: receipt.logs.flatMap(withForged) })))(
       call,
     ) ?? logs((list) => list.flatMap(withForged))(call)) as Fault,
-  // Nonsense about logs.
+  // Malformed lists of logs.
   logsTwice: logs((list) => [...list, ...list].reverse()),
   logsRemoved: logs((list) => list.map((log) => ({ ...log, removed: true }))),
   logsOfAnotherFork: logs((list) => list.map((log) => ({ ...log, blockHash: `0x${'1'.repeat(64)}` }))),
-  // Blocks, bodies.
+  // Wrong blocks and attestation bodies.
   blocksNull: ((call) => (/^eth_getBlockBy/.test(call.method) ? { result: null } : undefined)) as Fault,
-  /** Any of the last blocks in place of the one that was asked for, be it by number, by hash or as the latest. */
+  /**
+   * One of the last 90 blocks in place of the requested one (by number, by hash or latest).
+   */
   anotherBlock:
     (random: () => number): Fault =>
     ({ method, params }) =>
@@ -226,7 +232,7 @@ export const faults = {
       result: coder.encode(MULTICALL_RESULTS, [Array(asked).fill({ success: true, returnData: UNKNOWN })]),
     }
   }) as Fault,
-  // Refusals.
+  // Errors that the endpoint returns.
   http:
     (status: number): Fault =>
     () => ({ status }),
@@ -239,7 +245,7 @@ export const faults = {
       method === 'eth_getLogs' && Number(params[0].toBlock) - Number(params[0].fromBlock) >= blocks
         ? { error: { code: -32005, message } }
         : undefined,
-  // Connections and JSON-RPC itself.
+  // Broken connections and broken JSON-RPC.
   dropped: (() => ({ drop: true })) as Fault,
   hanging: (() => ({ ask: () => new Promise(() => {}) })) as Fault,
   slow:
@@ -249,9 +255,9 @@ export const faults = {
   batchReordered: (() => ({ mangle: reorderBatch })) as Fault,
   wrongIds: (() => ({ mangle: shiftIds })) as Fault,
   invalidJson: (() => ({ mangle: halfOf })) as Fault,
-  // Another chain, or not all of this one.
+  // Another chain, or a node that is behind.
   anotherChain: (({ method }) => (method === 'eth_chainId' ? { result: '0x1' } : undefined)) as Fault,
-  /** A replica that has not got the last blocks yet, nor their state. */
+  /** A replica that lacks the last blocks and their state. */
   lagging:
     (blocks: number): Fault =>
     ({ method, params }) => ({
@@ -287,7 +293,7 @@ export const faults = {
     }),
 }
 
-/** The fault at every nth call that it concerns. */
+/** Applies the fault to every nth call that it matches. */
 export function everyNth(n: number, fault: Fault): Fault {
   let count = 0
   return (call) => {
@@ -296,7 +302,7 @@ export function everyNth(n: number, fault: Fault): Fault {
   }
 }
 
-/** Faults that concern the same calls, one after the other. */
+/** Applies these faults in turn, one per matching call. */
 export function inTurn(...several: Fault[]): Fault {
   let count = 0
   return (call) => {
@@ -306,12 +312,12 @@ export function inTurn(...several: Fault[]): Fault {
   }
 }
 
-/** The fault at a share of the calls that it concerns. */
+/** Applies the fault to a random share (0 to 1) of the calls that it matches. */
 export function sometimes(share: number, fault: Fault, random: () => number): Fault {
   return (call) => (random() < share ? fault(call) : undefined)
 }
 
-// Named, so that one fault mangles an answer once, however many calls of it were met.
+// Named functions, so that several faulty calls of one batch mangle its answer only once (the Set above).
 function cutBatch(answer: any): unknown {
   return Array.isArray(answer) ? answer.slice(0, -1) : answer
 }
@@ -325,11 +331,10 @@ function halfOf(answer: any): unknown {
   const whole = JSON.stringify(answer)
   return whole.slice(0, whole.length / 2)
 }
-/* eslint-enable @typescript-eslint/no-explicit-any */
 
 export const SILENT = new Logger(() => {}, 'test')
 
-/** What reads these endpoints of the local Base Sepolia. */
+/** An Rpc client for these endpoints of the local Base Sepolia. */
 export function testRpc(urls: string[], options: { timeoutMs?: number; batchSize?: number } = {}): Rpc {
   return new Rpc({ chain: CHAINS[0]!, urls, batchSize: 100, timeoutMs: 5_000, log: SILENT, ...options })
 }

@@ -1,12 +1,12 @@
 import { request, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** An event as the WHATWG's standard has a client read it (HTML, 9.2.6). */
+/** A server-sent event, parsed as the HTML standard defines it (9.2.6). */
 export interface SseEvent {
   event: string
   id: string
-  /** Parsed */
-  data: any // eslint-disable-line @typescript-eslint/no-explicit-any -- JSON
+  /** The data field, parsed as JSON. */
+  data: any
 }
 
 export interface SseListener {
@@ -14,21 +14,21 @@ export interface SseListener {
   readonly headers: IncomingHttpHeaders
   readonly events: SseEvent[]
   readonly comments: number
-  /** What a client would come back with. */
+  /** The Last-Event-ID that a client sends when it reconnects. */
   readonly lastEventId: string
   readonly retryMs: number | undefined
-  /** Resolves when the connection ends, whoever ends it. */
+  /** Resolves when the connection ends, whichever side closes it. */
   readonly ended: Promise<void>
-  /** The body of what is no stream. */
+  /** The body of an answer that is not a stream. */
   readonly body: string
-  /** Resolves once so many events came. */
+  /** Resolves once this many events have arrived. */
   count(events: number): Promise<void>
   until(holds: () => boolean): Promise<void>
   close(): void
   readonly response: IncomingMessage
 }
 
-/** Listens, on a connection of its own. */
+/** Opens an event stream on its own connection. */
 export function listen(
   url: string,
   options: {

@@ -2,19 +2,21 @@ import { readFileSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 
-/** The house's walls (README, Layout), read off the source's own lines. */
+/** The boundaries between rooms (docs/architecture/README.md, Rooms), read from the imports. */
 const files = ['src', 'api', 'dev'].flatMap((folder) =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((file) => /\.ts$/.test(file) && !/\.test\.ts$/.test(file))
     .map((file) => path.posix.join(folder, file.replaceAll('\\', '/'))),
 )
-const source = (file: string) => readFileSync(file, 'utf8')
+/** A source file, each import on one line. */
+const source = (file: string) =>
+  readFileSync(file, 'utf8').replace(/^import\b[^';]*'/gm, (statement) => statement.replace(/\s+/g, ' '))
 const imports = (file: string) =>
   [...source(file).matchAll(/(?:from|import|require\()\s*'([^']+)'/g)].map((match) =>
     match[1]!.startsWith('.') ? path.posix.join(path.posix.dirname(file), match[1]!) : match[1]!,
   )
 const under = (folder: string) => files.filter((file) => file.startsWith(folder))
-/** Every import out of these files that leads to one of those places. */
+/** Every import from these files of one of those targets. */
 const crossings = (from: string[], to: RegExp) =>
   from.flatMap((file) =>
     imports(file)
@@ -23,11 +25,67 @@ const crossings = (from: string[], to: RegExp) =>
   )
 const holders = (text: RegExp) => files.filter((file) => text.test(source(file)))
 
-test('the walls are read at all', () => {
+test('the sources are found and read', () => {
   expect(files.length).toBeGreaterThan(20)
   expect(imports('api/main.ts')).toContain('src/config')
 })
-test('the rooms import nothing of ours', () => {
+/** By room: the other rooms that it may import, each by its door. All may import the floors of FLOORS. */
+const ARROWS: Record<string, readonly string[]> = {
+  'api/http': ['src/geodesy', 'src/eas'],
+  'api/records': [],
+  'api/compute': ['api/records', 'src/rpc'],
+  'api/stream': ['api/records'],
+  'api/ogc': ['api/records'],
+  'api/graphql': ['api/records'],
+  'api/service': ['api/compute', 'api/records', 'api/graphql'],
+  'src/geodesy': [],
+  'src/eas': [],
+  'src/location': ['src/geodesy', 'src/eas'],
+  'src/rpc': [],
+  'src/chain': ['src/rpc'],
+  'src/indexer': ['src/chain', 'src/rpc', 'src/location', 'src/eas', 'src/abi', 'src/model'],
+}
+/**
+ * Rooms that every room of api/ may import. Each file of http is a door: a worker loads only the one that it
+ * needs, and no web server.
+ */
+const FLOORS = ['api/http', 'src/geodesy', 'src/eas', 'src/location']
+/** Doors beside a room's index: the squid's GraphQL loads packages that the API does not need. */
+const SIDE_DOORS = ['api/graphql/squid']
+const roomOf = (file: string) =>
+  Object.keys(ARROWS).find((room) => file === room || file.startsWith(`${room}/`))
+
+test('every file of api and src is in a room, except those that wire the rooms or serve them all', () => {
+  expect(
+    files.filter((file) => !file.startsWith('dev/') && !roomOf(file) && !/^src\/(abi|model)\//.test(file)),
+  ).toEqual([
+    'src/chains.ts',
+    'src/config.ts',
+    'src/migrate.ts',
+    'src/process.ts',
+    'src/retry.ts',
+    'src/strict-json.ts',
+    'api/main.ts',
+    'api/process.ts',
+    'api/server.ts',
+    'api/squid-graphql-server.ts',
+  ])
+})
+test('rooms import each other in one direction only, and through their doors', () => {
+  const wrong = files.flatMap((file) => {
+    const room = roomOf(file)
+    return imports(file).flatMap((target) => {
+      const other = roomOf(target)
+      if (!other || other === room) return []
+      const isDoor = target === other || other === 'api/http' || SIDE_DOORS.includes(target)
+      const floors = file.startsWith('api/') && room !== 'api/http' ? FLOORS : []
+      const mayEnter = room === undefined || [...ARROWS[room]!, ...floors].includes(other)
+      return isDoor && mayEnter ? [] : [`${file} -> ${target}`]
+    })
+  })
+  expect(wrong.filter((arrow) => !arrow.startsWith('dev/'))).toEqual([])
+})
+test('the kernel and the signing code import nothing of ours', () => {
   expect(crossings(under('src/geodesy/'), /^(src|api|dev)\/(?!geodesy)|^ethers/)).toEqual([])
   expect(crossings(under('src/eas/'), /^(src|api|dev)\/(?!eas)/)).toEqual([])
   expect(
@@ -38,35 +96,47 @@ test('the rooms import nothing of ours', () => {
     ),
   ).toEqual(new Set(['ethers', 'hash-wasm', 'node:crypto', 'secp256k1/bindings']))
 })
-test("src never imports api or dev; api never imports dev nor the indexer's parts", () => {
+test('src never imports api or dev; api never imports dev', () => {
   expect(crossings(under('src/'), /^(api|dev|test|bench)\//)).toEqual([])
-  expect(
-    crossings(
-      under('api/'),
-      /^(dev|test|bench)\/|^src\/(model|abi|main|processor|project|bodies|source|history|head|blocks|doubt|lease|metrics|proof|audit|database)/,
-    ),
-  ).toEqual([])
+  expect(crossings(under('api/'), /^(dev|test|bench)\//)).toEqual([])
+})
+test("parts get settings by name, and the signer's key goes to the attester alone", () => {
+  expect(holders(/\.\.\.settings\b(?![.\w])/)).toEqual([])
+  const keyReaders = holders(/\breadSignerKey\b/).filter((file) => !file.startsWith('dev/'))
+  expect(keyReaders).toEqual(['src/config.ts', 'api/main.ts'])
+  expect(source('api/main.ts').match(/\breadSignerKey!?[^'\w]/g)).toHaveLength(2)
+  expect(source('api/main.ts')).toContain('loadSigner(readSignerKey!, attesterAddress)')
 })
 test("one place each: SQL, the environment, the key, outgoing calls, the indexer's store", () => {
   expect(
     holders(/\b(SELECT|INSERT INTO|UPDATE|DELETE FROM)\b[^]*?\b(FROM|VALUES|SET)\b/).filter(
-      (file) => file.startsWith('api/') && !/^api\/store[^/]*\.ts$/.test(file),
+      (file) => file.startsWith('api/') && !/\/(store|sql)[^/]*\.ts$/.test(file),
     ),
   ).toEqual([])
   expect(holders(/process\.env\b|loadEnvFile/)).toEqual(['src/config.ts'])
   expect(holders(/\b(SigningKey|keySigner)\b/).filter((file) => !file.startsWith('src/eas/'))).toEqual([
-    'api/attester.ts',
+    'api/compute/attester.ts',
   ])
-  // A call of the global fetch, not of a method of that name, and the modules that open connections (type imports aside).
-  expect(holders(/(?:await|return|=>|=|\()\s*fetch\(/).filter((file) => !file.startsWith('dev/'))).toEqual([
-    'api/chain-reader.ts',
-  ])
+  // Calls of the global fetch (not of a method with that name), and the modules that open connections (except
+  // type imports).
+  expect(holders(/(?:await|return|=>|=|\()\s*fetch\(/).filter((file) => !file.startsWith('dev/'))).toEqual([])
   expect(
     holders(
       /import (?!type)[^\n]*\b(?:Client|Agent|Pool|request|fetch|connect|get)\b[^\n]* from '(?:undici|node:(?:https?|http2|net|tls))'/,
     ).filter((file) => !file.startsWith('dev/')),
-  ).toEqual(['api/fetcher.ts'])
-  expect(holders(/\b(INSERT INTO|UPDATE|DELETE FROM)\b/).filter((file) => file.startsWith('src/'))).toEqual([
-    'src/database.ts',
-  ])
+  ).toEqual(['api/compute/fetch/fetcher.ts'])
+  expect(
+    holders(/\b(INSERT INTO|UPDATE|DELETE FROM)\b/).filter(
+      (file) => file.startsWith('src/') && !file.startsWith('src/indexer/store/'),
+    ),
+  ).toEqual([])
+})
+test('optional packages are imported where they are needed, never when a file is loaded', () => {
+  const { optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+    optionalDependencies: Record<string, string>
+  }
+  const packages = Object.keys(optionalDependencies).join('|')
+  expect(packages).toContain('@subsquid/graphql-server')
+  const eager = new RegExp(`^(import|export)\\s(?!type\\b)[^';(]*'(${packages})(/[^']*)?'`, 'm')
+  expect(holders(eager)).toEqual([])
 })

@@ -2,7 +2,7 @@ import type { TransactionReceipt } from 'ethers'
 import { LOCAL_CHAIN, mined, type LocalChain } from '../dev/chain'
 import { blankSettings, freePort } from '../dev/services'
 import { startWorld, waitForHead, type World } from '../dev/world'
-import { TEST_DATABASE_URL, createDatabase, removeFolder, temporaryFolder } from './database'
+import { createMigratedDatabase, removeFolder, temporaryFolder } from './database'
 import { openApiChecker } from './openapi'
 
 export interface TestWorld extends Omit<World, 'chain'> {
@@ -11,39 +11,40 @@ export interface TestWorld extends Omit<World, 'chain'> {
   readonly databaseUrl: string
   /** Resolves once everything mined so far, on every local chain, is in the database. */
   caughtUp: () => Promise<void>
-  /** GET, parsed. Throws when the answer is not as the service's own OpenAPI document says, as the next does. */
-  get: (path: string) => Promise<{ status: number; body: any }> // eslint-disable-line @typescript-eslint/no-explicit-any -- JSON
+  /** GET, parsed. Like post, throws when the answer does not match the service's own OpenAPI document. */
+  get: (path: string) => Promise<{ status: number; body: any }>
   /** POST of JSON, parsed. */
-  post: (path: string, body: unknown) => Promise<{ status: number; body: any }> // eslint-disable-line @typescript-eslint/no-explicit-any -- JSON
+  post: (path: string, body: unknown) => Promise<{ status: number; body: any }>
 }
 
-/** The whole service as `npm start` brings it up, on free ports, in memory, without samples and limits; one local chain, or those of CHAINS. */
-export async function startTestWorld(environment: NodeJS.ProcessEnv = {}): Promise<TestWorld> {
-  const database = TEST_DATABASE_URL ? await createDatabase() : undefined
+/**
+ * The whole service as `npm start` brings it up, on free ports, in memory, without limits, and without sample
+ * places unless asked for; with one local chain, or those of CHAINS.
+ */
+export async function startTestWorld(
+  environment: NodeJS.ProcessEnv = {},
+  { samples = false } = {},
+): Promise<TestWorld> {
+  const database = await createMigratedDatabase()
   const CHAINS = environment.CHAINS ?? LOCAL_CHAIN.slug
-  const [port, chainPort, databasePort] = await Promise.all([
-    freePort(),
-    freePort(CHAINS.split(',').length),
-    freePort(),
-  ])
+  const [port, chainPort] = await Promise.all([freePort(), freePort(CHAINS.split(',').length)])
   const folder = temporaryFolder()
   const world = await startWorld({
     environment: {
       ...process.env,
-      // What the person running the tests has set for their own service must not leak in.
+      // The settings of the developer's own service must not leak in.
       ...blankSettings(),
-      ...(database && { DATABASE_URL: database.url }),
+      DATABASE_URL: database.url,
       CHAINS,
       PORT: String(port),
       LOCAL_CHAIN_PORT: String(chainPort),
-      LOCAL_DB_PORT: String(databasePort),
       RATE_LIMIT_PER_HOUR: '0',
       RECORDS_RATE_LIMIT_PER_HOUR: '0',
       HEAD_POLL_SECONDS: '0.1',
       ...environment,
     },
     folder,
-    samples: false,
+    samples,
     keep: false,
     report: () => {},
     progress: () => {},
@@ -82,7 +83,7 @@ export async function startTestWorld(environment: NodeJS.ProcessEnv = {}): Promi
     post: (path, body) => ask(path, 'POST', body),
     stop: async () => {
       await world.stop()
-      await database?.drop()
+      await database.drop()
       removeFolder(folder)
     },
   }
@@ -93,7 +94,7 @@ export async function mine(chain: LocalChain, blocks: number): Promise<void> {
   await chain.provider.send('anvil_mine', [`0x${blocks.toString(16)}`])
 }
 
-/** Mines one block of all these transactions; answers their receipts. */
+/** Mines one block of all these transactions; returns their receipts. */
 export async function inOneBlock(
   chain: LocalChain,
   sends: readonly (() => Promise<{ hash: string }>)[],
@@ -101,11 +102,11 @@ export async function inOneBlock(
   const hashes: string[] = []
   await chain.provider.send('evm_setAutomine', [false])
   try {
-    // In turn: anvil may give two that arrive together the same nonce, and then refuses one.
+    // One by one: anvil may give two simultaneous transactions the same nonce, and then refuses one.
     for (const send of sends) hashes.push((await send()).hash)
     await mine(chain, 1)
   } finally {
-    // Else nothing is mined ever again, and whatever comes next waits for it.
+    // Otherwise nothing is mined any more, and later tests wait forever.
     await chain.provider.send('evm_setAutomine', [true])
   }
   return Promise.all(hashes.map((hash) => mined(chain, hash)))

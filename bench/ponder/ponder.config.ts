@@ -1,9 +1,10 @@
 import { createConfig } from 'ponder'
 import { easAbi } from './abi'
 
-// Ponder holds itself to 20 requests a second and endpoint at first and raises that by a twentieth now and then; no setting
-// says otherwise (src/rpc/index.ts in 0.16). An endpoint named often has as many such allowances, so that the local node, which
-// limits nobody, is asked as fast as Ponder can. RPC_COPIES=1 shows what a person with one endpoint gets.
+// Ponder holds itself to 20 requests a second and endpoint at first and raises that by a twentieth now and
+// then; no setting says otherwise (src/rpc/index.ts in 0.16). An endpoint named often has as many such
+// allowances, so that the local node, which limits nobody, is asked as fast as Ponder can. RPC_COPIES=1 shows
+// what a person with one endpoint gets.
 const { RPC_URL, RPC_COPIES, EAS_ADDRESS, CHAIN_ID, START_BLOCK, END_BLOCK, SCHEMA_UIDS } =
   process.env as Record<string, string>
 const schemaUID = SCHEMA_UIDS!.split(',') as `0x${string}`[]

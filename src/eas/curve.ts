@@ -1,16 +1,22 @@
 import { SigningKey, hexlify } from 'ethers'
 
-/** secp256k1, as much of it as signing and recovering needs. Signatures are r and s, 64 bytes, low s; public keys x and y, 64 bytes. */
+/**
+ * The operations of secp256k1 for signing and recovering. Signatures are r and s, 64 bytes, with the lower s;
+ * public keys are x and y, 64 bytes.
+ */
 export interface Curve {
   readonly name: string
-  /** Deterministic (RFC 6979). Throws for what is no private key. */
+  /** Deterministic (RFC 6979). Throws for an invalid private key. */
   sign(digest: Uint8Array, privateKey: Uint8Array): { signature: Uint8Array; recovery: number }
-  /** Throws when nothing recovers. */
+  /** Throws when no public key can be recovered. */
   recover(digest: Uint8Array, signature: Uint8Array, recovery: number): Uint8Array
   publicKey(privateKey: Uint8Array): Uint8Array
 }
 
-/** ethers' own, in JavaScript: 7 times as slow as the native one to sign, 29 times to recover (bench/compute). */
+/**
+ * The implementation of ethers in JavaScript: 7 times as slow as the native one to sign, 29 times to recover
+ * (bench/compute).
+ */
 export const ETHERS_CURVE: Curve = {
   name: 'ethers',
   sign: (digest, privateKey) => {
@@ -24,23 +30,26 @@ export const ETHERS_CURVE: Curve = {
   publicKey: (privateKey) => Buffer.from(SigningKey.computePublicKey(privateKey, false).slice(4), 'hex'),
 }
 
-/** What we use of secp256k1 5.0.2, the binding of libsecp256k1 (bitcoin-core). */
+/** The functions used of secp256k1 5.0.2, the binding of libsecp256k1 (bitcoin-core). */
 interface Libsecp256k1 {
   ecdsaSign(digest: Uint8Array, privateKey: Uint8Array): { signature: Uint8Array; recid: number }
   ecdsaRecover(signature: Uint8Array, recovery: number, digest: Uint8Array, compressed: boolean): Uint8Array
   publicKeyCreate(privateKey: Uint8Array, compressed: boolean): Uint8Array
 }
 
-/** libsecp256k1; undefined where its binding cannot be loaded (prebuilt for Linux x64, macOS arm64, Windows x64). */
+/**
+ * libsecp256k1; undefined when its binding cannot be loaded (it is prebuilt for Linux x64, macOS arm64 and
+ * Windows x64).
+ */
 export const NATIVE_CURVE = loadNative()
 
-/** The fastest there is: all give the same bytes (eas.test.ts). */
+/** The fastest implementation there is. All give the same bytes (eas.test.ts). */
 export const CURVE = NATIVE_CURVE ?? ETHERS_CURVE
 
 function loadNative(): Curve | undefined {
   let native: Libsecp256k1
   try {
-    // Not the package itself, which would put a JavaScript library of its own in the binding's place without a word.
+    // Not the package's main module: that silently falls back to a JavaScript library.
     native = require('secp256k1/bindings') as Libsecp256k1 // eslint-disable-line @typescript-eslint/no-require-imports -- it may be missing
   } catch {
     return undefined

@@ -1,9 +1,9 @@
-/** A payload that does not decode as its schema says. */
+/** A payload that cannot be decoded as its schema says. */
 export class PayloadError extends Error {
   override readonly name = 'PayloadError'
 }
 
-/** What a field of a payload decodes to: integers, truth, texts, byte strings, lists of the last two. */
+/** The decoded value of a field: an integer, a boolean, a string, bytes, or a list of strings or bytes. */
 export type FieldValue = bigint | boolean | string | Uint8Array | string[] | Uint8Array[]
 
 const WORD = 32
@@ -11,12 +11,14 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
  * Decodes an ABI payload (Contract ABI Specification, "Formal Specification of the Encoding") of the types
- * uint8 to uint256, bool, string, bytes, string[], bytes[] and bytes32[], strictly and in time proportional to its size: every pointer
- * and length within bounds, texts valid UTF-8, no overlap. Throws a PayloadError for anything else; anyone may attest anything.
+ * uint8 to uint256, bool, string, bytes, string[], bytes[] and bytes32[]. It is strict, and its time is
+ * proportional to the payload: every pointer and length must be within bounds, strings must be valid UTF-8,
+ * and fields must not overlap. Throws a PayloadError otherwise. Anyone can attest any bytes.
  */
 export function decodeFields(types: readonly string[], data: string): FieldValue[] {
   const bytes = Buffer.from(data.slice(2), 'hex')
-  // Buffer stops at what is no hex. (ethers' getBytes says so itself, at ten times the cost.)
+  // Buffer stops at the first character that is no hex. (ethers' getBytes checks this, at ten times the
+  // cost.)
   if (!data.startsWith('0x') || 2 * bytes.length !== data.length - 2)
     throw new TypeError(`expected bytes in hex, got ${data.slice(0, 80)}`)
   const reader = new Reader(new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length))
@@ -58,7 +60,7 @@ class Reader {
     return value
   }
 
-  /** An offset or a length: must lie within the payload. */
+  /** Reads an offset or a length, which must lie within the payload. */
   size(at: number): number {
     const value = this.uint(at)
     if (value > BigInt(this.buffer.length))
@@ -104,7 +106,7 @@ class Reader {
     return Array.from({ length }, (_, i) => this.buffer.subarray(start + i * WORD, start + (i + 1) * WORD))
   }
 
-  /** Pointers may share a text, as contracts allow; but 52 kB must not pose as 20 MB. */
+  /** Pointers may share a string, as contracts allow, but 52 kB must not decode to 20 MB. */
   private spend(bytes: number): void {
     this.spent += bytes
     if (this.spent > 4 * this.buffer.length + 1_024)

@@ -3,12 +3,12 @@ import { keccak256 } from './keccak'
 import { hex, uint } from './words'
 
 /**
- * How a version of EAS lays out the typed data of a delegated attestation:
- * legacy (0.26, 1.0.x) has neither value nor deadline; v1 (1.2.0) has both; v2 (1.3.0 on) puts the attester first.
+ * The layout of the typed data of a delegated attestation, by version of EAS: legacy (0.26, 1.0.x) has
+ * neither value nor deadline, v1 (1.2.0) has both, v2 (from 1.3.0) puts the attester first.
  */
 export type AttestLayout = 'legacy' | 'v1' | 'v2'
 
-/** EIP-712 domain of an EAS contract, whose name is always that. */
+/** EIP-712 domain of an EAS contract. Its name is always EAS. */
 export interface EasDomain {
   name: 'EAS'
   version: string
@@ -16,7 +16,10 @@ export interface EasDomain {
   verifyingContract: string
 }
 
-/** A delegated attestation as it is signed. Amounts and times are integers; a layout leaves out what it does not have. */
+/**
+ * The content of a delegated attestation that is signed. Amounts and times are integers. A layout omits the
+ * fields that it does not have.
+ */
 export interface AttestMessage {
   attester: string
   schema: string
@@ -57,8 +60,8 @@ const DATA =
   '(address recipient, uint64 expirationTime, bool revocable, bytes32 refUID, bytes data, uint256 value)'
 const SIGNATURE = '(uint8 v, bytes32 r, bytes32 s)'
 /**
- * What these functions can revert with (EAS.sol and its verifier, 0.26 to 1.4.0): the signature, the schema, the content,
- * the lists' lengths, the payment, and the schema's resolver. A resolver may have errors of its own besides.
+ * The errors that these functions can revert with (EAS.sol and its verifier, 0.26 to 1.4.0). The resolver of
+ * a schema may have others.
  */
 const ERRORS = [
   'InvalidSignature',
@@ -79,34 +82,40 @@ const abi = (deadline: string, errors: readonly string[]): readonly string[] => 
 ]
 const ABI_WITH_DEADLINE = abi(', uint64 deadline', ['DeadlineExpired', ...ERRORS])
 
-/** The functions that a contract of each layout takes signatures by, and the errors that it refuses them with, as ethers and viem read an ABI. */
+/**
+ * For each layout the functions that take signatures, and the errors they revert with, in the form that
+ * ethers and viem read.
+ */
 export const DELEGATED_ABIS: Readonly<Record<AttestLayout, readonly string[]>> = {
   legacy: abi('', ERRORS),
   v1: ABI_WITH_DEADLINE,
   v2: ABI_WITH_DEADLINE,
 }
 
-/** What `getAttestTypeHash()` answers on a contract of each layout. */
+/** The answer of `getAttestTypeHash()` of a contract, by layout. */
 export const ATTEST_TYPE_HASHES: Readonly<Record<AttestLayout, string>> = mapLayouts((layout) =>
   id(new TypedDataEncoder({ Attest: FIELDS[layout] }).encodeType('Attest')),
 )
 
-/** The layout whose type hash a contract reports; undefined for one we do not know, and then must not sign for. */
+/**
+ * The layout for the type hash that a contract reports; undefined for an unknown one, which must not be
+ * signed for.
+ */
 export function layoutOfTypeHash(typeHash: string): AttestLayout | undefined {
   return (Object.keys(ATTEST_TYPE_HASHES) as AttestLayout[]).find(
     (layout) => ATTEST_TYPE_HASHES[layout] === typeHash.toLowerCase(),
   )
 }
 
-/** EIP-712 domain separator of an EAS contract; equals its `getDomainSeparator()`. */
+/** EIP-712 domain separator of an EAS contract, equal to its `getDomainSeparator()`. */
 export function domainSeparator(domain: EasDomain): string {
   return TypedDataEncoder.hashDomain(domain)
 }
 
 /**
- * EIP-712 digest of a delegated attestation, of what is signed and recovered from: keccak256(0x1901 | separator | struct hash).
- * `separator` is the contract's domain separator. The struct is laid out here, field by field, which
- * costs less than ethers' encoder. Throws a TypeError for fields that are not of their types.
+ * EIP-712 digest of a delegated attestation: keccak256(0x1901 | separator | struct hash), where `separator`
+ * is the contract's domain separator. The struct is encoded here field by field, which is faster than ethers'
+ * encoder. Throws a TypeError when a field does not fit its type.
  */
 export async function attestDigest(
   separator: string,
@@ -136,7 +145,7 @@ function address(text: string): string {
   return hex(text, 20).padStart(64, '0')
 }
 
-/** A number of so many bytes, in its word. */
+/** A number of at most this many bytes, as a word of 32 bytes. */
 function word(value: bigint | number, bytes: number): string {
   return uint(value, bytes).padStart(64, '0')
 }

@@ -25,18 +25,18 @@ import { seededRandom } from '../../dev/random'
 import { LOCATION_SCHEMAS } from '../location'
 import { ETHERS_CURVE, NATIVE_CURVE } from './curve'
 
-/** Made by eas-sdk 2.10.0 and accepted by the contracts: see the file's own words. */
+/** Vectors made by eas-sdk 2.10.0 and accepted by the contracts, as the file says. */
 const { typeHashes, vectors } = JSON.parse(readFileSync('test/vectors/delegated-vectors.json', 'utf8'))
 
-/** The two that may sign; on the platforms that have no prebuilt library only the first. */
+/** The two implementations; only the first where the native library is not prebuilt. */
 const CURVES = NATIVE_CURVE ? [ETHERS_CURVE, NATIVE_CURVE] : [ETHERS_CURVE]
 
 describe('signatures', () => {
   test.runIf(process.platform === 'linux' && process.arch === 'x64')(
-    'the native library is there where it is prebuilt',
+    'the native library is loaded where it is prebuilt',
     () => expect(NATIVE_CURVE).toBeDefined(),
   )
-  test("are the same bytes as ethers' whatever makes them, and recover by either (seed 5)", async () => {
+  test('of both implementations are the same bytes as those of ethers, and recover by either (seed 5)', async () => {
     const random = seededRandom(5)
     const bytes = () => hexlify(Uint8Array.from({ length: 32 }, () => random() * 256))
     for (let i = 0; i < 40; i++) {
@@ -52,7 +52,7 @@ describe('signatures', () => {
       }
     }
   })
-  test('that are not canonical recover nobody: high s, v 0, 1 or 29, zeros, other lengths', async () => {
+  test('that are not canonical recover no address: high s, v 0, 1 or 29, zeros, other lengths', async () => {
     const digest = `0x${'5a'.repeat(32)}`
     const signer = await keySigner(`0x${'11'.repeat(32)}`)
     const signature = await signer.sign(digest)
@@ -75,12 +75,12 @@ describe('signatures', () => {
         expect([other, await recoverSigner(digest, other, curve)]).toEqual([other, undefined])
     expect(await recoverSigner(digest, signature.toUpperCase().replace('0X', '0x'))).toBe(signer.address)
   })
-  test("a seal is the key's and the text's own", async () => {
+  test('a seal depends on the key and on the text', async () => {
     const [one, two] = await Promise.all(['11', '12'].map((byte) => keySigner(`0x${byte.repeat(32)}`)))
     expect(one!.seal('a')).toBe((await keySigner(`0x${'11'.repeat(32)}`)).seal('a'))
     expect(new Set([one!.seal('a'), one!.seal('b'), two!.seal('a')]).size).toBe(3)
   })
-  test('what is no key is refused', async () => {
+  test('an invalid key is refused', async () => {
     for (const key of ['0x', `0x${'00'.repeat(32)}`, `0x${'ff'.repeat(32)}`])
       for (const curve of CURVES) await expect(keySigner(key, curve)).rejects.toThrow()
   })
@@ -89,7 +89,7 @@ describe('signatures', () => {
 describe('delegated attestations', () => {
   const attests = (
     vectors as { id: string; kind: string; typeVersion: string; [field: string]: any }[]
-  ).filter((vector) => vector.kind === 'Attest') // eslint-disable-line @typescript-eslint/no-explicit-any -- JSON
+  ).filter((vector) => vector.kind === 'Attest')
   test.each(attests)('$id, byte for byte', async (vector) => {
     const { domain, message, expected, privateKey, attester } = vector
     const layout = vector.typeVersion as AttestLayout
@@ -107,7 +107,7 @@ describe('delegated attestations', () => {
       expect(await recoverSigner(digest, signature, curve)).toBe(attester.toLowerCase())
     }
   })
-  test('fields that are not of their types are refused rather than signed as something else', async () => {
+  test('fields that do not fit their types are refused', async () => {
     const { message, domain } = attests[0]!
     const good = { attester: ZeroAddress, ...message, expirationTime: 0n, value: 0n, nonce: 0n, deadline: 0n }
     for (const bad of [
@@ -123,10 +123,10 @@ describe('delegated attestations', () => {
         TypeError,
       )
   })
-  test('there are vectors of every layout', () => {
+  test('have vectors of every layout', () => {
     expect(new Set(attests.map((vector) => vector.typeVersion))).toEqual(new Set(['legacy', 'v1', 'v2']))
   })
-  test("type hashes are the contracts' own", () => {
+  test('have the type hashes of the contracts', () => {
     expect(ATTEST_TYPE_HASHES).toEqual(typeHashes)
     expect(layoutOfTypeHash(typeHashes.v2)).toBe('v2')
     expect(layoutOfTypeHash(`0x${'0'.repeat(64)}`)).toBeUndefined()
@@ -134,7 +134,7 @@ describe('delegated attestations', () => {
 })
 
 describe('UIDs', () => {
-  test('of the known schemas, by their texts', () => {
+  test('of the known schemas follow from their texts', () => {
     for (const { uid, fields } of LOCATION_SCHEMAS) expect(schemaUid(fields, ZeroAddress, true)).toBe(uid)
     expect(schemaUid(NUMERIC_RESULT_FIELDS, ZeroAddress, true)).toBe(
       '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a',
@@ -166,7 +166,7 @@ describe('UIDs', () => {
     expect(await hashesToUid(fields, others[0]!)).toBe(true)
     expect(await hashesToUid(fields, others[1]!)).toBe(false)
   })
-  test('refuse what is no hex', () => {
+  test('refuse text that is no hex', () => {
     expect(() => attestationUid({ ...fields, schema: '0x11' })).toThrow('expected 32 bytes in hex, got 0x11')
     expect(() => attestationUid({ ...fields, data: '0xabc' })).toThrow(TypeError)
   })
@@ -174,7 +174,7 @@ describe('UIDs', () => {
 
 describe('payloads', () => {
   const context = { inputRefs: [`0x${'33'.repeat(32)}`], timestamp: 1_700_000_000, operation: 'within:50000' }
-  test('of results decode to what went in', () => {
+  test('of results decode to the encoded values', () => {
     const coder = AbiCoder.defaultAbiCoder()
     expect(
       coder
@@ -186,7 +186,7 @@ describe('payloads', () => {
     ).toEqual([true, context.inputRefs, 1_700_000_000n, 'within:50000'])
   })
 
-  test('of results are laid out as ethers lays them out, and read back (seed 6)', () => {
+  test('of results are encoded as by ethers, and decode again (seed 6)', () => {
     const random = seededRandom(6)
     const coder = AbiCoder.defaultAbiCoder()
     for (let i = 0; i < 300; i++) {
@@ -213,7 +213,7 @@ describe('payloads', () => {
     expect(() => encodeNumericResult(-1n, '', context)).toThrow(TypeError)
     expect(() => encodeNumericResult(2n ** 256n, '', context)).toThrow(TypeError)
   })
-  test('that no result has are not read as one', () => {
+  test('that are no encoded result do not decode as one', () => {
     const numeric = encodeNumericResult(5n, 'centimeters', context)
     for (const other of [
       '0x',
@@ -229,7 +229,7 @@ describe('payloads', () => {
   const TYPES = ['uint256', 'string', 'bytes', 'string[]', 'bytes[]', 'uint8']
   const encode = (...values: unknown[]) => AbiCoder.defaultAbiCoder().encode(TYPES, values)
   const decode = (data: string) => decodeFields(TYPES, data)
-  test('decode as ethers encodes them', () => {
+  test('encoded by ethers are decoded', () => {
     expect(decode(encode(5n, 'Zürich', '0x0102', ['a', ''], ['0x', '0xff'], 255))).toEqual([
       5n,
       'Zürich',
@@ -239,13 +239,13 @@ describe('payloads', () => {
       255n,
     ])
   })
-  test('that are cut anywhere are refused', () => {
+  test('that are cut short anywhere are refused', () => {
     const whole = encode(5n, 'Zürich', '0x0102', ['a', 'b'], ['0x', '0xff'], 255)
-    // The last word's padding may be missing: Solidity's own decoder minds neither.
+    // The padding of the last word may be missing: Solidity's decoder accepts that.
     for (let length = 2; length < whole.length - 64; length += 2)
       expect(() => decode(whole.slice(0, length))).toThrow(PayloadError)
   })
-  test('of invalid UTF-8, of numbers too large, of overlapping pointers are refused', () => {
+  test('with invalid UTF-8, numbers that are too large, or overlapping pointers are refused', () => {
     const text = (hex: string) => AbiCoder.defaultAbiCoder().encode(['bytes'], [hex])
     expect(() => decodeFields(['string'], text('0xc328'))).toThrow('the text at byte 32 is not valid UTF-8')
     expect(() => decodeFields(['uint8'], `0x${'01'.padStart(62, '0')}00`)).toThrow(
@@ -256,12 +256,12 @@ describe('payloads', () => {
     const aliased = `0x${word(32)}${word(500)}${word(500 * 32).repeat(500)}${word(3_000)}${'61'.repeat(3_008)}`
     expect(() => decodeFields(['string[]'], aliased)).toThrow('the fields of the payload overlap')
   })
-  test('may share a text among pointers, as contracts decode them', () => {
+  test('may have several pointers to one text, as contracts accept that', () => {
     const word = (value: number) => value.toString(16).padStart(64, '0')
     const shared = `0x${word(64)}${word(64)}${word(200)}${'61'.repeat(224)}`
     expect(decodeFields(['string', 'string'], shared)).toEqual(['a'.repeat(200), 'a'.repeat(200)])
   })
-  test('of random bytes end in a PayloadError or a value, quickly (seed 7)', () => {
+  test('of random bytes give a PayloadError or values, quickly (seed 7)', () => {
     let state = 7
     const random = (below: number) => (state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0) % below
     const whole = Buffer.from(encode(5n, 'Zürich', '0x0102', ['a', 'b'], ['0x', '0xff'], 255).slice(2), 'hex')

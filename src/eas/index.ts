@@ -1,9 +1,14 @@
 /**
- * ROOM 2: the signing room. ABI payloads, EIP-712 delegated and offchain attestations, UIDs.
- * Knows no HTTP, no database and no clock; keys and times are handed to it. Imports ethers, a faster keccak (hash-wasm) and libsecp256k1 only.
+ * EAS encodings and signatures: ABI payloads, EIP-712 delegated and offchain attestations, UIDs. This room
+ * knows no HTTP, no database and no clock; keys and times are arguments. It imports only ethers, hash-wasm (a
+ * faster keccak) and libsecp256k1.
+ *
+ * The indexer reads payloads (decode.ts) and proves UIDs (uid.ts). The API encodes results (payload.ts),
+ * signs them (delegated.ts, signature.ts) and verifies offchain attestations (offchain.ts).
  */
 export { PayloadError, decodeFields, type FieldValue } from './decode'
-export { attestationUid, hashesToUid, schemaUid, type UidFields } from './uid'
+export { ADDRESS_PATTERN, checksumAddress, parseAddress, parseChecksumAddress } from './address'
+export { UID_PATTERN, attestationUid, hashesToUid, parseUid, schemaUid, type UidFields } from './uid'
 export {
   BOOLEAN_RESULT_FIELDS,
   NUMERIC_RESULT_FIELDS,
@@ -12,7 +17,6 @@ export {
   encodeNumericResult,
   fieldNames,
   fieldTypes,
-  type ResultContext,
 } from './payload'
 export {
   ATTEST_TYPE_HASHES,
@@ -27,10 +31,5 @@ export {
 export { isCanonicalSignature, keySigner, recoverSigner, type Signer } from './signature'
 export { CURVE } from './curve'
 export { keccak256 } from './keccak'
-export {
-  OffchainError,
-  checkExpiry,
-  verifyOffchain,
-  type OffchainAttestation,
-  type OffchainExpectation,
-} from './offchain'
+export { OffchainError } from './offchain-document'
+export { checkExpiry, verifyOffchain, type OffchainAttestation, type OffchainExpectation } from './offchain'

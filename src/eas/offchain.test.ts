@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest'
 import { OffchainError, verifyOffchain, type OffchainAttestation, type OffchainExpectation } from '.'
 import { seededRandom } from '../../dev/random'
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- JSON
 type Json = any
 interface Vector {
   id: string
@@ -12,7 +11,7 @@ interface Vector {
   document?: Json
   expected: { ok: boolean; reason: string; problem: string; uid: string; signer: string; schema: string }
 }
-/** Made by eas-sdk 2.10.0: see the file's own words. */
+/** Vectors made by eas-sdk 2.10.0, as the file says. */
 const { now, chains, vectors } = JSON.parse(readFileSync('test/vectors/offchain-vectors.json', 'utf8')) as {
   now: number
   chains: Record<string, { eas: string }>
@@ -26,7 +25,7 @@ const expectationOf = ({ chainId, requestedUid }: Vector): OffchainExpectation =
   now: BigInt(now),
 })
 
-/** What the message must say, so that no vector is refused by an accident of another check. */
+/** The expected messages, so that no vector is refused by another check than it should be. */
 const REASONS: Record<string, RegExp> = {
   malformed:
     /^(the attestation|sig|sig\.message|sig\.signature|sig\.uid|sig\.message\.salt|signer): .*expected/,
@@ -43,11 +42,11 @@ const REASONS: Record<string, RegExp> = {
   expired: /^it expired at 176\d{7} \(Unix seconds\)$/,
   time: /^its time, 1767232800, lies in the future \(it is 1767225600, in Unix seconds\)$/,
 }
-/** What the chain and our tables say is not this room's to know. */
+/** Reasons that depend on the chain or on the service's tables, which this room does not know. */
 const BEYOND = ['revoked', 'schema', 'data']
 
 describe('vectors', () => {
-  test('of every reason', () =>
+  test('exist for every reason', () =>
     expect(
       new Set(documents.filter(({ expected }) => !expected.ok).map(({ expected }) => expected.reason)),
     ).toEqual(new Set([...Object.keys(REASONS), ...BEYOND])))
@@ -72,15 +71,15 @@ describe('vectors', () => {
 
 const base = documents.find(({ id }) => id === 'public-valid-base')!
 const clone = (value: Json): Json => structuredClone(value)
-/** The base vector, changed. */
+/** Verifies the base vector after a change. */
 const verify = (change: (document: Json) => void, expected: Partial<OffchainExpectation> = {}) => {
   const document = clone(base.document)
   change(document)
   return verifyOffchain(document, { ...expectationOf(base), ...expected })
 }
 
-describe('what is left to this project', () => {
-  test("the library's own object, with the signer in it, is read as well", async () => {
+describe('rules of this project', () => {
+  test("the library's own object with the signer in it is read, too", async () => {
     const { sig, signer } = base.document
     expect(await verifyOffchain({ ...sig, signer }, expectationOf(base))).toMatchObject({
       uid: base.expected.uid,
@@ -92,7 +91,7 @@ describe('what is left to this project', () => {
       'sig: missing; expected an EAS offchain attestation',
     )
   })
-  test('the clock may differ by a minute; expiry is to the second', async () => {
+  test('the clock may differ by a minute; expiry is exact to the second', async () => {
     const expiring = documents.find(({ id }) => id === 'public-valid-not-yet-expired')!
     const at = (vector: Vector, clock: bigint) =>
       verifyOffchain(vector.document, { ...expectationOf(vector), now: clock })
@@ -104,7 +103,7 @@ describe('what is left to this project', () => {
     await expect(at(expiring, BigInt(time) - 60n)).resolves.toBeDefined()
     await expect(at(expiring, BigInt(time) - 61n)).rejects.toThrow('lies in the future')
   })
-  test('hex in any letter case is the same attestation, by the one UID', async () => {
+  test('hex in any letter case gives the same attestation and UID', async () => {
     const upper = (text: string) => `0x${text.slice(2).toUpperCase()}`
     const attestation = await verify(({ sig, signer }, { message } = sig) => {
       for (const name of ['schema', 'recipient', 'refUID', 'data', 'salt'])
@@ -115,7 +114,7 @@ describe('what is left to this project', () => {
     })
     expect(attestation).toMatchObject({ uid: base.expected.uid, schema: base.expected.schema })
   })
-  test('numbers are numbers or decimal texts, up to 64 bits', async () => {
+  test('integers are numbers or decimal texts of up to 64 bits', async () => {
     for (const time of [1_760_000_000, '1760000000'])
       await expect(verify(({ sig }) => (sig.message.time = time))).resolves.toBeDefined()
     for (const time of [
@@ -140,12 +139,12 @@ describe('what is left to this project', () => {
         slug: 'invalid-input',
         message: expect.stringContaining('sig.message.time: expected a whole number of at most 64 bits'),
       })
-    // 2^64 - 1 is a time like any other, which the UID does not have here.
+    // 2^64 - 1 is a valid time, but not the one in this UID.
     await expect(verify(({ sig }) => (sig.message.expirationTime = '18446744073709551615'))).rejects.toThrow(
       'its uid is not that of its content',
     )
   })
-  test('data beyond 256 KiB is not looked at', async () => {
+  test('data beyond 256 KiB is refused', async () => {
     await expect(verify(({ sig }) => (sig.message.data = `0x${'00'.repeat(262_145)}`))).rejects.toMatchObject(
       { slug: 'invalid-input', message: 'sig.message.data: at most 262144 bytes are read' },
     )
@@ -153,7 +152,7 @@ describe('what is left to this project', () => {
       'its uid is not that of its content',
     )
   })
-  test('types in another order, one more, or under another name are not ours', async () => {
+  test('types in another order, with an addition or under another name are refused', async () => {
     const changes: ((types: Json) => void)[] = [
       (types) => types.Attest.reverse(),
       (types) => types.Attest.push({ name: 'nonce', type: 'uint64' }),
@@ -169,7 +168,7 @@ describe('what is left to this project', () => {
         message: expect.stringMatching(REASONS.types!),
       })
   })
-  test('the version may not be lowered by leaving it out', async () => {
+  test('the version cannot be lowered by leaving it out', async () => {
     await expect(verify(({ sig }) => delete sig.message.version)).rejects.toThrow(
       'sig.message.version: missing',
     )
@@ -178,7 +177,7 @@ describe('what is left to this project', () => {
     )
     await expect(verify(({ sig }) => delete sig.version)).resolves.toMatchObject({ uid: base.expected.uid })
   })
-  test("a signature's numbers are within the curve's", async () => {
+  test("the numbers of a signature must be within the curve's order", async () => {
     const order = `0x${'fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141'}`
     for (const [name, value] of [
       ['r', `0x${'0'.repeat(64)}`],
@@ -196,7 +195,7 @@ describe('what is left to this project', () => {
   })
 })
 
-test('mutated documents are refused cleanly or are what they were (seed 20260101)', async () => {
+test('mutated documents are refused with an OffchainError or verify as before (seed 20260101)', async () => {
   const random = seededRandom(20_260_101)
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
   let deep: Json = {}

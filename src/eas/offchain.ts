@@ -1,24 +1,13 @@
 import { id } from 'ethers'
 import { hasher } from './keccak'
+import { FIELDS, failed, readDocument, type Document, type Message } from './offchain-document'
 import { recoverSigner } from './signature'
 import { uint } from './words'
 
-/** Why an offchain attestation is refused: it is not what it should look like (`invalid-input`), or what it says is not so (`verification-failed`). */
-export class OffchainError extends Error {
-  override readonly name = 'OffchainError'
-
-  constructor(
-    readonly slug: 'invalid-input' | 'verification-failed',
-    message: string,
-  ) {
-    super(message)
-  }
-}
-
-/** An EAS offchain attestation whose UID and signature hold. Hex lower-case, times in Unix seconds. */
+/** An EAS offchain attestation whose UID and signature are valid. Hex lower-case, times in Unix seconds. */
 export interface OffchainAttestation {
   uid: string
-  /** The address whose key signed it, recovered. */
+  /** The address that was recovered from the signature. */
   signer: string
   schema: string
   time: bigint
@@ -27,20 +16,21 @@ export interface OffchainAttestation {
   data: string
 }
 
-/** What an offchain attestation is held against. */
+/** What an offchain attestation is checked against. */
 export interface OffchainExpectation {
   chainId: number
-  /** That chain's EAS, lower-case. */
+  /** The EAS contract of that chain, lower-case. */
   contract: string
-  /** The UID that was asked for, lower-case; absent where the document alone was given. */
+  /** The UID that was asked for, lower-case; absent when only the document was given. */
   uid?: string
   /** Unix seconds */
   now: bigint
 }
 
 /**
- * Versions that EAS contracts have given themselves, as signers put them into the domain (1.0.0: a client library's constant).
- * Nothing on a chain says which one is right for an offchain signature; name, chain and contract bind it.
+ * Versions of EAS contracts that signers put into the domain (1.0.0 is a constant of a client library). No
+ * contract checks offchain signatures, so nothing says which version is right. Name, chain and contract of
+ * the domain bind the signature.
  */
 const DOMAIN_VERSIONS: readonly unknown[] = [
   '0.26',
@@ -53,42 +43,8 @@ const DOMAIN_VERSIONS: readonly unknown[] = [
   '1.4.0',
 ]
 const DOMAIN_NAME = 'EAS Attestation'
-/** The location payloads that are decoded are no larger. */
-const MAX_DATA_BYTES = 262_144
-/** How far the signer's clock may be ahead of ours, seconds. */
+/** How far the signer's clock may be ahead of this one, seconds. */
 const MAX_SKEW_SECONDS = 60n
-
-interface Field {
-  name: string
-  type: string
-}
-const COMMON_FIELDS: readonly Field[] = [
-  { name: 'schema', type: 'bytes32' },
-  { name: 'recipient', type: 'address' },
-  { name: 'time', type: 'uint64' },
-  { name: 'expirationTime', type: 'uint64' },
-  { name: 'revocable', type: 'bool' },
-  { name: 'refUID', type: 'bytes32' },
-  { name: 'data', type: 'bytes' },
-]
-const VERSION_1_FIELDS: readonly Field[] = [{ name: 'version', type: 'uint16' }, ...COMMON_FIELDS]
-/** What is signed, by version. */
-const FIELDS = [
-  COMMON_FIELDS,
-  VERSION_1_FIELDS,
-  [...VERSION_1_FIELDS, { name: 'salt', type: 'bytes32' }],
-] as const
-type Version = 0 | 1 | 2
-/** What a document may say of its types, by version: the name of the one type there is, and the primary type, which need not name it. Version 0 was written in three ways. */
-const VARIANTS: Readonly<Record<Version, readonly { type: string; primaryType: string }[]>> = {
-  0: [
-    { type: 'Attestation', primaryType: 'Attestation' },
-    { type: 'Attest', primaryType: 'Attestation' },
-    { type: 'Attest', primaryType: 'Attest' },
-  ],
-  1: [{ type: 'Attest', primaryType: 'Attest' }],
-  2: [{ type: 'Attest', primaryType: 'Attest' }],
-}
 
 /** keccak256 of a text, without 0x. */
 const textHash = (text: string) => id(text).slice(2)
@@ -101,15 +57,13 @@ const TYPE_HASHES = FIELDS.map((fields): Readonly<Record<string, string>> => {
   return { Attest: textHash(`Attest(${list})`), Attestation: textHash(`Attestation(${list})`) }
 })
 
-/** The last byte of a signature, by v. 0 and 1 stand for 27 and 28, which is the same signature. */
+/** The last byte of a signature, by v: 0 and 1 mean the same as 27 and 28. */
 const V_BYTES: Readonly<Record<number, string>> = { 0: '1b', 1: '1c', 27: '1b', 28: '1c' }
-const MAX_UINT64 = 2n ** 64n - 1n
-
 /**
- * Verifies an EAS offchain attestation of version 0, 1 or 2: the file `{sig, signer}` of EAS's explorer and library, or
- * the library's own object with `signer` in it, parsed. In this order: shape, our own types, size, domain, UID, signature, times. Reads a fixed
- * number of fields and follows no nesting. Whether the signer has revoked it, and what its schema is, is not looked at.
- * Throws an OffchainError that names the check.
+ * Verifies a parsed EAS offchain attestation of version 0, 1 or 2: the file `{sig, signer}` of EAS's explorer
+ * and library, or the library's own object with `signer` in it. Checks in this order: form, types, size,
+ * domain, UID, signature, times. It reads a fixed number of fields and follows no nesting. Revocation and
+ * schema are not checked here. Throws an OffchainError that names the failed check.
  */
 export async function verifyOffchain(
   document: unknown,
@@ -126,7 +80,8 @@ export async function verifyOffchain(
   const { domain, message, signature } = attestation
   checkDomain(domain, expected)
 
-  // The UID hashes the schema as text, so that upper-case digits would give a second UID under the same signature, which no revocation meets.
+  // The UID hashes the schema as text. Upper-case digits would give a second UID for the same signature,
+  // which a revocation of the first one would not cover.
   const uid = `0x${hash(...uidPreimage(message))}`
   if (uid !== attestation.uid) throw failed(`its uid is not that of its content, which is ${uid}`)
   if (expected.uid !== undefined && uid !== expected.uid)
@@ -151,121 +106,10 @@ export async function verifyOffchain(
   return { uid, signer, schema, time, expirationTime, data: `0x${data.toString('hex')}` }
 }
 
-/** Throws an OffchainError where an attestation has expired; times in Unix seconds, 0 = never. */
+/** Throws an OffchainError when an attestation has expired. Times in Unix seconds, 0 = never. */
 export function checkExpiry(expirationTime: bigint, now: bigint): void {
   if (expirationTime !== 0n && expirationTime <= now)
     throw failed(`it expired at ${expirationTime} (Unix seconds)`)
-}
-
-interface Message {
-  version: Version
-  /** The name of the type under which it was signed. */
-  type: string
-  schema: string
-  recipient: string
-  time: bigint
-  expirationTime: bigint
-  revocable: boolean
-  refUID: string
-  data: Buffer
-  salt: string | undefined
-}
-
-interface Domain {
-  version: string
-  chainId: bigint
-  contract: string
-}
-
-interface Document {
-  uid: string
-  signer: string
-  domain: Domain & { name: string }
-  message: Message
-  signature: { r: string; s: string; v: number }
-}
-
-/** The fields of a document, hex in lower-case; unsigned extra ones are passed over. */
-function readDocument(document: unknown): Document {
-  const outer = object(document, 'the attestation')
-  const enveloped = Object.hasOwn(outer, 'sig')
-  const sig = enveloped ? object(outer.sig, 'sig') : outer
-  if (!enveloped && !Object.hasOwn(outer, 'message'))
-    throw malformed(
-      'sig',
-      'missing; expected an EAS offchain attestation {sig: {domain, primaryType, types, message, signature, uid}, signer}. A form that leaves out salt, schema or domain cannot be verified',
-    )
-  const path = enveloped ? 'sig.' : ''
-  const domain = object(sig.domain, `${path}domain`)
-  const message = object(sig.message, `${path}message`)
-  const signature = object(sig.signature, `${path}signature`)
-  const version = readVersion(sig.version, message.version, path)
-  const type = readType(sig, version, path)
-  return {
-    uid: hex(sig.uid, 32, `${path}uid`),
-    signer: hex(outer.signer, 20, 'signer'),
-    domain: {
-      name: text(domain.name, `${path}domain.name`),
-      version: text(domain.version, `${path}domain.version`),
-      chainId: integer(domain.chainId, `${path}domain.chainId`),
-      contract: hex(domain.verifyingContract, 20, `${path}domain.verifyingContract`),
-    },
-    message: {
-      version,
-      type,
-      schema: hex(message.schema, 32, `${path}message.schema`),
-      recipient: hex(message.recipient, 20, `${path}message.recipient`),
-      time: integer(message.time, `${path}message.time`),
-      expirationTime: integer(message.expirationTime, `${path}message.expirationTime`),
-      revocable: boolean(message.revocable, `${path}message.revocable`),
-      refUID: hex(message.refUID, 32, `${path}message.refUID`),
-      data: payload(message.data, `${path}message.data`),
-      salt: version === 2 ? hex(message.salt, 32, `${path}message.salt`) : undefined,
-    },
-    signature: {
-      r: hex(signature.r, 32, `${path}signature.r`),
-      s: hex(signature.s, 32, `${path}signature.s`),
-      v: Number(integer(signature.v, `${path}signature.v`)),
-    },
-  }
-}
-
-/** The version is the message's, which is signed (from 1 on); the oldest documents have none. One beside it is not signed and must agree. */
-function readVersion(outer: unknown, signed: unknown, path: string): Version {
-  const expected = 'expected 0, 1 or 2'
-  for (const [version, name] of [
-    [outer, 'version'],
-    [signed, 'message.version'],
-  ] as const)
-    if (version !== undefined && version !== 0 && version !== 1 && version !== 2)
-      throw malformed(`${path}${name}`, expected)
-  if (signed === undefined && outer !== undefined && outer !== 0)
-    throw malformed(`${path}message.version`, `missing; ${expected}`)
-  const version = (signed ?? 0) as Version
-  if (outer !== undefined && outer !== version)
-    throw failed(`${path}version is not the version of the message, ${version}`)
-  return version
-}
-
-/** The types are ours: a document that says others was signed as something else, or would have it so. */
-function readType(sig: Record<string, unknown>, version: Version, path: string): string {
-  const types = object(sig.types, `${path}types`)
-  const primaryType = text(sig.primaryType, `${path}primaryType`)
-  const names = Object.keys(types)
-  const variant = VARIANTS[version].find((each) => each.type === names[0] && each.primaryType === primaryType)
-  if (names.length !== 1 || !variant || !equalFields(types[variant.type], FIELDS[version]))
-    throw failed(
-      `its types and primaryType are not those of an EAS offchain attestation of version ${version}`,
-    )
-  return variant.type
-}
-
-function equalFields(given: unknown, fields: readonly Field[]): boolean {
-  if (!Array.isArray(given) || given.length !== fields.length) return false
-  return fields.every(({ name, type }, i) => {
-    const field: unknown = given[i]
-    return isObject(field) && field.name === name && field.type === type
-  })
 }
 
 function checkDomain(domain: Document['domain'], { chainId, contract }: OffchainExpectation): void {
@@ -280,7 +124,10 @@ function checkDomain(domain: Document['domain'], { chainId, contract }: Offchain
     throw failed(`its domain's version is none of EAS (${DOMAIN_VERSIONS.join(', ')})`)
 }
 
-/** What the UID hashes, in hex and bytes: the fields packed, the schema as text, no attester, and a bump of 0 (eas-sdk, getOffchainUID). */
+/**
+ * What the UID hashes, in hex and bytes: the packed fields with the schema as text, no attester, and a bump
+ * of 0 (eas-sdk, getOffchainUID).
+ */
 function uidPreimage({
   version,
   schema,
@@ -304,7 +151,7 @@ function uidPreimage({
   return [before, data, (salt === undefined ? '' : digits(salt)) + uint(0, 4)]
 }
 
-/** The EIP-712 encoding of a message, in hex, before its hash ("hashStruct"). */
+/** The EIP-712 encoding of a message in hex, the input of "hashStruct". */
 function structWords(
   { version, type, schema, recipient, time, expirationTime, revocable, refUID, salt }: Message,
   dataHash: string,
@@ -323,7 +170,10 @@ function structWords(
   )
 }
 
-/** The signer, lower-case. Of the two signatures s and n - s only the lower is one (EIP-2). */
+/**
+ * The signer, lower-case. Of the two signatures s and n - s only the one with the lower s is accepted
+ * (EIP-2).
+ */
 async function recover(digest: string, { r, s, v }: Document['signature']): Promise<string> {
   const vByte = V_BYTES[v]
   const signer = vByte && (await recoverSigner(digest, r + digits(s) + vByte))
@@ -332,66 +182,6 @@ async function recover(digest: string, { r, s, v }: Document['signature']): Prom
       "its signature is not valid: expected v 27 or 28, s in the lower half of the curve's order, and r of a point on the curve",
     )
   return signer
-}
-
-function failed(problem: string): OffchainError {
-  return new OffchainError('verification-failed', problem)
-}
-
-function malformed(path: string, problem: string): OffchainError {
-  return new OffchainError('invalid-input', `${path}: ${problem}`)
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function object(value: unknown, path: string): Record<string, unknown> {
-  if (!isObject(value)) throw malformed(path, `${value === undefined ? 'missing; ' : ''}expected an object`)
-  return value
-}
-
-function text(value: unknown, path: string): string {
-  if (typeof value !== 'string')
-    throw malformed(path, `${value === undefined ? 'missing; ' : ''}expected a string`)
-  return value
-}
-
-function boolean(value: unknown, path: string): boolean {
-  if (typeof value !== 'boolean')
-    throw malformed(path, `${value === undefined ? 'missing; ' : ''}expected true or false`)
-  return value
-}
-
-/** Up to 2^64 - 1; JSON numbers beyond 2^53 have lost digits. */
-function integer(value: unknown, path: string): bigint {
-  const whole =
-    typeof value === 'number'
-      ? Number.isSafeInteger(value) && value >= 0
-      : typeof value === 'string' && value.length <= 20 && /^(0|[1-9]\d*)$/.test(value)
-  const number = whole ? BigInt(value as number | string) : undefined
-  if (number === undefined || number > MAX_UINT64)
-    throw malformed(
-      path,
-      `${value === undefined ? 'missing; ' : ''}expected a whole number of at most 64 bits, as a string if beyond 2^53`,
-    )
-  return number
-}
-
-function hex(value: unknown, bytes: number, path: string): string {
-  if (typeof value !== 'string' || value.length !== 2 + 2 * bytes || !/^0x[0-9a-fA-F]*$/.test(value))
-    throw malformed(path, `${value === undefined ? 'missing; ' : ''}expected 0x and ${2 * bytes} hex digits`)
-  return value.toLowerCase()
-}
-
-function payload(value: unknown, path: string): Buffer {
-  const given = text(value, path)
-  if (given.length > 2 + 2 * MAX_DATA_BYTES) throw malformed(path, `at most ${MAX_DATA_BYTES} bytes are read`)
-  const bytes = Buffer.from(given.slice(2), 'hex')
-  // Buffer stops at what is no hex.
-  if (!given.startsWith('0x') || 2 + 2 * bytes.length !== given.length)
-    throw malformed(path, 'expected bytes in hex')
-  return bytes
 }
 
 /** Hex without 0x. */

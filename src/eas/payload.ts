@@ -1,22 +1,28 @@
 import { PayloadError, decodeFields } from './decode'
 import { hex, padded, uint } from './words'
 
-/** The schema of numeric results (FACTS: Schemas): distance and length in centimetres, area in square centimetres. */
+/**
+ * The schema of numeric results (docs/spec/facts.md 2): distance and length in centimetres, area in square
+ * centimetres.
+ */
 export const NUMERIC_RESULT_FIELDS =
   'uint256 result,string units,bytes32[] inputRefs,uint256 timestamp,string operation'
 /** The schema of boolean results. */
 export const BOOLEAN_RESULT_FIELDS = 'bool result,bytes32[] inputRefs,uint256 timestamp,string operation'
 
-/** What every signed result says beside the result itself. */
+/** The content of a signed result beside the result itself. */
 export interface ResultContext {
-  /** One 32-byte reference per input, in request order. */
+  /** One reference of 32 bytes per input, in the order of the request. */
   inputRefs: readonly string[]
   /** Unix seconds. */
   timestamp: number
   operation: string
 }
 
-/** ABI encoding of a numeric result: a whole number of `units`, at least 0. Throws a TypeError for what does not fit its type. */
+/**
+ * ABI encoding of a numeric result: a whole number of `units`, at least 0. Throws a TypeError when a field
+ * does not fit its type.
+ */
 export function encodeNumericResult(
   result: bigint,
   units: string,
@@ -44,7 +50,10 @@ export function encodeBooleanResult(
   ])
 }
 
-/** What such an encoding says, `units` of numeric ones only; undefined for whatever the two functions above do not give. */
+/**
+ * Decodes what the two functions above encode; `units` only for numeric results. Undefined for any other
+ * bytes.
+ */
 export function decodeResult(
   data: string,
 ): (ResultContext & { result: bigint | boolean; units?: string }) | undefined {
@@ -69,7 +78,7 @@ export function decodeResult(
   return undefined
 }
 
-/** A tuple: its fixed words, with the offset of its tail in the place of each field that has one. */
+/** Encodes a tuple: its words, with the offset of the tail in place of each dynamic field, then the tails. */
 function encode(fields: readonly (string | { tail: string })[]): string {
   let head = ''
   let tails = ''
@@ -92,12 +101,15 @@ function words(values: readonly string[]): string {
   return uint(values.length, 32) + values.map((value) => hex(value, 32)).join('')
 }
 
-/** The types of a schema text such as `uint256 result, string units`, in order: two schemas with equal types encode alike. */
+/**
+ * The types of a schema text such as `uint256 result, string units`, in order. Schemas with equal types
+ * encode alike.
+ */
 export function fieldTypes(schema: string): string[] {
   return fieldWords(schema, 0)
 }
 
-/** The names of a schema text's fields, in order. */
+/** The names of the fields of a schema text, in order. */
 export function fieldNames(schema: string): string[] {
   return fieldWords(schema, 1)
 }

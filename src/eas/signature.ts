@@ -3,17 +3,20 @@ import { CURVE, type Curve } from './curve'
 import { hex } from './words'
 import { keccak256 } from './keccak'
 
-/** Signs digests. The key stays inside, here or in whatever service holds it. */
+/** Signs digests. The key stays inside the signer, in this process or in another service. */
 export interface Signer {
   /** lower-case */
   readonly address: string
   /** 65 bytes r + s + v in hex: low s, v 27 or 28, deterministic (RFC 6979). */
   sign(digest: string): Promise<string>
-  /** A code that only this signer can give to a text, and gives it always: 16 bytes in base64url. No signature, so no contract takes it. */
+  /**
+   * A message authentication code of a text that only this signer can make, always the same: 16 bytes in
+   * base64url. It is no signature, so no contract accepts it.
+   */
   seal(text: string): string
 }
 
-/** A signer whose private key, 32 bytes in hex, is in this process. Throws for what is no key. */
+/** A signer whose private key, 32 bytes in hex, is in this process. Throws for an invalid key. */
 export async function keySigner(privateKey: string, curve: Curve = CURVE): Promise<Signer> {
   const key = Buffer.from(hex(privateKey, 32), 'hex')
   const sealKey = Buffer.from(hkdfSync('sha256', key, '', 'geospatial attestation service: seal', 32))
@@ -27,15 +30,21 @@ export async function keySigner(privateKey: string, curve: Curve = CURVE): Promi
   }
 }
 
-/** Half of the curve's order: of a signature's two forms only the one with s at most this is canonical (EIP-2). */
+/**
+ * Half of the order of the curve. Of the two forms of a signature only the one with s up to this is canonical
+ * (EIP-2).
+ */
 const HALF_ORDER = '7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0'
 
-/** Whether a signature is 65 bytes in hex, of the lower s, v 27 or 28. */
+/** Whether a signature is 65 bytes in hex with the lower s, and v is 27 or 28. */
 export function isCanonicalSignature(signature: string): boolean {
   return /^0x[0-9a-f]{128}1[bc]$/i.test(signature) && signature.slice(66, 130).toLowerCase() <= HALF_ORDER
 }
 
-/** The address, lower-case, whose key signed this digest; undefined for what is no canonical signature of anyone. */
+/**
+ * The address, lower-case, whose key signed this digest; undefined when the signature is not canonical or
+ * recovers no key.
+ */
 export async function recoverSigner(
   digest: string,
   signature: string,
@@ -52,7 +61,7 @@ export async function recoverSigner(
   }
 }
 
-/** The last 20 bytes of the public key's hash (Yellow Paper, appendix F). */
+/** The last 20 bytes of the hash of the public key (Yellow Paper, appendix F). */
 async function addressOf(publicKey: Uint8Array): Promise<string> {
   return `0x${(await keccak256(publicKey)).slice(24)}`
 }

@@ -2,7 +2,16 @@ import { keccak256, solidityPackedKeccak256 } from 'ethers'
 import { hasher } from './keccak'
 import { hex, uint } from './words'
 
-/** What an attestation's UID commits to. Hex in any letter case; times in Unix seconds. */
+/** A UID, of an attestation or a schema, in any letter case, as a JSON Schema pattern. */
+export const UID_PATTERN = '^0x[0-9a-fA-F]{64}$'
+const UID = new RegExp(UID_PATTERN)
+
+/** The UID in lower case; undefined unless it is 0x and 64 hex digits. */
+export function parseUid(text: unknown): string | undefined {
+  return typeof text === 'string' && UID.test(text) ? text.toLowerCase() : undefined
+}
+
+/** The fields that an attestation's UID commits to. Hex in any letter case; times in Unix seconds. */
 export interface UidFields {
   schema: string
   recipient: string
@@ -15,18 +24,21 @@ export interface UidFields {
 }
 
 /**
- * The UID that EAS gives to an attestation: keccak256 of the packed fields and of `bump`, which counts up
- * for equal content in one block (EAS.sol, _getUID). It names neither the chain nor the contract.
+ * The UID that EAS gives an attestation: keccak256 of the packed fields and of `bump`, a counter for equal
+ * content within one block (EAS.sol, _getUID). It includes neither the chain nor the contract.
  */
 export function attestationUid(fields: UidFields, bump = 0): string {
   return keccak256(`0x${packed(fields)}${uint(bump, 4)}`)
 }
 
-/** As many equal attestations in one block are told apart. EAS itself counts up for each: the last of so many costs it 20 million gas of look-ups. */
+/**
+ * The most attestations of equal content in one block that are told apart. EAS itself counts up for each; the
+ * last of these would cost it 20 million gas of look-ups.
+ */
 const MAX_BUMP = 10_000
 
 /**
- * Whether an attestation of this content can have this UID. The content is hashed once, however often equal content was attested in the block.
+ * Whether an attestation of this content can have this UID, with any bump. The content is hashed only once.
  */
 export async function hashesToUid(fields: UidFields, uid: string): Promise<boolean> {
   const keccak = await hasher

@@ -9,23 +9,21 @@ import {
   geodesicLine,
   inverse,
   inverseDistance,
+  turnBetween,
   type GeodesicSolution,
 } from './ellipsoid'
 import { spend } from './effort'
 import { turnsOf } from './region'
 import type { Chain, Shape } from './shape'
-import { refuseOverlap } from './union'
 
 /**
- * Area of the polygons, square metres, holes left out: by Green's theorem the sum over edges of the area between the
- * geodesic and a parallel of the ring's own latitude. That integral is done here, in differences from the edge's own start,
- * to about 1e-15 of the area; close to a pole, by triangles with it. (GeographicLib counts from the equator, and leaves
- * 1e-5 to 3e-2 m2.)
- * Throws a GeometryError where polygons of a MultiPolygon overlap: their sum would not be their area.
+ * Area of the polygons in square metres, without their holes. By Green's theorem it is the sum over edges of
+ * the area between the geodesic and a parallel at one of the ring's own latitudes. The integral is computed
+ * here, in differences from the start of the edge, to about 1e-15 of the area; near a pole it is computed by
+ * triangles with the pole. (GeographicLib integrates from the equator, with an error of 1e-5 to 3e-2 m2.)
+ * Polygons of a MultiPolygon must not overlap (union.ts): the sum would not be their area.
  */
-export function polygonArea(prepared: Prepared): number {
-  const { given: shape } = prepared
-  refuseOverlap(prepared, prepared.rings)
+export function polygonArea({ given: shape }: Prepared): number {
   const sum = new Sum()
   for (const { firstChain, endChain } of shape.polygons)
     for (let c = firstChain; c < endChain; c++)
@@ -33,7 +31,7 @@ export function polygonArea(prepared: Prepared): number {
   return Math.max(0, sum.value)
 }
 
-/** Length of the lines, metres: the sum of their edges. */
+/** Length of the lines in metres: the sum of the lengths of their edges. */
 export function lineLength({ given: shape }: Prepared): number {
   const sum = new Sum()
   for (let e = 0; e < shape.from.length; e++) {
@@ -43,7 +41,7 @@ export function lineLength({ given: shape }: Prepared): number {
   return sum.value
 }
 
-/** A sum that keeps what rounding drops (Neumaier's variant of Kahan's). */
+/** A sum with compensation for rounding (Neumaier's variant of Kahan's algorithm). */
 class Sum {
   private total = 0
   private lost = 0
@@ -57,7 +55,7 @@ class Sum {
   }
 }
 
-/** The smaller side of a ring, square metres. */
+/** Area of the smaller side of a ring, square metres. */
 function ringArea(shape: Shape, chain: Chain): number {
   const { lon, lat, from, to } = shape
   const { start, end } = chain
@@ -66,7 +64,8 @@ function ringArea(shape: Shape, chain: Chain): number {
     south = Math.min(south, lat[from[e]!]!)
     north = Math.max(north, lat[from[e]!]!)
   }
-  // Of a ring round a pole, the cap above it; of another, what lies between it and its middle.
+  // For a ring round a pole the sum is the cap above it; for another ring, the area between it and its middle
+  // latitude.
   const middle = (south + north) / 2
   const reference = turnsOf(shape, chain) === 0 ? middle : middle > 0 ? 90 : -90
   const sum = new Sum()
@@ -77,19 +76,22 @@ function ringArea(shape: Shape, chain: Chain): number {
 }
 
 /**
- * Edges are integrated in steps of this size at most: earth radii, or of the way to the pole where that is less than one. At
- * this, four nodes leave less than rounding does (measured: 4e-14 of the area at 0.045, 2e-13 at 0.09).
+ * Largest integration step of an edge: in earth radii, or as a part of the distance to the pole where that is
+ * below one radius. With this step, four nodes leave less error than rounding (measured: 4e-14 of the area at
+ * 0.045, 2e-13 at 0.09).
  */
 const STEP = 0.02
-/** With more steps, so close to a pole, the library integrates. */
+/** An edge so close to a pole that it needs more steps is integrated by the library. */
 const MAX_STEPS = 1_500
 
-/** More equal steps than this are made unequal where that is fewer: small near the pole only. */
+/** With more equal steps than this, unequal steps are used, which are small only near the pole. */
 const MANY_STEPS = 24
 
-/** The parts of an edge that it is integrated in, which add up to 1; undefined for more than MAX_STEPS. */
+/**
+ * The integration steps of an edge, as parts that add up to 1; undefined when there are more than MAX_STEPS.
+ */
 function stepsAlong(fromA: number, fromB: number, turn: number, rise: number): number[] | undefined {
-  // How close the edge comes to the pole, on a flat map of it, is how steep its bearing turns.
+  // The distance of the edge from the pole, on a flat map around it, determines how fast its bearing changes.
   const length = Math.sqrt(rise * rise + 4 * fromA * fromB * Math.sin(turn / 2) * Math.sin(turn / 2))
   const closest = Math.abs(turn) < Math.PI ? (fromA * fromB * Math.abs(Math.sin(turn))) / length : 0
   const beside =
@@ -108,7 +110,10 @@ function stepsAlong(fromA: number, fromB: number, turn: number, rise: number): n
   return steps.map((step) => step / sum)
 }
 
-/** Square metres between the geodesic from A to B and a parallel, positive for an edge that runs east, north of it. */
+/**
+ * Area between the geodesic from A to B and a parallel in square metres; positive for an eastward edge north
+ * of it.
+ */
 function areaToParallel(
   lonA: number,
   latA: number,
@@ -117,10 +122,7 @@ function areaToParallel(
   reference: number,
   halvings = 0,
 ): number {
-  const across = lonB - lonA
-  // Across the antimeridian, both differences from it are exact.
-  const turn =
-    (across > 180 ? lonB - 180 - (lonA + 180) : across < -180 ? lonB + 180 + (180 - lonA) : across) * RADIANS
+  const turn = turnBetween(lonA, lonB) * RADIANS
   if (turn === 0) return 0
   const parallel = reference * RADIANS
   const pole = latA + latB > 0 ? 90 : -90
@@ -133,20 +135,26 @@ function areaToParallel(
     )
   const rise = (latB - latA) * RADIANS
   const steps = stepsAlong(fromA, fromB, turn, rise)
+  // Longitudes are inaccurate near a pole, so the area is taken up to the pole, where it is small; the turn
+  // is exact.
+  const near = steps !== undefined && steps.length > MANY_STEPS
+  const from = near ? pole : reference
   const local =
     steps &&
     localArea(
       latA * RADIANS,
       rise,
       turn,
-      (latA - reference) * RADIANS,
-      parallel,
+      (latA - from) * RADIANS,
+      from * RADIANS,
       steps,
       fromA,
-      steps.length > MANY_STEPS ? inverse(lonA, latA, lonB, latB) : undefined,
+      near ? inverse(lonA, latA, lonB, latB) : undefined,
     )
-  if (local !== undefined) return local
-  // Past a pole, in halves, down to triangles with it. Where the middle is put, to a nanometre, is what that costs.
+  if (local !== undefined)
+    return near ? local + parallelArea(parallel, (pole - reference) * RADIANS) * turn : local
+  // An edge that passes a pole is halved, down to triangles with the pole. This costs the error in the place
+  // of each middle, a nanometre.
   if (halvings === MAX_HALVINGS) return areaBelow(lonA, latA, lonB, latB) - parallelArea(0, parallel) * turn
   const { distance, azimuthA } = inverse(lonA, latA, lonB, latB)
   const { lon, lat } = geodesicLine(lonA, latA, azimuthA)(distance / 2)
@@ -156,28 +164,30 @@ function areaToParallel(
   )
 }
 
-/** 2000 km in so many halves are 2 metres. */
+/** 2000 km halved this often are 2 metres. */
 const MAX_HALVINGS = 20
 
-/** Within this of a pole, radians (11 km), the ellipsoid is a sphere, to 1e-13 of an area. */
+/** Within this angle from a pole, radians (11 km), a sphere fits the ellipsoid to 1e-13 of an area. */
 const POLAR = 0.1 * RADIANS
 
 /**
- * Square metres of the triangle of a pole and two places close to it, given by their angles from the pole and the turn
- * between their meridians; with the sign of the turn. A spherical triangle from two sides and their angle (I. Todhunter,
- * "Spherical Trigonometry", 1886, 103), on the sphere that fits the pole, with the true lengths of the meridians for sides.
+ * Area in square metres of the triangle of a pole and two places near it, with the sign of `turn`. The places
+ * are given by their angles from the pole and the turn between their meridians. It is a spherical triangle of
+ * two sides and the angle between them (I. Todhunter, "Spherical Trigonometry", 1886, 103), on the sphere
+ * that fits the ellipsoid at the pole, with the true lengths of the meridians as sides.
  */
 function polarTriangle(fromA: number, fromB: number, turn: number): number {
   const radius = (A * A) / B
-  // Half the length of a meridian, in radii: (1 + e'^2 sin^2)^(-3/2), integrated.
+  // Half the length of a meridian in radii: the integral of (1 + e'^2 sin^2)^(-3/2).
   const half = (angle: number) => Math.tan((angle - ((E2 / (1 - E2)) * angle * angle * angle) / 2) / 2)
   const product = half(fromA) * half(fromB)
   return 2 * radius * radius * Math.atan2(product * Math.sin(turn), 1 + product * Math.cos(turn))
 }
 
 /**
- * Square metres, per radian of longitude, between two parallels `rise` radians apart, the first at `latitude`: the
- * difference of the authalic function (J. P. Snyder, "Map Projections", 1987, (3-12)), with no cancellation.
+ * Area in square metres per radian of longitude between two parallels `rise` radians apart, the first at
+ * `latitude`: the difference of the authalic function (J. P. Snyder, "Map Projections", 1987, (3-12)),
+ * without cancellation.
  */
 function parallelArea(latitude: number, rise: number): number {
   const e = Math.sqrt(E2)
@@ -191,7 +201,10 @@ function parallelArea(latitude: number, rise: number): number {
   )
 }
 
-/** Gauss-Legendre nodes and weights on [0, 1], four of them, and the integrals from 0 to each node of the polynomials that belong to the others. */
+/**
+ * The four Gauss-Legendre nodes and weights on [0, 1], and for each node the integrals from 0 to it of the
+ * Lagrange polynomials of all nodes.
+ */
 const NODES = [-0.8611363115940526, -0.3399810435848563, 0.3399810435848563, 0.8611363115940526].map(
   (x) => (1 + x) / 2,
 )
@@ -200,7 +213,10 @@ const WEIGHTS = [0.34785484513745385, 0.6521451548625461, 0.6521451548625461, 0.
 )
 const COLLOCATION = NODES.map((until) => NODES.map((node) => integralOfLagrange(node, until)))
 
-/** Integral from 0 to `until` of the polynomial of degree 3 that is 1 at `node` and 0 at the other nodes: by the same four nodes, exact for it. */
+/**
+ * Integral from 0 to `until` of the polynomial of degree 3 that is 1 at `node` and 0 at the other nodes. The
+ * same four nodes integrate it exactly.
+ */
 function integralOfLagrange(node: number, until: number): number {
   const polynomial = (x: number) =>
     NODES.reduce((product, other) => (other === node ? product : (product * (x - other)) / (node - other)), 1)
@@ -208,10 +224,11 @@ function integralOfLagrange(node: number, until: number): number {
 }
 
 /**
- * The same, angles in radians: `above` is how far the edge's start lies north of the parallel. The geodesic's equations
- * (latitude, longitude, azimuth by length) are solved by Gauss collocation of four stages, order 8, from the start, in
- * differences that keep their relative precision, with direction and length corrected until it ends in B.
- * Undefined where that does not settle in 30 rounds, as on long edges close to a pole.
+ * As areaToParallel, with angles in radians: `above` is how far the start of the edge lies north of the
+ * parallel. The equations of the geodesic (latitude, longitude and azimuth by length) are solved by Gauss
+ * collocation with four stages, order 8, from the start of the edge, in differences that keep their relative
+ * precision. Direction and length are corrected until the geodesic ends in B. Undefined when that does not
+ * converge in 30 rounds, as on long edges near a pole.
  */
 function localArea(
   latA: number,
@@ -226,7 +243,7 @@ function localArea(
   const pole = latA + latA + rise > 0 ? 1 : -1
   const [middleM, middleN] = radii(Math.sin(latA + rise / 2))
   const [north, east] = [rise * middleM, turn * middleN * Math.cos(latA + rise / 2)]
-  // Of many steps, what starts them is better known from the library.
+  // With many steps the library gives better starting values.
   let length = start ? start.distance : Math.hypot(north, east)
   let azimuth = start ? start.azimuthA * RADIANS : Math.atan2(east, north)
   const [endM, endN] = radii(Math.sin(latA + rise))
@@ -246,10 +263,11 @@ function localArea(
         stage.lat.fill(lat)
         stage.bearing.fill(bearing)
       }
-      // The first round of many steps is a march, each step settled before the next one: near a pole all at once would not settle.
+      // With many steps the first round goes step by step, each one converged before the next: near a pole
+      // all steps together would not converge.
       for (let pass = 0; pass < passes; pass++) {
         for (let i = 0; i < 4; i++) {
-          // From the pole, as near to it no digits are lost so.
+          // Measured from the pole, as this loses no digits near it.
           const colatitude = fromPole - pole * stage.lat[i]!
           const [cosLat, sinLat] = [Math.sin(colatitude), pole * Math.cos(colatitude)]
           const [m, n] = radii(sinLat)
@@ -278,7 +296,7 @@ function localArea(
     const end = azimuth + bearing
     azimuth += (e * Math.cos(end) - n * Math.sin(end)) / (A * Math.sin(length / A))
     length += n * Math.cos(end) + e * Math.sin(end)
-    // Each round gains two digits or so; the last ones are rounding.
+    // Each round gains about two digits; the last ones only change by rounding.
     settled = Math.hypot(n, e) < 1e-15 * length && moved * A < 1e-15 * length
     if (settled) break
   }
@@ -290,7 +308,7 @@ function localArea(
   return sum.value
 }
 
-/** Radii of curvature at the sine of a latitude, metres: along the meridian, and across it. */
+/** Radii of curvature in metres, along the meridian and across it, for the sine of a latitude. */
 function radii(sin: number): readonly [number, number] {
   const square = 1 - E2 * sin * sin
   const n = A / Math.sqrt(square)

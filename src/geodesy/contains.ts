@@ -11,15 +11,16 @@ import type { Region } from './union'
 import { isSamePlace, place, type Elements, type Vertices } from './vertices'
 
 /**
- * Does a geometry contain another (OGC: nothing of it lies outside, and the interiors meet)? Outside is what lies half a
- * centimetre or more from the container: what is nearer has the distance 0.00 m. A place that near to the boundary is on it,
- * and not contained by itself.
+ * Whether a geometry contains another (OGC: no part of the other lies outside, and the interiors meet).
+ * Outside means half a centimetre or more from the container, as anything nearer has the distance 0.00 m. A
+ * place nearer than that to the boundary is on the boundary, and is not contained by itself.
  *
- * Both are asked as lines, points and one regularised region (union.ts). Each edge of the contained geometry is cut into
- * the stretches that are near the container's edges, and the gaps between them. A gap keeps clear of the boundary, so the
- * place in its middle says of all of it, and without doubt, whether it is inside. Of a region, that leaves what lies
- * between its boundary: were a place of it outside, there would be one right beside the container's boundary, at half a
- * centimetre from it and from all else of the container. That line is looked along.
+ * Both geometries are taken as lines, points and one regularised region (union.ts). Each edge of the
+ * contained geometry is cut into stretches near the container's edges and the gaps between them. A gap does
+ * not touch the boundary, so the place in its middle shows with certainty whether all of it is inside. What
+ * remains is the interior of a region whose boundary is covered: if a part of it is outside, then there is
+ * such a place right beside the container's boundary, half a centimetre from it and from everything else of
+ * the container. So the lines at that distance beside the container's boundary are searched.
  */
 export function contains(container: Prepared, other: Prepared): boolean {
   const { shape } = other
@@ -53,16 +54,19 @@ export function contains(container: Prepared, other: Prepared): boolean {
 
 const NONE: readonly number[] = []
 
-/** The near pairs of elements, by element of the first shape. */
+/** For each element of the first shape, the elements of the other that are near it. */
 type Neighbours = ReadonlyMap<number, readonly number[]>
 
-/** What of edges the container covers, to half a centimetre. */
+/** Which parts of edges the container covers, to half a centimetre. */
 class Coverage {
   private readonly pairs = new Map<Shape, { boundary: Neighbours; open: Neighbours }>()
 
   constructor(private readonly container: Prepared) {}
 
-  /** The container's elements that may be near those of another shape: of its region's boundary, and of its lines and points. */
+  /**
+   * The elements of the container that may be near those of another shape: of the boundary of its region, and
+   * of its lines and points.
+   */
   private neighbours(S: Shape): { boundary: Neighbours; open: Neighbours } {
     const known = this.pairs.get(S)
     if (known) return known
@@ -80,8 +84,8 @@ class Coverage {
   }
 
   /**
-   * Undefined where a part of these edges is outside of the container; else whether one runs through the inside of its region
-   * (clear of the boundary), or along its lines.
+   * Undefined when a part of these edges is outside the container; otherwise whether one of them runs through
+   * the interior of its region, clear of the boundary, or along its lines.
    */
   byAll(S: Shape, start: number, end: number): { entered: boolean; along: boolean } | undefined {
     const { shape } = this.container
@@ -89,7 +93,8 @@ class Coverage {
     const { boundary, open } = this.neighbours(S)
     spend((end - start) / 20)
     let [entered, along] = [false, false]
-    // Whether the gap that the edge before ended in is inside; undefined where it ended near the boundary.
+    // Whether the gap at the end of the previous edge is inside; undefined when that end is near the
+    // boundary.
     let carried: boolean | undefined
     for (let e = start; e < end; e++) {
       if (e > start && S.to[e - 1] !== S.from[e]) carried = undefined
@@ -102,7 +107,8 @@ class Coverage {
       }
       const walk = walkEdge(S, S.from[e]!, S.to[e]!)
       const nearLines = lines.length > 0 ? nearStretches(S, e, shape, lines, walk) : []
-      // Lines that share a stretch share inner places of it; where they only touch, one is near for some centimetres.
+      // Lines that share a stretch share interior places. Lines that only touch are near each other for a few
+      // centimetres.
       for (const [from, to] of nearLines) along ||= to - from > Math.min(4 * NEAR, walk.length / 2)
       const gaps =
         walls.length > 0
@@ -124,8 +130,9 @@ class Coverage {
   }
 
   /**
-   * Whether the container leaves out something of a region whose boundary it covers: 'something', or 'nothing', or 'entered',
-   * where moreover some of the container's boundary lies inside of the region, clear of its boundary.
+   * Whether the container leaves out part of a region whose boundary it covers: 'something' or 'nothing'.
+   * 'entered' is 'nothing' where, in addition, some of the container's boundary lies inside the region, clear
+   * of the region's boundary.
    */
   leavesOut(region: Region): 'something' | 'nothing' | 'entered' {
     const own = this.container.region()!
@@ -152,7 +159,10 @@ class Coverage {
     return entered ? 'entered' : 'nothing'
   }
 
-  /** Whether, half a centimetre to one side of an edge of the container's boundary, there is a place of another region that the container does not cover. */
+  /**
+   * Whether half a centimetre to one side of an edge of the container's boundary there is a place of the
+   * other region that the container does not cover.
+   */
   private isOpenBeside(own: Region, e: number, side: number, region: Region): boolean {
     const { shape } = this.container
     const walk = walkEdge(own.shape, own.shape.from[e]!, own.shape.to[e]!)
@@ -161,7 +171,7 @@ class Coverage {
       offset(lon, lat, azimuth + side, BESIDE),
     )
     const beside = edgeBetween(start!, end!)
-    // Mostly it does not meet the other's boundary, and one place of it says of all.
+    // In most cases this line does not meet the other region's boundary, and one place decides for all of it.
     if (
       !elementsNear(region.shape, beside, 0, 1, 0).some((f) => f < region.end) &&
       !insideLoops(beside, 0, region)
@@ -185,7 +195,10 @@ class Coverage {
   }
 }
 
-/** On which side of a loop of a region's boundary the outside is: -90 on its left, 90 on its right; both where a few places beside it do not tell. */
+/**
+ * The side of a loop of a region's boundary on which the outside is: -90 on its left, 90 on its right; both
+ * where the places that are tried do not decide.
+ */
 function outerSides(region: Region, start: number, end: number): readonly number[] {
   const { shape } = region
   for (let e = start, tries = 0; e < end && tries < 8; e += Math.ceil((end - start) / 8), tries++) {
@@ -193,7 +206,7 @@ function outerSides(region: Region, start: number, end: number): readonly number
     const { lon, lat, azimuth } = walk.at(walk.length / 2)
     for (const width of [walk.length / 8, walk.length / 1000]) {
       const left = place(offset(lon, lat, azimuth - 90, width))
-      // With no other edge near, the place is to the left of this one.
+      // As no other edge is near, the place is on the left of this edge.
       if (width > 1e-4 && elementsNear(shape, left, 0, 0, 2 * width).every((f) => f === e || f >= region.end))
         return insideLoops(left, 0, region) ? [90] : [-90]
     }
@@ -201,14 +214,14 @@ function outerSides(region: Region, start: number, end: number): readonly number
   return [-90, 90]
 }
 
-/** Whether two elements have the same ends. */
+/** Whether two elements have the same ends, in either order. */
 function coincide(S: Elements, e: number, T: Elements, f: number): boolean {
   const same = (v: number, w: number) => isSamePlace(S, v, T, w)
   const [a, b, c, d] = [S.from[e]!, S.to[e]!, T.from[f]!, T.to[f]!]
   return (same(a, c) && same(b, d)) || (same(a, d) && same(b, c))
 }
 
-/** A hundredth of a millimetre more than what is near. */
+/** A hundredth of a millimetre more than the distance that counts as near. */
 const BESIDE = NEAR + 1e-5
 
 function edgeBetween(a: { lon: number; lat: number }, b: { lon: number; lat: number }): Elements {
@@ -225,7 +238,10 @@ function edgeBetween(a: { lon: number; lat: number }, b: { lon: number; lat: num
   }
 }
 
-/** Whether the insides of two regions meet, of which the first covers the second, and whose boundaries keep near each other. */
+/**
+ * Whether the interiors of two regions meet, where the first one covers the second and their boundaries are
+ * near each other.
+ */
 function sharesInside(container: Region, region: Region): boolean {
   const { shape, end } = region
   for (let e = 0; e < end; e++) {
@@ -241,10 +257,10 @@ function sharesInside(container: Region, region: Region): boolean {
   return false
 }
 
-/** More polygons than this are asked as their union. */
+/** With more polygons than this, their union is used. */
 const MANY = 2_000
 
-/** Where a place is: inside the geometry, on its boundary (to half a centimetre) or outside. */
+/** Where a place is: inside the geometry, on its boundary (to half a centimetre), or outside. */
 function locate(prepared: Prepared, vertices: Vertices, v: number): 'inside' | 'boundary' | 'outside' {
   const { shape, seams, rings } = prepared
   let [bounded, open, atEnd] = [false, false, false]
@@ -276,7 +292,9 @@ function locate(prepared: Prepared, vertices: Vertices, v: number): 'inside' | '
 
 const lineEndsOf = new WeakMap<Shape, ReadonlySet<number>>()
 
-/** Vertices that bound the lines of a shape: ends that an odd number of lines share (OGC's mod-2 rule). */
+/**
+ * The boundary vertices of the lines of a shape: ends that an odd number of lines share (OGC's mod-2 rule).
+ */
 function lineEnds(shape: Shape): ReadonlySet<number> {
   const known = lineEndsOf.get(shape)
   if (known) return known
@@ -293,17 +311,19 @@ function lineEnds(shape: Shape): ReadonlySet<number> {
   return found
 }
 
-/** Elements of a shape that lie less than half a centimetre from a place. */
+/** The elements of a shape that are less than half a centimetre from a place. */
 function nearElementsOf(vertices: Vertices, v: number, shape: Shape): number[] {
   return elementsNear(shape, vertices, v, v, NEAR).filter(
     (f) => pointToEdge(vertices, v, shape, shape.from[f]!, shape.to[f]!) < NEAR,
   )
 }
 
-/** More near pairs of elements than this are not looked through: memory for them would be hundreds of megabytes. */
+/** More near pairs of elements than this are refused: they would take hundreds of megabytes of memory. */
 const MAX_PAIRS = 600_000
 
-/** Pairs of elements that may be nearer than half a centimetre, by element of S; those of T from `start` to `end`. */
+/**
+ * For each element of S, the elements of T from `start` to `end` that may be nearer than half a centimetre.
+ */
 function nearElements(S: Shape, T: Shape, start: number, end: number): Neighbours {
   const pairs = new Map<number, number[]>()
   let count = 0
@@ -325,7 +345,6 @@ function reversed(neighbours: Neighbours): Neighbours {
   return pairs
 }
 
-/** One more to the list at a key. */
 function add<T>(lists: Map<number, T[]>, key: number, item: T): void {
   const list = lists.get(key)
   if (list) list.push(item)

@@ -1,57 +1,72 @@
 import { Kind } from './geojson'
 import { spend } from './effort'
-import { TOUCH, chordGap, crosses, pointToEdge } from './edge'
+import { TOUCH, chordGap, crosses, edgeBound, pointToEdge } from './edge'
 import { clearance } from './orientation'
 import { inverseDistance, longestArc, shortestArc } from './ellipsoid'
 import { insideLoops, insidePolygon, type Rings } from './region'
-import { edgeBound, type Shape } from './shape'
+import type { Shape } from './shape'
 import type { Region } from './union'
 import type { Outline } from './validity'
 import { boxGap } from './tree'
 
 /**
- * Least distance between two shapes. Two edges that do not cross are nearest at an end of one of them: were two inner
- * places nearest, moving both along, in the same sense, would shorten the perpendicular between them, as the curvature
- * is positive (second variation of arc length). What cannot be nearer than the best so far is left out by bounds that hold
- * for certain: a geodesic is no shorter than shortestArc of the chord between its ends, and no longer than longestArc.
+ * The least distance between two shapes. Two edges that do not cross are nearest at an end of one of them: if
+ * two inner places were nearest, moving both along their edges in the same sense would shorten the
+ * perpendicular between them, as the curvature is positive (second variation of arc length). Pairs that
+ * cannot be nearer than the best pair so far are skipped by proven bounds: a geodesic is no shorter than
+ * shortestArc of the chord between its ends, and no longer than longestArc.
  */
 
-/** Beyond this, metres, a chord's bound is 10 m short and more, and the triangle inequality on a geodesic a better one. */
+/**
+ * Beyond this gap in metres the bound from the chord is at least 10 m too low, and the triangle inequality on
+ * a geodesic gives a better one.
+ */
 const FAR = 1_000_000
 
-/** What cannot be nearer than the best so far by more than this, metres, is left out: a tenth of a micrometre. */
+/**
+ * Pairs that are at most this much nearer than the best one so far are skipped, metres: a tenth of a
+ * micrometre.
+ */
 const SLACK = 1e-7
 
 export interface Prepared extends Outline {
-  /** as it was given: what length and area are summed over */
+  /** as it was given, for length and area */
   given: Shape
   rings: Rings
-  /** its polygons as one; undefined where it has none. Throws a GeometryError where that cannot be told. */
+  /**
+   * the union of its polygons; undefined when it has none. Throws a GeometryError when it cannot be computed.
+   */
   region: () => Region | undefined
 }
 
 /**
- * Metres on the ellipsoid between the nearest places of two geometries; 0 where they share one. The same for both orders.
- * @param limit what is no nearer than this need not be told apart: then `limit` is the answer
+ * Distance on the ellipsoid between the nearest places of two geometries, metres; 0 where they share a place.
+ * Both orders of arguments give the same.
+ * @param limit distances from this one on are not computed: the answer is `limit`
+ * @param enough the search ends when the distance is known to be at most this: the answer is then the
+ *   distance between some two places that is not greater
  */
-export function leastDistance(a: Prepared, b: Prepared, limit = Infinity): number {
+export function leastDistance(a: Prepared, b: Prepared, limit = Infinity, enough = 0): number {
   const [p, q] = inOrder(a.shape, b.shape) ? [a, b] : [b, a]
-  // Of few parts, whether one holds another is told sooner than how far their boundaries are.
+  // With few parts, it is faster to test first whether one geometry holds a part of the other.
   const asked =
     p.shape.polygons.length * q.shape.chains.length + q.shape.polygons.length * p.shape.chains.length
   if (asked > MANY) {
     if (holdsFirst(p, q) || holdsFirst(q, p)) return 0
-    const between = new Search(p, q, limit).run()
-    return between === 0 || holdsPartOf(p, q, true) || holdsPartOf(q, p, true) ? 0 : between
+    const between = new Search(p, q, limit, enough).run()
+    return between > enough && (holdsPartOf(p, q, true) || holdsPartOf(q, p, true)) ? 0 : between
   }
   if (holdsPartOf(p, q) || holdsPartOf(q, p)) return 0
-  return new Search(p, q, limit).run()
+  return new Search(p, q, limit, enough).run()
 }
 
-/** More questions than this, of a polygon whether it holds a part, are asked of the union of the polygons, when it is known that the boundaries do not meet. */
+/**
+ * With more tests than this (of a polygon and a part), the union of the polygons is tested instead, once the
+ * boundaries are known not to meet.
+ */
 const MANY = 10_000
 
-/** An order of shapes, so that both orders of arguments are the same computation, to the last bit. */
+/** A total order of shapes: both orders of arguments are then the same computation, to the last bit. */
 function inOrder(a: Shape, b: Shape): boolean {
   if (a.from.length !== b.from.length) return a.from.length < b.from.length
   for (let i = 0; i < a.from.length; i++) {
@@ -63,7 +78,10 @@ function inOrder(a: Shape, b: Shape): boolean {
   return true
 }
 
-/** Whether a polygon of `container` (or the union of them) holds the first vertex of any part of the other. Of parts that meet its boundary either answer will do. */
+/**
+ * Whether a polygon of `container`, or the union of its polygons, holds the first vertex of any part of the
+ * other geometry. For parts that meet the boundary either answer is right.
+ */
 function holdsPartOf(container: Prepared, { shape: other, seams }: Prepared, asUnion = false): boolean {
   const { shape, rings } = container
   const region = asUnion ? container.region() : undefined
@@ -74,7 +92,7 @@ function holdsPartOf(container: Prepared, { shape: other, seams }: Prepared, asU
       : shape.polygons.some((polygon) => insidePolygon(other, v, shape, rings, polygon))
   spend(((region ? 1 : shape.polygons.length) * other.chains.length) / 50)
   return other.chains.some(({ kind, start, end }) => {
-    // A seam is no boundary: its ends may lie outside of what it is a seam of.
+    // A seam is no boundary: its ends may lie outside its polygon.
     while (kind === Kind.Ring && seams?.[start] && start < end - 1) start++
     const last = kind === Kind.Points ? end : start + 1
     for (let e = start; e < last; e++) if (holds(other.from[e]!)) return true
@@ -82,7 +100,10 @@ function holdsPartOf(container: Prepared, { shape: other, seams }: Prepared, asU
   })
 }
 
-/** Whether a polygon of `container` holds the first vertex of the other: most often enough, where that has no seams. */
+/**
+ * Whether a polygon of `container` holds the first vertex of the other geometry: a fast test that often
+ * suffices. Not for a geometry with seams.
+ */
 function holdsFirst({ shape, rings }: Prepared, { shape: other, seams }: Prepared): boolean {
   if (seams) return false
   spend(shape.polygons.length / 50)
@@ -99,6 +120,7 @@ class Search {
     private readonly first: Outline,
     private readonly second: Outline,
     private best: number,
+    private readonly enough: number,
   ) {
     this.S = first.shape
     this.T = second.shape
@@ -118,7 +140,7 @@ class Search {
     const { tree: t } = this.T
     const mSize = s.diagonal(m)
     const nSize = t.diagonal(n)
-    // Also where the nodes are smaller than what that bound is short by, a hundredth of gap^3 / (24 R^2).
+    // Also for nodes smaller than the error of that bound, a hundredth of gap^3 / (24 R^2).
     if (mSize + nSize < (gap > FAR ? gap : 1e-17 * gap * gap * gap)) {
       const a = this.S.from[middle(s.firstElement(m, mLevel), s.endElement(m, mLevel))]!
       const b = this.T.from[middle(t.firstElement(n, nLevel), t.endElement(n, nLevel))]!
@@ -130,7 +152,7 @@ class Search {
       this.leaves(s.firstElement(m, 0), s.endElement(m, 0), t.firstElement(n, 0), t.endElement(n, 0))
       return
     }
-    // The larger of the two is opened, its nearest child first.
+    // Open the larger of the two nodes and visit the nearest child first.
     const openM = nLevel === 0 || (mLevel > 0 && mSize >= nSize)
     const first = openM ? s.firstChild(m, mLevel) : t.firstChild(n, nLevel)
     const end = openM ? s.endChild(m, mLevel) : t.endChild(n, nLevel)
@@ -141,11 +163,14 @@ class Search {
     for (const child of children) {
       if (openM) this.visit(child.node, mLevel - 1, n, nLevel, child.gap)
       else this.visit(m, mLevel, child.node, nLevel - 1, child.gap)
-      if (this.best === 0) return
+      if (this.best <= this.enough) return
     }
   }
 
-  /** Elements of two leaves, the pair first whose chords are nearest: it often leaves nothing to do for the others. */
+  /**
+   * Compares the elements of two leaves, first the pair whose chords are nearest: after it often no other
+   * pair can be nearer.
+   */
   private leaves(eStart: number, eEnd: number, fStart: number, fEnd: number): void {
     const { S, T } = this
     spend(((eEnd - eStart) * (fEnd - fStart)) / 8)
@@ -164,7 +189,8 @@ class Search {
     if (shortestArc(nearest) >= this.best - SLACK) return
     this.compare(first, second)
     for (let e = eStart; e < eEnd; e++)
-      for (let f = fStart; f < fEnd && this.best > 0; f++) if (e !== first || f !== second) this.compare(e, f)
+      for (let f = fStart; f < fEnd && this.best > this.enough; f++)
+        if (e !== first || f !== second) this.compare(e, f)
   }
 
   private compare(e: number, f: number): void {
@@ -174,17 +200,19 @@ class Search {
     const b = S.to[e]!
     const c = T.from[f]!
     const d = T.to[f]!
+    spend(0.05)
     const gap = chordGap(S, a, b, T, c, d)
     const bulgeE = S.tree.bulges[e]!
     const bulgeF = T.tree.bulges[f]!
     if (shortestArc(gap - bulgeE - bulgeF) >= this.best - SLACK) return
+    spend(1)
     const ends = a === b && c === d
     if (ends || (gap > FAR && this.best < Infinity)) {
       const distance = inverseDistance(S.lon[a]!, S.lat[a]!, T.lon[c]!, T.lat[c]!)
       this.best = Math.min(this.best, distance)
       if (ends || distance - edgeBound(S, e) - edgeBound(T, f) >= this.best - SLACK) return
     }
-    // Chords of crossing edges miss each other by rounding, where the edges are short.
+    // The chords of short edges that cross may miss each other by rounding.
     if (gap <= bulgeE + bulgeF + TOUCH && crosses(S, a, b, T, c, d)) {
       this.best = 0
       return
@@ -195,9 +223,10 @@ class Search {
     if (d !== c) this.end(T, d, S, a, b, bulgeE)
   }
 
-  /** The end of one edge against the other edge. */
+  /** Compares the end of one edge with the other edge. */
   private end(P: Shape, p: number, S: Shape, a: number, b: number, bulge: number): void {
-    if (a === b) return // a lone place: it was compared with the other's start, or is an end to the other's edge itself
+    // A single place: it is compared with the start of the other edge, or as an end against that edge.
+    if (a === b) return
     if (
       shortestArc(chordGap(P, p, p, S, a, b) - bulge) < this.best - SLACK &&
       Math.abs(clearance(P, p, S, a, b)) < this.best - SLACK

@@ -12,33 +12,46 @@ import {
   type PlaceOnLine,
 } from './ellipsoid'
 import { clearance, offsetByAzimuth, sideOf } from './orientation'
-import { chord, place, type Vertices } from './vertices'
+import { chord, place, type Elements, type Vertices } from './vertices'
 
 /**
- * What two edges, or a place and an edge, are to each other. Places and edges are named by their vertices in a shape;
- * edges are shorter than 2000 km (shape.ts).
+ * Relations between two edges, or a place and an edge. Both are given by their vertices in a shape. Edges are
+ * shorter than 2000 km (shape.ts).
  */
 
-/** What is nearer than this, metres, touches: many times the error of a side or a distance. */
+/** Things nearer than this touch, metres: many times the error of a side or a distance. */
 export const TOUCH = 1e-6
 
 /**
- * Distance from a place is convex along a geodesic where it stays below this, metres: a quarter of the great circle of
- * the sphere whose curvature is the greatest that the ellipsoid has, 1 / B^2 (Hessian comparison theorem).
+ * Distance from a place is convex along a geodesic where it stays below this, metres: a quarter of the great
+ * circle of the sphere with the greatest curvature of the ellipsoid, 1 / B^2 (Hessian comparison theorem).
  */
 const CONVEX_BELOW = (Math.PI / 2) * B - 1000
-/** And concave where it stays above this: the same for the least curvature, B^2 / A^4, at the poles. Cut loci are kinks that are concave too. */
+/**
+ * It is concave where it stays above this, metres: the same for the least curvature, B^2 / A^4, at the poles.
+ * At cut loci it has kinks, which are concave too.
+ */
 const CONCAVE_ABOVE = ((Math.PI / 2) * A * A) / B + 1000
-/** Between the two, the derivative is looked at in this many places of the edge: 8 km apart; then around the least of them. */
-const SAMPLES = 256
-/** Newton's method takes 2 to 4 steps; bisection alone, to which it falls back, 50 for 2000 km to a nanometre. */
+/**
+ * Between the two bounds the derivative is sampled along the edge at this distance at most, metres; then the
+ * search goes on around the least distance.
+ */
+const SAMPLED = 8_000
+/**
+ * Between the two bounds the second derivative of the distance is below 2e-9 per metre (the same theorem): on
+ * edges shorter than this, metres, the distance is linear to 6 nanometres.
+ */
+const STRAIGHT = 5
+/**
+ * Newton's method takes 2 to 4 steps. Bisection alone, the fallback, takes 50 from 2000 km to a nanometre.
+ */
 const MAX_STEPS = 64
 
 /**
- * Least distance in metres from vertex `p` of shape P to the edge from `a` to `b` of shape S.
- * The zero of the distance's derivative, cos of the angle at the edge, is found by the spherical step of Baselga and
+ * Least distance in metres from vertex `p` of shape P to the edge from `a` to `b` of shape S. The zero of the
+ * distance's derivative, the cosine of the angle at the edge, is found by the spherical step of Baselga and
  * Martinez-Llario ("Intersection and point-to-line solutions for geodesics on the ellipsoid", 2018,
- * doi:10.1007/s11200-017-1020-z), kept inside a shrinking bracket, so that it converges always.
+ * doi:10.1007/s11200-017-1020-z). A bracket that shrinks with each step makes it converge in every case.
  */
 export function pointToEdge(P: Vertices, p: number, S: Vertices, a: number, b: number): number {
   return nearestOnEdge(P, p, S, a, b).distance
@@ -51,7 +64,10 @@ export interface Nearest {
   along: number
 }
 
-/** An edge as a line to walk: its length in metres, and where one is after so many. At its ends, exactly these. */
+/**
+ * An edge by arc length: its length in metres, and the place at a distance from its start. The ends are
+ * exact.
+ */
 export interface Walk {
   length: number
   at: (along: number) => PlaceOnLine
@@ -86,7 +102,7 @@ export function nearestOnEdge(P: Vertices, p: number, S: Vertices, a: number, b:
     return { distance, along, ahead: Math.cos((toP - azimuth) * RADIANS) }
   }
 
-  // Where the foot would be, were chords straight.
+  // The foot of the perpendicular on the chord.
   const dx = S.x[b]! - S.x[a]!
   const dy = S.y[b]! - S.y[a]!
   const dz = S.z[b]! - S.z[a]!
@@ -99,25 +115,29 @@ export function nearestOnEdge(P: Vertices, p: number, S: Vertices, a: number, b:
   const ends = nearer(at(0), at(length))
   if (first.distance - reach > CONCAVE_ABOVE) return ends
 
-  // Neither convex nor concave for certain: every stretch where the distance stops falling and starts to rise has a least one.
+  if (length < STRAIGHT) return ends
+
+  // Neither convex nor concave for certain: each interval in which the derivative changes from falling to
+  // rising has a minimum.
   let best = ends
   let before = at(0)
-  for (let i = 1; i <= SAMPLES; i++) {
-    const here = at(i === SAMPLES ? length : (length * i) / SAMPLES)
+  const samples = Math.ceil(length / SAMPLED)
+  for (let i = 1; i <= samples; i++) {
+    const here = at(i === samples ? length : (length * i) / samples)
     if (before.ahead > 0 && here.ahead < 0) best = nearer(best, refine(at, before, before.along, here.along))
     best = nearer(best, here)
     before = here
   }
-  // A dip beside the best sample that no change of sign told of.
+  // A minimum beside the best sample that no change of sign has shown.
   return golden(
     at,
     best,
-    Math.max(0, best.along - length / SAMPLES),
-    Math.min(length, best.along + length / SAMPLES),
+    Math.max(0, best.along - length / samples),
+    Math.min(length, best.along + length / samples),
   )
 }
 
-/** The least distance between two places of the edge, or the best so far: by golden section. */
+/** The least distance within an interval of the edge, or the best so far, by golden-section search. */
 function golden(at: (along: number) => Probe, best: Nearest, low: number, high: number): Nearest {
   const part = (Math.sqrt(5) - 1) / 2
   let left = at(high - part * (high - low))
@@ -137,7 +157,7 @@ function golden(at: (along: number) => Probe, best: Nearest, low: number, high: 
 }
 
 interface Probe extends Nearest {
-  /** Minus the derivative of the distance: positive where the nearest place lies ahead. */
+  /** Minus the derivative of the distance: positive when the nearest place lies ahead. */
   ahead: number
 }
 
@@ -145,7 +165,10 @@ function nearer(a: Nearest, b: Nearest): Nearest {
   return b.distance < a.distance ? b : a
 }
 
-/** From a first probe, the least distance between `low` and `high` metres along, where the distance is convex. */
+/**
+ * The least distance between `low` and `high`, metres along the edge, where the distance is convex; starts at
+ * a first probe.
+ */
 function refine(at: (along: number) => Probe, first: Probe, low: number, high: number): Nearest {
   const start = low
   const end = high
@@ -155,7 +178,8 @@ function refine(at: (along: number) => Probe, first: Probe, low: number, high: n
     if ((along === start && ahead <= 0) || (along === end && ahead >= 0)) return probe
     const step =
       MEAN_RADIUS * Math.atan2(Math.sin(distance / MEAN_RADIUS) * ahead, Math.cos(distance / MEAN_RADIUS))
-    // The distance left to gain is step^2 / (2 distance): below 10 nanometres. Below a tenth of a micrometre, steps are noise.
+    // The distance can still shrink by step^2 / (2 distance): stop below 10 nanometres. Steps below a tenth
+    // of a micrometre are noise.
     if (step * step < 2e-8 * distance || Math.abs(step) < 1e-7) return probe
     if (ahead > 0) low = along
     else high = along
@@ -169,13 +193,13 @@ function refine(at: (along: number) => Probe, first: Probe, low: number, high: n
 }
 
 /**
- * Whether the edge from `a` to `b` meets the half meridian from vertex `p` to the north pole, where the edge's longitudes
- * straddle p's. In doubt whether p lies on the edge itself, either answer may be given.
+ * Whether the edge from `a` to `b` meets the meridian from vertex `p` to the north pole, where the longitudes
+ * of the edge straddle that of p. When p may be on the edge itself, either answer is right.
  */
 export function passesNorthOf(P: Vertices, p: number, S: Vertices, a: number, b: number): boolean {
-  // At a pole, where edges turn from one meridian into another, in no length at all.
+  // At a pole an edge turns from one meridian to another without length.
   if (Math.abs(S.lat[a]!) === 90 && S.lat[a] === S.lat[b]) return S.lat[a]! > 0
-  // The same answer both ways, so that a ring that runs back along itself is met twice.
+  // Both directions must give the same, so that a ring that runs back along itself is met twice.
   if (S.lon[a]! > S.lon[b]!) [a, b] = [b, a]
   const za = S.z[a]!
   const zb = S.z[b]!
@@ -183,14 +207,14 @@ export function passesNorthOf(P: Vertices, p: number, S: Vertices, a: number, b:
   const bulge = bulgeOf(S, a, b) + TOUCH
   if (Math.max(za, zb) + bulge < pz) return false
   if (Math.min(za, zb) - bulge > pz) return true
-  // p is right of it, as it runs east. So near to the edge, its side is certain.
+  // p is right of the eastward edge. This near to the edge its side is certain.
   const eastward = S.lon[b]! - S.lon[a]! <= 180
   return sideOf(P, p, S, a, b) === (eastward ? -1 : 1)
 }
 
 /**
- * Whether two edges cross for certain: each has the other's ends on both sides. Edges that meet and do not cross so have an
- * end within a tenth of a micrometre of the other (orientation.ts).
+ * Whether two edges cross for certain: each has the ends of the other on both sides. Edges that meet without
+ * crossing in this sense have an end within a tenth of a micrometre of the other edge (orientation.ts).
  */
 export function crosses(S: Vertices, a: number, b: number, T: Vertices, c: number, d: number): boolean {
   if (a === b || c === d) return false
@@ -200,7 +224,7 @@ export function crosses(S: Vertices, a: number, b: number, T: Vertices, c: numbe
   return sideA !== 0 && sideOf(S, b, T, c, d) === -sideA
 }
 
-/** Where two edges that cross do: the place, and the metres along each. */
+/** The crossing of two edges that cross: the place, and how many metres it is along each. */
 export function crossingOf(
   S: Vertices,
   a: number,
@@ -210,7 +234,8 @@ export function crossingOf(
   d: number,
 ): PlaceOnLine & { x: number; along: number } {
   const walk = walkEdge(S, a, b)
-  // Where the offset from the other edge is zero: by false position (Illinois), which ends as the sign changes between the ends.
+  // The zero of the offset from the other edge, by false position (Illinois), which converges as the sign
+  // changes between the ends.
   let [low, high] = [0, walk.length]
   let [lowOffset, highOffset] = [offsetByAzimuth(S, a, T, c, d), offsetByAzimuth(S, b, T, c, d)]
   let x = low
@@ -230,10 +255,13 @@ export function crossingOf(
   return { ...here, x, along: nearestOnEdge(place(here), 0, T, c, d).along }
 }
 
-/** A crossing is found when this near to both edges, metres. */
+/** A crossing is accepted when it is this near to both edges, metres. */
 const CROSSING = 1e-8
 
-/** Least distance between two chords, through the earth, metres. (The two straight segments; C. Ericson, Real-Time Collision Detection, 5.1.9.) */
+/**
+ * Least distance between two chords through the earth, metres: between two straight segments (C. Ericson,
+ * Real-Time Collision Detection, 5.1.9).
+ */
 export function chordGap(S: Vertices, a: number, b: number, T: Vertices, c: number, d: number): number {
   const ux = S.x[b]! - S.x[a]!
   const uy = S.y[b]! - S.y[a]!
@@ -272,24 +300,34 @@ export function chordGap(S: Vertices, a: number, b: number, T: Vertices, c: numb
   return Math.sqrt(dx * dx + dy * dy + dz * dz)
 }
 
-/** How far the geodesic between two vertices can lie from their chord, metres. (Of a shape's elements, the tree knows it.) */
+/** An upper bound of the length of an edge in metres, from the chord between its ends. */
+export function edgeBound(S: Elements, element: number): number {
+  return longestArc(chord(S, S.from[element]!, S.to[element]!))
+}
+
+/**
+ * How far the geodesic between two vertices can lie from their chord, metres. (For elements of a shape the
+ * tree has it.)
+ */
 export function bulgeOf(V: Vertices, a: number, b: number): number {
   return sagitta(longestArc(chord(V, a, b)))
 }
 
-/** A lower bound of the distance between two edges (or places), metres; good where they are close to each other. */
+/**
+ * A lower bound of the distance between two edges or places, metres; tight where they are near each other.
+ */
 export function leastGap(S: Vertices, a: number, b: number, T: Vertices, c: number, d: number): number {
   const bulgeS = bulgeOf(S, a, b)
   const bulgeT = bulgeOf(T, c, d)
   const gap = chordGap(S, a, b, T, c, d) - bulgeS - bulgeT
-  // Chords of short edges say it all.
+  // The chords of short edges suffice.
   if (gap > 0 || bulgeS + bulgeT < TOUCH) return gap
   spend(0.4)
   const sideC = a === b ? 0 : clearance(T, c, S, a, b)
   const sideD = a === b ? 0 : clearance(T, d, S, a, b)
   const sideA = c === d ? 0 : clearance(S, a, T, c, d)
   const sideB = c === d ? 0 : clearance(S, b, T, c, d)
-  // They may cross; else an end of one is nearest to the other.
+  // Edges that may cross; otherwise an end of one is nearest to the other.
   if (a !== b && c !== d && sideC * sideD <= 0 && sideA * sideB <= 0) return 0
   const end = (P: Vertices, p: number, V: Vertices, v: number, w: number, side: number, bulge: number) =>
     v === w ? Infinity : Math.max(Math.abs(side), chordGap(P, p, p, V, v, w) - bulge)

@@ -1,29 +1,35 @@
-/** Thrown when a measurement does more work than it was allowed: not the caller's fault; it can be done where there is more time. */
+/**
+ * Thrown when a measurement needs more work than it was allowed. The input is not wrong: with a higher limit
+ * it can be measured.
+ */
 export class EffortError extends Error {
   override readonly name = 'EffortError'
 }
 
 /**
- * Work counted since the outermost limit was set, and how much of it the innermost limit allows.
- * In an array, as each change of a variable would allocate a number.
+ * Work counted since the outermost limit was set, and the amount that the innermost limit allows. An array,
+ * as each change of a variable would allocate a number.
  */
 const counted = Float64Array.of(0, Infinity)
 const SPENT = 0
 const LIMIT = 1
 
-/** Counts work that is about to be done, in microseconds or so. Throws an EffortError when there is none left. */
+/**
+ * Counts work that is about to be done, in approximate microseconds. Throws an EffortError when the limit is
+ * exceeded.
+ */
 export function spend(microseconds: number): void {
   if ((counted[SPENT]! += microseconds) > counted[LIMIT]!)
     throw new EffortError('this takes longer than it may')
 }
 
 /**
- * Does what must not take longer than so many microseconds, by count, not by the clock: the same work always ends the same
- * way. Limits nest: the one that is reached first holds. Throws an EffortError.
+ * Runs `work` under a limit of counted microseconds. As work is counted and not timed, the same work always
+ * ends the same way. Limits nest: the first one that is reached ends the work. Throws an EffortError.
  */
 export function withEffort<T>(microseconds: number, work: () => T): T {
   const outer = counted[LIMIT]!
-  // From zero each time, so that rounding does not depend on what was done before.
+  // The count starts at zero each time, so that its rounding does not depend on earlier work.
   if (outer === Infinity) counted[SPENT] = 0
   counted[LIMIT] = Math.min(outer, counted[SPENT]! + microseconds)
   try {
@@ -33,7 +39,10 @@ export function withEffort<T>(microseconds: number, work: () => T): T {
   }
 }
 
-/** Tries what may take too long; answers whether it was done within so many microseconds. Throws an EffortError where an outer limit is reached. */
+/**
+ * Runs `work` under a limit of counted microseconds and returns whether it finished. Throws an EffortError
+ * when an outer limit is reached.
+ */
 export function attempt(microseconds: number, work: () => void): boolean {
   const outer = counted[LIMIT]!
   try {
@@ -45,7 +54,10 @@ export function attempt(microseconds: number, work: () => void): boolean {
   }
 }
 
-/** Does what is refused where it takes longer than so many microseconds. Throws what `refusal` makes then, and an EffortError where an outer limit is reached. */
+/**
+ * Runs `work` under a limit of counted microseconds. When it exceeds the limit, throws the error that
+ * `refusal` makes; an EffortError when an outer limit is reached.
+ */
 export function orRefuse<T>(microseconds: number, work: () => T, refusal: () => Error): T {
   let result: T | undefined
   if (!attempt(microseconds, () => void (result = work()))) throw refusal()

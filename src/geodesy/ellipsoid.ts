@@ -2,20 +2,23 @@ import { Geodesic } from 'geographiclib-geodesic'
 import { spend } from './effort'
 
 /**
- * The WGS84 ellipsoid, and the one place where latitude comes first: every call of geographiclib-geodesic
- * (C. F. F. Karney, "Algorithms for geodesics", 2013, doi:10.1007/s00190-012-0578-z; errors below 15 nanometres).
+ * The WGS84 ellipsoid, and all calls of geographiclib-geodesic, which takes latitude first (C. F. F. Karney,
+ * "Algorithms for geodesics", 2013, doi:10.1007/s00190-012-0578-z; errors below 15 nanometres).
  */
 
 /** Equatorial radius, metres. */
 export const A = 6_378_137
 export const FLATTENING = 1 / 298.257223563
-/** First eccentricity, squared. */
+/** Square of the first eccentricity. */
 export const E2 = FLATTENING * (2 - FLATTENING)
 /** Polar radius, metres. */
 export const B = A * (1 - FLATTENING)
-/** The greatest curvature of any geodesic, per metre: that of the meridian at the equator (Karney 2013, 1 / 6335439 m). */
+/**
+ * The greatest curvature of any geodesic, per metre: the meridian at the equator (Karney 2013, 1 / 6335439
+ * m).
+ */
 export const MAX_CURVATURE = 1 / (A * (1 - E2))
-/** A sphere to start iterations on; no result depends on it. */
+/** Radius of a sphere for starting values of iterations, metres; no result depends on it. */
 export const MEAN_RADIUS = 6_371_008.8
 /** Area of the whole ellipsoid, square metres. */
 export const TOTAL_AREA = 510_065_621_724_088.44
@@ -24,6 +27,15 @@ export const RADIANS = Math.PI / 180
 
 const ellipsoid = Geodesic.WGS84
 const { DISTANCE, AZIMUTH, LATITUDE, LONGITUDE, DISTANCE_IN, AREA } = Geodesic
+
+/**
+ * Degrees eastward from one longitude to another, the shorter way. Across the antimeridian both differences
+ * from it are exact.
+ */
+export function turnBetween(lonA: number, lonB: number): number {
+  const across = lonB - lonA
+  return across > 180 ? lonB - 180 - (lonA + 180) : across < -180 ? lonB + 180 + (180 - lonA) : across
+}
 
 /** Length of the shortest geodesic, metres. */
 export function inverseDistance(lonA: number, latA: number, lonB: number, latB: number): number {
@@ -34,7 +46,7 @@ export function inverseDistance(lonA: number, latA: number, lonB: number, latB: 
 export interface GeodesicSolution {
   /** metres */
   distance: number
-  /** at A and at B, of the direction from A to B, degrees clockwise from north */
+  /** direction from A to B, at A and at B, degrees clockwise from north */
   azimuthA: number
   azimuthB: number
 }
@@ -45,7 +57,10 @@ export function inverse(lonA: number, latA: number, lonB: number, latB: number):
   return { distance: s12!, azimuthA: azi1!, azimuthB: azi2! }
 }
 
-/** Area between the geodesic from A to B and the equator, square metres, signed; the longitudes are not to lie more than 180 degrees apart. */
+/**
+ * Signed area between the geodesic from A to B and the equator, square metres. The longitudes must be at most
+ * 180 degrees apart.
+ */
 export function areaBelow(lonA: number, latA: number, lonB: number, latB: number): number {
   spend(3)
   return ellipsoid.Inverse(latA, lonA, latB, lonB, AREA).S12!
@@ -54,11 +69,11 @@ export function areaBelow(lonA: number, latA: number, lonB: number, latB: number
 export interface PlaceOnLine {
   lon: number
   lat: number
-  /** of the line's direction there, degrees */
+  /** direction of the line at this place, degrees */
   azimuth: number
 }
 
-/** A geodesic from a place in a direction: where it is after so many metres. */
+/** The geodesic from a place in a direction: gives the place at a distance in metres. */
 export function geodesicLine(lon: number, lat: number, azimuth: number): (metres: number) => PlaceOnLine {
   spend(1)
   const line = ellipsoid.DirectLine(lat, lon, azimuth, 0, LATITUDE | LONGITUDE | AZIMUTH | DISTANCE_IN)
@@ -70,13 +85,14 @@ export function geodesicLine(lon: number, lat: number, azimuth: number): (metres
 }
 
 /**
- * Sine and cosine of an angle of up to 180 degrees, into a pair. Exact at multiples of 90, below 1e-16 off elsewhere, and
- * the same on every machine: multiplications and additions only, where Math.sin differs between engines. (The polynomials
- * are the minimax ones of S. Moshier's Cephes, sin.c, for arguments up to pi / 4.)
+ * Sine and cosine of an angle of up to 180 degrees, written into a pair. Exact at multiples of 90, otherwise
+ * off by less than 1e-16, and the same on every machine: it uses only multiplications and additions, while
+ * Math.sin differs between engines. (Minimax polynomials of S. Moshier's Cephes, sin.c, for arguments up to
+ * pi / 4.)
  */
 export function sinCosDegrees(degrees: number, into: Float64Array): void {
   const quarters = Math.round(degrees / 90)
-  // Exact: the remainder of a number by 90 has no more digits than the number.
+  // This is exact: the remainder of a number by 90 has no more digits than the number.
   const r = (degrees - 90 * quarters) * RADIANS
   const z = r * r
   const sin =
@@ -106,36 +122,41 @@ export function sinCosDegrees(degrees: number, into: Float64Array): void {
 }
 
 /**
- * The longest a geodesic can be whose ends lie `chord` metres apart through the earth: of all shortest geodesics the
- * circle of the greatest curvature bends most (Schur's comparison theorem). Infinite where that circle would close.
+ * The greatest length of a geodesic whose ends are `chord` metres apart through the earth. Of all shortest
+ * geodesics the circle of the greatest curvature bends most (Schur's comparison theorem). Infinite where that
+ * circle would close.
  */
 export function longestArc(chord: number): number {
   const half = (chord * MAX_CURVATURE) / 2
-  // asin x < x + x^3 / 5 up to a half: nearly always, and much cheaper.
+  // asin x < x + x^3 / 5 up to one half, which is nearly always the case and much cheaper.
   if (half < 0.5) return chord * (1 + (half * half) / 5)
   return half >= 1 ? Infinity : (2 / MAX_CURVATURE) * Math.asin(half)
 }
 
 /**
- * The least curvature of any geodesic, per metre (at the poles, B / A^2),
- * less a hundred-thousandth for its torsion, see below.
+ * The least curvature of any geodesic, per metre (at the poles, B / A^2), reduced by 1e-5 for its torsion
+ * (shortestArc).
  */
 const MIN_CURVATURE = (B / (A * A)) * (1 - 1e-5)
 
 /**
- * The shortest a geodesic can be whose ends lie `chord` metres apart through the earth. Its tangent turns by MIN_CURVATURE a
- * metre at least, all but in a plane: the torsion is 0.0034 of the curvature at most, so that over a radian and a half the
- * tangent turns by less than 1e-5 less than its path is long; and the chord is the integral of the cosines of those turns.
+ * The least length of a geodesic whose ends are `chord` metres apart through the earth. Its tangent turns by
+ * at least MIN_CURVATURE per metre, almost in a plane: the torsion is at most 0.0034 of the curvature, so
+ * that over a radian and a half the tangent turns by at most 1e-5 less than the length of its path. The chord
+ * is the integral of the cosines of these turns.
  */
 export function shortestArc(chord: number): number {
-  // Up to a quarter of the globe; what is farther is no nearer than that.
+  // Up to a quarter of the globe. For longer chords this bound still holds.
   const half = (Math.min(chord, 8_000_000) * MIN_CURVATURE) / 2
   const arc =
     half < 0.05 ? Math.min(chord, 8_000_000) * (1 + (half * half) / 6) : (2 / MIN_CURVATURE) * Math.asin(half)
   return Math.max(chord, arc)
 }
 
-/** How far a geodesic of this length can lie from the chord between its ends: interpolation error of a curve with bounded second derivative. */
+/**
+ * How far a geodesic of this length can lie from the chord between its ends: the interpolation error of a
+ * curve with a bounded second derivative.
+ */
 export function sagitta(length: number): number {
   return (MAX_CURVATURE * length * length) / 8
 }

@@ -1,8 +1,8 @@
-/** A geometry that is not acceptable. The message names the place in the input and says what would be right. */
+/** A geometry that is not accepted. The message names the place in the input and says what would be right. */
 export class GeometryError extends Error {
   override readonly name = 'GeometryError'
 
-  /** @param path where in the caller's input, such as `from.coordinates[0]` */
+  /** @param path the place in the caller's input, such as `from.coordinates[0]` */
   constructor(
     readonly path: string,
     readonly problem: string,

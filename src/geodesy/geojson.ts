@@ -3,20 +3,25 @@ import { GeometryError } from './error'
 import { Positions, positionAt, type Numbers } from './positions'
 import { Run, type CoordinateList, type Lifted } from './scan'
 
-/** What a chain of vertices is: separate places, a line, a ring of a polygon. */
+/** The kind of a chain of vertices: separate points, a line, or a ring of a polygon. */
 export const enum Kind {
   Points,
   Line,
   Ring,
 }
 
-/** More positions than this in one geometry are refused (GEODESY.md 4); that a ring repeats its first one at its end does not count. */
+/**
+ * A geometry with more positions than this is refused (docs/spec/geodesy.md 4). The closing position of a
+ * ring does not count.
+ */
 const MAX_POSITIONS = 100_000
 const TOO_MANY = `more than ${MAX_POSITIONS} positions`
-/** Collections may be nested this deep; more is refused before any recursion goes further. */
+/** Deepest nesting of collections; deeper ones are refused before the recursion goes on. */
 const MAX_NESTING = 8
 
-/** How deep positions lie in `coordinates`, by geometry type: 0 a position, 1 a list of them, ... */
+/**
+ * How deep positions are nested in `coordinates`, by geometry type: 0 a position, 1 a list of positions, ...
+ */
 const COORDINATE_DEPTH: Readonly<Record<string, number>> = {
   Point: 0,
   MultiPoint: 1,
@@ -31,7 +36,7 @@ const KNOWN_TYPES = [
   'Feature',
   'FeatureCollection',
 ].join(', ')
-/** What the innermost lists are, by geometry type. */
+/** The kind of the innermost lists, by geometry type. */
 const CHAIN_KIND: Readonly<Record<string, Kind>> = {
   Point: Kind.Points,
   MultiPoint: Kind.Points,
@@ -41,7 +46,7 @@ const CHAIN_KIND: Readonly<Record<string, Kind>> = {
   MultiPolygon: Kind.Ring,
 }
 
-/** Names under which a legacy `crs` member may say what RFC 7946 means anyway. */
+/** Names in a legacy `crs` member that mean the same as RFC 7946. */
 const WGS84_NAMES = /^(urn:ogc:def:crs:OGC:1\.3:CRS84|urn:ogc:def:crs:EPSG::4326|EPSG:4326)$/i
 
 /** A run of positions: the points of a Point or MultiPoint, a line, or a ring with its closing position. */
@@ -52,11 +57,11 @@ export interface SourceChain {
   end: number
   /** counted over the whole geometry; -1 for points and lines */
   polygon: number
-  /** where it is in the caller's input, such as `from.coordinates[0]` */
+  /** its place in the caller's input, such as `from.coordinates[0]` */
   path: string
 }
 
-/** What a geometry is made of: runs of chains under a type, or parts. */
+/** The structure of a geometry: chains under a type, or parts. */
 export type Layout = SimpleLayout | { type: 'GeometryCollection'; parts: Layout[] }
 export interface SimpleLayout {
   type: SimpleType
@@ -66,26 +71,29 @@ export interface SimpleLayout {
 export type SimpleType =
   'Point' | 'MultiPoint' | 'LineString' | 'MultiLineString' | 'Polygon' | 'MultiPolygon'
 
-/** A GeoJSON geometry, read: well-formed and in range, its positions in flat arrays, so that another thread can have it for nothing. */
+/**
+ * A GeoJSON geometry that was read: well-formed and in range. Its positions are in flat arrays, which can be
+ * transferred to another thread without copying.
+ */
 export interface Reading extends Numbers {
-  /** the caller's name of it */
+  /** the caller's name for it */
   path: string
   layout: Layout
   chains: SourceChain[]
 }
 
 /**
- * Reads a GeoJSON geometry (RFC 7946) out of parsed JSON: a geometry object, a Feature, or a FeatureCollection of one
- * feature, in one pass. Throws a GeometryError that names the path within `path` for anything malformed or out of range.
- * Whether polygons have a certain inside is looked at by `prepareGeometry`.
+ * Reads a GeoJSON geometry (RFC 7946) from parsed JSON in one pass: a geometry object, a Feature, or a
+ * FeatureCollection of one feature. Throws a GeometryError for anything malformed or out of range; it names
+ * the path, which begins with `path`. `prepareGeometry` checks that polygons have a certain inside.
  */
 export function readGeometry(value: unknown, path: string): Reading {
   return new Reader(path).read(value)
 }
 
 /**
- * Reads a geometry out of JSON whose coordinates are lifted: the same as `readGeometry` gives for it as it was, and its
- * canonical JSON. Throws a GeometryError where that does, in other words.
+ * Reads a geometry from JSON whose coordinates were lifted (scan.ts). Gives the same as `readGeometry` for
+ * the original JSON, and its canonical JSON. Throws a GeometryError where that does, with other words.
  */
 export function readLifted(
   value: unknown,
@@ -102,11 +110,11 @@ export function readLifted(
 
 class Reader {
   private readonly positions = new Positions()
-  /** closing positions of rings among them */
+  /** closing positions of rings, which are part of the lists */
   private closings = 0
   private polygons = 0
   private readonly chains: SourceChain[] = []
-  /** What the coordinates were read from, where they are lifted. */
+  /** The lists of coordinates that were lifted, by layout. */
   readonly lists = new Map<SimpleLayout, CoordinateList>()
 
   constructor(
@@ -170,7 +178,7 @@ class Reader {
     if (value instanceof Run) return this.chain(value, kind, path, polygon)
     if (!Array.isArray(value) || value.length === 0)
       throw new GeometryError(path, `expected a non-empty array, got ${describe(value)}`)
-    // Rings lie in lists of rings, each of which is a polygon.
+    // Rings are in lists of rings, each of which is a polygon.
     if (kind === Kind.Ring && depth === 2) polygon = this.polygons++
     if (depth === 1) this.chain(value, kind, path, polygon)
     else
@@ -221,7 +229,7 @@ class Reader {
   }
 }
 
-/** What the coordinates are that its index stands for. */
+/** The lifted coordinates for the index that stands in their place. */
 function liftedList({ lists }: Lifted, value: unknown): CoordinateList | undefined {
   return Array.isArray(value) ? lists[value.flat(Infinity)[0] as number] : undefined
 }
@@ -239,7 +247,7 @@ function positionProblem(value: unknown): string | undefined {
   return undefined
 }
 
-/** Of the ring that was read last. */
+/** Checks the ring that was read last. */
 function checkClosed(positions: Positions, start: number, path: string): void {
   const length = positions.count - start
   if (length < 4)
@@ -248,7 +256,7 @@ function checkClosed(positions: Positions, start: number, path: string): void {
       `a ring needs at least 4 positions, the last equal to the first; got ${length}`,
     )
   const [first, last] = [positionAt(positions, start), positionAt(positions, positions.count - 1)]
-  // An altitude does not take part.
+  // Altitudes may differ.
   if (first[0] !== last[0] || first[1] !== last[1])
     throw new GeometryError(
       path,
@@ -269,9 +277,9 @@ function checkCrs(value: Record<string, unknown>, path: string): void {
 }
 
 /**
- * Canonical JSON of a read geometry: keys sorted at every depth, no spaces, numbers as RFC 8785 prints them
- * (as ECMAScript does; -0 is 0), `type` and `coordinates` (or `geometries`) only. What the keccak256 reference of a raw
- * GeoJSON input is taken of.
+ * Canonical JSON of a geometry: keys sorted at every depth, no spaces, numbers as in RFC 8785 (as ECMAScript
+ * prints them; -0 is 0), and only `type` and `coordinates` or `geometries`. The reference of a raw GeoJSON
+ * input is the keccak256 of this text.
  */
 export function canonicalJson(reading: Reading): string {
   return layoutJson(reading.layout, ({ type, firstChain, endChain }) =>
@@ -305,7 +313,7 @@ function coordinatesJson(reading: Reading, type: SimpleType, chains: readonly So
   }
 }
 
-/** By JSON.stringify: five times faster than joining numbers, and it prints them as RFC 8785 wants. */
+/** JSON.stringify is five times as fast as joining numbers, and prints them as RFC 8785 requires. */
 function positionsJson(reading: Reading, { start, end }: SourceChain): string {
   const positions: Position[] = []
   for (let i = start; i < end; i++) positions.push(positionAt(reading, i))
@@ -316,7 +324,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A short name for a wrong value, safe to put into a message whatever its size. */
+/** A short name of a wrong value, safe for a message whatever its size. */
 function describe(value: unknown): string {
   if (value === undefined) return 'nothing'
   if (Array.isArray(value)) return `an array of ${value.length}`

@@ -4,41 +4,50 @@ import { leastDistance, type Prepared } from './distance'
 import { orRefuse } from './effort'
 import { GeometryError } from './error'
 import type { Layout, Reading } from './geojson'
-import { findSides } from './region'
+import { findSides, type Rings } from './region'
 import { buildShape } from './shape'
-import { regionOf, type Region } from './union'
-import { checkPolygons } from './validity'
+import { refuseOverlap, regionOf, type Region } from './union'
+import { checkPolygons, type Outline } from './validity'
 
 /**
- * ROOM 1: the geodesic kernel. GeoJSON in, metres out, on the WGS84 ellipsoid; edges are shortest geodesics, altitude is
- * ignored, a ring bounds its smaller side. Knows no HTTP, no database and no chain. Positions are [longitude, latitude] in
- * degrees. What it answers and how exactly: README.md beside this file.
+ * The geodesic kernel. It takes GeoJSON and answers in metres on the WGS84 ellipsoid: edges are shortest
+ * geodesics, altitudes are ignored, and a ring bounds its smaller side. It knows no HTTP, no database and no
+ * chain. Positions are [longitude, latitude] in degrees. README.md beside this file says what it answers and
+ * how exactly; start at `prepareGeometry`.
  */
 export { EffortError, withEffort } from './effort'
 export { GeometryError } from './error'
 export { canonicalJson, readGeometry, readLifted, type Reading } from './geojson'
 export { reachOf, type Box } from './reach'
-export { liftCoordinates, type Lifted } from './scan'
+export { liftCoordinates } from './scan'
 
-/** A geometry ready to be measured, as often as wanted. Never changed once made. */
+/** A geometry that is ready to be measured any number of times. Immutable. */
 export interface PreparedGeometry extends Prepared {
-  /** of the GeoJSON, a Feature's geometry's */
+  /** type of the GeoJSON geometry, in a Feature that of its geometry */
   type: Layout['type']
 }
 
-/** Microseconds, as counted, that preparing a geometry may take: 100,000 positions of a coast or a city take a third. */
+/**
+ * Counted microseconds that preparing a geometry may take: 100,000 positions of a coast or a city take a
+ * third of it.
+ */
 const PREPARING = 1_000_000
-/** And that one question may, with so much more for each vertex, up to a most: two geometries of 100,000 that run along each other take about that. */
-const MEASURING = 300_000
-const MEASURING_VERTEX = 30
+/**
+ * Counted microseconds that one question may take: a base, so much more per vertex, and a maximum. Two
+ * geometries of 100,000 positions that run along each other take about the maximum.
+ */
+const MEASURING = 350_000
+const MEASURING_VERTEX = 20
 const MEASURING_MOST = 3_000_000
-/** And an area: each edge of thousands of kilometres is integrated in hundreds of steps. */
+/**
+ * Counted microseconds for an area: each edge of thousands of kilometres takes hundreds of integration steps.
+ */
 const MEASURING_AREA = 4_000_000
 
 /**
- * Prepares a reading: checks that its polygons have a certain inside (none crosses itself, holes lie in their shell, edges
- * have a unique shortest path) and indexes its edges. Throws a GeometryError that names the place, also where that takes
- * more than PREPARING.
+ * Prepares a geometry for measuring: checks that its polygons have a certain inside (no ring crosses itself,
+ * holes lie within their shell, each edge has a unique shortest path) and indexes its edges. Throws a
+ * GeometryError that names the place, also when this takes more than PREPARING.
  */
 export function prepareGeometry(reading: Reading): PreparedGeometry {
   let path = reading.path
@@ -46,22 +55,24 @@ export function prepareGeometry(reading: Reading): PreparedGeometry {
     const given = buildShape(reading)
     const rings = findSides(given)
     const outline = checkPolygons(given, rings, (shell) => (path = shell))
-    let region: { known?: Region } | undefined
-    return {
-      given,
-      ...outline,
-      rings,
-      region: () => (region ??= { known: regionOf(outline, rings) }).known,
-      type: reading.layout.type,
-    }
+    return { given, ...outline, rings, region: onDemand(outline, rings), type: reading.layout.type }
   }
   return orRefuse(PREPARING, prepare, () => new GeometryError(path, TOO_INTRICATE))
+}
+
+/**
+ * The region of a geometry, computed when it is first needed. (A separate function, so that its closure does
+ * not keep the reading in memory.)
+ */
+function onDemand(outline: Outline, rings: Rings): () => Region | undefined {
+  let told: { region?: Region } | undefined
+  return () => (told ??= { region: regionOf(outline, rings) }).region
 }
 
 const TOO_INTRICATE =
   'so many edges touch, overlap or run thousands of kilometres side by side that telling whether this is valid takes too long; give fewer positions, shorter edges, or several geometries'
 
-/** Answers a question about geometries. Throws a GeometryError where that takes more than MEASURING, or `most`. */
+/** Runs a measurement of geometries. Throws a GeometryError when it takes more than MEASURING, or `most`. */
 function measured<T>(geometries: readonly PreparedGeometry[], question: () => T, most?: number): T {
   const [first, second] = geometries.map(({ shape }) => shape.path)
   const refusal = () =>
@@ -77,45 +88,68 @@ function measured<T>(geometries: readonly PreparedGeometry[], question: () => T,
   )
 }
 
-/** Shortest way between the nearest places of two geometries, metres, to a micrometre; 0 where they share one. The same in both orders. */
+/**
+ * Distance between the nearest places of two geometries in metres, to a micrometre; 0 where they share a
+ * place. Both orders of arguments give the same.
+ */
 export function distanceMeters(a: PreparedGeometry, b: PreparedGeometry): number {
   return measured([a, b], () => leastDistance(a, b))
 }
 
-/** The one number that decides: distance in whole centimetres, rounded once. `distance`, `within` and `intersects` follow from it (GEODESY.md 1). */
+/**
+ * The number that decides: the distance in whole centimetres, rounded once. `distance`, `within` and
+ * `intersects` follow from it (docs/spec/geodesy.md 1).
+ */
 export function distanceCentimeters(a: PreparedGeometry, b: PreparedGeometry): number {
   return Math.round(distanceMeters(a, b) * 100)
 }
 
-/** Whether the distance, in centimetres, is no more than the radius (metres), in centimetres. */
+/**
+ * Whether the distance in whole centimetres is at most the radius in whole centimetres; `radius` in metres.
+ */
 export function isWithin(a: PreparedGeometry, b: PreparedGeometry, radiusMeters: number): boolean {
   const radius = Math.round(radiusMeters * 100)
-  // What is a centimetre farther is left out at once.
-  return Math.round(measured([a, b], () => leastDistance(a, b, (radius + 1) / 100)) * 100) <= radius
+  return measured([a, b], () => isWithinCentimeters(a, b, radius))
 }
 
-/** Whether the distance is 0.00 m: touching counts. */
+function isWithinCentimeters(a: PreparedGeometry, b: PreparedGeometry, radius: number): boolean {
+  // The search skips what is a centimetre farther, and ends at a distance that certainly rounds to the
+  // radius.
+  return Math.round(leastDistance(a, b, (radius + 1) / 100, (radius + 0.499) / 100) * 100) <= radius
+}
+
+/** Whether the distance is 0.00 m. Touching counts. */
 export function intersects(a: PreparedGeometry, b: PreparedGeometry): boolean {
   return isWithin(a, b, 0)
 }
 
-/** Whether nothing of a geometry lies outside of the container, to half a centimetre, and their interiors meet (OGC). A place on the boundary is not contained. Implies `intersects`. */
+/**
+ * Whether no part of a geometry lies outside the container, to half a centimetre, and the interiors meet
+ * (OGC). A place on the boundary is not contained. Implies `intersects`.
+ */
 export function contains(container: PreparedGeometry, geometry: PreparedGeometry): boolean {
-  return (
-    measured([container, geometry], () => containsShape(container, geometry)) &&
-    intersects(container, geometry)
+  return measured(
+    [container, geometry],
+    () => containsShape(container, geometry) && isWithinCentimeters(container, geometry, 0),
   )
 }
 
-/** Geodesic area, square metres, holes left out, to about 1e-14 of it. Throws a GeometryError for anything but a Polygon or MultiPolygon. */
+/**
+ * Geodesic area in square metres, without holes, to about 1e-14 of it. Throws a GeometryError for anything
+ * but a Polygon or MultiPolygon, and when polygons overlap.
+ */
 export function areaSquareMeters(geometry: PreparedGeometry): number {
   const { type, shape } = geometry
   if (type !== 'Polygon' && type !== 'MultiPolygon')
     throw new GeometryError(shape.path, `area is that of a Polygon or MultiPolygon, got a ${type}`)
+  measured([geometry], () => refuseOverlap(geometry, geometry.rings))
   return measured([geometry], () => polygonArea(geometry), MEASURING_AREA)
 }
 
-/** Geodesic length, metres, to 15 nanometres an edge. Throws a GeometryError for anything but a LineString or MultiLineString. */
+/**
+ * Geodesic length in metres, to 15 nanometres per edge. Throws a GeometryError for anything but a LineString
+ * or MultiLineString.
+ */
 export function lengthMeters(geometry: PreparedGeometry): number {
   const { type, shape } = geometry
   if (type !== 'LineString' && type !== 'MultiLineString')

@@ -1,31 +1,32 @@
 import { TOUCH, chordGap, crosses } from './edge'
 import { spend } from './effort'
 import { certainOffset, clearance } from './orientation'
-import { splitShape, type Cut, type Place, type Shape } from './shape'
-import { chord, isSamePlace, place } from './vertices'
+import { keyOf, nextInRing, splitShape, type Cut, type Place, type Shape } from './shape'
+import { alongChord, chord, isSamePlace, place } from './vertices'
 
 /**
- * Where the edges of rings meet: at common vertices, at a vertex of one within TOUCH of the other, or crossing. Cut there,
- * edges meet at common ends only, and run along each other only where both ends are common.
+ * Finds where the edges of rings meet: at common vertices, where a vertex of one is within TOUCH of the
+ * other, or where they cross. Once cut there, edges meet only at common ends, and run along each other only
+ * where both ends are common.
  */
 export class Nodes {
   private readonly cuts = new Map<number, Cut[]>()
-  /** where places are moved to, a micrometre away, by keyOf */
+  /** places, by keyOf, that were moved by up to a micrometre, and where to */
   private readonly moved = new Map<string, Place>()
-  /** chains that meet themselves, other than where one edge follows another */
+  /** chains that meet themselves elsewhere than at the joint of consecutive edges */
   readonly touching = new Set<number>()
   /** pairs of edges that meet */
   pairs = 0
 
   constructor(
     private readonly shape: Shape,
-    /** told of edges that cross; throws, or answers the vertex where they do */
+    /** called for edges that cross: throws, or cuts them there */
     private readonly crossing: (e: number, f: number) => void,
   ) {}
 
   /** Notes where two elements meet, if they do. */
   readonly meet = (e: number, f: number): void => {
-    spend(0.05)
+    spend(0.15)
     const { shape } = this
     const { from, to, tree } = shape
     const a = from[e]!
@@ -38,13 +39,13 @@ export class Nodes {
       this.parts(b, a, c, d) ||
       this.parts(b, a, d, c)
     ) {
-      if (!this.follows(e, f) && !this.follows(f, e)) this.note(e, f)
+      if (!this.follow(e, f)) this.note(e, f)
       return
     }
-    spend(0.05)
+    spend(0.2)
+    if (this.beside(c, d, a, b) || this.beside(a, b, c, d)) return
     if (chordGap(shape, a, b, shape, c, d) - tree.bulges[e]! - tree.bulges[f]! > TOUCH) return
     spend(0.5)
-    const follow = this.follows(e, f) || this.follows(f, e)
     const shared =
       Number(isSamePlace(shape, a, shape, c)) +
       Number(isSamePlace(shape, a, shape, d)) +
@@ -54,13 +55,23 @@ export class Nodes {
     cut = this.touches(d, e) || cut
     cut = this.touches(a, f) || cut
     cut = this.touches(b, f) || cut
-    // An end on the other edge is where they meet, on whichever side of it rounding has put it.
+    // An end on the other edge is the meeting point, whichever side of the edge it is on by rounding.
     if (shared === 0 && !cut) {
       if (crosses(shape, a, b, shape, c, d)) this.crossing(e, f)
       return
     }
-    if (follow && shared === 1 && !cut) return
+    if (shared === 1 && !cut && this.follow(e, f)) return
     this.note(e, f)
+  }
+
+  /**
+   * Whether both v and w, and so the edge between them, lie on one side of the geodesic from a to b, clear of
+   * it.
+   */
+  private beside(v: number, w: number, a: number, b: number): boolean {
+    const { shape } = this
+    const side = clearance(shape, v, shape, a, b)
+    return Math.abs(side) > TOUCH && clearance(shape, w, shape, a, b) * Math.sign(side) > TOUCH
   }
 
   private note(e: number, f: number): void {
@@ -69,7 +80,10 @@ export class Nodes {
     if (chainOf[e] === chainOf[f]) this.touching.add(chainOf[e]!)
   }
 
-  /** Whether edges of less than 100 km from one place, v and w, to p and q, part at once: by more than 0.05 radians, beyond what they bend. */
+  /**
+   * Whether two edges shorter than 100 km from one place, v to p and w to q, diverge at once: by more than
+   * 0.05 radians, which is more than they bend.
+   */
   private parts(v: number, p: number, w: number, q: number): boolean {
     const { shape } = this
     if (!isSamePlace(shape, v, shape, w)) return false
@@ -83,18 +97,16 @@ export class Nodes {
     const dot = ax * bx + ay * by + az * bz
     const aa = ax * ax + ay * ay + az * az
     const bb = bx * bx + by * by + bz * bz
-    // Longer than a millimetre each, so that the angle is certain.
+    // Each is longer than a millimetre, so that the angle is certain.
     return aa > 1e-6 && bb > 1e-6 && aa < 1e10 && bb < 1e10 && (dot <= 0 || dot * dot < 0.9975 * aa * bb)
   }
 
-  /** Whether an element starts where another one ends, next to it in its ring. */
-  private follows(e: number, f: number): boolean {
-    const { chains, chainOf } = this.shape
-    const { start, end } = chains[chainOf[e]!]!
-    return f === (e + 1 === end ? start : e + 1)
+  /** Whether two elements are consecutive in a ring. */
+  private follow(e: number, f: number): boolean {
+    return nextInRing(this.shape, e) === f || nextInRing(this.shape, f) === e
   }
 
-  /** Cuts an edge at a vertex that lies on it, if it does. */
+  /** Cuts an edge at a vertex, if the vertex lies on it. */
   private touches(v: number, e: number): boolean {
     const { shape } = this
     const a = shape.from[e]!
@@ -106,13 +118,9 @@ export class Nodes {
     )
       return false
     for (const end of [a, b]) if (chord(shape, v, end) <= TOUCH) return this.merge(v, end)
-    // Between its ends, as far from it as from its line.
-    const { x, y, z } = shape
-    const ex = x[b]! - x[a]!
-    const ey = y[b]! - y[a]!
-    const ez = z[b]! - z[a]!
-    const along = (x[v]! - x[a]!) * ex + (y[v]! - y[a]!) * ey + (z[v]! - z[a]!) * ez
-    if (along <= 0 || along >= ex * ex + ey * ey + ez * ez) return false
+    // Between the ends the distance from the line is the distance from the edge.
+    const along = alongChord(shape, v, shape, a, b)
+    if (along <= 0 || along >= alongChord(shape, b, shape, a, b)) return false
     if (
       Math.abs(clearance(shape, v, shape, a, b)) > TOUCH ||
       Math.abs(certainOffset(shape, v, shape, a, b)) > TOUCH
@@ -124,16 +132,8 @@ export class Nodes {
 
   /** Cuts an edge at a place that lies on it. */
   cutAt(e: number, at: Place): void {
-    const { x, y, z, from, to } = this.shape
-    const [a, b] = [from[e]!, to[e]!]
-    const spot = place(at)
-    this.cut(e, {
-      ...at,
-      along:
-        (spot.x[0]! - x[a]!) * (x[b]! - x[a]!) +
-        (spot.y[0]! - y[a]!) * (y[b]! - y[a]!) +
-        (spot.z[0]! - z[a]!) * (z[b]! - z[a]!),
-    })
+    const { shape } = this
+    this.cut(e, { ...at, along: alongChord(place(at), 0, shape, shape.from[e]!, shape.to[e]!) })
   }
 
   private cut(e: number, cut: Cut): void {
@@ -142,9 +142,10 @@ export class Nodes {
     else cuts.push(cut)
   }
 
-  /** Makes two vertices one place; at a pole, each by its own meridian. */
+  /** Makes two vertices one place; at a pole each keeps its own meridian. */
   private merge(v: number, w: number): boolean {
     const { lon, lat } = this.shape
+    spend(3)
     const [p, q] = [v, w].map((vertex) => this.placeOf({ lon: lon[vertex]!, lat: lat[vertex]! })) as [
       Place,
       Place,
@@ -159,21 +160,20 @@ export class Nodes {
   }
 
   private readonly placeOf = (from: Place): Place => {
-    let at = from
-    for (let next = this.moved.get(keyOf(at)); next; next = this.moved.get(keyOf(at))) at = next
-    return at
+    const to = this.moved.get(keyOf(from))
+    if (!to) return from
+    const last = this.placeOf(to)
+    // The next search takes one step.
+    if (last !== to) this.moved.set(keyOf(from), last)
+    return last
   }
 
   get any(): boolean {
     return this.cuts.size > 0 || this.moved.size > 0
   }
 
-  /** The shape with its edges cut where they meet; itself where there is nothing to cut. */
+  /** The shape with its edges cut where they meet; the same shape when there is nothing to cut. */
   split(): Shape {
     return this.any ? splitShape(this.shape, this.cuts, this.placeOf) : this.shape
   }
-}
-
-function keyOf({ lon, lat }: Place): string {
-  return `${lon},${lat}`
 }

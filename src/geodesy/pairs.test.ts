@@ -5,12 +5,12 @@ import { pairs, type Pair } from '../../test/reference/pairs'
 import { GeometryError, distanceMeters, intersects, prepareGeometry, readGeometry } from '.'
 
 /**
- * Distance and intersects of two edges, or of an edge and a place, against the reference in test/reference: a
- * micrometre or 1e-13 of the distance; intersects wherever the distance is not within a micrometre of half a
- * centimetre. TEST_EDGE_PAIRS and TEST_EDGE_SEED ask for more pairs, or others, and for a report of the
- * largest errors.
+ * Distance and intersects of two edges, or of an edge and a place, against the reference in test/reference.
+ * The distance must be right to a micrometre or 1e-13 of it; intersects must be right wherever the distance
+ * is not within a micrometre of half a centimetre. TEST_EDGE_PAIRS and TEST_EDGE_SEED set the number and the
+ * seed of the pairs and print the largest errors.
  */
-const COUNT = Number(process.env.TEST_EDGE_PAIRS ?? 3_000)
+const COUNT = Number(process.env.TEST_EDGE_PAIRS ?? (process.env.TEST_QUICK ? 300 : 3_000))
 const SEED = Number(process.env.TEST_EDGE_SEED ?? 20_261_122)
 const REPORTS = process.env.TEST_EDGE_PAIRS !== undefined
 const PROGRESS_MILLISECONDS = 10_000
@@ -40,7 +40,9 @@ const geometry = (positions: Pair['first'] | Pair['second']) =>
     ),
   )
 
-/** Whether two paths are the shortest: of places mirrored at the equator and nearly half round it. */
+/**
+ * Whether an edge has two shortest paths: its ends mirror each other at the equator, nearly half round it.
+ */
 const isAmbiguous = ([a, b]: Pair['first'] | Pair['second']) =>
   b !== undefined && Math.abs(a[1] + b[1]) < 1e-7 && Math.abs(180 - Math.abs(a[0] - b[0])) < 180 / 298.25
 
@@ -70,7 +72,8 @@ test(`${COUNT} pairs of edges`, { timeout: 0 }, () => {
     const text = (answer: string) =>
       `${JSON.stringify(pair.first)} to ${JSON.stringify(pair.second)}: ${answer}, truth ${expected} m`
     const fails = (size: number, answer: string) => {
-      // The truth says the same at double the bits and without its filters, or it is the truth that fails.
+      // The reference must give the same with double the bits and without its filters; otherwise the
+      // reference is wrong.
       expect(
         Math.abs(truth(pair, precise) - expected),
         text('the reference differs from itself'),

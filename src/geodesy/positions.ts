@@ -1,22 +1,22 @@
 import type { Position } from 'geojson'
 
-/** Numbers of positions, by index. */
+/** The numbers of positions, by index. */
 export interface Numbers {
   /** degrees */
   lon: Float64Array
   lat: Float64Array
-  /** The third numbers, NaN for none; absent where no position has one. */
+  /** third numbers, NaN for none; absent when no position has one */
   altitude?: Float64Array
 }
 
-/** The numbers of a position, as GeoJSON has them. */
+/** A position as GeoJSON has it. */
 export function positionAt({ lon, lat, altitude }: Numbers, i: number): Position {
   return altitude === undefined || Number.isNaN(altitude[i])
     ? [lon[i]!, lat[i]!]
     : [lon[i]!, lat[i]!, altitude[i]!]
 }
 
-/** A list of positions that grows; its arrays are longer than it. */
+/** A growing list of positions. Its arrays are longer than the list. */
 export class Positions implements Numbers {
   lon = new Float64Array(16)
   lat = new Float64Array(16)
@@ -35,7 +35,7 @@ export class Positions implements Numbers {
     this.count++
   }
 
-  /** Makes room for so many more. */
+  /** Makes room for this many more positions. */
   reserve(more: number): void {
     if (this.count + more <= this.lon.length) return
     const capacity = Math.max(2 * this.count, this.count + more)
@@ -49,7 +49,7 @@ export class Positions implements Numbers {
     this.altitude = this.altitude && grown(this.altitude)
   }
 
-  /** Copies, as long as the list. */
+  /** Copies of exactly the length of the list. */
   numbers(): Numbers {
     const used = (array: Float64Array) => array.slice(0, this.count)
     return {

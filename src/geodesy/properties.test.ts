@@ -17,8 +17,8 @@ import {
 } from '.'
 
 /**
- * What must hold for all shapes, anywhere and of any size, tried on random ones: as fast-check makes them, which prints the
- * seed and the smallest example of a failure. FC_SEED and FC_RUNS replay and go on for longer.
+ * Properties that hold for all shapes, anywhere and of any size, tried on random ones by fast-check, which
+ * prints the seed and the smallest example of a failure. FC_SEED replays; FC_RUNS sets the number of runs.
  */
 fc.configureGlobal({
   seed: Number(process.env.FC_SEED ?? 20_261_121),
@@ -28,7 +28,7 @@ fc.configureGlobal({
 const WGS84 = Geodesic.WGS84
 const prepare = (value: unknown) => prepareGeometry(readGeometry(value, 'g'))
 
-/** The place so many metres from another. */
+/** The place at a distance in metres from another. */
 function travel([lon, lat]: Position, azimuth: number, metres: number): Position {
   const { lat2, lon2 } = WGS84.Direct(lat!, lon!, azimuth, metres)
   return [Math.max(-180, Math.min(180, lon2!)), lat2!]
@@ -47,14 +47,17 @@ const place: fc.Arbitrary<Position> = fc.oneof(
   fc.tuple(fc.constantFrom(180, -180, 179.999, 0), fc.double({ min: -80, max: 80, noNaN: true })),
   fc.tuple(fc.double({ min: -180, max: 180, noNaN: true }), fc.constantFrom(90, -90, 89.9999, -89.999, 0)),
 )
-/** Metres, each size as likely as any other. */
+/** Metres, every order of magnitude equally likely. */
 const size = fc.double({ min: 0, max: 5, noNaN: true }).map((power) => 20 * 10 ** power)
 
-/** Of lines as short as the centimetre that decides, it decides nothing: not tried here. */
+/** Lines about as short as the centimetre that decides are left out. */
 const longEnough = (line: Position[]) =>
   line.every((position, i) => between(position, line[(i + 1) % line.length]!).metres > 0.05)
 
-/** A ring round a centre, whose vertices lie between half a radius and one from it, in a random direction of turning. */
+/**
+ * A ring round a centre, in either direction, whose vertices are between half a radius and one radius from
+ * it.
+ */
 const ringRound = (centre: Position, radius: number) =>
   fc
     .tuple(
@@ -92,7 +95,7 @@ const shapeRound = (centre: Position, radius: number): fc.Arbitrary<Geometry> =>
   fc.oneof(pointRound(centre, radius), lineRound(centre, radius), polygonRound(centre, radius))
 
 const polygon = fc.tuple(place, size).chain(([centre, radius]) => polygonRound(centre, radius))
-/** Two shapes so close that they often touch, or one holds the other. */
+/** Two shapes so close that they often touch, or one contains the other. */
 const pair = fc
   .tuple(
     place,
@@ -104,14 +107,14 @@ const pair = fc
   .chain(([centre, radius, azimuth, apart, ratio]) =>
     fc.tuple(shapeRound(centre, radius), shapeRound(travel(centre, azimuth, apart * radius), ratio * radius)),
   )
-/** Two shapes far from each other, as far as it goes. */
+/** Two shapes as far from each other as possible. */
 const farPair = fc
   .tuple(place, size, place, size)
   .chain(([p, r, q, s]) => fc.tuple(shapeRound(p, Math.min(r, 500_000)), shapeRound(q, Math.min(s, 500_000))))
 const anyPair = fc.oneof(pair, farPair)
 
-describe('distance, within, intersects, contains agree with each other', () => {
-  test('on the one number that decides', () => {
+describe('distance, within, intersects and contains agree', () => {
+  test('they follow from the distance in centimetres', () => {
     fc.assert(
       fc.property(anyPair, ([first, second]) => {
         const [a, b] = [prepare(first), prepare(second)]
@@ -126,7 +129,7 @@ describe('distance, within, intersects, contains agree with each other', () => {
       }),
     )
   })
-  test('over a third place, no way is shorter', () => {
+  test('the triangle inequality holds', () => {
     fc.assert(
       fc.property(anyPair, place, ([first, second], third) => {
         const [a, b, p] = [prepare(first), prepare(second), prepare({ type: 'Point', coordinates: third })]
@@ -136,31 +139,31 @@ describe('distance, within, intersects, contains agree with each other', () => {
   })
 })
 
-/** Other ways to write a geometry. */
+/** Other ways to write the same geometry. */
 const REWRITTEN: Record<string, (geometry: Geometry, turn: number) => Geometry> = {
-  'rings started elsewhere': (geometry, turn) =>
+  'rings that start at another vertex': (geometry, turn) =>
     mapLines(geometry, (line, isRing) =>
       isRing
         ? [...line.slice(turn % (line.length - 1)), ...line.slice(1, (turn % (line.length - 1)) + 1)]
         : line,
     ),
-  'the other winding, or the line backwards': (geometry) =>
+  'rings of the other winding, lines in the other direction': (geometry) =>
     mapLines(geometry, (line) => line.slice().reverse()),
-  'positions repeated': (geometry, turn) =>
+  'repeated positions': (geometry, turn) =>
     mapLines(geometry, (line) =>
       line.flatMap((position, i) => (i === turn % line.length ? [position, position, position] : [position])),
     ),
-  'the antimeridian by its other name': (geometry) =>
+  '-180 for 180 degrees, and 180 for -180': (geometry) =>
     mapLines(geometry, (line) =>
       line.map(([lon, lat]) => (Math.abs(lon!) === 180 ? [-lon!, lat!] : [lon!, lat!])),
     ),
-  'an edge split on its geodesic': (geometry, turn) =>
+  'a position added on an edge': (geometry, turn) =>
     mapLines(geometry, (line) => {
       const i = turn % (line.length - 1)
       const { metres, azimuth } = between(line[i]!, line[i + 1]!)
       return [...line.slice(0, i + 1), travel(line[i]!, azimuth, metres * 0.37), ...line.slice(i + 1)]
     }),
-  'in a collection in a Feature': (geometry) =>
+  'as a collection in a Feature': (geometry) =>
     ({
       type: 'Feature',
       properties: {},
@@ -174,7 +177,7 @@ function mapLines(geometry: Geometry, change: (line: Position[], isRing: boolean
   return geometry
 }
 
-describe('a geometry written in another way gives the same answers', () => {
+describe('a geometry gives the same answers however it is written', () => {
   test.each(Object.entries(REWRITTEN))('%s', (_, rewrite) => {
     fc.assert(
       fc.property(anyPair, fc.nat(100), ([first, second], turn) => {
@@ -191,7 +194,7 @@ describe('a geometry written in another way gives the same answers', () => {
       { numRuns: Number(process.env.FC_RUNS ?? 120) },
     )
   })
-  test('a MultiPolygon or collection is its parts', () => {
+  test('a MultiPolygon or collection gives the answers of its parts', () => {
     fc.assert(
       fc.property(pair, anyPair, ([a, b], [c]) => {
         const [parts, other] = [[a, b].map(prepare), prepare(c)]
@@ -212,7 +215,7 @@ describe('a geometry written in another way gives the same answers', () => {
   })
 })
 
-/** Numbers whose sums with multiples of 11.25 degrees, up to 540, are exact. */
+/** Degrees whose sums with multiples of 11.25, up to 540, are exact. */
 const exactly = (degrees: number) => Math.round(degrees * 2 ** 36) / 2 ** 36
 const everywhere = (geometry: Geometry, change: (position: Position) => Position): Geometry => {
   if (geometry.type === 'GeometryCollection')
@@ -250,11 +253,11 @@ const MOVED: Record<string, (position: Position) => Position> = {
   'turned by 90 degrees': turned(90),
   'turned by 180 degrees': turned(180),
   'turned by 11.25 degrees': turned(11.25),
-  'with north for south': ([lon, lat]) => [lon!, -lat!],
-  'with east for west': ([lon, lat]) => [-lon!, lat!],
+  'mirrored at the equator': ([lon, lat]) => [lon!, -lat!],
+  'mirrored at the prime meridian': ([lon, lat]) => [-lon!, lat!],
 }
 
-describe('the same shapes elsewhere have the same answers', () => {
+describe('shapes give the same answers wherever they are', () => {
   test.each(Object.entries(MOVED))('%s', (_, move) => {
     fc.assert(
       fc.property(exactPair, ([first, second]) => {
@@ -271,7 +274,7 @@ describe('the same shapes elsewhere have the same answers', () => {
       { numRuns: Number(process.env.FC_RUNS ?? 40) },
     )
   })
-  test('what is added to a container takes nothing away', () => {
+  test('a container with an addition contains what it contained before', () => {
     fc.assert(
       fc.property(
         exactPair,
@@ -298,12 +301,12 @@ const along = (a: Position, b: Position, share: number): Position => {
   return travel(a, azimuth, metres * share)
 }
 
-/** Two shapes of which the second is the first written with cuts: what lies on a cut is inside. */
+/** Two shapes: the second one is the first one written with cuts. Places on a cut are inside. */
 const CUTS: Record<
   string,
   (ring: Position[], centre: Position) => [Polygon | Geometry, Geometry, Position[]]
 > = {
-  'a keyhole to its hole': (ring, centre) => {
+  'a keyhole: a cut to its hole': (ring, centre) => {
     const shell = ring.slice(0, -1)
     const hole = shell.map((p) => along(centre, p, 0.3)).reverse()
     const [start, end] = [shell[0]!, hole.at(-1)!]
@@ -314,7 +317,7 @@ const CUTS: Record<
       [along(start, end, 0.4), along(start, end, 0.9)],
     ]
   },
-  'two parts along a diagonal through its middle': (ring, centre) => {
+  'two parts with a seam through its middle': (ring, centre) => {
     const shell = ring.slice(0, -1)
     const half = Math.floor(shell.length / 2)
     const one = [...shell.slice(0, half + 1), centre, shell[0]!]
@@ -325,7 +328,7 @@ const CUTS: Record<
       [centre, along(centre, shell[0]!, 0.5), along(centre, shell[half]!, 0.2)],
     ]
   },
-  'a spike out of it': (ring, centre) => {
+  'a spike outward': (ring, centre) => {
     const [corner, ...rest] = ring
     const { metres, azimuth } = between(centre, corner!)
     const tip = travel(centre, azimuth, metres * 1.7)
@@ -335,7 +338,7 @@ const CUTS: Record<
       [],
     ]
   },
-  'a spike into it': (ring, centre) => {
+  'a spike inward': (ring, centre) => {
     const [corner, ...rest] = ring
     const tip = along(corner!, centre, 0.6)
     return [
@@ -345,7 +348,7 @@ const CUTS: Record<
     ]
   },
 }
-describe('a polygon with cuts in it gives the same answers', () => {
+describe('a polygon with cuts gives the same answers', () => {
   test.each(Object.entries(CUTS))('%s', (_, cut) => {
     const roundAndAnother = fc
       .tuple(place, size)
@@ -370,7 +373,7 @@ describe('a polygon with cuts in it gives the same answers', () => {
   })
 })
 
-/** Places along a geometry's edges, no farther apart than `step`, or the points. */
+/** Places along the edges of a geometry, at most `step` apart, or its points. */
 function samples(geometry: Geometry, count: number): { places: Position[]; step: number } {
   if (geometry.type === 'Point') return { places: [geometry.coordinates], step: 0 }
   const lines = geometry.type === 'LineString' ? [geometry.coordinates] : (geometry as Polygon).coordinates
@@ -384,7 +387,10 @@ function samples(geometry: Geometry, count: number): { places: Position[]; step:
   )
   return { places, step }
 }
-/** Inside by the turning of the direction to places along the rings, all the way round: 360 degrees for each ring about it. */
+/**
+ * Inside or outside by how far the direction to a place on the ring turns along the ring: 360 degrees for
+ * each ring around the place.
+ */
 function turnsRound(geometry: Polygon, p: Position): boolean {
   let inside = false
   for (const ring of geometry.coordinates) {
@@ -411,7 +417,7 @@ describe('against brute force', () => {
       { numRuns: 60 },
     )
   })
-  test('a place is inside where the ring turns round it', () => {
+  test('a place is inside when the ring turns round it', () => {
     fc.assert(
       fc.property(
         fc
@@ -433,7 +439,7 @@ describe('against brute force', () => {
       ),
     )
   })
-  test('contains: all places along the inner geometry are within, and a place outside is told', () => {
+  test('contains: true when all places along the geometry are inside, false when one is outside', () => {
     fc.assert(
       fc.property(pair, ([first, second]) => {
         const [a, b] = [prepare(first), prepare(second)]
@@ -445,23 +451,39 @@ describe('against brute force', () => {
       }),
     )
   })
-  test('area: as GeographicLib has it, to its own error', () => {
-    fc.assert(
-      fc.property(polygon, (shape) => {
-        const [shell, hole = 0] = shape.coordinates.map((ring) => {
-          const library = new PolygonArea.PolygonArea(WGS84)
-          for (const [lon, lat] of ring.slice(1)) library.AddPoint(lat!, lon!)
-          return Math.abs(library.Compute(false, true).area!)
-        })
-        expect(Math.abs(areaSquareMeters(prepare(shape)) - (shell! - hole))).toBeLessThan(
-          0.1 + 1e-14 * shell!,
-        )
-      }),
-    )
+  const expectArea = (shape: Polygon) => {
+    const [shell, hole = 0] = shape.coordinates.map((ring) => {
+      const library = new PolygonArea.PolygonArea(WGS84)
+      for (const [lon, lat] of ring.slice(1)) library.AddPoint(lat!, lon!)
+      return Math.abs(library.Compute(false, true).area!)
+    })
+    expect(Math.abs(areaSquareMeters(prepare(shape)) - (shell! - hole))).toBeLessThan(0.1 + 1e-14 * shell!)
+  }
+  test('area: equals that of GeographicLib, to the error of GeographicLib', () => {
+    fc.assert(fc.property(polygon, expectArea))
+  })
+  test('area: also for triangles that begin metres from a pole and end far from it', () => {
+    const power = (min: number, max: number) => fc.double({ min, max, noNaN: true }).map((x) => 10 ** x)
+    const [lon, turn, far] = [
+      fc.double({ min: -180, max: 180, noNaN: true }),
+      fc.double({ min: 30, max: 150, noNaN: true }),
+      power(-2, 1.7),
+    ]
+    const triangle = fc
+      .tuple(lon, turn, turn, power(-6, 0), far, far, fc.constantFrom(1, -1))
+      .map(([west, one, other, beside, q, r, pole]): Polygon => {
+        const corner: Position = [west, pole * (90 - beside)]
+        const east = (by: number) => ((west + by + 540) % 360) - 180
+        return {
+          type: 'Polygon',
+          coordinates: [[corner, [east(one), pole * (90 - q)], [east(one + other), pole * (90 - r)], corner]],
+        }
+      })
+    fc.assert(fc.property(triangle, expectArea))
   })
 })
 
-describe('the door', () => {
+describe('arbitrary input', () => {
   const number = fc.oneof(
     fc.double(),
     fc.double({ min: -200, max: 200, noNaN: true }),
@@ -525,7 +547,7 @@ describe('the door', () => {
       fc.jsonValue(),
     ),
   }))
-  test('whatever comes in, the answer is a result or a GeometryError, soon', () => {
+  test('every input gives a result or a GeometryError, within the limit', () => {
     let [refused, read, measured] = [0, 0, 0]
     fc.assert(
       fc.property(geometry, geometry, (first, second) => {
@@ -556,7 +578,7 @@ describe('the door', () => {
       }),
       { numRuns: 3_000 },
     )
-    // Or the test would try nothing.
+    // Otherwise the test would try nothing.
     expect(Math.min(refused, read, measured)).toBeGreaterThan(50)
   })
 })

@@ -1,18 +1,19 @@
 import { spend } from './effort'
 import { areaBelow, TOTAL_AREA } from './ellipsoid'
-import { passesNorthOf } from './edge'
+import { edgeBound, passesNorthOf } from './edge'
 import { GeometryError } from './error'
 import { Kind } from './geojson'
-import { edgeBound, type Chain, type Polygon, type Shape } from './shape'
+import type { Chain, Polygon, Shape } from './shape'
 import type { Vertices } from './vertices'
 import { STRIDE } from './tree'
 
 /**
- * The inside of rings and polygons. A ring bounds the side with the smaller area. A place is inside where its meridian
- * north of it meets the ring an odd number of times and the north pole is outside, or an even number and the pole is inside.
+ * The inside of rings and polygons. A ring bounds the side with the smaller area. Count how often the
+ * meridian from a place north to the pole meets the ring: the place is inside when the number is odd and the
+ * north pole is outside, or when it is even and the pole is inside.
  */
 
-/** A cap that holds a ring, as a direction from the centre of the earth and the cosine of an angle. */
+/** A cap that contains a ring: a direction from the centre of the earth, and the cosine of an angle. */
 interface Cap {
   x: number
   y: number
@@ -22,24 +23,30 @@ interface Cap {
 
 interface Ring {
   holdsNorthPole: boolean
-  /** Absent for rings too wide for one. */
+  /** absent for rings too wide for a cap */
   cap?: Cap
 }
 
-/** The rings of a shape's polygons, the sides told. */
+/** The rings of a shape's polygons, with their sides. */
 export interface Rings {
   /** by chain; undefined for points and lines */
   readonly of: readonly (Ring | undefined)[]
-  /** by chain, and one more: how many rings before it hold the north pole */
+  /** by chain, with one more entry: the number of rings before it that contain the north pole */
   readonly northBefore: Uint32Array
 }
 
-/** A ring wider than this (78 degrees from its middle) is asked for its area, to tell the smaller side. */
+/** The smaller side of a ring wider than this (78 degrees from its middle) is determined by its area. */
 const WIDEST_CAP = 0.2
-/** Boundaries are meaningful to the centimetre: sides whose areas differ by less than the ring's length times this, metres, are not told apart. */
+/**
+ * Boundaries are meaningful to a centimetre. Sides whose areas differ by less than the ring's length times
+ * this, metres, are ambiguous.
+ */
 const BOUNDARY_WIDTH = 0.01
 
-/** Tells the sides of all rings. Throws a GeometryError for a ring so near half the ellipsoid that its smaller side is ambiguous. */
+/**
+ * Determines the sides of all rings. Throws a GeometryError for a ring so near to half the ellipsoid that its
+ * smaller side is ambiguous.
+ */
 export function findSides(shape: Shape): Rings {
   const of = shape.chains.map((chain) => (chain.kind === Kind.Ring ? findSide(shape, chain) : undefined))
   const northBefore = new Uint32Array(of.length + 1)
@@ -51,12 +58,12 @@ export function findSides(shape: Shape): Rings {
 function findSide(shape: Shape, chain: Chain): Ring {
   const cap = boundingCap(shape, chain)
   const turns = turnsOf(shape, chain)
-  // A ring within a cap has its smaller side there, and the pole that is farther off outside.
+  // The smaller side of a ring within a cap is in the cap, and the pole farther off is outside.
   if (cap) return { cap, holdsNorthPole: cap.z >= 0 && turns !== 0 }
   return { holdsNorthPole: widePoleSide(shape, chain, turns) }
 }
 
-/** How often a ring runs round the poles, eastward: 1, 0 or -1, as it does not cross itself. */
+/** How often a ring runs round the poles eastward: 1, 0 or -1, as it does not cross itself. */
 export function turnsOf({ lon, from, to }: Shape, { start, end }: Chain): number {
   let turns = 0
   for (let e = start; e < end; e++) {
@@ -67,12 +74,18 @@ export function turnsOf({ lon, from, to }: Shape, { start, end }: Chain): number
   return turns
 }
 
-/** Whether the north pole is inside an odd number of the rings whose chains lie in a range: turns at the pole counted as edges south of it. */
+/**
+ * Whether the north pole is inside an odd number of the rings in a range of chains. Turns at the pole count
+ * as edges south of it.
+ */
 export function holdsNorth({ northBefore }: Rings, [first, end]: ChainRange): boolean {
   return (northBefore[end]! - northBefore[first]!) % 2 === 1
 }
 
-/** Whether a ring's inside holds what is south of the south pole, where longitudes and latitudes make a cylinder. */
+/**
+ * Whether the inside of a ring contains what is south of the south pole, with longitudes and latitudes taken
+ * as a cylinder.
+ */
 export function holdsSouth(shape: Shape, rings: Rings, chain: number): boolean {
   return rings.of[chain]!.holdsNorthPole !== (turnsOf(shape, shape.chains[chain]!) % 2 !== 0)
 }
@@ -87,7 +100,7 @@ function widePoleSide(shape: Shape, chain: Chain, turns: number): boolean {
     below += areaBelow(lon[a]!, lat[a]!, lon[b]!, lat[b]!)
     length += edgeBound(shape, e)
   }
-  // Round the poles: the side of the north pole. Else: the side of neither pole.
+  // A ring round the poles: the side of the north pole. Another ring: the side of neither pole.
   const side = turns !== 0 ? TOTAL_AREA / 2 - below * Math.sign(turns) : Math.abs(below)
   if (Math.abs(side - TOTAL_AREA / 2) < length * BOUNDARY_WIDTH + 1)
     throw new GeometryError(
@@ -119,7 +132,8 @@ function boundingCap(shape: Shape, { start, end }: Chain): Cap | undefined {
     longest = Math.max(longest, (x[v]! - x[w]!) ** 2 + (y[v]! - y[w]!) ** 2 + (z[v]! - z[w]!) ** 2)
   }
   if (cap.cosine < WIDEST_CAP) return undefined
-  // Edges leave the cap of their ends by less than their length; a hundredth of a degree for the ellipsoid's shape and rounding.
+  // Edges leave the cap of their ends by less than their length. A hundredth of a degree covers the
+  // ellipsoid's shape and rounding.
   const angle = Math.acos(Math.min(1, cap.cosine)) + Math.sqrt(longest) / 6_000_000 + 2e-4
   cap.cosine = Math.cos(Math.min(angle, Math.PI))
   return cap
@@ -129,7 +143,10 @@ function cosineFrom(cap: Cap, x: number, y: number, z: number): number {
   return (cap.x * x + cap.y * y + cap.z * z) / Math.sqrt(x * x + y * y + z * z)
 }
 
-/** Whether vertex `p` of shape P is inside the polygon: in its shell and in none of its holes. In doubt on a boundary, either. */
+/**
+ * Whether vertex `p` of shape P is inside the polygon: in its shell and in none of its holes. On a boundary
+ * either answer may come.
+ */
 export function insidePolygon(
   P: Vertices,
   p: number,
@@ -142,7 +159,10 @@ export function insidePolygon(
   return insideOdd(P, p, S, rings, [firstChain, endChain])
 }
 
-/** Whether a place is inside an odd number of the rings whose chains lie in [first, end), those in [skip, skipEnd) left out. */
+/**
+ * Whether a place is inside an odd number of the rings whose chains are in [first, end) but not in [skip,
+ * skipEnd).
+ */
 export function insideOdd(
   P: Vertices,
   p: number,
@@ -159,7 +179,7 @@ export function insideOdd(
   return (crossings(first, skip) !== crossings(skipEnd, end)) !== (holdingNorth % 2 === 1)
 }
 
-/** Whether a place is inside of boundaries that are closed loops, those from element 0 to `end`. */
+/** Whether a place is inside boundaries that are closed loops: the elements from 0 to `end`. */
 export function insideLoops(
   P: Vertices,
   p: number,
@@ -173,7 +193,10 @@ type ChainRange = readonly [first: number, end: number]
 const nodeStack = new Int32Array(512)
 const levelStack = new Int32Array(512)
 
-/** Whether the edges from element `start` to `end`, of one ring or of several, meet the half meridian north of `p` an odd number of times. */
+/**
+ * Whether the edges from element `start` to `end`, of one ring or of several, meet the meridian from `p` to
+ * the north pole an odd number of times.
+ */
 function crossingsNorth(P: Vertices, p: number, S: Shape, start: number, end: number): boolean {
   spend(0.3)
   const { tree, lon, from, to, chains, chainOf } = S
@@ -194,11 +217,12 @@ function crossingsNorth(P: Vertices, p: number, S: Shape, start: number, end: nu
     const n = node * STRIDE
     if (meridian <= nodes[n + 6]! || meridian > nodes[n + 7]! || nodes[n + 5]! < height) continue
     if (nodes[n + 2]! > height && first >= start && last <= end) {
-      // All of them north of p: they straddle the meridian as often, but for an even number, as their two ends do.
+      // All of them are north of p. The number of edges that straddle the meridian has the parity that their
+      // two ends give.
       const straddles = (e: number, f: number) => lon[from[e]!]! < meridian !== lon[to[f]!]! < meridian
       const ring = chainOf[first]!
       const lastRing = chainOf[last - 1]!
-      // Of whole rings among them, the ends are one place.
+      // For whole rings the two ends are one place.
       const ends =
         ring === lastRing
           ? straddles(first, last - 1)

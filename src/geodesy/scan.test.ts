@@ -10,7 +10,7 @@ interface Read {
   json: string
 }
 
-/** In the usual way; undefined where that is refused. */
+/** Reads in the usual way; undefined when that refuses the text. */
 function readUsual(text: string): Read | undefined {
   try {
     const reading = readGeometry(JSON.parse(text), 'g')
@@ -21,7 +21,7 @@ function readUsual(text: string): Read | undefined {
   }
 }
 
-/** In one pass; undefined where that is not for it. */
+/** Reads in one pass; undefined when the text is not plain. */
 function readInOnePass(text: string): Read | undefined {
   const lifted = liftCoordinates(Buffer.from(text))
   if (!lifted) return undefined
@@ -41,13 +41,13 @@ describe('numbers', () => {
   const [double, words] = [new Float64Array(1), new BigUint64Array(1)].map((array, i, both) =>
     i === 0 ? array : new BigUint64Array(both[0]!.buffer),
   ) as [Float64Array, BigUint64Array]
-  /** The double some steps away. */
+  /** The double some steps away from a value. */
   const near = (value: number, steps: number) => {
     double[0] = value
     words[0] = words[0]! + BigInt(steps)
     return double[0]
   }
-  /** All of the digits between a double below 90 and the next one. */
+  /** All digits of the middle between a double below 90 and the next one. */
   const halfway = (value: number) => {
     const [numerator, exponent] = [BigInt(value * 2 ** 60) + BigInt(near(value, 1) * 2 ** 60), 61n]
     const fraction = ((numerator & ((1n << exponent) - 1n)) * 10n ** exponent) >> exponent
@@ -59,15 +59,15 @@ describe('numbers', () => {
     'fixed, up to 20 decimals': () => value().toFixed(below(21)),
     'up to 18 decimals, any digits': () => `${below(90)}.${digits(1 + below(18))}`,
     '15 to 18 decimals': () => `${below(90)}.${digits(15 + below(4))}`,
-    'more digits than are looked at': () => `${below(90)}.${digits(19 + below(30))}`,
-    'zeros before': () => `0.${'0'.repeat(below(6))}${digits(9 + below(10))}`,
-    'zeros after': () => `${below(90)}.${digits(below(17))}${'0'.repeat(1 + below(6))}`,
+    'more digits than are read in one pass': () => `${below(90)}.${digits(19 + below(30))}`,
+    'leading zeros': () => `0.${'0'.repeat(below(6))}${digits(9 + below(10))}`,
+    'trailing zeros': () => `${below(90)}.${digits(below(17))}${'0'.repeat(1 + below(6))}`,
     nines: () => `${below(89)}.${'9'.repeat(below(17))}${digits(1 + below(3))}`,
     'whole numbers': () => String(below(90)),
     zeros: () => ['0', '0.0', '0.000000000000000000', '0.00000000000000000000000'][below(4)]!,
-    'by powers of two': () => near(2 ** (6 - below(25)), below(7) - 3).toFixed(13 + below(8)),
-    'by powers of two, as they are printed': () => String(near(2 ** (6 - below(25)), below(7) - 3)),
-    'some last digits from powers of two': () => {
+    'near powers of two': () => near(2 ** (6 - below(25)), below(7) - 3).toFixed(13 + below(8)),
+    'doubles near powers of two, as they are printed': () => String(near(2 ** (6 - below(25)), below(7) - 3)),
+    'last digits near powers of two': () => {
       const decimals = 9 + below(10)
       const scaled =
         ((BigInt(2 ** (26 - below(20))) * 10n ** BigInt(decimals)) >> 20n) + BigInt(below(201) - 100)
@@ -76,13 +76,13 @@ describe('numbers', () => {
     'halfway between two doubles': () => halfway(0.5 + random() * 89),
     'close to halfway': () => halfway(0.5 + random() * 89).slice(0, 17 + below(5)),
     'printed to 17 digits': () => value().toPrecision(17).replace(/e.*/, ''),
-    'a step from short ones': () =>
+    'one step from short decimals': () =>
       String(near(Math.max(0.001, Number(value().toFixed(below(9)))), below(5) - 2)),
   }
   const names = Object.keys(families)
 
   test(
-    `${NUMBERS} of them (seed ${SEED}) are read to the same bits and printed to the same bytes`,
+    `${NUMBERS} numbers (seed ${SEED}) are read to the same bits and printed to the same bytes`,
     { timeout: 3_600_000 },
     () => {
       let lifted = 0
@@ -98,7 +98,7 @@ describe('numbers', () => {
           { length: 100 },
           (_, i) => `[${numbers[3 * i]},${numbers[3 * i + 1]}${height(i)}]`,
         )
-        // Below a millionth they are printed with an exponent, and not for one pass.
+        // Numbers below a millionth are printed with an exponent, so they are not plain.
         const plain = positions.filter((position) =>
           (JSON.parse(position) as number[]).every((number) => number === 0 || Math.abs(number) >= 1e-6),
         )
@@ -147,7 +147,7 @@ describe('bodies', () => {
     `{"type":"GeometryCollection","geometries":[${geometries.join()},{"type":"GeometryCollection","geometries":[${geometries[1]}]}]}`,
     '{"type":"Point","coordinates":[1,2],"coordinates":[3,4]}',
   ]
-  test.each(texts)('%s is read the same in one pass', (text) => {
+  test.each(texts)('%s: one pass reads the same', (text) => {
     const usual = readUsual(text)
     expect(usual).toBeDefined()
     expect(readInOnePass(text)).toEqual(usual)
@@ -192,28 +192,28 @@ describe('bodies', () => {
         '[0,0]5',
       ],
     ].flat(),
-  )('coordinates %s are not for it', (coordinates) => {
+  )('coordinates %s are not read in one pass', (coordinates) => {
     expect(readInOnePass(`{"type":"MultiPoint","coordinates":${coordinates}}`)).toBeUndefined()
   })
   test.each([
-    ['a key that is spelled otherwise', '{"type":"Point","coordin\\u0061tes":[0],"x":{"coordinates":[1,2]}}'],
+    ['a key with an escape', '{"type":"Point","coordin\\u0061tes":[0],"x":{"coordinates":[1,2]}}'],
     ['a key in a text', '{"type":"Point","x":"\\"coordinates":[1,2]}'],
     ['a text that is no key', '{"type":"coordinates","coordinates":[1,2]}'],
     ['no coordinates', '{"type":"Feature","geometry":null}'],
-    ['lists nested otherwise', '{"type":"Point","coordinates":[[1,2]]}'],
-    ['a line of one', '{"type":"LineString","coordinates":[[1,2]]}'],
+    ['lists of another depth', '{"type":"Point","coordinates":[[1,2]]}'],
+    ['a line of one position', '{"type":"LineString","coordinates":[[1,2]]}'],
     ['an open ring', '{"type":"Polygon","coordinates":[[[0,0],[1,0],[1,1],[0,0.1]]]}'],
     ['a short ring', '{"type":"Polygon","coordinates":[[[0,0],[1,0],[0,0]]]}'],
     ['more than 100,000 positions', `{"type":"MultiPoint","coordinates":[${'[0,0],'.repeat(100_000)}[0,0]]}`],
-  ])('%s is not for it', (_, text) => {
+  ])('%s is not read in one pass', (_, text) => {
     expect(readInOnePass(text)).toBeUndefined()
   })
-  test('100,000 positions and the end of each ring are', () => {
+  test('100,000 positions, not counting the ends of rings, are read in one pass', () => {
     const text = `{"type":"Polygon","coordinates":[[${'[0,0],'.repeat(99_996)}[0,0]],${ring}]}`
     expect(readInOnePass(text)?.reading.lon).toHaveLength(100_001)
     expect(readInOnePass(text)).toEqual(readUsual(text))
   })
-  test('whatever a body is changed to, it is read the same in one pass, or not at all', () => {
+  test('a body with random changes is read the same in one pass, or left to the usual way', () => {
     const random = seededRandom(SEED)
     const below = (limit: number) => Math.floor(random() * limit)
     let [read, left] = [0, 0]
@@ -232,7 +232,7 @@ describe('bodies', () => {
       if (onePass) read++
       else left++
     }
-    // Or the test would try nothing.
+    // Otherwise the test would try nothing.
     expect(Math.min(read, left)).toBeGreaterThan(3_000)
   })
 })

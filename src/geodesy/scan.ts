@@ -1,14 +1,16 @@
 import { Positions, type Numbers } from './positions'
 
 /**
- * Reads the coordinates of GeoJSON from the bytes of a body, in one pass: parses their numbers and prints them in canonical
- * form as it goes. JSON.parse, JSON.stringify and what lies between took half of the time of a large request.
+ * Reads the coordinates of GeoJSON from the bytes of a body in one pass that parses the numbers and prints
+ * them in canonical form. With JSON.parse, JSON.stringify and the steps between, they took half the time of a
+ * large request.
  *
- * It takes what is plain: lists of two or three numbers, nested alike, in range, with up to 6 digits before the point and no
- * exponent. Of anything else it says so, and the caller reads the body in the usual way, where errors are worded.
+ * It reads plain coordinates: equally nested lists of two or three numbers in range, with up to 6 digits
+ * before the decimal point and no exponent. Otherwise the caller reads the body in the usual way, which words
+ * the errors.
  */
 
-/** Positions in a row, innermost list of some coordinates: those from `start` to before `end`. */
+/** Consecutive positions, an innermost list of some coordinates: from `start` to before `end`. */
 export class Run {
   constructor(
     readonly start: number,
@@ -22,7 +24,7 @@ export interface CoordinateList {
   /** 0 a position, 1 a list of them, ... */
   depth: number
   runs: Runs
-  /** where it starts and ends in the JSON */
+  /** its first and last offset in the JSON */
   start: number
   end: number
   /** its canonical form */
@@ -30,17 +32,20 @@ export interface CoordinateList {
 }
 
 export interface Lifted extends Numbers {
-  /** The JSON in which each value of `coordinates` is its index among `lists`, in as many brackets as it was. */
+  /**
+   * The JSON with each value of `coordinates` replaced by its index in `lists`, within as many brackets as it
+   * had.
+   */
   rest: Uint8Array
   lists: CoordinateList[]
-  /** The canonical JSON of one of them. */
+  /** The canonical JSON of one list. */
   print(list: CoordinateList): string
 }
 
 /**
- * Takes the values of `coordinates` out of JSON in UTF-8. Undefined where one of them is not plain, or a backslash is
- * anywhere: without it no key is spelled in two ways, and every quote starts or ends a string. If the JSON is malformed
- * elsewhere, the rest is so too.
+ * Takes the values of `coordinates` out of JSON in UTF-8. Undefined when one of them is not plain, or there
+ * is a backslash anywhere: without backslashes no key has two spellings, and every quote starts or ends a
+ * string. When the JSON is malformed elsewhere, so is `rest`.
  */
 export function liftCoordinates(json: Uint8Array): Lifted | undefined {
   const scanner = new Scanner(json)
@@ -96,31 +101,31 @@ const BACKSLASH = 0x5c
 const CLOSE = 0x5d
 const SMALL_E = 0x65
 
-/** Of a MultiPolygon: lists of rings of positions of numbers. */
+/** A MultiPolygon's: lists of polygons, of rings, of positions, of numbers. */
 const MOST_BRACKETS = 4
-/** Digits before the point. */
+/** The most digits before the decimal point. */
 const WHOLE_DIGITS = 6
-/** Digits after it, twice. */
+/** Digits after the decimal point are read in two parts of this length. */
 const PART_DIGITS = 9
-/** Numbers below it are printed with an exponent. */
+/** Smaller numbers are printed with an exponent. */
 const LEAST_PLAIN = 1e-6
-/** All of them exact. */
+/** All of these are exact doubles. */
 const POWERS_OF_TEN = Array.from({ length: 19 }, (_, exponent) => Number(`1e${exponent}`))
 
 class Scanner {
   readonly positions = new Positions()
   private at = 0
-  /** The canonical form of what was read, never longer than that. */
+  /** The canonical form of what was read; it is never longer. */
   private readonly canonical: Uint8Array
   private length = 0
-  /** the number that was read last */
+  /** the number read last */
   private number = 0
 
   constructor(private readonly json: Uint8Array) {
     this.canonical = new Uint8Array(json.length)
   }
 
-  /** Reads a colon and lists. Undefined if they are not plain. */
+  /** Reads a colon and lists. Undefined when they are not plain. */
   list(at: number): CoordinateList | undefined {
     this.at = at
     if (!this.take(COLON)) return undefined
@@ -143,7 +148,7 @@ class Scanner {
       if (!this.takeAndPrint(COMMA)) return undefined
       for (; open < brackets; open++) if (!this.takeAndPrint(OPEN)) return undefined
     }
-    // The last one was begun when the list of them ended.
+    // The last run was begun when the list of runs ended.
     if (brackets === 4) runs.pop()
     const nested = [new Run(first, this.positions.count), runs[0]![0]!, runs[0]!, runs][brackets - 1]!
     return {
@@ -159,7 +164,7 @@ class Scanner {
     return UTF_8.decode(this.canonical.subarray(start, end))
   }
 
-  /** Two or three numbers and the bracket that closes them. */
+  /** Reads two or three numbers and the bracket that closes them. */
   private position(): boolean {
     if (!this.readNumber() || !(Math.abs(this.number) <= 180) || !this.takeAndPrint(COMMA)) return false
     const longitude = this.number
@@ -171,7 +176,7 @@ class Scanner {
     return this.takeAndPrint(CLOSE)
   }
 
-  /** The next byte that is no white space; it is not taken. */
+  /** The next byte that is no white space, without taking it. */
   private nextByte(): number {
     const { json } = this
     let byte = json[this.at]!
@@ -193,9 +198,9 @@ class Scanner {
   }
 
   /**
-   * Reads a number to `number` and prints it. Digits as a whole number, divided by a power of ten: where both are exact, which
-   * up to 15 digits always are, that is the nearest double (Clinger 1990). Nor do fewer digits then read as the same double,
-   * so the given ones are canonical, but for zeros at the end.
+   * Reads a number into `number` and prints it. The digits as a whole number, divided by a power of ten, give
+   * the nearest double when both are exact, as they always are up to 15 digits (Clinger 1990). No shorter
+   * decimal reads as the same double then, so the given digits are canonical, except for trailing zeros.
    */
   private readNumber(): boolean {
     const { json, canonical } = this
@@ -270,34 +275,36 @@ class Scanner {
   }
 
   /**
-   * Makes of `number` the double that is nearest to (number * 10^lowDigits + low) / 10^(9 + lowDigits); false where that is not
-   * certain. Of what was printed just before, digit by digit, the last two become those of the shortest decimal that reads as
-   * the double. (The number in and out is a field, as an argument or a result would have to be allocated.)
+   * Sets `number` to the double nearest to (number * 10^lowDigits + low) / 10^(9 + lowDigits); false when
+   * that is not certain. The last two of the digits that were just printed are replaced by those of the
+   * shortest decimal that reads as this double. (The number is passed in a field, as an argument or a result
+   * would be allocated.)
    */
   private divideLong(low: number, lowDigits: number): boolean {
     const high = this.number
-    // The whole number of all digits is sum + rest, both whole, as `high` has at most 15 digits and `low` 9.
+    // The number that all digits make is sum + rest, both whole, as `high` has at most 15 digits and `low` 9.
     const product = high * POWERS_OF_TEN[lowDigits]!
     const carried = low + roundingOf(high, POWERS_OF_TEN[lowDigits]!, product)
     const sum = product + carried
     const rest = carried - (sum - product)
-    // What the quotient lacks, times the divisor: known to some 2^-50 of itself.
+    // The remainder of the quotient times the divisor, with a relative error of about 2^-50.
     const divisor = POWERS_OF_TEN[PART_DIGITS + lowDigits]!
     const quotient = sum / divisor
     const back = quotient * divisor
     const lacking = sum - back + (rest - roundingOf(quotient, divisor, back))
     const nearest = quotient + lacking / divisor
 
-    // In units of the last digit: the double is at `last`, counted from the number without its last two digits, and whatever
-    // is closer to it than `half` reads as it. DOUBT is far more than all errors together.
+    // In units of the last digit: the double is at `last`, counted from the number without its last two
+    // digits; whatever is nearer to it than `half` reads as it. DOUBT is far more than all errors together.
     const binade =
       nearest < 1 ? (1 << (31 - Math.clz32(nearest * 2 ** 20))) * 2 ** -20 : 1 << (31 - Math.clz32(nearest))
     const half = binade * 2 ** -53 * divisor
     const beyond = lacking - (nearest - quotient) * divisor
     const last = (low % 100) - beyond
-    // Half as much is below a power of two. With one low digit, the last two are not both in it.
+    // The gap below a power of two is half as wide. With one low digit, the last two digits are not both in
+    // it.
     if (!(Math.abs(beyond) < half * (1 - DOUBT)) || nearest === binade || lowDigits < 2) return false
-    // If a multiple of 100 reads as it, there are fewer digits yet.
+    // If a multiple of 100 reads as the double, there is a decimal with fewer digits.
     if (!(Math.min(last, 100 - last) > half * (1 + DOUBT))) return false
     let shortest = 10 * Math.floor(last / 10 + 0.5)
     let unit = 10
@@ -307,7 +314,7 @@ class Scanner {
       unit = 1
       far = Math.abs(last - shortest)
     }
-    // Of as many digits the closest one counts.
+    // Of the decimals with equally many digits the nearest one counts.
     if (!(far < half * (1 - DOUBT) && far < unit * (0.5 - DOUBT))) return false
     const tens = Math.floor(shortest / 10)
     this.canonical[this.length - 2] = ZERO + tens
@@ -320,9 +327,9 @@ class Scanner {
 
 const DOUBT = 1e-6
 
-/** Splits a double into two of 26 bits. */
+/** Splits a double into two halves of 26 bits. */
 const SPLITTER = 2 ** 27 + 1
-/** a * b - product, exactly, where `product` is a * b rounded (Dekker 1971). */
+/** The rounding error a * b - product, exactly, where `product` is a * b rounded (Dekker 1971). */
 function roundingOf(a: number, b: number, product: number): number {
   const aSplit = SPLITTER * a
   const bSplit = SPLITTER * b

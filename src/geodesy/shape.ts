@@ -5,7 +5,10 @@ import { FLATTENING, RADIANS, geodesicLine, inverse, longestArc } from './ellips
 import { BoxTree, type Indexed } from './tree'
 import { chord, normalLongitude, toCartesian, type Vertices } from './vertices'
 
-/** Edges longer than this (metres) are cut into equal pieces, so that what holds for short geodesics holds for all that the kernel compares. */
+/**
+ * Longer edges, metres, are cut into equal pieces, so that the bounds for short geodesics hold for all edges
+ * that the kernel compares.
+ */
 const LONGEST_EDGE = 2_000_000
 
 export interface Chain {
@@ -13,35 +16,39 @@ export interface Chain {
   /** first element, and the one after the last */
   start: number
   end: number
-  /** index of the polygon it belongs to; -1 for points and lines */
+  /** index of its polygon; -1 for points and lines */
   polygon: number
-  /** where it is in the caller's input, such as `from.coordinates[0]` */
+  /** its place in the caller's input, such as `from.coordinates[0]` */
   path: string
 }
 
-/** A polygon of the shape: which of its chains are its rings, the shell first. */
+/** A polygon of the shape: the range of chains that are its rings, the shell first. */
 export interface Polygon {
   firstChain: number
   endChain: number
 }
 
 /**
- * A geometry prepared for measuring: repeated vertices dropped, a vertex added where an edge runs over a pole, long
- * edges cut, and everything in flat arrays. An element is an edge (`from` and `to` differ) or a lone place (they do not).
+ * A geometry prepared for measuring: without repeated vertices, with a vertex where an edge passes a pole,
+ * long edges cut, in flat arrays. An element is an edge (`from` and `to` differ) or a single place (`from`
+ * and `to` are the same).
  */
 export interface Shape extends Indexed {
-  /** the caller's name of it, for messages */
+  /** the caller's name for it, for messages */
   path: string
-  /** by element: its chain, and the index in the chain's input of the position that it starts at */
+  /** by element: its chain, and the index in the chain's input of the position at its start */
   chainOf: Uint32Array
   origin: Uint32Array
-  /** those of polygons first, so that their elements are the ones before `ringsEnd` */
+  /** polygons come first, so that their elements are those before `ringsEnd` */
   chains: Chain[]
   polygons: Polygon[]
   ringsEnd: number
 }
 
-/** Flattens a reading into a shape. Throws a GeometryError for edges without a unique shortest path and rings without an inside. */
+/**
+ * Makes a shape of a geometry. Throws a GeometryError for edges without a unique shortest path and rings
+ * without an inside.
+ */
 export function buildShape(reading: Reading): Shape {
   const builder = new Builder(reading.lon.length + 16)
   const chains: Chain[] = []
@@ -63,33 +70,50 @@ export function buildShape(reading: Reading): Shape {
   return builder.finish(reading.path, chains, polygons)
 }
 
-/** The length an edge may have, metres: an upper bound by the chord between its ends. */
-export function edgeBound(shape: Shape, element: number): number {
-  return longestArc(chord(shape, shape.from[element]!, shape.to[element]!))
-}
-
-/** Index of the polygon that an element bounds; -1 for points and lines. */
+/** Index of the polygon that an element belongs to; -1 for points and lines. */
 export function polygonOf({ chains, chainOf }: Shape, element: number): number {
   return chains[chainOf[element]!]!.polygon
 }
 
-/** The place of an input position in the caller's terms, such as `from.coordinates[0][3]`. */
+/**
+ * The place in the caller's input of the position at the start of an element, such as
+ * `from.coordinates[0][3]`.
+ */
 export function pathOf({ chains, chainOf, origin }: Shape, element: number): string {
   return `${chains[chainOf[element]!]!.path}[${origin[element]}]`
 }
 
-/** Degrees. */
+/** A place in degrees. */
 export interface Place {
   lon: number
   lat: number
 }
 
-/** A place on an element, and any number that grows along it, the same for all cuts of one element. */
+/** A key of a place by its numbers. A pole has another key on each meridian. */
+export function keyOf({ lon, lat }: Place): string {
+  return `${lon},${lat}`
+}
+
+/** Whether an element is a turn at a pole from one meridian to another. */
+export function isTurn({ lat, from, to }: Shape, element: number): boolean {
+  return Math.abs(lat[from[element]!]!) === 90 && lat[from[element]!] === lat[to[element]!]
+}
+
+/** The next element in its ring. */
+export function nextInRing({ chains, chainOf }: Shape, element: number): number {
+  const { start, end } = chains[chainOf[element]!]!
+  return element + 1 === end ? start : element + 1
+}
+
+/** A place on an element, and a number that grows along the element, of the same scale for all cuts of it. */
 export interface Cut extends Place {
   along: number
 }
 
-/** Closed loops of edges that are simple as they are, each from its first place to its first place. */
+/**
+ * A shape of closed loops, each from its first place back to it. Edges are taken as they are: none is cut or
+ * passes a pole.
+ */
 export function buildLoops(path: string, loops: readonly (readonly Place[])[]): Shape {
   const builder = new Builder(loops.reduce((sum, loop) => sum + loop.length, 16))
   const chains = loops.map((loop, c): Chain => {
@@ -103,8 +127,9 @@ export function buildLoops(path: string, loops: readonly (readonly Place[])[]): 
 }
 
 /**
- * The shape with some of its elements cut in pieces at these places.
- * @param placeOf where a vertex or a cut is to be: the same for those that are one place. What has no length then is left out.
+ * The shape with some elements cut at these places.
+ * @param placeOf where a vertex or a cut is moved to; the same for all that become one place. Elements
+ *   without length are left out.
  */
 export function splitShape(
   shape: Shape,
@@ -136,7 +161,7 @@ export function splitShape(
       }
       for (const next of [...between, end]) {
         if (same(next, at) || (next !== end && same(next, end))) continue
-        // To a pole and from it by the meridian of the other end, and a turn between two meridians.
+        // An edge with an end at a pole runs along the meridian of its other end; a turn joins two meridians.
         if (isPole(at) && !isPole(next)) go({ lon: next.lon, lat: at.lat })
         if (!isPole(at) && isPole(next)) go({ lon: at.lon, lat: next.lat })
         if (next === end || !isPole(next)) go(next)
@@ -180,7 +205,7 @@ class Builder implements Vertices {
   }
 
   chain({ lon, lat }: Reading, start: number, end: number, kind: Kind, path: string, chain: number): void {
-    // Indices of the input's positions without repetitions; a ring's closing position stays.
+    // Indices of the input's positions without repetitions; the closing position of a ring stays.
     let previous = start
     let distinct = 1
     const first = this.elements
@@ -198,13 +223,13 @@ class Builder implements Vertices {
       this.element(vertex, vertex, chain, 0)
     }
     if (kind === Kind.Ring) {
-      // The closing position repeats the first: three distinct places make four.
+      // The closing position repeats the first one: three distinct places make four.
       if (distinct < 4)
         throw new GeometryError(
           path,
           `a ring needs at least 3 distinct positions, got ${Math.max(1, distinct - 1)}`,
         )
-      // At a pole, the last edge came along another meridian than the first left by.
+      // At a pole, the last edge arrives by another meridian than the first edge leaves by.
       const opening = this.from[first]!
       if (Math.abs(this.lat[opening]!) === 90 && this.lon[opening] !== this.lon[vertex]) {
         const closing = this.vertex(this.lon[opening]!, this.lat[opening]!)
@@ -213,17 +238,21 @@ class Builder implements Vertices {
     }
   }
 
-  /** The edge from a vertex to a place; answers the vertex made there. Over a pole it gets a vertex on each side of it, long ones are cut. */
+  /**
+   * Adds the edge from a vertex to a place and returns the vertex there. An edge over a pole gets a vertex on
+   * each side of the pole; long edges are cut.
+   */
   private edge(a: number, lon: number, lat: number, chain: number, origin: number, path: string): number {
     const lonA = this.lon[a]!
     const latA = this.lat[a]!
     if (Math.abs(lat) === 90) {
       if (Math.abs(latA) === 90) throw noUniquePath(path)
-      // To a pole along the meridian.
+      // An edge to a pole follows the meridian.
       return this.simpleEdge(a, lonA, lat, chain, origin)
     }
     if (Math.abs(latA) === 90 && lonA !== normalLongitude(lon)) {
-      // From a pole along the meridian: a vertex more at the pole, whose longitude is the way out.
+      // An edge from a pole follows the meridian: another vertex at the pole has the longitude of that
+      // meridian.
       a = this.join(a, this.vertex(lon, latA), chain, origin)
     } else if (Math.abs(normalLongitude(lon) - lonA) === 180 && Math.abs(latA) !== 90) {
       if (latA === -lat) throw noUniquePath(path)
@@ -245,7 +274,8 @@ class Builder implements Vertices {
     let b = this.vertex(lon, lat)
     if (longestArc(chord(this, a, b)) > LONGEST_EDGE) {
       const { distance, azimuthA, azimuthB } = inverse(this.lon[a]!, this.lat[a]!, lon, lat)
-      // Near antipodes mirrored at the equator there are two paths, whose lengths differ by twice this shift in latitude; but not where the equator is shorter.
+      // Between near antipodes that mirror each other at the equator there are two paths. Their lengths
+      // differ by twice this shift in latitude, unless the path along the equator is shorter.
       const turn = Math.abs(lon - this.lon[a]!)
       const northward = Math.abs(Math.cos(azimuthA * RADIANS))
       if (
@@ -257,7 +287,7 @@ class Builder implements Vertices {
       )
         throw noUniquePath(path)
       const pieces = Math.ceil(distance / LONGEST_EDGE)
-      // The same places both ways, so that edges which coincide do so in pieces.
+      // The same places in both directions, so that edges that coincide still do when cut.
       const back = this.lon[a]! > this.lon[b]! || (this.lon[a] === this.lon[b] && this.lat[a]! > lat)
       const line = back
         ? geodesicLine(this.lon[b]!, lat, azimuthB + 180)
@@ -326,14 +356,17 @@ class Builder implements Vertices {
   }
 }
 
-/** The same numbers, with room for as many again. */
+/** The same numbers in an array of twice the size. */
 function doubled<T extends Float64Array | Uint32Array>(array: T): T {
   const grown = new (array.constructor as new (length: number) => T)(array.length * 2)
   grown.set(array)
   return grown
 }
 
-/** Degrees below which positions are not told apart, in latitude and (away from the poles) in longitude: a tenth of a nanometre. */
+/**
+ * Positions whose latitudes and (away from the poles) longitudes differ by less than this, degrees, are the
+ * same: a tenth of a nanometre.
+ */
 const SAME = 1e-15
 
 function samePlace(lonA: number, latA: number, lonB: number, latB: number): boolean {

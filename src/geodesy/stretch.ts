@@ -1,23 +1,26 @@
-import { crosses, crossingOf, nearestOnEdge, walkEdge, type Walk } from './edge'
+import { crosses, crossingOf, edgeBound, nearestOnEdge, walkEdge, type Walk } from './edge'
 import { spend } from './effort'
-import { MEAN_RADIUS, RADIANS, geodesicLine, longestArc, type PlaceOnLine } from './ellipsoid'
-import { chord, place, type Elements, type Vertices } from './vertices'
+import { MEAN_RADIUS, RADIANS, geodesicLine, type PlaceOnLine } from './ellipsoid'
+import { place, type Elements, type Vertices } from './vertices'
 
-/** Stretches of edges: what of an edge runs along another one, and what is left. */
+/** Stretches of edges: the parts of an edge that run along another one, and the parts between them. */
 
 /** Along an edge, metres from its start. */
 export type Stretch = readonly [from: number, to: number]
 
 /** Distances below this, metres, round to 0.00 m. */
 export const NEAR = 0.005
-/** Stretches and gaps shorter than this, metres, are rounding. */
+/** Shorter stretches and gaps, metres, are rounding errors. */
 const SPECK = 1e-6
-/** Edges shorter than this, metres, are compared in a plane: distances there are true to 0.3 mm, lines straight to a micrometre. */
+/**
+ * Shorter edges, metres, are compared in a plane, where distances are true to 0.3 mm and lines are straight
+ * to a micrometre.
+ */
 const SHORT = 3000
 
 /**
- * The stretches of an edge that lie within NEAR of the edges `others` of another shape, in order, merged.
- * What is within reach of an edge is convex: the stretch from where the line enters it to where it leaves.
+ * The stretches of an edge that are within NEAR of the edges `others` of another shape, in order, merged. The
+ * area within NEAR of an edge is convex, so a line is in it from where it enters to where it leaves.
  */
 export function nearStretches(
   S: Elements,
@@ -30,7 +33,7 @@ export function nearStretches(
   for (const f of others) {
     spend(1)
     const segment =
-      Math.max(longestArc(chord(S, S.from[e]!, S.to[e]!)), longestArc(chord(T, T.from[f]!, T.to[f]!))) < SHORT
+      Math.max(edgeBound(S, e), edgeBound(T, f)) < SHORT
         ? inPlane(S, e, T, f)
         : alongGeodesic(S, e, T, f, walk)
     const stretch = segment && withinReach(segment, walk.length)
@@ -50,7 +53,7 @@ export function merge(stretches: readonly Stretch[]): Stretch[] {
   return merged
 }
 
-/** What merged stretches leave of an edge. */
+/** The parts of an edge between merged stretches. */
 export function complement(stretches: readonly Stretch[], length: number): Stretch[] {
   const gaps: Stretch[] = []
   let at = 0
@@ -62,10 +65,10 @@ export function complement(stretches: readonly Stretch[], length: number): Stret
   return gaps
 }
 
-/** The other edge where the first one runs along the x axis, from the origin: metres, y to the left. */
+/** The other edge, where the first one runs along the x axis from the origin: metres, y to the left. */
 type Segment = readonly [x1: number, y1: number, x2: number, y2: number]
 
-/** Where the x axis, from 0 to `length`, is within reach of a segment. */
+/** The part of the x axis from 0 to `length` that is within reach of a segment. */
 function withinReach([x1, y1, x2, y2]: Segment, length: number): Stretch | undefined {
   let [low, high] = [Infinity, -Infinity]
   const include = (from: number, to: number) => {
@@ -81,7 +84,8 @@ function withinReach([x1, y1, x2, y2]: Segment, length: number): Stretch | undef
   const [dx, dy] = [x2 - x1, y2 - y1]
   const size = Math.hypot(dx, dy)
   if (size > 0) {
-    // Of the place (x, 0): how far along the segment, u, and to its side, h; both linear in x.
+    // For the place (x, 0): u is the distance along the segment and h the distance to its side; both are
+    // linear in x.
     const [cos, sin] = [dx / size, dy / size]
     const u0 = -x1 * cos - y1 * sin
     const h0 = x1 * sin - y1 * cos
@@ -109,12 +113,18 @@ function inPlane(S: Elements, e: number, T: Elements, f: number): Segment {
   return [...turn(plane.project(T, T.from[f]!)), ...turn(plane.project(T, T.to[f]!))]
 }
 
-/** For edges of any length: as they are to each other where they are nearest, straight on from there. Undefined where out of reach. */
+/**
+ * For edges of any length: both are taken as straight from where they are nearest. Undefined when they are
+ * out of reach.
+ */
 function alongGeodesic(S: Elements, e: number, T: Elements, f: number, walk: Walk): Segment | undefined {
   const [a, b, c, d] = [S.from[e]!, S.to[e]!, T.from[f]!, T.to[f]!]
   const other = walkEdge(T, c, d)
   const size = other.length
-  /** From a place of the other edge at (x, y), `u` metres along it, whose direction there is turned by `angle` degrees to the left. */
+  /**
+   * The segment through a place of the other edge at (x, y), `u` metres along it, where its direction is
+   * turned by `angle` degrees to the left.
+   */
   const segment = (x: number, y: number, u: number, angle: number): Segment => {
     const [cos, sin] = [Math.cos(angle * RADIANS), Math.sin(angle * RADIANS)]
     return [x - u * cos, y - u * sin, x + (size - u) * cos, y + (size - u) * sin]
@@ -127,7 +137,7 @@ function alongGeodesic(S: Elements, e: number, T: Elements, f: number, walk: Wal
     if (distance > NEAR) continue
     const here = walk.at(along)
     const angle = size > 0 ? angleTo(other.at(u), here) : 0
-    // The end of this edge may be the nearest, and the other's end beyond it.
+    // The end of this edge may be nearest, and the end of the other edge beyond it.
     const away = local(place(here), T, end)
     const [sin, cos] = [Math.sin(here.azimuth * RADIANS), Math.cos(here.azimuth * RADIANS)]
     return segment(along + away[0] * sin + away[1] * cos, away[1] * sin - away[0] * cos, u, angle)
@@ -154,19 +164,25 @@ function alongGeodesic(S: Elements, e: number, T: Elements, f: number, walk: Wal
   return segment(x, 0, along, angleTo(other.at(along), walk.at(x)))
 }
 
-/** Degrees by which a direction at one place is turned to the left of that at another one close by. Each is given from its own meridian, and those differ: near a pole by any angle. */
+/**
+ * Degrees by which a direction at one place is turned to the left of a direction at another place near it.
+ * Each is given from its own meridian; near a pole these differ by any angle.
+ */
 function angleTo(there: PlaceOnLine, here: PlaceOnLine): number {
   const turn = here.lon - there.lon
   return here.azimuth - there.azimuth - (turn - 360 * Math.round(turn / 360)) * Math.sin(here.lat * RADIANS)
 }
 
-/** East and north metres from a place to another one close by. */
+/** East and north metres from a place to another one near it. */
 function local(from: Vertices, P: Vertices, p: number): readonly [number, number] {
   return new Plane(from, 0).project(P, p)
 }
 
-/** The plane that touches the ellipsoid at a place, with other places projected onto it from the centre of a sphere that fits: geodesics come out all but straight (a gnomonic projection). */
-export class Plane {
+/**
+ * The tangent plane of the ellipsoid at a place. Other places are projected onto it from the centre of the
+ * osculating sphere, so that geodesics become almost straight (a gnomonic projection).
+ */
+class Plane {
   private readonly origin: readonly [number, number, number]
   private readonly east: readonly [number, number]
   private readonly north: readonly [number, number, number]
@@ -191,7 +207,7 @@ export class Plane {
   }
 }
 
-/** So many metres from a place in a direction. */
+/** The place at a distance in metres in a direction. */
 export function offset(lon: number, lat: number, azimuth: number, metres: number): PlaceOnLine {
   return geodesicLine(lon, lat, azimuth)(metres)
 }

@@ -1,6 +1,6 @@
 /**
- * The order of edges along a sweep line: a treap whose nodes are also a linked list, so that neighbours are at hand and
- * an edge is taken out without a comparison. Items are whole numbers below `capacity`.
+ * The order of edges along a sweep line: a treap whose nodes are also a linked list, so that neighbours are
+ * found and edges are removed without a comparison. Items are whole numbers below `capacity`.
  */
 export class SweepOrder {
   private readonly left: Int32Array
@@ -12,7 +12,9 @@ export class SweepOrder {
   private root = -1
   private seed = 1
 
-  /** @param above whether the first item, about to be inserted, lies above the second, which is there */
+  /**
+   * @param above whether the first item, which is being inserted, lies above the second, which is in the list
+   */
   constructor(
     capacity: number,
     private readonly above: (item: number, other: number) => boolean,
@@ -26,24 +28,24 @@ export class SweepOrder {
     this.priority = new Uint32Array(capacity)
   }
 
-  /** The neighbour below an item; -1 for none. */
+  /** The item directly below; -1 for none. */
   below(item: number): number {
     return this.belows[item]!
   }
 
-  /** The neighbour above an item; -1 for none. */
+  /** The item directly above; -1 for none. */
   over(item: number): number {
     return this.overs[item]!
   }
 
-  /** The item below all others; -1 for none. */
+  /** The lowest item; -1 for none. */
   lowest(): number {
     let at = this.root
     while (at >= 0 && this.left[at]! >= 0) at = this.left[at]!
     return at
   }
 
-  /** Answers the neighbours below and above; -1 for none. */
+  /** Inserts an item and returns its neighbours below and above; -1 for none. */
   insert(item: number): readonly [number, number] {
     let [at, below, over] = [this.root, -1, -1]
     let parent = -1
@@ -64,7 +66,7 @@ export class SweepOrder {
     if (parent < 0) this.root = item
     else if (parent === below) this.right[parent] = item
     else this.left[parent] = item
-    // xorshift32: the same order every time
+    // xorshift32 with a fixed seed, for the same order every time
     this.seed ^= this.seed << 13
     this.seed ^= this.seed >>> 17
     this.seed ^= this.seed << 5
@@ -74,7 +76,7 @@ export class SweepOrder {
     return [below, over]
   }
 
-  /** Answers the items that are neighbours now; -1 for none. */
+  /** Removes an item and returns its former neighbours below and above; -1 for none. */
   remove(item: number): readonly [number, number] {
     for (;;) {
       const [left, right] = [this.left[item]!, this.right[item]!]

@@ -1,63 +1,73 @@
 import { spend } from './effort'
 import { sideOf } from './orientation'
-import type { Chain, Shape } from './shape'
+import { holdsSouth, type Rings } from './region'
+import { isTurn, type Polygon, type Shape } from './shape'
 import { SweepOrder } from './sweep-order'
+import { alongChord } from './vertices'
 
 /**
- * What lies on the two sides of each edge of some rings, by Shamos and Hoey's sweep ("Geometric intersection problems",
- * 1976): n log n, whatever the edges. The line that sweeps is a meridian, from 180 W to 180 E. The longitude along a
- * geodesic never turns back, so a meridian meets an edge once, and edges that cross are neighbours on it before they do.
+ * Finds what lies on the two sides of each edge of some rings, by Shamos and Hoey's sweep ("Geometric
+ * intersection problems", 1976), in n log n for any edges. The sweep line is a meridian that moves from 180 W
+ * to 180 E. The longitude along a geodesic never turns back, so a meridian meets an edge once, and edges that
+ * cross are neighbours on the meridian before they cross.
  *
- * Longitudes and latitudes make a cylinder, where a pole is a line: an edge that turns there from one meridian into another
- * runs along it. Below the south pole lies what the rings' sides say (`holdsSouth`), and each edge that is passed on the way
- * north adds 1 where the inside of its ring begins and takes 1 where it ends. Edges with the same two ends are one place to
- * pass. Longitudes and latitudes only say in which order places come: sides are told on the ellipsoid (orientation.ts).
+ * Longitudes and latitudes are taken as a cylinder, on which a pole is a line: an edge that turns at a pole
+ * from one meridian to another runs along this line. The sides of the rings say what lies below the south
+ * pole (`holdsSouth`). From there northward, each edge adds 1 where the inside of its ring begins and
+ * subtracts 1 where it ends. Edges with the same two ends are passed together. Longitudes and latitudes only
+ * give the order of places; sides are determined on the ellipsoid (orientation.ts).
  */
 
-/** A ring to sweep: what its inside adds (1 for shells, -1 for holes), and whether its inside holds what is south of the south pole. */
-export interface SweptRing {
-  chain: Chain
-  weight: number
-  holdsSouth: boolean
-}
-
-/** By element, counted from the first chain's start: the sums of weights on its left and on its right. */
+/** For each element, counted from the start of the first chain: the sums on its left and on its right. */
 export interface Labels {
   left: Int32Array
   right: Int32Array
 }
 
-/** Places higher than an edge by this, metres, are above it for certain. */
+/** Places this much higher than an edge, metres, are above it for certain. */
 const CLEAR = 1e-5
 
-/** What an element is to a meridian that sweeps. */
+/** How an element lies to the moving meridian. */
 const enum Course {
-  /** it starts on the meridian and ends on a later one */
+  /** it starts on one meridian and ends on a later one */
   Along,
-  /** it starts late and ends early, across the antimeridian: it is swept twice, up to its end and from its start */
+  /** it crosses the antimeridian: it is swept twice, up to its end and from its start */
   Across,
   /** it lies on one meridian */
   Upright,
-  /** a turn at the south pole, below everything: where it begins and ends, what lies below all else changes */
+  /**
+   * a turn at the south pole, below everything: where it begins and ends, the sum below all other edges
+   * changes
+   */
   Lid,
-  /** a turn at the north pole, above everything: nothing is asked of what lies beyond */
+  /** a turn at the north pole, above everything: nothing beyond it is needed */
   Roof,
 }
 
 /**
- * @param rings whose chains follow each other; edges that meet elsewhere than at a common vertex make the labels of what is around them uncertain
- * @param check is told each two elements that become neighbours, but not those that follow each other in a ring; throws where they cross
+ * @param polygons whose chains are consecutive: the inside of a shell adds 1, that of a hole -1. When edges
+ *   meet elsewhere than at a common vertex, the labels near them are uncertain
+ * @param check called with any two elements that become neighbours, except consecutive ones of a ring; throws
+ *   where they cross
  */
 export function sweep(
   shape: Shape,
-  rings: readonly SweptRing[],
+  sides: Rings,
+  polygons: readonly Polygon[],
   check: (e: number, f: number) => void,
 ): Labels {
-  const { lon, lat, x, y, z, from, tree } = shape
+  const rings = polygons.flatMap(({ firstChain, endChain }) =>
+    shape.chains.slice(firstChain, endChain).map((chain, i) => ({
+      chain,
+      weight: i === 0 ? 1 : -1,
+      holdsSouth: holdsSouth(shape, sides, firstChain + i),
+    })),
+  )
+  const { lon, lat, z, from, tree } = shape
   const start = rings[0]!.chain.start
   const count = rings.at(-1)!.chain.end - start
 
-  // Places are named by the element that starts there: element i runs from place i to place next[i].
+  // A place is named by the element that starts there: element i runs from place i to place next[i].
   const next = new Uint32Array(count)
   const previous = new Uint32Array(count)
   const ringOf = new Uint32Array(count)
@@ -71,7 +81,8 @@ export function sweep(
     for (let i = first; i <= last; i++) previous[next[i]!] = i
   }
   const vertex = (place: number) => from[start + place]!
-  // By element: the place where it is met first, the one where it is left, its course, and 1 where it runs as it is swept, -1 where back.
+  // By element: the place where it is met first, the place where it is left, its course, and 1 if it runs in
+  // the direction of the sweep, -1 if against it.
   const left = new Uint32Array(count)
   const right = new Uint32Array(count)
   const course = new Uint8Array(count)
@@ -84,40 +95,48 @@ export function sweep(
     left[i] = back ? next[i]! : i
     right[i] = back ? i : next[i]!
     sense[i] = back ? -1 : 1
-    if (lat[a] === lat[b] && Math.abs(lat[a]!) === 90) course[i] = lat[a]! > 0 ? Course.Roof : Course.Lid
+    if (isTurn(shape, start + i)) course[i] = lat[a]! > 0 ? Course.Roof : Course.Lid
     else course[i] = across === 0 ? Course.Upright : Math.abs(across) > 180 ? Course.Across : Course.Along
   }
   const crossesSeam = (i: number) =>
     course[i] === Course.Across ||
     (course[i] === Course.Lid && Math.abs(lon[vertex(left[i]!)]! - lon[vertex(right[i]!)]!) > 180)
-  const level = (i: number, j: number) =>
-    lon[vertex(i)] === lon[vertex(j)] && lat[vertex(i)] === lat[vertex(j)]
-  const coincide = (i: number, j: number) => level(left[i]!, left[j]!) && level(right[i]!, right[j]!)
-  /** On which side of an element a place of one of the meridians that it crosses lies: 1 above, -1 below, 0 on it. */
+  const places = inOrder(count, vertex, shape)
+  // By place: the number of places before it; the same for places that are one.
+  const rank = new Uint32Array(count)
+  for (const [k, i] of places.entries()) {
+    const before = places[k - 1]
+    const same =
+      before !== undefined && lon[vertex(i)] === lon[vertex(before)] && lat[vertex(i)] === lat[vertex(before)]
+    rank[i] = same ? rank[before]! : k
+  }
+  const coincide = (i: number, j: number) =>
+    rank[left[i]!] === rank[left[j]!] && rank[right[i]!] === rank[right[j]!]
+  /**
+   * The side of an element that a place lies on, for a place on one of the meridians that the element
+   * crosses: 1 above, -1 below, 0 on it.
+   */
   const side = (place: number, i: number): number => {
-    if (place === left[i] || place === right[i] || level(place, left[i]!) || level(place, right[i]!)) return 0
+    if (rank[place] === rank[left[i]!] || rank[place] === rank[right[i]!]) return 0
     const p = vertex(place)
     const a = vertex(left[i]!)
     const b = vertex(right[i]!)
-    // A place north of all of the edge is above it.
+    // A place north of the whole edge is above it.
     const reach = tree.bulges[start + i]! + CLEAR
     if (z[p]! > Math.max(z[a]!, z[b]!) + reach) return 1
     if (z[p]! < Math.min(z[a]!, z[b]!) - reach) return -1
     const told = sideOf(shape, p, shape, a, b)
     if (told !== 0) return told
-    // In line with a steep edge, but beyond an end of it: above or below that end.
-    const end = ahead(a, b, p) < 0 ? a : ahead(b, a, p) < 0 ? b : -1
+    // A place in line with a steep edge but beyond its end: above or below that end.
+    const end = alongChord(shape, p, shape, a, b) < 0 ? a : alongChord(shape, p, shape, b, a) < 0 ? b : -1
     return end < 0 ? 0 : Math.sign(lat[p]! - lat[end]!)
   }
-  /** Whether p lies ahead of a on the way to b, by its sign. */
-  const ahead = (a: number, b: number, p: number) =>
-    (x[p]! - x[a]!) * (x[b]! - x[a]!) + (y[p]! - y[a]!) * (y[b]! - y[a]!) + (z[p]! - z[a]!) * (z[b]! - z[a]!)
   /** Whether an element that is being inserted runs above another one. */
   const above = (i: number, j: number): boolean => {
     spend(0.3)
     const here = side(left[i]!, j)
     if (here !== 0) return here > 0
-    // They start together, or one on the other: the end that comes first tells.
+    // They have the same start, or one starts on the other: the end that comes first decides.
     const eastward = (k: number) => {
       const east = lon[vertex(right[k]!)]! - lon[vertex(left[i]!)]!
       return east < 0 ? east + 360 : east
@@ -138,7 +157,7 @@ export function sweep(
     look(i, over)
   }
 
-  // The sums below and above each element; of an upright one, east and west of it.
+  // The sums below and above each element; for an upright one, east and west of it.
   const under = new Int32Array(count)
   const over = new Int32Array(count)
   let base = rings.reduce((sum, { weight, holdsSouth }) => sum + (holdsSouth ? weight : 0), 0)
@@ -146,22 +165,35 @@ export function sweep(
     const below = order.below(i)
     return below < 0 ? base : course[below] === Course.Upright ? under[below]! : over[below]!
   }
-  // By ring: 1 where its inside is on its left, -1 on its right, 0 while not known: told where it is passed first, from the side that holds what is south of the pole.
+  // By ring: 1 if its inside is on its left, -1 if on its right, 0 while unknown. It is determined where the
+  // ring is passed first, by the side that contains what is south of the pole.
   const turn = new Int8Array(rings.length)
   const raw = new Map<number, number>()
-  /** Labels the elements that coincide with this one, from the lowest of them; answers the next one above them. */
+  /**
+   * Labels the elements that coincide with this one, from the lowest of them up, and returns the next one
+   * above them.
+   */
   const mark = (lowest: number): number => {
     const upright = course[lowest] === Course.Upright
-    raw.clear()
-    let after = lowest
-    for (; after >= 0 && (after === lowest || coincide(lowest, after)); after = order.over(after))
-      raw.set(ringOf[after]!, (raw.get(ringOf[after]!) ?? 0) + sense[after]!)
     const before = beneath(lowest)
-    let sum = before
-    for (const [r, passed] of raw) {
+    /**
+     * The change of the sum at edges of one ring: `passed` is the number that run with the sweep minus the
+     * number that run against it.
+     */
+    const adds = (r: number, passed: number): number => {
       const { weight, holdsSouth } = rings[r]!
       if (passed !== 0) turn[r] ||= passed > 0 === (holdsSouth === upright) ? 1 : -1
-      sum += weight * turn[r]! * passed
+      return weight * turn[r]! * passed
+    }
+    let after = order.over(lowest)
+    let sum = before
+    if (after < 0 || !coincide(lowest, after)) sum += adds(ringOf[lowest]!, sense[lowest]!)
+    else {
+      raw.clear()
+      raw.set(ringOf[lowest]!, sense[lowest]!)
+      for (; after >= 0 && coincide(lowest, after); after = order.over(after))
+        raw.set(ringOf[after]!, (raw.get(ringOf[after]!) ?? 0) + sense[after]!)
+      for (const [r, passed] of raw) sum += adds(r, passed)
     }
     for (let i = lowest; i !== after; i = order.over(i)) {
       under[i] = before
@@ -170,10 +202,11 @@ export function sweep(
     return after
   }
 
-  /** By ring: the lids over the meridian that sweeps, those that run east less those that run west. */
+  /** By ring: the lids on the moving meridian, those that run east minus those that run west. */
   const lids = new Int32Array(rings.length)
-  /** Counts lids that begin (1) or end (-1) at one place: only all of them together tell the side. */
+  /** Counts lids that begin (1) or end (-1) at one place: only all of them together determine the side. */
   const passLids = (edges: readonly number[], by: (edge: number) => number) => {
+    if (edges.length === 0) return
     for (const edge of edges) {
       const r = ringOf[edge]!
       base -= rings[r]!.weight * turn[r]! * lids[r]!
@@ -187,10 +220,6 @@ export function sweep(
     }
   }
 
-  const places = Uint32Array.from({ length: count }, (_, i) => i).sort(
-    (i, j) => lon[vertex(i)]! - lon[vertex(j)]! || lat[vertex(i)]! - lat[vertex(j)]!,
-  )
-  spend(count / 2)
   const acrossLids: number[] = []
   for (const i of places)
     for (const edge of [i, previous[i]!]) {
@@ -202,7 +231,7 @@ export function sweep(
   for (let i = order.lowest(); i >= 0;) i = mark(i)
 
   for (let first = 0, after; first < count; first = after) {
-    for (after = first + 1; after < count && level(places[first]!, places[after]!); after++);
+    for (after = first + 1; after < count && rank[places[after]!] === first; after++);
     const here = places.subarray(first, after)
     const begun: number[] = []
     const turns: number[] = []
@@ -216,16 +245,26 @@ export function sweep(
           look(below, above)
         }
       }
-    passLids(turns, (edge) => (level(left[edge]!, here[0]!) ? 1 : -1))
+    passLids(turns, (edge) => (rank[left[edge]!] === first ? 1 : -1))
     for (const edge of begun) insert(edge)
     if (begun.length === 0) continue
-    // What begins here lies side by side; from the lowest of it up.
-    const begins = (i: number) => i >= 0 && level(left[i]!, here[0]!)
+    // The elements that begin here are neighbours; from the lowest of them up.
+    const begins = (i: number) => i >= 0 && rank[left[i]!] === first
     let lowest = begun[0]!
     while (begins(order.below(lowest))) lowest = order.below(lowest)
     for (let i = lowest; begins(i);) i = mark(i)
   }
-  // Left of what runs as it is swept is what lies above it, and west of what runs north.
+  // The left of an element that runs with the sweep is above it; the left of one that runs north is west of
+  // it.
   for (let i = 0; i < count; i++) if (sense[i]! < 0) [under[i], over[i]] = [over[i]!, under[i]!]
   return { left: over, right: under }
+}
+
+/** The places from west to east, and on one meridian from south to north. */
+function inOrder(count: number, vertex: (place: number) => number, { lon, lat }: Shape): Uint32Array {
+  spend(count / 2)
+  const lons = Float64Array.from({ length: count }, (_, i) => lon[vertex(i)]!)
+  return Uint32Array.from({ length: count }, (_, i) => i).sort(
+    (i, j) => lons[i]! - lons[j]! || lat[vertex(i)]! - lat[vertex(j)]!,
+  )
 }

@@ -3,34 +3,37 @@ import { spend } from './effort'
 import { longestArc, sagitta } from './ellipsoid'
 import type { Elements, Vertices } from './vertices'
 
-/** Elements to a leaf, and children to a node: measured best of 4, 8, 16 and 2, 4, 8 on polygons of 1,000 to 100,000 vertices. */
-export const LEAF = 8
-export const FAN = 4
+/**
+ * Elements per leaf, and children per node: the fastest of 4, 8, 16 and of 2, 4, 8, measured on polygons of
+ * 1,000 to 100,000 vertices.
+ */
+const LEAF = 8
+const FAN = 4
 
-/** Numbers per node: the box (x, y, z from, x, y, z to, metres), and the span of longitudes. */
+/** Numbers per node: the box (least x, y, z, greatest x, y, z, metres), and the span of longitudes. */
 export const STRIDE = 8
 
-/** Elements with the boxes over them. */
+/** Elements with a tree of boxes. */
 export interface Indexed extends Elements {
   tree: BoxTree
 }
 
 /**
- * Bounding boxes over runs of consecutive elements, in earth-centred metres: made in one pass without sorting, with no
- * special case at the antimeridian or a pole. A box holds the geodesics themselves: it is that of the ends, wider by the
- * sagitta of the longest edge that their chord allows.
- * Level 0 has a node for each LEAF elements, each further level one for FAN nodes, up to a single root.
+ * Bounding boxes of runs of consecutive elements in earth-centred metres: made in one pass without sorting,
+ * and without special cases at the antimeridian or a pole. A box contains the geodesics themselves: it is the
+ * box of their ends, enlarged by the sagitta of the longest edge that their chord allows. Level 0 has a node
+ * for every LEAF elements, each further level one for every FAN nodes, up to a single root.
  */
 export class BoxTree {
-  /** STRIDE numbers for each node, level after level, the root last */
+  /** STRIDE numbers per node, level by level, the root last */
   readonly nodes: Float64Array
-  /** How far each element's geodesic can lie from its chord, metres, by element. */
+  /** by element: how far its geodesic can lie from its chord, metres */
   readonly bulges: Float64Array
-  /** parity of the edges below that cross the antimeridian, by node */
+  /** by node: parity of the number of edges below it that cross the antimeridian */
   readonly wraps: Uint8Array
-  /** index of each level's first node; one more for the end */
+  /** index of the first node of each level, and of the end */
   readonly levels: number[] = [0]
-  /** elements below a node, by level */
+  /** by level: number of elements below a node */
   private readonly spans: number[] = [LEAF]
 
   constructor(readonly elements: Elements) {
@@ -84,7 +87,7 @@ export class BoxTree {
         const squared = (xa - xb) * (xa - xb) + (ya - yb) * (ya - yb) + (za - zb) * (za - zb)
         const bulge = sagitta(longestArc(Math.sqrt(squared)))
         this.bulges[e] = bulge
-        // Rounding of coordinates is below a nanometre each.
+        // Coordinates are rounded by less than a nanometre each.
         const margin = bulge + 1e-8
         minX = Math.min(minX, xa - margin, xb - margin)
         minY = Math.min(minY, ya - margin, yb - margin)
@@ -133,7 +136,9 @@ export class BoxTree {
     }
   }
 
-  /** For a node of level 1 and up: its children are the nodes from firstChild to endChild, of the level below. */
+  /**
+   * For a node of level 1 and up: its children are the nodes from firstChild to endChild, of the level below.
+   */
   firstChild(node: number, level: number): number {
     return this.levels[level - 1]! + (node - this.levels[level]!) * FAN
   }
@@ -149,7 +154,7 @@ export class BoxTree {
     return Math.min(this.firstElement(node, level) + this.spans[level]!, this.bulges.length)
   }
 
-  /** Length of a node's diagonal: no two places below it lie farther apart, through the earth. */
+  /** Length of a node's diagonal: the greatest distance through the earth of two places below it. */
   diagonal(node: number): number {
     const n = node * STRIDE
     const { nodes } = this
@@ -173,7 +178,10 @@ function boxesMeet(nodes: Float64Array, m: number, n: number): boolean {
   )
 }
 
-/** Least distance between two boxes, through the earth, metres: a lower bound of every geodesic between what lies in them. */
+/**
+ * Least distance between two boxes through the earth, metres: a lower bound of the length of every geodesic
+ * between their contents.
+ */
 export function boxGap(a: BoxTree, nodeA: number, b: BoxTree, nodeB: number): number {
   const p = nodeA * STRIDE
   const q = nodeB * STRIDE
@@ -185,7 +193,10 @@ export function boxGap(a: BoxTree, nodeA: number, b: BoxTree, nodeB: number): nu
   return Math.sqrt(dx * dx + dy * dy + dz * dz)
 }
 
-/** Tells the pairs of elements that may lie no farther apart than `limit` metres: all that do, and few others. */
+/**
+ * Calls back with the pairs of elements that may be at most `limit` metres apart: with all that are, and few
+ * others.
+ */
 export function closePairs(
   S: Indexed,
   T: Indexed,
@@ -213,8 +224,8 @@ export function closePairs(
 }
 
 /**
- * Tells the pairs of elements from `start` to `end` whose boxes meet, each once, the earlier one first, but not those that
- * follow each other.
+ * Calls back with the pairs of elements from `start` to `end` whose boxes meet: each once, the earlier
+ * element first, without consecutive ones.
  */
 export function selfPairs(
   S: Indexed,
@@ -240,7 +251,7 @@ export function selfPairs(
           visit(i, j, level - 1)
       return
     }
-    spend(1)
+    spend(2)
     for (
       let e = Math.max(start, tree.firstElement(m, 0)), eEnd = Math.min(end, tree.endElement(m, 0));
       e < eEnd;
@@ -255,7 +266,7 @@ export function selfPairs(
       const maxY = Math.max(y[a]!, y[b]!) + reach
       const minZ = Math.min(z[a]!, z[b]!) - reach
       const maxZ = Math.max(z[a]!, z[b]!) + reach
-      // The next in a ring shares an end with it: never a crossing.
+      // The next element in a ring shares an end with this one, so they never cross.
       for (
         let f = m === n ? e + 1 : Math.max(start, tree.firstElement(n, 0)),
           fEnd = Math.min(end, tree.endElement(n, 0));
@@ -276,26 +287,13 @@ export function selfPairs(
   visit(tree.root, tree.root, tree.height)
 }
 
-/** Elements of a shape that may lie no farther than `limit` metres from the edge (or place) from `a` to `b` of other vertices. */
+/**
+ * Elements of a shape that may be at most `limit` metres from the edge or place from `a` to `b` of other
+ * vertices.
+ */
 export function elementsNear(S: Indexed, V: Vertices, a: number, b: number, limit: number): number[] {
-  const found: number[] = []
-  visitNear(S, V, a, b, limit, (e) => {
-    found.push(e)
-    return true
-  })
-  return found
-}
-
-/** Tells them one by one, until it is told to stop; answers whether it came to the end. */
-export function visitNear(
-  S: Indexed,
-  V: Vertices,
-  a: number,
-  b: number,
-  limit: number,
-  tell: (e: number) => boolean,
-): boolean {
   spend(1)
+  const found: number[] = []
   const { tree, x, y, z, from, to } = S
   const { nodes, bulges } = tree
   const reach = limit + bulgeOf(V, a, b) + 1e-8
@@ -313,22 +311,22 @@ export function visitNear(
     const [v, w] = [axis[p]!, axis[q]!]
     return (v < w ? v : w) - bulge > high[k] || (v < w ? w : v) + bulge < low[k]
   }
-  const visit = (node: number, level: number): boolean => {
+  const visit = (node: number, level: number): void => {
     spend(0.03)
     const n = node * STRIDE
-    for (let k = 0; k < 3; k++) if (nodes[n + k]! > high[k]! || nodes[n + 3 + k]! < low[k]!) return true
+    for (let k = 0; k < 3; k++) if (nodes[n + k]! > high[k]! || nodes[n + 3 + k]! < low[k]!) return
     if (level > 0) {
       for (let child = tree.firstChild(node, level), end = tree.endChild(node, level); child < end; child++)
-        if (!visit(child, level - 1)) return false
-      return true
+        visit(child, level - 1)
+      return
     }
     spend(0.5)
     for (let e = tree.firstElement(node, 0), end = tree.endElement(node, 0); e < end; e++) {
       const [c, d, bulge] = [from[e]!, to[e]!, bulges[e]! + 1e-8]
       if (apart(x, c, d, bulge, 0) || apart(y, c, d, bulge, 1) || apart(z, c, d, bulge, 2)) continue
-      if (leastGap(V, a, b, S, c, d) <= limit && !tell(e)) return false
+      if (leastGap(V, a, b, S, c, d) <= limit) found.push(e)
     }
-    return true
   }
-  return visit(tree.root, tree.height)
+  visit(tree.root, tree.height)
+  return found
 }

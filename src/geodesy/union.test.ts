@@ -14,9 +14,8 @@ import {
 } from '.'
 
 /**
- * A union of parts is one point set: whatever is asked of it has the answer of the one polygon that the parts
- * make up.
- * FC_SEED and FC_RUNS replay and go on for longer.
+ * A union of parts is one point set: every answer about it equals the answer about the single polygon that
+ * the parts form. FC_SEED replays; FC_RUNS sets the number of runs.
  */
 fc.configureGlobal({ seed: Number(process.env.FC_SEED ?? 20_261_123) })
 const RUNS = Number(process.env.FC_RUNS ?? 25)
@@ -28,7 +27,7 @@ const travel = ([lon, lat]: Position, azimuth: number, metres: number): Position
   const { lat2, lon2 } = WGS84.Direct(lat!, lon!, azimuth, metres)
   return [Math.max(-180, Math.min(180, lon2!)), lat2!]
 }
-/** The place at a share of the way from one to another. */
+/** The place at a share of the way from one place to another. */
 const along = (a: Position, b: Position, share: number): Position => {
   const { s12, azi1 } = WGS84.Inverse(a[1]!, a[0]!, b[1]!, b[0]!)
   return travel(a, azi1!, s12! * share)
@@ -80,13 +79,13 @@ const restarted = (random: Random, [, ...ring]: Ring): Ring => {
   return closed(random() < 0.5 ? turned.reverse() : turned)
 }
 
-/** Parts that make up a whole, and places of theirs that are inside of it. */
+/** Parts that form a whole, and places inside it. */
 interface Tiling {
   whole: Ring
   parts: Ring[]
   inner: Position[]
 }
-/** Places on the ground for those of a square from -1 to 1. */
+/** Maps places of a square from -1 to 1 to places on the ground. */
 type Map = (x: number, y: number) => Position
 
 const grid = (random: Random, at: Map): readonly [Position[][], Ring] => {
@@ -176,7 +175,7 @@ function tilingOf(kind: string, random: Random): Tiling & { centre: Position; ra
   const centre = somewhere(random)
   const radius = magnitude(random, 1, 2e6)
   const turn = pick(random, [0, 90, random() * 360])
-  // A tenth of the smallest part may be lost by rounding.
+  // Rounding may take a tenth of the smallest part.
   const digits = pick(random, [
     undefined,
     ...DECIMALS.filter((decimals) => 111_000 * 10 ** -decimals < radius / 400),
@@ -189,7 +188,7 @@ function tilingOf(kind: string, random: Random): Tiling & { centre: Position; ra
   return { whole, parts: parts.map((part) => restarted(random, part)), inner, centre, radius }
 }
 
-/** Expects the same answers of two geometries that are one point set, about a third. */
+/** Expects equal answers about two geometries that are one point set, against a third one. */
 function expectSame(parts: PreparedGeometry, whole: PreparedGeometry, asked: Geometry): void {
   const other = prepare(asked)
   const answers = (one: PreparedGeometry) => [
@@ -201,7 +200,10 @@ function expectSame(parts: PreparedGeometry, whole: PreparedGeometry, asked: Geo
   const distance = distanceMeters(whole, other)
   expect(Math.abs(distanceMeters(parts, other) - distance)).toBeLessThan(1e-6 + 1e-13 * distance)
 }
-/** Expects two geometries to be one: the same answers about shapes round a place, and each holds the other. */
+/**
+ * Expects two geometries to be one point set: equal answers about shapes round a place, and each contains the
+ * other.
+ */
 function expectOne(
   parts: Geometry,
   whole: Geometry,
@@ -224,14 +226,14 @@ const expectSameArea = ([a, b]: readonly [PreparedGeometry, PreparedGeometry]) =
   expect(Math.abs(areaSquareMeters(a) - area)).toBeLessThan(areaTolerance(area))
 }
 
-/** Tries what must hold of random shapes, each from a seed, which is what a failure prints. */
+/** Runs a property on random shapes, each from a seed, which a failure prints. */
 const always = (holds: (random: Random) => void) =>
   fc.assert(
     fc.property(fc.noShrink(fc.nat(2 ** 31 - 1)), (seed) => holds(seededRandom(seed))),
     { numRuns: RUNS },
   )
 
-describe('a tiling is the whole', () => {
+describe('a tiling is one point set with the whole', () => {
   test.each(Object.keys(TILINGS))('%s', (kind) => {
     always((random) => {
       const { whole, parts, inner, centre, radius } = tilingOf(kind, random)
@@ -252,7 +254,7 @@ describe('a tiling is the whole', () => {
       const pair = expectOne(together, polygon(whole), random, [centre, radius], asked)
       expect(contains(pair[0], prepare(points(inner)))).toBe(true)
       if (together.type === 'MultiPolygon') expectSameArea(pair)
-      // Without one of its parts it is not.
+      // Without one of its parts it is another point set.
       const missing = pick(random, parts)
       const rest = prepare(union(...parts.filter((part) => part !== missing)))
       for (const lost of [polygon(missing), polygon(whole), together])
@@ -263,7 +265,7 @@ describe('a tiling is the whole', () => {
       ).toBeCloseTo(0, radius > 1e5 ? 0 : 3)
     })
   })
-  test('of a thousand parts', () => {
+  test('a tiling of a thousand parts', () => {
     const side = 32
     const parts = range(side * side, (i) => {
       const [x, y] = [i % side, Math.floor(i / side)]
@@ -405,7 +407,7 @@ describe('parts in parts', () => {
     ]
     return { centre, radius, shell, hole, asked }
   }
-  test('a hole that another part fills, whole or in pieces', () => {
+  test('a hole that other parts fill', () => {
     always((random) => {
       const { centre, radius, shell, hole, asked } = shapes(random)
       const pieces = hole.map((p, i) => closed([centre, p, hole[(i + 1) % hole.length]!]))
@@ -417,7 +419,7 @@ describe('parts in parts', () => {
       expectSameArea(expectOne(filled, polygon(closed(shell)), random, [centre, radius], asked))
     })
   })
-  test('nested, equal and overlapping ones are one, and have no area', () => {
+  test('nested, equal and overlapping parts are one point set, and their area is refused', () => {
     always((random) => {
       const { centre, radius, shell, hole, asked } = shapes(random)
       const overlapping = shell.map((_, i) =>
@@ -433,7 +435,7 @@ describe('parts in parts', () => {
       }
     })
   })
-  test('parts that share a vertex alone meet there, and no more', () => {
+  test('parts that share only a vertex meet there and nowhere else', () => {
     always((random) => {
       const [hub, radius, turn, count] = [
         somewhere(random),
@@ -490,7 +492,7 @@ describe('gaps', () => {
 })
 
 describe('at the poles and the antimeridian', () => {
-  test('sectors with a pole as their hub, under any longitude', () => {
+  test('sectors whose hub is a pole, written with any longitude', () => {
     always((random) => {
       const [pole, count, radius] = [
         pick(random, [90, -90]),
@@ -550,7 +552,7 @@ describe('at the poles and the antimeridian', () => {
   })
 })
 
-describe('places that longitudes name differently near a pole', () => {
+describe('places near a pole with different longitudes', () => {
   const sectors: [number, number][] = [
     [-83, 32],
     [-31, 78],
@@ -618,7 +620,7 @@ describe('places that longitudes name differently near a pole', () => {
     ]
     expect(contains(prepare(union(...parts)), prepare(polygon(parts[1]!)))).toBe(true)
   })
-  test('a spike and a triangle on one meridian, but for a rounding', () => {
+  test('a spike and a triangle on one meridian, off by rounding', () => {
     const ring = closed([
       [59.48270890731362, 89.99999861377292],
       [59.482708907313615, 89.99999909821409],
@@ -644,7 +646,7 @@ describe('places that longitudes name differently near a pole', () => {
 })
 
 describe('corners of parts that differ by rounding', () => {
-  // Each is written otherwise in each part, a nanometre to a micrometre away.
+  // Each corner is written differently in each part, a nanometre to a micrometre away.
   const JITTERED: Record<string, Ring[]> = {
     'at the south pole': [
       closed([

@@ -2,25 +2,29 @@ import { crossingOf } from './edge'
 import { attempt, spend } from './effort'
 import { GeometryError } from './error'
 import { Nodes } from './nodes'
-import { holdsNorth, holdsSouth, insideOdd, type Rings } from './region'
-import { buildLoops, pathOf, polygonOf, type Place, type Shape } from './shape'
+import { holdsNorth, insideOdd, type Rings } from './region'
+import { buildLoops, isTurn, keyOf, pathOf, polygonOf, type Place, type Shape } from './shape'
 import { sweep, type Labels } from './sweep'
 import { selfPairs } from './tree'
 import type { Outline } from './validity'
 import { normalLongitude } from './vertices'
 
 /**
- * The polygons of a geometry as one point set, regularised: the closure of its interior. Its boundary is what has the inside
- * on one side only. Seams between parts, cuts and keyholes have it on both; so has what of a boundary lies in another part.
+ * The polygons of a geometry as one regularised point set: the closure of its interior. Its boundary is what
+ * has the inside on one side only. Seams between parts, cuts and keyholes have the inside on both sides; so
+ * has a part of one boundary that lies in another polygon.
  */
 export interface Region {
-  /** the boundary: elements from 0 to `end` of closed loops; what follows them is none of it */
+  /** the boundary is the closed loops of the elements from 0 to `end`; later elements do not belong to it */
   shape: Shape
   end: number
   holdsNorthPole: boolean
 }
 
-/** The region of a geometry's polygons; undefined where it has none. Throws a GeometryError where it cannot be told. */
+/**
+ * The region of a geometry's polygons; undefined when it has none. Throws a GeometryError when it cannot be
+ * computed.
+ */
 export function regionOf(outline: Outline, rings: Rings): Region | undefined {
   const { shape } = outline
   if (shape.polygons.length === 0) return undefined
@@ -30,7 +34,10 @@ export function regionOf(outline: Outline, rings: Rings): Region | undefined {
   return { shape, end: shape.ringsEnd, holdsNorthPole: holdsNorth(rings, [0, all]) }
 }
 
-/** Throws a GeometryError where two polygons share more than boundary: then the sum of their areas is not the area. */
+/**
+ * Throws a GeometryError when two polygons share more than boundary: the sum of their areas is not the area
+ * then.
+ */
 export function refuseOverlap(outline: Outline, rings: Rings): void {
   if (outline.shape.polygons.length < 2) return
   const refuse = (shape: Shape, e: number): never => {
@@ -48,18 +55,21 @@ export function refuseOverlap(outline: Outline, rings: Rings): void {
 
 interface Arranged {
   shape: Shape
-  /** by element: how many polygons lie on its left and on its right */
+  /** by element: the number of polygons on its left and on its right */
   labels: Labels
 }
 
-/** Cuts the rings of all polygons where they meet, and counts the polygons on the sides of each piece. Undefined where no polygons meet, none lies in another one, and none has seams. */
+/**
+ * Cuts the rings of all polygons where they meet and counts the polygons on both sides of each piece.
+ * Undefined when no polygons meet, none lies in another one, and none has seams.
+ */
 function arrange(
   { shape, seams }: Outline,
   rings: Rings,
   crossing: (shape: Shape, e: number) => void,
 ): Arranged | undefined {
   const nodes = nodesBetween(shape, crossing)
-  // By boxes, unless so many meet in few places that the sweep is quicker.
+  // Pairs are found by boxes, unless so many meet in a small area that the sweep is faster.
   const byBoxes = () =>
     selfPairs(
       shape,
@@ -67,26 +77,17 @@ function arrange(
       shape.ringsEnd,
       (e, f) => polygonOf(shape, e) !== polygonOf(shape, f) && nodes.meet(e, f),
     )
-  const looked = shape.polygons.length === 1 || attempt(100_000 + shape.ringsEnd * BOXES_PER_ELEMENT, byBoxes)
+  const looked = shape.polygons.length === 1 || attempt(20_000 + shape.ringsEnd * BOXES_PER_ELEMENT, byBoxes)
   if (looked && nodes.pairs === 0 && !seams && !nested(shape, rings)) return undefined
   for (let cut = nodes.split(); ;) {
     const more = nodesBetween(cut, crossing)
-    const swept = cut.polygons.flatMap(({ firstChain, endChain }) =>
-      cut.chains
-        .slice(firstChain, endChain)
-        .map((chain, i) => ({
-          chain,
-          weight: i === 0 ? 1 : -1,
-          holdsSouth: holdsSouth(cut, rings, firstChain + i),
-        })),
-    )
-    const labels = sweep(cut, swept, more.meet)
+    const labels = sweep(cut, rings, cut.polygons, more.meet)
     if (!more.any) return { shape: cut, labels }
     cut = more.split()
   }
 }
 
-/** Microseconds an element that boxes may take. */
+/** Microseconds per element that the search by boxes may take. */
 const BOXES_PER_ELEMENT = 10
 
 function nodesBetween(shape: Shape, crossing: (shape: Shape, e: number) => void): Nodes {
@@ -95,7 +96,7 @@ function nodesBetween(shape: Shape, crossing: (shape: Shape, e: number) => void)
     const { from, to } = shape
     const found = crossingOf(shape, from[e]!, to[e]!, shape, from[f]!, to[f]!)
     spend(60)
-    // On a meridian, its own longitude: so what runs to a pole still runs along it.
+    // An upright edge keeps its own longitude, so that an edge to a pole still runs along its meridian.
     const upright = [e, f].find((edge) => shape.lon[from[edge]!] === shape.lon[to[edge]!])
     const lon = upright === undefined ? normalLongitude(found.lon) : shape.lon[from[upright]!]!
     const where = { lon, lat: found.lat }
@@ -106,7 +107,10 @@ function nodesBetween(shape: Shape, crossing: (shape: Shape, e: number) => void)
   return nodes
 }
 
-/** Whether a polygon lies in another one, where none of them meet: the outermost such one is in one other, an odd number. */
+/**
+ * Whether a polygon lies in another one, where no polygons meet: the outermost such polygon is in exactly one
+ * other, an odd number.
+ */
 function nested(shape: Shape, rings: Rings): boolean {
   if (shape.polygons.length < 2) return false
   const all = [0, shape.polygons.at(-1)!.endChain] as const
@@ -115,12 +119,10 @@ function nested(shape: Shape, rings: Rings): boolean {
   )
 }
 
-/** A turn at a pole from one meridian into another. */
-function isTurn({ lat, from, to }: Shape, e: number): boolean {
-  return Math.abs(lat[from[e]!]!) === 90 && lat[from[e]!] === lat[to[e]!]
-}
-
-/** The boundary as closed loops with the inside on their left; turns at the poles are made anew, over what is inside. */
+/**
+ * The boundary as closed loops with the inside on their left. Turns at the poles are made anew, along the
+ * inside.
+ */
 function loopsOf({ shape, labels: { left, right } }: Arranged, rings: Rings): Region {
   const { lon, lat, from, to } = shape
   const edges: Directed[] = []
@@ -135,7 +137,7 @@ function loopsOf({ shape, labels: { left, right } }: Arranged, rings: Rings): Re
     if (left[e]! > 0 === right[e]! > 0) continue
     const [a, b] = left[e]! > 0 ? [from[e]!, to[e]!] : [to[e]!, from[e]!]
     const edge = { from: { lon: lon[a]!, lat: lat[a]! }, to: { lon: lon[b]!, lat: lat[b]! } }
-    // What coincides is one edge.
+    // Edges that coincide are one.
     const key = `${keyOf(edge.from)} ${keyOf(edge.to)}`
     if (!seen.has(key)) edges.push(edge)
     seen.add(key)
@@ -156,11 +158,10 @@ interface Directed {
   to: Place
 }
 
-function keyOf({ lon, lat }: Place): string {
-  return `${lon},${lat}`
-}
-
-/** Turns at a pole from each meridian by which the boundary comes to the next one by which it leaves, over the inside: west of it at the north pole, east at the south pole. */
+/**
+ * Turns at a pole, from each meridian by which the boundary arrives to the next one by which it leaves, along
+ * the inside: westward at the north pole, eastward at the south pole.
+ */
 function turnsAt(edges: readonly Directed[], pole: 90 | -90, path: string): Directed[] {
   const leaving = edges.filter(({ from }) => from.lat === pole).map(({ from }) => from.lon)
   const turns: Directed[] = []
@@ -170,7 +171,7 @@ function turnsAt(edges: readonly Directed[], pole: 90 | -90, path: string): Dire
     if (to.lat !== pole) continue
     const ahead = (lon: number) => (((pole === 90 ? to.lon - lon : lon - to.lon) % 360) + 360) % 360
     const next = leaving.reduce((best, lon) => (ahead(lon) < ahead(best) ? lon : best))
-    // No turn is half of the globe wide, so that it is told which way it goes.
+    // No turn spans half of the globe, so that its direction is unambiguous.
     let [at, left] = [to.lon, ahead(next)]
     while (left > 0) {
       const step = left > 120 ? 90 : left
@@ -193,7 +194,7 @@ function uncertain(path: string, { lon, lat }: Place): GeometryError {
   )
 }
 
-/** Closed loops out of directed edges; at each place as many begin as end. */
+/** Makes closed loops of directed edges. At each place as many edges begin as end. */
 function follow(edges: readonly Directed[], path: string): Place[][] {
   spend(edges.length)
   const leaving = new Map<string, number[]>()

@@ -3,28 +3,32 @@ import { attempt } from './effort'
 import { GeometryError } from './error'
 import { Kind } from './geojson'
 import { Nodes } from './nodes'
-import { insideOdd, holdsSouth, type Rings } from './region'
-import { pathOf, type Polygon, type Shape } from './shape'
+import { insideOdd, type Rings } from './region'
+import { isTurn, nextInRing, pathOf, type Polygon, type Shape } from './shape'
 import { sweep, type Labels } from './sweep'
 import { selfPairs } from './tree'
 
 /**
- * What makes the inside of a polygon certain. Let each ring add 1 to what it surrounds, on its smaller side. The inside is
- * certain where the shell's sum less the holes' sums is 0 or 1 everywhere, and each ring's own sum is, too: then no ring
- * crosses itself or another one, and the holes lie in the shell, outside of each other. Rings may touch, and run along
- * themselves or each other: what has the same sum on both sides is a seam, no boundary. Nothing is repaired.
+ * The conditions for a polygon with a certain inside. Let each ring add 1 to what it surrounds, on its
+ * smaller side. The inside is certain when the shell's sum minus the sums of the holes is 0 or 1 everywhere,
+ * and so is the sum of each single ring. Then no ring crosses itself or another ring, and the holes lie in
+ * the shell and outside each other. Rings may touch, and may run along themselves or each other: an edge with
+ * the same sum on both sides is a seam and no boundary. Nothing is repaired.
  */
 
-/** A shape whose rings are cut where they meet, and which of its elements have their polygon on both sides, or on neither. */
+/**
+ * A shape whose rings are cut where they meet, and its seams: the elements with their polygon on both sides,
+ * or on neither.
+ */
 export interface Outline {
   shape: Shape
-  /** by element; absent where no rings meet */
+  /** by element; absent when no rings meet */
   seams?: Uint8Array
 }
 
 /**
  * Throws a GeometryError that names the place for a polygon without a certain inside.
- * @param looking is told the path of each shell before its polygon is looked at
+ * @param looking called with the path of each shell before its polygon is checked
  */
 export function checkPolygons(given: Shape, rings: Rings, looking: (path: string) => void): Outline {
   const nodes = new Nodes(given, (e, f) => refuseCrossing(given, e, f))
@@ -57,14 +61,14 @@ export function checkPolygons(given: Shape, rings: Rings, looking: (path: string
   }
 }
 
-/** Microseconds an element that boxes may take; a tenth is usual. */
+/** Microseconds per element that the search by boxes may take; half of it is usual. */
 const BOXES_PER_ELEMENT = 1
-/** And that asking for each hole may. */
+/** Microseconds per element that testing each hole may take. */
 const HOLES_PER_ELEMENT = 1
 
 /**
- * Whether rings of a polygon may meet, each other or themselves; where they do is noted. By boxes, the quickest where edges
- * are short; long ones side by side are left to the sweep.
+ * Whether rings of a polygon may meet each other or themselves; the places are noted. The search by boxes is
+ * fastest for short edges; long ones side by side are left to the sweep.
  */
 function mayMeet(shape: Shape, { firstChain, endChain }: Polygon, nodes: Nodes): boolean {
   const [start, end] = elementsOf(shape, { firstChain, endChain })
@@ -77,7 +81,7 @@ function mayMeet(shape: Shape, { firstChain, endChain }: Polygon, nodes: Nodes):
   return true
 }
 
-/** Whether a ring comes to one place twice. */
+/** Whether a ring passes one place twice. */
 function comesBack({ lon, lat, from, chains }: Shape, chain: number): boolean {
   const { start, end } = chains[chain]!
   const places = from.slice(start, end).sort((v, w) => lat[v]! - lat[w]! || lon[v]! - lon[w]!)
@@ -87,15 +91,16 @@ function comesBack({ lon, lat, from, chains }: Shape, chain: number): boolean {
   )
 }
 
-/** Notes edges that run back along the one before them. */
-function followTurns({ x, y, z, from, to, chains }: Shape, chain: number, nodes: Nodes): void {
+/** Notes edges that run back along the edge before them. */
+function followTurns(shape: Shape, chain: number, nodes: Nodes): void {
+  const { x, y, z, from, to, chains } = shape
   const { start, end } = chains[chain]!
   for (let e = start; e < end; e++) {
-    const f = e + 1 === end ? start : e + 1
+    const f = nextInRing(shape, e)
     const a = from[e]!
     const b = to[e]!
     const c = to[f]!
-    // Most rings go on in about the direction they came.
+    // Most edges continue in about the direction of the edge before them.
     if (
       (x[b]! - x[a]!) * (x[c]! - x[b]!) +
         (y[b]! - y[a]!) * (y[c]! - y[b]!) +
@@ -117,19 +122,10 @@ function size(shape: Shape, polygon: Polygon): number {
 
 type Check = (e: number, f: number) => void
 
-/** The sums of some rings of a polygon on the sides of their edges: 1 inside and 0 outside, where the inside is certain. */
-function sumsOf(shape: Shape, rings: Rings, { firstChain, endChain }: Polygon, check: Check): Labels {
-  const swept = shape.chains
-    .slice(firstChain, endChain)
-    .map((chain, i) => ({
-      chain,
-      weight: i === 0 ? 1 : -1,
-      holdsSouth: holdsSouth(shape, rings, firstChain + i),
-    }))
-  return sweep(shape, swept, check)
-}
-
-/** Throws unless the sums of a polygon, and of each of its rings that touches itself, are certain; marks its seams. */
+/**
+ * Throws unless the sums of a polygon, and of each of its rings that touches itself, are certain. Marks its
+ * seams.
+ */
 function checkSums(
   shape: Shape,
   rings: Rings,
@@ -143,23 +139,22 @@ function checkSums(
     for (const c of touching)
       if (c >= firstChain && c < endChain) {
         const ring = { firstChain: c, endChain: c + 1 }
-        checkLabels(shape, ring, sumsOf(shape, rings, ring, check))
+        checkLabels(shape, ring, sweep(shape, rings, [ring], check))
       }
-  const labels = sumsOf(shape, rings, polygon, check)
+  const labels = sweep(shape, rings, [polygon], check)
   checkLabels(shape, polygon, labels)
   if (seams) markSeams(shape, polygon, labels, seams)
 }
 
 function checkLabels(shape: Shape, polygon: Polygon, { left, right }: Labels): void {
   const { firstChain, endChain } = polygon
-  const { chains, lat, from, to } = shape
+  const { chains, lat, from } = shape
   const [start, end] = elementsOf(shape, polygon)
-  // Turns at a pole may lie upon each other in any order.
-  const isTurn = (e: number) => Math.abs(lat[from[e]!]!) === 90 && lat[from[e]!] === lat[to[e]!]
   let wrong = -1
   let bounds = false
   for (let e = start; e < end; e++) {
-    if (isTurn(e)) continue
+    // Turns at a pole may coincide in any order.
+    if (isTurn(shape, e)) continue
     const [l, r] = [left[e - start]!, right[e - start]!]
     if (wrong < 0 && (l < 0 || l > 1 || r < 0 || r > 1)) wrong = e
     bounds ||= l !== r
@@ -170,7 +165,7 @@ function checkLabels(shape: Shape, polygon: Polygon, { left, right }: Labels): v
     let [last, first] = [-1, -1]
     for (let e = chains[c]!.start; e < chains[c]!.end; e++) {
       const [l, r] = [left[e - start]! & 1, right[e - start]! & 1]
-      if (l === r || isTurn(e)) continue
+      if (l === r || isTurn(shape, e)) continue
       if (last < 0) first = last = l
       else if (l !== last)
         throw new GeometryError(
@@ -193,28 +188,30 @@ function checkLabels(shape: Shape, polygon: Polygon, { left, right }: Labels): v
   throw new GeometryError(chains[firstChain]!.path, 'this ring runs round the same area more than once')
 }
 
-/** Marks what has the same on both sides; a turn at a pole is a seam where all that runs to that pole is. */
+/**
+ * Marks edges with the same sum on both sides. A turn at a pole is a seam when every edge to that pole is
+ * one.
+ */
 function markSeams(shape: Shape, polygon: Polygon, { left, right }: Labels, seams: Uint8Array): void {
   const { lat, from, to } = shape
   const [start, end] = elementsOf(shape, polygon)
   const bounded = new Set<number>()
   for (let e = start; e < end; e++) {
-    const [a, b] = [lat[from[e]!]!, lat[to[e]!]!]
-    if (Math.abs(a) === 90 && a === b) continue
+    if (isTurn(shape, e)) continue
     if (left[e - start] === right[e - start]) seams[e] = 1
-    else for (const end of [a, b]) if (Math.abs(end) === 90) bounded.add(end)
+    else for (const end of [lat[from[e]!]!, lat[to[e]!]!]) if (Math.abs(end) === 90) bounded.add(end)
   }
-  for (let e = start; e < end; e++) {
-    const [a, b] = [lat[from[e]!]!, lat[to[e]!]!]
-    if (Math.abs(a) === 90 && a === b && !bounded.has(a)) seams[e] = 1
-  }
+  for (let e = start; e < end; e++) if (isTurn(shape, e) && !bounded.has(lat[from[e]!]!)) seams[e] = 1
 }
 
-/** Throws for a hole that is not inside the shell, or is inside another hole. No rings meet, so one place of it says of all. */
+/**
+ * Throws for a hole that is not inside the shell, or is inside another hole. As no rings meet, one place of
+ * the hole decides.
+ */
 function checkHoles(shape: Shape, rings: Rings, { firstChain, endChain }: Polygon): void {
   for (let hole = firstChain + 1; hole < endChain; hole++) {
     const { start, path } = shape.chains[hole]!
-    // Of all the other rings together, inside an odd number: inside the shell, and in no other hole.
+    // Inside an odd number of all other rings: inside the shell and in no other hole.
     if (!insideOdd(shape, shape.from[start]!, shape, rings, [firstChain, endChain], [hole, hole + 1]))
       throw new GeometryError(
         path,

@@ -13,8 +13,9 @@ import createClient from 'openapi-fetch'
 import type { components, paths } from './schema'
 
 /**
- * A client as a user writes it: `./schema` is what openapi-typescript makes of /openapi.json (docs/api.md, Clients). The test
- * compiles this file against it, strictly, and runs it against the service. Nothing here is cast.
+ * A client as a user writes it: openapi-typescript generates `./schema` from /openapi.json
+ * (docs/reference/compute.md, Clients). The test compiles this file against it, in strict mode, and runs it
+ * against the service. There are no casts.
  */
 
 type Input = components['schemas']['Input']
@@ -58,7 +59,7 @@ const one: FeatureCollection<Point, Named> = { type: 'FeatureCollection', featur
 const anyGeometry: Geometry = park
 export const inputs: Input[] = [berlin, paris, park, street, parks, both, named, one, anyGeometry]
 
-/** Asks everything that the document describes, but for what streams. Throws where an answer is an error. */
+/** Calls every documented endpoint except the streams. Throws when an answer is an error. */
 export async function askEverything(
   baseUrl: string,
   chainId: number,
@@ -105,7 +106,7 @@ export async function askEverything(
   )
   // @ts-expect-error -- a radius is a number
   await client.POST('/compute/v0/within', { body: { chainId, geometry: uid, target: one, radius: '500' } })
-  // @ts-expect-error -- what is contained is missing
+  // @ts-expect-error -- the containee is missing
   await client.POST('/compute/v0/contains', { body: { chainId, container: park } })
 
   const operations = [

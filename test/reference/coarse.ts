@@ -1,23 +1,23 @@
 import { Geodesic } from 'geographiclib-geodesic'
 
 /**
- * Geodesics in double precision (geographiclib-geodesic, errors below 15 nm), for the reference only: where
- * its iterations start, and what lies so far from a decision (10 micrometres or more) that fixed point is not
- * asked.
+ * Geodesics in double precision (geographiclib-geodesic, errors below 15 nm), for the reference only: they
+ * start its iterations, and decide where the answer is so clear (by 10 micrometres or more) that fixed point
+ * is not needed.
  */
 const library = Geodesic.WGS84
 const SOLVED = Geodesic.DISTANCE | Geodesic.AZIMUTH
 const PLACED = Geodesic.LATITUDE | Geodesic.LONGITUDE | Geodesic.AZIMUTH
-export const RADIUS = 6_371_008.8
+const RADIUS = 6_371_008.8
 const RADIANS = Math.PI / 180
-/** Beyond this, metres, a distance along an edge may have several minima, and its slope is sampled. */
+/** Metres beyond which a distance along an edge may have several minima; its slope is sampled then. */
 const SIMPLE = 3_000_000
 const SAMPLE = 400_000
 /**
- * Along an edge, a distance is convex while it is well below a quarter of the globe and concave while well
- * above: only within FLAT metres of QUARTER can two samples hide a minimum between them. Its slope changes
- * there by less than BEND for each radius of way, so that none is hidden where the slope is steeper than
- * that; steps of FINEST hide less than 10 nm.
+ * Along an edge, a distance is convex well below a quarter of the globe and concave well above it: only
+ * within FLAT metres of QUARTER can two samples hide a minimum between them. There its slope changes by less
+ * than BEND per radius along the edge, so where the slope is steeper none is hidden; steps of FINEST hide
+ * less than 10 nm.
  */
 const QUARTER = 10_000_000
 const FLAT = 1_200_000
@@ -29,7 +29,7 @@ export interface CoarsePlace {
   lat: number
 }
 export interface CoarseLine {
-  /** after so many metres */
+  /** after this many metres */
   at: (metres: number) => CoarsePlace & { azimuth: number }
 }
 
@@ -48,7 +48,7 @@ export function coarseDistance(a: CoarsePlace, b: CoarsePlace): number {
 }
 
 /**
- * Of a place as seen from one of the line: how far (metres), and the sine and cosine of the angle to the
+ * A place seen from a point of the line: its distance, metres, and the sine and cosine of its angle to the
  * right of the line.
  */
 function sight(line: CoarseLine, metres: number, to: CoarsePlace) {
@@ -61,8 +61,8 @@ const advance = ({ distance, cos }: { distance: number; cos: number }) =>
   RADIUS * Math.atan2(Math.sin(distance / RADIUS) * cos, Math.cos(distance / RADIUS))
 
 /**
- * The foot on the whole line, found from a start not far from it (half the globe on, a line is another), and
- * the offset to the left, metres.
+ * The foot on the whole line, found from a start near it (there is another half the globe away), and the
+ * offset to the left, metres.
  */
 export function coarseOffset(
   line: CoarseLine,
@@ -80,7 +80,7 @@ export function coarseOffset(
   return { along, offset: -seen.distance * seen.sin }
 }
 
-/** Places of an edge from where no nearer one lies in the neighbourhood, and how far they are, metres. */
+/** Local minima of the distance from an edge to a place, metres: where along the edge, and how far. */
 export function coarseMinima(
   line: CoarseLine,
   length: number,
@@ -102,7 +102,7 @@ export function coarseMinima(
   const minima: number[] = []
   const look = (along: number) => ({ along, ...sight(line, along, to) })
   type Look = ReturnType<typeof look>
-  /** Minima between two places: where it is nearer ahead of the one, and farther ahead of the next. */
+  /** Minima between two samples: the distance falls after the one, and rises after the next. */
   function scan(low: Look, high: Look): void {
     const step = high.along - low.along
     const hidden =

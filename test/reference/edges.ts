@@ -9,18 +9,18 @@ import {
 import { EQUATORIAL_RADIUS, type Geodesics, type Line, type LonLat, type Vector } from './geodesic'
 
 /**
- * What is asked of edges (shortest geodesics between two positions, up to half the globe), answered in fixed
+ * Questions about edges (shortest geodesics between two positions, up to half the globe), answered in fixed
  * point.
  *
- * - The foot of a place on a line: from the place on the line that double precision finds, step by what a
- *   sphere says (Baselga and Martinez-Llario 2018), until the angle at the foot, in fixed point, is right to
+ * - The foot of a place on a line: start at the foot that double precision finds, and step by the formula for
+ *   a sphere (Baselga and Martinez-Llario 2018) until the angle at the foot, in fixed point, is accurate to
  *   1e-12. The distance there exceeds the least one by less than 1e-24 of it.
- * - Whether two edges meet: pieces of at most 1,000 km that can meet (no midpoint farther than the half
- *   lengths together) cross where the ends of each lie on opposite sides of the other's line. Offsets below
- *   10 micrometres are computed in fixed point, and below 1e-20 m count as none: then an end of one edge lies
- *   on the other, or they do not meet.
- * - The least distance of two edges that do not meet is one of an end to the other edge, as the curvature is
- *   positive.
+ * - Whether two edges meet: two pieces of at most 1,000 km that are near enough (midpoints no farther apart
+ *   than half the sum of the lengths) cross if the ends of each lie on opposite sides of the other's line.
+ *   Offsets below 10 micrometres are computed in fixed point; below 1e-20 m they count as zero, and then an
+ *   end of one edge lies on the other, or the edges do not meet.
+ * - The least distance of two edges that do not meet is that of an end of one to the other, because the
+ *   curvature is positive.
  */
 export interface Edge {
   a: Vector
@@ -36,8 +36,8 @@ export interface Edge {
 export interface Edges {
   edge: (a: LonLat, b: LonLat) => Edge
   /**
-   * Of a place from the geodesic that runs on through an edge, metres, positive to the left; the foot is the
-   * one next to the edge.
+   * Signed distance of a place from the geodesic that extends an edge, metres, positive to the left; the foot
+   * is the one nearest to the edge.
    */
   offset: (edge: Edge, place: Vector) => { metres: number; along: number }
   /** metres; 0 where it lies on the edge */
@@ -46,8 +46,8 @@ export interface Edges {
   distance: (first: Edge, second: Edge) => number
   meet: (first: Edge, second: Edge) => boolean
   /**
-   * Where the insides of two edges cross: the place, to 1e-20 m off both lines, its nearest doubles, and
-   * metres along each.
+   * The crossing of the interiors of two edges: the place, within 1e-20 m of both lines, its nearest doubles,
+   * and metres along each edge.
    */
   crossing: (
     first: Edge,
@@ -56,14 +56,14 @@ export interface Edges {
 }
 
 /**
- * Metres: an offset below it is none. Beside an edge of 0.1 mm, 2,000 km away, fixed point errs by less than
- * 1e-24.
+ * Metres: a smaller offset counts as zero. Fixed point errs by less than 1e-24 m, even 2,000 km away from an
+ * edge of 0.1 mm.
  */
 export const NOTHING = 1e-20
-/** Metres: an offset above it is trusted in double precision, whose own error is below a hundredth of it. */
+/** Metres: above it, double precision decides, whose error is below a hundredth of it. */
 const DOUBT = 1e-5
 const PIECE = 1_000_000
-/** Of distances in double precision: which of them may be the least. */
+/** Metres: distances in double precision that differ by less may be in the wrong order. */
 const EQUAL = 1e-6
 
 interface Piece {
@@ -73,8 +73,8 @@ interface Piece {
 }
 
 /**
- * With doubt infinite, and equal a kilometre, double precision only says where to start, and what is far
- * apart.
+ * With an infinite `doubt`, and 1 km as `equal`, double precision gives only starting points, and excludes
+ * what is far apart.
  */
 export function edges(geodesics: Geodesics, { doubt, equal } = { doubt: DOUBT, equal: EQUAL }): Edges {
   const { fixed, line, inverse, dot, cross, metres, coarsePlace, coarseAzimuth } = geodesics
@@ -100,13 +100,13 @@ export function edges(geodesics: Geodesics, { doubt, equal } = { doubt: DOUBT, e
   }
 
   /**
-   * From `along` on, the nearest place of an edge, or of its whole line, and how far it is (equatorial
-   * radii).
+   * The foot of a place on an edge (on its whole line without bounds), from `start` metres on: `along` in
+   * equatorial radii, distance and offset in metres.
    */
   function foot(of: Edge, place: Vector, start: number, low: bigint | undefined, high: bigint | undefined) {
     const clamp = (value: bigint) =>
       low !== undefined && value < low ? low : high !== undefined && value > high ? high : value
-    // Closer to an end than double precision can tell, it may well be the end.
+    // A place that double precision cannot tell from an end may be the end.
     let along = clamp(geodesics.length(start))
     for (let i = 0; i < 40; i++) {
       const here = where(of, along)
@@ -178,8 +178,8 @@ export function edges(geodesics: Geodesics, { doubt, equal } = { doubt: DOUBT, e
     return [where(piece.edge, piece.from).place, where(piece.edge, piece.to).place]
   }
   /**
-   * The pieces that cross, each end strictly on its side. An end on the other's line is for the distances to
-   * tell.
+   * The pieces that cross, with each end strictly on its side; an end on the other's line is left to
+   * distance().
    */
   function crossingPieces(first: Piece, second: Piece): [Piece, Piece] | undefined {
     if (coarseDistance(middle(first), middle(second)) > (size(first) + size(second)) / 2 + 1) return undefined
@@ -216,13 +216,13 @@ export function edges(geodesics: Geodesics, { doubt, equal } = { doubt: DOUBT, e
   function crossing(first: Edge, second: Edge) {
     const pieces = cross2(first, second)
     if (!pieces) return undefined
-    // The offset of the second's places from the first's line changes sign once, nearly linearly: false
+    // Along the second piece, the offset from the first line changes sign once, nearly linearly: false
     // position.
     let [low, high] = [pieces[1].from, pieces[1].to]
     const at = (along: bigint) => offsetNear(first, where(second, along).place, center(pieces[0]))
     let [below, above] = [at(low).metres, at(high).metres]
     for (let i = 0; i < 200; i++) {
-      // From the end that is nearer, so that the step is right to 16 digits.
+      // From the nearer end, so that the step is accurate to 16 digits.
       const step = (near: number, far: number) => fixed.multiply(high - low, from(near / (near - far)))
       const next = Math.abs(below) < Math.abs(above) ? low + step(below, above) : high - step(above, below)
       const found = at(next)
@@ -233,7 +233,7 @@ export function edges(geodesics: Geodesics, { doubt, equal } = { doubt: DOUBT, e
           first: found.along,
           second: metres(next),
         }
-      // Illinois: an end that stays counts half, so that both ends close in.
+      // Illinois method: the offset of the end that stays is halved, so that both ends close in.
       if (Math.sign(found.metres) === Math.sign(below)) [low, below, above] = [next, found.metres, above / 2]
       else [high, above, below] = [next, found.metres, below / 2]
     }

@@ -15,17 +15,17 @@ export interface FixedPoint {
   sqrt: (x: bigint) => bigint
   /** of an angle in radians */
   sinCos: (x: bigint) => [sin: bigint, cos: bigint]
-  /** of an angle in degrees, a double taken as the exact number it is; multiples of 90 degrees are exact */
+  /** of an angle in degrees: a double, used as an exact number; multiples of 90 degrees are exact */
   sinCosDegrees: (degrees: number) => [sin: bigint, cos: bigint]
   /** radians, from -pi to pi; at least one argument differs from 0 */
   atan2: (y: bigint, x: bigint) => bigint
-  /** the exact double, cut after the last bit */
+  /** the exact double, truncated after the last bit */
   from: (x: number) => bigint
   /** the nearest double */
   toNumber: (x: bigint) => number
 }
 
-/** Steps of the table of sines and cosines to one radian. */
+/** Steps per radian in the table of sines and cosines. */
 const STEPS = 64n
 const GUARD = 16n
 
@@ -107,10 +107,7 @@ export function fixedPoint(bits: number): FixedPoint {
     [s, c]: readonly [bigint, bigint],
     [ds, dc]: readonly [bigint, bigint],
   ): [bigint, bigint] => [(s * dc + c * ds) >> shift, (c * dc - s * ds) >> shift]
-  /**
-   * Sine and cosine of 0, 1/64, 2/64, ... to beyond pi/4: the angle halved until the series holds, then
-   * doubled.
-   */
+  /** Sine and cosine of 0, 1/64, 2/64, ... to beyond pi/4: from a 64th of the angle, doubled six times. */
   const table = Array.from({ length: 52 }, (_, step): [bigint, bigint] => {
     let pair = small((BigInt(step) * one) / (STEPS << 6n))
     for (let i = 0; i < 6; i++) pair = rotate(pair, pair)
@@ -118,7 +115,7 @@ export function fixedPoint(bits: number): FixedPoint {
     return [divide(pair[0], norm), divide(pair[1], norm)]
   })
 
-  /** of an angle of at most pi/4 and a little */
+  /** of an angle of at most slightly more than pi/4 */
   function sinCosInOctant(x: bigint): [bigint, bigint] {
     if (x < 0n) {
       const [s, c] = sinCosInOctant(-x)

@@ -3,8 +3,8 @@ import type { CoarsePlace } from './coarse'
 import { fixedPoint, type FixedPoint } from './fixed'
 
 /**
- * Geodesics on WGS84 in fixed-point arithmetic: the truth that the kernel is held against. Shares no code
- * with it.
+ * Geodesics on WGS84 in fixed-point arithmetic: the reference that the kernel is tested against. It shares no
+ * code with the kernel.
  *
  * Method. Places are unit vectors of the auxiliary sphere (reduced latitude; C. F. F. Karney, "Algorithms for
  * geodesics", 2013), directions are unit vectors tangent to it, so that neither a pole nor the antimeridian
@@ -14,35 +14,33 @@ import { fixedPoint, type FixedPoint } from './fixed'
  * l sigma, by exact binomials; the integrals are then sums of sines. The terms left out are below 2^-bits.
  *
  * The inverse problem is solved by Newton's method on (direction, length). Double precision
- * (geographiclib-geodesic for far places, the chord for near ones) gives the start and the slope only. The
+ * (geographiclib-geodesic for far places, the chord for near ones) gives only the start and the slope. The
  * iteration ends when the residual itself, computed in fixed point, is below 1e-24 of the length (or at the
- * last bits): no error of the start can survive.
+ * last bits), so no error of the start remains.
  *
- * Lengths are held in units of the equatorial radius. With 144 bits the last one is 3e-37 m.
+ * Lengths are in units of the equatorial radius. With 144 bits, a unit of the last bit is 3e-37 m.
  */
 export const EQUATORIAL_RADIUS = 6_378_137
 /** 1 / 298.257223563 */
 const FLATTENING = [1_000_000_000n, 298_257_223_563n] as const
 
 export type Vector = readonly [bigint, bigint, bigint]
-/** Longitude and latitude in degrees: doubles, taken as the exact numbers they are. */
+/** Longitude and latitude in degrees: doubles, used as exact numbers. */
 export type LonLat = readonly [lon: number, lat: number]
 
 export interface Inverse {
   /** of the shortest geodesic, in equatorial radii */
   length: bigint
-  /** direction of it at its start, and at its end */
+  /** its direction at its start, and at its end */
   start: Vector
   end: Vector
 }
 
-/** A geodesic, without ends. */
+/** A geodesic line, without ends. */
 export interface Line {
   origin: Vector
   direction: Vector
-  /**
-   * Where it is after a length (in equatorial radii, negative behind the origin), and its direction there.
-   */
+  /** Its place after a length (equatorial radii, negative behind the origin), and its direction there. */
   at: (length: bigint) => { place: Vector; direction: Vector }
 }
 
@@ -52,15 +50,15 @@ export interface Geodesics {
   /** nearest doubles, degrees */
   position: (place: Vector) => LonLat
   /**
-   * towards an azimuth, degrees clockwise from north; at a pole, north is what it is on the meridian of the
-   * longitude given
+   * towards an azimuth, degrees clockwise from north; at a pole, north is that of the meridian of the given
+   * longitude
    */
   direction: (position: LonLat, azimuth: number) => Vector
   /** azimuth of a direction at a place that is not a pole, degrees clockwise from north, -180 to 180 */
   azimuth: (place: Vector, direction: Vector) => number
   line: (origin: Vector, direction: Vector) => Line
   inverse: (from: Vector, to: Vector) => Inverse
-  /** in double precision, to 1e-15 radian; at a pole of longitude 0 */
+  /** in double precision, to 1e-15 radian; a pole gets longitude 0 */
   coarsePlace: (place: Vector) => CoarsePlace
   coarseAzimuth: (place: Vector, direction: Vector) => number
   metres: (length: bigint) => number
@@ -71,7 +69,7 @@ export interface Geodesics {
 
 const library = Geodesic.WGS84
 const RADIANS = Math.PI / 180
-/** From the axis, in equatorial radii: nearer, a place has no longitude. */
+/** Equatorial radii: a place closer to the axis has no longitude. */
 const AT_POLE = 1e-20
 const SOLVED = Geodesic.DISTANCE | Geodesic.AZIMUTH | Geodesic.REDUCEDLENGTH
 
@@ -92,20 +90,17 @@ export function geodesics(bits: number): Geodesics {
   const rising = (n: number) => Array.from({ length: n }, (_, i) => i)
   const binomial = (n: number, k: number): bigint =>
     rising(k).reduce((value, i) => (value * BigInt(n - i)) / BigInt(i + 1), 1n)
-  /** of u^n in sqrt(1 + u) */
+  /** coefficients of u^n in sqrt(1 + u) */
   const root = [one]
   for (let n = 1; n <= ORDER; n++) root.push((root[n - 1]! * BigInt(3 - 2 * n)) / BigInt(2 * n))
-  /** of u^n in (2 - f) / (1 + (1 - f) sqrt(1 + u)): the divisor's series divided out */
+  /** coefficients of u^n in (2 - f) / (1 + (1 - f) sqrt(1 + u)), by division of series */
   const turning: bigint[] = []
   for (let n = 0; n <= ORDER; n++) {
     let rest = n === 0 ? 2n * one - f : 0n
     for (let i = 1; i <= n; i++) rest -= multiply(multiply(polar, root[i]!), turning[n - i]!)
     turning.push(divide(rest, one + polar))
   }
-  /**
-   * [l][n]: what k^(2n) contributes to the integral, for l = 0 to its multiple of sigma, otherwise of sin(2 l
-   * sigma).
-   */
+  /** [l][n]: the part of k^(2n) in the integral's coefficient of sigma (l = 0) or of sin(2 l sigma). */
   const weights = (series: readonly bigint[]) =>
     rising(ORDER + 1).map((l) =>
       rising(ORDER + 1).map((n) => {
@@ -155,7 +150,7 @@ export function geodesics(bits: number): Geodesics {
     const norm = sqrt(dot(a, a))
     return [divide(a[0], norm), divide(a[1], norm), divide(a[2], norm)]
   }
-  /** The part of a direction that is tangent at a place, of length 1. */
+  /** The part of a direction that is tangent at a place, normalized. */
   const tangent = (place: Vector, direction: Vector) =>
     unit(combine(direction, one, place, -dot(place, direction)))
   const turn = (a: Vector, sin: bigint, cos: bigint): Vector => [
@@ -206,7 +201,7 @@ export function geodesics(bits: number): Geodesics {
     const lengths = coefficients(lengthWeights, powers)
     const turns = coefficients(turningWeights, powers)
     const slow = multiply(f, sinAlpha0)
-    // Where the line keeps to the equator, sigma has no origin, and nothing depends on it.
+    // On the equator sigma has no natural origin, and nothing depends on it.
     const norm = sqrt(multiply(origin[2], origin[2]) + multiply(direction[2], direction[2]))
     const near = norm < one >> (shift / 2n)
     const sin1 = near ? 0n : divide(origin[2], norm)
@@ -232,7 +227,7 @@ export function geodesics(bits: number): Geodesics {
         const sine = toNumber(sin2)
         const step = from(toNumber(rest) / Math.sqrt(1 + k2Number * sine * sine))
         sigma += step
-        // The slope is right to 1e-15, and bends by less than k2.
+        // The slope is accurate to 1e-15, and changes by less than k2.
         if (size * (size + 1e-15) < toNumber(16n)) {
           const bend = [sin + multiply(step, cos), cos - multiply(step, sin)] as const
           sin = bend[0] - (multiply(multiply(step, step), sin) >> 1n)
@@ -254,7 +249,10 @@ export function geodesics(bits: number): Geodesics {
   }
 
   // --------------------------------------------------------------------------------------------- inverse
-  /** North and east at a place, as doubles; at a pole any two directions, as the ellipsoid is round there. */
+  /**
+   * North and east at a place, as doubles; at a pole any two directions, because the ellipsoid is round
+   * there.
+   */
   function compass(place: Vector) {
     const [x, y, z] = [toNumber(place[0]), toNumber(place[1]), toNumber(place[2])]
     const out = Math.hypot(x, y)
@@ -286,7 +284,7 @@ export function geodesics(bits: number): Geodesics {
     return Math.atan2(dotNumbers(numbers(direction), east), dotNumbers(numbers(direction), north)) / RADIANS
   }
 
-  /** A direction and a length that lead about there, and the reduced length. */
+  /** The start of the iteration: an approximate direction and length, and the reduced length. */
   function guess(a: Vector, b: Vector) {
     const chord = minus(b, a)
     if (Math.hypot(...numbers(chord)) < 1e-4) {
@@ -335,8 +333,8 @@ export function geodesics(bits: number): Geodesics {
       length += from(along)
       if (Math.hypot(along, left) < floor + 1e-24 * Math.abs(start.reduced))
         return { length, start: heading, end: there.direction }
-      // Near antipodes all directions lead close, and from pole to pole all lead there: then none is the
-      // better one.
+      // Near antipodes all directions lead close; from pole to pole all arrive, and there is nothing to
+      // correct.
       const turned = Math.max(-0.01, Math.min(0.01, left / start.reduced)) || 0
       heading = tangent(a, combine(heading, one, cross(a, heading), from(turned)))
     }

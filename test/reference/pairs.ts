@@ -3,22 +3,22 @@ import { coarseDistance, coarseLine } from './coarse'
 import type { LonLat } from './geodesic'
 
 /**
- * Pairs of edges, and of an edge and a place, on which a kernel goes wrong if it can: seeded, so that a run
- * can be repeated. They are made in double precision and often rounded as people write positions; their truth
- * is that of the numbers that come out, whatever they were meant to be.
+ * Pairs of edges, or of an edge and a place, on which a kernel is most likely to fail; seeded, so that a run
+ * can be repeated. They are made in double precision and often rounded as people write positions; the
+ * reference answers for the resulting numbers.
  */
 export interface Pair {
   family: string
   first: readonly [LonLat, LonLat]
-  /** one position: a place */
+  /** one position: a place; two: an edge */
   second: readonly LonLat[]
 }
 
 type Ends = [LonLat, LonLat]
 
 /**
- * Longest edge made, metres: beyond, the ends are as good as antipodal and the shortest geodesic hangs on
- * their last digits.
+ * The longest edge made, metres: beyond it the ends are nearly antipodal, and the shortest geodesic depends
+ * on their last digits.
  */
 const LONGEST = 19_900_000
 const SHORTEST = 1e-4
@@ -38,24 +38,24 @@ function families(random: () => number) {
     const there = coarseLine({ lon, lat }, direction).at(metres)
     return [Math.max(-180, Math.min(180, there.lon)), Math.max(-90, Math.min(90, there.lat))]
   }
-  /** The place so far along the line from a place, and so far to its left. */
+  /** The position `along` metres on the line, and `left` metres to its left. */
   function beside([lon, lat]: LonLat, direction: number, along: number, left: number): LonLat {
     const there = coarseLine({ lon, lat }, direction).at(along)
     return moved([there.lon, there.lat], there.azimuth - 90, left)
   }
-  /** Half of them so long that a digit of the azimuth is worth a micrometre. */
+  /** Half of them are so long that the last digit of the azimuth is worth a micrometre. */
   const length = (least = SHORTEST, most = LONGEST) =>
     random() < 0.5 ? magnitude(least, most) : magnitude(Math.max(least, Math.min(1e4, most)), most)
-  /** An edge on the line, from so far behind its origin to so far ahead. */
+  /** An edge on the line, from `behind` metres before its origin to `ahead` metres after it. */
   const through = (origin: LonLat, direction: number, behind: number, ahead: number): Ends => [
     moved(origin, direction, -behind),
     moved(origin, direction, ahead),
   ]
 
-  /** Two edges that would cross at a place under an angle: how far each starts behind it and ends ahead. */
+  /** Two edges of at most `most` metres that cross at a place, at an angle in degrees. */
   function crossed(at: LonLat, angle: number, most: number): [Ends, Ends] {
     const direction = azimuth()
-    // Close to an end of one, of both, or in the middle.
+    // The crossing is close to an end of one edge, of both, or in the middle.
     const share = () => pick([random(), magnitude(1e-6, 1), 1 - magnitude(1e-6, 1)])
     const [one, two] = [length(SHORTEST, most), length(SHORTEST, most)]
     const [x, y] = [share(), share()]
@@ -92,7 +92,7 @@ function families(random: () => number) {
     crossings: () => crossed(place(), azimuth(), LONGEST),
     'shallow-misses'() {
       const [first, [start, end]] = crossed(place(), sign() * magnitude(1e-6, 3), 4_000_000)
-      // Cut off before the crossing, which lies anywhere on the way.
+      // The second edge is cut off before the crossing.
       const way = coarseDistance({ lon: start[0], lat: start[1] }, { lon: end[0], lat: end[1] })
       const back = moved(start, azimuth(), way * magnitude(1e-9, 1e-3))
       return [first, [start, pick([back, moved(back, azimuth(), way * random())])]]
@@ -251,8 +251,7 @@ export function* pairs(seed: number, count: number): Generator<Pair> {
       decimals === undefined ? [lon, lat] : [Number(lon.toFixed(decimals)), Number(lat.toFixed(decimals))]
     const [first, second] = make().map(([a, b]) => [rounded(a), rounded(b)] as const) as [Ends, Ends]
     const size = ([a, b]: Ends) => coarseDistance({ lon: a[0], lat: a[1] }, { lon: b[0], lat: b[1] })
-    // Rounding has taken some of the short ones away; an edge that cannot be told from an antipodal one is
-    // refused anyway.
+    // Rounding may have removed a short edge; the kernel refuses an edge that is nearly antipodal.
     if (![first, second].every((ends) => size(ends) > SHORTEST / 2 && size(ends) < LONGEST + 1e5)) continue
     made++
     if (random() < 0.25) yield { family: `${name}, place`, first, second: [pick(second)] }

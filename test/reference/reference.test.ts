@@ -9,8 +9,8 @@ import { pairs } from './pairs'
 import { triples } from './triples'
 
 /**
- * The truth is held against known digits, identities, published geodesics, the public cases, and itself at
- * double the bits.
+ * Tests of the reference itself: against known digits, identities, published geodesics, the public cases, and
+ * its own results with twice the bits.
  */
 const globe = geodesics(144)
 const finer = geodesics(288)
@@ -33,7 +33,7 @@ describe('fixed point', () => {
     for (const x of [0, 1, -1, 0.1, -1 / 3, 180, 1e-20, 2 ** -60, 123456.789])
       expect(toNumber(from(x))).toBe(x)
   })
-  test('angles of 90 degrees are exact, others as good as their sisters', () => {
+  test('multiples of 90 degrees are exact, 30 and 45 degrees nearly so', () => {
     expect([0, 90, 180, 270, -90, -180, 360].map(sinCosDegrees)).toEqual([
       [0n, one],
       [one, 0n],
@@ -81,7 +81,7 @@ describe('geodesics', () => {
     expect(metresBetween([10, -90], [77, 90])).toBeCloseTo(2 * 10_001_965.729312722, 8)
     expect(metresBetween([0, 0], [90, 0])).toBeCloseTo((EQUATORIAL_RADIUS * Math.PI) / 2, 8)
   })
-  test('there and back: inverse undoes direct, to 1e-24 of the length; double the bits agree', () => {
+  test('inverse undoes direct, to 1e-24 of the length; the same with twice the bits', () => {
     const random = seededRandom(2)
     for (let i = 0; i < 200; i++) {
       const from: LonLat = [random() * 360 - 180, i % 10 === 0 ? 90 : random() * 180 - 90]
@@ -102,7 +102,7 @@ describe('geodesics', () => {
       }
     }
   })
-  test('a triangle of directions: the geodesic back starts opposite to where the one there ends', () => {
+  test('the geodesic from b to a starts opposite to the end of the one from a to b', () => {
     const random = seededRandom(3)
     for (let i = 0; i < 100; i++) {
       const [a, b] = [0, 1].map(() => globe.place([random() * 360 - 180, Math.pow(random(), 0.2) * 180 - 90]))
@@ -159,13 +159,13 @@ describe('the public cases of points and lines', () => {
     const [first, second] = Object.values(inputs).map((geometry) => read(geometry)!)
     const metres = apart(first!, second!)
     if (op === 'intersects') expect(metres < 0.005).toBe(expected)
-    // The cases' own truth is good to 1e-7 m.
+    // The expected values of the cases are accurate to 1e-7 m.
     else
       expect(Math.abs(metres - (op === 'within' ? true_distance! : (expected as number)))).toBeLessThan(2e-7)
   })
 })
 
-describe('itself at double the bits', () => {
+describe('offsets, distances and crossings, with twice the bits or by brute force', () => {
   test('offsets of triples', () => {
     for (const { a, b, p, offset: metres } of triples(4, 100)) {
       const { metres: same } = precise.offset(precise.edge(a, b), finer.place(p))
@@ -182,7 +182,7 @@ describe('itself at double the bits', () => {
       ? by.distanceToEdge(line, places.place(second[0]!))
       : by.distance(line, by.edge(second[0]!, second[1]!))
   }
-  test('distances of pairs, there without filters in double precision', () => {
+  test('distances of pairs, with twice the bits and no filters in double precision', () => {
     for (const pair of pairs(6, 150)) {
       const [metres, same] = [
         apart(pair, { edge, distance, distanceToEdge } as Edges, globe),
@@ -191,7 +191,7 @@ describe('itself at double the bits', () => {
       expect(Math.abs(metres - same), JSON.stringify(pair)).toBeLessThanOrEqual(1e-20 + 1e-15 * same)
     }
   })
-  test('distances of pairs by brute force: no place of the one is nearer, and one is as near', () => {
+  test('distances of pairs by brute force: no sampled place is nearer, and one is as near', () => {
     for (const { family, first, second } of pairs(7, 150)) {
       if (second.length === 1) continue
       const [one, two] = [edge(...first), edge(second[0]!, second[1]!)]
@@ -214,8 +214,7 @@ describe('itself at double the bits', () => {
       const metres = distance(one, two)
       const text = `${family} ${JSON.stringify([first, second])} ${brute} ${metres}`
       expect(metres, text).toBeLessThan(brute + 1e-7)
-      // The search ends a billionth of the edge beside the nearest place, and cannot tell what differs by
-      // its own errors.
+      // The search ends within a billionth of the edge of the nearest place, and has errors of its own.
       expect(brute - metres, text).toBeLessThan(1e-6 + 2e-9 * two.metres)
     }
   })
@@ -227,7 +226,7 @@ describe('itself at double the bits', () => {
       ),
     ).toBe(0)
   })
-  test('a place on both edges: the crossing lies on both lines', () => {
+  test('edges through a common place: their crossing lies on both lines', () => {
     const random = seededRandom(5)
     for (let i = 0; i < 20; i++) {
       const middle: LonLat = [random() * 360 - 180, random() * 170 - 85]

@@ -3,18 +3,21 @@ import { NOTHING, edges } from './edges'
 import { geodesics, type LonLat } from './geodesic'
 
 /**
- * Places near the geodesic through an edge, with their true offset from it: what an orientation predicate is
- * held against. Edges of 0.1 mm to 2,000 km, places up to 2,000 km before, beside and beyond them, 1e-9 m to
- * 1 m off the line, or as near to it as the nearest doubles are. The offset belongs to the doubles given; it
- * is right to 1e-16 of it or 1e-20 m.
+ * Places near the geodesic through an edge, with their true offset from it, to test an orientation predicate.
+ * Edges of 0.1 mm to 2,000 km; places up to 2,000 km before, beside and beyond them, 1e-9 m to 1 m off the
+ * line, or as near to it as doubles can be. The offset is that of the given doubles, accurate to 1e-16 of it
+ * or 1e-20 m.
  */
 export interface Triple {
   a: LonLat
   b: LonLat
   p: LonLat
-  /** of p from the geodesic through a and b, metres, positive to the left of a -> b; 0 below 1e-20 m */
+  /**
+   * signed distance of p from the geodesic through a and b, metres, positive to the left of a -> b; 0 below
+   * 1e-20 m
+   */
   offset: number
-  /** of its foot from a, metres, positive towards b */
+  /** distance of its foot from a, metres, positive towards b */
   along: number
 }
 

@@ -1,0 +1,340 @@
+import { Interface, ZeroHash, id, toQuantity, zeroPadValue } from 'ethers'
+import { isLoopback, type ConnectedChain } from '../../src/config'
+import { fieldTypes, hashesToUid, schemaUid, type UidFields } from '../../src/eas'
+import { Rpc, type Route } from '../../src/rpc'
+import { UnavailableError } from '../http/problems'
+import { SharedRead } from '../http/shared'
+
+const EAS = new Interface([
+  'function getNonce(address account) view returns (uint256)',
+  'function getDomainSeparator() view returns (bytes32)',
+  'function getAttestTypeHash() view returns (bytes32)',
+  'function getSchemaRegistry() view returns (address)',
+  'function getAttestation(bytes32 uid) view returns (tuple(bytes32 uid, bytes32 schema, uint64 time, uint64 expirationTime, uint64 revocationTime, bytes32 refUID, address recipient, address attester, bool revocable, bytes data))',
+  'function getRevokeOffchain(address revoker, bytes32 data) view returns (uint64)',
+])
+const ATTESTED = id('Attested(address,address,bytes32,bytes32)')
+const REGISTRY = new Interface([
+  'function getSchema(bytes32 uid) view returns (tuple(bytes32 uid, address resolver, bool revocable, string schema))',
+])
+
+/** An attestation as the contract has it now. Hex is lower-case. */
+export interface OnchainAttestation extends UidFields {
+  uid: string
+  /** Unix seconds; 0 = not revoked */
+  revocationTime: bigint
+}
+
+/** The log of an attestation, and where it is. */
+export interface AttestedLog {
+  uid: string
+  /** Unix seconds of its block; absent when the node does not give it */
+  time?: number
+  blockNumber: number
+  transactionHash: string
+}
+
+export interface Block {
+  number: number
+  /** Unix seconds */
+  time: number
+}
+
+export interface SchemaRecord {
+  schema: string
+  /** The types of its fields, joined by commas */
+  types: string
+  revocable: boolean
+}
+
+export interface ContractFacts {
+  domainSeparator: string
+  attestTypeHash: string
+  /** lower-case */
+  schemaRegistry: string
+}
+
+/** The node answers, but has no contract at the address. */
+export class NoContractError extends UnavailableError {}
+
+/** An endpoint that has not answered a call after this time has failed. */
+const CALL_TIMEOUT_MS = 5_000
+/**
+ * The age of a shared nonce on chains with slower blocks. On faster ones a client can land an answer and ask
+ * for the next one within this time, so each request reads the nonce anew.
+ */
+const NONCE_SHARED_MS = 250
+/**
+ * More calls than this at a time are refused, except essential ones: a slow node must not pile up requests of
+ * the service.
+ */
+const MAX_CALLS_IN_FLIGHT = 64
+/** The age of a shared time of the last block. */
+const HEAD_SHARED_MS = 2_000
+/** How long an endpoint's chain id is cached. */
+const CHAIN_ID_SHARED_MS = 60_000
+/** Schemas cannot change once registered; this many are remembered. */
+const SCHEMAS_REMEMBERED = 10_000
+
+interface Reading {
+  /** Every answer of the API needs it: it is made however many other calls are under way. */
+  essential?: boolean
+  /**
+   * The answer must not be older than the question: it is not shared with an equal call that is under way.
+   */
+  anew?: boolean
+}
+const ESSENTIAL: Reading = { essential: true }
+
+/**
+ * The API's reads of one chain's contracts. Equal reads of several requests are shared; their time and number
+ * are limited. All methods throw an UnavailableError when no endpoint answers.
+ */
+export class ChainReader {
+  private readonly inFlight = new Map<string, Promise<unknown>>()
+  private readonly schemas = new Map<string, SchemaRecord>()
+  private readonly nonces = new Map<string, SharedRead<bigint>>()
+  private readonly rpc: Rpc
+  private readonly route: Route
+  /** Unix seconds of the last block */
+  private readonly headTime: SharedRead<number>
+  /** The number of blocks whose logs the node last gave in one answer; kept by the searches in landed.ts. */
+  logSpan = Infinity
+
+  /** @param clock milliseconds */
+  constructor(
+    private readonly connected: ConnectedChain,
+    private readonly clock: () => number,
+  ) {
+    this.rpc = new Rpc({
+      chain: connected.chain,
+      urls: connected.rpcUrls,
+      batchSize: 1,
+      concurrency: 1_000, // calls are limited here, by MAX_CALLS_IN_FLIGHT
+      timeoutMs: CALL_TIMEOUT_MS,
+      chainIdValidMs: CHAIN_ID_SHARED_MS,
+    })
+    this.route = this.rpc.route()
+    this.headTime = new SharedRead(async () => (await this.block('latest')).time, HEAD_SHARED_MS, clock)
+  }
+
+  /** Whether the chain runs on this machine: such chains make blocks on demand. */
+  get local(): boolean {
+    return this.connected.rpcUrls.every(isLoopback)
+  }
+
+  /**
+   * The nonce that the next delegated attestation of this account must have. It is read after this call with
+   * `fresh`, on local chains and on chains with fast blocks; otherwise at most 250 ms before it.
+   */
+  nonce(account: string, fresh = false): Promise<bigint> {
+    let read = this.nonces.get(account)
+    if (!read) {
+      const { chain } = this.connected
+      const call = () =>
+        this.call(chain.eas, EAS, 'getNonce', [account], { essential: true, anew: true }).then(
+          (value) => value as bigint,
+        )
+      this.nonces.set(
+        account,
+        (read = new SharedRead(
+          call,
+          this.local || chain.blockMs <= NONCE_SHARED_MS ? 0 : NONCE_SHARED_MS,
+          this.clock,
+        )),
+      )
+    }
+    return fresh ? read.fresh() : read.get()
+  }
+
+  /** The registered schema; undefined when there is none. */
+  async schema(uid: string): Promise<SchemaRecord | undefined> {
+    const known = this.schemas.get(uid)
+    if (known) return known
+    const record = (await this.call(this.connected.chain.schemaRegistry, REGISTRY, 'getSchema', [uid])) as {
+      uid: string
+      resolver: string
+      revocable: boolean
+      schema: string
+    }
+    if (record.uid === ZeroHash) return undefined
+    const { revocable, resolver } = record
+    const schema = textOf(record)
+    // A text that is no UTF-8 cannot be proven; no schema of ours is one.
+    if (schema !== '' && schemaUid(schema, resolver, revocable) !== uid)
+      throw new UnavailableError(`The node of ${this.connected.chain.slug} answered a false schema.`)
+    if (this.schemas.size >= SCHEMAS_REMEMBERED) this.schemas.clear()
+    const found = { schema, types: fieldTypes(schema).join(), revocable }
+    this.schemas.set(uid, found)
+    return found
+  }
+
+  /** The attestation as it is now, its content proven by its UID; undefined when the contract has none. */
+  async attestation(uid: string): Promise<OnchainAttestation | undefined> {
+    const answer = (await this.call(this.connected.chain.eas, EAS, 'getAttestation', [
+      uid,
+    ])) as OnchainAttestation
+    if (answer.uid === ZeroHash) return undefined
+    const { schema, time, expirationTime, revocationTime, refUID, revocable, data } = answer
+    const attestation = {
+      ...{ uid: answer.uid, schema, time, expirationTime, revocationTime, refUID, revocable, data },
+      recipient: answer.recipient.toLowerCase(),
+      attester: answer.attester.toLowerCase(),
+    }
+    if (attestation.uid !== uid || !(await hashesToUid(attestation, uid)))
+      throw new UnavailableError(`The node of ${this.connected.chain.slug} answered a false attestation.`)
+    return attestation
+  }
+
+  /**
+   * The attestations of this schema by this attester to this recipient in these blocks, both included, the
+   * oldest first. A range that is too wide for the node is an UnavailableError, too.
+   */
+  async attested(
+    { recipient, attester, schema }: { recipient: string; attester: string; schema: string },
+    from: number,
+    to: number,
+  ): Promise<AttestedLog[]> {
+    const topics = [ATTESTED, zeroPadValue(recipient, 32), zeroPadValue(attester, 32), schema]
+    const filter = {
+      address: this.connected.chain.eas,
+      topics,
+      fromBlock: toQuantity(from),
+      toBlock: toQuantity(to),
+    }
+    const logs = (await this.request('eth_getLogs', [filter])) as {
+      data: string
+      blockNumber: string
+      blockTimestamp?: string
+      transactionHash: string
+    }[]
+    return logs.map(({ data, blockNumber, blockTimestamp, transactionHash }) => ({
+      ...{ uid: data.toLowerCase(), blockNumber: Number(blockNumber), transactionHash },
+      ...(blockTimestamp && { time: Number(blockTimestamp) }),
+    }))
+  }
+
+  /** The block of this number, or the last one as of now. */
+  async block(which: number | 'latest'): Promise<Block> {
+    const latest = which === 'latest'
+    const block = await this.request('eth_getBlockByNumber', [latest ? which : toQuantity(which), false], {
+      essential: latest,
+      anew: latest,
+    })
+    const { number, timestamp } = block as { number: string; timestamp: string }
+    return { number: Number(number), time: Number(timestamp) }
+  }
+
+  /**
+   * When this account revoked an offchain attestation, in Unix seconds; 0 = never. Revocations of the same
+   * UID by other accounts do not count.
+   */
+  async offchainRevocationTime(revoker: string, uid: string): Promise<bigint> {
+    return (await this.call(this.connected.chain.eas, EAS, 'getRevokeOffchain', [revoker, uid])) as bigint
+  }
+
+  /** The chain id of the endpoints: that of this chain if one of them answers it. */
+  async chainId(): Promise<number> {
+    const { chain } = this.connected
+    const ids = await this.rpc.chainIds()
+    if (ids.length === 0) throw this.noAnswer()
+    return ids.find((id) => id === chain.id) ?? ids[0]!
+  }
+
+  /** The facts about the contract that the signer compares with the table of chains. */
+  async contractFacts(): Promise<ContractFacts> {
+    const { eas } = this.connected.chain
+    const [domainSeparator, attestTypeHash, schemaRegistry] = await Promise.all([
+      this.call(eas, EAS, 'getDomainSeparator', [], ESSENTIAL),
+      this.call(eas, EAS, 'getAttestTypeHash', [], ESSENTIAL),
+      this.call(eas, EAS, 'getSchemaRegistry', [], ESSENTIAL),
+    ])
+    return {
+      domainSeparator: domainSeparator as string,
+      attestTypeHash: attestTypeHash as string,
+      schemaRegistry: (schemaRegistry as string).toLowerCase(),
+    }
+  }
+
+  /**
+   * Throws an UnavailableError when the node's last block is older than this: its answers are too old, then.
+   * Local chains are exempt, as they make blocks on demand.
+   */
+  async checkFresh(maxSeconds: number): Promise<void> {
+    if (this.local) return
+    const age = Math.round(this.clock() / 1000 - (await this.headTime.get()))
+    if (age > maxSeconds)
+      throw new UnavailableError(
+        `The last block of ${this.connected.chain.slug} that its node knows is ${age} seconds old.`,
+      )
+  }
+
+  /** The name of the node's software, such as `anvil/v1.7.1`. */
+  clientVersion(): Promise<string> {
+    return this.request('web3_clientVersion', [], ESSENTIAL) as Promise<string>
+  }
+
+  private async call(
+    to: string,
+    abi: Interface,
+    name: string,
+    parameters: unknown[],
+    how: Reading = {},
+  ): Promise<unknown> {
+    const answer = await this.request(
+      'eth_call',
+      [{ to, data: abi.encodeFunctionData(name, parameters) }, 'latest'],
+      how,
+    )
+    if (answer === '0x')
+      throw new NoContractError(`The node of ${this.connected.chain.slug} has no contract at ${to}.`)
+    try {
+      return abi.decodeFunctionResult(name, answer as string)[0] as unknown
+    } catch (error) {
+      throw new UnavailableError(`The node of ${this.connected.chain.slug} has no answer of ${name}().`, {
+        cause: error,
+      })
+    }
+  }
+
+  /** Shares equal calls that are under way, unless `anew`. */
+  private request(
+    method: string,
+    parameters: unknown[],
+    { essential, anew }: Reading = {},
+  ): Promise<unknown> {
+    if (anew) return this.send(method, parameters)
+    const body = JSON.stringify({ method, params: parameters })
+    const running = this.inFlight.get(body)
+    if (running) return running
+    if (!essential && this.inFlight.size >= MAX_CALLS_IN_FLIGHT)
+      return Promise.reject(new UnavailableError(`The node of ${this.connected.chain.slug} is busy.`))
+    const call = this.send(method, parameters).finally(() => this.inFlight.delete(body))
+    this.inFlight.set(body, call)
+    return call
+  }
+
+  /** Asks every endpoint once at most: a client waits for the answer. */
+  private async send(method: string, parameters: unknown[]): Promise<unknown> {
+    try {
+      return await this.route.call(method, parameters, { once: true, required: true })
+    } catch (cause) {
+      throw this.noAnswer(cause)
+    }
+  }
+
+  private noAnswer(cause?: unknown): UnavailableError {
+    return new UnavailableError(`The node of ${this.connected.chain.slug} does not answer right now.`, {
+      cause,
+    })
+  }
+}
+
+/** The text of a schema; empty when it is no UTF-8, which ethers reports when the field is read. */
+function textOf(record: { schema: string }): string {
+  try {
+    return record.schema
+  } catch {
+    return ''
+  }
+}

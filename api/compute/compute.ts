@@ -1,0 +1,228 @@
+import { setImmediate } from 'node:timers/promises'
+import {
+  BOOLEAN_RESULT_FIELDS,
+  NUMERIC_RESULT_FIELDS,
+  encodeBooleanResult,
+  encodeNumericResult,
+  fieldTypes,
+  parseChecksumAddress,
+} from '../../src/eas'
+import { GeometryError } from '../../src/geodesy'
+import { ComputeError, UnavailableError, invalidInput } from '../http/problems'
+import { sign, signBatch, type UnsignedResult } from './answers'
+import { NO_RECIPIENT, type ServedChain } from './attester'
+import type { ChainReader } from './chain-reader'
+import type { Measurement, Measurer } from './measure'
+import { validityOf } from './offchain'
+import { OPERATIONS, type Operation } from './operations'
+import type { Resolver } from './resolve'
+import type { BatchRequest, BatchResult, Claims, ComputeResult, OperationRequest } from './schemas'
+
+export interface ComputeParts {
+  resolver: Resolver
+  measurer: Measurer
+  /** By chain id: the signer of each configured chain and the reader of its contracts. */
+  attesters: ReadonlyMap<number, ServedChain>
+  defaultSchemas: { number: string; boolean: string }
+  /** Whether the registered types of a schema are compared with those of the payload. */
+  schemaCheck: boolean
+  deadlineSeconds: number
+  /** How long after its computation a result is signed again. */
+  resignMaxAgeSeconds: number
+  publicBaseUrl: string
+  /** milliseconds */
+  clock: () => number
+}
+
+/** How long one batch may take until all is measured. */
+const BATCH_BUDGET_MS = 20_000
+/** Inputs that were checked longer ago than this are checked again before anything is signed. */
+const VALID_FOR_MS = 1_000
+
+/** One operation: computed, then signed at the contract's nonce. */
+export async function compute(
+  parts: ComputeParts,
+  name: string,
+  request: OperationRequest & { chainId: number },
+  client: string,
+): Promise<ComputeResult> {
+  const chain = await servedChain(parts, request.chainId)
+  const started = performance.now()
+  const unsigned = await computeUnsigned(parts, chain, name, request, client)
+  if (performance.now() - started > VALID_FOR_MS) await checkInputsValid(parts, chain, unsigned)
+  const { attester } = chain
+  const answer = await sign(attester, unsigned, await attester.nonce(), deadlineOf(parts))
+  // Answers of one turn of the event loop go out together: 3,000 to 3,300 requests/s in place of 2,700.
+  await setImmediate()
+  return answer
+}
+
+/** Up to 20 operations, signed at consecutive nonces until one deadline: they can land in one transaction. */
+export async function computeBatch(
+  parts: ComputeParts,
+  { operations, chainId, ...common }: BatchRequest,
+  client: string,
+): Promise<BatchResult> {
+  const chain = await servedChain(parts, chainId)
+  const results: UnsignedResult[] = []
+  const started = performance.now()
+  // One after another: a batch uses no more of the machine at once than any other request.
+  for (const [i, { operation, ...own }] of operations.entries()) {
+    const left = started + BATCH_BUDGET_MS - performance.now()
+    if (left <= 0)
+      throw new ComputeError(
+        'computation-error',
+        `Measuring the first ${i} operations took more than ${BATCH_BUDGET_MS / 1000} seconds. Nothing was signed; give fewer, or smaller geometries.`,
+      )
+    results.push(
+      await inPlace(`operations[${i}]`, () =>
+        computeUnsigned(parts, chain, operation, { ...common, ...own }, client, left),
+      ),
+    )
+  }
+  if (performance.now() - started > VALID_FOR_MS)
+    for (const result of results) await checkInputsValid(parts, chain, result)
+  return signBatch(chain.attester, results, await chain.attester.nonce(), deadlineOf(parts))
+}
+
+/** The deadline of a signature made now, in Unix seconds. */
+export function deadlineOf({ clock, deadlineSeconds }: ComputeParts): number {
+  return Math.floor(clock() / 1000) + deadlineSeconds
+}
+
+/** Runs a part of a request; its errors name this place in the request. */
+export async function inPlace<T>(place: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof ComputeError) throw error.within(`${place}: `)
+    if (error instanceof GeometryError) throw invalidInput(`${place}: ${error.message}`)
+    throw error
+  }
+}
+
+/** Throws unless the attestations among the inputs of a result are valid now. */
+export async function checkInputsValid(
+  { resolver }: ComputeParts,
+  { attester, reader }: ServedChain,
+  { claims, sources }: Pick<UnsignedResult, 'claims' | 'sources'>,
+): Promise<void> {
+  await Promise.all(
+    sources.map(async (source, i) => {
+      const [uid, path, offchain] = [claims.inputRefs[i]!, `input ${i + 1}`, validityOf(source)]
+      if (offchain) await resolver.offchain.checkValid(uid, offchain, path, reader)
+      else if (source === 'onchain') await resolver.checkValid(uid, path, attester.chain, reader)
+    }),
+  )
+}
+
+/** Resolves the inputs of an operation and measures them. */
+async function computeUnsigned(
+  parts: ComputeParts,
+  { attester, reader }: ServedChain,
+  name: string,
+  request: OperationRequest,
+  client: string,
+  budgetMs?: number,
+): Promise<UnsignedResult> {
+  const operation = OPERATIONS[name]!
+  const numbers = (operation.numbers ?? []).map((parameter) => request[parameter.name] as number)
+  const [schema, inputs] = await Promise.all([
+    chosenSchema(parts, operation, reader, request.schema),
+    Promise.all(
+      operation.geometries.map(async (parameter) => {
+        const given = [parameter.name, ...(parameter.aliases ?? [])].find(
+          (each) => request[each] !== undefined,
+        )!
+        return parts.resolver.resolve(request[given], given, attester.chain, reader, client)
+      }),
+    ),
+  ])
+  const measurement = await parts.measurer.measure({ operation: name, inputs, numbers }, client, budgetMs)
+  const { data, claims } = described(name, operation, numbers, measurement, parts.clock())
+  const recipient = request.recipient === undefined ? NO_RECIPIENT : parseChecksumAddress(request.recipient)!
+  return {
+    statement: { schema: schema.uid, revocable: schema.revocable, recipient, data },
+    claims,
+    sources: inputs.map(({ source }) => source),
+  }
+}
+
+/** A measurement as the payload for contracts and as the claims of the answer; `now` in milliseconds. */
+function described(
+  name: string,
+  { label, units }: Operation,
+  numbers: readonly number[],
+  { outcome, refs: inputRefs }: Measurement,
+  now: number,
+): { data: string; claims: Claims } {
+  const operation = label?.(numbers) ?? name
+  const context = { inputRefs, timestamp: Math.floor(now / 1000), operation }
+  if (typeof outcome === 'boolean')
+    return {
+      data: encodeBooleanResult(outcome, context),
+      claims: { result: outcome, ...{ operation, timestamp: context.timestamp, inputRefs } },
+    }
+  return {
+    data: encodeNumericResult(outcome, units!.payload, context),
+    claims: {
+      result: Number(outcome) / units!.perAnswerUnit,
+      units: units!.answer,
+      ...{ operation, timestamp: context.timestamp, inputRefs },
+    },
+  }
+}
+
+/**
+ * Throws a ComputeError for a chain that cannot be signed for, an UnavailableError while its node is away.
+ */
+export async function servedChain(parts: ComputeParts, chainId: number): Promise<ServedChain> {
+  const chosen = parts.attesters.get(chainId)
+  if (!chosen)
+    throw invalidInput(`chainId: chain ${chainId} is not served; usable ones: ${await usableChainIds(parts)}`)
+  const refusal = await chosen.attester.refusal()
+  if (refusal && (await chosen.attester.unreachable()))
+    throw new UnavailableError(`The node of ${chosen.attester.chain.slug} does not answer right now.`)
+  if (refusal)
+    throw invalidInput(
+      `chainId: chain ${chainId} cannot be signed for, as ${refusal}; usable ones: ${await usableChainIds(parts)}`,
+    )
+  return chosen
+}
+
+/** The IDs of the chains that can be signed for, as a text. */
+export async function usableChainIds({ attesters }: Pick<ComputeParts, 'attesters'>): Promise<string> {
+  const ids = await Promise.all(
+    [...attesters].map(async ([id, { attester }]) => ((await attester.refusal()) ? [] : [id])),
+  )
+  return ids.flat().join(', ') || 'none at the moment'
+}
+
+const RESULT_TYPES = {
+  [NUMERIC_RESULT_FIELDS]: fieldTypes(NUMERIC_RESULT_FIELDS).join(),
+  [BOOLEAN_RESULT_FIELDS]: fieldTypes(BOOLEAN_RESULT_FIELDS).join(),
+}
+
+/**
+ * The schema to attest under. Its registered types must be those of the payload, or a contract would read the
+ * signed result as something else.
+ */
+async function chosenSchema(
+  { defaultSchemas, schemaCheck }: ComputeParts,
+  { units }: Operation,
+  reader: ChainReader,
+  given: string | undefined,
+) {
+  const fields = units ? NUMERIC_RESULT_FIELDS : BOOLEAN_RESULT_FIELDS
+  const uid = (given ?? defaultSchemas[units ? 'number' : 'boolean']).toLowerCase()
+  const record = await reader.schema(uid)
+  if (!record)
+    throw invalidInput(
+      `schema: ${uid} is not registered on this chain${given === undefined ? ' (it is the default)' : ''}; register "${fields}" or name another`,
+    )
+  if (schemaCheck && record.types !== RESULT_TYPES[fields])
+    throw invalidInput(
+      `schema: ${uid} is "${record.schema.slice(0, 200)}", but a result of this operation has the fields "${fields}"`,
+    )
+  return { uid, revocable: record.revocable }
+}

@@ -1,0 +1,1426 @@
+import { createHash, type BinaryLike } from 'node:crypto'
+import { createSocket } from 'node:dgram'
+import { readFileSync } from 'node:fs'
+import { createServer as createHttpServer, type RequestListener } from 'node:http'
+import { createServer as createTcpServer, type AddressInfo, Socket, type Server } from 'node:net'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { createServer as createTlsServer } from 'node:tls'
+import { Readable, type Transform } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import {
+  brotliCompressSync,
+  constants,
+  createBrotliCompress,
+  createDeflate,
+  createGzip,
+  deflateRawSync,
+  deflateSync,
+  gzipSync,
+} from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { SafeFetcher, dial, isPublicAddress, resolveHost, type FetchWorld } from './fetcher'
+import { ComputeError, UnavailableError } from '../../http/problems'
+
+/**
+ * docs/spec/trust.md 3, Tests: a hostile server behind real TLS on loopback, which passes for 93.184.216.34
+ * after the checks of addresses.
+ */
+const PUBLIC = '93.184.216.34'
+const certificate = readFileSync('test/vectors/fetcher-certificate.pem', 'utf8')
+const DOCUMENT = '{"place":"Quito","λ":-78.5}'
+const KIB_256 = 262_144
+/** The longest stall of the event loop that passes; an idle machine measures a tenth of it. */
+const STALL_MS = 1_500
+
+const closing: (() => unknown)[] = []
+afterAll(async () => {
+  for (const close of closing) await close()
+})
+async function listen(server: Server): Promise<number> {
+  const sockets = new Set<Socket>()
+  for (const event of ['connection', 'secureConnection'])
+    server.on(event, (socket: Socket) => sockets.add(socket.on('error', () => {})))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  closing.push(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return (server.address() as AddressInfo).port
+}
+
+type Route = (socket: Socket, head: string) => void
+/** By path: what the hostile server does with the connection after it received a request. */
+const routes = new Map<string, Route>()
+const requests: string[] = []
+const answer =
+  (body: string | Buffer, headers: Record<string, string> = {}, status = '200 OK'): Route =>
+  (socket) => {
+    const all = {
+      'content-type': 'application/json',
+      'content-length': String(Buffer.byteLength(body)),
+      ...headers,
+    }
+    socket.write(
+      `HTTP/1.1 ${status}\r\n${Object.entries(all)
+        .map(([name, value]) => `${name}: ${value}\r\n`)
+        .join('')}\r\n`,
+    )
+    socket.write(body)
+  }
+const raw =
+  (text: string, end = false): Route =>
+  (socket) =>
+    void (end ? socket.end(text, 'latin1') : socket.write(text, 'latin1'))
+const redirect = (location: string, status = '302 Found'): Route =>
+  raw(`HTTP/1.1 ${status}\r\nlocation: ${location}\r\nset-cookie: a=b\r\ncontent-length: 0\r\n\r\n`)
+const drip = (socket: Socket, piece: string) => {
+  const timer = setInterval(() => socket.write(piece), 100)
+  socket.on('close', () => clearInterval(timer))
+}
+const flood = (socket: Socket, piece: Buffer) => {
+  const more = () => {
+    while (!socket.destroyed && socket.write(piece));
+  }
+  socket.on('drain', more)
+  more()
+}
+
+let tlsPort: number
+let silentPort: number
+/** `silentPort` completes the TCP handshake, never the TLS handshake. */
+beforeAll(async () => {
+  const server = createTlsServer({ key: certificate, cert: certificate }, (socket) => {
+    socket.once('data', (data) => {
+      const head = data.toString('latin1')
+      requests.push(head)
+      routes.get(head.split(' ')[1])?.(socket, head)
+    })
+  })
+  server.on('tlsClientError', () => {})
+  tlsPort = await listen(server)
+  silentPort = await listen(createTcpServer())
+})
+
+interface Outcome {
+  text?: string
+  error?: Error
+  reason?: string
+  ms: number
+  /** Addresses that were connected to, by connection. */
+  dialled: string[][]
+  looked: string[]
+}
+/** Addresses by host name; other names have one public address. */
+type Names = Record<string, string[]>
+interface Setup extends Partial<FetchWorld> {
+  names?: Names
+  ipfsGateways?: string[]
+  /** Called when the fetcher decides to refuse the document, long before the client gets the answer. */
+  onKnown?: () => void
+}
+function makeFetcher({ names = {}, ipfsGateways = [], onKnown, ...world }: Setup = {}) {
+  const seen: Pick<Outcome, 'dialled' | 'looked' | 'reason'> = { dialled: [], looked: [] }
+  const fetcher = new SafeFetcher(
+    { ipfsGateways, onRefusal: (_where, reason) => ((seen.reason = reason), onKnown?.()) },
+    {
+      ca: certificate,
+      resolve: async (host) => {
+        seen.looked.push(host)
+        return names[host] ?? [PUBLIC]
+      },
+      dial: (addresses, port) => {
+        expect(port).toBe(443)
+        seen.dialled.push([...addresses])
+        return passFor(addresses[0]!, dial(['127.0.0.1'], tlsPort))
+      },
+      ...world,
+    },
+  )
+  return { fetcher, seen }
+}
+/** Makes the socket report that address as its remote address. */
+const passFor = (address: string, socket: Socket) =>
+  Object.defineProperty(socket, 'remoteAddress', { get: () => address })
+
+async function run(uri: string, setup: Setup = {}): Promise<Outcome> {
+  const { fetcher, seen } = makeFetcher(setup)
+  const started = performance.now()
+  const result = await fetcher.fetch(uri, 'client').then(
+    (text) => ({ text }),
+    (error: Error) => ({ error }),
+  )
+  return { ...result, ...seen, ms: performance.now() - started }
+}
+const url = (path: string, host = 'good.example') => `https://${host}${path}`
+let paths = 0
+function serve(route: Route): string {
+  const path = `/${++paths}`
+  routes.set(path, route)
+  return path
+}
+
+describe('accepted documents', () => {
+  const chain = (count: number): Route =>
+    count === 0 ? answer(DOCUMENT) : (socket, head) => redirect(serve(chain(count - 1)))(socket, head)
+  test.each<[string, Route]>([
+    ['plain', answer(DOCUMENT)],
+    [
+      'with a vendor media type and a charset',
+      answer(DOCUMENT, { 'content-type': 'application/vnd.eas+json; charset="UTF-8"' }),
+    ],
+    ['gzip', answer(gzipSync(DOCUMENT), { 'content-encoding': 'gzip' })],
+    ['deflate', answer(deflateSync(DOCUMENT), { 'content-encoding': 'deflate' })],
+    ['deflate, bare', answer(deflateRawSync(DOCUMENT), { 'content-encoding': 'deflate' })],
+    ['br', answer(brotliCompressSync(DOCUMENT), { 'content-encoding': 'BR' })],
+    ['a byte order mark, dropped', answer(`\uFEFF${DOCUMENT}`)],
+    [
+      'without a length, until the connection ends',
+      raw(
+        `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n${Buffer.from(DOCUMENT).toString('latin1')}`,
+        true,
+      ),
+    ],
+    ['behind three redirects', chain(3)],
+    [
+      'behind an absolute redirect',
+      redirect(url(serve(answer(DOCUMENT)), 'other.example'), '308 Permanent Redirect'),
+    ],
+  ])('%s', async (_name, route) => {
+    expect(await run(url(serve(route)))).toMatchObject({ text: DOCUMENT })
+  })
+  test('of exactly 256 KiB', async () => {
+    expect((await run(url(serve(answer('x'.repeat(KIB_256)))))).text).toHaveLength(KIB_256)
+    expect(
+      (await run(url(serve(answer(gzipSync('x'.repeat(KIB_256)), { 'content-encoding': 'gzip' }))))).text,
+    ).toHaveLength(KIB_256)
+  })
+  test('every hop has its own look-up and connection, and sends the bare request only', async () => {
+    const end = serve(answer(DOCUMENT))
+    const start = serve(redirect(url(`${end}?`, 'other.example')))
+    routes.set(`${end}?`, answer(DOCUMENT))
+    routes.set(`${start}?q=%C3%A9`, routes.get(start)!)
+    const outcome = await run(`HTTPS://Good.Example:443${start}?q=%C3%A9#part`, {
+      names: { 'other.example': ['2606:2800:21f:cb07::1', '198.41.0.4'] },
+    })
+    expect(outcome).toMatchObject({
+      text: DOCUMENT,
+      looked: ['good.example', 'other.example'],
+      dialled: [[PUBLIC], ['2606:2800:21f:cb07::1', '198.41.0.4']],
+    })
+    const [first, second] = requests.filter((head) => head.includes(start) || head.includes(end))
+    expect(first!.toLowerCase().split('\r\n')).toEqual([
+      `get ${start}?q=%c3%a9 http/1.1`,
+      'host: good.example',
+      'connection: keep-alive',
+      'accept: application/json',
+      'accept-encoding: identity',
+      'user-agent: geospatial-attestation-service',
+      '',
+      '',
+    ])
+    expect(second!.toLowerCase()).toContain('host: other.example')
+    expect(second!.toLowerCase()).not.toMatch(/cookie|referer|authorization/)
+  })
+})
+
+describe('malformed URIs are refused at once, without a look-up', () => {
+  test.each<[string, string | RegExp]>([
+    ...[
+      '127.1',
+      '2130706433',
+      '0x7f000001',
+      '0177.0.0.1',
+      '127.0.0.1',
+      '127.0.0.1.',
+      '0x7f.1',
+      '%31%32%37.0.0.1',
+      '0',
+      '8.8.8.8',
+    ].map((host) => [`https://${host}/`, 'uri: expected a host name, not an IP address'] as [string, string]),
+    ...[
+      '[::1]',
+      '[::ffff:7f00:1]',
+      '[::ffff:127.0.0.1]',
+      '[::]',
+      '[fd00:ec2::254]',
+      '[2606:2800:21f:cb07::1]',
+    ].map((host) => [`https://${host}/`, 'uri: expected a host name, not an IP address'] as [string, string]),
+    ['https://169.254.169.254/latest/meta-data', 'uri: expected a host name, not an IP address'],
+    [
+      'https://%E2%91%A0%E2%91%A1%E2%91%A6.%E2%93%AA.%E2%93%AA.%E2%91%A0/',
+      'uri: expected a host name, not an IP address',
+    ],
+    ['https://①②⑦.⓪.⓪.①/', /printable ASCII/],
+    ['https://127。0。0。1/', /printable ASCII/],
+    ...[
+      'localhost',
+      'localhost.',
+      'good.example.',
+      'kubernetes',
+      '-',
+      'a..example',
+      '_.1a',
+      `${'a'.repeat(64)}.example`,
+      `${'a.'.repeat(124)}example`,
+    ].map(
+      (host) =>
+        [`https://${host}/`, 'uri: expected a full host name such as example.org'] as [string, string],
+    ),
+    ...[
+      'http://good.example/',
+      'file:///etc/passwd',
+      'data:application/json,{}',
+      'ftp://good.example/',
+      'gopher://good.example/',
+      'https:good.example',
+      '//good.example/',
+      'good.example',
+      'javascript:1',
+    ].map((uri) => [uri, 'uri: expected https:// or ipfs://'] as [string, string]),
+    ['https://good@evil.example/', 'uri: expected no user name or password'],
+    ['https://good.example:pass@evil.example/', 'uri: expected no user name or password'],
+    ['https://good.example\\@evil.example/', /printable ASCII/],
+    ...[22, 80, 8443, 6379].map(
+      (port) => [`https://good.example:${port}/`, 'uri: expected port 443'] as [string, string],
+    ),
+    ['https://good.example:99999/', 'uri: not a valid URL'],
+    ['https://exa mple.org/', /printable ASCII/],
+    ['https://%0d%0agood.example/', 'uri: not a valid URL'],
+    ['https://good.example/\r\nHost: evil', /printable ASCII/],
+    ['https://good.example/\r\n\r\nGET / HTTP/1.1', /printable ASCII/],
+    ['https://go\tod.example/', /printable ASCII/],
+    ['https://good.example/\0', /printable ASCII/],
+    ['', /printable ASCII/],
+    [`https://good.example/${'a'.repeat(2_028)}`, 'uri: at most 2048 characters'],
+    ['ipfs://bafkqaaa/', 'uri: this service fetches no ipfs:// URIs; expected https://'],
+  ])('%j', async (uri, message) => {
+    const { error, looked, dialled, ms } = await run(uri)
+    expect(error).toBeInstanceOf(ComputeError)
+    expect(error).toMatchObject({
+      slug: 'invalid-input',
+      message: expect.stringMatching(
+        message instanceof RegExp ? message : `^${message.replace(/[.:/]/g, '\\$&')}$`,
+      ),
+    })
+    expect([looked, dialled]).toEqual([[], []])
+    expect(ms).toBeLessThan(1_000)
+  })
+  test('a percent-encoded CRLF stays encoded', async () => {
+    const path = `${serve(answer(DOCUMENT))}%0d%0aX:y`
+    routes.set(path, answer(DOCUMENT))
+    expect((await run(url(path))).text).toBe(DOCUMENT)
+  })
+})
+
+describe('addresses', () => {
+  test.each([
+    ...[
+      '0.0.0.0',
+      '0.1.2.3',
+      '10.0.0.1',
+      '100.64.0.1',
+      '100.100.100.200',
+      '127.0.0.1',
+      '127.255.255.254',
+      '169.254.169.254',
+      '172.16.0.1',
+      '172.31.255.255',
+      '192.168.1.1',
+      '192.0.0.192',
+      '192.0.2.1',
+      '192.88.99.1',
+    ],
+    ...[
+      '198.18.0.1',
+      '198.51.100.1',
+      '203.0.113.1',
+      '224.0.0.1',
+      '239.255.255.255',
+      '240.0.0.1',
+      '255.255.255.255',
+      '168.63.129.16',
+      '127.1',
+      '2130706433',
+      '',
+      'x',
+    ],
+    ...[
+      '::',
+      '::1',
+      '::7f00:1',
+      '::127.0.0.1',
+      '::ffff:127.0.0.1',
+      '::ffff:7f00:1',
+      '::ffff:93.184.216.34',
+      '::ffff:0:127.0.0.1',
+      '64:ff9b::7f00:1',
+      '64:ff9b::5db8:d822',
+      '64:ff9b:1::1',
+      '2002:7f00:1::',
+      '2002:5db8:d822::1',
+    ],
+    ...[
+      '2001::1',
+      '2001:0:4136:e378:8000:63bf:3fff:fdd2',
+      '2001:db8::1',
+      '2001:10::1',
+      '3fff::1',
+      '100::1',
+      'fc00::1',
+      'fd00:ec2::254',
+      'fdff::1',
+      'fe80::1',
+      'fe80::1%eth0',
+      'febf::1',
+      'fec0::1',
+      'ff02::1',
+      'ff0e::1',
+      '5f00::1',
+      '4000::1',
+      '1::1',
+    ],
+  ])('%s is not public', (address) => {
+    expect(isPublicAddress(address)).toBe(false)
+  })
+  test.each([
+    PUBLIC,
+    '1.1.1.1',
+    '100.63.255.255',
+    '100.128.0.0',
+    '172.32.0.1',
+    '2606:4700:4700::1111',
+    '2001:4860:4860::8888',
+    '2a00:1450:4001:830::200e',
+  ])('%s is public', (address) => {
+    expect(isPublicAddress(address)).toBe(true)
+  })
+})
+
+/** All run at once with production timeouts, as each refusal is answered after 5.25 s. */
+interface Attack {
+  /** Default: the URI of `route`. */
+  uri?: string
+  route?: Route
+  setup?: Setup
+  reason: RegExp
+  /** Number of connections made. */
+  dialled?: number
+}
+const attacks: Record<string, Attack> = {
+  ...Object.fromEntries(
+    [
+      '127.0.0.1',
+      '10.1.2.3',
+      '169.254.169.254',
+      'fd00:ec2::254',
+      '100.64.0.1',
+      'fc00::1',
+      'fe80::1',
+      '0.0.0.0',
+      '::',
+      '::ffff:7f00:1',
+      '64:ff9b::7f00:1',
+      '2002:7f00:1::',
+      '2001::1',
+      '224.0.0.1',
+      'ff02::1',
+      '::7f00:1',
+    ].map((address): [string, Attack] => [
+      `a name with the address ${address}`,
+      {
+        route: answer(DOCUMENT),
+        setup: { names: { 'good.example': [address] } },
+        reason: new RegExp(`^has the address ${address}$`),
+        dialled: 0,
+      },
+    ]),
+  ),
+  'a name with one private address of several': {
+    route: answer(DOCUMENT),
+    setup: { names: { 'good.example': [PUBLIC, '2606:4700::1', '10.0.0.1', '1.1.1.1'] } },
+    reason: /^has the address 10\.0\.0\.1$/,
+    dialled: 0,
+  },
+  'a name without addresses': {
+    route: answer(DOCUMENT),
+    setup: { names: { 'good.example': [] } },
+    reason: /^no address$/,
+    dialled: 0,
+  },
+  'a name that cannot be looked up': {
+    route: answer(DOCUMENT),
+    setup: { resolve: () => Promise.reject(new Error('SERVFAIL')) },
+    reason: /^SERVFAIL$/,
+    dialled: 0,
+  },
+  'a look-up that never ends': {
+    route: answer(DOCUMENT),
+    setup: { resolve: () => new Promise(() => {}) },
+    reason: /timeout|aborted/i,
+    dialled: 0,
+  },
+  ...Object.fromEntries(
+    [
+      ['http', 'http://good.example/', 'expected https://'],
+      ['file', 'file:///etc/passwd', 'expected https://'],
+      ['data', 'data:application/json,{}', 'expected https://'],
+      ['ipfs', 'ipfs://bafkqaaa', 'expected https://'],
+      ['another port', 'https://good.example:8443/', 'expected port 443'],
+      ['a user', '//user@good.example/', 'expected no user name'],
+      ['127.0.0.1', 'https://127.0.0.1/', 'not an IP address'],
+      ['127.1', '//127.1/', 'not an IP address'],
+      ['[::1]', 'https://[::1]/', 'not an IP address'],
+      [
+        'circled digits',
+        'https://%E2%91%A0%E2%91%A1%E2%91%A6.%E2%93%AA.%E2%93%AA.%E2%91%A0/',
+        'not an IP address',
+      ],
+      [
+        'circled digits in UTF-8',
+        Buffer.from('https://①②⑦.⓪.⓪.①/').toString('latin1'),
+        'not an IP address|Invalid URL|full host name',
+      ],
+      ['localhost', 'https://localhost/', 'full host name'],
+      ['no URL', 'https://:::/', 'Invalid URL'],
+    ].map(([name, location, reason]): [string, Attack] => [
+      `a redirect to ${name}`,
+      { route: redirect(location!), reason: new RegExp(reason!), dialled: 1 },
+    ]),
+  ),
+  'a redirect to a name with a private address': {
+    route: redirect(url('/', 'other.example')),
+    setup: { names: { 'other.example': ['192.168.0.1'] } },
+    reason: /^has the address 192\.168\.0\.1$/,
+    dialled: 1,
+  },
+  'a redirect nowhere': {
+    route: raw('HTTP/1.1 301 Moved\r\ncontent-length: 0\r\n\r\n'),
+    reason: /redirected nowhere/,
+    dialled: 1,
+  },
+  'two redirects at once': {
+    route: raw('HTTP/1.1 301 Moved\r\nlocation: /a\r\nlocation: /b\r\ncontent-length: 0\r\n\r\n'),
+    reason: /location twice/,
+    dialled: 1,
+  },
+  'redirects in a loop': {
+    route: (socket, head) => redirect(head.split(' ')[1]!)(socket, head),
+    reason: /too many redirects/,
+    dialled: 4,
+  },
+  'status 404': { route: answer(DOCUMENT, {}, '404 Not Found'), reason: /status 404/ },
+  'status 206': { route: answer(DOCUMENT, {}, '206 Partial Content'), reason: /status 206/ },
+  'status 304': { route: raw('HTTP/1.1 304 Not Modified\r\n\r\n'), reason: /status 304/ },
+  'an upgrade': {
+    route: raw('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n'),
+    reason: /upgrade/,
+  },
+  HTML: { route: answer(DOCUMENT, { 'content-type': 'text/html' }), reason: /not sent as JSON/ },
+  'plain text': { route: answer(DOCUMENT, { 'content-type': 'text/plain' }), reason: /not sent as JSON/ },
+  'no content type': {
+    route: raw('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}'),
+    reason: /not sent as JSON/,
+  },
+  'JSON in another charset': {
+    route: answer(DOCUMENT, { 'content-type': 'application/json; charset=utf-16' }),
+    reason: /not sent as JSON/,
+  },
+  'a type that only begins like JSON': {
+    route: answer(DOCUMENT, { 'content-type': 'application/jsonp' }),
+    reason: /not sent as JSON/,
+  },
+  'invalid UTF-8': {
+    route: answer(Buffer.from([0x22, 0xc3, 0x28, 0x22])),
+    reason: /not valid for encoding utf-8/i,
+  },
+  'a lone surrogate in UTF-8': {
+    route: answer(Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22])),
+    reason: /not valid for encoding utf-8/i,
+  },
+  'UTF-16 with its byte order mark': {
+    route: answer(Buffer.from(`\uFEFF${DOCUMENT}`, 'utf16le')),
+    reason: /not valid for encoding utf-8/i,
+  },
+  'one byte more than 256 KiB': { route: answer('x'.repeat(KIB_256 + 1)), reason: /max size/i },
+  'one byte more than 256 KiB, gzip': {
+    route: answer(gzipSync('x'.repeat(KIB_256 + 1)), { 'content-encoding': 'gzip' }),
+    reason: /larger than 262144/,
+  },
+  'a length of a terabyte': {
+    route: raw(
+      'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1099511627776\r\n\r\n{}',
+    ),
+    reason: /max size|timeout/i,
+  },
+  'a negative length': {
+    route: raw('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: -1\r\n\r\n{}'),
+    reason: /content-length|parse/i,
+  },
+  'two lengths': {
+    route: raw(
+      'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n',
+    ),
+    reason: /content-length|transfer-encoding/i,
+  },
+  'nested gzip': {
+    route: answer(gzipSync(gzipSync(DOCUMENT)), { 'content-encoding': 'gzip, gzip' }),
+    reason: /unknown encoding/,
+  },
+  'nested gzip in two headers': {
+    route: (socket) =>
+      void socket.write(
+        'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\ncontent-encoding: br\r\ncontent-length: 2\r\n\r\n{}',
+      ),
+    reason: /content-encoding twice/,
+  },
+  'nested gzip, declared once': {
+    route: answer(gzipSync(gzipSync(DOCUMENT)), { 'content-encoding': 'gzip' }),
+    reason: /not valid for encoding utf-8/i,
+  },
+  'an unknown encoding': {
+    route: answer(DOCUMENT, { 'content-encoding': 'zstd' }),
+    reason: /unknown encoding/,
+  },
+  'a body that is not in its declared encoding': {
+    route: answer(DOCUMENT, { 'content-encoding': 'gzip' }),
+    reason: /incorrect header/,
+  },
+  'a truncated gzip': {
+    route: answer(gzipSync(DOCUMENT).subarray(0, -10), { 'content-encoding': 'gzip' }),
+    reason: /unexpected end/,
+  },
+  'an endless body': {
+    route: (socket) => (
+      socket.write('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n'),
+      flood(socket, Buffer.alloc(65_536, 0x20))
+    ),
+    reason: /max size/i,
+  },
+  'an endless body in chunks': {
+    route: (socket) => (
+      socket.write('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n'),
+      flood(socket, Buffer.from('1\r\n \r\n'.repeat(1_000)))
+    ),
+    reason: /max size/i,
+  },
+  'a dripped body': {
+    route: (socket) => (
+      socket.write('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n'),
+      drip(socket, ' ')
+    ),
+    reason: /timeout/i,
+  },
+  'dripped headers': {
+    route: (socket) => (socket.write('HTTP/1.1 200 OK\r\nx: '), drip(socket, 'x')),
+    reason: /timeout/i,
+  },
+  'endless interim answers': {
+    route: (socket) => drip(socket, 'HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n'),
+    reason: /timeout/i,
+  },
+  'a truncated body': {
+    route: raw('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{}', true),
+    reason: /other side closed|terminated|aborted/,
+  },
+  'a truncated body in chunks': {
+    route: raw(
+      'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n',
+      true,
+    ),
+    reason: /other side closed|terminated|aborted/,
+  },
+  'headers of 100 kB': {
+    route: raw(
+      `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nx: ${'x'.repeat(100_000)}\r\ncontent-length: 2\r\n\r\n{}`,
+    ),
+    reason: /headers overflow/i,
+  },
+  'many headers': {
+    route: raw(
+      `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n${'x: y\r\n'.repeat(20_000)}content-length: 2\r\n\r\n{}`,
+    ),
+    reason: /headers overflow/i,
+  },
+  'no answer': { route: () => {}, reason: /timeout/i },
+  'a closed connection': { route: (socket) => void socket.destroy(), reason: /other side closed|ECONNRESET/ },
+  'no HTTP': { route: raw('SSH-2.0-OpenSSH_9.6\r\n'), reason: /expected http/i },
+  'a connection that is never established': {
+    uri: url('/'),
+    setup: { dial: () => new Socket() },
+    reason: /timeout|aborted/i,
+  },
+  'a refused connection': {
+    uri: url('/'),
+    setup: { dial: () => dial(['127.0.0.1'], 1) },
+    reason: /ECONNREFUSED/,
+  },
+  'a TLS handshake without an answer': {
+    uri: url('/'),
+    setup: { dial: () => passFor(PUBLIC, dial(['127.0.0.1'], silentPort)) },
+    reason: /timeout|aborted/i,
+  },
+  'a certificate for another name': { uri: url('/', 'evil.example'), reason: /altnames/ },
+  'a certificate that no trusted authority signed': {
+    uri: url('/'),
+    setup: { ca: undefined },
+    reason: /self-signed/,
+  },
+}
+const outcomes = new Map<string, Promise<Outcome>>()
+let stall = 0
+describe('all other refusals have the same text and the same delay', () => {
+  beforeAll(async () => {
+    const delay = monitorEventLoopDelay({ resolution: 5 })
+    delay.enable()
+    for (const [name, { uri, route, setup }] of Object.entries(attacks))
+      outcomes.set(name, run(uri ?? url(serve(route!)), setup))
+    await Promise.all(outcomes.values())
+    stall = delay.max / 1e6
+  })
+  test.each(Object.keys(attacks))('%s', async (name) => {
+    const { error, reason, ms, dialled } = (await outcomes.get(name))!
+    expect(error).toBeInstanceOf(ComputeError)
+    expect((error as ComputeError).slug).toBe('invalid-input')
+    expect(reason).toMatch(attacks[name]!.reason)
+    if (attacks[name]!.dialled !== undefined) expect(dialled).toHaveLength(attacks[name]!.dialled)
+    // 5,250 ms; timers may fire a little early, and a busy machine is late.
+    expect(ms).toBeGreaterThan(5_245)
+    expect(ms).toBeLessThan(8_000)
+  })
+  test('all have one text, which names the rules', async () => {
+    const texts = new Set((await Promise.all(outcomes.values())).map(({ error }) => error!.message))
+    expect([...texts]).toEqual([
+      expect.stringMatching(
+        /^uri: the document could not be fetched\. It must .*https.*443.*public.*redirects.*ipfs/,
+      ),
+    ])
+  })
+  test('all at once do not block the event loop', () => {
+    expect(stall).toBeLessThan(STALL_MS)
+  })
+})
+
+describe('between the check and the connection', () => {
+  test('a connection to a private address is closed before a byte is sent', async () => {
+    let connections = 0
+    let bytes = 0
+    const port = await listen(
+      createTcpServer((socket) => (connections++, socket.on('data', (data) => (bytes += data.length)))),
+    )
+    // The socket reports its real remote address, 127.0.0.1, not the checked one.
+    const outcome = await run(url('/'), { dial: () => dial(['127.0.0.1'], port), refusalMs: 1_500 })
+    expect(outcome).toMatchObject({ reason: 'led to the address 127.0.0.1', looked: ['good.example'] })
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    expect([connections, bytes]).toEqual([1, 0])
+  })
+  test('DNS rebinding: a name is resolved once, and the checked address is the one connected to', async () => {
+    const answers = [[PUBLIC], ['127.0.0.1']]
+    let asked = 0
+    const outcome = await run(url(serve(answer(DOCUMENT))), { resolve: async () => answers[asked++]! })
+    expect(outcome).toMatchObject({ text: DOCUMENT, dialled: [[PUBLIC]] })
+    expect(asked).toBe(1)
+    const again = await run(url(serve(redirect(serve(answer(DOCUMENT))))), {
+      resolve: async () => answers[asked++ - 1]!,
+      refusalMs: 1_500,
+    })
+    expect(again).toMatchObject({ reason: 'has the address 127.0.0.1', dialled: [[PUBLIC]] })
+  })
+})
+
+describe('concurrency limits', () => {
+  test('two per client; a refused fetch counts until it is answered, so that timing shows nothing', async () => {
+    const { fetcher } = makeFetcher({ refusalMs: 2_000 })
+    const refused = serve(answer('', {}, '404 Not Found'))
+    const two = [fetcher.fetch(url(refused), 'a'), fetcher.fetch(url(refused), 'a')].map((fetched) =>
+      fetched.catch((error: Error) => error.message),
+    )
+    await new Promise((resolve) => setTimeout(resolve, 400))
+    await expect(fetcher.fetch(url(refused), 'a')).rejects.toMatchObject({
+      slug: 'rate-limited',
+      retryAfter: expect.any(Number),
+      message: 'uri: 2 documents are being fetched for you already; wait for one of them',
+    })
+    expect(await fetcher.fetch(url(serve(answer(DOCUMENT))), 'b')).toBe(DOCUMENT)
+    await Promise.all(two)
+    expect(await fetcher.fetch(url(serve(answer(DOCUMENT))), 'a')).toBe(DOCUMENT)
+    expect(await fetcher.fetch(url(serve(answer(DOCUMENT))), 'a')).toBe(DOCUMENT)
+  })
+  test('64 in total', async () => {
+    const { fetcher } = makeFetcher({ resolve: async () => [], refusalMs: 500 })
+    const all = Array.from({ length: 64 }, (_, index) =>
+      fetcher.fetch(url('/'), String(index)).catch(() => {}),
+    )
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    await expect(fetcher.fetch(url('/'), 'late')).rejects.toBeInstanceOf(UnavailableError)
+    await Promise.all(all)
+    await expect(fetcher.fetch(url('/'), 'late')).rejects.toMatchObject({ slug: 'invalid-input' })
+  })
+})
+
+describe('decompression bombs', () => {
+  // Zeros, compressed piece by piece: a large free heap would hide the memory of an inflated bomb.
+  const squeeze = async (through: Transform, megabytes: number) =>
+    buffer(Readable.from(Array.from({ length: megabytes }, () => piece)).pipe(through))
+  const piece = Buffer.alloc(1_048_576)
+  // Small enough on the wire, 240 MiB inflated.
+  const bombs: Record<string, () => Promise<Buffer>> = {
+    gzip: () => squeeze(createGzip(), 240),
+    'gzip, many members': async () => Buffer.concat(Array<Buffer>(20).fill(await squeeze(createGzip(), 12))),
+    deflate: () => squeeze(createDeflate(), 240),
+    br: () => squeeze(createBrotliCompress({ params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }), 240),
+  }
+  test.each(Object.entries(bombs))('%s: memory and event loop stay bounded', async (name, make) => {
+    const bomb = await make()
+    expect(bomb.length).toBeLessThan(KIB_256)
+    const path = serve(answer(bomb, { 'content-encoding': name.split(',')[0]! }))
+    const before = process.memoryUsage()
+    let peak = 0
+    const delay = monitorEventLoopDelay({ resolution: 5 })
+    delay.enable()
+    const watch = setInterval(() => (peak = Math.max(peak, process.memoryUsage().rss)), 5)
+    const { reason } = await run(url(path), { refusalMs: 2_000 })
+    clearInterval(watch)
+    expect(reason).toMatch(/larger than 262144/)
+    expect((peak - before.rss) / 1_048_576).toBeLessThan(48)
+    expect(delay.max / 1e6).toBeLessThan(STALL_MS)
+  })
+})
+
+describe('DNS look-ups', () => {
+  /** By name and type (1 = A, 28 = AAAA): addresses, as bytes; undefined: no answer. */
+  const zone = new Map<string, number[][] | undefined>([
+    [
+      'both.example 1',
+      [
+        [93, 184, 216, 34],
+        [10, 0, 0, 1],
+      ],
+    ],
+    ['both.example 28', [[0x20, 1, 0x48, 0x60, 0x48, 0x60, ...Array<number>(9).fill(0), 0x88]]],
+    ['four.example 1', [[1, 1, 1, 1]]],
+    ['silent.example 1', undefined],
+    ['silent.example 28', undefined],
+  ])
+  let server: string
+  let asked = 0
+  beforeAll(async () => {
+    const socket = createSocket('udp4')
+    socket.on('message', (query, from) => {
+      asked++
+      const labels: string[] = []
+      let at = 12
+      for (let length = query[at]!; length > 0; length = query[at]!) {
+        labels.push(query.toString('latin1', at + 1, at + 1 + length))
+        at += length + 1
+      }
+      const key = `${labels.join('.')} ${query.readUInt16BE(at + 1)}`
+      const records = zone.get(key)
+      if (records === undefined && zone.has(key)) return
+      const head = Buffer.from(query.subarray(0, at + 5))
+      head.writeUInt16BE(0x8180, 2)
+      head.writeUInt16BE(records?.length ?? 0, 6)
+      head.writeUInt32BE(0, 8)
+      const answers = (records ?? []).map((bytes) =>
+        Buffer.from([0xc0, 12, ...query.subarray(at + 1, at + 5), 0, 0, 0, 0, 0, bytes.length, ...bytes]),
+      )
+      socket.send(Buffer.concat([head, ...answers]), from.port, from.address)
+    })
+    await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve))
+    closing.push(() => socket.close())
+    server = `127.0.0.1:${socket.address().port}`
+  })
+  const resolve = (host: string, signal = AbortSignal.timeout(5_000)) => resolveHost(host, signal, [server])
+
+  test('all A and AAAA addresses, private ones included', async () => {
+    expect(await resolve('both.example')).toEqual([PUBLIC, '10.0.0.1', '2001:4860:4860::88'])
+  })
+  test('A or AAAA alone is enough; without either the list is empty', async () => {
+    expect(await resolve('four.example')).toEqual(['1.1.1.1'])
+    expect(await resolve('none.example')).toEqual([])
+  })
+  test('hosts files and search lists are not used', async () => {
+    const before = asked
+    expect(await resolve('localhost.localdomain')).toEqual([])
+    expect(asked - before).toBe(2)
+  })
+  test('a look-up without an answer ends when the fetch is aborted', async () => {
+    const started = performance.now()
+    expect(await resolve('silent.example', AbortSignal.timeout(300))).toEqual([])
+    expect(performance.now() - started).toBeLessThan(1_500)
+  })
+  test('end to end: a private address from DNS is not connected to', async () => {
+    const outcome = await run(url('/', 'both.example'), { resolve, refusalMs: 1_500 })
+    expect(outcome).toMatchObject({ reason: 'has the address 10.0.0.1', dialled: [] })
+  })
+})
+
+describe('ipfs', () => {
+  const bytes = (text: BinaryLike & string) => new TextEncoder().encode(text)
+  let ipld: Awaited<ReturnType<typeof loadIpld>>
+  async function loadIpld() {
+    const [{ CID }, digest, dagPb, { CarBufferWriter }, { base58btc }] = await Promise.all([
+      import('multiformats/cid'),
+      import('multiformats/hashes/digest'),
+      import('@ipld/dag-pb'),
+      import('@ipld/car'),
+      import('multiformats/bases/base58'),
+    ])
+    return { CID, digest, dagPb, CarBufferWriter, base58btc }
+  }
+  type Cid = ReturnType<(typeof ipld)['CID']['parse']>
+  interface Block {
+    cid: Cid
+    bytes: Uint8Array
+  }
+  const hash = (code: number, content: Uint8Array, algorithm = 'sha256', length = 64) =>
+    ipld.digest.create(code, createHash(algorithm).update(content).digest().subarray(0, length))
+  const block = (codec: number, content: Uint8Array): Block => ({
+    cid: ipld.CID.createV1(codec, hash(0x12, content)),
+    bytes: content,
+  })
+  const rawBlock = (content: Uint8Array) => block(0x55, content)
+  const varint = (value: bigint | number): number[] =>
+    BigInt(value) < 128n
+      ? [Number(value)]
+      : [Number(BigInt(value) & 127n) | 128, ...varint(BigInt(value) >> 7n)]
+  /** A UnixFS node, by its protobuf (https://specs.ipfs.tech/unixfs/). */
+  const node = (
+    type: number,
+    links: { to: Block; name?: string; size?: number | bigint }[],
+    data: Uint8Array = new Uint8Array(),
+    fields: { fanout?: number | bigint; fileSize?: number | bigint } = {},
+  ): Block => {
+    const isFile = type === 2 || type === 0
+    const fileSize =
+      fields.fileSize ?? links.reduce((sum, { size = 0n }) => sum + BigInt(size), BigInt(data.length))
+    const unixfs = [
+      ...[0x08, type, ...(data.length ? [0x12, ...varint(data.length), ...data] : [])],
+      ...(isFile
+        ? [0x18, ...varint(fileSize), ...links.flatMap(({ size = 0 }) => [0x20, ...varint(size)])]
+        : []),
+      ...(fields.fanout === undefined ? [] : [0x28, 0x22, 0x30, ...varint(fields.fanout)]),
+    ]
+    return block(
+      0x70,
+      ipld.dagPb.encode({
+        Data: new Uint8Array(unixfs),
+        Links: links.map(({ to, name = '' }) => ({ Hash: to.cid, Name: name, Tsize: 1 })),
+      }),
+    )
+  }
+  const file = (
+    links: { to: Block; size: number | bigint }[],
+    data?: Uint8Array,
+    fileSize?: number | bigint,
+  ) => node(2, links, data, fileSize === undefined ? {} : { fileSize })
+  const directory = (entries: Record<string, Block>) =>
+    node(
+      1,
+      Object.entries(entries).map(([name, to]) => ({ to, name })),
+    )
+  const carOf = (root: Block, blocks: Block[]) => {
+    const writer = ipld.CarBufferWriter.createWriter(
+      new ArrayBuffer(blocks.reduce((sum, one) => sum + one.bytes.length + 200, 1_000)),
+      { roots: [root.cid] },
+    )
+    for (const one of blocks) writer.write(one)
+    return Buffer.from(writer.close({ resize: true }))
+  }
+
+  /** What gateways answer, by path without the query. */
+  const cars = new Map<string, Buffer>()
+  const asked: string[] = []
+  let gateway: string
+  const startGateway = async (listener: RequestListener) =>
+    `http://127.0.0.1:${await listen(createHttpServer(listener))}`
+  beforeAll(async () => {
+    ipld = await loadIpld()
+    gateway = await startGateway((request, response) => {
+      asked.push(`${request.url} ${request.headers.accept}`)
+      const car = cars.get(request.url!.split('?')[0]!)
+      if (car)
+        response
+          .writeHead(200, { 'content-type': 'application/vnd.ipld.car; version=1; order=dfs; dups=n' })
+          .end(car)
+      else response.writeHead(404).end()
+    })
+  })
+  /** Serves these blocks as the CAR of that URI. */
+  const store = (root: Block | string, blocks: Block[] | Buffer, path = '') => {
+    const name = typeof root === 'string' ? root : root.cid.toString()
+    cars.set(`/ipfs/${name}${path}`, Buffer.isBuffer(blocks) ? blocks : carOf(blocks[0]!, blocks))
+    return `ipfs://${name}${path}`
+  }
+  const get = (uri: string, setup: Setup = {}) => run(uri, { ipfsGateways: [gateway], ...setup })
+
+  test('the blocks of this test are those that IPFS makes', () => {
+    const hello = file([], bytes('hello world\n'))
+    expect(ipld.CID.createV0(hello.cid.multihash as never).toString()).toBe(
+      'QmT78zSuBmuS4z925WZfrqQ1qHaJ56DQaTfyMUF7F8ff5o',
+    )
+  })
+
+  describe('accepted files', () => {
+    test('one raw block, one UnixFS node, CID version 0, other multibases', async () => {
+      const one = rawBlock(bytes(DOCUMENT))
+      expect((await get(store(one, [one]))).text).toBe(DOCUMENT)
+      const unixfs = file([], bytes(DOCUMENT))
+      expect((await get(store(unixfs, [unixfs]))).text).toBe(DOCUMENT)
+      const versionZero = ipld.CID.createV0(unixfs.cid.multihash as never).toString()
+      expect((await get(store(versionZero, [unixfs]))).text).toBe(DOCUMENT)
+      cars.set(`/ipfs/${one.cid.toString()}`, carOf(one, [one]))
+      expect((await get(`ipfs://${one.cid.toString(ipld.base58btc)}/`)).text).toBe(DOCUMENT)
+    })
+    test('a tree of many blocks, one of them linked twice', async () => {
+      const [a, b] = [rawBlock(bytes('ab')), file([], bytes('cd'))]
+      const layer = file([
+        { to: a, size: 2 },
+        { to: b, size: 2 },
+      ])
+      const root = file([
+        { to: layer, size: 4 },
+        { to: a, size: 2 },
+        { to: layer, size: 4 },
+      ])
+      expect((await get(store(root, [root, layer, a, b]))).text).toBe('abcdababcd')
+    })
+    test('by a path with names that need encoding, from a gateway below a path', async () => {
+      const document = rawBlock(bytes(DOCUMENT))
+      const inner = directory({ 'a b%é.json': document })
+      const root = directory({ docs: inner, other: rawBlock(bytes('x')) })
+      const uri = store(root, [root, inner, document], '/docs/a%20b%25%C3%A9.json')
+      expect((await get(uri)).text).toBe(DOCUMENT)
+      expect(asked.at(-1)).toBe(
+        `/ipfs/${root.cid.toString()}/docs/a%20b%25%C3%A9.json?format=car&dag-scope=entity application/vnd.ipld.car; version=1; order=dfs; dups=n`,
+      )
+      cars.set(`/base/ipfs/${document.cid.toString()}`, carOf(document, [document]))
+      cars.delete(`/ipfs/${document.cid.toString()}`)
+      expect(
+        (await get(`ipfs://${document.cid.toString()}`, { ipfsGateways: [`${gateway}/base/`] })).text,
+      ).toBe(DOCUMENT)
+    })
+    test('in a sharded directory', async () => {
+      const document = rawBlock(bytes(DOCUMENT))
+      const shard = node(
+        5,
+        [
+          { to: document, name: '3Fplace.json' },
+          { to: rawBlock(bytes('y')), name: 'A0other.json' },
+        ],
+        new Uint8Array([1]),
+        { fanout: 256 },
+      )
+      const absent = node(5, [{ to: document, name: '00absent.json' }], new Uint8Array([1]), { fanout: 256 })
+      const root = node(
+        5,
+        [
+          { to: absent, name: '07' },
+          { to: shard, name: 'B2' },
+          { to: rawBlock(bytes('x')), name: 'C1more.json' },
+        ],
+        new Uint8Array([7]),
+        { fanout: 256 },
+      )
+      expect((await get(store(root, [root, shard, document], '/place.json'))).text).toBe(DOCUMENT)
+      const refused = await Promise.all(
+        ['/B2', '/absent.json'].map((path) =>
+          get(store(root, [root, shard, document], path), { refusalMs: 1_500 }),
+        ),
+      )
+      expect(refused.map(({ reason }) => reason)).toEqual([
+        expect.stringMatching(/no such name/),
+        expect.stringMatching(/no such name/),
+      ])
+    })
+    test('of exactly 256 KiB', async () => {
+      const halves = [rawBlock(Buffer.alloc(KIB_256 / 2, 0x61)), rawBlock(Buffer.alloc(KIB_256 / 2, 0x62))]
+      const root = file(halves.map((to) => ({ to, size: KIB_256 / 2 })))
+      expect((await get(store(root, [root, ...halves]))).text).toHaveLength(KIB_256)
+    })
+    test('from the next gateway when one fails, sends wrong blocks, redirects, or hangs', async () => {
+      const document = rawBlock(bytes(DOCUMENT))
+      const uri = store(document, [document])
+      const car = carOf(document, [document])
+      let followed = 0
+      const failing = await startGateway((_request, response) => response.writeHead(500).end())
+      const lying = await startGateway((_request, response) =>
+        response
+          .writeHead(200, { 'content-type': 'application/vnd.ipld.car' })
+          .end(carOf(document, [{ ...document, bytes: bytes('{}') }])),
+      )
+      const redirecting = await startGateway((request, response) =>
+        request.url!.startsWith('/ipfs')
+          ? response.writeHead(302, { location: '/elsewhere' }).end()
+          : (followed++, response.writeHead(200, { 'content-type': 'application/vnd.ipld.car' }).end(car)),
+      )
+      const hanging = await startGateway(() => {})
+      const ipfsGateways = [
+        failing,
+        lying,
+        'http://127.0.0.1:1',
+        redirecting,
+        hanging,
+        `https://127.0.0.1:${silentPort}`,
+        gateway,
+      ]
+      expect((await get(uri, { ipfsGateways, fetchMs: 2_000, refusalMs: 3_000 })).text).toBe(DOCUMENT)
+      expect(followed).toBe(0)
+      const { reason, error } = await get(uri, {
+        ipfsGateways: ipfsGateways.slice(0, -1),
+        fetchMs: 600,
+        refusalMs: 1_000,
+      })
+      expect(reason).toMatch(
+        /^127\.0\.0\.1:\d+: status 500; .*a block of another hash; .*ECONNREFUSED.*; .*status 302; .*timeout; .*timeout/,
+      )
+      expect(error!.message).toMatch(/^uri: the document could not be fetched\./)
+    })
+  })
+
+  describe('malformed URIs are refused', () => {
+    const good = 'bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy'
+    test.each<[string, RegExp]>([
+      ['ipfs://', /expected ipfs:\/\/<CID>/],
+      ['ipfs://ipfs/x', /a CID of a file/],
+      [`ipfs://${good}.evil.example/`, /expected ipfs:\/\/<CID>/],
+      [`ipfs://${good}?format=raw`, /without a query/],
+      [`ipfs://${good}/a?format=raw`, /without a query/],
+      [`ipfs://${good}/a#b`, /without a query/],
+      [`ipfs://user@${good}/`, /expected ipfs:\/\/<CID>/],
+      ['ipfs://bafkreigh2akiscaildc/', /a CID of a file/],
+      [`ipfs://${good.toUpperCase()}x`, /a CID of a file/],
+      ...[
+        '..',
+        '../..',
+        'a/../../b',
+        '%2e%2e',
+        '%2E%2e/x',
+        '.%2e',
+        '.',
+        'a//b',
+        '/',
+        'a/',
+        'a%2fb',
+        'a%5cb',
+        'a%00',
+        'a%0d%0ab',
+      ].map((path) => [`ipfs://${good}/${path}`, /expected names in an ipfs path/] as [string, RegExp]),
+      ...['%', '%zz', '%ff'].map(
+        (path) => [`ipfs://${good}/${path}`, /expected names in an ipfs path/] as [string, RegExp],
+      ),
+      [`ipfs://${good}/${'a/'.repeat(16)}a`, /at most 16 names/],
+      ['ipns://example.org/', /expected https:\/\/ or ipfs:\/\//],
+    ])('%s', async (uri, message) => {
+      const before = asked.length
+      const { error } = await get(uri)
+      expect(error).toMatchObject({ slug: 'invalid-input', message: expect.stringMatching(message) })
+      expect(asked).toHaveLength(before)
+    })
+    test('CIDs without a hash, with an unknown or truncated hash, and of other codecs', async () => {
+      const content = bytes(DOCUMENT)
+      const { CID, digest } = ipld
+      for (const cid of [
+        CID.createV1(0x55, digest.create(0x00, content.slice(0, 20))),
+        CID.createV1(0x55, hash(0xb220, content)),
+        CID.createV1(0x55, hash(0x11, content, 'sha1')),
+        CID.createV1(0x55, hash(0x13, content, 'sha512')),
+        CID.createV1(0x55, hash(0x12, content, 'sha256', 4)),
+        CID.createV1(0x71, hash(0x12, content)),
+        CID.createV1(0x0129, hash(0x12, content)),
+      ])
+        expect((await get(`ipfs://${cid.toString()}`)).error).toMatchObject({
+          slug: 'invalid-input',
+          message: expect.stringMatching(/a CID of a file: dag-pb or raw, by sha2-256/),
+        })
+    })
+  })
+
+  describe('refused gateway answers', () => {
+    const document = () => rawBlock(bytes(DOCUMENT))
+    const other = () => rawBlock(bytes('{"place":"Rome"}'))
+    const cases: Record<string, [() => string, RegExp]> = {
+      'other bytes under the right CID': [
+        () => store(document(), carOf(document(), [{ ...document(), bytes: bytes('{}') }])),
+        /a block of another hash/,
+      ],
+      'another document': [() => store(document(), [other()]), /a block is missing/],
+      'another document, given out as the root': [
+        () => store(document(), carOf(document(), [other()])),
+        /a block is missing/,
+      ],
+      'no blocks': [() => store(document(), carOf(document(), [])), /a block is missing/],
+      'an extra block of another hash': [
+        () => store(document(), carOf(document(), [document(), { ...other(), bytes: bytes('x') }])),
+        /a block of another hash/,
+      ],
+      'an extra block by the identity': [
+        () =>
+          store(
+            document(),
+            carOf(document(), [
+              document(),
+              { cid: ipld.CID.createV1(0x55, ipld.digest.create(0, bytes('x'))), bytes: bytes('x') },
+            ]),
+          ),
+        /a block of another hash/,
+      ],
+      'a truncated CAR': [
+        () => store(document(), carOf(document(), [document()]).subarray(0, -1)),
+        /unexpected end/i,
+      ],
+      'a CAR truncated between blocks': [
+        () => {
+          const leaf = document()
+          const root = file([{ to: leaf, size: leaf.bytes.length }])
+          return store(root, [root])
+        },
+        /a block is missing/,
+      ],
+      'half a header': [() => store(document(), carOf(document(), []).subarray(0, 10)), /unexpected end/i],
+      nothing: [() => store(document(), Buffer.alloc(0)), /./],
+      'no CAR': [() => store(document(), Buffer.from(DOCUMENT)), /./],
+      'CAR version 2 that points past its end': [
+        () =>
+          store(
+            document(),
+            Buffer.from([0x0a, 0xa1, 0x67, ...bytes('version'), 0x02, ...Array<number>(40).fill(0xff)]),
+          ),
+        /./,
+      ],
+      'sections of no length': [
+        () => store(document(), Buffer.concat([carOf(document(), []), Buffer.alloc(1_000)])),
+        /zero length/,
+      ],
+      'sections shorter than their CIDs': [
+        () =>
+          store(
+            document(),
+            Buffer.concat([
+              carOf(document(), []),
+              ...Array.from({ length: 2_000 }, () =>
+                Buffer.from([36, ...rawBlock(new Uint8Array()).cid.bytes]),
+              ),
+            ]),
+          ),
+        /too many blocks/,
+      ],
+      'too many blocks': [
+        () =>
+          store(document(), [
+            document(),
+            ...Array.from({ length: 1_001 }, (_, index) => rawBlock(bytes(String(index)))),
+          ]),
+        /too many blocks/,
+      ],
+      'more than 1 MiB': [
+        () => store(document(), [document(), rawBlock(Buffer.alloc(1_048_576))]),
+        /max size/i,
+      ],
+      'a file of 256 KiB and a byte': [
+        () => {
+          const one = rawBlock(Buffer.alloc(KIB_256 + 1))
+          return store(one, [one])
+        },
+        /too large/,
+      ],
+      'a file that says it is huge': [
+        () => {
+          const leaf = document()
+          const root = file([{ to: leaf, size: 2n ** 62n }])
+          return store(root, [root, leaf])
+        },
+        /too large/,
+      ],
+      'a file that says it is smaller than it is': [
+        () => {
+          const leaf = document()
+          const root = file([{ to: leaf, size: 1 }])
+          return store(root, [root, leaf])
+        },
+        /another size/,
+      ],
+      'a file that grows by a block linked over and over': [
+        () => {
+          const leaf = rawBlock(Buffer.alloc(65_536))
+          const root = file(Array.from({ length: 5 }, () => ({ to: leaf, size: 0 })))
+          return store(root, [root, leaf])
+        },
+        /too large/,
+      ],
+      'a tree of 2^30 empty leaves': [
+        () => {
+          const blocks = [rawBlock(new Uint8Array())]
+          for (let depth = 0; depth < 30; depth++)
+            blocks.unshift(
+              file([
+                { to: blocks[0]!, size: 0 },
+                { to: blocks[0]!, size: 0 },
+              ]),
+            )
+          return store(blocks[0]!, blocks)
+        },
+        /too many blocks to read/,
+      ],
+      'a chain of 500 nodes': [
+        () => {
+          const blocks = [document()]
+          for (let depth = 0; depth < 500; depth++)
+            blocks.unshift(file([{ to: blocks[0]!, size: document().bytes.length }]))
+          return store(blocks[0]!, blocks)
+        },
+        /too deep/,
+      ],
+      'a chain of 500 shards': [
+        () => {
+          const blocks = [document()]
+          for (let depth = 0; depth < 500; depth++)
+            blocks.unshift(node(5, [{ to: blocks[0]!, name: '00' }], new Uint8Array([1]), { fanout: 256 }))
+          return store(blocks[0]!, blocks, '/x')
+        },
+        /too deep/,
+      ],
+      'a wide block read over and over': [
+        () => {
+          const leaf = file([])
+          const wide = file(Array.from({ length: 3_000 }, () => ({ to: leaf, size: 0 })))
+          const root = file(Array.from({ length: 100 }, () => ({ to: wide, size: 0 })))
+          return store(root, [root, wide, leaf])
+        },
+        /too many blocks to read/,
+      ],
+      'a large block read over and over': [
+        () => {
+          // 100 kB of a field that UnixFS does not have.
+          const large = block(
+            0x70,
+            ipld.dagPb.encode({
+              Data: new Uint8Array([0x08, 2, 0x18, 0, 0x7a, ...varint(100_000), ...new Uint8Array(100_000)]),
+              Links: [],
+            }),
+          )
+          const root = file(Array.from({ length: 20 }, () => ({ to: large, size: 0 })))
+          return store(root, [root, large])
+        },
+        /too many bytes to read/,
+      ],
+      'a link by the identity': [
+        () => {
+          const leaf = {
+            cid: ipld.CID.createV1(0x55, ipld.digest.create(0, bytes('{}'))),
+            bytes: bytes('{}'),
+          }
+          const root = file([{ to: leaf, size: 2 }])
+          return store(root, [root])
+        },
+        /a link by another hash/,
+      ],
+      'a link to other data': [
+        () => {
+          const leaf = block(0x71, bytes(DOCUMENT))
+          const root = file([{ to: leaf, size: leaf.bytes.length }])
+          return store(root, [root, leaf])
+        },
+        /a link to another kind of data/,
+      ],
+      'a directory': [
+        () => {
+          const root = directory({ a: document() })
+          return store(root, [root, document()])
+        },
+        /not a file/,
+      ],
+      'a symbolic link': [
+        () => {
+          const root = node(4, [], bytes('/etc/passwd'))
+          return store(root, [root])
+        },
+        /not a file/,
+      ],
+      'a name that is not there': [
+        () => {
+          const root = directory({ a: document() })
+          return store(root, [root, document()], '/b')
+        },
+        /no such name/,
+      ],
+      'a name below a file': [() => store(document(), [document()], '/b'), /no such name/],
+      'a shard of 2^60 places': [
+        () => {
+          const root = node(5, [{ to: document(), name: '00x' }], new Uint8Array([1]), { fanout: 2n ** 60n })
+          return store(root, [root, document()], '/x')
+        },
+        /unknown width/,
+      ],
+      'a shard of no places': [
+        () => {
+          const root = node(5, [{ to: document(), name: '00x' }], new Uint8Array([1]), { fanout: 0 })
+          return store(root, [root, document()], '/x')
+        },
+        /unknown width/,
+      ],
+      'dag-pb that is none': [
+        () => {
+          const root = block(0x70, bytes('not protobuf'))
+          return store(root, [root])
+        },
+        /./,
+      ],
+      'a document in invalid UTF-8': [
+        () => {
+          const root = rawBlock(new Uint8Array([0x22, 0xff, 0x22]))
+          return store(root, [root])
+        },
+        /not valid for encoding utf-8/i,
+      ],
+    }
+    const answers = new Map<string, Promise<Outcome>>()
+    let stalled = 0
+    // Started one after another, as several serve the same CID; their answers are awaited together.
+    beforeAll(async () => {
+      const delay = monitorEventLoopDelay({ resolution: 5 })
+      delay.enable()
+      for (const [name, [make]] of Object.entries(cases)) {
+        const uri = make()
+        let known = () => {}
+        const decided = new Promise<void>((resolve) => (known = resolve))
+        answers.set(name, get(uri, { fetchMs: 4_000, refusalMs: 4_500, onKnown: () => known() }))
+        await Promise.race([decided, answers.get(name)])
+      }
+      await Promise.all(answers.values())
+      stalled = delay.max / 1e6
+    })
+    test.each(Object.keys(cases))('%s', async (name) => {
+      const { reason, error } = (await answers.get(name))!
+      expect(reason).toMatch(cases[name]![1])
+      expect(error!.message).toMatch(/^uri: the document could not be fetched\./)
+    })
+    test('they do not block the event loop', () => {
+      expect(stalled).toBeLessThan(STALL_MS)
+    })
+    test('an answer that is not a CAR, or has a content encoding', async () => {
+      const one = document()
+      const headers = [
+        { 'content-type': 'application/json' },
+        {},
+        { 'content-type': 'application/vnd.ipld.car', 'content-encoding': 'gzip' },
+      ]
+      const reasons = [/not sent as a CAR/, /not sent as a CAR/, /an encoding/]
+      const refused = await Promise.all(
+        headers.map(async (sent) => {
+          const odd = await startGateway((_request, response) =>
+            response.writeHead(200, sent as Record<string, string>).end(carOf(one, [one])),
+          )
+          return get(`ipfs://${one.cid.toString()}`, { ipfsGateways: [odd], refusalMs: 1_500 })
+        }),
+      )
+      expect(refused.map(({ reason }) => reason)).toEqual(
+        reasons.map((expected) => expect.stringMatching(expected)),
+      )
+    })
+    test('extra blocks with correct hashes are ignored', async () => {
+      expect((await get(store(document(), carOf(other(), [other(), document(), document()])))).text).toBe(
+        DOCUMENT,
+      )
+    })
+  })
+})

@@ -1,0 +1,377 @@
+import { once } from 'node:events'
+import { connect as connectTcp, isIP, type Socket } from 'node:net'
+import { Resolver } from 'node:dns/promises'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
+import { promisify } from 'node:util'
+import { brotliDecompress, gunzip, inflate, inflateRaw } from 'node:zlib'
+import ipaddr from 'ipaddr.js'
+import { Client, type buildConnector } from 'undici'
+import { MAX_CAR_BYTES, documentOfCar, readIpfsUri, type IpfsPath } from './ipfs'
+import { ComputeError, UnavailableError, invalidInput } from '../../http/problems'
+import { Semaphore } from '../../http/semaphore'
+
+/** The size limit of a document, both on the wire and decompressed. */
+const MAX_BYTES = 262_144
+const MAX_HEADER_BYTES = 16_384
+const MAX_URI_LENGTH = 2_048
+const MAX_REDIRECTS = 3
+/** From the first DNS query to the last byte, over all redirects and gateways. */
+const FETCH_MS = 5_000
+/**
+ * Every refusal is answered this long after the start, whatever its reason. It is longer than FETCH_MS, so
+ * that a time-out cannot be told from other reasons.
+ */
+const REFUSAL_MS = 5_250
+const IN_FLIGHT_PER_CLIENT = 2
+const IN_FLIGHT = 64
+/** Time-out of one DNS query; there are two tries. */
+const DNS_TIMEOUT_MS = 1_000
+/** After this time without a connection the next address of a host is tried as well. */
+const NEXT_ADDRESS_MS = 1_000
+
+/**
+ * One text for all reasons: details would tell strangers which hosts and ports exist (docs/spec/trust.md 3).
+ */
+const UNFETCHABLE =
+  'uri: the document could not be fetched. It must answer 200 within 5 seconds, with JSON (Content-Type application/json, UTF-8) of at most 256 KiB, at an https URL on port 443 of a host all of whose addresses are public, ' +
+  'with a valid certificate and at most 3 redirects to such URLs; or be a file of that size behind an ipfs:// URI'
+
+/** The network behind the fetcher's checks. Tests replace it; the checks stay. */
+export interface FetchWorld {
+  /** All addresses of a host name; none when there are none. */
+  resolve(host: string, signal: AbortSignal): Promise<string[]>
+  /** Starts a connection to one of these addresses. */
+  dial(addresses: readonly string[], port: number): Socket
+  /** Trusted certificate authorities, PEM; undefined: those of Node. */
+  ca?: string
+  fetchMs: number
+  refusalMs: number
+}
+
+const INTERNET: FetchWorld = { resolve: resolveHost, dial, fetchMs: FETCH_MS, refusalMs: REFUSAL_MS }
+
+export interface FetcherOptions {
+  /**
+   * Trustless gateways, http(s), in order of preference; none: ipfs:// URIs are refused. The operator chose
+   * them, so their addresses are not checked; their answers are.
+   */
+  ipfsGateways: readonly string[]
+  /** Gets the reason of a refusal, which the caller does not. `where`: a host name or a CID. */
+  onRefusal?: (where: string, reason: string) => void
+}
+
+/**
+ * Fetches documents from URIs that clients name, by the rules of docs/spec/trust.md 3. No state is kept
+ * between two fetches: no cookies, no connections, no TLS sessions, no answers.
+ */
+export class SafeFetcher {
+  private readonly world: FetchWorld
+  private readonly semaphore = new Semaphore({ all: IN_FLIGHT, each: IN_FLIGHT_PER_CLIENT })
+
+  constructor(
+    private readonly options: FetcherOptions,
+    world: Partial<FetchWorld> = {},
+  ) {
+    this.world = { ...INTERNET, ...world }
+  }
+
+  /**
+   * The text of the document at an https or ipfs URI, without a byte order mark; not yet parsed. Throws a
+   * ComputeError: rate-limited and, for the form of the URI, invalid-input at once; invalid-input after one
+   * fixed time, with one text, for everything else. Throws an UnavailableError when too many others fetch.
+   * @param client who asks, as rate limits count: two documents at a time
+   */
+  async fetch(uri: string, client: string): Promise<string> {
+    const target = await this.readUri(uri)
+    const release = this.acquire(client)
+    let timer: NodeJS.Timeout | undefined
+    const refusal = new Promise<undefined>(
+      (resolve) => (timer = setTimeout(() => resolve(undefined), this.world.refusalMs)),
+    )
+    try {
+      const fetched = target instanceof URL ? this.fetchHttps(target) : this.fetchIpfs(target)
+      const text = await Promise.race([
+        refusal,
+        fetched.then(decodeUtf8).catch((error: Error) => {
+          this.options.onRefusal?.(target instanceof URL ? target.hostname : target.cid, error.message)
+          return refusal
+        }),
+      ])
+      if (text === undefined) throw invalidInput(UNFETCHABLE)
+      return text
+    } finally {
+      clearTimeout(timer)
+      release()
+    }
+  }
+
+  /** Parses a URI. Throws a ComputeError that names the rule that it breaks. */
+  private async readUri(uri: string): Promise<URL | IpfsPath> {
+    if (uri.length > MAX_URI_LENGTH) throw malformed(`at most ${MAX_URI_LENGTH} characters`)
+    // The URL class drops line breaks and tabs, and turns backslashes into slashes, circled digits into
+    // digits.
+    if (!/^[\x21-\x5b\x5d-\x7e]+$/.test(uri))
+      throw malformed('expected printable ASCII without spaces and backslashes; percent-encode the rest')
+    if (/^ipfs:\/\//i.test(uri)) {
+      if (this.options.ipfsGateways.length === 0)
+        throw malformed('this service fetches no ipfs:// URIs; expected https://')
+      const path = await readIpfsUri(uri)
+      if ('problem' in path) throw malformed(path.problem)
+      return path
+    }
+    if (!/^https:\/\//i.test(uri)) throw malformed('expected https:// or ipfs://')
+    if (!URL.canParse(uri)) throw malformed('not a valid URL')
+    const url = new URL(uri)
+    const problem = urlProblem(url)
+    if (problem) throw malformed(problem)
+    return url
+  }
+
+  /** Takes a slot for a document; the function returned releases it. */
+  private acquire(client: string): () => void {
+    const release = this.semaphore.tryAcquire(client)
+    if (release) return release
+    if (!this.semaphore.isAtLimit(client)) throw new UnavailableError('Too many documents are being fetched.')
+    throw new ComputeError(
+      'rate-limited',
+      `uri: ${IN_FLIGHT_PER_CLIENT} documents are being fetched for you already; wait for one of them`,
+      Math.ceil(this.world.refusalMs / 1000),
+    )
+  }
+
+  private async fetchHttps(first: URL): Promise<Uint8Array> {
+    const signal = AbortSignal.timeout(this.world.fetchMs)
+    const connect = checkingConnector(this.world, signal)
+    let url = first
+    for (let redirects = 0; ; redirects++) {
+      const answer = await get(url, { accept: 'application/json', maxBytes: MAX_BYTES, signal, connect })
+      if (![301, 302, 303, 307, 308].includes(answer.statusCode)) return jsonBody(answer)
+      if (redirects === MAX_REDIRECTS) throw new Error('too many redirects')
+      const location = single(answer, 'location')
+      if (location === undefined) throw new Error('redirected nowhere')
+      url = new URL(location, url)
+      const problem = urlProblem(url)
+      if (problem) throw new Error(`redirected: ${problem}`)
+    }
+  }
+
+  /** Asks one gateway after another, each with its share of the time that is left. */
+  private async fetchIpfs(target: IpfsPath): Promise<Uint8Array> {
+    const deadline = performance.now() + this.world.fetchMs
+    const gateways = this.options.ipfsGateways
+    const reasons: string[] = []
+    for (const [index, gateway] of gateways.entries())
+      try {
+        const signal = AbortSignal.timeout(
+          Math.max(0, Math.floor((deadline - performance.now()) / (gateways.length - index))),
+        )
+        const path = [target.cid, ...target.path].map(encodeURIComponent).join('/')
+        const url = new URL(`${gateway.replace(/\/+$/, '')}/ipfs/${path}?format=car&dag-scope=entity`)
+        const answer = await get(url, {
+          accept: 'application/vnd.ipld.car; version=1; order=dfs; dups=n',
+          maxBytes: MAX_CAR_BYTES,
+          signal,
+        })
+        if (answer.statusCode !== 200) throw new Error(`status ${answer.statusCode}`)
+        if (!/^application\/vnd\.ipld\.car *(;|$)/i.test(single(answer, 'content-type') ?? ''))
+          throw new Error('not sent as a CAR')
+        if (answer.headers['content-encoding'] !== undefined) throw new Error('an encoding of the CAR')
+        return await documentOfCar(answer.body, target, MAX_BYTES)
+      } catch (error) {
+        reasons.push(`${new URL(gateway).host}: ${(error as Error).message}`)
+      }
+    throw new Error(reasons.join('; '))
+  }
+}
+
+function malformed(rule: string): ComputeError {
+  return invalidInput(`uri: ${rule}`)
+}
+
+/**
+ * The rule that an https URL breaks; undefined when it breaks none. The URL class has made it canonical:
+ * 127.1 and 0x7f000001 have become 127.0.0.1.
+ */
+function urlProblem(url: URL): string | undefined {
+  if (url.protocol !== 'https:') return 'expected https://'
+  if (url.username || url.password) return 'expected no user name or password'
+  if (url.port) return 'expected port 443'
+  return hostProblem(url.hostname)
+}
+
+function hostProblem(host: string): string | undefined {
+  if (host.startsWith('[') || isIP(host)) return 'expected a host name, not an IP address'
+  // Neither single labels nor a trailing dot: search lists and hosts files can give them any address.
+  if (
+    host.length > 253 ||
+    !/^([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/.test(host)
+  )
+    return 'expected a full host name such as example.org'
+  return undefined
+}
+
+const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3')
+/** In a public range, but it answers inside Azure only, to its virtual machines. */
+const AZURE_HOST = '168.63.129.16'
+
+/**
+ * Whether an address lies in the public internet. Of IPv6 only global unicast counts (RFC 4291, 2.5.4): not
+ * addresses that hold an IPv4 address (mapped, compatible, NAT64, 6to4, Teredo), nor ranges such as ::/96
+ * that ipaddr.js has no name for and calls unicast.
+ */
+export function isPublicAddress(address: string): boolean {
+  if (!isIP(address)) return false
+  const parsed = ipaddr.parse(address)
+  if (parsed.range() !== 'unicast') return false
+  return parsed instanceof ipaddr.IPv6 ? parsed.match(GLOBAL_UNICAST) : address !== AZURE_HOST
+}
+
+/**
+ * Connects to host names whose addresses are all public. The name, all its addresses and the address that the
+ * socket is connected to are checked before a byte is sent.
+ */
+function checkingConnector(world: FetchWorld, signal: AbortSignal): buildConnector.connector {
+  const open = async (host: string): Promise<TLSSocket> => {
+    const problem = hostProblem(host)
+    if (problem) throw new Error(problem)
+    const addresses = await world.resolve(host, signal)
+    signal.throwIfAborted()
+    if (addresses.length === 0) throw new Error('no address')
+    const hidden = addresses.find((address) => !isPublicAddress(address))
+    if (hidden !== undefined) throw new Error(`has the address ${hidden}`)
+
+    const tcp = quiet(world.dial(addresses, 443), signal)
+    await once(tcp, 'connect', { signal })
+    if (!isPublicAddress(tcp.remoteAddress ?? '')) {
+      tcp.destroy()
+      throw new Error(`led to the address ${tcp.remoteAddress}`)
+    }
+    const tls = quiet(
+      connectTls({
+        socket: tcp,
+        servername: host,
+        ca: world.ca,
+        rejectUnauthorized: true,
+        minVersion: 'TLSv1.2',
+        ALPNProtocols: ['http/1.1'],
+      }),
+      signal,
+    )
+    await once(tls, 'secureConnect', { signal })
+    return tls
+  }
+  return ({ hostname }, callback) => {
+    open(hostname).then(
+      (socket) => callback(null, socket),
+      (error: Error) => callback(error, null),
+    )
+  }
+}
+
+/** Destroys a socket with the signal; its errors never become uncaught exceptions of the process. */
+function quiet<S extends Socket>(socket: S, signal: AbortSignal): S {
+  const end = () => socket.destroy()
+  signal.addEventListener('abort', end)
+  return socket.on('error', () => {}).on('close', () => signal.removeEventListener('abort', end))
+}
+
+/**
+ * All addresses of a host by DNS, without hosts files and search lists. Unlike getaddrinfo it can be
+ * cancelled and takes no thread.
+ */
+export async function resolveHost(host: string, signal: AbortSignal, servers?: string[]): Promise<string[]> {
+  const resolver = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: 2 })
+  if (servers) resolver.setServers(servers)
+  const end = () => resolver.cancel()
+  signal.addEventListener('abort', end)
+  const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
+  signal.removeEventListener('abort', end)
+  return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+}
+
+export function dial(addresses: readonly string[], port: number): Socket {
+  const found = addresses.map((address) => ({ address, family: isIP(address) }))
+  return connectTcp({
+    host: 'resolved.invalid',
+    port,
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: NEXT_ADDRESS_MS,
+    lookup: (_host, _options, done) => done(null, found),
+  })
+}
+
+interface Answer {
+  statusCode: number
+  headers: Record<string, string | string[] | undefined>
+  /** Empty unless the status is 200. */
+  body: Uint8Array
+}
+
+/** One GET over a new connection. */
+async function get(
+  url: URL,
+  options: { accept: string; maxBytes: number; signal: AbortSignal; connect?: buildConnector.connector },
+): Promise<Answer> {
+  const { accept, maxBytes, signal, connect } = options
+  const client = new Client(url.origin, {
+    connect,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    maxResponseSize: maxBytes,
+    allowH2: false,
+  })
+  // The signal of client.request does nothing until there is a connection.
+  const end = () => void client.destroy(signal.reason as Error).catch(() => {})
+  signal.addEventListener('abort', end)
+  try {
+    signal.throwIfAborted()
+    const headers = { accept, 'accept-encoding': 'identity', 'user-agent': 'geospatial-attestation-service' }
+    const answer = await client.request({ method: 'GET', path: `${url.pathname}${url.search}`, headers })
+    answer.body.on('error', () => {})
+    return {
+      statusCode: answer.statusCode,
+      headers: answer.headers,
+      body: answer.statusCode === 200 ? new Uint8Array(await answer.body.arrayBuffer()) : new Uint8Array(),
+    }
+  } finally {
+    signal.removeEventListener('abort', end)
+    client.destroy().catch(() => {})
+  }
+}
+
+/** A header that must not be sent twice. */
+function single(answer: Answer, name: string): string | undefined {
+  const value = answer.headers[name]
+  if (Array.isArray(value)) throw new Error(`${name} twice`)
+  return value
+}
+
+async function jsonBody(answer: Answer): Promise<Uint8Array> {
+  if (answer.statusCode !== 200) throw new Error(`status ${answer.statusCode}`)
+  const type = single(answer, 'content-type') ?? ''
+  if (!/^application\/([a-z0-9.-]+\+)?json *(; *charset="?utf-8"? *)?$/i.test(type))
+    throw new Error('not sent as JSON in UTF-8')
+  return decompress(answer.body, single(answer, 'content-encoding')?.toLowerCase() ?? 'identity')
+}
+
+/** Some servers compress although asked not to. Only a single encoding is accepted. */
+async function decompress(body: Uint8Array, encoding: string): Promise<Uint8Array> {
+  const limit = { maxOutputLength: MAX_BYTES }
+  switch (encoding) {
+    case 'identity':
+      return body
+    case 'gzip':
+    case 'x-gzip':
+      return promisify(gunzip)(body, limit)
+    case 'deflate':
+      // Should be zlib's format (RFC 9110, 8.4.1.2). Some servers send the raw stream, whose first byte
+      // differs.
+      return (body[0]! & 0x0f) === 8 ? promisify(inflate)(body, limit) : promisify(inflateRaw)(body, limit)
+    case 'br':
+      return promisify(brotliDecompress)(body, limit)
+  }
+  throw new Error('an unknown encoding')
+}
+
+function decodeUtf8(bytes: Uint8Array): string {
+  return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+}

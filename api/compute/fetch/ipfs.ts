@@ -1,0 +1,176 @@
+import { createHash } from 'node:crypto'
+import type { CID } from 'multiformats/cid'
+
+/** A file of IPFS: the root, and the names that lead from it to the file. */
+export interface IpfsPath {
+  cid: string
+  path: readonly string[]
+}
+
+/** The size limit of a gateway's answer: the document, and the directories on its path. */
+export const MAX_CAR_BYTES = 1_048_576
+/** The limit for blocks in a CAR, and for reads of blocks on the path to a document and in it. */
+const MAX_BLOCKS = 1_000
+/** Nesting of directories, shards and layers of a file. */
+const MAX_DEPTH = 32
+const MAX_NAMES = 16
+/** The widest shard of a directory that is in use (kubo). */
+const MAX_FANOUT = 1_024
+
+const SHA2_256 = 0x12
+const DAG_PB = 0x70
+const RAW = 0x55
+
+/**
+ * Loads the packages that read IPFS. Rejects where they are not installed: they are optional dependencies. A
+ * process that needs them calls this at its start.
+ */
+export async function loadIpfs() {
+  const [{ CarBlockIterator }, { exporter }, { CID }] = await Promise.all([
+    import('@ipld/car/iterator'),
+    import('ipfs-unixfs-exporter'),
+    import('multiformats/cid'),
+  ])
+  return { CarBlockIterator, exporter, CID }
+}
+
+/** Reads `ipfs://<cid>[/<path>]`, or says what is wrong with it. Names are percent-decoded. */
+export async function readIpfsUri(uri: string): Promise<IpfsPath | { problem: string }> {
+  const [, root, rest] = /^ipfs:\/\/([A-Za-z0-9]{1,128})(?:\/([^?#]*))?$/i.exec(uri) ?? []
+  if (root === undefined) return { problem: 'expected ipfs://<CID>/<path>, without a query' }
+  const cid = await parseCid(root)
+  if (!cid || !isVerifiable(cid) || (cid.code !== DAG_PB && cid.code !== RAW))
+    return { problem: 'expected ipfs:// and a CID of a file: dag-pb or raw, by sha2-256' }
+  const path = rest ? rest.split('/').map(decodeName) : []
+  if (path.length > MAX_NAMES) return { problem: `at most ${MAX_NAMES} names in an ipfs path` }
+  if (
+    path.some(
+      (name) => name === undefined || ['', '.', '..'].includes(name) || /[/\\\x00-\x1f\x7f]/.test(name),
+    )
+  )
+    return {
+      problem:
+        'expected names in an ipfs path: neither empty, "." nor "..", and without slashes and control characters',
+    }
+  return { cid: cid.toString(), path: path as string[] }
+}
+
+async function parseCid(text: string): Promise<CID | undefined> {
+  const { CID } = await loadIpfs()
+  try {
+    return CID.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function decodeName(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Only full sha2-256: other bytes could match a truncated hash, and `identity` is no hash. */
+function isVerifiable({ multihash }: CID): boolean {
+  return multihash.code === SHA2_256 && multihash.digest.length === 32
+}
+
+function hex(digest: Uint8Array): string {
+  return Buffer.from(digest).toString('hex')
+}
+
+/**
+ * The bytes of the file at a path, out of a CAR (https://ipld.io/specs/transport/car/carv1) that anyone may
+ * have made: every block is checked against its hash, and only blocks linked from the root are read.
+ * Throws an Error when the file is not all there, larger than `maxBytes`, no file, or in need of more blocks
+ * than it may have.
+ */
+export async function documentOfCar(
+  car: Uint8Array,
+  target: IpfsPath,
+  maxBytes: number,
+): Promise<Uint8Array> {
+  const { CarBlockIterator, exporter, CID } = await loadIpfs()
+  const blocks = new Map<string, Uint8Array>()
+  let count = 0
+  for await (const { cid, bytes } of await CarBlockIterator.fromBytes(car)) {
+    if (++count > MAX_BLOCKS) throw new Error('too many blocks')
+    const digest = createHash('sha256').update(bytes).digest('hex')
+    if (!isVerifiable(cid) || hex(cid.multihash.digest) !== digest) throw new Error('a block of another hash')
+    blocks.set(digest, bytes)
+  }
+
+  // A block may be linked many times: each read counts.
+  let reads = 0
+  let bytesRead = 0
+  const store = {
+    async *get(cid: CID) {
+      if (!isVerifiable(cid)) throw new Error('a link by another hash')
+      const block = blocks.get(hex(cid.multihash.digest))
+      if (!block) throw new Error('a block is missing')
+      bytesRead += block.length
+      if (++reads > MAX_BLOCKS) throw new Error('too many blocks to read')
+      if (bytesRead > MAX_CAR_BYTES) throw new Error('too many bytes to read')
+      yield block
+    },
+  }
+  // The exporter only reads single blocks: its own traversal has no limits.
+  const open = (cid: CID, depth: number) => {
+    if (depth > MAX_DEPTH) throw new Error('too deep')
+    if (cid.code !== DAG_PB && cid.code !== RAW) throw new Error('a link to another kind of data')
+    return exporter(cid, store)
+  }
+
+  /**
+   * The link of that name in a directory. Of a sharded directory a gateway sends only the shards on the path
+   * to the entry: all that came are searched.
+   */
+  async function find(cid: CID, name: string, depth: number): Promise<CID | undefined> {
+    const directory = await open(cid, depth)
+    if (directory.type !== 'directory') return undefined
+    const links = directory.node.Links
+    if (directory.unixfs.type === 'directory') return links.find((link) => link.Name === name)?.Hash
+    const fanout = Number(directory.unixfs.fanout ?? 0)
+    if (!(fanout >= 2 && fanout <= MAX_FANOUT)) throw new Error('a shard of unknown width')
+    // In a shard, a link's name is its slot in hex digits plus the entry's name; a link to a further shard
+    // has the slot only.
+    const digits = (fanout - 1).toString(16).length
+    const entry = links.find((link) => link.Name?.slice(digits) === name)
+    if (entry) return entry.Hash
+    for (const link of links)
+      if (link.Name?.length === digits && blocks.has(hex(link.Hash.multihash.digest))) {
+        const found = await find(link.Hash, name, depth + 1)
+        if (found) return found
+      }
+    return undefined
+  }
+
+  const parts: Uint8Array[] = []
+  let size = 0
+  const push = (part: Uint8Array) => {
+    size += part.length
+    if (size > maxBytes) throw new Error('too large')
+    parts.push(part)
+  }
+  async function read(cid: CID, depth: number): Promise<void> {
+    const node = await open(cid, depth)
+    if (node.type === 'raw') return push(node.node)
+    if (node.type !== 'file' || !['file', 'raw'].includes(node.unixfs.type)) throw new Error('not a file')
+    const before = size
+    if (node.unixfs.fileSize() > BigInt(maxBytes)) throw new Error('too large')
+    if (node.unixfs.data) push(node.unixfs.data)
+    for (const link of node.node.Links) await read(link.Hash, depth + 1)
+    if (BigInt(size - before) !== node.unixfs.fileSize()) throw new Error('of another size than it says')
+  }
+
+  let cid = CID.parse(target.cid)
+  for (const [depth, name] of target.path.entries()) {
+    const found = await find(cid, name, depth)
+    if (!found) throw new Error('no such name in the directory')
+    cid = found
+  }
+  await read(cid, 0)
+  return Buffer.concat(parts)
+}

@@ -1,0 +1,20 @@
+/**
+ * POST /compute/v0: answers about places, signed for EAS.
+ *
+ * A computation passes routes.ts (checked by schemas.ts), compute.ts, resolve.ts (each input becomes a
+ * geometry: given, attested on a chain, signed offchain, or fetched from a URI), measure.ts (the kernel, in
+ * this thread or a worker) with operations.ts, answers.ts and attester.ts, which signs at the nonce that
+ * chain-reader.ts read. earlier.ts signs an earlier answer again, or verifies it; landed.ts finds where it
+ * landed. wallet.ts counts requests that a wallet signed.
+ */
+
+export { Attester, loadSigner } from './attester'
+export { ChainReader } from './chain-reader'
+export { SafeFetcher } from './fetch/fetcher'
+export { loadIpfs } from './fetch/ipfs'
+export { Measurer } from './measure'
+export { Resolver } from './resolve'
+export type { ComputeParts } from './compute'
+export { COMPUTE_ENDPOINTS, computeRoutes } from './routes'
+export { COMPUTE_COMPONENTS } from './schemas'
+export { Nonces, WalletTier } from './wallet'

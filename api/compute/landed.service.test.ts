@@ -1,0 +1,157 @@
+import { ZeroAddress } from 'ethers'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { LOCAL_CHAIN, attest, request, startLocalChain, testAccount, type LocalChain } from '../../dev/chain'
+import { freePort } from '../../dev/services'
+import { CHAINS } from '../../src/chains'
+import { LOCATION_SCHEMA } from '../../src/location'
+import { startRpcProxy, type Fault, type RpcProxy } from '../../test/rpc-proxy'
+import type { Attester } from './attester'
+import { ChainReader } from './chain-reader'
+import { findLanded } from './landed'
+
+/** A real chain behind a node that limits its answers, under a host name that does not count as local. */
+let chain: LocalChain
+let proxy: RpcProxy
+beforeAll(async () => {
+  chain = await startLocalChain({ port: await freePort(), startsAt: 1_700_000_000 })
+  proxy = await startRpcProxy(chain.url)
+})
+afterEach(() => proxy?.misbehave())
+afterAll(async () => {
+  await proxy?.close()
+  await chain?.stop()
+})
+
+const address = testAccount(0).address
+/** @param host 0.0.0.0 reaches the loopback interface too, but does not count as local */
+function served(host = '0.0.0.0', row = LOCAL_CHAIN, clock = () => Date.now()) {
+  const url = proxy.url.replace('127.0.0.1', host)
+  return {
+    attester: { address, chain: row } as Attester,
+    reader: new ChainReader({ chain: row, rpcUrls: [url], gatewayUrl: undefined, headPollMs: 0 }, clock),
+  }
+}
+let made = 0
+/** Makes a new attestation; returns its statement, UID, block number and timestamp. */
+async function land() {
+  const data = `0x${(++made).toString(16).padStart(64, '0')}`
+  const uid = await attest(chain, request(LOCATION_SCHEMA.uid, data))
+  const { number, timestamp } = (await chain.provider.getBlock('latest'))!
+  return {
+    statement: { schema: LOCATION_SCHEMA.uid, recipient: ZeroAddress, revocable: true, data },
+    uid,
+    number,
+    timestamp,
+  }
+}
+const mine = (blocks: number) => chain.provider.send('anvil_mine', [`0x${blocks.toString(16)}`, '0x2'])
+const logCalls = () => proxy.calls.filter(({ method }) => method === 'eth_getLogs').length
+const range = ({ params }: { params: { fromBlock: string; toBlock: string }[] }) =>
+  Number(params[0]!.toBlock) - Number(params[0]!.fromBlock) + 1
+const atMost =
+  (blocks: number): Fault =>
+  (call) =>
+    call.method === 'eth_getLogs' && range(call) > blocks
+      ? { error: { code: -32602, message: `up to a ${blocks} block range` } }
+      : undefined
+
+test('an answer is found by its content alone, with other attestations before and after it', async () => {
+  await land()
+  const { statement, uid, number, timestamp } = await land()
+  await attest(chain, request(LOCATION_SCHEMA.uid, statement.data))
+  await land()
+  await mine(50)
+  const found = await findLanded(served(), statement, timestamp - 5)
+  expect(found).toEqual({
+    status: 'landed',
+    uid,
+    transactionHash: expect.stringMatching(/^0x[0-9a-f]{64}$/),
+    blockNumber: number,
+    revoked: false,
+  })
+  expect(await findLanded(served('127.0.0.1'), statement, 2_000_000_000)).toEqual(found)
+  for (const change of [
+    { data: '0x' },
+    { revocable: false },
+    { recipient: address },
+    { schema: statement.data },
+  ])
+    expect(await findLanded(served(), { ...statement, ...change }, timestamp)).toEqual({
+      status: 'not landed',
+      uid: null,
+      transactionHash: null,
+      blockNumber: null,
+      revoked: null,
+    })
+})
+
+test('a range that a node refuses is made smaller, and the size is kept; a node that refuses every range gives unknown', async () => {
+  const { statement, uid, timestamp } = await land()
+  await mine(300)
+  proxy.misbehave(atMost(40))
+  const from = served()
+  expect(await findLanded(from, statement, timestamp)).toMatchObject({ status: 'landed', uid })
+  const before = logCalls()
+  expect(await findLanded(from, { ...statement, data: '0x' }, timestamp)).toMatchObject({
+    status: 'not landed',
+  })
+  expect(logCalls() - before).toBeLessThan(20)
+  proxy.misbehave(atMost(2))
+  expect(await findLanded(served(), { ...statement, data: '0x' }, timestamp)).toMatchObject({
+    status: 'unknown',
+    uid: null,
+  })
+  proxy.misbehave(atMost(0))
+  expect(await findLanded(served(), statement, timestamp)).toMatchObject({ status: 'unknown' })
+})
+
+test('the time of a log without blockTimestamp comes from its block; a chain faster than its blockMs is searched further back', async () => {
+  const { statement, uid, timestamp } = await land()
+  await mine(200)
+  proxy.misbehave(({ method, params }) =>
+    method === 'eth_getLogs'
+      ? {
+          ask: async (ask) =>
+            (await ask(method, params)).map(
+              ({ blockTimestamp: _, ...log }: object & { blockTimestamp?: string }) => log,
+            ),
+        }
+      : undefined,
+  )
+  expect(
+    await findLanded(served('0.0.0.0', { ...LOCAL_CHAIN, blockMs: 60_000 }), statement, timestamp),
+  ).toMatchObject({ status: 'landed', uid })
+})
+
+test.each([
+  ['of a local chain is read after the request', '127.0.0.1', LOCAL_CHAIN, 2],
+  [
+    'of a chain with a block each 250 ms is read after the request',
+    '0.0.0.0',
+    { ...CHAINS.find(({ slug }) => slug === 'arbitrum')!, id: LOCAL_CHAIN.id, eas: LOCAL_CHAIN.eas },
+    2,
+  ],
+  ['of any other chain may be 250 ms old', '0.0.0.0', LOCAL_CHAIN, 1],
+])('the nonce %s', async (_, host, row, reads) => {
+  const { reader } = served(host, row, () => 1_700_000_000_000)
+  const nonceReads = () =>
+    proxy.calls.filter(
+      ({ method, params }) => method === 'eth_call' && params[0].data.startsWith('0x2d0335ab'),
+    ).length
+  let goOn = () => {}
+  const held = new Promise<void>((resolve) => (goOn = resolve))
+  proxy.misbehave(({ method, params }) =>
+    method === 'eth_call'
+      ? { ask: (ask) => ask(method, params).then((answer: unknown) => held.then(() => answer)) }
+      : undefined,
+  )
+  const before = nonceReads()
+  const first = reader.nonce(address)
+  await expect.poll(nonceReads).toBe(before + 1)
+  const others = Array.from({ length: 9 }, () => reader.nonce(address))
+  goOn()
+  await Promise.all([first, ...others])
+  expect(nonceReads() - before).toBe(reads)
+  await Promise.all([reader.nonce(address, true), reader.nonce(address, true)])
+  expect(nonceReads() - before).toBeGreaterThan(reads)
+})

@@ -1,0 +1,112 @@
+import { ZeroHash } from 'ethers'
+import type { Chain } from '../../src/chains'
+import { attestationUid } from '../../src/eas'
+import type { ServedChain, Statement } from './attester'
+import type { AttestedLog, ChainReader } from './chain-reader'
+import { UnavailableError } from '../http/problems'
+import type { Landed } from './schemas'
+
+const NOWHERE = { uid: null, transactionHash: null, blockNumber: null, revoked: null }
+/** How far the time of a block may be behind the clock of this service. */
+const SKEW_SECONDS = 120
+/** A local chain with fewer blocks is searched from its first block. */
+const SHORT_CHAIN = 100_000
+/** Calls to the node per search; a search that needs more ends as `unknown`. */
+const MAX_CALLS = 40
+
+/**
+ * Finds the attestation that holds an answer. A UID commits to the content and to the time of its block: the
+ * event whose UID is that of this content at its block's time is this attestation, and no other one is.
+ * (Equal content within one block gets further UIDs; the first of them has this one.)
+ * @param timestamp of the answer's computation, Unix seconds: it cannot have landed before
+ */
+export async function findLanded(
+  { attester, reader }: ServedChain,
+  statement: Statement,
+  timestamp: number,
+): Promise<Landed> {
+  const { schema, recipient, revocable, data } = statement
+  const content = {
+    schema,
+    recipient,
+    attester: attester.address,
+    expirationTime: 0n,
+    revocable,
+    refUID: ZeroHash,
+    data,
+  }
+  try {
+    for await (const { uid, time, transactionHash, blockNumber } of attestedSince(
+      reader,
+      attester.chain,
+      content,
+      timestamp - SKEW_SECONDS,
+    )) {
+      if (attestationUid({ ...content, time: BigInt(time) }) !== uid) continue
+      const attestation = await reader.attestation(uid)
+      if (attestation)
+        return {
+          status: 'landed',
+          uid,
+          transactionHash,
+          blockNumber,
+          revoked: attestation.revocationTime !== 0n,
+        }
+    }
+    return { status: 'not landed', ...NOWHERE }
+  } catch (error) {
+    if (error instanceof UnavailableError) return { status: 'unknown', ...NOWHERE }
+    throw error
+  }
+}
+
+/**
+ * The attestations of this schema, attester and recipient since a time, oldest first. Throws UnavailableError
+ * when MAX_CALLS do not show all.
+ */
+async function* attestedSince(
+  reader: ChainReader,
+  chain: Chain,
+  filter: { schema: string; attester: string; recipient: string },
+  seconds: number,
+): AsyncGenerator<Required<AttestedLog>> {
+  let calls = 0
+  const ask = <T>(call: () => Promise<T>): Promise<T> => {
+    if (++calls > MAX_CALLS) throw new UnavailableError(`The node of ${chain.slug} gives too little at once.`)
+    return call()
+  }
+  const head = await ask(() => reader.block('latest'))
+  let from = head.number
+  // The clock of a local chain may be set to any time; a local node of a real chain has the right time.
+  if (
+    reader.local &&
+    head.time < Date.now() / 1000 - SKEW_SECONDS &&
+    head.number - chain.firstBlock < SHORT_CHAIN
+  )
+    from = chain.firstBlock
+  else
+    for (let back = Math.ceil(((head.time - seconds) * 1000) / chain.blockMs); back > 0; back *= 2) {
+      from = Math.max(head.number - back, chain.firstBlock)
+      if (from === chain.firstBlock || (await ask(() => reader.block(from))).time <= seconds) break
+    }
+  let known: { number: number; time: number } | undefined
+  // More blocks than the node last gave logs for: it may have been busy then.
+  for (let span = 2 * reader.logSpan; from <= head.number;) {
+    const to = Math.min(from + span - 1, head.number)
+    let logs: AttestedLog[]
+    try {
+      logs = await ask(() => reader.attested(filter, from, to))
+    } catch (error) {
+      if (from === to || calls > MAX_CALLS) throw error
+      reader.logSpan = span = Math.ceil((to - from + 1) / 2)
+      continue
+    }
+    for (const log of logs) {
+      if (log.time === undefined && known?.number !== log.blockNumber)
+        known = await ask(() => reader.block(log.blockNumber))
+      yield { ...log, time: log.time ?? known!.time }
+    }
+    if (to - from + 1 === span) reader.logSpan = span
+    from = to + 1
+  }
+}

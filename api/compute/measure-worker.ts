@@ -1,0 +1,190 @@
+import { createXXHash64 } from 'hash-wasm'
+import { LRUCache } from 'lru-cache'
+import {
+  GeometryError,
+  canonicalJson,
+  liftCoordinates,
+  readGeometry,
+  readLifted,
+  type Reading,
+} from '../../src/geodesy'
+import { parseBody } from '../http/body'
+import { measureHere, referenceOf, type Measurement, type MeasureTask, type WorkerProblem } from './measure'
+import { RequestError } from '../http/problems'
+
+/** What worker threads do. */
+
+export async function measure(task: MeasureTask): Promise<Measurement | WorkerProblem> {
+  try {
+    return await measureHere(task)
+  } catch (error) {
+    return problemOf(error)
+  }
+}
+
+/** A parsed body, and the geometries taken out of it: each was `field` of the object at `holder`. */
+export interface BodyRead {
+  fault?: string
+  parsed: unknown
+  geometries: {
+    /** Path of keys from the body's root. */
+    holder: (string | number)[]
+    field: string
+    geometry: { reading: Reading; ref: string } | WorkerProblem
+  }[]
+}
+
+/** Geometries of the largest request, a batch of 20 operations on two geometries each. */
+const MAX_GEOMETRIES = 40
+/**
+ * Values at all levels, without geometries: an offchain attestation has 60. More would block the thread that
+ * receives them.
+ */
+const MAX_VALUES = 10_000
+
+/**
+ * Parses a body and reads what looks like GeoJSON, and nothing else, in its fields and in those of a batch's
+ * operations.
+ */
+export async function read(body: Uint8Array): Promise<BodyRead> {
+  try {
+    return (await readPlain(body)) ?? (await takeOut(parse(body), readAny))
+  } catch (error) {
+    if (error instanceof RequestError) return { fault: error.message, parsed: undefined, geometries: [] }
+    throw error
+  }
+}
+
+/** The fast path, for bodies with plain coordinates and no error; undefined for all others. */
+async function readPlain(body: Uint8Array): Promise<BodyRead | undefined> {
+  const lifted = liftCoordinates(body)
+  if (!lifted) return undefined
+  try {
+    const read = await takeOut(parse(lifted.rest), (value, field) => readLifted(value, field, lifted))
+    // Coordinates outside of geometries were lifted too: they would be missing.
+    const missed = JSON.stringify(read.parsed).includes('"coordinates":')
+    return missed || read.geometries.some(({ geometry }) => 'problem' in geometry) ? undefined : read
+  } catch (error) {
+    if (error instanceof RequestError) return undefined
+    throw error
+  }
+}
+
+function parse({ buffer, byteOffset, byteLength }: Uint8Array): unknown {
+  return parseBody(Buffer.from(buffer, byteOffset, byteLength))
+}
+
+/** Reads a geometry by the name of its field; with its canonical JSON, for when that is needed. */
+type Reader = (value: unknown, field: string) => { reading: Reading; json: () => string }
+
+function readAny(value: unknown, field: string): ReturnType<Reader> {
+  const reading = readGeometry(value, field)
+  return { reading, json: () => canonicalJson(reading) }
+}
+
+async function takeOut(parsed: unknown, reader: Reader): Promise<BodyRead> {
+  const geometries: BodyRead['geometries'] = []
+  for (const { holder, object } of holdersOf(parsed))
+    for (const [field, value] of Object.entries(object)) {
+      if (typeof value !== 'object' || value === null || !('type' in value)) continue
+      if ('attestation' in value) {
+        // Two forms mixed, which is refused by the names of the fields.
+        object[field] = Object.fromEntries(Object.keys(value).map((name) => [name, null]))
+        continue
+      }
+      if (geometries.length === MAX_GEOMETRIES)
+        throw new RequestError(`The body has more than ${MAX_GEOMETRIES} geometries, which no request takes.`)
+      geometries.push({ holder, field, geometry: await readOne(value, field, reader) })
+      object[field] = null
+    }
+  if (hasMoreValues(parsed, MAX_VALUES))
+    throw new RequestError(
+      `The body has more than ${MAX_VALUES} values beside its geometries, which no request takes.`,
+    )
+  return { parsed, geometries }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function holdersOf(parsed: unknown): { holder: (string | number)[]; object: Record<string, unknown> }[] {
+  if (!isObject(parsed)) return []
+  const operations = Array.isArray(parsed.operations)
+    ? (parsed.operations as unknown[]).slice(0, MAX_GEOMETRIES)
+    : []
+  return [
+    { holder: [], object: parsed },
+    ...operations.flatMap((object, i) => (isObject(object) ? [{ holder: ['operations', i], object }] : [])),
+  ]
+}
+
+function hasMoreValues(root: unknown, limit: number): boolean {
+  const open = [root]
+  for (let count = 0; open.length > 0;) {
+    const value = open.pop()
+    if (typeof value !== 'object' || value === null) continue
+    for (const inner of Object.values(value)) {
+      if (++count > limit) return true
+      open.push(inner)
+    }
+  }
+  return false
+}
+
+async function readOne(
+  value: unknown,
+  field: string,
+  reader: Reader,
+): Promise<{ reading: Reading; ref: string } | WorkerProblem> {
+  try {
+    const { reading, json } = reader(value, field)
+    return { reading, ref: await knownReference(reading, json) }
+  } catch (error) {
+    return problemOf(error)
+  }
+}
+
+/**
+ * References of earlier geometries of this thread by a quick hash, used only if all numbers are equal bit for
+ * bit. Saves keccak, which takes half as long as the rest of reading.
+ */
+const references = new LRUCache<string, { reading: Reading; layout: string; ref: string }>({
+  maxSize: 1_000_000,
+  sizeCalculation: ({ reading }) => reading.lon.length,
+})
+const quickHash = createXXHash64()
+/** Positions: what is smaller takes less than a millisecond. */
+const WORTH_REMEMBERING = 1_000
+
+async function knownReference(reading: Reading, json: () => string): Promise<string> {
+  if (reading.lon.length < WORTH_REMEMBERING) return referenceOf(reading, json())
+  const hash = (await quickHash).init()
+  for (const numbers of numbersOf(reading)) hash.update(numbers)
+  const key = hash.digest('hex')
+  const layout = JSON.stringify([reading.layout, reading.chains.map(({ path, ...chain }) => chain)])
+  const known = references.get(key)
+  if (
+    known &&
+    known.layout === layout &&
+    numbersOf(known.reading).every(
+      (numbers, i) => Buffer.compare(numbers, numbersOf(reading)[i] ?? new Uint8Array()) === 0,
+    ) &&
+    numbersOf(known.reading).length === numbersOf(reading).length
+  )
+    return known.ref
+  const ref = await referenceOf(reading, json())
+  references.set(key, { reading, layout, ref })
+  return ref
+}
+
+function numbersOf({ lon, lat, altitude }: Reading): Uint8Array[] {
+  return [lon, lat, ...(altitude ? [altitude] : [])].map(
+    ({ buffer, byteOffset, byteLength }) => new Uint8Array(buffer, byteOffset, byteLength),
+  )
+}
+
+function problemOf(error: unknown): WorkerProblem {
+  if (error instanceof GeometryError) return { path: error.path, problem: error.problem }
+  throw error
+}

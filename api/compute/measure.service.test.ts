@@ -1,0 +1,311 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { GeometryError, readGeometry } from '../../src/geodesy'
+import { MEASURE_WORKER } from '../../test/api'
+import { Measurer, ReadGeometry, referenceOf } from './measure'
+import { ComputeError } from '../http/problems'
+
+const measurers = [new Measurer(60_000, MEASURE_WORKER), new Measurer(300, MEASURE_WORKER)] as const
+afterAll(() => Promise.all(measurers.map((measurer) => measurer.close())))
+
+const ring = (vertices: number, radius: number, height?: number) => {
+  const open = Array.from({ length: vertices }, (_, i) => [
+    10 + radius * Math.cos((2 * Math.PI * i) / vertices),
+    50 + radius * Math.sin((2 * Math.PI * i) / vertices),
+    ...(height === undefined ? [] : [height]),
+  ])
+  return { type: 'Polygon', coordinates: [[...open, open[0]!]] }
+}
+const input = (value: unknown, path = 'geometry') => ({ reading: readGeometry(value, path) })
+
+describe('measuring', () => {
+  test('a worker and the main thread give the same answer and references', async () => {
+    const small = await measurers[0].measure(
+      { operation: 'area', inputs: [input(ring(900, 1, 5))], numbers: [] },
+      'a client',
+    )
+    // 900 repeated positions make it large, but the polygon stays the same.
+    const large = {
+      type: 'Polygon',
+      coordinates: ring(900, 1, 5).coordinates.map((positions) =>
+        positions.flatMap((position) => [position, position]),
+      ),
+    }
+    const measured = await measurers[0].measure(
+      { operation: 'area', inputs: [input(large)], numbers: [] },
+      'a client',
+    )
+    expect(measured.outcome).toBe(small.outcome)
+    const here = new Measurer()
+    const both = await Promise.all([
+      measurers[0].measure(
+        {
+          operation: 'intersects',
+          inputs: [input(ring(2_000, 1, 5)), { ref: '0x12', ...input(ring(900, 2)) }],
+          numbers: [],
+        },
+        'a client',
+      ),
+      here.measure({ operation: 'area', inputs: [input(ring(900, 2))], numbers: [] }, 'a client'),
+    ])
+    expect(both[0]).toEqual({ outcome: true, refs: [expect.stringMatching(/^0x[0-9a-f]{64}$/), '0x12'] })
+    const alone = await measurers[0].measure(
+      {
+        operation: 'area',
+        inputs: [
+          input({
+            type: 'MultiPolygon',
+            coordinates: [
+              ring(900, 2).coordinates,
+              ring(300, 0.1).coordinates.map((positions) => positions.map(([lon, lat]) => [lon! + 20, lat!])),
+            ],
+          }),
+        ],
+        numbers: [],
+      },
+      'a client',
+    )
+    expect(alone.refs[0]).not.toBe(both[1].refs[0])
+  })
+  test('a refused polygon has the same error text in a worker', async () => {
+    const crossed = ring(3_000, 1)
+    ;[crossed.coordinates[0]![100], crossed.coordinates[0]![102]] = [
+      crossed.coordinates[0]![102]!,
+      crossed.coordinates[0]![100]!,
+    ]
+    const error = (await measurers[0]
+      .measure({ operation: 'area', inputs: [input(crossed)], numbers: [] }, 'a client')
+      .catch((error: unknown) => error)) as GeometryError
+    expect(error).toBeInstanceOf(GeometryError)
+    expect(error.message).toMatch(
+      /^geometry\.coordinates\[0\]\[\d+\]: the edge that starts here crosses the one that starts at geometry\.coordinates/,
+    )
+  })
+  test('few positions that take long to measure go to a worker too', async () => {
+    const parallel = (lat: number) =>
+      input({
+        type: 'LineString',
+        coordinates: Array.from({ length: 480 }, (_, i) => [(360 * i) / 480 - 180, lat]),
+      })
+    const error = await measurers[1]
+      .measure(
+        { operation: 'distance', inputs: [parallel(80), parallel(89.9999999)], numbers: [] },
+        'a client',
+      )
+      .catch((error: unknown) => error)
+    expect(error).toBeInstanceOf(ComputeError)
+  })
+  test('a measurement that takes too long is ended with an error, and the next one runs', async () => {
+    // Two interleaved combs with long teeth: every pair of their edges is close.
+    const comb = (shift: number) => ({
+      type: 'MultiLineString',
+      coordinates: Array.from({ length: 50_000 }, (_, i) => [
+        [i / 1e6 + shift, 0],
+        [i / 1e6 + shift + 1, 1],
+      ]),
+    })
+    const error = await measurers[1]
+      .measure(
+        { operation: 'contains', inputs: [input(comb(0)), input(comb(1e-7))], numbers: [] },
+        'a client',
+      )
+      .catch((error: unknown) => error)
+    expect(error).toBeInstanceOf(ComputeError)
+    expect((error as ComputeError).slug).toBe('computation-error')
+    expect((error as ComputeError).message).toBe(
+      'Measuring these geometries took more than 0.3 seconds, so it was ended. Nothing was signed; give fewer positions.',
+    )
+    const next = await measurers[0].measure(
+      { operation: 'intersects', inputs: [input(ring(2_000, 1)), input(ring(2_000, 2))], numbers: [] },
+      'a client',
+    )
+    expect(next.outcome).toBe(true)
+  })
+})
+
+describe('reading bodies in a worker', () => {
+  const read = async (body: unknown) =>
+    (await measurers[0].read(
+      Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
+      'a client',
+    )) as Record<string, unknown>
+  const line = (...coordinates: number[][]) => ({ type: 'LineString', coordinates })
+  test("geometries of a body and of a batch's operations have the same reading and reference as in the main thread; the rest is unchanged", async () => {
+    const feature = { type: 'Feature', properties: { type: 'x' }, geometry: ring(50, 1) }
+    const { from, to, rest, operations } = await read({
+      from: feature,
+      to: '0x12',
+      rest: { uid: 'a', uri: 'b' },
+      operations: [{ operation: 'area', geometry: ring(50, 1) }, null, 'x'],
+    })
+    expect([to, rest]).toEqual(['0x12', { uid: 'a', uri: 'b' }])
+    const reading = readGeometry(feature, 'from')
+    expect((from as ReadGeometry).input).toEqual({ reading, ref: await referenceOf(reading) })
+    const [first, ...others] = operations as [{ operation: string; geometry: ReadGeometry }]
+    expect([first.operation, first.geometry.input.ref, others]).toEqual([
+      'area',
+      await referenceOf(reading),
+      [null, 'x'],
+    ])
+    expect(first.geometry.input.reading.path).toBe('geometry')
+  })
+  test('a cached reference is never used for another geometry', async () => {
+    const alike = [
+      line([1, 2], [3, 4], [5, 6]),
+      {
+        type: 'MultiPoint',
+        coordinates: [
+          [1, 2],
+          [3, 4],
+          [5, 6],
+        ],
+      },
+      {
+        type: 'MultiLineString',
+        coordinates: [
+          [
+            [1, 2],
+            [3, 4],
+            [5, 6],
+          ],
+        ],
+      },
+      line([1, 2, 7], [3, 4, 8], [5, 6, 9]),
+      line([1, 2, 7], [3, 4], [5, 6, 9]),
+      line([1, 2], [3, 4], [5, 6.000000000000001]),
+      line([0, 2], [3, 4], [5, 6]),
+      line([-0, 2], [3, 4], [5, 6]),
+    ]
+    for (let round = 0; round < 3; round++)
+      for (const geometry of alike) {
+        const text = JSON.stringify({ geometry }).replace(
+          '[[0,2]',
+          Object.is(geometry.coordinates[0]![0], -0) ? '[[-0,2]' : '[[0,2]',
+        )
+        expect(((await read(text)).geometry as ReadGeometry).input.ref).toBe(
+          await referenceOf(readGeometry((JSON.parse(text) as { geometry: unknown }).geometry, 'geometry')),
+        )
+      }
+  })
+  test.each([
+    [
+      'one of two geometries is invalid',
+      '{"from":{"type":"Point","coordinates":[1.50,2]},"to":{"type":"Point","coordinates":[[1,2]]}}',
+    ],
+    [
+      'coordinates outside of geometries',
+      '{"from":{"type":"Point","coordinates":[1.50,2]},"coordinates":[1.50,2],"rest":{"coordinates":[[1,2]]}}',
+    ],
+    [
+      'a duplicate key: the last one counts',
+      '{"from":{"type":"Point","coordinates":[1,2],"coordinates":[3,4]}}',
+    ],
+    [
+      'texts with escapes',
+      '{"from":{"type":"Feature","properties":{"a":"\\"coordinates\\":[1]"},"geometry":{"type":"Point","coordinates":[1,2.0]}}}',
+    ],
+    [
+      'members that are not hashed',
+      '{"from":{"type":"Feature","properties":{"coordinates":[1,2]},"geometry":{"type":"Point","coordinates":[1,2.0],"bbox":[1,2,1,2]}}}',
+    ],
+    [
+      'a batch',
+      '{"operations":[{"operation":"area","geometry":{"type":"MultiPoint","coordinates":[[1,2],[3,-0.0]]}},{"geometry":{"type":"Point","coordinates":[5,6.10]}}]}',
+    ],
+    ['no geometry', '{"from":"0x12","x":{"coordinates":[1,2]}}'],
+  ])('the fast path for plain coordinates gives the result of the general one: %s', async (_, text) => {
+    // Any escape makes the fast path give up.
+    const usual = text.replace('{', '{"\\u0078":0,')
+    expect({ x: 0, ...(await read(text)) }).toEqual(await read(usual))
+  })
+  test('an invalid geometry throws when it is used; invalid JSON throws at once', async () => {
+    const { from, to } = await read({
+      from: { type: 'Point', coordinates: [200, 0] },
+      to: { type: 'Circle' },
+    })
+    expect(() => (from as ReadGeometry).input).toThrow(GeometryError)
+    expect(() => (to as ReadGeometry).input).toThrow(/^to\.type: expected one of/)
+    await expect(read('{"a":')).rejects.toThrow('The body is not valid JSON.')
+    await expect(read('{"__proto__":{}}')).rejects.toThrow('__proto__')
+    expect([
+      await read('null'),
+      await read('5'),
+      await read('[{"type":"Point","coordinates":[1,2]}]'),
+    ]).toEqual([null, 5, [{ type: 'Point', coordinates: [1, 2] }]])
+  })
+  test('a body with more than 40 geometries or 10,000 other values is refused in the worker', async () => {
+    const points = (count: number) =>
+      Array.from({ length: count }, () => ({ from: { type: 'Point', coordinates: [1, 2] } }))
+    expect(((await read({ operations: points(40) })).operations as unknown[]).length).toBe(40)
+    await expect(
+      read({ operations: points(20).map(({ from }) => ({ from, to: from, third: from })) }),
+    ).rejects.toThrow('more than 40 geometries')
+    await expect(read(Object.fromEntries(points(41).map(({ from }, i) => [i, from])))).rejects.toThrow(
+      'more than 40 geometries',
+    )
+    await expect(read({ x: Array(10_001).fill([]) })).rejects.toThrow('more than 10000 values')
+    await expect(read({ x: Array(100).fill(Array(100).fill(1)) })).rejects.toThrow('more than 10000 values')
+  })
+  test('a geometry that comes twice is kept prepared, up to 20,000 positions, with the same result', async () => {
+    const { geometry } = (await read({ geometry: ring(9_000, 1) })) as { geometry: ReadGeometry }
+    const area = async () =>
+      measurers[0].measure(
+        {
+          operation: 'area',
+          inputs: [
+            measurers[0].recall(
+              ((await read({ geometry: ring(9_000, 1) })) as { geometry: ReadGeometry }).geometry.input,
+            ),
+          ],
+          numbers: [],
+        },
+        'a client',
+      )
+    const first = await area()
+    expect(measurers[0].recall(geometry.input).prepared).toBeDefined()
+    expect(await area()).toEqual(first)
+    const large = async () =>
+      measurers[0].recall(
+        ((await read({ geometry: ring(20_001, 1) })) as { geometry: ReadGeometry }).geometry.input,
+      )
+    for (let i = 0; i < 3; i++) expect((await large()).prepared).toBeUndefined()
+  })
+})
+
+describe('one client who floods the workers', () => {
+  // Work that lasts until the test releases it, and work that ends at once.
+  const file = path.join(mkdtempSync(path.join(tmpdir(), 'workers-')), 'worker.cjs')
+  writeFileSync(
+    file,
+    "exports.measure = ({ operation, numbers }) => { if (operation === 'hold') Atomics.wait(numbers, 0, 0); return { outcome: true, refs: [operation] } }",
+  )
+  const flooded = new Measurer(600_000, file)
+  afterAll(async () => {
+    await flooded.close()
+    rmSync(path.dirname(file), { recursive: true })
+  })
+  test('cannot take every worker, gets 429 beyond its queue, and is served in the end', async () => {
+    const gate = new Int32Array(new SharedArrayBuffer(4))
+    const done: string[] = []
+    const ask = (operation: string, client: string) =>
+      flooded
+        .measure({ operation, inputs: [input(ring(1_001, 1))], numbers: gate as unknown as number[] }, client)
+        .then(
+          () => void done.push(client),
+          (error: ComputeError) => void done.push(`${client} ${error.slug} ${error.retryAfter}`),
+        )
+    const flood = Array.from({ length: 19 }, () => ask('hold', 'flood'))
+    // Two run and sixteen wait.
+    await flood[18]
+    expect(done).toEqual(['flood rate-limited 5'])
+    for (let i = 0; i < 5; i++) await ask('answer', 'other')
+    await Promise.all([ask('answer', 'other'), ask('answer', 'third')])
+    expect(done.slice(1).sort()).toEqual([...Array(6).fill('other'), 'third'])
+    Atomics.store(gate, 0, 1)
+    Atomics.notify(gate, 0)
+    await Promise.all(flood)
+    expect(done.filter((client) => client === 'flood')).toHaveLength(18)
+  })
+})

@@ -1,0 +1,264 @@
+import path from 'node:path'
+import { LRUCache } from 'lru-cache'
+import { Piscina } from 'piscina'
+import { keccak256 } from '../../src/eas'
+import {
+  EffortError,
+  GeometryError,
+  canonicalJson,
+  prepareGeometry,
+  withEffort,
+  type PreparedGeometry,
+  type Reading,
+} from '../../src/geodesy'
+import type { BodyRead } from './measure-worker'
+import { OPERATIONS, type Outcome } from './operations'
+import { ComputeError, RequestError } from '../http/problems'
+import { NoSlotError, Semaphore } from '../http/semaphore'
+
+/** A geometry input. */
+export interface MeasureInput {
+  /** Its reference in the answer: the UID of an attestation; the hash of raw GeoJSON, where it is known. */
+  ref?: string
+  reading: Reading
+  /** The prepared form of a kept geometry. It is shared: never change it. */
+  prepared?: PreparedGeometry
+}
+
+export interface Measurement {
+  outcome: Outcome
+  /** By input: the UID, lower-case, or the keccak256 of the canonical GeoJSON; 32 bytes in hex. */
+  refs: string[]
+}
+
+export interface MeasureTask {
+  operation: string
+  inputs: readonly MeasureInput[]
+  numbers: readonly number[]
+}
+
+/**
+ * A geometry that a worker read while it parsed the body; no JSON value is an instance of it. `input` throws
+ * a GeometryError when it could not be read.
+ */
+export class ReadGeometry {
+  constructor(private readonly result: { reading: Reading; ref: string } | WorkerProblem) {}
+
+  get input(): { reading: Reading; ref: string } {
+    if ('problem' in this.result) throw new GeometryError(this.result.path, this.result.problem)
+    return this.result
+  }
+}
+
+/** A GeometryError from a worker: errors lose their class between threads. */
+export interface WorkerProblem {
+  path: string
+  problem: string
+}
+
+/**
+ * Up to this many positions are measured on the event loop, as long as that takes no more than this many
+ * microseconds (estimated by counting operations). A worker measures everything else.
+ */
+const HERE_AT_MOST = 1_000
+const HERE_MICROSECONDS = 30_000
+/**
+ * A measurement that takes longer, milliseconds, is ended. The worst case seen with 200,000 positions takes a
+ * tenth of it.
+ */
+const BUDGET_MS = 20_000
+/** Worker threads of all clients and of one, so that one is left for others; and places in the queue. */
+const WORKERS = { all: 3, each: 2, waiting: 64, waitingEach: 16 }
+/**
+ * Bytes, estimated by sizeOf, of the prepared geometries that are kept; and the positions of the largest that
+ * is kept, which takes 10 ms to prepare.
+ */
+const BYTES_KEPT = 128 * 1_048_576
+const LARGEST_KEPT = 20_000
+
+/**
+ * Parses and measures without blocking the event loop: small geometries in this thread, large ones in worker
+ * threads with a time limit.
+ */
+export class Measurer {
+  private pool?: Piscina
+  private readonly workers = new Semaphore(WORKERS)
+  /** By reference: it is a hash of the content. */
+  private readonly kept = new LRUCache<string, MeasureInput>({ maxSize: BYTES_KEPT, sizeCalculation: sizeOf })
+  /** References of large geometries that came once. */
+  private readonly seen = new LRUCache<string, true>({ max: 10_000 })
+
+  constructor(
+    private readonly budgetMs = BUDGET_MS,
+    private readonly workerFile = path.join(__dirname, 'measure-worker.js'),
+  ) {}
+
+  /**
+   * Parses a body in a worker; each geometry becomes a ReadGeometry. Throws the RequestErrors of parseBody,
+   * and a ComputeError where too many wait.
+   */
+  async read(body: Buffer, client: string): Promise<unknown> {
+    const { fault, parsed, geometries } = await this.run<BodyRead>('read', body, [], client, this.budgetMs)
+    if (fault !== undefined) throw new RequestError(fault)
+    for (const { holder, field, geometry } of geometries) {
+      let object = parsed as Record<string, unknown>
+      for (const key of holder) object = object[key] as Record<string, unknown>
+      object[field] = new ReadGeometry(geometry)
+    }
+    return parsed
+  }
+
+  /** The kept form of an attested geometry. */
+  known(ref: string): MeasureInput | undefined {
+    return this.kept.get(ref)
+  }
+
+  /** Prepares an attested geometry and keeps it, unless it is too large. Throws a GeometryError. */
+  keep(ref: string, reading: Reading, key = ref): MeasureInput {
+    if (reading.lon.length > LARGEST_KEPT) return { ref, reading }
+    try {
+      const input = { ref, reading, prepared: withEffort(HERE_MICROSECONDS, () => prepareGeometry(reading)) }
+      this.kept.set(key, input)
+      return input
+    } catch (error) {
+      if (error instanceof EffortError) return { ref, reading }
+      throw error
+    }
+  }
+
+  /** A raw geometry that a worker read: the kept one where there is one. The second time it is kept. */
+  recall({ ref, reading }: { ref: string; reading: Reading }): MeasureInput {
+    const key = `${ref} ${reading.path}`
+    const known = this.kept.get(key)
+    if (known) return known
+    if (this.seen.get(key)) return this.keep(ref, reading, key)
+    this.seen.set(key, true)
+    return { ref, reading }
+  }
+
+  /**
+   * Throws a GeometryError, and a ComputeError where it takes too long or too many wait.
+   * @param client who asks, for the limits per client
+   */
+  async measure(task: MeasureTask, client: string, budgetMs = this.budgetMs): Promise<Measurement> {
+    if (positionsToPrepare(task) <= HERE_AT_MOST)
+      try {
+        return await measureHere(task, HERE_MICROSECONDS)
+      } catch (error) {
+        if (!(error instanceof EffortError)) throw error
+      }
+    const inputs = task.inputs.map(({ ref, reading }) => ({ ref, reading }))
+    const answer = await this.run<Measurement | WorkerProblem>(
+      'measure',
+      { ...task, inputs },
+      buffersOf(task),
+      client,
+      budgetMs,
+    )
+    if ('problem' in answer) throw new GeometryError(answer.path, answer.problem)
+    return answer
+  }
+
+  private async run<Answer>(
+    name: 'read' | 'measure',
+    task: unknown,
+    transferList: ArrayBuffer[],
+    client: string,
+    budgetMs: number,
+  ): Promise<Answer> {
+    const limitMs = Math.min(budgetMs, this.budgetMs)
+    const signal = AbortSignal.timeout(limitMs)
+    const asked = performance.now()
+    const release = await this.workers.acquire(client, signal).catch((error: Error) => {
+      throw error instanceof NoSlotError && error.own ? tooManyOfYours() : tooManyLarge()
+    })
+    const waitedMs = performance.now() - asked
+    this.pool ??= new Piscina({
+      filename: this.workerFile,
+      minThreads: 0,
+      maxThreads: WORKERS.all,
+      idleTimeout: 60_000,
+    })
+    try {
+      return (await this.pool.run(task, { name, transferList, signal })) as Answer
+    } catch (error) {
+      if ((error as Error).name !== 'AbortError') throw error
+      throw waitedMs > limitMs / 2 ? tooManyLarge() : tookTooLong(limitMs)
+    } finally {
+      release()
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.pool?.destroy()
+  }
+}
+
+function positionsToPrepare({ inputs }: MeasureTask): number {
+  return inputs.reduce((sum, { reading, prepared }) => sum + (prepared ? 0 : reading.lon.length), 0)
+}
+
+/** The memory of the inputs that may be moved to a worker: a kept geometry is shared, and copied. */
+function buffersOf({ inputs }: MeasureTask): ArrayBuffer[] {
+  const buffers = inputs
+    .filter(({ prepared }) => !prepared)
+    .flatMap(({ reading: { lon, lat, altitude } }) => [
+      lon.buffer,
+      lat.buffer,
+      ...(altitude ? [altitude.buffer] : []),
+    ])
+  return [...new Set(buffers)] as ArrayBuffer[]
+}
+
+function tooManyOfYours(): ComputeError {
+  return new ComputeError(
+    'rate-limited',
+    `${WORKERS.waitingEach} requests of yours with large geometries wait already; wait for one of them.`,
+    5,
+  )
+}
+
+function tooManyLarge(): ComputeError {
+  return new ComputeError(
+    'computation-error',
+    'Too many large geometries are being measured. Nothing was signed; try again in a minute.',
+    60,
+  )
+}
+
+function tookTooLong(milliseconds: number): ComputeError {
+  return new ComputeError(
+    'computation-error',
+    `Measuring these geometries took more than ${Math.round(milliseconds / 100) / 10} seconds, so it was ended. Nothing was signed; give fewer positions.`,
+  )
+}
+
+/**
+ * Estimated bytes of a kept geometry: 6 kB for a point, and at most 200 for each vertex after long edges are
+ * cut.
+ */
+function sizeOf({ reading, prepared }: MeasureInput): number {
+  return 8_192 + 24 * reading.lon.length + 200 * (prepared?.shape.lon.length ?? 0)
+}
+
+/** Measures in this thread. Throws a GeometryError, and an EffortError beyond the limit. */
+export async function measureHere(
+  { operation, inputs, numbers }: MeasureTask,
+  microseconds = Infinity,
+): Promise<Measurement> {
+  const outcome = withEffort(microseconds, () =>
+    OPERATIONS[operation]!.compute(
+      inputs.map(({ reading, prepared }) => prepared ?? prepareGeometry(reading)),
+      numbers,
+    ),
+  )
+  return {
+    outcome,
+    refs: await Promise.all(inputs.map(async ({ ref, reading }) => ref ?? referenceOf(reading))),
+  }
+}
+
+/** The reference of a raw geometry: keccak256 of its canonical JSON. */
+export async function referenceOf(reading: Reading, json = canonicalJson(reading)): Promise<string> {
+  return `0x${await keccak256(json)}`
+}

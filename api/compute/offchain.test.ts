@@ -1,0 +1,315 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { seededRandom } from '../../dev/random'
+import { CHAINS } from '../../src/chains'
+import { canonicalJson, readGeometry } from '../../src/geodesy'
+import type { ChainReader } from './chain-reader'
+import { Measurer } from './measure'
+import { OffchainResolver, offchainSource, validityOf, type DocumentFetcher } from './offchain'
+import { ComputeError } from '../http/problems'
+import { Resolver, type ResolvedInput } from './resolve'
+import type { Store } from '../records/store'
+
+interface Vector {
+  id: string
+  chainId: number
+  requestedUid: string
+  document?: unknown
+  raw?: string
+  chainState?: { revokeOffchain: { revoker: string; data: string; time: number }[] }
+  expected:
+    | { ok: true; uid: string; signer: string; schema: string; location: string }
+    | { ok: false; problem: string }
+}
+/** Made by eas-sdk 2.10.0, as the file says. */
+const { now, vectors } = JSON.parse(readFileSync('test/vectors/offchain-vectors.json', 'utf8')) as {
+  now: number
+  vectors: Vector[]
+}
+
+const clock = () => now * 1000
+/** The contract's answers: the only mock of this test. */
+const readerOf = ({ chainState }: Pick<Vector, 'chainState'>) =>
+  ({
+    checkFresh: async () => {},
+    offchainRevocationTime: async (revoker: string, uid: string) =>
+      BigInt(
+        chainState?.revokeOffchain.find((each) => each.revoker.toLowerCase() === revoker && each.data === uid)
+          ?.time ?? 0,
+      ),
+  }) as unknown as ChainReader
+/** Offchain inputs do not query the database. */
+const store = undefined as unknown as Store
+const chainOf = (id: number) => CHAINS.find((chain) => chain.id === id)!
+
+const resolve = (vector: Pick<Vector, 'chainId' | 'chainState'>, input: unknown, fetcher?: DocumentFetcher) =>
+  new Resolver({
+    store,
+    measurer: new Measurer(),
+    clock,
+    indexMaxAgeSeconds: 0,
+    maxLagSeconds: 60,
+    minConfirmations: 0,
+    fetcher,
+  }).resolve(input, 'from', chainOf(vector.chainId), readerOf(vector), '203.0.113.7')
+const URI = 'https://x.example/a'
+const resolveText = (vector: Vector, text: string) =>
+  resolve(vector, { uid: vector.requestedUid, uri: URI }, { fetch: async () => text })
+
+/** The resolved input, or the slug of the ComputeError; any other error fails the test. */
+async function outcome(resolving: Promise<ResolvedInput>) {
+  try {
+    const { ref, source, reading } = await resolving
+    return { uid: ref, signer: validityOf(source)?.signer, location: canonicalJson(reading) }
+  } catch (error) {
+    expect(error).toBeInstanceOf(ComputeError)
+    return (error as ComputeError).slug
+  }
+}
+const expectation = ({ expected }: Vector) =>
+  expected.ok
+    ? {
+        uid: expected.uid,
+        signer: expected.signer.toLowerCase(),
+        location: canonicalJson(readGeometry(JSON.parse(expected.location), 'location')),
+      }
+    : expected.problem
+
+describe('vectors', () => {
+  test('are complete', () => expect(vectors).toHaveLength(105))
+  test.each(
+    vectors.filter(({ document, id }) => document !== undefined && id !== 'public-bad-requested-uid-differs'),
+  )('$id, inline', async (vector) => {
+    expect(await outcome(resolve(vector, { attestation: vector.document }))).toEqual(expectation(vector))
+  })
+  test.each(vectors)('$id, by its URI', async (vector) => {
+    expect(await outcome(resolveText(vector, vector.raw ?? JSON.stringify(vector.document)))).toEqual(
+      expectation(vector),
+    )
+  })
+})
+
+test('caches do not change outcomes: one resolver gets all vectors twice', async () => {
+  let text = ''
+  const resolver = new Resolver({
+    store,
+    measurer: new Measurer(),
+    clock,
+    indexMaxAgeSeconds: 0,
+    maxLagSeconds: 60,
+    minConfirmations: 0,
+    fetcher: { fetch: async () => text },
+  })
+  for (let round = 0; round < 2; round++)
+    for (const vector of vectors) {
+      text = vector.raw ?? JSON.stringify(vector.document)
+      const resolving = resolver.resolve(
+        { uid: vector.requestedUid, uri: URI },
+        'from',
+        chainOf(vector.chainId),
+        readerOf(vector),
+        '',
+      )
+      expect([vector.id, await outcome(resolving)]).toEqual([vector.id, expectation(vector)])
+    }
+})
+
+const base = vectors.find(({ id }) => id === 'public-valid-base')!
+const attestation = base.document as { sig: object; signer: string }
+const UID = base.requestedUid
+const rejects = (input: unknown, detail: string, fetcher?: DocumentFetcher) =>
+  expect(resolve(base, input, fetcher)).rejects.toEqual(new ComputeError('invalid-input', detail))
+
+describe('forms', () => {
+  const mixed = (field: string, form: string) =>
+    `from: the field ${field} does not go with ${form}; give one form: a UID, {"uid"}, {"uid", "uri"}, {"attestation"} or GeoJSON`
+  test.each<[unknown, string]>([
+    [{ attestation, uid: UID }, mixed('uid', 'attestation')],
+    [{ attestation, uri: URI }, mixed('uri', 'attestation')],
+    [{ attestation, type: 'Point', coordinates: [1, 2] }, mixed('type', 'attestation')],
+    [{ uid: UID, uri: URI, coordinates: [1, 2] }, mixed('coordinates', 'uid and uri')],
+    [{ uid: UID, uri: URI, chainId: 1 }, mixed('chainId', 'uid and uri')],
+    [{ uid: UID, coordinates: [1, 2] }, mixed('coordinates', 'uid')],
+    [{ uid: UID, ['x'.repeat(100)]: 1 }, mixed('x'.repeat(40), 'uid')],
+    [{ uri: URI }, 'from.uid: expected the UID of the offchain attestation at the uri, 0x and 64 hex digits'],
+    [
+      { uid: '0x12', uri: URI },
+      'from.uid: expected the UID of the offchain attestation at the uri, 0x and 64 hex digits',
+    ],
+    [{ uid: UID, uri: 5 }, 'from.uri: expected a URI, as a string'],
+    [
+      { uid: UID, uri: URI },
+      'from.uri: URIs are not fetched here; send the offchain attestation itself, as {"attestation": {...}}',
+    ],
+    [{ attestation: null }, 'from: offchain attestation refused: the attestation: expected an object'],
+    [
+      { attestation: JSON.stringify(attestation) },
+      'from: offchain attestation refused: the attestation: expected an object',
+    ],
+  ])('%j', (input, detail) => rejects(input, detail))
+  test('GeoJSON may have foreign members of these names', async () => {
+    for (const member of [{ uri: URI }, { uid: 7 }, { uid: UID, uri: URI }, { sig: 1, signer: 2 }])
+      expect(
+        canonicalJson((await resolve(base, { type: 'Point', coordinates: [1, 2], ...member })).reading),
+      ).toBe('{"coordinates":[1,2],"type":"Point"}')
+  })
+  test('a UID in upper case is answered in lower case', async () => {
+    const fetcher = { fetch: async () => JSON.stringify(attestation) }
+    expect((await resolve(base, { uid: `0x${UID.slice(2).toUpperCase()}`, uri: URI }, fetcher)).ref).toBe(UID)
+  })
+})
+
+describe('fetched documents', () => {
+  test('are fetched by URI and client; an error of the fetcher is passed on with the name of the input', async () => {
+    const asked: string[][] = []
+    const refusal = new ComputeError('rate-limited', 'uri: not now', 6)
+    const fetcher: DocumentFetcher = {
+      fetch: async (...parameters) => {
+        asked.push(parameters)
+        throw refusal
+      },
+    }
+    await expect(resolve(base, { uid: UID, uri: URI }, fetcher)).rejects.toMatchObject({
+      slug: 'rate-limited',
+      message: 'from.uri: not now',
+      retryAfter: 6,
+    })
+    expect(asked).toEqual([[URI, '203.0.113.7']])
+  })
+  const text = JSON.stringify(attestation)
+  const unreadable =
+    'from.uri: the document is no JSON, or gives a key twice, or has the key __proto__, or nests too deep'
+  test.each([
+    ['that are not JSON, which the error does not quote', 'secret words', unreadable],
+    ['that are empty', '', unreadable],
+    ['with a key twice, further in', text.replace('"chainId":', '"chainId":1,"ch\\u0061inId":'), unreadable],
+    ['with an escaped __proto__', text.replace('"version":', '"_\\u005fproto__":{},"version":'), unreadable],
+    ['that nest deep', text.replace('{', `{"x":${'['.repeat(100_000)}${']'.repeat(100_000)},`), unreadable],
+    [
+      'of more than 256 Ki characters',
+      text + ' '.repeat(262_145 - text.length),
+      'from.uri: the document is larger than 262144 characters',
+    ],
+    [
+      'that are other JSON',
+      '{"secret":"words"}',
+      'from: offchain attestation refused: sig: missing; expected an EAS offchain attestation {sig: {domain, primaryType, types, message, signature, uid}, signer}. A form that leaves out salt, schema or domain cannot be verified',
+    ],
+  ])('%s', (_, document, detail) => rejects({ uid: UID, uri: URI }, detail, { fetch: async () => document }))
+  test('may have white space between tokens', async () => {
+    expect(
+      await outcome(resolveText(base, JSON.stringify(attestation, null, 2) + ' '.repeat(1_000))),
+    ).toEqual(expectation(base))
+  })
+})
+
+test('two signers of the same content share a UID, but each has its own revocation', async () => {
+  const other = vectors.find(({ id }) => id === 'public-valid-same-uid-other-signer')!
+  const same = vectors.find(
+    ({ id, requestedUid }) =>
+      id !== other.id && requestedUid === other.requestedUid && id === 'public-valid-lowercase-signer',
+  )!
+  const chainState = {
+    revokeOffchain: [
+      { revoker: (other.expected as { signer: string }).signer, data: other.requestedUid, time: now - 1 },
+    ],
+  }
+  expect(await outcome(resolve({ ...other, chainState }, { attestation: other.document }))).toBe(
+    'verification-failed',
+  )
+  expect(await outcome(resolve({ ...same, chainState }, { attestation: same.document }))).toEqual(
+    expectation(same),
+  )
+})
+
+test('validity can be checked later: expiry and revocation', async () => {
+  const vector = vectors.find(({ id }) => id === 'public-valid-not-yet-expired')!
+  const { ref, source } = await resolve(vector, { attestation: vector.document })
+  const [uid, offchain] = [ref!, validityOf(source)!]
+  expect(offchain).toEqual({
+    signer: (vector.expected as { signer: string }).signer.toLowerCase(),
+    expirationTime: 1_767_312_000n,
+  })
+  expect(offchainSource(offchain)).toBe(source)
+  for (const other of ['onchain', 'geojson', 'offchain', 'offchain-0x-1'])
+    expect(validityOf(other)).toBeUndefined()
+  const ask = (seconds: number, revoker = '') =>
+    new OffchainResolver({
+      measurer: new Measurer(),
+      maxLagSeconds: 60,
+      clock: () => seconds * 1000,
+    }).checkValid(
+      uid,
+      offchain,
+      'from',
+      readerOf({ chainState: { revokeOffchain: [{ revoker, data: uid, time: 5 }] } }),
+    )
+  await expect(ask(1_767_311_999)).resolves.toBeUndefined()
+  await expect(ask(1_767_312_000)).rejects.toEqual(
+    new ComputeError(
+      'verification-failed',
+      'from: offchain attestation refused: it expired at 1767312000 (Unix seconds)',
+    ),
+  )
+  await expect(ask(1_767_311_999, offchain.signer)).rejects.toEqual(
+    new ComputeError(
+      'verification-failed',
+      'from: offchain attestation refused: its signer revoked it at 5 (Unix seconds)',
+    ),
+  )
+})
+
+test('mutated texts are refused with a ComputeError or resolve as before (seed 5)', async () => {
+  const random = seededRandom(5)
+  const below = (count: number) => Math.floor(random() * count)
+  const texts = vectors
+    .filter(({ expected, raw }) => expected.ok && raw === undefined)
+    .map((vector) => ({ vector, text: JSON.stringify(vector.document) }))
+  const fragments = [
+    '"',
+    '{',
+    '}',
+    '[',
+    ']',
+    ',',
+    ':',
+    '\\',
+    '0',
+    'null',
+    '1e999',
+    '"__proto__":{},',
+    '"sig":null,',
+    '"signer":"0x0",',
+    '"uid":1,',
+    '[[[[',
+    '\ud800',
+    '\0',
+    'x'.repeat(300_000),
+    '['.repeat(20_000),
+  ]
+  let right = 0
+  for (let i = 0; i < 3_000; i++) {
+    const { vector, text } = texts[below(texts.length)]!
+    let mutated = text
+    for (let n = 1 + below(2); n > 0; n--) {
+      const at = below(mutated.length)
+      const kind = below(4)
+      // Delete, insert, repeat, or replace one hex digit.
+      if (kind === 0) mutated = mutated.slice(0, at) + mutated.slice(at + 1 + below(40))
+      else if (kind === 1)
+        mutated = mutated.slice(0, at) + fragments[below(fragments.length)]! + mutated.slice(at)
+      else if (kind === 2)
+        mutated = mutated.replace(/("[a-zA-Z]+":("[^"]*"|\d+|true))/g, (field) =>
+          random() < 0.1 ? `${field},${field}` : field,
+        )
+      else mutated = mutated.slice(0, at) + '0123456789abcdefABCDEF'[below(22)]! + mutated.slice(at + 1)
+    }
+    const result = await outcome(resolveText(vector, mutated))
+    if (typeof result === 'string') expect(['invalid-input', 'verification-failed']).toContain(result)
+    else {
+      expect(result).toEqual(expectation(vector))
+      right++
+    }
+  }
+  expect(right).toBeGreaterThan(10)
+})

@@ -1,0 +1,240 @@
+import type { Chain } from '../../src/chains'
+import {
+  OffchainError,
+  PayloadError,
+  checkExpiry,
+  parseUid,
+  verifyOffchain,
+  type OffchainAttestation,
+} from '../../src/eas'
+import { readGeometry } from '../../src/geodesy'
+import { decodeLocation, isLocationSchema } from '../../src/location'
+import { parseStrictJson } from '../../src/strict-json'
+import type { ChainReader } from './chain-reader'
+import type { MeasureInput, Measurer } from './measure'
+import { ComputeError, invalidInput, noGeometry } from '../http/problems'
+import type { ResolvedInput } from './resolve'
+
+/** Gets the document at a URI for a client (its address), as text. Throws a ComputeError. */
+export interface DocumentFetcher {
+  fetch: (uri: string, client: string) => Promise<string>
+}
+
+/** What decides whether a verified offchain attestation is still valid. */
+export interface OffchainValidity {
+  /** lower-case */
+  signer: string
+  /** Unix seconds; 0 = never */
+  expirationTime: bigint
+}
+
+/**
+ * Characters of a fetched document, whatever its fetcher lets through. (Inline ones are bounded by the body.)
+ */
+const MAX_DOCUMENT_LENGTH = 262_144
+
+/**
+ * Whether an input has one of the two offchain forms, {attestation} or {uid, uri}. GeoJSON may have foreign
+ * members, a uid and a uri too; but an attestation beside a geometry must not make it look verified.
+ * Throws a ComputeError where the fields of two forms are mixed.
+ */
+export function isOffchainForm(input: object, path: string): boolean {
+  const has = (name: string) => Object.hasOwn(input, name)
+  const offchain = has('attestation') || (has('uri') && !has('type'))
+  const form = has('attestation')
+    ? ['attestation']
+    : offchain
+      ? ['uid', 'uri']
+      : has('uid') && !has('type')
+        ? ['uid']
+        : undefined
+  const extra = form && Object.keys(input).find((name) => !form.includes(name))
+  if (extra !== undefined)
+    throw invalidInput(
+      `${path}: the field ${extra.slice(0, 40)} does not go with ${form!.join(' and ')}; give one form: a UID, {"uid"}, {"uid", "uri"}, {"attestation"} or GeoJSON`,
+    )
+  return offchain
+}
+
+/**
+ * Turns an offchain attestation, given inline or by its URI, into a geometry (docs/spec/trust.md 2;
+ * docs/reference/offchain.md). Each document is verified whole, and the chain asked each time whether its
+ * signer has revoked it; only its geometry is remembered.
+ */
+export class OffchainResolver {
+  /** `clock` in milliseconds; no `fetcher` where URIs are not fetched. */
+  constructor(
+    private readonly options: {
+      measurer: Measurer
+      clock: () => number
+      maxLagSeconds: number
+      fetcher?: DocumentFetcher
+    },
+  ) {}
+
+  /**
+   * @param input one that `isOffchainForm` accepts. Throws a ComputeError or GeometryError that names
+   *   `path`, and UnavailableError.
+   */
+  async resolve(
+    input: object,
+    path: string,
+    chain: Chain,
+    reader: ChainReader,
+    client: string,
+  ): Promise<ResolvedInput> {
+    const { document, uid } = await this.document(input as Record<string, unknown>, path, client)
+    const attestation = await verifyOffchain(document, {
+      chainId: chain.id,
+      contract: chain.eas,
+      uid,
+      now: this.now(),
+    }).catch(refuse(path))
+    const { signer, expirationTime } = attestation
+    await this.checkValid(attestation.uid, { signer, expirationTime }, path, reader)
+    return { source: offchainSource({ signer, expirationTime }), ...this.geometry(attestation, path, chain) }
+  }
+
+  /**
+   * Throws a ComputeError (verification-failed) where a verified attestation has expired, or where its
+   * signer has revoked it; and UnavailableError. A revocation counts whatever `revocable` said: the contract
+   * does not look at it, and a signer who takes a statement back no longer makes it.
+   */
+  async checkValid(
+    uid: string,
+    { signer, expirationTime }: OffchainValidity,
+    path: string,
+    reader: ChainReader,
+  ): Promise<void> {
+    try {
+      checkExpiry(expirationTime, this.now())
+    } catch (error) {
+      refuse(path)(error)
+    }
+    const [revocationTime] = await Promise.all([
+      reader.offchainRevocationTime(signer, uid),
+      reader.checkFresh(this.options.maxLagSeconds),
+    ])
+    if (revocationTime !== 0n)
+      throw refused(path, 'verification-failed', `its signer revoked it at ${revocationTime} (Unix seconds)`)
+  }
+
+  private geometry(attestation: OffchainAttestation, path: string, { slug }: Chain): MeasureInput {
+    const { measurer } = this.options
+    const { signer, uid } = attestation
+    // The UID commits to the content, but to neither chain nor signer.
+    const key = `${slug} ${signer} ${uid}`
+    return (
+      measurer.known(key) ??
+      measurer.keep(uid, readGeometry(readLocation(attestation, path), `attestation ${uid}`), key)
+    )
+  }
+
+  private async document(
+    input: Record<string, unknown>,
+    path: string,
+    client: string,
+  ): Promise<{ document: unknown; uid?: string }> {
+    if (Object.hasOwn(input, 'attestation')) return { document: input.attestation }
+    const { uri } = input
+    const uid = parseUid(input.uid)
+    if (uid === undefined)
+      throw invalidInput(
+        `${path}.uid: expected the UID of the offchain attestation at the uri, 0x and 64 hex digits`,
+      )
+    if (typeof uri !== 'string') throw invalidInput(`${path}.uri: expected a URI, as a string`)
+    const { fetcher } = this.options
+    if (!fetcher)
+      throw invalidInput(
+        `${path}.uri: URIs are not fetched here; send the offchain attestation itself, as {"attestation": {...}}`,
+      )
+    const text = await fetcher.fetch(uri, client).catch((error: unknown) => {
+      throw error instanceof ComputeError ? error.within(`${path}.`) : error
+    })
+    return { document: parseDocument(text, path), uid }
+  }
+
+  private now(): bigint {
+    return BigInt(Math.floor(this.options.clock() / 1000))
+  }
+}
+
+/**
+ * The record of an offchain input in a resign token, from which its validity can be checked later: lower-case
+ * letters, digits and hyphens.
+ */
+export function offchainSource({ signer, expirationTime }: OffchainValidity): string {
+  return `offchain-${signer}-${expirationTime}`
+}
+
+/** Reads the text of `offchainSource`; undefined for any other. */
+export function validityOf(source: string): OffchainValidity | undefined {
+  const [, signer, expirationTime] = /^offchain-(0x[0-9a-f]{40})-(\d+)$/.exec(source) ?? []
+  return signer === undefined ? undefined : { signer, expirationTime: BigInt(expirationTime!) }
+}
+
+/** Parses a fetched document. Errors do not quote it: it may be confidential. */
+function parseDocument(text: string, path: string): unknown {
+  if (text.length > MAX_DOCUMENT_LENGTH)
+    throw invalidInput(`${path}.uri: the document is larger than ${MAX_DOCUMENT_LENGTH} characters`)
+  try {
+    return parseStrictJson(text)
+  } catch (error) {
+    if (error instanceof SyntaxError)
+      throw invalidInput(
+        `${path}.uri: the document is no JSON, or gives a key twice, or has the key __proto__, or nests too deep`,
+      )
+    throw error
+  }
+}
+
+/** The geometry of a verified attestation, as GeoJSON. */
+function readLocation({ schema, data }: OffchainAttestation, path: string): unknown {
+  if (!isLocationSchema(schema))
+    throw refused(path, 'invalid-input', `it has the schema ${schema}, which is no location schema`)
+  try {
+    const { geometry, geometryProblem, locationType } = decodeLocation(schema, data)
+    if (!geometry) throw refused(path, 'invalid-input', `it ${noGeometry(geometryProblem)}`)
+    const value = JSON.parse(geometry.json) as { type: string }
+    const promised = PROMISED_TYPES.get(locationType.toLowerCase().replace(/^(geojson|wkt)-/, ''))
+    if (promised && promised !== value.type)
+      throw refused(
+        path,
+        'invalid-input',
+        `its location_type promises a ${promised}, but its location is a ${value.type}`,
+      )
+    return value
+  } catch (error) {
+    if (error instanceof PayloadError)
+      throw refused(path, 'invalid-input', `its data cannot be read: ${error.message}`)
+    throw error
+  }
+}
+
+/**
+ * Location types that name a geometry, after geojson- or wkt-. On a chain the content decides, as anyone may
+ * see both; here nobody but the requester has seen either.
+ */
+const PROMISED_TYPES = new Map([
+  ['line', 'LineString'],
+  ...[
+    'Point',
+    'LineString',
+    'Polygon',
+    'MultiPoint',
+    'MultiLineString',
+    'MultiPolygon',
+    'GeometryCollection',
+  ].map((type) => [type.toLowerCase(), type] as const),
+])
+
+function refused(path: string, slug: 'invalid-input' | 'verification-failed', problem: string): ComputeError {
+  return new ComputeError(slug, `${path}: offchain attestation refused: ${problem}`)
+}
+
+/** Throws an OffchainError as a ComputeError, any other error unchanged. */
+function refuse(path: string): (error: unknown) => never {
+  return (error) => {
+    throw error instanceof OffchainError ? refused(path, error.slug, error.message) : error
+  }
+}

@@ -1,0 +1,169 @@
+import type { Chain } from '../../src/chains'
+import { PayloadError, parseUid } from '../../src/eas'
+import { readGeometry } from '../../src/geodesy'
+import { decodeLocation, isLocationSchema } from '../../src/location'
+import type { ChainReader, OnchainAttestation } from './chain-reader'
+import { ReadGeometry, type MeasureInput, type Measurer } from './measure'
+import { OffchainResolver, isOffchainForm, type DocumentFetcher } from './offchain'
+import { ComputeError, UnavailableError, invalidInput, noGeometry } from '../http/problems'
+import { SharedRead } from '../http/shared'
+import type { IndexState, InputRow, Store } from '../records'
+
+/** How long the state of the index is reused, milliseconds. */
+const INDEX_STATE_SHARED_MS = 250
+
+export interface ResolverOptions {
+  store: Store
+  measurer: Measurer
+  /** milliseconds */
+  clock: () => number
+  /**
+   * When the index may be more seconds behind its chain than this, the chain is asked for every attestation;
+   * 0 = always.
+   */
+  indexMaxAgeSeconds: number
+  /**
+   * A node whose last block is more seconds old than this is stuck: nothing is signed about its attestations
+   * then. A local chain may stop.
+   */
+  maxLagSeconds: number
+  /** Confirmations that an attestation needs, its own block included; 0 = none. */
+  minConfirmations: number
+  /** Gets the documents of {uid, uri} inputs; undefined where they are not accepted. */
+  fetcher?: DocumentFetcher
+}
+
+/** A geometry as GeoJSON text, or why there is none. */
+type FoundGeometry = Pick<InputRow, 'geometry' | 'problem'>
+
+/**
+ * An input that was read, and what must be checked before an answer about it is signed again: its attestation
+ * may be revoked by then.
+ */
+export interface ResolvedInput extends MeasureInput {
+  /** `geojson`, `onchain`, or what `offchainSource` says of an offchain attestation */
+  source: string
+}
+
+/**
+ * Turns an Input (docs/spec/interface.md 2) into a geometry, with its UID if it has one. A UID is looked
+ * up in the projection of the request's chain; what is missing there, or may be out of date, is asked of the
+ * chain itself. Throws a ComputeError or GeometryError that names `path`, and UnavailableError.
+ */
+export class Resolver {
+  private readonly indexStates = new Map<string, SharedRead<IndexState>>()
+
+  readonly offchain: OffchainResolver
+
+  constructor(private readonly options: ResolverOptions) {
+    this.offchain = new OffchainResolver(options)
+  }
+
+  /** @param client the requester's address, for the fetcher's limits per client */
+  async resolve(
+    input: unknown,
+    path: string,
+    chain: Chain,
+    reader: ChainReader,
+    client: string,
+  ): Promise<ResolvedInput> {
+    if (typeof input === 'string') return this.byUid(input, path, chain, reader)
+    if (typeof input === 'object' && input !== null) {
+      if (isOffchainForm(input, path)) return this.offchain.resolve(input, path, chain, reader, client)
+      // An object with a type is GeoJSON, even with a foreign member uid.
+      if ('uid' in input && !('type' in input)) {
+        if (typeof input.uid !== 'string') throw invalidInput(`${path}.uid: ${EXPECTED_UID}`)
+        return this.byUid(input.uid, `${path}.uid`, chain, reader)
+      }
+    }
+    return {
+      source: 'geojson',
+      ...(input instanceof ReadGeometry
+        ? this.options.measurer.recall(input.input)
+        : { reading: readGeometry(input, path) }),
+    }
+  }
+
+  /**
+   * Throws unless the attestation exists, is neither revoked nor expired, and has enough confirmations.
+   * Returns its geometry, or why it has none, if `withGeometry`.
+   */
+  async checkValid(
+    uid: string,
+    path: string,
+    chain: Chain,
+    reader: ChainReader,
+    withGeometry = false,
+  ): Promise<FoundGeometry> {
+    const { store, clock, indexMaxAgeSeconds, maxLagSeconds, minConfirmations } = this.options
+    const refuse = (problem: string) => invalidInput(`${path}: attestation ${uid} ${problem}`)
+    // In this order: the row is then at least as new as the state of its index.
+    const index = await this.indexState(chain)
+    const row = await store.inputByUid(chain.slug, uid, withGeometry)
+
+    if (index.headAge > maxLagSeconds && !reader.local)
+      throw new UnavailableError(
+        `The last block of ${chain.slug} that its node knows is ${Math.round(index.headAge)} seconds old, so what was revoked since is not known.`,
+      )
+    // A signature cannot be recalled: where the index may be behind, the chain itself is asked.
+    const asked = !row || index.age > indexMaxAgeSeconds
+    const [attestation] = asked
+      ? await Promise.all([reader.attestation(uid), reader.checkFresh(maxLagSeconds)])
+      : []
+    if (asked && !attestation)
+      throw new ComputeError(
+        'attestation-not-found',
+        `${path}: there is no attestation ${uid} on ${chain.slug} (chain ${chain.id})`,
+      )
+    if (row?.revoked || (attestation && attestation.revocationTime !== 0n)) throw refuse('is revoked')
+    const { expirationTime } = (attestation ?? row)!
+    if (expirationTime !== 0n && expirationTime <= BigInt(Math.floor(clock() / 1000)))
+      throw refuse(`expired at ${expirationTime} (Unix seconds)`)
+    if (minConfirmations > 0 && (!row || index.block - row.blockNumber + 1 < minConfirmations))
+      throw refuse(`is not ${minConfirmations} blocks deep yet; try again later`)
+    if (!withGeometry) return { geometry: null, problem: null }
+    return row ?? readPayload(attestation!, path)
+  }
+
+  private async byUid(text: string, path: string, chain: Chain, reader: ChainReader): Promise<ResolvedInput> {
+    const uid = parseUid(text)
+    if (uid === undefined) throw invalidInput(`${path}: ${EXPECTED_UID}`)
+    const { measurer } = this.options
+    const known = measurer.known(uid)
+    const { geometry, problem } = await this.checkValid(uid, path, chain, reader, !known)
+    if (known) return { source: 'onchain', ...known }
+    if (geometry === null) throw invalidInput(`${path}: attestation ${uid} ${noGeometry(problem)}`)
+    // Errors name the attestation: the geometry is kept, and other requests use other parameters.
+    return {
+      source: 'onchain',
+      ...measurer.keep(uid, readGeometry(JSON.parse(geometry), `attestation ${uid}`)),
+    }
+  }
+
+  private async indexState({ slug }: Chain): Promise<IndexState> {
+    const { store, clock } = this.options
+    let read = this.indexStates.get(slug)
+    if (!read)
+      this.indexStates.set(
+        slug,
+        (read = new SharedRead(() => store.indexState(slug), INDEX_STATE_SHARED_MS, clock)),
+      )
+    return read.get()
+  }
+}
+
+/** The geometry of an attestation that the index does not have, or that gave no record. */
+function readPayload({ uid, schema, data }: OnchainAttestation, path: string): FoundGeometry {
+  if (!isLocationSchema(schema))
+    throw invalidInput(`${path}: attestation ${uid} has the schema ${schema}, which is no location schema`)
+  try {
+    const { geometry, geometryProblem: problem } = decodeLocation(schema, data)
+    return { geometry: geometry?.json ?? null, problem }
+  } catch (error) {
+    if (error instanceof PayloadError)
+      throw invalidInput(`${path}: attestation ${uid} cannot be read: ${error.message}`)
+    throw error
+  }
+}
+
+const EXPECTED_UID = 'expected an attestation UID (0x and 64 hex digits) or a GeoJSON geometry'

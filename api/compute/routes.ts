@@ -1,0 +1,85 @@
+import type { FastifyInstance, FastifySchemaCompiler, SafePromiseLike } from 'fastify'
+import type { TSchema } from '@sinclair/typebox'
+import { clientOf } from '../http/limits'
+import { ComputeError, computeErrorHandler, invalidInput } from '../http/problems'
+import { withTypes } from '../http/schema'
+import { Semaphore } from '../http/semaphore'
+import { compileCheck, type RequestProblem } from '../http/validation'
+import { compute, computeBatch, servedChain, usableChainIds, type ComputeParts } from './compute'
+import { resign, resignBatch, verify } from './earlier'
+import { OPERATIONS } from './operations'
+import { BATCH_ROUTE, RESIGN_ROUTE, VERIFY_ROUTE, operationRoute } from './schemas'
+
+export const COMPUTE_ENDPOINTS = [...Object.keys(OPERATIONS), 'batch', 'resign', 'verify']
+
+/** Batches of one client under way: each may ask a chain's node forty questions. */
+const BATCHES_AT_ONCE = 2
+
+/** The Compute API (docs/spec/interface.md 6), mounted at /compute/v0. */
+export function computeRoutes(parts: ComputeParts) {
+  return (scope: FastifyInstance, _options: object, done: () => void): void => {
+    const app = withTypes(scope)
+    app.setErrorHandler(computeErrorHandler(parts.publicBaseUrl))
+    app.setValidatorCompiler(requestValidator(parts))
+    for (const [name, operation] of Object.entries(OPERATIONS))
+      app.post(`/${name}`, { schema: operationRoute(name, operation) }, (request) =>
+        compute(parts, name, request.body, clientOf(request)),
+      )
+    const oneOfFewBatches = batchLimiter()
+    app.post('/batch', { schema: BATCH_ROUTE }, (request) =>
+      oneOfFewBatches(clientOf(request), () => computeBatch(parts, request.body, clientOf(request))),
+    )
+    app.post('/resign', { schema: RESIGN_ROUTE }, (request) => {
+      const { body } = request
+      if (!('results' in body)) return resign(parts, body)
+      return oneOfFewBatches(clientOf(request), () => resignBatch(parts, body))
+    })
+    app.post('/verify', { schema: VERIFY_ROUTE }, ({ body }) => verify(parts, body))
+    done()
+  }
+}
+
+/** Checks bodies by the schemas of their routes. */
+function requestValidator(parts: ComputeParts): FastifySchemaCompiler<TSchema> {
+  return ({ schema, url }) => {
+    const check = compileCheck(schema)
+    // An earlier answer that is malformed is refused without a look at its chain.
+    const isEarlier = /\/(resign|verify)$/.test(url ?? '')
+    return (body: unknown) => {
+      const found = check(body)
+      if (!found) return true
+      if (found.property === undefined || (isEarlier && found.property !== 'chainId'))
+        return { error: invalidInput(`${found.place}: ${found.problem}`) }
+      return refuse(parts, body as { chainId: number }, found) as PromiseLike<never> as SafePromiseLike<never>
+    }
+  }
+}
+
+/**
+ * Throws the problem of a body; a chain that is not usable is reported first, which may need its node.
+ * Fastify uses what an asynchronous check throws, not what it returns.
+ */
+async function refuse(
+  parts: ComputeParts,
+  { chainId }: { chainId: number },
+  { place, problem, property }: RequestProblem,
+): Promise<never> {
+  if (property === 'chainId')
+    throw invalidInput(`${place}: ${problem}, one of: ${await usableChainIds(parts)}`)
+  await servedChain(parts, chainId)
+  throw invalidInput(`${place}: ${problem}`)
+}
+
+function batchLimiter() {
+  const semaphore = new Semaphore({ all: Infinity, each: BATCHES_AT_ONCE })
+  return async <T>(client: string, work: () => Promise<T>): Promise<T> => {
+    const release = semaphore.tryAcquire(client)
+    if (!release)
+      throw new ComputeError(
+        'rate-limited',
+        `${BATCHES_AT_ONCE} batches are being answered for you already; wait for one of them.`,
+        5,
+      )
+    return work().finally(release)
+  }
+}

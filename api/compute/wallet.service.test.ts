@@ -1,0 +1,602 @@
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { Signature, Wallet } from 'ethers'
+import { createClient } from 'redis'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { startLocalChain, type LocalChain } from '../../dev/chain'
+import { freePort } from '../../dev/services'
+import { exchange, startApi, type TestApi, type TestApiOptions } from '../../test/api'
+import { startRedisProxy } from '../../test/redis-proxy'
+import { signedText, type SignedRequest } from './wallet'
+
+/** Signed requests as a client sends them, over HTTP. */
+const TEST_REDIS_URL = process.env.TEST_REDIS_URL
+const closing: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
+const serve = async (options: TestApiOptions = {}) => {
+  const api = await startApi({
+    trustProxy: ['127.0.0.1'],
+    wallet: { perHour: 1000, perHourByAddress: 2000 },
+    ...options,
+  })
+  closing.push(() => api.close())
+  return api
+}
+
+const newWallet = () => new Wallet(Wallet.createRandom().privateKey)
+const now = () => Math.floor(Date.now() / 1000)
+let nonces = 0
+const newNonce = () => `nonce-${process.pid}-${process.hrtime.bigint()}-${nonces++}`
+const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
+
+interface Sent {
+  method: string
+  path: string
+  body: string | undefined
+  headers: Record<string, string>
+}
+/** A request as its wallet signs it; `signed` replaces fields of the signed text. */
+async function sign(
+  wallet: Wallet,
+  signed: Partial<SignedRequest> = {},
+  sent: Partial<Sent> = {},
+): Promise<Sent> {
+  const { method = 'POST', path = '/compute/v0/distance', body = '{}', headers } = sent
+  const fields = {
+    authority: 'x.example',
+    method,
+    target: path,
+    bodyHash: sha256(body),
+    address: wallet.address.toLowerCase(),
+    timestamp: String(now()),
+    nonce: newNonce(),
+    ...signed,
+  }
+  return {
+    ...{ method, path, body: method === 'GET' ? undefined : body },
+    headers: {
+      'content-type': 'application/json',
+      'x-wallet-address': wallet.address,
+      'x-signature': await wallet.signMessage(signedText(fields)),
+      'x-wallet-timestamp': fields.timestamp,
+      'x-wallet-nonce': fields.nonce,
+      ...headers,
+    },
+  }
+}
+async function send(api: TestApi, { method, path, body, headers }: Sent) {
+  // A new client address, unless the test names one.
+  const from = { 'x-forwarded-for': client(`f${(clients++).toString(16)}1`) }
+  const response = await fetch(api.url + path, {
+    method,
+    headers: { ...from, ...headers },
+    ...(body !== undefined && { body }),
+  })
+  const problem = (await response.json()) as { type: string; detail: string; status: number }
+  const slug = problem.type?.replace('https://x.example/errors/', '')
+  const limit = ['limit', 'remaining', 'reset'].map((name) =>
+    Number(response.headers.get(`x-ratelimit-${name}`)),
+  )
+  return {
+    status: response.status,
+    slug,
+    detail: problem.detail,
+    limit,
+    retryAfter: response.headers.get('retry-after'),
+    type: response.headers.get('content-type'),
+  }
+}
+/** Seconds to the end of a window that has just begun. */
+const RESET = expect.closeTo(3600, -2) as unknown as number
+/** No chain is served here: an admitted request gets 400. */
+const LET_IN = {
+  status: 400,
+  slug: 'invalid-input',
+  detail: 'chainId: missing; expected a chain ID as a whole number, one of: none at the moment',
+}
+const refused = (detail: unknown) => ({
+  status: 401,
+  slug: 'verification-failed',
+  type: 'application/problem+json; charset=utf-8',
+  detail,
+})
+/** Addresses of this run only, as Redis keeps counts for an hour; the letters name a /64. */
+const RUN = `2001:db8:${Math.floor(Math.random() * 65_536).toString(16)}`
+const client = (name: string) => `${RUN}:${name.slice(0, -1)}::${name.slice(-1)}`
+let clients = 0
+
+test('the signed text is the one in docs/reference/wallet.md', () => {
+  const example = /```text\n([^]*?)\n```/.exec(readFileSync('docs/reference/wallet.md', 'utf8'))![1]!
+  const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(example)![1]!
+  expect(
+    signedText({
+      authority: field('authority'),
+      method: field('method'),
+      target: field('target'),
+      bodyHash: field('body-sha256'),
+      address: field('address'),
+      timestamp: field('timestamp'),
+      nonce: field('nonce'),
+    }),
+  ).toBe(example)
+})
+
+describe('one request', () => {
+  let api: TestApi
+  const wallet = newWallet()
+  const other = newWallet()
+  beforeAll(async () => {
+    api = await startApi({
+      trustProxy: ['127.0.0.1'],
+      wallet: { perHour: 1000, perHourByAddress: 2000 },
+      rateLimitPerHour: 100,
+    })
+  })
+  afterAll(() => api.close())
+
+  test('is admitted, and counts for its wallet; one without headers counts for its address', async () => {
+    expect(await send(api, await sign(wallet))).toMatchObject({ ...LET_IN, limit: [1000, 999, RESET] })
+    expect(await send(api, await sign(wallet))).toMatchObject({ ...LET_IN, limit: [1000, 998, RESET] })
+    expect(await send(api, await sign(other))).toMatchObject({ ...LET_IN, limit: [1000, 999, RESET] })
+    expect(
+      await send(api, {
+        method: 'POST',
+        path: '/compute/v0/distance',
+        body: '{}',
+        headers: { 'content-type': 'application/json', 'x-forwarded-for': client('e1') },
+      }),
+    ).toMatchObject({ ...LET_IN, limit: [100, 99, RESET] })
+  })
+  test('may have address and signature in any letter case, but no wrong checksum', async () => {
+    const request = async (address: string, change = (signature: string) => signature) => {
+      const sent = await sign(wallet)
+      return send(api, {
+        ...sent,
+        headers: {
+          ...sent.headers,
+          'x-wallet-address': address,
+          'x-signature': change(sent.headers['x-signature']!),
+        },
+      })
+    }
+    const { address } = wallet
+    expect(await request(address.toLowerCase())).toMatchObject(LET_IN)
+    expect(
+      await request(
+        `0x${address.slice(2).toUpperCase()}`,
+        (signature) => `0x${signature.slice(2).toUpperCase()}`,
+      ),
+    ).toMatchObject(LET_IN)
+    const swapped = address.replace(/[a-fA-F](?=[^a-fA-F]*$)/, (letter) =>
+      letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase(),
+    )
+    expect(await request(swapped)).toMatchObject(
+      refused(
+        'X-Wallet-Address: expected an address, 0x and 40 hex digits, in one letter case or with its right checksum',
+      ),
+    )
+  })
+  test('to an unknown endpoint, with a query, or without a body is signed in the same way', async () => {
+    const path = '/compute/v0/volume?a=%20b&c'
+    expect(
+      await send(api, await sign(wallet, { bodyHash: sha256('') }, { method: 'GET', path })),
+    ).toMatchObject({
+      status: 400,
+      slug: 'invalid-input',
+      limit: [1000, expect.any(Number), expect.any(Number)],
+      detail: expect.stringContaining('There is no GET /compute/v0/volume'),
+    })
+    expect(
+      await send(api, await sign(wallet, { target: '/compute/v0/volume' }, { method: 'GET', path })),
+    ).toMatchObject({ status: 401 })
+  })
+  test('may have any Host header: the public address is signed', async () => {
+    const over = async (host: string, authority: string) => {
+      const { headers } = await sign(wallet, { authority })
+      const head = Object.entries({ ...headers, host, connection: 'close', 'content-length': 2 }).map(
+        ([name, value]) => `${name}: ${value}\r\n`,
+      )
+      return Number(
+        (await exchange(api.url, `POST /compute/v0/distance HTTP/1.1\r\n${head.join('')}\r\n{}`)).slice(
+          9,
+          12,
+        ),
+      )
+    }
+    expect([await over('inside:3000', 'x.example'), await over('evil.example', 'evil.example')]).toEqual([
+      400, 401,
+    ])
+  })
+
+  const NOT_THIS = expect.stringMatching(
+    /^X-Signature: not made by 0x[0-9a-f]{40} over this request, whose text is "Geospatial Attestation Service: signed request, version 1\\nauthority: x\.example\\n/,
+  )
+  test.each<[string, (wallet: Wallet) => Promise<Sent>]>([
+    ['another host', (w) => sign(w, { authority: 'y.example' })],
+    ['the host with a port', (w) => sign(w, { authority: 'x.example:443' })],
+    ['another method', (w) => sign(w, { method: 'PUT' })],
+    ['another path', (w) => sign(w, { target: '/compute/v0/area' })],
+    ['a path with a slash more', (w) => sign(w, { target: '/compute/v0/distance/' })],
+    [
+      'a query less',
+      (w) => sign(w, { target: '/compute/v0/distance' }, { path: '/compute/v0/distance?x=1' }),
+    ],
+    [
+      'another query',
+      (w) => sign(w, { target: '/compute/v0/distance?x=1&y=2' }, { path: '/compute/v0/distance?y=2&x=1' }),
+    ],
+    ['another body', (w) => sign(w, { bodyHash: sha256('{"radius":1}') }, { body: '{"radius":2}' })],
+    ['the same JSON, written in another way', (w) => sign(w, { bodyHash: sha256('{}') }, { body: '{ }' })],
+    ['another address in the text', (w) => sign(w, { address: other.address.toLowerCase() })],
+    ['another address in the header', (w) => sign(w, {}, { headers: { 'x-wallet-address': other.address } })],
+    ['the checksummed address in the text', (w) => sign(w, { address: w.address })],
+    ['another time', async (w) => sign(w, {}, { headers: { 'x-wallet-timestamp': String(now() - 5) } })],
+    ['another nonce', (w) => sign(w, {}, { headers: { 'x-wallet-nonce': newNonce() } })],
+    [
+      'another text altogether',
+      async (w) => sign(w, {}, { headers: { 'x-signature': await w.signMessage('I own this wallet') } }),
+    ],
+    [
+      'a raw digest, not EIP-191',
+      async (w) =>
+        sign(w, {}, { headers: { 'x-signature': w.signingKey.sign(`0x${sha256('x')}`).serialized } }),
+    ],
+    [
+      'numbers that are no signature',
+      (w) => sign(w, {}, { headers: { 'x-signature': `0x${'00'.repeat(64)}1b` } }),
+    ],
+    [
+      'r beyond the order',
+      (w) => sign(w, {}, { headers: { 'x-signature': `0x${'ff'.repeat(32)}${'11'.repeat(32)}1b` } }),
+    ],
+  ])('signed for %s is refused', async (_, make) => {
+    expect(await send(api, await make(wallet))).toMatchObject({
+      ...refused(NOT_THIS),
+      limit: [2000, expect.any(Number), expect.any(Number)],
+    })
+  })
+
+  const SIGNATURE_FORM =
+    "X-Signature: expected 65 bytes in hex: r, s in the lower half of the curve's order, v 27 or 28"
+  const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
+  test.each<[string, (signature: Signature) => string]>([
+    [
+      'the other s',
+      ({ r, s, v }) =>
+        `0x${r.slice(2)}${(ORDER - BigInt(s)).toString(16).padStart(64, '0')}${v === 27 ? '1c' : '1b'}`,
+    ],
+    ['64 bytes (EIP-2098)', ({ compactSerialized }) => compactSerialized],
+    ['v of 0 or 1', ({ r, s, yParity }) => `0x${r.slice(2)}${s.slice(2)}0${yParity}`],
+    ['66 bytes', ({ serialized }) => `${serialized}1b`],
+    ['no 0x', ({ serialized }) => serialized.slice(2)],
+    ['nothing', () => ''],
+    ['words', () => 'signed, me'],
+  ])('a signature with %s is refused', async (_, change) => {
+    const sent = await sign(wallet)
+    expect(
+      await send(api, {
+        ...sent,
+        headers: { ...sent.headers, 'x-signature': change(Signature.from(sent.headers['x-signature'])) },
+      }),
+    ).toMatchObject(refused(SIGNATURE_FORM))
+  })
+  test('with the other parity in v recovers another address, and is refused', async () => {
+    const sent = await sign(wallet)
+    const flipped = sent.headers['x-signature']!.replace(/1[bc]$/, (v) => (v === '1b' ? '1c' : '1b'))
+    expect(await send(api, { ...sent, headers: { ...sent.headers, 'x-signature': flipped } })).toMatchObject(
+      refused(NOT_THIS),
+    )
+  })
+  test.each([
+    ['x-wallet-timestamp', '1.7e9', 'X-Wallet-Timestamp: expected Unix seconds, digits only'],
+    ['x-wallet-timestamp', '-5', 'X-Wallet-Timestamp: expected Unix seconds, digits only'],
+    ['x-wallet-timestamp', `0${now()}`, 'X-Wallet-Timestamp: expected Unix seconds, digits only'],
+    ['x-wallet-timestamp', `${Date.now()}`, 'X-Wallet-Timestamp: expected Unix seconds, digits only'],
+    [
+      'x-wallet-timestamp',
+      '170000000000',
+      expect.stringMatching(
+        /^X-Wallet-Timestamp: \d+ seconds after the server's clock; at most 300 are accepted$/,
+      ),
+    ],
+    ['x-wallet-nonce', 'short', 'X-Wallet-Nonce: expected 16 to 64 letters, digits, - and _'],
+    ['x-wallet-nonce', 'a'.repeat(65), 'X-Wallet-Nonce: expected 16 to 64 letters, digits, - and _'],
+    ['x-wallet-nonce', 'a:b:c:d:e:f:g:h:i:j', 'X-Wallet-Nonce: expected 16 to 64 letters, digits, - and _'],
+    [
+      'x-wallet-nonce',
+      `nonce-1, nonce-${'2'.repeat(20)}`,
+      'X-Wallet-Nonce: expected 16 to 64 letters, digits, - and _',
+    ],
+    [
+      'x-wallet-address',
+      '0x12',
+      'X-Wallet-Address: expected an address, 0x and 40 hex digits, in one letter case or with its right checksum',
+    ],
+  ])('%s: %s is refused', async (name, value, detail) => {
+    expect(await send(api, await sign(wallet, {}, { headers: { [name]: value } }))).toMatchObject(
+      refused(detail),
+    )
+  })
+  test.each(['X-Wallet-Address', 'X-Signature', 'X-Wallet-Timestamp', 'X-Wallet-Nonce'])(
+    'is refused without %s, and with it alone',
+    async (name) => {
+      const all = (await sign(wallet)).headers
+      const { [name.toLowerCase()]: value, ...others } = all
+      const request = { method: 'POST', path: '/compute/v0/distance', body: '{}' }
+      expect(await send(api, { ...request, headers: others })).toMatchObject(
+        refused(
+          `${name}: missing; a signed request carries X-Wallet-Address, X-Signature, X-Wallet-Timestamp and X-Wallet-Nonce`,
+        ),
+      )
+      expect(
+        await send(api, { ...request, headers: { 'content-type': 'application/json', [name]: value! } }),
+      ).toMatchObject({ status: 401 })
+    },
+  )
+  test('with invalid headers is refused before its body arrives', async () => {
+    const { headers } = await sign(wallet, { timestamp: String(now() - 400) })
+    const head = Object.entries({ ...headers, host: 'x', 'content-length': 1_000 }).map(
+      ([name, value]) => `${name}: ${value}\r\n`,
+    )
+    expect(await exchange(api.url, `POST /compute/v0/distance HTTP/1.1\r\n${head.join('')}\r\n`)).toMatch(
+      /^HTTP\/1\.1 401 [^]*seconds before the server's clock/,
+    )
+  })
+  test('to the Records API is not checked', async () => {
+    const response = await fetch(`${api.url}/api/v0/nowhere`, { headers: { 'x-signature': 'x' } })
+    expect([response.status, response.headers.get('x-ratelimit-limit')]).toEqual([404, '100'])
+  })
+})
+
+test('a service below a path: the whole path of the URL is signed', async () => {
+  const api = await serve({ publicBaseUrl: 'https://x.example:8443/geo' })
+  const wallet = newWallet()
+  expect(
+    await send(api, await sign(wallet, { authority: 'x.example:8443', target: '/geo/compute/v0/distance' })),
+  ).toMatchObject({ status: 400 })
+  expect(await send(api, await sign(wallet, { authority: 'x.example:8443' }))).toMatchObject({ status: 401 })
+})
+test('switched off, the headers are ignored', async () => {
+  const api = await startApi({ rateLimitPerHour: 7 })
+  closing.push(() => api.close())
+  const sent = await sign(newWallet(), { authority: 'elsewhere' })
+  for (const left of [6, 5])
+    expect(await send(api, sent)).toMatchObject({ ...LET_IN, limit: [7, left, RESET] })
+  expect(
+    await send(api, { ...sent, headers: { 'content-type': 'application/json', 'x-signature': '' } }),
+  ).toMatchObject({ ...LET_IN, limit: [7, 4, RESET] })
+})
+test('a nonce is remembered exactly as long as its timestamp is accepted', async () => {
+  let seconds = 1_800_000_000
+  const api = await serve({ clock: () => seconds * 1000 })
+  const wallet = newWallet()
+  const early = await sign(wallet, { timestamp: String(seconds + 300) })
+  const late = await sign(wallet, { timestamp: String(seconds - 301) })
+  expect(await send(api, late)).toMatchObject(
+    refused("X-Wallet-Timestamp: 301 seconds before the server's clock; at most 300 are accepted"),
+  )
+  expect(await send(api, early)).toMatchObject(LET_IN)
+  const again = refused('X-Wallet-Nonce: was used before; take a new one for every request')
+  for (const after of [0, 300, 600]) {
+    seconds = 1_800_000_000 + after
+    expect(await send(api, early)).toMatchObject(again)
+  }
+  seconds++
+  expect(await send(api, early)).toMatchObject(
+    refused("X-Wallet-Timestamp: 301 seconds before the server's clock; at most 300 are accepted"),
+  )
+  // A later timestamp makes it another request, and the nonce is forgotten by now.
+  seconds += 60
+  expect(
+    await send(
+      api,
+      await sign(wallet, { timestamp: String(seconds), nonce: early.headers['x-wallet-nonce']! }),
+    ),
+  ).toMatchObject(LET_IN)
+})
+
+for (const [where, redisUrl] of [
+  ['in this process', undefined],
+  ['through Redis (needs TEST_REDIS_URL)', TEST_REDIS_URL],
+] as const)
+  describe.skipIf(where !== 'in this process' && !redisUrl)(`limits ${where}`, () => {
+    const options = redisUrl === undefined ? {} : { redisUrl }
+    const from = (sent: Sent, address: string): Sent => ({
+      ...sent,
+      headers: { ...sent.headers, 'x-forwarded-for': address },
+    })
+
+    test('a wallet has one limit for all its addresses; 429 has the usual form', async () => {
+      const api = await serve({ ...options, wallet: { perHour: 2, perHourByAddress: 100 } })
+      const wallet = newWallet()
+      expect((await send(api, from(await sign(wallet), client('a1')))).limit.slice(0, 2)).toEqual([2, 1])
+      expect((await send(api, from(await sign(wallet), '198.51.100.77'))).limit.slice(0, 2)).toEqual([2, 0])
+      const over = await send(api, from(await sign(wallet), client('a3')))
+      expect(over).toMatchObject({
+        status: 429,
+        slug: 'rate-limited',
+        type: 'application/problem+json; charset=utf-8',
+        limit: [2, 0, expect.any(Number)],
+        detail: 'More than 2 requests in an hour from this wallet; try again in 60 minutes.',
+      })
+      expect(Number(over.retryAfter)).toBeGreaterThan(3_590)
+      expect(await send(api, from(await sign(newWallet()), client('a1')))).toMatchObject(LET_IN)
+    })
+    test('an address has one limit for all its wallets, valid or not', async () => {
+      const api = await serve({
+        ...options,
+        wallet: { perHour: 100, perHourByAddress: 4 },
+        rateLimitPerHour: 1,
+      })
+      const address = client('b1')
+      expect(await send(api, from(await sign(newWallet()), address))).toMatchObject(LET_IN)
+      expect(await send(api, from(await sign(newWallet(), { authority: 'no' }), address))).toMatchObject({
+        status: 401,
+      })
+      expect(
+        await send(api, from(await sign(newWallet(), {}, { headers: { 'x-signature': '0x' } }), address)),
+      ).toMatchObject({ status: 401 })
+      // Counted by /64.
+      expect(await send(api, from(await sign(newWallet()), client('b2')))).toMatchObject(LET_IN)
+      expect(await send(api, from(await sign(newWallet()), address))).toMatchObject({
+        status: 429,
+        slug: 'rate-limited',
+        limit: [4, 0, expect.any(Number)],
+        detail: 'More than 4 requests in an hour from your address; try again in 1 hour.',
+      })
+      // Unsigned requests have another limit.
+      const plain = {
+        method: 'POST',
+        path: '/compute/v0/distance',
+        body: '{}',
+        headers: { 'content-type': 'application/json', 'x-forwarded-for': address },
+      }
+      expect([(await send(api, plain)).status, (await send(api, plain)).status]).toEqual([400, 429])
+    })
+    test('without the key nobody can use up the requests or nonces of a wallet', async () => {
+      const api = await serve({ ...options, wallet: { perHour: 3, perHourByAddress: 100 } })
+      const [victim, thief] = [newWallet(), newWallet()]
+      const wanted = await sign(victim)
+      for (let i = 0; i < 5; i++)
+        expect(
+          await send(api, {
+            ...wanted,
+            headers: { ...wanted.headers, 'x-signature': (await sign(thief)).headers['x-signature']! },
+          }),
+        ).toMatchObject({ status: 401 })
+      // Nonces are per wallet.
+      expect(await send(api, await sign(thief, { nonce: wanted.headers['x-wallet-nonce']! }))).toMatchObject(
+        LET_IN,
+      )
+      // A request with an invalid body uses neither a nonce nor a request.
+      expect(
+        await send(
+          api,
+          await sign(victim, { nonce: wanted.headers['x-wallet-nonce']! }, { body: '{"chainId":' }),
+        ),
+      ).toMatchObject({ status: 400, detail: 'The body is not valid JSON.' })
+      expect(await send(api, wanted)).toMatchObject({ ...LET_IN, limit: [3, 2, expect.any(Number)] })
+    })
+    test('a request is admitted once: no replay, from another address, or twenty at once', async () => {
+      const copies = redisUrl === undefined ? [await serve()] : [await serve(options), await serve(options)]
+      const wallet = newWallet()
+      const sent = await sign(wallet)
+      expect(await send(copies[0]!, from(sent, client('c1')))).toMatchObject(LET_IN)
+      for (const copy of copies) {
+        expect(await send(copy, from(sent, client('c1')))).toMatchObject(
+          refused('X-Wallet-Nonce: was used before; take a new one for every request'),
+        )
+        expect(await send(copy, from(sent, '203.0.113.9'))).toMatchObject({ status: 401 })
+      }
+      for (let round = 0; round < 5; round++) {
+        const one = await sign(wallet)
+        const statuses = await Promise.all(
+          Array.from({ length: 20 }, async (_, i) => (await send(copies[i % copies.length]!, one)).status),
+        )
+        expect(statuses.filter((status) => status === 400)).toHaveLength(1)
+        expect(statuses.filter((status) => status === 401)).toHaveLength(19)
+      }
+      // Refused requests do not count.
+      expect((await send(copies[0]!, await sign(wallet))).limit[1]).toBe(1000 - 7)
+    })
+  })
+
+describe.skipIf(!TEST_REDIS_URL)('Redis failures (needs TEST_REDIS_URL)', () => {
+  test('while Redis hangs or is down, signed requests are refused at once, unsigned ones served; used nonces stay used', async () => {
+    const proxy = await startRedisProxy(TEST_REDIS_URL!)
+    closing.push(() => proxy.close())
+    const api = await serve({ redisUrl: proxy.url, rateLimitPerHour: 100 })
+    const wallet = newWallet()
+    const used = await sign(wallet)
+    expect(await send(api, used)).toMatchObject(LET_IN)
+    const check = async () => {
+      const started = performance.now()
+      for (const sent of [await sign(wallet), used])
+        expect(await send(api, sent)).toMatchObject({
+          ...{ status: 500, slug: 'computation-error', retryAfter: '5' },
+          detail:
+            'Whether a nonce was used before cannot be told right now; take a new one. Nothing was signed; try again in 5 seconds.',
+        })
+      expect(
+        await send(api, {
+          method: 'POST',
+          path: '/compute/v0/distance',
+          body: '{}',
+          headers: { 'content-type': 'application/json', 'x-forwarded-for': client('d1') },
+        }),
+      ).toMatchObject(LET_IN)
+      expect(performance.now() - started).toBeLessThan(1_500)
+    }
+    const isBack = async () => {
+      while ((await api.redis!.count('test:ready', 1)) === undefined)
+        await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    proxy.freeze()
+    await check()
+    proxy.thaw()
+    await isBack()
+    expect(await send(api, used)).toMatchObject({ status: 401 })
+    await proxy.cut()
+    await check()
+    await proxy.restore()
+    await isBack()
+    expect(await send(api, used)).toMatchObject({ status: 401 })
+    expect(await send(api, await sign(wallet))).toMatchObject(LET_IN)
+  })
+  test('a nonce expires', async () => {
+    const api = await serve({ redisUrl: TEST_REDIS_URL!, wallet: { maxSkewSeconds: 20 } })
+    const wallet = newWallet()
+    const sent = await sign(wallet)
+    await send(api, sent)
+    const admin = await createClient({ url: TEST_REDIS_URL! }).connect()
+    const ttl = await admin.pTTL(`nonce:${wallet.address.toLowerCase()}:${sent.headers['x-wallet-nonce']}`)
+    admin.destroy()
+    expect(ttl).toBeGreaterThan(95_000)
+    expect(ttl).toBeLessThanOrEqual(100_000)
+  })
+})
+
+describe('the client of docs/reference/wallet.md', () => {
+  let chain: LocalChain
+  beforeAll(async () => {
+    chain = await startLocalChain({ port: await freePort() })
+  })
+  afterAll(() => chain?.stop())
+
+  test('runs unchanged, and gets a signed answer', async () => {
+    const port = await freePort()
+    const publicBaseUrl = `http://127.0.0.1:${port}`
+    await serve({
+      port,
+      publicBaseUrl,
+      rpcUrl: chain.url,
+      ...(TEST_REDIS_URL && { redisUrl: TEST_REDIS_URL }),
+    })
+    const code = /```js\n([^]*?)```/.exec(readFileSync('docs/reference/wallet.md', 'utf8'))![1]!
+    const run = async () => {
+      const child = spawn(process.execPath, ['--input-type=module', '-'], {
+        env: { ...process.env, SERVICE_URL: publicBaseUrl, WALLET_KEY: key },
+        stdio: ['pipe', 'pipe', 'inherit'],
+      })
+      child.stdin.end(code)
+      let output = ''
+      for await (const chunk of child.stdout) output += String(chunk)
+      const [status, remaining, ...body] = output.trim().split(' ')
+      return { status, remaining, body: JSON.parse(body.join(' ')) }
+    }
+    const key = Wallet.createRandom().privateKey
+    expect(await run()).toMatchObject({
+      status: '200',
+      remaining: '999',
+      body: {
+        result: 881329.94,
+        operation: 'distance',
+        attestation: { signature: expect.stringMatching(/^0x[0-9a-f]{130}$/) },
+      },
+    })
+    expect(await run()).toMatchObject({ status: '200', remaining: '998' })
+  })
+})

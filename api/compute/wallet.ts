@@ -1,0 +1,222 @@
+import { createHash } from 'node:crypto'
+import { hashMessage } from 'ethers'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isCanonicalSignature, parseChecksumAddress, recoverSigner } from '../../src/eas'
+import { HOUR_MS, tellCount, type RequestCounter, type Tier } from '../http/limits'
+import { ComputeError, UnavailableError, verificationFailed } from '../http/problems'
+import type { SharedRedis } from '../http/redis'
+
+/** The parts of a request that a wallet signs (docs/reference/wallet.md). */
+export interface SignedRequest {
+  /**
+   * Host, and port unless it is the scheme's own, of PUBLIC_BASE_URL: not the Host header, which anyone can
+   * write.
+   */
+  authority: string
+  method: string
+  /** Path and query, as in the request's URL. */
+  target: string
+  /** SHA-256 of the body's bytes, of none where there is none; hex. */
+  bodyHash: string
+  /** Lower-case. */
+  address: string
+  /** Unix seconds, as in the header. */
+  timestamp: string
+  nonce: string
+}
+
+/**
+ * The text that is signed as EIP-191 personal message. One field a line, none of which can hold a line feed,
+ * so that no two requests have one text.
+ */
+export function signedText(request: SignedRequest): string {
+  return [
+    'Geospatial Attestation Service: signed request, version 1',
+    `authority: ${request.authority}`,
+    `method: ${request.method}`,
+    `target: ${request.target}`,
+    `body-sha256: ${request.bodyHash}`,
+    `address: ${request.address}`,
+    `timestamp: ${request.timestamp}`,
+    `nonce: ${request.nonce}`,
+  ].join('\n')
+}
+
+const HEADERS = {
+  address: 'x-wallet-address',
+  signature: 'x-signature',
+  timestamp: 'x-wallet-timestamp',
+  nonce: 'x-wallet-nonce',
+} as const
+const HEADERS_NEEDED =
+  'a signed request carries X-Wallet-Address, X-Signature, X-Wallet-Timestamp and X-Wallet-Nonce'
+/** A nonce is remembered this much longer than its timestamp is valid, as clocks of API copies may differ. */
+const CLOCK_MARGIN_MS = 60_000
+
+export interface WalletOptions {
+  /** Requests per hour, 0 = no limit: of a wallet; of a client address, for all its wallets. */
+  perHour: number
+  perHourByAddress: number
+  maxSkewSeconds: number
+  publicBaseUrl: string
+  counter: RequestCounter
+  nonces: Nonces
+  /** milliseconds */
+  clock: () => number
+}
+
+interface Claim {
+  address: string
+  signature: string
+  timestamp: string
+  nonce: string
+}
+
+/**
+ * Requests signed by a wallet, which have their own limit. A request with any of the four headers is one, and
+ * all four must be valid. A nonce or a request of a wallet counts as used only after its signature is
+ * verified; before that only the client's address is counted.
+ */
+export class WalletTier {
+  private readonly authority: string
+  private readonly basePath: string
+  private readonly byAddress: Tier
+
+  constructor(private readonly options: WalletOptions) {
+    const base = new URL(options.publicBaseUrl)
+    this.authority = base.host
+    this.basePath = base.pathname.replace(/\/$/, '')
+    this.byAddress = { scope: 'wallet-ip', perHour: options.perHourByAddress }
+  }
+
+  /**
+   * How the client's address is counted for a request that carries a wallet's headers; undefined for others.
+   */
+  tierOf(request: FastifyRequest): Tier | undefined {
+    return Object.values(HEADERS).some((name) => request.headers[name] !== undefined)
+      ? this.byAddress
+      : undefined
+  }
+
+  /** Lets signed requests into this scope. After limitRequests, which counts the address first. */
+  guard(scope: FastifyInstance): void {
+    scope.addHook('onRequest', async (request) => {
+      if (this.tierOf(request)) this.readClaim(request)
+    })
+    // The body has arrived by then.
+    scope.addHook('preValidation', async (request, reply) => {
+      if (this.tierOf(request)) await this.admit(this.readClaim(request), request, reply)
+    })
+  }
+
+  /** The headers; throws when one is malformed or the timestamp is too far off. */
+  private readClaim(request: FastifyRequest): Claim {
+    const missing = Object.values(HEADERS).filter((name) => request.headers[name] === undefined)
+    if (missing.length)
+      throw verificationFailed(`${missing.map(titled).join(', ')}: missing; ${HEADERS_NEEDED}`)
+    const given = (name: keyof typeof HEADERS) => String(request.headers[HEADERS[name]])
+    const address = parseChecksumAddress(given('address'))?.toLowerCase()
+    if (!address)
+      throw verificationFailed(
+        'X-Wallet-Address: expected an address, 0x and 40 hex digits, in one letter case or with its right checksum',
+      )
+    const signature = given('signature')
+    if (!isCanonicalSignature(signature))
+      throw verificationFailed(
+        "X-Signature: expected 65 bytes in hex: r, s in the lower half of the curve's order, v 27 or 28",
+      )
+    const nonce = given('nonce')
+    if (!/^[A-Za-z0-9_-]{16,64}$/.test(nonce))
+      throw verificationFailed('X-Wallet-Nonce: expected 16 to 64 letters, digits, - and _')
+    const timestamp = given('timestamp')
+    if (!/^[1-9]\d{0,11}$/.test(timestamp))
+      throw verificationFailed('X-Wallet-Timestamp: expected Unix seconds, digits only')
+    const off = Number(timestamp) - this.options.clock() / 1000
+    if (Math.abs(off) > this.options.maxSkewSeconds)
+      throw verificationFailed(
+        `X-Wallet-Timestamp: ${Math.round(Math.abs(off))} seconds ${off < 0 ? 'before' : 'after'} the server's clock; at most ${this.options.maxSkewSeconds} are accepted`,
+      )
+    return { address, signature, timestamp, nonce }
+  }
+
+  private async admit(
+    { address, signature, timestamp, nonce }: Claim,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<void> {
+    const { perHour, maxSkewSeconds, counter, nonces } = this.options
+    const bodyHash = createHash('sha256')
+      .update(request.rawBody ?? '')
+      .digest('hex')
+    const text = signedText({
+      authority: this.authority,
+      method: request.method,
+      target: this.basePath + request.url,
+      bodyHash,
+      address,
+      timestamp,
+      nonce,
+    })
+    if ((await recoverSigner(hashMessage(text), signature)) !== address)
+      throw verificationFailed(
+        `X-Signature: not made by ${address} over this request, whose text is ${JSON.stringify(text.slice(0, 2_000))}`,
+      )
+    if (!(await nonces.claim(`${address}:${nonce}`, 2_000 * maxSkewSeconds + CLOCK_MARGIN_MS)))
+      throw verificationFailed('X-Wallet-Nonce: was used before; take a new one for every request')
+    if (perHour === 0) return
+    const count = await counter.count(`rate:wallet:${address}`, HOUR_MS)
+    if (!tellCount(reply, perHour, count))
+      throw new ComputeError(
+        'rate-limited',
+        `More than ${perHour} requests in an hour from this wallet; try again in ${Math.ceil(count.ttl / 60_000)} minutes.`,
+      )
+  }
+}
+
+/** x-wallet-nonce -> X-Wallet-Nonce */
+function titled(header: string): string {
+  return header.replace(/(^|-)[a-z]/g, (start) => start.toUpperCase())
+}
+
+/**
+ * Nonces remembered in this process, about 150 MB. Beyond that signed requests are refused until the oldest
+ * may be forgotten.
+ */
+const NONCES_REMEMBERED = 1_000_000
+
+/** Used nonces: in Redis when it is configured, else in this process. */
+export class Nonces {
+  /** By key: the millisecond at which it may be forgotten; oldest first. */
+  private readonly local = new Map<string, number>()
+
+  /** @param clock milliseconds */
+  constructor(
+    private readonly clock: () => number,
+    private readonly redis?: SharedRedis,
+  ) {}
+
+  /**
+   * Whether this is the key's first use within `ms`, which must be the same in all calls. Throws
+   * UnavailableError when that is not known: a used nonce must not pass again.
+   */
+  async claim(key: string, ms: number): Promise<boolean> {
+    if (!this.redis) return this.claimLocally(key, ms)
+    const first = await this.redis.claim(`nonce:${key}`, ms)
+    if (first === undefined)
+      throw new UnavailableError('Whether a nonce was used before cannot be told right now; take a new one.')
+    return first
+  }
+
+  private claimLocally(key: string, ms: number): boolean {
+    const now = this.clock()
+    for (const [old, until] of this.local) {
+      if (until > now) break
+      this.local.delete(old)
+    }
+    if (this.local.has(key)) return false
+    if (this.local.size >= NONCES_REMEMBERED)
+      throw new UnavailableError('Too many signed requests in the last minutes.')
+    this.local.set(key, now + ms)
+    return true
+  }
+}

@@ -1,0 +1,1278 @@
+import { readFileSync } from 'node:fs'
+import Fastify, { type FastifyInstance } from 'fastify'
+import { execute, getIntrospectionQuery, parse, type GraphQLSchema } from 'graphql'
+import { Client } from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { seededRandom } from '../../dev/random'
+import {
+  TEST_DATABASE_URL,
+  createMigratedDatabase,
+  migrate,
+  rows,
+  type TestDatabase,
+} from '../../test/database'
+import { insertRecords, uidOf } from '../../test/records'
+import { guardRequests } from '../http/guard'
+import { graphqlRoutes } from './gateway'
+import { PUBLISHED_EXAMPLES, PublishedGraphql } from './published'
+import { buildPublishedSchema } from './schema'
+import { RequestCounter } from '../http/limits'
+import { UnavailableError } from '../http/problems'
+import { recordText } from '../records/formats'
+import { Store } from '../records/store'
+import type { Bbox } from '../records/sql'
+import { PublishedViews } from './sql'
+
+/** Raw GraphQL on a large database: results, query plans and refusals. */
+
+type Json = any
+const COUNT = 30_000
+const EVENTS = 100_001
+const log: { fields: Json; text: string }[] = []
+const logger = { info: () => {}, warn: (fields: object, text: string) => void log.push({ fields, text }) }
+let database: TestDatabase
+let store: Store
+let face: PublishedGraphql
+let app: FastifyInstance
+
+beforeAll(async () => {
+  database = await createMigratedDatabase()
+  // Points over the whole globe, 300 provers, one record a minute, on four chains; an event for each, and as
+  // many events without a record.
+  await insertRecords(
+    database.url,
+    Array.from({ length: COUNT }, (_, n) => {
+      const i = n + 1
+      const coordinates = [((i * 7919) % 36001) / 100 - 180, ((i * 104729) % 18001) / 100 - 90]
+      return {
+        chain: ['base-sepolia', 'sepolia', 'arbitrum', 'celo'][i % 4]!,
+        uid: uidOf(i),
+        prover: proverOf(i % 300),
+        subject: proverOf(i % 300),
+        timestamp: Date.UTC(2026, 0, 1) + Math.floor(i / 3) * 60_000,
+        locationType: 'geojson-point',
+        geometry: { type: 'Point', coordinates },
+        revoked: i % 10 === 0,
+        columns: { block_number: i },
+      }
+    }),
+  )
+  await rows(
+    database.url,
+    `INSERT INTO attestation_event (id, chain, kind, uid, schema_uid, attester, recipient, time, data, problem, withheld, block_number, block_hash, block_timestamp, transaction_hash, log_index)
+     SELECT format('%s-%s-000000', chain, lpad(i::text, 12, '0')), chain, CASE WHEN i % 50 = 0 THEN 'REVOKED' ELSE 'ATTESTED' END, '0x' || lpad(to_hex(i), 64, '0'), '0x', rpad('0x' || lpad(to_hex(i % 300), 4, '0'), 42, 'a'), '0x',
+       18446744073709551615, '\\xab', NULL, false, i, '0x', timestamptz '2026-01-01' + i / 3 * interval '1 minute', '0x', 0
+     FROM (SELECT i, (ARRAY['base-sepolia', 'sepolia', 'arbitrum', 'celo'])[(1 + i % 4)::int] AS chain FROM generate_series(1::bigint, ${EVENTS}) AS i) AS source`,
+  )
+  await rows(database.url, 'ANALYZE location_record, attestation_event')
+  store = new Store(database.url, () => {})
+  face = new PublishedGraphql(new PublishedViews(database.url, () => {}, false), logger)
+  await face.start()
+  app = await serve()
+}, 240_000)
+afterAll(async () => {
+  await app?.close()
+  await face?.close()
+  await store?.close()
+  await database?.drop()
+})
+
+async function serve({
+  of = face,
+  perHour = 0,
+  answerMs,
+}: { of?: PublishedGraphql; perHour?: number; answerMs?: number } = {}): Promise<FastifyInstance> {
+  const server = Fastify({ routerOptions: { ignoreTrailingSlash: true } })
+  // As in api/server.ts.
+  server.setValidatorCompiler(() => () => true)
+  server.setSerializerCompiler(() => (answer) => JSON.stringify(answer))
+  // Bodies that are large enough for a worker are refused earlier.
+  guardRequests(server, 28_000, undefined)
+  await server.register(
+    (scope) =>
+      graphqlRoutes(scope, {
+        backend: of,
+        examples: PUBLISHED_EXAMPLES,
+        counter: new RequestCounter(() => Date.now()),
+        rateLimitPerHour: perHour,
+        ...(answerMs && { answerMs }),
+      }),
+    { prefix: '/graphql' },
+  )
+  return server
+}
+
+interface Answer {
+  status: number
+  data: Json
+  /** The messages of all errors. */
+  errors: string[]
+  headers: Json
+}
+
+/** Sends a request, and checks that its answer has GraphQL's form and shows no internals. */
+async function post(
+  payload: unknown,
+  {
+    to = app,
+    headers = {},
+    from = '10.0.0.1',
+  }: { to?: FastifyInstance; headers?: object; from?: string } = {},
+): Promise<Answer> {
+  const answer = await to.inject({
+    method: 'POST',
+    url: '/graphql',
+    headers: { 'content-type': 'application/json', ...headers },
+    payload: payload as object,
+    remoteAddress: from,
+  })
+  const body: Json = answer.json()
+  for (const error of body.errors ?? []) {
+    expect(Object.keys(error).filter((key) => !['message', 'locations', 'path'].includes(key))).toEqual([])
+    expect(error.message).not.toMatch(
+      /select |published|__local|node_modules|relation "|column|syntax error at or near|\bat \S+:\d/i,
+    )
+  }
+  expect(Object.keys(body).filter((key) => !['data', 'errors'].includes(key))).toEqual([])
+  return {
+    status: answer.statusCode,
+    data: body.data,
+    errors: (body.errors ?? []).map(({ message }: { message: string }) => message),
+    headers: answer.headers,
+  }
+}
+const ask = (query: string, variables?: object, options?: Parameters<typeof post>[1]) =>
+  post({ query, ...(variables && { variables }) }, options)
+/** The data of a query that has no errors. */
+const data = async (query: string, variables?: object): Promise<Json> => {
+  const answer = await ask(query, variables)
+  expect(answer).toMatchObject({ status: 200, errors: [] })
+  return answer.data
+}
+const proverOf = (i: number) => `0x${i.toString(16).padStart(4, '0')}`.padEnd(42, 'a')
+
+describe('results', () => {
+  test('records equal those of the Records API in all fields, with the stored geometry', async () => {
+    const { locationRecords } = await data(`{ locationRecords(first: 20) { nodes {
+      uid chain prover subject timestamp eventTimestamp srs locationType location longitude latitude recipeTypes recipePayloads mediaTypes mediaData memo revoked createdAt updatedAt problem geometry } } }`)
+    const expected = await store.listRecords({ limit: 20, offset: 0 })
+    const snake = (record: Json) =>
+      Object.fromEntries(
+        Object.entries(record).map(([name, value]) => [
+          name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+          value,
+        ]),
+      )
+    for (const [i, { geometry, ...record }] of locationRecords.nodes.entries()) {
+      const told = JSON.parse(recordText(expected[i]!))
+      expect(snake(record)).toEqual(told)
+      expect(geometry).toEqual(JSON.parse(told.location))
+    }
+    expect(locationRecords.nodes).toHaveLength(20)
+  })
+
+  test('a location type in any letter case, and times in all forms of the Records API', async () => {
+    const count = async (filter: string): Promise<number> =>
+      (
+        (await data(`{ locationRecords(first: 1, filter: ${filter}) { totalCount } }`)).locationRecords as {
+          totalCount: number
+        }
+      ).totalCount
+    const points = await count('{ locationType: { equalTo: "geojson-point" } }')
+    expect(points).toBeGreaterThan(1_000)
+    expect(await count('{ locationType: { equalTo: "GEOJSON-Point" } }')).toBe(points)
+    expect(await count('{ locationType: { in: ["wkt", "GeoJSON-point"] } }')).toBe(points)
+    expect(await count('{ locationType: { in: ["wkt", "h3"] } }')).toBe(0)
+    const later = await count('{ timestamp: { greaterThanOrEqualTo: "2026-01-03T00:00:00Z" } }')
+    expect(later).toBeGreaterThan(0)
+    for (const form of ['2026-01-03', '20260103', '2026-003', '2026-W01-6', '2026-01-03T02:00+02'])
+      expect([form, await count(`{ timestamp: { greaterThanOrEqualTo: "${form}" } }`)]).toEqual([form, later])
+  })
+
+  test('a bbox finds what the Records API finds: across the antimeridian, at the poles, without width', async () => {
+    const seed = 20_261_121
+    const random = seededRandom(seed)
+    const corner = (range: number, round: number) => Math.round((random() * 2 - 1) * range * round) / round
+    const boxes: Bbox[] = [
+      [-180, -90, 180, 90],
+      [180, -90, 180, 90],
+      [170, -10, -170, 10],
+      [0, 89, 10, 90],
+      [-180, -90, -179, -89],
+      [2.29, 48.85, 2.29, 48.85],
+    ]
+    for (let i = 0; i < 20; i++) {
+      const [a, b] = [corner(90, 100), corner(90, 100)]
+      boxes.push([corner(180, 1), Math.min(a, b), corner(180, 1), Math.max(a, b)])
+    }
+    for (const bbox of boxes) {
+      const { locationRecords } = await data(
+        'query ($bbox: [Float!]) { locationRecords(first: 200, filter: { bbox: $bbox }) { totalCount nodes { uid } } }',
+        { bbox },
+      )
+      const expected = await store.listRecords({ bbox, limit: COUNT, offset: 0 })
+      expect([
+        seed,
+        bbox,
+        locationRecords.totalCount,
+        locationRecords.nodes.map(({ uid }: Json) => uid),
+      ]).toEqual([seed, bbox, expected.length, expected.slice(0, 200).map(({ uid }) => uid)])
+    }
+  })
+
+  test('addresses, UIDs and chains are found in any letter case; lists and ranges', async () => {
+    const upper = (hex: string) => `0x${hex.slice(2).toUpperCase()}`
+    const { a, b, c, d, e, f } = await data(`{
+      a: locationRecords(filter: { prover: { equalTo: "${upper(proverOf(7))}" } }) { totalCount }
+      b: locationRecords(filter: { uid: { in: ["${upper(uidOf(255))}", "${uidOf(3)}"] }, chain: { in: ["Celo", "CELO-MAINNET"] } }) { nodes { uid } }
+      c: locationRecords(filter: { timestamp: { greaterThanOrEqualTo: "2026-01-02", lessThan: "2026-01-02T00:02:00+00:00" } }) { nodes { timestamp } }
+      d: attestationEvents(filter: { uid: { equalTo: "${upper(uidOf(254))}" } }) { nodes { uid kind locationRecord { uid } time data } }
+      e: attestationEvents(filter: { attester: { equalTo: "${upper(proverOf(11))}" }, kind: { equalTo: "revoked" } }) { totalCount }
+      f: locationRecords(filter: { revoked: { equalTo: true }, chain: { equalTo: "celo" } }) { totalCount }
+    }`)
+    expect(a.totalCount).toBe(COUNT / 300)
+    expect(b.nodes.map(({ uid }: Json) => uid)).toEqual([uidOf(255), uidOf(3)])
+    expect(c.nodes.map(({ timestamp }: Json) => timestamp)).toEqual([
+      '2026-01-02T00:01:00.000Z',
+      '2026-01-02T00:01:00.000Z',
+      '2026-01-02T00:01:00.000Z',
+      '2026-01-02T00:00:00.000Z',
+      '2026-01-02T00:00:00.000Z',
+      '2026-01-02T00:00:00.000Z',
+    ])
+    expect(d.nodes).toEqual([
+      {
+        uid: uidOf(254),
+        kind: 'ATTESTED',
+        locationRecord: { uid: uidOf(254) },
+        time: '18446744073709551615',
+        data: '0xab',
+      },
+    ])
+    expect([e.totalCount, f.totalCount]).toEqual([0, 0])
+  })
+
+  test('one record by its chain and UID, or its id, in any letter case; a missing one is null', async () => {
+    const found =
+      await data(`{ a: locationRecordByChainAndUid(chain: "CELO", uid: "0x${uidOf(255).slice(2).toUpperCase()}") { id events { nodes { id } } } b: locationRecordById(id: "celo-${uidOf(255)}") { id }
+      c: locationRecordById(id: "celo-${uidOf(254)}") { id } d: attestationEventById(id: "celo-000000000255-000000") { locationRecord { id } } }`)
+    const id = `celo-${uidOf(255)}`
+    expect(found).toEqual({
+      a: { id, events: { nodes: [{ id: 'celo-000000000255-000000' }] } },
+      b: { id },
+      c: null,
+      d: { locationRecord: { id } },
+    })
+  })
+
+  test.each(['first', 'last'] as const)(
+    'pages by %s contain each record once, in order, also when many have the same time',
+    async (way) => {
+      const filter = `filter: { prover: { in: [${[1, 2, 3].map((i) => `"${proverOf(i)}"`).join(', ')}] } }`
+      const seen: string[] = []
+      let cursor: string | null = null
+      for (let page = 0; ; page++) {
+        const { locationRecords: it }: Json = await data(
+          `query ($cursor: Cursor) { locationRecords(${way}: 47, ${way === 'first' ? 'after' : 'before'}: $cursor, ${filter}) { edges { cursor node { id } } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } }`,
+          { cursor },
+        )
+        const ids = it.edges.map(({ node }: Json) => node.id)
+        if (way === 'first') seen.push(...ids)
+        else seen.unshift(...ids)
+        expect([it.edges[0].cursor, it.edges.at(-1).cursor]).toEqual([
+          it.pageInfo.startCursor,
+          it.pageInfo.endCursor,
+        ])
+        expect(it.pageInfo[way === 'first' ? 'hasPreviousPage' : 'hasNextPage']).toBe(page > 0)
+        cursor = it.pageInfo[way === 'first' ? 'endCursor' : 'startCursor']
+        if (!it.pageInfo[way === 'first' ? 'hasNextPage' : 'hasPreviousPage']) break
+        expect(ids).toHaveLength(47)
+      }
+      const { all } = await data(
+        `{ all: locationRecords(first: 1000, ${filter}) { totalCount nodes { id } } }`,
+      )
+      expect(seen).toEqual(all.nodes.map(({ id }: Json) => id))
+      expect(seen).toHaveLength(3 * (COUNT / 300))
+      expect(all.totalCount).toBe(seen.length)
+    },
+  )
+
+  test('offsets, OLDEST_FIRST, empty pages, and pages without some of their fields', async () => {
+    const it =
+      await data(`{ a: locationRecords(first: 2, offset: 3) { nodes { uid } pageInfo { hasPreviousPage } } b: locationRecords(first: 2, orderBy: OLDEST_FIRST) { nodes { uid } } c: locationRecords(first: 0) { nodes { uid } pageInfo { hasNextPage } totalCount }
+      d: locationRecords(first: 2) { pageInfo { hasNextPage } } e: locationRecords(first: 2) { nodes { __typename } } f: locationRecords { nodes { uid } } g: locationRecords { totalCount } h: locationRecords(last: 1) { nodes { uid } pageInfo { hasPreviousPage hasNextPage } } }`)
+    const newest = await store.listRecords({ limit: 100, offset: 0 })
+    expect(it.a).toEqual({
+      nodes: newest.slice(3, 5).map(({ uid }) => ({ uid })),
+      pageInfo: { hasPreviousPage: true },
+    })
+    expect(it.b.nodes).toHaveLength(2)
+    expect(it.c).toEqual({ nodes: [], pageInfo: { hasNextPage: true }, totalCount: COUNT })
+    expect([it.d, it.e]).toEqual([
+      { pageInfo: { hasNextPage: true } },
+      { nodes: [{ __typename: 'LocationRecord' }, { __typename: 'LocationRecord' }] },
+    ])
+    expect(it.f.nodes).toEqual(newest.map(({ uid }) => ({ uid })))
+    expect(it.g).toEqual({ totalCount: COUNT })
+    expect(it.h).toEqual({ nodes: [it.b.nodes[0]], pageInfo: { hasPreviousPage: true, hasNextPage: false } })
+  })
+
+  test('a count stops at 100,000, and says so', async () => {
+    const { all, some } = await data(
+      '{ all: attestationEvents(first: 1) { totalCount again: totalCount totalCountIsExact } some: attestationEvents(filter: { chain: { equalTo: "celo" } }, first: 1) { totalCount totalCountIsExact } }',
+    )
+    expect(all).toEqual({ totalCount: 100_000, again: 100_000, totalCountIsExact: false })
+    expect(some).toEqual({ totalCount: 25_000, totalCountIsExact: true })
+  })
+})
+
+describe('plans', () => {
+  let views: PublishedViews
+  let schema: GraphQLSchema
+  beforeAll(async () => {
+    views = new PublishedViews(database.url, () => {}, false)
+    await views.open()
+    schema = await views.describe(buildPublishedSchema)
+  })
+  afterAll(() => views.close())
+
+  const deep = Buffer.from(
+    JSON.stringify(['NEWEST_FIRST', ['2026-01-01T01:00:00+00:00', `celo-${uidOf(1)}`]]),
+  ).toString('base64')
+  test.each<[string, string, RegExp]>([
+    [
+      'everything',
+      'locationRecords { nodes { uid } }',
+      /Index Scan Backward using "IDX_1cfc6c9a7979f2cd2fb4088bf7"/,
+    ],
+    [
+      'everything, from a cursor far down',
+      `locationRecords(after: "${deep}") { nodes { uid } }`,
+      /Index Scan Backward using "IDX_1cfc6c9a7979f2cd2fb4088bf7"[^]*Index Cond: \(ROW/,
+    ],
+    [
+      'the oldest records',
+      'locationRecords(last: 3) { nodes { uid } }',
+      /Index Scan using "IDX_1cfc6c9a7979f2cd2fb4088bf7"/,
+    ],
+    [
+      'a prover',
+      `locationRecords(filter: { prover: { equalTo: "${proverOf(7)}" } }) { totalCount nodes { uid } }`,
+      /"IDX_9a82d7a09825489f17fc2879e5"[^]*"IDX_9a82d7a09825489f17fc2879e5"/,
+    ],
+    [
+      'a subject',
+      `locationRecords(filter: { subject: { equalTo: "${proverOf(7)}" } }) { nodes { uid } }`,
+      /"IDX_acb961b377153a587da6544262"/,
+    ],
+    [
+      'an hour',
+      'locationRecords(filter: { timestamp: { greaterThan: "2026-01-05", lessThan: "2026-01-05T01:00Z" } }) { totalCount nodes { uid } }',
+      /Index .*"IDX_1cfc6c9a7979f2cd2fb4088bf7"/,
+    ],
+    [
+      'a UID',
+      `locationRecords(filter: { uid: { equalTo: "${uidOf(7)}" } }) { nodes { uid } }`,
+      /"IDX_c318315d25e55c8acbc81c3bda"/,
+    ],
+    [
+      'a city',
+      'locationRecords(filter: { bbox: [13, 52, 14, 53] }) { totalCount nodes { uid geometry } }',
+      /location_record_geom/,
+    ],
+    [
+      'a box across the antimeridian',
+      'locationRecords(filter: { bbox: [179.5, -1, -179.5, 1] }) { nodes { uid } }',
+      /BitmapOr[^]*location_record_geom[^]*location_record_geom/,
+    ],
+    [
+      'a record with its events',
+      `locationRecordByChainAndUid(chain: "celo", uid: "${uidOf(7)}") { events { totalCount nodes { id } } }`,
+      /"IDX_c318315d25e55c8acbc81c3bda"[^]*"IDX_469af03f3215e047984e116488"[^]*"IDX_469af03f3215e047984e116488"/,
+    ],
+    [
+      'events',
+      'attestationEvents { nodes { id } }',
+      /Index (Only )?Scan Backward using "IDX_11612fc8a70aeb663f02bb93ff"/,
+    ],
+    [
+      'events of a UID on any chain',
+      `attestationEvents(filter: { uid: { equalTo: "${uidOf(7)}" } }) { nodes { id } }`,
+      /"IDX_469af03f3215e047984e116488"/,
+    ],
+    [
+      'revocations',
+      'attestationEvents(first: 5, filter: { kind: { equalTo: "REVOKED" } }) { totalCount nodes { id } }',
+      /attestation_event_revoked/,
+    ],
+    [
+      'events of an attester',
+      `attestationEvents(filter: { attester: { equalTo: "${proverOf(7)}" } }) { nodes { id locationRecord { uid } } }`,
+      /"IDX_bf998ceee9cc5a49987aeb7d3f"/,
+    ],
+  ])('%s: by an index, through the view', async (_, query, plan) => {
+    let lines = ''
+    const { errors } = await views.read(new AbortController().signal, async (pgClient) =>
+      execute({
+        schema,
+        document: parse(`{ ${query} }`),
+        contextValue: {
+          pgClient: {
+            query: async (text: string, values: unknown[]) => {
+              const { rows: explained } = await pgClient.query(`EXPLAIN ${text}`, values)
+              lines += (explained as { 'QUERY PLAN': string }[]).map((row) => row['QUERY PLAN']).join('\n')
+              return pgClient.query(text, values)
+            },
+          },
+        },
+      }),
+    )
+    expect(errors).toBeUndefined()
+    expect(lines).toMatch(plan)
+    expect(lines).not.toContain('Seq Scan')
+  })
+})
+
+describe('requests refused before execution', () => {
+  const cyclic = (depth: number): string =>
+    depth === 0 ? 'uid' : `uid events { nodes { uid locationRecord { ${cyclic(depth - 1)} } } }`
+  const bomb = (levels: number) =>
+    `{ ...F0 } ${Array.from({ length: levels }, (_, i) => `fragment F${i} on Query { ...F${i + 1} ...F${i + 1} }`).join(' ')} fragment F${levels} on Query { __typename }`
+  test.each<[string, string, RegExp | string]>([
+    ['a long text', `{ __typename } # ${'x'.repeat(16_384)}`, 'longer than 16384 characters'],
+    ['many tokens', `{ ${'a '.repeat(2_100)} }`, 'more than 2000 names, marks and values'],
+    ['a flood of directives', `{ __typename ${'@skip(if: false) '.repeat(600)} }`, 'more than 2000 names'],
+    [
+      'directives that are repeated',
+      '{ __typename @skip(if: false) @skip(if: false) }',
+      'can only be used once',
+    ],
+    ['braces in one another', `${'{ a '.repeat(60)}${'}'.repeat(60)}`, 'nested deeper than 40 levels'],
+    [
+      'lists in one another',
+      `{ locationRecords(filter: { bbox: ${'['.repeat(60)}${']'.repeat(60)} }) { totalCount } }`,
+      'nested deeper than 40 levels',
+    ],
+    [
+      'a fragment that spreads itself',
+      '{ ...F } fragment F on Query { __typename ...F }',
+      "'F' leads back to itself",
+    ],
+    [
+      'fragments that spread one another',
+      '{ ...F } fragment F on Query { ...G } fragment G on Query { ...F }',
+      'leads back to itself',
+    ],
+    ['fragments that double thirty times', bomb(30), 'more than 600 fields'],
+    [
+      'unused fragments in a circle',
+      '{ __typename } fragment F on Query { ...G } fragment G on Query { ...F }',
+      /spread fragment|never used/,
+    ],
+    [
+      'aliases of one field',
+      `{ locationRecords { nodes { ${Array.from({ length: 600 }, (_, i) => `a${i}: uid`).join(' ')} } } }`,
+      'more than 600 fields',
+    ],
+    [
+      'aliases at the root',
+      `{ ${Array.from({ length: 11 }, (_, i) => `a${i}: locationRecords(first: 1) { totalCount }`).join(' ')} }`,
+      '11 fields at its root; at most 10',
+    ],
+    [
+      'aliases at the root, in fragments',
+      `{ ...A ...B } fragment A on Query { ${Array.from({ length: 6 }, (_, i) => `a${i}: locationRecords(first: 1) { totalCount }`).join(' ')} } fragment B on Query { ${Array.from({ length: 6 }, (_, i) => `b${i}: locationRecords(first: 1) { totalCount }`).join(' ')} }`,
+      '12 fields at its root',
+    ],
+    [
+      'records of events of records',
+      `{ locationRecords(first: 1) { nodes { ${cyclic(3)} } } }`,
+      'deeper than 9 fields',
+    ],
+    [
+      'the same in fragments',
+      '{ locationRecords(first: 1) { nodes { ...A } } } fragment A on LocationRecord { events { nodes { locationRecord { ...B } } } } fragment B on LocationRecord { events { nodes { locationRecord { events { nodes { id } } } } } }',
+      'deeper than 9 fields',
+    ],
+    [
+      'pages within pages',
+      '{ locationRecords(first: 1000) { nodes { events(first: 1000) { nodes { id } } } } }',
+      'more than 10000 rows',
+    ],
+    [
+      'pages within pages, of the default size',
+      '{ locationRecords(first: 1000) { nodes { events { nodes { id } } } } }',
+      'more than 10000 rows',
+    ],
+    [
+      'an offset counts',
+      '{ locationRecords(first: 1000) @skip(if: true) { nodes { events { nodes { id } } } } }',
+      'more than 10000 rows',
+    ],
+    [
+      'many full pages',
+      `{ ${Array.from({ length: 10 }, (_, i) => `a${i}: locationRecords(first: 1000) { nodes { uid events(first: 1) { nodes { id } } } }`).join(' ')} }`,
+      'more than 10000 rows',
+    ],
+    [
+      'counting within pages',
+      '{ locationRecords(first: 900) { nodes { events(first: 10) { totalCountIsExact nodes { id } } } } }',
+      'more than 10000 rows',
+    ],
+    [
+      'first below 0',
+      '{ locationRecords(first: -1) { totalCount } }',
+      'first: -1 is not possible; from 0 to 1000.',
+    ],
+    ['last below 0', '{ locationRecords(last: -5) { totalCount } }', 'last: -5 is not possible'],
+    ['a large first', '{ locationRecords(first: 1001) { totalCount } }', 'first: 1001 is not possible'],
+    ['a huge first', '{ locationRecords(first: 2147483648) { totalCount } }', 'non 32-bit signed integer'],
+    ['half a row', '{ locationRecords(first: 1.5) { totalCount } }', 'Int cannot represent'],
+    [
+      'a deep offset',
+      '{ locationRecords(offset: 10001) { totalCount } }',
+      'offset: 10001 is not possible; from 0 to 10000. Go on by after: endCursor.',
+    ],
+    ['an offset below 0', '{ locationRecords(offset: -1) { totalCount } }', 'offset: -1 is not possible'],
+    ['first and last', '{ locationRecords(first: 1, last: 1) { totalCount } }', 'give one of them'],
+    ['offset and last', '{ locationRecords(offset: 1, last: 1) { totalCount } }', 'give one of them'],
+    ...['__proto__', 'constructor', 'toString', 'hasOwnProperty'].map((alias): [string, string, string] => [
+      `an alias that objects inherit: ${alias}`,
+      `{ ${alias}: locationRecords(first: 1) { totalCount } }`,
+      `The alias '${alias}' is not possible`,
+    ]),
+    [
+      'the same alias deeper, in a fragment',
+      '{ locationRecords(first: 1) { ...F } } fragment F on LocationRecordsConnection { nodes { valueOf: uid } }',
+      "The alias 'valueOf' is not possible",
+    ],
+    ['no order', '{ locationRecords(orderBy: null) { totalCount } }', 'found null'],
+    [
+      'an order without an index',
+      '{ locationRecords(orderBy: MEMO_ASC) { totalCount } }',
+      'does not exist in',
+    ],
+    [
+      'types of fields of types',
+      '{ __schema { types { fields { type { fields { name } } } } } }',
+      "fields within fields of the schema's types is not answered",
+    ],
+    [
+      'interfaces of possible types',
+      '{ __schema { types { possibleTypes { interfaces { name } } } } }',
+      'is not answered',
+    ],
+    [
+      'the same by fragments',
+      '{ __schema { types { ...T } } } fragment T on __Type { fields { type { ...U } } } fragment U on __Type { fields { name } }',
+      'is not answered',
+    ],
+    ['aliases of the schema', '{ __schema { a: types { name } b: types { name } } }', 'may have no aliases'],
+    [
+      'the schema many times',
+      `{ ${Array.from({ length: 5 }, (_, i) => `a${i}: __schema { queryType { name } }`).join(' ')} }`,
+      'At most 3 questions about the schema',
+    ],
+    [
+      'types of types of types',
+      `{ __type(name: "Query") { ${'ofType { '.repeat(25)} name ${'} '.repeat(25)} } }`,
+      'deeper than 20',
+    ],
+    [
+      'a mutation',
+      'mutation { createLocationRecord(input: {}) { clientMutationId } }',
+      'Only queries are possible here, no mutation.',
+    ],
+    [
+      'a subscription',
+      'subscription { locationRecords { totalCount } }',
+      'Only queries are possible here, no subscription.',
+    ],
+    ['a mutation beside a query', 'query A { __typename } mutation B { x }', 'several operations'],
+    ['the query in the query', '{ query { locationRecords { totalCount } } }', 'Cannot query field "query"'],
+    ['global ids', '{ node(nodeId: "x") { nodeId } }', 'Cannot query field "node"'],
+    ['other tables', '{ allChainStatuses { nodes { chain } } }', 'Cannot query field'],
+    ['PostGIS tables', '{ spatialRefSys { totalCount } }', 'Cannot query field'],
+    ['functions', '{ pgSleep(seconds: 10) }', 'Cannot query field'],
+    ['geom, which only filters use', '{ locationRecords { nodes { geom } } }', 'Cannot query field "geom"'],
+    [
+      'patterns',
+      '{ locationRecords(filter: { memo: { like: "%a%" } }) { totalCount } }',
+      'not defined by type "LocationRecordFilter"',
+    ],
+    [
+      'patterns of a UID',
+      '{ locationRecords(filter: { uid: { similarTo: "(a+)+" } }) { totalCount } }',
+      'not defined by type "StringFilter"',
+    ],
+    [
+      'negation',
+      '{ locationRecords(filter: { not: { revoked: { equalTo: true } } }) { totalCount } }',
+      'not defined by type "LocationRecordFilter"',
+    ],
+    ['no query', '', 'Syntax Error'],
+    ['half a query', '{ locationRecords {', 'Syntax Error'],
+    ['an open string', '{ a(b: "', 'Syntax Error'],
+  ])('%s', async (_, query, message) => {
+    const started = performance.now()
+    const { status, errors, data: nothing } = await ask(query)
+    expect([status, nothing]).toEqual([400, undefined])
+    expect(errors.join('\n')).toMatch(
+      message instanceof RegExp ? message : new RegExp(message.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')),
+    )
+    expect(errors.length).toBeLessThanOrEqual(11)
+    expect(performance.now() - started).toBeLessThan(2_000)
+  })
+
+  test('variables and fragments may have names that JavaScript objects inherit', async () => {
+    for (const name of ['constructor', 'toString', 'hasOwnProperty'])
+      expect(
+        await ask(
+          `query ${name}($${name}: Int) { locationRecords(first: $${name}) { ...${name} } } fragment ${name} on LocationRecordsConnection { nodes { id } }`,
+          { [name]: 2 },
+        ),
+      ).toMatchObject({ status: 200, errors: [], data: { locationRecords: { nodes: [{}, {}] } } })
+  })
+
+  test('limits apply to variables, their defaults and null', async () => {
+    const query =
+      'query ($first: Int = 1000, $events: Int) { locationRecords(first: $first) { nodes { events(first: $events) { nodes { id } } } } }'
+    expect((await ask(query)).errors[0]).toContain('more than 10000 rows')
+    expect((await ask(query, { first: 20, events: 1_000 })).errors[0]).toContain('more than 10000 rows')
+    expect((await ask(query, { first: null, events: 99 })).status).toBe(200)
+    expect((await ask(query, { first: null, events: 100 })).errors[0]).toContain('more than 10000 rows')
+    expect((await ask(query, { first: -1 })).errors).toEqual(['first: -1 is not possible; from 0 to 1000.'])
+    for (const first of ['5', 1.5, {}, [], 1e99, true])
+      expect(await ask(query, { first })).toMatchObject({
+        status: 400,
+        errors: [
+          expect.stringMatching(/^Variable "\$first" got invalid value|^first: 1e\+99 is not possible/),
+        ],
+      })
+    expect(await ask(query, { first: 20, events: 400 })).toMatchObject({ status: 200, errors: [] })
+  })
+
+  test.each<[string, string, RegExp]>([
+    [
+      'a short address',
+      '{ prover: { equalTo: "0x12" } }',
+      /^filter: prover: equalTo: expected an address: 0x and 40 hex digits\.$/,
+    ],
+    [
+      'a pattern for a UID',
+      '{ uid: { equalTo: "0x%" } }',
+      /^filter: uid: equalTo: expected 0x and 64 hex digits\.$/,
+    ],
+    [
+      'an unknown chain',
+      '{ chain: { in: ["celo", "mars"] } }',
+      /^filter: chain: in: expected one of base-sepolia, sepolia, arbitrum, celo, base\.$/,
+    ],
+    [
+      'no time',
+      '{ timestamp: { greaterThan: "yesterday" } }',
+      /^filter: timestamp: greaterThan: expected an ISO 8601 time/,
+    ],
+    ['30 February', '{ timestamp: { greaterThan: "2026-02-30" } }', /expected an ISO 8601 time/],
+    [
+      'the year 0',
+      '{ timestamp: { lessThan: "0000-01-01" } }',
+      /expected an ISO 8601 time .*, of the years 1 to 9999\.$/,
+    ],
+    [
+      'the year 0, by its zone',
+      '{ timestamp: { lessThan: "0001-01-01T00:00+01:00" } }',
+      /of the years 1 to 9999\.$/,
+    ],
+    [
+      'the year 10000, by its zone',
+      '{ timestamp: { lessThan: "9999-12-31T23:59-01:00" } }',
+      /of the years 1 to 9999\.$/,
+    ],
+    [
+      'NUL',
+      '{ locationType: { equalTo: "a\\u0000" } }',
+      /^filter: locationType: equalTo: expected at most 200 characters, none of them NUL\.$/,
+    ],
+    ['an empty list', '{ uid: { in: [] } }', /^filter: uid: in: from 1 to 100 values, not 0\.$/],
+    [
+      'a long list',
+      `{ chain: { in: [${'"celo" '.repeat(101)}] } }`,
+      /^filter: chain: in: from 1 to 100 values, not 101\.$/,
+    ],
+    ['null', '{ prover: { equalTo: null } }', /null is nothing to look for/],
+    ['an empty operator', '{ prover: {} }', /^filter: prover says nothing/],
+    ['a bbox of three', '{ bbox: [1, 2, 3] }', /^filter: bbox: expected \[minLng, minLat, maxLng, maxLat\]/],
+    ['a bbox upside down', '{ bbox: [1, 2, 3, 1] }', /^filter: bbox: expected/],
+    ['a bbox beyond the world', '{ bbox: [-181, 0, 0, 1] }', /^filter: bbox: expected/],
+    ['a bbox of nothing', '{ bbox: [] }', /^filter: bbox/],
+  ])('a filter that could find nothing: %s', async (_, filter, message) => {
+    expect(await ask(`{ locationRecords(filter: ${filter}) { totalCount } }`)).toMatchObject({
+      status: 200,
+      data: { locationRecords: null },
+      errors: [expect.stringMatching(message)],
+    })
+  })
+
+  test.each([
+    'x',
+    '',
+    'e30=',
+    'bnVsbA==',
+    Buffer.from('["NEWEST_FIRST",["2026-01-01","a\\u0000"]]').toString('base64'),
+    Buffer.from('["OLDEST_FIRST",["2026-01-01T00:00:00+00:00","celo-0x1"]]').toString('base64'),
+    'A'.repeat(5_000),
+    ...[
+      '2020-13-01T00:00:00+00:00',
+      '2026-02-30T00:00:00+00:00',
+      '0000-01-01T00:00:00+00:00',
+      '2026-01-01T25:00:00.123456+00:00',
+    ].map((time) => Buffer.from(JSON.stringify(['NEWEST_FIRST', [time, 'celo-0x1']])).toString('base64')),
+  ])('a cursor that is none: %.30s', async (cursor) => {
+    expect(
+      await ask('query ($cursor: Cursor) { locationRecords(after: $cursor) { totalCount } }', { cursor }),
+    ).toMatchObject({
+      status: 200,
+      errors: [expect.stringContaining('after: this is no cursor of this connection')],
+    })
+  })
+
+  test('malformed requests are refused', async () => {
+    const refused = async (payload: unknown, headers?: object) => {
+      const { status, errors } = await post(payload, { headers })
+      return [status, errors[0]]
+    }
+    expect(await refused([{ query: '{ __typename }' }])).toEqual([
+      400,
+      'One query a request: batches are not answered.',
+    ])
+    expect(await refused({})).toEqual([400, 'query: missing; the text of a GraphQL query.'])
+    expect(await refused({ query: 1 })).toEqual([400, 'query: missing; the text of a GraphQL query.'])
+    expect(await refused('null')).toEqual([400, expect.stringContaining('Send a JSON object')])
+    expect(await refused({ query: '{ __typename }', variables: [] })).toEqual([
+      400,
+      'variables: expected an object.',
+    ])
+    expect(await refused({ query: '{ __typename }', operationName: {} })).toEqual([
+      400,
+      'operationName: expected a string.',
+    ])
+    expect(await refused({ query: '{ __typename }', operationName: 'X' })).toEqual([
+      400,
+      "The query holds no operation named 'X'.",
+    ])
+    expect((await refused('{ "query": '))[0]).toBe(400)
+    expect(await refused({ query: '{ __typename }', variables: { x: 'y'.repeat(70_000) } })).toEqual([
+      413,
+      'The body is too large: at most 64 KiB.',
+    ])
+    expect(await refused('{ __typename }', { 'content-type': 'application/graphql' })).toEqual([
+      415,
+      'Content-Type must be application/json.',
+    ])
+    expect(await refused('query=x', { 'content-type': 'application/x-www-form-urlencoded' })).toEqual([
+      415,
+      'Content-Type must be application/json.',
+    ])
+  })
+
+  test('GET, other methods and other paths', async () => {
+    const get = async (method: 'GET' | 'PUT' | 'DELETE' | 'HEAD', url: string) => {
+      const { statusCode, headers, body } = await app.inject({ method, url })
+      return [statusCode, headers.allow, body && Object.keys(JSON.parse(body))]
+    }
+    expect(await get('GET', '/graphql?query={__typename}')).toEqual([405, 'POST, GET, OPTIONS', ['errors']])
+    expect(await get('PUT', '/graphql')).toEqual([405, 'POST, GET, OPTIONS', ['errors']])
+    expect(await get('DELETE', '/graphql')).toEqual([405, 'POST, GET, OPTIONS', ['errors']])
+    expect(await get('GET', '/graphql/stream')).toEqual([404, undefined, ['errors']])
+    expect(await get('GET', '/graphql/graphiql/..%2f..%2fpackage.json')).toEqual([404, undefined, ['errors']])
+  })
+
+  test('queries that are expensive to validate are checked fast: overlapping fields or fragments, many errors', async () => {
+    const duplicates = `{ locationRecords { nodes { ${'uid '.repeat(590)} } } }`
+    const nested = (depth: number): string =>
+      depth === 0
+        ? 'uid'
+        : `events { nodes { locationRecord { ${nested(depth - 1)} ${nested(depth - 1)} } } }`
+    const fragments = `{ locationRecords { nodes { ${Array.from({ length: 150 }, (_, i) => `...F${i}`).join(' ')} } } } ${Array.from({ length: 150 }, (_, i) => `fragment F${i} on LocationRecord { uid id }`).join(' ')}`
+    const wrong = `{ ${Array.from({ length: 500 }, (_, i) => `x${i}`).join(' ')} }`
+    for (const query of [duplicates, `{ locationRecords { nodes { ${nested(6)} } } }`, fragments, wrong]) {
+      const started = performance.now()
+      expect((await ask(query)).errors.length).toBeLessThanOrEqual(11)
+      expect(performance.now() - started).toBeLessThan(1_000)
+    }
+  })
+})
+
+describe('responses', () => {
+  test('application/graphql-response+json is sent if accepted; unknown fields of the request are ignored', async () => {
+    const specified = await post(
+      {
+        query: 'query A { __typename } query B { locationRecords(first: 0) { totalCount } }',
+        operationName: 'A',
+        extensions: { persistedQuery: { version: 1, sha256Hash: 'x' } },
+      },
+      { headers: { accept: 'application/graphql-response+json' } },
+    )
+    expect([specified.status, specified.data, specified.headers['content-type']]).toEqual([
+      200,
+      { __typename: 'Query' },
+      'application/graphql-response+json; charset=utf-8',
+    ])
+    expect((await ask('{ __typename }')).headers).toMatchObject({
+      'content-type': 'application/json; charset=utf-8',
+      'access-control-allow-origin': '*',
+      vary: 'accept',
+    })
+  })
+
+  test("GraphiQL's introspection query works; the schema has only queries, filtered by equality, lists and ranges", async () => {
+    for (const options of [
+      { descriptions: true },
+      { descriptions: true, specifiedByUrl: true, directiveIsRepeatable: true, schemaDescription: true },
+    ]) {
+      const { __schema: schema } = await data(getIntrospectionQuery(options))
+      expect([schema.queryType.name, schema.mutationType, schema.subscriptionType]).toEqual([
+        'Query',
+        null,
+        null,
+      ])
+      const fields = (name: string) =>
+        schema.types
+          .find((type: Json) => type.name === name)
+          [name.endsWith('Filter') ? 'inputFields' : 'fields'].map((field: Json) => field.name)
+      expect(fields('Query').sort()).toEqual([
+        'attestationEventById',
+        'attestationEvents',
+        'locationRecordByChainAndUid',
+        'locationRecordById',
+        'locationRecords',
+      ])
+      expect(fields('LocationRecordFilter').sort()).toEqual([
+        'bbox',
+        'chain',
+        'id',
+        'locationType',
+        'prover',
+        'revoked',
+        'schemaUid',
+        'subject',
+        'timestamp',
+        'uid',
+      ])
+      expect(fields('AttestationEventFilter').sort()).toEqual([
+        'attester',
+        'blockTimestamp',
+        'chain',
+        'id',
+        'kind',
+        'schemaUid',
+        'uid',
+      ])
+      expect(
+        Object.fromEntries(
+          schema.types
+            .filter(({ name }: Json) => /^(String|Boolean|Datetime)Filter$/.test(name))
+            .map(({ name, inputFields }: Json) => [name, inputFields.map((field: Json) => field.name)]),
+        ),
+      ).toEqual({
+        StringFilter: ['equalTo', 'in'],
+        BooleanFilter: ['equalTo'],
+        DatetimeFilter: ['equalTo', 'lessThan', 'lessThanOrEqualTo', 'greaterThan', 'greaterThanOrEqualTo'],
+      })
+      const undescribed = schema.types
+        .filter(({ name, kind }: Json) => kind === 'OBJECT' && !name.startsWith('__'))
+        .flatMap((type: Json) =>
+          type.fields
+            .filter((field: Json) => !field.description)
+            .map((field: Json) => `${type.name}.${field.name}`),
+        )
+      expect(undescribed.filter((name: string) => !name.startsWith('Query.'))).toEqual([])
+    }
+  })
+
+  test('queries count for the rate limit; preflights and the GraphiQL page do not', async () => {
+    const limited = await serve({ perHour: 2 })
+    for (let i = 0; i < 4; i++) {
+      const preflight = await limited.inject({
+        method: 'OPTIONS',
+        url: '/graphql',
+        headers: {
+          origin: 'https://elsewhere.example',
+          'access-control-request-method': 'POST',
+          'access-control-request-headers': 'content-type',
+        },
+      })
+      expect([
+        preflight.statusCode,
+        preflight.headers['access-control-allow-origin'],
+        preflight.headers['access-control-allow-headers'],
+      ]).toEqual([204, '*', 'content-type, accept'])
+      expect((await limited.inject({ url: '/graphql', headers: { accept: 'text/html' } })).statusCode).toBe(
+        200,
+      )
+    }
+    const answers = [
+      await ask('{ __typename }', undefined, { to: limited }),
+      await ask('{', undefined, { to: limited }),
+      await ask('{ __typename }', undefined, { to: limited }),
+    ]
+    expect(answers.map(({ status, headers }) => [status, headers['ratelimit-remaining']])).toEqual([
+      [200, '1'],
+      [400, '0'],
+      [429, '0'],
+    ])
+    expect(answers[2]!.errors).toEqual([
+      'More than 2 requests in an hour from your address; try again in 1 hour.',
+    ])
+    expect(answers[2]!.headers['retry-after']).toBe('3600')
+    await limited.close()
+  })
+
+  test('GraphiQL loads from our origin only, and its CSP allows no other, with or without a trailing slash', async () => {
+    for (const url of ['/graphql', '/graphql/', '/graphql?x=1']) {
+      const page = await app.inject({ url, headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } })
+      expect([page.statusCode, page.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
+      expect(page.headers['content-security-policy']).toMatch(
+        /^default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self';/,
+      )
+      expect(page.body).not.toMatch(/<script>|\son\w+=|https?:/)
+      const loaded = [...page.body.matchAll(/(?:src|href)="([^"]+)"/g)]
+        .map(([, to]) => new URL(to!, `http://here${url}`))
+        .filter(({ protocol }) => protocol !== 'data:')
+      expect(loaded).toHaveLength(6)
+      for (const { host, pathname } of loaded)
+        expect([host, (await app.inject(pathname)).statusCode]).toEqual(['here', 200])
+    }
+    const settings = (await app.inject('/graphql/graphiql/settings.js')).body
+    const examples: string = JSON.parse(/GRAPHQL_DEFAULT_QUERY = (".*")/.exec(settings)![1]!)
+    for (const operationName of ['Newest', 'InBox', 'Revocations'])
+      expect(await post({ query: examples, operationName })).toMatchObject({ status: 200, errors: [] })
+  })
+})
+
+describe('database permissions', () => {
+  test('the role reads the two views and nothing else', async () => {
+    const client = new Client({ connectionString: database.url })
+    await client.connect()
+    const under = async (sql: string) => {
+      await client.query('BEGIN; SET LOCAL ROLE published_reader')
+      return client
+        .query(sql)
+        .then(
+          () => 'done',
+          (error: { code: string }) => error.code,
+        )
+        .finally(() => client.query('ROLLBACK'))
+    }
+    expect(await under('SELECT * FROM published.location_record LIMIT 1')).toBe('done')
+    expect(await under('SELECT * FROM published.attestation_event LIMIT 1')).toBe('done')
+    for (const sql of [
+      'SELECT FROM location_record',
+      'SELECT FROM attestation_event',
+      'SELECT FROM chain_status',
+      'INSERT INTO published.attestation_event (id) VALUES (1)',
+      'UPDATE published.location_record SET memo = memo',
+      'DELETE FROM published.location_record',
+      'CREATE TABLE mine ()',
+      'CREATE VIEW published.mine AS SELECT 1',
+    ])
+      expect([sql, await under(sql)]).toEqual([sql, '42501'])
+    const [role] = await rows<Json>(
+      database.url,
+      `SELECT rolcanlogin, rolsuper, rolcreaterole, rolcreatedb, rolbypassrls FROM pg_roles WHERE rolname = 'published_reader'`,
+    )
+    expect(Object.values(role)).toEqual([false, false, false, false, false])
+    await client.end()
+  })
+
+  test('statements run in a read-only transaction under that role, and leave no session settings', async () => {
+    const views = new PublishedViews(database.url, () => {}, false)
+    expect(await views.open()).toEqual({ role: 'published_reader' })
+    const state = `SELECT current_user AS who, current_setting('transaction_read_only') AS only, current_setting('statement_timeout') AS patience, current_setting('TimeZone') AS zone, current_setting('jit') AS jit, current_setting('max_parallel_workers_per_gather') AS workers`
+    const { rows: inside } = await views.read(new AbortController().signal, (runner) => runner.query(state))
+    expect(inside).toEqual([
+      { who: 'published_reader', only: 'on', patience: '3s', zone: 'UTC', jit: 'off', workers: '0' },
+    ])
+    await expect(
+      views.read(new AbortController().signal, (runner) => runner.query('SELECT FROM location_record')),
+    ).rejects.toThrow('permission denied')
+    await views.close()
+    const [outside] = await rows<Json>(database.url, state)
+    expect(outside).toMatchObject({ only: 'off' })
+    expect(outside.who).not.toBe('published_reader')
+  })
+})
+
+describe('database failures', () => {
+  const quiet = () => ({ seen: [] as string[] })
+  const watch = ({ seen }: { seen: string[] }) => ({
+    info: () => {},
+    warn: ({ reason, warning }: Json, text: string) => void seen.push(`${text}: ${reason ?? warning}`),
+  })
+
+  test('without a database it answers 503, and logs the reason once', async () => {
+    const kept = quiet()
+    const gone = new PublishedGraphql(
+      new PublishedViews('postgres://nobody@127.0.0.1:1/none', () => {}, false),
+      watch(kept),
+    )
+    await gone.start(10)
+    const server = await serve({ of: gone })
+    expect(await ask('{ __typename }', undefined, { to: server })).toMatchObject({
+      status: 503,
+      errors: ['Raw GraphQL is not ready. Try again in 5 seconds.'],
+      headers: { 'retry-after': '5' },
+    })
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    // Logged once for all attempts.
+    expect(kept.seen).toEqual(['raw GraphQL is not ready: The database does not answer right now.'])
+    await server.close()
+    await gone.close()
+  })
+
+  test('it is ready once the database is migrated; an internal error is masked, and its connection is reused', async () => {
+    const own = await createMigratedDatabase()
+    const client = new Client({ connectionString: own.url })
+    await client.connect()
+    for (const name of ['1795651200000-Doubt', '1795564800000-Poison', '1795478400000-Graphql'])
+      await client.query(readFileSync(`db/migrations/${name}.down.sql`, 'utf8'))
+    await client.query('DELETE FROM migrations WHERE timestamp >= 1795478400000')
+    const kept = quiet()
+    const early = new PublishedGraphql(new PublishedViews(own.url, () => {}, false), watch(kept))
+    await early.start(20)
+    expect(kept.seen).toEqual(['raw GraphQL is not ready: The database is not migrated yet.'])
+    expect(() => early.schema()).toThrow('not ready')
+    migrate(own.url)
+    const server = await serve({ of: early })
+    while ((await ask('{ __typename }', undefined, { to: server })).status === 503)
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    await client.query('ALTER VIEW published.attestation_event RENAME TO other')
+    for (let i = 0; i < 6; i++)
+      expect(await ask('{ attestationEvents { nodes { id } } }', undefined, { to: server })).toMatchObject({
+        status: 200,
+        data: { attestationEvents: null },
+        errors: ['The query failed on our side.'],
+      })
+    expect(await ask('{ locationRecords { totalCount } }', undefined, { to: server })).toMatchObject({
+      status: 200,
+      data: { locationRecords: { totalCount: 0 } },
+    })
+    await server.close()
+    await early.close()
+    await client.end()
+    await own.drop()
+  }, 150_000)
+})
+
+describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and timers', () => {
+  /** Locks the records against all other sessions; returns the release. */
+  async function lock(): Promise<() => Promise<void>> {
+    const client = new Client({ connectionString: database.url })
+    await client.connect()
+    await client.query('BEGIN; LOCK TABLE location_record IN ACCESS EXCLUSIVE MODE')
+    return () => client.end()
+  }
+  const running = async () =>
+    (
+      await rows<{ n: number }>(
+        database.url,
+        `SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = 'graphql' AND state = 'active' AND datname = current_database()`,
+      )
+    )[0]!.n
+  const SLOW = '{ locationRecords(first: 1) { totalCount } }'
+
+  test('a statement is cancelled after 3 seconds, with advice; the fields after it fail without a statement', async () => {
+    const release = await lock()
+    const started = performance.now()
+    const answer = await ask(
+      '{ locationRecords(first: 1) { totalCount } attestationEvents(first: 1) { nodes { kind } } }',
+    )
+    expect(answer).toMatchObject({
+      status: 200,
+      data: { locationRecords: null },
+      errors: [
+        expect.stringMatching(/^Looking this up takes longer than 3 seconds: narrow it/),
+        'This was not looked up, as another field of the query failed.',
+      ],
+    })
+    expect(performance.now() - started).toBeLessThan(4_500)
+    await release()
+    expect(await ask(SLOW)).toMatchObject({ status: 200, errors: [] })
+  })
+
+  test('the statements of a request are cancelled after 5 seconds in total', async () => {
+    const views = new PublishedViews(database.url, () => {}, false)
+    await views.open()
+    const started = performance.now()
+    const sleeps = await views.read(new AbortController().signal, (runner) =>
+      Promise.allSettled(Array.from({ length: 4 }, () => runner.query('SELECT pg_sleep(1.9)'))),
+    )
+    expect(performance.now() - started).toBeLessThan(5_500)
+    expect(sleeps.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'rejected'])
+    expect(sleeps[2]).toMatchObject({
+      reason: { message: 'The request takes longer than 5 seconds as a whole: ask for less at once.' },
+    })
+    await views.close()
+  })
+
+  test('a request times out on its own clock; its slot is released when its statements have ended', async () => {
+    const hasty = await serve({ answerMs: 300 })
+    const release = await lock()
+    const started = performance.now()
+    expect(await ask(SLOW, undefined, { to: hasty })).toMatchObject({
+      status: 503,
+      errors: ['There was no answer within 0.3 seconds: ask for less at once, or later.'],
+    })
+    expect(performance.now() - started).toBeLessThan(1_000)
+    expect(await running()).toBe(1)
+    // The client gets no third slot before that.
+    const more = await Promise.all([ask(SLOW, undefined, { to: hasty }), ask(SLOW, undefined, { to: hasty })])
+    expect(more.map(({ status }) => status)).toEqual([503, 503])
+    expect(await running()).toBe(2)
+    await release()
+    while (await running()) await new Promise((resolve) => setTimeout(resolve, 20))
+    expect(await ask(SLOW, undefined, { to: hasty })).toMatchObject({ status: 200, errors: [] })
+    await hasty.close()
+  })
+
+  test('many concurrent queries of one client wait, then are refused; other clients are answered', async () => {
+    const release = await lock()
+    const greedy = Array.from({ length: 14 }, () => ask(SLOW))
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    expect(await running()).toBe(2)
+    const started = performance.now()
+    expect(
+      await ask('{ attestationEvents(first: 1) { nodes { kind } } }', undefined, { from: '10.0.0.2' }),
+    ).toMatchObject({ status: 200, errors: [] })
+    expect(performance.now() - started).toBeLessThan(1_000)
+    const crowd = Array.from({ length: 40 }, (_, i) => ask(SLOW, undefined, { from: `10.0.1.${i}` }))
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    expect(await running()).toBe(4)
+    await release()
+    const statuses = (await Promise.all(greedy)).map(({ status }) => status)
+    expect([
+      statuses.filter((status) => status === 200).length,
+      statuses.filter((status) => status === 429).length,
+    ]).toEqual([10, 4])
+    const crowded = await Promise.all(crowd)
+    expect(crowded.filter(({ status }) => status === 503).map(({ errors }) => errors[0])).toEqual(
+      Array(crowded.filter(({ status }) => status !== 200).length).fill(
+        'Too many queries wait for an answer; try again in a few seconds.',
+      ),
+    )
+    expect(crowded.filter(({ status }) => status === 200).length).toBe(2 + 24)
+  })
+
+  test('after a disconnect no more statements start', async () => {
+    const own = await serve()
+    await own.listen({ port: 0, host: '127.0.0.1' })
+    const { port } = own.server.address() as { port: number }
+    const release = await lock()
+    const abort = new AbortController()
+    const query = `{ ${Array.from({ length: 10 }, (_, i) => `a${i}: locationRecords(first: 1) { totalCount }`).join(' ')} }`
+    const left = fetch(`http://127.0.0.1:${port}/graphql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ query }),
+      signal: abort.signal,
+    }).catch(() => 'left')
+    while ((await running()) !== 1) await new Promise((resolve) => setTimeout(resolve, 20))
+    abort.abort()
+    expect(await left).toBe('left')
+    const started = performance.now()
+    while (await running()) await new Promise((resolve) => setTimeout(resolve, 50))
+    expect(performance.now() - started).toBeLessThan(5_000)
+    await release()
+    await own.close()
+  })
+
+  test('when the server ends a connection, the query gets unavailable and the connection is replaced', async () => {
+    const release = await lock()
+    const cut = ask(SLOW)
+    while ((await running()) !== 1) await new Promise((resolve) => setTimeout(resolve, 20))
+    await rows(
+      database.url,
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'graphql' AND datname = current_database()`,
+    )
+    expect(await cut).toMatchObject({
+      status: 503,
+      errors: ['The database does not answer right now. Try again in 5 seconds.'],
+    })
+    await release()
+    expect(await ask(SLOW)).toMatchObject({ status: 200, errors: [] })
+  })
+
+  test('when a connection is lost between two statements, the query gets unavailable', async () => {
+    const views = new PublishedViews(database.url, () => {}, false)
+    await views.open()
+    const read = views.read(new AbortController().signal, async (runner) => {
+      const {
+        rows: [own],
+      } = await runner.query('SELECT pg_backend_pid() AS pid')
+      await rows(database.url, `SELECT pg_terminate_backend(${(own as { pid: number }).pid})`)
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      return runner.query('SELECT 1')
+    })
+    await expect(read).rejects.toThrow(UnavailableError)
+    await views.close()
+  })
+
+  test('an answer that is too large is refused while it arrives, and the next query is answered', async () => {
+    await rows(
+      database.url,
+      `UPDATE location_record SET media_data = ARRAY[(SELECT string_agg(md5(i::text), '') FROM generate_series(1, 32000) AS i)] WHERE id IN (SELECT id FROM location_record ORDER BY timestamp DESC LIMIT 18)`,
+    )
+    expect(await ask('{ locationRecords(first: 18) { nodes { mediaData } } }')).toMatchObject({
+      status: 200,
+      data: { locationRecords: null },
+      errors: [expect.stringMatching(/larger than 16 MiB.*memo/)],
+    })
+    expect(
+      (await data('{ locationRecords(first: 5) { nodes { mediaData } } }')).locationRecords.nodes,
+    ).toHaveLength(5)
+    expect(
+      (await data('{ locationRecords(first: 18) { nodes { uid } } }')).locationRecords.nodes,
+    ).toHaveLength(18)
+  })
+
+  test('it reads under the role if the login may set it; else it refuses, or uses its own read-only login', async () => {
+    const name = `login_${database.url.slice(-12)}`
+    await rows(database.url, `CREATE ROLE ${name} LOGIN PASSWORD 'x'`)
+    const url = new URL(database.url)
+    Object.assign(url, { username: name, password: 'x' })
+    const reader = async (ownLogin: boolean) => {
+      const views = new PublishedViews(url.toString(), () => {}, ownLogin)
+      return views
+        .open()
+        .catch((error: Error) => error.message)
+        .finally(() => views.close())
+    }
+    try {
+      expect(await reader(false)).toBe(
+        'The views cannot be read under the role published_reader (permission denied to set role "published_reader"). docs/operations/deploying.md says what the database\'s administrator does about it.',
+      )
+      expect(await reader(true)).toMatch(
+        /^The views cannot be read under the role published_reader \(permission denied for schema published\)/,
+      )
+      await rows(
+        database.url,
+        `GRANT USAGE ON SCHEMA published TO ${name}; GRANT SELECT ON ALL TABLES IN SCHEMA published TO ${name}`,
+      )
+      expect(await reader(false)).toMatch(/^The views cannot be read/)
+      expect(await reader(true)).toEqual({ role: undefined })
+      await rows(database.url, `GRANT INSERT ON attestation_event TO ${name}`)
+      expect(await reader(true)).toEqual({
+        role: undefined,
+        warning: expect.stringContaining('may do more than read'),
+      })
+      await rows(database.url, `GRANT published_reader TO ${name}`)
+      expect([await reader(false), await reader(true)]).toEqual([
+        { role: 'published_reader' },
+        { role: 'published_reader' },
+      ])
+    } finally {
+      await rows(database.url, `DROP OWNED BY ${name}; DROP ROLE ${name}`)
+    }
+  })
+})

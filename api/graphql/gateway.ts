@@ -1,0 +1,233 @@
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { GraphQLError, formatError, type ExecutionResult, type GraphQLSchema } from 'graphql'
+import { InvalidQueryError, QueryError, checkQuery, type CheckedQuery, type RowsOf } from './limits'
+import { graphiqlRoutes } from './graphiql'
+import { namesType } from '../http/accept'
+import { openToAllOrigins } from '../http/cors'
+import { clientOf, limitRequests, type RequestCounter } from '../http/limits'
+import { graphqlSchemas } from './openapi'
+import { RequestError, UnavailableError } from '../http/problems'
+import { NoSlotError, Semaphore } from '../http/semaphore'
+
+/** What GraphQL over HTTP queries: the published views, or the squid's entities. */
+export interface GraphqlBackend {
+  /** Throws an UnavailableError while the schema is not built yet. */
+  schema(): GraphQLSchema
+  readonly rowsOf: RowsOf
+  /**
+   * Runs a checked query. Starts no statement after the signal is aborted. Its errors may hold internals: the
+   * gateway masks them.
+   */
+  run(query: CheckedQuery, variables: Record<string, unknown>, signal: AbortSignal): Promise<ExecutionResult>
+}
+
+export interface GraphqlParts {
+  backend: GraphqlBackend
+  counter: RequestCounter
+  rateLimitPerHour: number
+  /** What GraphiQL opens with. */
+  examples: string
+  /** Time limit of an answer in milliseconds, other than ANSWER_MS: for tests. */
+  answerMs?: number
+}
+
+/** Largest body in bytes. A usual query with its variables has a tenth of it. */
+const BODY_LIMIT = 65_536
+/** Time limit of an answer, waiting for a slot included: enough for a few statements of up to 3 s. */
+const ANSWER_MS = 10_000
+/** Queries that run at once: one for each connection, at most half of them for one client. */
+const SLOTS = { all: 4, each: 2, waiting: 32, waitingEach: 8 }
+const RETRY_AFTER_SECONDS = 5
+
+/** The request is answered by this HTTP status and no data. */
+class GraphqlRequestError extends Error {
+  constructor(
+    readonly statusCode: number,
+    message: string,
+    readonly headers: Record<string, string> = {},
+  ) {
+    super(message)
+  }
+}
+
+/**
+ * GraphQL over HTTP, at the scope's own path: POST takes JSON, GET answers a browser with GraphiQL. Every
+ * answer has GraphQL's form. A query that was executed has status 200, with its errors in the answer; one
+ * that was not has a status from 400.
+ */
+export async function graphqlRoutes(app: FastifyInstance, parts: GraphqlParts): Promise<void> {
+  const { backend, counter, rateLimitPerHour, examples, answerMs = ANSWER_MS } = parts
+  const semaphore = new Semaphore(SLOTS)
+  app.setErrorHandler(errorHandler)
+  await openToAllOrigins(app, { methods: ['POST', 'GET', 'OPTIONS'], headers: ['content-type', 'accept'] })
+  app.addHook('onRequest', async (_request, reply) => {
+    void reply.header('x-content-type-options', 'nosniff')
+  })
+  await graphiqlRoutes(app, examples, () => {
+    throw new GraphqlRequestError(
+      405,
+      'Send the query by POST, as JSON: {"query": "{ ... }"}. A browser gets GraphiQL here.',
+      { allow: 'POST, GET, OPTIONS' },
+    )
+  })
+  app.setNotFoundHandler((request) => {
+    throw ['GET', 'HEAD', 'POST', 'OPTIONS'].includes(request.method)
+      ? new GraphqlRequestError(404, 'There is nothing here.')
+      : new GraphqlRequestError(405, 'Send the query by POST.', { allow: 'POST, GET, OPTIONS' })
+  })
+
+  await app.register(async (scope) => {
+    await limitRequests(scope, {
+      scope: 'records',
+      perHour: rateLimitPerHour,
+      counter,
+      tooMany: (perHour, after) =>
+        new GraphqlRequestError(
+          429,
+          `More than ${perHour} requests in an hour from your address; try again in ${after}.`,
+        ),
+    })
+    scope.post(
+      '/',
+      { schema: graphqlSchemas.query, bodyLimit: BODY_LIMIT, prefixTrailingSlash: 'no-slash' },
+      async (request, reply) => {
+        const { query, operationName, variables } = readBody(request.body)
+        const checked = checkQuery(backend.schema(), query, operationName, variables, backend.rowsOf)
+        const result = await answered(request, reply, checked, variables)
+        const unavailable = result.errors?.find(
+          ({ originalError }) => originalError instanceof UnavailableError,
+        )
+        if (unavailable) throw unavailable.originalError!
+        const { data, errors } = result
+        // The variables do not fit their types: nothing was executed.
+        if (data === undefined) reply.status(400)
+        return send(request, reply, {
+          ...(errors && { errors: errors.map((error) => publicError(error, request)) }),
+          ...(data !== undefined && { data }),
+        })
+      },
+    )
+  })
+
+  /**
+   * Runs a query once it has a slot. Rejects after the time limit, or when the client disconnects; the slot
+   * stays taken until the database has finished.
+   */
+  async function answered(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    checked: CheckedQuery,
+    variables: Record<string, unknown>,
+  ): Promise<ExecutionResult> {
+    const abort = new AbortController()
+    const late = new GraphqlRequestError(
+      503,
+      `There was no answer within ${answerMs / 1000} seconds: ask for less at once, or later.`,
+      { 'retry-after': String(RETRY_AFTER_SECONDS) },
+    )
+    const timer = setTimeout(() => abort.abort(late), answerMs)
+    reply.raw.once('close', () => abort.abort(late))
+    try {
+      const client = clientOf(request)
+      const end = await semaphore.acquire(client, abort.signal).catch((error: Error) => {
+        if (!(error instanceof NoSlotError)) throw error
+        const headers = { 'retry-after': String(RETRY_AFTER_SECONDS) }
+        throw error.own
+          ? new GraphqlRequestError(
+              429,
+              'Too many of your queries wait for an answer already; wait for one of them.',
+              headers,
+            )
+          : new GraphqlRequestError(
+              503,
+              'Too many queries wait for an answer; try again in a few seconds.',
+              headers,
+            )
+      })
+      const running = (async () => backend.run(checked, variables, abort.signal))().finally(end)
+      // After a time-out nobody awaits it.
+      running.catch(() => {})
+      return await Promise.race([
+        running,
+        new Promise<never>((_, reject) => abort.signal.addEventListener('abort', () => reject(late))),
+      ])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}
+
+interface GraphqlRequest {
+  query: string
+  operationName: string | undefined
+  variables: Record<string, unknown>
+}
+
+/** The request of GraphQL over HTTP. Other fields, such as `extensions`, are ignored. */
+function readBody(body: unknown): GraphqlRequest {
+  if (Array.isArray(body)) throw new RequestError('One query a request: batches are not answered.')
+  if (typeof body !== 'object' || body === null)
+    throw new RequestError('Send a JSON object: {"query": "{ ... }", "variables": {...}}.')
+  const { query, operationName, variables } = body as Record<string, unknown>
+  if (typeof query !== 'string') throw new RequestError('query: missing; the text of a GraphQL query.')
+  if (operationName != null && typeof operationName !== 'string')
+    throw new RequestError('operationName: expected a string.')
+  if (variables != null && (typeof variables !== 'object' || Array.isArray(variables)))
+    throw new RequestError('variables: expected an object.')
+  return {
+    query,
+    operationName: operationName || undefined,
+    variables: (variables ?? {}) as Record<string, unknown>,
+  }
+}
+
+/** An error of an executed query as the client sees it: internal errors are logged and masked. */
+function publicError(error: GraphQLError, request: FastifyRequest): object {
+  const { originalError: cause } = error
+  if (!cause || cause instanceof QueryError || cause instanceof GraphQLError) return formatError(error)
+  request.log.error(cause, 'a GraphQL query failed')
+  return { ...formatError(error), message: 'The query failed on our side.' }
+}
+
+const DEFAULT_TYPE = 'application/json; charset=utf-8'
+const GRAPHQL_TYPE = 'application/graphql-response+json'
+
+function send(request: FastifyRequest, reply: FastifyReply, answer: object): FastifyReply {
+  const type = namesType(request.headers.accept, GRAPHQL_TYPE)
+    ? `${GRAPHQL_TYPE}; charset=utf-8`
+    : DEFAULT_TYPE
+  return reply.header('vary', 'accept').type(type).send(JSON.stringify(answer))
+}
+
+/** The error handler of GraphQL's scope. */
+function errorHandler(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const [status, errors] = asErrors(error, request, reply)
+  return send(request, reply.status(status), { errors })
+}
+
+function asErrors(
+  error: FastifyError | InvalidQueryError,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): [status: number, errors: readonly object[]] {
+  if (error instanceof InvalidQueryError) return [400, error.errors.map(formatError)]
+  if (error instanceof GraphQLError) return [400, [formatError(error)]]
+  if (error instanceof QueryError) return [400, [{ message: error.message }]]
+  if (error instanceof GraphqlRequestError) {
+    reply.headers(error.headers)
+    return [error.statusCode, [{ message: error.message }]]
+  }
+  if (error instanceof UnavailableError) {
+    request.log.warn({ reason: error.message }, 'a GraphQL query could not be answered')
+    reply.header('retry-after', RETRY_AFTER_SECONDS)
+    return [503, [{ message: `${error.message} Try again in ${RETRY_AFTER_SECONDS} seconds.` }]]
+  }
+  const { code, statusCode = 500, message } = error
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
+    return [413, [{ message: `The body is too large: at most ${BODY_LIMIT / 1024} KiB.` }]]
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
+    return [415, [{ message: 'Content-Type must be application/json.' }]]
+  if (statusCode >= 400 && statusCode < 500) return [statusCode, [{ message }]]
+  request.log.error(error, 'a GraphQL request failed')
+  return [500, [{ message: 'The query failed on our side.' }]]
+}

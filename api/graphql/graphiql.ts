@@ -1,0 +1,80 @@
+import { readFileSync, readdirSync } from 'node:fs'
+import path from 'node:path'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { namesType } from '../http/accept'
+import { graphqlSchemas } from './openapi'
+
+/**
+ * GraphiQL with a schema explorer: the build in @subsquid/graphiql-console, in a page of our own. The page's
+ * content security policy allows our own origin only.
+ */
+
+/** The files of the build, by the names that we serve them under. */
+const PARTS = ['runtime.js', 'library.js', 'main.js', 'library.css', 'main.css'] as const
+const FOUND_BY: Readonly<Record<(typeof PARTS)[number], RegExp>> = {
+  'runtime.js': /^runtime~main\..*\.js$/,
+  'library.js': /^1\..*\.chunk\.js$/,
+  'main.js': /^main\..*\.chunk\.js$/,
+  'library.css': /^1\..*\.chunk\.css$/,
+  'main.css': /^main\..*\.chunk\.css$/,
+}
+/** The editor sets style attributes, which no hash in the policy can cover. */
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+const PAGE = `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex">
+<title>GraphQL of attested places</title>
+<link rel="icon" href="data:,"><link rel="stylesheet" href="PATH/graphiql/library.css"><link rel="stylesheet" href="PATH/graphiql/main.css"></head>
+<body><noscript>This page needs JavaScript; queries are sent by POST as JSON.</noscript><div id="root"></div>
+<script src="PATH/graphiql/settings.js"></script><script src="PATH/graphiql/runtime.js"></script><script src="PATH/graphiql/library.js"></script><script src="PATH/graphiql/main.js"></script></body></html>
+`
+
+/**
+ * GET of the scope's own path: a browser gets the page, which opens with `examples`, other clients what
+ * `otherwise` throws. And the files that the page loads.
+ */
+export async function graphiqlRoutes(
+  app: FastifyInstance,
+  examples: string,
+  otherwise: (request: FastifyRequest, reply: FastifyReply) => never,
+): Promise<void> {
+  const files = readBuild()
+  // Relative addresses work behind any path prefix of a proxy, with or without a trailing slash.
+  const settings = `window.GRAPHQL_API = location.pathname.replace(/\\/+$/, ''); window.GRAPHQL_DEFAULT_QUERY = ${JSON.stringify(examples)}\n`
+  const name = app.prefix.split('/').pop()!
+
+  app.get('/', { schema: graphqlSchemas.graphiql, prefixTrailingSlash: 'no-slash' }, (request, reply) => {
+    reply.header('vary', 'accept')
+    if (!namesType(request.headers.accept, 'text/html')) return otherwise(request, reply)
+    return reply
+      .headers({ 'content-security-policy': POLICY, 'referrer-policy': 'no-referrer' })
+      .type('text/html; charset=utf-8')
+      .send(PAGE.replaceAll('PATH', request.url.split('?')[0]!.endsWith('/') ? '.' : name))
+  })
+  app.get<{ Params: { file: string } }>('/graphiql/:file', { schema: { hide: true } }, (request, reply) => {
+    const { file } = request.params
+    const content = file === 'settings.js' ? settings : files.get(file)
+    if (content === undefined) return reply.callNotFound()
+    return reply
+      .header('cache-control', file === 'settings.js' ? 'no-cache' : 'public, max-age=86400')
+      .type(file.endsWith('.css') ? 'text/css; charset=utf-8' : 'text/javascript; charset=utf-8')
+      .send(content)
+  })
+}
+
+/** The build's files by the names of PARTS. Throws if the package lacks one. */
+function readBuild(): ReadonlyMap<string, Buffer> {
+  const folder = path.join(
+    path.dirname(require.resolve('@subsquid/graphiql-console/package.json')),
+    'build/static',
+  )
+  return new Map(
+    PARTS.map((part) => {
+      const kind = path.extname(part).slice(1)
+      const found = readdirSync(path.join(folder, kind)).find((file) => FOUND_BY[part].test(file))
+      if (found === undefined) throw new Error(`@subsquid/graphiql-console holds no ${part}`)
+      return [part, readFileSync(path.join(folder, kind, found))]
+    }),
+  )
+}

@@ -1,0 +1,336 @@
+import {
+  GraphQLError,
+  Lexer,
+  Source,
+  TokenKind,
+  getNamedType,
+  getOperationAST,
+  isCompositeType,
+  isObjectType,
+  isInterfaceType,
+  parse,
+  specifiedRules,
+  validate,
+  type DocumentNode,
+  type FieldNode,
+  type FragmentDefinitionNode,
+  type GraphQLCompositeType,
+  type GraphQLField,
+  type GraphQLSchema,
+  type OperationDefinitionNode,
+  type SelectionSetNode,
+  type ValueNode,
+} from 'graphql'
+import { SchemaMetaFieldDef, TypeMetaFieldDef } from 'graphql'
+
+/** Client error: the query, or an argument of it, is refused. The message is sent to the client. */
+export class QueryError extends Error {}
+
+/**
+ * Limits of a query, checked before it runs in this order: length, tokens, fields with fragments expanded and
+ * their aliases, validity, depth, cost.
+ */
+const QUERY_LIMITS = {
+  /** Characters. GraphiQL's introspection query has 1,600. */
+  length: 16_384,
+  /** Lexical tokens. Validation takes quadratic time in the worst case. */
+  tokens: 2_000,
+  /** Nested braces, brackets and parentheses: the parser and the checks recurse. */
+  nesting: 40,
+  /** Fields: each alias counts, each fragment as often as it is spread. GraphiQL's introspection has 191. */
+  fields: 600,
+  /** Root fields: each is a database statement. */
+  rootFields: 10,
+  /** Nested fields: a record, its events, their record, its events. */
+  depth: 9,
+  /**
+   * Nested fields of introspection: types have fields have arguments have types, which may be lists of lists.
+   */
+  introspectionDepth: 20,
+  /** Rows that an answer may have: the sizes of nested pages multiply. */
+  cost: 10_000,
+  /** Validation errors that one answer lists. */
+  errors: 10,
+} as const
+
+/** Largest page, default page, default page of a relation, in rows; largest offset. */
+export const PAGE_LIMITS = { rows: 1_000, default: 100, ofRelation: 10, offset: 10_000 } as const
+/**
+ * Cost of a total count, in rows, at least: it reads up to a hundred thousand rows (sql-pages.ts). Nested in
+ * a page, each row has a count of its own, of few rows.
+ */
+const COUNT_COST = 100
+
+export interface CheckedQuery {
+  document: DocumentNode
+  operation: OperationDefinitionNode
+}
+
+/**
+ * How many rows a field can give with these arguments; undefined for a field that gives one. The cost of its
+ * own fields is multiplied by it. Throws a QueryError for arguments out of range.
+ */
+export type RowsOf = (
+  field: GraphQLField<unknown, unknown>,
+  args: Readonly<Record<string, unknown>>,
+  parent: GraphQLCompositeType,
+) => number | undefined
+
+/**
+ * Parses and validates a query and checks QUERY_LIMITS, without running any of it. Throws a QueryError, an
+ * InvalidQueryError or GraphQL's syntax error.
+ */
+export function checkQuery(
+  schema: GraphQLSchema,
+  text: string,
+  operationName: string | undefined,
+  variables: Readonly<Record<string, unknown>>,
+  rowsOf: RowsOf,
+): CheckedQuery {
+  checkText(text)
+  const document = parse(text)
+  const operation = getOperationAST(document, operationName)
+  if (!operation)
+    throw new QueryError(
+      operationName === undefined
+        ? 'The query holds several operations: say which by operationName.'
+        : `The query holds no operation named '${operationName.slice(0, 40)}'.`,
+    )
+  const fragments = new Map(
+    document.definitions.flatMap((each) =>
+      each.kind === 'FragmentDefinition' ? [[each.name.value, each] as const] : [],
+    ),
+  )
+  for (const definition of document.definitions)
+    if (definition.kind === 'OperationDefinition') checkSize(definition.selectionSet, fragments)
+  if (operation.operation !== 'query')
+    throw new QueryError(`Only queries are possible here, no ${operation.operation}.`)
+  const errors = validate(schema, document, specifiedRules, undefined, { maxErrors: QUERY_LIMITS.errors })
+  if (errors.length) throw new InvalidQueryError(errors)
+  new CostCheck(schema, fragments, withDefaults(operation, variables), rowsOf).check(operation)
+  return { document, operation }
+}
+
+/** The query breaks GraphQL's validation rules. The errors are sent to the client. */
+export class InvalidQueryError extends Error {
+  constructor(readonly errors: readonly GraphQLError[]) {
+    super('The query is not valid.')
+  }
+}
+
+function checkText(text: string): void {
+  if (text.length > QUERY_LIMITS.length)
+    throw new QueryError(`The query is longer than ${QUERY_LIMITS.length} characters.`)
+  const lexer = new Lexer(new Source(text))
+  let tokens = 0
+  let depth = 0
+  for (let token = lexer.advance(); token.kind !== TokenKind.EOF; token = lexer.advance()) {
+    if (++tokens > QUERY_LIMITS.tokens)
+      throw new QueryError(`The query has more than ${QUERY_LIMITS.tokens} names, marks and values.`)
+    if (
+      token.kind === TokenKind.BRACE_L ||
+      token.kind === TokenKind.BRACKET_L ||
+      token.kind === TokenKind.PAREN_L
+    ) {
+      if (++depth > QUERY_LIMITS.nesting)
+        throw new QueryError(`The query is nested deeper than ${QUERY_LIMITS.nesting} levels.`)
+    } else if (
+      token.kind === TokenKind.BRACE_R ||
+      token.kind === TokenKind.BRACKET_R ||
+      token.kind === TokenKind.PAREN_R
+    )
+      depth--
+  }
+}
+
+/**
+ * Counts the fields with all fragments expanded. Throws a QueryError for too many, and for fragment cycles.
+ */
+function checkSize(root: SelectionSetNode, fragments: ReadonlyMap<string, FragmentDefinitionNode>): void {
+  let fields = 0
+  const unfold = (set: SelectionSetNode, within: readonly string[]): void => {
+    for (const selection of set.selections) {
+      // Nested fragments without fields take time, too: every selection counts.
+      if (++fields > QUERY_LIMITS.fields)
+        throw new QueryError(
+          `The query asks for more than ${QUERY_LIMITS.fields} fields, fragments unfolded.`,
+        )
+      // PostGraphile keeps fields in a plain object: names that objects inherit look like known fields.
+      if (selection.kind === 'Field' && selection.alias && selection.alias.value in Object.prototype)
+        throw new QueryError(`The alias '${selection.alias.value}' is not possible: choose another.`)
+      if (selection.kind === 'FragmentSpread') {
+        const name = selection.name.value
+        if (within.includes(name))
+          throw new QueryError(`The fragment '${name.slice(0, 40)}' leads back to itself.`)
+        const fragment = fragments.get(name)
+        if (fragment) unfold(fragment.selectionSet, [...within, name])
+      } else if (selection.selectionSet) unfold(selection.selectionSet, within)
+    }
+  }
+  unfold(root, [])
+}
+
+/** The values of the variables: those that are not given have their defaults. */
+function withDefaults(
+  operation: OperationDefinitionNode,
+  given: Readonly<Record<string, unknown>>,
+): ReadonlyMap<string, unknown> {
+  return new Map(
+    (operation.variableDefinitions ?? []).flatMap(({ variable, defaultValue }) => {
+      const name = variable.name.value
+      if (Object.hasOwn(given, name)) return [[name, given[name]] as const]
+      return defaultValue ? [[name, valueOf(defaultValue, new Map())] as const] : []
+    }),
+  )
+}
+
+/** The value of an argument in the query; undefined for a variable that is not given. */
+function valueOf(node: ValueNode, variables: ReadonlyMap<string, unknown>): unknown {
+  switch (node.kind) {
+    case 'Variable':
+      return variables.get(node.name.value)
+    case 'IntValue':
+    case 'FloatValue':
+      return Number(node.value)
+    case 'NullValue':
+      return null
+    case 'ListValue':
+      return node.values.map((each) => valueOf(each, variables))
+    case 'ObjectValue':
+      return Object.fromEntries(node.fields.map(({ name, value }) => [name.value, valueOf(value, variables)]))
+    default:
+      return node.value
+  }
+}
+
+/** Checks the cost and the depth of one query. */
+class CostCheck {
+  private cost = 0
+  private schemas = 0
+
+  constructor(
+    private readonly schema: GraphQLSchema,
+    private readonly fragments: ReadonlyMap<string, FragmentDefinitionNode>,
+    private readonly variables: ReadonlyMap<string, unknown>,
+    private readonly rowsOf: RowsOf,
+  ) {}
+
+  check(operation: OperationDefinitionNode): void {
+    const roots = new Set(
+      this.fieldsOf(operation.selectionSet).map(({ alias, name }) => (alias ?? name).value),
+    )
+    if (roots.size > QUERY_LIMITS.rootFields)
+      throw new QueryError(
+        `The query has ${roots.size} fields at its root; at most ${QUERY_LIMITS.rootFields} are answered together.`,
+      )
+    this.walk(operation.selectionSet, this.schema.getQueryType()!, 1, 1)
+  }
+
+  /** Fields of a selection, those of its fragments included. @skip and @include are ignored: all count. */
+  private fieldsOf(set: SelectionSetNode): FieldNode[] {
+    return set.selections.flatMap((selection) => {
+      if (selection.kind === 'Field') return [selection]
+      return this.fieldsOf(
+        selection.kind === 'InlineFragment'
+          ? selection.selectionSet
+          : this.fragments.get(selection.name.value)!.selectionSet,
+      )
+    })
+  }
+
+  private walk(set: SelectionSetNode, parent: GraphQLCompositeType, depth: number, times: number): void {
+    for (const node of this.fieldsOf(set)) {
+      const name = node.name.value
+      if (name === '__schema' || name === '__type') {
+        if (++this.schemas > 3)
+          throw new QueryError('At most 3 questions about the schema are answered together.')
+        this.walkSchema(
+          node.selectionSet!,
+          getNamedType(
+            (name === '__schema' ? SchemaMetaFieldDef : TypeMetaFieldDef).type,
+          ) as GraphQLCompositeType,
+          2,
+          false,
+        )
+        continue
+      }
+      if (depth > QUERY_LIMITS.depth)
+        throw new QueryError(`The query is deeper than ${QUERY_LIMITS.depth} fields in one another.`)
+      const field = isObjectType(parent) || isInterfaceType(parent) ? parent.getFields()[name] : undefined
+      if (!field) continue
+      const args = Object.fromEntries(
+        (node.arguments ?? []).map((argument) => [
+          argument.name.value,
+          valueOf(argument.value, this.variables),
+        ]),
+      )
+      const rows = this.rowsOf(field, args, parent)
+      if (rows !== undefined) this.spend(times * rows)
+      // Both fields of a count, and their aliases, share one statement.
+      if (node.selectionSet && this.fieldsOf(node.selectionSet).some((each) => COUNTS.has(each.name.value)))
+        this.spend(Math.max(COUNT_COST, times))
+      const type = getNamedType(field.type)
+      if (node.selectionSet && isCompositeType(type))
+        this.walk(node.selectionSet, type, depth + 1, times * (rows ?? 1))
+    }
+  }
+
+  private spend(rows: number): void {
+    this.cost += rows
+    if (this.cost > QUERY_LIMITS.cost)
+      throw new QueryError(
+        `The query may give more than ${QUERY_LIMITS.cost} rows (pages within pages multiply; counting is worth ${COUNT_COST}): ask for fewer at a time, by first or last.`,
+      )
+  }
+
+  /**
+   * Introspection can recurse without end: types list fields, fields have types. Lists of types may not be
+   * nested, and aliases are refused, so that no field is answered twice.
+   */
+  private walkSchema(
+    set: SelectionSetNode,
+    parent: GraphQLCompositeType,
+    depth: number,
+    listed: boolean,
+  ): void {
+    if (depth > QUERY_LIMITS.introspectionDepth)
+      throw new QueryError(
+        `The question about the schema is deeper than ${QUERY_LIMITS.introspectionDepth} fields in one another.`,
+      )
+    for (const node of this.fieldsOf(set)) {
+      const name = node.name.value
+      if (node.alias && node.alias.value !== name)
+        throw new QueryError('Questions about the schema may have no aliases.')
+      const lists = LISTS_OF_TYPES.has(name) && parent.name === '__Type'
+      if (lists && listed)
+        throw new QueryError(`${name} within fields of the schema's types is not answered.`)
+      const field = isObjectType(parent) ? parent.getFields()[name] : undefined
+      const type = field && getNamedType(field.type)
+      if (node.selectionSet && isCompositeType(type))
+        this.walkSchema(node.selectionSet, type, depth + 1, listed || lists)
+    }
+  }
+}
+const COUNTS = new Set(['totalCount', 'totalCountIsExact'])
+const LISTS_OF_TYPES = new Set(['fields', 'inputFields', 'interfaces', 'possibleTypes'])
+
+/**
+ * The size of a page by its arguments, `fallback` by default. Throws a QueryError for values out of range.
+ */
+export function pageRows(args: Readonly<Record<string, unknown>>, fallback: number): number {
+  const { first, last, offset } = args
+  for (const [name, value, maximum] of [
+    ['first', first, PAGE_LIMITS.rows],
+    ['last', last, PAGE_LIMITS.rows],
+    ['offset', offset, PAGE_LIMITS.offset],
+  ] as const)
+    // GraphQL itself refuses values that are not numbers.
+    if (typeof value === 'number' && !(value >= 0 && value <= maximum))
+      throw new QueryError(
+        `${name}: ${value} is not possible; from 0 to ${maximum}.${name === 'offset' ? ' Go on by after: endCursor.' : ''}`,
+      )
+  if (first != null && last != null) throw new QueryError('first and last: give one of them.')
+  if (offset != null && last != null) throw new QueryError('offset and last: give one of them.')
+  const rows = first ?? last
+  return typeof rows === 'number' ? rows : fallback
+}

@@ -1,0 +1,112 @@
+import { execute, type ExecutionResult, type GraphQLSchema } from 'graphql'
+import type { GraphqlBackend } from './gateway'
+import type { CheckedQuery } from './limits'
+import { buildPublishedSchema, publishedRows } from './schema'
+import { UnavailableError } from '../http/problems'
+import type { PublishedViews } from './sql'
+
+/** The queries that GraphiQL opens with. */
+export const PUBLISHED_EXAMPLES = `# Run one of these by its name. Every field is described at the right, under Docs.
+
+# The newest places, and how many there are in all.
+query Newest {
+  locationRecords(first: 10) {
+    totalCount
+    nodes { chain uid timestamp prover locationType memo revoked geometry }
+    pageInfo { hasNextPage endCursor }
+  }
+}
+
+# Places in a box that still stand: [minLng, minLat, maxLng, maxLat].
+query InBox($bbox: [Float!] = [-10, 35, 30, 60]) {
+  locationRecords(first: 10, filter: { bbox: $bbox, revoked: { equalTo: false } }) {
+    totalCount
+    nodes { chain uid longitude latitude geometry memo }
+  }
+}
+
+# What was revoked lately, and the record it leaves.
+query Revocations {
+  attestationEvents(first: 5, filter: { kind: { equalTo: "REVOKED" } }) {
+    nodes {
+      chain blockNumber blockTimestamp transactionHash
+      locationRecord { uid memo revoked revocationTime events { nodes { kind blockTimestamp } } }
+    }
+  }
+}
+`
+
+/** First and longest wait before another attempt to build the schema; it doubles each time. */
+const RETRY_MS = 500
+const LONGEST_RETRY_MS = 30_000
+
+/**
+ * Raw GraphQL over the published views. Its schema is built from the database's catalog, in the background:
+ * the API starts without it, and retries while the database is down, not migrated, or does not grant the
+ * role.
+ */
+export class PublishedGraphql implements GraphqlBackend {
+  readonly rowsOf = publishedRows
+  private built: GraphQLSchema | undefined
+  private retry: NodeJS.Timeout | undefined
+  private starting: Promise<void> | undefined
+  private closed = false
+  private lastReason = ''
+
+  constructor(
+    private readonly views: PublishedViews,
+    private readonly log: {
+      info: (fields: object, text: string) => void
+      warn: (fields: object, text: string) => void
+    },
+  ) {}
+
+  /** Starts to build the schema; resolves after the first attempt, whether or not it succeeded. */
+  start(wait = RETRY_MS): Promise<void> {
+    this.starting = this.build().catch((error: Error) => {
+      if (this.closed) return
+      // Logged once for each reason, not for each attempt.
+      if (error.message !== this.lastReason)
+        this.log.warn({ reason: error.message }, 'raw GraphQL is not ready')
+      this.lastReason = error.message
+      this.retry = setTimeout(() => void this.start(Math.min(wait * 2, LONGEST_RETRY_MS)), wait)
+    })
+    return this.starting
+  }
+
+  private async build(): Promise<void> {
+    const { role, warning } = await this.views.open()
+    if (warning !== undefined) this.log.warn({ warning }, 'raw GraphQL reads under a login that may do more')
+    this.built = await this.views.describe(buildPublishedSchema)
+    this.log.info({ role: role ?? 'the login itself' }, 'raw GraphQL is ready')
+  }
+
+  schema(): GraphQLSchema {
+    if (!this.built) throw new UnavailableError('Raw GraphQL is not ready.')
+    return this.built
+  }
+
+  run(
+    { document, operation }: CheckedQuery,
+    variableValues: Record<string, unknown>,
+    signal: AbortSignal,
+  ): Promise<ExecutionResult> {
+    const schema = this.schema()
+    return this.views.read(signal, async (pgClient) =>
+      execute({
+        schema,
+        document,
+        operationName: operation.name?.value ?? null,
+        variableValues,
+        contextValue: { pgClient },
+      }),
+    )
+  }
+
+  async close(): Promise<void> {
+    this.closed = true
+    clearTimeout(this.retry)
+    await this.starting
+    await this.views.close()
+  }
+}

@@ -1,0 +1,145 @@
+import type { GraphQLSchema } from 'graphql'
+import type { Pool } from 'pg'
+import type { Plugin } from 'postgraphile'
+import { checksumAddress } from '../../src/eas'
+import { PAGE_LIMITS, pageRows, type RowsOf } from './limits'
+import { PUBLISHED_SCHEMA } from './sql'
+import { FiltersPlugin, storedValue } from './sql-filters'
+import { OrderPlugin, PageInfoPlugin, PagesPlugin, TotalCountPlugin } from './sql-pages'
+
+/** Columns that hold addresses: stored in lower case, answered with their checksum. */
+const ADDRESSES = new Set(['prover', 'subject', 'attester', 'recipient'])
+
+interface Scope {
+  isRootQuery?: boolean
+  isPgRowByUniqueConstraintField?: boolean
+  pgFieldIntrospection?: { kind: string; name: string }
+}
+type Inflection = Record<string, (this: Inflection, ...all: unknown[]) => string>
+
+/** `locationRecords` in place of PostGraphile's `allLocationRecords`; no field `query` in the query. */
+const NamesPlugin: Plugin = (builder) => {
+  builder.hook('inflection', (inflection) =>
+    Object.assign(inflection, {
+      allRows(this: Inflection, table: unknown) {
+        return this.camelCase!(this.pluralize!(this._singularizedTableName!(table)))
+      },
+    }),
+  )
+  builder.hook('GraphQLObjectType:fields', (fields, _build, context) => {
+    if (!(context.scope as Scope).isRootQuery) return fields
+    const { query: _query, ...others } = fields
+    return others
+  })
+}
+
+/** Times in the Records API's form, addresses with their checksum, keys in any letter case. */
+const ValuesPlugin: Plugin = (builder) => {
+  builder.hook('build', (build) => {
+    const { pg2GqlMapper, pgSql } = build as unknown as {
+      pg2GqlMapper: Record<string, object>
+      pgSql: { value: (value: unknown) => unknown }
+    }
+    pg2GqlMapper[TIMESTAMPTZ] = {
+      map: (text: string) => new Date(text).toISOString(),
+      unmap: (text: string) => pgSql.value(text),
+    }
+    return build
+  })
+  builder.hook(
+    'GraphQLObjectType:fields:field',
+    (field, _build, context) => {
+      const { isPgRowByUniqueConstraintField, pgFieldIntrospection: of } = context.scope as Scope
+      const { resolve } = field
+      if (!resolve) return field
+      if (of?.kind === 'attribute' && ADDRESSES.has(of.name)) {
+        const checksummed: typeof resolve = (...all) => checksum(resolve(...all) as string | null)
+        return { ...field, resolve: checksummed as typeof field.resolve }
+      }
+      if (isPgRowByUniqueConstraintField) {
+        const stored: typeof resolve = (source, args, ...more): unknown =>
+          resolve(
+            source,
+            Object.fromEntries(
+              Object.entries(args).map(([name, value]) => [name, storedValue(name, value, name)]),
+            ),
+            ...more,
+          )
+        return { ...field, resolve: stored as typeof field.resolve }
+      }
+      return field
+    },
+    ['PublishedValues'],
+  )
+}
+/** The OID of `timestamp with time zone`, the same in every Postgres. */
+const TIMESTAMPTZ = 1184
+
+function checksum(address: string | null): string | null {
+  return address === null ? null : checksumAddress(address)
+}
+
+/** Builds the GraphQL schema of the published views from the database's catalog, which may take a second. */
+export async function buildPublishedSchema(pool: Pool): Promise<GraphQLSchema> {
+  // Loaded only here: they take as long to load as the rest of the API together.
+  const [{ createPostGraphileSchema }, build, buildPg, { default: connectionFilter }] = await Promise.all([
+    import('postgraphile'),
+    import('graphile-build'),
+    import('graphile-build-pg'),
+    import('postgraphile-plugin-connection-filter'),
+  ])
+  return createPostGraphileSchema(pool, [PUBLISHED_SCHEMA], {
+    appendPlugins: [
+      NamesPlugin,
+      ValuesPlugin,
+      PageInfoPlugin,
+      PagesPlugin,
+      OrderPlugin,
+      TotalCountPlugin,
+      connectionFilter,
+      FiltersPlugin,
+    ],
+    skipPlugins: [
+      // No global object ids, no query within a query.
+      build.NodePlugin,
+      // Replaced by ours.
+      build.StandardTypesPlugin,
+      buildPg.PgConnectionArgFirstLastBeforeAfter,
+      buildPg.PgOrderAllColumnsPlugin,
+      buildPg.PgOrderByPrimaryKeyPlugin,
+      buildPg.PgConnectionArgOrderByDefaultValue,
+      buildPg.PgConnectionTotalCount,
+      buildPg.PgConnectionArgCondition,
+      // Read-only.
+      build.MutationPlugin,
+      build.SubscriptionPlugin,
+      buildPg.PgMutationCreatePlugin,
+      buildPg.PgMutationUpdateDeletePlugin,
+      buildPg.PgMutationProceduresPlugin,
+      // No database functions.
+      buildPg.PgQueryProceduresPlugin,
+      buildPg.PgComputedColumnsPlugin,
+    ],
+    disableDefaultMutations: true,
+    dynamicJson: true,
+    setofFunctionsContainNulls: false,
+    legacyRelations: 'omit',
+    simpleCollections: 'omit',
+    graphileBuildOptions: {
+      connectionFilterComputedColumns: false,
+      connectionFilterSetofFunctions: false,
+      connectionFilterArrays: false,
+      connectionFilterRelations: false,
+      connectionFilterLogicalOperators: false,
+      // FiltersPlugin refuses null and empty filters with a clear message.
+      connectionFilterAllowNullInput: true,
+      connectionFilterAllowEmptyObjectInput: true,
+    },
+  })
+}
+
+/** Rows of a field of this schema: the size of the page for a connection, undefined for a single record. */
+export const publishedRows: RowsOf = (field, args, parent) => {
+  if (!field.args.some(({ name }) => name === 'first')) return undefined
+  return pageRows(args, parent.name === 'Query' ? PAGE_LIMITS.default : PAGE_LIMITS.ofRelation)
+}

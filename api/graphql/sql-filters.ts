@@ -1,0 +1,236 @@
+import type { GraphQLInputFieldConfigMap } from 'graphql'
+import type * as PgSql from 'pg-sql2'
+import type { SQL } from 'graphile-build-pg'
+import type { Build, Plugin } from 'postgraphile'
+import { CHAINS, chainBySlug } from '../../src/chains'
+import { parseAddress, parseUid } from '../../src/eas'
+import { QueryError } from './limits'
+import { type Bbox, boxesOf, isBbox, instantOf as millisecondsOf, TYPE_INDEXED } from '../records'
+
+/**
+ * Filters of the published views: equality, lists, ranges of time, and bbox. No patterns, negations or
+ * functions: every filter can use an index. Values are checked, and normalised to the stored form, before
+ * they become SQL.
+ */
+
+/** The filter plugin's operators that are offered, by type. */
+const OPERATORS: Readonly<Record<string, readonly string[]>> = {
+  String: ['equalTo', 'in'],
+  Boolean: ['equalTo'],
+  Datetime: ['equalTo', 'lessThan', 'lessThanOrEqualTo', 'greaterThan', 'greaterThanOrEqualTo'],
+}
+const MAX_LISTED = 100
+const MAX_TEXT = 200
+
+type Fields = Record<string, unknown>
+type Resolve = (
+  ...all: [
+    value: unknown,
+    source: SQL,
+    typeName: string,
+    query: unknown,
+    pgType: unknown,
+    modifier: unknown,
+    field?: string,
+  ]
+) => SQL | null
+interface FilterBuild {
+  pgSql: typeof PgSql
+  connectionFilterScalarOperators: Record<string, Record<string, unknown>>
+  connectionFilterResolve: Resolve
+  connectionFilterRegisterResolver: (
+    typeName: string,
+    field: string,
+    resolve: (of: { sourceAlias: SQL; fieldValue: unknown }) => SQL,
+  ) => void
+}
+interface Scope {
+  isPgConnectionFilter?: boolean
+  pgIntrospection?: { name: string }
+}
+
+/**
+ * Limits the filter plugin's operators, and checks every value before that plugin makes SQL of it. Loaded
+ * after it.
+ */
+export const FiltersPlugin: Plugin = (builder) => {
+  builder.hook(
+    'build',
+    (build: Build) => {
+      const { connectionFilterScalarOperators: operators, connectionFilterResolve: resolve } =
+        build as unknown as FilterBuild
+      for (const type of Object.keys(operators)) {
+        const known = operators[type]!
+        operators[type] = Object.fromEntries((OPERATORS[type] ?? []).map((name) => [name, known[name]]))
+      }
+      const { pgSql: sql } = build as unknown as FilterBuild
+      const everyChain = sql.join(
+        CHAINS.map(({ slug }) => sql.literal(slug)),
+        ', ',
+      )
+      // The same condition as that of the Records API (isType in api/records/sql.ts), which has an index.
+      const ofType = (source: SQL, { equalTo, in: listed }: { equalTo?: string; in?: string[] }): SQL => {
+        const is = (name: string) => {
+          const [given, length] = [sql.fragment`${sql.value(name)}::text`, sql.literal(TYPE_INDEXED)]
+          const indexed = sql.fragment`lower(left(${source}, ${length})) = lower(left(${given}, ${length}))`
+          return name.length < TYPE_INDEXED
+            ? indexed
+            : sql.fragment`(${indexed} and lower(${source}) = lower(${given}))`
+        }
+        const both = [
+          ...(equalTo !== undefined ? [is(equalTo)] : []),
+          ...(listed ? [sql.fragment`(${sql.join(listed.map(is), ' or ')})`] : []),
+        ]
+        return sql.fragment`(${sql.join(both, ' and ')})`
+      }
+      const checked: Resolve = (value, source, typeName, query, pgType, modifier, field) => {
+        if (field === 'locationType')
+          return ofType(source, valuesOf(field, value) as { equalTo?: string; in?: string[] })
+        if (field !== undefined)
+          return resolve(valuesOf(field, value), source, typeName, query, pgType, modifier, field)
+        const filter = fieldsOf(value)
+        const found = resolve(filter, source, typeName, query, pgType, modifier)
+        // The log's index begins with the chain: without a filter on it, all chains are named.
+        return found && typeName === 'AttestationEventFilter' && filter.uid && !filter.chain
+          ? sql.fragment`${found} and ${source}.chain in (${everyChain})`
+          : found
+      }
+      return Object.assign(build, { connectionFilterResolve: checked })
+    },
+    ['PublishedFilters'],
+  )
+
+  // Finds the same records as the bbox of the Records API.
+  builder.hook(
+    'GraphQLInputObjectType:fields',
+    (fields: GraphQLInputFieldConfigMap, build, context) => {
+      const { isPgConnectionFilter, pgIntrospection } = context.scope as Scope
+      if (!isPgConnectionFilter || pgIntrospection!.name !== 'location_record') return fields
+      const { pgSql: sql, connectionFilterRegisterResolver: register } = build as unknown as FilterBuild
+      const typeName = (context as unknown as { Self: { name: string } }).Self.name
+      const { GraphQLList, GraphQLNonNull, GraphQLFloat } = build.graphql
+      register(typeName, 'bbox', ({ sourceAlias, fieldValue }) => {
+        // ST_Envelope gives a box without width or height as the line or point that it is; ST_MakeEnvelope's
+        // meets nothing.
+        const corner = (x: number, y: number) =>
+          sql.fragment`ST_MakePoint(${sql.value(x)}::float8, ${sql.value(y)}::float8)`
+        const box = ([w, s, e, n]: Bbox) =>
+          sql.fragment`ST_Envelope(ST_SetSRID(ST_MakeLine(${corner(w, s)}, ${corner(e, n)}), 4326))`
+        // The same condition as that of the Records API (meets in api/records/sql.ts).
+        const meets = (shape: SQL, place: SQL) =>
+          sql.fragment`(${shape} && ${place} and ST_DWithin(${shape}, ${place}, 0)::int <> 0)`
+        const boxes = boxesOf(readBbox(fieldValue)).map((each) =>
+          meets(sql.fragment`${sourceAlias}.geom`, box(each)),
+        )
+        return sql.fragment`(${sql.join(boxes, ' or ')})`
+      })
+      return {
+        ...fields,
+        bbox: {
+          description:
+            '[minLng, minLat, maxLng, maxLat] in degrees, edges included; minLng > maxLng crosses the antimeridian. A record without a geometry is in none.',
+          type: new GraphQLList(new GraphQLNonNull(GraphQLFloat)),
+        },
+      }
+    },
+    ['PublishedBbox'],
+  )
+}
+
+/** The fields of a filter. Throws a QueryError for null and empty ones: they would filter nothing. */
+function fieldsOf(filter: unknown): Fields {
+  const fields = (filter ?? {}) as Fields
+  for (const [name, value] of Object.entries(fields))
+    if (value === null || (typeof value === 'object' && Object.keys(value).length === 0))
+      throw new QueryError(
+        `filter: ${name} says nothing; leave it out, or give it an operator such as equalTo.`,
+      )
+  return fields
+}
+
+/**
+ * The operands of a field's filter in the stored form. Throws a QueryError for values that are never stored.
+ */
+function valuesOf(field: string, operators: unknown): unknown {
+  return Object.fromEntries(
+    Object.entries(operators as Fields).map(([operator, value]) => {
+      const where = `filter: ${field}: ${operator}`
+      if (value === null) throw new QueryError(`${where}: null is nothing to look for; leave it out.`)
+      if (!Array.isArray(value)) return [operator, storedValue(field, value, where)]
+      if (value.length === 0 || value.length > MAX_LISTED)
+        throw new QueryError(`${where}: from 1 to ${MAX_LISTED} values, not ${value.length}.`)
+      return [operator, value.map((each) => storedValue(field, each, where))]
+    }),
+  )
+}
+
+/**
+ * One value in the stored form: hex and slugs in lower case, times as Postgres reads them. Throws a
+ * QueryError that begins with `where`.
+ */
+export function storedValue(field: string, value: unknown, where: string): unknown {
+  if (typeof value !== 'string') return value
+  const wanted = (what: string) => new QueryError(`${where}: expected ${what}.`)
+  switch (field) {
+    case 'uid':
+    case 'schemaUid': {
+      const uid = parseUid(value)
+      if (uid === undefined) throw wanted('0x and 64 hex digits')
+      return uid
+    }
+    case 'prover':
+    case 'subject':
+    case 'attester': {
+      const address = parseAddress(value)
+      if (address === undefined) throw wanted('an address: 0x and 40 hex digits')
+      return address
+    }
+    case 'chain': {
+      const chain = chainBySlug(value)
+      if (!chain) throw wanted(`one of ${CHAINS.map(({ slug }) => slug).join(', ')}`)
+      return chain.slug
+    }
+    case 'kind':
+      if (!/^(attested|revoked)$/i.test(value)) throw wanted('ATTESTED or REVOKED')
+      return value.toUpperCase()
+    case 'timestamp':
+    case 'blockTimestamp':
+      return readTime(value, where)
+    case 'id':
+      if (!/^[a-z-]{1,40}-[0-9a-fx-]{1,80}$/i.test(value)) throw wanted('an id as it is answered')
+      return value.toLowerCase()
+  }
+  if (value.length > MAX_TEXT || value.includes('\0'))
+    throw wanted(`at most ${MAX_TEXT} characters, none of them NUL`)
+  return value
+}
+
+function readTime(text: string, where: string): string {
+  const instant = instantOf(text)
+  if (instant === undefined)
+    throw new QueryError(
+      `${where}: expected an ISO 8601 time such as 2026-01-31T12:00:00Z or 2026-01-31, of the years 1 to 9999.`,
+    )
+  return instant
+}
+
+/**
+ * The instant of an ISO 8601 date or time, UTC by default, to the millisecond and in the form that Postgres
+ * reads; undefined for anything else.
+ */
+export function instantOf(text: string): string | undefined {
+  const instant = millisecondsOf(text.trim())
+  if (instant === undefined) return undefined
+  // Postgres has no year 0; a zone's offset can lead there, or beyond the year 9999.
+  const written = new Date(instant).toISOString()
+  return /^(?!0000)\d{4}-/.test(written) ? written : undefined
+}
+
+function readBbox(value: unknown): Bbox {
+  const numbers: unknown[] = Array.isArray(value) ? value : []
+  if (!isBbox(numbers))
+    throw new QueryError(
+      'filter: bbox: expected [minLng, minLat, maxLng, maxLat] in degrees: longitudes from -180 to 180, latitudes from -90 to 90, minLat not above maxLat.',
+    )
+  return numbers
+}

@@ -1,0 +1,342 @@
+import type { GraphQLEnumType, GraphQLFieldConfig, GraphQLScalarType } from 'graphql'
+import type * as PgSql from 'pg-sql2'
+import type { QueryBuilder, SQL } from 'graphile-build-pg'
+import type { Build, Plugin } from 'postgraphile'
+import { PAGE_LIMITS, QueryError, pageRows } from './limits'
+import { instantOf } from './sql-filters'
+
+/**
+ * Pages of the published views, in place of PostGraphile's own, which read any number of rows: its cursors
+ * compare with OR, which no index serves, and it reads all rows to find whether there is another page and how
+ * many rows there are.
+ */
+
+/** The column that orders each view; the id after it makes the order total. An index holds both. */
+const TIME_COLUMN: Readonly<Record<string, string>> = {
+  location_record: 'timestamp',
+  attestation_event: 'block_timestamp',
+}
+const NEWEST_FIRST = 'NEWEST_FIRST'
+/** Counting stops here, after a quarter of a second. */
+const COUNT_LIMIT = 100_000
+
+type PageArguments = {
+  first?: number | null
+  last?: number | null
+  offset?: number | null
+  after?: string | null
+  before?: string | null
+  orderBy?: { alias: string } | null
+}
+/** PostGraphile's description of the type or field that a hook is called for. */
+interface Scope {
+  isPgFieldConnection?: boolean
+  isPgBackwardRelationField?: boolean
+  isPgRowSortEnum?: boolean
+  isPgRowConnectionType?: boolean
+  isRootQuery?: boolean
+  pgFieldIntrospection?: { kind: string; name: string }
+  pgIntrospection?: { kind: string; name: string }
+}
+type Connection = { data?: unknown[]; totals?: { count: number } }
+
+const pageDefault = (scope: Scope) =>
+  scope.isPgBackwardRelationField ? PAGE_LIMITS.ofRelation : PAGE_LIMITS.default
+
+/** Cursors and page information, in place of graphile-build's StandardTypesPlugin. */
+export const PageInfoPlugin: Plugin = (builder) => {
+  builder.hook(
+    'build',
+    (build) => {
+      const Cursor: GraphQLScalarType = new build.graphql.GraphQLScalarType({
+        name: 'Cursor',
+        description:
+          'A place in a connection, to go on from: `endCursor` of one page is `after` of the next.',
+        serialize: String,
+        parseValue: String,
+      })
+      addType(build, Cursor)
+      return build
+    },
+    ['StandardTypes'],
+  )
+  builder.hook(
+    'init',
+    (nothing, build) => {
+      const { GraphQLNonNull, GraphQLBoolean, GraphQLObjectType } = build.graphql
+      const has =
+        (description: string) => (fieldContext: { addDataGenerator: (generator: () => object) => void }) => {
+          // PostGraphile selects rows only if a field of theirs is used: this makes it select them.
+          fieldContext.addDataGenerator(() => ({ usesCursor: [true] }))
+          return { description, type: new GraphQLNonNull(GraphQLBoolean) }
+        }
+      const { newWithHooks } = build as unknown as {
+        newWithHooks: (type: unknown, spec: object, scope: object) => unknown
+      }
+      newWithHooks(
+        GraphQLObjectType,
+        {
+          name: 'PageInfo',
+          description: 'Where a page lies.',
+          fields: ({
+            fieldWithHooks,
+          }: {
+            fieldWithHooks: (name: string, spec: unknown, scope: object) => unknown
+          }) => ({
+            hasNextPage: fieldWithHooks(
+              'hasNextPage',
+              has('Whether rows follow this page; paging backwards, whether it was asked for by `before`.'),
+              {},
+            ),
+            hasPreviousPage: fieldWithHooks(
+              'hasPreviousPage',
+              has(
+                'Paging backwards, whether rows precede this page; else whether it was asked for by `after` or `offset`.',
+              ),
+              {},
+            ),
+          }),
+        },
+        { isPageInfo: true },
+      )
+      return nothing
+    },
+    ['StandardTypes', 'PageInfo'],
+  )
+}
+
+/**
+ * The arguments first, last, offset, after and before with their limits. Reads one row more than requested:
+ * it shows whether there is another page.
+ */
+export const PagesPlugin: Plugin = (builder) => {
+  builder.hook('GraphQLObjectType:fields:field:args', (args, build, context) => {
+    const scope = context.scope as Scope
+    const column = scope.isPgFieldConnection ? TIME_COLUMN[scope.pgFieldIntrospection!.name] : undefined
+    if (column === undefined) return args
+    const { GraphQLInt } = build.graphql
+    const Cursor = typeByName(build, 'Cursor')
+    const sql = sqlOf(build)
+    const fallback = pageDefault(scope)
+    const { addArgDataGenerator } = context as unknown as {
+      addArgDataGenerator: (generator: (given: PageArguments) => object) => void
+    }
+    addArgDataGenerator((given) => {
+      const rows = pageRows(given, fallback)
+      const order = given.orderBy?.alias ?? NEWEST_FIRST
+      return {
+        pgQuery: (query: QueryBuilder) => {
+          if (given.last != null) query.last(rows + 1)
+          else query.first(rows + 1)
+          if (given.offset) query.offset(given.offset)
+          for (const [cursor, isAfter] of [
+            [given.after, true],
+            [given.before, false],
+          ] as const) {
+            if (cursor == null) continue
+            const [time, id] = readCursor(cursor, order, isAfter ? 'after' : 'before')
+            const forwards = (order !== NEWEST_FIRST) === isAfter
+            // A row comparison: an index scan starts there.
+            const place = () =>
+              sql.fragment`(${query.getTableAlias()}.${sql.identifier(column)}, ${query.getTableAlias()}.id) ${sql.raw(forwards ? '>' : '<')} (${sql.value(time)}::timestamptz, ${sql.value(id)}::text)`
+            query.whereBound(place, isAfter)
+          }
+        },
+      }
+    })
+    const { extend } = build as unknown as {
+      extend: <T extends object>(base: T, more: object, hint: string) => T
+    }
+    return extend(
+      args,
+      {
+        first: {
+          type: GraphQLInt,
+          description: `The first so many rows, at most ${PAGE_LIMITS.rows}; ${fallback} where neither first nor last is given.`,
+        },
+        last: { type: GraphQLInt, description: `The last so many rows, at most ${PAGE_LIMITS.rows}.` },
+        offset: {
+          type: GraphQLInt,
+          description: `Leave out so many rows, at most ${PAGE_LIMITS.offset}; \`after\` goes as far as there are rows, and as fast there as at the start.`,
+        },
+        before: { type: Cursor, description: 'Rows before this place.' },
+        after: { type: Cursor, description: 'Rows after this place.' },
+      },
+      'pages',
+    )
+  })
+  builder.hook('GraphQLObjectType:fields:field', (field, build, context) => {
+    const scope = context.scope as Scope
+    const { resolve } = field
+    if (!scope.isPgFieldConnection || !resolve) return field
+    const { pgAddStartEndCursor } = build as unknown as {
+      pgAddStartEndCursor: (connection: Connection) => object
+    }
+    const wrapped: GraphQLFieldConfig<unknown, unknown>['resolve'] = async (
+      source,
+      args: PageArguments,
+      resolveContext,
+      info,
+    ) => {
+      const connection = (await resolve(source, args, resolveContext, info)) as Connection
+      const asked = pageRows(args, pageDefault(scope))
+      const rows = connection.data ?? []
+      const more = rows.length > asked
+      const backwards = args.last != null
+      const page = { ...connection, data: !more ? rows : backwards ? rows.slice(1) : rows.slice(0, asked) }
+      return {
+        ...pgAddStartEndCursor(page),
+        hasNextPage: backwards ? args.before != null : more,
+        hasPreviousPage: backwards ? more : args.after != null || (args.offset ?? 0) > 0,
+      }
+    }
+    return { ...field, resolve: wrapped }
+  })
+}
+
+/** The orders NEWEST_FIRST and OLDEST_FIRST, which indexes serve. */
+export const OrderPlugin: Plugin = (builder) => {
+  builder.hook('GraphQLEnumType:values', (values, _build, context) => {
+    const { isPgRowSortEnum, pgIntrospection } = context.scope as Scope
+    const column = isPgRowSortEnum ? TIME_COLUMN[pgIntrospection!.name] : undefined
+    if (column === undefined) return values
+    const order = (alias: string, ascending: boolean, description: string) => ({
+      description,
+      value: {
+        alias,
+        specs: [
+          [column, ascending],
+          ['id', ascending],
+        ],
+        unique: true,
+      },
+    })
+    return {
+      [NEWEST_FIRST]: order(NEWEST_FIRST, false, 'By time, the newest first'),
+      OLDEST_FIRST: order('OLDEST_FIRST', true, 'By time, the oldest first'),
+    }
+  })
+  builder.hook(
+    'GraphQLObjectType:fields:field:args',
+    (args, { graphql: { GraphQLNonNull } }, context) => {
+      const { isPgFieldConnection } = context.scope as Scope
+      const type = isPgFieldConnection
+        ? (args.orderBy?.type as { ofType?: { ofType?: GraphQLEnumType } } | undefined)?.ofType?.ofType
+        : undefined
+      if (!type) return args
+      return {
+        ...args,
+        orderBy: {
+          type: new GraphQLNonNull(type),
+          description: 'Rows of the same time are in the order of their ids.',
+          defaultValue: type.getValue(NEWEST_FIRST)!.value as unknown,
+        },
+      }
+    },
+    ['PublishedOrder'],
+    [],
+    ['PgConnectionArgOrderBy'],
+  )
+}
+
+/** The fields totalCount and totalCountIsExact: matching rows, counted up to COUNT_LIMIT. */
+export const TotalCountPlugin: Plugin = (builder) => {
+  builder.hook('GraphQLObjectType:fields', (fields, build, context) => {
+    if (!(context.scope as Scope).isPgRowConnectionType) return fields
+    const { GraphQLInt, GraphQLBoolean, GraphQLNonNull } = build.graphql
+    const sql = sqlOf(build)
+    const totals = {
+      pgNamedQueryContainer: {
+        name: 'totals',
+        query: ({ queryBuilder: query, options }: { queryBuilder: QueryBuilder; options: object }): SQL =>
+          sql.fragment`(select json_build_object('count', count(*)) from (select from ${query.getTableExpression()} as ${query.getTableAlias()} where ${query.buildWhereClause(false, false, options)} limit ${sql.literal(COUNT_LIMIT + 1)}) as counted)`,
+      },
+      pgNamedQuery: { name: 'totals', query: () => {} },
+      // Every field and alias that needs the count adds this query: one is kept.
+      pgQuery: (
+        _query: QueryBuilder,
+        { pgNamedQueryContainer: all }: { pgNamedQueryContainer: { name: string }[] },
+      ) => {
+        for (let i = all.length - 1; i > 0; i--)
+          if (all.findIndex(({ name }) => name === all[i]!.name) < i) all.splice(i, 1)
+      },
+    }
+    const { fieldWithHooks } = context as unknown as {
+      fieldWithHooks: (name: string, spec: unknown, scope: object) => (typeof fields)[string]
+    }
+    const counted = (
+      name: string,
+      type: GraphQLScalarType,
+      description: string,
+      of: (count: number) => number | boolean,
+    ) =>
+      fieldWithHooks(
+        name,
+        ({ addDataGenerator }: { addDataGenerator: (generator: () => object) => void }) => {
+          addDataGenerator(() => totals)
+          return {
+            description,
+            type: new GraphQLNonNull(type),
+            resolve: ({ totals: { count } }: Required<Connection>) => of(count),
+          }
+        },
+        {},
+      )
+    return {
+      ...fields,
+      totalCount: counted(
+        'totalCount',
+        GraphQLInt,
+        `How many match, on all pages together. Counted no further than ${COUNT_LIMIT}: see \`totalCountIsExact\`.`,
+        (count) => Math.min(count, COUNT_LIMIT),
+      ),
+      totalCountIsExact: counted(
+        'totalCountIsExact',
+        GraphQLBoolean,
+        `False where more than ${COUNT_LIMIT} match.`,
+        (count) => count <= COUNT_LIMIT,
+      ),
+    }
+  })
+}
+
+/** The time and the id of a cursor of PostGraphile. Throws a QueryError for a cursor of another order. */
+function readCursor(cursor: string, order: string, argument: string): [time: string, id: string] {
+  const wrong = () =>
+    new QueryError(
+      `${argument}: this is no cursor of this connection in the order ${order}; give startCursor or endCursor of one of its pages, or cursor of an edge.`,
+    )
+  if (cursor.length > 400) throw wrong()
+  let parts: unknown
+  try {
+    parts = JSON.parse(Buffer.from(cursor, 'base64').toString())
+  } catch {
+    throw wrong()
+  }
+  const [prefix, place] = Array.isArray(parts) ? (parts as unknown[]) : []
+  const [time, id] = Array.isArray(place) ? (place as unknown[]) : []
+  if (
+    prefix !== order ||
+    typeof time !== 'string' ||
+    typeof id !== 'string' ||
+    !CURSOR_TIME.test(time) ||
+    instantOf(time) === undefined ||
+    !CURSOR_ID.test(id)
+  )
+    throw wrong()
+  return [time, id]
+}
+const CURSOR_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?\+00:00$/
+const CURSOR_ID = /^[a-z-]{1,40}-[0-9a-fx-]{1,80}$/
+
+function sqlOf(build: Build): typeof PgSql {
+  return (build as unknown as { pgSql: typeof PgSql }).pgSql
+}
+
+function typeByName(build: Build, name: string): GraphQLScalarType {
+  return (build as unknown as { getTypeByName: (name: string) => GraphQLScalarType }).getTypeByName(name)
+}
+
+function addType(build: Build, type: GraphQLScalarType): void {
+  ;(build as unknown as { addType: (type: GraphQLScalarType) => void }).addType(type)
+}

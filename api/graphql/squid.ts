@@ -1,0 +1,147 @@
+import { GraphQLError, execute, type ExecutionResult, type GraphQLSchema } from 'graphql'
+import type { GraphqlBackend } from './gateway'
+import { PAGE_LIMITS, QueryError, type CheckedQuery, type RowsOf } from './limits'
+import { UnavailableError } from '../http/problems'
+import { SettingsError } from '../../src/config'
+import { type DatabaseError, isOutage } from '../records'
+
+export { graphqlRoutes } from './gateway'
+
+/**
+ * The squid's own GraphQL: the schema and the resolvers that @subsquid/graphql-server makes of
+ * schema.graphql. They read the entities' tables in read-only transactions. Its HTTP server is not used,
+ * since it has no limits of its own and its errors show SQL: requests go through gateway.ts, as those of raw
+ * GraphQL do.
+ */
+
+/** Fields that an answer may have; those that may be large count 50 times (@byteWeight in schema.graphql). */
+const RESPONSE_NODES = 10_000
+const STATEMENT_TIMEOUT_MS = 3_000
+
+/** Private parts of the server (4.11.0, pinned; test/squid-graphql.service.test.ts tests them). */
+interface Parts {
+  schema(): Promise<GraphQLSchema>
+  context(): Promise<() => { openreader: Openreader }>
+  disposals: (() => Promise<void>)[]
+}
+interface Openreader {
+  executeQuery(query: unknown): Promise<unknown>
+  close(): Promise<void>
+}
+
+export class SquidGraphql implements GraphqlBackend {
+  readonly rowsOf = squidRows
+
+  private constructor(
+    private readonly made: GraphQLSchema,
+    private readonly context: () => { openreader: Openreader },
+    private readonly disposals: (() => Promise<void>)[],
+  ) {}
+
+  /**
+   * Makes it from schema.graphql in `dir`, on the database that DB_URL names, which may be down. Throws a
+   * SettingsError where @subsquid/graphql-server, an optional dependency, is not installed.
+   */
+  static async make(dir: string): Promise<SquidGraphql> {
+    const { Server } = await loadServer()
+    // Its status query knows one state schema. Ours has one for each chain; GET /ready gives their status.
+    const server = new Server({
+      dir,
+      maxResponseNodes: RESPONSE_NODES,
+      sqlStatementTimeout: STATEMENT_TIMEOUT_MS,
+      squidStatus: false,
+      subscriptions: false,
+    }) as unknown as Parts
+    return new SquidGraphql(await server.schema(), await server.context(), server.disposals)
+  }
+
+  schema(): GraphQLSchema {
+    return this.made
+  }
+
+  async run(
+    { document, operation }: CheckedQuery,
+    variableValues: Record<string, unknown>,
+    signal: AbortSignal,
+  ): Promise<ExecutionResult> {
+    const context = this.context()
+    const { openreader } = context
+    const ask = openreader.executeQuery.bind(openreader)
+    openreader.executeQuery = async (query) => {
+      if (signal.aborted) throw new QueryError('The request took too long as a whole: ask for less at once.')
+      return ask(query)
+    }
+    try {
+      const result = await execute({
+        schema: this.made,
+        document,
+        operationName: operation.name?.value ?? null,
+        variableValues,
+        contextValue: context,
+        rootValue: {},
+      })
+      return { ...result, ...(result.errors && { errors: result.errors.map(mapError) }) }
+    } finally {
+      await openreader.close()
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const dispose of this.disposals) await dispose()
+  }
+}
+
+async function loadServer() {
+  try {
+    return await import('@subsquid/graphql-server/lib/server.js')
+  } catch (cause) {
+    if (!(cause as { code?: string }).code?.endsWith('MODULE_NOT_FOUND')) throw cause
+    throw new SettingsError(
+      "The squid's GraphQL needs the optional package @subsquid/graphql-server: install with `npm ci` (in Docker: --build-arg OMIT=--omit=dev).",
+      { cause },
+    )
+  }
+}
+
+/** Maps an error to one whose cause the gateway may show to the client; internal errors stay as they are. */
+function mapError(error: GraphQLError): GraphQLError {
+  const { originalError: cause } = error
+  const because = (shown: Error) =>
+    new GraphQLError(shown.message, error.nodes, error.source, error.positions, error.path, shown)
+  // A client error of the server's own.
+  if (cause && (cause as { extensions?: { code?: string } }).extensions?.code === 'BAD_USER_INPUT')
+    return because(
+      new QueryError(
+        /size limit/.test(cause.message)
+          ? `The answer might have more than ${RESPONSE_NODES} fields (data, location, geometry, memo, mediaData and recipePayloads count 50 times): give a limit, or a smaller one.`
+          : cause.message,
+      ),
+    )
+  if (!cause) return error
+  if ((cause as DatabaseError).code === '57014')
+    return because(
+      new QueryError(
+        `Looking this up takes longer than ${STATEMENT_TIMEOUT_MS / 1000} seconds: narrow it, by id, uid, chain, prover or a range of time.`,
+      ),
+    )
+  return isOutage(cause)
+    ? because(new UnavailableError('The database does not answer right now.', { cause }))
+    : error
+}
+
+/** Rows of a list (`limit`) or of a connection (`first`), within the same limits as those of raw GraphQL. */
+const squidRows: RowsOf = (field, args) => {
+  const names = field.args.map(({ name }) => name)
+  const rows = names.includes('limit') ? 'limit' : names.includes('first') ? 'first' : undefined
+  if (rows === undefined) return undefined
+  // Here a connection's cursor is an offset.
+  for (const [name, value, maximum] of [
+    [rows, args[rows], PAGE_LIMITS.rows],
+    ['offset', args.offset, PAGE_LIMITS.offset],
+    ['after', args.after == null ? undefined : Number(args.after), PAGE_LIMITS.offset],
+  ] as const)
+    if (typeof value === 'number' && !(value >= 0 && value <= maximum))
+      throw new QueryError(`${name}: ${String(args[name])} is not possible; from 0 to ${maximum}.`)
+  const asked = args[rows]
+  return typeof asked === 'number' ? asked : PAGE_LIMITS.default
+}

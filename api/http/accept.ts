@@ -1,0 +1,76 @@
+/** The header Accept (RFC 9110, 12.5.1). */
+
+interface MediaRange {
+  /** lower-case, such as `text/html`, `text/*` or everything */
+  range: string
+  /** from 0 to 1 */
+  q: number
+  /** 2: one type; 1: all types of a kind; 0: all types */
+  closeness: number
+}
+
+/** The ranges of the header, in its order; a q that is malformed counts as 1. */
+function mediaRanges(accept = ''): MediaRange[] {
+  return accept.slice(0, 2_000).toLowerCase().split(',').map(mediaRange)
+}
+
+function mediaRange(text: string): MediaRange {
+  const [range = '', ...parameters] = text.split(';').map((part) => part.trim())
+  const q = parameters
+    .map((parameter) => /^q\s*=\s*([01](?:\.\d{0,3})?)$/.exec(parameter)?.[1])
+    .find((given) => given !== undefined)
+  return {
+    range,
+    q: q === undefined ? 1 : Math.min(1, Number(q)),
+    closeness: range === '*/*' ? 0 : range.endsWith('/*') ? 1 : 2,
+  }
+}
+
+/**
+ * The media type that is preferred: by q, then the one that is named more closely, then the earlier one in
+ * the header. Undefined when none is acceptable.
+ */
+export function preferredType(accept: string | undefined, offered: readonly string[]): string | undefined {
+  const ranges = mediaRanges(accept).map((range, i) => ({ ...range, i }))
+  let best: { type: string; order: readonly number[] } | undefined
+  for (const type of offered) {
+    const kind = `${type.split('/')[0]}/*`
+    // The q of a type is that of the closest range that it matches.
+    const [closest] = ranges
+      .filter(({ range }) => range === '*/*' || range === type || range === kind)
+      .sort((a, b) => b.closeness - a.closeness)
+    if (!closest || closest.q === 0) continue
+    const order = [closest.q, closest.closeness, -closest.i]
+    if (!best || isLarger(order, best.order)) best = { type, order }
+  }
+  return best?.type
+}
+
+/** Whether the first list is larger, compared number by number. */
+function isLarger(a: readonly number[], b: readonly number[]): boolean {
+  const differing = a.findIndex((number, i) => number !== b[i])
+  return differing >= 0 && a[differing]! > b[differing]!
+}
+
+/** Whether the header names this very type. */
+export function namesType(accept: string | undefined, type: string): boolean {
+  return mediaRanges(accept).some(({ range, q }) => range === type && q > 0)
+}
+
+/** Media ranges that programs ask for. */
+const FOR_PROGRAMS = /^(application\/(.*json|\*)|text\/(csv|\*))$/
+/** The default of Java's HttpURLConnection, which is no browser although it names HTML. */
+const JAVA = /^text\/html, image\/gif, image\/jpeg, (\*; q=0?\.2, )?\*\/\*; q=0?\.2$/
+
+/**
+ * Whether the client is a browser: the header names HTML, with a q above that of all types for programs, and
+ * not below that of everything else. A client without preferences counts as a program.
+ */
+export function prefersHtml(accept: string | undefined): boolean {
+  if (accept === undefined || JAVA.test(accept)) return false
+  const ranges = mediaRanges(accept)
+  const best = (types: RegExp) =>
+    Math.max(-1, ...ranges.filter(({ range }) => types.test(range)).map(({ q }) => q))
+  const html = best(/^text\/html$/)
+  return html > 0 && html >= best(/^\*\/\*$/) && html > best(FOR_PROGRAMS)
+}

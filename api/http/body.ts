@@ -1,0 +1,55 @@
+import { isUtf8 } from 'node:buffer'
+import secureJson from 'secure-json-parse'
+import { RequestError } from './problems'
+
+/**
+ * Nested objects and arrays. The deepest geometry collection, in a Feature, in a batch, needs less than half.
+ */
+const MAX_NESTING = 64
+
+/**
+ * Parses a JSON body. Throws a RequestError where it is empty, no UTF-8, no JSON, too deep or has
+ * `__proto__`.
+ */
+export function parseBody(body: Buffer): unknown {
+  if (body.length === 0) throw new RequestError('The body is empty; send a JSON object.')
+  if (!isUtf8(body)) throw new RequestError('The body is not valid UTF-8.')
+  if (nestsDeeper(body, MAX_NESTING))
+    throw new RequestError(`The body is nested deeper than ${MAX_NESTING} levels.`)
+  const text = body.toString()
+  try {
+    return secureJson.parse(text, { protoAction: 'error', constructorAction: 'error' })
+  } catch {
+    throw new RequestError(
+      isJson(text)
+        ? 'The body must not hold __proto__, nor a constructor with a prototype.'
+        : 'The body is not valid JSON.',
+    )
+  }
+}
+
+/** Counts brackets before the parser, which recurses, sees the text. 5 MiB take 15 ms. */
+function nestsDeeper(json: Buffer, levels: number): boolean {
+  let depth = 0
+  for (let i = 0; i < json.length; i++) {
+    const byte = json[i]!
+    if (byte === QUOTE) {
+      while (++i < json.length && json[i] !== QUOTE) if (json[i] === BACKSLASH) i++
+    } else if (byte === OPEN_BRACKET || byte === OPEN_BRACE) {
+      if (++depth > levels) return true
+    } else if (byte === CLOSE_BRACKET || byte === CLOSE_BRACE) depth--
+  }
+  return false
+}
+const [QUOTE, BACKSLASH, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = Buffer.from(
+  '"\\[]{}',
+) as unknown as [number, number, number, number, number, number]
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,494 @@
+import { connect, createServer } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { exchange, startApi, type TestApi } from '../../test/api'
+
+/** HTTP over raw sockets: whatever the request, each answer of /compute is problem details. */
+let api: TestApi
+beforeAll(async () => {
+  api = await startApi({ timeouts: { request: 1_000, answer: 30_000 } })
+})
+afterAll(() => api?.close())
+
+const HEAD = 'POST /compute/v0/distance HTTP/1.1\r\nhost: x\r\n'
+const JSON_HEAD = `${HEAD}content-type: application/json\r\n`
+const withBody = (body: string | Buffer, head = JSON_HEAD) =>
+  Buffer.concat([Buffer.from(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n`), Buffer.from(body)])
+const problem = (detail: unknown, status = 400) => ({
+  type: 'https://x.example/errors/invalid-input',
+  title: 'Invalid input',
+  status,
+  detail,
+})
+
+interface Answer {
+  status: number
+  headers: Record<string, string>
+  body: string
+}
+/** The answers in a text, in order. */
+function answers(text: string): Answer[] {
+  const found: Answer[] = []
+  for (let rest = text; rest !== '';) {
+    const [head, after] = [rest.slice(0, rest.indexOf('\r\n\r\n')), rest.slice(rest.indexOf('\r\n\r\n') + 4)]
+    const [line, ...lines] = head.split('\r\n')
+    const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(line!)![1])
+    const headers = Object.fromEntries(
+      lines.map((each) => [
+        each.slice(0, each.indexOf(':')).toLowerCase(),
+        each.slice(each.indexOf(':') + 1).trim(),
+      ]),
+    )
+    const length = Number(headers['content-length'] ?? 0)
+    found.push({ status, headers, body: Buffer.from(after).subarray(0, length).toString() })
+    rest = Buffer.from(after).subarray(length).toString()
+  }
+  return found
+}
+const ask = async (bytes: string | Buffer) => answers(await exchange(api.url, bytes))
+async function expectProblem(bytes: string | Buffer, detail: unknown, status = 400): Promise<Answer> {
+  const [answer, ...more] = await ask(bytes)
+  expect(more).toEqual([])
+  expect([answer!.status, answer!.headers['content-type']]).toEqual([
+    status,
+    'application/problem+json; charset=utf-8',
+  ])
+  expect(JSON.parse(answer!.body)).toEqual(problem(detail, status))
+  return answer!
+}
+const UNDERSTOOD = 'chainId: missing; expected a chain ID as a whole number, one of: none at the moment'
+
+describe('invalid HTTP/1.1', () => {
+  test.each<[string, string]>([
+    ['words', 'GARBAGE\r\n\r\n'],
+    ['an unknown method', 'FOO /compute/v0/distance HTTP/1.1\r\nhost: x\r\n\r\n'],
+    ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+    ['HTTP/2 without its preface', 'GET /compute/v0/distance HTTP/2.0\r\nhost: x\r\n\r\n'],
+    [
+      'HTTP/0.9 by its name',
+      `POST /compute/v0/distance HTTP/0.9\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}`,
+    ],
+    ['HTTP/0.9', 'GET /compute/v0/distance\r\n\r\n'],
+    ['HTTP/1.2', 'GET /compute/v0/distance HTTP/1.2\r\nhost: x\r\n\r\n'],
+    ['TLS', '\x16\x03\x01\x02\x00\x01\x00'],
+    ['line feeds alone', 'POST /compute/v0/distance HTTP/1.1\nhost: x\n\n'],
+    ['a space in the name of a header', `${HEAD}x y: z\r\n\r\n`],
+    ['NUL in a header', `${HEAD}x: \0\r\n\r\n`],
+    ['two lengths', `${JSON_HEAD}content-length: 2\r\ncontent-length: 3\r\n\r\n{}`],
+    ['a length and chunks', `${JSON_HEAD}content-length: 2\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`],
+    ['a chunk of no length', `${JSON_HEAD}transfer-encoding: chunked\r\n\r\nZZ\r\n`],
+  ])('%s', async (_, bytes) => {
+    expect((await expectProblem(bytes, 'This is not valid HTTP/1.1.')).headers.connection).toBe('close')
+  })
+  test('HTTP/0.9 to the Records API or to no API gets an error in the form of the Records API', async () => {
+    for (const target of ['/api/v0/config', '/', '/health', '/ogc', '/nowhere']) {
+      const [answer] = await ask(`GET ${target}\r\n\r\n`)
+      expect([target, answer!.status, answer!.headers.connection]).toEqual([target, 400, 'close'])
+      expect(JSON.parse(answer!.body)).toEqual({
+        status: 'error',
+        message: 'Invalid request',
+        detail: 'This is not valid HTTP/1.1.',
+      })
+    }
+  })
+  test('HTTP/0.9 from a client that ends after its one line', async () => {
+    const socket = connect(Number(new URL(api.url).port), '127.0.0.1', () => socket.end('GET /\r\n'))
+    let text = ''
+    for await (const chunk of socket) text += String(chunk)
+    expect(JSON.parse(answers(text)[0]!.body)).toEqual(problem('This is not valid HTTP/1.1.'))
+  })
+  test('no Host', async () => {
+    await expectProblem(
+      'POST /compute/v0/distance HTTP/1.1\r\ncontent-length: 0\r\n\r\n',
+      'The header Host is missing.',
+    )
+  })
+  test('to a known path of the Records API gets an error in its form', async () => {
+    const [answer] = await ask(
+      'POST /api/v0/config HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nZZ\r\n',
+    )
+    expect([answer!.status, JSON.parse(answer!.body)]).toEqual([
+      400,
+      { status: 'error', message: 'Invalid request', detail: 'This is not valid HTTP/1.1.' },
+    ])
+  })
+  test('a reset connection has no effect on others', async () => {
+    await new Promise<void>((resolve) => {
+      const socket = connect(Number(new URL(api.url).port), '127.0.0.1', () =>
+        socket.write(`${JSON_HEAD}content-length: 9\r\n\r\n{`, () => socket.resetAndDestroy()),
+      )
+      socket.on('close', () => resolve())
+    })
+    await expectProblem(withBody('{}'), UNDERSTOOD)
+  })
+})
+
+describe('a head that is too large', () => {
+  const DETAIL = 'The head of the request is too large: at most 100 headers and 16 KiB.'
+  const headers = (count: number) => 'x:\r\n'.repeat(count)
+  test('above 16 KiB, by a header or by its URL', async () => {
+    await expectProblem(`${HEAD}x: ${'a'.repeat(17_000)}\r\n\r\n`, DETAIL, 431)
+    await expectProblem(`POST /compute/${'a'.repeat(17_000)} HTTP/1.1\r\nhost: x\r\n\r\n`, DETAIL, 431)
+  })
+  // Node keeps 1,000 to 1,023 headers and drops the rest; the parser delivers them in groups of 32.
+  test.each([101, 128, 129, 999, 1_000, 1_001, 1_023, 1_024, 2_000, 5_000])('%i headers', async (count) => {
+    const { headers: answered } = await expectProblem(
+      `${JSON_HEAD}${headers(count - 3)}content-length: 2\r\n\r\n{}`,
+      DETAIL,
+      431,
+    )
+    expect(answered.connection).toBe('close')
+  })
+  test("5,000 headers before the Host and the body's length", async () => {
+    await expectProblem(
+      `POST /compute/v0/distance HTTP/1.1\r\n${headers(5_000)}host: x\r\ncontent-length: 2\r\n\r\n{}`,
+      DETAIL,
+      431,
+    )
+  })
+  test('5,000 headers of 160 kB, most of them unread when the request is refused', async () => {
+    const long = Array.from({ length: 5_000 }, (_, i) => `x-header-${i}: a value of some length\r\n`).join('')
+    await expectProblem(`${HEAD}${long}\r\n`, DETAIL, 431)
+  })
+  test('100 headers are accepted', async () => {
+    await expectProblem(withBody('{}', `${JSON_HEAD}${headers(97)}`), UNDERSTOOD)
+  })
+  test('to the Records API or to no API gets an error in the form of the Records API', async () => {
+    for (const target of ['/api/v0/config', '/', '/health', '/ogc', '/nowhere']) {
+      const [answer, ...more] = await ask(`GET ${target} HTTP/1.1\r\nhost: x\r\n${headers(5_000)}\r\n`)
+      expect([target, answer!.status, answer!.headers.connection, more]).toEqual([target, 431, 'close', []])
+      expect(JSON.parse(answer!.body)).toEqual({
+        status: 'error',
+        message: 'Invalid request',
+        detail: DETAIL,
+      })
+    }
+  })
+})
+
+describe('incomplete requests', () => {
+  const REASON = 'The request did not arrive whole in time.'
+  test('a dripped body is refused in the form of its API', async () => {
+    const drip = async (path: string) => {
+      const started = performance.now()
+      const [answer] = await ask(
+        `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{`,
+      )
+      expect(performance.now() - started).toBeLessThan(4_000)
+      expect(answer!.headers.connection).toBe('close')
+      return JSON.parse(answer!.body) as unknown
+    }
+    expect(
+      await Promise.all([drip('/compute/v0/distance'), drip('/compute/v0/unknown'), drip('/api/v0/config')]),
+    ).toEqual([
+      problem(REASON),
+      problem(REASON),
+      { status: 'error', message: 'Invalid request', detail: REASON },
+    ])
+  })
+  test('a dripped head, and a silent connection', async () => {
+    await expectProblem('POST /compute/v0/distance HTTP/1.1\r\nhost: x', REASON)
+    await expectProblem('', REASON)
+  })
+  test('an unfinished request that was answered already gets no second answer; the connection is closed', async () => {
+    const started = performance.now()
+    const got = answers(
+      await exchange(api.url, `${JSON_HEAD}content-encoding: gzip\r\ncontent-length: 100\r\n\r\n{`, 10_000),
+    )
+    expect(got.map(({ body }) => (JSON.parse(body) as { detail: string }).detail)).toEqual([
+      'Content-Encoding: not accepted; send the body as it is.',
+    ])
+    expect(performance.now() - started).toBeLessThan(3_500)
+  })
+  test('a body shorter than its length', async () => {
+    await expectProblem(`${JSON_HEAD}content-length: 10\r\n\r\n{}`, REASON)
+  })
+})
+
+describe('pipelining', () => {
+  test('each request gets its own answer, in order; invalid HTTP after them gets the last', async () => {
+    const got = await ask(
+      Buffer.concat([
+        withBody('{}'),
+        withBody('[]'),
+        Buffer.from('GET /nowhere HTTP/1.1\r\nhost: x\r\n\r\nGARBAGE\r\n\r\n'),
+      ]),
+    )
+    expect(got.map(({ status, body }) => [status, JSON.parse(body)])).toEqual([
+      [400, problem(UNDERSTOOD)],
+      [400, problem('body: expected a JSON object with the fields chainId, schema, recipient, from, to')],
+      [
+        404,
+        {
+          status: 'error',
+          message: 'Not found',
+          detail: 'There is nothing at /nowhere. GET / lists the endpoints',
+        },
+      ],
+      [400, problem('This is not valid HTTP/1.1.')],
+    ])
+  })
+  test('the error for invalid HTTP comes after the slow answer before it', async () => {
+    const silent = createServer(() => {})
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+    const slow = await startApi({
+      rpcUrl: `http://127.0.0.1:${(silent.address() as { port: number }).port}`,
+      timeouts: { request: 1_000, answer: 800 },
+    })
+    const sent = withBody(JSON.stringify({ chainId: 84532 }))
+    const got = answers(
+      await exchange(slow.url, Buffer.concat([sent, Buffer.from('GARBAGE\r\n\r\n')]), 3_000),
+    )
+    expect(got.map(({ status }) => status)).toEqual([500, 400])
+    // A request that takes too long gets 500 with Retry-After.
+    expect(got[0]!.headers).toMatchObject({
+      'content-type': 'application/problem+json; charset=utf-8',
+      'retry-after': '5',
+    })
+    expect(JSON.parse(got[0]!.body)).toEqual({
+      ...problem('There was no answer in time. Nothing was signed; try again in 5 seconds.'),
+      type: 'https://x.example/errors/computation-error',
+      title: 'Computation error',
+      status: 500,
+    })
+    await slow.close()
+    silent.close()
+  })
+})
+
+test('requests that arrive while the service stops are answered in the form of their API', async () => {
+  const silent = createServer(() => {})
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+  const slow = await startApi({
+    rpcUrl: `http://127.0.0.1:${(silent.address() as { port: number }).port}`,
+    timeouts: { request: 5_000, answer: 600 },
+  })
+  let text = ''
+  const socket = connect(Number(new URL(slow.url).port), '127.0.0.1', () =>
+    socket.write(withBody(JSON.stringify({ chainId: 84532 }))),
+  )
+  socket.on('data', (chunk) => (text += chunk.toString()))
+  const closed = new Promise((resolve) => socket.on('close', resolve))
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  const stopped = slow.close()
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  socket.write(withBody('[]'))
+  await Promise.all([closed, stopped])
+  expect(
+    answers(text).map(({ status, headers, body }) => [
+      status,
+      headers['content-type'],
+      (JSON.parse(body) as { detail: string }).detail,
+    ]),
+  ).toEqual([
+    [
+      500,
+      'application/problem+json; charset=utf-8',
+      'There was no answer in time. Nothing was signed; try again in 5 seconds.',
+    ],
+    [
+      400,
+      'application/problem+json; charset=utf-8',
+      'body: expected a JSON object with the fields chainId, schema, recipient, from, to',
+    ],
+  ])
+  silent.close()
+})
+
+describe('methods and targets', () => {
+  const KNOWN = expect.stringMatching(/^There is no \S+ \/compute\S*\. Known: POST \/compute\/v0\/distance, /)
+  test.each(['GET', 'OPTIONS', 'TRACE', 'PUT', 'DELETE', 'PATCH', 'PROPFIND'])('%s', async (method) => {
+    await expectProblem(`${method} /compute/v0/distance HTTP/1.1\r\nhost: x\r\n\r\n`, KNOWN)
+  })
+  test('HEAD: the same without a body; CONNECT: closed', async () => {
+    const [answer] = answers(
+      (await exchange(api.url, 'HEAD /compute/v0/distance HTTP/1.1\r\nhost: x\r\n\r\n')).replace(
+        /content-length: \d+\r\n/,
+        '',
+      ),
+    )
+    expect([answer!.status, answer!.headers['content-type'], answer!.body]).toEqual([
+      400,
+      'application/problem+json; charset=utf-8',
+      '',
+    ])
+    expect(await exchange(api.url, 'CONNECT x:443 HTTP/1.1\r\nhost: x\r\n\r\n')).toBe('')
+  })
+  test.each([
+    ['/compute'],
+    ['/compute/'],
+    ['/compute?x'],
+    ['/compute/v0'],
+    ['/compute/v0//distance'],
+    ['/compute/../api/v0/config'],
+    ['/compute/v0/distance;x'],
+  ])('POST %s', async (target) => {
+    await expectProblem(`POST ${target} HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n`, KNOWN)
+  })
+  test('POST of 9,000 letters', async () => {
+    await expectProblem(
+      `POST /compute/${'a'.repeat(9_000)} HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n`,
+      KNOWN,
+    )
+  })
+  test.each([['/compute/v0/%zz'], ['http://x/compute/v0/%zz'], ['/%63ompute/%zz']])(
+    'POST %s, which does not decode',
+    async (target) => {
+      await expectProblem(
+        `POST ${target} HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n`,
+        expect.stringMatching(/^'.*%zz' is not a valid url component$/),
+      )
+    },
+  )
+  test.each([['/computer/%zz'], ['/%zz/compute'], ['/api/%zz']])(
+    'POST %s is none of /compute',
+    async (target) => {
+      const [answer] = await ask(`POST ${target} HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n`)
+      expect(JSON.parse(answer!.body)).toMatchObject({ status: 'error', message: 'Invalid request' })
+    },
+  )
+  test('absolute form, a slash or a query at the end lead to the same endpoint', async () => {
+    for (const target of [
+      'http://elsewhere/compute/v0/distance',
+      '/compute/v0/distance/',
+      '/compute/v0/distance?x=1',
+    ])
+      await expectProblem(
+        withBody('{}', `POST ${target} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`),
+        UNDERSTOOD,
+      )
+  })
+})
+
+describe('bodies', () => {
+  test('100-continue is waited for; another expectation, and an upgrade, are ignored', async () => {
+    expect(await exchange(api.url, withBody('{}', `${JSON_HEAD}expect: 100-continue\r\n`))).toMatch(
+      /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 400 Bad Request\r\n/,
+    )
+    await expectProblem(withBody('{}', `${JSON_HEAD}expect: a miracle\r\n`), UNDERSTOOD)
+    await expectProblem(
+      withBody('{}', `${JSON_HEAD}connection: upgrade\r\nupgrade: websocket\r\n`),
+      UNDERSTOOD,
+    )
+  })
+  test('above 5 MiB: in one piece, in chunks without a length, and by Content-Length alone', async () => {
+    const detail = 'The body is too large: at most 5 MiB.'
+    const spaces = Buffer.alloc(5 * 1_048_576 + 1, ' ')
+    await expectProblem(withBody(spaces), detail)
+    await expectProblem(
+      Buffer.concat([
+        Buffer.from(`${JSON_HEAD}transfer-encoding: chunked\r\n\r\n${spaces.length.toString(16)}\r\n`),
+        spaces,
+        Buffer.from('\r\n0\r\n\r\n'),
+      ]),
+      detail,
+    )
+    await expectProblem(`${JSON_HEAD}content-length: 99999999999999\r\n\r\n`, detail)
+    await expectProblem(withBody(Buffer.concat([Buffer.from('{}'), spaces.subarray(3)])), UNDERSTOOD)
+  })
+  test.each([
+    [
+      'gzip',
+      gzipSync('{}'),
+      'content-type: application/json\r\ncontent-encoding: gzip',
+      'Content-Encoding: not accepted; send the body as it is.',
+    ],
+    [
+      'no JSON by its type',
+      '{}',
+      'content-type: application/jsonp',
+      'Content-Type must be application/json.',
+    ],
+    [
+      'a form',
+      'chainId=1',
+      'content-type: application/x-www-form-urlencoded',
+      'Content-Type must be application/json.',
+    ],
+    [
+      'two types',
+      '{}',
+      'content-type: application/json, text/plain',
+      'Content-Type must be application/json.',
+    ],
+    ['no type at all', '{}', 'x: y', 'Content-Type must be application/json.'],
+    [
+      'UTF-16',
+      Buffer.from('{}', 'utf16le'),
+      'content-type: application/json; charset=utf-16',
+      'Content-Type: charset must be utf-8.',
+    ],
+    [
+      'Latin-1 bytes',
+      Buffer.from('{"from":"\xe9"}', 'latin1'),
+      'content-type: application/json',
+      'The body is not valid UTF-8.',
+    ],
+    ['nothing', '', 'content-type: application/json', 'The body is empty; send a JSON object.'],
+    ['half of it', '{"chainId":', 'content-type: application/json', 'The body is not valid JSON.'],
+    ['NaN', '{"chainId":NaN}', 'content-type: application/json', 'The body is not valid JSON.'],
+    [
+      '__proto__',
+      '{"__proto__":{"chainId":84532}}',
+      'content-type: application/json',
+      'The body must not hold __proto__, nor a constructor with a prototype.',
+    ],
+    [
+      '__proto__, escaped, further down',
+      '{"from":{"type":"Point","properties":{"\\u005f_proto__":1}}}',
+      'content-type: application/json',
+      'The body must not hold __proto__, nor a constructor with a prototype.',
+    ],
+    [
+      'constructor.prototype',
+      '{"from":{"constructor":{"prototype":{}}}}',
+      'content-type: application/json',
+      'The body must not hold __proto__, nor a constructor with a prototype.',
+    ],
+    [
+      'constructor as a field',
+      '{"constructor":1}',
+      'content-type: application/json',
+      'constructor: unknown field; known ones are chainId, schema, recipient, from, to',
+    ],
+    [
+      '65 levels',
+      `${'['.repeat(65)}${']'.repeat(65)}`,
+      'content-type: application/json',
+      'The body is nested deeper than 64 levels.',
+    ],
+    [
+      'a million levels',
+      `{"from":${'['.repeat(1e6)}${']'.repeat(1e6)}}`,
+      'content-type: application/json',
+      'The body is nested deeper than 64 levels.',
+    ],
+    [
+      'half a million objects',
+      `${'{"a":'.repeat(5e5)}1${'}'.repeat(5e5)}`,
+      'content-type: application/json',
+      'The body is nested deeper than 64 levels.',
+    ],
+  ])('refused: %s', async (_, body, head, detail) => {
+    await expectProblem(withBody(body, `${HEAD}${head}\r\n`), detail)
+  })
+  test.each([
+    ['charset=utf-8, in any form', '{}', 'content-type: Application/JSON ; Charset="UTF-8"'],
+    ['identity', '{}', 'content-type: application/json\r\ncontent-encoding: identity'],
+    ['64 levels', `{"from":${'['.repeat(63)}${']'.repeat(63)}}`, 'content-type: application/json'],
+    [
+      'brackets in text',
+      `{"from":"${'['.repeat(100)}\\"${'{'.repeat(100)}\\\\"}`,
+      'content-type: application/json',
+    ],
+    ['brackets one after another', `{"from":[${'[],'.repeat(100)}[]]}`, 'content-type: application/json'],
+  ])('read: %s', async (_, body, head) => {
+    await expectProblem(withBody(body, `${HEAD}${head}\r\n`), UNDERSTOOD)
+  })
+  test('of a duplicate key the last one counts', async () => {
+    await expectProblem(
+      withBody('{"chainId":"1","chainId":5}'),
+      'chainId: chain 5 is not served; usable ones: none at the moment',
+    )
+  })
+})

@@ -1,0 +1,137 @@
+import { STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { parseBody } from './body'
+import { clientOf } from './limits'
+import { RequestError, UnavailableError, problemDocument } from './problems'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The JSON body as it was received; undefined when there was none. */
+    rawBody: Buffer | undefined
+  }
+}
+
+/**
+ * A worker parses a body of more bytes than this, and reads its geometries. On the event loop 64 kB take half
+ * a millisecond, 5 MiB take 70.
+ */
+const LARGE_BODY = 65_536
+/** Headers of one request. Browsers send 20, proxies add some; Node silently drops those beyond 1,000. */
+const MAX_HEADERS = 100
+/** 16 KiB is Node's own limit. */
+const HEAD_TOO_LARGE = `The head of the request is too large: at most ${MAX_HEADERS} headers and 16 KiB.`
+const NOT_HTTP = 'This is not valid HTTP/1.1.'
+
+/** Parses a body of more than LARGE_BODY bytes off the event loop; `client` is for the limits per client. */
+export type ParseLarge = (body: Buffer, client: string) => Promise<unknown>
+
+/** The last request of each connection. */
+const exchanges = new WeakMap<Socket, { request: FastifyRequest; reply: FastifyReply }>()
+
+/**
+ * The checks of every request. Before it is counted or read, these are refused: another version of HTTP, too
+ * many headers, no Host, a compressed body. Then bodies: anything but JSON in UTF-8, `__proto__`, deep
+ * nesting. A request without an answer after `answerMs` gets an error. Errors have the form of the API that
+ * was asked. Register it before the routes, so that it applies to all of them.
+ */
+export function guardRequests(
+  app: FastifyInstance,
+  answerMs: number,
+  parseLarge: ParseLarge = async (body) => parseBody(body),
+): void {
+  app.decorateRequest('rawBody', undefined)
+  app.addHook('onRequest', async (request, reply) => {
+    exchanges.set(request.raw.socket, { request, reply })
+    // Fastify's handlerTimeout (5.12.8) does not cover the time after the body was read.
+    const timer = setTimeout(() => {
+      // An answer that has begun, such as a stream, has its own time limits.
+      if (!reply.sent && !reply.raw.headersSent)
+        reply.send(new UnavailableError('There was no answer in time.'))
+    }, answerMs)
+    reply.raw.once('close', () => clearTimeout(timer))
+    const { httpVersion, rawHeaders } = request.raw
+    // Node's parser also accepts 0.9, and 2.0 without its preface.
+    if (httpVersion !== '1.1' && httpVersion !== '1.0') throw new RequestError(NOT_HTTP)
+    // The array holds names and values.
+    if (rawHeaders.length > 2 * MAX_HEADERS) {
+      reply.header('connection', 'close')
+      throw new RequestError(HEAD_TOO_LARGE, 431)
+    }
+    // RFC 9112, 3.2. Node itself would answer with an empty body.
+    if (httpVersion === '1.1' && request.headers.host === undefined)
+      throw new RequestError('The header Host is missing.')
+    const encoding = request.headers['content-encoding']
+    if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
+      throw new RequestError('Content-Encoding: not accepted; send the body as it is.')
+  })
+  // An expectation other than 100-continue is ignored (RFC 9110, 10.1.1). Node would answer 417 with an empty
+  // body.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
+
+  app.removeContentTypeParser(['text/plain', 'application/json'])
+  app.addContentTypeParser(
+    'application/json',
+    { parseAs: 'buffer' },
+    async (request: FastifyRequest, body: Buffer) => {
+      // No route will read the body.
+      if (request.is404) return undefined
+      request.rawBody = body
+      const charset = /;\s*charset\s*=\s*"?([^\s";]*)/i.exec(request.headers['content-type']!)?.[1]
+      if (charset !== undefined && !/^(utf-?8|us-ascii)$/i.test(charset))
+        throw new RequestError('Content-Type: charset must be utf-8.')
+      return body.length > LARGE_BODY ? parseLarge(body, clientOf(request)) : parseBody(body)
+    },
+  )
+}
+
+/**
+ * Answers errors below the level of requests (a malformed or oversize head, a broken or unfinished body) in
+ * the form of the API that was asked, or as problem details where the path is unknown. The answer comes after
+ * those to earlier requests of the connection, and never in place of one.
+ */
+export function clientErrorHandler(publicBaseUrl: string) {
+  return (error: NodeJS.ErrnoException, socket: Socket): void => {
+    if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+    const fault = connectionFault(error.code)
+    const last = exchanges.get(socket)
+    const answer = () => socket.writable && socket.end(rawAnswer(publicBaseUrl, fault))
+    if (!last) answer()
+    else if (last.request.raw.complete) afterwards(last.reply, answer)
+    else if (last.reply.sent) afterwards(last.reply, () => socket.end())
+    else last.reply.header('connection', 'close').send(fault)
+  }
+}
+
+function afterwards({ raw }: FastifyReply, then: () => void): void {
+  if (raw.writableFinished) then()
+  else raw.once('close', then)
+}
+
+function connectionFault(code: string | undefined): RequestError {
+  switch (code) {
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new RequestError('The request did not arrive whole in time.')
+    case 'HPE_HEADER_OVERFLOW':
+      return new RequestError(HEAD_TOO_LARGE, 431)
+  }
+  return new RequestError(NOT_HTTP)
+}
+
+function rawAnswer(publicBaseUrl: string, { message, statusCode }: RequestError): string {
+  const { status, contentType, body } = problemDocument(publicBaseUrl, 'invalid-input', message, statusCode)
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: ${contentType}\r\ncontent-length: ${Buffer.byteLength(body)}\r\ndate: ${new Date().toUTCString()}\r\nconnection: close\r\n\r\n${body}`
+}
+
+/**
+ * Whether a raw request target lies in /compute. It may be in absolute form, and may not decode behind its
+ * first segment.
+ */
+export function isOfCompute(target: string): boolean {
+  const segment = /^(?:https?:\/\/[^/]*)?\/([^/?#;]*)/i.exec(target)?.[1] ?? ''
+  try {
+    return decodeURIComponent(segment) === 'compute'
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,36 @@
+/** Markup that is ready to be sent: every text in it was escaped when it was put in. */
+export class Html {
+  constructor(private readonly markup: string) {}
+
+  toString(): string {
+    return this.markup
+  }
+}
+
+/** What a template may hold: markup, texts and numbers, lists of these, and nothing. */
+type Part = Html | string | number | false | undefined | readonly Part[]
+
+/** A template whose texts are escaped, for text between tags and in quoted attributes. */
+export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): Html {
+  return new Html(strings.reduce((markup, text, i) => markup + markupOf(parts[i - 1]) + text))
+}
+
+/** Parts one after the other, with this text between them. */
+export function joined(parts: readonly Part[], between: string): Html {
+  return new Html(parts.map(markupOf).join(escapeHtml(between)))
+}
+
+/** Markup of our own that holds no text of others. */
+export function trusted(markup: string): Html {
+  return new Html(markup)
+}
+
+function markupOf(part: Part): string {
+  if (part instanceof Html) return part.toString()
+  if (Array.isArray(part)) return (part as readonly Part[]).map(markupOf).join('')
+  return part === undefined || part === false ? '' : escapeHtml(String(part))
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+}

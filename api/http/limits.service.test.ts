@@ -1,0 +1,264 @@
+import Fastify from 'fastify'
+import { createClient } from 'redis'
+import { afterEach, describe, expect, test } from 'vitest'
+import { startApi } from '../../test/api'
+import { startRedisProxy } from '../../test/redis-proxy'
+import { RequestCounter, limitRequests } from './limits'
+import { ComputeError, computeErrorHandler } from './problems'
+import { SharedRedis } from './redis'
+
+const TEST_REDIS_URL = process.env.TEST_REDIS_URL
+const closing: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
+
+async function serve(counter: RequestCounter, perHour: number, trustProxy?: string) {
+  const app = Fastify({ trustProxy: trustProxy ?? false })
+  closing.push(() => app.close())
+  await app.register(async (scope) => {
+    scope.setErrorHandler(computeErrorHandler('https://x.example'))
+    await limitRequests(scope, {
+      scope: 'test',
+      perHour,
+      counter,
+      tooMany: (limit, after) => new ComputeError('rate-limited', `${limit}, try in ${after}`),
+    })
+    scope.get('/', () => 'ok')
+  })
+  return (headers: Record<string, string> = {}, remoteAddress = '192.0.2.1') =>
+    app.inject({ url: '/', headers, remoteAddress })
+}
+
+describe('in this process', () => {
+  test('the last request within the limit passes, the next gets 429 with all headers, until the hour ends', async () => {
+    let now = 0
+    const get = await serve(new RequestCounter(() => now), 3)
+    expect((await get()).headers).toMatchObject({
+      'ratelimit-limit': '3',
+      'ratelimit-remaining': '2',
+      'ratelimit-reset': '3600',
+      'x-ratelimit-limit': '3',
+      'x-ratelimit-remaining': '2',
+      'x-ratelimit-reset': '3600',
+    })
+    now = 600_000
+    await get()
+    expect((await get()).statusCode).toBe(200)
+    const refused = await get()
+    expect(refused.statusCode).toBe(429)
+    expect(refused.headers).toMatchObject({
+      'content-type': 'application/problem+json; charset=utf-8',
+      'retry-after': '3000',
+      'x-ratelimit-remaining': '0',
+      'ratelimit-reset': '3000',
+    })
+    expect(refused.json()).toMatchObject({
+      type: 'https://x.example/errors/rate-limited',
+      status: 429,
+      detail: '3, try in 50 minutes',
+    })
+    now = 3_600_001
+    expect((await get()).statusCode).toBe(200)
+  })
+  test('clients count by address, IPv6 ones by /64; a forwarded address counts only from a trusted proxy', async () => {
+    const get = await serve(new RequestCounter(() => 0), 1)
+    expect((await get()).statusCode).toBe(200)
+    expect((await get({}, '192.0.2.2')).statusCode).toBe(200)
+    expect((await get({ 'x-forwarded-for': '198.51.100.7' })).statusCode).toBe(429)
+    expect((await get({}, '2001:db8::1')).statusCode).toBe(200)
+    expect((await get({}, '2001:db8::2:1')).statusCode).toBe(429)
+    expect((await get({}, '2001:db8:0:1::1')).statusCode).toBe(200)
+    // An IPv4-mapped address is the same client.
+    expect((await get({}, '::ffff:192.0.2.1')).statusCode).toBe(429)
+    expect((await get({}, 'fe80::1%eth0')).statusCode).toBe(200)
+    expect((await get({}, 'fe80::2%eth0')).statusCode).toBe(429)
+    const behindProxy = await serve(new RequestCounter(() => 0), 1, '192.0.2.0/24')
+    expect((await behindProxy({ 'x-forwarded-for': '198.51.100.7' })).statusCode).toBe(200)
+    expect((await behindProxy({ 'x-forwarded-for': '198.51.100.8' })).statusCode).toBe(200)
+    expect((await behindProxy({ 'x-forwarded-for': '198.51.100.7' })).statusCode).toBe(429)
+    // Entries of the client before the proxy's own are ignored, and so is a port.
+    expect((await behindProxy({ 'x-forwarded-for': '203.0.113.1, 198.51.100.7' })).statusCode).toBe(429)
+    expect((await behindProxy({ 'x-forwarded-for': '198.51.100.7:4711' })).statusCode).toBe(429)
+    expect((await behindProxy({ 'x-forwarded-for': '[2001:db8::1]:4711' })).statusCode).toBe(200)
+    expect((await behindProxy({ 'x-forwarded-for': '2001:db8::2' })).statusCode).toBe(429)
+    // Through two trusted proxies. Without an address in the header the proxy's own counts.
+    expect((await behindProxy({ 'x-forwarded-for': '198.51.100.8, 192.0.2.77' })).statusCode).toBe(429)
+    expect((await behindProxy({ 'x-forwarded-for': 'unknown' })).statusCode).toBe(200)
+    expect((await behindProxy({ 'x-forwarded-for': 'anything else' })).statusCode).toBe(429)
+  })
+  test('0 means no limit', async () => {
+    const get = await serve(new RequestCounter(() => 0), 0)
+    for (let i = 0; i < 5; i++) expect((await get()).headers['ratelimit-limit']).toBeUndefined()
+  })
+  test('without a connection to Redis requests are counted here', async () => {
+    const redis = new SharedRedis('redis://127.0.0.1:1', Fastify().log)
+    closing.push(() => redis.close())
+    const get = await serve(new RequestCounter(() => 0, redis), 1)
+    expect([(await get()).statusCode, (await get()).statusCode]).toEqual([200, 429])
+  })
+})
+
+describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
+  const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+  const connect = async (url = TEST_REDIS_URL!) => {
+    const redis = new SharedRedis(url, Fastify().log)
+    closing.push(() => redis.close())
+    while ((await redis.count('test:ready', 1)) === undefined) await pause(10)
+    return redis
+  }
+  const flaky = async () => {
+    const proxy = await startRedisProxy(TEST_REDIS_URL!)
+    closing.unshift(() => proxy.close())
+    return { proxy, redis: await connect(proxy.url) }
+  }
+  /** Deletes the count in Redis itself, which other copies of the API share. */
+  const forgetInRedis = async (key: string) => {
+    const admin = await createClient({ url: TEST_REDIS_URL! }).connect()
+    await admin.del(key)
+    admin.destroy()
+  }
+  let keys = 0
+  const newKey = () => `test:${process.pid}:${process.hrtime.bigint()}:${keys++}`
+  const timed = async <T>(work: () => Promise<T>): Promise<[T, number]> => {
+    const started = performance.now()
+    return [await work(), performance.now() - started]
+  }
+
+  test('two processes share one count', async () => {
+    const [one, two] = [await connect(), await connect()]
+    const key = newKey()
+    expect(await one.count(key, 60_000)).toMatchObject({ current: 1, ttl: expect.closeTo(60_000, -3) })
+    expect(await two.count(key, 60_000)).toMatchObject({ current: 2 })
+    // Requests do not extend the window.
+    await pause(50)
+    expect((await one.count(key, 60_000))!.ttl).toBeLessThan(59_990)
+  })
+  test('two copies of the API share one limit, over HTTP', async () => {
+    const options = { redisUrl: TEST_REDIS_URL!, rateLimitPerHour: 3, trustProxy: ['127.0.0.1'] }
+    const copies = [await startApi(options), await startApi(options)]
+    closing.push(...copies.map((copy) => () => copy.close()))
+    const client = `2001:db8:${process.pid.toString(16)}:${(Date.now() % 65_536).toString(16)}::1`
+    const ask = async (copy: number, path = '/compute/v0/distance') => {
+      const { status, headers } = await fetch(copies[copy]!.url + path, {
+        method: 'POST',
+        headers: { 'x-forwarded-for': client },
+      })
+      return [status, headers.get('x-ratelimit-remaining'), headers.get('ratelimit-remaining')]
+    }
+    // Unknown paths count too; health and information do not.
+    expect(await ask(0)).toEqual([400, '2', '2'])
+    expect(await ask(1, '/compute/v1')).toEqual([400, '1', '1'])
+    expect((await ask(1, '/health'))[1]).toBe(null)
+    expect((await ask(0, '/'))[1]).toBe(null)
+    expect(await ask(0)).toEqual([400, '0', '0'])
+    expect([await ask(1), await ask(0)]).toEqual([
+      [429, '0', '0'],
+      [429, '0', '0'],
+    ])
+    expect((await ask(0, '/api/v0/config'))[1]).toBe('2')
+  })
+  test('while Redis hangs only the first requests wait, and all are counted; afterwards the count is shared again', async () => {
+    const { proxy, redis } = await flaky()
+    const counter = new RequestCounter(() => Date.now(), redis)
+    const key = newKey()
+    for (let i = 0; i < 3; i++) await counter.count(key, 60_000)
+    proxy.freeze()
+    // The requests under way when it hangs wait for the time-out together.
+    const [counts, waited] = await timed(() =>
+      Promise.all([counter.count(key, 60_000), counter.count(key, 60_000)]),
+    )
+    // The count goes on from the last one of Redis.
+    expect(counts.map(({ current }) => current)).toEqual([4, 5])
+    expect(waited).toBeLessThan(600)
+    const [, waitedLater] = await timed(async () => {
+      for (let i = 0; i < 200; i++) await counter.count(key, 60_000)
+    })
+    expect(waitedLater).toBeLessThan(150)
+    expect((await counter.count(key, 60_000)).current).toBe(206)
+    proxy.thaw()
+    while ((await redis.count('test:ready', 1)) === undefined) await pause(5)
+    // The larger of both counts is used: Redis has five and this one.
+    expect((await counter.count(key, 60_000)).current).toBe(207)
+    expect((await redis.count(key, 60_000))!.current).toBe(7)
+  })
+  test('a dead connection is replaced; a healthy idle one is kept', async () => {
+    const { proxy, redis } = await flaky()
+    await pause(4_000)
+    expect(proxy.connections()).toBe(1)
+    proxy.strand()
+    expect(await redis.count(newKey(), 60_000)).toBeUndefined()
+    const started = performance.now()
+    while ((await redis.count('test:ready', 1)) === undefined) await pause(20)
+    expect(performance.now() - started).toBeLessThan(6_000)
+    expect(proxy.connections()).toBe(2)
+  })
+  test('while Redis also hangs during connecting, no request waits, until it is back', async () => {
+    const { proxy, redis } = await flaky()
+    proxy.freeze()
+    expect(await redis.count(newKey(), 60_000)).toBeUndefined()
+    await proxy.cut()
+    await proxy.restore()
+    await pause(1_000)
+    expect(proxy.connections()).toBe(2)
+    const [answer, waited] = await timed(() => redis.count(newKey(), 60_000))
+    expect([answer, waited < 50]).toEqual([undefined, true])
+    proxy.thaw()
+    const started = performance.now()
+    while ((await redis.count('test:ready', 1)) === undefined) await pause(20)
+    expect(performance.now() - started).toBeLessThan(6_000)
+  })
+  test('while Redis is down counts go on here; if it comes back empty, no count starts anew', async () => {
+    const { proxy, redis } = await flaky()
+    const counter = new RequestCounter(() => Date.now(), redis)
+    const key = newKey()
+    for (let i = 0; i < 5; i++) await counter.count(key, 60_000)
+    await proxy.cut()
+    const [{ current, ttl }, waited] = await timed(() => counter.count(key, 60_000))
+    expect([current, ttl > 59_000 && ttl <= 60_000, waited < 300]).toEqual([6, true, true])
+    await forgetInRedis(key)
+    await proxy.restore()
+    while ((await redis.count('test:ready', 1)) === undefined) await pause(20)
+    expect((await counter.count(key, 60_000)).current).toBe(7)
+    expect((await redis.count(key, 60_000))!.current).toBe(2)
+  })
+  test('counts of other copies count here, also while Redis is down; a window ends for all copies', async () => {
+    const { proxy, redis } = await flaky()
+    const [here, there] = [
+      new RequestCounter(() => Date.now(), redis),
+      new RequestCounter(() => Date.now(), await connect()),
+    ]
+    const key = newKey()
+    await here.count(key, 2_000)
+    for (let i = 0; i < 5; i++) await there.count(key, 2_000)
+    expect((await here.count(key, 2_000)).current).toBe(7)
+    await proxy.cut()
+    expect((await here.count(key, 2_000)).current).toBe(8)
+    await pause(2_030)
+    expect([(await here.count(key, 2_000)).current, (await there.count(key, 2_000)).current]).toEqual([1, 1])
+  })
+  test('a limit holds over HTTP while Redis is frozen, and no answer is late', async () => {
+    const proxy = await startRedisProxy(TEST_REDIS_URL!)
+    const api = await startApi({ redisUrl: proxy.url, rateLimitPerHour: 50, trustProxy: ['127.0.0.1'] })
+    closing.push(
+      () => api.close(),
+      () => proxy.close(),
+    )
+    proxy.freeze()
+    const client = `2001:db8:${process.pid.toString(16)}:${(Date.now() % 65_536).toString(16)}::2`
+    const started = performance.now()
+    const statuses: number[] = []
+    for (let i = 0; i < 60; i++)
+      statuses.push(
+        (
+          await fetch(`${api.url}/compute/v0/distance`, {
+            method: 'POST',
+            headers: { 'x-forwarded-for': client },
+          })
+        ).status,
+      )
+    expect(statuses).toEqual([...Array<number>(50).fill(400), ...Array<number>(10).fill(429)])
+    // Redis has 200 ms for an answer: 12 s if each request waited for one.
+    expect(performance.now() - started).toBeLessThan(6_000)
+  })
+})

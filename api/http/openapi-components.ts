@@ -1,0 +1,171 @@
+import { ADDRESS_PATTERN, UID_PATTERN } from '../../src/eas'
+
+/**
+ * The named schemas of the API's description (JSON Schema 2020-12): what inputs and answers look like.
+ * openapi.ts says where.
+ */
+
+export type Schema = Record<string, unknown>
+
+export const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })
+export const text = (description: string, more: Schema = {}): Schema => ({
+  type: 'string',
+  description,
+  ...more,
+})
+export const integer = (description: string, more: Schema = {}): Schema => ({
+  type: 'integer',
+  description,
+  ...more,
+})
+export const list = (items: Schema, description: string, more: Schema = {}): Schema => ({
+  type: 'array',
+  items,
+  description,
+  ...more,
+})
+/** An object of these fields, all required but the ones named. */
+export const object = (
+  description: string,
+  properties: Record<string, Schema>,
+  optional: readonly string[] = [],
+): Schema => ({
+  type: 'object',
+  description,
+  required: Object.keys(properties).filter((name) => !optional.includes(name)),
+  properties,
+})
+export const UID = { pattern: UID_PATTERN }
+export const ADDRESS = { pattern: ADDRESS_PATTERN }
+
+// --- Geometries ---
+
+/**
+ * Says that further fields are passed over. (`additionalProperties: true` says the same, but becomes an index
+ * signature in generated types, which no interface has: a Polygon of @types/geojson would not be one.)
+ */
+const OPEN = { unevaluatedProperties: true }
+const geometry = (type: string, coordinates: Schema, description: string): Schema => ({
+  ...object(description, { type: { const: type }, coordinates }),
+  title: type,
+  ...OPEN,
+})
+const positions = (description: string, minItems = 1): Schema =>
+  list(ref('Position'), description, { minItems })
+const RINGS = list(ref('Ring'), 'The outer ring, then its holes.', { minItems: 1 })
+
+const GEOMETRIES: Record<string, Schema> = {
+  Position: list(
+    { type: 'number' },
+    'Longitude (-180 to 180) and latitude (-90 to 90) in degrees (WGS84); an altitude is ignored by the measure, and part of the reference.',
+    { minItems: 2, maxItems: 3 },
+  ),
+  Ring: positions(
+    'A closed ring: its last position is its first. It bounds its smaller side, whatever its winding, and must not cross itself.',
+    4,
+  ),
+  Point: geometry('Point', ref('Position'), 'One place.'),
+  MultiPoint: geometry('MultiPoint', positions('Places.'), 'Several places.'),
+  LineString: geometry('LineString', positions("The line's positions.", 2), 'A line of geodesic edges.'),
+  MultiLineString: geometry(
+    'MultiLineString',
+    list(positions("A line's positions.", 2), 'Lines.', { minItems: 1 }),
+    'Several lines.',
+  ),
+  Polygon: geometry('Polygon', RINGS, 'A region.'),
+  MultiPolygon: geometry(
+    'MultiPolygon',
+    list(RINGS, 'Polygons.', { minItems: 1 }),
+    'Several regions that do not overlap.',
+  ),
+  GeometryCollection: {
+    ...object('Geometries of any types, as one.', {
+      type: { const: 'GeometryCollection' },
+      geometries: list(ref('Geometry'), 'Its parts; collections nest 8 deep at most.', { minItems: 1 }),
+    }),
+    title: 'GeometryCollection',
+    ...OPEN,
+  },
+  Geometry: {
+    description:
+      'A GeoJSON geometry (RFC 7946), 100,000 positions at most. Edges are shortest geodesics, not lines on a map.',
+    oneOf: [
+      'Point',
+      'MultiPoint',
+      'LineString',
+      'MultiLineString',
+      'Polygon',
+      'MultiPolygon',
+      'GeometryCollection',
+    ].map(ref),
+  },
+  Feature: {
+    ...object(
+      'A GeoJSON Feature, taken as its geometry.',
+      {
+        type: { const: 'Feature' },
+        geometry: ref('Geometry'),
+        properties: { description: 'Passed over, as are other fields.' },
+        id: { description: 'Passed over.' },
+        bbox: { description: 'Passed over.' },
+      },
+      ['properties', 'id', 'bbox'],
+    ),
+    title: 'Feature',
+    ...OPEN,
+  },
+  FeatureCollection: {
+    ...object(
+      'A GeoJSON FeatureCollection of exactly one Feature, taken as its geometry.',
+      {
+        type: { const: 'FeatureCollection' },
+        features: list(ref('Feature'), 'The one Feature.', { minItems: 1, maxItems: 1 }),
+        bbox: { description: 'Passed over.' },
+      },
+      ['bbox'],
+    ),
+    title: 'FeatureCollection',
+    ...OPEN,
+  },
+}
+
+/** The named schemas that several rooms refer to. */
+export const SHARED_COMPONENTS: Readonly<Record<string, Schema>> = {
+  ...GEOMETRIES,
+  RecordsError: object('An error of the Records API, and of whatever lies outside both APIs.', {
+    status: { const: 'error', description: 'Always `error`.' },
+    message: text('The kind of error.'),
+    detail: text('What is wrong, and what would be right.'),
+  }),
+}
+
+// --- What routes of several rooms share ---
+
+/** Headers of answers that count against a limit. */
+export const RATE_HEADERS = Object.fromEntries(
+  ['ratelimit', 'x-ratelimit'].flatMap((prefix) => [
+    [`${prefix}-limit`, integer('Requests allowed in an hour. Absent where the deployment has no limit.')],
+    [`${prefix}-remaining`, integer('Requests left in the running hour.')],
+    [`${prefix}-reset`, integer('Seconds until the hour ends.')],
+  ]),
+)
+export const RETRY_AFTER = { 'retry-after': integer('Seconds after which another try makes sense.') }
+/** A response of one type. */
+export const answer = (
+  schema: Schema,
+  description: string,
+  more: { headers?: Schema; type?: string } = {},
+) => ({
+  description,
+  ...(more.headers && { headers: more.headers }),
+  content: { [more.type ?? 'application/json']: { schema } },
+})
+
+/** What browsers get. */
+export const HTML: Schema = { type: 'string', description: 'The same as a page, for browsers.' }
+/** An error in the form of the Records API. */
+export const recordsError = (description: string, headers?: Schema) => ({
+  description,
+  ...(headers && { headers }),
+  content: { 'application/json': { schema: ref('RecordsError') }, 'text/html': { schema: HTML } },
+})

@@ -1,0 +1,83 @@
+import { createHash } from 'node:crypto'
+import type { FastifyReply } from 'fastify'
+import { type Html, html, trusted } from './html'
+
+/**
+ * The layout of all pages for browsers: errors, records, the documents of OGC API - Features. They show what
+ * anyone attested: templates escape every text, and the policy allows no script.
+ */
+
+const STYLE = `
+:root { color-scheme: light dark; --line: #8885; --soft: #8882; --blue: light-dark(#0b5cad, #7ab8ff) }
+body { font: 1rem/1.5 system-ui, sans-serif; max-width: 62rem; margin: 0 auto; padding: 1.25rem 1.25rem 3rem }
+h1 { font-size: 1.6rem; line-height: 1.25; margin: 1rem 0 .5rem; overflow-wrap: anywhere } h2 { font-size: 1.1rem; margin: 1.75rem 0 .5rem }
+a { color: var(--blue) } nav a + a::before { content: "/"; padding: 0 .4em; color: GrayText; display: inline-block }
+p { max-width: 46rem } ul { padding-left: 1.2rem; max-width: 46rem } li { margin: .2rem 0 }
+table { border-collapse: collapse; width: 100%; margin: .75rem 0 }
+th, td { text-align: left; vertical-align: top; padding: .3rem .75rem .3rem 0; border-bottom: 1px solid var(--line) }
+th { font-weight: 600; font-size: .9rem } td.time, .whole { white-space: nowrap }
+dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .25rem 1rem; margin: .5rem 0 } dt { color: GrayText } dd { margin: 0 }
+p, td, dd, code, pre, li { overflow-wrap: anywhere } code, pre { font: .85em/1.45 ui-monospace, monospace }
+pre { white-space: pre-wrap; background: var(--soft); padding: .75rem; max-height: 28rem; overflow: auto; margin: 0 }
+.long { max-height: 12rem; overflow: auto } .note { color: GrayText } .revoked { color: light-dark(#b3261e, #ff8a80) }
+details { border-bottom: 1px solid var(--line); padding: .35rem 0 } summary { cursor: pointer; overflow-wrap: anywhere } summary .kind { color: GrayText }
+.map { width: 100%; height: auto; background: var(--soft); border: 1px solid var(--line); overflow: hidden }
+.map .grid path { stroke: var(--line); stroke-width: 1 } .map .grid text { font: 11px system-ui, sans-serif; fill: GrayText }
+.map .point { fill: #d1495b; fill-opacity: .8; stroke: Canvas; stroke-width: 1 } .map .line { fill: none; stroke: #2a7de1; stroke-width: 2.5 }
+.map .area { fill: #2a9d6f; fill-opacity: .25; fill-rule: evenodd; stroke: #2a9d6f; stroke-width: 1.5 } .map a:hover * { stroke: currentColor }
+.map .box { fill: none; stroke: GrayText; stroke-width: 1.5; stroke-dasharray: 6 4 }
+.pages { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin: 1rem 0 }
+@media (max-width: 40rem) {
+  dl { display: block } dd { margin-bottom: .4rem }
+  thead { display: none } tr { display: block; padding: .5rem 0; border-bottom: 1px solid var(--line) } td { display: block; border: 0; padding: .05rem 0 }
+  td[data-name]::before { content: attr(data-name) " "; color: GrayText }
+}
+`
+/** Content-Security-Policy: no scripts, nothing from other addresses, and this stylesheet, by its hash. */
+const POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
+
+/** The pages above a page, with their titles. */
+export type Trail = readonly { href: string; title: string }[]
+
+export function page(title: string, trail: Trail, body: Html): string {
+  return html`<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${title}</title><style>${trusted(STYLE)}</style></head>
+<body>
+<nav>${trail.map((above) => anchor(above.href, above.title))}</nav>
+<h1><bdi>${title}</bdi></h1>
+${body}
+</body>
+</html>
+`.toString()
+}
+
+/** Sends a page with its policy. */
+export function sendPage(reply: FastifyReply, html: string): FastifyReply {
+  return reply
+    .headers({
+      'content-security-policy': POLICY,
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+    })
+    .type('text/html; charset=utf-8')
+    .send(html)
+}
+
+/** A link to another page. */
+export function anchor(href: string, text: string): Html {
+  return html`<a href="${href}">${text}</a>`
+}
+
+/** A list of items. */
+export function list(items: readonly (Html | string)[]): Html {
+  return html`<ul>${items.map((item) => html`<li>${item}</li>`)}</ul>`
+}
+
+/** Names with their values; a value that is no text is written as JSON. */
+export function definitions(values: Record<string, unknown>): Html {
+  return html`<dl>${Object.entries(values).map(([name, value]) => {
+    const text = typeof value === 'string' ? value : JSON.stringify(value)
+    return html`<dt>${name}</dt><dd${text.length > 1_000 && trusted(' class="long"')}><bdi>${text}</bdi></dd>`
+  })}</dl>`
+}

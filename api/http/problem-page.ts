@@ -1,0 +1,49 @@
+import type { FastifyRequest } from 'fastify'
+import { prefersHtml } from './accept'
+import { html } from './html'
+import { anchor, list, page } from './pages'
+
+/** An error as a page, for browsers; programs get it as JSON. */
+export interface ShownProblem {
+  status: number
+  title: string
+  detail: string
+  /** What a program is told. */
+  body: object
+  /** A page about this kind of error. */
+  about?: string
+}
+
+/**
+ * Whether the error is sent as a page: when `f` or `format` asks for HTML, or a browser asks for no other
+ * format.
+ */
+export function wantsPage({ method, query, headers }: FastifyRequest): boolean {
+  if (method !== 'GET' && method !== 'HEAD') return false
+  const { f, format = f } = (query ?? {}) as Record<string, unknown>
+  if (format === 'html') return true
+  return !['json', 'geojson', 'ndjson', 'csv'].includes(String(format)) && prefersHtml(headers.accept)
+}
+
+/** @param publicBaseUrl no slash at its end */
+export function problemPage(
+  { status, title, detail, body, about }: ShownProblem,
+  publicBaseUrl: string,
+): string {
+  const ways = [
+    ...(about === undefined ? [] : [anchor(about, 'What this error means, and what to do')]),
+    anchor(`${publicBaseUrl}/api/v0/location-records?format=html`, 'The records'),
+    anchor(`${publicBaseUrl}/ogc?f=html`, 'The same for GIS software, with maps'),
+    anchor(`${publicBaseUrl}/docs`, "The API's documentation"),
+  ]
+  return page(
+    title,
+    [],
+    html`<p class="note">Status ${status}</p>
+<p><bdi>${detail}</bdi></p>
+<h2>From here</h2>
+${list(ways)}
+<h2>What programs are told</h2>
+<pre>${JSON.stringify(body, null, 2)}</pre>`,
+  )
+}

@@ -1,0 +1,229 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { GeometryError } from '../../src/geodesy'
+import { sendPage } from './pages'
+import { problemPage, wantsPage } from './problem-page'
+
+/**
+ * Errors of the Compute API (docs/spec/interface.md 10; RFC 7807): slug -> status and title. Nothing else
+ * ever leaves /compute.
+ */
+export const COMPUTE_PROBLEMS = {
+  'invalid-input': { status: 400, title: 'Invalid input' },
+  'attestation-not-found': { status: 404, title: 'Attestation not found' },
+  'verification-failed': { status: 401, title: 'Verification failed' },
+  'computation-error': { status: 500, title: 'Computation error' },
+  'rate-limited': { status: 429, title: 'Too many requests' },
+} as const
+export type ProblemSlug = keyof typeof COMPUTE_PROBLEMS
+
+/** Errors of the Records API (docs/spec/interface.md 10): kind -> status and message. */
+const RECORDS_ERRORS = {
+  'invalid-request': { status: 400, message: 'Invalid request' },
+  'invalid-query': { status: 400, message: 'Invalid query parameter' },
+  'invalid-format': { status: 400, message: 'Invalid format parameter' },
+  'invalid-bbox': { status: 400, message: 'Invalid bbox format' },
+  'invalid-uid': { status: 400, message: 'Invalid UID format' },
+  'record-not-found': { status: 404, message: 'Location record not found' },
+  'not-found': { status: 404, message: 'Not found' },
+  'method-not-allowed': { status: 405, message: 'Method not allowed' },
+  'rate-limited': { status: 429, message: 'Rate limit exceeded' },
+  'internal-error': { status: 500, message: 'Internal error' },
+  unavailable: { status: 503, message: 'Temporarily unavailable' },
+} as const
+type RecordsErrorKind = keyof typeof RECORDS_ERRORS
+
+/**
+ * Why an attestation has no geometry. The problem may quote attested text: it is cut short, and invisible
+ * characters are replaced.
+ */
+export function noGeometry(problem: string | null): string {
+  const shown =
+    problem &&
+    Array.from(problem.slice(0, 600))
+      .slice(0, 300)
+      .join('')
+      .replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '\ufffd')
+  return `has no geometry that can be read for certain${shown ? `: ${shown}` : ''}`
+}
+
+/** An error of the Compute API whose `detail`, for the caller, names the field and what would be right. */
+export class ComputeError extends Error {
+  override readonly name = 'ComputeError'
+
+  constructor(
+    readonly slug: ProblemSlug,
+    detail: string,
+    /** Seconds after which another try makes sense. */
+    readonly retryAfter?: number,
+  ) {
+    super(detail)
+  }
+
+  /** The same error, about a part of the request: `prefix` goes before its detail. */
+  within(prefix: string): ComputeError {
+    return new ComputeError(this.slug, prefix + this.message, this.retryAfter)
+  }
+}
+
+export function invalidInput(detail: string): ComputeError {
+  return new ComputeError('invalid-input', detail)
+}
+
+export function verificationFailed(detail: string): ComputeError {
+  return new ComputeError('verification-failed', detail)
+}
+
+/** An error of the Records API; the caller gets its message and its detail. */
+export class RecordsError extends Error {
+  override readonly name = 'RecordsError'
+  readonly status: number
+
+  /** @param kind or the name of the parameter that is wrong */
+  constructor(
+    kind: RecordsErrorKind | { parameter: string },
+    readonly detail: string,
+    status?: number,
+  ) {
+    const { status: usual, message } =
+      typeof kind === 'string'
+        ? RECORDS_ERRORS[kind]
+        : { status: 400, message: `Invalid ${kind.parameter} parameter` }
+    super(message)
+    this.status = status ?? usual
+  }
+}
+
+/** The database or a chain's node does not answer; another try may succeed. */
+export class UnavailableError extends Error {
+  override readonly name = 'UnavailableError'
+}
+
+/** The request is malformed. Its message is for the caller, in the form of the API that was asked. */
+export class RequestError extends Error {
+  override readonly name = 'RequestError'
+
+  /** @param statusCode 431 (RFC 6585) is for a head that is too large */
+  constructor(
+    message: string,
+    readonly statusCode: 400 | 431 = 400,
+  ) {
+    super(message)
+  }
+}
+
+/** Seconds after which another try makes sense when the database or a node was gone. */
+const RETRY_AFTER_SECONDS = 5
+
+/** What is wrong with a request that Fastify refused, for the caller; undefined for our own faults. */
+function refusalOf(error: FastifyError): string | undefined {
+  switch (error.code) {
+    case 'FST_ERR_CTP_INVALID_JSON_BODY':
+      return 'The body is not valid JSON.'
+    case 'FST_ERR_CTP_EMPTY_JSON_BODY':
+      return 'The body is empty; send a JSON object.'
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return 'Content-Type must be application/json.'
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return 'The body is too large: at most 5 MiB.'
+  }
+  return error.statusCode && error.statusCode >= 400 && error.statusCode < 500 ? error.message : undefined
+}
+
+/**
+ * The one error handler of /compute: whatever is thrown becomes problem details; a page for a browser that
+ * opens an address of it.
+ */
+export function computeErrorHandler(publicBaseUrl: string) {
+  return (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
+    const { slug, message, retryAfter } = asComputeProblem(error, request)
+    const { status, contentType, body } = problemDocument(
+      publicBaseUrl,
+      slug,
+      message,
+      error instanceof RequestError ? error.statusCode : undefined,
+    )
+    if (retryAfter !== undefined) reply.header('retry-after', retryAfter)
+    if (wantsPage(request)) {
+      const shown = JSON.parse(body) as { type: string; title: string; detail: string }
+      return sendPage(
+        reply.status(status).header('vary', 'accept'),
+        problemPage({ ...shown, status, body: shown, about: shown.type }, publicBaseUrl),
+      )
+    }
+    return reply.status(status).header('content-type', contentType).send(body)
+  }
+}
+
+/**
+ * Problem details as they are sent. @param status the slug's own, unless HTTP has a better one for what is
+ * wrong with the request itself
+ */
+export function problemDocument(
+  publicBaseUrl: string,
+  slug: ProblemSlug,
+  detail: string,
+  status: number = COMPUTE_PROBLEMS[slug].status,
+): { status: number; contentType: string; body: string } {
+  const { title } = COMPUTE_PROBLEMS[slug]
+  return {
+    status,
+    contentType: 'application/problem+json; charset=utf-8',
+    body: JSON.stringify({ type: `${publicBaseUrl}/errors/${slug}`, title, status, detail }),
+  }
+}
+
+function asComputeProblem(error: FastifyError, request: FastifyRequest): ComputeError {
+  if (error instanceof ComputeError) return error
+  if (error instanceof GeometryError) return invalidInput(error.message)
+  if (error instanceof UnavailableError) {
+    request.log.warn({ reason: error.message }, 'a computation could not be done')
+    return new ComputeError(
+      'computation-error',
+      `${error.message} Nothing was signed; try again in ${RETRY_AFTER_SECONDS} seconds.`,
+      RETRY_AFTER_SECONDS,
+    )
+  }
+  const fault = refusalOf(error)
+  if (fault) return invalidInput(fault)
+  request.log.error(error, 'a computation failed')
+  return new ComputeError('computation-error', 'The computation failed on our side. Nothing was signed.')
+}
+
+/**
+ * The one error handler of /api, and of whatever lies outside both APIs. A browser gets a page, other
+ * clients the same as JSON.
+ */
+export function recordsErrorHandler(publicBaseUrl: string) {
+  return (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
+    const { status, message, detail } = asRecordsProblem(error, request, reply)
+    // These headers were set for the answer that failed.
+    reply
+      .removeHeader('etag')
+      .removeHeader('content-disposition')
+      .removeHeader('link')
+      .headers({ 'cache-control': 'no-store', vary: 'accept' })
+      .status(status)
+    const body = { status: 'error', message, detail }
+    return wantsPage(request)
+      ? sendPage(reply, problemPage({ status, title: message, detail, body }, publicBaseUrl))
+      : reply.send(body)
+  }
+}
+
+function asRecordsProblem(error: FastifyError, request: FastifyRequest, reply: FastifyReply): RecordsError {
+  if (error instanceof RecordsError) return error
+  if (error instanceof UnavailableError) {
+    request.log.warn({ reason: error.message }, 'a query could not be answered')
+    reply.header('retry-after', RETRY_AFTER_SECONDS)
+    return new RecordsError('unavailable', `${error.message} Try again in ${RETRY_AFTER_SECONDS} seconds.`)
+  }
+  const fault = refusalOf(error)
+  if (fault)
+    return new RecordsError(
+      'invalid-request',
+      fault,
+      error instanceof RequestError ? error.statusCode : undefined,
+    )
+  request.log.error(error, 'a query failed')
+  return new RecordsError('internal-error', 'The request failed on our side.')
+}

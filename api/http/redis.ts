@@ -1,0 +1,108 @@
+import type { FastifyBaseLogger } from 'fastify'
+import { createClient } from 'redis'
+
+/** How long a command may take: a frozen Redis must not block requests. */
+const TIMEOUT_MS = 200
+/** An idle connection is pinged this often; a silent one is replaced after this time. */
+const PING_MS = 1_000
+const SILENCE_MS = 3_000
+
+/** Requests of a client in the current window, and the milliseconds left of it. */
+export interface Count {
+  current: number
+  ttl: number
+}
+
+/**
+ * Counters and single-use marks that the copies of the API share. Its methods never throw and never wait
+ * long: undefined means that Redis is out of reach. While a command is overdue no other is sent, so only the
+ * requests under way when Redis froze have to wait. A late answer or a new connection ends this.
+ */
+export class SharedRedis {
+  private readonly client
+  private overdue = 0
+  private answering: boolean | undefined
+
+  /** @param url of Redis 7 or newer */
+  constructor(
+    url: string,
+    private readonly log: FastifyBaseLogger,
+  ) {
+    this.client = createClient({
+      url,
+      disableOfflineQueue: true,
+      commandsQueueMaxLength: 10_000,
+      pingInterval: PING_MS,
+      socket: {
+        connectTimeout: 2_000,
+        socketTimeout: SILENCE_MS,
+        reconnectStrategy: (tries) => Math.min(100 * 2 ** tries, 2_000),
+      },
+    })
+    this.client.on('error', (error: Error) => this.note(false, error.message))
+    this.client.on('ready', () => this.note(true, 'connected'))
+    this.client.connect().catch(() => {})
+  }
+
+  /** Adds one to the counter `key`, whose window starts with its first request. */
+  count(key: string, windowMs: number): Promise<Count | undefined> {
+    return this.ask(async () => {
+      const [current, , ttl] = await this.client
+        .multi()
+        .incr(key)
+        .pExpire(key, windowMs, 'NX')
+        .pTTL(key)
+        .exec()
+      return { current: Number(current), ttl: Number(ttl) }
+    })
+  }
+
+  /** Marks `key` for `ms`; true for exactly one caller within that time. */
+  claim(key: string, ms: number): Promise<boolean | undefined> {
+    return this.ask(
+      async () =>
+        (await this.client.set(key, '1', { condition: 'NX', expiration: { type: 'PX', value: ms } })) !==
+        null,
+    )
+  }
+
+  close(): void {
+    this.client.destroy()
+  }
+
+  private ask<T>(command: () => Promise<T>): Promise<T | undefined> {
+    if (!this.client.isReady || this.overdue > 0) return Promise.resolve(undefined)
+    return new Promise((resolve) => {
+      let late = false
+      const timer = setTimeout(
+        // An answer may have arrived while this process was busy: it is read before setImmediate runs.
+        () =>
+          setImmediate(() => {
+            if (late || settled) return
+            late = true
+            this.overdue++
+            this.note(false, `no answer within ${TIMEOUT_MS} ms`)
+            resolve(undefined)
+          }),
+        TIMEOUT_MS,
+      )
+      let settled = false
+      const settle = (value: T | undefined, failure?: Error) => {
+        settled = true
+        clearTimeout(timer)
+        if (late) this.overdue--
+        this.note(failure === undefined, failure?.message ?? 'it answers')
+        resolve(value)
+      }
+      command().then(settle, (error: Error) => settle(undefined, error))
+    })
+  }
+
+  /** Logs changes only. */
+  private note(answering: boolean, reason: string): void {
+    if (answering === this.answering) return
+    this.answering = answering
+    if (answering) this.log.info({ reason }, 'Redis is in reach, rate limits are shared')
+    else this.log.warn({ reason }, 'Redis is out of reach, rate limits are counted in this process')
+  }
+}

@@ -1,0 +1,91 @@
+import { getEventListeners } from 'node:events'
+import { expect, test } from 'vitest'
+import { seededRandom } from '../../dev/random'
+import { NoSlotError, Semaphore } from './semaphore'
+
+const never = () => new AbortController().signal
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+test('the limits for all and for each client hold, and every accepted waiter is served', async () => {
+  const seed = 7
+  const random = seededRandom(seed)
+  const semaphore = new Semaphore({ all: 4, each: 2, waiting: 20, waitingEach: 6 })
+  const running = new Map<string, number>()
+  const outcomes = { served: 0, refused: 0 }
+  const visit = async (client: string) => {
+    let end: () => void
+    try {
+      end = await semaphore.acquire(client, never())
+    } catch (error) {
+      expect(error).toBeInstanceOf(NoSlotError)
+      return void outcomes.refused++
+    }
+    running.set(client, (running.get(client) ?? 0) + 1)
+    const all = [...running.values()].reduce((sum, each) => sum + each, 0)
+    expect([seed, all <= 4, running.get(client)! <= 2]).toEqual([seed, true, true])
+    for (let i = 0; i < random() * 5; i++) await turn()
+    running.set(client, running.get(client)! - 1)
+    end()
+    // A second release has no effect.
+    end()
+    outcomes.served++
+  }
+  const visits: Promise<void>[] = []
+  for (let i = 0; i < 3_000; i++) {
+    visits.push(visit(`client ${Math.floor(random() * 6)}`))
+    if (random() < 0.5) await turn()
+  }
+  await Promise.all(visits)
+  expect(outcomes.served + outcomes.refused).toBe(3_000)
+  expect(outcomes.served).toBeGreaterThan(1_000)
+  expect(outcomes.refused).toBeGreaterThan(50)
+})
+
+test('an aborted waiter makes room; a client at its own limit does not block others', async () => {
+  const semaphore = new Semaphore({ all: 2, each: 1, waiting: 2, waitingEach: 1 })
+  const endA = await semaphore.acquire('a', never())
+  const abort = new AbortController()
+  const second = semaphore.acquire('a', abort.signal)
+  await expect(semaphore.acquire('a', never())).rejects.toMatchObject({ own: true })
+  // One slot is free: `a` waits only because of its own limit.
+  const endB = await semaphore.acquire('b', never())
+  const third = semaphore.acquire('c', never())
+  await expect(semaphore.acquire('d', never())).rejects.toMatchObject({ own: false })
+  abort.abort(new Error('gone'))
+  await expect(second).rejects.toThrow('gone')
+  endA()
+  ;(await third)()
+  endB()
+  await expect(semaphore.acquire('e', AbortSignal.abort(new Error('too late')))).rejects.toThrow('too late')
+})
+
+test('a signal that outlives many waits keeps no listeners', async () => {
+  const semaphore = new Semaphore({ all: 1, each: 1, waiting: 20, waitingEach: 20 })
+  const abort = new AbortController()
+  const listeners = () => getEventListeners(abort.signal, 'abort').length
+  const end = await semaphore.acquire('a', abort.signal)
+  const [served, ...givenUp] = Array.from({ length: 3 }, () => semaphore.acquire('a', abort.signal))
+  expect(listeners()).toBe(3)
+  end()
+  const endServed = await served!
+  expect(listeners()).toBe(2)
+  abort.abort(new Error('gone'))
+  for (const each of givenUp) await expect(each).rejects.toThrow('gone')
+  expect(listeners()).toBe(0)
+  // Aborted waiters hold no slot and no turn.
+  endServed()
+  ;(await semaphore.acquire('b', never()))()
+})
+
+test('waiting clients are served in turn, however many requests each has', async () => {
+  const semaphore = new Semaphore({ all: 1, each: 1, waiting: 20, waitingEach: 10 })
+  const order: string[] = []
+  const visit = async (client: string) => {
+    const end = await semaphore.acquire(client, never())
+    order.push(client)
+    await turn()
+    end()
+  }
+  await Promise.all(['a', 'a', 'a', 'a', 'a', 'b', 'b', 'c'].map(visit))
+  expect(order).toEqual(['a', 'b', 'c', 'a', 'b', 'a', 'a', 'a'])
+})

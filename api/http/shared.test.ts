@@ -1,0 +1,78 @@
+import { expect, test } from 'vitest'
+import { SharedRead } from './shared'
+
+test('a value is read once within its time, and again after it, after a failure, and when the clock goes back', async () => {
+  let now = 1_000_000
+  let reads = 0
+  let broken = false
+  const shared = new SharedRead(
+    async () => (broken ? Promise.reject(new Error('no')) : ++reads),
+    250,
+    () => now,
+  )
+  expect(await Promise.all([shared.get(), shared.get()])).toEqual([1, 1])
+  now += 249
+  expect(await shared.get()).toBe(1)
+  now += 1
+  expect(await shared.get()).toBe(2)
+  now -= 3_600_000
+  expect(await shared.get()).toBe(3)
+  broken = true
+  now += 300
+  await expect(shared.get()).rejects.toThrow('no')
+  broken = false
+  expect(await shared.get()).toBe(4)
+})
+
+/** Reads that end when the test says so; each returns its number. */
+function slowReads(milliseconds: number, clock = () => 0) {
+  const underWay: (() => void)[] = []
+  const shared = new SharedRead(
+    () => new Promise<number>((resolve) => underWay.push(resolve.bind(undefined, underWay.length))),
+    milliseconds,
+    clock,
+  )
+  return { shared, underWay }
+}
+
+test.each([
+  ['get with no time to share', 0, (shared: SharedRead<number>) => shared.get()],
+  ['fresh', 250, (shared: SharedRead<number>) => shared.fresh()],
+])('%s: a read answers exactly the callers that came before it began', async (_, milliseconds, ask) => {
+  const { shared, underWay } = slowReads(milliseconds)
+  const first = ask(shared)
+  const others = [ask(shared), ask(shared), ask(shared)]
+  expect(underWay).toHaveLength(1)
+  underWay[0]!()
+  expect(await first).toBe(0)
+  await expect.poll(() => underWay.length).toBe(2)
+  const late = ask(shared)
+  underWay[1]!()
+  expect(await Promise.all(others)).toEqual([1, 1, 1])
+  await expect.poll(() => underWay.length).toBe(3)
+  underWay[2]!()
+  expect(await late).toBe(2)
+})
+
+test('a hanging read delays the next one for a limited time, a failed one not at all', async () => {
+  let now = 0
+  const { shared, underWay } = slowReads(0, () => now)
+  void shared.get()
+  const waiting = shared.get()
+  await expect.poll(() => underWay.length).toBe(2)
+  underWay[1]!()
+  expect(await waiting).toBe(1)
+  void shared.get()
+  now += 250
+  void shared.get()
+  expect(underWay).toHaveLength(4)
+
+  let reads = 0
+  const failing = new SharedRead(
+    async () => (++reads === 1 ? Promise.reject(new Error('no')) : reads),
+    0,
+    () => 0,
+  )
+  const [failed, next] = await Promise.allSettled([failing.get(), failing.get()])
+  expect([failed.status, next]).toEqual(['rejected', { status: 'fulfilled', value: 2 }])
+})

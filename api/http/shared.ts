@@ -1,0 +1,57 @@
+import { setTimeout } from 'node:timers/promises'
+
+/** How long a new read waits for the one under way. */
+const PATIENCE_MS = 250
+
+/** A value that all callers share and that is read again after some time. A failed read is not kept. */
+export class SharedRead<T> {
+  private last: { at: number; value: Promise<T>; ended: boolean } | undefined
+  private next: Promise<T> | undefined
+
+  /**
+   * @param milliseconds how old a read may be, counted from its start; 0: callers only get a read that starts
+   *   after their call
+   * @param clock milliseconds
+   */
+  constructor(
+    private readonly read: () => Promise<T>,
+    private readonly milliseconds: number,
+    private readonly clock: () => number,
+  ) {}
+
+  get(): Promise<T> {
+    return this.last && this.age() < this.milliseconds ? this.last.value : this.fresh()
+  }
+
+  /** Like get, but from a read that starts after this call. Callers during a read share the next one. */
+  fresh(): Promise<T> {
+    if (this.next) return this.next
+    const { last } = this
+    const wait = last && !last.ended ? PATIENCE_MS - this.age() : 0
+    if (!last || wait <= 0) return this.start()
+    const ended = last.value.catch(() => {})
+    return (this.next = Promise.race([ended, setTimeout(wait, undefined, { ref: false })]).then(() => {
+      this.next = undefined
+      return this.start()
+    }))
+  }
+
+  private start(): Promise<T> {
+    const value = this.read()
+    const read: typeof this.last = { at: this.clock(), value, ended: false }
+    this.last = read
+    value.then(
+      () => (read.ended = true),
+      () => {
+        if (this.last === read) this.last = undefined
+      },
+    )
+    return value
+  }
+
+  /** Milliseconds since the last read began; Infinity where the clock was set back. */
+  private age(): number {
+    const age = this.clock() - this.last!.at
+    return age < 0 ? Infinity : age
+  }
+}

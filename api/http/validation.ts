@@ -1,0 +1,268 @@
+import type { Static, TSchema, TUnsafe } from '@sinclair/typebox'
+import { TARGET } from './schema'
+
+/**
+ * Checks requests by their schemas. Fastify's own validator (ajv) tells what a schema demands, but not what
+ * would be right: these rules add it, and what JSON Schema cannot say.
+ */
+export interface Rules<T = unknown> {
+  /** The problem of a value of another type, such as `expected a number`; of a missing one, too. */
+  type?: string
+  /** The problem of a missing value, where it is another one. */
+  missing?: string
+  /** The problem of a value of the right type that does not fit the pattern or the range. */
+  form?: string
+  /** What else is wrong with a value. */
+  test?: (value: T) => string | undefined
+  /** Further names of a property; exactly one of all its names may be given. */
+  aliases?: readonly string[]
+  /** Of oneOf: the property whose constant chooses the form. */
+  discriminator?: string
+  /** Of oneOf: the property whose presence chooses the last form. */
+  marker?: string
+  /** The code behind the route reads the value and says what is wrong with it. */
+  unchecked?: true
+}
+const RULES = Symbol('rules of a schema')
+
+export function withRules<S extends TSchema>(schema: S, rules: Rules<Static<S>>): S {
+  return { ...schema, [RULES]: { ...rulesOf(schema), ...rules } }
+}
+
+/** Documented as this schema, but not checked by it: the handler gets whatever came. */
+export function unchecked(schema: TSchema): TUnsafe<unknown> {
+  return withRules(schema, { unchecked: true })
+}
+
+function rulesOf(schema: TSchema): Rules<never> {
+  return (schema as { [RULES]?: Rules<never> })[RULES] ?? {}
+}
+
+/**
+ * What is wrong with a request: a place in it, such as `to` or `operations[1]: to`, and what would be right.
+ */
+export interface RequestProblem {
+  place: string
+  problem: string
+  /** The body's property that it lies in; absent where the body is no object, or has an unknown field. */
+  property?: string
+}
+
+/** @param label the value's own place; @param prefix what goes before the names of its properties */
+type Check = (value: unknown, label: string, prefix: string) => RequestProblem | undefined
+
+/** The check of a body; the first problem in the order of the schema's properties. */
+export function compileCheck(schema: TSchema): (body: unknown) => RequestProblem | undefined {
+  const check = compile(schema)
+  return (body) => check(body, 'body', '')
+}
+
+function compile(schema: TSchema): Check {
+  if (rulesOf(schema).unchecked) return () => undefined
+  const target = (schema as { [TARGET]?: TSchema })[TARGET]
+  if (target) return compile(target)
+  if (schema.oneOf) return compileOneOf(schema, schema.oneOf as TSchema[])
+  const allowed = (schema.enum ?? ('const' in schema && [schema.const])) as unknown[] | false
+  if (allowed)
+    return (value, label) =>
+      allowed.includes(value) ? undefined : { place: label, problem: `expected one of ${allowed.join(', ')}` }
+  switch (schema.type) {
+    case 'object':
+      return compileObject(schema as ObjectSchema)
+    case 'array':
+      return compileList(schema)
+    case 'string':
+      return compileString(schema)
+    case 'number':
+    case 'integer':
+      return compileNumber(schema)
+    case 'boolean':
+      return compileType(schema, (value) => typeof value === 'boolean')
+  }
+  throw new TypeError(`no check for the schema ${JSON.stringify(schema).slice(0, 200)}`)
+}
+
+type ObjectSchema = TSchema & { properties: Record<string, TSchema>; required?: readonly string[] }
+
+/** An object whose fields are all known: a misspelt `recipient` must not become the zero address. */
+function compileObject(schema: ObjectSchema): Check {
+  const properties = Object.entries(schema.properties).map(([name, property]) => {
+    const { aliases = [], missing } = rulesOf(property)
+    const check = compile(property)
+    const required = schema.required?.includes(name) ?? false
+    return {
+      ...{ name, names: [name, ...aliases], check },
+      problem: required ? (missing ?? check(undefined, '', '')?.problem ?? 'missing') : undefined,
+    }
+  })
+  const known = properties.flatMap(({ names }) => names)
+  const notObject = objectProblem(schema)
+  return (value, label, prefix) => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value))
+      return { place: label, problem: notObject }
+    for (const field of Object.keys(value))
+      if (!known.includes(field))
+        return {
+          place: prefix + field.slice(0, 40),
+          problem: `unknown field; known ones are ${known.join(', ')}`,
+        }
+    const object = value as Record<string, unknown>
+    for (const { name, names, check, problem } of properties) {
+      let given: string | undefined
+      for (const each of names) {
+        if (object[each] === undefined) continue
+        if (given !== undefined)
+          return {
+            place: `${prefix}${given}, ${each}`,
+            problem: 'the same parameter twice; give one',
+            property: name,
+          }
+        given = each
+      }
+      if (given !== undefined) {
+        const found = check(object[given], prefix + given, `${prefix}${given}.`)
+        if (found) return { ...found, property: name }
+      } else if (problem !== undefined) return { place: prefix + name, problem, property: name }
+    }
+    return undefined
+  }
+}
+
+function objectProblem({ properties }: ObjectSchema): string {
+  const names = Object.entries(properties).flatMap(([name, property]) => [
+    name,
+    ...(rulesOf(property).aliases ?? []),
+  ])
+  return `expected a JSON object with the fields ${names.join(', ')}`
+}
+
+function compileOneOf(schema: TSchema, forms: readonly TSchema[]): Check {
+  const { discriminator, marker } = rulesOf(schema)
+  if (discriminator !== undefined) {
+    const byName = new Map(
+      forms.map((form) => [
+        (form as ObjectSchema).properties[discriminator]!.const as unknown,
+        compile(form),
+      ]),
+    )
+    const problem = `expected one of ${[...byName.keys()].join(', ')}`
+    return (value, label, prefix) => {
+      const check = byName.get((value as Record<string, unknown> | null)?.[discriminator])
+      return check ? check(value, label, prefix) : { place: prefix + discriminator, problem }
+    }
+  }
+  const [first, last] = [compile(forms[0]!), compile(forms.at(-1)!)]
+  return (value, label, prefix) => {
+    const marked = typeof value === 'object' && value !== null && Object.hasOwn(value, marker!)
+    return (marked ? last : first)(value, label, prefix)
+  }
+}
+
+function compileList(schema: TSchema): Check {
+  const {
+    items,
+    minItems = 0,
+    maxItems = Infinity,
+  } = schema as unknown as {
+    items: TSchema
+    minItems?: number
+    maxItems?: number
+  }
+  const problem = rulesOf(schema).type ?? `expected a list of ${minItems} to ${maxItems}`
+  const check = compile(items)
+  return (value, label) => {
+    if (!Array.isArray(value) || value.length < minItems || value.length > maxItems)
+      return { place: label, problem }
+    for (let i = 0; i < value.length; i++) {
+      const found = check(value[i], `${label}[${i}]`, `${label}[${i}]: `)
+      if (found) return found
+    }
+    return undefined
+  }
+}
+
+function compileString(schema: TSchema): Check {
+  const { pattern } = schema as unknown as { pattern?: string }
+  const expression = pattern === undefined ? undefined : new RegExp(pattern)
+  return compileType(
+    schema,
+    (value): value is string => typeof value === 'string',
+    (value) => !expression || expression.test(value),
+  )
+}
+
+function compileNumber(schema: TSchema): Check {
+  const {
+    type,
+    exclusiveMinimum = -Infinity,
+    minimum = -Infinity,
+    maximum = Infinity,
+  } = schema as unknown as {
+    type: 'number' | 'integer'
+    exclusiveMinimum?: number
+    minimum?: number
+    maximum?: number
+  }
+  return compileType(
+    schema,
+    (value): value is number => typeof value === 'number' && (type === 'number' || Number.isInteger(value)),
+    (value) => value > exclusiveMinimum && value >= minimum && value <= maximum,
+  )
+}
+
+function compileType<T>(
+  schema: TSchema,
+  isType: (value: unknown) => value is T,
+  fits: (value: T) => boolean = () => true,
+): Check {
+  const { type = `expected a ${String(schema.type)}`, form = type, test } = rulesOf(schema) as Rules<T>
+  return (value, label) => {
+    if (!isType(value)) return { place: label, problem: type }
+    const problem = fits(value) ? test?.(value) : form
+    return problem === undefined ? undefined : { place: label, problem }
+  }
+}
+
+/**
+ * The schema as the document shows it: an object with a property of several names becomes one form for each
+ * of them.
+ */
+export function documented(schema: TSchema): TSchema {
+  if (schema.oneOf)
+    return {
+      ...schema,
+      oneOf: (schema.oneOf as TSchema[])
+        .map(documented)
+        .flatMap((form): TSchema[] => (form.oneOf as TSchema[] | undefined) ?? [form]),
+    }
+  if (schema.type !== 'object') return schema
+  const object = schema as ObjectSchema
+  const properties = Object.fromEntries(
+    Object.entries(object.properties).map(([name, property]) => [
+      name,
+      property.type === 'array' ? { ...property, items: documented(property.items as TSchema) } : property,
+    ]),
+  )
+  const aliased = Object.entries(properties).find(([, property]) => rulesOf(property).aliases)
+  if (!aliased) return { ...object, properties }
+  const [name, property] = aliased
+  const forms = [name, ...rulesOf(property).aliases!].map((alias) => ({
+    ...object,
+    description: object.description?.replace(`\`${name}\``, `\`${alias}\``),
+    required: object.required?.map((each) => (each === name ? alias : each)),
+    properties: Object.fromEntries(
+      Object.entries(properties).map(([key, value]) =>
+        key !== name
+          ? [key, value]
+          : [
+              alias,
+              {
+                ...withRules(property, { aliases: undefined }),
+                ...(alias !== name && { description: `Another name of \`${name}\`.` }),
+              },
+            ],
+      ),
+    ),
+  }))
+  return documented({ title: object.title, oneOf: forms } as unknown as TSchema)
+}

@@ -1,0 +1,180 @@
+import type { GivenQuery } from '../records'
+import { COLLECTION, CRS84, type Format } from './parameters'
+
+/** The documents of OGC API - Features (OGC 17-069r4, 7), all but the features. */
+
+export const GEOJSON = 'application/geo+json'
+export const JSON_TYPE = 'application/json'
+export const HTML = 'text/html'
+export const OPENAPI = 'application/vnd.oai.openapi+json;version=3.0'
+export const SCHEMA = 'application/schema+json'
+
+export interface Link {
+  href: string
+  rel: string
+  type: string
+  title: string
+}
+
+export interface Document {
+  title: string
+  description: string
+  links: Link[]
+}
+
+export interface Collection extends Document {
+  id: string
+  itemType: 'feature'
+  crs: string[]
+  extent: {
+    spatial: { bbox: number[][]; crs: string }
+    temporal?: { interval: [string, string][]; trs: string }
+  }
+}
+
+export const TITLE = 'Location records'
+const DESCRIPTION =
+  'Statements about places that people attested on blockchains (EAS attestations), newest first: who stated it, when, where, and whether it was revoked. ' +
+  'A geometry is as it was attested: edges are meant as shortest geodesics on the WGS84 ellipsoid, and nothing is cut at the antimeridian. Records whose geometry cannot be read for certain have none.'
+
+/** The addresses of the service, under the public one. */
+export class OgcAddresses {
+  readonly root: string
+
+  /** @param publicBaseUrl no slash at its end */
+  constructor(publicBaseUrl: string) {
+    this.root = `${publicBaseUrl}/ogc`
+  }
+
+  get collection(): string {
+    return `${this.root}/collections/${COLLECTION}`
+  }
+
+  get items(): string {
+    return `${this.collection}/items`
+  }
+
+  feature(id: string): string {
+    return `${this.items}/${encodeURIComponent(id)}`
+  }
+}
+
+/** The address with more parameters; commas, colons and slashes stay readable. */
+function withParameters(href: string, parameters: GivenQuery): string {
+  const query = Object.entries(parameters).map(
+    ([name, value]) =>
+      `${encodeURIComponent(name)}=${encodeURIComponent(value!).replace(/%(2C|3A|2F)/g, (escape) => decodeURIComponent(escape))}`,
+  )
+  return query.length ? `${href}${href.includes('?') ? '&' : '?'}${query.join('&')}` : href
+}
+
+/** Links of a document to itself and its other form. The JSON address has `f` only if the request had it. */
+export function selfLinks(
+  href: string,
+  type: string,
+  title: string,
+  format: Format,
+  { f, ...parameters }: GivenQuery = {},
+): Link[] {
+  const json = link(
+    withParameters(href, f === 'json' ? { ...parameters, f } : parameters),
+    'self',
+    type,
+    `${title}, as JSON`,
+  )
+  const html = link(withParameters(href, { ...parameters, f: 'html' }), 'self', HTML, `${title}, as a page`)
+  return format === 'json' ? [json, { ...html, rel: 'alternate' }] : [html, { ...json, rel: 'alternate' }]
+}
+
+/**
+ * Links of a page of features: to itself, its neighbours, and its collection.
+ * @param cursor of the next page
+ */
+export function itemsLinks(
+  at: OgcAddresses,
+  format: Format,
+  given: GivenQuery,
+  cursor: string | undefined,
+): Link[] {
+  const { f, cursor: here, ...filters } = given
+  const type = format === 'html' ? HTML : GEOJSON
+  const form: GivenQuery = format === 'html' ? { f: 'html' } : f === undefined ? {} : { f }
+  return [
+    ...selfLinks(at.items, GEOJSON, 'This page', format, given),
+    ...(cursor === undefined
+      ? []
+      : [link(withParameters(at.items, { ...filters, cursor, ...form }), 'next', type, 'The next page')]),
+    ...(here === undefined
+      ? []
+      : [link(withParameters(at.items, { ...filters, ...form }), 'first', type, 'The first page')]),
+    link(at.collection, 'collection', JSON_TYPE, 'The collection'),
+  ]
+}
+
+export function link(href: string, rel: string, type: string, title: string): Link {
+  return { href, rel, type, title }
+}
+
+export function landing(
+  at: OgcAddresses,
+  deploymentName: string,
+  format: Format,
+  query: GivenQuery,
+): Document {
+  const both = (href: string, rel: string, title: string) => [
+    link(href, rel, JSON_TYPE, `${title}, as JSON`),
+    link(`${href}?f=html`, rel, HTML, `${title}, as a page`),
+  ]
+  return {
+    title: deploymentName === 'unnamed' ? TITLE : `${TITLE} (${deploymentName})`,
+    description: DESCRIPTION,
+    links: [
+      ...selfLinks(at.root, JSON_TYPE, 'This document', format, query),
+      link(`${at.root}/api`, 'service-desc', OPENAPI, 'The definition of this API (OpenAPI 3.0)'),
+      link(`${at.root}/api?f=html`, 'service-doc', HTML, 'The definition of this API, as a page'),
+      ...both(`${at.root}/conformance`, 'conformance', 'The conformance classes that it implements'),
+      ...both(`${at.root}/collections`, 'data', 'The collections'),
+    ],
+  }
+}
+
+/** The requirements classes that are implemented, each whole. */
+export const CONFORMANCE = {
+  conformsTo: ['core', 'oas30', 'html', 'geojson'].map(
+    (name) => `http://www.opengis.net/spec/ogcapi-features-1/1.0/conf/${name}`,
+  ),
+}
+
+/** @param times of the first and the last record */
+export function collection(
+  at: OgcAddresses,
+  times: { first: Date; last: Date } | undefined,
+  links: Link[],
+): Collection {
+  return {
+    id: COLLECTION,
+    title: TITLE,
+    description: DESCRIPTION,
+    itemType: 'feature',
+    crs: [CRS84],
+    extent: {
+      // Attested places may be anywhere, and the extent has to include them all (/req/core/fc-md-extent).
+      spatial: { bbox: [[-180, -90, 180, 90]], crs: CRS84 },
+      ...(times && {
+        temporal: {
+          interval: [[times.first.toISOString(), times.last.toISOString()]],
+          trs: 'http://www.opengis.net/def/uom/ISO-8601/0/Gregorian',
+        },
+      }),
+    },
+    links: [
+      ...links,
+      // Without a query: clients of GeoJSON append parameters and IDs to it.
+      link(at.items, 'items', GEOJSON, 'The records, as GeoJSON'),
+      link(`${at.items}?f=html`, 'items', HTML, 'The records, as pages'),
+      // Link relations are compared without regard to case (RFC 8288, 2.1.1); GDAL knows this one as it is
+      // written here.
+      link(`${at.collection}/schema`, 'describedBy', SCHEMA, 'What a record looks like (JSON Schema)'),
+    ],
+  }
+}

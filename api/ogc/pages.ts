@@ -1,0 +1,149 @@
+import { type Collection, type Document, type Link } from './documents'
+import { type Bbox, drawMap, type Feature, featureBody, headline, REVOKED, titleOf } from '../records'
+import { type Html, html, joined, trusted } from '../http/html'
+import { definitions, list, page, type Trail } from '../http/pages'
+
+/**
+ * The documents of OGC API - Features as HTML 5 pages: all that the JSON says, and all of its links
+ * (/req/html/content).
+ */
+
+export function landingPage(document: Document): string {
+  return page(document.title, [], html`<p>${document.description}</p>${linkList('Links', document.links)}`)
+}
+
+export function conformancePage(
+  { conformsTo }: { conformsTo: readonly string[] },
+  trail: Trail,
+  links: readonly Link[],
+): string {
+  return page(
+    'Conformance',
+    trail,
+    html`<p>This service conforms to OGC API - Features, Part 1: Core. The conformance classes that it implements:</p>${list(conformsTo.map((uri) => html`<code>${uri}</code>`))}${linkList('Links', links)}`,
+  )
+}
+
+export function collectionsPage(
+  collections: readonly Collection[],
+  trail: Trail,
+  links: readonly Link[],
+): string {
+  return page(
+    'Collections',
+    trail,
+    html`${collections.map((collection) => html`<h2>${collection.title}</h2>${collectionBody(collection)}`)}${linkList('Links of this page', links)}`,
+  )
+}
+
+export function collectionPage(collection: Collection, trail: Trail): string {
+  return page(collection.title, trail, collectionBody(collection))
+}
+
+function collectionBody({ id, description, itemType, crs, extent, links }: Collection): Html {
+  const { spatial, temporal } = extent
+  return html`<p>${description}</p>${definitions({
+    id,
+    itemType,
+    crs: crs.join(', '),
+    'extent, in space': `${spatial.bbox.map((box) => box.join(', ')).join('; ')} (${spatial.crs})`,
+    ...(temporal && {
+      'extent, in time': `${temporal.interval.map(([first, last]) => `${first} to ${last}`).join('; ')} (${temporal.trs})`,
+    }),
+  })}${linkList('Links', links)}`
+}
+
+/** A page of features. @param box that was asked for */
+export function itemsPage(
+  answer: {
+    features: readonly Feature[]
+    links: readonly Link[]
+    timeStamp: string
+    numberReturned: number
+    numberMatched?: number
+  },
+  itemHref: (id: string) => string,
+  trail: Trail,
+  box?: Bbox,
+): string {
+  const { features, links, timeStamp, numberReturned, numberMatched } = answer
+  const { svg, left } = drawMap(
+    features.map(({ id, geometry, properties }) => ({
+      title: titleOf(id, properties),
+      href: itemHref(id),
+      geometry,
+    })),
+    box,
+  )
+  const without = features.filter(({ geometry }) => geometry === null).length
+  const notes = [
+    ...(without ? [`${without} of them ${without === 1 ? 'has' : 'have'} no geometry.`] : []),
+    ...(left ? [`${left} are too large to be drawn here.`] : []),
+  ]
+  const paging = links
+    .filter(({ rel }) => rel === 'next' || rel === 'first')
+    .map((each) => linkTo(each, each.rel === 'next' ? 'Next page' : 'First page'))
+  const details = features.map(
+    ({ id, geometry, properties }) =>
+      html`<details><summary>${String(properties.timestamp)} <span class="kind">${String(properties.chain)}, ${geometry?.type ?? 'no geometry'}</span>${properties.revoked === true && REVOKED} <bdi>${headline(properties)}</bdi></summary>
+<p><a href="${itemHref(id)}"><code>${id}</code></a></p>${definitions({ ...properties, geometry })}</details>`,
+  )
+  return page(
+    'Location records',
+    trail,
+    html`<p>${numberReturned.toLocaleString('en')} of ${numberMatched === undefined ? 'many' : numberMatched.toLocaleString('en')} records, newest first, as of ${timeStamp}. ${notes.join(' ')}</p>
+${trusted(svg)}<div class="pages">${paging}</div>${joined(details, '\n')}<div class="pages">${paging}</div>${linkList('Links', links)}`,
+  )
+}
+
+/** One feature. */
+export function itemPage(feature: Feature & { links: readonly Link[] }, trail: Trail): string {
+  const self = feature.links.find(({ rel }) => rel === 'self')!.href
+  return page(
+    headline(feature.properties) || 'A location record',
+    trail,
+    html`${featureBody(feature, self)}${linkList('Links', feature.links)}`,
+  )
+}
+
+/** The JSON Schema of a feature. */
+export function schemaPage(schema: object, trail: Trail, links: readonly Link[]): string {
+  return page(
+    'Schema of a record',
+    trail,
+    html`<p>What a feature looks like, as JSON Schema. A property that is null counts as missing.</p><pre>${JSON.stringify(schema, null, 2)}</pre>${linkList('Links', links)}`,
+  )
+}
+
+/** The definition of the API: its operations in short, then the whole document. */
+export function apiPage(
+  document: { info: { title: string; description: string }; paths: object },
+  operations: readonly {
+    path: string
+    summary: string
+    parameters: readonly { name: string; description: string }[]
+  }[],
+  trail: Trail,
+  links: readonly Link[],
+): string {
+  const sections = operations.map(
+    ({ path, summary, parameters }) =>
+      html`<h2><code>GET ${path}</code></h2><p>${summary}</p>${parameters.length > 0 && definitions(Object.fromEntries(parameters.map(({ name, description }) => [name, description])))}`,
+  )
+  return page(
+    document.info.title,
+    trail,
+    html`<p>${document.info.description}</p>${sections}<h2>OpenAPI document</h2><pre>${JSON.stringify(document, null, 2)}</pre>${linkList('Links', links)}`,
+  )
+}
+
+function linkList(title: string, links: readonly Link[]): Html {
+  return html`<h2>${title}</h2>${list(links.map((each) => html`${linkTo(each, each.title)} <span class="note">${each.rel}, ${each.type}</span>`))}`
+}
+
+/** A link out of a page; one to JSON says so, as a browser would get a page again. */
+function linkTo({ href, rel, type }: Link, text: string): Html {
+  const to =
+    type.includes('json') && !/[?&]f=/.test(href) ? `${href}${href.includes('?') ? '&' : '?'}f=json` : href
+  return html`<a href="${to}" rel="${rel}" type="${type}">${text}</a>`
+}

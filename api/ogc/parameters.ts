@@ -1,0 +1,310 @@
+import { DateTime, Duration } from 'luxon'
+import { ACTIVE_SLUGS, CHAINS } from '../../src/chains'
+import { parseUid } from '../../src/eas'
+import { prefersHtml } from '../http/accept'
+import { ADDRESS, UID } from '../http/openapi-components'
+import { RecordsError } from '../http/problems'
+import {
+  bboxOf,
+  DEFAULT_LIMIT,
+  invalid,
+  MAX_CURSOR_LENGTH,
+  MAX_LIMIT,
+  numbersOf,
+  parameter,
+  pathOf,
+  queryOf,
+  readAddress,
+  readChain,
+  readCursor,
+  readLocationType,
+  readSchemaUid,
+  wholeReader,
+  type Bbox,
+  type RecordPosition,
+  type SearchQuery,
+} from '../records'
+
+/**
+ * The parameters of OGC API - Features (OGC 17-069r4, 7.15), and those that filter by a property: each with
+ * its documentation and its reader.
+ */
+
+/** The collection's ID. */
+export const COLLECTION = 'location-records'
+export const CRS84 = 'http://www.opengis.net/def/crs/OGC/1.3/CRS84'
+/** The same with an ellipsoidal height, for a bbox of six numbers. */
+const CRS84H = 'http://www.opengis.net/def/crs/OGC/0/CRS84h'
+
+const FORMATS = ['json', 'html'] as const
+export type Format = (typeof FORMATS)[number]
+
+// --- Readers: text to value ---
+
+function readFormat(text: string, name: string): Format {
+  const format = FORMATS.find((each) => each === text)
+  if (!format) throw invalid(name, 'Expected json or html')
+  return format
+}
+
+function readCrs(text: string, name: string): string {
+  if (text !== CRS84 && text !== CRS84H)
+    throw invalid(name, `Expected ${CRS84}: a bbox is in degrees of longitude and latitude`)
+  return text
+}
+
+function readPosition(text: string, name: string): RecordPosition {
+  const read = readCursor(text)
+  if (!read || read.tag !== undefined) throw invalid(name, 'Follow the next link of an answer as it is')
+  return read.position
+}
+
+/** Four numbers, or six with heights. Records are on the ellipsoid: any height meets them. */
+function readBox(text: string): Bbox {
+  const numbers = numbersOf(text)
+  if (numbers.length !== 4 && numbers.length !== 6)
+    throw new RecordsError(
+      'invalid-bbox',
+      'Expected format: minLng,minLat,maxLng,maxLat, or minLng,minLat,minHeight,maxLng,maxLat,maxHeight',
+    )
+  if (numbers.length === 4) return bboxOf(numbers)
+  const [west, south, low, east, north, high] = numbers as [number, number, number, number, number, number]
+  if (!(low <= high))
+    throw new RecordsError(
+      'invalid-bbox',
+      'Of six numbers the third and the sixth are heights, the lower one first',
+    )
+  return bboxOf([west, south, east, north])
+}
+
+/** GDAL writes 1 and 0. */
+function readBoolean(text: string, name: string): boolean {
+  if (!/^(true|false|1|0)$/i.test(text)) throw invalid(name, 'Expected true or false')
+  return /^(true|1)$/i.test(text)
+}
+
+/** @returns lower-case */
+function readUid(text: string, name: string): string {
+  const uid = parseUid(text)
+  if (uid === undefined) throw invalid(name, 'Expected a UID: 0x and 64 hex digits')
+  return uid
+}
+
+const DATE_TIME =
+  /^(\d{4}-\d{2}-\d{2})(T(?:((?:[01]\d|2[0-3]):[0-5]\d):([0-5]\d|60)(?:\.(\d{1,30}))?(Z|[+ -](?:[01]\d|2[0-3]):[0-5]\d))?)?$/i
+const DATETIME_HELP =
+  'Expected an RFC 3339 time such as 2026-01-31T12:00:00Z, a date, or an interval: 2026-01-01T00:00:00Z/2026-01-31T12:00:00Z, ../2026-01-31T12:00:00Z, 2026-01-01T00:00:00Z/.., 2026-01-01T00:00:00Z/P1M'
+
+/**
+ * A time or an interval, both of its ends included (OGC 17-069r4, 7.15.4). Beyond the standard: a date is all
+ * of its day in UTC, and one end may be an ISO 8601 duration, which the OGC's test suite sends. The filter's
+ * bounds are exclusive, and whole milliseconds.
+ */
+function readDatetime(text: string): { after?: Date; before?: Date } {
+  const ends = text.split('/')
+  const [first, last] = ends.length === 1 ? [text, text] : (ends as [string, string])
+  const open = (end: string) => end === '' || end === '..'
+  if (ends.length > 2 || (open(first) && open(last))) throw invalid('datetime', DATETIME_HELP)
+  const [start, end] = [first, last].map((each) =>
+    open(each) || /^P/i.test(each) ? undefined : parseTime(each),
+  )
+  const from = start?.from ?? (/^P/i.test(first) && end ? shifted(end.to, first, -1) : undefined)
+  const to = end?.to ?? (/^P/i.test(last) && start ? shifted(start.from, last, 1) : undefined)
+  if (from === undefined && to === undefined) throw invalid('datetime', DATETIME_HELP)
+  if (from !== undefined && to !== undefined && from > to && ends.length === 2)
+    throw invalid('datetime', 'The interval ends before it begins')
+  return {
+    ...(from !== undefined && { after: new Date(from - 1) }),
+    ...(to !== undefined && { before: new Date(to + 1) }),
+  }
+}
+
+/**
+ * The first and the last millisecond of a time, or of the day that a date is. One between two milliseconds
+ * has neither: from is after to.
+ */
+function parseTime(text: string): { from: number; to: number } {
+  // GDAL writes midnight as a date and a T.
+  const [, date, time, minutes = '00:00', seconds = '00', fraction = '', offset = 'Z'] =
+    DATE_TIME.exec(text) ?? []
+  const day = DateTime.fromISO(date ?? '', { zone: 'utc' })
+  if (!day.isValid) throw invalid('datetime', DATETIME_HELP)
+  if (time === undefined) return { from: day.toMillis(), to: day.plus({ days: 1 }).toMillis() - 1 }
+  // An unescaped + in a query string arrives as a space. A leap second is the first one of the next minute.
+  const minute = DateTime.fromISO(`${date}T${minutes}${offset.replace(' ', '+').toUpperCase()}`)
+  const at = minute.toMillis() + Number(seconds) * 1000 + Number(fraction.slice(0, 3).padEnd(3, '0'))
+  return { from: /[1-9]/.test(fraction.slice(3)) ? at + 1 : at, to: at }
+}
+
+function shifted(from: number, duration: string, direction: 1 | -1): number {
+  const parsed = Duration.fromISO(duration.toUpperCase())
+  // Luxon takes an empty one, and negative numbers.
+  const end =
+    parsed.isValid && /^P[^-]*\d[^-]*$/i.test(duration)
+      ? DateTime.fromMillis(from, { zone: 'utc' })[direction === 1 ? 'plus' : 'minus'](parsed)
+      : undefined
+  if (!end?.isValid || end.year < 0 || end.year > 9999) throw invalid('datetime', DATETIME_HELP)
+  return end.toMillis()
+}
+
+// --- Parameters ---
+
+const FORMAT = {
+  f: parameter(
+    {
+      description: 'The form of the answer; without it what the header Accept prefers.',
+      type: 'string',
+      enum: FORMATS,
+    },
+    readFormat,
+  ),
+}
+const collectionId = parameter({ type: 'string' }, (text) => {
+  if (text !== COLLECTION)
+    throw new RecordsError(
+      'not-found',
+      `There is no collection '${text.slice(0, 100)}'. There is one: ${COLLECTION}`,
+    )
+  return text
+})
+
+/** Of every document but the items. */
+export const DOCUMENT_QUERY = queryOf(FORMAT)
+export const COLLECTION_PATH = pathOf({ collectionId })
+/** An ID is read by the handler: a malformed one is a feature that does not exist. */
+export const FEATURE_PATH = pathOf({
+  collectionId,
+  featureId: parameter({ description: 'ID of a feature: `<chain>-<uid>`.', type: 'string' }, String),
+})
+/** GDAL and others filter by parameters that are named as properties. */
+export const ITEMS_QUERY = queryOf({
+  bbox: parameter(
+    {
+      description: `Only records whose geometry meets this box, edges included, and records without a geometry: minLng,minLat,maxLng,maxLat in degrees (${CRS84}), or six numbers with heights, which are not looked at. minLng > maxLng crosses the antimeridian. Boxes and geometries are compared on the plane of longitude and latitude.`,
+      type: 'array',
+      minItems: 4,
+      maxItems: 6,
+      oneOf: [4, 6].map((size) => ({
+        type: 'array',
+        items: { type: 'number' },
+        minItems: size,
+        maxItems: size,
+      })),
+      items: { type: 'number' },
+      examples: [[13, 52, 14, 53]],
+    },
+    readBox,
+  ),
+  'bbox-crs': parameter(
+    {
+      description: 'The reference system of bbox. There is only the one.',
+      type: 'string',
+      enum: [CRS84, CRS84H],
+      default: CRS84,
+    },
+    readCrs,
+  ),
+  datetime: parameter(
+    {
+      description:
+        "Only records whose `timestamp`, the time of the attestation's block, is this RFC 3339 time, or lies in this interval, its ends included; `..` or nothing is an open end. Beyond the standard a date is all of its day in UTC, and one end may be an ISO 8601 duration.",
+      type: 'string',
+      examples: ['2026-01-01T00:00:00Z/..'],
+    },
+    readDatetime,
+  ),
+  chain: parameter(
+    { description: 'Only records of this chain.', type: 'string', enum: [...ACTIVE_SLUGS] },
+    readChain,
+  ),
+  prover: parameter(
+    {
+      description: 'Only records attested by this address, in any letter case.',
+      type: 'string',
+      ...ADDRESS,
+    },
+    readAddress,
+  ),
+  subject: parameter(
+    { description: 'Only records with this recipient, in any letter case.', type: 'string', ...ADDRESS },
+    readAddress,
+  ),
+  schema: parameter(
+    { description: 'Only records of the location schema with this UID.', type: 'string', ...UID },
+    readSchemaUid,
+  ),
+  location_type: parameter(
+    {
+      description: 'Only records of this form of location, in any letter case.',
+      type: 'string',
+      minLength: 1,
+      maxLength: 200,
+      examples: ['geojson-point'],
+    },
+    readLocationType,
+  ),
+  revoked: parameter(
+    {
+      description: 'Only revoked records, or only those that still stand. (0 and 1 are taken, too.)',
+      type: 'boolean',
+    },
+    readBoolean,
+  ),
+  uid: parameter(
+    {
+      description: 'Only records of the attestation with this UID: one on each chain at most.',
+      type: 'string',
+      ...UID,
+    },
+    readUid,
+  ),
+  limit: parameter(
+    {
+      description: `How many features at most. More than ${MAX_LIMIT} gives ${MAX_LIMIT}.`,
+      type: 'integer',
+      minimum: 1,
+      maximum: MAX_LIMIT,
+      default: DEFAULT_LIMIT,
+    },
+    wholeReader(1),
+  ),
+  cursor: parameter(
+    {
+      description: 'Where a page begins. Only the next link of an answer knows it.',
+      type: 'string',
+      maxLength: MAX_CURSOR_LENGTH,
+    },
+    readPosition,
+  ),
+  ...FORMAT,
+})
+
+// --- What they mean ---
+
+/** The search of records that a query of items asks for. */
+export function searchOf(query: typeof ITEMS_QUERY.static): SearchQuery {
+  const { bbox, chain, prover, subject, schema, location_type: locationType, revoked, uid } = query
+  return {
+    withGeometry: true,
+    limit: Math.min(query.limit ?? DEFAULT_LIMIT, MAX_LIMIT),
+    from: query.cursor,
+    ...query.datetime,
+    // Features without a geometry are in every box (/req/core/fc-bbox-response, C).
+    ...(bbox && { bbox, nowhere: 'too' as const }),
+    ...{ chain, prover, subject, schema, locationType, revoked },
+    ...(uid !== undefined && {
+      ids: (chain === undefined ? CHAINS.map(({ slug }) => slug) : [chain]).map((slug) => `${slug}-${uid}`),
+    }),
+  }
+}
+
+/** The format that is asked for: `f`, else what Accept prefers; JSON where it does not care. */
+export function formatOf({ f }: { f?: Format }, accept: string | undefined): Format {
+  return f ?? (prefersHtml(accept) ? 'html' : 'json')
+}
+
+/** The parts of a feature's ID, which is `<chain>-<uid>`; undefined for what can be none. */
+export function parseFeatureId(text: string): { chain: string; uid: string } | undefined {
+  const [, chain, uid] = /^([a-z0-9-]+)-(0x[0-9a-f]{64})$/i.exec(text) ?? []
+  return CHAINS.some(({ slug }) => slug === chain) ? { chain: chain!, uid: uid!.toLowerCase() } : undefined
+}

@@ -1,0 +1,309 @@
+import { createHash } from 'node:crypto'
+import type { TUnsafe } from '@sinclair/typebox'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { LRUCache } from 'lru-cache'
+import { version } from '../../package.json'
+import {
+  cursorText,
+  type Feature,
+  featureText,
+  Freshness,
+  type GivenQuery,
+  isKnown,
+  readParameters,
+  type RecordSearch,
+  type SearchQuery,
+  type Store,
+} from '../records'
+import {
+  CONFORMANCE,
+  GEOJSON,
+  JSON_TYPE,
+  OPENAPI,
+  OgcAddresses,
+  SCHEMA,
+  collection,
+  itemsLinks,
+  landing,
+  link,
+  selfLinks,
+  type Link,
+} from './documents'
+import { featureSchema, ogcOpenApi, operationsOf } from './openapi'
+import {
+  apiPage,
+  collectionPage,
+  collectionsPage,
+  conformancePage,
+  itemPage,
+  itemsPage,
+  schemaPage,
+  landingPage,
+} from './pages'
+import {
+  COLLECTION_PATH,
+  DOCUMENT_QUERY,
+  FEATURE_PATH,
+  formatOf,
+  ITEMS_QUERY,
+  parseFeatureId,
+  searchOf,
+  type Format,
+} from './parameters'
+import { sendPage } from '../http/pages'
+import { RecordsError, recordsErrorHandler } from '../http/problems'
+
+export interface OgcParts {
+  store: Store
+  records: RecordSearch
+  clock: () => number
+  /** No slash at its end. */
+  publicBaseUrl: string
+  deploymentName: string
+}
+
+/**
+ * OGC API - Features, Part 1: Core (OGC 17-069r4) with GeoJSON, HTML and OpenAPI 3.0: the records for GIS
+ * software, mounted at /ogc. Its own OpenAPI document describes it; the one of the service leaves it out.
+ */
+export async function ogcRoutes(
+  app: FastifyInstance,
+  { store, records, clock, publicBaseUrl, deploymentName }: OgcParts,
+): Promise<void> {
+  app.setValidatorCompiler(readParameters)
+  app.setErrorHandler(recordsErrorHandler(publicBaseUrl))
+  const at = new OgcAddresses(publicBaseUrl)
+  const freshness = new Freshness(store, clock)
+  const definition = ogcOpenApi(publicBaseUrl, deploymentName)
+  // Part of every ETag: an answer depends on these too, not on the records alone.
+  const edition = createHash('sha256')
+    .update(`${version} ${publicBaseUrl} ${deploymentName} ${JSON.stringify(definition)}`)
+    .digest('base64url')
+    .slice(0, 8)
+  const variant = (format: Format) => `${format}-${edition}`
+  const home = { href: `${at.root}?f=html`, title: 'OGC API' }
+  const trail = [
+    home,
+    { href: `${at.root}/collections?f=html`, title: 'Collections' },
+    { href: `${at.collection}?f=html`, title: 'Location records' },
+  ] as const
+
+  /** Times of the first and the last record, by the ETag: a client keeps what it gets under a new ETag. */
+  const extents = new LRUCache<string, ReturnType<Store['readExtent']>>({ max: 16 })
+  const extentOf = (etag: string) => remembered(extents, etag, () => store.readExtent())
+
+  /** Counts, by the ETag and the filters: a client that reads page after page has them counted once. */
+  const counts = new LRUCache<string, ReturnType<RecordSearch['count']>>({ max: 1_000 })
+  const countOf = (etag: string, { limit: _, from: __, ...filters }: SearchQuery) =>
+    remembered(counts, `${etag} ${JSON.stringify(filters)}`, () => records.count({ limit: 0, ...filters }))
+
+  /** GET and HEAD of an address; any other method is refused. */
+  const get = <Query extends DocumentQuery, Params>(
+    path: string,
+    schema: { querystring: TUnsafe<Query>; params?: TUnsafe<Params> },
+    handler: (
+      request: FastifyRequest<{ Querystring: Query; Params: Params }>,
+      reply: FastifyReply,
+    ) => Promise<FastifyReply> | FastifyReply,
+  ) => {
+    app.get<{ Querystring: Query; Params: Params }>(path, { schema: { hide: true, ...schema } }, handler)
+    app.route({
+      method: ['POST', 'PUT', 'PATCH', 'DELETE'],
+      url: path,
+      schema: { hide: true },
+      onRequest: onlyReading,
+      handler: onlyReading,
+    })
+  }
+  /** A document that changes with the deployment only. */
+  const getFixed = (
+    path: string,
+    type: string,
+    make: (
+      format: Format,
+      given: GivenQuery,
+    ) => { document: object; links: readonly Link[]; html: () => string },
+  ) =>
+    get(path, documentSchema(path), (request, reply) => {
+      const format = formatOf(request.query, request.headers.accept)
+      if (isKnown(request, reply, `W/"${variant(format)}"`)) return reply
+      const { document, links, html } = make(format, request.query.given)
+      return send(reply, format, { type, links, json: () => JSON.stringify(document), html })
+    })
+  /** A document that changes with the records; it is given their ETag. */
+  const getLive = (
+    path: string,
+    make: (format: Format, given: GivenQuery, etag: string) => Promise<Answer>,
+  ) =>
+    get(path, documentSchema(path), async (request, reply) => {
+      const format = formatOf(request.query, request.headers.accept)
+      if (await freshness.isKnown(request, reply, variant(format))) return reply
+      return send(reply, format, await make(format, request.query.given, String(reply.getHeader('etag'))))
+    })
+
+  getFixed('', JSON_TYPE, (format, given) => {
+    const document = landing(at, deploymentName, format, given)
+    return { document, links: document.links, html: () => landingPage(document) }
+  })
+  getFixed('/conformance', JSON_TYPE, (format, given) => {
+    const links = selfLinks(`${at.root}/conformance`, JSON_TYPE, 'This document', format, given)
+    return { document: CONFORMANCE, links, html: () => conformancePage(CONFORMANCE, [home], links) }
+  })
+  getFixed('/api', OPENAPI, (format, given) => {
+    const links = selfLinks(`${at.root}/api`, OPENAPI, 'This document', format, given)
+    return {
+      document: definition,
+      links,
+      html: () => apiPage(definition, operationsOf(definition), [home], links),
+    }
+  })
+  getFixed('/collections/:collectionId/schema', SCHEMA, (format, given) => {
+    const document = featureSchema(`${at.collection}/schema`)
+    const links = selfLinks(`${at.collection}/schema`, SCHEMA, 'This document', format, given)
+    return { document, links, html: () => schemaPage(document, trail, links) }
+  })
+
+  const collectionOf = async (format: Format, given: GivenQuery, etag: string) =>
+    collection(at, await extentOf(etag), selfLinks(at.collection, JSON_TYPE, 'The collection', format, given))
+  getLive('/collections', async (format, given, etag) => {
+    const links = selfLinks(`${at.root}/collections`, JSON_TYPE, 'This document', format, given)
+    const collections = [await collectionOf(format, given, etag)]
+    return {
+      type: JSON_TYPE,
+      links,
+      json: () => JSON.stringify({ links, collections }),
+      html: () => collectionsPage(collections, [home], links),
+    }
+  })
+  getLive('/collections/:collectionId', async (format, given, etag) => {
+    const document = await collectionOf(format, given, etag)
+    return {
+      type: JSON_TYPE,
+      links: document.links,
+      json: () => JSON.stringify(document),
+      html: () => collectionPage(document, trail.slice(0, 2)),
+    }
+  })
+
+  get(
+    '/collections/:collectionId/items',
+    { params: COLLECTION_PATH, querystring: ITEMS_QUERY },
+    async (request, reply) => {
+      const { given } = request.query
+      const search = searchOf(request.query)
+      const format = formatOf(request.query, request.headers.accept)
+      if (await freshness.isKnown(request, reply, variant(format))) return reply
+      const [{ rows, next }, { total, exact }] = await Promise.all([
+        records.page(search),
+        countOf(String(reply.getHeader('etag')), search),
+      ])
+      const links = itemsLinks(at, format, given, next && cursorText(next))
+      const head = {
+        ...(exact && { numberMatched: total }),
+        numberReturned: rows.length,
+        timeStamp: new Date(clock()).toISOString(),
+        links,
+      }
+      const features = rows.map(featureText)
+      return send(reply, format, {
+        type: GEOJSON,
+        links,
+        json: () =>
+          `{"type":"FeatureCollection",${JSON.stringify(head).slice(1, -1)},"features":[${features.join()}]}`,
+        html: () =>
+          itemsPage(
+            { ...head, features: features.map((text) => JSON.parse(text) as Feature) },
+            (id) => `${at.feature(id)}?f=html`,
+            trail,
+            search.bbox,
+          ),
+      })
+    },
+  )
+
+  get(
+    '/collections/:collectionId/items/:featureId',
+    { params: FEATURE_PATH, querystring: DOCUMENT_QUERY },
+    async (request, reply) => {
+      const { featureId } = request.params
+      const format = formatOf(request.query, request.headers.accept)
+      const id = parseFeatureId(featureId)
+      const find = async () => {
+        const row = id && (await store.recordByUid(id.uid, id.chain, true))
+        if (!row)
+          throw new RecordsError(
+            'record-not-found',
+            `There is no feature '${featureId.slice(0, 100)}'. The ID of a feature is <chain>-<uid>`,
+          )
+        return row
+      }
+      // A missing record is 404, never 304: neither by `*` nor by the ETag of another answer.
+      if (request.headers['if-none-match'] !== undefined) await find()
+      if (id && (await freshness.isKnown(request, reply, variant(format)))) return reply
+      const row = await find()
+      const href = at.feature(`${row.chain}-${row.uid}`)
+      const links = [
+        ...selfLinks(href, GEOJSON, 'This record', format, request.query.given),
+        link(at.collection, 'collection', JSON_TYPE, 'The collection that holds it'),
+      ]
+      const text = `${featureText(row).slice(0, -1)},"links":${JSON.stringify(links)}}`
+      return send(reply, format, {
+        type: GEOJSON,
+        links,
+        json: () => text,
+        html: () =>
+          itemPage(JSON.parse(text) as Feature & { links: Link[] }, [
+            ...trail,
+            { href: `${at.items}?f=html`, title: 'Records' },
+          ]),
+      })
+    },
+  )
+}
+
+/** A document in both of its forms. */
+interface Answer {
+  /** Of the JSON form. */
+  type: string
+  links: readonly Link[]
+  json: () => string
+  html: () => string
+}
+type DocumentQuery = typeof DOCUMENT_QUERY.static
+
+/** What a document can be asked; in a path with a collection, that it is ours. */
+function documentSchema(path: string) {
+  return {
+    querystring: DOCUMENT_QUERY,
+    ...(path.includes(':collectionId') && { params: COLLECTION_PATH }),
+  }
+}
+
+/** Sends a document in the form that was asked for. */
+function send(reply: FastifyReply, format: Format, { type, links, json, html }: Answer): FastifyReply {
+  reply
+    .header('x-content-type-options', 'nosniff')
+    .header(
+      'link',
+      links.map(({ href, rel, type: linked }) => `<${href}>; rel="${rel}"; type="${linked}"`).join(', '),
+    )
+  // As bytes: Fastify adds a charset to the type of a text, and quotes that GDAL does not recognise.
+  if (format === 'json') return reply.type(type).send(Buffer.from(json()))
+  return sendPage(reply, html())
+}
+
+/** The value of this key, which is read once; a failed read is not kept. */
+function remembered<T>(cache: LRUCache<string, Promise<T>>, key: string, read: () => Promise<T>): Promise<T> {
+  const known = cache.get(key)
+  if (known) return known
+  const value = read()
+  cache.set(key, value)
+  value.catch(() => cache.delete(key))
+  return value
+}
+
+/** The service changes nothing by HTTP. */
+async function onlyReading({ method }: FastifyRequest, reply: FastifyReply): Promise<void> {
+  reply.header('allow', 'GET, HEAD')
+  throw new RecordsError('method-not-allowed', `${method} is not possible here; use GET`)
+}

@@ -1,0 +1,330 @@
+import { request, type IncomingMessage } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Client } from 'pg'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { startApi, type TestApi } from '../../test/api'
+import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
+import { insertRecords } from '../../test/records'
+
+/**
+ * Exports to slow and disconnecting clients, and with failures. They are larger than the socket buffers, so
+ * that the server has to wait.
+ */
+const COUNT = 6_000
+const MEMO = 'A place that is described at length. '.repeat(80)
+/** Milliseconds: the time-out of an answer. */
+const ANSWER_MS = 3_000
+const LIST = '/api/v0/location-records'
+let database: TestDatabase
+let api: TestApi
+beforeAll(async () => {
+  database = await createMigratedDatabase()
+  api = await startApi({
+    databaseUrl: database.url,
+    timeouts: { request: 5_000, answer: ANSWER_MS },
+    trustProxy: ['127.0.0.1/32'],
+  })
+  await insertRecords(
+    database.url,
+    Array.from({ length: COUNT }, (_, i) => ({
+      memo: MEMO,
+      geometry: { type: 'Point', coordinates: [i % 180, i % 90] },
+    })),
+  )
+})
+const open: IncomingMessage[] = []
+afterEach(() => {
+  for (const response of open.splice(0)) response.destroy()
+})
+afterAll(async () => {
+  await api?.close()
+  await database?.drop()
+})
+
+/** Sends a request; its answer is not read yet. */
+async function start(query: string, client = '192.0.2.1', method = 'GET'): Promise<IncomingMessage> {
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    request(
+      `${api.url}${LIST}${query}`,
+      { method, headers: { 'x-forwarded-for': client }, agent: false },
+      resolve,
+    )
+      .on('error', reject)
+      .end()
+  })
+  open.push(response)
+  return response
+}
+async function textOf(response: IncomingMessage, betweenChunksMs = 0): Promise<string> {
+  let text = ''
+  for await (const chunk of response.setEncoding('utf8')) {
+    text += chunk
+    if (betweenChunksMs) await pause(betweenChunksMs)
+  }
+  return text
+}
+const jsonOf = async (response: IncomingMessage) =>
+  JSON.parse(await textOf(response)) as Record<string, unknown>
+/** Waits until an export of this client is accepted again. */
+async function freed(client: string): Promise<void> {
+  for (;;) {
+    const [a, b] = [await start('?format=csv', client), await start('?format=csv', client)]
+    const taken = a.statusCode === 200 && b.statusCode === 200
+    for (const response of [a, b]) response.destroy()
+    if (taken) return
+    await pause(50)
+  }
+}
+
+test('a slow client gets the whole export, beyond the time-out of other answers', async () => {
+  const response = await start('?format=geojson')
+  const started = performance.now()
+  const { features } = JSON.parse(await textOf(response, 15)) as { features: { id: string }[] }
+  expect(performance.now() - started).toBeGreaterThan(ANSWER_MS)
+  expect(new Set(features.map(({ id }) => id)).size).toBe(COUNT)
+})
+
+test('a client that stops reading holds one page and no database connection, and is disconnected in the end', async () => {
+  const before = process.memoryUsage()
+  const response = await start('?format=ndjson')
+  response.pause()
+  await pause(500)
+  const busy = await rows(
+    database.url,
+    `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'api' AND (state <> 'idle' OR xact_start IS NOT NULL)`,
+  )
+  expect(busy).toEqual([])
+  expect(process.memoryUsage().heapUsed - before.heapUsed).toBeLessThan(150_000_000)
+  // After the time-out of any idle connection, or twice that, as Node checks whether anything was sent in
+  // between.
+  const ended = new Promise((resolve) => response.once('close', resolve))
+  await pause(2 * (ANSWER_MS + 2_000) + 1_000)
+  response.resume()
+  response.on('error', () => {})
+  await ended
+  expect(response.complete).toBe(false)
+})
+
+describe('a failure half-way breaks the connection: a truncated file never looks complete', () => {
+  test.each(['geojson', 'ndjson', 'csv'])('%s', async (format) => {
+    const response = await start(`?format=${format}`, '192.0.2.2')
+    response.once('readable', () => {})
+    await pause(200)
+    await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN memo TO memory')
+    const failed = await textOf(response).then(
+      (text) => ({ text }),
+      (error: NodeJS.ErrnoException) => ({ code: error.code }),
+    )
+    await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN memory TO memo')
+    expect(failed).toEqual({ code: 'ECONNRESET' })
+    expect([response.statusCode, response.complete]).toEqual([200, false])
+    // Other requests are not affected.
+    expect((await start('?limit=1')).statusCode).toBe(200)
+  })
+})
+
+test('a failure before the first record is an ordinary error', async () => {
+  await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN memo TO memory')
+  const response = await start('?format=csv', '192.0.2.3')
+  await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN memory TO memo')
+  expect([
+    response.statusCode,
+    response.headers['content-type'],
+    response.headers['content-disposition'],
+    response.headers.etag,
+  ]).toEqual([500, 'application/json; charset=utf-8', undefined, undefined])
+  expect(await jsonOf(response)).toEqual({
+    status: 'error',
+    message: 'Internal error',
+    detail: 'The request failed on our side.',
+  })
+  await freed('192.0.2.3')
+})
+
+test('an export without a first record in time gets 503, and its slot is released', async () => {
+  const client = new Client({ connectionString: database.url })
+  await client.connect()
+  await client.query('BEGIN; LOCK TABLE location_record IN ACCESS EXCLUSIVE MODE')
+  const [a, b] = await Promise.all([start('?format=csv', '192.0.2.8'), start('?format=geojson', '192.0.2.8')])
+  await client.query('ROLLBACK')
+  await client.end()
+  for (const response of [a, b]) {
+    expect([response.statusCode, response.headers['content-type'], response.headers['retry-after']]).toEqual([
+      503,
+      'application/json; charset=utf-8',
+      '5',
+    ])
+    expect(await jsonOf(response)).toMatchObject({
+      message: 'Temporarily unavailable',
+      detail: 'There was no answer in time. Try again in 5 seconds.',
+    })
+  }
+  await freed('192.0.2.8')
+})
+
+test('after a disconnect the export stops, and its slot is released', async () => {
+  const client = '192.0.2.4'
+  const [a, b] = [await start('?format=csv', client), await start('?format=geojson', client)]
+  const refused = await start('?format=ndjson', client)
+  expect([refused.statusCode, refused.headers['retry-after']]).toEqual([429, '5'])
+  expect(await jsonOf(refused)).toEqual({
+    status: 'error',
+    message: 'Rate limit exceeded',
+    detail:
+      '2 exports of yours are under way already; wait for one to end, or ask for pages (limit up to 1000)',
+  })
+  // Meanwhile pages are served, and exports of others.
+  expect((await start('?format=ndjson&limit=10', client)).statusCode).toBe(200)
+  expect((await start('?format=ndjson', '192.0.2.5')).statusCode).toBe(200)
+  for (const response of [a, b]) response.destroy()
+  await freed(client)
+  // Complete exports release their slots, too.
+  for (let i = 0; i < 3; i++) {
+    let response = await start('?format=csv&limit=1001&fromTimestamp=2027', client)
+    // The slots of aborted exports are released a moment later.
+    while (response.statusCode === 429) {
+      response.destroy()
+      await pause(20)
+      response = await start('?format=csv&limit=1001&fromTimestamp=2027', client)
+    }
+    expect((await textOf(response)).split('\r\n')).toHaveLength(2)
+  }
+})
+
+test('too many exports at once: 503, while pages are served', async () => {
+  const answers = await Promise.all(
+    Array.from({ length: 17 }, (_, i) => start('?format=ndjson', `198.51.100.${i}`)),
+  )
+  expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([...Array<number>(16).fill(200), 503])
+  const refused = await start('?format=csv', '198.51.100.99')
+  expect([refused.statusCode, refused.headers['retry-after'], (await jsonOf(refused)).message]).toEqual([
+    503,
+    '5',
+    'Temporarily unavailable',
+  ])
+  expect((await start('?limit=10', '198.51.100.99')).statusCode).toBe(200)
+  for (const response of open) response.destroy()
+  await freed('198.51.100.99')
+})
+
+test('a client that reads slowly, or for more than an hour, is disconnected when others wait', async () => {
+  // Buffers hold at most 10 MB: for a client that has read 30 of 50 MB the server has read more, but not all.
+  await insertRecords(
+    database.url,
+    Array.from({ length: 2_500 }, () => ({ memo: MEMO.repeat(4) })),
+    100_000,
+  )
+  let now = Date.now()
+  const other = await startApi({ databaseUrl: database.url, trustProxy: ['127.0.0.1/32'], clock: () => now })
+  const begin = async (client: string) => {
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      request(
+        `${other.url}${LIST}?format=ndjson`,
+        { headers: { 'x-forwarded-for': client }, agent: false },
+        resolve,
+      )
+        .on('error', reject)
+        .end()
+    })
+    open.push(response)
+    const seen = { status: response.statusCode, response, failed: undefined as string | undefined }
+    response.on('error', (error: NodeJS.ErrnoException) => (seen.failed = error.code))
+    return seen
+  }
+  try {
+    const all = await Promise.all(Array.from({ length: 16 }, (_, i) => begin(`203.0.113.${i}`)))
+    expect(all.map(({ status }) => status)).toEqual(Array(16).fill(200))
+    // Until the buffers are full, also on a busy machine.
+    await pause(8_000)
+    now += 59_000
+    expect((await begin('203.0.113.98')).status).toBe(503)
+    now += 3_536_000
+    // `reader` reads as much as two minutes at the minimum rate: it is ahead again.
+    const [reader, ...others] = all
+    let read = 0
+    reader!.response.on(
+      'data',
+      (chunk: Buffer) => (read += chunk.length) > 30_000_000 && reader!.response.pause(),
+    )
+    while (read <= 30_000_000) await pause(10)
+    await pause(300)
+    for (let i = 0; i < 15; i++)
+      await expect
+        .poll(async () => (await begin(`203.0.113.${100 + i}`)).status, { timeout: 30_000 })
+        .toBe(200)
+    for (const { response } of others) response.resume()
+    await expect
+      .poll(() => others.map(({ failed }) => failed), { timeout: 60_000 })
+      .toEqual(Array(15).fill('ECONNRESET'))
+    expect((await begin('203.0.113.97')).status).toBe(503)
+    expect(reader!.failed).toBeUndefined()
+    // It is an hour old now, but nobody waits: it stays connected.
+    now += 6_000
+    await pause(300)
+    expect(reader!.failed).toBeUndefined()
+    expect((await begin('203.0.113.96')).status).toBe(200)
+    reader!.response.removeAllListeners('data').resume()
+    await expect.poll(() => reader!.failed, { timeout: 10_000 }).toBe('ECONNRESET')
+  } finally {
+    for (const response of open) response.destroy()
+    await other.close()
+    await rows(database.url, 'DELETE FROM location_record WHERE length(memo) > $1', [MEMO.length])
+  }
+}, 240_000)
+
+test('HEAD reads nothing, and holds no slot', async () => {
+  for (let i = 0; i < 20; i++) {
+    const response = await start('?format=csv', '192.0.2.6', 'HEAD')
+    expect([response.statusCode, response.headers['content-type'], await textOf(response)]).toEqual([
+      200,
+      'text/csv; charset=utf-8; header=present',
+      '',
+    ])
+  }
+})
+
+test('an export while records arrive contains each earlier record once; lists are answered meanwhile', async () => {
+  const before = await rows<{ uid: string }>(database.url, 'SELECT uid FROM location_record')
+  const response = await start('?format=ndjson')
+  const asking = (async () => {
+    for (let i = 0; i < 20; i++) {
+      // Without an answer in time it would be 503.
+      expect((await start('?limit=1', '192.0.2.7')).statusCode).toBe(200)
+      await insertRecords(database.url, [{ timestamp: Date.UTC(2026, 5, 1) + i * 1000 }], 900_000 + i)
+    }
+  })()
+  const uids = (await textOf(response, 2))
+    .trimEnd()
+    .split('\n')
+    .map((each) => (JSON.parse(each) as { uid: string }).uid)
+  await asking
+  expect(new Set(uids).size).toBe(uids.length)
+  expect(uids.filter((uid) => before.some((row) => row.uid === uid))).toHaveLength(before.length)
+})
+
+test('a stop does not wait for exports: it disconnects them', async () => {
+  const stopped = await startApi({ databaseUrl: database.url })
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    request(`${stopped.url}${LIST}?format=ndjson`, { agent: false }, resolve).on('error', reject).end()
+  })
+  await pause(200)
+  const started = performance.now()
+  await stopped.close()
+  expect(performance.now() - started).toBeLessThan(3_000)
+  await expect(textOf(response)).rejects.toMatchObject({ code: 'ECONNRESET' })
+})
+
+test('an export by place contains exactly the records that match', async () => {
+  const text = await textOf(await start('?near=10.5,10.5&radius=80000&format=ndjson'))
+  const found = text
+    .trimEnd()
+    .split('\n')
+    .map((each) => JSON.parse(each) as { longitude: number; latitude: number })
+  expect(new Set(found.map(({ longitude, latitude }) => `${longitude} ${latitude}`))).toEqual(
+    new Set(['10 10', '11 11']),
+  )
+  expect(found.length).toBe(
+    ((await jsonOf(await start('?near=10.5,10.5&radius=80000&limit=1&total=true'))) as { total: number })
+      .total,
+  )
+})

@@ -1,0 +1,173 @@
+import { Readable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { clientOf } from '../http/limits'
+import { RecordsError, UnavailableError } from '../http/problems'
+import { Semaphore } from '../http/semaphore'
+import type { RecordFormat } from './formats'
+import type { RecordSearch, SearchQuery } from './search'
+import type { RecordResult } from './sql'
+
+/** Exports at once. Each holds a page of records in memory, and no connection while its client reads. */
+const EXPORTS_AT_ONCE = 16
+const EXPORTS_OF_CLIENT = 2
+/** Exports that read from the database at the same moment: lists have the other connections. */
+const READS_AT_ONCE = 2
+const RETRY_AFTER_SECONDS = 5
+const NEVER = new AbortController().signal
+/**
+ * While others wait, a client has to read at this pace, in characters a millisecond (6 MB a minute). An
+ * export that is behind it for longer than the grace, or older than the age limit, makes room. Milliseconds.
+ */
+const LEAST_PACE = 100
+const GRACE_MS = 60_000
+const MAX_AGE_MS = 3_600_000
+/** Rows that are formatted in one go: some 3 ms of the event loop. */
+const SLICE = 200
+
+/** An export in progress. Times in milliseconds, of the clock. */
+interface Export {
+  readonly began: number
+  /** When it falls, or fell, behind the minimum rate. */
+  behindAt: number
+  /** Resets its connection. */
+  readonly breakOff: () => void
+  /** Frees its slot; further calls do nothing. */
+  readonly leave: () => void
+}
+
+/**
+ * Answers of any length, streamed as fast as the client reads. A failure before the first record is an error
+ * like any other. A later one resets the connection: through any proxy, no client takes the file for
+ * complete.
+ */
+export class RecordExports {
+  private readonly open = new Set<Export>()
+  private readonly clients = new Semaphore({ all: Infinity, each: EXPORTS_OF_CLIENT })
+  private readonly reads = new Semaphore({
+    ...{ all: READS_AT_ONCE, each: READS_AT_ONCE },
+    // An export that lost its slot may still wait for its read, so the queue has no limit.
+    ...{ waiting: Infinity, waitingEach: Infinity },
+  })
+
+  /** @param clock milliseconds */
+  constructor(
+    private readonly records: RecordSearch,
+    private readonly clock: () => number,
+  ) {}
+
+  /** Resets all exports in progress: they may take longer than any stop of the service. */
+  stop(): void {
+    for (const { breakOff } of this.open) breakOff()
+  }
+
+  async send(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    search: SearchQuery,
+    format: RecordFormat,
+  ): Promise<FastifyReply> {
+    // Else Fastify runs the whole export and drops its body.
+    if (request.method === 'HEAD')
+      return reply.type(format.type).header('content-disposition', format.file).send(Readable.from([]))
+    const breakOff = () => void request.raw.socket.resetAndDestroy()
+    const own = this.enter(reply, clientOf(request), breakOff)
+    const pages = this.records.pages(search)
+    try {
+      const first = await this.read(pages, own)
+      // The client left, or got the answer that this took too long.
+      if (reply.sent || reply.raw.headersSent || reply.raw.destroyed) {
+        await pages.return(undefined)
+        own.leave()
+        return reply
+      }
+      const stream = Readable.from(this.write(first, pages, format, own))
+      stream.once('close', own.leave)
+      return reply.type(format.type).header('content-disposition', format.file).send(stream)
+    } catch (error) {
+      own.leave()
+      throw error
+    }
+  }
+
+  private async *write(
+    first: IteratorResult<RecordResult[]>,
+    pages: AsyncGenerator<RecordResult[]>,
+    format: RecordFormat,
+    own: Export,
+  ): AsyncGenerator<string> {
+    try {
+      yield format.head
+      let written = false
+      for (let page = first; !page.done; page = await this.read(pages, own))
+        for (let at = 0; at < page.value.length; at += SLICE) {
+          const text = (written ? format.separator : '') + format.write(page.value.slice(at, at + SLICE))
+          yield text
+          written = true
+          // The stream asks for more: the client has read this, but for what is in buffers.
+          this.credit(own, text.length / LEAST_PACE)
+          // A client that reads as fast as we write must not keep the event loop from others.
+          await setImmediate()
+        }
+      yield format.tail
+    } catch (error) {
+      own.breakOff()
+      throw error
+    } finally {
+      await pages.return(undefined)
+    }
+  }
+
+  private async read(
+    pages: AsyncGenerator<RecordResult[]>,
+    own: Export,
+  ): Promise<IteratorResult<RecordResult[]>> {
+    const asked = this.clock()
+    const release = await this.reads.acquire('', NEVER)
+    try {
+      return await pages.next()
+    } finally {
+      // The time that the client waited for us does not count.
+      this.credit(own, this.clock() - asked)
+      release()
+    }
+  }
+
+  /** Moves the deadline of an export: by no more than the grace, ahead or behind. */
+  private credit(own: Export, milliseconds: number): void {
+    const now = this.clock()
+    own.behindAt = Math.min(Math.max(own.behindAt, now - GRACE_MS) + milliseconds, now + GRACE_MS)
+  }
+
+  /** Takes a slot. Where none is free, the export that is furthest behind loses its own. */
+  private enter(reply: FastifyReply, client: string, breakOff: () => void): Export {
+    const release = this.clients.tryAcquire(client)
+    if (!release) {
+      reply.header('retry-after', RETRY_AFTER_SECONDS)
+      throw new RecordsError(
+        'rate-limited',
+        `${EXPORTS_OF_CLIENT} exports of yours are under way already; wait for one to end, or ask for pages (limit up to 1000)`,
+      )
+    }
+    const now = this.clock()
+    if (this.open.size >= EXPORTS_AT_ONCE) {
+      const endOf = ({ began, behindAt }: Export) => Math.min(behindAt, began + MAX_AGE_MS)
+      const [last] = [...this.open].sort((a, b) => endOf(a) - endOf(b))
+      if (endOf(last!) >= now) {
+        release()
+        throw new UnavailableError('Too many exports are under way; pages (limit up to 1000) can be had.')
+      }
+      last!.leave()
+      last!.breakOff()
+    }
+    const entered: Export = {
+      ...{ began: now, behindAt: now + GRACE_MS, breakOff },
+      leave: () => {
+        this.open.delete(entered)
+        release()
+      },
+    }
+    this.open.add(entered)
+    return entered
+  }
+}

@@ -1,0 +1,93 @@
+import { checksumAddress } from '../../src/eas'
+import { preferredType, prefersHtml } from '../http/accept'
+import { csvText } from './csv'
+import type { RecordResult } from './sql'
+
+/** A record as JSON text (docs/spec/interface.md 4), its addresses with their checksum. */
+export function recordText({ uid, chain, prover, subject, rest }: RecordResult): string {
+  return `{"uid":"${uid}","chain":"${chain}","prover":"${checksumAddress(prover)}","subject":"${checksumAddress(subject)}",${rest.slice(1)}`
+}
+
+/**
+ * A record as a GeoJSON Feature's text (RFC 7946): its id is `<chain>-<uid>`, its properties are the record.
+ * Of a row that was read with its geometry.
+ */
+export function featureText(row: RecordResult): string {
+  return `{"type":"Feature","id":"${row.chain}-${row.uid}","geometry":${row.geometry},"properties":${recordText(row)}}`
+}
+
+export type FormatName = 'json' | 'geojson' | 'ndjson' | 'csv' | 'html'
+
+/** How a file of records is written: a head, the rows, a tail. */
+export interface RecordFormat {
+  /** Media type with its parameters. */
+  readonly type: string
+  /** Content-Disposition */
+  readonly file: string
+  readonly withGeometry: boolean
+  readonly head: string
+  /** Writes some of the rows. */
+  readonly write: (rows: readonly RecordResult[]) => string
+  /** Between the texts of two calls of `write`. */
+  readonly separator: string
+  readonly tail: string
+}
+
+/** Media types, the preferred one first where a client has no preference. */
+const MEDIA_TYPES: Readonly<Record<FormatName, string>> = {
+  json: 'application/json',
+  geojson: 'application/geo+json',
+  ndjson: 'application/x-ndjson',
+  csv: 'text/csv',
+  html: 'text/html',
+}
+
+export const RECORD_FORMATS: Readonly<Record<Exclude<FormatName, 'json' | 'html'>, RecordFormat>> = {
+  geojson: {
+    type: `${MEDIA_TYPES.geojson}; charset=utf-8`,
+    file: 'attachment; filename="location-records.geojson"',
+    withGeometry: true,
+    head: '{"type":"FeatureCollection","features":[\n',
+    write: (rows) => rows.map(featureText).join(',\n'),
+    separator: ',\n',
+    tail: '\n]}\n',
+  },
+  ndjson: {
+    type: `${MEDIA_TYPES.ndjson}; charset=utf-8`,
+    file: 'attachment; filename="location-records.ndjson"',
+    withGeometry: false,
+    head: '',
+    write: (rows) => rows.map((row) => `${recordText(row)}\n`).join(''),
+    separator: '',
+    tail: '',
+  },
+  csv: {
+    type: `${MEDIA_TYPES.csv}; charset=utf-8; header=present`,
+    file: 'attachment; filename="location-records.csv"',
+    withGeometry: false,
+    head: csvText([], true),
+    write: (rows) =>
+      csvText(
+        rows.map((row) => JSON.parse(recordText(row)) as object),
+        false,
+      ),
+    separator: '',
+    tail: '',
+  },
+}
+
+/**
+ * The format to answer in: what `format` says, else what Accept prefers (RFC 9110, 12.5.1: by q; of equals
+ * the one that is named more closely, then earlier); HTML for browsers only; JSON where that leaves none.
+ */
+export function chooseFormat<Name extends FormatName>(
+  given: Name | undefined,
+  accept: string | undefined,
+  offered: readonly Name[],
+): Name {
+  if (given !== undefined) return given
+  if (offered.some((name) => name === 'html') && prefersHtml(accept)) return 'html' as Name
+  const types = offered.filter((name) => name !== 'html').map((name) => MEDIA_TYPES[name])
+  const preferred = preferredType(accept, types)
+  return offered.find((name) => MEDIA_TYPES[name] === preferred) ?? offered[0]!
+}

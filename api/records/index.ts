@@ -1,0 +1,37 @@
+/**
+ * GET /api/v0: the attested locations.
+ *
+ * A request enters in routes.ts. parameters.ts says what it may ask and reads it, search.ts plans it,
+ * store.ts sends the statements of sql.ts; formats.ts, csv.ts, pages.ts or exports.ts write the answer,
+ * links.ts the addresses of its pages. freshness.ts answers 304 while no record has changed; readiness.ts
+ * tells how far each chain's copy goes. A record's fields are the table RECORD_FIELDS of src/location.
+ */
+
+export { cursorText, MAX_CURSOR_LENGTH, readCursor } from './cursor'
+export { featureText, recordText } from './formats'
+export { Freshness, isKnown } from './freshness'
+export { instantOf } from './iso-8601'
+export { drawMap } from './map'
+export { LOCATION_RECORD, RECORDS_COMPONENTS, RECORDS_ERRORS } from './openapi'
+export { type Feature, featureBody, headline, REVOKED, titleOf } from './pages'
+export { choiceOf, DEFAULT_LIMIT, FILTERS, MAX_LIMIT } from './parameters'
+export { type GivenQuery, invalid, parameter, pathOf, queryOf, readParameters } from './query'
+export {
+  bboxOf,
+  isBbox,
+  numbersOf,
+  readAddress,
+  readChain,
+  readLocationType,
+  readSchemaUid,
+  readText,
+  wholeReader,
+} from './readers'
+export { readinessOf } from './readiness'
+export { recordsRoutes } from './routes'
+export { RecordSearch, type SearchQuery } from './search'
+export type { ChainChanges, ChangedRecord, ChangeIds, ChangeKind } from './sql-changes'
+export { type Bbox, boxesOf, type RecordPosition, TYPE_INDEXED } from './sql'
+export { type IndexState, Store } from './store'
+export type { InputRow } from './store-inputs'
+export { type DatabaseError, isOutage, openPool } from './store-pool'

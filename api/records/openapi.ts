@@ -1,0 +1,246 @@
+import { Type, type Static } from '@sinclair/typebox'
+import type { FastifySchema } from 'fastify'
+import { CHAINS } from '../../src/chains'
+import { FIELD_TYPES, RECORD_FIELD_LIST, type RecordField } from '../../src/location'
+import {
+  HTML,
+  RATE_HEADERS,
+  RETRY_AFTER,
+  UID,
+  answer,
+  recordsError,
+  ref,
+  text,
+  type Schema,
+} from '../http/openapi-components'
+import { LIST_QUERY, NO_QUERY, RECORD_PATH, RECORD_QUERY } from './parameters'
+import { CHAIN_READINESS } from './readiness'
+
+/** What is documented of the Records API, as OpenAPI 3.1; parameters.ts has what it can be asked. */
+
+// --- Answers ---
+
+const count = (description: string, more: Schema = {}) => Type.Integer({ description, ...more })
+
+function fieldSchema({ type, nullable, description, items, schema }: RecordField): Schema {
+  const { type: name, ...more } = FIELD_TYPES[type] as Schema
+  return {
+    type: nullable ? [name, 'null'] : name,
+    ...(items !== undefined && { items: { type: 'string', description: items } }),
+    description,
+    ...more,
+    ...schema,
+  }
+}
+
+export const LOCATION_RECORD = {
+  type: 'object',
+  description: 'An attested location.',
+  required: RECORD_FIELD_LIST.map(([name]) => name),
+  properties: Object.fromEntries(RECORD_FIELD_LIST.map(([name, field]) => [name, fieldSchema(field)])),
+}
+const STATISTICS = Type.Object(
+  {
+    total: count('All of them.'),
+    by_chain: Type.Unsafe<Record<string, number>>({
+      type: 'object',
+      description: 'By chain; those that are coming soon where they have records.',
+      required: CHAINS.filter(({ active }) => active).map(({ slug }) => slug),
+      properties: Object.fromEntries(CHAINS.map(({ slug }) => [slug, count(`On ${slug}.`)])),
+    }),
+    by_time: Type.Object(
+      {
+        last_24_hours: count('Of the last 24 hours.'),
+        last_7_days: count('Of the last 7 days.'),
+        last_30_days: count('Of the last 30 days.'),
+      },
+      { description: 'By the time of their block.' },
+    ),
+    revoked: count('Revoked ones.'),
+    chains: Type.Unsafe<Record<string, Static<typeof CHAIN_READINESS>>>({
+      type: 'object',
+      description: 'How far the copy of each chain goes, by slug.',
+      additionalProperties: ref('ChainFreshness'),
+    }),
+  },
+  { description: 'Counts over all records.' },
+)
+export type Statistics = Static<typeof STATISTICS>
+
+const CONFIGURATION = Type.Object(
+  {
+    chains: Type.Unsafe<Record<string, boolean>>({
+      type: 'object',
+      description: 'Every known chain; false while it is coming soon.',
+      required: CHAINS.map(({ slug }) => slug),
+      properties: Object.fromEntries(
+        CHAINS.map(({ slug }) => [
+          slug,
+          { type: 'boolean', description: `Whether \`chain=${slug}\` is accepted.` },
+        ]),
+      ),
+    }),
+    schema: Type.String({ description: 'UID of the location schema.', ...UID }),
+    schema_fields: Type.String({ description: 'Its fields.' }),
+    version: Type.Unsafe<'v0'>({ const: 'v0', description: 'Version of the API.' }),
+  },
+  { description: 'What the Records API covers.' },
+)
+export type Configuration = Static<typeof CONFIGURATION>
+
+/** The named schemas of records, for the document's components. */
+export const RECORDS_COMPONENTS: Readonly<Record<string, Schema>> = {
+  LocationRecord: LOCATION_RECORD,
+  ListResponse: Type.Object(
+    {
+      data: Type.Array(Type.Unsafe(ref('LocationRecord')), { description: 'The records.', maxItems: 1000 }),
+      count: count('How many they are.', { minimum: 0 }),
+      limit: count('The limit applied.', { minimum: 1, maximum: 1000 }),
+      offset: count('The offset applied; 0 with a cursor.', { minimum: 0 }),
+      next_cursor: Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        description: '`cursor` of the next page; null at the end.',
+      }),
+      total: Type.Optional(count('How many match, with `total=true`.', { minimum: 0 })),
+      total_exact: Type.Optional(
+        Type.Boolean({
+          description:
+            'Whether `total` is all of them; else there are at least so many, and no more were counted.',
+        }),
+      ),
+    },
+    { description: 'Location records.' },
+  ),
+  RecordFeature: Type.Object(
+    {
+      type: Type.Unsafe<'Feature'>({ const: 'Feature', description: 'A Feature.' }),
+      id: Type.String({ description: '`<chain>-<uid>`.', pattern: '^[a-z-]+-0x[0-9a-f]{64}$' }),
+      geometry: Type.Unsafe<object | null>({
+        oneOf: [ref('Geometry'), { type: 'null' }],
+        description: 'Our reading of `location`; null where it cannot be read for certain.',
+      }),
+      properties: Type.Unsafe<object>(ref('LocationRecord')),
+    },
+    { description: 'A location record as a GeoJSON Feature (RFC 7946).' },
+  ),
+  RecordFeatureCollection: Type.Object(
+    {
+      type: Type.Unsafe<'FeatureCollection'>({
+        const: 'FeatureCollection',
+        description: 'A FeatureCollection.',
+      }),
+      features: Type.Array(Type.Unsafe(ref('RecordFeature')), { description: 'The records.' }),
+    },
+    { description: 'Location records as GeoJSON (RFC 7946).' },
+  ),
+  Statistics: STATISTICS,
+  Configuration: CONFIGURATION,
+  ChainFreshness: CHAIN_READINESS,
+}
+
+// --- Routes ---
+
+/** Errors of the routes of records. */
+export const RECORDS_ERRORS = {
+  400: recordsError('A parameter is wrong, unknown, or given twice.'),
+  429: recordsError('Too many requests.', { ...RATE_HEADERS, ...RETRY_AFTER }),
+  500: recordsError('A fault of ours.'),
+  503: recordsError('The database is out of reach.', RETRY_AFTER),
+}
+const ETAG = {
+  etag: text('Names the state of the data; with If-None-Match, the answer is 304 until a record changes.'),
+}
+const LINK = {
+  link: text(
+    '`self`, `next` (by cursor), `first` and, where pages are counted by `offset`, `prev`: RFC 8288. Left out where it would be longer than 6,000 characters, and of an answer that is read to its end.',
+  ),
+}
+const NOT_MODIFIED = {
+  type: 'null',
+  description: 'Nothing changed since the answer with this ETag.',
+  headers: { ...RATE_HEADERS, ...ETAG },
+}
+/** What follows from the records alone, in several formats. */
+function formats(summary: string, schemas: Record<string, Schema>, headers: Schema = {}): object {
+  const content = Object.fromEntries(Object.entries(schemas).map(([type, schema]) => [type, { schema }]))
+  return {
+    200: { description: summary, headers: { ...RATE_HEADERS, ...ETAG, ...headers }, content },
+    304: NOT_MODIFIED,
+  }
+}
+
+const LIST_SUMMARY = 'Attested locations that match all filters'
+const RECORD_SUMMARY = 'One attested location by its UID'
+const STATISTICS_SUMMARY = 'Counts over all records'
+const CONFIGURATION_SUMMARY = 'Chains and schema of the Records API'
+
+export const recordsSchemas = {
+  list: {
+    operationId: 'listLocationRecords',
+    tags: ['Records'],
+    summary: LIST_SUMMARY,
+    description:
+      'Newest first, unless sorted otherwise. The order is total, so pages neither repeat nor lose a record. JSON and HTML come in pages, and so do the other formats where `limit` is 1000 or less; with a larger one they hold so many, without all that match, streamed. A parameter that is unknown or given twice is an error. (The specification has `chain` to `bbox`, `limit` and `offset`; the other parameters are extensions to it.)',
+    querystring: LIST_QUERY,
+    response: {
+      ...formats(
+        LIST_SUMMARY,
+        {
+          'application/json': ref('ListResponse'),
+          'application/geo+json': ref('RecordFeatureCollection'),
+          'application/x-ndjson': { type: 'string', description: 'A `LocationRecord` a line.' },
+          'text/csv': {
+            type: 'string',
+            description:
+              'RFC 4180 in UTF-8 with a header row: the fields of `LocationRecord`, lists as JSON text, null as nothing. What a spreadsheet could take for a formula has an apostrophe before it (docs/reference/records.md says how to take it away).',
+          },
+          'text/html': HTML,
+        },
+        { ...LINK, 'content-disposition': text('A file name, of all formats but JSON and HTML.') },
+      ),
+      ...RECORDS_ERRORS,
+      503: recordsError('The database is out of reach, or too many exports are under way.', RETRY_AFTER),
+    },
+  },
+  byUid: {
+    operationId: 'getLocationRecord',
+    tags: ['Records'],
+    summary: RECORD_SUMMARY,
+    description: 'Where several chains have the UID, the newest; `chain` picks.',
+    params: RECORD_PATH,
+    querystring: RECORD_QUERY,
+    response: {
+      ...formats(RECORD_SUMMARY, {
+        'application/json': ref('LocationRecord'),
+        'application/geo+json': ref('RecordFeature'),
+        'text/html': HTML,
+      }),
+      ...RECORDS_ERRORS,
+      404: recordsError('No record has this UID.'),
+    },
+  },
+  stats: {
+    operationId: 'getStatistics',
+    tags: ['Records'],
+    summary: STATISTICS_SUMMARY,
+    description:
+      'As of now, over all chains: kept as records change, so they cost nothing. And how far the copy of each chain goes.',
+    querystring: NO_QUERY,
+    response: {
+      200: answer(ref('Statistics'), STATISTICS_SUMMARY, { headers: RATE_HEADERS }),
+      ...RECORDS_ERRORS,
+    },
+  },
+  config: {
+    operationId: 'getConfiguration',
+    tags: ['Records'],
+    summary: CONFIGURATION_SUMMARY,
+    description: 'Which chains are accepted by the `chain` filter.',
+    querystring: NO_QUERY,
+    response: {
+      200: answer(ref('Configuration'), CONFIGURATION_SUMMARY, { headers: RATE_HEADERS }),
+      400: RECORDS_ERRORS[400],
+      429: RECORDS_ERRORS[429],
+    },
+  },
+} satisfies Record<string, FastifySchema>

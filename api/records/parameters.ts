@@ -1,0 +1,322 @@
+import { createHash } from 'node:crypto'
+import { ACTIVE_SLUGS } from '../../src/chains'
+import { parseUid } from '../../src/eas'
+import { ADDRESS, UID } from '../http/openapi-components'
+import { RecordsError } from '../http/problems'
+import { MAX_CURSOR_LENGTH, readCursor } from './cursor'
+import { chooseFormat, type FormatName } from './formats'
+import { invalid, parameter, pathOf, queryOf, type GivenQuery, type QueryOf } from './query'
+import {
+  MAX_LOCATION_TYPE_LENGTH,
+  MAX_RADIUS,
+  SORTS,
+  choiceReader,
+  readAddress,
+  readBbox,
+  readBoolean,
+  readChain,
+  readLocationType,
+  readPlace,
+  readPoint,
+  readRadius,
+  readSchemaUid,
+  readSort,
+  readText,
+  timeReader,
+  wholeReader,
+} from './readers'
+import type { SearchQuery } from './search'
+import { placeOf, type Place } from './sieve'
+import { NEWEST_FIRST, type RecordPosition, type Sort } from './sql'
+
+/** What the Records API can be asked: each parameter with its documentation and its reader. */
+
+export const DEFAULT_LIMIT = 100
+export const MAX_LIMIT = 1000
+/** Postgres reads the rows that it skips: beyond this, a client goes on from a cursor. */
+export const MAX_OFFSET = 100_000
+const LIST_FORMATS = ['json', 'geojson', 'ndjson', 'csv', 'html'] as const
+const SINGLE_FORMATS = ['json', 'geojson', 'html'] as const
+
+// --- Parameters ---
+
+const CHAIN = parameter(
+  {
+    type: 'string',
+    description: `Slug of a chain: ${ACTIVE_SLUGS.join(', ')}; or an alias.`,
+    examples: [ACTIVE_SLUGS[0]],
+  },
+  readChain,
+)
+const FORMAT_TEXT = 'What to answer in; else `Accept` says, or it is JSON.'
+
+/** The filters, without paging and order. */
+export const FILTERS = {
+  chain: CHAIN,
+  prover: parameter(
+    {
+      type: 'string',
+      description: 'Address that created the attestation, in any letter case.',
+      ...ADDRESS,
+    },
+    readAddress,
+  ),
+  subject: parameter(
+    { type: 'string', description: 'Its recipient, in any letter case.', ...ADDRESS },
+    readAddress,
+  ),
+  fromTimestamp: parameter(
+    {
+      type: 'string',
+      description:
+        'Attested after this time (ISO 8601; without an offset UTC; of a date, a month or a year, its start).',
+      examples: ['2025-12-01'],
+    },
+    timeReader('down'),
+  ),
+  toTimestamp: parameter(
+    {
+      type: 'string',
+      description: 'Attested before this time (as `fromTimestamp`).',
+      examples: ['2026-01-01T12:00:00Z'],
+    },
+    timeReader('up'),
+  ),
+  bbox: parameter(
+    {
+      type: 'string',
+      description:
+        '`minLng,minLat,maxLng,maxLat` in degrees, edges included; minLng > maxLng crosses the antimeridian.',
+      examples: ['-10,35,30,60'],
+    },
+    readBbox,
+  ),
+  schema: parameter(
+    { type: 'string', description: 'UID of the schema of the attestation, in any letter case.', ...UID },
+    readSchemaUid,
+  ),
+  location_type: parameter(
+    {
+      type: 'string',
+      description: 'Format of `location`, in any letter case.',
+      minLength: 1,
+      maxLength: MAX_LOCATION_TYPE_LENGTH,
+      examples: ['geojson-point'],
+    },
+    readLocationType,
+  ),
+  revoked: parameter(
+    { type: 'boolean', description: 'Only revoked ones, or only ones that are not.' },
+    readBoolean,
+  ),
+  near: parameter(
+    {
+      type: 'string',
+      description:
+        '`lng,lat` in degrees: only what lies within `radius` of it, on the ellipsoid, to the centimetre.',
+      examples: ['13.3777,52.5163'],
+    },
+    readPoint,
+  ),
+  radius: parameter(
+    {
+      type: 'number',
+      description: 'Metres; belongs to `near`.',
+      exclusiveMinimum: 0,
+      maximum: MAX_RADIUS,
+    },
+    readRadius,
+  ),
+  intersects: parameter(
+    {
+      type: 'string',
+      description:
+        'GeoJSON (a geometry, or a Feature) or WKT, longitude first: only what shares a place with it, edges being geodesics. Not with `near`.',
+      examples: ['POLYGON((13.3 52.5, 13.5 52.5, 13.5 52.6, 13.3 52.6, 13.3 52.5))'],
+    },
+    readPlace,
+  ),
+}
+
+export const LIST_QUERY = queryOf({
+  ...FILTERS,
+  sort: parameter(
+    {
+      enum: SORTS,
+      default: '-timestamp',
+      description: "By the time of the attestation's block or of the located event; `-` is descending.",
+    },
+    readSort,
+  ),
+  limit: parameter(
+    {
+      type: 'integer',
+      description: `How many at most. A page has ${MAX_LIMIT} at most: more gives ${MAX_LIMIT} in JSON, and streams the other formats.`,
+      minimum: 1,
+      default: DEFAULT_LIMIT,
+    },
+    wholeReader(1, `; in JSON more than ${MAX_LIMIT} gives ${MAX_LIMIT}`),
+  ),
+  offset: parameter(
+    {
+      type: 'integer',
+      description: `How many to skip: page n of size L has (n-1)*L. At most ${MAX_OFFSET}, unless beyond the last record: further on goes \`cursor\`.`,
+      minimum: 0,
+      default: 0,
+    },
+    wholeReader(0),
+  ),
+  cursor: parameter(
+    {
+      type: 'string',
+      description:
+        '`next_cursor` of the page before, with the same filters and sort: goes on from its last record, whatever arrived meanwhile. Not with `offset`.',
+      maxLength: MAX_CURSOR_LENGTH,
+    },
+    readText,
+  ),
+  total: parameter(
+    {
+      type: 'boolean',
+      default: false,
+      description: 'Whether to count all that match, in JSON; a page for browsers always says it.',
+    },
+    readBoolean,
+  ),
+  format: parameter({ enum: LIST_FORMATS, description: FORMAT_TEXT }, choiceReader(LIST_FORMATS)),
+})
+
+export const RECORD_QUERY = queryOf({
+  chain: CHAIN,
+  format: parameter({ enum: SINGLE_FORMATS, description: FORMAT_TEXT }, choiceReader(SINGLE_FORMATS)),
+})
+/** @returns the UID as it was given */
+export const RECORD_PATH = pathOf({
+  uid: parameter(
+    { type: 'string', description: 'UID of the attestation, in any letter case.', ...UID },
+    (text) => {
+      if (parseUid(text) === undefined)
+        throw new RecordsError('invalid-uid', 'UID must be a 66-character hex string starting with 0x')
+      return text
+    },
+  ),
+})
+export const NO_QUERY = queryOf({})
+
+// --- Combinations of parameters ---
+
+export type RecordChoice = Pick<
+  SearchQuery,
+  | 'chain'
+  | 'prover'
+  | 'subject'
+  | 'schema'
+  | 'locationType'
+  | 'revoked'
+  | 'after'
+  | 'before'
+  | 'bbox'
+  | 'place'
+>
+
+/** The records that the filters choose. Throws a RecordsError where two of them do not go together. */
+export function choiceOf({
+  location_type: locationType,
+  fromTimestamp: after,
+  toTimestamp: before,
+  ...query
+}: QueryOf<Partial<typeof FILTERS>>): RecordChoice {
+  const { chain, prover, subject, schema, revoked, bbox } = query
+  return {
+    ...{ chain, prover, subject, schema, locationType, revoked },
+    ...{ after, before, bbox, place: placeIn(query) },
+  }
+}
+
+function placeIn({
+  near,
+  radius,
+  intersects,
+}: Pick<QueryOf<typeof FILTERS>, 'near' | 'radius' | 'intersects'>): Place | undefined {
+  if (intersects) {
+    if (near) throw invalid('intersects', 'Give near and radius, or intersects: not both')
+    if (radius !== undefined) throw invalid('radius', 'It belongs to near=lng,lat')
+    return intersects
+  }
+  if (!near && radius === undefined) return undefined
+  if (!near) throw invalid('near', 'Missing; radius needs near=lng,lat')
+  if (radius === undefined) throw invalid('radius', 'Missing; near needs a radius in metres')
+  return placeOf({ type: 'Point', coordinates: near }, 'near', radius)
+}
+
+/** A request of the list, as it was read. */
+export interface ListRequest {
+  search: SearchQuery & { offset: number; sort: Sort }
+  format: FormatName
+  /** Whether all matching records are sent, not a page of them. */
+  whole: boolean
+  byCursor: boolean
+  withTotal: boolean
+  given: GivenQuery
+}
+
+/**
+ * JSON and HTML come in pages. So do the other formats if `limit` is at most a page's; else they contain all
+ * matching records. Throws a RecordsError for parameters that exclude each other.
+ */
+export function listRequest(query: typeof LIST_QUERY.static, accept: string | undefined): ListRequest {
+  const { limit, total, given, sort = NEWEST_FIRST } = query
+  const choice = choiceOf(query)
+  const format = chooseFormat(query.format, accept, LIST_FORMATS)
+  if (query.cursor !== undefined && query.offset !== undefined)
+    throw invalid('offset', 'Give offset or cursor, not both')
+  const from = query.cursor === undefined ? undefined : positionIn(query.cursor, choiceTag(choice, sort))
+  const paged = format === 'json' || format === 'html'
+  if (total && !paged) throw invalid('total', 'It is told in JSON only')
+  const whole = !paged && !(limit !== undefined && limit <= MAX_LIMIT)
+  return {
+    search: {
+      ...choice,
+      sort,
+      // A larger limit becomes the maximum; the answer has the limit that was applied.
+      limit: whole ? (limit ?? Infinity) : Math.min(limit ?? DEFAULT_LIMIT, MAX_LIMIT),
+      offset: query.offset ?? 0,
+      from,
+      withGeometry: format === 'geojson',
+    },
+    format,
+    whole,
+    byCursor: from !== undefined,
+    // HTML pages show the total.
+    withTotal: total === true || format === 'html',
+    given,
+  }
+}
+
+/** The format of one record. */
+export function recordFormat({ format }: typeof RECORD_QUERY.static, accept: string | undefined) {
+  return chooseFormat(format, accept, SINGLE_FORMATS)
+}
+
+function positionIn(cursor: string, tag: string): RecordPosition {
+  const read = readCursor(cursor)
+  if (read?.tag === undefined)
+    throw invalid('cursor', 'Expected a next_cursor as it was answered; leave it out to begin')
+  if (read.tag !== tag)
+    throw invalid(
+      'cursor',
+      'It belongs to a list with other filters or another sort; repeat those, or leave the cursor out to begin',
+    )
+  return read.position
+}
+
+/** Names a list by its filters and its order, in 12 characters: a cursor of one list does not fit another. */
+export function choiceTag(choice: RecordChoice, sort: Sort): string {
+  const { chain, prover, subject, schema, locationType, revoked, after, before, bbox, place } = choice
+  const canonical = JSON.stringify([
+    ...[chain, prover, subject, schema, locationType?.toLowerCase(), revoked],
+    ...[after?.getTime(), before?.getTime(), bbox, place?.geometry, place?.radiusMeters],
+    ...[sort.by, sort.descending],
+  ])
+  return createHash('sha256').update(canonical).digest('base64url').slice(0, 12)
+}

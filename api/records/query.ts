@@ -1,0 +1,91 @@
+import { Type, type Static, type TUnsafe } from '@sinclair/typebox'
+import type { FastifySchemaCompiler } from 'fastify'
+import { RecordsError } from '../http/problems'
+
+/**
+ * Parameters of a query string or a path. One definition documents a parameter (JSON Schema), reads its text,
+ * and gives its type: Fastify runs the readers as its validation, and a handler gets what they read.
+ */
+
+const READ = Symbol('read')
+/** Reads a parameter's text. Throws a RecordsError that says what would be right. */
+type Reader<Value> = (text: string, name: string) => Value
+type Parameter<Value> = TUnsafe<Value> & { [READ]: Reader<Value> }
+type Parameters = Record<string, Parameter<unknown>>
+
+/** The texts of a query string, by name. */
+export type GivenQuery = Readonly<Record<string, string | undefined>>
+/** A query string as it was read, and as it was given. */
+export type QueryOf<P extends Parameters> = { [Name in keyof P]?: Static<P[Name]> } & { given: GivenQuery }
+type QuerySchema<P extends Parameters> = TUnsafe<QueryOf<P>> & { properties: P }
+
+type PathOf<P extends Parameters> = { [Name in keyof P]: Static<P[Name]> }
+type PathSchema<P extends Parameters> = TUnsafe<PathOf<P>> & { properties: P }
+
+export function invalid(name: string, detail: string): RecordsError {
+  return new RecordsError({ parameter: name }, detail)
+}
+
+/** @param schema describes the text */
+export function parameter<Value>(
+  schema: Readonly<Record<string, unknown>>,
+  read: Reader<Value>,
+): Parameter<Value> {
+  return { ...Type.Unsafe<Value>(schema), [READ]: read }
+}
+
+/** A query string of these parameters, all optional. An unknown name and a name given twice are errors. */
+export function queryOf<P extends Parameters>(parameters: P): QuerySchema<P> {
+  const schema = { ...Type.Unsafe<QueryOf<P>>({ type: 'object' }), properties: parameters }
+  return Object.assign(schema, {
+    [READ]: (query: Record<string, unknown>) => ({
+      ...readAll(parameters, knownTexts(query, Object.keys(parameters))),
+      given: query,
+    }),
+  })
+}
+
+/** The parameters of a path. */
+export function pathOf<P extends Parameters>(parameters: P): PathSchema<P> {
+  const schema = { ...Type.Unsafe<PathOf<P>>({ type: 'object' }), properties: parameters }
+  return Object.assign(schema, {
+    [READ]: (texts: Record<string, string>) => readAll(parameters, texts),
+  })
+}
+
+/** Has Fastify read what queryOf and pathOf describe; other schemas only document. */
+export const readParameters: FastifySchemaCompiler<unknown> = ({ schema }) => {
+  const read = (schema as { [READ]?: (given: unknown) => unknown })[READ]
+  if (!read) return () => true
+  return (given: unknown) => {
+    try {
+      return { value: read(given) }
+    } catch (error) {
+      // Anything else is a fault of ours: thrown, Fastify makes it a 500.
+      if (error instanceof RecordsError) return { error }
+      throw error
+    }
+  }
+}
+
+function readAll(parameters: Parameters, texts: Readonly<Record<string, string>>): Record<string, unknown> {
+  const values: Record<string, unknown> = {}
+  for (const name in parameters) {
+    const text = texts[name]
+    if (text !== undefined) values[name] = parameters[name]![READ](text, name)
+  }
+  return values
+}
+
+/** A misspelt filter must not pass for no filter. */
+function knownTexts(query: Record<string, unknown>, names: readonly string[]): Record<string, string> {
+  for (const [name, value] of Object.entries(query)) {
+    if (!names.includes(name))
+      throw new RecordsError(
+        'invalid-query',
+        `Unknown parameter '${name.slice(0, 40)}'. ${names.length ? `Known parameters: ${names.join(', ')}` : 'This endpoint takes none'}`,
+      )
+    if (typeof value !== 'string') throw invalid(name, 'Give it once')
+  }
+  return query as Record<string, string>
+}

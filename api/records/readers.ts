@@ -1,0 +1,175 @@
+import { ACTIVE_SLUGS, chainBySlug } from '../../src/chains'
+import { parseAddress, parseUid } from '../../src/eas'
+import { EffortError, GeometryError } from '../../src/geodesy'
+import { readWkt } from '../../src/location'
+import { parseStrictJson } from '../../src/strict-json'
+import { RecordsError } from '../http/problems'
+import { instantOf } from './iso-8601'
+import { invalid } from './query'
+import { placeOf, type Place } from './sieve'
+import { SORT_FIELDS, type Bbox, type Sort } from './sql'
+
+/**
+ * Readers of parameters: text to value. Each throws a RecordsError that says what would be right, and
+ * checks a text's length before anything else.
+ */
+
+/** Half the circumference is 20,004 km. The Compute API has the same limit. */
+export const MAX_RADIUS = 100_000_000
+/** A degree needs 20 characters at most. */
+const MAX_NUMBER_LENGTH = 40
+export const MAX_LOCATION_TYPE_LENGTH = 100
+const NUMBER = /^\s*[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?\s*$/i
+export const SORTS = SORT_FIELDS.flatMap((field) => [field, `-${field}`])
+
+export function readChain(text: string, name: string): string {
+  const chain = chainBySlug(text)
+  if (!chain?.active) throw invalid(name, `Supported chains: ${ACTIVE_SLUGS.join(', ')}`)
+  return chain.slug
+}
+
+/** @returns lower-case */
+export function readAddress(text: string, name: string): string {
+  const address = parseAddress(text)
+  if (address === undefined) throw invalid(name, 'Expected an address: 0x and 40 hex digits')
+  return address
+}
+
+/** @returns lower-case */
+export function readSchemaUid(text: string, name: string): string {
+  const uid = parseUid(text)
+  if (uid === undefined) throw invalid(name, 'Expected the UID of a schema: 0x and 64 hex digits')
+  return uid
+}
+
+export function readLocationType(text: string, name: string): string {
+  // Postgres refuses NUL, and no name has another control character.
+  if (text === '' || text.length > MAX_LOCATION_TYPE_LENGTH || /[\0-\x1f\x7f]/.test(text))
+    throw invalid(
+      name,
+      `Expected the name of a location type such as geojson-point, at most ${MAX_LOCATION_TYPE_LENGTH} characters`,
+    )
+  return text
+}
+
+export function readBoolean(text: string, name: string): boolean {
+  if (text !== 'true' && text !== 'false') throw invalid(name, 'Expected true or false')
+  return text === 'true'
+}
+
+/**
+ * An ISO 8601 date or time; without an offset it is UTC. Records have whole milliseconds: a finer time is
+ * rounded so that the same records lie before and after it.
+ */
+export function timeReader(round: 'down' | 'up') {
+  return (text: string, name: string): Date => {
+    const instant = instantOf(text, round)
+    if (instant === undefined)
+      throw invalid(
+        name,
+        'Expected an ISO 8601 time such as 2026-01-31T12:00:00Z or 2026-01-31; years from 0001 to 9999, no durations or intervals',
+      )
+    return new Date(instant)
+  }
+}
+
+/** @param more what else the error says */
+export function wholeReader(minimum: number, more = '') {
+  return (text: string, name: string): number => {
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN
+    if (!(value >= minimum)) throw invalid(name, `Expected a whole number of at least ${minimum}${more}`)
+    return value
+  }
+}
+
+export function choiceReader<Choice extends string>(choices: readonly Choice[]) {
+  return (text: string, name: string): Choice => {
+    const choice = choices.find((each) => each === text)
+    if (!choice) throw invalid(name, `Expected one of ${choices.join(', ')}`)
+    return choice
+  }
+}
+
+export function readText(text: string): string {
+  return text
+}
+
+/** minLng,minLat,maxLng,maxLat in degrees; minLng > maxLng is a box across the antimeridian. */
+export function readBbox(text: string): Bbox {
+  return bboxOf(numbersOf(text))
+}
+
+/** Whether these are a box: four numbers, finite and in range, minLat not above maxLat. */
+export function isBbox(numbers: readonly unknown[]): numbers is Bbox {
+  const [minLng, minLat, maxLng, maxLat] = numbers as unknown as Bbox
+  return (
+    numbers.length === 4 &&
+    numbers.every((each) => typeof each === 'number') &&
+    isPosition(minLng, minLat) &&
+    isPosition(maxLng, maxLat) &&
+    minLat <= maxLat
+  )
+}
+
+/** A box of these numbers. Throws a RecordsError when they are none. */
+export function bboxOf(numbers: readonly number[]): Bbox {
+  if (!isBbox(numbers))
+    throw new RecordsError(
+      'invalid-bbox',
+      'Expected format: minLng,minLat,maxLng,maxLat' +
+        (numbers.length === 4
+          ? ' (degrees; longitudes from -180 to 180, latitudes from -90 to 90, minLat not above maxLat)'
+          : ''),
+    )
+  return numbers
+}
+
+export function readSort(text: string, name: string): Sort {
+  const by = SORT_FIELDS.find((field) => field === text.replace(/^-/, ''))
+  if (!by) throw invalid(name, `Expected one of ${SORTS.join(', ')} (- is descending)`)
+  return { by, descending: text.startsWith('-') }
+}
+
+export function readPoint(text: string, name: string): readonly [number, number] {
+  const coordinates = numbersOf(text)
+  const [lng, lat] = coordinates as [number, number]
+  if (coordinates.length !== 2 || !isPosition(lng, lat))
+    throw invalid(
+      name,
+      'Expected format: lng,lat (degrees; longitude from -180 to 180, latitude from -90 to 90)',
+    )
+  return [lng, lat]
+}
+
+export function readRadius(text: string, name: string): number {
+  const [meters, ...others] = numbersOf(text) as [number, ...number[]]
+  if (others.length > 0 || !(meters > 0 && meters <= MAX_RADIUS))
+    throw invalid(name, `Expected metres above 0, at most ${MAX_RADIUS}`)
+  return meters
+}
+
+/** A place by its geometry. The kernel says what is wrong with one. */
+export function readPlace(text: string, name: string): Place {
+  try {
+    const geometry = text.trimStart().startsWith('{') ? parseStrictJson(text) : readWkt(text, false)
+    return placeOf(geometry, name)
+  } catch (error) {
+    if (error instanceof GeometryError) throw invalid(name, error.message.replace(/^location: /, ''))
+    if (error instanceof SyntaxError)
+      throw invalid(name, `Expected GeoJSON or WKT: ${error.message.slice(0, 200)}`)
+    if (error instanceof EffortError)
+      throw invalid(name, 'This geometry is too entangled to search with; simplify it')
+    throw error
+  }
+}
+
+/** Numbers between commas, eight at most; NaN for what is none. */
+export function numbersOf(text: string): number[] {
+  return text
+    .split(',', 8)
+    .map((part) => (part.length <= MAX_NUMBER_LENGTH && NUMBER.test(part) ? Number(part) : NaN))
+}
+
+function isPosition(lng: number, lat: number): boolean {
+  return Math.abs(lng) <= 180 && Math.abs(lat) <= 90
+}

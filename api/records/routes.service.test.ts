@@ -1,0 +1,1027 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { seededRandom } from '../../dev/random'
+import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../../src/location'
+import { startApi, type TestApi } from '../../test/api'
+import { parseCsv } from '../../test/csv'
+import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
+import { openApiChecker, type OpenApiChecker } from '../../test/openapi'
+import { ADDRESSES, insertRecords, type GivenRecord, type StoredRecord } from '../../test/records'
+import { CSV_COLUMNS, guarded } from './csv'
+import { chooseFormat } from './formats'
+
+/** The list of records, on a real database: filters, order, paging, formats, headers. */
+const BASE = 'https://x.example/geo'
+const LIST = '/api/v0/location-records'
+/** Metres in a degree of latitude at the equator: a (1 - e2) pi / 180. */
+const METERS_IN_DEGREE = 110_574.27582
+const NOON = Date.UTC(2026, 0, 1, 12)
+let database: TestDatabase
+let api: TestApi
+let checker: OpenApiChecker
+let stored: StoredRecord[]
+const named: Record<string, StoredRecord> = {}
+
+const point = (lng: number, lat: number) => ({ type: 'Point', coordinates: [lng, lat] })
+const line = (...coordinates: number[][]) => ({ type: 'LineString', coordinates })
+
+beforeAll(async () => {
+  database = await createMigratedDatabase()
+  api = await startApi({ databaseUrl: database.url, publicBaseUrl: BASE })
+  checker = openApiChecker(await (await fetch(`${api.url}/openapi.json`)).json())
+  const random = seededRandom(20260101)
+  const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]!
+  // Many records share a timestamp, as those of one block do.
+  stored = await insertRecords(
+    database.url,
+    Array.from({ length: 600 }, (_, i): GivenRecord => ({
+      ...{
+        chain: pick(['celo', 'sepolia', 'arbitrum', 'base-sepolia']),
+        timestamp: NOON + Math.floor(i / 7) * 60_000,
+        eventTimestamp: NOON - Math.floor(random() * 50) * 3_600_000,
+      },
+      ...{
+        revoked: random() < 0.2,
+        prover: pick(ADDRESSES),
+        subject: pick(ADDRESSES),
+        locationType: pick(['geojson', 'GeoJSON-Point', 'h3']),
+        geometry: i % 5 ? point(20 + Math.floor(random() * 20), 20 + Math.floor(random() * 20)) : null,
+      },
+    })),
+  )
+  const special: [string, GivenRecord][] = [
+    // 1000.004 m and 1000.006 m north of [-20, 0]: rounded to the centimetre, one is within a kilometre.
+    ['atRadius', { geometry: point(-20, 1000.004 / METERS_IN_DEGREE), chain: 'celo' }],
+    ['beyondRadius', { geometry: point(-20, 1000.006 / METERS_IN_DEGREE), chain: 'celo' }],
+    ['fiji', { geometry: point(179.999, -17), chain: 'celo' }],
+    ['samoa', { geometry: point(-179.999, -17), chain: 'celo' }],
+    ['pole', { geometry: point(77, 90), chain: 'celo' }],
+    ['parallel', { geometry: line([-40, 60], [-20, 60]), chain: 'celo' }],
+    [
+      'bowtie',
+      {
+        geometry: {
+          type: 'Polygon',
+          coordinates: [
+            [
+              [-60, 0],
+              [-58, 2],
+              [-58, 0],
+              [-60, 2],
+              [-60, 0],
+            ],
+          ],
+        },
+        chain: 'celo',
+      },
+    ],
+    ['nowhere', { geometry: null, chain: 'celo' }],
+    [
+      'hostile',
+      {
+        geometry: point(-100, -45),
+        chain: 'sepolia',
+        memo: '=cmd|\' /C calc\'!A0 "quoted",\r\nand é \u2028 𝕊',
+        location: '-1, +2',
+        recipeTypes: ['=a', 'b,"c"'],
+      },
+    ],
+  ]
+  const inserted = await insertRecords(
+    database.url,
+    special.map(([, record], i) => ({ timestamp: NOON - 86_400_000 - i * 1000, ...record })),
+    10_000,
+  )
+  for (const [i, [name]] of special.entries()) named[name] = inserted[i]!
+  stored.push(...inserted)
+})
+afterAll(async () => {
+  await api?.close()
+  await database?.drop()
+})
+
+async function ask(query: string, headers: Record<string, string> = {}, method = 'GET') {
+  const path = `${LIST}${query}`
+  const response = await fetch(`${api.url}${path}`, { headers, method })
+  const text = await response.text()
+  const type = response.headers.get('content-type') ?? ''
+  const body: any = /[/+]json;/.test(type) && text !== '' ? JSON.parse(text) : text
+  if (method === 'GET' && response.status !== 304)
+    checker.check({ method, path, status: response.status, type, response: body })
+  return { status: response.status, headers: response.headers, type, text, body }
+}
+const uidsOf = (body: { data: { uid: string }[] }) => body.data.map(({ uid }) => uid)
+async function found(query: string): Promise<string[]> {
+  const { status, body } = await ask(query)
+  expect(status, JSON.stringify(body).slice(0, 300)).toBe(200)
+  return uidsOf(body)
+}
+const names = async (query: string) =>
+  (await found(query)).map((uid) => Object.keys(named).find((name) => named[name]!.uid === uid) ?? uid)
+const problem = async (query: string) => {
+  const { status, body } = await ask(query)
+  return [status, body.message, body.detail]
+}
+/** In the order of a list. */
+function sorted(
+  records: readonly StoredRecord[],
+  by: 'timestamp' | 'eventTimestamp' = 'timestamp',
+  descending = true,
+): StoredRecord[] {
+  const ascending = [...records].sort((a, b) => a[by] - b[by] || (a.id < b.id ? -1 : 1))
+  return descending ? ascending.reverse() : ascending
+}
+
+describe('filters beyond the specification', () => {
+  test('revoked, location_type in any letter case, schema', async () => {
+    const expected = (wanted: (record: StoredRecord) => boolean) =>
+      sorted(stored.filter(wanted)).map(({ uid }) => uid)
+    expect(await found('?limit=1000&revoked=true')).toEqual(expected(({ revoked }) => revoked))
+    expect(await found('?limit=1000&revoked=false')).toEqual(expected(({ revoked }) => !revoked))
+    for (const type of ['geojson-point', 'GEOJSON-POINT'])
+      expect(await found(`?limit=1000&location_type=${type}`)).toEqual(
+        expected(({ locationType }) => locationType === 'GeoJSON-Point'),
+      )
+    const { uid } = LOCATION_PROTOCOL_SCHEMA
+    for (const text of [uid, `0x${uid.slice(2).toUpperCase()}`])
+      expect(await found(`?limit=1000&schema=${text}`)).toEqual(expected(({ schema }) => schema === uid))
+    expect(
+      await found(
+        `?limit=1000&schema=${LOCATION_SCHEMA.uid}&revoked=true&location_type=h3&chain=arbitrum-one&prover=${ADDRESSES[1]}`,
+      ),
+    ).toEqual(
+      expected(
+        (r) =>
+          r.schema === LOCATION_SCHEMA.uid &&
+          r.revoked &&
+          r.locationType === 'h3' &&
+          r.chain === 'arbitrum' &&
+          r.prover === ADDRESSES[1],
+      ),
+    )
+  })
+  test('near: within the radius by the kernel, to the centimetre; across the antimeridian; round a pole', async () => {
+    expect(await names('?near=-20,0&radius=1000')).toEqual(['atRadius'])
+    expect(await names('?near=-20,0&radius=1000.01')).toEqual(['atRadius', 'beyondRadius'])
+    expect(await names('?near=180,-17&radius=200')).toEqual(['fiji', 'samoa'])
+    expect(await names('?near=-103,89.999&radius=112')).toEqual(['pole'])
+    expect(await names('?near=-103,89.999&radius=111')).toEqual([])
+    expect(await found('?near=0,0&radius=100000000&limit=1000')).toHaveLength(
+      stored.filter(({ geometry }) => geometry).length - 1,
+    )
+  })
+  test('intersects: edges are geodesics, touching counts, WKT and GeoJSON; an invalid polygon intersects nothing', async () => {
+    // The midpoint of the geodesic between two places at 60 N is at 60.376 N.
+    expect(await names('?intersects=POINT(-30 60)')).toEqual([])
+    for (const text of [
+      'LINESTRING(-30 60.37, -30 60.38)',
+      '{"type":"LineString","coordinates":[[-30,60.37],[-30,60.38]]}',
+      '{"type":"Feature","properties":null,"geometry":{"type":"LineString","coordinates":[[-30,60.37],[-30,60.38]]}}',
+    ])
+      expect(await names(`?intersects=${encodeURIComponent(text)}`)).toEqual(['parallel'])
+    expect(await names('?intersects=POINT(-40+60)')).toEqual(['parallel'])
+    expect(await names('?intersects=POLYGON((179 -18,-179 -18,-179 -16,179 -16,179 -18))')).toEqual([
+      'fiji',
+      'samoa',
+    ])
+    expect(await names('?intersects=POLYGON((-61 -1,-57 -1,-57 3,-61 3,-61 -1))')).toEqual([])
+    expect(await names('?bbox=-61,-1,-57,3')).toEqual(['bowtie'])
+    expect(
+      await names('?intersects=POLYGON((-41 59,-19 59,-19 62,-41 62,-41 59))&bbox=-41,60.5,-19,61'),
+    ).toEqual([])
+  })
+  test('near and intersects combine with all other parameters', async () => {
+    const wanted = sorted(
+      stored.filter((r) => r.geometry && !r.revoked && r.chain === 'celo' && r.timestamp >= NOON),
+      'eventTimestamp',
+      false,
+    ).map(({ uid }) => uid)
+    const query =
+      '?intersects=POLYGON((19 19,41 19,41 41,19 41,19 19))&revoked=false&chain=celo&sort=event_timestamp&fromTimestamp=2026-01-01T11:59:59Z'
+    expect(await found(`${query}&limit=1000`)).toEqual(wanted)
+    expect(await found(`${query}&limit=10&offset=5`)).toEqual(wanted.slice(5, 15))
+    expect((await ask(`${query}&limit=10&total=true`)).body).toMatchObject({
+      count: 10,
+      total: wanted.length,
+      total_exact: true,
+    })
+  })
+  test.each<[query: string, name: string, detail: unknown]>([
+    ['?near=1,2', 'radius', 'Missing; near needs a radius in metres'],
+    ['?radius=5', 'near', 'Missing; radius needs near=lng,lat'],
+    ...['', '1', '1,2,3', '181,0', '0,91', 'a,b', 'NaN,0', '1e999,0', '0x1,2', '1;2'].map(
+      (near) =>
+        [
+          `?near=${near}&radius=5`,
+          'near',
+          'Expected format: lng,lat (degrees; longitude from -180 to 180, latitude from -90 to 90)',
+        ] as [string, string, string],
+    ),
+    ...['', '0', '-1', 'x', 'NaN', 'Infinity', '1e999', '100000001', '5,5', '5m'].map(
+      (radius) =>
+        [`?near=1,2&radius=${radius}`, 'radius', 'Expected metres above 0, at most 100000000'] as [
+          string,
+          string,
+          string,
+        ],
+    ),
+    [
+      '?near=1,2&radius=5&intersects=POINT(1 2)',
+      'intersects',
+      'Give near and radius, or intersects: not both',
+    ],
+    ['?radius=5&intersects=POINT(1 2)', 'radius', 'It belongs to near=lng,lat'],
+    [
+      '?intersects=',
+      'intersects',
+      'at character 1 of the WKT: expected POINT, LINESTRING, POLYGON, MULTIPOINT, MULTILINESTRING, MULTIPOLYGON or GEOMETRYCOLLECTION, got its end',
+    ],
+    [
+      '?intersects=POINT(1 91)',
+      'intersects',
+      'intersects.coordinates: latitude must be from -90 to 90, got 91; positions are [longitude, latitude]',
+    ],
+    [
+      '?intersects=POLYGON((0 0,1 1,1 0,0 1,0 0))',
+      'intersects',
+      'intersects.coordinates[0][0]: the edge that starts here crosses the one that starts at intersects.coordinates[0][2] at [0.5, 0.500057376]; a ring must not cross itself',
+    ],
+    ['?intersects={"type":"Point"', 'intersects', expect.stringMatching(/^Expected GeoJSON or WKT: /)],
+    [
+      '?intersects={"type":"Point","type":"Point","coordinates":[1,2]}',
+      'intersects',
+      'Expected GeoJSON or WKT: the key "type" is given twice',
+    ],
+    ['?intersects={"type":"Circle"}', 'intersects', expect.stringContaining('intersects')],
+    ['?intersects=POINT EMPTY', 'intersects', 'POINT EMPTY has no place: no geometry'],
+    ...['', 'yes', '1', 'TRUE'].map(
+      (text) => [`?revoked=${text}`, 'revoked', 'Expected true or false'] as [string, string, string],
+    ),
+    ...['', 'time', '--timestamp', 'timestamp,uid', 'TIMESTAMP', '-'].map(
+      (text) =>
+        [
+          `?sort=${text}`,
+          'sort',
+          'Expected one of timestamp, -timestamp, event_timestamp, -event_timestamp (- is descending)',
+        ] as [string, string, string],
+    ),
+    ...['', 'a'.repeat(101), 'a%00b', 'a%0Ab'].map(
+      (text) =>
+        [
+          `?location_type=${text}`,
+          'location_type',
+          'Expected the name of a location type such as geojson-point, at most 100 characters',
+        ] as [string, string, string],
+    ),
+    ...['', '0x12', `0x${'g'.repeat(64)}`].map(
+      (text) =>
+        [`?schema=${text}`, 'schema', 'Expected the UID of a schema: 0x and 64 hex digits'] as [
+          string,
+          string,
+          string,
+        ],
+    ),
+    ...['', 'xml', 'JSON', 'json,csv'].map(
+      (text) =>
+        [`?format=${text}`, 'format', 'Expected one of json, geojson, ndjson, csv, html'] as [
+          string,
+          string,
+          string,
+        ],
+    ),
+    ['?total=1', 'total', 'Expected true or false'],
+    ['?total=true&format=csv', 'total', 'It is told in JSON only'],
+  ])('%s', async (query, name, detail) => {
+    expect(await problem(query)).toEqual([400, `Invalid ${name} parameter`, detail])
+  })
+})
+
+describe('paging', () => {
+  test.each([
+    ['', 'timestamp', true],
+    ['&sort=-timestamp', 'timestamp', true],
+    ['&sort=timestamp', 'timestamp', false],
+    ['&sort=event_timestamp', 'eventTimestamp', false],
+    ['&sort=-event_timestamp', 'eventTimestamp', true],
+  ] as const)('pages by cursor%s contain every record once, in order', async (sort, by, descending) => {
+    const all: string[] = []
+    for (let cursor = ''; ;) {
+      const { body } = await ask(`?limit=97${sort}${cursor && `&cursor=${cursor}`}`)
+      all.push(...uidsOf(body))
+      expect(body).toMatchObject({ limit: 97, offset: 0 })
+      if (body.next_cursor === null) break
+      expect(body.count).toBe(97)
+      cursor = body.next_cursor
+    }
+    expect(all).toEqual(sorted(stored, by, descending).map(({ uid }) => uid))
+  })
+  test('while records arrive, pages by cursor repeat and lose nothing; pages by offset repeat records', async () => {
+    const expected = sorted(stored.filter(({ chain }) => chain === 'sepolia')).map(({ uid }) => uid)
+    const byCursor: string[] = []
+    const byOffset: string[] = []
+    let arrived: StoredRecord[] = []
+    for (let cursor = '', i = 0; ; i++) {
+      const { body } = await ask(`?chain=sepolia&limit=20${cursor && `&cursor=${cursor}`}`)
+      byCursor.push(...uidsOf(body))
+      byOffset.push(...(await found(`?chain=sepolia&limit=20&offset=${i * 20}`)))
+      if (body.next_cursor === null) break
+      cursor = body.next_cursor
+      arrived = [
+        ...arrived,
+        ...(await insertRecords(
+          database.url,
+          Array.from({ length: 3 }, () => ({ chain: 'sepolia', timestamp: NOON + 86_400_000 + i * 1000 })),
+          20_000 + i * 3,
+        )),
+      ]
+    }
+    expect(byCursor).toEqual(expected)
+    expect(byOffset).not.toEqual(expected)
+    await rows(database.url, 'DELETE FROM location_record WHERE id = ANY($1)', [arrived.map(({ id }) => id)])
+  })
+  test('a cursor is valid for its filters and sort only, in any spelling of them', async () => {
+    const query = '?chain=arbitrum&fromTimestamp=2026-01-01&limit=5'
+    const { body } = await ask(query)
+    const cursor = body.next_cursor as string
+    const rest = await found(`${query}&cursor=${cursor}`)
+    expect(rest).toHaveLength(5)
+    for (const same of [
+      '?chain=ARBITRUM-ONE&fromTimestamp=2025-12-31T24:00Z&limit=5',
+      '?sort=-timestamp&chain=arbitrum&fromTimestamp=20260101T000000.000Z&limit=5&total=true',
+    ])
+      expect(await found(`${same}&cursor=${cursor}`)).toEqual(rest)
+    for (const other of [
+      '?limit=5',
+      '?chain=celo&fromTimestamp=2026-01-01',
+      '?chain=arbitrum&fromTimestamp=2026-01-02',
+      '?chain=arbitrum&fromTimestamp=2026-01-01&sort=timestamp',
+      '?chain=arbitrum&fromTimestamp=2026-01-01&bbox=0,0,1,1',
+    ])
+      expect(await problem(`${other}&cursor=${cursor}`)).toEqual([
+        400,
+        'Invalid cursor parameter',
+        'It belongs to a list with other filters or another sort; repeat those, or leave the cursor out to begin',
+      ])
+    expect(await problem(`${query}&cursor=${cursor}&offset=0`)).toEqual([
+      400,
+      'Invalid offset parameter',
+      'Give offset or cursor, not both',
+    ])
+  })
+  test('a malformed cursor is refused', async () => {
+    const { body } = await ask('?limit=1')
+    const good = Buffer.from(body.next_cursor as string, 'base64url').toString()
+    const [tag, at, id] = good.split(' ') as [string, string, string]
+    const encoded = (text: string) => Buffer.from(text).toString('base64url')
+    const bad = [
+      '',
+      'x',
+      '0',
+      'null',
+      'a'.repeat(5_000),
+      `${body.next_cursor}=`,
+      `${body.next_cursor}A`,
+      encoded(`${tag} 1e3 ${id}`),
+      encoded(`${tag} -1 ${id}`),
+      encoded(`${tag} 999999999999999 ${id}`),
+      encoded(`${tag} ${at} ${id}'`),
+      encoded(`${tag} ${at}`),
+      encoded(`${tag} ${at} ${id}\0`),
+      encoded(`${tag} NaN ${id}`),
+    ]
+    for (const cursor of bad)
+      expect(await problem(`?limit=1&cursor=${cursor}`), cursor).toEqual([
+        400,
+        'Invalid cursor parameter',
+        'Expected a next_cursor as it was answered; leave it out to begin',
+      ])
+  })
+  test('an offset beyond the last record finds nothing, fast; a deep one is refused with advice', async () => {
+    expect((await ask('?offset=999999999999999')).body).toEqual({
+      data: [],
+      count: 0,
+      limit: 100,
+      offset: 999_999_999_999_999,
+      next_cursor: null,
+    })
+    expect((await ask('?offset=100000&limit=7')).body).toEqual({
+      data: [],
+      count: 0,
+      limit: 7,
+      offset: 100_000,
+      next_cursor: null,
+    })
+    expect((await ask('?offset=200000&format=csv')).text.trim()).toBe(CSV_COLUMNS.join())
+    await rows(database.url, 'UPDATE record_state SET total = total + 200000')
+    await new Promise((resolve) => setTimeout(resolve, 260))
+    expect(await problem('?offset=100001')).toEqual([
+      400,
+      'Invalid offset parameter',
+      'At most 100000: so many records cannot be skipped at once. Go on from the page before with cursor=<its next_cursor>, or part the records by time',
+    ])
+    expect(await problem('?offset=100001&format=csv')).toEqual([
+      400,
+      'Invalid offset parameter',
+      expect.any(String),
+    ])
+    expect((await ask('?offset=100000')).status).toBe(200)
+    await rows(database.url, 'UPDATE record_state SET total = total - 200000')
+    await new Promise((resolve) => setTimeout(resolve, 260))
+  })
+  test('a total on request, stored or counted', async () => {
+    expect((await ask('?limit=1')).body).not.toHaveProperty('total')
+    expect((await ask('?limit=1&total=false')).body).not.toHaveProperty('total')
+    const total = async (query: string) => (await ask(`${query}&limit=1&total=true`)).body
+    expect(await total('?offset=5')).toMatchObject({ count: 1, total: stored.length, total_exact: true })
+    expect(await total('?chain=celo&revoked=true')).toMatchObject({
+      total: stored.filter(({ chain, revoked }) => chain === 'celo' && revoked).length,
+      total_exact: true,
+    })
+    expect(await total('?location_type=h3')).toMatchObject({
+      total: stored.filter(({ locationType }) => locationType === 'h3').length,
+      total_exact: true,
+    })
+  })
+})
+
+describe('links', () => {
+  const linksOf = (headers: Headers) =>
+    Object.fromEntries(
+      [...(headers.get('link') ?? '').matchAll(/<([^<>]*)>; rel="(\w+)"/g)].map(([, to, rel]) => [rel, to!]),
+    )
+  const follow = (to: string) => to.replace(`${BASE}${LIST}`, '')
+  test('are absolute, under the public address, and keep every filter', async () => {
+    const query =
+      '?prover=' + ADDRESSES[0] + '&fromTimestamp=2025-12-31T00:00:00%2B01:00&location_type=geojson&limit=3'
+    const first = await ask(query)
+    const links = linksOf(first.headers)
+    expect(Object.keys(links)).toEqual(['self', 'next'])
+    expect(links.self).toBe(
+      `${BASE}${LIST}?prover=${ADDRESSES[0]}&fromTimestamp=2025-12-31T00%3A00%3A00%2B01%3A00&location_type=geojson&limit=3`,
+    )
+    expect((await ask(follow(links.self))).text).toBe(first.text)
+    const all: string[] = []
+    for (let at: string | undefined = query; at !== undefined;) {
+      const { body, headers } = await ask(at)
+      all.push(...uidsOf(body))
+      const { next } = linksOf(headers)
+      at = next === undefined ? undefined : follow(next)
+    }
+    expect(all).toEqual(
+      sorted(
+        stored.filter(({ prover, locationType }) => prover === ADDRESSES[0] && locationType === 'geojson'),
+      ).map(({ uid }) => uid),
+    )
+  })
+  test('backwards by offset: no record is on two pages', async () => {
+    const all = await found('?limit=40')
+    const back: string[][] = []
+    for (let at: string | undefined = '?offset=33&limit=7&sort=-timestamp'; at !== undefined;) {
+      const { body, headers } = await ask(at)
+      back.unshift(uidsOf(body))
+      const { prev, first, next } = linksOf(headers)
+      if (back.length === 1) expect(follow(first)).toBe('?limit=7&sort=-timestamp')
+      if (back.length === 1) expect(next).not.toContain('offset')
+      at = prev === undefined ? undefined : follow(prev)
+    }
+    expect(back.flat()).toEqual(all)
+    expect(back.map(({ length }) => length)).toEqual([5, 7, 7, 7, 7, 7])
+  })
+  test('a page by cursor links to the first page, but not to the previous one', async () => {
+    const { next } = linksOf((await ask('?limit=3')).headers)
+    expect(Object.keys(linksOf((await ask(follow(next))).headers))).toEqual(['self', 'next', 'first'])
+  })
+  test('pages in other formats have them, too: all records can be read page by page', async () => {
+    const ids: string[] = []
+    for (let at: string | undefined = '?limit=250&format=geojson&sort=timestamp'; at !== undefined;) {
+      const { body, headers, type } = await ask(at)
+      expect(type).toBe('application/geo+json; charset=utf-8')
+      ids.push(...body.features.map(({ id }: { id: string }) => id))
+      const { next } = linksOf(headers)
+      at = next === undefined ? undefined : follow(next)
+    }
+    expect(ids).toEqual(sorted(stored, 'timestamp', false).map(({ id }) => id))
+  })
+  test('cannot inject into the header, and are left out when too long for clients', async () => {
+    const odd = await ask('?location_type=%3E;%20rel="next",%3Chttps://evil.example%3E')
+    expect([odd.status, Object.keys(linksOf(odd.headers))]).toEqual([200, ['self']])
+    const ring = Array.from(
+      { length: 300 },
+      (_, i) => `${(30 + Math.cos(i / 48) * 9).toFixed(9)} ${(30 + Math.sin(i / 48) * 9).toFixed(9)}`,
+    )
+    const long = await ask(
+      `?intersects=${encodeURIComponent(`POLYGON((${[...ring, ring[0]].join()}))`)}&limit=1`,
+    )
+    expect([long.status, long.headers.get('link'), typeof long.body.next_cursor]).toEqual([
+      200,
+      null,
+      'string',
+    ])
+  })
+})
+
+describe('formats', () => {
+  test.each([
+    [undefined, 'json'],
+    ['', 'json'],
+    ['*/*', 'json'],
+    ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', 'html'],
+    ['text/html, text/plain, text/sgml, text/css, application/xhtml+xml, */*;q=0.01', 'html'],
+    ['text/html', 'html'],
+    ['text/html;q=0.9, application/json;q=0.8', 'html'],
+    // Accept headers of programs, which want no page.
+    ['text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2', 'json'],
+    ['text/html, image/gif, image/jpeg, */*; q=0.2', 'json'],
+    ['application/json, text/html', 'json'],
+    ['text/html, application/json', 'json'],
+    ['text/html, application/geo+json', 'geojson'],
+    ['text/csv, text/html', 'csv'],
+    ['text/html;q=0', 'json'],
+    ['text/html;q=0.1, */*;q=0.2', 'json'],
+    ['application/json, text/plain, */*', 'json'],
+    ['image/png', 'json'],
+    ['text/csv', 'csv'],
+    ['TEXT/CSV; charset=utf-8', 'csv'],
+    ['text/*', 'csv'],
+    ['application/*', 'json'],
+    ['application/geo+json', 'geojson'],
+    ['application/geo+json, application/json', 'geojson'],
+    ['application/json, application/geo+json', 'json'],
+    ['application/geo+json, */*', 'geojson'],
+    ['application/json;q=0.5, application/geo+json;q=0.7, text/csv;q=0.6', 'geojson'],
+    ['application/x-ndjson;q=0.9, application/json;q=0.8', 'ndjson'],
+    ['*/*, application/json;q=0', 'geojson'],
+    ['application/json;q=0', 'json'],
+    ['text/csv;q=0, */*;q=0.1', 'json'],
+    ['application/*;q=0.2, text/*;q=0.3', 'csv'],
+    ['text/csv;q=2', 'csv'],
+    [',;,=;q', 'json'],
+    ['a'.repeat(100_000), 'json'],
+  ])('Accept: %s', (accept, expected) => {
+    expect(chooseFormat(undefined, accept, ['json', 'geojson', 'ndjson', 'csv', 'html'])).toBe(expected)
+  })
+  test('format wins over Accept; answers have their Content-Type and Vary: Accept', async () => {
+    const csv = await ask('?format=csv&limit=1', { accept: 'application/json' })
+    expect(
+      Object.fromEntries(
+        ['content-type', 'content-disposition', 'vary'].map((name) => [name, csv.headers.get(name)]),
+      ),
+    ).toEqual({
+      'content-type': 'text/csv; charset=utf-8; header=present',
+      'content-disposition': 'attachment; filename="location-records.csv"',
+      vary: 'accept',
+    })
+    const json = await ask('?format=json', { accept: 'text/csv' })
+    expect([json.type, json.headers.get('content-disposition'), json.headers.get('vary')]).toEqual([
+      'application/json; charset=utf-8',
+      null,
+      'accept',
+    ])
+    const ndjson = await ask('', { accept: 'application/x-ndjson' })
+    expect([ndjson.type, ndjson.headers.get('content-disposition')]).toEqual([
+      'application/x-ndjson; charset=utf-8',
+      'attachment; filename="location-records.ndjson"',
+    ])
+  })
+  test('all contain the same matching records in the same order, in pages and in exports', async () => {
+    const query = '?revoked=false&sort=event_timestamp'
+    const { data } = (await ask(`${query}&limit=1000`)).body
+    for (const limit of ['', '&limit=1000', '&limit=1001', '&limit=99999999']) {
+      expect(
+        (await ask(`${query}${limit}&format=ndjson`)).text
+          .trimEnd()
+          .split('\n')
+          .map((each) => JSON.parse(each) as unknown),
+      ).toEqual(data)
+      const { features } = (await ask(`${query}${limit}&format=geojson`)).body
+      expect(features.map(({ properties }: { properties: object }) => properties)).toEqual(data)
+      expect(
+        (await ask(`${query}${limit}&format=csv`)).text
+          .trimEnd()
+          .split('\r\n')
+          .slice(1)
+          .map((each) => each.slice(0, 66)),
+      ).not.toEqual([])
+    }
+    for (const part of [
+      '&offset=400',
+      '&offset=400&limit=2000',
+      `&cursor=${(await ask(`${query}&limit=400`)).body.next_cursor}`,
+    ]) {
+      const text = (await ask(`${query}${part}&format=ndjson`)).text
+      expect(
+        text
+          .trimEnd()
+          .split('\n')
+          .map((each) => JSON.parse(each) as unknown),
+      ).toEqual(data.slice(400))
+    }
+    expect((await ask('?chain=celo&revoked=true&fromTimestamp=2027&format=geojson')).body).toEqual({
+      type: 'FeatureCollection',
+      features: [],
+    })
+    expect((await ask('?fromTimestamp=2027&format=ndjson')).text).toBe('')
+    expect((await ask('?near=-20,0&radius=1001&format=ndjson')).text.trimEnd().split('\n')).toHaveLength(2)
+  })
+  test('GeoJSON has the decoded geometry, or null', async () => {
+    const { features } = (await ask('?toTimestamp=2026-01-01&format=geojson')).body
+    expect(features.find(({ id }: { id: string }) => id === named.parallel!.id)).toMatchObject({
+      type: 'Feature',
+      geometry: named.parallel!.geometry,
+      properties: { longitude: null },
+    })
+    expect(features.find(({ id }: { id: string }) => id === named.nowhere!.id)).toMatchObject({
+      type: 'Feature',
+      geometry: null,
+    })
+  })
+  test('CSV is valid RFC 4180, and texts of attesters are no formulas', async () => {
+    const { text } = await ask('?chain=sepolia&toTimestamp=2026-01-01&format=csv')
+    const [header, record, end] = parseCsv(text)
+    expect([header, end]).toEqual([CSV_COLUMNS, undefined])
+    const json = (await ask(`/${named.hostile!.uid}`)).body
+    expect(Object.keys(json)).toEqual(CSV_COLUMNS)
+    const expected = Object.entries(json).map(([name, value]) =>
+      name === 'memo' || name === 'location'
+        ? guarded(String(value))
+        : Array.isArray(value)
+          ? JSON.stringify(value)
+          : value === null
+            ? ''
+            : String(value as string | number | boolean),
+    )
+    expect(record).toEqual(expected)
+    expect(json).toMatchObject({ memo: named.hostile!.memo, longitude: -100, recipe_types: ['=a', 'b,"c"'] })
+    // A record without a place.
+    const nowhere = parseCsv((await ask('?bbox=0,0,1,1&format=csv')).text)
+    expect(nowhere).toEqual([CSV_COLUMNS])
+    const nulls = parseCsv((await ask('?chain=celo&toTimestamp=2026-01-01&format=csv')).text).find(
+      ([uid]) => uid === named.nowhere!.uid,
+    )!
+    expect([nulls[CSV_COLUMNS.indexOf('longitude')], nulls[CSV_COLUMNS.indexOf('memo')]]).toEqual(['', ''])
+  })
+  test('a record has the same fields in every format and every description of it', async () => {
+    const { uid, id } = named.nowhere!
+    const fields = Object.keys((await ask(`/${uid}`)).body)
+    expect(fields).toEqual(CSV_COLUMNS)
+    const query = `?chain=celo&toTimestamp=2026-01-01`
+    expect(parseCsv((await ask(`${query}&format=csv`)).text)[0]).toEqual(fields)
+    expect(
+      Object.keys(JSON.parse((await ask(`${query}&format=ndjson`)).text.split('\n')[0]!) as object),
+    ).toEqual(fields)
+    for (const { properties } of (await ask(`${query}&format=geojson`)).body.features)
+      expect(Object.keys(properties)).toEqual(fields)
+    expect(Object.keys(checker.document.components.schemas.LocationRecord.properties)).toEqual(fields)
+    const ogc = async (path: string) => (await fetch(`${api.url}/ogc${path}`)).json() as Promise<any>
+    expect(Object.keys((await ogc('/api')).components.schemas.LocationRecord.properties)).toEqual(fields)
+    expect(
+      Object.keys((await ogc('/collections/location-records/schema')).properties.properties.properties),
+    ).toEqual(fields)
+    expect(Object.keys((await ogc(`/collections/location-records/items/${id}`)).properties)).toEqual(fields)
+    const page = await (await fetch(`${api.url}${LIST}/${uid}?format=html`)).text()
+    expect([...page.matchAll(/<dt>(\w+)<\/dt>/g)].map(([, name]) => name)).toEqual(['id', ...fields])
+  })
+  test('every format gives the reason why a record has no geometry', async () => {
+    const { uid, id } = named.nowhere!
+    const problem = named.nowhere!.problem!
+    expect(problem).toMatch(/location_type/)
+    expect([(await ask(`/${uid}`)).body.problem, (await ask(`/${named.pole!.uid}`)).body.problem]).toEqual([
+      problem,
+      null,
+    ])
+    const query = '?chain=celo&toTimestamp=2026-01-01'
+    expect(
+      (await ask(`${query}&format=geojson`)).body.features.find((each: { id: string }) => each.id === id)
+        .properties.problem,
+    ).toBe(problem)
+    expect(
+      parseCsv((await ask(`${query}&format=csv`)).text)
+        .find((cells) => cells[0] === uid)!
+        .at(-1),
+    ).toBe(problem)
+    expect(
+      await (await fetch(`${api.url}/ogc/collections/location-records/items/${id}`)).json(),
+    ).toMatchObject({ properties: { problem } })
+    for (const path of [`${LIST}/${uid}`, `/ogc/collections/location-records/items/${id}`])
+      expect(await (await fetch(`${api.url}${path}`, { headers: { accept: 'text/html' } })).text()).toContain(
+        `It has no geometry that can be read for certain: ${problem.replace(/'/g, '&#39;')}.`,
+      )
+  })
+  test('one record as a Feature', async () => {
+    const { uid, id, geometry } = named.parallel!
+    const record = await ask(`/${uid}`)
+    const feature = await ask(`/${uid}?format=geojson&chain=celo-mainnet`)
+    expect([feature.type, feature.body]).toEqual([
+      'application/geo+json; charset=utf-8',
+      { type: 'Feature', id, geometry, properties: record.body },
+    ])
+    expect((await ask(`/${uid}`, { accept: 'application/geo+json' })).body).toEqual(feature.body)
+    expect(await problem(`/${uid}?format=csv`)).toEqual([
+      400,
+      'Invalid format parameter',
+      'Expected one of json, geojson, html',
+    ])
+    expect(await problem(`/${uid}?limit=1`)).toEqual([
+      400,
+      'Invalid query parameter',
+      "Unknown parameter 'limit'. Known parameters: chain, format",
+    ])
+  })
+})
+
+describe('caching', () => {
+  const settled = () => new Promise((resolve) => setTimeout(resolve, 260))
+  test('an unchanged answer is 304 in every format; any change gives a new ETag', async () => {
+    const paths = [
+      '',
+      '?limit=3&sort=timestamp',
+      '?format=geojson&limit=5',
+      '?format=csv',
+      `/${named.fiji!.uid}`,
+      `/${named.fiji!.uid}?format=geojson`,
+      '?near=0,0&radius=1',
+    ]
+    const tags = await Promise.all(paths.map(async (path) => (await ask(path)).headers.get('etag')!))
+    expect(tags.every((tag) => /^W\/"[\w-]+"$/.test(tag))).toBe(true)
+    expect(new Set(tags).size).toBe(3)
+    const again = async (i: number, given = tags[i]!, method = 'GET') =>
+      (await ask(paths[i]!, { 'if-none-match': given }, method)).status
+    for (const i of paths.keys()) {
+      expect(
+        [
+          await again(i),
+          await again(i, undefined, 'HEAD'),
+          await again(i, `"x", ${tags[i]}`),
+          await again(i, '*'),
+          await again(i, tags[i]!.slice(2)),
+        ],
+        paths[i],
+      ).toEqual([304, 304, 304, 304, 304])
+      expect([await again(i, '"x"'), await again(i, tags[i]!.replace('W/"', 'W/"x'))]).toEqual([200, 200])
+    }
+    const known = await ask('', { 'if-none-match': tags[0]! })
+    expect([
+      known.text,
+      known.headers.get('etag'),
+      known.headers.get('cache-control'),
+      known.headers.get('vary'),
+      known.headers.get('access-control-allow-origin'),
+    ]).toEqual(['', tags[0], 'public, no-cache', 'accept', '*'])
+    // Another format of the same URL has another ETag.
+    expect((await ask('', { 'if-none-match': tags[0]!, accept: 'text/csv' })).status).toBe(200)
+
+    const changes: [string, string][] = [
+      ['a revocation', `UPDATE location_record SET revoked = true WHERE id = '${named.fiji!.id}'`],
+      ['its end by a reorg', `UPDATE location_record SET revoked = false WHERE id = '${named.fiji!.id}'`],
+      ['a record gone', `DELETE FROM location_record WHERE id = '${named.samoa!.id}'`],
+    ]
+    let before = tags[0]!
+    for (const [what, sql] of changes) {
+      await rows(database.url, sql)
+      await settled()
+      const { status, headers } = await ask('', { 'if-none-match': before })
+      expect([status, headers.get('etag') === before], what).toEqual([200, false])
+      before = headers.get('etag')!
+    }
+    expect((await ask(`/${named.samoa!.uid}`)).status).toBe(404)
+    await insertRecords(database.url, [named.samoa!], 10_003)
+    await settled()
+    expect((await ask('', { 'if-none-match': before })).status).toBe(200)
+    expect((await ask(`/${named.samoa!.uid}`)).body.uid).toBe(named.samoa!.uid)
+  })
+  test('a missing record is 404 for every If-None-Match, never 304', async () => {
+    const missing = `0x${'9'.repeat(64)}`
+    const [ours, ogc] = [`/${missing}`, `/ogc/collections/location-records/items/celo-${missing}`]
+    const tag = (await ask(`/${named.fiji!.uid}`)).headers.get('etag')!
+    const ogcTag = (
+      await fetch(`${api.url}/ogc/collections/location-records/items/${named.fiji!.id}`)
+    ).headers.get('etag')!
+    for (const given of ['*', tag])
+      expect([given, (await ask(ours, { 'if-none-match': given })).status]).toEqual([given, 404])
+    for (const given of ['*', ogcTag])
+      expect([
+        given,
+        (await fetch(`${api.url}${ogc}`, { headers: { 'if-none-match': given } })).status,
+      ]).toEqual([given, 404])
+    expect(
+      (
+        await fetch(`${api.url}/ogc/collections/location-records/items/${named.fiji!.id}`, {
+          headers: { 'if-none-match': '*' },
+        })
+      ).status,
+    ).toBe(304)
+  })
+  test('errors are no-store without an ETag; the configuration may be cached for a minute', async () => {
+    for (const path of [
+      '?limit=0',
+      `/0x${'1'.repeat(64)}`,
+      `/0x${'1'.repeat(64)}?format=geojson`,
+      '/stats?x=1',
+      '?format=csv&bbox=1',
+    ]) {
+      const { headers } = await ask(path)
+      expect(
+        [headers.get('etag'), headers.get('cache-control'), headers.get('content-disposition')],
+        path,
+      ).toEqual([null, 'no-store', null])
+    }
+    expect((await fetch(`${api.url}/api/v0/config`)).headers.get('cache-control')).toBe('public, max-age=60')
+  })
+})
+
+describe('HTTP', () => {
+  test('HEAD is GET without the body', async () => {
+    for (const path of [
+      '',
+      '?limit=3&format=geojson',
+      '?chain=nowhere',
+      `/${named.fiji!.uid}`,
+      '/stats',
+      '?format=ndjson',
+      '?format=csv&limit=5000',
+    ]) {
+      const [head, got] = [await ask(path, {}, 'HEAD'), await ask(path)]
+      const shown = ({ headers, status }: typeof got) => [
+        status,
+        ...['content-type', 'content-length', 'etag', 'link', 'content-disposition', 'cache-control'].map(
+          (name) => headers.get(name),
+        ),
+      ]
+      expect([head.text, shown(head)], path).toEqual(['', shown(got)])
+    }
+  })
+  test('CORS: any origin may read answers, errors and their headers; every path in /api answers a preflight', async () => {
+    const origin = 'https://app.example'
+    for (const path of ['', '?limit=0', '/stats', '/0x12', `/0x${'1'.repeat(64)}`]) {
+      const { headers } = await ask(path, { origin })
+      expect(headers.get('access-control-allow-origin'), path).toBe('*')
+      for (const name of [
+        'Link',
+        'ETag',
+        'Retry-After',
+        'RateLimit-Limit',
+        'RateLimit-Remaining',
+        'X-RateLimit-Reset',
+      ])
+        expect(headers.get('access-control-expose-headers')).toContain(name)
+      expect(headers.get('access-control-allow-credentials')).toBeNull()
+    }
+    const preflight = async (path: string) =>
+      fetch(`${api.url}${path}`, {
+        method: 'OPTIONS',
+        headers: {
+          origin,
+          'access-control-request-method': 'GET',
+          'access-control-request-headers': 'if-none-match',
+        },
+      })
+    for (const path of [LIST, '/api/v0/config', '/api/nothing']) {
+      const { status, headers } = await preflight(path)
+      expect(
+        [
+          status,
+          headers.get('access-control-allow-origin'),
+          headers.get('access-control-allow-methods'),
+          headers.get('access-control-allow-headers'),
+          headers.get('access-control-max-age'),
+        ],
+        path,
+      ).toEqual([204, '*', 'GET, HEAD', 'if-none-match', '86400'])
+    }
+    for (const path of ['/compute/v0/distance', '/health', '/'])
+      expect((await preflight(path)).headers.get('access-control-allow-origin'), path).toBeNull()
+    expect((await fetch(`${api.url}/api/nothing`)).headers.get('access-control-allow-origin')).toBe('*')
+  })
+  test('a preflight does not count for the rate limit, and 429 is readable across origins', async () => {
+    const limited = await startApi({ databaseUrl: database.url, rateLimitPerHour: 2 })
+    const send = (method: string) =>
+      fetch(`${limited.url}/api/v0/config`, {
+        method,
+        headers: { origin: 'https://app.example', 'access-control-request-method': 'GET' },
+      })
+    for (let i = 0; i < 5; i++) expect((await send('OPTIONS')).status).toBe(204)
+    expect([(await send('GET')).status, (await send('GET')).status]).toEqual([200, 200])
+    const refused = await send('GET')
+    expect([
+      refused.status,
+      refused.headers.get('access-control-allow-origin'),
+      refused.headers.get('retry-after'),
+    ]).toEqual([429, '*', expect.stringMatching(/^\d+$/)])
+    expect((await send('OPTIONS')).status).toBe(204)
+    await limited.close()
+  })
+  test('the database accepts the first and last time, and a name of 100 characters', async () => {
+    const all = await found('?limit=1000')
+    expect(await found('?limit=1000&fromTimestamp=0001-01-01&toTimestamp=9999-12-31T23:59:59.999Z')).toEqual(
+      all,
+    )
+    expect(await found('?fromTimestamp=9999-12-31T23:59:59.999Z')).toEqual([])
+    expect(await found(`?location_type=${encodeURIComponent('𝕊'.repeat(50))}`)).toEqual([])
+    // A record at noon is after noon minus half a millisecond, before noon plus half a millisecond, and not
+    // after noon.
+    const atNoon = stored.filter(({ timestamp }) => timestamp === NOON).length
+    const between = async (from: string, to: string) =>
+      (await found(`?limit=1000&fromTimestamp=${from}&toTimestamp=${to}`)).length
+    expect(await between('2026-01-01T11:59:59.9995', '2026-01-01T12:00:00.0005')).toBe(atNoon)
+    expect(await between('2026-01-01T12', '2026-01-01T12:00:00.0005')).toBe(0)
+    expect(await between('2026-01-01T11:59:59.9995', '2026-01-01T12')).toBe(0)
+  })
+})
+
+describe('large records', () => {
+  test('a page ends early, and the next begins after its last record, in every format', async () => {
+    const own = await createMigratedDatabase()
+    // 120,000 characters each: 33 have about four million, without their other fields.
+    const large = await insertRecords(
+      own.url,
+      Array.from({ length: 70 }, (_, i): GivenRecord => ({
+        geometry: point(i, 0),
+        chain: 'celo',
+        memo: 'x'.repeat(120_000),
+      })),
+    )
+    const huge = await insertRecords(
+      own.url,
+      [{ geometry: point(170, 0), chain: 'celo', memo: 'y'.repeat(4_100_000) }],
+      1_000,
+    )
+    const newestFirst = sorted([...large, ...huge]).map(({ uid }) => uid)
+    const other = await startApi({ databaseUrl: own.url, publicBaseUrl: BASE })
+    const get = async (path: string) => {
+      const response = await fetch(path.replace(BASE, other.url))
+      expect(response.status).toBe(200)
+      return {
+        text: await response.text(),
+        next: /<([^>]*)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1],
+      }
+    }
+    const uidsIn = (text: string) => [...text.matchAll(/"?uid"?:"(0x[0-9a-f]{64})"/g)].map(([, uid]) => uid!)
+    try {
+      for (const path of [
+        `${LIST}?limit=1000`,
+        `${LIST}?limit=1000&format=geojson`,
+        `${LIST}?limit=1000&format=ndjson`,
+        `${LIST}?limit=1000&near=85,0&radius=15000000`,
+        '/ogc/collections/location-records/items?limit=1000',
+      ]) {
+        const pages: string[][] = []
+        for (let next: string | undefined = BASE + path; next;) {
+          const page = await get(next)
+          pages.push(uidsIn(page.text))
+          next = page.next
+        }
+        expect(
+          pages.map(({ length }) => length),
+          path,
+        ).toEqual([1, 33, 33, 4])
+        expect(pages.flat(), path).toEqual(newestFirst)
+      }
+      const { text } = await get(`${BASE}${LIST}?limit=1000&offset=1`)
+      const first = JSON.parse(text) as {
+        count: number
+        limit: number
+        offset: number
+        next_cursor: string | null
+      }
+      expect([first.count, first.limit, first.offset, first.next_cursor !== null]).toEqual([
+        33,
+        1000,
+        1,
+        true,
+      ])
+      expect(
+        uidsIn((await get(`${BASE}${LIST}?limit=1000&offset=${first.offset + first.count}`)).text),
+      ).toEqual(newestFirst.slice(34, 67))
+      expect(
+        JSON.parse((await get(`${BASE}/ogc/collections/location-records/items?limit=1000`)).text) as {
+          numberReturned: number
+          numberMatched: number
+        },
+      ).toMatchObject({ numberReturned: 1, numberMatched: 71 })
+      // When Link has no room for the next page, a short page would look like the last one.
+      const around = JSON.stringify({
+        type: 'Polygon',
+        coordinates: [
+          [
+            ...Array.from({ length: 300 }, (_, i) => [-1 + i / 2, -5 - (i % 2)]),
+            [175, -5],
+            [175, 5],
+            [-1, 5],
+            [-1, -5],
+          ],
+        ],
+      })
+      const query = `${LIST}?chain=celo&limit=1000&intersects=${encodeURIComponent(around)}`
+      const cut = await fetch(`${other.url}${query}&format=csv`)
+      expect([cut.status, ((await cut.json()) as { detail: string }).detail]).toEqual([
+        400,
+        expect.stringMatching(/^These records are so large that a page ends after 1,.*give limit=1 or less/),
+      ])
+      expect(
+        (JSON.parse((await get(`${BASE}${query}`)).text) as { next_cursor: string | null }).next_cursor,
+      ).not.toBeNull()
+    } finally {
+      await other.close()
+      await own.drop()
+    }
+  }, 60_000)
+})

@@ -1,0 +1,209 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { ACTIVE_SLUGS, CHAINS } from '../../src/chains'
+import type { ConnectedChain } from '../../src/config'
+import { LOCATION_SCHEMA } from '../../src/location'
+import { sendPage } from '../http/pages'
+import { RecordsError, recordsErrorHandler } from '../http/problems'
+import { SharedRead } from '../http/shared'
+import { cursorText } from './cursor'
+import { RecordExports } from './exports'
+import { RECORD_FORMATS, featureText, recordText } from './formats'
+import { Freshness } from './freshness'
+import { linkHeader, pageAddresses } from './links'
+import { recordsSchemas, type Configuration, type Statistics } from './openapi'
+import { listPage, recordPage, type Feature } from './pages'
+import { MAX_OFFSET, choiceTag, listRequest, recordFormat, type ListRequest } from './parameters'
+import { invalid, readParameters } from './query'
+import { readinessOf, type ChainReadiness } from './readiness'
+import type { RecordPage, RecordSearch } from './search'
+import type { ChainStatusRow, Store } from './store'
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+const GEOJSON_TYPE = 'application/geo+json; charset=utf-8'
+/** How long a count of all records is reused, milliseconds: only requests that skip very many need it. */
+const COUNT_SHARED_MS = 250
+const NOTHING: RecordPage = { rows: [] }
+
+/**
+ * The Records API (docs/spec/interface.md 7, and docs/reference/records.md for what goes beyond it), mounted
+ * at /api/v0.
+ */
+export function recordsRoutes(parts: {
+  store: Store
+  records: RecordSearch
+  clock: () => number
+  publicBaseUrl: string
+  chains: readonly ConnectedChain[]
+  maxLagSeconds: number
+}) {
+  const { store, records, clock, publicBaseUrl, chains, maxLagSeconds } = parts
+  const freshness = new Freshness(store, clock)
+  const recordExports = new RecordExports(records, clock)
+  const listAddress = `${publicBaseUrl}/api/v0/location-records`
+  const home = [{ href: `${publicBaseUrl}/docs`, title: 'API' }]
+  const known = new SharedRead(() => records.count({ limit: 0 }), COUNT_SHARED_MS, clock)
+
+  return (scope: FastifyInstance, _options: object, done: () => void): void => {
+    const app = scope.withTypeProvider<TypeBoxTypeProvider>()
+    app.setValidatorCompiler(readParameters)
+    app.setErrorHandler(recordsErrorHandler(publicBaseUrl))
+    app.addHook('preClose', (closed) => {
+      recordExports.stop()
+      closed()
+    })
+
+    app.get('/location-records', { schema: recordsSchemas.list }, async (request, reply) => {
+      const asked = listRequest(request.query, request.headers.accept)
+      const { search, format, whole } = asked
+      if (isDeep(search) && search.offset < (await known.get()).total)
+        throw invalid(
+          'offset',
+          `At most ${MAX_OFFSET}: so many records cannot be skipped at once. Go on from the page before with cursor=<its next_cursor>, or part the records by time`,
+        )
+      if (await freshness.isKnown(request, reply, format)) return reply
+      if (whole && format !== 'json' && format !== 'html')
+        return recordExports.send(
+          request,
+          reply,
+          isDeep(search) ? { ...search, limit: 0 } : search,
+          RECORD_FORMATS[format],
+        )
+      return sendList(reply, asked)
+    })
+
+    async function sendList(
+      reply: FastifyReply,
+      { search, format, byCursor, withTotal, given }: ListRequest,
+    ): Promise<FastifyReply> {
+      const { sort, limit, offset } = search
+      // A deep offset that was not refused lies beyond the last record.
+      const [{ rows, next }, counted] = await Promise.all([
+        isDeep(search) ? NOTHING : records.page(search),
+        withTotal ? records.count(search) : undefined,
+      ])
+      const nextCursor = next ? cursorText(next, choiceTag(search, sort)) : null
+      const addresses = pageAddresses(listAddress, given, { limit, offset, nextCursor, byCursor })
+      const links = linkHeader(addresses)
+      if (links !== undefined) void reply.header('link', links)
+      if (format === 'html')
+        return sendPage(
+          reply,
+          listPage({ rows, search, given, addresses, counted: counted!, byCursor }, listAddress, home),
+        )
+      // Without a Link header, a page with fewer records than asked for looks like the last one.
+      if (links === undefined && format !== 'json' && next && rows.length < limit)
+        throw invalid(
+          'limit',
+          `These records are so large that a page ends after ${rows.length}, and where to go on does not fit into a Link header: give limit=${rows.length} or less, leave it out to get them all, or take JSON`,
+        )
+      if (format !== 'json') {
+        const { type, file, head, write, tail } = RECORD_FORMATS[format]
+        return reply
+          .type(type)
+          .header('content-disposition', file)
+          .send(head + write(rows) + tail)
+      }
+      const total = counted ? `,"total":${counted.total},"total_exact":${counted.exact}` : ''
+      return reply
+        .type(JSON_TYPE)
+        .send(
+          Buffer.from(
+            `{"data":[${rows.map(recordText).join()}],"count":${rows.length},"limit":${limit},"offset":${offset},"next_cursor":${JSON.stringify(nextCursor)}${total}}`,
+          ),
+        )
+    }
+
+    app.get('/location-records/stats', { schema: recordsSchemas.stats }, async (): Promise<Statistics> => {
+      const now = clock()
+      const [stats, statuses] = await Promise.all([store.stats(new Date(now)), store.chainStatuses()])
+      return {
+        total: stats.total,
+        // Active chains always, others where they have records: so all of them add up to the total.
+        by_chain: {
+          ...Object.fromEntries(ACTIVE_SLUGS.map((slug) => [slug, 0])),
+          ...Object.fromEntries(
+            Object.entries(stats.byChain).filter(([slug, count]) => count > 0 || ACTIVE_SLUGS.includes(slug)),
+          ),
+        },
+        by_time: {
+          last_24_hours: stats.last24Hours,
+          last_7_days: stats.last7Days,
+          last_30_days: stats.last30Days,
+        },
+        revoked: stats.revoked,
+        chains: freshnessOf(statuses, chains, maxLagSeconds, now),
+      }
+    })
+
+    app.get('/location-records/:uid', { schema: recordsSchemas.byUid }, async (request, reply) => {
+      const { uid } = request.params
+      const { chain, given } = request.query
+      const format = recordFormat(request.query, request.headers.accept)
+      const find = async () => {
+        const row = await store.recordByUid(uid.toLowerCase(), chain, format !== 'json')
+        if (!row)
+          throw new RecordsError(
+            'record-not-found',
+            `No attestation with UID ${uid} found${chain === undefined ? '' : ` on ${given.chain}`}`,
+          )
+        return row
+      }
+      // A missing record is 404, never 304: neither by `*` nor by the ETag of another answer.
+      if (request.headers['if-none-match'] !== undefined) await find()
+      if (await freshness.isKnown(request, reply, format)) return reply
+      const row = await find()
+      if (format === 'html') {
+        const list = {
+          href: `${listAddress}${given.format === undefined ? '' : '?format=html'}`,
+          title: 'Location records',
+        }
+        return sendPage(
+          reply,
+          recordPage(JSON.parse(featureText(row)) as Feature, publicBaseUrl, [...home, list]),
+        )
+      }
+      return format === 'geojson'
+        ? reply.type(GEOJSON_TYPE).send(featureText(row))
+        : reply.type(JSON_TYPE).send(recordText(row))
+    })
+
+    app.get('/config', { schema: recordsSchemas.config }, (_request, reply): Configuration => {
+      // It changes with the program only.
+      void reply.header('cache-control', 'public, max-age=60')
+      return {
+        chains: Object.fromEntries(CHAINS.map((chain) => [chain.slug, chain.active])),
+        schema: LOCATION_SCHEMA.uid,
+        schema_fields: LOCATION_SCHEMA.fields,
+        version: 'v0',
+      }
+    })
+    done()
+  }
+}
+
+function isDeep({ offset }: { offset: number }): boolean {
+  return offset > MAX_OFFSET
+}
+
+/**
+ * How far the copy of each chain goes: of the chains that this deployment is connected to, and of any other
+ * that an indexer has written.
+ */
+function freshnessOf(
+  statuses: readonly ChainStatusRow[],
+  connected: readonly ConnectedChain[],
+  maxLagSeconds: number,
+  now: number,
+): Record<string, ChainReadiness> {
+  const rows = new Map(statuses.map((row) => [row.chain, row]))
+  return Object.fromEntries(
+    CHAINS.flatMap((chain) => {
+      const row = rows.get(chain.slug)
+      const known = connected.find((each) => each.chain === chain)
+      return known || row
+        ? [[chain.slug, readinessOf(known ?? { chain, rpcUrls: [] }, row, maxLagSeconds, now)]]
+        : []
+    }),
+  )
+}

@@ -1,0 +1,275 @@
+import { RecordsError } from '../http/problems'
+import { Sieve, TASK_CHARACTERS, type Place } from './sieve'
+import {
+  NEWEST_FIRST,
+  type RecordFilter,
+  type RecordPosition,
+  type RecordQuery,
+  type RecordResult,
+  type Sort,
+} from './sql'
+import type { Store } from './store'
+
+/** What is searched for: filters of the database, and a place that the candidates are measured against. */
+export interface SearchQuery extends Omit<RecordQuery, 'from' | 'reaching'> {
+  place?: Place
+  from?: RecordPosition
+}
+
+export interface RecordPage {
+  rows: RecordResult[]
+  /** Where the next page begins; undefined at the end. */
+  next?: RecordPosition
+}
+
+/** The limit for records that are measured for one answer, and for one export. */
+const MAX_CANDIDATES = 20_000
+const MAX_EXPORT_CANDIDATES = 200_000
+/** Candidates that a search by place reads at first, and at most, from the database. */
+const CANDIDATES_FIRST = 500
+const CANDIDATES_AT_ONCE = 4_000
+/**
+ * A page ends after this many characters, whatever its limit: it stays in memory for as long as its client
+ * takes to read it.
+ */
+const PAGE_CHARACTERS = 4_000_000
+/** Rows that a page reads at a time: their size is not known before. */
+const PAGE_CHUNK = 200
+/**
+ * Rows that an export reads at a time; fewer where records are large (one may have a megabyte). So memory
+ * stays flat, and no transaction stays open while a slow client reads.
+ */
+const EXPORT_CHUNK = 2_000
+const EXPORT_CHUNK_FIRST = 200
+const EXPORT_CHUNK_CHARACTERS = 8_000_000
+/** Counting stops here. */
+const COUNT_CAP = 10_000
+
+/** Finds records for REST, OGC and exports: in pages, to the end, or as a count. */
+export class RecordSearch {
+  private readonly sieve: Sieve
+
+  constructor(
+    private readonly store: Store,
+    /** Default: the one beside this file. */
+    workerFile?: string,
+  ) {
+    this.sieve = new Sieve(workerFile)
+  }
+
+  async close(): Promise<void> {
+    await this.sieve.close()
+  }
+
+  /**
+   * One page: `limit` records, or fewer where they are large; `next` tells whether there are more. Throws a
+   * RecordsError where too many records would have to be looked at.
+   */
+  async page(search: SearchQuery): Promise<RecordPage> {
+    const { limit, sort = NEWEST_FIRST } = search
+    let { from, offset = 0 } = search
+    const rows: RecordResult[] = []
+    if (!search.place)
+      for (;;) {
+        const part = await this.part({
+          ...search,
+          limit: Math.min(limit - rows.length, PAGE_CHUNK),
+          offset,
+          ...(from && { from }),
+        })
+        rows.push(...part.rows)
+        const fitting = countWithin(rows, PAGE_CHARACTERS)
+        if (fitting < rows.length) return pageOf(rows, fitting, sort)
+        if (!part.next || rows.length >= limit) return { ...part, rows }
+        from = part.next
+        offset = 0
+      }
+    let looked = 0
+    for await (const chunk of this.sifted(search, search.place)) {
+      rows.push(...chunk.passed.slice(offset))
+      offset = Math.max(0, offset - chunk.passed.length)
+      looked += chunk.looked
+      if (rows.length > limit || countWithin(rows, PAGE_CHARACTERS) < rows.length) break
+      if (looked >= MAX_CANDIDATES)
+        throw new RecordsError(
+          'invalid-query',
+          `More than ${MAX_CANDIDATES} records would have to be measured to answer this; give a smaller place, or narrow it by time, chain or prover`,
+        )
+    }
+    return pageOf(rows, Math.min(limit, countWithin(rows, PAGE_CHARACTERS)), sort)
+  }
+
+  /** One read of a search without a place. */
+  private async part(search: SearchQuery): Promise<RecordPage> {
+    return pageOf(
+      await this.store.listRecords({ ...search, limit: search.limit + 1 }),
+      search.limit,
+      search.sort ?? NEWEST_FIRST,
+    )
+  }
+
+  /**
+   * All that match, `limit` at most, in pages. Each is read when it is wanted: a client that waits costs
+   * nothing. Records that arrive meanwhile neither repeat nor shift the others.
+   */
+  async *pages(search: SearchQuery): AsyncGenerator<RecordResult[]> {
+    let { from, offset, limit } = search
+    if (search.place) {
+      if (
+        (await this.store.countRecords(
+          { ...filterOf(search), reaching: search.place.reach },
+          MAX_EXPORT_CANDIDATES + 1,
+        )) > MAX_EXPORT_CANDIDATES
+      )
+        throw new RecordsError(
+          'invalid-query',
+          `More than ${MAX_EXPORT_CANDIDATES} records would have to be measured for this export; give a smaller place, or narrow it by time, chain or prover`,
+        )
+      let skip = offset ?? 0
+      for await (const { passed } of this.sifted(search, search.place)) {
+        const rows = passed.slice(skip, skip + limit)
+        skip = Math.max(0, skip - passed.length)
+        limit -= rows.length
+        if (rows.length) yield rows
+        if (limit <= 0) return
+      }
+      return
+    }
+    let size = EXPORT_CHUNK_FIRST
+    while (limit > 0) {
+      const { rows, next } = await this.part({
+        ...search,
+        limit: Math.min(limit, size),
+        ...(offset !== undefined && { offset }),
+        ...(from && { from }),
+      })
+      if (rows.length) yield rows
+      if (!next) return
+      limit -= rows.length
+      from = next
+      offset = 0
+      const characters = rows.reduce((sum, row) => sum + charactersOf(row), 0)
+      size = Math.min(
+        EXPORT_CHUNK,
+        Math.max(1, Math.floor((rows.length / characters) * EXPORT_CHUNK_CHARACTERS)),
+      )
+    }
+  }
+
+  /** How many match. Not exact above COUNT_CAP, where the database keeps no count of them. */
+  async count(search: SearchQuery): Promise<{ total: number; exact: boolean }> {
+    const { place } = search
+    const filter = filterOf(search)
+    if (place) {
+      let total = 0
+      let looked = 0
+      for await (const chunk of this.sifted({ ...filter, limit: 0 }, place)) {
+        total += chunk.passed.length
+        looked += chunk.looked
+        if (looked >= MAX_CANDIDATES) return { total, exact: false }
+      }
+      return { total, exact: true }
+    }
+    const { chain, revoked, ...others } = filter
+    if (Object.values(others).every((value) => value === undefined)) {
+      const states = (await this.store.recordStates()).filter(
+        (state) => chain === undefined || state.chain === chain,
+      )
+      return {
+        total: states.reduce(
+          (sum, state) =>
+            sum +
+            (revoked === undefined ? state.total : revoked ? state.revoked : state.total - state.revoked),
+          0,
+        ),
+        exact: true,
+      }
+    }
+    const counted = await this.store.countRecords(filter, COUNT_CAP + 1)
+    return { total: Math.min(counted, COUNT_CAP), exact: counted <= COUNT_CAP }
+  }
+
+  /** The candidates in order, and which of them pass: chunk by chunk, each larger than the one before. */
+  private async *sifted(
+    search: SearchQuery,
+    place: Place,
+  ): AsyncGenerator<{ passed: RecordResult[]; looked: number }> {
+    const { place: _, offset: __, ...query } = search
+    let { from } = search
+    for (let size = CANDIDATES_FIRST; ;) {
+      const { rows, next } = pageOf(
+        await this.store.listRecords({
+          ...query,
+          reaching: place.reach,
+          limit: size + 1,
+          withGeometry: true,
+          ...(from && { from }),
+        }),
+        size,
+        search.sort ?? NEWEST_FIRST,
+      )
+      let characters = 0
+      // Anyone may attest large geometries: a task is limited by characters, not by records.
+      for (const part of tasksOf(rows)) {
+        yield { passed: await this.sieve.sift(part, place), looked: part.length }
+        for (const { geometry } of part) characters += geometry?.length ?? 0
+      }
+      size = characters > TASK_CHARACTERS ? CANDIDATES_FIRST : Math.min(size * 2, CANDIDATES_AT_ONCE)
+      if (!next) return
+      from = next
+    }
+  }
+}
+
+/** Runs of rows whose geometries have TASK_CHARACTERS together. */
+function* tasksOf(rows: readonly RecordResult[]): Generator<RecordResult[]> {
+  let [part, characters]: [RecordResult[], number] = [[], 0]
+  for (const row of rows) {
+    part.push(row)
+    characters += row.geometry?.length ?? 0
+    if (characters < TASK_CHARACTERS) continue
+    yield part
+    ;[part, characters] = [[], 0]
+  }
+  if (part.length) yield part
+}
+
+/** The filters of a search, without its place. */
+function filterOf({
+  place: _,
+  limit: __,
+  offset: ___,
+  sort: ____,
+  from: _____,
+  withGeometry: ______,
+  ...filter
+}: SearchQuery): RecordFilter {
+  return filter
+}
+
+function charactersOf({ rest, geometry }: RecordResult): number {
+  return rest.length + (geometry?.length ?? 0)
+}
+
+/** How many of the first rows fit into so many characters: at least one, where there is one. */
+function countWithin(rows: readonly RecordResult[], characters: number): number {
+  let left = characters
+  const end = rows.findIndex((row) => (left -= charactersOf(row)) < 0)
+  return end < 0 ? rows.length : Math.max(1, end)
+}
+
+/** A page of rows that were read beyond its limit, where there are more: and where the next page begins. */
+function pageOf(rows: RecordResult[], limit: number, { by }: Sort): RecordPage {
+  if (rows.length <= limit) return { rows }
+  const page = rows.slice(0, limit)
+  const last = page.at(-1)
+  return last
+    ? {
+        rows: page,
+        next: {
+          at: Date.parse((JSON.parse(last.rest) as Record<string, string>)[by]!),
+          id: `${last.chain}-${last.uid}`,
+        },
+      }
+    : { rows: page }
+}

@@ -1,0 +1,53 @@
+import { LRUCache } from 'lru-cache'
+import {
+  GeometryError,
+  intersects,
+  isWithin,
+  prepareGeometry,
+  readGeometry,
+  type PreparedGeometry,
+} from '../../src/geodesy'
+
+/**
+ * What is asked of candidates: whether they meet the geometry, or lie within so many metres of it; and the
+ * candidates, each GeoJSON as text.
+ */
+export interface SieveTask {
+  geometry: string
+  radiusMeters?: number
+  candidates: readonly (string | null)[]
+}
+
+const prepared = new LRUCache<string, PreparedGeometry>({ max: 16 })
+/**
+ * Prepared candidates that took long, by their text: every search near them needs them again. At most
+ * 128 MB, reckoned at 10 bytes a character.
+ */
+const large = new LRUCache<string, PreparedGeometry>({
+  maxSize: 12_800_000,
+  sizeCalculation: (_, text) => text.length,
+})
+const LARGE_CHARACTERS = 2_000
+
+/** Which candidates pass, by the kernel that also signs. A polygon without a certain inside does not pass. */
+export function sift({ geometry, radiusMeters, candidates }: SieveTask): boolean[] {
+  const target = prepared.get(geometry) ?? prepare(geometry)
+  prepared.set(geometry, target)
+  return candidates.map((text) => {
+    if (text === null) return false
+    try {
+      const candidate = large.get(text) ?? prepare(text)
+      if (text.length > LARGE_CHARACTERS) large.set(text, candidate)
+      return radiusMeters === undefined
+        ? intersects(candidate, target)
+        : isWithin(candidate, target, radiusMeters)
+    } catch (error) {
+      if (error instanceof GeometryError) return false
+      throw error
+    }
+  })
+}
+
+function prepare(text: string): PreparedGeometry {
+  return prepareGeometry(readGeometry(JSON.parse(text), 'geometry'))
+}

@@ -1,0 +1,68 @@
+import { RECORD_COLUMNS, boxesOf, envelope, meets, type Bbox, type RecordResult, type Statement } from './sql'
+
+/** The SQL of the stream: changes of records in order. */
+
+/** reorged: after a reorg the record is gone, or not revoked any more. */
+export type ChangeKind = 'new' | 'revoked' | 'reorged'
+
+/** How far each chain's changes were read: the id of the last one, by chain. */
+export type ChangeIds = Readonly<Record<string, number>>
+
+/** A chain's changes after a position, all in one snapshot. */
+export interface ChainChanges {
+  chain: string
+  /** When the database got its first record of the chain. */
+  since: Date
+  /** Changes up to this id were deleted. */
+  forgotten: number
+  /** Id of the last change, kept or deleted. */
+  last: number
+  /** id, kind, UID */
+  changes: [number, ChangeKind, string][]
+}
+
+/** A record as an event shows it, and what filters need of it. */
+export interface ChangedRecord extends RecordResult {
+  schema: string
+  locationType: string
+}
+
+/**
+ * The next changes of every chain that has ever had a record, `limit` a chain at most, none beyond `upTo`.
+ * Ids become visible in order within a chain only (migration Records), so each chain has its own position.
+ * Uses the primary key.
+ */
+export function changesQuery(after: ChangeIds, upTo: ChangeIds | undefined, limit: number): Statement {
+  return {
+    text: `SELECT chain, since, forgotten::float8 AS forgotten,
+        coalesce((SELECT max(id) FROM record_change WHERE chain = state.chain), forgotten)::float8 AS last,
+        (SELECT coalesce(json_agg(json_build_array(id, kind, uid) ORDER BY id), '[]') FROM (
+          SELECT id, kind, uid FROM record_change WHERE chain = state.chain AND id > coalesce(($1::jsonb ->> state.chain)::bigint, 0)
+            AND ($2::jsonb IS NULL OR id <= coalesce(($2::jsonb ->> state.chain)::bigint, 0)) ORDER BY id LIMIT $3) AS next) AS changes
+      FROM record_state AS state ORDER BY chain`,
+    values: [JSON.stringify(after), upTo === undefined ? null : JSON.stringify(upTo), limit],
+  }
+}
+
+/** These records, as far as they still exist. Uses the primary key. */
+export function changedRecordsQuery(ids: readonly string[]): Statement {
+  return {
+    text: `SELECT ${RECORD_COLUMNS}, NULL AS geometry, schema_uid AS schema, location_type AS "locationType" FROM location_record WHERE id = ANY($1)`,
+    values: [ids],
+  }
+}
+
+/**
+ * Which of these records lie in which of the boxes, by the same test as the list's: pairs of a box's index
+ * and an id. Uses the primary key.
+ */
+export function boxesQuery(ids: readonly string[], boxes: readonly Bbox[]): Statement {
+  const parts = boxes.flatMap((bbox, place) => boxesOf(bbox).map((box) => [place, ...box] as const))
+  return {
+    text: `SELECT DISTINCT box.place, record.id FROM location_record AS record
+      JOIN unnest($2::int[], $3::float8[], $4::float8[], $5::float8[], $6::float8[]) AS box (place, w, s, e, n)
+        ON ${meets('record.geom', envelope('w', 's', 'e', 'n'))}
+      WHERE record.id = ANY($1)`,
+    values: [ids, ...[0, 1, 2, 3, 4].map((column) => parts.map((part) => part[column]))],
+  }
+}

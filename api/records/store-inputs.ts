@@ -1,0 +1,68 @@
+import { setImmediate } from 'node:timers/promises'
+
+/** What a computation needs of an attestation. */
+export interface InputRow {
+  revoked: boolean
+  /** Unix seconds; 0 = never */
+  expirationTime: bigint
+  blockNumber: number
+  /** GeoJSON geometry as text; null where it could not be read, or was not asked for */
+  geometry: string | null
+  /** Why there is no geometry; null where there is one */
+  problem: string | null
+}
+
+/** Queries that run at once, and the inputs of one query: what comes meanwhile waits, and goes together. */
+const QUERIES_AT_ONCE = 2
+const INPUTS_IN_QUERY = 500
+
+type ReadRow = Omit<InputRow, 'expirationTime'> & { id: string; expirationTime: string }
+
+/** Reads inputs of computations, those of concurrent requests in one query. */
+export class InputLookups {
+  private readonly waiting: {
+    id: string
+    withGeometry: boolean
+    resolve: (row: InputRow | undefined) => void
+    reject: (error: unknown) => void
+  }[] = []
+  private running = 0
+
+  constructor(private readonly query: (text: string, values: unknown[]) => Promise<ReadRow[]>) {}
+
+  /** @param id `<chain>-<uid>` */
+  read(id: string, withGeometry: boolean): Promise<InputRow | undefined> {
+    return new Promise((resolve, reject) => {
+      this.waiting.push({ id, withGeometry, resolve, reject })
+      if (this.running < QUERIES_AT_ONCE) void this.run()
+    })
+  }
+
+  /** Uses the primary key. */
+  private async run(): Promise<void> {
+    this.running++
+    // Requests of the same turn of the event loop join this query.
+    await setImmediate()
+    const batch = this.waiting.splice(0, INPUTS_IN_QUERY)
+    try {
+      if (batch.length === 0) return
+      const rows = await this.query(
+        `SELECT id, revoked, expiration_time::text AS "expirationTime", block_number AS "blockNumber", CASE WHEN id = ANY($2) THEN geometry END AS geometry, problem
+         FROM location_record WHERE id = ANY($1)`,
+        [
+          [...new Set(batch.map(({ id }) => id))],
+          batch.filter(({ withGeometry }) => withGeometry).map(({ id }) => id),
+        ],
+      )
+      const found = new Map(
+        rows.map(({ id, ...row }) => [id, { ...row, expirationTime: BigInt(row.expirationTime) }]),
+      )
+      for (const { id, resolve } of batch) resolve(found.get(id))
+    } catch (error) {
+      for (const { reject } of batch) reject(error)
+    } finally {
+      this.running--
+      if (this.waiting.length) void this.run()
+    }
+  }
+}

@@ -1,0 +1,64 @@
+import { Pool, type PoolConfig } from 'pg'
+
+/** A statement that runs longer is stopped by the database. */
+export const STATEMENT_TIMEOUT_MS = 5_000
+
+/**
+ * A pool of connections; a lost connection does not end the process.
+ * @param onError gets the errors of idle connections, which the pool replaces
+ */
+export function openPool(config: PoolConfig, onError: (error: Error) => void): Pool {
+  const pool = new Pool(config)
+  pool.on('error', onError)
+  // Without this listener, a connection that ends during its hand-over would end the process.
+  pool.on('connect', (client) => client.on('error', () => {}))
+  return pool
+}
+
+/** Connections for the API's own statements. */
+export function openApiPool(
+  databaseUrl: string,
+  max: number,
+  onError: (error: Error) => void,
+  options: PoolConfig,
+): Pool {
+  return openPool(
+    {
+      connectionString: databaseUrl,
+      max,
+      connectionTimeoutMillis: STATEMENT_TIMEOUT_MS,
+      statement_timeout: STATEMENT_TIMEOUT_MS,
+      query_timeout: STATEMENT_TIMEOUT_MS + 1_000,
+      application_name: 'api',
+      // Every query stops early or uses an index, which the planner cannot know of counts: JIT took 60 ms
+      // a query, starting workers as long. Two indexes together make bitmaps beyond the usual 4 MB.
+      options: '-c jit=off -c max_parallel_workers_per_gather=0 -c work_mem=16MB',
+      ...options,
+    },
+    onError,
+  )
+}
+
+/** As pg throws them, with Postgres' code. */
+export interface DatabaseError extends Error {
+  code?: string
+}
+
+/** Whether the statement was stopped by statement_timeout, or by pg's own timer for it. */
+export function isTimeout({ code, message }: DatabaseError): boolean {
+  return code === '57014' || message === 'Query read timeout'
+}
+
+/** Whether there are no tables yet. */
+export function isUnmigrated({ code }: DatabaseError): boolean {
+  return code === '42P01'
+}
+
+/**
+ * Whether the database is out of reach: connection lost or refused (08..., 28...: login refused, 3D...: no
+ * such database), shutting down (57P..), too many clients (53...), a statement stopped for its time (57014).
+ */
+export function isOutage({ code, message }: DatabaseError): boolean {
+  if (code) return /^(08|28|3D|53|57)/.test(code) || /^E[A-Z]+$/.test(code)
+  return /timeout|terminated|not queryable/i.test(message)
+}

@@ -1,0 +1,359 @@
+import { Client } from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { CITIES_SQL, FIRST_TIME, SECONDS_BETWEEN, insertRecordsSql } from '../../bench/generated-records'
+import {
+  TEST_DATABASE_URL,
+  createDatabase,
+  createMigratedDatabase,
+  rows,
+  type TestDatabase,
+} from '../../test/database'
+import { UnavailableError } from '../http/problems'
+import { Store } from './store'
+import { countQuery, listQuery, type Bbox, type RecordQuery, type RecordResult, type Statement } from './sql'
+
+const COUNT = 50_000
+let database: TestDatabase
+let store: Store
+let client: Client
+/** Of the busiest attester, and of one with some records. */
+let busy: string
+let usual: string
+let cities: { lng: number; lat: number }[]
+beforeAll(async () => {
+  database = await createMigratedDatabase()
+  await rows(database.url, insertRecordsSql(), [1, COUNT])
+  await rows(database.url, 'ANALYZE')
+  store = new Store(database.url, () => {})
+  client = new Client({ connectionString: database.url })
+  await client.connect()
+  const provers = (
+    await client.query<{ prover: string }>(
+      'SELECT prover FROM location_record GROUP BY prover ORDER BY count(*) DESC, prover',
+    )
+  ).rows.map(({ prover }) => prover)
+  ;[busy, usual] = [provers[0]!, provers[500]!]
+  cities = (await client.query<{ lng: number; lat: number }>(CITIES_SQL)).rows
+}, 180_000)
+afterAll(async () => {
+  await client?.end()
+  await store?.close()
+  await database?.drop()
+})
+
+const explained = async ({ text, values }: Statement) => {
+  const lines = (await client.query<{ 'QUERY PLAN': string }>(`EXPLAIN ${text}`, values)).rows
+    .map((row) => row['QUERY PLAN'])
+    .join('\n')
+  expect(lines).not.toContain('Seq Scan')
+  return lines
+}
+const boxRound = ({ lng, lat }: { lng: number; lat: number }, half: number): Bbox => [
+  lng - half,
+  lat - half,
+  lng + half,
+  lat + half,
+]
+/** The time of a record by its number. */
+const timeOf = (i: number) => new Date(FIRST_TIME + i * SECONDS_BETWEEN * 1000)
+
+test.each<[string, () => Omit<RecordQuery, 'limit'>, RegExp]>([
+  ['everything', () => ({}), /Index Scan Backward using "IDX_1cfc6c9a7979f2cd2fb4088bf7"/],
+  [
+    'the oldest',
+    () => ({ sort: { by: 'timestamp', descending: false } }),
+    /Index Scan using "IDX_1cfc6c9a7979f2cd2fb4088bf7"/,
+  ],
+  [
+    'sorted by event time',
+    () => ({ sort: { by: 'event_timestamp', descending: true } }),
+    /Index Scan Backward using "IDX_d776ce0e5b0dca22721a90ba82"/,
+  ],
+  [
+    'a chain',
+    () => ({ chain: 'celo' }),
+    /Index Scan Backward using "IDX_(580af116021f5047ffdc92002d|1cfc6c9a7979f2cd2fb4088bf7)"/,
+  ],
+  ['a prover', () => ({ prover: usual }), /"IDX_9a82d7a09825489f17fc2879e5"/],
+  [
+    'the busiest prover',
+    () => ({ prover: busy }),
+    /"IDX_9a82d7a09825489f17fc2879e5"|"IDX_1cfc6c9a7979f2cd2fb4088bf7"/,
+  ],
+  ['a subject', () => ({ subject: usual }), /"IDX_acb961b377153a587da6544262"/],
+  ['an unknown schema', () => ({ schema: '0x00' }), /"IDX_3a1a3ee6216d62da15052a7f74"/],
+  ['an unknown location type', () => ({ locationType: 'Nothing' }), /location_record_type/],
+  ['revoked ones', () => ({ revoked: true }), /location_record_revoked|"IDX_1cfc6c9a7979f2cd2fb4088bf7"/],
+  [
+    'revoked ones of a chain',
+    () => ({ revoked: true, chain: 'celo' }),
+    /location_record_(chain_)?revoked|"IDX_/,
+  ],
+  [
+    'an hour',
+    () => ({ after: timeOf(20_000), before: timeOf(20_180) }),
+    /Index .*"IDX_1cfc6c9a7979f2cd2fb4088bf7"/,
+  ],
+  [
+    'after a position',
+    () => ({ from: { at: timeOf(20_000).getTime(), id: 'celo-0x' } }),
+    /Index Scan Backward using "IDX_1cfc6c9a7979f2cd2fb4088bf7"/,
+  ],
+  ['a neighbourhood', () => ({ bbox: boxRound(cities[40]!, 0.02) }), /Scan (using|on) location_record_geom/],
+  ['a city', () => ({ bbox: boxRound(cities[40]!, 0.2) }), /Scan (using|on) location_record_geom/],
+  [
+    'a city and a prover',
+    () => ({ bbox: boxRound(cities[0]!, 0.2), prover: usual }),
+    /location_record_geom|IDX_9a82d7a09825489f17fc2879e5/,
+  ],
+  [
+    'a box across the antimeridian',
+    () => ({ bbox: [179.5, -1, -179.5, 1] }),
+    /BitmapOr[^]*location_record_geom[^]*location_record_geom/,
+  ],
+  [
+    'the world',
+    () => ({ bbox: [-180, -90, 180, 90] }),
+    /Index Scan Backward using "IDX_1cfc6c9a7979f2cd2fb4088bf7"/,
+  ],
+  [
+    'all together',
+    () => ({
+      chain: 'celo',
+      prover: usual,
+      after: timeOf(1),
+      before: timeOf(COUNT),
+      bbox: boxRound(cities[0]!, 0.2),
+      revoked: false,
+    }),
+    /Index|Bitmap/,
+  ],
+  [
+    'geometries that may reach a box',
+    () => ({ reaching: [boxRound(cities[40]!, 0.05)] }),
+    /location_record_geom[^]*location_record_reach/,
+  ],
+])('%s: found by an index', async (_, query, plan) => {
+  expect(await explained(listQuery({ ...query(), limit: 101 }))).toMatch(plan)
+})
+
+test('a time window within a box uses the index of places and times', async () => {
+  const window = { since: timeOf(48_000), until: timeOf(49_000) }
+  expect(await explained(listQuery({ bbox: boxRound(cities[0]!, 0.2), limit: 101 }, window))).toMatch(
+    /location_record_place_time/,
+  )
+  expect(await explained(listQuery({ reaching: [boxRound(cities[0]!, 0.2)], limit: 101 }, window))).toMatch(
+    /Index|Bitmap/,
+  )
+})
+
+/** The reference: numbers of the matching records by a scan of the whole table, filtered here. */
+const scanned = async (passes: (place: { i: number; longitude: number; latitude: number }) => boolean) =>
+  (
+    await client.query<{ i: number; longitude: number; latitude: number }>(
+      'SELECT block_number AS i, longitude::float8, latitude::float8 FROM location_record WHERE longitude IS NOT NULL ORDER BY timestamp DESC, id DESC',
+    )
+  ).rows
+    .filter(passes)
+    .map(({ i }) => i)
+const numberOf = ({ rest }: RecordResult) => Number((JSON.parse(rest) as { memo: string }).memo.split(' ')[1])
+
+test('records in boxes, found window by window, equal a full scan: cities, the world, nothing, in pages', async () => {
+  for (const [bbox, atLeast] of [
+    [boxRound(cities[0]!, 0.2), 3_000],
+    [boxRound(cities[3]!, 0.2), 500],
+    [boxRound(cities[100]!, 0.05), 5],
+    [[-180, -90, 180, 90], 40_000],
+    [[170, -50, -170, 70], 500],
+    [[0, 85, 1, 86], 0],
+  ] as const) {
+    const [w, s, e, n] = bbox
+    const inside = await scanned(
+      ({ longitude, latitude }) =>
+        (w <= e ? longitude >= w && longitude <= e : longitude >= w || longitude <= e) &&
+        latitude >= s &&
+        latitude <= n,
+    )
+    expect(inside.length).toBeGreaterThanOrEqual(atLeast)
+    const query = { bbox, locationType: 'geojson-point' }
+    const first = await store.listRecords({ ...query, limit: 101 })
+    expect(first.map(numberOf)).toEqual(inside.slice(0, 101))
+    expect((await store.listRecords({ ...query, limit: 50, offset: 30 })).map(numberOf)).toEqual(
+      inside.slice(30, 80),
+    )
+    const middle = timeOf(inside[Math.floor(inside.length / 2)] ?? 7)
+    expect((await store.listRecords({ ...query, before: middle, limit: 60 })).map(numberOf)).toEqual(
+      inside.filter((i) => timeOf(i) < middle).slice(0, 60),
+    )
+    expect((await store.listRecords({ ...query, after: middle, limit: 5_000 })).map(numberOf)).toEqual(
+      inside.filter((i) => timeOf(i) > middle).slice(0, 5_000),
+    )
+    const last = first.at(-1)
+    const candidates = await store.listRecords({
+      reaching: [bbox],
+      locationType: 'geojson-point',
+      limit: 5_000,
+    })
+    expect(candidates.map(numberOf)).toEqual(inside.slice(0, 5_000))
+    if (last)
+      expect(
+        (
+          await store.listRecords({
+            ...query,
+            from: { at: timeOf(numberOf(last)).getTime(), id: `${last.chain}-${last.uid}` },
+            limit: 101,
+          })
+        ).map(numberOf),
+      ).toEqual(inside.slice(101, 202))
+  }
+})
+
+test('a new record is found at once, although the cached extent is older', async () => {
+  const bbox = boxRound(cities[0]!, 0.2)
+  await store.listRecords({ bbox, limit: 1 })
+  await rows(database.url, insertRecordsSql(), [COUNT + 1, COUNT + 400])
+  const newest = (
+    await scanned(
+      ({ longitude: x, latitude: y }) => x >= bbox[0] && x <= bbox[2] && y >= bbox[1] && y <= bbox[3],
+    )
+  )[0]!
+  expect(newest).toBeGreaterThan(COUNT)
+  expect(numberOf((await store.listRecords({ bbox, locationType: 'geojson-point', limit: 1 }))[0]!)).toBe(
+    newest,
+  )
+  await rows(database.url, 'DELETE FROM location_record WHERE block_number > $1', [COUNT])
+})
+
+test('the planner does not underestimate the records in a box by more than a factor of 100', async () => {
+  const city = boxRound(cities[0]!, 0.2)
+  const plan = (
+    await client.query<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>(
+      'EXPLAIN (FORMAT JSON) SELECT 1 FROM location_record WHERE ' +
+        /WHERE (.*)/.exec(countQuery({ bbox: city }, 1).text)![1]!.replace(/ LIMIT.*/, ''),
+      countQuery({ bbox: city }, 1).values.slice(0, -1),
+    )
+  ).rows[0]!['QUERY PLAN']
+  const inside = (
+    await scanned(
+      ({ longitude: x, latitude: y }) => x >= city[0] && x <= city[2] && y >= city[1] && y <= city[3],
+    )
+  ).length
+  expect(plan[0].Plan['Plan Rows']).toBeGreaterThan(inside / 100)
+})
+
+// An embedded database has only one session.
+test.skipIf(!TEST_DATABASE_URL)(
+  'endless lists leave connections for other queries, and end with advice to narrow them',
+  async () => {
+    const locker = new Client({ connectionString: database.url })
+    await locker.connect()
+    await locker.query('BEGIN; LOCK TABLE location_record')
+    const lists = Promise.allSettled(Array.from({ length: 20 }, () => store.listRecords({ limit: 1 })))
+    const started = performance.now()
+    expect((await store.recordStates()).length).toBe(4)
+    expect(await store.indexState('celo')).toBeDefined()
+    expect(performance.now() - started).toBeLessThan(2_000)
+    const reasons = (await lists).map((each) =>
+      each.status === 'rejected' ? (each.reason as Error).message : each.status,
+    )
+    await locker.query('ROLLBACK')
+    await locker.end()
+    expect(new Set(reasons)).toContain(
+      'The database did not finish this in 5 seconds. Narrow it by chain, prover, a shorter time or a smaller bbox, or sort by timestamp.',
+    )
+    expect(await store.listRecords({ limit: 1 })).toHaveLength(1)
+  },
+)
+
+test('a lost database gives UnavailableError, not an internal error', async () => {
+  const gone = new Store('postgres://nobody@127.0.0.1:1/none', () => {})
+  await expect(gone.listRecords({ limit: 100 })).rejects.toThrow(UnavailableError)
+  expect(await gone.ping()).toBe(false)
+  await gone.close()
+})
+
+test('a database without our tables gives an error that says so', async () => {
+  const empty = await createDatabase()
+  const unmigrated = new Store(empty.url, () => {})
+  await expect(unmigrated.listRecords({ limit: 100 })).rejects.toThrow(
+    new UnavailableError('The database is not migrated yet.'),
+  )
+  await unmigrated.close()
+  await empty.drop()
+})
+
+test('the age of an index: checked long ago, behind its node, with a stuck node, never checked', async () => {
+  const state = async (checked: string, head: [number, string], indexed: [number, string]) => {
+    await rows(
+      database.url,
+      `INSERT INTO chain_status (chain, checked_at, head_height, head_timestamp, indexed_height, indexed_timestamp) VALUES ('celo', now() - $1::interval, $2, now() - $3::interval, $4, now() - $5::interval)
+      ON CONFLICT (chain) DO UPDATE SET checked_at = excluded.checked_at, head_height = excluded.head_height, head_timestamp = excluded.head_timestamp, indexed_height = excluded.indexed_height, indexed_timestamp = excluded.indexed_timestamp`,
+      [checked, ...head, ...indexed],
+    )
+    const { age, headAge, block } = await store.indexState('celo')
+    return [Math.round(age / 10) * 10, Math.round(headAge / 10) * 10, block]
+  }
+  expect(await state('0 s', [9, '0 s'], [9, '0 s'])).toEqual([0, 0, 9])
+  expect(await state('100 s', [9, '100 s'], [9, '100 s'])).toEqual([100, 0, 9])
+  expect(await state('0 s', [9, '0 s'], [8, '60 s'])).toEqual([60, 0, 8])
+  expect(await state('0 s', [9, '7200 s'], [9, '7200 s'])).toEqual([0, 7_200, 9])
+  expect(await store.indexState('base')).toEqual({ age: Infinity, headAge: 0, block: -1 })
+})
+
+test('concurrent look-ups of inputs each get their own row, known or not, with or without geometry', async () => {
+  const known = (
+    await client.query<{ i: number; chain: string; uid: string }>(
+      'SELECT block_number AS i, chain, uid FROM location_record WHERE block_number <= 700 ORDER BY block_number',
+    )
+  ).rows
+  const asked = Array.from({ length: 1_200 }, (_, n) => ({ ...known[n % 700]!, withGeometry: n % 3 === 0 }))
+  const found = await Promise.all(
+    asked.map(({ chain, uid, withGeometry }) => store.inputByUid(chain, uid, withGeometry)),
+  )
+  for (const [n, { i }] of asked.entries())
+    expect([i, found[n]]).toMatchObject([i, { blockNumber: i, revoked: i % 50 === 0, expirationTime: 0n }])
+  expect(found.filter((row, n) => asked[n]!.withGeometry && row!.geometry === null)).toEqual([])
+  expect(await store.inputByUid('celo', `0x${'9'.repeat(64)}`, true)).toBeUndefined()
+  expect(await store.inputByUid(known[0]!.chain, known[1]!.uid, true)).toBeUndefined()
+})
+
+// The last test, as it changes the records.
+test('records in a box or without a place: in one order, each by its own index, in pages and counted', async () => {
+  await rows(
+    database.url,
+    'UPDATE location_record SET geometry = NULL, geom = NULL, longitude = NULL, latitude = NULL WHERE block_number % 150 = 0',
+  )
+  await rows(database.url, 'ANALYZE location_record')
+  for (const [bbox, atLeast] of [
+    [boxRound(cities[0]!, 0.2), 3_000],
+    [boxRound(cities[40]!, 0.05), 300],
+    [[-180, -90, 180, 90], 40_000],
+    [[0, 85, 1, 86], 300],
+  ] as const) {
+    const [w, s, e, n] = bbox
+    const found = (
+      await rows<{ i: number }>(
+        database.url,
+        `SELECT block_number AS i FROM location_record WHERE location_type = 'geojson-point' AND (geom IS NULL OR longitude BETWEEN $1 AND $2 AND latitude BETWEEN $3 AND $4) ORDER BY timestamp DESC, id DESC`,
+        [w, e, s, n],
+      )
+    ).map(({ i }) => i)
+    expect(found.length).toBeGreaterThanOrEqual(atLeast)
+    const query = { bbox, nowhere: 'too' as const, locationType: 'geojson-point' }
+    expect(await store.countRecords(query, 1_000_000)).toBe(found.length)
+    expect(await store.countRecords(query, 200)).toBe(200)
+    let from: RecordQuery['from']
+    for (let seen = 0; seen < Math.min(found.length, 2_000); seen += 150) {
+      const page = await store.listRecords({ ...query, limit: 150, ...(from && { from }) })
+      expect(page.map(numberOf)).toEqual(found.slice(seen, seen + 150))
+      const last = page.at(-1)!
+      from = { at: timeOf(numberOf(last)).getTime(), id: `${last.chain}-${last.uid}` }
+    }
+    expect((await store.listRecords({ ...query, limit: 20, offset: 10 })).map(numberOf)).toEqual(
+      found.slice(10, 30),
+    )
+  }
+  expect(
+    await explained(listQuery({ bbox: boxRound(cities[40]!, 0.02), nowhere: 'too', limit: 101 })),
+  ).toMatch(/location_record_geom[^]*location_record_nowhere/)
+})

@@ -1,0 +1,265 @@
+import type { Pool, PoolConfig } from 'pg'
+import { CHAINS } from '../../src/chains'
+import { UnavailableError } from '../http/problems'
+import { SharedRead } from '../http/shared'
+import {
+  boxesQuery,
+  changedRecordsQuery,
+  changesQuery,
+  type ChainChanges,
+  type ChangeIds,
+  type ChangedRecord,
+} from './sql-changes'
+import {
+  countQuery,
+  listQuery,
+  readLines,
+  type Bbox,
+  type RecordFilter,
+  type RecordQuery,
+  type RecordResult,
+  type Statement,
+  type TimeWindow,
+} from './sql'
+import { InputLookups, type InputRow } from './store-inputs'
+import {
+  STATEMENT_TIMEOUT_MS,
+  isOutage,
+  isTimeout,
+  isUnmigrated,
+  openApiPool,
+  type DatabaseError,
+} from './store-pool'
+import { fitsWindows, listByWindows, type Extent } from './windows'
+
+/** How current the index of a chain is. */
+export interface IndexState {
+  /** Seconds since the index held all that its chain's node had; Infinity when it never has */
+  age: number
+  /** How old the node's last block was when the index last asked it, in seconds */
+  headAge: number
+  /** The last block that is indexed; -1 before the first */
+  block: number
+}
+
+/** What the database keeps of a chain's records as they change. */
+export interface RecordState {
+  chain: string
+  total: number
+  revoked: number
+  /** Goes up with every change. */
+  revision: bigint
+  /** When the database got its first record of the chain: with `revision`, names the state of the data. */
+  since: Date
+}
+
+export interface Stats {
+  total: number
+  byChain: Record<string, number>
+  last24Hours: number
+  last7Days: number
+  last30Days: number
+  revoked: number
+}
+
+/** How far the indexer's copy of a chain goes, and its audit; null before the first look, block, or audit. */
+export interface ChainStatusRow {
+  chain: string
+  headBlock: number | null
+  headTime: Date | null
+  /** When the indexer last asked for the head. */
+  checkedAt: Date | null
+  indexedBlock: number | null
+  indexedTime: Date | null
+  rereadBlocks: number
+  provenBlocks: number
+  unprovenBlocks: number
+  /** Why the copy is not to be relied on, as the indexer last said. */
+  doubt: string | null
+  contradictions: number
+  repairedEvents: number
+  withheldAttestations: number
+}
+
+/** How long the extent of the records is reused: it only decides how the newest of a place are looked for. */
+const EXTENT_SHARED_MS = 10_000
+
+/** Every SQL statement of the API. Throws UnavailableError when the database does not answer. */
+export class Store {
+  private readonly pool: Pool
+  /** For lists and counts, which clients can make slow: everything else has connections of its own. */
+  private readonly lists: Pool
+  private readonly inputs = new InputLookups((text, values) => this.query(text, values))
+  private readonly extent = new SharedRead(
+    () => this.readExtent(),
+    EXTENT_SHARED_MS,
+    () => performance.now(),
+  )
+
+  /** @param onError gets the errors of idle connections; the pool replaces them */
+  constructor(databaseUrl: string, onError: (error: Error) => void, options: PoolConfig = {}) {
+    this.pool = openApiPool(databaseUrl, 5, onError, options)
+    this.lists = openApiPool(databaseUrl, 8, onError, options)
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.pool.end(), this.lists.end()])
+  }
+
+  /** Whether the database answers and is migrated. */
+  async ping(): Promise<boolean> {
+    return this.query('SELECT FROM location_record LIMIT 1', []).then(
+      () => true,
+      () => false,
+    )
+  }
+
+  /** Records in a total order, newest first unless asked otherwise. */
+  async listRecords(query: RecordQuery): Promise<RecordResult[]> {
+    const extent = fitsWindows(query) ? await this.extent.get() : undefined
+    const list = (part: RecordQuery, window?: TimeWindow) => this.list(part, window)
+    return extent ? listByWindows(query, extent, list) : list(query)
+  }
+
+  private async list(query: RecordQuery, window?: TimeWindow): Promise<RecordResult[]> {
+    const { text, values } = listQuery(query, window)
+    return readLines((await this.query<{ lines: string | null }>(text, values, this.lists))[0]!.lines)
+  }
+
+  /** How many records there are, and the times of the first and the last; undefined where there is none. */
+  async readExtent(): Promise<Extent | undefined> {
+    const [row] = await this.query<{ total: number | null; first: Date | null; last: Date | null }>(
+      `SELECT (SELECT sum(total) FROM record_state)::float8 AS total, (SELECT min(timestamp) FROM location_record) AS first, (SELECT max(timestamp) FROM location_record) AS last`,
+      [],
+    )
+    return row?.total && row.first && row.last ? (row as Extent) : undefined
+  }
+
+  /** How many records match, counted up to `cap`. */
+  async countRecords(filter: RecordFilter, cap: number): Promise<number> {
+    const { text, values } = countQuery(filter, cap)
+    return (await this.query<{ count: number }>(text, values, this.lists))[0]!.count
+  }
+
+  /** The record with this UID; the newest where several chains have one. Uses the primary key. */
+  async recordByUid(uid: string, chain?: string, withGeometry = false): Promise<RecordResult | undefined> {
+    const ids = (chain === undefined ? CHAINS.map(({ slug }) => slug) : [chain]).map(
+      (slug) => `${slug}-${uid}`,
+    )
+    return (await this.listRecords({ ids, limit: 1, withGeometry }))[0]
+  }
+
+  /**
+   * The state of the data, and how many records there are, by chain; kept by the database as records change.
+   */
+  async recordStates(): Promise<RecordState[]> {
+    const rows = await this.query<Omit<RecordState, 'revision'> & { revision: string }>(
+      'SELECT chain, total::float8 AS total, revoked::float8 AS revoked, revision, since FROM record_state ORDER BY chain',
+      [],
+    )
+    return rows.map((row) => ({ ...row, revision: BigInt(row.revision) }))
+  }
+
+  /** An attestation as the input of a computation. */
+  inputByUid(chain: string, uid: string, withGeometry: boolean): Promise<InputRow | undefined> {
+    return this.inputs.read(`${chain}-${uid}`, withGeometry)
+  }
+
+  /** How current the index of a chain is, by the clocks of the database and of the chain. */
+  async indexState(chain: string): Promise<IndexState> {
+    const [row] = await this.query<{ age: number | null; headAge: number | null; block: number | null }>(
+      `SELECT (extract(epoch FROM clock_timestamp() - checked_at)
+           + CASE WHEN indexed_height >= head_height THEN 0 ELSE greatest(0, extract(epoch FROM head_timestamp - indexed_timestamp)) END)::float8 AS age,
+         extract(epoch FROM checked_at - head_timestamp)::float8 AS "headAge", indexed_height AS block
+       FROM chain_status WHERE chain = $1`,
+      [chain],
+    )
+    return { age: row?.age ?? Infinity, headAge: row?.headAge ?? 0, block: row?.block ?? -1 }
+  }
+
+  /** How far the copy of each chain goes. */
+  chainStatuses(): Promise<ChainStatusRow[]> {
+    const blocks = (ranges: string) =>
+      `(SELECT coalesce(sum(upper(r) - lower(r)), 0) FROM unnest(${ranges}) AS r)::float8`
+    return this.query<ChainStatusRow>(
+      `SELECT chain, head_height AS "headBlock", head_timestamp AS "headTime", checked_at AS "checkedAt", indexed_height AS "indexedBlock",
+         indexed_timestamp AS "indexedTime", ${blocks('reread')} AS "rereadBlocks", ${blocks('proven')} AS "provenBlocks",
+         unproven_blocks::float8 AS "unprovenBlocks", repaired_events::float8 AS "repairedEvents", doubt, contradictions::float8,
+         (SELECT count(*)::float8 FROM attestation_event AS event WHERE event.chain = chain_status.chain AND withheld) AS "withheldAttestations" FROM chain_status`,
+      [],
+    )
+  }
+
+  /**
+   * What changed in each chain's records after these places, `limit` changes a chain at most, none beyond
+   * `upTo`; all of one moment.
+   */
+  changesAfter(after: ChangeIds, upTo: ChangeIds | undefined, limit: number): Promise<ChainChanges[]> {
+    return this.run<ChainChanges>(changesQuery(after, upTo, limit))
+  }
+
+  /** These records (`<chain>-<uid>`), where they still are, in no order. */
+  changedRecords(ids: readonly string[]): Promise<ChangedRecord[]> {
+    return this.run<ChangedRecord>(changedRecordsQuery(ids))
+  }
+
+  /** Which of these records (`<chain>-<uid>`) lie in which of the boxes. */
+  recordsInBoxes(ids: readonly string[], boxes: readonly Bbox[]): Promise<{ place: number; id: string }[]> {
+    return this.run<{ place: number; id: string }>(boxesQuery(ids, boxes))
+  }
+
+  /**
+   * Counts over all records as of `now`, all in one snapshot: those that the database keeps, and for the hour
+   * in which each window begins, the records themselves. Uses the primary keys and the index (chain,
+   * timestamp).
+   */
+  async stats(now: Date): Promise<Stats> {
+    const since = (
+      at: string,
+    ) => `((SELECT coalesce(sum(total), 0) FROM record_hour WHERE chain = state.chain AND hour > ${at})
+      + (SELECT count(*) FROM location_record WHERE chain = state.chain AND timestamp > ${at} AND timestamp < date_trunc('hour', ${at}, 'UTC') + interval '1 hour'))::float8`
+    const rows = await this.query<{
+      chain: string
+      total: number
+      day: number
+      week: number
+      month: number
+      revoked: number
+    }>(
+      `SELECT chain, total::float8 AS total, revoked::float8 AS revoked, ${since('$1::timestamptz')} AS day, ${since('$2::timestamptz')} AS week, ${since('$3::timestamptz')} AS month
+       FROM record_state AS state ORDER BY chain`,
+      [1, 7, 30].map((days) => new Date(now.getTime() - days * 86_400_000)),
+    )
+    const sum = (column: 'total' | 'day' | 'week' | 'month' | 'revoked') =>
+      rows.reduce((total, row) => total + row[column], 0)
+    return {
+      total: sum('total'),
+      byChain: Object.fromEntries(rows.map((row) => [row.chain, row.total])),
+      last24Hours: sum('day'),
+      last7Days: sum('week'),
+      last30Days: sum('month'),
+      revoked: sum('revoked'),
+    }
+  }
+
+  private run<Row extends object>({ text, values }: Statement): Promise<Row[]> {
+    return this.query<Row>(text, values)
+  }
+
+  private async query<Row extends object>(text: string, values: unknown[], pool = this.pool): Promise<Row[]> {
+    try {
+      return (await pool.query<Row>(text, values)).rows
+    } catch (error) {
+      if (pool === this.lists && isTimeout(error as DatabaseError))
+        throw new UnavailableError(
+          `The database did not finish this in ${STATEMENT_TIMEOUT_MS / 1000} seconds. Narrow it by chain, prover, a shorter time or a smaller bbox, or sort by timestamp.`,
+          { cause: error },
+        )
+      if (isUnmigrated(error as DatabaseError))
+        throw new UnavailableError('The database is not migrated yet.', { cause: error })
+      if (isOutage(error as DatabaseError))
+        throw new UnavailableError('The database does not answer right now.', { cause: error })
+      throw error
+    }
+  }
+}

@@ -1,0 +1,505 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { LOCAL_CHAIN, attest, locationRequest, startLocalChain, type LocalChain } from '../dev/chain'
+import { freePort } from '../dev/services'
+import { SettingsError } from '../src/config'
+import { buildTestServer } from '../test/api'
+import { createMigratedDatabase, type TestDatabase } from '../test/database'
+import { faults, startRpcProxy, type Fault, type RpcCall } from '../test/rpc-proxy'
+import { loadSigner } from './compute/attester'
+import { ChainReader } from './compute/chain-reader'
+import { Measurer } from './compute/measure'
+import { ComputeError } from './http/problems'
+
+/** The server in this process, on a real chain and database that fail on demand. */
+let chain: LocalChain
+let database: TestDatabase
+beforeAll(async () => {
+  ;[chain, database] = await Promise.all([
+    freePort().then((port) => startLocalChain({ port })),
+    createMigratedDatabase(),
+  ])
+})
+const closing: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
+afterAll(async () => {
+  await chain?.stop()
+  await database?.drop()
+})
+
+const POINT = { type: 'Point', coordinates: [1, 2] }
+const POINT_OWNER = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
+async function serve(
+  options: {
+    fault?: Fault
+    databaseUrl?: string
+    clock?: () => number
+    key?: string
+    perHour?: number
+    measurer?: Measurer
+  } = {},
+) {
+  const { fault = () => undefined, perHour = 0, ...others } = options
+  const proxy = await startRpcProxy(chain.url, fault)
+  const { app, close } = await buildTestServer({
+    ...{ databaseUrl: database.url, rpcUrl: proxy.url },
+    ...{ rateLimitPerHour: perHour, recordsRateLimitPerHour: perHour },
+    ...others,
+  })
+  closing.push(() => proxy.close(), close)
+  return {
+    app,
+    proxy,
+    get: (url: string) => app.inject({ url }),
+    post: async (operation: string, body: object) =>
+      (
+        await app.inject({
+          method: 'POST',
+          url: `/compute/v0/${operation}`,
+          payload: { chainId: LOCAL_CHAIN.id, ...body },
+        })
+      ).json(),
+    distance: (from: unknown = POINT) =>
+      app.inject({
+        method: 'POST',
+        url: '/compute/v0/distance',
+        payload: { chainId: LOCAL_CHAIN.id, from, to: POINT },
+      }),
+  }
+}
+
+describe('outages', () => {
+  test('without a database: unhealthy, 503 for records, computation-error for UIDs; GeoJSON inputs need none', async () => {
+    const { get, distance } = await serve({ databaseUrl: 'postgres://nobody@127.0.0.1:1/none' })
+    expect((await get('/health')).statusCode).toBe(503)
+    expect((await get('/health')).json()).toMatchObject({ status: 'unhealthy', database: 'disconnected' })
+    const records = await get('/api/v0/location-records')
+    expect([records.statusCode, records.headers['retry-after']]).toEqual([503, '5'])
+    expect(records.json()).toEqual({
+      status: 'error',
+      message: 'Temporarily unavailable',
+      detail: 'The database does not answer right now. Try again in 5 seconds.',
+    })
+    const byUid = await distance(`0x${'1'.repeat(64)}`)
+    expect([byUid.statusCode, byUid.headers['retry-after']]).toEqual([500, '5'])
+    expect(byUid.json()).toEqual({
+      ...{ type: 'https://x.example/errors/computation-error', title: 'Computation error', status: 500 },
+      detail: 'The database does not answer right now. Nothing was signed; try again in 5 seconds.',
+    })
+    expect((await distance()).json()).toMatchObject({ result: 0 })
+  })
+  test('a node that is lost after the start: computation-error until it is back', async () => {
+    let broken = false
+    const { distance } = await serve({
+      fault: () => (broken ? { error: { code: -32000, message: 'secret upstream words' } } : undefined),
+    })
+    expect((await distance()).statusCode).toBe(200)
+    broken = true
+    const answer = await distance()
+    expect([answer.statusCode, answer.headers['retry-after'], answer.headers['content-type']]).toEqual([
+      500,
+      '5',
+      'application/problem+json; charset=utf-8',
+    ])
+    expect(answer.json().detail).toBe(
+      'The node of base-sepolia does not answer right now. Nothing was signed; try again in 5 seconds.',
+    )
+    broken = false
+    expect((await distance()).statusCode).toBe(200)
+  })
+  test('a node that is unavailable at the start is tried again', async () => {
+    let broken = true
+    let now = 1_700_000_000_000
+    const { distance } = await serve({
+      clock: () => now,
+      fault: () => (broken ? { error: { code: -32000, message: 'no' } } : undefined),
+    })
+    const answer = await distance()
+    expect(answer.json()).toMatchObject({
+      status: 500,
+      detail:
+        'The node of base-sepolia does not answer right now. Nothing was signed; try again in 5 seconds.',
+    })
+    expect(answer.headers['retry-after']).toBe('5')
+    broken = false
+    now += 6_000
+    expect((await distance()).statusCode).toBe(200)
+  })
+  test('an answer with another attestation than the requested one is rejected', async () => {
+    const word = (value: string) => value.padStart(64, '0')
+    const forged = `0x${word('20')}${'1'.repeat(64)}${'ba4171c92572b1e4f241d044c32cdf083be9fd946b8766977558ca6378c824e2'}${word('1').repeat(2)}${word('0').repeat(4)}${word('1')}${word('140')}${word('0')}`
+    const { distance } = await serve({
+      fault: ({ method, params }: RpcCall) =>
+        method === 'eth_call' && params[0].data.startsWith('0xa3112a64') ? { result: forged } : undefined,
+    })
+    expect((await distance(`0x${'1'.repeat(64)}`)).json()).toMatchObject({
+      status: 500,
+      detail: expect.stringContaining('answered a false attestation'),
+    })
+  })
+})
+
+describe('checks before signing', () => {
+  test('an input that expires during the measurement is refused', async () => {
+    let now = Date.now()
+    class Slow extends Measurer {
+      override async measure(...given: Parameters<Measurer['measure']>) {
+        await new Promise((resolve) => setTimeout(resolve, 1_050))
+        now += 20_000
+        return super.measure(...given)
+      }
+    }
+    const expirationTime = Math.floor(now / 1000) + 10
+    const uid = await attest(
+      chain,
+      locationRequest({ type: 'Point', coordinates: [3, 4] }, { expirationTime }),
+    )
+    const { distance, post } = await serve({ clock: () => now, measurer: new Slow() })
+    expect((await distance(uid)).json()).toMatchObject({
+      status: 400,
+      detail: `input 1: attestation ${uid} expired at ${expirationTime} (Unix seconds)`,
+    })
+    now -= 20_000
+    expect(
+      await post('batch', { operations: [{ operation: 'distance', from: POINT, to: uid }] }),
+    ).toMatchObject({ status: 400, detail: expect.stringContaining('input 2') })
+  })
+  test('queued calls for attestations do not block the nonce', async () => {
+    let slow = false
+    const { distance } = await serve({
+      fault: (call) =>
+        slow && call.method === 'eth_call' && call.params[0].data.startsWith('0xa3112a64')
+          ? faults.slow(3_000)(call)
+          : undefined,
+    })
+    expect((await distance()).statusCode).toBe(200)
+    slow = true
+    const unknown = Array.from({ length: 80 }, (_, i) => distance(`0x${String(i).padStart(64, '1')}`))
+    await new Promise((resolve) => setTimeout(resolve, 400))
+    expect((await distance()).statusCode).toBe(200)
+    const details = (await Promise.all(unknown)).map((answer) => answer.json().detail as string)
+    expect(details.filter((detail) => detail.includes('is busy')).length).toBeGreaterThan(0)
+  })
+  test('a schema that does not match its UID is rejected, and so is an answer to another call', async () => {
+    const word = (value: string) => value.padStart(64, '0')
+    const text = Buffer.from(
+      'uint256 result,string units,bytes32[] inputRefs,uint256 timestamp,string operation',
+    )
+    const schema = `0x${'99'.repeat(32)}`
+    const record = `0x${word('20')}${'99'.repeat(32)}${word('0')}${word('1')}${word('80')}${word(text.length.toString(16))}${text.toString('hex').padEnd(192, '0')}`
+    const { post } = await serve({
+      fault: ({ method, params }: RpcCall) =>
+        method === 'eth_call' && params[0].data.startsWith('0xa2ea7c6e') && params[0].data.endsWith('99')
+          ? { result: record }
+          : undefined,
+    })
+    expect(await post('distance', { from: POINT, to: POINT, schema })).toMatchObject({
+      status: 500,
+      detail: expect.stringContaining('answered a false schema'),
+    })
+    const wrong = await serve({ fault: faults.wrongIds })
+    expect((await wrong.distance()).json()).toMatchObject({
+      status: 500,
+      detail: expect.stringContaining('does not answer'),
+    })
+  })
+})
+
+test('an endpoint of another chain is not used when the first one fails', async () => {
+  const uid = await attest(chain, locationRequest({ type: 'Point', coordinates: [5, 6] }))
+  const other = await startRpcProxy(chain.url, faults.anotherChain)
+  const gone = await startRpcProxy(chain.url)
+  closing.push(
+    () => other.close(),
+    () => gone.close(),
+  )
+  const reader = (rpcUrls: string[]) =>
+    new ChainReader({ chain: LOCAL_CHAIN, rpcUrls, gatewayUrl: undefined, headPollMs: 0 }, () => Date.now())
+  const both = reader([gone.url, other.url])
+  expect((await both.attestation(uid))?.uid).toBe(uid)
+  gone.misbehave(faults.dropped)
+  await expect(both.attestation(uid)).rejects.toThrow('does not answer right now')
+  expect(other.calls.filter(({ method }) => method === 'eth_call')).toEqual([])
+  expect((await reader([other.url, chain.url]).attestation(uid))?.uid).toBe(uid)
+})
+
+test('a node whose last block is old is rejected', async () => {
+  class Remote extends ChainReader {
+    override get local() {
+      return false
+    }
+  }
+  const { timestamp } = (await chain.provider.getBlock('latest'))!
+  const at = (seconds: number) =>
+    new Remote(
+      { chain: LOCAL_CHAIN, rpcUrls: [chain.url], gatewayUrl: undefined, headPollMs: 0 },
+      () => (timestamp + seconds) * 1000,
+    ).checkFresh(120)
+  await expect(at(119)).resolves.toBeUndefined()
+  await expect(at(130)).rejects.toThrow(
+    'The last block of base-sepolia that its node knows is 130 seconds old.',
+  )
+})
+
+test('two concurrent batches per client', async () => {
+  const { app, proxy } = await serve()
+  const batch = () =>
+    app.inject({
+      method: 'POST',
+      url: '/compute/v0/batch',
+      payload: {
+        chainId: LOCAL_CHAIN.id,
+        operations: [{ operation: 'distance', from: `0x${'7'.repeat(64)}`, to: POINT }],
+      },
+    })
+  expect((await batch()).statusCode).toBe(404)
+  proxy.misbehave(faults.slow(300))
+  const answers = await Promise.all([batch(), batch(), batch()])
+  expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([404, 404, 429])
+  expect(answers.find(({ statusCode }) => statusCode === 429)!.headers['retry-after']).toBe('5')
+  expect((await batch()).statusCode).toBe(404)
+})
+
+test('an error in a part of the request names the part, and keeps its retry time', () => {
+  expect(new ComputeError('rate-limited', 'uri: not now', 6).within('operations[1]: ')).toMatchObject({
+    slug: 'rate-limited',
+    message: 'operations[1]: uri: not now',
+    retryAfter: 6,
+  })
+})
+
+describe('resign and verify', () => {
+  const parts = ({ attestation, delegatedAttestation }: Record<string, unknown>) => ({
+    attestation,
+    delegatedAttestation,
+  })
+  test('an answer is signed again until it is too old, and is submittable until its deadline', async () => {
+    let now = 1_700_000_000_000
+    const { post, distance } = await serve({ clock: () => now })
+    const answer = (await distance()).json()
+    now += 3_600_000
+    expect(await post('verify', parts(answer))).toMatchObject({
+      ours: true,
+      submittable: true,
+      deadline: 1_700_003_600,
+    })
+    const again = await post('resign', parts(answer))
+    expect(again.delegatedAttestation).toMatchObject({
+      deadline: 1_700_007_200,
+      nonce: answer.delegatedAttestation.nonce,
+    })
+    expect([again.timestamp, again.attestation.data]).toEqual([answer.timestamp, answer.attestation.data])
+    now += 1_000
+    expect(await post('verify', parts(answer))).toMatchObject({
+      ours: true,
+      submittable: false,
+      reasons: ['the deadline 1700003600 has passed: have it signed again'],
+    })
+    expect(await post('verify', parts(again))).toMatchObject({ ours: true, submittable: true })
+    // The age counts from the computation, not from the last signature.
+    for (const each of [answer, again])
+      expect(await post('resign', parts(each))).toMatchObject({
+        status: 400,
+        detail: expect.stringContaining('computed 3601 seconds ago'),
+      })
+  })
+  test('an answer in another form is refused with the expected form', async () => {
+    const { post, distance } = await serve()
+    const { attestation, delegatedAttestation } = (await distance()).json()
+    const answers = (change: object) => post('verify', { attestation, delegatedAttestation, ...change })
+    for (const [change, detail] of [
+      [
+        { attestation: undefined },
+        'attestation: expected a JSON object with the fields schema, attester, recipient, data, signature, revocable, refUID',
+      ],
+      [
+        { attestation: { ...attestation, data: '0x12' } },
+        'attestation.data: expected the payload of a result, in hex',
+      ],
+      [
+        { attestation: { ...attestation, recipient: '0xA0Ee7A142d267C1f36714E4a8F75612F20a79721' } },
+        'attestation.recipient: its checksum is wrong',
+      ],
+      [
+        { attestation: { ...attestation, revocable: 'yes' } },
+        'attestation.revocable: expected true or false',
+      ],
+      [
+        { delegatedAttestation: { ...delegatedAttestation, nonce: -1 } },
+        'delegatedAttestation.nonce: expected a whole number',
+      ],
+      [
+        { delegatedAttestation: { ...delegatedAttestation, deadline: '1' } },
+        'delegatedAttestation.deadline: expected a whole number',
+      ],
+      [
+        { surprise: 1 },
+        'surprise: unknown field; known ones are chainId, attestation, delegatedAttestation, result, units, operation, timestamp, inputRefs',
+      ],
+    ] as const)
+      expect(await answers(change)).toMatchObject({ status: 400, detail })
+    const { resignToken, ...without } = delegatedAttestation
+    expect(await post('resign', { attestation, delegatedAttestation: without })).toMatchObject({
+      status: 400,
+      detail: 'delegatedAttestation.resignToken: missing; expected the one of the earlier answer',
+    })
+  })
+  test('a batch is refused as a whole, and the error names the operation', async () => {
+    const { post } = await serve()
+    const good = { operation: 'distance', from: POINT, to: POINT }
+    for (const [operations, detail] of [
+      [undefined, 'operations: expected a list of 1 to 20'],
+      [[], 'operations: expected a list of 1 to 20'],
+      [Array(21).fill(good), 'operations: expected a list of 1 to 20'],
+      [
+        [good, null],
+        'operations[1]: operation: expected one of distance, contains, within, intersects, area, length',
+      ],
+      [
+        [good, { ...good, operation: 'toString' }],
+        'operations[1]: operation: expected one of distance, contains, within, intersects, area, length',
+      ],
+      [
+        [good, { ...good, chainId: 1 }],
+        'operations[1]: chainId: unknown field; known ones are operation, schema, recipient, from, to',
+      ],
+      [
+        [good, { ...good, to: { type: 'Point', coordinates: [200, 0] } }],
+        expect.stringContaining('operations[1]: to.coordinates'),
+      ],
+      [
+        [good, { operation: 'area', geometry: POINT }],
+        expect.stringContaining('operations[1]: geometry: area is that of a Polygon'),
+      ],
+    ] as const)
+      expect(await post('batch', { operations })).toMatchObject({ status: 400, detail })
+    const recipient = '0x00000000219ab540356cBB839Cbe05303d7705Fa'
+    expect(await post('batch', { recipient, operations: [{ ...good, recipient: null }] })).toMatchObject({
+      status: 400,
+      detail: 'operations[0]: recipient: expected a string; leave it out for the default',
+    })
+    expect(
+      (
+        await post('batch', { recipient, operations: [good, { ...good, recipient: POINT_OWNER }] })
+      ).results.map(({ attestation }: { attestation: { recipient: string } }) => attestation.recipient),
+    ).toEqual([recipient, POINT_OWNER])
+    expect(await post('batch', { operations: [good, { ...good, to: `0x${'1'.repeat(64)}` }] })).toMatchObject(
+      { status: 404, detail: expect.stringContaining('operations[1]: to: there is no attestation') },
+    )
+  })
+})
+
+describe('chains that are not signed for', () => {
+  const word = (value: number) => `0x${value.toString(16).padStart(64, '0')}`
+  const selector = (data: string) => data.slice(0, 10)
+  const lyingAbout =
+    (wanted: string, result: string): Fault =>
+    ({ method, params }) =>
+      method === 'eth_call' && selector(params[0].data) === wanted ? { result } : undefined
+  test.each<[string, Fault, RegExp]>([
+    [
+      'another chain',
+      ({ method }) => (method === 'eth_chainId' ? { result: '0x1' } : undefined),
+      /its endpoint is on chain 1;/,
+    ],
+    [
+      'an unknown domain',
+      lyingAbout('0xed24911d', word(1)),
+      /none of the versions that src\/chains\.ts lists for it \(1\.2\.0\): it has the unknown domain separator/,
+    ],
+    ['an unknown layout', lyingAbout('0x12b11a17', word(2)), /unknown attest type hash/],
+    [
+      'another registry',
+      lyingAbout('0xf10b5cc8', word(3)),
+      /names the schema registry 0x0000000000000000000000000000000000000003/,
+    ],
+    [
+      'no contract at all',
+      ({ method }) => (method === 'eth_call' ? { result: '0x' } : undefined),
+      /its endpoint knows no contract at 0x4200000000000000000000000000000000000021/,
+    ],
+    [
+      'a test account on a node that is not local',
+      ({ method }) => (method === 'web3_clientVersion' ? { result: 'Geth/v1.14' } : undefined),
+      /publicly known test account/,
+    ],
+  ])('%s', async (_, fault, reason) => {
+    const { distance, get } = await serve({ fault })
+    const answer = await distance()
+    expect(answer.json()).toMatchObject({ status: 400, detail: expect.stringMatching(reason) })
+    expect((await get('/')).json().chains).toMatchObject([{ id: 84532, ready: false }])
+  })
+  test('a replaced contract is noticed, and so is a corrected one', async () => {
+    let now = 1_700_000_000_000
+    let exchanged = false
+    const { distance } = await serve({
+      clock: () => now,
+      fault: (call) => (exchanged ? lyingAbout('0x12b11a17', word(2))(call) : undefined),
+    })
+    expect((await distance()).statusCode).toBe(200)
+    exchanged = true
+    expect((await distance()).statusCode).toBe(200)
+    now += 601_000
+    expect((await distance()).json()).toMatchObject({
+      status: 400,
+      detail: expect.stringContaining('unknown attest type hash'),
+    })
+    exchanged = false
+    now += 61_000
+    expect((await distance()).statusCode).toBe(200)
+  })
+  test("at the start a key that is not the published attester's is refused", async () => {
+    const key = `0x${'11'.repeat(32)}`
+    await expect(loadSigner(() => key, '0x00000000219ab540356cbb839cbe05303d7705fa')).rejects.toThrow(
+      SettingsError,
+    )
+    expect((await loadSigner(() => key, '0x19e7e376e7c213b7e7e7e46cc70a5dd086daff2a')).address).toBe(
+      '0x19e7e376e7c213b7e7e7e46cc70a5dd086daff2a',
+    )
+  })
+})
+
+describe('nonce and limits', () => {
+  const nonceReads = (calls: RpcCall[]) =>
+    calls.filter(({ method, params }) => method === 'eth_call' && params[0].data.startsWith('0x2d0335ab'))
+      .length
+  test("a local chain's nonce is read for each answer; concurrent answers share a read", async () => {
+    const { distance, proxy } = await serve({ clock: () => 1_700_000_000_000 })
+    for (let i = 1; i <= 3; i++) {
+      await distance()
+      expect(nonceReads(proxy.calls)).toBe(i)
+    }
+    await Promise.all(Array.from({ length: 50 }, () => distance()))
+    expect(nonceReads(proxy.calls)).toBeLessThan(40)
+    const { timestamp, delegatedAttestation } = (await distance()).json()
+    expect([timestamp, delegatedAttestation.deadline]).toEqual([1_700_000_000, 1_700_003_600])
+  })
+  test('429 has the form of its API; unknown paths count, /health and / do not', async () => {
+    const { distance, get } = await serve({ perHour: 2 })
+    expect((await get('/compute/v0/unknown')).statusCode).toBe(400)
+    expect((await distance()).statusCode).toBe(200)
+    const refused = await distance()
+    expect([refused.statusCode, refused.headers['content-type']]).toEqual([
+      429,
+      'application/problem+json; charset=utf-8',
+    ])
+    expect(refused.json()).toEqual({
+      type: 'https://x.example/errors/rate-limited',
+      title: 'Too many requests',
+      status: 429,
+      detail: 'More than 2 requests in an hour from your address; try again in 1 hour.',
+    })
+    expect((await get('/api/v0/unknown')).statusCode).toBe(404)
+    expect((await get('/api/v0/config')).statusCode).toBe(200)
+    const records = await get('/api/v0/config')
+    expect([records.statusCode, Number(records.headers['retry-after'])]).toEqual([429, 3600])
+    expect(records.json()).toEqual({
+      status: 'error',
+      message: 'Rate limit exceeded',
+      detail: 'More than 2 requests in an hour from your address; try again in 1 hour.',
+    })
+    for (let i = 0; i < 5; i++)
+      expect([(await get('/health')).statusCode, (await get('/')).statusCode]).toEqual([200, 200])
+  })
+})

@@ -1,0 +1,186 @@
+import swagger from '@fastify/swagger'
+import swaggerUi from '@fastify/swagger-ui'
+import type { TSchema } from '@sinclair/typebox'
+import type { FastifyInstance } from 'fastify'
+import { version } from '../../package.json'
+import { checksumAddress } from '../../src/eas'
+import { prefersHtml } from '../http/accept'
+import { COMPUTE_COMPONENTS, type ComputeParts } from '../compute'
+import { ERROR_PAGES, errorPageHtml, errorPageJson, errorSlug } from '../http/error-pages'
+import { SERVICE_COMPONENTS, SERVICE_ROUTES } from './schemas'
+import { SHARED_COMPONENTS } from '../http/openapi-components'
+import { GRAPHQL_COMPONENTS } from '../graphql'
+import { RECORDS_COMPONENTS } from '../records'
+import { withExamples, type Document } from './openapi-examples'
+import { html } from '../http/html'
+import { sendPage } from '../http/pages'
+import { RecordsError } from '../http/problems'
+import { documented } from '../http/validation'
+
+export interface AboutParts extends ComputeParts {
+  /** Which deployment this is, as its operator calls it. */
+  deploymentName: string
+}
+
+const NAME = 'Geospatial Attestation Service'
+const DESCRIPTION = 'Location attestations of several chains, and signed answers to questions about places'
+
+/**
+ * Collects the schemas of the routes that are registered from now on into one OpenAPI 3.1 document,
+ * `app.swagger()`.
+ */
+export async function describeRoutes(
+  app: FastifyInstance,
+  { publicBaseUrl, deploymentName }: Pick<AboutParts, 'publicBaseUrl' | 'deploymentName'>,
+): Promise<void> {
+  // Rooms that check requests by their schemas set a validator of their own. JSON.stringify writes answers.
+  app.setValidatorCompiler(() => () => true)
+  app.setSerializerCompiler(() => (answer) => JSON.stringify(answer))
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: NAME,
+        version,
+        summary: DESCRIPTION,
+        description: [
+          `A computed result carries an EIP-712 signature that the chain's EAS contract checks (\`attestByDelegation\`), so that contracts can act on it. Answers are geodesic, on the WGS84 ellipsoid; positions are [longitude, latitude].`,
+          'No authentication is needed. Requests are limited by client address; every answer says how many are left. Where a deployment accepts requests signed by a wallet (headers X-Wallet-Address, X-Signature, X-Wallet-Timestamp, X-Wallet-Nonce: docs/reference/wallet.md), these have a limit of their own.',
+          'The examples are answers that a local deployment really gave.',
+        ].join('\n\n'),
+        license: { name: 'GPL-3.0-or-later', identifier: 'GPL-3.0-or-later' },
+      },
+      servers: [{ url: publicBaseUrl, description: deploymentName }],
+      tags: [
+        {
+          name: 'Compute',
+          description:
+            'Questions about geometries, answered with a signed attestation. Errors are problem details (RFC 7807).',
+        },
+        { name: 'Records', description: 'Attested locations, as they are stored.' },
+        {
+          name: 'GraphQL',
+          description: "The same and the log of events, as a query asks for them. Errors are GraphQL's.",
+        },
+        { name: 'Service', description: 'What this deployment is, and how it is doing.' },
+      ],
+      components: {
+        schemas: {
+          ...SHARED_COMPONENTS,
+          ...COMPUTE_COMPONENTS,
+          ...RECORDS_COMPONENTS,
+          ...GRAPHQL_COMPONENTS,
+          ...SERVICE_COMPONENTS,
+        },
+      },
+    },
+    convertConstToEnum: false,
+    transform: ({ schema, url }) => ({
+      schema: schema?.body ? { ...schema, body: documented(schema.body as TSchema) } : schema,
+      url,
+    }),
+    stripBasePath: false,
+    transformObject: (made) =>
+      withExamples((made as { openapiObject: Document }).openapiObject, publicBaseUrl),
+  })
+}
+
+/**
+ * GET /, the pages that errors lead to, and the documentation: what the deployment says of itself. Not rate
+ * limited.
+ */
+export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Promise<void> {
+  const { publicBaseUrl, deploymentName, attesters, defaultSchemas } = parts
+
+  app.get('/', { schema: SERVICE_ROUTES.root }, async () => ({
+    name: NAME,
+    version,
+    description: DESCRIPTION,
+    deployment: deploymentName,
+    endpoints: {
+      compute: endpoints(app, 'Compute', publicBaseUrl),
+      records: endpoints(app, 'Records', publicBaseUrl),
+      ogc: `GET ${publicBaseUrl}/ogc`,
+      graphql: endpoints(app, 'GraphQL', publicBaseUrl),
+      health: `GET ${publicBaseUrl}/health`,
+      readiness: `GET ${publicBaseUrl}/ready`,
+      metrics: `GET ${publicBaseUrl}/metrics`,
+      errors: `GET ${publicBaseUrl}/errors/:slug`,
+      openapi: `GET ${publicBaseUrl}/openapi.json`,
+      documentation: `GET ${publicBaseUrl}/docs`,
+    },
+    chains: await Promise.all(
+      [...attesters.values()].map(async ({ attester }) => {
+        const reason = await attester.refusal()
+        const { id, slug, eas, schemaRegistry } = attester.chain
+        const refusal = reason === undefined ? {} : { reason }
+        const addresses = {
+          eas: checksumAddress(eas),
+          schemaRegistry: checksumAddress(schemaRegistry),
+          attester: attester.address,
+        }
+        return {
+          id,
+          slug,
+          ...addresses,
+          ready: reason === undefined,
+          ...refusal,
+          ...(await attester.contract()),
+        }
+      }),
+    ),
+    defaultSchemas: { numeric: defaultSchemas.number, boolean: defaultSchemas.boolean },
+  }))
+
+  app.get<{ Params: { slug: string } }>(
+    '/errors/:slug',
+    { schema: SERVICE_ROUTES.error },
+    async (request, reply) => {
+      const slug = errorSlug(request.params.slug)
+      if (!slug)
+        throw new RecordsError(
+          'not-found',
+          `There is no error '${request.params.slug.slice(0, 40)}'. Known: ${Object.keys(ERROR_PAGES).join(', ')}`,
+        )
+      void reply.headers({ vary: 'accept', 'x-content-type-options': 'nosniff' })
+      return prefersHtml(request.headers.accept)
+        ? sendPage(reply, errorPageHtml(slug, publicBaseUrl))
+        : errorPageJson(slug, publicBaseUrl)
+    },
+  )
+
+  let document = ''
+  app.addHook('onReady', async () => {
+    document = JSON.stringify(app.swagger())
+  })
+  app.get('/openapi.json', { schema: SERVICE_ROUTES.openapi }, async (_request, reply) =>
+    reply.type('application/json; charset=utf-8').send(document),
+  )
+
+  const { origin, pathname } = new URL(publicBaseUrl)
+  await app.register(swaggerUi, {
+    routePrefix: '/docs',
+    indexPrefix: pathname,
+    // Nothing from elsewhere; requests that a reader tries out go to the deployment's public address.
+    staticCSP: `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self' ${origin}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+    // The other layout has a bar at the top whose logo styles itself inline, which this policy forbids.
+    uiConfig: {
+      layout: 'BaseLayout',
+      docExpansion: 'list',
+      defaultModelsExpandDepth: 0,
+      displayRequestDuration: true,
+    },
+    theme: { title: String(html`${NAME} (${deploymentName})`) },
+  })
+}
+
+/** The routes of one part of the API, out of the document, which has them all. */
+function endpoints(app: FastifyInstance, tag: string, publicBaseUrl: string): string[] {
+  return Object.entries((app.swagger() as unknown as Document).paths).flatMap(([path, item]) =>
+    Object.entries(item).flatMap(([method, { tags }]) =>
+      tags?.includes(tag)
+        ? [`${method.toUpperCase()} ${publicBaseUrl}${path.replace(/\{(\w+)\}/g, ':$1')}`]
+        : [],
+    ),
+  )
+}

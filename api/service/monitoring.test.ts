@@ -1,0 +1,94 @@
+import { expect, test } from 'vitest'
+import { CHAINS } from '../../src/chains'
+import { readinessOf } from '../records/readiness'
+
+const NOW = Date.UTC(2026, 10, 21)
+const ago = (seconds: number) => new Date(NOW - seconds * 1000)
+const remote = {
+  chain: CHAINS[0]!,
+  rpcUrls: ['https://node.example/key'],
+  gatewayUrl: undefined,
+  headPollMs: 2000,
+}
+const local = { ...remote, rpcUrls: ['http://127.0.0.1:8545'] }
+const row = {
+  chain: 'base-sepolia',
+  headBlock: 1000,
+  headTime: ago(2),
+  checkedAt: ago(1),
+  indexedBlock: 1000,
+  indexedTime: ago(2),
+  rereadBlocks: 0,
+  provenBlocks: 0,
+  unprovenBlocks: 0,
+  repairedEvents: 0,
+  doubt: null,
+  contradictions: 0,
+  withheldAttestations: 0,
+}
+
+test.each<[string, object, object]>([
+  [
+    'equal to the head',
+    {},
+    {
+      status: 'ready',
+      head_block: 1000,
+      indexed_block: 1000,
+      lag_blocks: 0,
+      lag_seconds: 1,
+      head_time: ago(2).toISOString(),
+      indexed_time: ago(2).toISOString(),
+    },
+  ],
+  [
+    'two blocks behind',
+    { indexedBlock: 998, indexedTime: ago(6) },
+    { status: 'ready', lag_blocks: 2, lag_seconds: 5 },
+  ],
+  [
+    'too far behind',
+    { indexedBlock: 940, indexedTime: ago(122) },
+    { status: 'lagging', lag_blocks: 60, lag_seconds: 121 },
+  ],
+  [
+    'below finality',
+    { indexedBlock: 924, indexedTime: ago(150) },
+    { status: 'reading history', lag_blocks: 76 },
+  ],
+  [
+    'events that could not be stored do not stop the rest',
+    { withheldAttestations: 3 },
+    { status: 'ready', withheld_attestations: 3 },
+  ],
+  ['not checked for long', { checkedAt: ago(61) }, { status: 'indexer silent', lag_seconds: 61 }],
+  ['the node gives an old head', { headTime: ago(62), indexedTime: ago(62) }, { status: 'node behind' }],
+  [
+    'a reason for doubt',
+    { doubt: 'contradictions seen lately' },
+    { status: 'in doubt', doubt: 'contradictions seen lately' },
+  ],
+  [
+    'no block yet',
+    { indexedBlock: null, indexedTime: null },
+    { status: 'not started', head_block: 1000, indexed_block: null, lag_blocks: null, lag_seconds: null },
+  ],
+])('%s', (_, changes, expected) => {
+  expect(readinessOf(remote, { ...row, ...changes }, 60, NOW)).toMatchObject(expected)
+})
+test('a chain that was never checked; a local chain without new blocks', () => {
+  expect(readinessOf(remote, undefined, 60, NOW)).toEqual({
+    status: 'not started',
+    head_block: null,
+    indexed_block: null,
+    lag_blocks: null,
+    lag_seconds: null,
+    head_time: null,
+    indexed_time: null,
+    doubt: null,
+    withheld_attestations: 0,
+  })
+  expect(
+    readinessOf(local, { ...row, headTime: ago(86_400), indexedTime: ago(86_400) }, 60, NOW),
+  ).toMatchObject({ status: 'ready', lag_seconds: 1 })
+})

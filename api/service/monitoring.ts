@@ -1,0 +1,176 @@
+import type { FastifyInstance } from 'fastify'
+import { version } from '../../package.json'
+import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client'
+import type { ConnectedChain } from '../../src/config'
+import { SERVICE_ROUTES } from './schemas'
+import { readinessOf, type Store } from '../records'
+
+export interface MonitoringParts {
+  store: Store
+  chains: readonly ConnectedChain[]
+  /** A chain whose copy is further behind is not ready, in seconds. */
+  maxLagSeconds: number
+  /** Unix milliseconds */
+  clock: () => number
+  /** Open streams of records. */
+  listeners: () => number
+}
+
+/**
+ * GET /health: whether the database answers. GET /ready: 200 when every chain is followed closely enough,
+ * else 503, with the reason for each chain. GET /metrics: the same figures, those of the audit and of the
+ * process, for Prometheus. None of them asks a node: the indexers write what they see into the database.
+ */
+export function monitoring(
+  app: FastifyInstance,
+  { store, chains, maxLagSeconds, clock, listeners }: MonitoringParts,
+): void {
+  const registry = new Registry()
+  const metrics = makeMetrics(registry)
+  const statuses = async () => new Map((await store.chainStatuses()).map((row) => [row.chain, row]))
+
+  app.get('/health', { schema: SERVICE_ROUTES.health }, async (_request, reply) => {
+    const connected = await store.ping()
+    return reply.status(connected ? 200 : 503).send({
+      status: connected ? 'healthy' : 'unhealthy',
+      database: connected ? 'connected' : 'disconnected',
+      version,
+    })
+  })
+
+  app.get('/ready', { schema: SERVICE_ROUTES.ready }, async (_request, reply) => {
+    const rows = await statuses().catch(() => undefined)
+    if (!rows)
+      return reply
+        .status(503)
+        .header('retry-after', '5')
+        .send({ status: 'not ready', database: 'disconnected', chains: {} })
+    const readiness = chains.map(
+      (connected) =>
+        [
+          connected.chain.slug,
+          readinessOf(connected, rows.get(connected.chain.slug), maxLagSeconds, clock()),
+        ] as const,
+    )
+    const ready = readiness.every(([, { status }]) => status === 'ready')
+    if (!ready) void reply.status(503).header('retry-after', '5')
+    return reply.send({
+      status: ready ? 'ready' : 'not ready',
+      database: 'connected',
+      chains: Object.fromEntries(readiness),
+    })
+  })
+
+  app.get('/metrics', { schema: SERVICE_ROUTES.metrics }, async (_request, reply) => {
+    const rows = await statuses().catch(() => undefined)
+    metrics.databaseUp.set(rows ? 1 : 0)
+    metrics.listeners.set(listeners())
+    for (const connected of chains) {
+      const { slug } = connected.chain
+      const row = rows?.get(slug)
+      const { head_block, indexed_block, lag_blocks, lag_seconds, status } = readinessOf(
+        connected,
+        row,
+        maxLagSeconds,
+        clock(),
+      )
+      const figures: [Gauge, number | null | undefined][] = [
+        [metrics.head, head_block],
+        [metrics.indexed, indexed_block],
+        [metrics.lagBlocks, lag_blocks],
+        [metrics.lagSeconds, lag_seconds],
+        [metrics.ready, rows && (status === 'ready' ? 1 : 0)],
+        [metrics.reread, row?.rereadBlocks],
+        [metrics.proven, row?.provenBlocks],
+        [metrics.unproven, row?.unprovenBlocks],
+        [metrics.repaired, row?.repairedEvents],
+        [metrics.withheld, row?.withheldAttestations],
+        [metrics.inDoubt, row && (row.doubt === null ? 0 : 1)],
+        [metrics.contradictions, row?.contradictions],
+      ]
+      // An unknown figure is left out; its last value would be wrong.
+      for (const [gauge, value] of figures)
+        if (value === null || value === undefined) gauge.remove(slug)
+        else gauge.set({ chain: slug }, value)
+    }
+    return reply.type(registry.contentType).send(await registry.metrics())
+  })
+
+  app.addHook('onResponse', (request, reply, done) => {
+    const labels = {
+      method: request.method,
+      route: request.routeOptions.url ?? 'unknown',
+      status: String(reply.statusCode),
+    }
+    metrics.requests.observe(labels, reply.elapsedTime / 1000)
+    if (reply.statusCode === 429) metrics.limited.inc({ route: labels.route })
+    done()
+  })
+}
+
+function makeMetrics(registry: Registry) {
+  collectDefaultMetrics({ register: registry })
+  const registers = [registry]
+  const gauge = (name: string, help: string) => new Gauge({ name, help, labelNames: ['chain'], registers })
+  return {
+    databaseUp: new Gauge({
+      name: 'geospatial_database_up',
+      help: 'Whether the database answers',
+      registers,
+    }),
+    listeners: new Gauge({
+      name: 'geospatial_stream_listeners',
+      help: 'How many follow the records',
+      registers,
+    }),
+    head: gauge('geospatial_chain_head_block', 'The last block of the chain, as its node last said'),
+    indexed: gauge('geospatial_chain_indexed_block', 'The last block that is in the database'),
+    lagBlocks: gauge(
+      'geospatial_chain_lag_blocks',
+      'Blocks between the head and the last one in the database',
+    ),
+    lagSeconds: gauge(
+      'geospatial_chain_lag_seconds',
+      'For how long the copy has not been known to be equal to the chain',
+    ),
+    ready: gauge('geospatial_chain_ready', 'Whether GET /ready counts the chain as ready'),
+    reread: gauge('geospatial_audit_reread_blocks', 'Blocks whose logs were read a second time'),
+    proven: gauge(
+      'geospatial_audit_proven_blocks',
+      'Blocks whose logs were held against their header and receipts',
+    ),
+    unproven: gauge(
+      'geospatial_audit_unproven_blocks',
+      'Blocks that could not be proven lately: compared only, and tried again',
+    ),
+    repaired: gauge(
+      'geospatial_audit_repaired_events',
+      'Events that a node had left out, made up or changed, put right by the audit',
+    ),
+    withheld: gauge(
+      'geospatial_withheld_attestations',
+      'Attestations that could not be stored: they give no record, and everything else goes on',
+    ),
+    inDoubt: gauge(
+      'geospatial_chain_in_doubt',
+      'Whether something speaks against the copy of the chain: GET /ready says what',
+    ),
+    contradictions: gauge(
+      'geospatial_chain_contradictions',
+      'Answers of nodes that could not be true and that no other endpoint settled',
+    ),
+    requests: new Histogram({
+      name: 'http_request_duration_seconds',
+      help: 'Requests by method, route and status',
+      labelNames: ['method', 'route', 'status'],
+      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+      registers,
+    }),
+    limited: new Counter({
+      name: 'http_requests_rate_limited_total',
+      help: 'Requests answered with 429',
+      labelNames: ['route'],
+      registers,
+    }),
+  }
+}

@@ -1,0 +1,51 @@
+import recorded from './openapi-examples.json'
+
+/** A request that a test sent to the service, and what it answered. */
+export interface Example {
+  /**
+   * An operationId, or a tag: then it is an example of every operation that has it and answers this status.
+   */
+  of: string
+  name: string
+  summary: string
+  request?: unknown
+  status: number
+  /** Content type without its parameters. */
+  type: string
+  response: unknown
+}
+
+interface Media {
+  schema: unknown
+  examples?: Record<string, { summary: string; value: unknown }>
+}
+export interface DocumentedOperation {
+  operationId: string
+  tags?: string[]
+  requestBody?: { content: Record<string, Media> }
+  responses: Record<string, { content?: Record<string, Media> }>
+}
+/** The part of an OpenAPI document that is used here. */
+export interface Document {
+  paths: Record<string, Record<string, DocumentedOperation>>
+}
+
+/** The base address under which the examples were recorded. */
+export const RECORDED_BASE_URL = 'https://geo.example'
+
+/** Puts the recorded examples where they belong, with this deployment's base address in them. */
+export function withExamples<D extends Document>(document: D, publicBaseUrl: string): D {
+  const ours = JSON.stringify(publicBaseUrl).slice(1, -1)
+  const examples = JSON.parse(JSON.stringify(recorded).replaceAll(RECORDED_BASE_URL, ours)) as Example[]
+  for (const operation of Object.values(document.paths).flatMap((item) => Object.values(item)))
+    for (const { of, name, summary, request, status, type, response } of examples) {
+      if (of !== operation.operationId && !operation.tags?.includes(of)) continue
+      const answered = operation.responses[status]?.content?.[type]
+      if (answered) (answered.examples ??= {})[name] = { summary, value: response }
+      const asked = operation.requestBody?.content['application/json']
+      // A request of another operation need not be valid for this one.
+      if (asked && request !== undefined && of === operation.operationId && status === 200)
+        (asked.examples ??= {})[name] = { summary, value: request }
+    }
+  return document
+}

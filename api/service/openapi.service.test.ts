@@ -1,0 +1,951 @@
+import { readFileSync } from 'node:fs'
+import { Signature, Wallet } from 'ethers'
+import type { FastifyInstance, InjectOptions } from 'fastify'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  LOCAL_CHAIN,
+  LOCAL_SIGNER_KEY,
+  attest,
+  locationRequest,
+  mined,
+  revoke,
+  startLocalChain,
+  testAccount,
+  type LocalChain,
+} from '../../dev/chain'
+import { blankSettings, freePort, startService } from '../../dev/services'
+import { LOCATION_PROTOCOL_SCHEMA } from '../../src/location'
+import {
+  createMigratedDatabase,
+  removeFolder,
+  rows,
+  temporaryFolder,
+  type TestDatabase,
+} from '../../test/database'
+import { openApiChecker, pointerTo, type OpenApiChecker } from '../../test/openapi'
+import { startRpcProxy, type Fault } from '../../test/rpc-proxy'
+import type { ComputeResult } from '../compute/schemas'
+import { BEGINNING, positionText } from '../stream/changes'
+import { ERROR_PAGES } from '../http/error-pages'
+import type { GraphqlBackend } from '../graphql/gateway'
+import { PublishedGraphql } from '../graphql/published'
+import { buildTestServer } from '../../test/api'
+import { RECORDED_BASE_URL, type Example } from './openapi-examples'
+import { OPERATIONS } from '../compute/operations'
+import { COMPUTE_PROBLEMS } from '../http/problems'
+import { PublishedViews } from '../graphql/sql'
+
+/**
+ * The OpenAPI document against the service: in this process, on a real chain, indexer and database, at a
+ * fixed time, so that the examples are the same in each run. After an intended change of answers,
+ * `npx vitest run api/service/openapi.service.test.ts -u` records them anew.
+ */
+
+/**
+ * 2026-01-01T00:00:00Z, in seconds: when the requests are made. The places were attested in the days before.
+ */
+const NOW = 1_767_225_600
+const DAY = 86_400
+let chain: LocalChain
+let database: TestDatabase
+const uids: Record<string, string> = {}
+const closing: (() => unknown)[] = []
+
+const EIFFEL_TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
+const BRANDENBURG_GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
+/** A part of the Tiergarten, Berlin. */
+const PARK = {
+  type: 'Polygon' as const,
+  coordinates: [
+    [
+      [13.3411, 52.5126],
+      [13.3777, 52.5105],
+      [13.3769, 52.5159],
+      [13.3503, 52.5175],
+      [13.3411, 52.5126],
+    ],
+  ],
+}
+const STREET = {
+  type: 'LineString' as const,
+  coordinates: [
+    [13.3501, 52.5145],
+    [13.3777, 52.5163],
+    [13.4023, 52.5186],
+  ],
+}
+
+/** An offchain attestation of a place in Berlin (made by eas-sdk 2.10.0), with the given changes. */
+function offchainAttestation(change: object = {}) {
+  const { vectors } = JSON.parse(readFileSync('test/vectors/offchain-vectors.json', 'utf8'))
+  const { sig, signer } = vectors.find(
+    ({ id }: { id: string }) => id === 'public-valid-v2-base-sepolia',
+  ).document
+  return { sig: { ...sig, message: { ...sig.message, ...change } }, signer }
+}
+
+beforeAll(async () => {
+  ;[chain, database] = await Promise.all([
+    freePort().then((port) => startLocalChain({ port, startsAt: NOW - 40 * DAY })),
+    createMigratedDatabase(),
+  ])
+  const at = (days: number) => chain.provider.send('evm_setNextBlockTimestamp', [NOW - days * DAY])
+  await at(20)
+  uids.eiffelTower = await attest(
+    chain,
+    locationRequest(EIFFEL_TOWER, {
+      memo: 'Eiffel Tower',
+      eventTimestamp: NOW - 20 * DAY - 600,
+      recipient: testAccount(2).address,
+    }),
+    1,
+  )
+  await at(6)
+  uids.park = await attest(
+    chain,
+    locationRequest(PARK, { schema: LOCATION_PROTOCOL_SCHEMA.uid, recipient: testAccount(3).address }),
+    3,
+  )
+  await at(3)
+  uids.revoked = await attest(
+    chain,
+    locationRequest(STREET, { memo: 'A street', recipient: testAccount(1).address }),
+    1,
+  )
+  await at(0.5)
+  await revoke(chain, uids.revoked, 1)
+
+  const folder = temporaryFolder()
+  const environment = {
+    ...process.env,
+    ...blankSettings(),
+    DATABASE_URL: database.url,
+    RPC_URL_BASE_SEPOLIA: chain.url,
+    HEAD_POLL_SECONDS: '0.1',
+    AUDIT_CALLS_PER_SECOND: '0',
+  }
+  const indexer = startService('indexer', ['lib/indexer/main.js', 'base-sepolia'], environment, folder)
+  const head = await chain.provider.getBlockNumber()
+  for (;;) {
+    const [status] = await rows<{ head: number; indexed: number }>(
+      database.url,
+      'SELECT head_height AS head, indexed_height AS indexed FROM chain_status',
+    )
+    if (status?.head === head && status.indexed === head) break
+    await Promise.race([
+      indexer.ended.then((code) => Promise.reject(new Error(`the indexer ended: ${code}`))),
+      new Promise((resolve) => setTimeout(resolve, 50)),
+    ])
+  }
+  await indexer.stop()
+  removeFolder(folder)
+  // The time when rows were written is the only one that the test's clock does not set.
+  await rows(
+    database.url,
+    `UPDATE location_record SET created_at = timestamp + interval '2 seconds', updated_at = timestamp + interval '2 seconds'`,
+  )
+})
+afterAll(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+  await chain?.stop()
+  await database?.drop()
+})
+
+async function serve({
+  fault = () => undefined,
+  databaseUrl = database.url,
+  publicBaseUrl = RECORDED_BASE_URL,
+  graphql,
+}: {
+  fault?: Fault
+  databaseUrl?: string
+  publicBaseUrl?: string
+  graphql?: GraphqlBackend
+} = {}): Promise<FastifyInstance> {
+  const proxy = await startRpcProxy(chain.url, fault)
+  const raw = new PublishedGraphql(new PublishedViews(databaseUrl, () => {}, false), {
+    info: () => {},
+    warn: () => {},
+  })
+  if (!graphql) await raw.start()
+  const { app, close } = await buildTestServer({
+    ...{ databaseUrl, rpcUrl: proxy.url, graphql: graphql ?? raw },
+    ...{ clock: () => NOW * 1000, publicBaseUrl, deploymentName: 'staging' },
+    ...{ rateLimitPerHour: 100, recordsRateLimitPerHour: 100 },
+    ...{ maxLagSeconds: 120, resignMaxAgeSeconds: 86_400 },
+  })
+  closing.push(
+    () => proxy.close(),
+    () => raw.close(),
+    close,
+  )
+  await app.ready()
+  return app
+}
+
+/** Sends requests and records the answers. */
+class Recorder {
+  readonly examples: Example[] = []
+
+  async send(
+    app: FastifyInstance,
+    of: string,
+    name: string,
+    summary: string,
+    request: InjectOptions,
+    shorten = (text: string) => text,
+  ) {
+    const answer = await app.inject(request)
+    const type = String(answer.headers['content-type']).split(';')[0]!
+    const response: unknown = /[/+]json$/.test(type) ? answer.json() : shorten(answer.body)
+    this.examples.push({
+      of,
+      name,
+      summary,
+      ...(request.payload !== undefined && { request: request.payload }),
+      status: answer.statusCode,
+      type,
+      response,
+    })
+    return answer
+  }
+}
+
+const chainId = LOCAL_CHAIN.id
+const post = (path: string, payload: object): InjectOptions => ({
+  method: 'POST',
+  url: `/compute/v0/${path}`,
+  payload: { chainId, ...payload },
+})
+const get = (url: string): InjectOptions => ({ method: 'GET', url })
+
+/** The first events of the stream. Their ids are replaced, as they name the database. */
+async function streamed(app: FastifyInstance, events: number): Promise<string> {
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  const { body } = await fetch(
+    `${url}/api/v0/location-records/stream?last_event_id=${positionText(BEGINNING)}`,
+  )
+  let text = ''
+  const decoder = new TextDecoder()
+  for await (const chunk of body as unknown as AsyncIterable<Uint8Array>)
+    if ((text += decoder.decode(chunk, { stream: true })).split('\ndata:').length > events) break
+  let n = 0
+  // The first block is `retry`.
+  const blocks = text.split('\n\n').slice(0, 1 + events)
+  return [...blocks, ''].join('\n\n').replace(/^id: .*$/gm, () => `id: cQ3xW0Zk,base-sepolia.${++n}`)
+}
+
+/** Submits an answer in a block with the time of the requests, always by the same transaction. */
+async function land({
+  attestation,
+  delegatedAttestation,
+}: Pick<ComputeResult, 'attestation' | 'delegatedAttestation'>): Promise<void> {
+  const { attester, deadline, signature } = delegatedAttestation
+  const { schema, recipient, revocable, refUID, data } = attestation
+  const { r, s, v } = Signature.from(signature)
+  await chain.provider.send('evm_setNextBlockTimestamp', [NOW])
+  const request = {
+    schema,
+    attester,
+    deadline,
+    signature: { r, s, v },
+    data: { recipient, expirationTime: 0, revocable, refUID, data, value: 0 },
+  }
+  const sent = await (
+    await chain.eas(5)
+  )
+    .getFunction('attestByDelegation')
+    .send(request, { gasLimit: 1_000_000, gasPrice: 10_000_000_000 })
+  await mined(chain, sent.hash)
+}
+
+async function record(): Promise<Example[]> {
+  const recorder = new Recorder()
+  const app = await serve()
+  const asked = (of: string, name: string, summary: string, request: InjectOptions) =>
+    recorder.send(app, of, name, summary, request)
+  const first = await asked(
+    'distance',
+    'points',
+    'Between two points',
+    post('distance', { from: EIFFEL_TOWER, to: BRANDENBURG_GATE }),
+  )
+  await asked(
+    'distance',
+    'attested',
+    'From an attested place, for a recipient',
+    post('distance', {
+      from: uids.eiffelTower,
+      to: { type: 'Feature', properties: { name: 'Brandenburg Gate' }, geometry: BRANDENBURG_GATE },
+      recipient: '0x00000000219ab540356cBB839Cbe05303d7705Fa',
+    }),
+  )
+  await asked(
+    'distance',
+    'offchain',
+    'From a place in an offchain attestation',
+    post('distance', { from: { attestation: offchainAttestation() }, to: BRANDENBURG_GATE }),
+  )
+  await asked(
+    'contains',
+    'park',
+    'Whether a point lies in an attested park',
+    post('contains', {
+      container: { uid: uids.park },
+      geometry: { type: 'Point', coordinates: [13.3605, 52.5139] },
+    }),
+  )
+  await asked(
+    'within',
+    'near',
+    'Whether a point is within 500 m of a street',
+    post('within', { geometry: BRANDENBURG_GATE, target: STREET, radius: 500 }),
+  )
+  await asked(
+    'intersects',
+    'crossing',
+    'Whether a street meets a park',
+    post('intersects', { geometry1: STREET, geometry2: PARK }),
+  )
+  await asked('area', 'park', 'Of a polygon', post('area', { geometry: PARK }))
+  await asked('length', 'street', 'Of a line', post('length', { geometry: STREET }))
+  const { attestation, delegatedAttestation } = first.json()
+  await asked(
+    'resign',
+    'earlier',
+    'The first example of distance',
+    post('resign', { attestation, delegatedAttestation }),
+  )
+  await asked(
+    'verify',
+    'earlier',
+    'The first example of distance',
+    post('verify', { attestation, delegatedAttestation }),
+  )
+  const batch = await asked(
+    'batch',
+    'two',
+    'A distance and whether it is short',
+    post('batch', {
+      operations: [
+        { operation: 'distance', from: EIFFEL_TOWER, to: BRANDENBURG_GATE },
+        { operation: 'within', geometry: EIFFEL_TOWER, target: BRANDENBURG_GATE, radius: 1000 },
+      ],
+    }),
+  )
+  await land(first.json())
+  await asked(
+    'verify',
+    'landed',
+    'The same, once it has landed',
+    post('verify', { attestation, delegatedAttestation }),
+  )
+  await asked(
+    'resign',
+    'batch',
+    'The example of batch, whose first nonce is used up',
+    post('resign', batch.json()),
+  )
+
+  await asked('Compute', 'missing', 'A field is missing', post('distance', { from: EIFFEL_TOWER }))
+  await asked(
+    'Compute',
+    'swapped',
+    'Latitude and longitude are swapped',
+    post('distance', { from: EIFFEL_TOWER, to: { type: 'Point', coordinates: [52.5163, 113.3777] } }),
+  )
+  await asked(
+    'Compute',
+    'chain',
+    'The chain is not served',
+    post('distance', { chainId: 1, from: EIFFEL_TOWER, to: BRANDENBURG_GATE }),
+  )
+  await asked('Compute', 'revoked', 'The attestation is revoked', post('length', { geometry: uids.revoked }))
+  await asked(
+    'Compute',
+    'unknown',
+    'There is no such attestation',
+    post('distance', { from: `0x${'12'.repeat(32)}`, to: BRANDENBURG_GATE }),
+  )
+  await asked(
+    'Compute',
+    'changed',
+    'An offchain attestation was changed',
+    post('distance', {
+      from: { attestation: offchainAttestation({ recipient: testAccount(5).address }) },
+      to: BRANDENBURG_GATE,
+    }),
+  )
+
+  const { prover } = (
+    await asked('getLocationRecord', 'point', 'A point', get(`/api/v0/location-records/${uids.eiffelTower}`))
+  ).json()
+  await asked(
+    'listLocationRecords',
+    'box',
+    'In a box, one a page',
+    get('/api/v0/location-records?bbox=13,52,14,53&limit=1'),
+  )
+  await asked(
+    'listLocationRecords',
+    'near',
+    'Within 2 km of a point, all counted',
+    get('/api/v0/location-records?near=13.3777,52.5163&radius=2000&revoked=false&total=true'),
+  )
+  for (const format of ['geojson', 'ndjson', 'csv'])
+    await asked('listLocationRecords', 'file', 'As a file', get(`/api/v0/location-records?format=${format}`))
+  await asked(
+    'getLocationRecord',
+    'feature',
+    'A park as a Feature',
+    get(`/api/v0/location-records/${uids.park}?format=geojson`),
+  )
+  await asked(
+    'listLocationRecords',
+    'prover',
+    'Of a prover',
+    get(`/api/v0/location-records?prover=${prover}&chain=base-sepolia`),
+  )
+  recorder.examples.push({
+    of: 'streamLocationRecords',
+    name: 'events',
+    summary: 'Two places are attested, another one too, and that one is revoked',
+    status: 200,
+    type: 'text/event-stream',
+    response: await streamed(await serve(), 4),
+  })
+  await asked('getStatistics', 'counts', 'Counts', get('/api/v0/location-records/stats'))
+  await asked('getConfiguration', 'chains', 'Chains and schema', get('/api/v0/config'))
+  await asked(
+    'listLocationRecords',
+    'chain',
+    'An unknown chain',
+    get('/api/v0/location-records?chain=solana'),
+  )
+  await asked('listLocationRecords', 'bbox', 'A malformed box', get('/api/v0/location-records?bbox=13,52,14'))
+  await asked(
+    'listLocationRecords',
+    'ring',
+    'A ring that crosses itself',
+    get('/api/v0/location-records?intersects=POLYGON((0 0,1 1,1 0,0 1,0 0))'),
+  )
+  await asked(
+    'streamLocationRecords',
+    'position',
+    'An id that no event has',
+    get('/api/v0/location-records/stream?last_event_id=17'),
+  )
+  await asked('getLocationRecord', 'format', 'A UID cut short', get('/api/v0/location-records/0x12'))
+  await asked(
+    'getLocationRecord',
+    'unknown',
+    'A UID that nothing has',
+    get(`/api/v0/location-records/0x${'12'.repeat(32)}`),
+  )
+  await asked(
+    'getStatistics',
+    'parameter',
+    'A parameter it does not have',
+    get('/api/v0/location-records/stats?chain=celo'),
+  )
+  await asked(
+    'getConfiguration',
+    'parameter',
+    'A parameter it does not have',
+    get('/api/v0/config?chain=celo'),
+  )
+
+  const query = (payload: object, headers = {}): InjectOptions => ({
+    method: 'POST',
+    url: '/graphql',
+    headers: { 'content-type': 'application/json', ...headers },
+    payload,
+  })
+  await asked(
+    'queryGraphql',
+    'box',
+    'Places in a box',
+    query({
+      query:
+        'query ($bbox: [Float!]) { locationRecords(first: 2, filter: { bbox: $bbox }) { totalCount nodes { uid timestamp geometry } pageInfo { hasNextPage endCursor } } }',
+      variables: { bbox: [-10, 35, 30, 60] },
+    }),
+  )
+  await asked(
+    'queryGraphql',
+    'revocations',
+    'The latest revocation, and its record',
+    query({
+      query:
+        '{ attestationEvents(first: 1, filter: { kind: { equalTo: "REVOKED" } }) { nodes { uid attester blockTimestamp locationRecord { memo revoked } } } }',
+    }),
+  )
+  await asked(
+    'queryGraphql',
+    'filter',
+    'A filter that could find nothing',
+    query({ query: '{ locationRecords(filter: { prover: { equalTo: "0x12" } }) { totalCount } }' }),
+  )
+  await asked(
+    'queryGraphql',
+    'field',
+    'A field that does not exist',
+    query({ query: '{ locationRecords { nodes { colour } } }' }),
+  )
+  await asked(
+    'queryGraphql',
+    'rows',
+    'Too many rows',
+    query({ query: '{ locationRecords(first: 1000) { nodes { events { nodes { id } } } } }' }),
+  )
+  await asked(
+    'queryGraphql',
+    'large',
+    'A large body',
+    query({ query: '{ __typename }', variables: { x: 'x'.repeat(70_000) } }),
+  )
+  await asked('queryGraphql', 'type', 'No JSON', {
+    ...query({}),
+    headers: { 'content-type': 'application/graphql' },
+    payload: '{ __typename }',
+  })
+  await asked('getGraphiql', 'page', 'For a browser', {
+    ...get('/graphql'),
+    headers: { accept: 'text/html' },
+  })
+  await asked('getGraphiql', 'program', 'For a program', get('/graphql'))
+
+  await asked('getInformation', 'staging', 'A staging deployment', get('/'))
+  await asked('getHealth', 'healthy', 'All is well', get('/health'))
+  await asked('getReadiness', 'ready', 'Followed to the head', get('/ready'))
+  // The metrics of the process differ in each run.
+  const some = (text: string) =>
+    text
+      .split('\n')
+      .filter((line) => /geospatial_(database_up|chain_(head|indexed)_block)\b/.test(line))
+      .join('\n')
+  await recorder.send(app, 'getMetrics', 'some', 'Some of its lines', get('/metrics'), some)
+  await asked('getErrorPage', 'page', 'As data', get('/errors/rate-limited'))
+  await asked('getErrorPage', 'unknown', 'An error that does not exist', get('/errors/no-such'))
+
+  const busy = await serve()
+  for (let i = 0; i < 100; i++)
+    await Promise.all(['/compute/v0/nothing', '/api/v0/nothing'].map((url) => busy.inject(get(url))))
+  await recorder.send(busy, 'Compute', 'limit', 'One request too many', post('area', { geometry: PARK }))
+  await recorder.send(busy, 'Records', 'limit', 'One request too many', get('/api/v0/config'))
+  await recorder.send(
+    busy,
+    'queryGraphql',
+    'limit',
+    'One request too many',
+    query({ query: '{ __typename }' }),
+  )
+
+  let broken = false
+  const noNode = await serve({
+    fault: () => (broken ? { error: { code: -32000, message: 'overloaded' } } : undefined),
+  })
+  await noNode.inject(get('/'))
+  broken = true
+  await recorder.send(
+    noNode,
+    'Compute',
+    'node',
+    "The chain's node does not answer",
+    post('area', { geometry: PARK }),
+  )
+  const noDatabase = await serve({ databaseUrl: 'postgres://nobody@127.0.0.1:1/none' })
+  await recorder.send(
+    noDatabase,
+    'Records',
+    'database',
+    'The database does not answer',
+    get('/api/v0/location-records'),
+  )
+  await recorder.send(
+    noDatabase,
+    'queryGraphql',
+    'database',
+    'The database does not answer',
+    query({ query: '{ __typename }' }),
+  )
+  const faulty = await serve({
+    graphql: {
+      rowsOf: () => undefined,
+      schema: () => {
+        throw new Error('x')
+      },
+      run: () => Promise.reject(new Error('x')),
+    },
+  })
+  await recorder.send(faulty, 'queryGraphql', 'fault', 'A fault of ours', query({ query: '{ __typename }' }))
+  await recorder.send(noDatabase, 'getHealth', 'unhealthy', 'The database does not answer', get('/health'))
+  await recorder.send(noDatabase, 'getReadiness', 'database', 'The database does not answer', get('/ready'))
+  await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN memo TO memory')
+  await recorder.send(app, 'Records', 'fault', 'A fault of ours', get('/api/v0/location-records'))
+  await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN memory TO memo')
+  return recorder.examples
+}
+
+let examples: Example[]
+let app: FastifyInstance
+let checker: OpenApiChecker
+beforeAll(async () => {
+  examples = await record()
+  app = await serve()
+  checker = openApiChecker(app.swagger())
+})
+
+/** Every operation of the document. */
+const operations = () =>
+  Object.entries(checker.document.paths as Record<string, Record<string, any>>).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, operation]) => ({ path, method, operation })),
+  )
+
+test('the recorded examples are what the service answers', async () => {
+  // An internal error must not be recorded as an example.
+  expect(
+    examples.filter(
+      ({ of, status }) => status === 500 && !['Compute', 'Records', 'queryGraphql'].includes(of),
+    ),
+  ).toEqual([])
+  await expect(`${JSON.stringify(examples, null, 1)}\n`).toMatchFileSnapshot('openapi-examples.json')
+})
+
+describe('the document', () => {
+  test('is OpenAPI 3.1 of this deployment', async () => {
+    const answer = await app.inject(get('/openapi.json'))
+    expect(answer.headers['content-type']).toBe('application/json; charset=utf-8')
+    expect(answer.json()).toEqual(JSON.parse(JSON.stringify(checker.document)))
+    const { openapi, info, servers, tags } = answer.json()
+    expect([openapi, servers]).toEqual(['3.1.0', [{ url: RECORDED_BASE_URL, description: 'staging' }]])
+    expect(info).toMatchObject({
+      title: expect.any(String),
+      version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+    })
+    const names = new Set(tags.map(({ name }: { name: string }) => name))
+    for (const { operation } of operations())
+      expect(operation.tags.every((tag: string) => names.has(tag))).toBe(true)
+  })
+  test('every operation has a description and all its answers', () => {
+    for (const { path, method, operation } of operations()) {
+      const at = `${method} ${path}`
+      expect(operation, at).toMatchObject({
+        operationId: expect.stringMatching(/^[a-zA-Z]+$/),
+        summary: expect.stringMatching(/./),
+        description: expect.stringMatching(/\.\)?$/),
+        tags: [expect.any(String)],
+      })
+      expect(Object.keys(operation.responses), at).toEqual(expect.arrayContaining(['200']))
+      for (const [status, { description, content = {}, headers = {} }] of Object.entries<any>(
+        operation.responses,
+      )) {
+        expect(status).toMatch(/^[1-5]\d\d$/)
+        expect(description, `${at} ${status}`).not.toMatch(/^Default Response$|^$/)
+        expect(Object.keys(content).length > 0, `${at} ${status}`).toBe(status !== '304')
+        for (const header of Object.values(headers))
+          expect(header).toMatchObject({
+            schema: { type: expect.stringMatching(/^(integer|string)$/) },
+            description: expect.any(String),
+          })
+      }
+      if (path.startsWith('/compute/'))
+        expect(Object.keys(operation.responses)).toEqual(
+          ['200', ...Object.values(COMPUTE_PROBLEMS).map(({ status }) => String(status))].sort(),
+        )
+    }
+    const ids = operations().map(({ operation }) => operation.operationId as string)
+    expect(ids).toEqual([...new Set(ids)])
+    expect(ids).toEqual(expect.arrayContaining(Object.keys(OPERATIONS)))
+  })
+  test('parameter names are unique, and path parameters match the braces of the path', () => {
+    for (const { path, operation } of operations()) {
+      const all = (operation.parameters ?? []) as {
+        in: string
+        name: string
+        required?: boolean
+        schema: unknown
+        description: string
+      }[]
+      expect(new Set(all.map((parameter) => `${parameter.in} ${parameter.name}`)).size).toBe(all.length)
+      for (const parameter of all)
+        expect(parameter).toMatchObject({
+          schema: expect.any(Object),
+          description: expect.stringMatching(/./),
+        })
+      const inPath = all.filter((parameter) => parameter.in === 'path')
+      expect(inPath.map(({ name }) => `{${name}}`)).toEqual(path.match(/\{\w+\}/g) ?? [])
+      expect(inPath.every(({ required }) => required)).toBe(true)
+    }
+  })
+  test('every schema is valid by strict JSON Schema 2020-12, and every reference has a target', () => {
+    const components = Object.keys(checker.document.components.schemas)
+    const references = [...JSON.stringify(checker.document).matchAll(/"\$ref":"([^"]+)"/g)].map(
+      ([, to]) => to!,
+    )
+    expect(new Set(references)).toEqual(new Set(components.map((name) => `#/components/schemas/${name}`)))
+    for (const name of components)
+      expect(() => checker.problems(pointerTo('components', 'schemas', name), {})).not.toThrow()
+    for (const { path, method, operation } of operations()) {
+      for (const i of (operation.parameters ?? []).keys())
+        expect(() =>
+          checker.problems(pointerTo('paths', path, method, 'parameters', String(i), 'schema'), ''),
+        ).not.toThrow()
+      for (const [status, { content = {} }] of Object.entries<{ content?: object }>(operation.responses))
+        for (const type of Object.keys(content))
+          expect(() =>
+            checker.problems(
+              pointerTo('paths', path, method, 'responses', status, 'content', type, 'schema'),
+              '',
+            ),
+          ).not.toThrow()
+    }
+  })
+  test('describes every route, and only routes', () => {
+    const documented = operations().map(
+      ({ path, method }) => `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ':$1')}`,
+    )
+    expect(
+      routesOf(app)
+        .filter((route) => !/ \/(docs|ogc)\b|^OPTIONS | \/graphql\/graphiql\//.test(route))
+        .sort(),
+    ).toEqual(documented.sort())
+  })
+})
+
+describe('examples', () => {
+  test('exist for every request and answer', () => {
+    for (const { path, method, operation } of operations()) {
+      if (operation.operationId === 'getOpenapi') continue
+      if (operation.requestBody)
+        expect(
+          Object.keys(operation.requestBody.content['application/json'].examples ?? {}),
+          `request of ${path}`,
+        ).not.toEqual([])
+      for (const [status, { content = {} }] of Object.entries<{ content?: object }>(operation.responses))
+        // HTML pages need none: no program reads them.
+        for (const [type, media] of Object.entries(content).filter(([type]) => type !== 'text/html'))
+          expect(Object.keys(media.examples ?? {}), `${method} ${path} ${status} ${type}`).not.toEqual([])
+    }
+  })
+  test('match their schemas', () => {
+    let count = 0
+    const hold = (
+      pointer: string,
+      media: Record<string, { examples?: Record<string, { value: unknown }> }>,
+    ) => {
+      for (const [type, { examples = {} }] of Object.entries(media))
+        for (const [name, { value }] of Object.entries(examples)) {
+          expect(
+            checker.problems(`${pointer}${pointerTo('content', type, 'schema')}`, value),
+            `${pointer} ${name}`,
+          ).toBeUndefined()
+          count++
+        }
+    }
+    for (const { path, method, operation } of operations()) {
+      if (operation.requestBody)
+        hold(pointerTo('paths', path, method, 'requestBody'), operation.requestBody.content)
+      for (const [status, response] of Object.entries<any>(operation.responses))
+        if (response.content) hold(pointerTo('paths', path, method, 'responses', status), response.content)
+    }
+    expect(count).toBeGreaterThan(80)
+  })
+  test('are all in the document', () => {
+    const shown = JSON.stringify(checker.document)
+    for (const { of, name, summary, response } of examples)
+      expect(shown.includes(JSON.stringify({ summary, value: response })), `${of}: ${name}`).toBe(true)
+  })
+  test("carry the deployment's own address, which may have a path", async () => {
+    const other = await serve({ publicBaseUrl: 'https://other.example:8443/geo' })
+    const { body } = await other.inject(get('/openapi.json'))
+    expect(JSON.parse(body).servers[0].url).toBe('https://other.example:8443/geo')
+    expect(body).toContain('https://other.example:8443/geo/errors/invalid-input')
+    expect(body).not.toContain(RECORDED_BASE_URL)
+    const page = await other.inject(get('/docs'))
+    expect(page.body).toContain('src="/geo/docs/static/swagger-ui-bundle.js"')
+    expect(page.headers['content-security-policy']).toContain(
+      "connect-src 'self' https://other.example:8443;",
+    )
+  })
+})
+
+describe('schemas and behaviour', () => {
+  test('requests that the schemas forbid get the errors of our own checks', async () => {
+    const answer = await app.inject(
+      post('distance', { chainId: '84532', from: EIFFEL_TOWER, to: EIFFEL_TOWER }),
+    )
+    expect(answer.json().detail).toContain('chainId: expected a chain ID as a whole number')
+    expect((await app.inject(get('/api/v0/location-records?limit=x'))).json().message).toBe(
+      'Invalid limit parameter',
+    )
+  })
+  test('the checker finds a missing, a wrong and an unknown field', async () => {
+    const { body } = await app.inject(get('/health'))
+    const check = (change: object) => () =>
+      checker.check({
+        method: 'GET',
+        path: '/health',
+        status: 200,
+        type: 'application/json; charset=utf-8',
+        response: { ...JSON.parse(body), ...change },
+      })
+    expect(check({})).not.toThrow()
+    expect(check({ version: undefined })).toThrow(/version/)
+    expect(check({ status: 'fine' })).toThrow(/status must be equal to one of the allowed values/)
+    expect(check({ more: 1 })).toThrow(/must NOT have additional properties/)
+    expect(() =>
+      checker.check({ method: 'GET', path: '/health', status: 418, type: 'application/json', response: {} }),
+    ).toThrow('no application/json of status 418 is documented')
+  })
+  test('rate-limit headers are the documented ones', async () => {
+    const { headers } = await app.inject(post('area', { geometry: PARK }))
+    const documented = Object.keys(checker.document.paths['/compute/v0/area'].post.responses[200].headers)
+    expect(
+      Object.keys(headers)
+        .filter((name) => name.includes('ratelimit'))
+        .sort(),
+    ).toEqual(documented.sort())
+  })
+})
+
+describe('pages', () => {
+  const page = (url: string, accept?: string) =>
+    app.inject({ url, headers: accept === undefined ? {} : { accept } })
+  test.each(Object.entries(COMPUTE_PROBLEMS))(
+    '%s leads to one, for a browser and for a program',
+    async (slug, { status, title }) => {
+      const html = await page(
+        `/errors/${slug}`,
+        'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
+      )
+      expect([html.statusCode, html.headers['content-type'], html.headers.vary]).toEqual([
+        200,
+        'text/html; charset=utf-8',
+        'accept',
+      ])
+      expect(html.headers['content-security-policy']).toMatch(
+        /^default-src 'none'; style-src 'sha256-[^']+'; base-uri 'none'/,
+      )
+      expect(html.body).toContain(`<h1><bdi>${title}</bdi></h1>`)
+      expect(html.body).not.toMatch(/<script|undefined|\bon\w+=/)
+      for (const accept of [undefined, '*/*', 'application/json']) {
+        const data = await page(`/errors/${slug}`, accept)
+        expect(data.json()).toEqual({
+          type: `${RECORDED_BASE_URL}/errors/${slug}`,
+          title,
+          status,
+          ...ERROR_PAGES[slug as keyof typeof ERROR_PAGES],
+        })
+      }
+    },
+  )
+  test.each(['nothing', 'constructor', '%3Cscript%3E', '..%2F..%2Fetc', ''])(
+    '/errors/%s is 404',
+    async (slug) => {
+      const answer = await page(`/errors/${slug}`)
+      expect([answer.statusCode, answer.headers['content-type']]).toEqual([
+        404,
+        'application/json; charset=utf-8',
+      ])
+      expect(answer.json()).toMatchObject({ status: 'error', message: 'Not found' })
+      const html = await page(`/errors/${slug}`, 'text/html')
+      expect([html.statusCode, html.headers['content-type'], html.body.includes('<script')]).toEqual([
+        404,
+        'text/html; charset=utf-8',
+        false,
+      ])
+    },
+  )
+  test('/docs loads from our origin only, its CSP allows no other, and it does not count for the rate limit', async () => {
+    for (const url of ['/docs', '/docs/']) {
+      const index = await page(url, 'text/html')
+      expect(index.statusCode).toBe(200)
+      const policy = String(index.headers['content-security-policy'])
+      expect(policy).toMatch(/^default-src 'none'; script-src 'self'; style-src 'self';/)
+      expect(policy).not.toMatch(/unsafe|\*|https:(?!\/\/geo\.example)/)
+      const loaded = [...index.body.matchAll(/(?:src|href)="([^"]+)"/g)].map(
+        ([, to]) => new URL(to!, `http://here${url}`),
+      )
+      expect(loaded.length).toBeGreaterThan(5)
+      for (const { host, pathname } of loaded) {
+        const asset = await page(pathname)
+        expect([host, asset.statusCode, asset.headers['ratelimit-limit']]).toEqual(['here', 200, undefined])
+      }
+    }
+    const initializer = (await page('/docs/static/swagger-initializer.js')).body
+    expect(initializer).toMatch(/validatorUrl: null/)
+    expect(initializer).toContain('"layout":"BaseLayout"')
+  })
+  test.each([
+    '/docs/nothing',
+    '/docs/static/nothing.js',
+    '/docs/static/../../package.json',
+    '/docs/static/%2e%2e/package.json',
+  ])('%s is 404 in the form of the Records API', async (url) => {
+    const answer = await page(url)
+    expect(answer.statusCode).toBe(404)
+    expect(answer.json()).toMatchObject({ status: 'error', message: 'Not found' })
+  })
+  test('GET / names the deployment, its chains, their attesters, and why one cannot be signed for', async () => {
+    const attester = new Wallet(LOCAL_SIGNER_KEY).address
+    const { body } = await page('/')
+    expect(JSON.parse(body)).toMatchObject({
+      ...{
+        name: expect.any(String),
+        deployment: 'staging',
+        version: expect.any(String),
+        description: expect.any(String),
+      },
+      chains: [
+        {
+          id: 84532,
+          slug: 'base-sepolia',
+          eas: LOCAL_CHAIN.eas,
+          schemaRegistry: LOCAL_CHAIN.schemaRegistry,
+          attester,
+          ready: true,
+          domain: { name: 'EAS', version: '1.2.0', chainId: 84532, verifyingContract: LOCAL_CHAIN.eas },
+        },
+      ],
+      endpoints: {
+        compute: expect.arrayContaining([`POST ${RECORDED_BASE_URL}/compute/v0/distance`]),
+        records: expect.arrayContaining([`GET ${RECORDED_BASE_URL}/api/v0/location-records/:uid`]),
+      },
+    })
+    const lying = await serve({
+      fault: ({ method }) => (method === 'eth_chainId' ? { result: '0x1' } : undefined),
+    })
+    expect((await lying.inject(get('/'))).json().chains).toMatchObject([
+      { id: 84532, attester, ready: false, reason: 'its endpoint is on chain 1', abi: [] },
+    ])
+  })
+  test('every endpoint that GET / names exists', async () => {
+    const { endpoints } = (await page('/')).json()
+    const all = Object.values<string | string[]>(endpoints).flat()
+    expect(all.length).toBeGreaterThan(14)
+    const routes = routesOf(app)
+    for (const each of all) expect(routes).toContain(each.replace(RECORDED_BASE_URL, ''))
+  })
+})
+
+/**
+ * Method and path of every route, HEAD of GET and preflights left out, read off the tree that Fastify prints.
+ */
+function routesOf(app: FastifyInstance): string[] {
+  const branch: string[] = []
+  return app
+    .printRoutes({ commonPrefix: false })
+    .trimEnd()
+    .split('\n')
+    .flatMap((line) => {
+      const [, indent, part, , methods] = /^(.*?)[├└]── (\S+|\(empty root node\))( \(([A-Z, ]+)\))?$/.exec(
+        line,
+      )!
+      const depth = indent!.length / 4
+      branch.splice(depth, Infinity, part!.startsWith('(') ? '' : part!)
+      return (methods?.split(', ') ?? [])
+        .filter((method) => method !== 'HEAD' && method !== 'OPTIONS')
+        .map((method) => `${method} ${branch.join('')}`)
+    })
+}

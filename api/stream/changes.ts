@@ -1,0 +1,205 @@
+import { createHash } from 'node:crypto'
+import {
+  type Bbox,
+  type ChainChanges,
+  type ChangedRecord,
+  type ChangeIds,
+  type ChangeKind,
+  recordText,
+  type Store,
+} from '../records'
+
+/** Changes of a chain that are read at once. */
+const CHANGES_AT_ONCE = 100
+/** Records and boxes that one statement compares: well within its timeout, whatever the shapes. */
+const RECORDS_AT_ONCE = 100
+const BOXES_AT_ONCE = 200
+
+/**
+ * A position in the changes of all chains: the last id of each, as ids are in order within a chain only. The
+ * epoch names the database: in another one, or in this one filled anew, the same ids mean other changes.
+ */
+export interface Position {
+  epoch: string
+  ids: ChangeIds
+}
+
+/** What happened to a record, as listeners get it. */
+export interface RecordEvent {
+  chain: string
+  id: string
+  /** The record as it was when this was read; undefined where it is gone. */
+  record: ChangedRecord | undefined
+  /** The event in the form of Server-Sent Events. */
+  bytes: Buffer
+}
+
+/**
+ * What a listener asks for: all conditions must hold, as in the list. `reorged` of a record that is gone
+ * passes all of them but `chain`.
+ */
+export interface ChangeFilter {
+  chain?: string
+  /** lower-case, as the next two */
+  prover?: string
+  subject?: string
+  schema?: string
+  /** in any letter case */
+  locationType?: string
+  bbox?: Bbox
+}
+
+/** Some changes in order. */
+export interface ChangePage {
+  events: RecordEvent[]
+  /** Position after them. */
+  end: Position
+  /** Whether there are more right after them. */
+  more: boolean
+  /** Whether the position is ahead of the database: a replica that lags, or one that was set back. */
+  ahead: boolean
+  /** Ids of the records in each box that was asked for so far. */
+  inBox: Map<string, Set<string>>
+}
+
+/** A position that reading cannot go on from. The message says why, and is sent to the client. */
+export class LostPositionError extends Error {}
+
+/** The position before the first change, in a database without records. */
+export const BEGINNING: Position = { epoch: epochOf([]), ids: {} }
+
+/** The position as the `id` of an event, opaque to clients. */
+export function positionText({ epoch, ids }: Position): string {
+  return [epoch, ...Object.entries(ids).map(([chain, id]) => `${chain}.${id}`)].join()
+}
+
+/** Reads the `id` of an event; undefined where it is none. */
+export function parsePosition(text: string): Position | undefined {
+  if (text.length > 1_000 || !/^[\w-]{8}(,[a-z0-9-]+\.\d{1,15})*$/.test(text)) return undefined
+  const [epoch, ...parts] = text.split(',')
+  const ids = parts.map(
+    (part) => [part.slice(0, part.indexOf('.')), Number(part.slice(part.indexOf('.') + 1))] as const,
+  )
+  return { epoch: epoch!, ids: Object.fromEntries(ids) }
+}
+
+/** Whether no change lies between the two. */
+export function isSamePosition(one: Position, other: Position): boolean {
+  return (
+    one.epoch === other.epoch && Object.keys(one.ids).every((chain) => one.ids[chain] === other.ids[chain])
+  )
+}
+
+/** Where the changes are now. */
+export async function currentPosition(store: Store): Promise<Position> {
+  const states = await store.changesAfter({}, {}, 0)
+  return { epoch: epochOf(states), ids: Object.fromEntries(states.map(({ chain, last }) => [chain, last])) }
+}
+
+/**
+ * The next changes after a position, none beyond `upTo`. Throws a LostPositionError, and an UnavailableError
+ * where the database does not answer.
+ */
+export async function changesAfter(store: Store, from: Position, upTo?: Position): Promise<ChangePage> {
+  const states = await store.changesAfter(from.ids, upTo?.ids, CHANGES_AT_ONCE)
+  const known = states.filter(({ chain }) => from.ids[chain] !== undefined)
+  if (epochOf(known) !== from.epoch || known.length !== Object.keys(from.ids).length)
+    throw new LostPositionError('The records were read anew since, or this is no position of theirs.')
+  const forgotten = states.find(({ chain, forgotten }) => (from.ids[chain] ?? 0) < forgotten)
+  if (forgotten)
+    throw new LostPositionError(`Changes on ${forgotten.chain} since then are not kept any more.`)
+
+  const wanted = new Set(
+    states.flatMap(({ chain, changes }) => changes.map(([, , uid]) => `${chain}-${uid}`)),
+  )
+  // A record that changed again since is shown as it is now, and once more by the later change.
+  const records = new Map(
+    wanted.size
+      ? (await store.changedRecords([...wanted])).map((record) => [`${record.chain}-${record.uid}`, record])
+      : [],
+  )
+  const epoch = epochOf(states)
+  const ids: Record<string, number> = Object.fromEntries(
+    states.map(({ chain }) => [chain, from.ids[chain] ?? 0]),
+  )
+  const events: RecordEvent[] = []
+  for (const { chain, changes } of states)
+    for (const [change, kind, uid] of changes) {
+      ids[chain] = change
+      const id = `${chain}-${uid}`
+      const record = records.get(id)
+      // A record that is gone already is left out: its `reorged` follows.
+      if (record || kind === 'reorged')
+        events.push({
+          chain,
+          id,
+          record,
+          bytes: eventBytes(
+            kind,
+            { epoch, ids },
+            record ? recordText(record) : JSON.stringify({ uid, chain }),
+          ),
+        })
+    }
+  return {
+    events,
+    end: { epoch, ids },
+    more: states.some(({ changes }) => changes.length === CHANGES_AT_ONCE),
+    ahead: states.some(({ chain, last }) => (from.ids[chain] ?? 0) > last),
+    inBox: new Map(),
+  }
+}
+
+/** An event of Server-Sent Events. Its data has no line break: neither Postgres nor we write one in JSON. */
+export function eventBytes(kind: ChangeKind | 'reset', position: Position, data: string): Buffer {
+  return Buffer.from(`event: ${kind}\nid: ${positionText(position)}\ndata: ${data}\n\n`)
+}
+
+/** The filters whose box is not yet compared with the page's records. */
+export function unlocated({ inBox }: ChangePage, filters: readonly ChangeFilter[]): ChangeFilter[] {
+  return filters.filter(({ bbox }) => bbox && !inBox.has(bbox.join()))
+}
+
+/** Finds which records of the page lie in the boxes of these filters. Throws an UnavailableError. */
+export async function locate(
+  store: Store,
+  page: ChangePage,
+  filters: readonly ChangeFilter[],
+): Promise<void> {
+  const boxes = [...new Map(unlocated(page, filters).map(({ bbox }) => [bbox!.join(), bbox!]))]
+  const ids = [...new Set(page.events.filter(({ record }) => record).map(({ id }) => id))]
+  const found = new Map(boxes.map(([key]) => [key, new Set<string>()]))
+  for (let i = 0; i < ids.length; i += RECORDS_AT_ONCE)
+    for (let j = 0; j < boxes.length; j += BOXES_AT_ONCE) {
+      const some = boxes.slice(j, j + BOXES_AT_ONCE)
+      for (const { place, id } of await store.recordsInBoxes(
+        ids.slice(i, i + RECORDS_AT_ONCE),
+        some.map(([, bbox]) => bbox),
+      ))
+        found.get(some[place]![0])!.add(id)
+    }
+  for (const [key, inside] of found) page.inBox.set(key, inside)
+}
+
+/** The events of a page that pass a filter; its box, if it has one, was located. */
+export function eventsOf({ events, inBox }: ChangePage, filter: ChangeFilter): RecordEvent[] {
+  const { chain, prover, subject, schema, bbox } = filter
+  const locationType = filter.locationType?.toLowerCase()
+  const box = bbox && inBox.get(bbox.join())
+  return events.filter(
+    ({ chain: of, id, record }) =>
+      (chain === undefined || of === chain) &&
+      (record === undefined ||
+        ((prover === undefined || record.prover === prover) &&
+          (subject === undefined || record.subject === subject) &&
+          (schema === undefined || record.schema === schema) &&
+          (locationType === undefined || record.locationType.toLowerCase() === locationType) &&
+          (box === undefined || box.has(id)))),
+  )
+}
+
+function epochOf(states: readonly Pick<ChainChanges, 'chain' | 'since'>[]): string {
+  const hash = createHash('sha256')
+  for (const { chain, since } of states) hash.update(`${chain} ${since.getTime()};`)
+  return hash.digest('base64url').slice(0, 8)
+}

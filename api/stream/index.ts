@@ -1,0 +1,9 @@
+/**
+ * GET /api/v0/stream: changes of records as they come, as server-sent events.
+ *
+ * A listener enters in routes.ts. live.ts polls the database for changes and sends them to all listeners;
+ * changes.ts reads them from a position on, so that a listener that reconnects misses none.
+ */
+
+export { LIVE, type LiveOptions, LiveRecords } from './live'
+export { streamRoutes } from './routes'

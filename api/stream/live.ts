@@ -1,0 +1,338 @@
+import type { ServerResponse } from 'node:http'
+import { setImmediate, setTimeout as pause } from 'node:timers/promises'
+import type { FastifyBaseLogger } from 'fastify'
+import { LRUCache } from 'lru-cache'
+import {
+  LostPositionError,
+  changesAfter,
+  currentPosition,
+  eventBytes,
+  eventsOf,
+  isSamePosition,
+  locate,
+  positionText,
+  unlocated,
+  type ChangeFilter,
+  type ChangePage,
+  type Position,
+} from './changes'
+import { UnavailableError } from '../http/problems'
+import type { Store } from '../records'
+
+export interface LiveOptions {
+  /** Interval between reads of the changes while anybody listens, in milliseconds. */
+  pollMs: number
+  /** Interval between heartbeats, which keep proxies from closing quiet connections, in milliseconds. */
+  heartbeatMs: number
+  /** Listeners of this process, at most. */
+  maxListeners: number
+  /** Bytes that may be buffered for a listener before it is sent no more. */
+  maxPendingBytes: number
+  /** A listener whose buffer stays above that for so many milliseconds is disconnected. */
+  patienceMs: number
+  /**
+   * How long a position may be ahead of the database, in milliseconds. A replica that lags catches up; a
+   * database that was restored from a backup does not.
+   */
+  aheadMs: number
+}
+
+export const LIVE: LiveOptions = {
+  pollMs: 500,
+  heartbeatMs: 15_000,
+  maxListeners: 10_000,
+  maxPendingBytes: 1_048_576,
+  patienceMs: 10_000,
+  aheadMs: 10_000,
+}
+/** Delay after which a disconnected client reconnects, unless it chooses another one. */
+const RETRY_MS = 3_000
+/**
+ * Reads for listeners that catch up, at once. The others wait: thousands that reconnect at the same time must
+ * leave database connections for other requests.
+ */
+const READS_AT_ONCE = 2
+/** Listeners that are written to before the event loop does other work: some milliseconds. */
+const WRITES_AT_ONCE = 200
+
+interface Listener {
+  readonly filter: ChangeFilter
+  readonly out: ServerResponse
+  /** Whether it is at the reader's position and gets each page as it is read; else it is catching up. */
+  live: boolean
+}
+
+/**
+ * The listeners of the stream. While there are any, one reader for all of them polls the database for
+ * changes, and each event is read and serialised once. A listener that reconnects first gets what it missed,
+ * up to the reader's position.
+ */
+export class LiveRecords {
+  private readonly listeners = new Set<Listener>()
+  /** Live listeners, by filter. */
+  private readonly groups = new Map<string, { filter: ChangeFilter; members: Set<Listener> }>()
+  private joining = 0
+  /** The reader's position, and that of every live listener. */
+  private position: Position = { epoch: '', ids: {} }
+  private telling = false
+  /** Resolves once the reader has a position; undefined while there is none. */
+  private reader: Promise<void> | undefined
+  private stopping = false
+  private outage = false
+  private reads = 0
+  private readonly waiting: (() => void)[] = []
+  /** Many listeners reconnect at once, most from the same position: what follows it is read once. */
+  private readonly pages = new LRUCache<string, Promise<ChangePage>>({ max: 16, ttl: 2_000 })
+
+  constructor(
+    private readonly store: Store,
+    private readonly log: FastifyBaseLogger,
+    private readonly options: LiveOptions = LIVE,
+  ) {}
+
+  /** Number of listeners. */
+  get size(): number {
+    return this.listeners.size + this.joining
+  }
+
+  /**
+   * Adds a listener for the changes that pass the filter. Throws an UnavailableError.
+   * @param from position to go on from; null: an unknown one; undefined: from now on
+   * @param open gives the response to write to, once nothing can fail any more
+   */
+  async add(
+    filter: ChangeFilter,
+    from: Position | null | undefined,
+    open: () => ServerResponse,
+  ): Promise<void> {
+    if (this.stopping) throw new UnavailableError('The service is stopping.')
+    if (this.size >= this.options.maxListeners) throw new UnavailableError('Too many listen already.')
+    this.joining++
+    try {
+      await (this.reader ??= this.startReader())
+      if (this.stopping) throw new UnavailableError('The service is stopping.')
+      const listener: Listener = { filter, out: open(), live: false }
+      const { out } = listener
+      this.listeners.add(listener)
+      const remove = () => {
+        this.listeners.delete(listener)
+        this.leaveGroup(listener)
+      }
+      out.on('error', () => {})
+      out.once('close', remove)
+      if (out.destroyed) return remove()
+      out.write(`retry: ${RETRY_MS}\n\n`)
+      if (from === null) this.reset([listener], 'This is no position in the changes of these records.')
+      void this.catchUp(listener, from ?? this.position)
+    } finally {
+      this.joining--
+    }
+  }
+
+  /** Ends all connections. Clients reconnect to another copy of the service and miss nothing. */
+  stop(): void {
+    this.stopping = true
+    for (const { out } of this.listeners)
+      if (out.writableLength) out.destroy()
+      else out.end()
+  }
+
+  private startReader(): Promise<void> {
+    const started = currentPosition(this.store).then((position) => {
+      this.position = position
+      void this.read()
+    })
+    started.catch(() => (this.reader = undefined))
+    return started
+  }
+
+  /** The reader: sends changes to all live listeners until there are none. */
+  private async read(): Promise<void> {
+    const heartbeat = setInterval(() => void this.beat(), this.options.heartbeatMs)
+    let ahead = 0
+    while (this.size > 0 && !this.stopping) {
+      let more = false
+      try {
+        const page = await changesAfter(this.store, this.position)
+        this.note(undefined)
+        ahead = page.ahead ? ahead || Date.now() : 0
+        if (ahead && Date.now() - ahead > this.options.aheadMs)
+          throw new LostPositionError('The database was set back.')
+        // Listeners with other boxes may have gone live meanwhile.
+        for (let missing; (missing = unlocated(page, this.filters())).length;)
+          await locate(this.store, page, missing)
+        await this.tell(page)
+        more = page.more
+      } catch (error) {
+        if (error instanceof LostPositionError) await this.loseAll(error)
+        else this.note(error as Error)
+      }
+      if (!more) await pause(this.options.pollMs, undefined, { ref: false })
+    }
+    clearInterval(heartbeat)
+    this.reader = undefined
+  }
+
+  private filters(): ChangeFilter[] {
+    return [...this.groups.values()].map(({ filter }) => filter)
+  }
+
+  /** Sends a page to the live listeners. A listener that joins from here on is already at the page's end. */
+  private async tell(page: ChangePage): Promise<void> {
+    const before = this.position
+    this.position = page.end
+    if (page.events.length === 0) return
+    const whole = [Buffer.concat(page.events.map(({ bytes }) => bytes))]
+    const tasks = [...this.groups.values()].flatMap(({ filter, members }) => {
+      const events = eventsOf(page, filter)
+      // The buffers of events are shared: concatenating them would copy them for each filter.
+      const bytes = events.length === page.events.length ? whole : events.map((event) => event.bytes)
+      return bytes.length ? [...members].map((listener) => ({ listener, bytes })) : []
+    })
+    this.telling = true
+    for (const [i, { listener, bytes }] of tasks.entries()) {
+      if (listener.live && this.isBehind(listener)) {
+        this.leaveGroup(listener)
+        void this.catchUp(listener, before)
+      } else if (listener.live) write(listener, bytes)
+      if (i % WRITES_AT_ONCE === WRITES_AT_ONCE - 1) await setImmediate()
+    }
+    this.telling = false
+  }
+
+  private async beat(): Promise<void> {
+    for (const [i, { out, live }] of [...this.listeners].entries()) {
+      // With the position, so that a listener without matching events does not reconnect from an old one. Not
+      // during a send: some listeners have the page by then and some do not.
+      if (live && !this.telling) out.write(`:\nid: ${positionText(this.position)}\n\n`)
+      else if (out.writableLength === 0) out.write(':\n\n')
+      if (i % WRITES_AT_ONCE === WRITES_AT_ONCE - 1) await setImmediate()
+    }
+  }
+
+  /** Sends a listener what lies between a position and the reader's, at its own pace; then it is live. */
+  private async catchUp(listener: Listener, from: Position): Promise<void> {
+    const { filter, out } = listener
+    let position = from
+    let standing = 0
+    while (!out.destroyed && !this.stopping) {
+      if (this.isBehind(listener) && !(await this.drained(listener))) return void out.destroy()
+      const target = this.position
+      if (isSamePosition(position, target)) {
+        out.write(`:\nid: ${positionText(target)}\n\n`)
+        return this.goLive(listener)
+      }
+      try {
+        const page = await this.nextPage(position, target)
+        if (unlocated(page, [filter]).length) await this.withSlot(() => locate(this.store, page, [filter]))
+        write(
+          listener,
+          eventsOf(page, filter).map(({ bytes }) => bytes),
+        )
+        // The position is from a copy of the service that is ahead: wait, unless the database was set back.
+        standing = isSamePosition(page.end, position) ? standing || Date.now() : 0
+        position = page.end
+        if (standing && Date.now() - standing > this.options.aheadMs)
+          throw new LostPositionError('The database has not got that far: it was set back.')
+      } catch (error) {
+        standing = 0
+        if (error instanceof LostPositionError) {
+          position = this.position
+          this.reset([listener], error.message)
+        } else {
+          this.note(error as Error)
+          await pause(this.options.pollMs, undefined, { ref: false })
+        }
+      }
+      if (standing) await pause(this.options.pollMs / 2, undefined, { ref: false })
+    }
+  }
+
+  private nextPage(from: Position, upTo: Position): Promise<ChangePage> {
+    const key = `${positionText(from)} ${positionText(upTo)}`
+    let page = this.pages.get(key)
+    if (!page) {
+      page = this.withSlot(() => changesAfter(this.store, from, upTo))
+      page.catch(() => this.pages.delete(key))
+      this.pages.set(key, page)
+    }
+    return page
+  }
+
+  private async withSlot<T>(work: () => Promise<T>): Promise<T> {
+    if (this.reads >= READS_AT_ONCE) await new Promise<void>((resolve) => this.waiting.push(resolve))
+    else this.reads++
+    try {
+      return await work()
+    } finally {
+      // The slot passes to the next one.
+      const next = this.waiting.shift()
+      if (next) next()
+      else this.reads--
+    }
+  }
+
+  private isBehind({ out }: Listener): boolean {
+    return out.writableLength > this.options.maxPendingBytes
+  }
+
+  /** Whether the listener's buffer drained in time. */
+  private async drained(listener: Listener): Promise<boolean> {
+    for (const until = Date.now() + this.options.patienceMs; Date.now() < until && !listener.out.destroyed;) {
+      await pause(100, undefined, { ref: false })
+      if (!this.isBehind(listener)) return true
+    }
+    return false
+  }
+
+  private goLive(listener: Listener): void {
+    const key = JSON.stringify(listener.filter)
+    const group = this.groups.get(key) ?? { filter: listener.filter, members: new Set() }
+    this.groups.set(key, group)
+    group.members.add(listener)
+    listener.live = true
+  }
+
+  private leaveGroup(listener: Listener): void {
+    listener.live = false
+    const key = JSON.stringify(listener.filter)
+    const group = this.groups.get(key)
+    if (group?.members.delete(listener) && group.members.size === 0) this.groups.delete(key)
+  }
+
+  private async loseAll({ message }: Error): Promise<void> {
+    try {
+      this.position = await currentPosition(this.store)
+      this.reset(
+        [...this.listeners].filter(({ live }) => live),
+        message,
+      )
+    } catch (error) {
+      this.note(error as Error)
+    }
+  }
+
+  /** Tells listeners to load the list again and to go on from the reader's position. */
+  private reset(listeners: readonly Listener[], reason: string): void {
+    const bytes = eventBytes('reset', this.position, JSON.stringify({ reason }))
+    for (const listener of listeners) write(listener, [bytes])
+  }
+
+  /** Logs the begin and the end of an outage, and nothing between. */
+  private note(error: Error | undefined): void {
+    if (this.stopping || this.outage === (error !== undefined)) return
+    this.outage = error !== undefined
+    if (!error) this.log.info('what changes is read again')
+    else if (error instanceof UnavailableError)
+      this.log.warn({ reason: error.message }, 'what changes cannot be read: listeners wait')
+    else this.log.error(error, 'what changes cannot be read: listeners wait')
+  }
+}
+
+/** Listeners share the buffers: a connection queues references to them. */
+function write({ out }: Listener, chunks: readonly Buffer[]): void {
+  if (chunks.length === 0 || out.destroyed) return
+  out.cork()
+  for (const chunk of chunks) out.write(chunk)
+  out.uncork()
+}

@@ -1,0 +1,136 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { clientOf } from '../http/limits'
+import { RATE_HEADERS, answer } from '../http/openapi-components'
+import { RecordsError } from '../http/problems'
+import { Semaphore } from '../http/semaphore'
+import {
+  FILTERS,
+  RECORDS_ERRORS,
+  choiceOf,
+  invalid,
+  parameter,
+  queryOf,
+  readParameters,
+  readText,
+} from '../records'
+import { parsePosition, type ChangeFilter, type Position } from './changes'
+import type { LiveRecords } from './live'
+
+/** One address (IPv6: /64) may stand for many people; no browser opens more than six streams itself. */
+const STREAMS_PER_CLIENT = 50
+const { chain, prover, subject, schema, location_type, bbox } = FILTERS
+const QUERY = queryOf({
+  ...{ chain, prover, subject, schema, location_type, bbox },
+  last_event_id: parameter(
+    {
+      type: 'string',
+      description:
+        'Where to go on, for clients that cannot set the header Last-Event-ID; the header goes before it.',
+    },
+    readText,
+  ),
+})
+const SCHEMA = {
+  operationId: 'streamLocationRecords',
+  tags: ['Records'],
+  summary: 'What happens to records, as it happens',
+  description: [
+    'Server-Sent Events, as `EventSource` of browsers reads them. `new`, `revoked` (data: the record as it is now) and `reorged`: the chain took it back (data: `{"uid","chain"}` where the record is gone, the record where only its revocation is). Data replaces what is known of that UID and chain.',
+    'Who comes back with the `id` of the last event (browsers do) is told all since, once and in order, by any copy of the service. `reset` says that this is not possible: load the list anew, then go on. Without one it begins now: begin to listen, then load the list. Changes are kept for 7 days.',
+    '`reorged` of records that are gone passes all filters but `chain`. A comment every 15 seconds is a sign of life.',
+  ].join('\n\n'),
+  querystring: QUERY,
+  response: {
+    ...RECORDS_ERRORS,
+    200: answer({ type: 'string' }, 'Events, until one side ends it.', {
+      type: 'text/event-stream',
+      headers: RATE_HEADERS,
+    }),
+  },
+}
+
+/**
+ * GET /location-records/stream: what happens to records, as Server-Sent Events (docs/reference/streams.md).
+ */
+export function streamRoutes({ live }: { live: LiveRecords }) {
+  return (scope: FastifyInstance, _options: object, done: () => void): void => {
+    const app = scope.withTypeProvider<TypeBoxTypeProvider>()
+    app.setValidatorCompiler(readParameters)
+    const semaphore = new Semaphore({ all: Infinity, each: STREAMS_PER_CLIENT })
+
+    app.addHook('preClose', (closed) => {
+      live.stop()
+      closed()
+    })
+
+    // The answer of GET never ends, so HEAD has none. Without this route, HEAD would look for a UID `stream`.
+    app.head('/location-records/stream', { schema: { hide: true } }, (_request, reply) => {
+      void reply.header('allow', 'GET')
+      throw new RecordsError('method-not-allowed', 'HEAD is not possible here; use GET')
+    })
+    app.get(
+      '/location-records/stream',
+      { schema: SCHEMA, exposeHeadRoute: false },
+      async (request, reply) => {
+        const filter = filterOf(request.query)
+        const from = startOf(request.headers['last-event-id'], request.query.last_event_id)
+        const release = semaphore.tryAcquire(clientOf(request))
+        if (!release) {
+          void reply.header('retry-after', 60)
+          throw new RecordsError(
+            'rate-limited',
+            `More than ${STREAMS_PER_CLIENT} streams at once from your address; close one first`,
+          )
+        }
+        reply.raw.once('close', release)
+        try {
+          await live.add(filter, from, () => open(request, reply))
+        } catch (error) {
+          release()
+          throw error
+        }
+      },
+    )
+    done()
+  }
+}
+
+/** Sends the head of the answer, and takes the rest of it away from Fastify and its timers. */
+function open(request: FastifyRequest, reply: FastifyReply): FastifyReply['raw'] {
+  reply.hijack()
+  request.raw.socket.setTimeout(0)
+  const headers = reply.getHeaders()
+  for (const [name, value] of Object.entries(headers))
+    if (name.startsWith('ratelimit-')) headers[`x-${name}`] = value
+  reply.raw.writeHead(200, {
+    ...headers,
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-cache, no-transform',
+    // Else nginx holds events back until it has some kilobytes of them.
+    'x-accel-buffering': 'no',
+    // No request follows a stream on its connection: a stop of the service need not wait for one.
+    connection: 'close',
+  } as Record<string, string>)
+  return reply.raw
+}
+
+function filterOf(query: typeof QUERY.static): ChangeFilter {
+  const { chain, prover, subject, schema, locationType, bbox } = choiceOf(query)
+  return { chain, prover, subject, schema, locationType: locationType?.toLowerCase(), bbox }
+}
+
+/**
+ * Where to begin; undefined: now. The header is newer than the parameter: a browser repeats the URL by
+ * itself, with the header of the last event. It cannot correct a wrong header, so that is null and no error.
+ */
+function startOf(
+  header: string | string[] | undefined,
+  parameter: string | undefined,
+): Position | null | undefined {
+  if (header !== undefined && header !== '') return parsePosition(String(header)) ?? null
+  if (parameter === undefined) return undefined
+  const position = parsePosition(parameter)
+  if (!position) throw invalid('last_event_id', 'Expected the id of an event of this stream')
+  return position
+}

@@ -1,0 +1,170 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { attest, locationRequest, startLocalChain, type LocalChain } from '../../dev/chain'
+import { freePort } from '../../dev/services'
+import { faults, startRpcProxy, testRpc, type Fault, type RpcProxy } from '../../test/rpc-proxy'
+import { BlockReader } from './blocks'
+import { Doubt } from './doubt'
+import { headerByHash, headerCall } from './logs'
+import { eventFilter } from '../indexer/processor'
+
+/** Blocks of a real node, behind endpoints that lie. */
+let chain: LocalChain
+let number: number
+let hash: string
+const proxies: RpcProxy[] = []
+beforeAll(async () => {
+  chain = await startLocalChain({ port: await freePort() })
+  await attest(chain, locationRequest({ type: 'Point', coordinates: [1, 2] }))
+  const block = (await chain.provider.getBlock('latest'))!
+  number = block.number
+  hash = block.hash!
+})
+afterAll(() => chain.stop())
+afterEach(async () => {
+  for (const proxy of proxies.splice(0)) await proxy.close()
+})
+
+const minute = 60_000
+let now = 0
+/** A reader with one endpoint for each list of faults. */
+async function reader(...behind: Fault[][]) {
+  for (const each of behind) proxies.push(await startRpcProxy(chain.url, ...each))
+  const doubt = new Doubt(() => now)
+  return {
+    doubt,
+    blocks: new BlockReader(
+      testRpc(proxies.map(({ url }) => url)),
+      [eventFilter(chain.chain)],
+      doubt,
+      () => now,
+    ),
+  }
+}
+const noReceipts: Fault = ({ method }) =>
+  /Receipt/.test(method) ? { error: { code: -32601, message: 'the method does not exist' } } : undefined
+const previous: Fault = ({ method, params }) =>
+  /^eth_getBlockBy/.test(method)
+    ? { ask: (ask) => ask('eth_getBlockByNumber', [`0x${(number - 1).toString(16)}`, params[1]]) }
+    : undefined
+const wrongBody: Fault = ({ method, params }) =>
+  method === 'eth_getBlockByNumber'
+    ? { ask: async (ask) => ({ ...((await ask(method, params)) as object), gasUsed: '0x1' }) }
+    : undefined
+
+test('a header has the requested number or hash, or is null after other endpoints were asked', async () => {
+  const alone = await reader([previous])
+  expect(
+    await alone.blocks.headers([headerCall(number), headerByHash(hash), headerCall(number - 1)]),
+  ).toMatchObject([null, null, { header: { number: `0x${(number - 1).toString(16)}` }, isValid: true }])
+  expect(alone.doubt.reason()).toMatch(/^contradictions seen lately: asked for block 0x/)
+  const honest = await reader([])
+  expect(await honest.blocks.headers([headerCall(number), headerByHash(hash)])).toMatchObject([
+    { header: { hash } },
+    { header: { hash } },
+  ])
+  const both = await reader([previous], [])
+  expect(await both.blocks.headers([headerCall(number)])).toMatchObject([{ header: { hash } }])
+  expect(both.doubt.reason()).toBeUndefined()
+  expect(await both.blocks.headers([headerCall(number + 1)])).toEqual([null])
+})
+
+test('a header that does not hash to itself is rejected, until no header has done so for five minutes', async () => {
+  const { blocks } = await reader([wrongBody])
+  expect(await blocks.headers([headerCall(number)])).toEqual([null])
+  expect(await blocks.headers([headerCall(number)], { anyForm: true })).toMatchObject([{ isValid: false }])
+  now += 6 * minute
+  expect(await blocks.headers([headerCall(number)])).toMatchObject([{ isValid: false }])
+})
+
+test.each<[string, Fault[][], object | null]>([
+  ['receipts', [[]], { evidence: 'proven', contradicted: false, calls: 1 }],
+  [
+    'receipts of the second of two endpoints',
+    [[faults.logsForged], []],
+    { evidence: 'proven', contradicted: false, calls: 2 },
+  ],
+  ['false receipts of the only endpoint', [[faults.logsForged]], { evidence: 'single', contradicted: true }],
+  ['no receipts of the only endpoint', [[noReceipts]], { evidence: 'single', contradicted: false }],
+  ['no receipts of two endpoints', [[noReceipts], [noReceipts]], { evidence: 'agreed', contradicted: false }],
+  [
+    'no receipts, and different logs of the two endpoints',
+    [[noReceipts], [noReceipts, faults.logsEmpty]],
+    null,
+  ],
+])('logs with %s', async (_, behind, expected) => {
+  const { blocks } = await reader(...behind)
+  const [header] = await blocks.headers([headerCall(number)])
+  const found = await blocks.logs(header!)
+  if (expected) expect(found).toMatchObject(expected)
+  else expect(found).toBeNull()
+  if (found && !found.contradicted) expect(found.logs).toMatchObject([{ logIndex: '0x0', blockHash: hash }])
+})
+
+const LIES = ['logsEmpty', 'logsForged'] as const
+test.each([0, 1, 2].flatMap((liar) => LIES.map((lie) => [liar, lie] as const)))(
+  'of three endpoints without receipts, number %i lies (%s): the others decide, and it is asked last',
+  async (liar, lie) => {
+    const behind = [0, 1, 2].map((each) => (each === liar ? [faults[lie], noReceipts] : [noReceipts]))
+    for (const second of [false, true]) {
+      const { blocks, doubt } = await reader(...behind)
+      const [header] = await blocks.headers([headerCall(number)])
+      if (second) blocks.turn()
+      const asked = () => proxies[liar]!.calls.filter(({ method }) => method === 'eth_getLogs').length
+      const found = await blocks.logs(header!)
+      expect(found).toMatchObject({ evidence: 'agreed', logs: [{ logIndex: '0x0', blockHash: hash }] })
+      expect(found!.logs).toHaveLength(1)
+      expect(doubt.reason()).toBeUndefined()
+      // When the others agree, it is not asked again, whether or not it was asked the first time.
+      const before = asked()
+      expect(await blocks.logs(header!)).toMatchObject({ evidence: 'agreed' })
+      expect(asked()).toBe(before)
+      for (const proxy of proxies.splice(0)) await proxy.close()
+    }
+  },
+)
+
+test('when three endpoints without receipts give different logs, there is no answer', async () => {
+  const behind = [[], [faults.logsEmpty], [faults.logsForged]].map((lies) => [...lies, noReceipts])
+  const { blocks, doubt } = await reader(...behind)
+  const [header] = await blocks.headers([headerCall(number)])
+  expect(await blocks.logs(header!)).toBeNull()
+  expect(doubt.reason()).toMatch(/endpoints give different logs of block/)
+})
+
+test('receipts have an unknown form when none has matched its root for five minutes; missing receipts are waited for', async () => {
+  const { blocks, doubt } = await reader([faults.logsForged])
+  const [header] = await blocks.headers([headerCall(number)])
+  now += 6 * minute
+  expect(await blocks.logs(header!)).toMatchObject({ evidence: 'single', contradicted: false })
+  expect(doubt.reason()).toBeUndefined()
+  proxies[0]!.misbehave(({ method }) => (method === 'eth_getBlockReceipts' ? { result: null } : undefined))
+  expect(await blocks.logs(header!)).toBeNull()
+  now += minute
+  expect(await blocks.logs(header!)).toMatchObject({ evidence: 'single' })
+})
+
+test('single receipts are read when no endpoint gives those of a block; without any, the logs of a single endpoint are used', async () => {
+  const whole: Fault = ({ method }) =>
+    method === 'eth_getBlockReceipts'
+      ? { error: { code: -32601, message: 'the method does not exist' } }
+      : undefined
+  const { blocks } = await reader([whole])
+  const [header] = await blocks.headers([headerCall(number)])
+  expect(await blocks.logs(header!, { receiptByReceipt: true })).toMatchObject({
+    evidence: 'proven',
+    calls: 2,
+  })
+  proxies[0]!.misbehave(noReceipts)
+  expect(await blocks.logs(header!, { receiptByReceipt: true })).toMatchObject({
+    evidence: 'single',
+    contradicted: false,
+  })
+})
+
+test('an empty block costs no call', async () => {
+  const { blocks } = await reader([])
+  const [header] = await blocks.headers([headerCall(number - 1)])
+  const before = proxies[0]!.calls.length
+  expect(await blocks.logs(header!)).toEqual({ logs: [], evidence: 'proven', contradicted: false, calls: 0 })
+  expect(proxies[0]!.calls.length).toBe(before)
+})

@@ -1,0 +1,305 @@
+import { RpcError } from '@subsquid/rpc-client'
+import { hexNumber, type Answered, type Route, type Rpc, type RpcCall } from '../rpc'
+import { ContradictionError, type Doubt } from './doubt'
+import { logQuery, ofBlock, uniqueLogs, type LogFilter, type RpcLog } from './logs'
+import {
+  bloomTest,
+  hashesToItself,
+  logTest,
+  logsOf,
+  receiptsRoot,
+  type FullHeader,
+  type RpcReceipt,
+} from './proof'
+
+/** A header with the requested number and hash. */
+export interface CheckedHeader {
+  header: FullHeader
+  /** Whether it hashes to its own hash. Then nothing in it is false if the hash is the chain's. */
+  isValid: boolean
+}
+
+/**
+ * What vouches for the logs of a block: `proven` by its bloom filter or its receipts, `agreed` on by two
+ * endpoints, or `single`, told by one endpoint.
+ */
+export type Evidence = 'proven' | 'agreed' | 'single'
+
+export interface CheckedLogs {
+  logs: RpcLog[]
+  evidence: Evidence
+  /**
+   * The receipts have another root than the header says, though their form is known to this program: an
+   * endpoint lies.
+   */
+  contradicted: boolean
+  /** JSON-RPC calls made for them. */
+  calls: number
+}
+
+/** Nothing of a form has hashed to what it should for this long: the form is taken for an unknown one. */
+const FORM_PATIENCE_MS = 300_000
+/** Receipts of an existing block, or a second endpoint's answer, are waited for this long. */
+const PATIENCE_MS = 15_000
+/** A header is requested this often while the answers are false or of other blocks. */
+const ATTEMPTS = 3
+/** Blocks whose missing receipts are remembered. */
+const BLOCKS_AWAITED = 1_000
+
+/**
+ * Reads headers and logs of single blocks and says what vouches for them (docs/spec/trust.md 6). It never
+ * returns what it knows to be false.
+ */
+export class BlockReader {
+  readonly mayHold: (logsBloom: string | undefined) => boolean
+  private readonly route: Route
+  private readonly isOurs: (log: RpcLog) => boolean
+  private readonly headerForm: Form
+  private readonly receiptsForm: Form
+  /** Since when the receipts of a block, or the answers of two endpoints about it, are missing. */
+  private readonly awaited = new Map<string, number>()
+
+  constructor(
+    private readonly rpc: Rpc,
+    private readonly filters: readonly LogFilter[],
+    private readonly doubt?: Doubt,
+    private readonly clock: () => number = Date.now,
+  ) {
+    this.route = rpc.route()
+    this.mayHold = bloomTest(filters)
+    this.isOurs = logTest(filters)
+    this.headerForm = new Form(clock)
+    this.receiptsForm = new Form(clock)
+  }
+
+  /** From now on the endpoints are asked in the opposite order: the last answers were of no use. */
+  turn(): void {
+    this.route.turn()
+  }
+
+  /**
+   * The headers that these calls of eth_getBlockByNumber and eth_getBlockByHash answer, in order; null where
+   * no endpoint has the block or none answers it correctly. A header that does not hash to its own hash is
+   * accepted when none of this chain does, or with `anyForm`, which leaves the decision to the caller.
+   */
+  async headers(calls: readonly RpcCall[], { anyForm = false } = {}): Promise<(CheckedHeader | null)[]> {
+    const found = new Map<RpcCall, CheckedHeader>()
+    let lacking: readonly RpcCall[] = calls
+    let falsehood: string | undefined
+    for (const [attempt, route] of this.route.alternating(ATTEMPTS)) {
+      if (lacking.length === 0) break
+      const { answer, distrust } = await route.batch<FullHeader | null>(lacking)
+      falsehood = undefined
+      for (const [i, call] of lacking.entries()) {
+        const checked = answer[i] ? this.checked(call, answer[i], anyForm) : undefined
+        if (typeof checked === 'string') falsehood = checked
+        else if (checked) found.set(call, checked)
+      }
+      if (falsehood) distrust(falsehood)
+      // Another endpoint may have what this one lacks.
+      else if (this.rpc.size === 1 || attempt > 0) break
+      lacking = lacking.filter((call) => !found.has(call))
+    }
+    if (lacking.length && falsehood) this.doubt?.contradicted(falsehood)
+    return calls.map((call) => found.get(call) ?? null)
+  }
+
+  /** The header, or as a text why it is false. */
+  private checked({ method, params }: RpcCall, header: FullHeader, anyForm: boolean): CheckedHeader | string {
+    const asked = params[0] as string
+    const number = Number(header.number)
+    if (
+      typeof header.hash !== 'string' ||
+      typeof header.parentHash !== 'string' ||
+      !Number.isSafeInteger(number)
+    )
+      return 'an answer is no header'
+    if (
+      method === 'eth_getBlockByHash' ? header.hash !== asked : asked !== 'latest' && number !== Number(asked)
+    )
+      return `asked for block ${asked}, the node answered block ${number} (${header.hash})`
+    const isValid = hashesToItself(header)
+    if (isValid) this.headerForm.succeeded()
+    else if (!anyForm && this.headerForm.isKnown())
+      return `the header of block ${number} does not hash to its hash`
+    return { header, isValid }
+  }
+
+  /**
+   * The logs of a block that pass the filters: none where its bloom filter rules them out; those of its
+   * receipts where they hash to the header's root; else what two endpoints agree on, or the only one says.
+   * Null when they cannot be had now. `receiptByReceipt` reads single receipts where no endpoint gives those
+   * of a whole block.
+   */
+  async logs(
+    { header, isValid }: CheckedHeader,
+    { receiptByReceipt = false } = {},
+  ): Promise<CheckedLogs | null> {
+    if (isValid && !this.mayHold(header.logsBloom))
+      return { logs: [], evidence: 'proven', contradicted: false, calls: 0 }
+    const receipts = await this.receipts(header, receiptByReceipt)
+    const { proven, wrong } = receipts
+    if (proven && isValid) {
+      this.awaited.delete(header.hash)
+      return {
+        logs: this.ours(header, proven),
+        evidence: 'proven',
+        contradicted: false,
+        calls: receipts.calls,
+      }
+    }
+    if (!proven && !wrong.length && !receipts.refused && this.mayStillCome(header.hash)) return null
+
+    const contradicted = wrong.length > 0 && this.receiptsForm.isKnown()
+    if (contradicted) {
+      const reason = `the receipts of block ${Number(header.number)} do not hash to its receiptsRoot`
+      for (const { distrust } of wrong) distrust(reason)
+      this.doubt?.contradicted(reason)
+    }
+    const told = await this.toldLogs(header)
+    const calls = receipts.calls + told.calls
+    if (told.agreed) return { logs: told.agreed, evidence: 'agreed', contradicted, calls }
+    if (told.answers.length > 1) {
+      this.doubt?.contradicted(`endpoints give different logs of block ${Number(header.number)}`)
+      return null
+    }
+    // The other endpoint may only be resting.
+    if (this.rpc.size > 1 && this.mayStillCome(`${header.hash} twice`)) return null
+    const list = proven ?? wrong[0]?.answer[0]
+    const logs = told.answers[0]?.answer ?? (list && this.ours(header, list))
+    return logs ? { logs, evidence: 'single', contradicted, calls } : null
+  }
+
+  /** The logs by eth_getLogs: what two endpoints agree on, or else the different answers. */
+  private async toldLogs(header: FullHeader) {
+    const answers: Answered<RpcLog[]>[] = []
+    let calls = 0
+    const questions = this.filters.map((filter) => ({
+      method: 'eth_getLogs',
+      params: [{ blockHash: header.hash, ...logQuery(filter) }],
+    }))
+    for await (const opinion of this.route.each<RpcLog[]>(questions)) {
+      calls += questions.length
+      const logs = 'answer' in opinion ? this.ofThisBlock(opinion.answer.flat(), header) : undefined
+      if (!logs || !('answer' in opinion)) continue
+      if (answers.some(({ answer }) => isSame(answer, logs))) {
+        const reason = `others give other logs of block ${Number(header.number)}`
+        for (const { answer, distrust } of answers) if (!isSame(answer, logs)) distrust(reason)
+        return { agreed: logs, answers, calls }
+      }
+      answers.push({ answer: logs, distrust: opinion.distrust })
+    }
+    return { agreed: undefined, answers, calls }
+  }
+
+  /**
+   * Receipts that name this block: `proven` ones hash to the header's root, `wrong` ones do not. `refused`:
+   * an endpoint gives none.
+   */
+  private async receipts(header: FullHeader, receiptByReceipt: boolean) {
+    const wrong: Answered<RpcReceipt[][]>[] = []
+    let refused = false
+    let calls = 0
+    for await (const opinion of this.route.each<RpcReceipt[] | null>([
+      { method: 'eth_getBlockReceipts', params: [hexNumber(Number(header.number))] },
+    ])) {
+      calls++
+      if ('refusal' in opinion) {
+        refused = true
+        continue
+      }
+      const [list] = opinion.answer
+      if (!areOfBlock(list, header)) continue
+      if (await this.hashToRoot(header, list)) return { proven: list, wrong, refused, calls }
+      wrong.push({ answer: [list], distrust: opinion.distrust })
+    }
+    if (receiptByReceipt && wrong.length === 0) {
+      const questions = header.transactions.map((hash) => ({
+        method: 'eth_getTransactionReceipt',
+        params: [hash],
+      }))
+      calls += questions.length
+      const single = await this.route.batch<RpcReceipt | null>(questions).catch((error: Error) => {
+        if (error instanceof RpcError) return undefined
+        throw error
+      })
+      if (!single) refused = true
+      else if (areOfBlock(single.answer, header)) {
+        if (await this.hashToRoot(header, single.answer))
+          return { proven: single.answer, wrong, refused, calls }
+        wrong.push({ answer: [single.answer], distrust: single.distrust })
+      }
+    }
+    return { proven: undefined, wrong, refused, calls }
+  }
+
+  private async hashToRoot(header: FullHeader, receipts: RpcReceipt[]): Promise<boolean> {
+    // A receipt that lacks a hashed field has no root, so it is no receipt of this block either.
+    const root = await receiptsRoot(receipts).catch(() => undefined)
+    if (root !== header.receiptsRoot) return false
+    this.receiptsForm.succeeded()
+    return true
+  }
+
+  private ours(header: FullHeader, receipts: readonly RpcReceipt[]): RpcLog[] {
+    return logsOf(header, receipts).filter(this.isOurs)
+  }
+
+  private ofThisBlock(logs: RpcLog[], header: FullHeader): RpcLog[] | undefined {
+    try {
+      return ofBlock(uniqueLogs(logs), header).filter(this.isOurs)
+    } catch (error) {
+      if (error instanceof ContradictionError) return undefined
+      throw error
+    }
+  }
+
+  /** Whether missing data may still arrive: a node may announce a block before it has all of it. */
+  private mayStillCome(what: string): boolean {
+    const since = this.awaited.get(what) ?? this.clock()
+    this.awaited.set(what, since)
+    if (this.awaited.size > BLOCKS_AWAITED) this.awaited.delete(this.awaited.keys().next().value!)
+    return this.clock() - since < PATIENCE_MS
+  }
+}
+
+/**
+ * Whether this program knows the form of a chain's headers, or of its receipts: some have hashed to what they
+ * should within the last minutes.
+ */
+class Form {
+  private since: number
+
+  constructor(private readonly clock: () => number) {
+    this.since = clock()
+  }
+
+  succeeded(): void {
+    this.since = this.clock()
+  }
+
+  isKnown(): boolean {
+    return this.clock() - this.since < FORM_PATIENCE_MS
+  }
+}
+
+function areOfBlock(
+  receipts: (RpcReceipt | null)[] | null | undefined,
+  header: FullHeader,
+): receipts is RpcReceipt[] {
+  return Array.isArray(receipts) && receipts.every((receipt) => receipt?.blockHash === header.hash)
+}
+
+function isSame(some: readonly RpcLog[], others: readonly RpcLog[]): boolean {
+  const content = (logs: readonly RpcLog[]) =>
+    JSON.stringify(
+      logs.map((log) => [
+        Number(log.logIndex),
+        log.transactionHash,
+        log.address.toLowerCase(),
+        log.topics,
+        log.data,
+      ]),
+    )
+  return content(some) === content(others)
+}

@@ -1,0 +1,47 @@
+/** A contradiction that nothing has settled counts against a chain for this long. */
+const CONTRADICTION_HOLDS_MS = 15_000
+
+/**
+ * A node's answers cannot all be true: it lags, is between two forks, or lies. The same question may get a
+ * better answer later, or from another node.
+ */
+export class ContradictionError extends Error {
+  override readonly name = 'ContradictionError'
+}
+
+/** Why the copy of a chain is not reliable now, as noticed by all readers of that chain in this process. */
+export class Doubt {
+  /** Blocks near the head whose logs only one endpoint vouches for. */
+  unprovenAtHead = 0
+  /** Ranges of blocks that the audit could not compare with the chain because of contradictions. */
+  repairsPending = 0
+  private noted = 0
+  private last = { at: -Infinity, reason: '' }
+
+  /** `clock` in milliseconds. */
+  constructor(private readonly clock: () => number = Date.now) {}
+
+  /** Notes that the endpoints' answers cannot be true and that no other endpoint settled it. */
+  contradicted(reason: string): void {
+    this.noted++
+    this.last = { at: this.clock(), reason: reason.slice(0, 200) }
+  }
+
+  /** The reasons in words, for GET /ready; undefined while there is no doubt. */
+  reason(): string | undefined {
+    const reasons = []
+    if (this.clock() - this.last.at < CONTRADICTION_HOLDS_MS)
+      reasons.push(`contradictions seen lately: ${this.last.reason}`)
+    if (this.unprovenAtHead) reasons.push(`unproven blocks at the head: ${this.unprovenAtHead}`)
+    if (this.repairsPending)
+      reasons.push(`ranges of blocks waiting to be audited again: ${this.repairsPending}`)
+    return reasons.length ? reasons.join('; ') : undefined
+  }
+
+  /** The number of contradictions since the last call. */
+  takeContradictions(): number {
+    const count = this.noted
+    this.noted = 0
+    return count
+  }
+}

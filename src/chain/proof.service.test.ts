@@ -1,0 +1,139 @@
+import { ZeroAddress, zeroPadValue } from 'ethers'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { attest, locationRequest, startLocalChain, type LocalChain } from '../../dev/chain'
+import { freePort } from '../../dev/services'
+import { inOneBlock, mine } from '../../test/world'
+import { CHAINS } from '../chains'
+import { eventFilter } from '../indexer/processor'
+import { bloomTest, hashesToItself, logsOf, receiptsRoot, type FullHeader, type RpcReceipt } from './proof'
+
+/** Headers and receipts of a real node are the reference. */
+let chain: LocalChain
+beforeAll(async () => {
+  chain = await startLocalChain({ port: await freePort() })
+})
+afterAll(() => chain.stop())
+const block = (number: number | string): Promise<FullHeader & { logsBloom: string }> =>
+  chain.provider.send('eth_getBlockByNumber', [
+    typeof number === 'number' ? `0x${number.toString(16)}` : number,
+    false,
+  ])
+const receipts = (number: string): Promise<RpcReceipt[]> =>
+  chain.provider.send('eth_getBlockReceipts', [number])
+
+test.each([
+  [0, false],
+  [1, false],
+  [130, false],
+  [2, true],
+  [40, true],
+])(
+  'receipts of a block with %d transactions (legacy: %s) hash to its root; one changed or missing does not',
+  async (count, legacy) => {
+    await chain.provider.send('evm_setAutomine', [false])
+    const from = await (await chain.provider.getSigner(1)).getAddress()
+    const nonce = await chain.provider.getTransactionCount(from)
+    const gasPrice = `0x${(2n * BigInt(await chain.provider.send('eth_gasPrice', []))).toString(16)}`
+    for (let i = 0; i < count; i++)
+      // Some succeed, some fail.
+      await chain.provider.send('eth_sendTransaction', [
+        {
+          from,
+          to: i % 3 === 2 ? CHAINS[0]!.eas : ZeroAddress,
+          data: '0x',
+          gas: '0x186a0',
+          nonce: `0x${(nonce + i).toString(16)}`,
+          ...(legacy ? { gasPrice } : {}),
+        },
+      ])
+    await mine(chain, 1)
+    await chain.provider.send('evm_setAutomine', [true])
+    const header = await block('latest')
+    const list = await receipts(header.number)
+    expect(list.length).toBe(count)
+    expect(await receiptsRoot(list)).toBe(header.receiptsRoot)
+    if (count === 0) return
+    expect(await receiptsRoot(list.slice(1))).not.toBe(header.receiptsRoot)
+    expect(await receiptsRoot([{ ...list[0]!, cumulativeGasUsed: '0x1' }, ...list.slice(1)])).not.toBe(
+      header.receiptsRoot,
+    )
+    expect(await receiptsRoot([{ ...list[0]!, type: '0x6a' }, ...list.slice(1)])).not.toBe(
+      header.receiptsRoot,
+    )
+  },
+)
+
+test('a receipt without its log does not hash to the root', async () => {
+  await attest(chain, locationRequest({ type: 'Point', coordinates: [1, 2] }))
+  const header = await block('latest')
+  const [receipt] = await receipts(header.number)
+  expect(receipt!.logs).toHaveLength(1)
+  expect(await receiptsRoot([receipt!])).toBe(header.receiptsRoot)
+  expect(await receiptsRoot([{ ...receipt!, logs: [] }])).not.toBe(header.receiptsRoot)
+})
+
+test('a header hashes to itself, but not when a field is changed, missing or of another form', async () => {
+  await attest(chain, locationRequest({ type: 'Point', coordinates: [5, 6] }))
+  const header = await block('latest')
+  expect(hashesToItself(header)).toBe(true)
+  const { logsBloom, ...without } = header
+  expect(
+    hashesToItself({ ...header, logsBloom: logsBloom.replace(/[1-9a-f]/g, '0').replace('00', '0x') }),
+  ).toBe(false)
+  expect(hashesToItself(without)).toBe(false)
+  for (const [field, value] of [
+    ['receiptsRoot', `0x${'1'.repeat(64)}`],
+    ['gasUsed', '0x1'],
+    ['baseFeePerGas', undefined],
+    ['hash', `0x${'1'.repeat(64)}`],
+    ['logsBloom', 'nonsense'],
+  ] as const)
+    expect([field, hashesToItself({ ...header, [field]: value })]).toEqual([field, false])
+})
+
+test('a log is numbered by its place among the receipts, not by the node (some number logs by transaction)', async () => {
+  const twin = locationRequest({ type: 'Point', coordinates: [7, 8] })
+  const eas = await chain.eas()
+  await inOneBlock(
+    chain,
+    [1, 2].map(
+      () => () =>
+        eas
+          .getFunction('multiAttest')
+          .send([{ schema: twin.schema, data: [twin.data, twin.data] }], { gasLimit: 3_000_000 }),
+    ),
+  )
+  const header = await block('latest')
+  const list = await receipts(header.number)
+  const truth = list.flatMap((receipt) => receipt.logs)
+  expect(truth.map((log) => Number(log.logIndex))).toEqual([0, 1, 2, 3])
+  const lying = list.map((receipt) => ({
+    ...receipt,
+    transactionHash: header.hash,
+    logs: receipt.logs.map((log, i) => ({ ...log, logIndex: `0x${i}`, transactionHash: header.hash })),
+  }))
+  expect(await receiptsRoot(lying)).toBe(header.receiptsRoot)
+  const place = ({ logIndex, transactionHash, data }: (typeof truth)[number]) => [
+    Number(logIndex),
+    transactionHash,
+    data,
+  ]
+  expect(logsOf(header, lying).map(place)).toEqual(truth.map(place))
+})
+
+test('the bloom filter of a header passes the logs of its block, and few others', async () => {
+  const filter = eventFilter(chain.chain)
+  const mayHold = bloomTest([filter])
+  const uid = await attest(chain, locationRequest({ type: 'Point', coordinates: [3, 4] }))
+  const { logsBloom } = await block('latest')
+  expect(mayHold(logsBloom)).toBe(true)
+  // Each of the three places of the filter decides.
+  expect(bloomTest([{ ...filter, address: [ZeroAddress] }])(logsBloom)).toBe(false)
+  expect(bloomTest([{ ...filter, topic0: [uid] }])(logsBloom)).toBe(false)
+  expect(bloomTest([{ ...filter, topic3: [zeroPadValue('0x01', 32)] }])(logsBloom)).toBe(false)
+  expect(bloomTest([{ address: filter.address }])(logsBloom)).toBe(true)
+  await mine(chain, 1)
+  expect(mayHold((await block('latest')).logsBloom)).toBe(false)
+  // Without a bloom filter the answer is true.
+  expect([mayHold(undefined), mayHold('0x')]).toEqual([true, true])
+})

@@ -1,0 +1,174 @@
+import { createMPT } from '@ethereumjs/mpt'
+import { encodeRlp, getBytes, hexlify, keccak256, toBeArray, type RlpStructuredDataish } from 'ethers'
+import { hexNumber } from '../rpc'
+import type { LogFilter, RpcHeader, RpcLog } from './logs'
+
+/**
+ * What a header proves about the logs of its block: which ones it cannot have (bloom filter), and exactly
+ * which ones it has (receipts).
+ */
+
+/** A header as JSON-RPC gives it, with all hashed fields; some exist only since the fork that added them. */
+export interface FullHeader extends RpcHeader {
+  receiptsRoot: string
+  transactions: string[]
+  [field: string]: unknown
+}
+
+/**
+ * The fields of a header in the order of hashing (Yellow Paper, 4.3; EIP-1559, 4895, 4844, 4788, 7685). Those
+ * of kind `quantity` are hashed without leading zeros.
+ */
+const HEADER_FIELDS: readonly (readonly [name: string, kind: 'bytes' | 'quantity', optional?: 'optional'])[] =
+  [
+    ...(
+      [
+        'parentHash',
+        'sha3Uncles',
+        'miner',
+        'stateRoot',
+        'transactionsRoot',
+        'receiptsRoot',
+        'logsBloom',
+      ] as const
+    ).map((name) => [name, 'bytes'] as const),
+    ...(['difficulty', 'number', 'gasLimit', 'gasUsed', 'timestamp'] as const).map(
+      (name) => [name, 'quantity'] as const,
+    ),
+    ...(['extraData', 'mixHash', 'nonce'] as const).map((name) => [name, 'bytes'] as const),
+    ['baseFeePerGas', 'quantity', 'optional'],
+    ['withdrawalsRoot', 'bytes', 'optional'],
+    ['blobGasUsed', 'quantity', 'optional'],
+    ['excessBlobGas', 'quantity', 'optional'],
+    ['parentBeaconBlockRoot', 'bytes', 'optional'],
+    ['requestsHash', 'bytes', 'optional'],
+  ]
+
+/**
+ * Whether a header hashes to its own hash, as those of Ethereum, the OP Stack and Arbitrum do. Then nothing
+ * in it was changed or left out. False also for headers of an unknown form (Celo before it became a layer 2).
+ */
+export function hashesToItself(header: RpcHeader): boolean {
+  const fields: Uint8Array[] = []
+  for (const [name, kind, optional] of HEADER_FIELDS) {
+    const value = (header as unknown as Record<string, unknown>)[name]
+    if (typeof value !== 'string' || !/^0x[0-9a-f]*$/i.test(value)) {
+      if (optional && (value === undefined || value === null)) continue
+      return false
+    }
+    fields.push(kind === 'quantity' ? quantity(value) : Buffer.from(value.slice(2), 'hex'))
+  }
+  return keccak256(encodeRlp(fields)) === header.hash
+}
+
+/** The hashed fields of a receipt, as JSON-RPC gives them. */
+export interface RpcReceipt {
+  type?: string
+  status?: string
+  root?: string
+  cumulativeGasUsed: string
+  logsBloom: string
+  logs: RpcLog[]
+  blockHash: string
+  transactionHash: string
+  /** OP Stack deposits, from Canyon on. */
+  depositNonce?: string
+  depositReceiptVersion?: string
+  /** Celo's fee-currency transactions (CIP-64). */
+  baseFee?: string
+}
+
+const OP_DEPOSIT = 0x7e
+const CELO_FEE_CURRENCY = 0x7b
+
+/**
+ * Makes a test whether a block with this logsBloom may have a log that passes one of the filters (Yellow
+ * Paper, 4.3.1: each address and topic sets three bits of 2,048). False is certain, true is not. Without a
+ * bloom filter the answer is true.
+ */
+export function bloomTest(filters: readonly LogFilter[]): (logsBloom: string | undefined) => boolean {
+  // For each place in a log the values that pass, each as its bits.
+  const wanted = filters.map(({ address, topic0, topic1, topic2, topic3 }) =>
+    [address, topic0, topic1, topic2, topic3].flatMap((values) =>
+      values?.length ? [values.map(bloomBits)] : [],
+    ),
+  )
+  return (logsBloom) => {
+    if (logsBloom?.length !== 514) return true
+    const has = (bit: number) => (parseInt(logsBloom[2 + 511 - (bit >> 2)]!, 16) >> (bit & 3)) & 1
+    return wanted.some((places) => places.every((values) => values.some((bits) => bits.every(has))))
+  }
+}
+
+/** Makes a test whether a log passes one of the filters. */
+export function logTest(filters: readonly LogFilter[]): (log: RpcLog) => boolean {
+  const wanted = filters.map(({ address, topic0, topic1, topic2, topic3 }) =>
+    [address, topic0, topic1, topic2, topic3].map((values) => (values?.length ? new Set(values) : undefined)),
+  )
+  return ({ address, topics }) => {
+    const places = [address.toLowerCase(), ...topics]
+    return wanted.some((each) => each.every((values, place) => !values || values.has(places[place]!)))
+  }
+}
+
+/** The three bits that a value sets, counted from the least significant bit of the bloom filter. */
+function bloomBits(value: string): number[] {
+  const hash = getBytes(keccak256(value))
+  return [0, 2, 4].map((i) => ((hash[i]! << 8) | hash[i + 1]!) & 2047)
+}
+
+/**
+ * The root of the trie of a block's receipts (Yellow Paper, 4.3.1; EIP-2718). When it equals the header's
+ * receiptsRoot, these are all receipts of the block, unchanged. Knows the receipts of Ethereum, the OP Stack,
+ * Celo as a layer 2 and Arbitrum; those of other forms have another root without being false.
+ */
+export async function receiptsRoot(receipts: readonly RpcReceipt[]): Promise<string> {
+  const trie = await createMPT({})
+  for (const [i, receipt] of receipts.entries())
+    await trie.put(getBytes(encodeRlp(quantity(i))), encodedReceipt(receipt))
+  return hexlify(trie.root())
+}
+
+/**
+ * The logs of a block, from its receipts in order. The root covers neither the number nor the transaction of
+ * a log, so these are taken from its place and not from what the node says.
+ */
+export function logsOf(header: FullHeader, receipts: readonly RpcReceipt[]): RpcLog[] {
+  let logIndex = 0
+  return receipts.flatMap((receipt, i) =>
+    receipt.logs.map((log) => ({
+      ...{
+        address: log.address,
+        topics: log.topics,
+        data: log.data,
+        blockNumber: header.number,
+        blockHash: header.hash,
+      },
+      ...{
+        transactionHash: header.transactions[i] ?? receipt.transactionHash,
+        transactionIndex: hexNumber(i),
+        logIndex: hexNumber(logIndex++),
+      },
+    })),
+  )
+}
+
+function encodedReceipt(receipt: RpcReceipt): Uint8Array {
+  const type = Number(receipt.type ?? 0)
+  const fields: RlpStructuredDataish[] = [
+    receipt.status === undefined ? (receipt.root ?? '0x') : quantity(Number(receipt.status)),
+    quantity(receipt.cumulativeGasUsed),
+    receipt.logsBloom,
+    receipt.logs.map((log) => [log.address, log.topics, log.data]),
+  ]
+  if (type === OP_DEPOSIT && receipt.depositReceiptVersion !== undefined)
+    fields.push(quantity(receipt.depositNonce ?? 0), quantity(receipt.depositReceiptVersion))
+  if (type === CELO_FEE_CURRENCY && receipt.baseFee !== undefined) fields.push(quantity(receipt.baseFee))
+  const encoded = getBytes(encodeRlp(fields))
+  return type === 0 ? encoded : Uint8Array.from([type, ...encoded])
+}
+
+/** A number in RLP: big-endian, without leading zeros, empty for 0. */
+function quantity(value: string | number): Uint8Array {
+  return toBeArray(BigInt(value))
+}

@@ -1,0 +1,227 @@
+import { parseArgs } from 'node:util'
+import { createLogger } from '@subsquid/logger'
+import { Auditor, type Findings } from './audit'
+import { BodyReader } from './bodies'
+import type { Chain } from '../chains'
+import { SettingsError, chosenChain, processSettings, type ConnectedChain, type Settings } from '../config'
+import {
+  Database,
+  bodilessEvents,
+  countUids,
+  finalState,
+  replayPage,
+  storeBody,
+  withheldAttestations,
+  type Replayed,
+} from './store'
+import { addLocationSchemas, locationSchemaUids } from '../location'
+import { onStop } from '../process'
+import { announcedTimes } from './processor'
+import { Rpc } from '../rpc'
+
+const USAGE = `node lib/indexer/commands.js replay [--chain <slug>] [--check]
+  Projects every attestation anew from the event log alone, and puts right what differs; --check only says so.
+node lib/indexer/commands.js audit --chain <slug> [--from <block>] [--to <block>] [--quick]
+  Holds the event log against the chain, block by block, by headers and receipts, and puts right what differs.
+  --quick reads the logs of the range a second time instead. The range is from the chain's first block to the last final one.`
+
+const UIDS_PER_PAGE = 500
+/** The greatest integer of Postgres, above every block number. */
+const LAST_HEIGHT = 2 ** 31 - 1
+const SAID_EVERY_MS = 5_000
+const DIFFERENCES_SHOWN = 20
+
+/**
+ * `npm run replay` and `npm run audit`. Exit code 0: all is right; 1: something was wrong (it may be repaired
+ * by now); 2: it could not be determined.
+ */
+async function main(): Promise<number> {
+  const { positionals, values } = parse()
+  const settings = processSettings('database', 'chains')
+  addLocationSchemas(settings.locationSchemas)
+  const database = new Database(settings.databaseUrl, () => {})
+  try {
+    if (positionals[0] === 'replay')
+      return await replay(
+        database,
+        settings,
+        values.chain ? [chosenChain(settings.chains, values.chain)] : settings.chains,
+        !values.check,
+      )
+    return await audit(database, settings, chosenChain(settings.chains, values.chain), values)
+  } finally {
+    await database.close()
+  }
+}
+
+function parse() {
+  try {
+    const parsed = parseArgs({
+      allowPositionals: true,
+      options: {
+        chain: { type: 'string' },
+        from: { type: 'string' },
+        to: { type: 'string' },
+        check: { type: 'boolean' },
+        quick: { type: 'boolean' },
+      },
+    })
+    if (parsed.positionals.length === 1 && ['replay', 'audit'].includes(parsed.positionals[0]!)) return parsed
+    throw new Error(`expected replay or audit, got '${parsed.positionals.join(' ')}'`)
+  } catch (error) {
+    throw new SettingsError(`${(error as Error).message}\n\n${USAGE}`)
+  }
+}
+
+async function replay(
+  database: Database,
+  settings: Settings,
+  chains: readonly ConnectedChain[],
+  repair: boolean,
+): Promise<number> {
+  let differing = 0
+  for (const { chain, rpcUrls } of chains) {
+    // A log without the state of an indexer is a copy: all of it is final.
+    const finalHeight = (await finalState(database.query, chain))?.finalHeight ?? LAST_HEIGHT
+    if (repair) await readBodiless(database, settings, chain, rpcUrls, finalHeight)
+    const schemas = locationSchemaUids()
+    const count = await countUids(database.query, chain, schemas)
+    const total: Replayed = { uids: 0, differing: [], notFinal: [] }
+    for (let after = ''; ;) {
+      const page = await replayPage(database, chain, schemas, after, UIDS_PER_PAGE, finalHeight, repair)
+      total.uids += page.uids
+      total.notFinal.push(...page.notFinal)
+      for (const difference of page.differing) {
+        if (total.differing.push(difference) <= DIFFERENCES_SHOWN)
+          progress.line(`  ${difference.id}: ${difference.what}`)
+      }
+      if (page.last === undefined) break
+      after = page.last
+      progress.show(`${chain.slug}: ${total.uids} of ${count} attestations replayed`)
+    }
+    differing += total.differing.length
+    const wrong = total.differing.length
+      ? `${total.differing.length} records differed from the log${repair ? ' and are put right' : ''}`
+      : 'every record is what the log says'
+    differing += await sayWithheld(database, chain)
+    progress.line(
+      `${chain.slug}: ${total.uids} attestations replayed, ${wrong}${total.notFinal.length ? `; ${total.notFinal.length} with events that are not final yet were left alone` : ''}`,
+    )
+  }
+  return differing ? 1 : 0
+}
+
+/**
+ * Reads bodies that could not be stored from the chain again. Those that this version can store are then
+ * replayed like all others.
+ */
+async function readBodiless(
+  database: Database,
+  settings: Settings,
+  chain: Chain,
+  urls: readonly string[],
+  finalHeight: number,
+): Promise<void> {
+  const events = await bodilessEvents(database.query, chain, finalHeight)
+  if (events.length === 0) return
+  const rpc = new Rpc({ chain, urls, ...settings.rpc, log: createLogger('replay') })
+  await rpc.check()
+  const bodies = await new BodyReader(rpc, chain.eas).read(announcedTimes(events))
+  for (const [i, event] of events.entries()) {
+    await storeBody(database, chain, event, bodies.get(event.uid)!)
+    progress.show(
+      `${chain.slug}: ${i + 1} of ${events.length} attestations that could not be stored read again`,
+    )
+  }
+}
+
+/** Prints the attestations that could not be stored and returns their number. */
+async function sayWithheld(database: Database, chain: Chain): Promise<number> {
+  const withheld = await withheldAttestations(database.query, chain)
+  for (const { uid, problem } of withheld.slice(0, DIFFERENCES_SHOWN))
+    progress.line(`  ${uid}: withheld, ${problem}`)
+  if (withheld.length)
+    progress.line(
+      `${chain.slug}: ${withheld.length} attestations are withheld, as they could not be stored. A later version may: then npm run replay reads them anew`,
+    )
+  return withheld.length
+}
+
+async function audit(
+  database: Database,
+  settings: Settings,
+  { chain, rpcUrls }: ConnectedChain,
+  asked: { from?: string | undefined; to?: string | undefined; quick?: boolean | undefined },
+): Promise<number> {
+  const state = await finalState(database.query, chain)
+  if (!state)
+    throw new SettingsError(`The database holds no final block of ${chain.slug} yet: index it first`)
+  const from = blockNumber('--from', asked.from, chain.firstBlock)
+  const to = blockNumber('--to', asked.to, state.finalHeight)
+  if (from < chain.firstBlock || to > state.finalHeight || from > to)
+    throw new SettingsError(
+      `Blocks ${from} to ${to} cannot be audited; what is indexed and final of ${chain.slug} is ${chain.firstBlock} to ${state.finalHeight}`,
+    )
+  const log = createLogger('audit')
+  const rpc = new Rpc({ chain, urls: rpcUrls, ...settings.rpc, log })
+  await rpc.check()
+  const auditor = new Auditor({ chain, rpc, bodies: new BodyReader(rpc, chain.eas), database, log })
+  const show = (done: number, { events, repaired }: Pick<Findings, 'events' | 'repaired'>) =>
+    progress.show(
+      `${chain.slug}: ${done} of ${to - from + 1} blocks audited, ${events} events, ${repaired} repaired`,
+    )
+  const total = { events: 0, repaired: 0, unproven: 0 }
+  if (asked.quick) Object.assign(total, await auditor.reread({ from, to }, (done) => show(done, total)))
+  else
+    for (let next = from; next <= to;) {
+      const found = await auditor.prove(next, to)
+      for (const key of ['events', 'repaired', 'unproven'] as const) total[key] += found[key]
+      next = found.to + 1
+      show(next - from, total)
+    }
+  progress.line(
+    `${chain.slug}, blocks ${from} to ${to}: the chain has ${total.events} events of ours; ` +
+      (total.repaired
+        ? `${total.repaired} were not in the log as they are on the chain, and are put right`
+        : 'the log has them all, and nothing else') +
+      (total.unproven
+        ? `; the receipts of ${total.unproven} blocks have a form that is not known here: compared, but not proven`
+        : ''),
+  )
+  return (await sayWithheld(database, chain)) || total.repaired ? 1 : 0
+}
+
+function blockNumber(option: string, text: string | undefined, otherwise: number): number {
+  if (text === undefined) return otherwise
+  if (!/^\d{1,12}$/.test(text)) throw new SettingsError(`${option} must be a block number, got '${text}'`)
+  return Number(text)
+}
+
+/** Shows progress: on a terminal as one changing line, elsewhere as a line every few seconds. */
+const progress = {
+  saidAt: 0,
+  show(line: string): void {
+    if (process.stdout.isTTY) process.stdout.write(`\r\x1b[K${line}`)
+    else if (Date.now() - this.saidAt > SAID_EVERY_MS) {
+      this.saidAt = Date.now()
+      console.log(line)
+    }
+  },
+  line(line: string): void {
+    console.log(`${process.stdout.isTTY ? '\r\x1b[K' : ''}${line}`)
+  },
+}
+
+// A repair is one transaction: it is complete or undone when the process is stopped.
+onStop((reason) => {
+  progress.line(`Stopped (${reason})`)
+  process.exit(2)
+})
+
+main().then(
+  (code) => process.exit(code),
+  (error: Error) => {
+    console.error(error instanceof SettingsError ? error.message : error)
+    process.exit(2)
+  },
+)

@@ -1,0 +1,84 @@
+import type { Query } from './store/connection'
+
+/**
+ * Poison isolation: an attestation whose content cannot be stored must not stop its batch (docs/spec/trust.md
+ * 5). Items are written together; when that fails, in halves, down to the single item that fails. An outage
+ * of the database is never taken for poison: it is thrown.
+ */
+
+/** An error of a step without I/O, such as a projection: only the content can be the cause. */
+export class ContentError extends Error {
+  override readonly name = 'ContentError'
+}
+
+/**
+ * Runs `work` on all items; when their content makes it fail, on halves of them, in order. A single item that
+ * fails is given to `withhold`, which writes it without its content. When the database accepts that, it
+ * works; this write is undone, and the item is tried once more. Only if it fails again is it withheld for
+ * good. When `withhold` fails, too, the content is not the cause and the error is thrown. Returns the
+ * withheld items with the reasons. Must run within a transaction: failed steps are undone by savepoints.
+ */
+export async function isolate<T>(
+  query: Query,
+  items: readonly T[],
+  work: (items: readonly T[]) => Promise<void>,
+  withhold: (item: T, reason: Error) => Promise<void>,
+): Promise<[item: T, reason: Error][]> {
+  if (items.length === 0) return []
+  const failure = await attempt(query, () => work(items))
+  if (!failure) return []
+  if (items.length > 1) {
+    const half = Math.ceil(items.length / 2)
+    const first = await isolate(query, items.slice(0, half), work, withhold)
+    return [...first, ...(await isolate(query, items.slice(half), work, withhold))]
+  }
+  const item = items[0]!
+  await query('SAVEPOINT control')
+  await withhold(item, failure)
+  await query('ROLLBACK TO SAVEPOINT control')
+  await query('RELEASE SAVEPOINT control')
+  const again = await attempt(query, () => work(items))
+  if (!again) return []
+  await withhold(item, again)
+  return [[item, again]]
+}
+
+/**
+ * Runs `work` in a savepoint. When its content makes it fail, undoes it and returns the error; throws any
+ * other error.
+ */
+export async function attempt(query: Query, work: () => Promise<void>): Promise<Error | undefined> {
+  await query('SAVEPOINT content')
+  try {
+    await work()
+  } catch (error) {
+    if (!isOfContent(error as Error)) throw error
+    await query('ROLLBACK TO SAVEPOINT content')
+    await query('RELEASE SAVEPOINT content')
+    return error as Error
+  }
+  await query('RELEASE SAVEPOINT content')
+  return undefined
+}
+
+/**
+ * SQLSTATE classes (PostgreSQL, appendix A) that content can cause: cardinality, data, constraints, raised
+ * exceptions, external routines, checks of views, program limits (index entries too long, stack depth),
+ * features not supported. Also single states: out of memory, a statement cancelled by its timeout, and
+ * internal errors, which is how PostGIS reports its own. Not connections (08), locks and deadlocks (40, 55),
+ * missing tables and rights (42), other resources (53), shutdown (57) and disks (58): these affect every
+ * statement.
+ */
+const CONTENT_CLASSES = new Set(['0A', '21', '22', '23', '38', '39', '44', '54', 'P0'])
+const CONTENT_STATES = new Set(['53200', '57014', 'XX000'])
+
+function isOfContent(error: Error): boolean {
+  // A RangeError: a string would exceed the greatest length in JavaScript.
+  if (error instanceof ContentError || error instanceof RangeError) return true
+  const { code } = error as { code?: unknown }
+  return (
+    typeof code === 'string' &&
+    code.length === 5 &&
+    (CONTENT_CLASSES.has(code.slice(0, 2)) || CONTENT_STATES.has(code))
+  )
+}

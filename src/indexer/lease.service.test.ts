@@ -1,0 +1,101 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { Logger } from '@subsquid/logger'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
+import { CHAINS } from '../chains'
+import { Database } from './store'
+import { Lease } from './lease'
+
+/**
+ * When a process may replace a writer whose lease is valid: only a process of the same place that is gone.
+ */
+const chain = CHAINS[0]!
+let shared: TestDatabase
+let database: Database
+/** The place of this process as in its lease: host name, boot id, process namespace. */
+let place: string
+const alive: ChildProcess[] = []
+beforeAll(async () => {
+  shared = await createMigratedDatabase()
+  database = new Database(shared.url, () => {})
+  const own = lease()
+  await own.lease.take(() => {})
+  place = (await writer()).split('/')[0]!
+  await own.lease.release()
+})
+afterEach(() => {
+  for (const child of alive.splice(0)) child.kill('SIGKILL')
+})
+afterAll(async () => {
+  await database?.close()
+  await shared?.drop()
+})
+
+const query = <Row extends object>(sql: string, values?: unknown[]) => rows<Row>(shared.url, sql, values)
+const writer = async () => (await query<{ writer: string }>('SELECT writer FROM chain_writer'))[0]!.writer
+/** A lease of this process, and its first log line, which says that it waits. */
+function lease() {
+  let said = (_: string) => {}
+  const waits = new Promise<string>((resolve) => (said = resolve))
+  const log = new Logger((record) => said(`${record.msg}: ${(record as { writer?: string }).writer}`), 'test')
+  return { lease: new Lease(database, chain, log), waits }
+}
+/** Another writer has the chain for an hour. */
+const heldBy = (holder: string) =>
+  query(`UPDATE chain_writer SET writer = $1, until = now() + interval '1 hour'`, [holder])
+const deadPid = () => spawnSync(process.execPath, ['-e', '']).pid
+function livingPid(): number {
+  const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'])
+  alive.push(child)
+  return child.pid!
+}
+
+test.each<[string, () => string]>([
+  ['an ended process of this place', () => `${place}/${deadPid()}/x`],
+  ['an earlier process of this place with the same id', () => `${place}/${process.pid}/x`],
+])('%s is replaced at once', async (_, holder) => {
+  await heldBy(holder())
+  const { lease: own } = lease()
+  await own.take(() => {})
+  expect(await writer()).toMatch(new RegExp(`/${process.pid}/(?!x)`))
+  await own.release()
+})
+
+/** The place with one of its parts changed. */
+const elsewhere = (part: number) => {
+  const parts = place.split(' ')
+  return parts.map((each, i) => (i === part ? `${each}0` : each)).join(' ')
+}
+
+test.each<[string, () => string]>([
+  ['a living process of this place', () => `${place}/${livingPid()}/x`],
+  ['an ended process of a machine with another name', () => `${elsewhere(0)}/${deadPid()}/x`],
+  ['a process of this machine before its last boot', () => `${elsewhere(1)}/${deadPid()}/x`],
+  ['a process of another container on this machine', () => `${elsewhere(2)}/${deadPid()}/x`],
+  ['a process elsewhere with the same id', () => `${elsewhere(2)}/${process.pid}/x`],
+])('%s is waited for until its lease has expired', async (_, given) => {
+  const holder = given()
+  await heldBy(holder)
+  const { lease: own, waits } = lease()
+  const taken = own.take(() => {})
+  const said = `another indexer of ${chain.slug} is at work: waiting to take over when it ends: ${holder}`
+  expect(await Promise.race([waits, taken])).toBe(said)
+  expect(await writer()).toBe(holder)
+  await query('UPDATE chain_writer SET until = now()')
+  await taken
+  expect(await writer()).not.toBe(holder)
+  await own.release()
+})
+
+test('a process of this place that ends while it is waited for is replaced at once', async () => {
+  await heldBy(`${place}/${livingPid()}/x`)
+  const { lease: own, waits } = lease()
+  const taken = own.take(() => {})
+  await waits
+  const [child] = alive
+  child!.kill('SIGKILL')
+  await once(child!, 'exit')
+  await taken
+  await own.release()
+})

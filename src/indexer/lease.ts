@@ -1,0 +1,125 @@
+import { randomBytes } from 'node:crypto'
+import { lstatSync, readFileSync, readlinkSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Logger } from '@subsquid/logger'
+import type { TypeormDatabase } from '@subsquid/typeorm-store'
+import type { Chain } from '../chains'
+import { holdWriter, releaseWriter, renewWriter, takeWriter, type Database, type Query } from './store'
+
+/** A writer that has not renewed its lease for this long may be replaced. */
+const LEASE_SECONDS = 15
+const RENEW_EVERY_MS = 3_000
+const LOOK_EVERY_MS = 500
+const SAY_EVERY_MS = 60_000
+const RELEASE_PATIENCE_MS = 1_000
+
+/**
+ * Within the same place a process id means the same process: the machine since its boot, and the container.
+ */
+const PLACE = [hostname(), ...['/proc/sys/kernel/random/boot_id', '/proc/self/ns/pid'].map(readOrNothing)]
+  .join(' ')
+  .replaceAll('/', '')
+
+/** Another process has taken the lease. */
+export class LeaseLostError extends Error {
+  override readonly name = 'LeaseLostError'
+}
+
+/**
+ * The right to write a chain's rows, which one process has at a time: a row in the database that its holder
+ * renews. A second indexer waits. It takes over when the first one gives the lease up, has not renewed it for
+ * 15 s, or is known to be dead (a process of this machine that is gone). Each batch checks the lease in its
+ * own transaction and locks it until the end, so that a process that lost it unnoticed, as after a pause,
+ * writes nothing more. It is no advisory lock of the session: PgBouncer in transaction mode and the embedded
+ * database share sessions between clients.
+ */
+export class Lease {
+  private readonly writer = `${PLACE}/${process.pid}/${randomBytes(4).toString('hex')}`
+  private timer: NodeJS.Timeout | undefined
+
+  constructor(
+    private readonly database: Database,
+    private readonly chain: Chain,
+    private readonly log: Logger,
+  ) {}
+
+  /**
+   * Waits until this process has the lease, then renews it. Calls `onLost` when another process has taken it.
+   */
+  async take(onLost: (error: LeaseLostError) => void): Promise<void> {
+    for (let said = -Infinity; ;) {
+      const other = await takeWriter(this.database, this.chain, this.writer, LEASE_SECONDS, (writer) =>
+        this.isGone(writer),
+      )
+      if (other === undefined) break
+      if (Date.now() - said > SAY_EVERY_MS) {
+        said = Date.now()
+        this.log.info(
+          { chain: this.chain.slug, writer: other },
+          `another indexer of ${this.chain.slug} is at work: waiting to take over when it ends`,
+        )
+      }
+      await pause(LOOK_EVERY_MS)
+    }
+    this.timer = setInterval(() => {
+      void renewWriter(this.database.query, this.chain, this.writer, LEASE_SECONDS).then(
+        (isOurs) => isOurs || onLost(this.lost()),
+        // Without the database no batch is written either.
+        () => {},
+      )
+    }, RENEW_EVERY_MS)
+  }
+
+  /** Makes every transaction of this store begin with a check of the lease. */
+  fence(store: TypeormDatabase): void {
+    const parts = store as unknown as StoreParts
+    const submit = parts.submit.bind(store)
+    parts.submit = (transaction) =>
+      submit(async (em) => {
+        const query: Query = (sql, values) => em.query(sql, values)
+        if (!(await holdWriter(query, this.chain, this.writer))) throw this.lost()
+        await transaction(em)
+      })
+  }
+
+  /** Gives the lease up, so that the next process need not wait. Never throws; takes a second at most. */
+  async release(): Promise<void> {
+    clearInterval(this.timer)
+    const released = releaseWriter(this.database.query, this.chain, this.writer).catch(() => {})
+    await Promise.race([released, pause(RELEASE_PATIENCE_MS)])
+  }
+
+  /** Whether a writer is a process of this machine that has ended. */
+  private isGone(writer: string): boolean {
+    const [place, pid] = writer.split('/')
+    if (place !== PLACE) return false
+    if (Number(pid) === process.pid) return writer !== this.writer
+    try {
+      process.kill(Number(pid), 0)
+      return false
+    } catch (error) {
+      return (error as NodeJS.ErrnoException).code === 'ESRCH'
+    }
+  }
+
+  private lost(): LeaseLostError {
+    return new LeaseLostError(`another process writes ${this.chain.slug} now: this one has lost its lease`)
+  }
+}
+
+/** The text of a file or the target of a link; empty where the system has no such file. */
+function readOrNothing(path: string): string {
+  try {
+    return lstatSync(path).isSymbolicLink() ? readlinkSync(path) : readFileSync(path, 'utf8').trim()
+  } catch {
+    return ''
+  }
+}
+
+/** The private method of typeorm-store 1.5.1 that runs each of its transactions. */
+interface StoreParts {
+  submit(
+    transaction: (em: { query<Row>(sql: string, values?: unknown[]): Promise<Row[]> }) => Promise<void>,
+  ): Promise<void>
+}

@@ -1,0 +1,102 @@
+import type { BlockRange } from './range-auditor'
+
+/** A range that could not be compared is tried again after this time, which doubles with each try. */
+const FIRST_RETRY_MS = 500
+const LONGEST_RETRY_MS = 600_000
+/** The newest of these ranges is tried at least this often: it shows when the endpoint is honest again. */
+const LONGEST_NEWEST_RETRY_MS = 10_000
+/** It is tried so often for this number of tries, about ten minutes. */
+const OFTEN_TRIES = 60
+/** A block whose receipts are missing or of an unknown form: its first and its longest pause. */
+const UNPROVEN_RETRY_MS = 600_000
+const LONGEST_UNPROVEN_RETRY_MS = 86_400_000
+/** The oldest entry is dropped beyond this number. */
+const MOST_POSTPONED = 10_000
+
+interface Postponed extends BlockRange {
+  /** Unix milliseconds */
+  until: number
+  tries: number
+  /** Whether contradictions prevented the comparison; otherwise it was compared, but not proven. */
+  failed: boolean
+}
+
+/** The pause after a failure, longer after each one, in milliseconds. `failures` counts from 0. */
+export function pauseAfter(failures: number): number {
+  return Math.min(FIRST_RETRY_MS * 2 ** failures, LONGEST_NEWEST_RETRY_MS)
+}
+
+/** Ranges of blocks that the audit tries again later. */
+export class PostponedRanges {
+  private list: Postponed[] = []
+
+  /** @param onFailedCount called with the number of ranges that could not be compared, when it may change */
+  constructor(private readonly onFailedCount: (count: number) => void) {}
+
+  /** The ranges whose time has not come. */
+  waiting(): readonly BlockRange[] {
+    return this.list.filter(({ until }) => until > Date.now())
+  }
+
+  /** The number of blocks in all ranges. */
+  get blocks(): number {
+    return this.list.reduce((sum, { from, to }) => sum + to - from + 1, 0)
+  }
+
+  /** The first range that overlaps this one. */
+  overlapping(range: BlockRange): Readonly<Postponed> | undefined {
+    return this.list.find((each) => overlap(each, range))
+  }
+
+  /** Postpones a range that could not be compared, in place of those that overlap it. */
+  addFailed(range: BlockRange): void {
+    this.add(range, true, this.overlapping(range))
+  }
+
+  /** Takes a compared range off the list and postpones those of its blocks that are not proven. */
+  replace(range: BlockRange, unproven: readonly number[], contradicted: ReadonlySet<number>): void {
+    const earlier = this.list
+    this.remove(range)
+    for (const block of unproven) {
+      const single = { from: block, to: block }
+      const before = earlier.find((each) => overlap(each, single))
+      this.add(single, contradicted.has(block), before)
+    }
+  }
+
+  /** All ranges that could not be compared are due now: the endpoint is honest again. */
+  retryFailed(): void {
+    for (const each of this.failed()) each.until = 0
+  }
+
+  private add(range: BlockRange, failed: boolean, before: Readonly<Postponed> | undefined): void {
+    const tries = before ? before.tries + 1 : 0
+    const [first, longest] = failed
+      ? [FIRST_RETRY_MS, LONGEST_RETRY_MS]
+      : [UNPROVEN_RETRY_MS, LONGEST_UNPROVEN_RETRY_MS]
+    this.remove(range)
+    const until = Date.now() + Math.min(first * 2 ** tries, longest)
+    this.list.push({ from: range.from, to: range.to, failed, tries, until })
+    if (this.list.length > MOST_POSTPONED) this.list.shift()
+    const newest = this.failed().reduce<Postponed | undefined>(
+      (a, b) => (a && a.to > b.to ? a : b),
+      undefined,
+    )
+    if (newest && newest.tries < OFTEN_TRIES)
+      newest.until = Math.min(newest.until, Date.now() + LONGEST_NEWEST_RETRY_MS)
+    this.onFailedCount(this.failed().length)
+  }
+
+  private remove(range: BlockRange): void {
+    this.list = this.list.filter((each) => !overlap(each, range))
+    this.onFailedCount(this.failed().length)
+  }
+
+  private failed(): Postponed[] {
+    return this.list.filter(({ failed }) => failed)
+  }
+}
+
+function overlap(a: BlockRange, b: BlockRange): boolean {
+  return a.from <= b.to && a.to >= b.from
+}

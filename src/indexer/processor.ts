@@ -1,0 +1,147 @@
+import {
+  EvmBatchProcessor,
+  type DataHandlerContext,
+  type EvmBatchProcessorFields,
+} from '@subsquid/evm-processor'
+import type { Logger } from '@subsquid/logger'
+import type { Store } from '@subsquid/typeorm-store'
+import * as eas from '../abi/EAS'
+import type { Chain } from '../chains'
+import type { BlockLogs, LogFilter } from '../chain'
+import { isLocationSchema, locationSchemaUids } from '../location'
+import { EventKind } from '../model'
+import type { BodyReader } from './bodies'
+import { BatchWriter, isFinal } from './store'
+import type { ChainEvent } from './project'
+
+/** Events projected at a time, while Postgres writes those before them. */
+const EVENTS_PER_WRITE = 500
+
+/** The logs that are indexed: Attested and Revoked of the location schemas, from the chain's EAS. */
+export function eventFilter(chain: Chain): Required<Pick<LogFilter, 'address' | 'topic0' | 'topic3'>> {
+  return {
+    address: [chain.eas],
+    topic0: [eas.events.Attested.topic, eas.events.Revoked.topic],
+    topic3: locationSchemaUids(),
+  }
+}
+
+const EVENT_KINDS = new Map<string, EventKind>([
+  [eas.events.Attested.topic, EventKind.ATTESTED],
+  [eas.events.Revoked.topic, EventKind.REVOKED],
+])
+
+/**
+ * The events of one block, in order, without duplicates. `timestamp` in Unix milliseconds. Other logs are
+ * skipped.
+ */
+function decodeEvents(
+  chain: Chain,
+  block: { height: number; hash: string; timestamp: number },
+  logs: readonly EventLog[],
+): ChainEvent[] {
+  const events = new Map<number, ChainEvent>()
+  for (const entry of logs) {
+    const kind = entry.address === chain.eas ? EVENT_KINDS.get(entry.topics[0]!) : undefined
+    if (!kind || !isLocationSchema(entry.topics[3]!)) continue
+    // Attested and Revoked have the same parameters.
+    const { uid, schemaUID, attester, recipient } =
+      eas.events[kind === EventKind.ATTESTED ? 'Attested' : 'Revoked'].decode(entry)
+    events.set(entry.logIndex, {
+      kind,
+      uid,
+      schemaUid: schemaUID,
+      attester,
+      recipient,
+      blockNumber: block.height,
+      blockHash: block.hash,
+      blockTimestamp: block.timestamp,
+      transactionHash: entry.transactionHash,
+      logIndex: entry.logIndex,
+    })
+  }
+  return [...events.values()].sort((a, b) => a.logIndex - b.logIndex)
+}
+
+/** A log as evm-processor gives it. */
+export interface EventLog {
+  address: string
+  topics: string[]
+  data: string
+  logIndex: number
+  transactionHash: string
+}
+
+/** The events of a block that JSON-RPC gave. */
+export function decodeBlock(chain: Chain, { header, logs }: BlockLogs): ChainEvent[] {
+  return decodeEvents(
+    chain,
+    { height: Number(header.number), hash: header.hash, timestamp: Number(header.timestamp) * 1000 },
+    logs.map((log) => ({ ...log, address: log.address.toLowerCase(), logIndex: Number(log.logIndex) })),
+  )
+}
+
+/** The UIDs that these events attest, with the Unix seconds of their blocks, as BodyReader takes them. */
+export function announcedTimes(events: readonly ChainEvent[]): Map<string, bigint> {
+  return new Map(
+    events
+      .filter(({ kind }) => kind === EventKind.ATTESTED)
+      .map(({ uid, blockTimestamp }) => [uid, BigInt(blockTimestamp / 1000)]),
+  )
+}
+
+/**
+ * The processor that reads a chain's events: history from `gatewayUrl`, the head from `rpcUrl` (source.ts).
+ */
+export function makeProcessor(chain: Chain, gatewayUrl: string, rpcUrl: string, headPollMs: number) {
+  return new EvmBatchProcessor()
+    .setGateway(gatewayUrl)
+    .setRpcEndpoint({ url: rpcUrl, maxBatchCallSize: 100 })
+    .setRpcDataIngestionSettings({ headPollInterval: headPollMs })
+    .setFinalityConfirmation(chain.finality)
+    .setBlockRange({ from: chain.firstBlock })
+    .setFields({ log: { transactionHash: true } })
+    .addLog(eventFilter(chain))
+}
+
+export type Fields = EvmBatchProcessorFields<ReturnType<typeof makeProcessor>>
+
+/**
+ * Decodes, reads bodies, projects and writes one batch of blocks. The batch is one database transaction, so
+ * it is written whole or not at all.
+ */
+export async function processBatch(
+  chain: Chain,
+  bodies: BodyReader,
+  log: Logger,
+  { blocks, store, isHead }: DataHandlerContext<Store, Fields>,
+): Promise<void> {
+  const started = performance.now()
+  const events = blocks.flatMap(({ header, logs }) => decodeEvents(chain, header, logs))
+  const announced = announcedTimes(events)
+  const found = await bodies.read(announced, isFinal(store))
+  const fetched = performance.now()
+  const writer = new BatchWriter(store, chain, log)
+  for (let i = 0; i < events.length; i += EVENTS_PER_WRITE)
+    await writer.write(events.slice(i, i + EVENTS_PER_WRITE), found)
+  const last = blocks[blocks.length - 1]!.header
+  await writer.finish(last)
+  if (events.length === 0) return
+  log.info(
+    {
+      chain: chain.slug,
+      from: blocks[0]!.header.height,
+      to: last.height,
+      head: isHead,
+      attested: announced.size,
+      revoked: events.length - announced.size,
+      records: writer.total.records,
+      problems: writer.total.problems,
+      withheld: writer.total.withheld,
+      bodiesMs: Math.round(fetched - started),
+      projectMs: Math.round(writer.total.projectMs),
+      writeMs: Math.round(performance.now() - fetched - writer.total.projectMs),
+    },
+    'batch written',
+  )
+}

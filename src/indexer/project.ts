@@ -1,0 +1,214 @@
+import type { AttestationBody } from './bodies'
+import { PayloadError } from '../eas'
+import { decodeLocation, recordFields, type Location, type RecordFields } from '../location'
+import { EventKind } from '../model'
+
+/** A decoded Attested or Revoked log of a watched schema, hex lower-case. */
+export interface ChainEvent {
+  kind: EventKind
+  uid: string
+  schemaUid: string
+  attester: string
+  recipient: string
+  blockNumber: number
+  blockHash: string
+  /** Unix milliseconds */
+  blockTimestamp: number
+  transactionHash: string
+  logIndex: number
+}
+
+/** A row of the log, named as its columns; bytes and large numbers as Postgres writes them. */
+export interface EventRow {
+  id: string
+  chain: string
+  kind: EventKind
+  uid: string
+  schema_uid: string
+  attester: string
+  recipient: string
+  ref_uid: string | null
+  time: string | null
+  expiration_time: string | null
+  revocable: boolean | null
+  /** \\x and hex */
+  data: string | null
+  problem: string | null
+  /** Something of it could not be stored: no record follows from it. */
+  withheld: boolean
+  block_number: number
+  block_hash: string
+  block_timestamp: Date
+  transaction_hash: string
+  log_index: number
+}
+
+/** A row of location_record: the record's fields, and more. schema.graphql says what each column means. */
+export interface RecordRow extends RecordFields {
+  id: string
+  geometry: string | null
+  schema_uid: string
+  ref_uid: string
+  revocable: boolean
+  expiration_time: string
+  revocation_time: Date | null
+  block_number: number
+  block_hash: string
+  transaction_hash: string
+  log_index: number
+  /** What bbox queries look at: EWKB in hex; no column of the entity, which knows no PostGIS */
+  geom: string | null
+}
+
+/** What a batch writes: rows of the log, new records, and which of the older records it revokes. */
+export interface Projection {
+  events: EventRow[]
+  records: RecordRow[]
+  revocations: Pick<RecordRow, 'id' | 'revocation_time' | 'updated_at'>[]
+}
+
+/** The key of an event: those of one chain sort as they happened. */
+export function eventId(chain: string, block: number, logIndex: number): string {
+  return `${chain}-${String(block).padStart(12, '0')}-${String(logIndex).padStart(6, '0')}`
+}
+
+/** The key of a record: a UID names no chain, so the chain is part of it. */
+export function recordId(chain: string, uid: string): string {
+  return `${chain}-${uid}`
+}
+
+/**
+ * Throws unless every attestation announced by these events has a body, of the schema that its log names:
+ * else a node lies, or a caller is wrong.
+ */
+export function requireBodies(
+  events: readonly ChainEvent[],
+  bodies: ReadonlyMap<string, AttestationBody>,
+): void {
+  for (const { kind, uid, schemaUid } of events) {
+    if (kind === EventKind.REVOKED) continue
+    const body = bodies.get(uid)
+    if (!body) throw new Error(`no body was read for attestation ${uid}`)
+    if (body.schema !== schemaUid)
+      throw new Error(
+        `the log of attestation ${uid} says schema ${schemaUid}, the attestation itself ${body.schema}`,
+      )
+  }
+}
+
+/**
+ * Turns events, in chain order, into rows. Pure: `bodies` holds every attestation announced by them
+ * (requireBodies), `now` is the time of writing. A payload that cannot be read stays in the log with its
+ * problem and gives no record; a revocation of what is not announced here is one of an older record, if there
+ * is any.
+ */
+export function project(
+  chain: string,
+  events: readonly ChainEvent[],
+  bodies: ReadonlyMap<string, AttestationBody>,
+  now: Date,
+): Projection {
+  const rows: EventRow[] = []
+  const records = new Map<string, RecordRow>()
+  const revocations: Projection['revocations'] = []
+
+  for (const event of events) {
+    const id = recordId(chain, event.uid)
+    if (event.kind === EventKind.REVOKED) {
+      const record = records.get(id)
+      const revocation = { revocation_time: new Date(event.blockTimestamp), updated_at: now }
+      if (record) Object.assign(record, revocation, { revoked: true })
+      else revocations.push({ id, ...revocation })
+      rows.push(eventRow(chain, event))
+      continue
+    }
+    const body = bodies.get(event.uid)!
+    const { location, problem } = readLocation(body)
+    if (location) records.set(id, locationRecord(chain, event, body, location, now))
+    rows.push(eventRow(chain, event, body, problem))
+  }
+  return { events: rows, records: [...records.values()], revocations }
+}
+
+function readLocation(body: AttestationBody): { location?: Location; problem: string | null } {
+  try {
+    const location = decodeLocation(body.schema, body.data)
+    return { location, problem: location.geometryProblem }
+  } catch (error) {
+    if (error instanceof PayloadError) return { problem: error.message }
+    throw error
+  }
+}
+
+/** The row of an event; of an Attested with its body, unless that cannot be stored. */
+export function eventRow(
+  chain: string,
+  event: ChainEvent,
+  body?: AttestationBody,
+  problem: string | null = null,
+  withheld = false,
+): EventRow {
+  return {
+    id: eventId(chain, event.blockNumber, event.logIndex),
+    chain,
+    kind: event.kind,
+    uid: event.uid,
+    schema_uid: event.schemaUid,
+    // The body is proven, what the log says of an attestation is not.
+    attester: body?.attester ?? event.attester,
+    recipient: body?.recipient ?? event.recipient,
+    ref_uid: body?.refUID ?? null,
+    time: body?.time.toString() ?? null,
+    expiration_time: body?.expirationTime.toString() ?? null,
+    revocable: body?.revocable ?? null,
+    data: body ? `\\x${body.data.slice(2)}` : null,
+    problem: problem && storable(problem),
+    withheld,
+    block_number: event.blockNumber,
+    block_hash: event.blockHash,
+    block_timestamp: new Date(event.blockTimestamp),
+    transaction_hash: event.transactionHash,
+    log_index: event.logIndex,
+  }
+}
+
+/**
+ * A message that quotes an attested text, without what Postgres refuses: NUL, and half of a character that
+ * was cut.
+ */
+function storable(message: string): string {
+  return message.replace(/\p{Surrogate}|\0/gu, '\ufffd')
+}
+
+function locationRecord(
+  chain: string,
+  event: ChainEvent,
+  body: AttestationBody,
+  location: Location,
+  now: Date,
+): RecordRow {
+  const { geometry } = location
+  return {
+    ...recordFields({
+      chain,
+      uid: event.uid,
+      attester: body.attester,
+      recipient: body.recipient,
+      blockTime: new Date(event.blockTimestamp),
+      location,
+      now,
+    }),
+    id: recordId(chain, event.uid),
+    geometry: geometry?.json ?? null,
+    schema_uid: event.schemaUid,
+    ref_uid: body.refUID,
+    revocable: body.revocable,
+    expiration_time: body.expirationTime.toString(),
+    revocation_time: null,
+    block_number: event.blockNumber,
+    block_hash: event.blockHash,
+    transaction_hash: event.transactionHash,
+    log_index: event.logIndex,
+    geom: geometry?.plane ?? null,
+  }
+}

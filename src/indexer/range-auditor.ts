@@ -1,0 +1,282 @@
+import type { Logger } from '@subsquid/logger'
+import {
+  BlockReader,
+  ContradictionError,
+  type Doubt,
+  headerCall,
+  type HeadReader,
+  HistoryReader,
+  type RpcHeader,
+} from '../chain'
+import type { Chain } from '../chains'
+import { locationSchemaUids } from '../location'
+import type { Rpc } from '../rpc'
+import type { BodyReader } from './bodies'
+import {
+  NotFinalError,
+  finalState,
+  noteAudited,
+  repairLog,
+  storedEvents,
+  type Database,
+  type StoredEvent,
+} from './store'
+import { announcedTimes, decodeBlock, eventFilter } from './processor'
+import { eventId, type ChainEvent } from './project'
+
+export interface AuditOptions {
+  chain: Chain
+  rpc: Rpc
+  bodies: BodyReader
+  database: Database
+  log: Logger
+  /** The head reader of the indexer that the audit runs in: what it has proven needs no proof. */
+  head?: HeadReader
+  doubt?: Doubt
+}
+
+/** Blocks by number, both included. */
+export interface BlockRange {
+  from: number
+  to: number
+}
+
+/** The result of proving a range. */
+export interface RangeProof {
+  /** Events of the watched schemas that the chain has there. */
+  events: number
+  /** Events that were added to the log or removed from it. */
+  repaired: number
+  /** Blocks that were compared, but whose header or receipts do not hash to what they should. */
+  unproven: number[]
+  /** Those of them whose receipts are false in a known form: an endpoint lies. */
+  contradicted: Set<number>
+  /** JSON-RPC calls made. */
+  calls: number
+}
+
+/** The result of reading a range again. */
+export interface Reread {
+  /** The last block that was read. */
+  to: number
+  events: number
+  repaired: number
+  calls: number
+}
+
+/** The log has events of a block that is not the chain's, below finality. This cannot be repaired. */
+export class OrphanedLogError extends Error {
+  override readonly name = 'OrphanedLogError'
+}
+
+/** Compares the event log with the chain, one range of final blocks at a time, and repairs the log. */
+export class RangeAuditor {
+  private readonly blocks: BlockReader
+
+  constructor(private readonly options: AuditOptions) {
+    this.blocks = new BlockReader(options.rpc, [eventFilter(options.chain)], options.doubt)
+  }
+
+  /** From now on proofs ask the endpoints in the opposite order. */
+  turn(): void {
+    this.blocks.turn()
+  }
+
+  /**
+   * Reads the logs of these blocks again, from the least preferred endpoint first, and adds what is missing
+   * in the log. Stops early when `goesOn`, called with the JSON-RPC calls of each answer, returns false.
+   */
+  async reread(
+    { from, to }: BlockRange,
+    progress: (blocksDone: number) => void = () => {},
+    goesOn: (calls: number) => boolean = () => true,
+  ): Promise<Reread> {
+    const { chain, database, rpc, log, doubt } = this.options
+    const reader = new HistoryReader(rpc, {
+      filters: [eventFilter(chain)],
+      finality: chain.finality,
+      log,
+      start: 'last',
+      ...(doubt && { doubt }),
+    })
+    const result: Reread = { to: from - 1, events: 0, repaired: 0, calls: 0 }
+    while (result.to < to) {
+      const answer = await reader.read(result.to + 1, to)
+      const range = { from: result.to + 1, to: answer.to }
+      const events = answer.blocks.flatMap((block) => decodeBlock(chain, block))
+      result.events += events.length
+      result.repaired += await this.repair(events, [], await this.stored(range), range)
+      await noteAudited(database.query, chain, 'reread', range)
+      const calls = reader.calls - result.calls
+      result.calls = reader.calls
+      result.to = answer.to
+      progress(result.to - from + 1)
+      if (!goesOn(calls)) break
+    }
+    return result
+  }
+
+  /**
+   * Proves the logs of these blocks, adds what is missing in the log, and removes what the chain never had.
+   * `head` vouches for the blocks that it has proven. Throws a ContradictionError when the chain cannot be
+   * read for certain, and an OrphanedLogError.
+   */
+  async prove(range: BlockRange, head?: HeadReader): Promise<RangeProof> {
+    const { chain, database } = this.options
+    const numbers = Array.from({ length: range.to - range.from + 1 }, (_, i) => range.from + i)
+    const blocks = await this.headers(numbers, head)
+    const stored = await this.stored(range)
+    const storedOf = new Map<number, StoredEvent[]>()
+    for (const event of stored.values())
+      storedOf.set(event.block_number, [...(storedOf.get(event.block_number) ?? []), event])
+    const proof: RangeProof = {
+      events: 0,
+      repaired: 0,
+      unproven: [],
+      contradicted: new Set(),
+      calls: blocks.calls,
+    }
+    const events: ChainEvent[] = []
+    const surplus: StoredEvent[] = []
+    for (const [i, { header, read }] of blocks.list.entries()) {
+      const number = numbers[i]!
+      if (i > 0 && header.parentHash !== blocks.list[i - 1]!.header.hash)
+        throw this.contradiction(`blocks ${number - 1} and ${number} are of different forks`)
+      const own = storedOf.get(number) ?? []
+      this.checkForOrphans(own, header)
+      const found = await read()
+      if (!found) throw this.contradiction(`the logs of block ${number} cannot be had for certain`)
+      proof.calls += found.calls
+      const onChain = decodeBlock(chain, { header, logs: found.logs })
+      const wrong = notOnChain(own, chain, onChain)
+      // The endpoint gives false receipts: its logs may agree with the log, but must not change it.
+      if (
+        found.contradicted &&
+        found.evidence === 'single' &&
+        (wrong.length || own.length !== onChain.length)
+      )
+        throw this.contradiction(`the receipts of block ${number} do not hash to its receiptsRoot`)
+      if (found.contradicted && found.evidence !== 'proven') proof.contradicted.add(number)
+      events.push(...onChain)
+      if (found.evidence === 'proven') surplus.push(...wrong)
+      else proof.unproven.push(number)
+    }
+    for (const event of surplus) stored.delete(event.id)
+    proof.events = events.length
+    proof.repaired = await this.repair(events, surplus, stored, range)
+    await noteAudited(database.query, chain, 'proven', range, proof.unproven)
+    return proof
+  }
+
+  private checkForOrphans(stored: readonly StoredEvent[], header: RpcHeader): void {
+    const { chain } = this.options
+    const orphan = stored.find((event) => event.block_hash !== header.hash)
+    if (orphan)
+      throw new OrphanedLogError(
+        `event ${orphan.id} is of block ${orphan.block_hash}, the node's block ${Number(header.number)} is ${header.hash}: a reorg went deeper than ${chain.finality} blocks, or the RPC endpoint is of another network. If other endpoints say so too, index the chain anew into an empty database`,
+      )
+  }
+
+  /**
+   * The headers of these blocks, in order, and how to read the logs of each. Blocks proven at the head cost
+   * no call.
+   */
+  private async headers(numbers: readonly number[], head?: HeadReader) {
+    const proven = (number: number) => {
+      const block = head?.known(number)
+      return block?.evidence === 'proven' ? block : undefined
+    }
+    const lacking = numbers.filter((number) => !proven(number))
+    const fetched = await this.blocks.headers(lacking.map(headerCall), { anyForm: true })
+    const byNumber = new Map(lacking.map((number, i) => [number, fetched[i]!]))
+    // When some hash to themselves, the form is known and the others are false; when none does, it is
+    // unknown.
+    const formIsKnown = fetched.some((each) => each?.isValid)
+    const list = numbers.map((number): { header: RpcHeader; read: () => ReturnType<BlockReader['logs']> } => {
+      const block = proven(number)
+      if (block)
+        return {
+          header: block.header,
+          read: () =>
+            Promise.resolve({ logs: block.logs, evidence: 'proven', contradicted: false, calls: 0 }),
+        }
+      const each = byNumber.get(number)
+      if (!each) throw this.contradiction(`the node has no block ${number}, which is final`)
+      if (formIsKnown && !each.isValid)
+        throw this.contradiction(`the header of block ${number} does not hash to its hash`)
+      return { header: each.header, read: () => this.blocks.logs(each, { receiptByReceipt: true }) }
+    })
+    return { list, calls: lacking.length }
+  }
+
+  private contradiction(reason: string): ContradictionError {
+    this.options.doubt?.contradicted(reason)
+    return new ContradictionError(reason)
+  }
+
+  /**
+   * Adds the chain's events that are not stored, and removes `surplus`. Returns the number of changed events.
+   */
+  private async repair(
+    events: readonly ChainEvent[],
+    surplus: readonly StoredEvent[],
+    stored: ReadonlyMap<string, StoredEvent>,
+    { from, to }: BlockRange,
+  ): Promise<number> {
+    const { chain, database, bodies, log, doubt } = this.options
+    const missing = events.filter(
+      (event) => !stored.has(eventId(chain.slug, event.blockNumber, event.logIndex)),
+    )
+    if (missing.length === 0 && surplus.length === 0) return 0
+    doubt?.contradicted(`blocks ${from} to ${to} have other logs than a node has given`)
+    const state = await finalState(database.query, chain)
+    if (!state || state.finalHeight < to)
+      throw new NotFinalError(`block ${to} is not final in the database yet`)
+    const repaired = await repairLog(database, chain, {
+      events: missing,
+      bodies: await bodies.read(announcedTimes(missing)),
+      surplus,
+      finalHeight: state.finalHeight,
+    })
+    log.error(
+      {
+        chain: chain.slug,
+        from,
+        to,
+        missing: missing.map(({ uid, kind }) => `${kind} ${uid}`).slice(0, 20),
+        surplus: surplus.map(({ id }) => id).slice(0, 20),
+        repaired,
+      },
+      'a node gave other logs than the chain has: the log is repaired',
+    )
+    return repaired
+  }
+
+  /** Stored events of the watched schemas. Those of a schema that is no longer watched are not compared. */
+  private stored({ from, to }: BlockRange): Promise<Map<string, StoredEvent>> {
+    return storedEvents(this.options.database.query, this.options.chain, from, to, locationSchemaUids())
+  }
+}
+
+/** The stored events that the chain does not have, or has with other content. */
+function notOnChain(
+  stored: readonly StoredEvent[],
+  chain: Chain,
+  onChain: readonly ChainEvent[],
+): StoredEvent[] {
+  const byId = new Map(
+    onChain.map((event) => [eventId(chain.slug, event.blockNumber, event.logIndex), event]),
+  )
+  return stored.filter((each) => {
+    const event = byId.get(each.id)
+    return !(
+      event &&
+      each.kind === event.kind &&
+      each.uid === event.uid &&
+      each.schema_uid === event.schemaUid &&
+      each.attester === event.attester &&
+      each.recipient === event.recipient &&
+      each.transaction_hash === event.transactionHash
+    )
+  })
+}

@@ -1,0 +1,168 @@
+import type { Logger } from '@subsquid/logger'
+import type { Store } from '@subsquid/typeorm-store'
+import type { Chain } from '../../chains'
+import { AttestationEvent, EventKind, LocationRecord } from '../../model'
+import type { AttestationBody } from '../bodies'
+import { ContentError, isolate } from '../isolate'
+import {
+  project,
+  requireBodies,
+  type ChainEvent,
+  type EventRow,
+  type Projection,
+  type RecordRow,
+} from '../project'
+import { limitStatements, lockChain, type Query } from './connection'
+import { insertSql, insertWithheld, jsonTexts } from './log'
+import { noteIndexed } from './status'
+
+/** Records whose old state one statement saves for a rollback: the largest take 25 MB each. */
+const TRACKED_AT_ONCE = 10
+
+/** Private parts of typeorm-store 1.5.1: test/indexer.service.test.ts rolls back what is written here. */
+interface StoreParts {
+  em(): { query<Row>(sql: string, values?: unknown[]): Promise<Row[]> }
+  /** Saves what a rollback restores; absent while blocks are final. */
+  changes?: {
+    trackInsert(type: Entity, rows: { id: string }[]): Promise<void>
+    trackUpsert(type: Entity, rows: { id: string }[]): Promise<void>
+  }
+}
+type Entity = typeof AttestationEvent | typeof LocationRecord
+
+/** A part of a batch, ready to be sent. */
+interface Prepared {
+  rows: EventRow[]
+  records: RecordRow[]
+  revocations: Projection['revocations']
+  rowTexts: string[]
+  recordTexts: string[]
+}
+
+/**
+ * Writes a batch into the transaction of evm-processor's store, in parts: while Postgres writes one, the next
+ * is projected. A set of rows is one statement with one JSON text, several times as fast as TypeORM's
+ * inserts; as TypeORM's inserts do, it first tells the store's tracker of changes what may be rolled back.
+ * What cannot be stored is isolated (isolate.ts) and withheld.
+ */
+export class BatchWriter {
+  /** Of all that was written. */
+  readonly total = { records: 0, problems: 0, withheld: 0, projectMs: 0 }
+  private writing: Promise<unknown> | undefined
+  private locked = false
+  private readonly query: Query
+  private readonly changes: StoreParts['changes']
+
+  constructor(
+    store: Store,
+    private readonly chain: Chain,
+    private readonly log: Logger,
+  ) {
+    const parts = store as unknown as StoreParts
+    this.query = (sql, values) => parts.em().query(sql, values)
+    this.changes = parts.changes
+  }
+
+  /** Takes events in chain order. Resolves once the earlier ones are written and these are under way. */
+  async write(events: readonly ChainEvent[], bodies: ReadonlyMap<string, AttestationBody>): Promise<void> {
+    requireBodies(events, bodies)
+    let ready: Prepared | ContentError | undefined = this.prepare(events, bodies)
+    await this.lock()
+    await this.writing
+    const writing = isolate(
+      this.query,
+      events,
+      async (part) => {
+        const prepared = ready ?? this.prepare(part, bodies)
+        ready = undefined
+        if (prepared instanceof ContentError) throw prepared
+        await this.insert(prepared)
+      },
+      (event, reason) => this.withhold(event, bodies, reason),
+    )
+    this.writing = writing.then((withheld) => {
+      for (const [{ uid }, reason] of withheld)
+        this.log.error(
+          { chain: this.chain.slug, uid, reason: reason.message.slice(0, 300) },
+          'an attestation could not be stored: it is withheld, all else goes on',
+        )
+      this.total.withheld += withheld.length
+    })
+    this.writing.catch(() => {}) // thrown where it is awaited
+  }
+
+  /**
+   * Waits until all is written, and notes how far the chain's copy goes now; timestamp in Unix milliseconds.
+   */
+  async finish(last: { height: number; timestamp: number }): Promise<void> {
+    await this.lock()
+    await this.writing
+    await noteIndexed(this.query, this.chain, last)
+  }
+
+  /** Taken before anything is written, as in every other transaction of ours: so none can deadlock. */
+  private async lock(): Promise<void> {
+    if (this.locked) return
+    this.locked = true
+    await lockChain(this.query, this.chain)
+    await limitStatements(this.query)
+  }
+
+  private prepare(
+    events: readonly ChainEvent[],
+    bodies: ReadonlyMap<string, AttestationBody>,
+  ): Prepared | ContentError {
+    const began = performance.now()
+    try {
+      const { events: rows, records, revocations } = project(this.chain.slug, events, bodies, new Date())
+      return { rows, records, revocations, rowTexts: jsonTexts(rows), recordTexts: jsonTexts(records) }
+    } catch (error) {
+      return new ContentError((error as Error).message)
+    } finally {
+      this.total.projectMs += performance.now() - began
+    }
+  }
+
+  private async insert({ rows, records, revocations, rowTexts, recordTexts }: Prepared): Promise<void> {
+    await this.changes?.trackInsert(AttestationEvent, rows)
+    for (const text of rowTexts) await this.query(insertSql('attestation_event'), [text])
+    if (records.length) await this.changes?.trackInsert(LocationRecord, records)
+    for (const text of recordTexts) await this.query(insertSql('location_record'), [text])
+    if (revocations.length) await this.revoke(revocations)
+    this.total.records += records.length
+    this.total.problems += rows.filter(({ problem }) => problem).length
+  }
+
+  /** Writes an Attested without its record. A revocation has no content that could fail. */
+  private async withhold(
+    event: ChainEvent,
+    bodies: ReadonlyMap<string, AttestationBody>,
+    reason: Error,
+  ): Promise<void> {
+    if (event.kind === EventKind.REVOKED) throw reason
+    await insertWithheld(this.query, this.chain, event, bodies.get(event.uid), reason, async (row) =>
+      this.changes?.trackInsert(AttestationEvent, [row]),
+    )
+  }
+
+  private async revoke(revocations: Projection['revocations']): Promise<void> {
+    const known = await this.query<{ id: string }>('SELECT id FROM location_record WHERE id = ANY($1)', [
+      revocations.map(({ id }) => id),
+    ])
+    if (known.length === 0) return
+    if (this.changes)
+      for (let i = 0; i < known.length; i += TRACKED_AT_ONCE)
+        await this.changes.trackUpsert(LocationRecord, known.slice(i, i + TRACKED_AT_ONCE))
+    await this.query(
+      `UPDATE location_record AS record
+       SET revoked = true, revocation_time = given.revocation_time, updated_at = given.updated_at
+       FROM json_populate_recordset(NULL::location_record, $1) AS given WHERE record.id = given.id`,
+      [JSON.stringify(revocations)],
+    )
+  }
+}
+
+/** Whether the blocks of this store's batch are final. */
+export function isFinal(store: Store): boolean {
+  return (store as unknown as StoreParts).changes === undefined
+}

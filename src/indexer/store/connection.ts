@@ -1,0 +1,75 @@
+import { Pool, type PoolClient } from 'pg'
+import type { Chain } from '../../chains'
+
+/** Runs one statement and answers its rows. */
+export type Query = <Row extends object>(sql: string, values?: unknown[]) => Promise<Row[]>
+
+/** Few: the batches have their own connection, and an embedded database has one session for all. */
+const MAX_CONNECTIONS = 2
+/**
+ * Only the content of a write can make it take so long: it is then cancelled (57014, which isolate.ts counts
+ * as an error of the content). Waiting for a lock ends before that (55P03, which it does not): another
+ * process holds the table.
+ */
+const STATEMENT_SECONDS = 30
+const LOCK_SECONDS = 10
+
+/** Connections for what runs beside the batches: the audit, the head, the lease, the commands. */
+export class Database {
+  private readonly pool: Pool
+
+  /** `onLost` is told of connections that broke while idle; the pool replaces them. */
+  constructor(url: string, onLost: (error: Error) => void) {
+    this.pool = new Pool({ connectionString: url, max: MAX_CONNECTIONS, connectionTimeoutMillis: 10_000 })
+    this.pool.on('error', onLost)
+  }
+
+  readonly query: Query = async <Row extends object>(sql: string, values?: unknown[]) =>
+    (await this.pool.query<Row>(sql, values)).rows
+
+  /** Runs `work` in a transaction: commits when it resolves, rolls back when it throws. */
+  async transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {
+    const client = await this.pool.connect()
+    // The pool does not listen to a client that is checked out; the query under way fails by itself.
+    let lost: Error | undefined
+    const onError = (error: Error) => (lost = error)
+    client.on('error', onError)
+    try {
+      await client.query('BEGIN')
+      const result = await work(queryOf(client))
+      await client.query('COMMIT')
+      return result
+    } catch (error) {
+      await client.query('ROLLBACK').catch((failed: Error) => (lost ??= failed))
+      throw error
+    } finally {
+      client.off('error', onError)
+      client.release(lost)
+    }
+  }
+
+  close(): Promise<void> {
+    return this.pool.end()
+  }
+}
+
+function queryOf(client: PoolClient): Query {
+  return async <Row extends object>(sql: string, values?: unknown[]) =>
+    (await client.query<Row>(sql, values)).rows
+}
+
+/**
+ * Waits for the lock of a chain's rows and holds it until the transaction ends: batches, repairs and replays
+ * write one at a time. The triggers of location_record take the same lock.
+ */
+export async function lockChain(query: Query, chain: Chain): Promise<void> {
+  await query('SELECT pg_advisory_xact_lock(hashtext($1))', [`attestations of ${chain.slug}`])
+}
+
+/** Limits how long statements run and wait for locks, until the transaction ends. */
+export async function limitStatements(query: Query): Promise<void> {
+  await query(
+    `SELECT set_config('statement_timeout', '${STATEMENT_SECONDS}s', true),
+       set_config('lock_timeout', '${LOCK_SECONDS}s', true)`,
+  )
+}

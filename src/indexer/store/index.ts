@@ -1,0 +1,36 @@
+/**
+ * Every statement that the indexer and its commands send to Postgres. A batch enters at BatchWriter
+ * (batch.ts) and becomes rows of the log and records. replay.ts makes records anew from the log and repairs
+ * the log; log.ts has the log's rows, status.ts how far a chain's copy goes, writer.ts which process may
+ * write, connection.ts connections and locks.
+ */
+export { BatchWriter, isFinal } from './batch'
+export { Database, type Query } from './connection'
+export {
+  bodilessEvents,
+  bodyOf,
+  countUids,
+  eventOf,
+  lastEventBlock,
+  storeBody,
+  storedEvents,
+  withheldAttestations,
+  type ReadRow,
+  type StoredEvent,
+} from './log'
+export { NotFinalError, repairLog, replayPage, type Replayed } from './replay'
+export {
+  CHANGES_FORGOTTEN_AT_ONCE,
+  finalState,
+  followsHead,
+  forgetChanges,
+  noteAudited,
+  noteHead,
+  noteSchemas,
+  noteUnproven,
+  rewindFinal,
+  spendAuditCalls,
+  unaudited,
+  type ChainState,
+} from './status'
+export { holdWriter, releaseWriter, renewWriter, takeWriter } from './writer'

@@ -1,0 +1,223 @@
+import type { Chain } from '../../chains'
+import { EventKind } from '../../model'
+import type { AttestationBody } from '../bodies'
+import { ContentError, attempt } from '../isolate'
+import { eventId, eventRow, type ChainEvent, type EventRow } from '../project'
+import { limitStatements, lockChain, type Database, type Query } from './connection'
+
+/** Rows of the event log, and how rows are written. */
+
+/** A row of the log as the driver gives it. */
+export type ReadRow = Omit<EventRow, 'data'> & { data: Buffer | null }
+
+/** A stored event, as far as the audit compares it with the chain. */
+export type StoredEvent = Pick<
+  EventRow,
+  | 'id'
+  | 'kind'
+  | 'uid'
+  | 'schema_uid'
+  | 'attester'
+  | 'recipient'
+  | 'block_number'
+  | 'block_hash'
+  | 'transaction_hash'
+>
+
+/** An attestation that could not be stored, and why. */
+export interface Withheld {
+  uid: string
+  problem: string
+  /** Whether its body is in the log: else it is read from the chain before it can be replayed. */
+  hasBody: boolean
+}
+
+/** Longest JSON text of one statement, in characters. */
+const JSON_CHARACTERS = 8_000_000
+const PROBLEM_CHARACTERS = 300
+
+/** The event that a row of the log was made of. */
+export function eventOf(row: ReadRow): ChainEvent {
+  return {
+    kind: row.kind,
+    uid: row.uid,
+    schemaUid: row.schema_uid,
+    attester: row.attester,
+    recipient: row.recipient,
+    blockNumber: row.block_number,
+    blockHash: row.block_hash,
+    blockTimestamp: row.block_timestamp.getTime(),
+    transactionHash: row.transaction_hash,
+    logIndex: row.log_index,
+  }
+}
+
+/** The body of an Attested that has one: these fields are then not null. */
+export function bodyOf(row: ReadRow): AttestationBody {
+  return {
+    uid: row.uid,
+    schema: row.schema_uid,
+    recipient: row.recipient,
+    attester: row.attester,
+    time: BigInt(row.time!),
+    expirationTime: BigInt(row.expiration_time!),
+    revocable: row.revocable!,
+    refUID: row.ref_uid!,
+    data: `0x${row.data!.toString('hex')}`,
+  }
+}
+
+/** Inserts rows, given as a JSON array ($1) of objects whose keys are the columns. */
+export function insertSql(table: 'attestation_event' | 'location_record'): string {
+  return `INSERT INTO ${table} SELECT * FROM json_populate_recordset(NULL::${table}, $1)`
+}
+
+/**
+ * Rows as JSON arrays of at most some megabytes, or of one row: Postgres takes a gigabyte, a JavaScript
+ * string half of one.
+ */
+export function jsonTexts(rows: readonly object[]): string[] {
+  const texts: string[] = []
+  let part: string[] = []
+  let length = 0
+  for (const row of rows) {
+    const text = JSON.stringify(row)
+    if (length + text.length > JSON_CHARACTERS && part.length) {
+      texts.push(`[${part.join()}]`)
+      part = []
+      length = 0
+    }
+    part.push(text)
+    length += text.length
+  }
+  if (part.length) texts.push(`[${part.join()}]`)
+  return texts
+}
+
+/** Throws a ContentError where the text would be longer than a string can be. */
+export function contentJson(value: unknown): string {
+  try {
+    return JSON.stringify(value)
+  } catch (error) {
+    throw new ContentError((error as Error).message)
+  }
+}
+
+/**
+ * Writes an Attested that gives no record: with its body if that can be stored, else without. `onRow` is told
+ * of each row before it is written. Throws when even that fails: then the content is not the cause.
+ */
+export async function insertWithheld(
+  query: Query,
+  chain: Chain,
+  event: ChainEvent,
+  body: AttestationBody | undefined,
+  reason: Error,
+  onRow?: (row: EventRow) => Promise<void>,
+): Promise<void> {
+  const problem = withheldProblem(reason)
+  let failure: Error | undefined
+  for (const kept of body ? [body, undefined] : [undefined]) {
+    failure = await attempt(query, async () => {
+      const row = eventRow(chain.slug, event, kept, problem, true)
+      await onRow?.(row)
+      await query(insertSql('attestation_event'), [contentJson([row])])
+    })
+    if (!failure) return
+  }
+  throw failure!
+}
+
+/** The column `problem` of an event that is withheld. */
+export function withheldProblem(reason: Error): string {
+  return `it could not be stored: ${reason.message.slice(0, PROBLEM_CHARACTERS)}`
+}
+
+/** The attestations of a chain that could not be stored. */
+export function withheldAttestations(query: Query, chain: Chain): Promise<Withheld[]> {
+  return query<Withheld>(
+    `SELECT uid, problem, data IS NOT NULL AS "hasBody" FROM attestation_event
+     WHERE chain = $1 AND withheld ORDER BY id`,
+    [chain.slug],
+  )
+}
+
+/** Final events of attestations whose body could not be stored, as their logs announced them. */
+export async function bodilessEvents(query: Query, chain: Chain, finalHeight: number): Promise<ChainEvent[]> {
+  const rows = await query<ReadRow>(
+    `SELECT * FROM attestation_event
+     WHERE chain = $1 AND withheld AND data IS NULL AND kind = 'ATTESTED' AND block_number <= $2 ORDER BY id`,
+    [chain.slug, finalHeight],
+  )
+  return rows.map(eventOf)
+}
+
+/** Whether the event lacks the body that it announces. */
+export function isBodiless({ kind, data }: ReadRow): boolean {
+  return kind === EventKind.ATTESTED && data === null
+}
+
+/**
+ * Puts a body that was read again into the log, and answers whether it can be stored now. A replay then makes
+ * its record.
+ */
+export function storeBody(
+  database: Database,
+  chain: Chain,
+  event: ChainEvent,
+  body: AttestationBody,
+): Promise<boolean> {
+  return database.transaction(async (query) => {
+    await lockChain(query, chain)
+    await limitStatements(query)
+    const { id, ref_uid, time, expiration_time, revocable, data } = eventRow(chain.slug, event, body)
+    const failure = await attempt(query, async () => {
+      await query(
+        `UPDATE attestation_event SET ref_uid = $2, time = $3, expiration_time = $4, revocable = $5, data = $6
+         WHERE id = $1`,
+        [id, ref_uid, time, expiration_time, revocable, data],
+      )
+    })
+    return !failure
+  })
+}
+
+/** The stored events of these schemas and blocks, by id. */
+export async function storedEvents(
+  query: Query,
+  chain: Chain,
+  from: number,
+  to: number,
+  schemas: readonly string[],
+): Promise<Map<string, StoredEvent>> {
+  const rows = await query<StoredEvent>(
+    `SELECT id, kind, uid, schema_uid, attester, recipient, block_number, block_hash, transaction_hash
+     FROM attestation_event WHERE id BETWEEN $1 AND $2 AND chain = $3 AND schema_uid = ANY($4)`,
+    [eventId(chain.slug, from, 0), eventId(chain.slug, to, 999_999), chain.slug, schemas],
+  )
+  return new Map(rows.map((row) => [row.id, row]))
+}
+
+/** The last block, up to this one, that the log has an event of. */
+export async function lastEventBlock(
+  query: Query,
+  chain: Chain,
+  upTo: number,
+): Promise<{ number: number; hash: string } | undefined> {
+  const [row] = await query<{ number: number; hash: string }>(
+    `SELECT block_number AS number, block_hash AS hash FROM attestation_event
+     WHERE chain = $1 AND id <= $2 ORDER BY id DESC LIMIT 1`,
+    [chain.slug, eventId(chain.slug, upTo, 999_999)],
+  )
+  return row
+}
+
+/** How many attestations of these schemas are in the log. */
+export async function countUids(query: Query, chain: Chain, schemas: readonly string[]): Promise<number> {
+  const [row] = await query<{ uids: number }>(
+    `SELECT count(DISTINCT uid)::int AS uids FROM attestation_event
+     WHERE chain = $1 AND schema_uid = ANY($2)`,
+    [chain.slug, schemas],
+  )
+  return row!.uids
+}

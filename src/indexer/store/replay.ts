@@ -1,0 +1,238 @@
+import type { Chain } from '../../chains'
+import { EventKind } from '../../model'
+import type { AttestationBody } from '../bodies'
+import { ContentError, isolate } from '../isolate'
+import {
+  eventId,
+  eventRow,
+  project,
+  recordId,
+  requireBodies,
+  type ChainEvent,
+  type Projection,
+} from '../project'
+import { limitStatements, lockChain, type Database, type Query } from './connection'
+import {
+  bodyOf,
+  contentJson,
+  eventOf,
+  insertSql,
+  insertWithheld,
+  isBodiless,
+  jsonTexts,
+  withheldProblem,
+  type ReadRow,
+  type StoredEvent,
+} from './log'
+import { noteRepaired } from './status'
+
+/** Records made anew from the log, and repairs of the log, which replay the attestations concerned. */
+
+/** What a replay found: records that did not follow from the log, and that a repair has corrected. */
+export interface Replayed {
+  /** Attestations looked at. */
+  uids: number
+  differing: { id: string; what: 'missing' | 'surplus' | 'different' }[]
+  /** UIDs with events that a reorg may still take back: left as they are. */
+  notFinal: string[]
+}
+
+/** What the audit found wrong in the log. */
+export interface LogRepair {
+  /** Final events of the chain, missing in the log or not, and the bodies that they announce. */
+  events: readonly ChainEvent[]
+  bodies: ReadonlyMap<string, AttestationBody>
+  /** Events that the chain's receipts disprove. */
+  surplus: readonly StoredEvent[]
+  finalHeight: number
+}
+
+/** Columns that say when a record was written: a replay writes others. */
+const NOT_REPLAYED = ['created_at', 'updated_at']
+
+/** An attestation to be repaired has events in blocks that are not final: the repair has to wait. */
+export class NotFinalError extends Error {
+  override readonly name = 'NotFinalError'
+}
+
+/**
+ * Inserts final events that the log lacks, deletes those that the chain's receipts disprove, replays the
+ * attestations concerned, and answers how many events it corrected. Throws a NotFinalError, with nothing
+ * written, when one of them has an event in a block that may still be rolled back: the rollback would restore
+ * the record's old state.
+ */
+export function repairLog(database: Database, chain: Chain, repair: LogRepair): Promise<number> {
+  const { events, bodies, surplus, finalHeight } = repair
+  requireBodies(events, bodies)
+  return database.transaction(async (query) => {
+    await lockChain(query, chain)
+    await limitStatements(query)
+    if (surplus.length)
+      await query('DELETE FROM attestation_event WHERE id = ANY($1)', [surplus.map(({ id }) => id)])
+    const inserted = await insertMissing(query, chain, events, bodies)
+    const uids = [...new Set([...events, ...surplus].map(({ uid }) => uid))]
+    const { notFinal } = await replayUids(query, chain, uids, finalHeight, true)
+    if (notFinal.length)
+      throw new NotFinalError(`attestation ${notFinal[0]} has events in blocks that are not final yet`)
+    const count = new Set([...inserted, ...surplus.map(({ id }) => id)]).size
+    await noteRepaired(query, chain, count)
+    return count
+  })
+}
+
+/** Inserts the events that the log lacks, and answers their ids. */
+async function insertMissing(
+  query: Query,
+  chain: Chain,
+  events: readonly ChainEvent[],
+  bodies: ReadonlyMap<string, AttestationBody>,
+): Promise<string[]> {
+  const idOf = (event: ChainEvent) => eventId(chain.slug, event.blockNumber, event.logIndex)
+  const there = await query<{ id: string }>('SELECT id FROM attestation_event WHERE id = ANY($1)', [
+    events.map(idOf),
+  ])
+  const known = new Set(there.map(({ id }) => id))
+  const missing = events.filter((event) => !known.has(idOf(event)))
+  await isolate(
+    query,
+    missing,
+    async (part) => {
+      const rows = part.map((event) => eventRow(chain.slug, event, bodies.get(event.uid)))
+      for (const text of jsonTexts(rows)) await query(insertSql('attestation_event'), [text])
+    },
+    (event, reason) => insertWithheld(query, chain, event, undefined, reason),
+  )
+  return missing.map(idOf)
+}
+
+/**
+ * Projects the next attestations of these schemas after `after`, in order of UIDs, from the log alone, and
+ * compares them with their records; `repair` corrects those. Answers the last UID, undefined at the end.
+ */
+export function replayPage(
+  database: Database,
+  chain: Chain,
+  schemas: readonly string[],
+  after: string,
+  pageSize: number,
+  finalHeight: number,
+  repair: boolean,
+): Promise<Replayed & { last: string | undefined }> {
+  return database.transaction(async (query) => {
+    await lockChain(query, chain)
+    const uids = await query<{ uid: string }>(
+      `(SELECT DISTINCT uid FROM attestation_event
+        WHERE chain = $1 AND uid > $2 AND schema_uid = ANY($4) ORDER BY uid LIMIT $3)
+       UNION (SELECT uid FROM location_record
+        WHERE chain = $1 AND uid > $2 AND schema_uid = ANY($4) ORDER BY uid LIMIT $3) ORDER BY uid LIMIT $3`,
+      [chain.slug, after, pageSize, schemas],
+    )
+    const list = uids.map(({ uid }) => uid)
+    return { ...(await replayUids(query, chain, list, finalHeight, repair)), last: list[list.length - 1] }
+  })
+}
+
+async function replayUids(
+  query: Query,
+  chain: Chain,
+  uids: readonly string[],
+  finalHeight: number,
+  repair: boolean,
+): Promise<Replayed> {
+  const log = await query<ReadRow>(
+    'SELECT * FROM attestation_event WHERE chain = $1 AND uid = ANY($2) ORDER BY id',
+    [chain.slug, uids],
+  )
+  const notFinal = new Set(log.filter((row) => row.block_number > finalHeight).map((row) => row.uid))
+  const byUid = new Map<string, ReadRow[]>(uids.filter((uid) => !notFinal.has(uid)).map((uid) => [uid, []]))
+  for (const row of log) byUid.get(row.uid)?.push(row)
+  // By the first UID of each part that was replayed.
+  const found = new Map<string, Replayed['differing']>()
+  await isolate(
+    query,
+    [...byUid.keys()],
+    async (part) => {
+      const logs = part.map((uid) => byUid.get(uid)!)
+      found.set(part[0]!, await replayPart(query, chain, logs, part, repair))
+    },
+    async (uid, reason) => {
+      found.set(uid, await replayWithheld(query, chain, uid, byUid.get(uid)!, reason, repair))
+    },
+  )
+  return { uids: uids.length, differing: [...found.values()].flat(), notFinal: [...notFinal] }
+}
+
+/** Projects these attestations' events anew and compares; `repair` corrects what differs. */
+async function replayPart(
+  query: Query,
+  chain: Chain,
+  logs: readonly ReadRow[][],
+  uids: readonly string[],
+  repair: boolean,
+): Promise<Replayed['differing']> {
+  // An attestation whose body could not be stored gives no record until its body is read again.
+  const rows = logs.filter((log) => !log.some(isBodiless)).flat()
+  const { events, records } = projectContent(chain, rows)
+  const given = contentJson(records)
+  const ids = uids.map((uid) => recordId(chain.slug, uid))
+  const differing = await query<Replayed['differing'][number]>(
+    `SELECT coalesce(given.id, stored.id) AS id,
+       CASE WHEN stored.id IS NULL THEN 'missing' WHEN given.id IS NULL THEN 'surplus' ELSE 'different' END AS what
+     FROM json_populate_recordset(NULL::location_record, $1) AS given
+     FULL JOIN (SELECT * FROM location_record WHERE id = ANY($2)) AS stored ON stored.id = given.id
+     WHERE to_jsonb(given) - $3::text[] IS DISTINCT FROM to_jsonb(stored) - $3::text[]
+       OR given.geom::bytea IS DISTINCT FROM stored.geom::bytea
+     ORDER BY 1`,
+    [given, ids, [...NOT_REPLAYED, 'geom']],
+  )
+  if (!repair) return differing
+  if (differing.length) {
+    const changed = new Set(differing.map(({ id }) => id))
+    await query('DELETE FROM location_record WHERE id = ANY($1)', [[...changed]])
+    await query(insertSql('location_record'), [JSON.stringify(records.filter(({ id }) => changed.has(id)))])
+  }
+  await query(
+    `UPDATE attestation_event AS event SET problem = given.problem, withheld = false
+     FROM json_populate_recordset(NULL::attestation_event, $1) AS given
+     WHERE event.id = given.id AND (event.withheld OR event.problem IS DISTINCT FROM given.problem)`,
+    [JSON.stringify(events.map(({ id, problem }) => ({ id, problem })))],
+  )
+  return differing
+}
+
+/** An attestation that cannot be stored, still or now: it has no record, and its event says why. */
+async function replayWithheld(
+  query: Query,
+  chain: Chain,
+  uid: string,
+  log: readonly ReadRow[],
+  reason: Error,
+  repair: boolean,
+): Promise<Replayed['differing']> {
+  const id = recordId(chain.slug, uid)
+  const [stored] = await query<{ id: string }>('SELECT id FROM location_record WHERE id = $1', [id])
+  if (repair) {
+    await query('DELETE FROM location_record WHERE id = $1', [id])
+    await query(
+      `UPDATE attestation_event SET problem = $2, withheld = true WHERE id = ANY($1) AND NOT withheld`,
+      [log.filter((row) => row.kind === EventKind.ATTESTED).map((row) => row.id), withheldProblem(reason)],
+    )
+  }
+  return stored || log.some((row) => row.kind === EventKind.ATTESTED && !row.withheld)
+    ? [{ id, what: stored ? 'surplus' : 'different' }]
+    : []
+}
+
+/** Throws a ContentError: a projection fails only by its content. */
+function projectContent(chain: Chain, rows: readonly ReadRow[]): Projection {
+  try {
+    return project(
+      chain.slug,
+      rows.map(eventOf),
+      new Map(rows.filter((row) => row.data !== null).map((row) => [row.uid, bodyOf(row)])),
+      new Date(),
+    )
+  } catch (error) {
+    throw new ContentError((error as Error).message)
+  }
+}

@@ -1,0 +1,248 @@
+import { stateSchema, type Chain } from '../../chains'
+import { lockChain, type Database, type Query } from './connection'
+
+/** How far a chain's copy goes and is checked: the table chain_status, and evm-processor's own state. */
+
+/** The last block of a chain's copy that no reorg can take back. */
+export interface ChainState {
+  finalHeight: number
+  finalHash: string
+}
+
+/** Blocks, both ends included. */
+interface Range {
+  from: number
+  to: number
+}
+
+/** One statement that deletes so many takes some hundred milliseconds. */
+export const CHANGES_FORGOTTEN_AT_ONCE = 10_000
+
+/** The last block that is final in the database, and its hash; undefined before the first batch. */
+export async function finalState(query: Query, chain: Chain): Promise<ChainState | undefined> {
+  const [exists] = await query<{ there: boolean }>('SELECT to_regclass($1) IS NOT NULL AS there', [
+    `${stateSchema(chain)}.status`,
+  ])
+  if (!exists?.there) return undefined
+  const [status] = await query<{ height: number; hash: string }>(
+    `SELECT height, hash FROM ${stateSchema(chain)}.status WHERE id = 0`,
+  )
+  return status && status.height >= 0 ? { finalHeight: status.height, finalHash: status.hash } : undefined
+}
+
+/**
+ * Sets the last final block back to a block that the chain is known to have, or to none: the indexer then
+ * reads on from there. Answers false, and changes nothing, where blocks above it are not final yet: they
+ * follow the one that was final.
+ */
+export function rewindFinal(
+  database: Database,
+  chain: Chain,
+  block: { number: number; hash: string } | undefined,
+): Promise<boolean> {
+  return database.transaction(async (query) => {
+    await lockChain(query, chain)
+    const state = stateSchema(chain)
+    if ((await query(`SELECT FROM ${state}.hot_block LIMIT 1`)).length) return false
+    const { number, hash } = block ?? { number: -1, hash: '0x' }
+    await query(`UPDATE ${state}.status SET height = $1, hash = $2, nonce = nonce + 1 WHERE id = 0`, [
+      number,
+      hash,
+    ])
+    const kept = `int8multirange(int8range(NULL, $2::int8, '[]'))`
+    await query(
+      `UPDATE chain_status
+       SET indexed_height = ($2::int8)::int, reread = reread * ${kept}, proven = proven * ${kept}
+       WHERE chain = $1`,
+      [chain.slug, number],
+    )
+    return true
+  })
+}
+
+/** Notes the last block of a batch; timestamp in Unix milliseconds. */
+export async function noteIndexed(
+  query: Query,
+  chain: Chain,
+  last: { height: number; timestamp: number },
+): Promise<void> {
+  await query(
+    `INSERT INTO chain_status (chain, indexed_height, indexed_timestamp) VALUES ($1, $2, $3)
+     ON CONFLICT (chain) DO UPDATE
+     SET indexed_height = excluded.indexed_height, indexed_timestamp = excluded.indexed_timestamp`,
+    [chain.slug, last.height, new Date(last.timestamp)],
+  )
+}
+
+/** What is known of a chain's head. */
+export interface HeadNote {
+  number: number
+  /** Unix seconds */
+  timestamp: number
+  /** When a node gave it, in Unix milliseconds. */
+  askedAt: number
+  /** Why the chain's copy is not reliable. */
+  doubt: string | undefined
+  /** How many answers contradicted each other since the last note. */
+  contradictions: number
+}
+
+/** Notes the chain's head as a node has given it. */
+export async function noteHead(
+  query: Query,
+  chain: Chain,
+  { number, timestamp, askedAt, doubt, contradictions }: HeadNote,
+): Promise<void> {
+  await query(
+    `INSERT INTO chain_status (chain, head_height, head_timestamp, checked_at, doubt, contradictions)
+     VALUES ($1, $2, $3, now() - make_interval(secs => $4), $5, $6)
+     ON CONFLICT (chain) DO UPDATE
+     SET head_height = excluded.head_height, head_timestamp = excluded.head_timestamp,
+       checked_at = excluded.checked_at, doubt = excluded.doubt,
+       contradictions = chain_status.contradictions + excluded.contradictions`,
+    [
+      chain.slug,
+      number,
+      new Date(timestamp * 1000),
+      (Date.now() - askedAt) / 1000,
+      doubt ?? null,
+      contradictions,
+    ],
+  )
+}
+
+/**
+ * Whether the indexer has caught up with the head, as of its last look; false while history is being read.
+ */
+export async function followsHead(query: Query, chain: Chain): Promise<boolean> {
+  const [status] = await query<{ follows: boolean | null }>(
+    'SELECT indexed_height >= head_height - $2::int AS follows FROM chain_status WHERE chain = $1',
+    [chain.slug, chain.finality],
+  )
+  return status?.follows ?? false
+}
+
+/**
+ * Notes the location schemas that are indexed from now on and answers those that are new. Their history is
+ * not in the log yet: the audit then reads all blocks again. `fresh`: nothing is indexed yet, so none is new.
+ */
+export async function noteSchemas(
+  query: Query,
+  chain: Chain,
+  schemas: readonly string[],
+  fresh: boolean,
+): Promise<string[]> {
+  const [status] = await query<{ schemas: string[] }>('SELECT schemas FROM chain_status WHERE chain = $1', [
+    chain.slug,
+  ])
+  const added = fresh || !status ? [] : schemas.filter((uid) => !status.schemas.includes(uid))
+  await query(
+    `INSERT INTO chain_status (chain, schemas) VALUES ($1, $2)
+     ON CONFLICT (chain) DO UPDATE
+     SET schemas = excluded.schemas${added.length ? `, reread = '{}', proven = '{}'` : ''}`,
+    [chain.slug, schemas],
+  )
+  return added
+}
+
+/**
+ * Spends calls of the audit's budget, which grows by `perSecond` each second up to a day's worth. Answers
+ * what is left, which may be negative.
+ */
+export async function spendAuditCalls(
+  query: Query,
+  chain: Chain,
+  calls: number,
+  perSecond: number,
+): Promise<number> {
+  const [row] = await query<{ left: number }>(
+    `UPDATE chain_status SET audit_calls_at = now(),
+       audit_calls = least(
+         $3::float8 * 86400,
+         coalesce(audit_calls + extract(epoch FROM now() - audit_calls_at)::float8 * $3, $3 * 86400)
+       ) - $2
+     WHERE chain = $1 RETURNING audit_calls AS left`,
+    [chain.slug, calls, perSecond],
+  )
+  return row?.left ?? 0
+}
+
+/**
+ * Blocks up to the last final one that are neither read twice (`reread`) nor proven, or that are not proven
+ * (`proven`), in order, without those that are postponed.
+ */
+export async function unaudited(
+  query: Query,
+  chain: Chain,
+  what: 'reread' | 'proven',
+  finalHeight: number,
+  postponed: readonly Range[] = [],
+): Promise<Range[]> {
+  if (finalHeight < chain.firstBlock) return []
+  const minus = what === 'reread' ? 'reread - proven' : 'proven'
+  const rows = await query<{ from: string; to: string }>(
+    `SELECT lower(gap) AS "from", upper(gap) - 1 AS "to"
+     FROM chain_status,
+       unnest(int8multirange(int8range($2, $3, '[]')) - ${minus} - $4::int8multirange) AS gap
+     WHERE chain = $1 ORDER BY gap`,
+    [chain.slug, chain.firstBlock, finalHeight, multirange(postponed)],
+  )
+  return rows.map(({ from, to }) => ({ from: Number(from), to: Number(to) }))
+}
+
+/** Notes that the blocks of a range were read twice, or proven, except those of `but`. */
+export async function noteAudited(
+  query: Query,
+  chain: Chain,
+  what: 'reread' | 'proven',
+  range: Range,
+  but: readonly number[] = [],
+): Promise<void> {
+  const less = multirange(but.map((block) => ({ from: block, to: block })))
+  await query(
+    `INSERT INTO chain_status (chain, ${what}) VALUES ($1, $2::int8multirange - $3::int8multirange)
+     ON CONFLICT (chain) DO UPDATE SET ${what} = chain_status.${what} + excluded.${what}`,
+    [chain.slug, multirange([range]), less],
+  )
+}
+
+/** Notes how many blocks cannot be proven as of now. */
+export async function noteUnproven(query: Query, chain: Chain, blocks: number): Promise<void> {
+  await query('UPDATE chain_status SET unproven_blocks = $2 WHERE chain = $1', [chain.slug, blocks])
+}
+
+/** Counts events that the audit has corrected. */
+export async function noteRepaired(query: Query, chain: Chain, count: number): Promise<void> {
+  await query('UPDATE chain_status SET repaired_events = repaired_events + $2 WHERE chain = $1', [
+    chain.slug,
+    count,
+  ])
+}
+
+/** As Postgres writes an int8multirange. */
+function multirange(ranges: readonly Range[]): string {
+  return `{${ranges.map(({ from, to }) => `[${from},${to}]`).join()}}`
+}
+
+/**
+ * Deletes changes of the chain's records that are older than so many days, at most the first 10,000, and
+ * answers how many. The API tells a reader that has not read so far to start anew.
+ */
+export async function forgetChanges(query: Query, chain: Chain, days: number): Promise<number> {
+  // In order of ids: it reads no more rows than it deletes, except the first that stays.
+  const [forgotten] = await query<{ count: number }>(
+    `WITH oldest AS (
+       SELECT id, changed_at FROM record_change WHERE chain = $1 ORDER BY id LIMIT ${CHANGES_FORGOTTEN_AT_ONCE}
+     ), gone AS (
+       DELETE FROM record_change AS change USING oldest
+       WHERE change.chain = $1 AND change.id = oldest.id
+         AND oldest.changed_at < now() - make_interval(days => $2)
+       RETURNING change.id
+     )
+     UPDATE record_state SET forgotten = greatest(forgotten, (SELECT max(id) FROM gone))
+     WHERE chain = $1 AND EXISTS (SELECT FROM gone)
+     RETURNING (SELECT count(*)::int FROM gone) AS count`,
+    [chain.slug, days],
+  )
+  return forgotten?.count ?? 0
+}

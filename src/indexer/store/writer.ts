@@ -1,0 +1,75 @@
+import type { Chain } from '../../chains'
+import type { Database, Query } from './connection'
+
+/** The table chain_writer: which process may write a chain's rows (lease.ts). */
+
+/**
+ * Makes this process the writer of a chain and answers undefined, unless another one is: then answers that
+ * one. A writer is replaced when its lease has run out, or when `isGone` says that its process has ended.
+ */
+export async function takeWriter(
+  database: Database,
+  chain: Chain,
+  writer: string,
+  seconds: number,
+  isGone: (writer: string) => boolean,
+): Promise<string | undefined> {
+  const find = async (query: Query, lock: '' | 'FOR UPDATE') => {
+    const [found] = await query<{ writer: string; held: boolean }>(
+      `SELECT writer, until > now() AS held FROM chain_writer WHERE chain = $1 ${lock}`,
+      [chain.slug],
+    )
+    return found?.held && !isGone(found.writer) ? found.writer : undefined
+  }
+  await database.query(
+    `INSERT INTO chain_writer (chain, writer, until) VALUES ($1, '', '-infinity') ON CONFLICT DO NOTHING`,
+    [chain.slug],
+  )
+  // Without a lock first: waiting for the row's lock keeps the writer from renewing its lease.
+  const other = await find(database.query, '')
+  if (other !== undefined) return other
+  return database.transaction(async (query) => {
+    const meanwhile = await find(query, 'FOR UPDATE')
+    if (meanwhile === undefined)
+      await query(
+        'UPDATE chain_writer SET writer = $2, until = now() + make_interval(secs => $3) WHERE chain = $1',
+        [chain.slug, writer, seconds],
+      )
+    return meanwhile
+  })
+}
+
+/** Whether this process is still the writer; if so, its lease then ends in so many seconds. */
+export async function renewWriter(
+  query: Query,
+  chain: Chain,
+  writer: string,
+  seconds: number,
+): Promise<boolean> {
+  const renewed = await query(
+    `UPDATE chain_writer SET until = now() + make_interval(secs => $3) WHERE chain = $1 AND writer = $2
+     RETURNING writer`,
+    [chain.slug, writer, seconds],
+  )
+  return renewed.length > 0
+}
+
+/**
+ * Whether this process is the writer; if so, it remains it until the transaction ends: the lock lets renewals
+ * pass, but no other writer.
+ */
+export async function holdWriter(query: Query, chain: Chain, writer: string): Promise<boolean> {
+  const held = await query('SELECT FROM chain_writer WHERE chain = $1 AND writer = $2 FOR KEY SHARE', [
+    chain.slug,
+    writer,
+  ])
+  return held.length > 0
+}
+
+/** Ends this process's lease now. */
+export async function releaseWriter(query: Query, chain: Chain, writer: string): Promise<void> {
+  await query(`UPDATE chain_writer SET until = '-infinity' WHERE chain = $1 AND writer = $2`, [
+    chain.slug,
+    writer,
+  ])
+}

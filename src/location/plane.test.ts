@@ -1,0 +1,329 @@
+import type { Position } from 'geojson'
+import { expect, test } from 'vitest'
+import { seededRandom } from '../../dev/random'
+import { FAMILIES } from '../../test/hostile'
+import { readGeometry } from '../geodesy'
+import { planeShape } from './plane'
+
+const planeOf = (geojson: object) => readEwkb(Buffer.from(planeShape(readGeometry(geojson, 'g')), 'hex'))
+
+test('geometries that do not cross the antimeridian are written as they are', () => {
+  const shapes = [
+    { type: 'Point', coordinates: [-0.1, 51.5] },
+    {
+      type: 'MultiPoint',
+      coordinates: [
+        [180, 0],
+        [-180, 0],
+      ],
+    },
+    {
+      type: 'LineString',
+      coordinates: [
+        [-90, 0],
+        [90, 0],
+      ],
+    },
+    {
+      type: 'MultiLineString',
+      coordinates: [
+        [
+          [0, 0],
+          [1, 1],
+        ],
+        [
+          [2, 2],
+          [3, 3],
+        ],
+      ],
+    },
+    {
+      type: 'Polygon',
+      coordinates: [
+        [
+          [0, 0],
+          [9, 0],
+          [9, 9],
+          [0, 0],
+        ],
+        [
+          [4, 1],
+          [5, 1],
+          [5, 2],
+          [4, 1],
+        ],
+      ],
+    },
+    {
+      type: 'MultiPolygon',
+      coordinates: [
+        [
+          [
+            [0, 0],
+            [1, 0],
+            [1, 1],
+            [0, 0],
+          ],
+        ],
+        [
+          [
+            [2, 0],
+            [3, 0],
+            [3, 1],
+            [2, 0],
+          ],
+        ],
+      ],
+    },
+    // The border of a world map, which is 360 degrees long.
+    {
+      type: 'Polygon',
+      coordinates: [
+        [
+          [-180, -90],
+          [180, -90],
+          [180, 90],
+          [-180, 90],
+          [-180, -90],
+        ],
+      ],
+    },
+  ]
+  for (const shape of shapes) expect(planeOf(shape)).toEqual(shape)
+  const collection = {
+    type: 'GeometryCollection',
+    geometries: [shapes[0], { type: 'GeometryCollection', geometries: shapes.slice(1, 3) }],
+  }
+  expect(planeOf(collection)).toEqual(collection)
+  expect(planeOf({ type: 'Feature', geometry: { type: 'Point', coordinates: [1, 2, 3] } })).toEqual({
+    type: 'Point',
+    coordinates: [1, 2],
+  })
+})
+
+test('a line is cut wherever it crosses the antimeridian', () => {
+  expect(
+    planeOf({
+      type: 'LineString',
+      coordinates: [
+        [170, 0],
+        [-170, 10],
+        [170, 20],
+      ],
+    }),
+  ).toEqual({
+    type: 'MultiLineString',
+    coordinates: [
+      [
+        [170, 0],
+        [180, 5],
+      ],
+      [
+        [-180, 5],
+        [-170, 10],
+        [-180, 15],
+      ],
+      [
+        [180, 15],
+        [170, 20],
+      ],
+    ],
+  })
+})
+
+test('a polygon that crosses the antimeridian is on both sides of it, with its holes', () => {
+  const polygon = {
+    type: 'Polygon',
+    coordinates: [
+      [
+        [170, 0],
+        [-170, 0],
+        [-170, 20],
+        [170, 20],
+        [170, 0],
+      ],
+      [
+        [-175, 5],
+        [-172, 5],
+        [-172, 9],
+        [-175, 5],
+      ],
+    ],
+  }
+  expect(planeOf(polygon)).toEqual({
+    type: 'MultiPolygon',
+    coordinates: [
+      [
+        [
+          [-190, 0],
+          [-170, 0],
+          [-170, 20],
+          [-190, 20],
+          [-190, 0],
+        ],
+        [
+          [-175, 5],
+          [-172, 5],
+          [-172, 9],
+          [-175, 5],
+        ],
+      ],
+      [
+        [
+          [170, 0],
+          [190, 0],
+          [190, 20],
+          [170, 20],
+          [170, 0],
+        ],
+        [
+          [185, 5],
+          [188, 5],
+          [188, 9],
+          [185, 5],
+        ],
+      ],
+    ],
+  })
+})
+
+test('a ring that goes round a pole more than once becomes its band of latitudes, up to the pole', () => {
+  const spiral = Array.from({ length: 40 }, (_, i) => [((i * 60 + 180) % 360) - 180, 80 - i])
+  expect(planeOf({ type: 'Polygon', coordinates: [[...spiral, spiral[0]]] })).toEqual({
+    type: 'Polygon',
+    coordinates: [
+      [
+        [-180, 41],
+        [180, 41],
+        [180, 90],
+        [-180, 90],
+        [-180, 41],
+      ],
+    ],
+  })
+})
+
+// The inner loop (`npm run test:unit`) leaves this out: the largest geometries take seconds each.
+test.skipIf(process.env.TEST_QUICK).each(Object.entries(FAMILIES))(
+  '%s: 100,000 positions become at most three times as many',
+  (_, shape) => {
+    const geometry = shape(90_000)
+    expect(JSON.stringify(planeOf(geometry)).match(/\[-?\d/g)!.length).toBeLessThanOrEqual(3 * 100_000)
+  },
+)
+
+/**
+ * An independent reference: a place is in a ring when the meridian from it to the north pole meets the ring
+ * an odd number of times, or an even number if the ring goes round the north pole.
+ */
+const SEED = 20_261_122
+test(`places are in the plane shape exactly when they are in the rings on the globe (seed ${SEED})`, () => {
+  const random = seededRandom(SEED)
+  const between = (low: number, high: number) => low + (high - low) * random()
+  let inside = 0
+  for (let i = 0; i < 2_000; i++) {
+    const { rings, pole } = random() < 0.3 ? polarRing(random, between) : crossingRings(random, between)
+    const shape = planeOf({ type: 'Polygon', coordinates: rings })
+    for (let k = 0; k < 10; k++) {
+      const place: Position = [between(-180, 180), between(-89, 89)]
+      const truth =
+        rings.filter((ring) => meetsMeridian(ring, place) % 2 === 1).length % 2 === 1
+          ? pole !== 'north'
+          : pole === 'north'
+      if (truth) inside++
+      expect(isIn(shape, place), JSON.stringify({ rings, place })).toBe(truth)
+    }
+  }
+  expect(inside).toBeGreaterThan(1_000)
+})
+
+type Random = () => number
+type Between = (low: number, high: number) => number
+const wrapped = (lng: number) => lng - 360 * Math.round(lng / 360)
+const closed = (ring: Position[]) => [...ring, ring[0]!]
+
+/** A shell near the antimeridian, which may cross itself, with a hole: only parity counts. */
+function crossingRings(random: Random, between: Between): { rings: Position[][]; pole?: 'north' } {
+  const [lng, lat, size] = [180 + between(-40, 40), between(-50, 50), between(1, 35)]
+  const ring = (radius: number) =>
+    closed(
+      Array.from({ length: 3 + Math.floor(random() * 12) }, (_, i) => [
+        wrapped(lng + radius * between(0.5, 1) * Math.cos(i)),
+        lat + radius * between(0.5, 1) * Math.sin(i),
+      ]),
+    )
+  return { rings: random() < 0.5 ? [ring(size)] : [ring(size), ring(size / 4)] }
+}
+
+/** A ring round the pole on its smaller side, in steps of less than 180 degrees, in either direction. */
+function polarRing(random: Random, between: Between): { rings: Position[][]; pole?: 'north' } {
+  const count = 3 + Math.floor(random() * 12)
+  const [start, way, south] = [between(-180, 180), random() < 0.5 ? 1 : -1, random() < 0.5]
+  const ring = Array.from({ length: count }, (_, i): Position => [
+    wrapped(start + (way * 360 * (i + between(0, 0.4))) / count),
+    (south ? -1 : 1) * between(5, 85),
+  ])
+  return { rings: [closed(ring)], ...(!south && { pole: 'north' as const }) }
+}
+
+/** How often the meridian from a place to the north pole meets the ring. */
+function meetsMeridian(ring: readonly Position[], [lng, lat]: Position): number {
+  let count = 0
+  for (let i = 1; i < ring.length; i++) {
+    const [a, b] = [ring[i - 1]!, ring[i]!]
+    const [east, place] = [wrapped(b[0]! - a[0]!), wrapped(lng! - a[0]!)]
+    if (east > 0 ? place < 0 || place >= east : place >= 0 || place < east) continue
+    if (a[1]! + ((b[1]! - a[1]!) * place) / east > lat!) count++
+  }
+  return count
+}
+
+/**
+ * Whether a place is in a Polygon or MultiPolygon on the plane: in an odd number of the rings of one of its
+ * polygons.
+ */
+function isIn(shape: { type: string; coordinates?: unknown }, [x, y]: Position): boolean {
+  const polygons = (shape.type === 'Polygon' ? [shape.coordinates] : shape.coordinates) as Position[][][]
+  const isInRing = (ring: Position[]) => {
+    let odd = false
+    for (let i = 1; i < ring.length; i++) {
+      const [[x1, y1], [x2, y2]] = [ring[i - 1] as [number, number], ring[i] as [number, number]]
+      if (x1 > x! !== x2 > x! && y1 + ((y2 - y1) * (x! - x1)) / (x2 - x1) > y!) odd = !odd
+    }
+    return odd
+  }
+  return polygons.some((rings) => rings.filter(isInRing).length % 2 === 1)
+}
+
+/** Reads EWKB (PostGIS manual, "Extended WKB") into GeoJSON. */
+function readEwkb(bytes: Buffer): { type: string; coordinates?: unknown; geometries?: unknown[] } {
+  let at = 0
+  const integer = () => bytes.readUInt32LE((at += 4) - 4)
+  const position = () => [bytes.readDoubleLE((at += 8) - 8), bytes.readDoubleLE((at += 8) - 8)]
+  const many = <T>(read: () => T): T[] => Array.from({ length: integer() }, read)
+  const geometry = (): { type: string; coordinates?: unknown; geometries?: unknown[] } => {
+    expect(bytes[at++]).toBe(1)
+    const head = integer()
+    if (head & 0x2000_0000) expect(integer()).toBe(4326)
+    const member = () => geometry().coordinates
+    switch (head & 0xff) {
+      case 1:
+        return { type: 'Point', coordinates: position() }
+      case 2:
+        return { type: 'LineString', coordinates: many(position) }
+      case 3:
+        return { type: 'Polygon', coordinates: many(() => many(position)) }
+      case 4:
+        return { type: 'MultiPoint', coordinates: many(member) }
+      case 5:
+        return { type: 'MultiLineString', coordinates: many(member) }
+      case 6:
+        return { type: 'MultiPolygon', coordinates: many(member) }
+      default:
+        return { type: 'GeometryCollection', geometries: many(geometry) }
+    }
+  }
+  const read = geometry()
+  expect(at).toBe(bytes.length)
+  return read
+}

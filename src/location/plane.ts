@@ -1,0 +1,240 @@
+import type { Reading } from '../geodesy'
+
+/**
+ * The shape of a geometry on the plane of longitude and latitude, which the index and the bbox filter search.
+ * (Computations use the geometry itself.)
+ *
+ * An edge takes the shorter way round, so one of more than 180 degrees of longitude crosses the antimeridian.
+ * An edge of exactly 180 or 360 degrees does not: the kernel refuses the former, and the latter is the border
+ * of a map. Lines are cut at the antimeridian. A polygon that crosses it is continued beyond 180 or -180 and
+ * repeated 360 degrees away, so that each part of it also lies within -180 to 180, where the boxes of queries
+ * lie; this adds no edge along the antimeridian. A ring that goes once round a pole is closed over the pole
+ * on its smaller side.
+ *
+ * Time and memory are linear in the number of positions. Nothing depends on which edges cross, as an attester
+ * chooses that. A ring that crosses itself is kept as it is: a box meets its edges, or what it winds round an
+ * odd number of times.
+ */
+
+type Layout = Reading['layout']
+type Chain = Reading['chains'][number]
+
+const SRID = 4326
+const TYPE_NUMBERS = {
+  Point: 1,
+  LineString: 2,
+  Polygon: 3,
+  MultiPoint: 4,
+  MultiLineString: 5,
+  MultiPolygon: 6,
+  GeometryCollection: 7,
+} as const
+/** The type of each member of a collection. */
+const MEMBERS = { MultiPoint: 'Point', MultiLineString: 'LineString', MultiPolygon: 'Polygon' } as const
+/** The flag of EWKB for a geometry with an SRID. */
+const HAS_SRID = 0x2000_0000
+/**
+ * A polygon that is wider than this, or goes round a pole more than once, is replaced by its band of
+ * latitudes.
+ */
+const WIDEST_DEGREES = 720
+const RADIANS = Math.PI / 180
+
+/** Positions on the plane: x, y, x, y, ... in degrees. */
+type Line = Float64Array | number[]
+
+/** The members of a geometry on the plane: points or lines as positions, or polygons as rings. */
+type Part = { type: 'Point' | 'LineString'; lines: Line[] } | { type: 'Polygon'; polygons: Line[][] }
+
+/** The plane shape of a geometry as hexadecimal EWKB (PostGIS's extended well-known binary), SRID 4326. */
+export function planeShape(reading: Reading): string {
+  return new Writer().geometry(reading, reading.layout)
+}
+
+function partOf(
+  reading: Reading,
+  type: Exclude<Layout['type'], 'GeometryCollection'>,
+  chains: readonly Chain[],
+): Part {
+  if (type === 'Point' || type === 'MultiPoint')
+    return { type: 'Point', lines: chains.flatMap((chain) => points(reading, chain)) }
+  if (type === 'LineString' || type === 'MultiLineString')
+    return { type: 'LineString', lines: chains.flatMap((chain) => cutLine(reading, chain)) }
+  const polygons: Line[][] = []
+  for (let i = 0; i < chains.length;) {
+    let end = i + 1
+    while (end < chains.length && chains[end]!.polygon === chains[i]!.polygon) end++
+    polygons.push(...planePolygons(chains.slice(i, end).map((chain) => unwrapped(reading, chain))))
+    i = end
+  }
+  return { type: 'Polygon', polygons }
+}
+
+function points({ lon, lat }: Reading, { start, end }: Chain): Line[] {
+  return Array.from({ length: end - start }, (_, i) => [lon[start + i]!, lat[start + i]!])
+}
+
+/** Degrees that an edge goes east, the shorter way round. */
+function eastward(from: number, to: number): number {
+  const step = to - from
+  return Math.abs(step) > 180 && Math.abs(step) < 360 ? step - 360 * Math.sign(step) : step
+}
+
+/** The pieces of a line, cut where it crosses the antimeridian. */
+function cutLine({ lon, lat }: Reading, { start, end }: Chain): Line[] {
+  const pieces: number[][] = []
+  let piece = [lon[start]!, lat[start]!]
+  for (let i = start + 1; i < end; i++) {
+    const [x, y, toX, toY] = [lon[i - 1]!, lat[i - 1]!, lon[i]!, lat[i]!]
+    const step = eastward(x, toX)
+    if (step !== toX - x) {
+      const border = 180 * Math.sign(step)
+      const cut = y + ((toY - y) * (border - x)) / step
+      piece.push(border, cut)
+      pieces.push(piece)
+      piece = [-border, cut]
+    }
+    piece.push(toX, toY)
+  }
+  return [...pieces, piece]
+}
+
+/** A ring continued across the antimeridian: its longitudes go on beyond 180 and -180. */
+interface PlaneRing {
+  line: Float64Array
+  west: number
+  east: number
+  south: number
+  north: number
+  /** Degrees from its start east to its end: 0, or 360 or -360 when it goes round a pole. */
+  turn: number
+}
+
+function unwrapped({ lon, lat }: Reading, { start, end }: Chain): PlaneRing {
+  const line = new Float64Array(2 * (end - start))
+  let x = lon[start]!
+  let [west, east, south, north] = [x, x, lat[start]!, lat[start]!]
+  // Full turns beyond the border: adding whole turns keeps the digits of longitudes.
+  let turns = 0
+  for (let i = start; i < end; i++) {
+    if (i > start) {
+      const step = lon[i]! - lon[i - 1]!
+      if (eastward(lon[i - 1]!, lon[i]!) !== step) turns -= Math.sign(step)
+    }
+    x = lon[i]! + 360 * turns
+    line[2 * (i - start)] = x
+    line[2 * (i - start) + 1] = lat[i]!
+    west = Math.min(west, x)
+    east = Math.max(east, x)
+    south = Math.min(south, lat[i]!)
+    north = Math.max(north, lat[i]!)
+  }
+  return { line, west, east, south, north, turn: 360 * turns }
+}
+
+/**
+ * Polygons on the plane for one polygon (its shell, then its holes): boxes within -180 to 180 meet exactly
+ * what they meet of the original.
+ */
+function planePolygons(rings: readonly PlaneRing[]): Line[][] {
+  const [drawn, ...holes] = rings as [PlaneRing, ...PlaneRing[]]
+  const shell = drawn.turn === 0 ? drawn : closedOverPole(drawn)
+  if (Math.abs(drawn.turn) > 360 || shell.east - shell.west > WIDEST_DEGREES) return [band(shell)]
+  const lines = [shell.line]
+  for (const hole of holes) {
+    // Its longitudes continue those of the shell. A hole round the pole is left out, as it begins at another
+    // longitude.
+    if (hole.turn === 0) lines.push(shifted(hole.line, 360 * Math.ceil((shell.west - hole.west) / 360)))
+  }
+  const first = Math.ceil((-180 - shell.east) / 360)
+  const last = Math.floor((180 - shell.west) / 360)
+  // A shell that only touches the border from inside is not repeated.
+  const copies =
+    shell.west >= -180 && shell.east <= 180
+      ? [0]
+      : Array.from({ length: last - first + 1 }, (_, i) => 360 * (first + i))
+  return copies.map((shift) => lines.map((line) => shifted(line, shift)))
+}
+
+function shifted(line: Float64Array, degrees: number): Float64Array {
+  return degrees === 0 ? line : line.map((value, i) => (i % 2 ? value : value + degrees))
+}
+
+/** A ring round a pole, closed along the meridian of its start and over the pole on its smaller side. */
+function closedOverPole(ring: PlaneRing): PlaneRing {
+  const { line, turn } = ring
+  // The side north of it is the smaller one when the mean over longitude of the sine of its latitude is above
+  // 0.
+  let sines = 0
+  for (let i = 2; i < line.length; i += 2)
+    sines += (line[i]! - line[i - 2]!) * Math.sin(((line[i + 1]! + line[i - 1]!) / 2) * RADIANS)
+  const pole = sines * Math.sign(turn) >= 0 ? 90 : -90
+  const closed = new Float64Array(line.length + 6)
+  closed.set(line)
+  closed.set([line[line.length - 2]!, pole, line[0]!, pole, line[0]!, line[1]!], line.length)
+  return { ...ring, line: closed, south: Math.min(ring.south, pole), north: Math.max(ring.north, pole) }
+}
+
+function band({ south, north }: PlaneRing): Line[] {
+  return [[-180, south, 180, south, 180, north, -180, north, -180, south]]
+}
+
+/** Writes EWKB, little-endian. */
+class Writer {
+  private buffer = Buffer.allocUnsafe(256)
+  private size = 0
+
+  geometry(reading: Reading, layout: Layout): string {
+    this.layout(reading, layout, true)
+    return this.buffer.toString('hex', 0, this.size)
+  }
+
+  private layout(reading: Reading, layout: Layout, outermost: boolean): void {
+    if (layout.type === 'GeometryCollection') {
+      this.head('GeometryCollection', outermost, layout.parts.length)
+      for (const part of layout.parts) this.layout(reading, part, false)
+      return
+    }
+    const part = partOf(reading, layout.type, reading.chains.slice(layout.firstChain, layout.endChain))
+    const members = part.type === 'Polygon' ? part.polygons : part.lines.map((line) => [line])
+    const member = part.type
+    if (members.length === 1 && layout.type === member) return this.member(member, members[0]!, outermost)
+    const multi = (layout.type in MEMBERS ? layout.type : `Multi${member}`) as keyof typeof MEMBERS
+    this.head(multi, outermost, members.length)
+    for (const lines of members) this.member(MEMBERS[multi], lines, false)
+  }
+
+  private member(type: 'Point' | 'LineString' | 'Polygon', lines: readonly Line[], outermost: boolean): void {
+    if (type === 'Polygon') this.head(type, outermost, lines.length)
+    else this.head(type, outermost)
+    for (const line of lines) {
+      if (type !== 'Point') this.integer(line.length / 2)
+      this.numbers(line)
+    }
+  }
+
+  private head(type: keyof typeof TYPE_NUMBERS, outermost: boolean, count?: number): void {
+    this.room(1)
+    this.size = this.buffer.writeUInt8(1, this.size)
+    this.integer((TYPE_NUMBERS[type] | (outermost ? HAS_SRID : 0)) >>> 0)
+    if (outermost) this.integer(SRID)
+    if (count !== undefined) this.integer(count)
+  }
+
+  private integer(value: number): void {
+    this.room(4)
+    this.size = this.buffer.writeUInt32LE(value, this.size)
+  }
+
+  private numbers(values: Line): void {
+    this.room(8 * values.length)
+    for (let i = 0; i < values.length; i++) this.size = this.buffer.writeDoubleLE(values[i]!, this.size)
+  }
+
+  private room(bytes: number): void {
+    if (this.size + bytes <= this.buffer.length) return
+    const larger = Buffer.allocUnsafe(Math.max(2 * this.buffer.length, this.size + bytes))
+    this.buffer.copy(larger, 0, 0, this.size)
+    this.buffer = larger
+  }
+}

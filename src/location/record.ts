@@ -1,0 +1,154 @@
+import type { Location } from './index'
+
+/**
+ * A location record's fields, in one table. The projection fills them, SQL selects them, and JSON, CSV,
+ * GeoJSON, OpenAPI and the OGC schema show them, in this order. A field's name is its column's.
+ *
+ * A new field is an entity field in schema.graphql (and `npm run codegen`), a migration, and one row here.
+ */
+
+/** What a record is made of: an attestation, its block, and its payload as it was read. Hex is lower-case. */
+interface RecordSource {
+  chain: string
+  uid: string
+  attester: string
+  recipient: string
+  /** Time of the attestation's block. */
+  blockTime: Date
+  location: Location
+  /** Time of writing. */
+  now: Date
+}
+
+/** A type as JSON Schema says it. In SQL: text, text, timestamptz, numeric, boolean, text[]. */
+export const FIELD_TYPES = {
+  text: { type: 'string' },
+  /** Stored in lower case, shown with its checksum (EIP-55). */
+  address: { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' },
+  /** Shown as ISO 8601 in UTC, with milliseconds. */
+  time: { type: 'string', format: 'date-time' },
+  number: { type: 'number' },
+  boolean: { type: 'boolean' },
+  texts: { type: 'array' },
+} as const
+
+export interface RecordField {
+  type: keyof typeof FIELD_TYPES
+  /** Whether it may be null. Default: it may not. */
+  nullable?: true
+  /** For OpenAPI. */
+  description: string
+  /** What an item of a list is, for OpenAPI. */
+  items?: string
+  /** More that JSON Schema says of it. */
+  schema?: Readonly<Record<string, unknown>>
+  /** Its value in a new record. */
+  from: (source: RecordSource) => unknown
+}
+
+export const RECORD_FIELDS = {
+  uid: {
+    type: 'text',
+    description: 'UID of the attestation.',
+    schema: { pattern: '^0x[0-9a-f]{64}$' },
+    from: ({ uid }) => uid,
+  },
+  chain: { type: 'text', description: 'Slug of its chain.', from: ({ chain }) => chain },
+  prover: {
+    type: 'address',
+    description: 'Address that created the attestation.',
+    from: ({ attester }) => attester,
+  },
+  subject: {
+    type: 'address',
+    description: 'Its recipient; often the prover.',
+    from: ({ recipient }) => recipient,
+  },
+  timestamp: { type: 'time', description: 'Time of its block.', from: ({ blockTime }) => blockTime },
+  event_timestamp: {
+    type: 'time',
+    description: "When the located event occurred; the attestation's own time for schemas that have none.",
+    from: ({ location: { eventTimestamp }, blockTime }) =>
+      eventTimestamp === undefined ? blockTime : new Date(eventTimestamp * 1000),
+  },
+  srs: {
+    type: 'text',
+    description: 'Spatial reference system, typically `EPSG:4326`.',
+    from: ({ location }) => location.srs,
+  },
+  location_type: {
+    type: 'text',
+    description: 'Format of `location`, such as `geojson-point`.',
+    from: ({ location }) => location.locationType,
+  },
+  location: {
+    type: 'text',
+    description: 'The location, as text, as it was attested.',
+    from: ({ location }) => location.location,
+  },
+  longitude: {
+    type: 'number',
+    nullable: true,
+    description: 'Of points, in degrees; null for others and for what cannot be read for certain.',
+    schema: { minimum: -180, maximum: 180 },
+    from: ({ location }) => location.geometry?.point?.[0] ?? null,
+  },
+  latitude: {
+    type: 'number',
+    nullable: true,
+    description: 'As longitude.',
+    schema: { minimum: -90, maximum: 90 },
+    from: ({ location }) => location.geometry?.point?.[1] ?? null,
+  },
+  recipe_types: {
+    type: 'texts',
+    description: 'Types of the proofs that came with it.',
+    items: 'A type.',
+    from: ({ location }) => location.recipeTypes,
+  },
+  recipe_payloads: {
+    type: 'texts',
+    description: 'Their payloads, in parallel.',
+    items: 'Base64.',
+    from: ({ location }) => location.recipePayloads,
+  },
+  media_types: {
+    type: 'texts',
+    description: 'Types of the media that came with it.',
+    items: 'A media type.',
+    from: ({ location }) => location.mediaTypes,
+  },
+  media_data: {
+    type: 'texts',
+    description: 'The media, in parallel.',
+    items: 'The data.',
+    from: ({ location }) => location.mediaData,
+  },
+  memo: {
+    type: 'text',
+    description: 'A description; may be empty.',
+    from: ({ location }) => location.memo,
+  },
+  revoked: { type: 'boolean', description: 'Whether it was revoked.', from: (): boolean => false },
+  created_at: { type: 'time', description: 'When the record was written here.', from: ({ now }) => now },
+  updated_at: { type: 'time', description: 'When it last changed here.', from: ({ now }) => now },
+  problem: {
+    type: 'text',
+    nullable: true,
+    description:
+      'Why `location` cannot be read for certain, so that there is no geometry; null where there is one. (Beyond the specification.)',
+    from: ({ location }) => location.geometryProblem,
+  },
+} as const satisfies Record<string, RecordField>
+
+type Fields = typeof RECORD_FIELDS
+/** The fields of a record as its row has them. */
+export type RecordFields = { -readonly [Name in keyof Fields]: ReturnType<Fields[Name]['from']> }
+
+/** The same table by name, for those that walk through it. */
+export const RECORD_FIELD_LIST = Object.entries(RECORD_FIELDS) as [keyof Fields, RecordField][]
+
+/** The fields of a new record. */
+export function recordFields(source: RecordSource): RecordFields {
+  return Object.fromEntries(RECORD_FIELD_LIST.map(([name, { from }]) => [name, from(source)])) as RecordFields
+}

@@ -1,0 +1,189 @@
+import { cellToBoundary, isValidCell } from 'h3-js'
+import { GeometryError } from '../geodesy'
+import { readWkt } from './wkt'
+import { parseStrictJson } from '../strict-json'
+
+/**
+ * How the text of `location` is read, by location_type: it becomes GeoJSON for the kernel, or a GeometryError
+ * says what would be right. The axis order is never guessed. Every reader takes time and memory linear in the
+ * text.
+ */
+type Read = (location: string, latitudeFirst: boolean) => unknown
+
+/**
+ * One row per family of names, in any letter case: its reader, or why it has no geometry. Sources: the
+ * Location Protocol's registry and JSON schema (spec.decentralizedgeo.org), and v0.1 payloads on chain.
+ */
+const LOCATION_TYPES: readonly [name: RegExp, read: Read | string][] = [
+  // The content of GeoJSON decides, whatever geometry the name says.
+  [/^geojson(-|$)/i, (location) => parseJson(location)],
+  [/^wkt(-|$)/i, readWkt],
+  [/^coordinate-decimal\+lon-lat$/i, (location) => readPair(location, 'longitude, latitude')],
+  [/^coordinate-decimal\+lat-lon$/i, (location) => readPair(location, 'latitude, longitude')],
+  [/^scaled-?coordinates$/i, readScaled],
+  [/^h3$/i, readH3],
+  [/^geohash$/i, readGeohash],
+  [/^address$/i, 'is an address: no geometry'],
+  [
+    /^(decimal-?degrees(<string>)?|coordinate-decimal)$/i,
+    'states no axis order: no geometry; coordinate-decimal+lon-lat does',
+  ],
+]
+const UNKNOWN =
+  'is not known: no geometry; known are geojson, wkt, coordinate-decimal+lon-lat, coordinate-decimal+lat-lon, scaledCoordinates, h3, geohash'
+
+/** The reader of a location_type; or, as a text, why it has no geometry. */
+export function locationReader(locationType: string): Read | string {
+  return LOCATION_TYPES.find(([name]) => name.test(locationType))?.[1] ?? UNKNOWN
+}
+
+function refuse(problem: string): never {
+  throw new GeometryError('location', problem)
+}
+
+/** The start of a wrong text, for an error message. */
+function excerpt(text: string): string {
+  return `'${text.length > 40 ? `${text.slice(0, 40)}...` : text}'`
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return parseStrictJson(text)
+  } catch (error) {
+    if (error instanceof SyntaxError) refuse(`expected JSON: ${error.message}`)
+    throw error
+  }
+}
+
+/** A name without the quotes that it has as a JSON string. */
+function bare(text: string): string {
+  const trimmed = text.trim()
+  return trimmed.length > 1 && trimmed.startsWith('"') && trimmed.endsWith('"')
+    ? trimmed.slice(1, -1)
+    : trimmed
+}
+
+const DECIMAL = String.raw`[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?`
+/** Written as in the Location Protocol's examples: "-103.771556, 44.967243". */
+const PAIR = new RegExp(`^(${DECIMAL})(?:\\s*,\\s*|\\s+)(${DECIMAL})$`, 'i')
+
+/**
+ * A JSON array of two numbers (a third one is the altitude), or two decimal numbers separated by a comma or
+ * spaces; degrees, in the order that the location_type states.
+ */
+function readPair(location: string, order: 'longitude, latitude' | 'latitude, longitude'): unknown {
+  const text = location.trim()
+  const pair = text.startsWith('[') ? parseJson(text) : PAIR.exec(text)?.slice(1).map(Number)
+  if (!Array.isArray(pair) || pair.length < 2 || pair.length > 3 || !pair.every(Number.isFinite))
+    refuse(`expected two numbers [${order}], got ${excerpt(text)}`)
+  const [first, second, ...altitude] = pair as number[]
+  const [longitude, latitude] = (order === 'longitude, latitude' ? [first, second] : [second, first]) as [
+    number,
+    number,
+  ]
+  return point(longitude, latitude, altitude, `the order is ${order}`)
+}
+
+function point(longitude: number, latitude: number, altitude: number[], hint: string): unknown {
+  if (Math.abs(longitude) > 180) refuse(`longitude must be from -180 to 180, got ${longitude}; ${hint}`)
+  if (Math.abs(latitude) > 90) refuse(`latitude must be from -90 to 90, got ${latitude}; ${hint}`)
+  return { type: 'Point', coordinates: [longitude, latitude, ...altitude] }
+}
+
+/**
+ * {x, y, scale}: longitude = x / scale and latitude = y / scale in degrees, exact to 1e-13 degrees (10
+ * nanometres) however many digits the integers have.
+ */
+function readScaled(location: string): unknown {
+  const value = parseJson(location)
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    refuse('expected {"x", "y", "scale"}: longitude and latitude times scale, as integers')
+  const { x, y, scale } = value as Record<string, unknown>
+  const divisor = integer(scale, 'scale')
+  if (divisor <= 0) refuse(`scale must be above 0, got ${divisor}`)
+  return point(
+    integer(x, 'x') / divisor,
+    integer(y, 'y') / divisor,
+    [],
+    'x / scale is the longitude, y / scale the latitude',
+  )
+}
+
+/**
+ * Only integers, as the protocol says: 13.4 with a scale of 1000000 was never scaled. JSON numbers beyond
+ * 2^53 lose digits.
+ */
+function integer(value: unknown, name: string): number {
+  if (
+    typeof value === 'number'
+      ? Number.isSafeInteger(value)
+      : typeof value === 'string' && /^-?\d{1,40}$/.test(value)
+  )
+    return Number(value)
+  return refuse(
+    `${name} must be an integer, as a string if beyond 2^53, got ${typeof value === 'string' ? excerpt(value) : typeof value === 'number' ? value : typeof value}`,
+  )
+}
+
+/**
+ * The boundary of the cell as h3-js gives it: counter-clockwise, vertices in degrees without rounding. Its
+ * edges are straight on H3's sphere and geodesics here.
+ */
+function readH3(location: string): unknown {
+  const text = bare(location)
+  const cell = /^(?:0x)?([0-9a-f]{15})$/i.exec(text)?.[1]!.toLowerCase()
+  if (cell === undefined || !isValidCell(cell))
+    refuse(
+      `expected the index of an H3 cell, 15 hexadecimal digits such as 89283082837ffff (no edge, no vertex), got ${excerpt(text)}`,
+    )
+  return { type: 'Polygon', coordinates: [cellToBoundary(cell, true)] }
+}
+
+const GEOHASH_ALPHABET = '0123456789bcdefghjkmnpqrstuvwxyz'
+const GEOHASH = /^[0-9b-hjkmnp-z]{1,19}$/i
+
+/**
+ * The box of the cell (Niemeyer 2008: bits of longitude and latitude by turns, longitude first). With up to
+ * 19 characters its bounds are exact in doubles (48 bits of 360 degrees), and it is 0.1 micrometres wide.
+ */
+function readGeohash(location: string): unknown {
+  const text = bare(location)
+  if (!GEOHASH.test(text))
+    refuse(`expected a geohash, 1 to 19 digits and letters without a, i, l, o, got ${excerpt(text)}`)
+  const bounds: [[number, number], [number, number]] = [
+    [-180, 180],
+    [-90, 90],
+  ]
+  let axis: 0 | 1 = 0
+  for (const letter of text.toLowerCase()) {
+    const bits = GEOHASH_ALPHABET.indexOf(letter)
+    for (let bit = 16; bit > 0; bit >>= 1) {
+      const range = bounds[axis]
+      range[bits & bit ? 0 : 1] = (range[0] + range[1]) / 2
+      axis = axis === 0 ? 1 : 0
+    }
+  }
+  const [[west, east], [south, north]] = bounds
+  const ring = [...parallel(west, east, south), ...parallel(west, east, north).reverse()]
+  return { type: 'Polygon', coordinates: [[...ring, ring[0]!]] }
+}
+
+const PARALLEL_METRES = 0.01
+const PARALLEL_SEGMENTS = 256
+
+/**
+ * Positions along a parallel, close enough that the geodesics between them stay within a centimetre of it,
+ * but at most 256 segments (4 m from a parallel of 45 degrees). A geodesic bulges by N sin(2 lat) dlon^2 /
+ * 16: the geodesic curvature of the parallel is tan(lat) / N, on a chord of N cos(lat) dlon, and N, the
+ * radius in the prime vertical, is below 6400 km.
+ */
+function parallel(west: number, east: number, lat: number): [number, number][] {
+  const step =
+    Math.sqrt((16 * PARALLEL_METRES) / (6_400_000 * Math.abs(Math.sin((2 * lat * Math.PI) / 180)))) *
+    (180 / Math.PI)
+  const segments = Math.min(PARALLEL_SEGMENTS, Math.max(1, Math.ceil((east - west) / step)))
+  return Array.from({ length: segments + 1 }, (_, i) => [
+    i === segments ? east : west + ((east - west) * i) / segments,
+    lat,
+  ])
+}

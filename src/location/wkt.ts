@@ -1,0 +1,152 @@
+import { GeometryError } from '../geodesy'
+
+/**
+ * How deep positions are nested in the lists of each type: 0 a position in parentheses, 1 a list of
+ * positions, ...
+ */
+const TYPES: Readonly<Record<string, readonly [type: string, depth: number]>> = {
+  POINT: ['Point', 0],
+  LINESTRING: ['LineString', 1],
+  POLYGON: ['Polygon', 2],
+  MULTIPOINT: ['MultiPoint', 1],
+  MULTILINESTRING: ['MultiLineString', 2],
+  MULTIPOLYGON: ['MultiPolygon', 3],
+}
+/** The limit of the kernel. */
+const MAX_NESTING = 8
+
+const NUMBER = String.raw`([-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?)`
+const POSITION = new RegExp(
+  String.raw`${NUMBER}\s+${NUMBER}(?:\s+${NUMBER}(?:\s+${NUMBER})?)?(?=\s*(?:[,()]|$))`,
+  'iy',
+)
+const TYPE = /([a-z]+?)(?:\s*(ZM|Z|M))?(?![a-z])/iy
+const EMPTY = /EMPTY\b/iy
+const SRID = /SRID\s*=\s*(\d+)\s*;/iy
+
+/**
+ * Reads Well-Known Text (ISO 19125, and PostGIS's EWKT) as GeoJSON, for the seven types of GeoJSON. x is the
+ * longitude, as PostGIS, GDAL and QGIS write it. With a reference system that is latitude first by
+ * definition, nobody can know which rule the writer followed, so the text is refused. Z is kept, M is
+ * dropped, and a third number without a tag is Z (as in PostGIS). EMPTY, curves, other SRIDs and remaining
+ * text are refused. Throws a GeometryError that names the character. This is a parser of our own because
+ * betterknown accepts 'POINT(1abc 2xyz) rest' and 'POINT(1,2 3)', gives M for a fourth ordinate, and
+ * overflows the stack.
+ */
+export function readWkt(text: string, latitudeFirst: boolean): unknown {
+  if (latitudeFirst)
+    throw new GeometryError(
+      'location',
+      'EPSG/0/4326 is latitude first, but most tools write WKT longitude first: no geometry; srs EPSG:4326 or CRS84 is certain',
+    )
+  return new WktReader(text).read()
+}
+
+class WktReader {
+  private at = 0
+
+  constructor(private readonly text: string) {}
+
+  read(): unknown {
+    const srid = this.match(SRID)?.[1]
+    if (srid !== undefined && srid !== '4326')
+      throw new GeometryError(
+        'location',
+        `SRID=${srid.slice(0, 20)} is not WGS84: expected SRID=4326, or none`,
+      )
+    const geometry = this.geometry(0)
+    this.space()
+    if (this.at < this.text.length) this.fail('nothing more')
+    return geometry
+  }
+
+  private geometry(nesting: number): unknown {
+    if (nesting > MAX_NESTING) this.fail(`no more than ${MAX_NESTING} levels`)
+    const start = this.at
+    const [, name = '', tag = ''] = this.match(TYPE) ?? []
+    const type = name.toUpperCase()
+    if (type !== 'GEOMETRYCOLLECTION' && !Object.hasOwn(TYPES, type))
+      this.fail(`${Object.keys(TYPES).join(', ')} or GEOMETRYCOLLECTION`, start)
+    if (this.match(EMPTY)) throw new GeometryError('location', `${type} EMPTY has no place: no geometry`)
+    if (type === 'GEOMETRYCOLLECTION')
+      return { type: 'GeometryCollection', geometries: this.list(() => this.geometry(nesting + 1)) }
+    const [geoJsonType, depth] = TYPES[type]!
+    const position = this.positions(tag.toUpperCase())
+    return {
+      type: geoJsonType,
+      coordinates:
+        depth === 0
+          ? this.enclosed(position)
+          : this.lists(
+              depth,
+              type === 'MULTIPOINT'
+                ? () => (this.mark('(', false) ? this.enclosed(position) : position())
+                : position,
+            ),
+    }
+  }
+
+  private lists(depth: number, position: () => number[]): unknown[] {
+    return this.list(depth === 1 ? position : () => this.lists(depth - 1, position))
+  }
+
+  private list<T>(item: () => T): T[] {
+    if (!this.mark('(')) this.fail("'('")
+    const items = [item()]
+    while (this.mark(',')) items.push(item())
+    if (!this.mark(')')) this.fail("',' or ')'")
+    return items
+  }
+
+  private enclosed(position: () => number[]): number[] {
+    if (!this.mark('(')) this.fail("'('")
+    const numbers = position()
+    if (!this.mark(')')) this.fail("')'")
+    return numbers
+  }
+
+  /**
+   * Makes a reader of the positions of one geometry: each has as many numbers as the tag says, or as the
+   * first position.
+   */
+  private positions(tag: string): () => number[] {
+    let size = tag === '' ? 0 : 2 + tag.length
+    return () => {
+      const found = this.match(POSITION) ?? this.fail('a position: longitude latitude')
+      const numbers = [Number(found[1]), Number(found[2])]
+      const given = found[4] !== undefined ? 4 : found[3] !== undefined ? 3 : 2
+      size ||= given
+      if (given !== size) this.fail(`a position of ${size} numbers`, found.index)
+      if (given > 2 && tag !== 'M') numbers.push(Number(found[3]))
+      return numbers
+    }
+  }
+
+  private space(): void {
+    while (this.text.charCodeAt(this.at) <= 32) this.at++
+  }
+
+  /** Whether the next character is this mark, which is then taken. */
+  private mark(mark: string, take = true): boolean {
+    this.space()
+    const found = this.text[this.at] === mark
+    if (found && take) this.at++
+    return found
+  }
+
+  private match(pattern: RegExp): RegExpExecArray | null {
+    this.space()
+    pattern.lastIndex = this.at
+    const found = pattern.exec(this.text)
+    if (found) this.at = pattern.lastIndex
+    return found
+  }
+
+  private fail(expected: string, at = this.at): never {
+    const rest = this.text.slice(at, at + 24).trim()
+    throw new GeometryError(
+      'location',
+      `at character ${at + 1} of the WKT: expected ${expected}, got ${rest === '' ? 'its end' : `'${rest}'`}`,
+    )
+  }
+}

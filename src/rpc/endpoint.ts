@@ -1,0 +1,160 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { RpcClient, RpcError } from '@subsquid/rpc-client'
+import type { Logger } from '@subsquid/logger'
+import type { Chain } from '../chains'
+import { isTemporary } from './refusals'
+
+export interface EndpointOptions {
+  /** The chain that the endpoint must be of. */
+  chain: Chain
+  /** Requests per second; undefined = no limit. */
+  rateLimit?: number | undefined
+  /** HTTP requests at a time; 10 by default. */
+  concurrency?: number
+  /** Calls in one HTTP request; 1 for providers that refuse batches. */
+  batchSize: number
+  /** A call without an answer after this time has failed. */
+  timeoutMs: number
+  /** How long the answer to eth_chainId is believed; for ever by default. */
+  chainIdValidMs?: number
+  log?: Logger
+}
+
+/**
+ * How a call ended. A refusal is a JSON-RPC error of a node that is well; `chainId`: the endpoint is on this
+ * other chain, and was not asked; a failure is anything else.
+ */
+export type Outcome<T> = { answer: T } | { refusal: RpcError } | { failure: Error } | { chainId: number }
+
+const FIRST_REST_MS = 250
+const LONGEST_REST_MS = 15_000
+const DISTRUST_MS = 30_000
+/** A wrong chain id that excludes an endpoint for ever must be answered this often. */
+const CHAIN_ID_ATTEMPTS = 3
+const CHAIN_ID_PAUSE_MS = 500
+
+/** One JSON-RPC endpoint: its health, and the proof that it is of the right chain. */
+export class Endpoint {
+  /** For logs: without path and query, where providers put the key. */
+  readonly host: string
+  private readonly client: RpcClient
+  private failures = 0
+  /** Unix milliseconds: until then it is asked only when all others have failed too. */
+  restsUntil = 0
+  /** Unix milliseconds: until then it is asked after all others, as it has answered what cannot be true. */
+  private distrustedUntil = 0
+  private chainId: { askedAt: number; answer: Promise<number> } | undefined
+  /** The chain id that it answered, if it is of another chain; and until when that is believed. */
+  private otherChain: { id: number; until: number } | undefined
+
+  constructor(
+    private readonly url: string,
+    private readonly options: EndpointOptions,
+  ) {
+    const { rateLimit, concurrency, batchSize, timeoutMs } = options
+    this.host = new URL(url).host
+    // The client's own log would hold the URL, and with it the key. Retries are decided in rpc.ts.
+    this.client = new RpcClient({
+      url,
+      rateLimit,
+      capacity: concurrency ?? 10,
+      maxBatchCallSize: batchSize,
+      requestTimeout: timeoutMs,
+      retryAttempts: 0,
+      retrySchedule: [0],
+      log: null,
+    })
+  }
+
+  get isTrusted(): boolean {
+    return this.distrustedUntil <= Date.now()
+  }
+
+  /** The chain that it is on, if that is known to be another one. */
+  get wrongChainId(): number | undefined {
+    return this.otherChain && this.otherChain.until > Date.now() ? this.otherChain.id : undefined
+  }
+
+  /** Sends calls once it has shown that it is of this chain. Never throws. */
+  async ask<T>(send: (client: RpcClient) => Promise<T>): Promise<Outcome<T>> {
+    try {
+      const chainId = await this.checkedChainId()
+      if (chainId !== this.options.chain.id) return { chainId }
+      const answer = await send(this.client).catch((error: { code?: string }) => {
+        // A kept connection that the server had closed meanwhile: the call has not been read.
+        if (error.code === 'ECONNRESET' || error.code === 'EPIPE') return send(this.client)
+        throw error
+      })
+      this.failures = this.restsUntil = 0
+      return { answer }
+    } catch (thrown) {
+      const error = this.withoutUrl(thrown as Error)
+      return error instanceof RpcError && !isTemporary(error) ? { refusal: error } : { failure: error }
+    }
+  }
+
+  /** The chain id that it answers now. Throws when the answer is none. */
+  async readChainId(): Promise<number> {
+    const answer = await this.client.call<unknown>('eth_chainId', [])
+    if (typeof answer !== 'string' || !/^0x[0-9a-f]{1,13}$/i.test(answer))
+      throw new Error('eth_chainId has no result')
+    return Number(answer)
+  }
+
+  /** Lets it rest after a failure, longer each time. `askedAt` in Unix milliseconds. */
+  rest(askedAt: number, method: string, reason: Error): void {
+    // Calls that were under way together fail together: that is one failure.
+    if (this.restsUntil <= askedAt) this.failures++
+    const restMs = Math.min(FIRST_REST_MS * 2 ** (this.failures - 1), LONGEST_REST_MS)
+    this.restsUntil = Date.now() + restMs
+    this.options.log?.warn({ ...this.about(method, reason.message), restMs }, 'an RPC endpoint failed')
+  }
+
+  /** Its answer cannot be true: others come first for a while. Logged once in that time. */
+  distrust(method: string, reason: string): void {
+    if (this.isTrusted)
+      this.options.log?.warn(this.about(method, reason), 'an RPC endpoint gave an answer that cannot be true')
+    this.distrustedUntil = Date.now() + DISTRUST_MS
+  }
+
+  private checkedChainId(): Promise<number> {
+    const { chainIdValidMs = Infinity } = this.options
+    if (this.chainId && Date.now() - this.chainId.askedAt < chainIdValidMs) return this.chainId.answer
+    const asked = { askedAt: Date.now(), answer: this.askChainId(chainIdValidMs) }
+    this.chainId = asked
+    asked.answer.catch(() => {
+      if (this.chainId === asked) this.chainId = undefined
+    })
+    return asked.answer
+  }
+
+  private async askChainId(validMs: number): Promise<number> {
+    const { chain, log } = this.options
+    let id = await this.readChainId()
+    for (let attempt = 1; id !== chain.id && validMs === Infinity && attempt < CHAIN_ID_ATTEMPTS; attempt++) {
+      await pause(CHAIN_ID_PAUSE_MS)
+      id = await this.readChainId()
+    }
+    this.otherChain = id === chain.id ? undefined : { id, until: Date.now() + validMs }
+    if (this.otherChain) log?.error(wrongChain(this.host, chain, id))
+    return id
+  }
+
+  private about(method: string, reason: string): object {
+    return { chain: this.options.chain.slug, endpoint: this.host, method, reason: reason.slice(0, 300) }
+  }
+
+  /** The error with the URL replaced by its host, in whatever form the message has it. */
+  private withoutUrl(error: Error): Error {
+    delete (error as { rpcUrl?: string }).rpcUrl
+    const { href, pathname, search } = new URL(this.url)
+    for (const text of [this.url, href, `${pathname}${search}`, pathname, search])
+      if (text.length > 1)
+        error.message = error.message.replaceAll(text, text.startsWith('http') ? this.host : '...')
+    return error
+  }
+}
+
+export function wrongChain(host: string, chain: Chain, id: number): string {
+  return `The RPC endpoint ${host} of ${chain.slug} is on chain ${id}, not ${chain.id}: correct its RPC_URL_*`
+}

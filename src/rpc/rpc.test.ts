@@ -1,0 +1,203 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Logger, type LogRecord } from '@subsquid/logger'
+import { afterEach, expect, test } from 'vitest'
+import { CHAINS } from '../chains'
+import { SettingsError } from '../config'
+import { Rpc } from './rpc'
+
+const KEY = 'secret-key'
+const closing: (() => void)[] = []
+afterEach(() => closing.splice(0).forEach((close) => close()))
+
+/**
+ * An endpoint with a key in its path and a given answer: a result, a JSON-RPC error, an HTTP status, or none.
+ */
+async function endpoint(answer: (method: string) => unknown): Promise<{ url: string; calls: string[] }> {
+  const calls: string[] = []
+  const server = createServer((request, response) => {
+    let body = ''
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()))
+    request.on('end', () => {
+      const { id, method } = JSON.parse(body) as { id: number; method: string }
+      calls.push(method)
+      const given =
+        method === 'eth_chainId'
+          ? { result: `0x${CHAINS[0]!.id.toString(16)}`, ...(answer(method) as object | undefined) }
+          : answer(method)
+      if (given === undefined) return
+      const { status, ...rest } = given as { status?: number }
+      response
+        .writeHead(status ?? 200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id, ...rest }))
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  closing.push(() => server.close().closeAllConnections())
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v2/${KEY}`, calls }
+}
+const logged: LogRecord[] = []
+const rpc = (...endpoints: { url: string }[]) =>
+  new Rpc({
+    chain: CHAINS[0]!,
+    urls: endpoints.map(({ url }) => url),
+    batchSize: 100,
+    timeoutMs: 200,
+    log: new Logger((record) => logged.push(record), 'test'),
+  }).route()
+
+test.each<[string, (method: string) => unknown]>([
+  ['answers HTTP 500', (method) => (method === 'eth_chainId' ? {} : { status: 500 })],
+  ['answers HTTP 429', (method) => (method === 'eth_chainId' ? {} : { status: 429 })],
+  ['answers nothing', () => undefined],
+  [
+    'reports a rate limit',
+    (method) => (method === 'eth_chainId' ? {} : { error: { code: -32005, message: 'rate limit exceeded' } }),
+  ],
+  [
+    'lacks the state',
+    (method) => (method === 'eth_chainId' ? {} : { error: { code: -32000, message: 'missing trie node' } }),
+  ],
+  ['is of another chain', (method) => (method === 'eth_chainId' ? { result: '0x1' } : { result: 'wrong' })],
+])('while the first endpoint %s, the second one answers; no log or error has the key', async (_, answer) => {
+  logged.length = 0
+  const [first, second] = [
+    await endpoint(answer),
+    await endpoint((method) => (method === 'eth_chainId' ? {} : { result: 'right' })),
+  ]
+  expect(await rpc(first, second).call('eth_call')).toBe('right')
+  expect(second.calls).toContain('eth_call')
+  expect(JSON.stringify(logged)).not.toContain(KEY)
+})
+
+test.each([
+  (url: string) => url.replace(`/v2/${KEY}`, `?apikey=${KEY}`),
+  (url: string) => url.replace('127.0.0.1', 'LOCALHOST'),
+])('no log has the key, however the URL is written', async (written) => {
+  logged.length = 0
+  const first = await endpoint((method) => (method === 'eth_chainId' ? {} : { status: 500 }))
+  const second = await endpoint((method) => (method === 'eth_chainId' ? {} : { result: 'right' }))
+  expect(await rpc({ url: written(first.url) }, second).call('eth_call')).toBe('right')
+  expect(JSON.stringify(logged)).toContain('an RPC endpoint failed')
+  expect(JSON.stringify(logged)).not.toContain(KEY)
+})
+
+test('the first endpoint is asked again after its rest', async () => {
+  let well = false
+  const [first, second] = [
+    await endpoint((method) =>
+      method === 'eth_chainId' ? {} : well ? { result: 'first' } : { status: 500 },
+    ),
+    await endpoint((method) => (method === 'eth_chainId' ? {} : { result: 'second' })),
+  ]
+  const both = rpc(first, second)
+  const ask = () => both.call('eth_call')
+  expect(await ask()).toBe('second')
+  well = true
+  while ((await ask()) !== 'first') await new Promise((resolve) => setTimeout(resolve, 20))
+})
+
+test('a refusal of all endpoints is thrown; a refusal of the size at once, when the caller can ask for less', async () => {
+  const refusing = (message: string) =>
+    endpoint((method) => (method === 'eth_chainId' ? {} : { error: { code: -32000, message } }))
+  const [first, second] = [await refusing('limited to a 5 range'), await refusing('limited to a 5 range')]
+  const both = rpc(first, second)
+  await expect(both.call('eth_getLogs', [], { splittable: true })).rejects.toThrow('limited to a 5 range')
+  expect(second.calls).toEqual([])
+  await expect(both.call('eth_getLogs')).rejects.toThrow('limited to a 5 range')
+  expect(second.calls).toContain('eth_getLogs')
+})
+
+test('one endpoint refuses and the other is of another chain: the refusal is thrown', async () => {
+  const first = await endpoint((method) =>
+    method === 'eth_chainId' ? {} : { error: { code: -32601, message: 'method not found' } },
+  )
+  const second = await endpoint((method) =>
+    method === 'eth_chainId' ? { result: '0x1' } : { result: 'wrong' },
+  )
+  await expect(rpc(first, second).call('eth_call')).rejects.toThrow('method not found')
+})
+
+test('with endpoints of other chains only, the error names them', async () => {
+  const wrong = () => endpoint((method) => (method === 'eth_chainId' ? { result: '0x1' } : { result: '0x' }))
+  const one = await wrong()
+  const error = await rpc(one)
+    .call('eth_call')
+    .catch((thrown: unknown) => thrown)
+  expect(error).toBeInstanceOf(SettingsError)
+  expect((error as Error).message).toMatch(
+    /^The RPC endpoint 127\.0\.0\.1:\d+ of base-sepolia is on chain 1, not 84532/,
+  )
+  await expect(rpc(await wrong(), await wrong()).call('eth_call')).rejects.toThrow(
+    'No RPC endpoint of base-sepolia is on chain 84532',
+  )
+})
+
+test('with `once` each endpoint is asked once and none is waited for; with `required` null is no answer', async () => {
+  const ofChain = (method: string) => (method === 'eth_chainId' ? {} : undefined)
+  const failing = await endpoint((method) => ofChain(method) ?? { status: 500 })
+  const lacking = await endpoint((method) => ofChain(method) ?? { result: null })
+  const having = await endpoint((method) => ofChain(method) ?? { result: 'right' })
+  const options = { once: true, required: true }
+  expect(await rpc(failing, lacking, having).call('eth_call', [], options)).toBe('right')
+  const route = rpc(failing, lacking)
+  await expect(route.call('eth_call', [], options)).rejects.toThrow('eth_call has no result')
+  const before = failing.calls.length
+  await expect(rpc(failing).call('eth_call', [], options)).rejects.toThrow('Got 500')
+  expect(failing.calls.length).toBe(before + 2)
+})
+
+test('with `once` what one call meets does not lead the next one to another endpoint', async () => {
+  const first = await endpoint((method) =>
+    method === 'eth_chainId' ? {} : method === 'eth_getLogs' ? { status: 400 } : { result: 'newest' },
+  )
+  const behind = await endpoint((method) => (method === 'eth_chainId' ? {} : { result: 'older' }))
+  const route = rpc(first, behind)
+  expect(await route.call('eth_getLogs', [], { once: true })).toBe('older')
+  expect(await route.call('eth_call', [], { once: true })).toBe('newest')
+})
+
+test('no answer to eth_chainId is not another chain', async () => {
+  let answers: object = { result: null }
+  const one = await endpoint((method) => (method === 'eth_chainId' ? answers : { result: 'right' }))
+  const route = rpc(one)
+  await expect(route.call('eth_call', [], { once: true })).rejects.toThrow('eth_chainId has no result')
+  answers = {}
+  expect(await route.call('eth_call', [], { once: true })).toBe('right')
+})
+
+test('a call on a kept connection that the node has closed is sent again', async () => {
+  const ids = { eth_chainId: `0x${CHAINS[0]!.id.toString(16)}`, eth_call: 'right' }
+  let requests = 0
+  const server = createServer((request, response) => {
+    let body = ''
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()))
+    request.on('end', () => {
+      const { id, method } = JSON.parse(body) as { id: number; method: keyof typeof ids }
+      if (++requests === 2) request.socket.destroy()
+      else response.end(JSON.stringify({ jsonrpc: '2.0', id, result: ids[method] }))
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  closing.push(() => server.close().closeAllConnections())
+  const route = rpc({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })
+  expect(await route.call('eth_call', [], { once: true })).toBe('right')
+  expect(requests).toBe(3)
+})
+
+test('an endpoint that is on another chain for a while is used again once its chain id is right', async () => {
+  let chainId = '0x1'
+  const one = await endpoint((method) =>
+    method === 'eth_chainId' ? { result: chainId } : { result: 'right' },
+  )
+  const route = new Rpc({
+    chain: CHAINS[0]!,
+    urls: [one.url],
+    batchSize: 1,
+    timeoutMs: 1_000,
+    chainIdValidMs: 20,
+  }).route()
+  await expect(route.call('eth_call', [], { once: true })).rejects.toThrow('is on chain 1')
+  chainId = `0x${CHAINS[0]!.id.toString(16)}`
+  await expect.poll(() => route.call('eth_call', [], { once: true }).catch(() => 'wrong')).toBe('right')
+})

@@ -1,0 +1,195 @@
+import { AbiCoder, Contract } from 'ethers'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import {
+  attest,
+  locationRequest,
+  localVersion,
+  mined,
+  revoke,
+  testAccount,
+  type LocalChain,
+} from '../dev/chain'
+import { ACTIVE_SLUGS, chainBySlug } from '../src/chains'
+import { NUMERIC_RESULT_FIELDS, fieldTypes } from '../src/eas'
+import { expectInvariants } from './invariants'
+import { mine, startTestWorld, type TestWorld } from './world'
+
+/**
+ * All active chains at once, each with its own EAS version and indexer, in one database. The invariants hold
+ * on all of them after each test.
+ */
+let world: TestWorld
+beforeAll(async () => {
+  world = await startTestWorld({ CHAINS: ACTIVE_SLUGS.join(',') })
+})
+afterEach(async () => {
+  await world.caughtUp()
+  for (const slug of ACTIVE_SLUGS) await expectInvariants(world, slug)
+})
+afterAll(async () => {
+  await world?.stop()
+})
+
+const OURS = testAccount(9).address
+const EIFFEL_TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
+const BRANDENBURG_GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
+const place = (longitude: number) => locationRequest({ type: 'Point', coordinates: [longitude, 10] })
+const local = (slug: string) => world.chains.get(slug)!
+const record = (uid: string, slug: string) => world.get(`/api/v0/location-records/${uid}?chain=${slug}`)
+const recordsOf = async (slug: string) =>
+  (await world.get(`/api/v0/location-records?chain=${slug}`)).body.data
+const distanceFrom = (from: unknown, slug: string) =>
+  world.post('/compute/v0/distance', { chainId: chainBySlug(slug)!.id, from, to: EIFFEL_TOWER })
+
+/** Attests the same content at the same block time on several chains; returns the UID, which is the same. */
+async function attestOnAll(chains: LocalChain[], attestation: ReturnType<typeof place>): Promise<string> {
+  const heads = await Promise.all(chains.map(({ provider }) => provider.getBlock('latest')))
+  const time = Math.max(...heads.map((head) => head!.timestamp)) + 100
+  const uids: string[] = []
+  for (const each of chains) {
+    await each.provider.send('evm_setNextBlockTimestamp', [time])
+    uids.push(await attest(each, attestation, 4))
+  }
+  expect(new Set(uids).size).toBe(1)
+  return uids[0]!
+}
+
+test('an attestation is a record of its own chain, and is counted there', async () => {
+  expect([...world.chains.values()].map(({ chain }) => localVersion(chain))).toEqual([
+    '1.2.0',
+    '0.26',
+    '0.26',
+    '1.3.0',
+  ])
+  for (const [i, slug] of ACTIVE_SLUGS.entries())
+    for (let n = 0; n <= i; n++) await attest(local(slug), place(10 * i + n), n)
+  await world.caughtUp()
+  for (const [i, slug] of ACTIVE_SLUGS.entries()) {
+    const found = (await recordsOf(slug)).map(
+      (each: { chain: string; longitude: number }) => `${each.chain} ${each.longitude}`,
+    )
+    expect(found.sort()).toEqual(Array.from({ length: i + 1 }, (_, n) => `${slug} ${10 * i + n}`))
+  }
+  expect((await world.get('/api/v0/location-records/stats')).body).toMatchObject({
+    total: 10,
+    by_chain: { 'base-sepolia': 1, sepolia: 2, arbitrum: 3, celo: 4 },
+    revoked: 0,
+  })
+})
+
+test('the same UID on all chains is a record on each; a revocation on one chain revokes only that record', async () => {
+  const uid = await attestOnAll([...world.chains.values()], place(50))
+  await world.caughtUp()
+  for (const slug of ACTIVE_SLUGS)
+    expect((await record(uid, slug)).body).toMatchObject({ uid, chain: slug, revoked: false, longitude: 50 })
+  const times = new Set(
+    await Promise.all(ACTIVE_SLUGS.map(async (slug) => (await record(uid, slug)).body.timestamp)),
+  )
+  expect(times.size).toBe(1)
+  // The UID includes the time, so all are equally new; without a chain, the same one is always returned.
+  expect((await world.get(`/api/v0/location-records/${uid}`)).body).toMatchObject({ uid, chain: 'sepolia' })
+
+  await revoke(local('sepolia'), uid, 4)
+  await world.caughtUp()
+  for (const slug of ACTIVE_SLUGS) expect((await record(uid, slug)).body.revoked).toBe(slug === 'sepolia')
+  expect((await world.get('/api/v0/location-records/stats')).body.revoked).toBe(1)
+  expect((await distanceFrom(uid, 'sepolia')).body).toMatchObject({
+    status: 400,
+    detail: `from: attestation ${uid} is revoked`,
+  })
+  for (const slug of ['base-sepolia', 'arbitrum', 'celo'])
+    expect((await distanceFrom(uid, slug)).body).toMatchObject({
+      operation: 'distance',
+      inputRefs: [uid, expect.any(String)],
+    })
+})
+
+test('a reorg on one chain removes the record of that chain and leaves the others alone', async () => {
+  const arbitrum = local('arbitrum')
+  const others = ACTIVE_SLUGS.filter((slug) => slug !== 'arbitrum')
+  const before = await arbitrum.provider.send('evm_snapshot', [])
+  const shared = await attestOnAll([arbitrum, local('celo')], place(60))
+  const onlyThere = await attest(arbitrum, place(61))
+  await world.caughtUp()
+  const untouched = await Promise.all(others.map(recordsOf))
+  expect((await record(shared, 'arbitrum')).status).toBe(200)
+
+  await arbitrum.provider.send('evm_revert', [before])
+  const replacement = await attest(arbitrum, place(62))
+  await mine(arbitrum, 3)
+  await world.caughtUp()
+  expect(
+    await Promise.all(
+      [shared, onlyThere, replacement].map(async (uid) => (await record(uid, 'arbitrum')).status),
+    ),
+  ).toEqual([404, 404, 200])
+  expect((await record(shared, 'celo')).status).toBe(200)
+  expect((await world.get(`/api/v0/location-records/${shared}`)).body.chain).toBe('celo')
+  expect((await distanceFrom(shared, 'arbitrum')).status).toBe(404)
+  expect(await Promise.all(others.map(recordsOf))).toEqual(untouched)
+})
+
+/**
+ * The call that submits an answer: the method of the chain's EAS and its argument. The legacy contracts take
+ * no deadline.
+ */
+async function submission(
+  { chain, provider }: LocalChain,
+  answer: {
+    attestation: Record<string, unknown>
+    delegatedAttestation: { signature: string; attester: string; deadline: number }
+  },
+) {
+  const body =
+    'tuple(address recipient, uint64 expirationTime, bool revocable, bytes32 refUID, bytes data, uint256 value) data'
+  const deadlineField = localVersion(chain) === '0.26' ? '' : ', uint64 deadline'
+  const abi = [
+    `function attestByDelegation(tuple(bytes32 schema, ${body}, tuple(uint8 v, bytes32 r, bytes32 s) signature, address attester${deadlineField})) payable returns (bytes32)`,
+  ]
+  const { schema, recipient, revocable, refUID, data } = answer.attestation
+  const { signature, attester, deadline } = answer.delegatedAttestation
+  const argument = {
+    ...{ schema, attester, deadline },
+    signature: {
+      r: signature.slice(0, 66),
+      s: `0x${signature.slice(66, 130)}`,
+      v: Number(`0x${signature.slice(130)}`),
+    },
+    data: { recipient, expirationTime: 0, revocable, refUID, data, value: 0 },
+  }
+  return {
+    method: new Contract(chain.eas, abi, await provider.getSigner(5)).getFunction('attestByDelegation'),
+    argument,
+  }
+}
+
+test.each(ACTIVE_SLUGS)(
+  'the real contract of %s accepts the answer signed for it, and no other chain does',
+  async (slug) => {
+    const from = await attest(local(slug), locationRequest(BRANDENBURG_GATE), 3)
+    await world.caughtUp()
+    const answer = await distanceFrom(from, slug)
+    expect(answer).toMatchObject({
+      status: 200,
+      body: { result: 881329.94, attestation: { attester: OURS } },
+    })
+
+    for (const other of ACTIVE_SLUGS.filter((each) => each !== slug)) {
+      const { method, argument } = await submission(local(other), answer.body)
+      await expect(method.staticCall(argument)).rejects.toThrow(/revert/)
+    }
+    const { method, argument } = await submission(local(slug), answer.body)
+    const receipt = await mined(local(slug), (await method.send(argument)).hash)
+    const eas = await local(slug).eas()
+    const landed = await eas.getFunction('getAttestation').staticCall(receipt.logs[0]!.data)
+    expect(landed.attester).toBe(OURS)
+    const decoded = AbiCoder.defaultAbiCoder().decode(fieldTypes(NUMERIC_RESULT_FIELDS), landed.data)
+    expect(decoded.toArray(true)).toEqual([
+      88132994n,
+      'centimeters',
+      answer.body.inputRefs,
+      BigInt(answer.body.timestamp),
+      'distance',
+    ])
+  },
+)

@@ -1,0 +1,188 @@
+import { spawn } from 'node:child_process'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { attest, locationRequest, revoke } from '../dev/chain'
+import {
+  blocksOf,
+  differences,
+  isLike,
+  lineDifferences,
+  pagesUnder,
+  parseShown,
+  shellCommands,
+  shellWords,
+} from './documents'
+import type { Block } from './documents'
+import { startTestWorld, type TestWorld } from './world'
+
+/**
+ * Sends every request that the documents show to the service as `npm start` brings it up, and compares its
+ * answer with the one shown below it. What may differ in an answer: CONTRIBUTING.md, Documents.
+ */
+const PAGES = ['README.md', ...pagesUnder('docs/guide'), ...pagesUnder('docs/reference')]
+/** Commands that other tests run, or that a reader runs to install something. */
+const ELSEWHERE = /^(npm|npx|ogrinfo|ogr2ogr|docker|git|cp) /
+const ANSWERS = ['json', 'jsonc', 'csv', 'text']
+const STREAM_WAIT_MS = 60_000
+
+let world: TestWorld
+beforeAll(async () => {
+  world = await startTestWorld(
+    { CHAINS: 'base-sepolia,sepolia,arbitrum,celo', WALLET_AUTH: 'true', DEPLOYMENT_NAME: 'local' },
+    { samples: true },
+  )
+})
+afterAll(() => world?.stop())
+
+describe.each(PAGES)('%s', (page) => {
+  const blocks = blocksOf(page)
+  /** Text on the page -> the text that replaces it in this run. */
+  const known = new Map<string, string>()
+  const here = (text: string) => {
+    let local = text.replaceAll('http://127.0.0.1:3000', world.url)
+    for (const [slug, port] of [
+      ['base-sepolia', 8545],
+      ['sepolia', 8546],
+    ] as const)
+      local = local.replaceAll(`http://127.0.0.1:${port}`, world.chains.get(slug)!.url)
+    for (const [shown, real] of known) local = local.replaceAll(shown, real)
+    return local
+  }
+  const answerAfter = (i: number) =>
+    ANSWERS.includes(blocks[i + 1]?.language ?? '') ? blocks[i + 1] : undefined
+  const check = (answer: Block, real: string) => {
+    const shown = here(answer.text)
+    const wrong = answer.language.startsWith('json')
+      ? differences(parseShown(shown), JSON.parse(real), (from, to) => from !== to && known.set(from, to))
+      : isLike(shown.trim(), real.trim())
+        ? []
+        : lineDifferences(shown, real)
+    expect(wrong, `${page}:${answer.line}`).toEqual([])
+  }
+
+  const runs = blocks.flatMap((block, i) => {
+    const answer = answerAfter(i)
+    if (block.language === 'sh') {
+      const commands = shellCommands(block.text).filter((command) => !ELSEWHERE.test(command))
+      return commands.map((command, n) => ({
+        name: `${block.line}: ${command.slice(0, 100)}`,
+        run: () => runCommand(command, n === commands.length - 1 ? answer : undefined),
+      }))
+    }
+    if (block.language === 'graphql')
+      return [{ name: `${block.line}: GraphQL`, run: () => runQuery(block.text, answer) }]
+    if (block.language === 'js' && answer?.language === 'text')
+      return [{ name: `${block.line}: a program`, run: () => runProgram(block.text, answer) }]
+    return []
+  })
+
+  async function runCommand(command: string, answer: Block | undefined): Promise<void> {
+    const [name, ...words] = shellWords(here(command))
+    if (name === 'node') {
+      const output = await program(words)
+      if (answer) check(answer, output)
+      return
+    }
+    expect(name, `${page}: a command that no test runs`).toBe('curl')
+    const { url, ...request } = curl(words)
+    if (new URL(url).pathname.endsWith('/stream')) return follow(url, answer!)
+    const response = await fetch(url, request)
+    const body = await response.text()
+    if (answer) check(answer, body)
+    else
+      expect([response.status, body.length > 100], `${command}: ${body.slice(0, 500)}`).toEqual([200, true])
+  }
+
+  async function runQuery(query: string, answer: Block | undefined): Promise<void> {
+    const { status, body } = await world.post('/graphql', { query: here(query) })
+    expect([status, body.errors]).toEqual([200, undefined])
+    if (answer) check(answer, JSON.stringify(body))
+  }
+
+  /** Runs a program; one that does not end by itself is stopped once it has printed what is shown. */
+  async function runProgram(code: string, answer: Block): Promise<void> {
+    check(answer, await program(['--input-type=module', '-'], here(code), here(answer.text).trim()))
+  }
+
+  /** Opens a stream, and attests and revokes places meanwhile, so that it has events. */
+  async function follow(url: string, answer: Block): Promise<void> {
+    const shown = here(answer.text).trim()
+    const lines = shown.split('\n').length
+    const stop = new AbortController()
+    const response = await fetch(url, { signal: stop.signal })
+    const told = happenings(stop)
+    let text = ''
+    try {
+      for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
+        text += chunk
+        if (text.split('\n').length > lines) break
+      }
+    } catch (error) {
+      if (!stop.signal.aborted) throw error
+    }
+    stop.abort()
+    await told
+    check(answer, text.split('\n').slice(0, lines).join('\n'))
+  }
+  /**
+   * Attests and revokes a place far from all others until `stop` is aborted; after a minute it aborts `stop`
+   * itself.
+   */
+  async function happenings(stop: AbortController): Promise<void> {
+    const nemo = { type: 'Point' as const, coordinates: [-123.393, -48.877] }
+    const started = performance.now()
+    while (!stop.signal.aborted && performance.now() - started < STREAM_WAIT_MS) {
+      const uid = await attest(world.chain, locationRequest(nemo, { memo: 'Point Nemo' }), 9)
+      await world.caughtUp()
+      // Wait until the stream has polled: otherwise the record is revoked when it is first sent.
+      await new Promise((resolve) => setTimeout(resolve, 1_000))
+      await revoke(world.chain, uid, 9)
+      await world.caughtUp()
+      await new Promise((resolve) => setTimeout(resolve, 1_000))
+    }
+    stop.abort()
+  }
+  async function program(args: string[], stdin = '', until?: string): Promise<string> {
+    const child = spawn(process.execPath, args, {
+      env: { ...process.env, SERVICE_URL: world.url, WALLET_KEY: `0x${'5a'.repeat(32)}` },
+    })
+    const stop = new AbortController()
+    const events = /\/stream\b/.test(stdin) ? happenings(stop) : Promise.resolve()
+    let output = ''
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk: Buffer) => {
+        output += chunk.toString()
+        if (until && isLike(until, output.trim())) child.kill()
+      })
+    stop.signal.addEventListener('abort', () => child.kill())
+    child.stdin.end(stdin)
+    const code = await new Promise((resolve) => child.once('close', resolve))
+    stop.abort()
+    await events
+    // null: it was killed, because it had printed what is shown or had run out of time
+    expect([0, null], output).toContain(code)
+    return output
+  }
+
+  if (runs.length === 0) test('shows no request', () => {})
+  // In order: later requests use the values that earlier answers gave.
+  for (const { name, run } of runs) test(name, run)
+})
+
+/** The request that this curl command sends. */
+function curl(words: string[]): { url: string; method?: string; headers: [string, string][]; body?: string } {
+  const request: ReturnType<typeof curl> = { url: '', headers: [] }
+  for (let i = 0; i < words.length; i++) {
+    const word = words[i]!
+    const operand = () => words[++i]!
+    if (word === '-H') {
+      const [, name, value] = /^([^:]+): *(.*)$/.exec(operand())!
+      request.headers.push([name!, value!])
+    } else if (word === '-d') request.body = operand()
+    else if (word === '-X') request.method = operand()
+    else if (word === '-o') operand()
+    else if (/^https?:/.test(word)) request.url = word
+    else if (!/^-[sSNg]+$/.test(word)) throw new Error(`curl ${word}: not known to this test`)
+  }
+  if (request.body !== undefined) request.method ??= 'POST'
+  return request
+}

@@ -1,0 +1,202 @@
+import { readFileSync, readdirSync } from 'node:fs'
+import path from 'node:path'
+
+/** Reads documents for tests: pages, their fenced blocks and headings, and the answers that they show. */
+
+/** A fenced block of a page. */
+export interface Block {
+  readonly language: string
+  readonly text: string
+  /** The number of its first line, from 1. */
+  readonly line: number
+}
+
+/** Every page under a folder, as a path from the project's folder. */
+export function pagesUnder(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.md'))
+    .map((file) => path.posix.join(folder, file.replaceAll('\\', '/')))
+    .sort()
+}
+
+/** The fenced blocks of a page, in order; those inside list items without their indent. */
+export function blocksOf(page: string): Block[] {
+  const blocks: Block[] = []
+  let open: { indent: number; language: string; line: number; lines: string[] } | undefined
+  for (const [i, line] of readFileSync(page, 'utf8').split('\n').entries()) {
+    const fence = /^( *)```(\S*)/.exec(line)
+    if (open && fence) {
+      blocks.push({ language: open.language, text: open.lines.join('\n'), line: open.line })
+      open = undefined
+    } else if (open) open.lines.push(line.slice(open.indent))
+    else if (fence) open = { indent: fence[1]!.length, language: fence[2]!, line: i + 2, lines: [] }
+  }
+  return blocks
+}
+
+/** A page without its fenced blocks. */
+export function proseOf(page: string): string {
+  return readFileSync(page, 'utf8').replace(/^( *)```[^]*?^ *```$/gm, '')
+}
+
+/** The headings of a page, without Markdown marks. */
+export function headingsOf(page: string): string[] {
+  return [...proseOf(page).matchAll(/^#{1,6} (.+)$/gm)].map((match) => match[1]!.replace(/[`*]/g, '').trim())
+}
+
+/** A heading's anchor, as GitHub makes it. */
+export function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-')
+}
+
+/** The commands of a script, each on one line and without comments; a quoted text may have several lines. */
+export function shellCommands(script: string): string[] {
+  const commands = ['']
+  for (const [part] of script.matchAll(/(?<=^|\s)#[^\n]*|\\\n|'[^']*'|"(?:\\.|[^"\\])*"|\\.|\s|[^\s'"\\]+/g))
+    if (part === '\n') commands.push('')
+    else if (part === '\\\n') commands[commands.length - 1] += ' '
+    else if (!part.startsWith('#')) commands[commands.length - 1] += part
+  return commands.map((command) => command.trim()).filter(Boolean)
+}
+
+/** The words of a command line, by the shell's quotes. */
+export function shellWords(command: string): string[] {
+  return [...command.matchAll(/(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\])+/g)].map(([word]) =>
+    word.replace(/'([^']*)'|"((?:\\.|[^"\\])*)"|\\(.)/g, (_, single, double, escaped) =>
+      single !== undefined ? single : double !== undefined ? double.replace(/\\(["\\$`])/g, '$1') : escaped,
+    ),
+  )
+}
+
+/**
+ * Fields whose values differ from run to run. Only their form is compared: length of hex, digits of times. A
+ * UID that a page shows is replaced, from there on, by the one that the service answers.
+ */
+const VARYING = new Set([
+  ...['uid', 'id', 'timestamp', 'event_timestamp', 'created_at', 'updated_at', 'timeStamp'],
+  ...[
+    'deadline',
+    'nonce',
+    'signature',
+    'data',
+    'resignToken',
+    'transactionHash',
+    'blockNumber',
+    'block_hash',
+  ],
+  ...['blockTimestamp', 'next_cursor', 'endCursor', 'cursor', 'href', 'version', 'signed', 'current'],
+  ...['head_block', 'indexed_block', 'head_time', 'indexed_time', 'lag_seconds', 'lag_blocks'],
+])
+
+/** Any further members of an object, or entries of a list: `...` in a shown answer. */
+const REST = Symbol('...')
+type Shown = string | number | boolean | null | typeof REST | Shown[] | { [name: string]: Shown }
+
+/** Parses a shown answer: JSON with comments, trailing commas, and `...` for what is omitted. */
+export function parseShown(text: string): Shown {
+  const token =
+    /\s*(?:\/\/[^\n]*\s*|,\s*)*("(?:[^"\\]|\\.)*"|\.\.\.|[[\]{}:]|-?\d[\d.eE+-]*|true|false|null)/y
+  let peeked: string | undefined
+  const next = () => {
+    const text = peeked ?? read()
+    peeked = undefined
+    return text
+  }
+  const peek = () => (peeked ??= read())
+  const read = () => {
+    const at = token.lastIndex
+    const found = token.exec(text)?.[1]
+    if (found === undefined) throw new SyntaxError(`expected JSON at: ${text.slice(at, at + 60)}`)
+    return found
+  }
+  const value = (): Shown => {
+    const first = next()
+    if (first === '...') return REST
+    if (first === '[') {
+      const entries: Shown[] = []
+      while (peek() !== ']') entries.push(value())
+      next()
+      return entries
+    }
+    if (first === '{') {
+      const members: Record<string, Shown> = {}
+      while (peek() !== '}') {
+        const name = next()
+        if (name === '...') members['...'] = REST
+        else {
+          if (next() !== ':') throw new SyntaxError(`expected a colon after ${name}`)
+          members[JSON.parse(name) as string] = value()
+        }
+      }
+      next()
+      return members
+    }
+    return JSON.parse(first) as Shown
+  }
+  return value()
+}
+
+const escaped = (text: string) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
+/** Whether a text is the shown one, in which `...` stands for any text. */
+export function isLike(shown: string, real: string): boolean {
+  return new RegExp(`^${shown.split('...').map(escaped).join('[^]*')}$`).test(real)
+}
+const form = (text: string) =>
+  text.replace(/0x[0-9a-fA-F]+/g, (hex) => 'x'.repeat(hex.length)).replace(/\d/g, '9')
+
+/**
+ * How a real answer differs from the shown one, by path. Calls `onUid` with each shown UID and the real one.
+ */
+export function differences(
+  shown: Shown,
+  real: unknown,
+  onUid: (shown: string, real: string) => void,
+  at = '',
+): string[] {
+  const wrong = [`${at || 'the answer'}: ${JSON.stringify(shown)} is shown, ${JSON.stringify(real)} answered`]
+  const name = at.split('.').at(-1)!
+  if (shown === REST) return []
+  if (Array.isArray(shown)) {
+    if (!Array.isArray(real)) return wrong
+    const open = shown.at(-1) === REST
+    const listed = open ? shown.slice(0, -1) : shown
+    if (open ? real.length < listed.length : real.length !== listed.length) return wrong
+    return listed.flatMap((entry, i) => differences(entry, real[i], onUid, `${at}.${i}`))
+  }
+  if (shown !== null && typeof shown === 'object') {
+    if (real === null || typeof real !== 'object' || Array.isArray(real)) return wrong
+    const { '...': open, ...members } = shown
+    const unknown = open ? [] : Object.keys(real).filter((key) => !Object.hasOwn(members, key))
+    return [
+      ...unknown.map((key) => `${at}.${key}: answered, but not shown`),
+      ...Object.entries(members).flatMap(([key, member]) =>
+        differences(member, (real as Record<string, unknown>)[key], onUid, at ? `${at}.${key}` : key),
+      ),
+    ]
+  }
+  if (typeof shown === 'string') {
+    if (typeof real !== 'string') return wrong
+    if (shown.includes('...')) return isLike(shown, real) ? [] : wrong
+    if (name === 'uid') onUid(shown, real)
+    return shown === real || (VARYING.has(name) && form(shown) === form(real)) ? [] : wrong
+  }
+  return shown === real || (VARYING.has(name) && typeof shown === typeof real) ? [] : wrong
+}
+
+/**
+ * How real lines differ from shown ones: `...` in a line is any text; as the last line, any further lines.
+ */
+export function lineDifferences(shown: string, real: string): string[] {
+  const lines = shown.trim().split('\n')
+  const open = lines.at(-1) === '...'
+  const listed = open ? lines.slice(0, -1) : lines
+  const got = real.trim().split(/\r?\n/)
+  if (!open && got.length !== listed.length)
+    return [`${listed.length} lines are shown, ${got.length} answered:\n${real.slice(0, 2_000)}`]
+  return listed.flatMap((line, i) =>
+    isLike(line, got[i] ?? '') ? [] : [`line ${i + 1}: ${line} is shown, ${got[i]} answered`],
+  )
+}

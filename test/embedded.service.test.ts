@@ -1,0 +1,64 @@
+import { Client } from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { freePort, startService, type Service } from '../dev/services'
+import { removeFolder, temporaryFolder } from './database'
+
+/** The embedded database, through the pg driver: several clients share its only session. */
+let service: Service
+let url: string
+const folder = temporaryFolder()
+beforeAll(async () => {
+  const port = await freePort()
+  service = startService('database', ['dist/dev/database.js', String(port)], process.env, folder)
+  await service.ready
+  url = `postgres://postgres@127.0.0.1:${port}/postgres`
+})
+afterAll(async () => {
+  await service.stop()
+  removeFolder(folder)
+})
+async function connected<T>(work: (client: Client) => Promise<T>): Promise<T> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  try {
+    return await work(client)
+  } finally {
+    await client.end()
+  }
+}
+const one = async (client: Client, value: unknown) =>
+  (await client.query<{ value: string }>('SELECT $1::text AS value', [value])).rows[0]!.value
+
+test('after a failed query the next one gets its own answer', () =>
+  connected(async (client) => {
+    for (let i = 0; i < 3; i++) {
+      await expect(client.query('SELEC $1', [i])).rejects.toThrow('syntax error')
+      expect(await one(client, `after ${i}`)).toBe(`after ${i}`)
+      await expect(client.query('SELECT $1::int', ['x'])).rejects.toThrow('invalid input syntax')
+      expect(await one(client, `and ${i}`)).toBe(`and ${i}`)
+    }
+  }))
+
+test('concurrent clients, some with queries of megabytes, each get their own answers', () =>
+  Promise.all(
+    Array.from({ length: 8 }, (_, i) =>
+      connected(async (client) => {
+        for (let k = 0; k < 10; k++) {
+          const value = `${i}-${k}-`.padEnd(k === 5 ? 3_000_000 : 100, 'x')
+          expect(await one(client, value)).toBe(value)
+        }
+      }),
+    ),
+  ))
+
+test('a transaction keeps other clients out until it ends, also when its client vanishes', async () => {
+  await connected((client) => client.query('CREATE TABLE counted (n int)'))
+  const vanishing = new Client({ connectionString: url })
+  vanishing.on('error', () => {})
+  await vanishing.connect()
+  await vanishing.query('BEGIN')
+  await vanishing.query('INSERT INTO counted VALUES (1)')
+  const other = connected((client) => client.query<{ count: string }>('SELECT count(*) FROM counted'))
+  ;(vanishing as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy()
+  expect((await other).rows).toEqual([{ count: '0' }])
+})

@@ -1,0 +1,163 @@
+import { expect, test } from 'vitest'
+import { attest } from '../dev/chain'
+import { freePort } from '../dev/services'
+import * as eas from '../src/abi/EAS'
+import { startIndexerBehind } from './behind'
+import {
+  world,
+  indexer,
+  restart,
+  place,
+  until,
+  query,
+  records,
+  whileDown,
+  finalize,
+  repaired,
+  HISTORY_AND_HEAD,
+  repairedSoFar,
+} from './faulty'
+import { everyNth, faults, startRpcProxy, type Fault } from './rpc-proxy'
+import { inOneBlock, mine } from './world'
+
+/**
+ * The indexer with permanent faults, several endpoints, other chains and nodes that omit logs
+ * (docs/spec/trust.md 6).
+ */
+
+test.each<[string, Fault[]]>([
+  [
+    'logs twice, batch answers in another order, slow',
+    [faults.logsTwice, faults.batchReordered, faults.slow(20)],
+  ],
+  ['"limited to a 5 range"', [faults.rangeAtMost(5, 'eth_getLogs is limited to a 5 range')]],
+  [
+    '"query returned more than 10000 results"',
+    [faults.rangeAtMost(30, 'query returned more than 10000 results')],
+  ],
+  ['every 20th socket dropped', [everyNth(20, faults.dropped)]],
+])('%s all the time: the indexer goes on', async (_, standing) => {
+  const { chain, caughtUp } = world
+  const uids = await whileDown({}, ...standing)
+  await caughtUp()
+  uids.push(await attest(chain, place()), await attest(chain, place()))
+  await caughtUp()
+  await chain.provider.send('anvil_reorg', [1, []])
+  await mine(chain, 1)
+  await caughtUp()
+  expect(await records(uids)).toEqual([...HISTORY_AND_HEAD, 'valid', 'missing'])
+  expect(indexer.exits).toEqual([])
+})
+
+test.each<[string, Fault | 'dead']>([
+  ['is dead', 'dead'],
+  ['hangs', faults.hanging],
+  ['answers truncated JSON', faults.invalidJson],
+  ['serves another chain', faults.anotherChain],
+  ['does not know the attestations', faults.bodiesUnknown],
+])('the first of two endpoints %s: the second takes over', (_, fault) => takesOver(fault))
+
+test.each<[string, Fault]>([
+  ['says "missing trie node"', faults.refusal('missing trie node')],
+  ['returns null for blocks', faults.blocksNull],
+  ['gives logs of another fork', faults.logsOfAnotherFork],
+])('the first of two endpoints %s: the second takes over', (_, fault) => takesOver(fault))
+
+async function takesOver(fault: Fault | 'dead'): Promise<void> {
+  const { chain, proxy, caughtUp } = world
+  const first = fault === 'dead' ? undefined : await startRpcProxy(chain.url, fault)
+  const uids = await whileDown({
+    RPC_URL_BASE_SEPOLIA: [first?.url ?? `http://127.0.0.1:${await freePort()}`, proxy.url].join(),
+  })
+  await caughtUp()
+  uids.push(await attest(chain, place()))
+  await caughtUp()
+  expect(await records(uids)).toEqual([...HISTORY_AND_HEAD, 'valid'])
+  expect(indexer.exits).toEqual([])
+  await first?.close()
+}
+
+test('the only endpoint serves another chain: the indexer refuses to run, and logs why', async () => {
+  await indexer.stop()
+  const wrong = startIndexerBehind(world, [faults.anotherChain])
+  expect(await wrong.refused).toMatch(/is on chain 1, not 84532/)
+  await wrong.stop()
+  restart()
+  await world.caughtUp()
+})
+
+test('a database of another chain: the indexer refuses to run, logs why, and writes nothing', async () => {
+  await indexer.stop()
+  const [before] = await query<{ hash: string }>('SELECT hash FROM squid_base_sepolia.status')
+  await query(`UPDATE squid_base_sepolia.status SET hash = $1`, [`0x${'2'.repeat(64)}`])
+  await attest(world.chain, place())
+  const copy = () =>
+    query('SELECT id, xmin FROM attestation_event UNION ALL SELECT id, xmin FROM location_record ORDER BY id')
+  const written = await copy()
+  const wrong = startIndexerBehind(world)
+  expect(await wrong.refused).toMatch(/Either the endpoint or the database is of another network/)
+  await wrong.stop()
+  expect(await copy()).toEqual(written)
+  await query(`UPDATE squid_base_sepolia.status SET hash = $1`, [before!.hash])
+  restart()
+  await world.caughtUp()
+})
+
+test('a node that omits logs: none is missed at the head, and the audit finds those of history, though the node goes on lying', async () => {
+  const { chain, proxy, caughtUp } = world
+  await finalize()
+  const uids = await whileDown({}, faults.logsCutByOne)
+  await caughtUp()
+  // The last event of history is a revocation.
+  expect(await records(uids)).toEqual(['valid', 'valid', 'valid', 'valid', 'revoked'])
+  const contract = await chain.eas()
+  const attested = await inOneBlock(
+    chain,
+    [1, 2].map(() => () => contract.getFunction('attest').send(place(), { gasLimit: 1_000_000 })),
+  )
+  uids.push(...attested.flatMap((receipt) => receipt.logs.map((log) => log.data)))
+  await caughtUp()
+  expect(await records(uids.slice(5))).toEqual(['valid', 'valid'])
+  await finalize()
+  proxy.misbehave(faults.logsEmpty)
+  expect(await repaired()).toBe(1)
+  expect(await records(uids)).toEqual([...HISTORY_AND_HEAD, 'valid', 'valid'])
+  expect(await repaired()).toBe(0)
+})
+
+test('a node omits a revocation in history, and an attestation that was revoked: the audit makes the records as on the chain', async () => {
+  const withoutRevoked = await whileDown({}, faults.logsWithout(eas.events.Revoked.topic))
+  await world.caughtUp()
+  expect(await records(withoutRevoked)).toEqual(['valid', 'valid', 'valid', 'valid', 'revoked'])
+  // Without this, hot blocks would be read again as history, with the next fault.
+  await finalize()
+  const withoutAttested = await whileDown({}, faults.logsWithout(eas.events.Attested.topic))
+  await world.caughtUp()
+  expect(await records(withoutAttested)).toEqual(['missing', 'missing', 'missing', 'valid', 'revoked'])
+  world.proxy.misbehave()
+  await finalize()
+  expect(await repaired()).toBe(4)
+  expect(await records([...withoutRevoked, ...withoutAttested])).toEqual([
+    ...HISTORY_AND_HEAD,
+    ...HISTORY_AND_HEAD,
+  ])
+})
+
+test('the continuous audit repairs and counts what the first of two endpoints omits', async () => {
+  const { chain, proxy, caughtUp } = world
+  const before = await repairedSoFar()
+  const liar = await startRpcProxy(chain.url, faults.logsCutByOne)
+  const uids = await whileDown({
+    RPC_URL_BASE_SEPOLIA: [liar.url, proxy.url].join(),
+    AUDIT_CALLS_PER_SECOND: '10000',
+  })
+  await caughtUp()
+  await finalize()
+  await until(async () => (await repairedSoFar()) >= before + 1)
+  expect(await records(uids)).toEqual(HISTORY_AND_HEAD)
+  expect(await repairedSoFar()).toBe(before + 1)
+  await indexer.stop()
+  await liar.close()
+  restart()
+  await caughtUp()
+})

@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest'
+import { attest } from '../dev/chain'
+import { TIMEOUT_MS } from './behind'
+import { world, place, until, records, whileDown, HISTORY_AND_HEAD } from './faulty'
+import { faults, inTurn, type Fault } from './rpc-proxy'
+import { mine } from './world'
+
+/** The indexer behind a node that fails or contradicts itself (docs/spec/trust.md 6). */
+
+test.each<[string, Fault]>([
+  ['HTTP 429, 500, 503', inTurn(...[429, 500, 503].map(faults.http))],
+  [
+    '"rate limit exceeded", "missing trie node"',
+    inTurn(faults.refusal('rate limit exceeded', -32005), faults.refusal('missing trie node')),
+  ],
+  ['sockets dropped', faults.dropped],
+  ['no answer', faults.hanging],
+  ['answers beyond the time-out', faults.slow(TIMEOUT_MS + 300)],
+  ['batch answers cut short', faults.batchCut],
+  ['answers with wrong ids', faults.wrongIds],
+  ['truncated JSON', faults.invalidJson],
+  ['blocks null', faults.blocksNull],
+  ['logs removed, or of another fork', inTurn(faults.logsRemoved, faults.logsOfAnotherFork)],
+  [
+    'a multicall answer too short, or in another order',
+    inTurn(faults.multicallShort, faults.multicallReversed),
+  ],
+  ['attestations unknown', faults.bodiesUnknown],
+  ['a lagging node', faults.lagging(3)],
+])('%s: nothing is lost, in history or at the head', async (_, fault) => {
+  const { chain, proxy, caughtUp } = world
+  const uids = await whileDown({}, fault)
+  await until(() => proxy.met >= 2)
+  proxy.misbehave()
+  await caughtUp()
+  // Again, with an indexer that has verified its endpoint and follows the head.
+  proxy.misbehave(fault)
+  uids.push(await attest(chain, place()), await attest(chain, place()))
+  // A block that is proven by receipts needs no eth_getLogs, so this fault may meet no call.
+  await until(async () => proxy.met >= 1 || (await records(uids.slice(-1)))[0] === 'valid')
+  await chain.provider.send('anvil_reorg', [1, []])
+  await mine(chain, 2)
+  proxy.misbehave()
+  await caughtUp()
+  expect(await records(uids)).toEqual([...HISTORY_AND_HEAD, 'valid', 'missing'])
+})

@@ -1,0 +1,706 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { connect } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { attest, locationRequest, mined, testAccount } from '../dev/chain'
+import { AbiCoder, Wallet, ZeroAddress } from 'ethers'
+import { signedText } from '../api/compute/wallet'
+import { BOOLEAN_RESULT_FIELDS, NUMERIC_RESULT_FIELDS, fieldTypes } from '../src/eas'
+import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../src/location'
+import { mine, startTestWorld, type TestWorld } from './world'
+
+/** docs/spec/facts.md 2 */
+const NUMERIC_SCHEMA = '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a'
+const BOOLEAN_SCHEMA = '0x4958625091a773dcfb37a1c33099a378f32a975a7fb61f33d53c4be7589898f5'
+
+const TEST_REDIS_URL = process.env.TEST_REDIS_URL
+
+/** Both APIs over HTTP: what filters find, and which errors bad input gets. */
+let world: TestWorld
+const uids: Record<string, string> = {}
+const times: Record<string, string> = {}
+beforeAll(async () => {
+  world = await startTestWorld({ WALLET_AUTH: 'true', ...(TEST_REDIS_URL && { REDIS_URL: TEST_REDIS_URL }) })
+  const { chain } = world
+  const places: [string, number[], number][] = [
+    ['greenwich', [0, 51.4779], 1],
+    ['quito', [-78.5, 0], 2],
+    ['nullIsland', [0, 0], 1],
+    ['taveuni', [180, -16.9], 3],
+    ['southPole', [12, -90], 2],
+  ]
+  for (const [name, coordinates, account] of places) {
+    uids[name] = await attest(
+      chain,
+      locationRequest({ type: 'Point', coordinates }, { recipient: testAccount(account + 3).address }),
+      account,
+    )
+    times[name] = new Date((await chain.provider.getBlock('latest'))!.timestamp * 1000).toISOString()
+    await mine(chain, 1)
+    await chain.provider.send('evm_increaseTime', [3600])
+  }
+  await world.caughtUp()
+})
+afterAll(() => world?.stop())
+
+const list = async (query: string) => {
+  const { status, body } = await world.get(`/api/v0/location-records?${query}`)
+  expect(status).toBe(200)
+  const names = Object.fromEntries(Object.entries(uids).map(([name, uid]) => [uid, name]))
+  return body.data.map((record: { uid: string }) => names[record.uid]) as string[]
+}
+
+describe('records', () => {
+  test('newest first, with the count and the limit that was applied', async () => {
+    expect(await list('')).toEqual(['southPole', 'taveuni', 'nullIsland', 'quito', 'greenwich'])
+    expect((await world.get('/api/v0/location-records?limit=2&offset=1')).body).toMatchObject({
+      count: 2,
+      limit: 2,
+      offset: 1,
+    })
+    expect((await world.get('/api/v0/location-records?limit=5000')).body).toMatchObject({
+      count: 5,
+      limit: 1000,
+      offset: 0,
+    })
+    expect((await world.get('/api/v0/location-records?offset=9')).body).toEqual({
+      data: [],
+      count: 0,
+      limit: 100,
+      offset: 9,
+      next_cursor: null,
+    })
+    expect(
+      [await list('limit=2'), await list('limit=2&offset=2'), await list('limit=2&offset=4')].flat(),
+    ).toEqual(await list(''))
+  })
+  test('every filter, alone and together', async () => {
+    const prover = testAccount(1).address
+    expect(await list(`prover=${prover}`)).toEqual(['nullIsland', 'greenwich'])
+    expect(await list(`prover=${prover.toLowerCase()}`)).toEqual(['nullIsland', 'greenwich'])
+    expect(await list(`prover=0x${prover.slice(2).toUpperCase()}`)).toEqual(['nullIsland', 'greenwich'])
+    expect(await list(`subject=${testAccount(5).address}`)).toEqual(['southPole', 'quito'])
+    expect(await list('chain=base-sepolia')).toHaveLength(5)
+    expect(await list('chain=ethereum-sepolia')).toEqual([])
+    // Both bounds are exclusive.
+    expect(await list(`fromTimestamp=${times.nullIsland}`)).toEqual(['southPole', 'taveuni'])
+    expect(await list(`toTimestamp=${times.nullIsland}`)).toEqual(['quito', 'greenwich'])
+    expect(
+      await list(
+        `fromTimestamp=${times.greenwich}&toTimestamp=${times.taveuni}&chain=base-sepolia&prover=${prover}&bbox=-1,-1,1,1`,
+      ),
+    ).toEqual(['nullIsland'])
+    expect(await list(`fromTimestamp=${times.nullIsland!.replace('Z', '+00:00')}`)).toEqual([
+      'southPole',
+      'taveuni',
+    ])
+    expect(await list('fromTimestamp=2020-01-01')).toHaveLength(5)
+  })
+  test.each([
+    ['-1,-1,1,52', ['nullIsland', 'greenwich']],
+    ['0,0,0,0', ['nullIsland']],
+    ['-180,-90,180,90', ['southPole', 'taveuni', 'nullIsland', 'quito', 'greenwich']],
+    ['170,-20,-170,-10', ['taveuni']],
+    // 180 and -180 are one meridian, and a pole has every longitude.
+    ['-180,-20,-170,-10', ['taveuni']],
+    ['100,-90,110,-80', ['southPole']],
+    ['100,-89.9,110,-80', []],
+    [' -79.0 , -1e0, -78 ,+1', ['quito']],
+    ['-30,-90,30,-89', ['southPole']],
+  ])('bbox %s', async (bbox, found) => {
+    expect(await list(`bbox=${encodeURIComponent(bbox)}`)).toEqual(found)
+  })
+  test('a bbox is filtered before paging', async () => {
+    expect(await list('bbox=-1,51,1,52&limit=1')).toEqual(['greenwich'])
+  })
+  test('one record by its UID, in any letter case; a longitude of 0 is not null', async () => {
+    const { body } = await world.get(`/api/v0/location-records/0x${uids.greenwich!.slice(2).toUpperCase()}`)
+    expect(body).toEqual({
+      ...{
+        uid: uids.greenwich,
+        chain: 'base-sepolia',
+        prover: testAccount(1).address,
+        subject: testAccount(4).address,
+        timestamp: times.greenwich,
+      },
+      ...{
+        event_timestamp: '1970-01-01T00:00:00.000Z',
+        srs: 'EPSG:4326',
+        location_type: 'geojson-point',
+        location: '{"type":"Point","coordinates":[0,51.4779]}',
+      },
+      ...{
+        longitude: 0,
+        latitude: 51.4779,
+        recipe_types: [],
+        recipe_payloads: [],
+        media_types: [],
+        media_data: [],
+        memo: '',
+        revoked: false,
+      },
+      ...{ created_at: expect.any(String), updated_at: expect.any(String), problem: null },
+    })
+    expect((await world.get(`/api/v0/location-records/${uids.greenwich}?chain=base-sepolia`)).status).toBe(
+      200,
+    )
+    expect((await world.get(`/api/v0/location-records/${uids.greenwich}?chain=celo`)).body.detail).toBe(
+      `No attestation with UID ${uids.greenwich} found on celo`,
+    )
+  })
+  test('statistics, configuration, health, information', async () => {
+    expect((await world.get('/api/v0/location-records/stats')).body).toEqual({
+      ...{
+        total: 5,
+        by_chain: { 'base-sepolia': 5, sepolia: 0, arbitrum: 0, celo: 0 },
+        by_time: { last_24_hours: 0, last_7_days: 0, last_30_days: 0 },
+        revoked: 0,
+      },
+      chains: {
+        'base-sepolia': expect.objectContaining({
+          status: expect.any(String),
+          lag_blocks: expect.any(Number),
+          head_time: expect.any(String),
+        }),
+      },
+    })
+    expect((await world.get('/api/v0/config')).body).toMatchObject({
+      chains: { 'base-sepolia': true, sepolia: true, arbitrum: true, celo: true, base: false },
+      schema: LOCATION_SCHEMA.uid,
+      schema_fields: LOCATION_SCHEMA.fields,
+      version: 'v0',
+    })
+    expect(await world.get('/health')).toMatchObject({
+      status: 200,
+      body: { status: 'healthy', database: 'connected' },
+    })
+    expect((await world.get('/')).body).toMatchObject({
+      name: expect.any(String),
+      version: expect.any(String),
+      description: expect.any(String),
+      endpoints: expect.any(Object),
+      chains: [{ id: 84532, ready: true }],
+    })
+  })
+})
+
+const UID_FORMAT = 'UID must be a 66-character hex string starting with 0x'
+const BBOX_FORMAT = 'Expected format: minLng,minLat,maxLng,maxLat'
+describe('bad queries', () => {
+  test.each<[path: string, status: number, message: string, detail: string]>([
+    [
+      'location-records?chain=solana',
+      400,
+      'Invalid chain parameter',
+      'Supported chains: base-sepolia, sepolia, arbitrum, celo',
+    ],
+    [
+      'location-records?chain=base',
+      400,
+      'Invalid chain parameter',
+      'Supported chains: base-sepolia, sepolia, arbitrum, celo',
+    ],
+    [
+      'location-records?chain=',
+      400,
+      'Invalid chain parameter',
+      'Supported chains: base-sepolia, sepolia, arbitrum, celo',
+    ],
+    ['location-records?chain=celo&chain=sepolia', 400, 'Invalid chain parameter', 'Give it once'],
+    ...['1,2,3', '1,2,3,4,5', '', '1,,2,3', 'a,b,c,d', 'NaN,0,1,1', '1e999,0,1,1', '0x1,0,1,1'].map(
+      (bbox) =>
+        [`location-records?bbox=${bbox}`, 400, 'Invalid bbox format', BBOX_FORMAT] as [
+          string,
+          number,
+          string,
+          string,
+        ],
+    ),
+    ['location-records?bbox=0,10,1,5', 400, 'Invalid bbox format', BBOX_FORMAT],
+    ['location-records?bbox=0,-91,1,5', 400, 'Invalid bbox format', BBOX_FORMAT],
+    ['location-records?bbox=-181,0,1,5', 400, 'Invalid bbox format', BBOX_FORMAT],
+    ...['0', '-1', '1.5', 'x', '', '1e3', '99999999999999999999'].map(
+      (limit) =>
+        [
+          `location-records?limit=${limit}`,
+          400,
+          'Invalid limit parameter',
+          'Expected a whole number of at least 1',
+        ] as [string, number, string, string],
+    ),
+    ['location-records?offset=-1', 400, 'Invalid offset parameter', 'Expected a whole number of at least 0'],
+    ...['yesterday', '2026-13-01', '2026-02-30', '2026-01-01T25:00:00Z', '1700000000', ''].map(
+      (time) =>
+        [
+          `location-records?fromTimestamp=${time}`,
+          400,
+          'Invalid fromTimestamp parameter',
+          'Expected an ISO 8601 time',
+        ] as [string, number, string, string],
+    ),
+    ['location-records?toTimestamp=x', 400, 'Invalid toTimestamp parameter', 'Expected an ISO 8601 time'],
+    ['location-records?prover=0x12', 400, 'Invalid prover parameter', 'Expected an address'],
+    ["location-records?subject=' OR 1=1 --", 400, 'Invalid subject parameter', 'Expected an address'],
+    [
+      'location-records?fromTimstamp=2026-01-01',
+      400,
+      'Invalid query parameter',
+      "Unknown parameter 'fromTimstamp'. Known parameters: chain, prover, subject, fromTimestamp, toTimestamp, bbox, schema, location_type, revoked, near, radius, intersects, sort, limit, offset, cursor, total, format",
+    ],
+    ['location-records/0x1234', 400, 'Invalid UID format', UID_FORMAT],
+    [`location-records/${'1'.repeat(66)}`, 400, 'Invalid UID format', UID_FORMAT],
+    [`location-records/0x${'g'.repeat(64)}`, 400, 'Invalid UID format', UID_FORMAT],
+    [`location-records/0x${'1'.repeat(900)}`, 400, 'Invalid UID format', UID_FORMAT],
+    [
+      `location-records/0x${'1'.repeat(64)}`,
+      404,
+      'Location record not found',
+      `No attestation with UID 0x${'1'.repeat(64)} found`,
+    ],
+    [
+      'location-records/stats?chain=celo',
+      400,
+      'Invalid query parameter',
+      "Unknown parameter 'chain'. This endpoint takes none",
+    ],
+    ['nowhere', 404, 'Not found', 'There is nothing at /api/v0/nowhere'],
+    ['location-records/%zz', 400, 'Invalid request', 'is not a valid url component'],
+  ])('GET %s', async (path, status, message, detail) => {
+    const answer = await world.get(`/api/v0/${path}`)
+    expect(answer).toEqual({
+      status,
+      body: { status: 'error', message, detail: expect.stringContaining(detail) },
+    })
+  })
+  test('a long run of digits is refused at once (it used to block the whole service for 0.7 s)', async () => {
+    const started = performance.now()
+    expect((await world.get(`/api/v0/location-records?bbox=${'1'.repeat(14_000)}x`)).status).toBe(400)
+    expect(performance.now() - started).toBeLessThan(400)
+  })
+  test('wrong methods and unknown paths', async () => {
+    expect(await world.post('/api/v0/location-records', {})).toEqual({
+      status: 405,
+      body: { status: 'error', message: 'Method not allowed', detail: 'POST is not possible here; use GET' },
+    })
+    expect(await world.get('/elsewhere')).toMatchObject({ status: 404, body: { message: 'Not found' } })
+  })
+})
+
+const KNOWN = ['distance', 'contains', 'within', 'intersects', 'area', 'length', 'batch', 'resign', 'verify']
+  .map((name) => `POST /compute/v0/${name}`)
+  .join(', ')
+
+describe('bad computations', () => {
+  const point = { type: 'Point', coordinates: [1, 2] }
+  const good = { chainId: 84532, from: point, to: point }
+  test.each([
+    [
+      { ...good, chainId: undefined },
+      'chainId: missing; expected a chain ID as a whole number, one of: 84532',
+    ],
+    [{ ...good, chainId: '84532' }, 'chainId: expected a chain ID as a whole number, one of: 84532'],
+    [{ ...good, chainId: 1 }, 'chainId: chain 1 is not served; usable ones: 84532'],
+    [{ ...good, from: undefined }, 'from: missing; expected an attestation UID or a GeoJSON geometry'],
+    [{ ...good, form: point }, 'form: unknown field; known ones are chainId, schema, recipient, from, to'],
+    [
+      { ...good, from: 'Paris' },
+      'from: expected an attestation UID (0x and 64 hex digits) or a GeoJSON geometry',
+    ],
+    [
+      { ...good, from: { uid: 5 } },
+      'from.uid: expected an attestation UID (0x and 64 hex digits) or a GeoJSON geometry',
+    ],
+    [{ ...good, from: null }, 'from: expected a GeoJSON object with type and coordinates, got null'],
+    [
+      { ...good, to: { type: 'Point', coordinates: [1, 100] } },
+      'to.coordinates: latitude must be from -90 to 90, got 100; positions are [longitude, latitude]',
+    ],
+    [
+      {
+        ...good,
+        to: {
+          type: 'Polygon',
+          coordinates: [
+            [
+              [0, 0],
+              [1, 1],
+              [1, 0],
+              [0, 1],
+              [0, 0],
+            ],
+          ],
+        },
+      },
+      'to.coordinates[0][0]: the edge that starts here crosses the one that starts at to.coordinates[0][2] at [0.5, 0.500057376]; a ring must not cross itself',
+    ],
+    [
+      { ...good, to: { uid: `0x${'1'.repeat(64)}`, uri: 'https://x.example' } },
+      'to.uri: URIs are not fetched here; send the offchain attestation itself, as {"attestation": {...}}',
+    ],
+    [{ ...good, schema: '0x12' }, 'schema: expected a schema UID, 0x and 64 hex digits'],
+    [
+      { ...good, schema: `0x${'1'.repeat(64)}` },
+      `schema: 0x${'1'.repeat(64)} is not registered on this chain; register "uint256 result,string units,bytes32[] inputRefs,uint256 timestamp,string operation" or name another`,
+    ],
+    [
+      { ...good, schema: LOCATION_PROTOCOL_SCHEMA.uid },
+      `schema: ${LOCATION_PROTOCOL_SCHEMA.uid} is "string lp_version,string srs,string location_type,string location", but a result of this operation has the fields "uint256 result,string units,bytes32[] inputRefs,uint256 timestamp,string operation"`,
+    ],
+    [
+      { ...good, recipient: '0x12' },
+      'recipient: expected an address, 0x and 40 hex digits, in one letter case or with its right checksum',
+    ],
+    [
+      { ...good, recipient: '0x00000000219ab540356cBB839Cbe05303d7705fA' },
+      'recipient: expected an address, 0x and 40 hex digits, in one letter case or with its right checksum',
+    ],
+    [[], 'body: expected a JSON object with the fields chainId, schema, recipient, from, to'],
+  ])('%j', async (body, detail) => {
+    expect(await world.post('/compute/v0/distance', body)).toEqual({
+      status: 400,
+      body: { type: `${world.url}/errors/invalid-input`, title: 'Invalid input', status: 400, detail },
+    })
+  })
+
+  const send = async (path: string, init: RequestInit) => {
+    const response = await fetch(world.url + path, init)
+    return { type: response.headers.get('content-type'), body: await response.json() }
+  }
+  const json = { 'content-type': 'application/json' }
+  test.each([
+    [
+      'malformed JSON',
+      '/compute/v0/distance',
+      { method: 'POST', headers: json, body: '{"chainId":' },
+      'The body is not valid JSON.',
+    ],
+    [
+      'no body',
+      '/compute/v0/distance',
+      { method: 'POST', headers: json },
+      'The body is empty; send a JSON object.',
+    ],
+    [
+      'another content type',
+      '/compute/v0/distance',
+      { method: 'POST', headers: { 'content-type': 'text/plain' }, body: '{}' },
+      'Content-Type must be application/json.',
+    ],
+    [
+      'prototype poisoning',
+      '/compute/v0/distance',
+      { method: 'POST', headers: json, body: '{"__proto__":{"chainId":84532}}' },
+      'The body must not hold __proto__, nor a constructor with a prototype.',
+    ],
+    [
+      'another operation',
+      '/compute/v0/volume',
+      { method: 'POST', headers: json, body: '{}' },
+      `There is no POST /compute/v0/volume. Known: ${KNOWN}`,
+    ],
+    [
+      'another method',
+      '/compute/v0/distance',
+      { method: 'GET' },
+      `There is no GET /compute/v0/distance. Known: ${KNOWN}`,
+    ],
+    [
+      'another version',
+      '/compute/v1/distance',
+      { method: 'POST', headers: json, body: '{}' },
+      `There is no POST /compute/v1/distance. Known: ${KNOWN}`,
+    ],
+  ])('%s', async (_, path, init, detail) => {
+    expect(await send(path, init)).toEqual({
+      type: 'application/problem+json; charset=utf-8',
+      body: { type: `${world.url}/errors/invalid-input`, title: 'Invalid input', status: 400, detail },
+    })
+  })
+  test('a body that is too large is refused as soon as its length is known', async () => {
+    const answer = await new Promise<string>((resolve, reject) => {
+      const sent = request(
+        `${world.url}/compute/v0/distance`,
+        { method: 'POST', headers: { ...json, 'content-length': 5 * 1_048_576 + 1 } },
+        (response) => {
+          let text = ''
+          response.on('data', (chunk) => (text += String(chunk))).on('end', () => resolve(text))
+        },
+      )
+      sent.on('error', reject)
+      sent.flushHeaders()
+    })
+    expect(JSON.parse(answer)).toEqual({
+      type: `${world.url}/errors/invalid-input`,
+      title: 'Invalid input',
+      status: 400,
+      detail: 'The body is too large: at most 5 MiB.',
+    })
+  })
+  test('a request whose body never completes is cut off', async () => {
+    const started = performance.now()
+    const answer = await new Promise<string>((resolve) => {
+      const socket = connect(Number(new URL(world.url).port), '127.0.0.1', () =>
+        socket.write(
+          'POST /compute/v0/distance HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{',
+        ),
+      )
+      let text = ''
+      socket.on('data', (chunk) => (text += chunk.toString()))
+      socket.on('close', () => resolve(text))
+    })
+    expect(answer).toMatch(
+      /^HTTP\/1\.1 400 [^]*\r\ncontent-type: application\/problem\+json[^]*"detail":"The request did not arrive whole in time\."/,
+    )
+    expect(performance.now() - started).toBeLessThan(20_000)
+  })
+})
+
+interface Case {
+  id: string
+  op: string
+  inputs: Record<string, { type: string }>
+  params: { radius?: number }
+  expect?: 'refused'
+  expected: number | boolean | null
+  tolerance: number | null
+  family: string
+}
+const cases = (name: string) => JSON.parse(readFileSync(`test/vectors/${name}.json`, 'utf8')) as Case[]
+/**
+ * Every fifth of the kernel's cases, and some of each family of hard cases. (The API refuses a radius of 0:
+ * docs/spec/facts.md 3.)
+ */
+const CASES = [
+  ...cases('geodesy-cases').filter((_, i) => i % 5 === 0),
+  ...cases('geodesy-cases-2').filter(
+    ({ family }, i, all) => all.slice(0, i).filter((other) => other.family === family).length % 9 === 4,
+  ),
+].filter(({ params }) => params.radius !== 0)
+
+describe('the six operations', () => {
+  test('are all among the cases', () => expect(new Set(CASES.map(({ op }) => op)).size).toBe(6))
+  test.each(CASES)('$id', async ({ op, inputs, params, expect: wanted, expected, tolerance }) => {
+    const { status, body } = await world.post(`/compute/v0/${op}`, { chainId: 84532, ...inputs, ...params })
+    if (wanted === 'refused') {
+      expect(body).toMatchObject({
+        status: 400,
+        type: expect.stringMatching(/\/errors\/invalid-input$/),
+        detail: expect.stringMatching(/^\w+\.coordinates/),
+      })
+      return
+    }
+    expect(status).toBe(200)
+    const numeric = tolerance !== null
+    if (numeric) expect(Math.abs(body.result - (expected as number))).toBeLessThanOrEqual(tolerance)
+    else expect(body.result).toBe(expected)
+    expect(body.units).toBe(numeric ? (op === 'area' ? 'square_meters' : 'meters') : undefined)
+    expect(body.operation).toBe(op === 'within' ? `within:${Math.round(params.radius! * 100)}` : op)
+    expect(body.inputRefs).toHaveLength(Object.keys(inputs).length)
+    const fields = fieldTypes(numeric ? NUMERIC_RESULT_FIELDS : BOOLEAN_RESULT_FIELDS)
+    const [result, ...rest] = AbiCoder.defaultAbiCoder()
+      .decode(fields, body.attestation.data)
+      .toArray(true) as [bigint | boolean, ...unknown[]]
+    expect(typeof result === 'bigint' ? Number(result) / (op === 'area' ? 10_000 : 100) : result).toBe(
+      body.result,
+    )
+    expect(rest).toEqual([
+      ...(numeric ? [op === 'area' ? 'square_centimeters' : 'centimeters'] : []),
+      body.inputRefs,
+      BigInt(body.timestamp),
+      body.operation,
+    ])
+    expect(body.attestation.schema).toBe(numeric ? NUMERIC_SCHEMA : BOOLEAN_SCHEMA)
+  })
+  const square = {
+    type: 'Polygon',
+    coordinates: [
+      [
+        [0, 51],
+        [1, 51],
+        [1, 52],
+        [0, 52],
+        [0, 51],
+      ],
+    ],
+  }
+  const point = { type: 'Point', coordinates: [0.5, 51.5] }
+  test('containee is an alias of geometry, and only one of them may be given', async () => {
+    expect(
+      (await world.post('/compute/v0/contains', { chainId: 84532, container: square, containee: point }))
+        .body,
+    ).toMatchObject({ result: true, operation: 'contains' })
+    expect(
+      (
+        await world.post('/compute/v0/contains', {
+          chainId: 84532,
+          container: square,
+          containee: point,
+          geometry: point,
+        })
+      ).body,
+    ).toMatchObject({ status: 400, detail: 'geometry, containee: the same parameter twice; give one' })
+  })
+  test('UIDs and GeoJSON in any mix', async () => {
+    expect(
+      (
+        await world.post('/compute/v0/within', {
+          chainId: 84532,
+          geometry: uids.greenwich,
+          target: square,
+          radius: 1,
+        })
+      ).body,
+    ).toMatchObject({
+      result: true,
+      operation: 'within:100',
+      inputRefs: [uids.greenwich, expect.any(String)],
+    })
+    expect(
+      (
+        await world.post('/compute/v0/intersects', {
+          chainId: 84532,
+          geometry1: square,
+          geometry2: { uid: uids.quito },
+        })
+      ).body,
+    ).toMatchObject({ result: false, operation: 'intersects' })
+  })
+  test.each([
+    [undefined, 'radius: missing; expected a number'],
+    ['5', 'radius: expected a number'],
+    [0, 'radius: expected metres, above 0 and at most 100000000'],
+    [-1, 'radius: expected metres, above 0 and at most 100000000'],
+    [100_000_001, 'radius: expected metres, above 0 and at most 100000000'],
+  ])('radius %j is refused', async (radius, detail) => {
+    expect(
+      (await world.post('/compute/v0/within', { chainId: 84532, geometry: point, target: point, radius }))
+        .body,
+    ).toMatchObject({ status: 400, detail })
+  })
+  test('area and length of a geometry that has none are refused', async () => {
+    expect(
+      (await world.post('/compute/v0/area', { chainId: 84532, geometry: uids.quito })).body,
+    ).toMatchObject({
+      status: 400,
+      detail: `attestation ${uids.quito}: area is that of a Polygon or MultiPolygon, got a Point`,
+    })
+    expect((await world.post('/compute/v0/length', { chainId: 84532, geometry: square })).body).toMatchObject(
+      { status: 400, detail: 'geometry: length is that of a LineString or MultiLineString, got a Polygon' },
+    )
+  })
+  test('a large computation does not block small ones', async () => {
+    const ring = Array.from({ length: 60_000 }, (_, i) => [
+      10 + Math.cos((2 * Math.PI * i) / 60_000),
+      50 + Math.sin((2 * Math.PI * i) / 60_000),
+    ])
+    const large = { type: 'Polygon', coordinates: [[...ring, ring[0]!]] }
+    const order: string[] = []
+    const slow = world
+      .post('/compute/v0/contains', { chainId: 84532, container: large, geometry: large })
+      .then(({ body }) => (order.push('large'), body))
+    // By now the large body has arrived.
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    const quick = world
+      .post('/compute/v0/distance', { chainId: 84532, from: point, to: point })
+      .then(() => order.push('small'))
+    expect((await slow).result).toBe(true)
+    await quick
+    expect(order).toEqual(['small', 'large'])
+  })
+})
+
+describe('good computations', () => {
+  const from = { type: 'Point', coordinates: [2.2945, 48.8584] }
+  test('a request signed by a wallet is accepted once (docs/reference/wallet.md)', async () => {
+    const wallet = new Wallet(Wallet.createRandom().privateKey)
+    const body = JSON.stringify({ chainId: 84532, from, to: from })
+    const [address, timestamp, nonce] = [
+      wallet.address.toLowerCase(),
+      String(Math.floor(Date.now() / 1000)),
+      randomUUID(),
+    ]
+    const text = signedText({
+      authority: new URL(world.url).host,
+      method: 'POST',
+      target: '/compute/v0/distance',
+      bodyHash: createHash('sha256').update(body).digest('hex'),
+      address,
+      timestamp,
+      nonce,
+    })
+    const headers = {
+      'content-type': 'application/json',
+      'x-wallet-address': address,
+      'x-signature': await wallet.signMessage(text),
+      'x-wallet-timestamp': timestamp,
+      'x-wallet-nonce': nonce,
+    }
+    const send = async () => {
+      const response = await fetch(`${world.url}/compute/v0/distance`, { method: 'POST', headers, body })
+      return [response.status, response.headers.get('x-ratelimit-limit'), await response.json()]
+    }
+    expect(await send()).toEqual([200, '1000', expect.objectContaining({ result: 0 })])
+    expect(await send()).toEqual([
+      401,
+      '2000',
+      expect.objectContaining({ type: `${world.url}/errors/verification-failed` }),
+    ])
+  })
+  test("a schema with the payload's types is accepted, with its own revocable flag", async () => {
+    const registry = await world.chain.registry()
+    const fields = 'uint256 value, string unit, bytes32[] refs, uint256 at, string op'
+    const sent = await registry.getFunction('register').send(fields, ZeroAddress, false)
+    const receipt = await mined(world.chain, sent.hash)
+    const schema = receipt.logs[0]!.topics[1]!
+    const { body } = await world.post('/compute/v0/distance', {
+      chainId: 84532,
+      schema,
+      recipient: '0X'.toLowerCase() + '0'.repeat(40),
+      from,
+      to: { uid: uids.greenwich },
+    })
+    expect(body).toMatchObject({
+      units: 'meters',
+      inputRefs: [expect.stringMatching(/^0x[0-9a-f]{64}$/), uids.greenwich],
+      attestation: { schema, revocable: false },
+    })
+  })
+  test('a schema whose text is not UTF-8 is refused with 400, not 500', async () => {
+    const registry = await world.chain.registry()
+    const data = registry.interface
+      .encodeFunctionData('register', ['x', ZeroAddress, true])
+      .replace(/78(0{62})$/, 'ff$1')
+    const receipt = await mined(
+      world.chain,
+      await world.chain.provider.send('eth_sendTransaction', [
+        { from: testAccount(1).address, to: await registry.getAddress(), data },
+      ]),
+    )
+    const { body } = await world.post('/compute/v0/distance', {
+      chainId: 84532,
+      schema: receipt.logs[0]!.topics[1],
+      from,
+      to: from,
+    })
+    expect(body).toMatchObject({
+      status: 400,
+      detail: expect.stringContaining('but a result of this operation has the fields'),
+    })
+  })
+  test('a Feature of the same place has the same reference and distance 0', async () => {
+    const feature = {
+      type: 'Feature',
+      properties: { name: 'x' },
+      geometry: { coordinates: [2.2945, 48.8584], type: 'Point', bbox: [0, 0, 1, 1] },
+      uri: 'https://x.example',
+      uid: '0x',
+    }
+    const { body } = await world.post('/compute/v0/distance', { chainId: 84532, from, to: feature })
+    expect(body).toMatchObject({ result: 0, operation: 'distance' })
+    // keccak256 of {"coordinates":[2.2945,48.8584],"type":"Point"}
+    expect(body.inputRefs).toEqual(
+      Array(2).fill('0xc8dd0bd4b2c4a35929df653cbc53104c4b4d3979f615031027fe9ccf382a4197'),
+    )
+  })
+})

@@ -1,0 +1,493 @@
+import { readFileSync, readdirSync, readlinkSync } from 'node:fs'
+import { AbiCoder, Contract } from 'ethers'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { MULTICALL3, attest, locationRequest, mined, request, revoke } from '../dev/chain'
+import { blankSettings, freePort, startService } from '../dev/services'
+import { fieldTypes } from '../src/eas'
+import { LOCATION_SCHEMA } from '../src/location'
+import { command } from './behind'
+import { removeFolder, rows, temporaryFolder } from './database'
+import { expectInvariants } from './invariants'
+import { LOCAL_CHAIN, inOneBlock, mine, startTestWorld, type TestWorld } from './world'
+
+/** The indexer against reorgs and killed processes. The invariants hold after each test. */
+let world: TestWorld
+beforeAll(async () => {
+  world = await startTestWorld()
+})
+afterEach(async () => {
+  await world.caughtUp()
+  await expectInvariants(world)
+})
+afterAll(async () => {
+  await world?.stop()
+})
+
+const place = (longitude: number, latitude = 10) =>
+  locationRequest({ type: 'Point', coordinates: [longitude, latitude] })
+const status = async (uid: string) => (await world.get(`/api/v0/location-records/${uid}`)).status
+const isRevoked = async (uid: string) => (await world.get(`/api/v0/location-records/${uid}`)).body.revoked
+
+test('a reorg that drops an attestation removes its record, and its replacement is indexed', async () => {
+  const { chain, caughtUp } = world
+  const kept = await attest(chain, place(1))
+  const before = await chain.provider.send('evm_snapshot', [])
+  const dropped = await attest(chain, place(2))
+  await caughtUp()
+  expect([await status(kept), await status(dropped)]).toEqual([200, 200])
+
+  await chain.provider.send('evm_revert', [before])
+  const replacement = await attest(chain, place(3))
+  await mine(chain, 2)
+  await caughtUp()
+  expect([await status(kept), await status(dropped), await status(replacement)]).toEqual([200, 404, 200])
+})
+
+test('a reorg that drops a revocation makes the record valid again; a later revocation counts', async () => {
+  const { chain, caughtUp } = world
+  const uid = await attest(chain, place(4))
+  await caughtUp()
+  const before = await chain.provider.send('evm_snapshot', [])
+  await revoke(chain, uid)
+  await caughtUp()
+  expect(await isRevoked(uid)).toBe(true)
+
+  await chain.provider.send('evm_revert', [before])
+  await mine(chain, 3)
+  await caughtUp()
+  expect(await isRevoked(uid)).toBe(false)
+  await revoke(chain, uid)
+  await caughtUp()
+  expect(await isRevoked(uid)).toBe(true)
+})
+
+test('anvil_reorg: blocks with other hashes and without their transactions', async () => {
+  const { chain, caughtUp } = world
+  const uids = [await attest(chain, place(5)), await attest(chain, place(6)), await attest(chain, place(7))]
+  await caughtUp()
+  await chain.provider.send('anvil_reorg', [2, []])
+  await mine(chain, 1)
+  await caughtUp()
+  expect(await Promise.all(uids.map(status))).toEqual([200, 404, 404])
+})
+
+test('a reorg while the indexer is down', async () => {
+  const { chain, caughtUp } = world
+  const before = await chain.provider.send('evm_snapshot', [])
+  const dropped = await attest(chain, place(8))
+  await caughtUp()
+  await world.services.get('indexer-base-sepolia')!.kill()
+  await chain.provider.send('evm_revert', [before])
+  const replacement = await attest(chain, place(9))
+  await mine(chain, 2)
+  await caughtUp()
+  expect([await status(dropped), await status(replacement)]).toEqual([404, 200])
+})
+
+test('attested and revoked in one block, equal content twice in a block, several in one transaction', async () => {
+  const { chain, caughtUp } = world
+  const eas = await chain.eas()
+  const twin = place(10)
+  const attestTwin = () => eas.getFunction('attest').send(twin, { gasLimit: 1_000_000 })
+  const receipts = await inOneBlock(chain, [
+    attestTwin,
+    attestTwin,
+    () =>
+      eas
+        .getFunction('multiAttest')
+        .send([{ schema: twin.schema, data: [place(11).data, place(12).data] }], { gasLimit: 2_000_000 }),
+  ])
+  const uids = receipts.flatMap((receipt) => receipt.logs.map((entry) => entry.data))
+  expect(new Set(uids).size).toBe(4)
+  await caughtUp()
+  expect(await Promise.all(uids.map(status))).toEqual([200, 200, 200, 200])
+
+  // Revoked in the block that attests it: the content and the time, and so the UID, are known in advance.
+  const snapshot = await chain.provider.send('evm_snapshot', [])
+  const time = (await chain.provider.getBlock('latest'))!.timestamp + 100
+  await chain.provider.send('evm_setNextBlockTimestamp', [time])
+  const uid = await attest(chain, place(13))
+  await chain.provider.send('evm_revert', [snapshot])
+  await chain.provider.send('evm_setNextBlockTimestamp', [time])
+  await inOneBlock(chain, [
+    () => eas.getFunction('attest').send(place(13), { gasLimit: 1_000_000 }),
+    () =>
+      eas
+        .getFunction('revoke')
+        .send({ schema: twin.schema, data: { uid, value: 0 } }, { gasLimit: 1_000_000 }),
+  ])
+  // A new head at a height that was already read is noticed only with the next block.
+  await mine(chain, 1)
+  await caughtUp()
+  expect(await isRevoked(uid)).toBe(true)
+})
+
+test('the changes of one block are in the order of its log', async () => {
+  const { chain, caughtUp, databaseUrl } = world
+  const eas = await chain.eas()
+  const receipts = await inOneBlock(
+    chain,
+    Array.from(
+      { length: 12 },
+      (_, i) => () => eas.getFunction('attest').send(place(20 + i, 20), { gasLimit: 1_000_000 }),
+    ),
+  )
+  const uids = receipts.map(({ logs }) => logs[0]!.data)
+  await caughtUp()
+  const changes = await rows<{ uid: string }>(
+    databaseUrl,
+    'SELECT uid FROM record_change WHERE uid = ANY($1) ORDER BY id',
+    [uids],
+  )
+  expect(changes.map(({ uid }) => uid)).toEqual(uids)
+})
+
+test("the attester is the contract that calls EAS, not the transaction's sender", async () => {
+  const { chain, caughtUp } = world
+  const target = LOCAL_CHAIN.eas
+  const callData = (await chain.eas()).interface.encodeFunctionData('attest', [place(45)])
+  const multicall = new Contract(
+    MULTICALL3,
+    [
+      'function aggregate3((address target, bool allowFailure, bytes callData)[]) payable returns ((bool success, bytes returnData)[])',
+    ],
+    await chain.provider.getSigner(0),
+  )
+  const receipt = await mined(
+    chain,
+    (
+      await multicall.getFunction('aggregate3').send(
+        [
+          { target, allowFailure: false, callData },
+          { target, allowFailure: true, callData: '0x' },
+        ],
+        { gasLimit: 2_000_000 },
+      )
+    ).hash,
+  )
+  await caughtUp()
+  const { body } = await world.get(`/api/v0/location-records/${receipt.logs[0]!.data}`)
+  expect([body.prover.toLowerCase(), body.longitude]).toEqual([MULTICALL3.toLowerCase(), 45])
+})
+
+test('a block of 300 attestations, some of them absurd: all are stored, within 20 seconds', async () => {
+  const { chain, caughtUp, databaseUrl } = world
+  const encode = (type: string, location: string, memo = '') =>
+    AbiCoder.defaultAbiCoder().encode(fieldTypes(LOCATION_SCHEMA.fields), [
+      0,
+      'EPSG:4326',
+      type,
+      location,
+      [],
+      [],
+      [],
+      [],
+      memo,
+    ])
+  const ring = Array.from({ length: 1_500 }, (_, i) => [10 * Math.cos(i * 2.39), 10 * Math.sin(i * 2.39)])
+  const absurd = [
+    encode('geojson-polygon', JSON.stringify({ type: 'Polygon', coordinates: [[...ring, ring[0]]] })),
+    encode('geojson', '['.repeat(20_000)),
+    encode('wkt', `GEOMETRYCOLLECTION(${'GEOMETRYCOLLECTION('.repeat(2_000)}`),
+    // Invalid UTF-8 in a string.
+    encode('geohash', 'x'.repeat(20_000)).replaceAll('7878', 'fffe'),
+    // Every ABI offset points to the same, empty place.
+    `0x${'120'.padStart(64, '0').repeat(9)}${'0'.repeat(64)}`,
+    encode('h3', '89283082837ffff'.repeat(1_000)),
+    encode('scaledCoordinates', '{"x":1e400,"y":"1","scale":0}'),
+    encode('\ud83d\ude00'.repeat(200), 'x', '\u0001\u001f\u2028'),
+    // Larger than an index entry may be, even compressed.
+    encode(
+      Array.from({ length: 4_000 }, (_, i) => String.fromCharCode(0x4e00 + ((i * i * 7_919) % 20_000))).join(
+        '',
+      ),
+      'x',
+    ),
+  ]
+  const data = Array.from({ length: 300 }, (_, i) => ({
+    ...request(LOCATION_SCHEMA.uid, absurd[i] ?? encode('geohash', 'u33dc0', String(i % 100))).data,
+    ...(i % 3 === 1 && { expirationTime: 2n ** 64n - 1n }),
+  }))
+  const multiAttest = (await chain.eas()).getFunction('multiAttest')
+  const slices = [0, 50, 100, 150, 200, 250]
+  const receipts = await inOneBlock(
+    chain,
+    slices.map(
+      (i) => () =>
+        multiAttest.send([{ schema: LOCATION_SCHEMA.uid, data: data.slice(i, i + 50) }], {
+          gasLimit: i ? 60_000_000 : 600_000_000,
+        }),
+    ),
+  )
+  expect(receipts.flatMap(({ logs }) => logs)).toHaveLength(300)
+  const { blockNumber } = receipts[0]!
+  const started = performance.now()
+  await caughtUp()
+  expect(performance.now() - started).toBeLessThan(20_000)
+  const found = await rows<{ problems: number; records: number }>(
+    databaseUrl,
+    `SELECT (SELECT count(*) FROM attestation_event WHERE block_number = $1 AND problem IS NOT NULL)::int AS problems, (SELECT count(*) FROM location_record WHERE block_number = $1)::int AS records`,
+    [blockNumber],
+  )
+  // The ring that crosses itself is no problem here; only compute refuses it. Only the invalid UTF-8, which
+  // cannot be decoded, gives no record.
+  expect(found).toEqual([{ problems: 8, records: 299 }])
+})
+
+test('invalid payloads stay in the log with their problem, and do not stop the indexer', async () => {
+  const { chain, caughtUp } = world
+  const encode = (location: string, srs = 'EPSG:4326', type = 'geojson') =>
+    AbiCoder.defaultAbiCoder().encode(fieldTypes(LOCATION_SCHEMA.fields), [
+      0,
+      srs,
+      type,
+      location,
+      [],
+      [],
+      [],
+      [],
+      '',
+    ])
+  const poisons: [string, RegExp | null, boolean][] = [
+    ['0x', /ends within/, false],
+    [encode('\0'), /NUL/, false],
+    [
+      `${encode('x').slice(0, 2 + 64)}${'f'.repeat(64)}${encode('x').slice(2 + 128)}`,
+      /outside the payload/,
+      false,
+    ],
+    [encode('{'), /location/, true],
+    [encode('{"type":"Point","coordinates":[1e999,0]}'), /finite/, true],
+    [encode('{"type":"Point","coordinates":[200,0]}'), /longitude/, true],
+    [encode('{"type":"Point","coordinates":[1,2]}', 'EPSG:3857'), /srs/, true],
+    [encode('{"type":"Polygon","coordinates":[[[0,0],[1,1],[1,0],[0,1],[0,0]]]}'), null, true],
+    [encode('[1,2]', 'EPSG:4326', 'coordinate-decimal+lon-lat'), null, true],
+  ]
+  const uids: string[] = []
+  for (const [payload] of poisons) uids.push(await attest(chain, request(LOCATION_SCHEMA.uid, payload)))
+  const healthy = await attest(chain, place(14))
+  await caughtUp()
+  expect(await status(healthy)).toBe(200)
+  for (const [i, [, problem, hasRecord]] of poisons.entries()) {
+    const [event] = await rows<{ problem: string | null }>(
+      world.databaseUrl,
+      'SELECT problem FROM attestation_event WHERE uid = $1',
+      [uids[i]],
+    )
+    if (problem) expect(event!.problem).toMatch(problem)
+    else expect(event!.problem).toBeNull()
+    expect(await status(uids[i]!)).toBe(hasRecord ? 200 : 404)
+  }
+})
+
+test('an attestation that the database refuses is withheld and counted, while the indexer goes on; a reorg removes it; a replay writes its record', async () => {
+  const { chain, caughtUp, databaseUrl } = world
+  const sql = <Row extends object>(text: string, values?: unknown[]) => rows<Row>(databaseUrl, text, values)
+  const withheld = async () =>
+    (await world.get('/ready')).body.chains['base-sepolia'].withheld_attestations as number
+  const attestMemo = (memo: string) =>
+    attest(chain, locationRequest({ type: 'Point', coordinates: [60, 10] }, { memo }))
+  await caughtUp()
+  await sql(`ALTER TABLE location_record ADD CONSTRAINT refused CHECK (memo <> 'poison')`)
+  const snapshot = await chain.provider.send('evm_snapshot', [])
+  const taken = await attestMemo('poison')
+  await caughtUp()
+  expect(await withheld()).toBe(1)
+  await chain.provider.send('evm_revert', [snapshot])
+  await mine(chain, 2)
+  await caughtUp()
+  expect(await withheld()).toBe(0)
+
+  const [guilty, healthy] = [await attestMemo('poison'), await attestMemo('healthy')]
+  await revoke(chain, guilty)
+  await caughtUp()
+  expect([await status(taken), await status(guilty), await status(healthy), await withheld()]).toEqual([
+    404, 404, 200, 1,
+  ])
+  expect(await (await fetch(`${world.url}/metrics`)).text()).toContain(
+    'geospatial_withheld_attestations{chain="base-sepolia"} 1',
+  )
+  await mine(chain, LOCAL_CHAIN.finality + 1)
+  await caughtUp()
+  const run = (...args: string[]) =>
+    command(
+      { ...process.env, ...blankSettings(), DATABASE_URL: databaseUrl, RPC_URL_BASE_SEPOLIA: chain.url },
+      ...args,
+    )
+  const audit = await run('audit', '--chain', 'base-sepolia', '--quick')
+  expect([audit.code, audit.output]).toEqual([
+    1,
+    expect.stringContaining(`${guilty}: withheld, it could not be stored:`),
+  ])
+  await sql('ALTER TABLE location_record DROP CONSTRAINT refused')
+  expect((await run('replay')).output).toContain('1 records differed from the log and are put right')
+  expect([await isRevoked(guilty), await withheld()]).toEqual([true, 0])
+})
+
+test('a revocation is rolled back for any event time; an event time beyond year 9999, which the rollback cannot write, gives no record', async () => {
+  const { chain, caughtUp, databaseUrl } = world
+  const point = { type: 'Point' as const, coordinates: [15, 10] }
+  const last = await attest(chain, locationRequest(point, { eventTimestamp: 253_402_300_799 }))
+  // Milliseconds where seconds are expected.
+  const beyond = await attest(chain, locationRequest(point, { eventTimestamp: 1_700_000_000_000 }))
+  await caughtUp()
+  expect((await world.get(`/api/v0/location-records/${last}`)).body.event_timestamp).toBe(
+    '9999-12-31T23:59:59.000Z',
+  )
+  expect(await status(beyond)).toBe(404)
+  const [event] = await rows<{ problem: string }>(
+    databaseUrl,
+    'SELECT problem FROM attestation_event WHERE uid = $1',
+    [beyond],
+  )
+  expect(event!.problem).toContain('eventTimestamp 1700000000000')
+  const before = await chain.provider.send('evm_snapshot', [])
+  await revoke(chain, last)
+  await revoke(chain, beyond)
+  await caughtUp()
+  await chain.provider.send('evm_revert', [before])
+  await mine(chain, 4)
+  await caughtUp()
+  expect(await isRevoked(last)).toBe(false)
+})
+
+test('two indexers of one chain, as in a rolling update: the second waits, takes over when the first dies, and no record is withdrawn or repeated', async () => {
+  const { chain, caughtUp, databaseUrl } = world
+  const environment = {
+    ...process.env,
+    ...blankSettings(),
+    DATABASE_URL: databaseUrl,
+    RPC_URL_BASE_SEPOLIA: chain.url,
+    HEAD_POLL_SECONDS: '0.1',
+  }
+  const folder = temporaryFolder()
+  const second = startService('second', ['lib/indexer/main.js', 'base-sepolia'], environment, folder)
+  const writers = () => rows<{ writer: string }>(databaseUrl, 'SELECT writer FROM chain_writer')
+  while (!second.tail().includes('another indexer of base-sepolia is at work'))
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  const before = await writers()
+  const [{ last }] = (await rows<{ last: number }>(
+    databaseUrl,
+    'SELECT coalesce(max(id), 0)::int AS last FROM record_change',
+  )) as [{ last: number }]
+  const uids: string[] = []
+  for (let i = 0; i < 3; i++) uids.push(await attest(chain, place(50 + i)))
+  await caughtUp()
+  expect(await writers()).toEqual(before)
+  // The first is restarted after a while, and then waits for the second.
+  await world.services.get('indexer-base-sepolia')!.kill()
+  for (let i = 0; i < 3; i++) uids.push(await attest(chain, place(60 + i)))
+  await caughtUp()
+  expect(await Promise.all(uids.map(status))).toEqual(uids.map(() => 200))
+  expect(await writers()).not.toEqual(before)
+  const changes = await rows<{ kind: string; uid: string }>(
+    databaseUrl,
+    'SELECT kind, uid FROM record_change WHERE id > $1 ORDER BY id',
+    [last],
+  )
+  expect(changes).toEqual(uids.map((uid) => ({ kind: 'new', uid })))
+  await second.stop()
+  removeFolder(folder)
+})
+
+test('an indexer that lost its lease unnoticed, as after a pause, writes nothing more', async () => {
+  const { chain, caughtUp, databaseUrl } = world
+  const writer = async () =>
+    (await rows<{ writer: string }>(databaseUrl, 'SELECT writer FROM chain_writer'))[0]!.writer
+  // The restarted indexer may still wait for the lease of the previous one.
+  while (!(await writer()).includes(`/${world.services.get('indexer-base-sepolia')!.pid}/`))
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  const before = await writer()
+  const service = world.services.get('indexer-base-sepolia')!
+  await rows(
+    databaseUrl,
+    `UPDATE chain_writer SET writer = 'elsewhere/1/x', until = now() + interval '1 hour'`,
+  )
+  const uid = await attest(chain, place(64))
+  expect(await service.ended).toBe(1)
+  expect(service.tail()).toContain('this one has lost its lease')
+  expect(await status(uid)).toBe(404)
+  await rows(databaseUrl, `UPDATE chain_writer SET until = now()`)
+  await caughtUp()
+  expect(await status(uid)).toBe(200)
+  expect(['elsewhere/1/x', before]).not.toContain(await writer())
+})
+
+test.skipIf(process.platform !== 'linux')(
+  'the indexer listens on loopback only; INDEXER_METRICS_PORT serves its metrics there',
+  async () => {
+    const { chain, databaseUrl } = world
+    const indexer = world.services.get('indexer-base-sepolia')!
+    const addresses = listening(indexer.pid)
+    // The gateway from which evm-processor reads the chain.
+    expect(addresses.length).toBeGreaterThan(0)
+    expect(addresses.filter((address) => address !== '127.0.0.1')).toEqual([])
+
+    await indexer.kill()
+    const port = await freePort()
+    const folder = temporaryFolder()
+    const environment = {
+      ...process.env,
+      ...blankSettings(),
+      DATABASE_URL: databaseUrl,
+      RPC_URL_BASE_SEPOLIA: chain.url,
+      HEAD_POLL_SECONDS: '0.1',
+      INDEXER_METRICS_PORT: String(port),
+    }
+    const own = startService('own', ['lib/indexer/main.js', 'base-sepolia'], environment, folder)
+    // The other indexer is killed until this one gets the lease.
+    const answer = async () =>
+      (await fetch(`http://127.0.0.1:${port}/metrics`).catch(() => undefined))?.text()
+    let text: string | undefined
+    while ((text = await answer()) === undefined) {
+      await world.services.get('indexer-base-sepolia')!.kill()
+      await new Promise((resolve) => setTimeout(resolve, 300))
+    }
+    expect(text).toContain('sqd_processor_last_block')
+    expect(listening(own.pid).filter((address) => address !== '127.0.0.1')).toEqual([])
+    await own.stop()
+    removeFolder(folder)
+  },
+)
+
+/** The addresses that a process listens on, from Linux' /proc. */
+function listening(pid: number): string[] {
+  const inodes = new Set(
+    readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
+      try {
+        return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1] ?? []
+      } catch {
+        return [] // closed meanwhile
+      }
+    }),
+  )
+  return ['tcp', 'tcp6'].flatMap((table) =>
+    readFileSync(`/proc/${pid}/net/${table}`, 'utf8')
+      .trim()
+      .split('\n')
+      .slice(1)
+      .map((line) => line.trim().split(/\s+/))
+      .filter((fields) => fields[3] === '0A' && inodes.has(fields[9]!))
+      .map(([, local]) => (local!.startsWith('0100007F:') ? '127.0.0.1' : local!)),
+  )
+}
+
+test('an indexer that is killed again and again on a busy chain loses and repeats nothing', async () => {
+  const { chain, caughtUp } = world
+  for (let i = 0; i < 12; i++) {
+    const uid = await attest(chain, place(20 + i))
+    if (i % 3 === 0) await revoke(chain, uid)
+    if (i % 4 === 1) await world.services.get('indexer-base-sepolia')!.kill()
+  }
+  // Past finality: hot rows become final, and after the next kill the history is read by filtered logs.
+  await mine(chain, LOCAL_CHAIN.finality + 5)
+  await world.services.get('indexer-base-sepolia')!.kill()
+  await mine(chain, LOCAL_CHAIN.finality + 5)
+  await attest(chain, place(40))
+  await caughtUp()
+  const [{ count }] = (await rows<{ count: number }>(
+    world.databaseUrl,
+    `SELECT count(*)::int AS count FROM location_record WHERE latitude = 10 AND longitude BETWEEN 20 AND 40`,
+  )) as [{ count: number }]
+  expect(count).toBe(13)
+})

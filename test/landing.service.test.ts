@@ -1,0 +1,694 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  AbiCoder,
+  Contract,
+  Interface,
+  Signature,
+  Wallet,
+  isError,
+  ZeroAddress,
+  ZeroHash,
+  getAddress,
+  hexlify,
+  parseEther,
+  randomBytes,
+  type TransactionReceipt,
+} from 'ethers'
+import {
+  BaseError,
+  ContractFunctionRevertedError,
+  createPublicClient,
+  createWalletClient,
+  http,
+  parseAbi,
+} from 'viem'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  attest,
+  localVersion,
+  locationRequest,
+  mined,
+  revoke,
+  testAccount,
+  type LocalChain,
+} from '../dev/chain'
+import { CHAINS } from '../src/chains'
+import {
+  BOOLEAN_RESULT_FIELDS,
+  NUMERIC_RESULT_FIELDS,
+  attestDigest,
+  domainSeparator,
+  fieldTypes,
+  keySigner,
+  layoutOfTypeHash,
+  schemaUid,
+} from '../src/eas'
+import { startRpcProxy } from './rpc-proxy'
+import { startTestWorld, type TestWorld } from './world'
+
+/**
+ * Every chain, with the real contracts of its version at its real address and id: the answers that we sign
+ * land there.
+ */
+let world: TestWorld
+beforeAll(async () => {
+  world = await startTestWorld({ CHAINS: CHAINS.map(({ slug }) => slug).join() })
+})
+afterAll(() => world?.stop())
+
+const SLUGS = CHAINS.map(({ slug }) => slug)
+const OURS = testAccount(9).address
+const EIFFEL_TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
+const BRANDENBURG_GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
+const PARIS = {
+  type: 'Polygon' as const,
+  coordinates: [
+    [
+      [2.22, 48.81],
+      [2.42, 48.81],
+      [2.42, 48.91],
+      [2.22, 48.91],
+      [2.22, 48.81],
+    ],
+  ],
+}
+const distance = { from: EIFFEL_TOWER, to: BRANDENBURG_GATE }
+const contains = { container: PARIS, geometry: EIFFEL_TOWER }
+/**
+ * A random recipient makes an answer unique. Equal answers of the same second have the same content, and all
+ * of them count as landed once one has.
+ */
+const newcomer = () => ({ recipient: getAddress(hexlify(randomBytes(20))) })
+
+type Json = any
+const local = (slug: string) => world.chains.get(slug)!
+const compute = async (path: string, body: object): Promise<Json> =>
+  (await world.post(`/compute/v0/${path}`, body)).body
+const resign = ({ attestation, delegatedAttestation }: Json, chainId: number) =>
+  compute('resign', { chainId, attestation, delegatedAttestation })
+const nonceOf = async (chain: LocalChain) =>
+  Number(await (await chain.eas()).getFunction('getNonce').staticCall(OURS))
+const ask = (chain: LocalChain, operation: string, body: object) =>
+  compute(operation, { chainId: chain.chain.id, ...body })
+/** The entry of this chain in GET /. */
+const described = async (chain: LocalChain): Promise<Json> =>
+  (await world.get('/')).body.chains.find(({ id }: { id: number }) => id === chain.chain.id)
+/**
+ * Sends a call of the contract by the ABI in GET /, from a new account each time. Throws when the contract
+ * reverts.
+ */
+async function send(chain: LocalChain, method: string, parameter: unknown): Promise<TransactionReceipt> {
+  const from = hexlify(randomBytes(20))
+  const { eas, abi } = await described(chain)
+  await chain.provider.send('anvil_setBalance', [from, `0x${parseEther('10').toString(16)}`])
+  await chain.provider.send('anvil_impersonateAccount', [from])
+  return mined(
+    chain,
+    await chain.provider.send('eth_sendTransaction', [
+      { from, to: eas, data: new Interface(abi).encodeFunctionData(method, [parameter]) },
+    ]),
+  )
+}
+const requestOf = ({ attestation: a, delegatedAttestation: d }: Json) => {
+  const { r, s, v } = Signature.from(d.signature)
+  return {
+    schema: a.schema,
+    attester: d.attester,
+    deadline: d.deadline,
+    signature: { r, s, v },
+    data: {
+      recipient: a.recipient,
+      expirationTime: 0,
+      revocable: a.revocable,
+      refUID: a.refUID,
+      data: a.data,
+      value: 0,
+    },
+  }
+}
+const uidOf = ({ logs }: TransactionReceipt) => logs[0]!.data
+const submit = async (chain: LocalChain, answer: Json) =>
+  attested(chain, uidOf(await send(chain, 'attestByDelegation', requestOf(answer))))
+const attested = async (chain: LocalChain, uid: string) =>
+  (await chain.eas()).getFunction('getAttestation').staticCall(uid)
+const NOWHERE = { uid: null, transactionHash: null, blockNumber: null, revoked: null }
+const decode = (fields: string, data: string) =>
+  AbiCoder.defaultAbiCoder().decode(fieldTypes(fields), data).toArray(true)
+
+test('the chains run all four versions of the EAS contract', () => {
+  expect(SLUGS.map((slug) => [slug, localVersion(local(slug).chain)])).toEqual([
+    ['base-sepolia', '1.2.0'],
+    ['sepolia', '0.26'],
+    ['arbitrum', '0.26'],
+    ['celo', '1.3.0'],
+    ['base', '1.4.0'],
+  ])
+})
+
+async function agent(...args: string[]): Promise<{ code: number; output: string }> {
+  const child = spawn(process.execPath, ['docs/guide/agent.mjs', ...args])
+  let output = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  const [code] = (await once(child, 'close')) as [number]
+  return { code, output }
+}
+/** Copies of this event of EAS: from another contract, of another kind, by another attester. */
+function foreign(log: { topics: string[] }): object[] {
+  const data = `0x${'f0'.repeat(32)}`
+  const [attested, recipient, attester, schema] = log.topics
+  return [
+    { ...log, data, address: `0x${'f0'.repeat(20)}` },
+    { ...log, data, topics: [`0x${'f0'.repeat(32)}`, recipient, attester, schema] },
+    { ...log, data, topics: [attested, recipient, `0x${'0'.repeat(24)}${'f0'.repeat(20)}`, schema] },
+  ]
+}
+
+test('the documented agent prints its usage, and why a chain is not signed for', async () => {
+  expect(await agent()).toEqual({
+    code: 2,
+    output: expect.stringMatching(/^Usage: node docs\/guide\/agent\.mjs <service> /),
+  })
+  const { output } = await agent(
+    world.url,
+    local('celo').url,
+    Wallet.createRandom().privateKey,
+    'distance',
+    '{"chainId":1}',
+  )
+  expect(output).toContain('chain 1 is not signed for: it is not served')
+})
+
+describe.each(SLUGS)('on %s', (slug) => {
+  test('the documented agent asks and lands its answer', async () => {
+    const chain = local(slug)
+    const key = Wallet.createRandom()
+    await chain.provider.send('anvil_setBalance', [key.address, `0x${parseEther('10').toString(16)}`])
+    // As from a contract wallet: the receipt starts with foreign events and another attestation.
+    const proxy = await startRpcProxy(chain.url, ({ method, params }) =>
+      method === 'eth_getTransactionReceipt'
+        ? {
+            ask: async (ask) =>
+              ((receipt) => receipt && { ...receipt, logs: [...foreign(receipt.logs[0]), ...receipt.logs] })(
+                await ask(method, params),
+              ),
+          }
+        : undefined,
+    )
+    const { output } = await agent(
+      world.url,
+      proxy.url,
+      key.privateKey,
+      'distance',
+      JSON.stringify({ chainId: chain.chain.id, ...distance }),
+    )
+    await proxy.close()
+    expect(output).toMatch(/^0x[0-9a-f]{64} 881329\.94\n$/)
+    const landed = await attested(chain, output.slice(0, 66))
+    expect([landed.attester, decode(NUMERIC_RESULT_FIELDS, landed.data)[0]]).toEqual([OURS, 88132994n])
+  })
+
+  test('a client that asks, lands, waits for its receipt and asks again lands each time', async () => {
+    const chain = local(slug)
+    const nonce = await nonceOf(chain)
+    for (let i = 0; i < 10; i++) {
+      const answer = await ask(chain, 'distance', {
+        from: EIFFEL_TOWER,
+        to: { type: 'Point', coordinates: [i, 50] },
+      })
+      expect([i, answer.delegatedAttestation.nonce]).toEqual([i, nonce + i])
+      expect((await submit(chain, answer)).data).toBe(answer.attestation.data)
+    }
+  })
+
+  test('a boolean answer, its recipient in any letter case, lands with the answered content', async () => {
+    const chain = local(slug)
+    const recipient = '0x00000000219ab540356cBB839Cbe05303d7705Fa'
+    const answer = await ask(chain, 'contains', {
+      ...contains,
+      recipient: recipient.toUpperCase().replace('0X', '0x'),
+    })
+    expect(answer).toMatchObject({
+      result: true,
+      attestation: { attester: OURS, recipient, refUID: ZeroHash, revocable: true },
+    })
+    const landed = await submit(chain, answer)
+    expect([landed.attester, landed.recipient, landed.schema]).toEqual([
+      OURS,
+      recipient,
+      answer.attestation.schema,
+    ])
+    expect(decode(BOOLEAN_RESULT_FIELDS, landed.data)).toEqual([
+      true,
+      answer.inputRefs,
+      BigInt(answer.timestamp),
+      'contains',
+    ])
+  })
+
+  test('schemas: the registered revocable flag is signed; other fields, or an unregistered schema, are refused', async () => {
+    const chain = local(slug)
+    const registry = await chain.registry(1)
+    const spaced = NUMERIC_RESULT_FIELDS.replaceAll(',', ', ')
+    const reordered = 'string units,uint256 result,bytes32[] inputRefs,uint256 timestamp,string operation'
+    for (const [fields, revocable] of [
+      [spaced, false],
+      [reordered, true],
+    ] as const)
+      await mined(chain, (await registry.getFunction('register').send(fields, ZeroAddress, revocable)).hash)
+    const irrevocable = schemaUid(spaced, ZeroAddress, false)
+    const answer = await ask(chain, 'distance', { ...distance, schema: irrevocable })
+    expect(answer.attestation).toMatchObject({ schema: irrevocable, revocable: false })
+    expect((await submit(chain, answer)).revocable).toBe(false)
+    expect(
+      await compute('distance', {
+        chainId: chain.chain.id,
+        ...distance,
+        schema: schemaUid(reordered, ZeroAddress, true),
+      }),
+    ).toMatchObject({ status: 400, detail: expect.stringContaining('has the fields') })
+    expect(
+      await compute('distance', { chainId: chain.chain.id, ...distance, schema: `0x${'12'.repeat(32)}` }),
+    ).toMatchObject({ status: 400, detail: expect.stringContaining('not registered') })
+  })
+
+  test('a batch of 20 operations of both schemas lands as one transaction', async () => {
+    const chain = local(slug)
+    const uid = await attest(chain, locationRequest(PARIS), 2)
+    await world.caughtUp()
+    const operations = Array.from({ length: 20 }, (_, i) =>
+      i % 3
+        ? { operation: 'distance', ...distance }
+        : {
+            operation: 'contains',
+            container: uid,
+            geometry: { type: 'Point', coordinates: [2.1 + i / 20, 48.85] },
+          },
+    )
+    const { results, multiAttestByDelegation, deadline } = await ask(chain, 'batch', { operations })
+    const nonce = await nonceOf(chain)
+    expect(results.map(({ delegatedAttestation: d }: Json) => [d.nonce, d.deadline])).toEqual(
+      operations.map((_, i) => [nonce + i, deadline]),
+    )
+    const { logs } = await send(chain, 'multiAttestByDelegation', multiAttestByDelegation)
+    expect(logs).toHaveLength(20)
+    for (const [i, log] of logs.entries()) {
+      const landed = await attested(chain, log.data)
+      expect([landed.attester, landed.schema, landed.data]).toEqual([
+        OURS,
+        results[i].attestation.schema,
+        results[i].attestation.data,
+      ])
+    }
+    expect(await nonceOf(chain)).toBe(nonce + 20)
+  })
+
+  test('a batch lands through viem unchanged; one whose nonces are used up is re-signed as a whole, and lands', async () => {
+    const chain = local(slug)
+    const { id } = chain.chain
+    const batch = await ask(chain, 'batch', {
+      operations: [
+        { operation: 'distance', ...distance },
+        { operation: 'contains', ...contains },
+        { operation: 'contains', container: PARIS, geometry: BRANDENBURG_GATE },
+      ].map((operation) => ({ ...operation, ...newcomer() })),
+    })
+    const other = await ask(chain, 'distance', { from: BRANDENBURG_GATE, to: EIFFEL_TOWER })
+    await submit(chain, other)
+    const nonce = await nonceOf(chain)
+    await expect(send(chain, 'multiAttestByDelegation', batch.multiAttestByDelegation)).rejects.toThrow()
+
+    const again = await compute('resign', { chainId: id, ...batch })
+    expect(
+      again.results.map(({ delegatedAttestation: d, attestation: a }: Json) => [d.nonce, d.deadline, a.data]),
+    ).toEqual(batch.results.map(({ attestation: a }: Json, i: number) => [nonce + i, again.deadline, a.data]))
+    const { eas, abi } = await described(chain)
+    const viem = {
+      account: testAccount(3).address,
+      chain: null,
+      address: eas,
+      abi: parseAbi(abi),
+      functionName: 'multiAttestByDelegation',
+      args: [again.multiAttestByDelegation],
+    }
+    const { logs } = await mined(
+      chain,
+      await createWalletClient({ transport: http(chain.url) }).writeContract(viem as Json),
+    )
+    for (const [i, log] of logs.entries()) {
+      const landed = await attested(chain, log.data)
+      expect([landed.attester, landed.schema, landed.data]).toEqual([
+        OURS,
+        batch.results[i].attestation.schema,
+        batch.results[i].attestation.data,
+      ])
+      expect((await compute('verify', { chainId: id, ...batch.results[i] })).landed).toMatchObject({
+        status: 'landed',
+        uid: log.data,
+        transactionHash: log.transactionHash,
+      })
+    }
+    expect(logs).toHaveLength(3)
+    // eas-sdk sums the values before it sends.
+    expect(
+      BigInt(
+        again.multiAttestByDelegation
+          .flatMap(({ data }: Json) => data)
+          .reduce((sum: Json, { value }: Json) => sum + value, 0n),
+      ),
+    ).toBe(0n)
+
+    const refusedOf = async (change: (copy: Json) => void) => {
+      const copy = structuredClone(batch)
+      change(copy)
+      return compute('resign', { chainId: id, ...copy })
+    }
+    expect(await refusedOf(({ results }) => (results[1].result = false))).toMatchObject({
+      status: 401,
+      detail: 'results[1]: result: not what was signed',
+    })
+    expect(await refusedOf(({ results }) => results[2].delegatedAttestation.nonce++)).toMatchObject({
+      status: 401,
+      detail: expect.stringMatching(/^results\[2\]: attestation: not what we signed/),
+    })
+    expect(await refusedOf(({ results }) => delete results[0].attestation.data)).toMatchObject({
+      status: 400,
+      detail: expect.stringMatching(/^results\[0\]: attestation.data: expected/),
+    })
+    expect(await refusedOf((copy) => copy.deadline++)).toMatchObject({
+      status: 401,
+      detail: 'deadline: not that of these results',
+    })
+    expect(
+      await refusedOf(({ multiAttestByDelegation: [first] }) => (first.data[0].recipient = OURS)),
+    ).toMatchObject({ status: 401, detail: expect.stringMatching(/^multiAttestByDelegation: not the call/) })
+    expect(await refusedOf(({ results }) => results.pop())).toMatchObject({
+      status: 401,
+      detail: expect.stringMatching(/^multiAttestByDelegation: not the call/),
+    })
+    for (const results of [[], Array(21).fill(batch.results[0])])
+      expect(await compute('resign', { chainId: id, results })).toMatchObject({
+        status: 400,
+        detail: 'results: expected a list of 1 to 20',
+      })
+    // Answers given one by one can be re-signed as a batch.
+    const together = await compute('resign', { chainId: id, results: [other, batch.results[2]] })
+    expect(
+      (await send(chain, 'multiAttestByDelegation', together.multiAttestByDelegation)).logs,
+    ).toHaveLength(2)
+  })
+
+  test('with the ABI and the domain of GET /, ethers and viem name every revert of the contract', async () => {
+    const chain = local(slug)
+    const { eas, abi, domain, schemaRegistry } = await described(chain)
+    expect(await (await chain.eas()).getFunction('getSchemaRegistry').staticCall()).toBe(schemaRegistry)
+    const layout = layoutOfTypeHash(await (await chain.eas()).getFunction('getAttestTypeHash').staticCall())!
+    const [falseResolver, trueResolver] = [
+      '0x00000000000000000000000000000000000f0000',
+      '0x00000000000000000000000000000000000f0001',
+    ]
+    await chain.provider.send('anvil_setCode', [falseResolver, '0x60206000f3'])
+    await chain.provider.send('anvil_setCode', [trueResolver, '0x600160005260206000f3'])
+    const registry = await chain.registry(1)
+    const register = async (fields: string, resolver: string, revocable: boolean) => {
+      await mined(chain, (await registry.getFunction('register').send(fields, resolver, revocable)).hash)
+      return schemaUid(fields, resolver, revocable)
+    }
+    const [plain, irrevocable, refused, paid] = [
+      await register('bool a', ZeroAddress, true),
+      await register('bool b', ZeroAddress, false),
+      await register('bool c', falseResolver, true),
+      await register('bool d', trueResolver, true),
+    ]
+
+    const signer = await keySigner(testAccount(4).privateKey)
+    const attester = testAccount(4).address
+    const nonce = await (await chain.eas()).getFunction('getNonce').staticCall(attester)
+    const deadline = 2n ** 64n - 1n
+    const sign = async (change: object, i = 0) => {
+      const {
+        schema,
+        deadline: until,
+        ...data
+      } = {
+        schema: plain,
+        recipient: ZeroAddress,
+        expirationTime: 0n,
+        revocable: true,
+        refUID: ZeroHash,
+        data: '0x',
+        value: 0n,
+        deadline,
+        ...change,
+      }
+      const { r, s, v } = Signature.from(
+        await signer.sign(
+          await attestDigest(domainSeparator(domain), layout, {
+            ...data,
+            schema,
+            attester,
+            nonce: nonce + BigInt(i),
+            deadline: until,
+          }),
+        ),
+      )
+      return { schema, data, signature: { r, s, v }, attester, deadline: until }
+    }
+    const single = async (change: object) => ['attestByDelegation', await sign(change)] as const
+    const multi = async (change: object, signatures = 2) => {
+      const both = [await sign(change, 0), await sign(change, 1)]
+      return [
+        'multiAttestByDelegation',
+        [
+          {
+            schema: both[0]!.schema,
+            attester,
+            deadline,
+            data: both.map(({ data }) => data),
+            signatures: both.map(({ signature }) => signature).slice(0, signatures),
+          },
+        ],
+      ] as const
+    }
+    const good = await single({})
+    const reverts: [string, readonly [string, unknown]][] = [
+      ['InvalidSignature', [good[0], { ...good[1], data: { ...good[1].data, recipient: OURS } }]],
+      ['InvalidSchema', await single({ schema: ZeroHash })],
+      ['InvalidExpirationTime', await single({ expirationTime: 1n })],
+      ['Irrevocable', await single({ schema: irrevocable })],
+      ['NotFound', await single({ refUID: plain })],
+      ['InvalidLength', await multi({}, 1)],
+      ['NotPayable', await single({ value: 1n })],
+      ['InsufficientValue', await single({ schema: paid, value: 1n })],
+      ...(layout === 'legacy'
+        ? []
+        : [['DeadlineExpired', await single({ deadline: 1n })] as [string, readonly [string, unknown]]]),
+      ['InvalidAttestation', await single({ schema: refused })],
+      ['InvalidAttestations', await multi({ schema: refused })],
+    ]
+    const ethers = new Contract(eas, abi, chain.provider)
+    const viem = createPublicClient({ transport: http(chain.url) })
+    await ethers.getFunction('attestByDelegation').staticCall(good[1])
+    for (const [name, [method, parameter]] of reverts) {
+      const byEthers: unknown = await ethers
+        .getFunction(method)
+        .staticCall(parameter)
+        .catch((error: unknown) => error)
+      expect([name, isError(byEthers, 'CALL_EXCEPTION') && byEthers.revert?.name]).toEqual([name, name])
+      const byViem: unknown = await viem
+        .simulateContract({
+          address: eas,
+          abi: parseAbi(abi),
+          functionName: method,
+          args: [parameter],
+        } as Json)
+        .catch((error: unknown) => error)
+      const reverted =
+        byViem instanceof BaseError && byViem.walk((error) => error instanceof ContractFunctionRevertedError)
+      expect([name, reverted instanceof ContractFunctionRevertedError && reverted.data?.errorName]).toEqual([
+        name,
+        name,
+      ])
+    }
+    const errors = abi.flatMap((line: string) => /^error (\w+)/.exec(line)?.[1] ?? [])
+    expect(new Set(reverts.map(([name]) => name))).toEqual(new Set(errors))
+  })
+
+  test('of two answers with the same nonce one lands; verify reports the other, which is re-signed and lands too', async () => {
+    const chain = local(slug)
+    const { id } = chain.chain
+    const [first, second] = [
+      await ask(chain, 'distance', { ...distance, ...newcomer() }),
+      await ask(chain, 'contains', { ...contains, ...newcomer() }),
+    ]
+    expect(first.delegatedAttestation.nonce).toBe(second.delegatedAttestation.nonce)
+    const { result, units, operation, timestamp, inputRefs, attestation, delegatedAttestation } = first
+    expect(await compute('verify', { chainId: id, ...first })).toEqual({
+      ...{
+        ours: true,
+        submittable: true,
+        reasons: [],
+        attester: OURS,
+        deadline: delegatedAttestation.deadline,
+      },
+      landed: { status: 'not landed', ...NOWHERE },
+      says: { result, units, operation, timestamp, inputRefs },
+      nonce: { signed: delegatedAttestation.nonce, current: delegatedAttestation.nonce },
+    })
+    const receipt = await send(chain, 'attestByDelegation', requestOf(first))
+    const landed = {
+      status: 'landed',
+      uid: uidOf(receipt),
+      transactionHash: receipt.hash,
+      blockNumber: receipt.blockNumber,
+      revoked: false,
+    }
+    await expect(submit(chain, second)).rejects.toThrow()
+    expect(await compute('verify', { chainId: id, ...second })).toMatchObject({
+      ours: true,
+      submittable: false,
+      reasons: [expect.stringContaining('was used by another answer')],
+      landed: { status: 'not landed', ...NOWHERE },
+    })
+    const again = await resign(second, id)
+    expect({
+      ...again,
+      attestation: { ...again.attestation, signature: '' },
+      delegatedAttestation: null,
+    }).toEqual({
+      ...second,
+      attestation: { ...second.attestation, signature: '' },
+      delegatedAttestation: null,
+    })
+    expect(again.delegatedAttestation.nonce).toBe(second.delegatedAttestation.nonce + 1)
+    expect(await compute('verify', { chainId: id, attestation, delegatedAttestation })).toMatchObject({
+      ours: true,
+      submittable: false,
+      reasons: [expect.stringContaining('this answer has landed')],
+      landed,
+    })
+    // Re-signed, it is the same answer: it has landed already, though the contract would accept it once more.
+    expect(await compute('verify', { chainId: id, ...(await resign(first, id)) })).toMatchObject({
+      ours: true,
+      submittable: true,
+      reasons: [],
+      landed,
+    })
+    await revoke(chain, landed.uid, 9, attestation.schema)
+    expect((await compute('verify', { chainId: id, attestation, delegatedAttestation })).landed).toEqual({
+      ...landed,
+      revoked: true,
+    })
+    expect((await submit(chain, again)).data).toBe(second.attestation.data)
+  })
+
+  test('an answer is not re-signed if an input was revoked since, or if it is not ours, changed, or of another chain', async () => {
+    const chain = local(slug)
+    const { id } = chain.chain
+    const uid = await attest(chain, locationRequest(EIFFEL_TOWER), 2)
+    await world.caughtUp()
+    const answer = await ask(chain, 'distance', { from: uid, to: BRANDENBURG_GATE })
+    expect(await resign(answer, id)).toMatchObject({ result: 881329.94 })
+    const changed = (change: (copy: Json) => void) => {
+      const copy = structuredClone(answer)
+      change(copy)
+      return copy
+    }
+    const forged = [
+      changed(({ attestation: a }) => (a.data = a.data.replace(/.$/, '1'))),
+      changed(({ attestation: a }) => (a.recipient = OURS)),
+      changed(({ attestation: a }) => (a.revocable = false)),
+      changed(({ attestation: a }) => (a.attester = ZeroAddress)),
+      changed(({ attestation: a }) => (a.schema = ZeroHash)),
+      changed(({ attestation: a }) => (a.refUID = a.schema)),
+      changed(({ delegatedAttestation: d }) => d.nonce++),
+      changed(({ delegatedAttestation: d }) => (d.signature = `0x${'11'.repeat(65)}`)),
+      changed(
+        ({ attestation: a, delegatedAttestation: d }) =>
+          (a.signature = d.signature = `${'0x'}${'11'.repeat(65)}`),
+      ),
+      changed(({ delegatedAttestation: d }) => (d.resignToken = d.resignToken.replace(/^\w+/, 'geojson'))),
+      changed(({ delegatedAttestation: d }) => (d.resignToken = 'x')),
+    ]
+    for (const [i, each] of forged.entries())
+      expect([i, await resign(each, id)]).toMatchObject([
+        i,
+        { status: 401, type: expect.stringMatching(/\/verification-failed$/) },
+      ])
+    expect(await compute('resign', { chainId: id, ...answer, result: 1 })).toMatchObject({
+      status: 401,
+      detail: 'result: not what was signed',
+    })
+    const elsewhere = SLUGS.find((other) => other !== slug)!
+    expect(await resign(answer, local(elsewhere).chain.id)).toMatchObject({ status: 401 })
+    expect(await compute('verify', { chainId: local(elsewhere).chain.id, ...answer })).toMatchObject({
+      ours: false,
+      submittable: false,
+      says: null,
+      landed: null,
+    })
+    expect(await compute('verify', { chainId: id, ...answer, result: 1 })).toMatchObject({
+      ours: false,
+      submittable: false,
+      reasons: ['result is not what was signed'],
+    })
+
+    expect(
+      await compute('verify', {
+        chainId: id,
+        ...changed(({ delegatedAttestation: d }) => (d.signature = `0x${'11'.repeat(65)}`)),
+      }),
+    ).toMatchObject({
+      ours: false,
+      reasons: ['delegatedAttestation.signature: not the same as attestation.signature'],
+    })
+    expect(
+      await compute('verify', {
+        chainId: id,
+        ...changed(({ delegatedAttestation: d }) => (d.attester = d.attester.toLowerCase())),
+      }),
+    ).toMatchObject({ ours: true })
+    await revoke(chain, uid, 2)
+    await world.caughtUp()
+    expect(await resign(answer, id)).toMatchObject({
+      status: 400,
+      detail: `input 1: attestation ${uid} is revoked`,
+    })
+  })
+})
+
+test('50 agents that submit at once all land: each has its answer re-signed when another was first', async () => {
+  const chain = local('base-sepolia')
+  const { id } = chain.chain
+  const started = await nonceOf(chain)
+  let resigned = 0
+  const land = async (i: number) => {
+    let answer = await compute('distance', {
+      chainId: id,
+      from: { type: 'Point', coordinates: [i, 0] },
+      to: EIFFEL_TOWER,
+    })
+    for (;;) {
+      try {
+        return (await submit(chain, answer)).data === answer.attestation.data
+      } catch {
+        resigned++
+        answer = await resign(answer, id)
+      }
+    }
+  }
+  expect(await Promise.all(Array.from({ length: 50 }, (_, i) => land(i)))).toEqual(Array(50).fill(true))
+  expect(await nonceOf(chain)).toBe(started + 50)
+  expect(resigned).toBeGreaterThan(40)
+}, 180_000)
+
+test('deadlines: contracts that know them refuse a late answer; 0.26 accepts it', async () => {
+  for (const slug of ['base-sepolia', 'celo', 'base', 'arbitrum']) {
+    const chain = local(slug)
+    const answer = await ask(chain, 'distance', distance)
+    await chain.provider.send('evm_setNextBlockTimestamp', [answer.delegatedAttestation.deadline + 1])
+    if (slug === 'arbitrum') expect((await submit(chain, answer)).attester).toBe(OURS)
+    else await expect(submit(chain, answer)).rejects.toThrow()
+  }
+})

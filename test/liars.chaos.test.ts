@@ -1,0 +1,196 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { attest, locationRequest, revoke } from '../dev/chain'
+import { seededRandom } from '../dev/random'
+import { startFaultyWorld, startIndexerBehind, type FaultyWorld, type KeptIndexer } from './behind'
+import { rows } from './database'
+import { expectInvariants } from './invariants'
+import { faults, sometimes, startRpcProxy, type Fault } from './rpc-proxy'
+import { LOCAL_CHAIN, mine } from './world'
+
+/**
+ * An indexer with the default settings behind a node that lies for a while, at the head and in history:
+ * nothing false is written at the head, and once the node is honest, the log equals the chain.
+ */
+let world: FaultyWorld
+let indexer: KeptIndexer
+// Default time-outs: no fault in this file is a delay.
+const DEFAULTS = { AUDIT_CALLS_PER_SECOND: '0.05', RPC_TIMEOUT_SECONDS: '10' }
+beforeAll(async () => {
+  world = await startFaultyWorld()
+  indexer = startIndexerBehind(world, [], DEFAULTS)
+  await world.caughtUp()
+})
+afterEach(() => expectInvariants(world))
+afterAll(async () => {
+  await indexer?.stop()
+  await world?.stop()
+})
+
+const random = seededRandom(7)
+let longitude = -180
+const place = () => locationRequest({ type: 'Point', coordinates: [(longitude += 0.25), 10] })
+const query = <Row extends object>(sql: string, values?: unknown[]) =>
+  rows<Row>(world.databaseUrl, sql, values)
+const until = async (is: () => Promise<boolean>) => {
+  while (!(await is())) await pause(50)
+}
+const doubt = async () => (await query<{ doubt: string | null }>('SELECT doubt FROM chain_status'))[0]!.doubt
+/** Events of the log by kind and UID, in order. */
+const logged = async () =>
+  (
+    await query<{ event: string }>(`SELECT kind || ' ' || uid AS event FROM attestation_event ORDER BY id`)
+  ).map(({ event }) => event)
+
+const truth: string[] = []
+/** Some attestations and a few revocations, each in its own block, with empty blocks between. */
+async function busy(): Promise<void> {
+  const { chain } = world
+  for (let i = 0; i < 8; i++) {
+    const uid = await attest(chain, place())
+    truth.push(`ATTESTED ${uid}`)
+    await mine(chain, 1 + (i % 3))
+    if (i % 4 === 0) {
+      await revoke(chain, uid)
+      truth.push(`REVOKED ${uid}`)
+    }
+    await pause(60)
+  }
+}
+
+test('reading the head costs one call per poll, plus two per block with our events; the audit costs none', async () => {
+  const { chain, proxy } = world
+  const allProven = async () =>
+    (
+      await query<{ proven: boolean }>(
+        `SELECT proven @> int8range($1, (SELECT height FROM squid_base_sepolia.status), '[]') AS proven FROM chain_status`,
+        [LOCAL_CHAIN.firstBlock],
+      )
+    )[0]!.proven
+  await until(allProven)
+  const from = proxy.calls.length
+  const blocks = 12
+  for (let i = 0; i < blocks; i++) {
+    if (i % 3) await mine(chain, 1)
+    else truth.push(`ATTESTED ${await attest(chain, place())}`)
+    await world.caughtUp()
+  }
+  const count = (method: string, ofLatest?: boolean) =>
+    proxy.calls
+      .slice(from)
+      .filter(
+        (call) =>
+          call.method === method && (ofLatest === undefined || (call.params[0] === 'latest') === ofLatest),
+      ).length
+  expect([count('eth_getBlockReceipts'), count('eth_getLogs'), count('eth_getBlockByHash')]).toEqual([
+    blocks / 3,
+    0,
+    0,
+  ])
+  expect(count('eth_call')).toBe(blocks / 3)
+  expect(count('eth_getBlockByNumber', false)).toBe(0)
+  // When these blocks become final, they are already proven.
+  await mine(chain, LOCAL_CHAIN.finality)
+  await world.caughtUp()
+  await until(allProven)
+  expect(count('eth_getBlockReceipts')).toBe(blocks / 3)
+  // The headers between two polls, each read once.
+  expect(count('eth_getBlockByNumber', false)).toBeLessThan(LOCAL_CHAIN.finality)
+})
+
+test.each<[string, Fault]>([
+  ['leaves logs out or cuts lists short, everywhere', sometimes(0.7, faults.logsCutEverywhere, random)],
+  ['leaves logs out of eth_getLogs alone', faults.logsCutByOne],
+  ['forges logs', sometimes(0.7, faults.logsForged, random)],
+  ['forges headers', sometimes(0.3, faults.headersForged, random)],
+  ['answers with other blocks than asked, now and then', sometimes(0.1, faults.anotherBlock(random), random)],
+  ['answers with other blocks than asked, mostly', sometimes(0.8, faults.anotherBlock(random), random)],
+])(
+  'a node that %s, at the head, in history and across a restart: once it is honest, nothing is missing and nothing surplus',
+  async (_, lies) => {
+    const { chain, proxy } = world
+    proxy.misbehave(lies)
+    await busy()
+    // The history is read through the same lies.
+    await indexer.stop()
+    await busy()
+    await mine(chain, LOCAL_CHAIN.finality + 5)
+    indexer = startIndexerBehind(world, [lies], DEFAULTS)
+    await busy()
+    // Nothing that the chain does not have; what is missing comes later.
+    expect(
+      (await logged()).filter((event) => event.startsWith('ATTESTED') && !truth.includes(event)),
+    ).toEqual([])
+    proxy.misbehave()
+    await mine(chain, LOCAL_CHAIN.finality + 5)
+    await until(async () => (await logged()).join() === truth.join())
+    await world.caughtUp()
+  },
+)
+
+test('blocks of a node with false receipts are refused, and reported as a doubt; without any receipts, blocks are accepted, and in doubt until they are proven', async () => {
+  const { chain, proxy } = world
+  await until(async () => (await doubt()) === null)
+  proxy.misbehave(faults.logsForged)
+  truth.push(`ATTESTED ${await attest(chain, place())}`)
+  await until(async () => (await doubt()) !== null)
+  expect(await doubt()).toMatch(
+    /^contradictions seen lately: the receipts of block \d+ do not hash to its receiptsRoot/,
+  )
+  expect(await logged()).toEqual(truth.slice(0, -1))
+  proxy.misbehave()
+  await until(async () => (await logged()).join() === truth.join())
+
+  const noReceipts: Fault = ({ method }) =>
+    /Receipt/.test(method) ? { error: { code: -32601, message: 'the method does not exist' } } : undefined
+  proxy.misbehave(noReceipts)
+  truth.push(`ATTESTED ${await attest(chain, place())}`)
+  await until(async () => (await logged()).join() === truth.join())
+  await until(async () => /unproven blocks at the head: 1/.test((await doubt()) ?? ''))
+  // Blocks in doubt do not wait for the audit's budget of calls: they have a reserve.
+  await query('UPDATE chain_status SET audit_calls = -100, audit_calls_at = now()')
+  proxy.misbehave()
+  await mine(chain, LOCAL_CHAIN.finality + 2)
+  await until(async () => (await doubt()) === null)
+  const [status] = await query<{ audit_calls: number }>('SELECT audit_calls FROM chain_status')
+  expect(status!.audit_calls).toBeLessThan(0)
+})
+
+test('two endpoints without receipts: blocks on which both agree are accepted, others are not', async () => {
+  const { chain, proxy } = world
+  const noReceipts: Fault = ({ method }) =>
+    /Receipt/.test(method) ? { error: { code: -32601, message: 'the method does not exist' } } : undefined
+  const other = await startRpcProxy(chain.url, noReceipts)
+  await indexer.stop()
+  indexer = startIndexerBehind(world, [noReceipts], {
+    ...DEFAULTS,
+    RPC_URL_BASE_SEPOLIA: [proxy.url, other.url].join(),
+  })
+  await world.caughtUp()
+  other.misbehave(faults.logsEmpty, noReceipts)
+  truth.push(`ATTESTED ${await attest(chain, place())}`)
+  await until(async () => /different logs/.test((await doubt()) ?? ''))
+  expect(await logged()).toEqual(truth.slice(0, -1))
+  other.misbehave(noReceipts)
+  await until(async () => (await logged()).join() === truth.join())
+  await until(async () => (await doubt()) === null)
+  await indexer.stop()
+  await other.close()
+  indexer = startIndexerBehind(world, [], DEFAULTS)
+  await world.caughtUp()
+})
+
+test('the last final block is one that a lying node made up, and the log equals the chain: the indexer goes on from the true chain', async () => {
+  const { chain } = world
+  await indexer.stop()
+  await mine(chain, LOCAL_CHAIN.finality + 10)
+  await query('TRUNCATE squid_base_sepolia.hot_block CASCADE')
+  const { finality } = LOCAL_CHAIN
+  const height = (await chain.provider.getBlockNumber()) - finality - 2
+  await query('UPDATE squid_base_sepolia.status SET height = $1, hash = $2', [height, `0x${'2'.repeat(64)}`])
+  truth.push(`ATTESTED ${await attest(chain, place())}`)
+  indexer = startIndexerBehind(world, [], DEFAULTS)
+  await until(async () => (await logged()).join() === truth.join())
+  await world.caughtUp()
+  expect(indexer.exits).toEqual([])
+})

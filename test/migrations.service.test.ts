@@ -1,0 +1,286 @@
+import { createRequire } from 'node:module'
+import { createOrmConfig } from '@subsquid/typeorm-config'
+import { DataSource, type MixedList } from 'typeorm'
+import { expect, test } from 'vitest'
+import { seededRandom } from '../dev/random'
+import { CHAINS } from '../src/chains'
+import { Database, replayPage } from '../src/indexer/store'
+import { project, type ChainEvent } from '../src/indexer/project'
+import { locationSchemaUids } from '../src/location'
+import { EventKind } from '../src/model'
+import { createDatabase, createMigratedDatabase, migrate, rows } from './database'
+import { FAMILIES, attestedPlace, hostile, type Attested } from './hostile'
+
+/** The migrations that db/migrations/load.js makes from the SQL files, oldest first. */
+type Migrations = Extract<MixedList<new () => { name: string }>, unknown[]>
+const MIGRATIONS = createRequire(__filename)('../db/migrations/load.js') as Migrations
+
+/** A connection of TypeORM's migration tool that knows only the first `count` migrations. */
+async function migrationTool(url: string, count = MIGRATIONS.length): Promise<DataSource> {
+  process.env.DB_URL = url
+  const migrations = MIGRATIONS.slice(0, count) as (new () => object)[]
+  return new DataSource({ ...createOrmConfig(), migrations }).initialize()
+}
+
+/** Migrates up to the first `count` migrations. */
+async function migrateTo(url: string, count: number): Promise<void> {
+  const source = await migrationTool(url, count)
+  await source.runMigrations({ transaction: 'all' }).finally(() => source.destroy())
+}
+
+async function undoLast(url: string): Promise<void> {
+  const source = await migrationTool(url)
+  await source.undoLastMigration({ transaction: 'all' }).finally(() => source.destroy())
+}
+
+/** Our part of a database's catalog, without what belongs to PostGIS. */
+const SCHEMA = `
+  WITH ours AS (SELECT oid, nspname FROM pg_namespace WHERE nspname IN ('public', 'published')),
+    extension AS (SELECT classid, objid FROM pg_depend WHERE deptype = 'e'),
+    relation AS (
+      SELECT pg_class.* FROM pg_class JOIN ours ON ours.oid = relnamespace
+        LEFT JOIN pg_index ON indexrelid = pg_class.oid
+      WHERE relkind IN ('r', 'v', 'S', 'i')
+        AND ('pg_class'::regclass, coalesce(indrelid, pg_class.oid)) NOT IN (SELECT classid, objid FROM extension))
+  SELECT 'schema' AS what, nspname::text AS name,
+      concat_ws(' ', obj_description(oid, 'pg_namespace'), CASE nspname WHEN 'published' THEN
+        (SELECT nspacl FROM pg_namespace WHERE oid = ours.oid) END) AS is FROM ours
+  UNION ALL SELECT 'relation', oid::regclass::text, concat_ws(' ', relkind, relacl, obj_description(oid, 'pg_class'))
+    FROM relation
+  UNION ALL SELECT 'column', relation.oid::regclass || '.' || attname,
+      concat_ws(' ', row_number() OVER (PARTITION BY attrelid ORDER BY attnum), format_type(atttypid, atttypmod),
+        attnotnull, attidentity, attstattarget, pg_get_expr(adbin, adrelid), col_description(attrelid, attnum))
+    FROM pg_attribute JOIN relation ON relation.oid = attrelid
+      LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+    WHERE attnum > 0 AND NOT attisdropped
+  UNION ALL SELECT 'view', oid::regclass::text, pg_get_viewdef(oid) FROM relation WHERE relkind = 'v'
+  UNION ALL SELECT 'index', oid::regclass::text, pg_get_indexdef(oid) FROM relation WHERE relkind = 'i'
+  UNION ALL SELECT 'constraint', conrelid::regclass || '.' || conname, pg_get_constraintdef(pg_constraint.oid)
+    FROM pg_constraint JOIN relation ON relation.oid = conrelid
+  UNION ALL SELECT 'trigger', tgname, pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal
+  UNION ALL SELECT 'function', pg_proc.oid::regprocedure::text, concat_ws(' ', pg_get_functiondef(pg_proc.oid), proacl)
+    FROM pg_proc JOIN ours ON ours.oid = pronamespace
+    WHERE prokind = 'f' AND ('pg_proc'::regclass, pg_proc.oid) NOT IN (SELECT classid, objid FROM extension)
+  ORDER BY 1, 2, 3`
+const schemaOf = (url: string) => rows<{ what: string; name: string; is: string }>(url, SCHEMA)
+
+test('the entities match the migrations, except for the PostGIS column and the indexes that entities cannot express', async () => {
+  const database = await createMigratedDatabase()
+  const source = await migrationTool(database.url)
+  try {
+    const { upQueries } = await source.driver.createSchemaBuilder().log()
+    expect(upQueries.map(({ query }) => query).sort()).toEqual([
+      'ALTER TABLE "location_record" DROP COLUMN "geom"',
+      ...[
+        'attestation_event_revoked',
+        'attestation_event_withheld',
+        ...['chain_revoked', 'geom', 'nowhere', 'revoked', 'type'].map((name) => `location_record_${name}`),
+      ].map((name) => `DROP INDEX "public"."${name}"`),
+    ])
+  } finally {
+    await source.destroy()
+    await database.drop()
+  }
+})
+
+const RECORD = `
+  INSERT INTO location_record (id, uid, chain, prover, subject, "timestamp", event_timestamp, created_at, updated_at,
+    srs, location_type, location, geometry, longitude, latitude,
+    recipe_types, recipe_payloads, media_types, media_data, memo, revoked,
+    schema_uid, ref_uid, revocable, expiration_time, block_number, block_hash, transaction_hash, log_index)
+  VALUES ($1::text, $1::text, 'base-sepolia', '0x', '0x', now(), now(), now(), now(),
+    'EPSG:4326', $2, '', '{"type":"Point","coordinates":[1,2]}', 1, 2,
+    '{}', '{}', '{}', '{}', '', false,
+    '0x', '0x', true, 0, 1, '0x', '0x', 0)`
+const appliedTo = async (url: string) =>
+  (await rows<{ name: string }>(url, 'SELECT name FROM migrations ORDER BY id')).map(({ name }) => name)
+/** Undoes this migration and all later ones. */
+async function undoFrom(url: string, first: string): Promise<void> {
+  const kept = (await appliedTo(url)).findIndex((name) => name.startsWith(first))
+  while ((await appliedTo(url)).length > kept) await undoLast(url)
+}
+
+test.each(['Poison', 'Records', 'Indexer'])(
+  '%s and all later migrations are undone and run again, with a long location type',
+  async (first) => {
+    const own = await createMigratedDatabase()
+    const sql = <Row extends object>(text: string, values?: unknown[]) => rows<Row>(own.url, text, values)
+    // 12 kB that do not compress; an index entry holds 2,704 bytes.
+    const random = seededRandom(4_000)
+    const letter = () => String.fromCharCode(0x4e00 + Math.floor(random() * 20_000))
+    const long = Array.from({ length: 4_000 }, letter).join('')
+    await sql(RECORD, ['long', long])
+    const [names, before] = [await appliedTo(own.url), await schemaOf(own.url)]
+    try {
+      await undoFrom(own.url, first)
+      // A row as the previous release writes it; the trigger adds its shape.
+      await sql(RECORD, ['then', 'geojson'])
+      expect(await sql('SELECT id FROM location_record WHERE geom IS NOT NULL')).toEqual([{ id: 'then' }])
+      migrate(own.url)
+      expect([await appliedTo(own.url), await schemaOf(own.url)]).toEqual([names, before])
+      await sql(RECORD, ['again', `${long}!`])
+      expect(await sql('SELECT id, location_type AS type FROM location_record ORDER BY id')).toEqual([
+        { id: 'again', type: `${long}!` },
+        { id: 'long', type: long },
+        { id: 'then', type: 'geojson' },
+      ])
+    } finally {
+      await own.drop()
+    }
+  },
+)
+
+test("every migration's down undoes its up, and up can run again", async () => {
+  const database = await createDatabase()
+  try {
+    await migrateTo(database.url, 0)
+    const states = [await schemaOf(database.url)]
+    for (let count = 1; count <= MIGRATIONS.length; count++) {
+      await migrateTo(database.url, count)
+      const state = await schemaOf(database.url)
+      expect(state).not.toEqual(states.at(-1))
+      await undoLast(database.url)
+      expect(await schemaOf(database.url)).toEqual(states.at(-1))
+      await migrateTo(database.url, count)
+      expect(await schemaOf(database.url)).toEqual(state)
+      states.push(state)
+    }
+  } finally {
+    await database.drop()
+  }
+})
+
+test('every column of the views has a comment, and keeps it when the migration Poison is undone', async () => {
+  const database = await createMigratedDatabase()
+  const comments = () =>
+    rows<{ column: string; comment: string | null }>(
+      database.url,
+      `SELECT attrelid::regclass || '.' || attname AS column, col_description(attrelid, attnum) AS comment
+       FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+       WHERE relnamespace = 'published'::regnamespace AND attnum > 0 ORDER BY 1`,
+    )
+  try {
+    const all = await comments()
+    expect(all.filter(({ comment }) => comment === null)).toEqual([])
+    await undoFrom(database.url, 'Poison')
+    expect(await comments()).toEqual(
+      all.filter(({ column }) => !/location_record.problem|withheld/.test(column)),
+    )
+  } finally {
+    await database.drop()
+  }
+})
+
+test('migrating a second time writes nothing; a comment that differs is corrected', async () => {
+  const database = await createMigratedDatabase()
+  const written = () =>
+    rows(
+      database.url,
+      `SELECT pg_description.xmin::text, description FROM pg_description JOIN pg_class ON pg_class.oid = objoid
+      WHERE relnamespace = 'published'::regnamespace ORDER BY objoid, objsubid`,
+    )
+  try {
+    const before = await written()
+    migrate(database.url)
+    expect(await written()).toEqual(before)
+    const schema = await schemaOf(database.url)
+    await rows(database.url, `COMMENT ON COLUMN published.location_record.uid IS 'other'`)
+    await rows(database.url, `COMMENT ON VIEW published.attestation_event IS NULL`)
+    migrate(database.url)
+    expect(await schemaOf(database.url)).toEqual(schema)
+  } finally {
+    await database.drop()
+  }
+})
+
+/**
+ * A log with every kind of location type, shape and text, revocations, and payloads without record or
+ * geometry.
+ */
+function realisticLog(): { events: ChainEvent[]; bodies: Map<string, Attested['body']> } {
+  const random = seededRandom(14)
+  let n = 0
+  const place = (location: string, type: string) => attestedPlace(n++, location, type, `place ${n}`)
+  const places = [
+    place('{"type":"Point","coordinates":[2.2945,48.8584]}', 'geojson-point'),
+    place('13.3777,52.5163', 'coordinate-decimal+lon-lat'),
+    place('LINESTRING(179 0,-179 1)', 'wkt'),
+    place('89283082837ffff', 'h3'),
+    place('u33dc0', 'geohash'),
+    place('{"x":133777,"y":525163,"scale":10000}', 'scaledCoordinates'),
+    place('Unter den Linden 1', 'address'),
+    place('{"type":"Point","coordinates":[500,0]}', 'geojson'),
+    // Too long for an index entry.
+    place('x', Array.from({ length: 4_000 }, () => String.fromCharCode(0x4e00 + random() * 20_000)).join('')),
+    ...Object.values(FAMILIES).map((shape) => place(JSON.stringify(shape(12)), 'geojson-polygon')),
+  ]
+  const attested = [...places, ...Array.from({ length: 150 }, () => hostile(n++, random))]
+  const revoked = [...attested.filter((_, i) => i % 5 === 1), attestedPlace(9_999, '', '')]
+  const revocations = revoked.map(({ event }): ChainEvent => ({
+    ...attestedPlace(n++, '', '').event,
+    kind: EventKind.REVOKED,
+    uid: event.uid,
+  }))
+  return {
+    events: [...attested.map(({ event }) => event), ...revocations],
+    bodies: new Map(attested.map(({ event, body }) => [event.uid, body])),
+  }
+}
+
+test('a database of the first migration, with records of every kind, is migrated to the state of a new one', async () => {
+  const old = await createDatabase()
+  const fresh = await createMigratedDatabase()
+  const { events, bodies } = realisticLog()
+  const writtenAt = new Date('2026-07-01Z')
+  const chains = [CHAINS[0]!, CHAINS[3]!]
+  try {
+    await migrateTo(old.url, 1)
+    for (const { slug } of chains) {
+      const { events: log, records } = project(slug, events, bodies, writtenAt)
+      expect([log.length, records.length > 80, records.some(({ geometry }) => !geometry)]).toEqual([
+        events.length,
+        true,
+        true,
+      ])
+      for (const { url } of [old, fresh])
+        for (const [table, given] of [
+          ['attestation_event', log],
+          ['location_record', records],
+        ] as const)
+          await rows(url, `INSERT INTO ${table} SELECT * FROM json_populate_recordset(NULL::${table}, $1)`, [
+            JSON.stringify(given),
+          ])
+    }
+    migrate(old.url)
+    expect(await schemaOf(old.url)).toEqual(await schemaOf(fresh.url))
+    await expectSame('SELECT * FROM attestation_event ORDER BY id')
+    await expectSame(`SELECT to_jsonb(record) - 'geom' AS record FROM location_record AS record ORDER BY id`)
+    await expectSame('SELECT * FROM record_hour ORDER BY chain, hour')
+    await expectSame('SELECT chain, total, revoked FROM record_state ORDER BY chain')
+    await expectSame('SELECT * FROM published.attestation_event ORDER BY id')
+    await expectSame('SELECT id, geom IS NULL AS nowhere FROM location_record ORDER BY id')
+    // The trigger's older shapes remain until a replay.
+    await replay(old.url)
+    await expectSame('SELECT id, geom, problem, revoked, revocation_time FROM location_record ORDER BY id')
+  } finally {
+    await Promise.all([old.drop(), fresh.drop()])
+  }
+
+  async function expectSame(sql: string): Promise<void> {
+    const expected = await rows(fresh.url, sql)
+    expect(expected.length).toBeGreaterThan(0)
+    expect(await rows(old.url, sql)).toEqual(expected)
+  }
+  async function replay(url: string): Promise<void> {
+    const database = new Database(url, () => {})
+    try {
+      for (const chain of chains) {
+        const [all, last] = [1_000, 2 ** 31 - 1]
+        const { differing } = await replayPage(database, chain, locationSchemaUids(), '', all, last, true)
+        expect(new Set(differing.map(({ what }) => what))).toEqual(new Set(['different']))
+      }
+    } finally {
+      await database.close()
+    }
+  }
+})

@@ -1,0 +1,358 @@
+import {
+  AbiCoder,
+  Signature,
+  ZeroAddress,
+  ZeroHash,
+  hexlify,
+  solidityPackedKeccak256,
+  toUtf8Bytes,
+  type HDNodeWallet,
+} from 'ethers'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { attest, locationRequest, mined, testAccount } from '../dev/chain'
+import { chainBySlug } from '../src/chains'
+import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../src/location'
+import { startTestWorld, type TestWorld } from './world'
+
+/** Offchain attestations from the wallet to the signed answer on the chain, on each version of EAS. */
+const SLUGS = ['base-sepolia', 'sepolia', 'celo']
+let world: TestWorld
+beforeAll(async () => {
+  world = await startTestWorld({ CHAINS: SLUGS.join(',') })
+})
+afterAll(() => world?.stop())
+
+const EIFFEL_TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
+const BRANDENBURG_GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
+const COMMON = [
+  'bytes32 schema',
+  'address recipient',
+  'uint64 time',
+  'uint64 expirationTime',
+  'bool revocable',
+  'bytes32 refUID',
+  'bytes data',
+]
+const FIELDS = [COMMON, ['uint16 version', ...COMMON], ['uint16 version', ...COMMON, 'bytes32 salt']]
+const seconds = () => Math.floor(Date.now() / 1000)
+
+interface Options {
+  slug?: string
+  version?: 0 | 1 | 2
+  signer?: HDNodeWallet
+  schema?: string
+  data?: string
+  time?: number
+  expirationTime?: number
+  salt?: string
+  revocable?: boolean
+}
+let salts = 0
+
+/** An offchain attestation as the EAS SDK makes it, made by ethers alone. */
+async function offchain(geometry: typeof EIFFEL_TOWER, options: Options = {}) {
+  const {
+    slug = 'base-sepolia',
+    version = 2,
+    signer = testAccount(2),
+    schema = LOCATION_SCHEMA.uid,
+    data = locationRequest(geometry, { schema }).data.data,
+    time = seconds(),
+    expirationTime = 0,
+    salt = `0x${(++salts).toString(16).padStart(64, '0')}`,
+    revocable = true,
+  } = options
+  const chain = chainBySlug(slug)!
+  const message = {
+    version,
+    schema,
+    recipient: ZeroAddress,
+    time,
+    expirationTime,
+    revocable,
+    refUID: ZeroHash,
+    data,
+    ...(version === 2 && { salt }),
+  }
+  const domain = {
+    name: 'EAS Attestation',
+    version: chain.domainVersions[0],
+    chainId: chain.id,
+    verifyingContract: chain.eas,
+  }
+  const primaryType = version === 0 ? 'Attestation' : 'Attest'
+  const types = {
+    [primaryType]: FIELDS[version]!.map((field) => ({
+      type: field.split(' ')[0]!,
+      name: field.split(' ')[1]!,
+    })),
+  }
+  const { r, s, v } = Signature.from(await signer.signTypedData(domain, types, message))
+  const packed: [string, unknown][] = [
+    ...(version === 0 ? [] : [['uint16', version] as [string, unknown]]),
+    ['bytes', hexlify(toUtf8Bytes(schema))],
+    ...([
+      ['address', ZeroAddress],
+      ['address', ZeroAddress],
+      ['uint64', time],
+      ['uint64', expirationTime],
+      ['bool', revocable],
+      ['bytes32', ZeroHash],
+      ['bytes', data],
+    ] as [string, unknown][]),
+    ...(version === 2 ? [['bytes32', salt] as [string, unknown]] : []),
+    ['uint32', 0],
+  ]
+  const uid = solidityPackedKeccak256(
+    packed.map(([type]) => type),
+    packed.map(([, value]) => value),
+  )
+  return {
+    sig: { version, uid, domain, primaryType, types, message, signature: { r, s, v } },
+    signer: signer.address,
+  }
+}
+
+const distance = (from: unknown, slug = 'base-sepolia', to: unknown = EIFFEL_TOWER) =>
+  world.post('/compute/v0/distance', { chainId: chainBySlug(slug)!.id, from, to })
+const revokeOffchain = async (uid: string, account: number, slug = 'base-sepolia') => {
+  const chain = world.chains.get(slug)!
+  await mined(chain, (await (await chain.eas(account)).getFunction('revokeOffchain').send(uid)).hash)
+}
+
+describe.each(SLUGS)('on %s', (slug) => {
+  test.each([0, 1, 2] as const)(
+    "version %i is accepted until its signer revokes it; another account's revocation has no effect",
+    async (version) => {
+      const attestation = await offchain(BRANDENBURG_GATE, { slug, version, time: seconds() - version })
+      const { uid } = attestation.sig
+      // 881329.942 m by GeographicLib's GeodSolve.
+      const answered = { status: 200, body: { result: 881329.94, inputRefs: [uid, expect.any(String)] } }
+      expect(await distance({ attestation }, slug)).toMatchObject(answered)
+      await revokeOffchain(uid, 3, slug)
+      expect(await distance({ attestation }, slug)).toMatchObject(answered)
+      await revokeOffchain(uid, 2, slug)
+      expect(await distance({ attestation }, slug)).toMatchObject({
+        status: 401,
+        body: {
+          type: `${world.url}/errors/verification-failed`,
+          detail: expect.stringMatching(
+            /^from: offchain attestation refused: its signer revoked it at \d+ \(Unix seconds\)$/,
+          ),
+        },
+      })
+    },
+  )
+})
+
+test('the contract accepts the signed answer, which names the UID', async () => {
+  const attestation = await offchain(BRANDENBURG_GATE)
+  const { body } = await distance({ attestation })
+  const { schema, recipient, revocable, refUID, data } = body.attestation
+  const { attester, deadline, signature } = body.delegatedAttestation
+  const { r, s, v } = Signature.from(signature)
+  const eas = await world.chain.eas(5)
+  const sent = await eas.getFunction('attestByDelegation').send({
+    schema,
+    attester,
+    deadline,
+    signature: { v, r, s },
+    data: { recipient, expirationTime: 0, revocable, refUID, data, value: 0 },
+  })
+  const receipt = await mined(world.chain, sent.hash)
+  const landed = await eas
+    .getFunction('getAttestation')
+    .staticCall(eas.interface.parseLog(receipt.logs[0]!)!.args.uid)
+  expect(landed.attester).toBe(attester)
+  expect(landed.data).toContain(attestation.sig.uid.slice(2))
+})
+
+test('an answer is re-signed while its offchain input is valid: not after its revocation or expiry', async () => {
+  const resign = (answer: object) => world.post('/compute/v0/resign', { chainId: 84532, ...answer })
+  const kept = await offchain(BRANDENBURG_GATE)
+  const { body: answer } = await distance({ attestation: kept }, 'base-sepolia', {
+    attestation: await offchain(EIFFEL_TOWER, { signer: testAccount(4) }),
+  })
+  expect(await resign(answer)).toMatchObject({
+    status: 200,
+    body: { result: 881329.94, attestation: { data: answer.attestation.data } },
+  })
+  await revokeOffchain(kept.sig.uid, 4)
+  expect((await resign(answer)).status).toBe(200)
+  await revokeOffchain(kept.sig.uid, 2)
+  expect(await resign(answer)).toMatchObject({
+    status: 401,
+    body: {
+      detail: expect.stringMatching(/^input 1: offchain attestation refused: its signer revoked it at/),
+    },
+  })
+
+  const expirationTime = seconds() + 2
+  const { body: brief } = await distance({
+    attestation: await offchain(BRANDENBURG_GATE, { expirationTime }),
+  })
+  await new Promise((resolve) => setTimeout(resolve, expirationTime * 1000 - Date.now()))
+  expect(await resign(brief)).toMatchObject({
+    status: 401,
+    body: { detail: `input 1: offchain attestation refused: it expired at ${expirationTime} (Unix seconds)` },
+  })
+})
+
+test('a batch takes offchain inputs as well', async () => {
+  const attestation = await offchain(BRANDENBURG_GATE)
+  const { status, body } = await world.post('/compute/v0/batch', {
+    chainId: 84532,
+    operations: [
+      { operation: 'distance', from: { attestation }, to: EIFFEL_TOWER },
+      { operation: 'within', geometry: EIFFEL_TOWER, target: { attestation }, radius: 1 },
+    ],
+  })
+  expect([status, body.results.map((each: { result: unknown }) => each.result)]).toEqual([
+    200,
+    [881329.94, false],
+  ])
+})
+
+test('inputs of any form can be mixed: two inline ones, or one with an onchain UID', async () => {
+  const v1 = await offchain(BRANDENBURG_GATE, { version: 1 })
+  const lp = await offchain(EIFFEL_TOWER, { schema: LOCATION_PROTOCOL_SCHEMA.uid, signer: testAccount(4) })
+  expect(await distance({ attestation: v1 }, 'base-sepolia', { attestation: lp })).toMatchObject({
+    status: 200,
+    body: { result: 881329.94, inputRefs: [v1.sig.uid, lp.sig.uid] },
+  })
+  const uid = await attest(world.chain, locationRequest(EIFFEL_TOWER), 1)
+  expect(await distance({ attestation: v1 }, 'base-sepolia', uid)).toMatchObject({
+    status: 200,
+    body: { result: 881329.94, inputRefs: [v1.sig.uid, uid] },
+  })
+})
+
+test('a long line is measured by a worker', async () => {
+  const line = JSON.stringify({
+    type: 'LineString',
+    coordinates: Array.from({ length: 5_000 }, (_, i) => [0, i / 100]),
+  })
+  const data = AbiCoder.defaultAbiCoder().encode(
+    ['string', 'string', 'string', 'string'],
+    ['0.2', 'EPSG:4326', 'geojson-line', line],
+  )
+  const attestation = await offchain(EIFFEL_TOWER, { schema: LOCATION_PROTOCOL_SCHEMA.uid, data })
+  // The meridian from the equator to 49.99 N: 5539734.752 m by geographiclib-geodesic.
+  const answered = { status: 200, body: { result: 5539734.75, inputRefs: [attestation.sig.uid] } }
+  expect(await world.post('/compute/v0/length', { chainId: 84532, geometry: { attestation } })).toMatchObject(
+    answered,
+  )
+  // A body so large that a worker parses it.
+  const padding = 'x'.repeat(1_000_000)
+  expect(
+    await world.post('/compute/v0/length', {
+      chainId: 84532,
+      geometry: { attestation: { ...attestation, padding } },
+    }),
+  ).toMatchObject(answered)
+  expect(
+    (
+      await world.post('/compute/v0/length', {
+        chainId: 84532,
+        geometry: { ...JSON.parse(line), attestation, padding },
+      })
+    ).body,
+  ).toMatchObject({ status: 400, detail: expect.stringContaining('does not go with attestation') })
+})
+
+test('an attestation that is for another chain, has expired or is dated in the future is refused', async () => {
+  const now = seconds()
+  const refused = async (geometry: Promise<unknown>, detail: RegExp) =>
+    expect(await distance({ attestation: await geometry })).toMatchObject({
+      status: 401,
+      body: { type: `${world.url}/errors/verification-failed`, detail: expect.stringMatching(detail) },
+    })
+  await refused(offchain(EIFFEL_TOWER, { slug: 'celo' }), /it was made for chain 42220, not for chain 84532$/)
+  await refused(
+    offchain(EIFFEL_TOWER, { time: now - 100, expirationTime: now - 1 }),
+    new RegExp(`it expired at ${now - 1} \\(Unix seconds\\)$`),
+  )
+  await refused(offchain(EIFFEL_TOWER, { time: now + 3600 }), /lies in the future/)
+  expect(
+    (
+      await distance({
+        attestation: await offchain(EIFFEL_TOWER, { expirationTime: now + 3600, revocable: false }),
+      })
+    ).status,
+  ).toBe(200)
+})
+
+test('a location_type that names another geometry type than that of the location is refused; one that names none is accepted', async () => {
+  const status = async (locationType: string, location: string) => {
+    const data = AbiCoder.defaultAbiCoder().encode(
+      ['string', 'string', 'string', 'string'],
+      ['0.2', 'EPSG:4326', locationType, location],
+    )
+    return (
+      await distance({
+        attestation: await offchain(EIFFEL_TOWER, { schema: LOCATION_PROTOCOL_SCHEMA.uid, data }),
+      })
+    ).status
+  }
+  const line = '{"type":"LineString","coordinates":[[1,2],[3,4]]}'
+  expect(
+    await Promise.all([
+      status('geojson-line', line),
+      status('GeoJSON-LineString', line),
+      status('geojson', line),
+      status('wkt', 'LINESTRING(1 2,3 4)'),
+      status('wkt-linestring', 'LINESTRING(1 2,3 4)'),
+    ]),
+  ).toEqual(Array(5).fill(200))
+  expect(
+    await Promise.all([
+      status('geojson-point', line),
+      status('GEOJSON-MultiLineString', line),
+      status('wkt-point', 'LINESTRING(1 2,3 4)'),
+      status('address', 'Paris'),
+    ]),
+  ).toEqual(Array(4).fill(400))
+})
+
+test('an input in two forms is refused, and so is a URI when URIs are not fetched', async () => {
+  const attestation = await offchain(EIFFEL_TOWER)
+  const { uid } = attestation.sig
+  expect(await distance({ attestation, uid })).toMatchObject({
+    status: 400,
+    body: {
+      detail: expect.stringMatching(/^from: the field uid does not go with attestation; give one form/),
+    },
+  })
+  expect(await distance({ attestation, ...EIFFEL_TOWER })).toMatchObject({
+    status: 400,
+    body: {
+      detail: expect.stringMatching(/^from: the field type does not go with attestation; give one form/),
+    },
+  })
+  expect(await distance({ uid, uri: 'https://x.example/a' })).toMatchObject({
+    status: 400,
+    body: {
+      detail: expect.stringMatching(
+        /^from\.uri: URIs are not fetched here; send the offchain attestation itself/,
+      ),
+    },
+  })
+  // No onchain attestation has this UID.
+  expect((await distance(uid)).status).toBe(404)
+})
+
+test('a document with __proto__ in it, or nested very deep, is refused; the service goes on', async () => {
+  const attestation = JSON.stringify(await offchain(BRANDENBURG_GATE))
+  const send = async (document: string) =>
+    (
+      await fetch(`${world.url}/compute/v0/distance`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: `{"chainId":84532,"to":${JSON.stringify(EIFFEL_TOWER)},"from":{"attestation":${document}}}`,
+      })
+    ).status
+  expect(await send(attestation.replace('{', '{"__proto__":{"signer":"0x0"},'))).toBe(400)
+  expect(await send('['.repeat(100_000) + ']'.repeat(100_000))).toBe(400)
+  expect(await send(attestation.replace('{', `{"x":${'['.repeat(100_000)}${']'.repeat(100_000)},`))).toBe(400)
+  expect(await send(attestation)).toBe(200)
+})

@@ -1,0 +1,1037 @@
+import * as turf from '@turf/turf'
+import type { Feature as GeoJsonFeature } from 'geojson'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { seededRandom } from '../dev/random'
+import { startApi, type TestApi } from './api'
+import { createMigratedDatabase, rows, type TestDatabase } from './database'
+import { answerChecker, documentProblems, resolve } from './openapi30'
+import { foreignElements } from './pages'
+import { SCHEMA_A, SCHEMA_B, addressOf, insertRecords, somePlaces, uidOf, type Place } from './records'
+
+/**
+ * OGC API - Features, Part 1: Core (OGC 17-069r4), requirement by requirement, after its abstract test suite
+ * (Annex A) and the OGC's executable test suite. The deployment's public address has a path, as behind a
+ * proxy.
+ */
+
+type Json = any
+const SEED = 17069
+const BASE = 'https://geo.example/attest'
+const ITEMS = '/ogc/collections/location-records/items'
+const CRS84 = 'http://www.opengis.net/def/crs/OGC/1.3/CRS84'
+const places = somePlaces(1_100, SEED)
+let database: TestDatabase
+let api: TestApi
+let definition: Json
+let problems: ReturnType<typeof answerChecker>
+
+beforeAll(async () => {
+  console.log(`seed ${SEED}`)
+  database = await createMigratedDatabase()
+  await insertRecords(database.url, places)
+  await rows(database.url, 'ANALYZE location_record')
+  api = await startApi({ databaseUrl: database.url, publicBaseUrl: BASE })
+  definition = await (await fetch(`${api.url}/ogc/api`)).json()
+  problems = answerChecker(definition)
+})
+afterAll(async () => {
+  await api?.close()
+  await database?.drop()
+})
+
+interface Answer {
+  status: number
+  type: string
+  headers: Headers
+  body: string
+  json: Json
+}
+
+/**
+ * A request of a client that knows only the public address. Checks the answer against the API's definition.
+ */
+async function ask(path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Answer> {
+  const url = (path.startsWith(BASE) ? path.slice(BASE.length) : path).replace(/^(?!\/)/, '/')
+  const answer = await fetch(`${api.url}${url}`, { headers, method, redirect: 'error' })
+  const body = await answer.text()
+  const type = answer.headers.get('content-type') ?? ''
+  const json = type.includes('json') && body ? JSON.parse(body) : undefined
+  const documented = Object.keys(definition?.paths ?? {}).find((each) =>
+    new RegExp(`^/ogc${each === '/' ? '/?' : each.replace(/\{\w+\}/, '[^/]+')}$`).test(url.split('?')[0]!),
+  )
+  if (method === 'GET' && documented && answer.status !== 304)
+    expect(problems(documented, answer.status, type, json ?? body), url).toBeUndefined()
+  return { status: answer.status, type, headers: answer.headers, body, json }
+}
+const items = (query: string, headers: Record<string, string> = {}) =>
+  ask(`${ITEMS}${query && '?'}${query}`, headers)
+const linkOf = (links: Json[], rel: string, type?: string) =>
+  links.find((link) => link.rel === rel && (type === undefined || link.type === type))
+
+/** The features of all pages, along the next links. */
+async function pages(query: string): Promise<{ features: Json[]; numberMatched: number; count: number }> {
+  const features: Json[] = []
+  let count = 0
+  let numberMatched = NaN
+  for (let path: string | undefined = `${ITEMS}${query && '?'}${query}`; path; count++) {
+    const { status, json }: Answer = await ask(path)
+    expect(status).toBe(200)
+    if (count === 0) numberMatched = json.numberMatched
+    else expect(json.numberMatched).toBe(numberMatched)
+    features.push(...json.features)
+    path = linkOf(json.links, 'next')?.href
+  }
+  return { features, numberMatched, count }
+}
+const idOf = ({ chain = 'celo', uid }: Place) => `${chain}-${uid}`
+/** The IDs of places that pass, newest first. */
+const idsWhere = (passes: (place: Place) => boolean) => places.filter(passes).map(idOf).reverse()
+const idsOf = (features: Json[]) => features.map(({ id }) => id as string)
+
+const DOCUMENTS = [
+  '/ogc',
+  '/ogc/api',
+  '/ogc/conformance',
+  '/ogc/collections',
+  '/ogc/collections/location-records',
+  '/ogc/collections/location-records/schema',
+  ITEMS,
+  `${ITEMS}/${idOf(places[0]!)}`,
+]
+
+describe('A.2 Core', () => {
+  test('/req/core/http: HTTP/1.1, its status codes, HEAD as GET', async () => {
+    for (const path of DOCUMENTS) {
+      const [get, head] = [await ask(path), await ask(path, {}, 'HEAD')]
+      expect([get.status, head.status, head.body], path).toEqual([200, 200, ''])
+      expect(head.headers.get('content-length')).toBe(get.headers.get('content-length'))
+      for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+        const refused = await ask(path, {}, method)
+        expect([refused.status, refused.headers.get('allow')], `${method} ${path}`).toEqual([
+          405,
+          'GET, HEAD',
+        ])
+      }
+    }
+    expect((await ask('/ogc/nothing')).status).toBe(404)
+  })
+  test('/req/core/crs84: all geometries are longitude and latitude, in range', async () => {
+    const { features } = await pages('limit=1000')
+    const sources = new Map(places.map((place) => [idOf(place), place.geometry]))
+    for (const { id, geometry } of features) {
+      expect(geometry).toEqual(sources.get(id))
+      if (geometry)
+        for (const [lng, lat] of turf.coordAll(geometry))
+          expect(Math.abs(lng!) <= 180 && Math.abs(lat!) <= 90).toBe(true)
+    }
+  })
+  test('/req/core/root-op: GET {root}/', async () => {
+    for (const path of ['/ogc', '/ogc/'])
+      expect((await ask(path, { accept: 'application/json' })).status).toBe(200)
+  })
+  test('/req/core/root-success: links to the API definition, the conformance declaration, the collections', async () => {
+    const { json } = await ask('/ogc')
+    const to = (rel: string, type: string) => linkOf(json.links, rel, type).href
+    expect([to('self', 'application/json'), to('alternate', 'text/html')]).toEqual([
+      `${BASE}/ogc`,
+      `${BASE}/ogc?f=html`,
+    ])
+    expect([
+      to('service-desc', 'application/vnd.oai.openapi+json;version=3.0'),
+      to('service-doc', 'text/html'),
+    ]).toEqual([`${BASE}/ogc/api`, `${BASE}/ogc/api?f=html`])
+    expect([to('conformance', 'application/json'), to('data', 'application/json')]).toEqual([
+      `${BASE}/ogc/conformance`,
+      `${BASE}/ogc/collections`,
+    ])
+    for (const { href, type } of json.links) {
+      const answer = await ask(href)
+      expect([answer.status, answer.type.split(';')[0]]).toEqual([200, type.split(';')[0]])
+    }
+  })
+  test('/req/core/api-definition-op: every link to the API definition leads to it', async () => {
+    const { links } = (await ask('/ogc')).json
+    for (const { href, type } of [linkOf(links, 'service-desc'), linkOf(links, 'service-doc')]) {
+      const answer = await ask(href, { accept: type })
+      expect([answer.status, answer.type]).toEqual([
+        200,
+        type === 'text/html' ? 'text/html; charset=utf-8' : type,
+      ])
+    }
+    // GDAL's Accept header.
+    expect(
+      (
+        await ask('/ogc/api', {
+          accept:
+            'application/vnd.oai.openapi+json;version=3.0, application/openapi+json;version=3.0, application/json',
+        })
+      ).json.openapi,
+    ).toBe('3.0.3')
+  })
+  test('/req/core/api-definition-success: it is a valid OpenAPI 3.0 document', () => {
+    expect(documentProblems(definition)).toEqual([])
+  })
+  test('/req/core/conformance-op, /req/core/conformance-success: the conformance classes', async () => {
+    const { status, json } = await ask('/ogc/conformance', { accept: 'application/json' })
+    const of = (name: string) => `http://www.opengis.net/spec/ogcapi-features-1/1.0/conf/${name}`
+    expect([status, json]).toEqual([
+      200,
+      { conformsTo: [of('core'), of('oas30'), of('html'), of('geojson')] },
+    ])
+  })
+  test('/req/core/query-param-unknown: 400 for a parameter that the definition does not have', async () => {
+    for (const path of DOCUMENTS) {
+      const { status, json } = await ask(`${path}?unknownQueryParameter12345=1`)
+      expect([path, status, json.message]).toEqual([path, 400, 'Invalid query parameter'])
+    }
+    for (const query of [
+      'offset=10',
+      'Limit=1',
+      'bbox[]=1',
+      'datetimes=2026-01-01',
+      'location=x',
+      'resultType=hits',
+      'filter=chain%3D1',
+    ])
+      expect([query, (await items(query)).status]).toEqual([query, 400])
+  })
+  test.each([
+    ...[
+      'limit=unlimited',
+      'limit=0',
+      'limit=-1',
+      'limit=1.5',
+      'limit=',
+      'limit=1&limit=2',
+      'limit=1e3',
+      'limit=99999999999999999999',
+    ],
+    ...[
+      'bbox=',
+      'bbox=1',
+      'bbox=1,2,3',
+      'bbox=1,2,3,4,5',
+      'bbox=1,2,3,4,5,6,7',
+      'bbox=a,b,c,d',
+      'bbox=0,1,2,NaN',
+      'bbox=0,0,1,Infinity',
+      'bbox=0,5,1,4',
+      'bbox=-181,0,1,1',
+      'bbox=0,-91,1,1',
+      'bbox=0,0,1,',
+      'bbox=0,0,0x1,1',
+      'bbox=0,0,9,1,1,2',
+      'bbox=0,0,x,1,1,2',
+      'bbox=0,0,1,1&bbox=0,0,1,1',
+    ],
+    ...[
+      'bbox-crs=EPSG:4326&bbox=0,0,1,1',
+      'bbox-crs=http://www.opengis.net/def/crs/EPSG/0/3857&bbox=0,0,1,1',
+      'bbox-crs=',
+    ],
+    ...[
+      'datetime=',
+      'datetime=now',
+      'datetime=2026',
+      'datetime=2026-02-30',
+      'datetime=2026-13-01T00:00:00Z',
+      'datetime=2026-01-01T25:00:00Z',
+      'datetime=2026-01-01T24:00:00Z',
+      'datetime=2026-01-01T00:60:00Z',
+      'datetime=2026-01-01T00:00:61Z',
+      'datetime=2026-01-01T00:00:00',
+      'datetime=2026-01-01T00:00:00%2B25:00',
+      'datetime=..',
+      'datetime=../..',
+      'datetime=/',
+      'datetime=2026-01-02T00:00:00Z/2026-01-01T00:00:00Z',
+      'datetime=a/b/c',
+      'datetime=2026-01-01T00:00:00Z/2026-01-02T00:00:00Z/..',
+      'datetime=2026-01-01T00:00:00Z/P',
+      'datetime=2026-01-01T00:00:00Z/PT',
+      'datetime=2026-01-01T00:00:00Z/P1',
+      'datetime=2026-01-01T00:00:00Z/PD1',
+      'datetime=P1D',
+      'datetime=P1D/P1D',
+      'datetime=../P1D',
+      'datetime=2026-01-01/-P1D',
+      'datetime=2026-01-01/P99999999999Y',
+      `datetime=${'9'.repeat(5_000)}`,
+    ],
+    ...[
+      'cursor=',
+      'cursor=x',
+      'cursor=MA',
+      `cursor=${Buffer.from(`9999999999999999 ${idOf(places[0]!)}`).toString('base64url')}`,
+      `cursor=${Buffer.from("1 celo-0x' OR 1").toString('base64url')}`,
+    ],
+    ...[
+      'chain=solana',
+      'chain=base',
+      'chain=',
+      'prover=0x12',
+      'prover=',
+      'subject=vitalik.eth',
+      'schema=0x12',
+      'uid=0x12',
+      `uid=${uidOf(1)}00`,
+      'revoked=maybe',
+      'revoked=',
+      'location_type=',
+      'location_type=%00',
+      `location_type=${'x'.repeat(201)}`,
+      'f=xml',
+      'f=',
+    ],
+  ])('/req/core/query-param-invalid: %s', async (query) => {
+    const { status, json } = await items(query)
+    expect([status, json.status, json.message]).toEqual([
+      400,
+      'error',
+      expect.stringMatching(/^Invalid [\w -]+ (parameter|format)$|^Invalid query parameter$/),
+    ])
+    expect(json.detail.length).toBeLessThan(400)
+  })
+  test('/req/core/fc-md-op, /req/core/fc-md-success, /req/core/fc-md-links: the collections, with links to this document and its other form', async () => {
+    const { status, json } = await ask('/ogc/collections', { accept: 'application/json' })
+    expect(status).toBe(200)
+    expect(json.links).toMatchObject([
+      { rel: 'self', type: 'application/json', href: `${BASE}/ogc/collections` },
+      { rel: 'alternate', type: 'text/html', href: `${BASE}/ogc/collections?f=html` },
+    ])
+  })
+  test('/req/core/fc-md-items, /req/core/fc-md-items-links: each collection once, with a link to its items in every form', async () => {
+    const { collections } = (await ask('/ogc/collections')).json
+    expect(collections).toMatchObject([
+      {
+        id: 'location-records',
+        itemType: 'feature',
+        crs: [CRS84],
+        title: expect.any(String),
+        description: expect.any(String),
+      },
+    ])
+    const { links } = collections[0]
+    expect([
+      linkOf(links, 'items', 'application/geo+json').href,
+      linkOf(links, 'items', 'text/html').href,
+    ]).toEqual([`${BASE}${ITEMS}`, `${BASE}${ITEMS}?f=html`])
+    for (const link of links) {
+      expect(link).toEqual({
+        href: expect.any(String),
+        rel: expect.any(String),
+        type: expect.any(String),
+        title: expect.any(String),
+      })
+      const answer = await ask(link.href, { accept: link.type })
+      expect([answer.status, answer.type.split(';')[0]]).toEqual([200, link.type])
+    }
+  })
+  test('/req/core/fc-md-extent: the extent includes all features, in space and time', async () => {
+    const { spatial, temporal } = (await ask('/ogc/collections')).json.collections[0].extent
+    expect(spatial).toEqual({ bbox: [[-180, -90, 180, 90]], crs: CRS84 })
+    const iso = ({ timestamp }: Place) => new Date(timestamp).toISOString()
+    expect(temporal).toEqual({
+      interval: [[iso(places[0]!), iso(places.at(-1)!)]],
+      trs: 'http://www.opengis.net/def/uom/ISO-8601/0/Gregorian',
+    })
+  })
+  test('/req/core/sfc-md-op, /req/core/sfc-md-success: a single collection equals its entry in the list', async () => {
+    const [listed] = (await ask('/ogc/collections')).json.collections
+    expect((await ask('/ogc/collections/location-records')).json).toEqual(listed)
+    for (const path of [
+      '/ogc/collections/dUmmY',
+      '/ogc/collections/dUmmY/items',
+      '/ogc/collections/dUmmY/schema',
+      `/ogc/collections/dUmmY/items/${idOf(places[0]!)}`,
+    ]) {
+      const { status, json } = await ask(path)
+      expect([status, json.detail]).toEqual([
+        404,
+        "There is no collection 'dUmmY'. There is one: location-records",
+      ])
+    }
+  })
+  test('/req/core/fc-op, /req/core/fc-response: the pages contain every feature once', async () => {
+    const { features, numberMatched, count } = await pages('')
+    expect([idsOf(features), numberMatched, count]).toEqual([idsWhere(() => true), places.length, 11])
+  })
+
+  const parameter = (name: string): Json =>
+    definition.paths['/collections/location-records/items'].get.parameters
+      .map((each: Json) => resolve(definition, each))
+      .find((each: Json) => each.name === name)
+  test('/req/core/fc-bbox-definition, /req/core/fc-limit-definition, /req/core/fc-time-definition: the parameters are defined as the standard says', () => {
+    expect(parameter('bbox')).toMatchObject({
+      in: 'query',
+      required: false,
+      style: 'form',
+      explode: false,
+      schema: {
+        type: 'array',
+        minItems: 4,
+        maxItems: 6,
+        oneOf: [
+          { minItems: 4, maxItems: 4 },
+          { minItems: 6, maxItems: 6 },
+        ],
+        items: { type: 'number' },
+      },
+    })
+    expect(parameter('limit')).toMatchObject({
+      in: 'query',
+      required: false,
+      style: 'form',
+      explode: false,
+      schema: { type: 'integer', minimum: 1, maximum: 1000, default: 100 },
+    })
+    expect(parameter('datetime')).toMatchObject({
+      in: 'query',
+      required: false,
+      style: 'form',
+      explode: false,
+      schema: { type: 'string' },
+    })
+  })
+
+  /** Whether a place intersects a box, or has no geometry; by another library, on the plane. */
+  const inBox =
+    ([west, south, east, north]: number[]) =>
+    ({ geometry }: Place) => {
+      if (geometry === null) return true
+      const halves =
+        west! > east!
+          ? [
+              [west!, south!, 180, north!],
+              [-180, south!, east!, north!],
+            ]
+          : [[west!, south!, east!, north!]]
+      return halves.some((half) =>
+        turf.booleanIntersects(
+          { type: 'Feature', properties: {}, geometry } as GeoJsonFeature,
+          turf.bboxPolygon(half as [number, number, number, number]),
+        ),
+      )
+    }
+  const random = seededRandom(SEED)
+  const between = (low: number, high: number) => Math.round((low + random() * (high - low)) * 1e3) / 1e3
+  test.each([
+    // Boxes of the OGC's suite: the extent, the prime meridian, the equator, the antimeridian, the polar
+    // regions.
+    ...[
+      [-180, -90, 180, 90],
+      [-1.5, 50, 1.5, 53],
+      [-80, -5, -70, 5],
+      [177, 65, -177, 70],
+      [-180, 85, 180, 90],
+      [-180, -90, 180, -85],
+      [150, -60, -150, 60],
+    ],
+    ...Array.from({ length: 12 }, () => [between(-180, 0), between(-90, 0), between(0, 180), between(0, 90)]),
+    ...Array.from({ length: 6 }, () => [
+      between(100, 180),
+      between(-90, 0),
+      between(-180, -100),
+      between(0, 90),
+    ]),
+  ])(
+    '/req/core/fc-bbox-response: bbox=%s,%s,%s,%s returns features that intersect it and those without a geometry',
+    async (...box) => {
+      const expected = idsWhere(inBox(box))
+      expect(expected.length).toBeGreaterThan(places.filter(({ geometry }) => !geometry).length - 1)
+      const { features, numberMatched } = await pages(`limit=1000&bbox=${box.join()}`)
+      expect([idsOf(features), numberMatched]).toEqual([expected, expected.length])
+      const [west, south, east, north] = box
+      expect(
+        idsOf((await pages(`limit=1000&bbox=${[west, south, -10, east, north, 9e3].join()}`)).features),
+      ).toEqual(expected)
+      expect(
+        idsOf(
+          (await pages(`limit=1000&bbox=${box.join('%2C')}&bbox-crs=${encodeURIComponent(CRS84)}`)).features,
+        ),
+      ).toEqual(expected)
+    },
+  )
+  test.each([1, 2, 50, 99, 100, 101, 999, 1000, 1001, 10_000, 999_999_999_999_999])(
+    '/req/core/fc-limit-response-1: limit=%s',
+    async (limit) => {
+      const { json } = await items(`limit=${limit}`)
+      expect([json.features.length, json.numberReturned, json.numberMatched]).toEqual([
+        Math.min(limit, 1000),
+        Math.min(limit, 1000),
+        places.length,
+      ])
+      if (limit >= 1000)
+        expect((await ask(linkOf(json.links, 'next').href)).json.features).toHaveLength(places.length - 1000)
+    },
+  )
+  test('/rec/core/fc-limit: 100 features without a limit', async () => {
+    expect((await items('')).json.features).toHaveLength(100)
+  })
+
+  const at = (i: number) => places[i]!.timestamp
+  const iso = (i: number) => new Date(at(i)).toISOString()
+  const offset = (i: number) => `${new Date(at(i) + 90 * 60_000).toISOString().slice(0, 19)}%2B01:30`
+  test.each<[string, string, (at: number) => boolean]>([
+    ['a time', iso(7), (t) => t === at(7)],
+    ['a time between two', '2026-01-01T00:07:00.001Z', () => false],
+    ['a time, finer than milliseconds', '2026-01-01T00:07:00.0000000Z', (t) => t === at(7)],
+    ['a time between two milliseconds', '2026-01-01T00:07:00.0000001Z', () => false],
+    ['a time at an offset', offset(7), (t) => t === at(7)],
+    ['a time at an offset whose + was not escaped', offset(7).replace('%2B', '+'), (t) => t === at(7)],
+    ['lower-case letters', iso(7).toLowerCase(), (t) => t === at(7)],
+    ['a leap second', '2026-01-01T00:06:60Z', (t) => t === at(7)],
+    ['a closed interval', `${iso(10)}/${iso(20)}`, (t) => t >= at(10) && t <= at(20)],
+    ['a closed interval, escaped', `${iso(10)}%2F${iso(20)}`, (t) => t >= at(10) && t <= at(20)],
+    [
+      'a closed interval a little shorter',
+      '2026-01-01T00:10:00.0001Z/2026-01-01T00:19:59.9999Z',
+      (t) => t > at(10) && t < at(20),
+    ],
+    ['an interval of one time', `${iso(10)}/${iso(10)}`, (t) => t === at(10)],
+    ['open at its start (..)', `../${iso(20)}`, (t) => t <= at(20)],
+    ['open at its start (empty)', `/${iso(20)}`, (t) => t <= at(20)],
+    ['open at its end (..)', `${iso(1_000)}/..`, (t) => t >= at(1_000)],
+    ['open at its end (empty)', `${iso(1_000)}/`, (t) => t >= at(1_000)],
+    ['the year 0', '0000-01-01T00:00:00Z/..', () => true],
+    ['the year 9999', '../9999-12-31T23:59:59.999-23:59', () => true],
+    ['beyond the standard, a day', '2026-01-01', () => true],
+    ['beyond the standard, another day', '2026-01-02', () => false],
+    ['beyond the standard, days', '2025-12-01/2026-01-01', () => true],
+    ['beyond the standard, a duration after', `${iso(10)}/PT10M`, (t) => t >= at(10) && t <= at(20)],
+    ['beyond the standard, a duration before', `PT10M/${iso(20)}`, (t) => t >= at(10) && t <= at(20)],
+    ["as the OGC's suite asks", '2026-01-01/P2D', () => true],
+    ['midnight as GDAL writes it', '2026-01-01T', (t) => t === at(0)],
+  ])('/req/core/fc-time-response: %s (%s)', async (_, datetime, passes) => {
+    const expected = idsWhere((place) => passes(place.timestamp))
+    const { features, numberMatched } = await pages(`limit=1000&datetime=${datetime}`)
+    expect([idsOf(features), numberMatched]).toEqual([expected, expected.length])
+  })
+
+  test('/req/core/fc-links, /req/core/fc-rel-type: links to this page, its other form and the next page, each with rel and type, lead there', async () => {
+    const query = 'limit=2&chain=celo&datetime=2026-01-01T00:00:00Z/..&bbox=-180,-90,180,90'
+    const { json } = await items(query)
+    for (const link of json.links)
+      expect(link).toMatchObject({
+        href: expect.stringMatching(/^https:\/\/geo\.example\/attest\/ogc\//),
+        rel: expect.any(String),
+        type: expect.any(String),
+      })
+    expect(linkOf(json.links, 'self', 'application/geo+json').href).toBe(`${BASE}${ITEMS}?${query}`)
+    expect(linkOf(json.links, 'alternate', 'text/html').href).toBe(`${BASE}${ITEMS}?${query}&f=html`)
+    expect(linkOf(json.links, 'collection').href).toBe(`${BASE}/ogc/collections/location-records`)
+    expect((await ask(linkOf(json.links, 'self').href)).json.features).toEqual(json.features)
+    const next = await ask(linkOf(json.links, 'next', 'application/geo+json').href)
+    expect(idsOf([...json.features, ...next.json.features])).toEqual(
+      idsWhere(({ chain }) => chain === 'celo').slice(0, 4),
+    )
+    expect((await ask(linkOf(next.json.links, 'first').href)).json.features).toEqual(json.features)
+    // An HTML page links to the next HTML page.
+    const html = await ask(linkOf(json.links, 'alternate').href)
+    const [, nextPage] = /<a href="([^"]+)" rel="next"/.exec(html.body)!
+    const nextHtml = await ask(nextPage!.replace(/&#38;/g, '&'))
+    expect(nextHtml.type).toBe('text/html; charset=utf-8')
+    expect(nextHtml.body).toContain(next.json.features[0].id)
+    // The next link keeps f when the request has it.
+    expect(linkOf((await items('f=json&limit=1', { accept: 'text/html' })).json.links, 'next').href).toMatch(
+      /&f=json$/,
+    )
+  })
+  test('/rec/core/fc-next-1: no next page after the last, not even when it is full', async () => {
+    for (const limit of [10, 11, 550])
+      expect((await pages(`limit=${limit}&chain=celo`)).count).toBe(Math.ceil(275 / limit))
+    const last = (await items(`limit=275&chain=celo`)).json
+    expect([last.numberReturned, linkOf(last.links, 'next')]).toEqual([275, undefined])
+  })
+  test('/req/core/fc-timeStamp, /req/core/fc-numberReturned', async () => {
+    const before = Date.now()
+    const { timeStamp, numberReturned, features } = (await items('limit=7')).json
+    expect(Date.parse(timeStamp)).toBeGreaterThanOrEqual(before)
+    expect(Date.parse(timeStamp)).toBeLessThanOrEqual(Date.now())
+    expect([numberReturned, features.length]).toEqual([7, 7])
+    const none = (await items(`uid=${uidOf(0xffff)}`)).json
+    expect([none.numberReturned, none.numberMatched, none.features, linkOf(none.links, 'next')]).toEqual([
+      0,
+      0,
+      [],
+      undefined,
+    ])
+  })
+  test.each<[string, (place: Place) => boolean]>([
+    ['chain=celo', ({ chain }) => chain === 'celo'],
+    ['chain=ethereum-sepolia', ({ chain }) => chain === 'sepolia'],
+    [`prover=${addressOf(103)}`, ({ prover }) => prover === addressOf(103)],
+    [
+      `subject=${addressOf(0xcf).toUpperCase().replace('X', 'x')}`,
+      ({ subject }) => subject === addressOf(0xcf),
+    ],
+    [`schema=${SCHEMA_A}`, ({ schema }) => schema === SCHEMA_A],
+    [
+      `schema=${SCHEMA_B}&chain=celo&revoked=false`,
+      ({ schema, chain, revoked }) => schema === SCHEMA_B && chain === 'celo' && !revoked,
+    ],
+    ['location_type=GeoJSON-Point', ({ geometry }) => geometry?.type === 'Point'],
+    ['location_type=address', ({ geometry }) => geometry === null],
+    ['revoked=true', ({ revoked }) => revoked!],
+    ['revoked=1', ({ revoked }) => revoked!],
+    ['revoked=0', ({ revoked }) => !revoked],
+    [`uid=${uidOf(77)}`, ({ uid }) => uid === uidOf(77)],
+    [`uid=${uidOf(77)}&chain=celo`, () => false],
+    [
+      'bbox=0,0,90,80&datetime=2026-01-01T05:00:00Z/..&revoked=false',
+      (place) => inBox([0, 0, 90, 80])(place) && place.timestamp >= Date.UTC(2026, 0, 1, 5) && !place.revoked,
+    ],
+  ])('/rec/core/fc-filters, /req/core/fc-numberMatched: %s', async (query, passes) => {
+    const expected = idsWhere(passes)
+    const { features, numberMatched } = await pages(`limit=150&${query}`)
+    expect([idsOf(features), numberMatched]).toEqual([expected, expected.length])
+  })
+  test('the extent of a collection is never older than its ETag: otherwise a client would keep the old one for ever', async () => {
+    const changing = await createMigratedDatabase()
+    const place = (i: number): Place => ({ uid: uidOf(i), timestamp: i * 1000, geometry: null })
+    await insertRecords(changing.url, [place(1)])
+    const served = await startApi({ databaseUrl: changing.url, publicBaseUrl: BASE })
+    const lastOf = async () =>
+      ((await (await fetch(`${served.url}/ogc/collections/location-records`)).json()) as Json).extent.temporal
+        .interval[0][1] as string
+    const before = await lastOf()
+    await insertRecords(changing.url, [place(2)])
+    // Longer than the cached state of the data is used.
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    expect(Date.parse(await lastOf())).toBe(Date.parse(before) + 1000)
+    await served.close()
+    await changing.drop()
+  })
+  test('/req/core/fc-numberMatched: omitted when more features match than are counted', async () => {
+    const more = await createMigratedDatabase()
+    await insertRecords(
+      more.url,
+      Array.from({ length: 10_002 }, (_, i) => ({
+        uid: uidOf(i),
+        timestamp: i * 1000,
+        geometry: { type: 'Point', coordinates: [0, 0] },
+      })),
+    )
+    const large = await startApi({ databaseUrl: more.url, publicBaseUrl: BASE })
+    const matched = async (query: string) =>
+      ((await (await fetch(`${large.url}${ITEMS}?limit=1&${query}`)).json()) as { numberMatched?: number })
+        .numberMatched
+    expect(await matched('')).toBe(10_002)
+    expect(await matched('revoked=false')).toBe(10_002)
+    expect(await matched('bbox=-1,-1,1,1')).toBeUndefined()
+    expect(await matched('bbox=-1,-1,1,1&datetime=1970-01-01T00:00:00Z/1970-01-01T02:46:39Z')).toBe(10_000)
+    await large.close()
+    await more.drop()
+  })
+  test('/req/core/f-op, /req/core/f-success: every feature by its ID equals its entry in the list', async () => {
+    for (const feature of (await items('limit=40')).json.features) {
+      const { status, type, json } = await ask(`${ITEMS}/${feature.id}`)
+      expect([status, type]).toEqual([200, 'application/geo+json'])
+      const { links: _, ...alone } = json
+      expect(alone).toEqual(feature)
+    }
+    expect(
+      (await ask(`${ITEMS}/${idOf(places[7]!).replace(/[a-f]/g, (digit) => digit.toUpperCase())}`)).status,
+    ).toBe(404)
+    expect((await ask(`${ITEMS}/celo-0x${uidOf(0xaabb4).slice(2).toUpperCase()}`)).status).toBe(404)
+    expect((await ask(`${ITEMS}/arbitrum-0x${uidOf(0xab).slice(2).toUpperCase()}`)).json.id).toBe(
+      `arbitrum-${uidOf(0xab)}`,
+    )
+  })
+  test('/req/core/f-links: links to this feature, its other form and its collection', async () => {
+    const id = idOf(places[3]!)
+    expect((await ask(`${ITEMS}/${id}`)).json.links).toMatchObject([
+      { rel: 'self', type: 'application/geo+json', href: `${BASE}${ITEMS}/${id}` },
+      { rel: 'alternate', type: 'text/html', href: `${BASE}${ITEMS}/${id}?f=html` },
+      { rel: 'collection', type: 'application/json', href: `${BASE}/ogc/collections/location-records` },
+    ])
+  })
+  test.each([
+    `celo-${uidOf(0xffff)}`,
+    `solana-${uidOf(1)}`,
+    uidOf(1),
+    'x',
+    '%00',
+    '..%2f..%2fapi',
+    `celo-${uidOf(1)}0`,
+    '0',
+    "' OR 1=1",
+    'x'.repeat(4_000),
+  ])('/req/core/f-op: there is no feature %s', async (id) => {
+    const { status, json } = await ask(`${ITEMS}/${id}`)
+    expect([status, json.message]).toEqual([404, 'Location record not found'])
+  })
+
+  test('/rec/core/etag: 304 while the records are unchanged, but not for another form or page, or with a wrong parameter', async () => {
+    for (const path of DOCUMENTS) {
+      const etag = (await ask(path)).headers.get('etag')!
+      const again = await ask(path, { 'if-none-match': etag })
+      expect([path, again.status, again.body]).toEqual([path, 304, ''])
+      expect((await ask(`${path}?f=html`, { 'if-none-match': etag })).status).toBe(200)
+      expect((await ask(`${path}?g=html`, { 'if-none-match': etag })).status).toBe(400)
+      expect((await ask(path)).headers.get('vary')?.toLowerCase()).toMatch(/accept/)
+    }
+    const etag = (await items('')).headers.get('etag')!
+    const revokedSubjects = `revoked=true&subject=${addressOf(200)}&limit=1`
+    const { numberMatched } = (await items(revokedSubjects)).json
+    await rows(database.url, 'UPDATE location_record SET revoked = NOT revoked WHERE id = $1', [
+      idOf(places[5]!),
+    ])
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    expect((await items('', { 'if-none-match': etag })).status).toBe(200)
+    await rows(database.url, 'UPDATE location_record SET revoked = NOT revoked WHERE id = $1', [
+      idOf(places[5]!),
+    ])
+    // A count is not reused after a change: one more record of the subject is revoked.
+    await rows(database.url, 'UPDATE location_record SET revoked = true WHERE id = $1', [idOf(places[11]!)])
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    expect((await items(revokedSubjects)).json.numberMatched).toBe(numberMatched + 1)
+    await rows(database.url, 'UPDATE location_record SET revoked = false WHERE id = $1', [idOf(places[11]!)])
+    await new Promise((resolve) => setTimeout(resolve, 300))
+  })
+  test('/rec/core/cross-origin: pages of any origin may read answers and errors', async () => {
+    for (const path of [...DOCUMENTS, '/ogc/nothing', `${ITEMS}?limit=0`])
+      expect(
+        (await ask(path, { origin: 'https://map.example' })).headers.get('access-control-allow-origin'),
+      ).toBe('*')
+    const preflight = await ask(
+      ITEMS,
+      {
+        origin: 'https://map.example',
+        'access-control-request-method': 'GET',
+        'access-control-request-headers': 'if-none-match',
+      },
+      'OPTIONS',
+    )
+    expect([
+      preflight.status,
+      preflight.headers.get('access-control-allow-methods'),
+      preflight.headers.get('access-control-allow-headers'),
+    ]).toEqual([204, 'GET, HEAD', 'if-none-match'])
+    const limited = await startApi({ databaseUrl: database.url, rateLimitPerHour: 1 })
+    const asked = async () => await fetch(`${limited.url}${ITEMS}?limit=1`)
+    const [first, second] = [await asked(), await asked()]
+    expect([
+      first.status,
+      second.status,
+      second.headers.get('access-control-allow-origin'),
+      Number(second.headers.get('retry-after')),
+    ]).toEqual([200, 429, '*', expect.any(Number)])
+    expect(
+      problems('/collections/location-records/items', 429, 'application/json', await second.json()),
+    ).toBeUndefined()
+    // All ways to read records share one rate limit.
+    expect((await fetch(`${limited.url}/api/v0/config`)).status).toBe(429)
+    await limited.close()
+  })
+  test('/rec/core/link-header: the Link header has the links of the document', async () => {
+    for (const path of DOCUMENTS) {
+      const { headers, json } = await ask(path)
+      const listed = headers
+        .get('link')!
+        .split(', ')
+        .map((each) => /^<([^>]+)>; rel="([^"]+)"; type="([^"]+)"$/.exec(each)!.slice(1))
+      if (json.links) expect(listed).toEqual(json.links.map(({ href, rel, type }: Json) => [href, rel, type]))
+      else expect(listed.map(([, rel]) => rel)).toEqual(['self', 'alternate'])
+    }
+  })
+})
+
+describe('A.3 OpenAPI 3.0', () => {
+  test('/req/oas30/oas-definition-1, /req/oas30/oas-definition-2: an OpenAPI 3.0 document of this deployment', () => {
+    expect([definition.openapi, definition.servers]).toEqual([
+      '3.0.3',
+      [{ url: `${BASE}/ogc`, description: 'test' }],
+    ])
+    expect(documentProblems(definition)).toEqual([])
+    // The checker finds keywords of OpenAPI 3.1 and broken references.
+    const broken = JSON.parse(JSON.stringify(definition))
+    broken.components.schemas.Link.properties.title.type = ['string', 'null']
+    broken.components.schemas.Feature.properties.id.const = 'x'
+    broken.paths['/'].get.parameters[0].$ref = '#/components/parameters/nothing'
+    expect(documentProblems(broken).length).toBeGreaterThanOrEqual(3)
+  })
+  test('/req/oas30/oas-impl: every path exists, and accepts every parameter that it documents', async () => {
+    const example: Record<string, string> = {
+      bbox: '0,0,1,1',
+      'bbox-crs': CRS84,
+      datetime: '2026-01-01',
+      limit: '1',
+      cursor: /cursor=([\w-]+)/.exec((await items('limit=1')).body)![1]!,
+      f: 'json',
+      chain: 'celo',
+      prover: addressOf(1),
+      subject: addressOf(1),
+      schema: uidOf(1),
+      location_type: 'x',
+      revoked: 'true',
+      uid: uidOf(1),
+    }
+    for (const [path, { get }] of Object.entries<Json>(definition.paths)) {
+      const url = `/ogc${path === '/' ? '' : path}`.replace('{featureId}', idOf(places[0]!))
+      const parameters = get.parameters
+        .map((each: Json) => resolve(definition, each))
+        .filter((each: Json) => each.in === 'query')
+      for (const { name } of parameters)
+        expect([
+          url,
+          name,
+          (await ask(`${url}?${name}=${encodeURIComponent(example[name]!)}`)).status,
+        ]).toEqual([url, name, 200])
+      expect(
+        (
+          await ask(
+            `${url}?${parameters.map(({ name }: Json) => `${name}=${encodeURIComponent(example[name]!)}`).join('&')}`,
+          )
+        ).status,
+      ).toBe(200)
+    }
+  })
+  test('/req/oas30/completeness, /req/oas30/exceptions-codes: every status and its content is documented', async () => {
+    // ask() checks every other answer of this file; these need a broken service.
+    const broken = await startApi({ publicBaseUrl: BASE })
+    for (const path of [
+      '/collections',
+      '/collections/location-records',
+      '/collections/location-records/items',
+      `/collections/location-records/items/${idOf(places[0]!)}`,
+    ]) {
+      const answer = await fetch(`${broken.url}/ogc${path}`)
+      expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '5'])
+      expect(
+        problems(
+          path.replace(/0x.*/, '').replace(/base-sepolia-$/, '{featureId}'),
+          503,
+          'application/json',
+          await answer.json(),
+        ),
+      ).toBeUndefined()
+    }
+    for (const path of ['', '/api', '/conformance', '/collections/location-records/schema'])
+      expect((await fetch(`${broken.url}/ogc${path}`)).status).toBe(200)
+    await broken.close()
+    await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN memo TO memory')
+    const { status, body } = await items('')
+    await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN memory TO memo')
+    expect([status, body]).toEqual([
+      500,
+      '{"status":"error","message":"Internal error","detail":"The request failed on our side."}',
+    ])
+  })
+  test('/req/oas30/security: there is no access control, and none is documented', () => {
+    expect([definition.security, definition.components.securitySchemes]).toEqual([undefined, undefined])
+  })
+  test('a feature has the properties of the schema from which GDAL reads types', async () => {
+    const { json } = await ask('/ogc/collections/location-records/schema')
+    expect([json.$id, Object.keys(json.properties.properties.properties)]).toEqual([
+      `${BASE}/ogc/collections/location-records/schema`,
+      Object.keys((await items('limit=1')).json.features[0].properties),
+    ])
+    expect(
+      Object.values<Json>(json.properties.properties.properties).every(
+        ({ type }) => typeof type === 'string',
+      ),
+    ).toBe(true)
+  })
+})
+
+describe('A.4 GeoJSON', () => {
+  test('/req/geojson/definition: application/geo+json for features, application/json for the rest', async () => {
+    for (const path of DOCUMENTS) {
+      const expected = path.startsWith(ITEMS)
+        ? 'application/geo+json'
+        : path.endsWith('/api')
+          ? 'application/vnd.oai.openapi+json;version=3.0'
+          : path.endsWith('/schema')
+            ? 'application/schema+json'
+            : 'application/json'
+      for (const accept of [
+        undefined,
+        '*/*',
+        'application/json',
+        'application/geo+json',
+        'application/geo+json, application/json;q=0.9',
+        'image/png',
+        'text/html;q=0.5, application/*',
+        'text/html;q=0, */*',
+        'text/html;q=0.1,*/*;q=0.2',
+        ';q=x,,',
+      ])
+        expect([path, accept, (await ask(path, accept === undefined ? {} : { accept })).type]).toEqual([
+          path,
+          accept,
+          expected,
+        ])
+      expect((await ask(`${path}?f=json`, { accept: 'text/html' })).type).toBe(expected)
+    }
+  })
+  test('/req/geojson/content: a FeatureCollection with links, a Feature with links', async () => {
+    const { json } = await items('')
+    expect(Object.keys(json)).toEqual([
+      'type',
+      'numberMatched',
+      'numberReturned',
+      'timeStamp',
+      'links',
+      'features',
+    ])
+    for (const feature of json.features)
+      expect(Object.keys(feature)).toEqual(['type', 'id', 'geometry', 'properties'])
+    expect(Object.keys((await ask(`${ITEMS}/${json.features[0].id}`)).json)).toEqual([
+      'type',
+      'id',
+      'geometry',
+      'properties',
+      'links',
+    ])
+  })
+})
+
+describe('A.5 HTML', () => {
+  const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8'
+  /** The text of a page, and its links. */
+  const read = (html: string) => {
+    const plain = (text: string) => text.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)))
+    return {
+      text: plain(html.replace(/<style>[^]*?<\/style>/, '').replace(/<[^>]+>/g, '\n')),
+      links: [...html.matchAll(/<a href="([^"]+)"(?: rel="([^"]+)" type="([^"]+)")?>/g)].map(
+        ([, href, rel, type]) => ({ href: plain(href!), rel, type }),
+      ),
+    }
+  }
+  test('/req/html/definition: every document is also a page', async () => {
+    for (const path of DOCUMENTS)
+      for (const answer of [
+        await ask(path, { accept: browser }),
+        await ask(`${path}?f=html`),
+        await ask(path, { accept: 'text/html' }),
+      ]) {
+        expect([path, answer.status, answer.type]).toEqual([path, 200, 'text/html; charset=utf-8'])
+        expect(answer.body).toMatch(/^<!DOCTYPE html>\n<html lang="en">/)
+        expect(answer.headers.get('content-security-policy')).toMatch(
+          /^default-src 'none'; style-src 'sha256-[^']+'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/,
+        )
+        expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
+      }
+  })
+  test('/req/html/content: a page has all texts and links of the JSON, and every link works', async () => {
+    const leaves = (value: Json): string[] =>
+      typeof value === 'string'
+        ? [value]
+        : typeof value === 'object' && value !== null
+          ? Object.values(value).flatMap(leaves)
+          : []
+    const linksIn = (value: Json): Json[] =>
+      typeof value !== 'object' || value === null
+        ? []
+        : [...(value.href && value.rel?.length ? [value] : []), ...Object.values(value).flatMap(linksIn)]
+    for (const path of DOCUMENTS.map((each) => (each === ITEMS ? `${each}?limit=5&chain=celo` : each))) {
+      const [{ json, headers }, { body }] = [await ask(path), await ask(path, { accept: browser })]
+      const { text, links } = read(body)
+      // The time of the answer differs.
+      const { timeStamp: _, ...content } = json
+      const said = leaves(content).filter(
+        (leaf) => !/^(Feature|FeatureCollection)$/.test(leaf) && !leaf.startsWith(BASE),
+      )
+      for (const leaf of said)
+        expect([
+          path,
+          text.includes(leaf) || text.includes(JSON.stringify(leaf).slice(1, -1)) ? leaf : 'missing',
+        ]).toEqual([path, leaf])
+      // In HTML, self and alternate are swapped.
+      const other: Record<string, string> = { self: 'alternate', alternate: 'self' }
+      for (const { href, rel } of linksIn(json))
+        expect(
+          links.some(
+            (link) =>
+              link.href.replace(/[?&]f=(json|html)$/, '') === href.replace(/[?&]f=html$/, '') &&
+              link.rel === (other[rel] ?? rel),
+          ),
+          `${path}: ${rel} ${href}`,
+        ).toBe(true)
+      expect(links.map(({ rel }) => rel)).toEqual(
+        expect.arrayContaining(headers.get('link')!.match(/(?<=rel=")[^"]+/g)!),
+      )
+      for (const { href, type } of links) {
+        const answer = await ask(href, { accept: browser })
+        expect([href, answer.status, answer.type.split(';')[0]]).toEqual([
+          href,
+          200,
+          (type ?? 'text/html').split(';')[0],
+        ])
+      }
+    }
+  })
+  test('attested text is escaped on a page', async () => {
+    const bad = [
+      `<script>alert(1)</script>`,
+      `"><img src=x onerror=alert(1)>`,
+      `'><svg/onload=alert(1)>`,
+      '</title></style><script>',
+      'javascript:alert(1)',
+      '{{7*7}}${7*7}',
+      '‮txt.exe',
+      '&lt;b&gt;&amp;',
+      '</svg></details></dl>',
+      '\u2028\u2029\ud83d\ude00',
+      '<!--',
+      ']]>',
+    ].join(' ')
+    const hostile: Place = {
+      chain: 'celo',
+      uid: uidOf(0xbad),
+      timestamp: Date.UTC(2027, 0, 1),
+      geometry: { type: 'Point', coordinates: [1, 2] },
+      memo: bad,
+      locationType: bad.slice(0, 150),
+      location: bad,
+      media: bad,
+    }
+    await insertRecords(database.url, [hostile])
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    for (const path of [`${ITEMS}?limit=3`, `${ITEMS}/${idOf(hostile)}`]) {
+      const { body } = await ask(path, { accept: browser })
+      expect(body).toContain('&#60;script&#62;alert(1)')
+      expect(foreignElements(body, ['details', 'summary'])).toEqual([])
+      expect(body.match(/<[^>]*\son[a-z]+\s*=/i)).toBeNull()
+      expect(
+        [...body.matchAll(/(?:href|src)="([^"]*)"/g)].filter(([, to]) => !to!.startsWith(`${BASE}/ogc`)),
+      ).toEqual([])
+      expect(read(body).text).toContain(bad)
+    }
+    // Text from the URL is on a page, too.
+    for (const path of [
+      `/ogc/collections/%3Cscript%3E`,
+      `${ITEMS}/%3Cscript%3Ealert(1)`,
+      `${ITEMS}?f=html&%3Cscript%3E=1`,
+      `${ITEMS}?f=html&datetime=%3Cscript%3E`,
+    ]) {
+      const page = await ask(path, { accept: browser })
+      expect([
+        path,
+        page.status >= 400,
+        page.type,
+        page.body.includes('<script'),
+        page.headers.get('content-security-policy')?.startsWith("default-src 'none'"),
+      ]).toEqual([path, true, 'text/html; charset=utf-8', false, true])
+      // Programs, and clients that ask for JSON, get the same error as JSON.
+      for (const [other, accept] of [
+        [path.replace('f=html&', ''), '*/*'],
+        [path.includes('f=html') ? path.replace('f=html', 'f=json') : `${path}?f=json`, browser],
+      ] as const)
+        expect([other, (await ask(other, { accept })).type]).toEqual([
+          other,
+          'application/json; charset=utf-8',
+        ])
+    }
+    const echoed = await ask(`${ITEMS}?f=html&location_type=%22%3E%3Cscript%3E`)
+    expect([echoed.status, echoed.body.includes('<script')]).toEqual([200, false])
+    await rows(database.url, 'DELETE FROM location_record WHERE id = $1', [idOf(hostile)])
+  })
+  test('the map has a linked mark for every geometry', async () => {
+    const { body } = await ask(`${ITEMS}?f=html&limit=100`)
+    const drawn = (await items('limit=100')).json.features.filter(({ geometry }: Json) => geometry)
+    for (const { id } of drawn) expect(/<svg[^]*<\/svg>/.exec(body)![0]).toContain(`${ITEMS}/${id}?f=html`)
+    expect(body).not.toMatch(/NaN|undefined|Infinity/)
+  })
+})

@@ -1,0 +1,224 @@
+import { Logger } from '@subsquid/logger'
+import { TypeormDatabase } from '@subsquid/typeorm-store'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { seededRandom } from '../dev/random'
+import { CHAINS, stateSchema } from '../src/chains'
+import { BatchWriter, Database, countUids, replayPage, withheldAttestations } from '../src/indexer/store'
+import { locationSchemaUids } from '../src/location'
+import { EventKind } from '../src/model'
+import type { ChainEvent } from '../src/indexer/project'
+import { createMigratedDatabase, rows, type TestDatabase } from './database'
+import { FAMILIES, attestedPlace, hostile, type Attested } from './hostile'
+
+/**
+ * Nothing that an attester chooses stops the indexer: batches through the real BatchWriter into a real
+ * database (docs/spec/trust.md 5).
+ */
+const CHAIN = CHAINS[3]!
+const EVENTS_PER_WRITE = 500
+const SILENT = new Logger(() => {}, 'test')
+const LAST_HEIGHT = 2 ** 31 - 1
+
+let database: TestDatabase
+let store: TypeormDatabase
+let replaying: Database
+let head = { height: -1, hash: '0x' }
+beforeAll(async () => {
+  database = await createMigratedDatabase()
+  process.env.DB_URL = database.url
+  store = new TypeormDatabase({
+    supportHotBlocks: true,
+    stateSchema: stateSchema(CHAIN),
+    isolationLevel: 'READ COMMITTED',
+  })
+  await store.connect()
+  replaying = new Database(database.url, () => {})
+})
+afterAll(async () => {
+  await replaying?.close()
+  await store?.disconnect()
+  await database?.drop()
+})
+
+/** Writes a batch of final blocks, as the processor does. */
+async function write(batch: readonly (Attested | ChainEvent)[]): Promise<BatchWriter['total']> {
+  const events = batch.map((each) => ('event' in each ? each.event : each))
+  const bodies = new Map(
+    batch.flatMap((each) => ('event' in each ? [[each.event.uid, each.body] as const] : [])),
+  )
+  const last = events[events.length - 1]!
+  const next = { height: last.blockNumber, hash: last.blockHash }
+  let total: BatchWriter['total'] | undefined
+  await store.transact({ prevHead: head, nextHead: next }, async (tx) => {
+    const writer = new BatchWriter(tx, CHAIN, SILENT)
+    for (let i = 0; i < events.length; i += EVENTS_PER_WRITE)
+      await writer.write(events.slice(i, i + EVENTS_PER_WRITE), bodies)
+    await writer.finish({ height: next.height, timestamp: last.blockTimestamp })
+    total = writer.total
+  })
+  head = next
+  return total!
+}
+
+const sql = <Row extends object>(text: string, values?: unknown[]) => rows<Row>(database.url, text, values)
+const recordOf = async ({ event }: Attested) =>
+  (await sql<{ uid: string }>('SELECT uid FROM location_record WHERE uid = $1', [event.uid]))[0]
+const withheld = () => withheldAttestations(replaying.query, CHAIN)
+
+/** Replays the whole log; returns what differed. */
+async function replay(): Promise<string[]> {
+  const differing: string[] = []
+  for (let after: string | undefined = ''; after !== undefined;) {
+    const page = await replayPage(
+      replaying,
+      CHAIN,
+      locationSchemaUids(),
+      after,
+      EVENTS_PER_WRITE,
+      LAST_HEIGHT,
+      true,
+    )
+    differing.push(...page.differing.map(({ id, what }) => `${id}: ${what}`))
+    after = page.last
+  }
+  return differing
+}
+
+let number = 0
+const place = (memo = '', location = '{"type":"Point","coordinates":[1,2]}', type = 'geojson') =>
+  attestedPlace(number++, location, type, memo)
+const revocation = ({ event }: Attested): ChainEvent => {
+  const later = place().event
+  return { ...later, kind: EventKind.REVOKED, uid: event.uid }
+}
+
+test('a location type too long for an index entry is stored whole, and found', async () => {
+  const random = seededRandom(1)
+  // 4,000 characters that do not compress.
+  const type = Array.from({ length: 4_000 }, () =>
+    String.fromCharCode(0x4e00 + Math.floor(random() * 20_000)),
+  ).join('')
+  const attestation = place('', 'x', type)
+  await write([attestation])
+  expect(
+    await sql(
+      'SELECT uid FROM location_record WHERE lower(left(location_type, 100)) = lower(left($1, 100)) AND location_type = $1',
+      [type],
+    ),
+  ).toEqual([{ uid: attestation.event.uid }])
+})
+
+test('rows that Postgres refuses are withheld and marked; the rest of the batch, revocations too, is written; a replay reads them again', async () => {
+  await sql(`ALTER TABLE location_record ADD CONSTRAINT refused CHECK (memo NOT LIKE 'poison%')`)
+  const batch = Array.from({ length: 700 }, (_, i) => place(i % 130 === 7 ? `poison ${i}` : `place ${i}`))
+  const [guilty, healthy] = [batch.filter((_, i) => i % 130 === 7), batch.filter((_, i) => i % 130 !== 7)]
+  const total = await write([...batch, revocation(healthy[0]!), revocation(guilty[0]!)])
+  expect([total.withheld, total.records]).toEqual([guilty.length, healthy.length])
+  expect((await withheld()).map(({ uid, hasBody }) => [uid, hasBody])).toEqual(
+    guilty.map(({ event }) => [event.uid, true]),
+  )
+  expect((await withheld())[0]!.problem).toMatch(/^it could not be stored: .*"refused"/)
+  const stored = await sql<{ uid: string; revoked: boolean }>(
+    'SELECT uid, revoked FROM location_record WHERE uid = ANY($1)',
+    [batch.map(({ event }) => event.uid)],
+  )
+  expect(new Set(stored.map(({ uid }) => uid))).toEqual(new Set(healthy.map(({ event }) => event.uid)))
+  expect(stored.filter(({ revoked }) => revoked).map(({ uid }) => uid)).toEqual([healthy[0]!.event.uid])
+
+  // While Postgres still refuses them, a replay finds no difference.
+  expect(await replay()).toEqual([])
+  expect(await withheld()).toHaveLength(guilty.length)
+  await sql('ALTER TABLE location_record DROP CONSTRAINT refused')
+  expect(await replay()).toEqual(guilty.map(({ event }) => `celo-${event.uid}: missing`))
+  expect(await withheld()).toEqual([])
+  expect(await sql('SELECT revoked FROM location_record WHERE uid = $1', [guilty[0]!.event.uid])).toEqual([
+    { revoked: true },
+  ])
+  expect(await replay()).toEqual([])
+})
+
+test('an event whose body cannot be stored is stored without it; a replay gives it no record', async () => {
+  await sql(`ALTER TABLE attestation_event ADD CONSTRAINT refused CHECK (withheld = false OR data IS NULL)`)
+  await sql(
+    `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.memo = 'poison' THEN RAISE EXCEPTION 'no poison'; END IF; RETURN NEW; END $$`,
+  )
+  await sql('CREATE TRIGGER refuse BEFORE INSERT ON location_record FOR EACH ROW EXECUTE FUNCTION refuse()')
+  const [guilty, healthy] = [place('poison'), place('healthy')]
+  expect(await write([guilty, healthy])).toMatchObject({ withheld: 1, records: 1 })
+  expect(await withheld()).toEqual([
+    { uid: guilty.event.uid, problem: 'it could not be stored: no poison', hasBody: false },
+  ])
+  expect(await replay()).toEqual([])
+  await sql('ALTER TABLE attestation_event DROP CONSTRAINT refused')
+  expect(await recordOf(guilty)).toBeUndefined()
+  // Cleans up for the next test's replay.
+  await sql('DROP TRIGGER refuse ON location_record')
+  await sql('DELETE FROM attestation_event WHERE withheld')
+})
+
+test.each([
+  [
+    'a missing table',
+    'ALTER TABLE location_record RENAME TO elsewhere',
+    'ALTER TABLE elsewhere RENAME TO location_record',
+  ],
+  [
+    'a full disk',
+    `CREATE TRIGGER refuse BEFORE INSERT ON location_record FOR EACH ROW EXECUTE FUNCTION full_disk()`,
+    'DROP TRIGGER refuse ON location_record',
+  ],
+])('%s withholds nothing: the whole batch fails, and is written later', async (_, fault, cure) => {
+  await sql(
+    `CREATE OR REPLACE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no space left' USING ERRCODE = 'disk_full'; END $$`,
+  )
+  await sql(fault)
+  const batch = [place('a'), place('b')]
+  await expect(write(batch)).rejects.toThrow()
+  await sql(cure)
+  expect(await write(batch)).toMatchObject({ withheld: 0, records: 2 })
+})
+
+test('a batch of large texts is written in parts', async () => {
+  // Two of them exceed the size of one statement.
+  const batch = Array.from({ length: 8 }, () => place('m'.repeat(900_000)))
+  expect(await write(batch)).toMatchObject({ withheld: 0, records: 8 })
+})
+
+test.each(Object.entries(FAMILIES))(
+  '%s: 500, 8,000 and 60,000 positions are stored as they are',
+  async (_, shape) => {
+    // In whole degrees, so that the largest fits a payload.
+    const text = (positions: number) =>
+      JSON.stringify(shape(positions), (_key, value: unknown) =>
+        typeof value === 'number' ? Math.round(value) : value,
+      )
+    const batch = [500, 8_000, 60_000].map((positions) => place('', text(positions)))
+    expect(await write(batch)).toMatchObject({ withheld: 0, records: 3 })
+    const uids = batch.map(({ event }) => event.uid)
+    const stored = await sql<{ size: number; problem: string | null }>(
+      'SELECT ST_NPoints(geom) AS size, problem FROM location_record WHERE uid = ANY($1) ORDER BY timestamp',
+      [uids],
+    )
+    expect(stored.map(({ problem }) => problem)).toEqual([null, null, null])
+    // Linear: each position is stored at most three times.
+    for (const [i, positions] of [500, 8_000, 60_000].entries())
+      expect(stored[i]!.size).toBeLessThanOrEqual(3 * positions + 10)
+  },
+)
+
+const SEED = 20_261_122
+const COUNT = Number(process.env.TEST_HOSTILE_ATTESTATIONS ?? 5_000)
+test(
+  `${COUNT} hostile attestations (seed ${SEED}) are all stored, none withheld, and a replay of the whole log finds no difference`,
+  { timeout: 3_600_000 },
+  async () => {
+    const random = seededRandom(SEED)
+    const before = await countUids(replaying.query, CHAIN, locationSchemaUids())
+    for (let done = 0; done < COUNT; done += 1_000) {
+      const batch = Array.from({ length: 1_000 }, () => hostile(number++, random))
+      expect(await write(batch)).toMatchObject({ withheld: 0 })
+    }
+    expect(await countUids(replaying.query, CHAIN, locationSchemaUids())).toBe(before + COUNT)
+    expect(await replay()).toEqual([])
+  },
+)

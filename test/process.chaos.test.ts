@@ -1,0 +1,109 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Server } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { LOCAL_SIGNER_KEY } from '../dev/chain'
+import { blankSettings, freePort } from '../dev/services'
+
+/**
+ * How the processes of the service end when they are started as an operator starts them. Neither the database
+ * nor the node answers.
+ */
+let silent: Server
+let environment: NodeJS.ProcessEnv
+beforeAll(async () => {
+  silent = createServer(() => {})
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+  environment = {
+    ...process.env,
+    ...blankSettings(),
+    DATABASE_URL: `postgres://nobody@127.0.0.1:${(silent.address() as AddressInfo).port}/none`,
+    RPC_URL_CELO: 'http://127.0.0.1:1',
+    SIGNER_PRIVATE_KEY: LOCAL_SIGNER_KEY,
+    PORT: String(await freePort()),
+    GQL_PORT: String(await freePort()),
+  }
+})
+afterAll(() => silent?.close())
+
+/** A process whose output ends once it, and everything that it started, has ended. */
+function start(command: string, args: string[], env: NodeJS.ProcessEnv = environment) {
+  const child = spawn(command, args, { env })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  const says = async (line: RegExp) => {
+    while (!line.test(output))
+      await Promise.race([
+        once(child.stdout, 'data'),
+        once(child.stderr, 'data'),
+        once(child, 'close').then(() => Promise.reject(new Error(output))),
+      ])
+  }
+  return { child, says, ended: once(child, 'close') as Promise<[code: number | null]>, output: () => output }
+}
+const anIndexerThatWaits = { args: ['lib/indexer/main.js', 'base-sepolia'], ready: /Waiting to be stopped/ }
+
+test.each<[script: string, args: string[], ready: RegExp | undefined]>([
+  ['api', [], /Server listening/],
+  ['graphql', [], /Server listening/],
+  ['index', ['--', 'base-sepolia'], anIndexerThatWaits.ready],
+  ['replay', [], undefined],
+  ['audit', ['--', '--chain', 'celo'], undefined],
+  ['migrate', [], undefined],
+])('npm run %s: the process ends when npm is terminated', async (script, args, ready) => {
+  const connected = once(silent, 'connection')
+  const { child, says, ended } = start('npm', ['run', script, ...args])
+  await (ready ? says(ready) : connected)
+  child.kill('SIGTERM')
+  await ended
+})
+
+test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s ends a process gracefully', async (signal) => {
+  const { child, says, ended, output } = start(process.execPath, anIndexerThatWaits.args)
+  await says(anIndexerThatWaits.ready)
+  child.kill(signal)
+  expect(await ended).toEqual([0, null])
+  expect(output()).toContain(`"reason":"${signal}"`)
+})
+
+test.each<[string, NodeJS.ProcessEnv]>([
+  ['without npm', {}],
+  [
+    'in the environment of another npm script',
+    { npm_lifecycle_event: 'shell', npm_lifecycle_script: 'bash' },
+  ],
+])('a process in the background outlives its parent, %s', async (_, npm) => {
+  const { child, says, ended, output } = start(
+    'sh',
+    ['-c', '"$0" "$@" & echo "pid $!"; read line', process.execPath, ...anIndexerThatWaits.args],
+    { ...environment, npm_lifecycle_event: '', npm_lifecycle_script: '', ...npm },
+  )
+  await says(anIndexerThatWaits.ready)
+  const pid = Number(/pid (\d+)/.exec(output())![1])
+  child.stdin.end()
+  await once(child, 'exit')
+  // Time for three checks of its parent, if it made any.
+  await pause(1_600)
+  process.kill(pid, 'SIGTERM')
+  await ended
+  expect(output()).toContain('"reason":"SIGTERM"')
+})
+
+test.each([
+  ['dist/api/main.js', 'PORT'],
+  ['dist/api/squid-graphql-server.js', 'GQL_PORT'],
+])('%s on a port that is in use says which setting to change, and no stack', async (program, setting) => {
+  const { port } = silent.address() as AddressInfo
+  const child = spawn(process.execPath, [program], {
+    env: { ...environment, [setting]: String(port), LOG_LEVEL: 'silent' },
+    stdio: ['ignore', 'inherit', 'pipe'],
+  })
+  const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')])
+  expect([code, said]).toEqual([
+    2,
+    `${setting}: port ${port} of 127.0.0.1 is in use. Stop what listens there, or set ${setting} to another port.\n`,
+  ])
+})

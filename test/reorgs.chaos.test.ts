@@ -1,0 +1,234 @@
+import { AbiCoder, ZeroAddress } from 'ethers'
+import { Client } from 'pg'
+import { expect, test } from 'vitest'
+import { attest, mined, request, revoke } from '../dev/chain'
+import { fieldTypes, schemaUid } from '../src/eas'
+import { TEST_DATABASE_URL } from './database'
+import {
+  world,
+  indexer,
+  restart,
+  place,
+  until,
+  query,
+  records,
+  whileDown,
+  finalize,
+  HISTORY_AND_HEAD,
+} from './faulty'
+import { expectInvariants } from './invariants'
+import type { Fault } from './rpc-proxy'
+import { LOCAL_CHAIN, inOneBlock, mine } from './world'
+
+/** The indexer through reorgs, kills and lost connections (docs/spec/trust.md 6). */
+
+test.each([1, 2, 3, 7])('anvil_reorg of depth %i', async (depth) => {
+  const { chain, caughtUp } = world
+  const kept = await attest(chain, place())
+  const dropped: string[] = []
+  for (let i = 0; i < depth; i++) dropped.push(await attest(chain, place()))
+  await caughtUp()
+  await chain.provider.send('anvil_reorg', [depth, []])
+  await mine(chain, 1)
+  await caughtUp()
+  expect(await records([kept, ...dropped])).toEqual(['valid', ...dropped.map(() => 'missing')])
+})
+
+test('reorgs drop a revocation, an attestation with its revocation, and both in one block', async () => {
+  const { chain, caughtUp } = world
+  const { provider } = chain
+  const [kept, also] = [await attest(chain, place()), await attest(chain, place())]
+  await caughtUp()
+  const before = await provider.send('evm_snapshot', [])
+  await revoke(chain, kept)
+  const dropped = await attest(chain, place())
+  await revoke(chain, dropped)
+  const contract = await chain.eas()
+  const [attested] = await inOneBlock(chain, [
+    () => contract.getFunction('attest').send(place(), { gasLimit: 1_000_000 }),
+    () =>
+      contract
+        .getFunction('revoke')
+        .send({ schema: place().schema, data: { uid: also, value: 0 } }, { gasLimit: 1_000_000 }),
+  ])
+  const both = attested!.logs[0]!.data
+  await caughtUp()
+  expect(await records([kept, also, dropped, both])).toEqual(['revoked', 'revoked', 'revoked', 'valid'])
+  await provider.send('evm_revert', [before])
+  await caughtUp()
+  expect(await records([kept, also, dropped, both])).toEqual(['valid', 'valid', 'missing', 'missing'])
+})
+
+test('an attestation mined again at another time has another UID', async () => {
+  const { chain, caughtUp } = world
+  const before = await chain.provider.send('evm_snapshot', [])
+  const twin = place()
+  const first = await attest(chain, twin)
+  await caughtUp()
+  await chain.provider.send('evm_revert', [before])
+  await chain.provider.send('evm_increaseTime', [100])
+  const second = await attest(chain, twin)
+  expect(second).not.toBe(first)
+  await caughtUp()
+  expect(await records([first, second])).toEqual(['missing', 'valid'])
+})
+
+test('an attestation mined again at the same time, in a later block with another hash, keeps its UID', async () => {
+  const { chain, caughtUp } = world
+  const before = await chain.provider.send('evm_snapshot', [])
+  const twin = place()
+  const time = (await chain.provider.getBlock('latest'))!.timestamp + 100
+  await chain.provider.send('evm_setNextBlockTimestamp', [time])
+  const first = await attest(chain, twin)
+  await caughtUp()
+  await chain.provider.send('evm_revert', [before])
+  await chain.provider.send('anvil_mine', ['0x1', '0x1'])
+  await chain.provider.send('evm_setNextBlockTimestamp', [time])
+  expect(await attest(chain, twin)).toBe(first)
+  await caughtUp()
+  expect(await records([first])).toEqual(['valid'])
+})
+
+test('a reorg while the indexer is down, and anvil_rollback', async () => {
+  const { chain, caughtUp } = world
+  const uids = [await attest(chain, place()), await attest(chain, place()), await attest(chain, place())]
+  await caughtUp()
+  await indexer.stop()
+  await chain.provider.send('anvil_reorg', [2, []])
+  uids.push(await attest(chain, place()))
+  restart()
+  await caughtUp()
+  expect(await records(uids)).toEqual(['valid', 'missing', 'missing', 'valid'])
+  await chain.provider.send('anvil_rollback', [1])
+  uids.push(await attest(chain, place()))
+  await caughtUp()
+  expect(await records(uids)).toEqual(['valid', 'missing', 'missing', 'missing', 'valid'])
+})
+
+test('the audit reads the history of a location schema that is added to the settings later', async () => {
+  const { chain } = world
+  const fields = 'string srs,string location_type,string location,string name'
+  const schema = schemaUid(fields, ZeroAddress, true)
+  await mined(
+    chain,
+    (await (await chain.registry()).getFunction('register').send(fields, ZeroAddress, true)).hash,
+  )
+  const payload = AbiCoder.defaultAbiCoder().encode(fieldTypes(fields), [
+    'EPSG:4326',
+    'wkt',
+    'POINT(13.4 52.5)',
+    'Berlin',
+  ])
+  const [before, revoked] = [
+    await attest(chain, request(schema, payload)),
+    await attest(chain, request(schema, payload)),
+  ]
+  await revoke(chain, revoked, 0, schema)
+  await mine(chain, LOCAL_CHAIN.finality + 2)
+  await world.caughtUp()
+  expect(await records([before])).toEqual(['missing'])
+
+  await indexer.stop()
+  restart([], { LOCATION_SCHEMAS: fields, AUDIT_CALLS_PER_SECOND: '10000' })
+  const after = await attest(chain, request(schema, payload))
+  await until(async () => (await records([before, revoked, after])).join() === 'valid,revoked,valid')
+  const [record] = await query<{ longitude: string; location_type: string }>(
+    'SELECT longitude, location_type FROM location_record WHERE uid = $1',
+    [before],
+  )
+  expect(record).toEqual({ longitude: '13.4', location_type: 'wkt' })
+
+  // Removed again: the other tests expect no events of this schema.
+  await indexer.stop()
+  await query('DELETE FROM attestation_event WHERE schema_uid = $1', [schema])
+  await query('DELETE FROM location_record WHERE schema_uid = $1', [schema])
+  restart()
+  await mine(chain, LOCAL_CHAIN.finality + 2)
+  await world.caughtUp()
+})
+
+test('an indexer that is killed when it requests bodies, in history and at the head, loses nothing', async () => {
+  const { chain, proxy, caughtUp } = world
+  let kills = 0
+  const deadly: Fault = ({ method }) =>
+    method === 'eth_call' && kills < 2 ? (kills++, void indexer.kill(), { drop: true }) : undefined
+  const uids = await whileDown({}, deadly)
+  await caughtUp()
+  kills = 0
+  proxy.misbehave(deadly)
+  uids.push(await attest(chain, place()))
+  await caughtUp()
+  expect(await records(uids)).toEqual([...HISTORY_AND_HEAD, 'valid'])
+  expect(indexer.exits.length).toBeGreaterThanOrEqual(3)
+})
+
+/** Acts on the indexer while its transaction has written the blocks of its events, but not yet the events. */
+async function inTheMiddleOfABatch(act: () => Promise<unknown>): Promise<string[]> {
+  const { chain, databaseUrl, caughtUp } = world
+  const holder = new Client({ connectionString: databaseUrl })
+  holder.on('error', () => {})
+  await holder.connect()
+  try {
+    await holder.query('SELECT pg_advisory_lock(hashtext($1))', [`attestations of ${LOCAL_CHAIN.slug}`])
+    const uids = [await attest(chain, place()), await attest(chain, place())]
+    await until(
+      async () =>
+        (
+          await query(
+            `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+          )
+        ).length > 0,
+    )
+    await act()
+    await holder.end().catch(() => {})
+    await caughtUp()
+    return uids
+  } finally {
+    await holder.end().catch(() => {})
+  }
+}
+const cutConnections = () =>
+  query(
+    'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+  )
+
+test.skipIf(!TEST_DATABASE_URL)('a kill in the middle of a transaction (Postgres only)', async () => {
+  expect(await records(await inTheMiddleOfABatch(() => indexer.kill()))).toEqual(['valid', 'valid'])
+})
+
+test.skipIf(!TEST_DATABASE_URL)(
+  'all database connections are cut, in the middle of a transaction and while idle (Postgres only)',
+  async () => {
+    const uids = await inTheMiddleOfABatch(cutConnections)
+    for (let i = 0; i < 3; i++) {
+      await cutConnections()
+      uids.push(await attest(world.chain, place()))
+    }
+    await world.caughtUp()
+    expect(await records(uids)).toEqual(uids.map(() => 'valid'))
+  },
+)
+
+test('a reorg below the last final block: the indexer halts with code 2, logs why, and corrupts nothing', async () => {
+  const { chain, caughtUp } = world
+  const before = await chain.provider.send('evm_snapshot', [])
+  await attest(chain, place())
+  await finalize()
+  await caughtUp()
+  await expectInvariants(world)
+  const copy = () =>
+    query('SELECT id, xmin FROM attestation_event UNION ALL SELECT id, xmin FROM location_record ORDER BY id')
+  const written = await copy()
+  await chain.provider.send('evm_revert', [before])
+  await attest(chain, place())
+  await mine(chain, LOCAL_CHAIN.finality + 10)
+  expect(await indexer.refused).toMatch(/a reorg went deeper than 75 blocks: then index base-sepolia anew/)
+  expect(indexer.exits.at(-1)).toBe(2)
+  expect(await copy()).toEqual(written)
+  // The new chain is indexed from scratch, so that the invariants hold after this test too.
+  await query(
+    'DROP SCHEMA squid_base_sepolia CASCADE; TRUNCATE attestation_event, location_record, chain_status',
+  )
+  restart()
+  await caughtUp()
+})

@@ -1,0 +1,309 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createOrmConfig } from '@subsquid/typeorm-config'
+import { DataSource } from 'typeorm'
+import { AbiCoder } from 'ethers'
+import { HEAD_FIELDS, envelope, meets } from '../api/records/sql'
+import { seededRandom } from '../dev/random'
+import { readGeometry } from '../src/geodesy'
+import { project } from '../src/indexer/project'
+import { LOCATION_PROTOCOL_SCHEMA, RECORD_FIELD_LIST } from '../src/location'
+import { planeShape } from '../src/location/plane'
+import { EventKind } from '../src/model'
+import { createMigratedDatabase, rows, type TestDatabase } from './database'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createMigratedDatabase()
+})
+afterAll(() => database.drop())
+
+/** Types of columns, as the entity has them. */
+const COLUMN_TYPES = {
+  text: 'text',
+  address: 'text',
+  time: 'timestamp with time zone',
+  number: 'numeric',
+  boolean: 'bool',
+  texts: 'text',
+}
+test("a record's fields are columns of the entity, and the projection fills all of its columns", async () => {
+  process.env.DB_URL = database.url
+  const source = await new DataSource(createOrmConfig()).initialize()
+  try {
+    const columns = new Map(
+      source.getMetadata('LocationRecord').columns.map((column) => [column.databaseName, column]),
+    )
+    for (const [name, { type, nullable = false }] of RECORD_FIELD_LIST) {
+      const column = columns.get(name)!
+      expect([name, column.type, column.isNullable, column.isArray]).toEqual([
+        ...[name, COLUMN_TYPES[type], nullable, type === 'texts'],
+      ])
+    }
+    // Lists and SQL take the fields of the head by themselves: keys, and all addresses.
+    const [head, rest] = [RECORD_FIELD_LIST.slice(0, 4), RECORD_FIELD_LIST.slice(4)]
+    expect(head.map(([name]) => name)).toEqual(HEAD_FIELDS)
+    expect(rest.filter(([, { type }]) => type === 'address')).toEqual([])
+    expect(Object.keys(projectedRecord()).sort()).toEqual([...columns.keys(), 'geom'].sort())
+  } finally {
+    await source.destroy()
+  }
+})
+/** A record as the indexer writes it. */
+function projectedRecord(): object {
+  const [uid, schemaUid] = [`0x${'1'.repeat(64)}`, LOCATION_PROTOCOL_SCHEMA.uid]
+  const values = ['0.2', 'EPSG:4326', 'coordinate-decimal+lon-lat', '1,2']
+  const data = AbiCoder.defaultAbiCoder().encode(Array(4).fill('string'), values)
+  const [attester, recipient] = [`0x${'a'.repeat(40)}`, `0x${'b'.repeat(40)}`]
+  const event = { kind: EventKind.ATTESTED, uid, schemaUid, attester, recipient }
+  const block = { blockNumber: 1, blockHash: uid, blockTimestamp: 0, transactionHash: uid, logIndex: 0 }
+  const body = { uid, schema: schemaUid, attester, recipient, refUID: uid, data, time: 0n }
+  const { records } = project(
+    'celo',
+    [{ ...event, ...block }],
+    new Map([[uid, { ...body, expirationTime: 0n, revocationTime: 0n, revocable: true }]]),
+    new Date(),
+  )
+  return records[0]!
+}
+
+const planeOf = (geojson: object) => planeShape(readGeometry(geojson, 'location'))
+/** The planar shape as WKT, coordinates rounded. */
+const wkt = async (geojson: object) => {
+  const [row] = await rows<{ wkt: string }>(database.url, 'SELECT ST_AsText($1::geometry, 3) AS wkt', [
+    planeOf(geojson),
+  ])
+  return row!.wkt
+}
+const covers = async (geojson: object, [lng, lat]: [number, number]) => {
+  const sql = `SELECT ${meets('shape', 'place')} AS covers FROM (SELECT $1::geometry AS shape, ST_SetSRID(ST_MakePoint($2, $3), 4326) AS place) AS given`
+  const [row] = await rows<{ covers: boolean }>(database.url, sql, [planeOf(geojson), lng, lat])
+  return row!.covers
+}
+
+test('the planar shape that bbox queries use, as PostGIS reads it', async () => {
+  expect(await wkt({ type: 'Point', coordinates: [180, -17, 30] })).toBe('POINT(180 -17)')
+  expect(
+    await wkt({
+      type: 'LineString',
+      coordinates: [
+        [179, 0],
+        [-179, 1],
+      ],
+    }),
+  ).toBe('MULTILINESTRING((179 0,180 0.5),(-180 0.5,-179 1))')
+  expect(
+    await wkt({
+      type: 'LineString',
+      coordinates: [
+        [-179, 0],
+        [-1, 0],
+        [179, 0],
+      ],
+    }),
+  ).toBe('LINESTRING(-179 0,-1 0,179 0)')
+  expect(
+    await wkt({
+      type: 'GeometryCollection',
+      geometries: [
+        { type: 'Point', coordinates: [1, 2] },
+        {
+          type: 'Polygon',
+          coordinates: [
+            [
+              [0, 0],
+              [1, 0],
+              [1, 1],
+              [0, 0],
+            ],
+          ],
+        },
+      ],
+    }),
+  ).toBe('GEOMETRYCOLLECTION(POINT(1 2),POLYGON((0 0,1 0,1 1,0 0)))')
+  const fiji = {
+    type: 'Polygon',
+    coordinates: [
+      [
+        [177, -19],
+        [-178, -19],
+        [-178, -16],
+        [177, -16],
+        [177, -19],
+      ],
+    ],
+  }
+  expect(await wkt(fiji)).toBe(
+    'MULTIPOLYGON(((-183 -19,-178 -19,-178 -16,-183 -16,-183 -19)),((177 -19,182 -19,182 -16,177 -16,177 -19)))',
+  )
+  expect([
+    await covers(fiji, [179.5, -17]),
+    await covers(fiji, [-179.5, -17]),
+    await covers(fiji, [0, -17]),
+  ]).toEqual([true, true, false])
+  const arctic = {
+    type: 'Polygon',
+    coordinates: [
+      [
+        [0, 70],
+        [120, 70],
+        [-120, 70],
+        [0, 70],
+      ],
+    ],
+  }
+  expect([
+    await covers(arctic, [45, 89]),
+    await covers(arctic, [-45, 75]),
+    await covers(arctic, [45, 60]),
+  ]).toEqual([true, true, false])
+  const antarctic = {
+    type: 'Polygon',
+    coordinates: [
+      [
+        [0, -70],
+        [-120, -70],
+        [120, -70],
+        [0, -70],
+      ],
+    ],
+  }
+  expect([await covers(antarctic, [45, -89]), await covers(antarctic, [45, -60])]).toEqual([true, false])
+  // With varying latitudes the ring is not a straight line on the plane; it still covers the pole.
+  const wavy = {
+    type: 'Polygon',
+    coordinates: [
+      [
+        [0, 70],
+        [90, 75],
+        [180, 72],
+        [-90, 80],
+        [0, 70],
+      ],
+    ],
+  }
+  expect([await covers(wavy, [-90, 89]), await covers(wavy, [10, 85]), await covers(wavy, [10, 60])]).toEqual(
+    [true, true, false],
+  )
+  // The world as a rectangle: its edges are 360 degrees long and do not cross the antimeridian.
+  const world = {
+    type: 'Polygon',
+    coordinates: [
+      [
+        [-180, -90],
+        [180, -90],
+        [180, 90],
+        [-180, 90],
+        [-180, -90],
+      ],
+    ],
+  }
+  expect(await covers(world, [33, 44])).toBe(true)
+  // Each part separately: one crosses the antimeridian, the other Greenwich.
+  const both = {
+    type: 'MultiPolygon',
+    coordinates: [
+      [
+        [
+          [170, -20],
+          [-170, -20],
+          [-170, -10],
+          [170, -10],
+          [170, -20],
+        ],
+      ],
+      [
+        [
+          [-5, 40],
+          [5, 40],
+          [5, 50],
+          [-5, 50],
+          [-5, 40],
+        ],
+      ],
+    ],
+  }
+  expect([
+    await covers(both, [179, -15]),
+    await covers(both, [-179, -15]),
+    await covers(both, [0, 45]),
+    await covers(both, [95, 45]),
+  ]).toEqual([true, true, true, false])
+  // A ring that crosses itself covers both of its parts, and nothing else.
+  const bowTie = {
+    type: 'Polygon',
+    coordinates: [
+      [
+        [0, 0],
+        [1, 1],
+        [1, 0],
+        [0, 1],
+        [0, 0],
+      ],
+    ],
+  }
+  expect([
+    await covers(bowTie, [0.1, 0.5]),
+    await covers(bowTie, [0.9, 0.5]),
+    await covers(bowTie, [0.5, 0.1]),
+    await covers(bowTie, [1.1, 0.5]),
+  ]).toEqual([true, true, false, false])
+  const bowTieAcross = {
+    type: 'Polygon',
+    coordinates: [
+      [
+        [179, 0],
+        [-179, 1],
+        [-179, 0],
+        [179, 1],
+        [179, 0],
+      ],
+    ],
+  }
+  expect([
+    await covers(bowTieAcross, [179.1, 0.5]),
+    await covers(bowTieAcross, [-179.1, 0.5]),
+    await covers(bowTieAcross, [0, 0.5]),
+  ]).toEqual([true, true, false])
+})
+
+test('no shape makes a box query fail: rings that cross themselves, holes outside their polygon, lines without length (seeded)', async () => {
+  const random = seededRandom(20_261_122)
+  const one = (count: number) => Math.floor(random() * count)
+  const at = () => [one(3) ? one(5) : [178, 179, 180, -180, -179][one(5)]!, one(5)]
+  const ring = () => ((some) => [...some, some[0]!])(Array.from({ length: 3 + one(8) }, at))
+  const kinds: (() => object)[] = [
+    () => ({ type: 'Polygon', coordinates: Array.from({ length: 1 + one(3) }, ring) }),
+    () => ({ type: 'MultiPolygon', coordinates: Array.from({ length: 1 + one(3) }, () => [ring()]) }),
+    () => ({
+      type: 'LineString',
+      coordinates: one(4)
+        ? ring()
+        : [
+            [1, 1],
+            [1, 1],
+          ],
+    }),
+    () => ({
+      type: 'GeometryCollection',
+      geometries: [
+        { type: 'Point', coordinates: at() },
+        { type: 'Polygon', coordinates: [ring()] },
+      ],
+    }),
+  ]
+  const shapes = Array.from({ length: 400 }, () => kinds[one(kinds.length)]!())
+  const boxes = Array.from({ length: 24 }, () => {
+    const [w, s] = at() as [number, number]
+    // Often without width or height.
+    return [w, s, Math.min(180, w + one(3) * one(2)), s + one(3) * one(2)]
+  })
+  const box = envelope('w', 's', 'e', 'n')
+  const [found] = await rows<{ met: number; of: number }>(
+    database.url,
+    `SELECT count(*) FILTER (WHERE ${meets('shape', box)})::int AS met, count(*)::int AS of
+     FROM unnest($1::text[]) AS hex, LATERAL (SELECT hex::geometry AS shape) AS read, unnest($2::float8[], $3::float8[], $4::float8[], $5::float8[]) AS box (w, s, e, n)`,
+    [shapes.map(planeOf), ...[0, 1, 2, 3].map((side) => boxes.map((each) => each[side]))],
+  )
+  expect(found!.of).toBe(400 * 24)
+  expect(found!.met).toBeGreaterThan(1_000)
+})

@@ -1,0 +1,162 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { LOCAL_CHAIN, localVersion, startLocalChain } from '../dev/chain'
+import { holderOf, lockFolder } from '../dev/lock'
+import { PlainError, blankSettings, freePort, requireFreePort } from '../dev/services'
+import { startWorld, type World } from '../dev/world'
+import {
+  TEST_DATABASE_URL,
+  createMigratedDatabase,
+  removeFolder,
+  temporaryFolder,
+  type TestDatabase,
+} from './database'
+
+/** `npm start` without settings, and the lock that keeps a second one out of its folder. */
+let folder: string
+let database: TestDatabase | undefined
+let world: World
+beforeAll(async () => {
+  folder = temporaryFolder()
+  database = TEST_DATABASE_URL ? await createMigratedDatabase() : undefined
+})
+beforeAll(async () => {
+  world = await start()
+})
+afterAll(async () => {
+  await world?.stop()
+  await database?.drop()
+  removeFolder(folder)
+})
+
+async function start(settings: NodeJS.ProcessEnv = {}): Promise<World> {
+  const [port, chainPort, databasePort] = await Promise.all([freePort(), freePort(), freePort()])
+  const local = {
+    PORT: String(port),
+    LOCAL_CHAIN_PORT: String(chainPort),
+    LOCAL_DB_PORT: String(databasePort),
+    ...(database && { DATABASE_URL: database.url }),
+  }
+  return startWorld({
+    environment: { ...process.env, ...blankSettings(), ...local, CHAINS: LOCAL_CHAIN.slug, ...settings },
+    ...{ folder, samples: false, keep: true, report: () => {}, progress: () => {} },
+  })
+}
+/** The hourly limits that /compute and the records answer with. */
+async function limits(): Promise<(string | null)[]> {
+  const { port } = world.settings
+  const answers = await Promise.all([
+    fetch(`http://127.0.0.1:${port}/compute/v0/area`, { method: 'POST' }),
+    fetch(`http://127.0.0.1:${port}/api/v0/config`),
+  ])
+  return answers.map(({ headers }) => headers.get('ratelimit-limit'))
+}
+
+test('local chains have no rate limits', async () => {
+  expect(await limits()).toEqual([null, null])
+})
+
+test('a second world in the same folder is refused, until the first one stops; rate limits from the settings apply', async () => {
+  const { port, localChainPort } = world.settings
+  await expect(start()).rejects.toThrow(
+    new RegExp(
+      `it is running already: process ${process.pid}, since 2\\S+Z, PORT ${port}, LOCAL_CHAIN_PORT ${localChainPort}`,
+    ),
+  )
+  // The first one is not affected.
+  expect((await fetch(`http://127.0.0.1:${port}/health`)).status).toBe(200)
+  await world.stop()
+  world = await start({ RATE_LIMIT_PER_HOUR: '7', RECORDS_RATE_LIMIT_PER_HOUR: '8' })
+  expect(await limits()).toEqual(['7', '8'])
+}, 180_000)
+
+test('a killed process no longer holds its lock', async () => {
+  const locked = temporaryFolder()
+  const program = `require(${JSON.stringify(path.resolve('dist/dev/lock.js'))}).lockFolder(${JSON.stringify(locked)}, { PORT: 1 }).then(() => { console.log('locked'); setInterval(() => {}, 1000) })`
+  const child = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] })
+  await once(child.stdout, 'data')
+  expect(await holderOf(locked)).toMatchObject({ pid: child.pid, ports: { PORT: 1 } })
+  await expect(lockFolder(locked, {})).rejects.toThrow(PlainError)
+  child.kill('SIGKILL')
+  await once(child, 'close')
+  // Its socket file is still there.
+  expect(readdirSync(locked)).toEqual(process.platform === 'win32' ? [] : ['running.socket'])
+  expect(await holderOf(locked)).toBeUndefined()
+  const unlock = await lockFolder(locked, {})
+  expect((await holderOf(locked))?.pid).toBe(process.pid)
+  await unlock()
+  expect(await holderOf(locked)).toBeUndefined()
+  removeFolder(locked)
+})
+
+test('a local chain ends with the process that started it, even a killed one, and keeps its state', async () => {
+  const kept = temporaryFolder()
+  const options = { port: await freePort(), stateFile: path.join(kept, 'chain.json') }
+  const program = `require('./dist/dev/chain.js').startLocalChain(${JSON.stringify(options)})
+    .then((chain) => chain.provider.send('anvil_mine', ['0x7']))
+    .then(() => { console.log('mined'); setInterval(() => {}, 1000) })`
+  const child = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] })
+  await once(child.stdout, 'data')
+  child.kill('SIGKILL')
+  await once(child, 'close')
+  while (await requireFreePort(options.port, '', '').catch((error: Error) => error)) await pause(50)
+  // anvil closes its port before it has written its whole state.
+  while (!isWritten(options.stateFile)) await pause(50)
+  const chain = await startLocalChain(options)
+  expect(chain.fresh).toBe(false)
+  expect(await chain.provider.getBlockNumber()).toBe(LOCAL_CHAIN.firstBlock + LOCAL_CHAIN.finality + 7)
+  await chain.stop()
+  removeFolder(kept)
+})
+
+function isWritten(file: string): boolean {
+  try {
+    JSON.parse(readFileSync(file, 'utf8'))
+    return true
+  } catch {
+    return false
+  }
+}
+
+test('npm run reset removes what npm start keeps, and refuses while it runs', async () => {
+  // The parts of a clone that a reset needs.
+  const clone = temporaryFolder()
+  mkdirSync(path.join(clone, 'dist'))
+  for (const part of ['dev', 'src', 'package.json'])
+    cpSync(path.join('dist', part), path.join(clone, 'dist', part), { recursive: true })
+  const reset = () => {
+    const { status, stdout, stderr } = spawnSync(process.execPath, [path.join(clone, 'dist/dev/reset.js')], {
+      encoding: 'utf8',
+    })
+    return [status, stdout + stderr]
+  }
+  expect(reset()).toEqual([0, 'There is no .local: nothing to remove.\n'])
+  const local = path.join(clone, '.local')
+  for (const part of ['database', 'logs']) mkdirSync(path.join(local, part), { recursive: true })
+  for (const file of ['chain-celo.json', 'chain-celo-complete']) writeFileSync(path.join(local, file), '')
+  const unlock = await lockFolder(local, { PORT: 3000 })
+  // Not spawnSync: this process must be able to answer that it holds the lock.
+  const child = spawn(process.execPath, [path.join(clone, 'dist/dev/reset.js')])
+  let said = ''
+  child.stderr.on('data', (chunk) => (said += String(chunk)))
+  expect(await once(child, 'close')).toEqual([1, null])
+  expect(said).toMatch(
+    new RegExp(`^The local world is running: process ${process.pid}, since \\S+, PORT 3000\\. Stop it first`),
+  )
+  expect(existsSync(path.join(local, 'database'))).toBe(true)
+  await unlock()
+  expect(reset()).toEqual([
+    0,
+    'Removed .local (chain-celo.json, database, logs). The next npm start begins anew.\n',
+  ])
+  expect(existsSync(local)).toBe(false)
+  removeFolder(clone)
+})
+
+test('a chain for whose EAS version there is no local contract is refused with a plain message', () => {
+  expect(() => localVersion({ ...LOCAL_CHAIN, domainVersions: ['1.0.1'] })).toThrow(PlainError)
+})

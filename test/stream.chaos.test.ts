@@ -1,0 +1,262 @@
+import { readFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { LOCAL_SIGNER_KEY, attest, locationRequest, mined, revoke } from '../dev/chain'
+import { blankSettings, freePort, startService, type Service } from '../dev/services'
+import { settingSuffix } from '../src/chains'
+import { removeFolder, rows, temporaryFolder } from './database'
+import { expectInvariants } from './invariants'
+import { listen, type SseEvent, type SseListener } from './sse'
+import { mine, startTestWorld, type TestWorld } from './world'
+
+/** Clients of the record stream on the whole service, through reorgs and killed copies of the API. */
+let world: TestWorld
+const folder = temporaryFolder()
+beforeAll(async () => {
+  world = await startTestWorld({ CHAINS: 'base-sepolia,celo', TRUST_PROXY: '127.0.0.1' })
+})
+afterAll(async () => {
+  await world?.stop()
+  removeFolder(folder)
+})
+
+const PATH = '/api/v0/location-records/stream'
+let longitude = -180
+const place = () => locationRequest({ type: 'Point', coordinates: [(longitude += 0.01), 20] })
+const told = (events: readonly SseEvent[]) => events.map(({ event, data }) => `${event} ${data.uid}`)
+const start = async (listener: SseListener) => {
+  await listener.until(() => listener.lastEventId !== '')
+  return listener
+}
+
+/** Another copy of the API, on its own port. */
+async function startCopy(port: number): Promise<Service> {
+  const rpcUrls = Object.fromEntries(
+    [...world.chains.values()].map(({ chain, url }) => [`RPC_URL_${settingSuffix(chain)}`, url]),
+  )
+  const environment = {
+    ...process.env,
+    ...blankSettings(),
+    DATABASE_URL: world.databaseUrl,
+    ...rpcUrls,
+    SIGNER_PRIVATE_KEY: LOCAL_SIGNER_KEY,
+    PORT: String(port),
+    RECORDS_RATE_LIMIT_PER_HOUR: '0',
+    TRUST_PROXY: '127.0.0.1',
+  }
+  const copy = startService(`api-${port}`, ['dist/api/main.js'], environment, folder)
+  await copy.ready
+  return copy
+}
+
+test('a client sees an attestation, its revocation and the reorgs of both; one that reconnects in between sees the reorg', async () => {
+  const { chain, url } = world
+  const listener = await start(await listen(`${url}${PATH}?chain=base-sepolia`))
+  const uid = await attest(chain, place())
+  await listener.count(1)
+  await revoke(chain, uid)
+  await listener.count(2)
+  await chain.provider.send('anvil_reorg', [1, []])
+  await mine(chain, 2)
+  await listener.count(3)
+  expect((await world.get(`/api/v0/location-records/${uid}`)).body).toEqual(listener.events[2]!.data)
+  await chain.provider.send('anvil_rollback', [4])
+  await mine(chain, 6)
+  await listener.count(4)
+  expect(told(listener.events)).toEqual(
+    ['new', 'revoked', 'reorged', 'reorged'].map((event) => `${event} ${uid}`),
+  )
+  expect(listener.events.map(({ data }) => data.revoked)).toEqual([false, true, false, undefined])
+  expect(listener.events[3]!.data).toEqual({ uid, chain: 'base-sepolia' })
+
+  const document = (await (await fetch(`${url}/openapi.json`)).json()) as {
+    paths: Record<string, { get: { responses: Record<string, { content: object }> } }>
+  }
+  expect(Object.keys(document.paths[PATH]!.get.responses[200]!.content)).toEqual(['text/event-stream'])
+  for (const [i, { id }] of listener.events.entries()) {
+    const back = await listen(`${url}${PATH}?chain=base-sepolia`, { lastEventId: id })
+    // A reconnecting client is told what has gone since.
+    await back.until(() => i === 3 || told(back.events).at(-1) === `reorged ${uid}`)
+    if (i === 3) await pause(700)
+    expect(back.events.filter(({ event }) => event !== 'reorged')).toEqual([])
+    back.close()
+  }
+  listener.close()
+  await world.caughtUp()
+  await expectInvariants(world)
+})
+
+test('copies of the API are killed while two chains attest and revoke: a client that reconnects to another copy misses nothing, and gets nothing twice', async () => {
+  const ports = [await freePort(), await freePort()]
+  const copies = await Promise.all(ports.map(startCopy))
+  const first = await start(await listen(`${world.url}${PATH}`))
+  const heard: SseEvent[] = []
+  let lastEventId = first.lastEventId
+  let [connections, kills, stopping] = [0, 0, false]
+  const hear = async () => {
+    while (!stopping) {
+      const at = ports[connections++ % 2]!
+      const listener = await listen(`http://127.0.0.1:${at}${PATH}`, {
+        lastEventId,
+        onEvent: (event) => heard.push(event),
+      }).catch(() => undefined)
+      if (!listener) {
+        await pause(50)
+        continue
+      }
+      await Promise.race([listener.ended, listener.until(() => stopping)])
+      listener.close()
+      lastEventId = listener.lastEventId
+    }
+  }
+  const kill = async () => {
+    for (; kills < 4; kills++) {
+      await pause(700)
+      // The copy that the client listens to.
+      const at = (connections + 1) % 2
+      await copies[at]!.kill()
+      copies[at] = await startCopy(ports[at]!)
+    }
+  }
+  const expected = new Map<string, string[]>()
+  const attestOn = async (slug: string) => {
+    const log: string[] = []
+    expected.set(slug, log)
+    const chain = world.chains.get(slug)!
+    for (let i = 0; kills < 4; i++) {
+      const uid = await attest(chain, place())
+      log.push(`new ${uid}`)
+      if (i % 5 === 4) {
+        await revoke(chain, uid)
+        log.push(`revoked ${uid}`)
+      }
+      await pause(80)
+    }
+  }
+  const [hearing, killing] = [hear(), kill()]
+  await Promise.all(['base-sepolia', 'celo'].map(attestOn))
+  await killing
+  const all = [...expected.values()].flat()
+  await first.until(() => heard.length >= all.length && first.events.length >= all.length)
+  await pause(600)
+  stopping = true
+  await hearing
+  for (const events of [heard, first.events])
+    for (const [slug, log] of expected) {
+      const changes = told(events.filter(({ data }) => data.chain === slug))
+      // Of blocks that are written in one batch, a revocation may come before or after other new records.
+      const news = (list: readonly string[]) => list.filter((change) => change.startsWith('new '))
+      expect(news(changes)).toEqual(news(log))
+      expect([...changes].sort()).toEqual([...log].sort())
+      for (const change of changes.filter((each) => each.startsWith('revoked ')))
+        expect(changes.indexOf(change)).toBeGreaterThan(changes.indexOf(change.replace('revoked', 'new')))
+    }
+  expect(connections).toBeGreaterThanOrEqual(5)
+  first.close()
+  await Promise.all(copies.map((copy) => copy.stop()))
+}, 120_000)
+
+test('2,000 listeners each get all of 200 records', async () => {
+  const port = await freePort()
+  const copy = await startCopy(port)
+  const memory = () =>
+    Math.round(
+      parseInt(
+        /^VmRSS:\s*(\d+)/m.exec(
+          process.platform === 'linux' ? readFileSync(`/proc/${copy.pid}/status`, 'utf8') : 'VmRSS: 0',
+        )![1]!,
+      ) / 1024,
+    )
+  const before = memory()
+  const counts: number[] = []
+  const listeners: SseListener[] = []
+  for (let i = 0; i < 2_000; i += 100)
+    listeners.push(
+      ...(await Promise.all(
+        Array.from({ length: 100 }, (_, k) => {
+          counts[i + k] = 0
+          // Some with filters of their own that match everything.
+          const query =
+            k < 50 ? '' : k < 75 ? `?bbox=-180,${-90 + (i + k) / 100},180,90` : '?chain=base-sepolia'
+          return listen(`http://127.0.0.1:${port}${PATH}${query}`, {
+            headers: { 'x-forwarded-for': `10.0.${(i + k) >> 8}.${(i + k) & 255}` },
+            keep: false,
+            onEvent: () => void counts[i + k]!++,
+          })
+        }),
+      )),
+    )
+  expect(listeners.filter(({ status }) => status !== 200)).toEqual([])
+  await Promise.all(listeners.map(start))
+  const listening = memory()
+  const eas = await world.chain.eas()
+  const requests = Array.from({ length: 20 }, place)
+  const began = performance.now()
+  for (let i = 0; i < 10; i++)
+    await mined(
+      world.chain,
+      (
+        await eas
+          .getFunction('multiAttest')
+          .send([{ schema: requests[0]!.schema, data: requests.map(({ data }) => data) }], {
+            gasLimit: 100_000_000,
+          })
+      ).hash,
+    )
+  const attested = performance.now()
+  await listeners[0]!.until(() => counts.every((count) => count >= 200))
+  const done = performance.now()
+  await pause(700)
+  expect([...new Set(counts)]).toEqual([200])
+  console.log(
+    `2,000 listeners, 200 records each: ${JSON.stringify({ msToAttest: Math.round(attested - began), msUntilAllWereTold: Math.round(done - began), megabytes: { before, listening, told: memory() } })}`,
+  )
+  if (process.platform === 'linux') expect(memory() - before).toBeLessThan(500)
+  const stopping = performance.now()
+  await copy.stop()
+  expect(performance.now() - stopping).toBeLessThan(4_000)
+  await Promise.all(listeners.map(({ ended }) => ended))
+}, 180_000)
+
+test('the indexer deletes changes older than a week; a client that resumes before them gets a reset', async () => {
+  const { databaseUrl, url } = world
+  const old = await start(await listen(`${url}${PATH}`))
+  old.close()
+  const kept = await attest(world.chain, place())
+  await world.caughtUp()
+  await rows(
+    databaseUrl,
+    `UPDATE record_change SET changed_at = changed_at - interval '8 days' WHERE uid <> $1`,
+    [kept],
+  )
+  await rows(
+    databaseUrl,
+    `INSERT INTO record_change (chain, kind, uid, changed_at) SELECT 'base-sepolia', 'new', 'none', now() - interval '9 days' FROM generate_series(1, 25000)`,
+  )
+  await rows(databaseUrl, `DELETE FROM record_change WHERE uid = $1`, [kept])
+  await rows(databaseUrl, `INSERT INTO record_change (chain, kind, uid) VALUES ('base-sepolia', 'new', $1)`, [
+    kept,
+  ])
+  await world.services.get('indexer-base-sepolia')!.kill()
+  for (;;) {
+    const [{ count }] = (await rows<{ count: number }>(
+      databaseUrl,
+      `SELECT count(*)::int AS count FROM record_change WHERE chain = 'base-sepolia'`,
+    )) as [{ count: number }]
+    if (count === 1) break
+    await pause(50)
+  }
+  const late = await listen(`${url}${PATH}`, { lastEventId: old.lastEventId })
+  await late.count(1)
+  expect(late.events).toMatchObject([
+    { event: 'reset', data: { reason: 'Changes on base-sepolia since then are not kept any more.' } },
+  ])
+  const next = await attest(world.chain, place())
+  // Preceded by what the restarted indexer rolled back and read again.
+  await late.until(() => told(late.events).at(-1) === `new ${next}`)
+  expect(told(late.events).filter((each) => each.startsWith('reset'))).toHaveLength(1)
+  const again = await listen(`${url}${PATH}`, { lastEventId: late.events[0]!.id })
+  await again.until(() => told(again.events).at(-1) === `new ${next}`)
+  late.close()
+  again.close()
+}, 120_000)
