@@ -1,4 +1,7 @@
 import { spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
+import { createSocket, type Socket } from 'node:dgram'
+import { once } from 'node:events'
 import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import path from 'node:path'
@@ -11,7 +14,7 @@ export interface Service {
   readonly ended: Promise<number | 'signal'>
   /** Resolves when it reports over IPC or on its output that it is ready; rejects when it ends before. */
   readonly ready: Promise<void>
-  /** Asks it to end and waits for that; kills it after some seconds. */
+  /** Asks it to end and waits for that; kills it after STOP_TIMEOUT_MS. */
   stop(): Promise<void>
   /** Ends it at once, as a crash would. */
   kill(): Promise<void>
@@ -22,7 +25,8 @@ export interface Service {
 /** An explanation for the user: printed without a stack. */
 export class PlainError extends Error {}
 
-const STOP_TIMEOUT_MS = 8_000
+/** Generous: a busy machine is slow to write what must be written. */
+const STOP_TIMEOUT_MS = 20_000
 
 /** Starts `node <args>` with this environment. Its output goes to <logFolder>/<name>.log. */
 export function startService(
@@ -79,22 +83,35 @@ export async function requireFreePort(port: number, setting: string, purpose: st
     )
 }
 
-/** The first of `count` consecutive ports that were free a moment ago. */
+/** Below the ports that systems give to whoever names none: from 32768 on Linux, from 49152 elsewhere. */
+const [LOWEST_PORT, HIGHEST_PORT] = [16_000, 32_000]
+
+/**
+ * The first of `count` consecutive ports that are free. They stay reserved while this process runs: no other
+ * caller gets them, in this process or another one, however late the one that they are for listens there.
+ */
 export async function freePort(count = 1): Promise<number> {
   for (;;) {
-    const first = await new Promise<number>((resolve, reject) => {
-      const server = createServer()
-      server.once('error', reject)
-      server.listen(0, '127.0.0.1', () => {
-        const address = server.address()
-        server.close(() =>
-          typeof address === 'object' && address ? resolve(address.port) : reject(new Error('no port')),
-        )
-      })
-    })
-    const others = await Promise.all(Array.from({ length: count - 1 }, (_, i) => isFree(first + 1 + i)))
-    if (!others.includes(false)) return first
+    const first = randomInt(LOWEST_PORT, HIGHEST_PORT - count)
+    const reserved: (Socket | undefined)[] = []
+    for (let port = first; port < first + count; port++) reserved.push(await reserve(port))
+    if (!reserved.includes(undefined)) return first
+    for (const socket of reserved) socket?.close()
   }
+}
+
+/** Reserves a TCP port by holding the UDP port of this number; undefined when it is taken. */
+async function reserve(port: number): Promise<Socket | undefined> {
+  const socket = createSocket('udp4').unref()
+  try {
+    socket.bind(port, '127.0.0.1')
+    await once(socket, 'listening')
+    if (await isFree(port)) return socket
+  } catch {
+    // Another process has it.
+  }
+  socket.close()
+  return undefined
 }
 
 function isFree(port: number): Promise<boolean> {

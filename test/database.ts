@@ -141,5 +141,6 @@ export function temporaryFolder(): string {
 }
 
 export function removeFolder(folder: string): void {
-  rmSync(folder, { recursive: true, force: true })
+  // A process that has just been killed may still have made a file.
+  rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
 }

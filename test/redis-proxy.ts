@@ -1,4 +1,5 @@
 import { connect, createServer, type Socket } from 'node:net'
+import { freePort } from '../dev/services'
 
 export interface RedisProxy {
   /** The proxy's URL. */
@@ -43,15 +44,16 @@ export async function startRedisProxy(target: string): Promise<RedisProxy> {
     }
   })
   const listen = (at: number) => new Promise<void>((resolve) => server.listen(at, '127.0.0.1', resolve))
-  await listen(0)
-  const address = server.address() as { port: number }
+  // A reserved one, that nobody else takes while the proxy is cut.
+  const proxyPort = await freePort()
+  await listen(proxyPort)
   const cut = async () => {
     const closed = new Promise((resolve) => server.close(resolve))
     for (const socket of sockets) socket.destroy()
     await closed
   }
   return {
-    url: `redis://127.0.0.1:${address.port}`,
+    url: `redis://127.0.0.1:${proxyPort}`,
     freeze: () => {
       frozen = true
       for (const socket of sockets) socket.pause()
@@ -68,7 +70,7 @@ export async function startRedisProxy(target: string): Promise<RedisProxy> {
     },
     connections: () => connections,
     cut,
-    restore: () => listen(address.port),
+    restore: () => listen(proxyPort),
     close: async () => {
       if (server.listening) await cut()
     },
