@@ -14,9 +14,9 @@ export default defineConfig({
   // As Node loads it in the service: PostGraphile's copy must be ours too.
   resolve: { alias: [{ find: /^graphql$/, replacement: 'graphql/index.js' }] },
   test: {
-    // Worlds (a database, a chain, an indexer, an API) take seconds to start, more on a busy machine.
-    testTimeout: 180_000,
-    hookTimeout: 300_000,
+    // They end what hangs, and nothing else: ten times what the slowest test or hook takes on two busy cores.
+    testTimeout: 900_000,
+    hookTimeout: 900_000,
     maxWorkers: quick ? availableParallelism() : workers,
     projects: [
       {

@@ -70,8 +70,7 @@ describe('types that openapi-typescript generates from /openapi.json by default'
       'GET /api/v0/location-records/stream',
       'GET /graphql',
     ])
-    // Two compilations of ten seconds each, many times that on a busy machine.
-  }, 600_000)
+  })
 
   test('match what the client receives', async () => {
     const { vectors } = JSON.parse(readFileSync('test/vectors/offchain-vectors.json', 'utf8'))

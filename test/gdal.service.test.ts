@@ -81,11 +81,16 @@ let files = 0
 async function copied(...options: string[]): Promise<{ features: Read[]; requests: string[] }> {
   asked.length = 0
   const file = path.join(folder, `${files++}.geojsonl`)
-  const { stderr } = await run(
-    'ogr2ogr',
-    ['-f', 'GeoJSONSeq', file, source, 'location-records', '-oo', 'PAGE_SIZE=1000', ...options],
-    { timeout: 120_000 },
-  )
+  const { stderr } = await run('ogr2ogr', [
+    '-f',
+    'GeoJSONSeq',
+    file,
+    source,
+    'location-records',
+    '-oo',
+    'PAGE_SIZE=1000',
+    ...options,
+  ])
   expect(
     stderr.split('\n').filter((line) => line !== '' && !line.includes('does not natively support DateTime')),
   ).toEqual([])
@@ -141,9 +146,7 @@ describe.skipIf(!HAS_GDAL)("GDAL (skipped without ogrinfo, of Debian's gdal-bin)
   })
   test("GDAL's default page size reads the whole collection as well", async () => {
     const file = path.join(folder, 'small.geojsonl')
-    await run('ogr2ogr', ['-f', 'GeoJSONSeq', file, source, 'location-records', '-where', "chain='celo'"], {
-      timeout: 120_000,
-    })
+    await run('ogr2ogr', ['-f', 'GeoJSONSeq', file, source, 'location-records', '-where', "chain='celo'"])
     expect(readFileSync(file, 'utf8').trim().split('\n')).toHaveLength(places.length / 4)
   })
   test('-spat becomes a request with bbox', async () => {

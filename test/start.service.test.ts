@@ -72,7 +72,7 @@ test('a second world in the same folder is refused, until the first one stops; r
   await world.stop()
   world = await start({ RATE_LIMIT_PER_HOUR: '7', RECORDS_RATE_LIMIT_PER_HOUR: '8' })
   expect(await limits()).toEqual(['7', '8'])
-}, 180_000)
+})
 
 test('a killed process no longer holds its lock', async () => {
   const locked = temporaryFolder()

@@ -69,7 +69,7 @@ beforeAll(async () => {
   face = new PublishedGraphql(new PublishedViews(database.url, () => {}, false), logger)
   await face.start()
   app = await serve()
-}, 240_000)
+})
 afterAll(async () => {
   await app?.close()
   await face?.close()
@@ -1062,7 +1062,7 @@ describe('database failures', () => {
     await early.close()
     await client.end()
     await own.drop()
-  }, 150_000)
+  })
 })
 
 describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and timers', () => {

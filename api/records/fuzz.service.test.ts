@@ -510,99 +510,93 @@ function matches(
   return true
 }
 
-test(
-  `${RUNS} good queries find what a look at every record finds, in order, page by page (seed ${SEED})`,
-  { timeout: 600_000 },
-  async () => {
-    let found = 0
-    for (let run = 0; run < RUNS; run++) {
-      const names = [
-        ...new Set(
-          Array.from({ length: whole(4) }, () => pick(FILTER_NAMES.filter((name) => name in VALID))),
-        ),
-      ]
-      const query = Object.fromEntries(names.map((name) => [name, VALID[name]!()]))
-      let place: unknown
-      if (random() < 0.3) {
-        const [x, y] = [lng(), lat()]
-        Object.assign(query, {
-          near: `${x},${y}`,
-          radius: pick(['1', '100000', '2500000.5', '9000000', '30000000']),
-        })
-        place = { type: 'Point', coordinates: [x, y] }
-      } else if (random() < 0.3) {
-        const [x, y, size] = [whole(300) - 150, whole(120) - 60, 1 + whole(25)]
-        place = pick([
-          {
-            type: 'Polygon',
-            coordinates: [
-              [
-                [x, y],
-                [x + size, y],
-                [x + size, y + size],
-                [x, y + size],
-                [x, y],
-              ],
-            ],
-          },
-          {
-            type: 'MultiPoint',
-            coordinates: [
-              [x, y],
-              [lng(), lat()],
-            ],
-          },
-        ])
-        query.intersects = JSON.stringify(place)
-      }
-      const sort = random() < 0.5 ? VALID.sort!() : undefined
-      const [by, down] = [
-        sort?.endsWith('event_timestamp') ? 'eventTimestamp' : 'timestamp',
-        sort === undefined || sort.startsWith('-'),
-      ] as const
-      const target = place === undefined ? undefined : prepared(place)
-      const expected = stored
-        .filter((record) => matches(record, query, target))
-        .sort((a, b) => (a[by] - b[by] || (a.id < b.id ? -1 : 1)) * (down ? -1 : 1))
-        .map(({ uid }) => uid)
-      const parameters = new URLSearchParams({ ...query, ...(sort && { sort }) }).toString()
-      const limit = 1 + whole(400)
-      const offset = whole(30)
-      const at = `${parameters} limit ${limit} offset ${offset} (seed ${SEED}, run ${run})`
-      const uids = ({ data }: { data: { uid: string }[] }) => data.map(({ uid }) => uid)
-
-      const page = await ask(`${parameters}&limit=${limit}&offset=${offset}&total=true`)
-      expect(page.status, `${at}: ${JSON.stringify(page.body)}`).toBe(200)
-      expect(uids(page.body), at).toEqual(expected.slice(offset, offset + limit))
-      expect(page.body, at).toMatchObject({
-        count: Math.max(0, Math.min(limit, expected.length - offset)),
-        limit,
-        offset,
-        total: expected.length,
-        total_exact: true,
+test(`${RUNS} good queries find what a look at every record finds, in order, page by page (seed ${SEED})`, async () => {
+  let found = 0
+  for (let run = 0; run < RUNS; run++) {
+    const names = [
+      ...new Set(Array.from({ length: whole(4) }, () => pick(FILTER_NAMES.filter((name) => name in VALID)))),
+    ]
+    const query = Object.fromEntries(names.map((name) => [name, VALID[name]!()]))
+    let place: unknown
+    if (random() < 0.3) {
+      const [x, y] = [lng(), lat()]
+      Object.assign(query, {
+        near: `${x},${y}`,
+        radius: pick(['1', '100000', '2500000.5', '9000000', '30000000']),
       })
-      expect(page.body.next_cursor !== null, at).toBe(expected.length > offset + limit)
-
-      const all: string[] = expected.slice(0, offset)
-      for (
-        let { body } = page;
-        ;
-        body = (await ask(`${parameters}&limit=${Math.max(limit, 50)}&cursor=${body.next_cursor}`)).body
-      ) {
-        all.push(...uids(body))
-        if (body.next_cursor === null) break
-      }
-      expect(all, at).toEqual(expected)
-      if (run % 10 === 0)
-        expect(
-          ((await ask(`${parameters}&format=ndjson`)).body as string)
-            .split('\n')
-            .slice(0, -1)
-            .map((line) => (JSON.parse(line) as { uid: string }).uid),
-          at,
-        ).toEqual(expected)
-      found += expected.length
+      place = { type: 'Point', coordinates: [x, y] }
+    } else if (random() < 0.3) {
+      const [x, y, size] = [whole(300) - 150, whole(120) - 60, 1 + whole(25)]
+      place = pick([
+        {
+          type: 'Polygon',
+          coordinates: [
+            [
+              [x, y],
+              [x + size, y],
+              [x + size, y + size],
+              [x, y + size],
+              [x, y],
+            ],
+          ],
+        },
+        {
+          type: 'MultiPoint',
+          coordinates: [
+            [x, y],
+            [lng(), lat()],
+          ],
+        },
+      ])
+      query.intersects = JSON.stringify(place)
     }
-    expect(found).toBeGreaterThan(RUNS * 10)
-  },
-)
+    const sort = random() < 0.5 ? VALID.sort!() : undefined
+    const [by, down] = [
+      sort?.endsWith('event_timestamp') ? 'eventTimestamp' : 'timestamp',
+      sort === undefined || sort.startsWith('-'),
+    ] as const
+    const target = place === undefined ? undefined : prepared(place)
+    const expected = stored
+      .filter((record) => matches(record, query, target))
+      .sort((a, b) => (a[by] - b[by] || (a.id < b.id ? -1 : 1)) * (down ? -1 : 1))
+      .map(({ uid }) => uid)
+    const parameters = new URLSearchParams({ ...query, ...(sort && { sort }) }).toString()
+    const limit = 1 + whole(400)
+    const offset = whole(30)
+    const at = `${parameters} limit ${limit} offset ${offset} (seed ${SEED}, run ${run})`
+    const uids = ({ data }: { data: { uid: string }[] }) => data.map(({ uid }) => uid)
+
+    const page = await ask(`${parameters}&limit=${limit}&offset=${offset}&total=true`)
+    expect(page.status, `${at}: ${JSON.stringify(page.body)}`).toBe(200)
+    expect(uids(page.body), at).toEqual(expected.slice(offset, offset + limit))
+    expect(page.body, at).toMatchObject({
+      count: Math.max(0, Math.min(limit, expected.length - offset)),
+      limit,
+      offset,
+      total: expected.length,
+      total_exact: true,
+    })
+    expect(page.body.next_cursor !== null, at).toBe(expected.length > offset + limit)
+
+    const all: string[] = expected.slice(0, offset)
+    for (
+      let { body } = page;
+      ;
+      body = (await ask(`${parameters}&limit=${Math.max(limit, 50)}&cursor=${body.next_cursor}`)).body
+    ) {
+      all.push(...uids(body))
+      if (body.next_cursor === null) break
+    }
+    expect(all, at).toEqual(expected)
+    if (run % 10 === 0)
+      expect(
+        ((await ask(`${parameters}&format=ndjson`)).body as string)
+          .split('\n')
+          .slice(0, -1)
+          .map((line) => (JSON.parse(line) as { uid: string }).uid),
+        at,
+      ).toEqual(expected)
+    found += expected.length
+  }
+  expect(found).toBeGreaterThan(RUNS * 10)
+})

@@ -1023,5 +1023,5 @@ describe('large records', () => {
       await other.close()
       await own.drop()
     }
-  }, 60_000)
+  })
 })

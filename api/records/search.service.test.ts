@@ -78,7 +78,7 @@ beforeAll(async () => {
   ).map(({ uid }) => uid)
   store = new Store(database.url, () => {})
   records = new RecordSearch(store, SIEVE_WORKER)
-}, 180_000)
+})
 afterAll(async () => {
   await records?.close()
   await store?.close()
@@ -115,7 +115,7 @@ test(`intersects and near find what the kernel finds among all records (seed ${S
     hits += meets.length + within.length
   }
   expect(hits).toBeGreaterThan(200)
-}, 300_000)
+})
 
 test('the boxes of a geometry contain all within the radius: across the antimeridian, round a pole, along a geodesic bulge', () => {
   const boxes = (geometry: Geometry, meters = 0) =>

@@ -34,7 +34,7 @@ beforeAll(async () => {
   ).rows.map(({ prover }) => prover)
   ;[busy, usual] = [provers[0]!, provers[500]!]
   cities = (await client.query<{ lng: number; lat: number }>(CITIES_SQL)).rows
-}, 180_000)
+})
 afterAll(async () => {
   await client?.end()
   await store?.close()
