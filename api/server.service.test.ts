@@ -476,7 +476,7 @@ describe('nonce and limits', () => {
     expect([timestamp, delegatedAttestation.deadline]).toEqual([1_700_000_000, 1_700_003_600])
   })
   test('429 has the form of its API; unknown paths count, /health and / do not', async () => {
-    const { distance, get } = await serve({ perHour: 2 })
+    const { distance, get } = await serve({ perHour: 2, clock: () => 1_700_000_000_000 })
     expect((await get('/compute/v0/unknown')).statusCode).toBe(400)
     expect((await distance()).statusCode).toBe(200)
     const refused = await distance()

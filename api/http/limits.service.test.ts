@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import Fastify from 'fastify'
 import { createClient } from 'redis'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -101,18 +102,20 @@ describe('in this process', () => {
 
 describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
   const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
-  const connect = async (url = TEST_REDIS_URL!) => {
-    const redis = new SharedRedis(url, Fastify().log)
+  const connect = async (url = TEST_REDIS_URL!, timeoutMs = 60_000) => {
+    const redis = new SharedRedis(url, Fastify().log, timeoutMs)
     closing.push(() => redis.close())
     while ((await redis.count('test:ready', 1)) === undefined) await pause(10)
     return redis
   }
+  /** How long an answer is waited for where Redis fails: far longer than anything that should not wait. */
+  const TIMEOUT_MS = 1_000
   const flaky = async () => {
     const proxy = await startRedisProxy(TEST_REDIS_URL!)
     closing.unshift(() => proxy.close())
-    return { proxy, redis: await connect(proxy.url) }
+    return { proxy, redis: await connect(proxy.url, TIMEOUT_MS) }
   }
-  /** Deletes the count in Redis itself, which other copies of the API share. */
+  /** Deletes the count in Redis itself, which other copies of the API share; so does the end of its window. */
   const forgetInRedis = async (key: string) => {
     const admin = await createClient({ url: TEST_REDIS_URL! }).connect()
     await admin.del(key)
@@ -120,6 +123,7 @@ describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
   }
   let keys = 0
   const newKey = () => `test:${process.pid}:${process.hrtime.bigint()}:${keys++}`
+  const newClient = () => `2001:db8:${randomInt(65_536).toString(16)}:${randomInt(65_536).toString(16)}::1`
   const timed = async <T>(work: () => Promise<T>): Promise<[T, number]> => {
     const started = performance.now()
     return [await work(), performance.now() - started]
@@ -138,7 +142,7 @@ describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
     const options = { redisUrl: TEST_REDIS_URL!, rateLimitPerHour: 3, trustProxy: ['127.0.0.1'] }
     const copies = [await startApi(options), await startApi(options)]
     closing.push(...copies.map((copy) => () => copy.close()))
-    const client = `2001:db8:${process.pid.toString(16)}:${(Date.now() % 65_536).toString(16)}::1`
+    const client = newClient()
     const ask = async (copy: number, path = '/compute/v0/distance') => {
       const { status, headers } = await fetch(copies[copy]!.url + path, {
         method: 'POST',
@@ -170,11 +174,11 @@ describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
     )
     // The count goes on from the last one of Redis.
     expect(counts.map(({ current }) => current)).toEqual([4, 5])
-    expect(waited).toBeLessThan(600)
+    expect(waited).toBeLessThan(2 * TIMEOUT_MS)
     const [, waitedLater] = await timed(async () => {
       for (let i = 0; i < 200; i++) await counter.count(key, 60_000)
     })
-    expect(waitedLater).toBeLessThan(150)
+    expect(waitedLater).toBeLessThan(TIMEOUT_MS)
     expect((await counter.count(key, 60_000)).current).toBe(206)
     proxy.thaw()
     while ((await redis.count('test:ready', 1)) === undefined) await pause(5)
@@ -188,9 +192,7 @@ describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
     expect(proxy.connections()).toBe(1)
     proxy.strand()
     expect(await redis.count(newKey(), 60_000)).toBeUndefined()
-    const started = performance.now()
     while ((await redis.count('test:ready', 1)) === undefined) await pause(20)
-    expect(performance.now() - started).toBeLessThan(6_000)
     expect(proxy.connections()).toBe(2)
   })
   test('while Redis also hangs during connecting, no request waits, until it is back', async () => {
@@ -199,53 +201,57 @@ describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
     expect(await redis.count(newKey(), 60_000)).toBeUndefined()
     await proxy.cut()
     await proxy.restore()
-    await pause(1_000)
-    expect(proxy.connections()).toBe(2)
+    while (proxy.connections() < 2) await pause(20)
     const [answer, waited] = await timed(() => redis.count(newKey(), 60_000))
-    expect([answer, waited < 50]).toEqual([undefined, true])
+    expect([answer, waited < TIMEOUT_MS]).toEqual([undefined, true])
     proxy.thaw()
-    const started = performance.now()
     while ((await redis.count('test:ready', 1)) === undefined) await pause(20)
-    expect(performance.now() - started).toBeLessThan(6_000)
   })
   test('while Redis is down counts go on here; if it comes back empty, no count starts anew', async () => {
     const { proxy, redis } = await flaky()
     const counter = new RequestCounter(() => Date.now(), redis)
     const key = newKey()
-    for (let i = 0; i < 5; i++) await counter.count(key, 60_000)
+    const hour = 3_600_000
+    for (let i = 0; i < 5; i++) await counter.count(key, hour)
     await proxy.cut()
-    const [{ current, ttl }, waited] = await timed(() => counter.count(key, 60_000))
-    expect([current, ttl > 59_000 && ttl <= 60_000, waited < 300]).toEqual([6, true, true])
+    const [{ current, ttl }, waited] = await timed(() => counter.count(key, hour))
+    expect([current, ttl > hour - 600_000 && ttl <= hour, waited < TIMEOUT_MS]).toEqual([6, true, true])
     await forgetInRedis(key)
     await proxy.restore()
     while ((await redis.count('test:ready', 1)) === undefined) await pause(20)
-    expect((await counter.count(key, 60_000)).current).toBe(7)
-    expect((await redis.count(key, 60_000))!.current).toBe(2)
+    expect((await counter.count(key, hour)).current).toBe(7)
+    expect((await redis.count(key, hour))!.current).toBe(2)
   })
   test('counts of other copies count here, also while Redis is down; a window ends for all copies', async () => {
     const { proxy, redis } = await flaky()
+    let now = 0
     const [here, there] = [
-      new RequestCounter(() => Date.now(), redis),
-      new RequestCounter(() => Date.now(), await connect()),
+      new RequestCounter(() => now, redis),
+      new RequestCounter(() => now, await connect()),
     ]
     const key = newKey()
-    await here.count(key, 2_000)
-    for (let i = 0; i < 5; i++) await there.count(key, 2_000)
-    expect((await here.count(key, 2_000)).current).toBe(7)
+    const hour = 3_600_000
+    await here.count(key, hour)
+    for (let i = 0; i < 5; i++) await there.count(key, hour)
+    expect((await here.count(key, hour)).current).toBe(7)
     await proxy.cut()
-    expect((await here.count(key, 2_000)).current).toBe(8)
-    await pause(2_030)
-    expect([(await here.count(key, 2_000)).current, (await there.count(key, 2_000)).current]).toEqual([1, 1])
+    expect((await here.count(key, hour)).current).toBe(8)
+    now += hour
+    await forgetInRedis(key)
+    expect([(await here.count(key, hour)).current, (await there.count(key, hour)).current]).toEqual([1, 1])
   })
   test('a limit holds over HTTP while Redis is frozen, and no answer is late', async () => {
     const proxy = await startRedisProxy(TEST_REDIS_URL!)
-    const api = await startApi({ redisUrl: proxy.url, rateLimitPerHour: 50, trustProxy: ['127.0.0.1'] })
+    const api = await startApi({
+      ...{ redisUrl: proxy.url, redisTimeoutMs: TIMEOUT_MS },
+      ...{ rateLimitPerHour: 50, trustProxy: ['127.0.0.1'] },
+    })
     closing.push(
       () => api.close(),
       () => proxy.close(),
     )
     proxy.freeze()
-    const client = `2001:db8:${process.pid.toString(16)}:${(Date.now() % 65_536).toString(16)}::2`
+    const client = newClient()
     const started = performance.now()
     const statuses: number[] = []
     for (let i = 0; i < 60; i++)
@@ -258,7 +264,7 @@ describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
         ).status,
       )
     expect(statuses).toEqual([...Array<number>(50).fill(400), ...Array<number>(10).fill(429)])
-    // Redis has 200 ms for an answer: 12 s if each request waited for one.
-    expect(performance.now() - started).toBeLessThan(6_000)
+    // If each request waited for an answer, these were sixty times the time-out.
+    expect(performance.now() - started).toBeLessThan(30 * TIMEOUT_MS)
   })
 })

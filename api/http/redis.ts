@@ -23,10 +23,14 @@ export class SharedRedis {
   private overdue = 0
   private answering: boolean | undefined
 
-  /** @param url of Redis 7 or newer */
+  /**
+   * @param url of Redis 7 or newer
+   * @param timeoutMs how long a command may take; set in tests
+   */
   constructor(
     url: string,
     private readonly log: FastifyBaseLogger,
+    private readonly timeoutMs = TIMEOUT_MS,
   ) {
     this.client = createClient({
       url,
@@ -81,10 +85,10 @@ export class SharedRedis {
             if (late || settled) return
             late = true
             this.overdue++
-            this.note(false, `no answer within ${TIMEOUT_MS} ms`)
+            this.note(false, `no answer within ${this.timeoutMs} ms`)
             resolve(undefined)
           }),
-        TIMEOUT_MS,
+        this.timeoutMs,
       )
       let settled = false
       const settle = (value: T | undefined, failure?: Error) => {
