@@ -128,22 +128,35 @@ export async function startApi({
   return { url, redis, close }
 }
 
-/** Sends these bytes; resolves to all that comes back until the peer closes or is quiet for `quietMs`. */
+/**
+ * Sends these bytes; resolves to all that comes back until the peer closes, or is quiet for `quietMs` after
+ * one or more whole answers.
+ */
 export function exchange(url: string, bytes: string | Buffer, quietMs = 100): Promise<string> {
   return new Promise((resolve) => {
-    let text = ''
+    let received = Buffer.alloc(0)
     const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(bytes))
     const end = () => {
-      resolve(text)
+      resolve(received.toString())
       socket.destroy()
     }
     let quiet: NodeJS.Timeout | undefined
     socket.on('data', (chunk) => {
-      text += chunk.toString()
+      received = Buffer.concat([received, chunk])
       clearTimeout(quiet)
-      quiet = setTimeout(end, quietMs)
+      if (isWhole(received.toString('latin1'))) quiet = setTimeout(end, quietMs)
     })
     socket.on('error', () => {})
     socket.on('close', end)
   })
+}
+
+/** Whether these bytes (one a character) are whole answers with Content-Length, the last one not interim. */
+function isWhole(text: string): boolean {
+  const end = text.indexOf('\r\n\r\n') + 4
+  if (end < 4) return false
+  const head = text.slice(0, end)
+  const length = Number(/^content-length: *(\d+)/im.exec(head)?.[1] ?? 0)
+  const rest = text.slice(end + length)
+  return rest === '' ? text.length === end + length && !/^HTTP\/1\.1 1/.test(head) : isWhole(rest)
 }
