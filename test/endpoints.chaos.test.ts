@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { attest } from '../dev/chain'
 import { freePort } from '../dev/services'
 import * as eas from '../src/abi/EAS'
-import { startIndexerBehind } from './behind'
+import { HASTY, startIndexerBehind } from './behind'
 import {
   world,
   indexer,
@@ -67,6 +67,7 @@ async function takesOver(fault: Fault | 'dead'): Promise<void> {
   const { chain, proxy, caughtUp } = world
   const first = fault === 'dead' ? undefined : await startRpcProxy(chain.url, fault)
   const uids = await whileDown({
+    ...(fault === faults.hanging && HASTY),
     RPC_URL_BASE_SEPOLIA: [first?.url ?? `http://127.0.0.1:${await freePort()}`, proxy.url].join(),
   })
   await caughtUp()

@@ -1,21 +1,21 @@
 import { expect, test } from 'vitest'
 import { attest } from '../dev/chain'
-import { TIMEOUT_MS } from './behind'
+import { HASTY, TIMEOUT_MS } from './behind'
 import { world, place, until, records, whileDown, HISTORY_AND_HEAD } from './faulty'
 import { faults, inTurn, type Fault } from './rpc-proxy'
 import { mine } from './world'
 
 /** The indexer behind a node that fails or contradicts itself (docs/spec/trust.md 6). */
 
-test.each<[string, Fault]>([
+test.each<[string, Fault, NodeJS.ProcessEnv?]>([
   ['HTTP 429, 500, 503', inTurn(...[429, 500, 503].map(faults.http))],
   [
     '"rate limit exceeded", "missing trie node"',
     inTurn(faults.refusal('rate limit exceeded', -32005), faults.refusal('missing trie node')),
   ],
   ['sockets dropped', faults.dropped],
-  ['no answer', faults.hanging],
-  ['answers beyond the time-out', faults.slow(TIMEOUT_MS + 300)],
+  ['no answer', faults.hanging, HASTY],
+  ['answers beyond the time-out', faults.slow(TIMEOUT_MS + 300), HASTY],
   ['batch answers cut short', faults.batchCut],
   ['answers with wrong ids', faults.wrongIds],
   ['truncated JSON', faults.invalidJson],
@@ -27,9 +27,9 @@ test.each<[string, Fault]>([
   ],
   ['attestations unknown', faults.bodiesUnknown],
   ['a lagging node', faults.lagging(3)],
-])('%s: nothing is lost, in history or at the head', async (_, fault) => {
+])('%s: nothing is lost, in history or at the head', async (_, fault, settings = {}) => {
   const { chain, proxy, caughtUp } = world
-  const uids = await whileDown({}, fault)
+  const uids = await whileDown(settings, fault)
   await until(() => proxy.met >= 2)
   proxy.misbehave()
   await caughtUp()

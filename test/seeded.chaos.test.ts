@@ -5,7 +5,15 @@ import { locationRequest, request, testAccount } from '../dev/chain'
 import { seededRandom } from '../dev/random'
 import * as eas from '../src/abi/EAS'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../src/location'
-import { audit, startFaultyWorld, startIndexerBehind, type FaultyWorld, type KeptIndexer } from './behind'
+import {
+  HASTY,
+  TIMEOUT_MS,
+  audit,
+  startFaultyWorld,
+  startIndexerBehind,
+  type FaultyWorld,
+  type KeptIndexer,
+} from './behind'
 import { TEST_DATABASE_URL, rows } from './database'
 import { expectInvariants } from './invariants'
 import { faults, sometimes, type Fault } from './rpc-proxy'
@@ -28,7 +36,7 @@ let world: FaultyWorld
 let indexer: KeptIndexer
 beforeAll(async () => {
   world = await startFaultyWorld()
-  indexer = startIndexerBehind(world, [], { AUDIT_CALLS_PER_SECOND: '1000', LOG_LEVEL: 'info' })
+  indexer = startIndexerBehind(world, [], { ...HASTY, AUDIT_CALLS_PER_SECOND: '1000', LOG_LEVEL: 'info' })
   await Promise.race([world.caughtUp(), refusal()])
 })
 afterAll(async () => {
@@ -64,7 +72,7 @@ const MODES: readonly Fault[] = [
     faults.dropped,
     faults.hanging,
     faults.slow(50),
-    faults.slow(800),
+    faults.slow(TIMEOUT_MS + 300),
     faults.batchCut,
     faults.batchReordered,
     faults.wrongIds,
