@@ -167,17 +167,21 @@ describe('checks before signing', () => {
   })
   test('queued calls for attestations do not block the nonce', async () => {
     let slow = false
+    let release = () => {}
+    const held = new Promise<void>((resolve) => (release = resolve))
     const { distance } = await serve({
       fault: (call) =>
         slow && call.method === 'eth_call' && call.params[0].data.startsWith('0xa3112a64')
-          ? faults.slow(3_000)(call)
+          ? { ask: async (ask) => (await held, ask(call.method, call.params)) }
           : undefined,
     })
     expect((await distance()).statusCode).toBe(200)
     slow = true
     const unknown = Array.from({ length: 80 }, (_, i) => distance(`0x${String(i).padStart(64, '1')}`))
-    await new Promise((resolve) => setTimeout(resolve, 400))
+    // The first answer is that of a call for which there was no room.
+    await Promise.race(unknown)
     expect((await distance()).statusCode).toBe(200)
+    release()
     const details = (await Promise.all(unknown)).map((answer) => answer.json().detail as string)
     expect(details.filter((detail) => detail.includes('is busy')).length).toBeGreaterThan(0)
   })

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, revoke } from '../dev/chain'
 import {
@@ -12,6 +13,7 @@ import {
   shellWords,
 } from './documents'
 import type { Block } from './documents'
+import { listen } from './sse'
 import { startTestWorld, type TestWorld } from './world'
 
 /**
@@ -22,7 +24,9 @@ const PAGES = ['README.md', ...pagesUnder('docs/guide'), ...pagesUnder('docs/ref
 /** Commands that other tests run, or that a reader runs to install something. */
 const ELSEWHERE = /^(npm|npx|ogrinfo|ogr2ogr|docker|git|cp) /
 const ANSWERS = ['json', 'jsonc', 'csv', 'text']
-const STREAM_WAIT_MS = 60_000
+const STREAM_WAIT_MS = 600_000
+/** A comment that keeps a quiet stream open. */
+const KEEP_ALIVE = /(?<=\n\n):\nid: .*\n\n/g
 
 let world: TestWorld
 beforeAll(async () => {
@@ -114,6 +118,9 @@ describe.each(PAGES)('%s', (page) => {
     try {
       for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
         text += chunk
+        // The first one is shown.
+        const [, first] = [...text.matchAll(KEEP_ALIVE)]
+        if (first) text = text.slice(0, first.index) + text.slice(first.index).replace(KEEP_ALIVE, '')
         if (text.split('\n').length > lines) break
       }
     } catch (error) {
@@ -124,22 +131,34 @@ describe.each(PAGES)('%s', (page) => {
     check(answer, text.split('\n').slice(0, lines).join('\n'))
   }
   /**
-   * Attests and revokes a place far from all others until `stop` is aborted; after a minute it aborts `stop`
-   * itself.
+   * Once the page's stream is open, attests and revokes a place far from all others until `stop` is aborted;
+   * after STREAM_WAIT_MS it aborts `stop` itself.
    */
   async function happenings(stop: AbortController): Promise<void> {
     const nemo = { type: 'Point' as const, coordinates: [-123.393, -48.877] }
     const started = performance.now()
-    while (!stop.signal.aborted && performance.now() - started < STREAM_WAIT_MS) {
-      const uid = await attest(world.chain, locationRequest(nemo, { memo: 'Point Nemo' }), 9)
-      await world.caughtUp()
-      // Wait until the stream has polled: otherwise the record is revoked when it is first sent.
-      await new Promise((resolve) => setTimeout(resolve, 1_000))
-      await revoke(world.chain, uid, 9)
-      await world.caughtUp()
-      await new Promise((resolve) => setTimeout(resolve, 1_000))
+    const goesOn = () => !stop.signal.aborted && performance.now() - started < STREAM_WAIT_MS
+    const until = async (holds: () => boolean | Promise<boolean>) => {
+      while (goesOn() && !(await holds())) await pause(50)
     }
+    const own = await listen(`${world.url}/api/v0/location-records/stream`)
+    /** All streams are told at the same time. */
+    const told = (kind: string, uid: string) =>
+      until(() => own.events.some(({ event, data }) => event === kind && data.uid === uid))
+    await until(async () => {
+      const metrics = await (await fetch(`${world.url}/metrics`)).text()
+      return Number(/^geospatial_stream_listeners (\d+)/m.exec(metrics)![1]) >= 2
+    })
+    while (goesOn()) {
+      const uid = await attest(world.chain, locationRequest(nemo, { memo: 'Point Nemo' }), 9)
+      // Otherwise the record is revoked when it is first sent.
+      await told('new', uid)
+      await revoke(world.chain, uid, 9)
+      await told('revoked', uid)
+    }
+    own.close()
     stop.abort()
+    await world.caughtUp()
   }
   async function program(args: string[], stdin = '', until?: string): Promise<string> {
     const child = spawn(process.execPath, args, {

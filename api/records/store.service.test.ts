@@ -249,10 +249,12 @@ test.skipIf(!TEST_DATABASE_URL)(
     await locker.connect()
     await locker.query('BEGIN; LOCK TABLE location_record')
     const lists = Promise.allSettled(Array.from({ length: 20 }, () => store.listRecords({ limit: 1 })))
-    const started = performance.now()
+    let ended = false
+    void lists.then(() => (ended = true))
     expect((await store.recordStates()).length).toBe(4)
     expect(await store.indexState('celo')).toBeDefined()
-    expect(performance.now() - started).toBeLessThan(2_000)
+    // A list ends after five seconds, whether it waits for the lock or for a connection.
+    expect(ended).toBe(false)
     const reasons = (await lists).map((each) =>
       each.status === 'rejected' ? (each.reason as Error).message : each.status,
     )
