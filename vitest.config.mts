@@ -17,6 +17,7 @@ export default defineConfig({
     // They end what hangs, and nothing else: ten times what the slowest test or hook takes on two busy cores.
     testTimeout: 900_000,
     hookTimeout: 900_000,
+    expect: { poll: { timeout: 300_000 } },
     maxWorkers: quick ? availableParallelism() : workers,
     projects: [
       {

@@ -176,9 +176,9 @@ test('/ready and /metrics report the progress of each chain', async () => {
   await world.caughtUp()
   const { number: head, timestamp } = (await chain.provider.getBlock('latest'))!
   const time = new Date(timestamp * 1000).toISOString()
-  await expect.poll(async () => (await world.get('/ready')).status, { timeout: 10_000 }).toBe(200)
+  await expect.poll(async () => (await world.get('/ready')).status).toBe(200)
   await expect
-    .poll(async () => (await world.get('/ready')).body, { timeout: 10_000 })
+    .poll(async () => (await world.get('/ready')).body)
     .toEqual({
       ...{ status: 'ready', database: 'connected' },
       chains: {
