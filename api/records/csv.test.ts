@@ -191,6 +191,6 @@ test('the time is linear in the length', () => {
     const text = `\n-${part.repeat(1_000_000 / part.length)}x`
     const started = performance.now()
     expect(unguarded(guarded(text))).toBe(text)
-    expect([part, performance.now() - started < 3_000]).toEqual([part, true])
+    expect([part, performance.now() - started < 30_000]).toEqual([part, true])
   }
 })

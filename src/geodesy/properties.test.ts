@@ -574,7 +574,7 @@ describe('arbitrary input', () => {
           expect(error.message.startsWith('g')).toBe(true)
           refused++
         }
-        expect(performance.now() - started).toBeLessThan(2_000)
+        expect(performance.now() - started).toBeLessThan(20_000)
       }),
       { numRuns: 3_000 },
     )

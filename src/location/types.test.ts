@@ -320,7 +320,7 @@ describe('a location that cannot be read with certainty has no geometry, and a r
       const reader = locationReader(type) as (location: string, latitudeFirst: boolean) => unknown
       expect(() => readGeometry(reader(location, false), 'location')).toThrow(GeometryError)
       // A quadratic reader takes minutes. The limit is generous, for a busy machine.
-      expect(performance.now() - start).toBeLessThan(3000)
+      expect(performance.now() - start).toBeLessThan(30_000)
     }
   })
 })
