@@ -212,9 +212,9 @@ test('2,000 listeners each get all of 200 records', async () => {
     `2,000 listeners, 200 records each: ${JSON.stringify({ msToAttest: Math.round(attested - began), msUntilAllWereTold: Math.round(done - began), megabytes: { before, listening, told: memory() } })}`,
   )
   if (process.platform === 'linux') expect(memory() - before).toBeLessThan(500)
-  const stopping = performance.now()
   await copy.stop()
-  expect(performance.now() - stopping).toBeLessThan(4_000)
+  // 1: it did not end by itself within five seconds.
+  expect(await copy.ended).toBe(0)
   await Promise.all(listeners.map(({ ended }) => ended))
 })
 
