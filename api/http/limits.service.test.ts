@@ -115,7 +115,7 @@ describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
     closing.unshift(() => proxy.close())
     return { proxy, redis: await connect(proxy.url, TIMEOUT_MS) }
   }
-  /** Deletes the count in Redis itself, which other copies of the API share, as the end of its window does. */
+  /** Deletes the count in Redis itself, which all copies of the API share, as the end of its window does. */
   const forgetInRedis = async (key: string) => {
     const admin = await createClient({ url: TEST_REDIS_URL! }).connect()
     await admin.del(key)
