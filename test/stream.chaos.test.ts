@@ -46,6 +46,8 @@ async function startCopy(port: number): Promise<Service> {
   }
   const copy = startService(`api-${port}`, ['dist/api/main.js'], environment, folder)
   await copy.ready
+  // A copy that has no connection to the database yet refuses streams.
+  while (!(await fetch(`http://127.0.0.1:${port}/health`)).ok) await pause(50)
   return copy
 }
 
