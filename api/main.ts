@@ -44,12 +44,19 @@ async function main(): Promise<void> {
   const { publicBaseUrl, maxLagSeconds } = settings
   const walletTier =
     settings.wallet &&
-    new WalletTier({ ...settings.wallet, publicBaseUrl, counter, nonces: new Nonces(clock, redis), clock })
+    new WalletTier({
+      ...settings.wallet,
+      ...{ publicBaseUrl, counter, nonces: new Nonces(clock, redis), clock, maxLagSeconds },
+      smartAccounts: new Map(
+        settings.smartAccounts ? [...attesters].map(([id, { reader }]) => [id, reader]) : [],
+      ),
+    })
   const measurer = new Measurer()
   const resolver = new Resolver({
     ...{ store, measurer, clock, maxLagSeconds, fetcher: await fetcherOf(settings, logger) },
     indexMaxAgeSeconds: settings.indexMaxAgeSeconds,
     minConfirmations: settings.minConfirmations,
+    smartAccounts: settings.smartAccounts,
   })
   const app = await buildServer({
     ...{ store, records, measurer, attesters, resolver, counter, graphql, walletTier, clock, logger },

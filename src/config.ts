@@ -58,6 +58,8 @@ export interface Settings {
   readonly attesterAddress: string | undefined
   readonly defaultSchemas: { readonly number: string; readonly boolean: string }
   readonly schemaCheck: boolean
+  /** Whether contracts may sign offchain attestations and requests: their chain is asked about them. */
+  readonly smartAccounts: boolean
   /** Whether offchain attestations are fetched from the URIs that requests name. */
   readonly offchainUris: boolean
   /** Trustless gateways for ipfs:// URIs in order of preference; none: such URIs are refused. */
@@ -198,6 +200,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
       DEFAULT_NUMERIC_SCHEMA: uid({ default: NUMERIC_RESULT_SCHEMA_UID }),
       DEFAULT_BOOLEAN_SCHEMA: uid({ default: BOOLEAN_RESULT_SCHEMA_UID }),
       SCHEMA_CHECK: bool({ default: true }),
+      SMART_ACCOUNTS: bool({ default: true }),
       OFFCHAIN_URIS: bool({ default: false }),
       IPFS_GATEWAYS: httpUrls({ default: [] }),
       RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 100 }),
@@ -298,6 +301,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
       boolean: env.DEFAULT_BOOLEAN_SCHEMA.toLowerCase(),
     },
     schemaCheck: env.SCHEMA_CHECK,
+    smartAccounts: env.SMART_ACCOUNTS,
     offchainUris: env.OFFCHAIN_URIS,
     ipfsGateways: env.IPFS_GATEWAYS,
     rateLimitPerHour: env.RATE_LIMIT_PER_HOUR,

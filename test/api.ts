@@ -29,8 +29,8 @@ interface TestServerOptions extends Partial<
   /** Of the signer. Default: the local chain's. */
   key?: string
   redisUrl?: string
-  /** How long an answer of Redis is waited for. Default: long, so that a busy machine loses none. */
-  redisTimeoutMs?: number
+  /** Whether contracts may sign. Default: true. */
+  smartAccounts?: boolean
   wallet?: Partial<Pick<WalletOptions, 'perHour' | 'perHourByAddress' | 'maxSkewSeconds'>>
 }
 interface TestServer {
@@ -49,6 +49,7 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
     redisUrl,
     redisTimeoutMs = 60_000,
     wallet,
+    smartAccounts = true,
     clock = () => Date.now(),
     publicBaseUrl = 'https://x.example',
     measurer = new Measurer(20_000, MEASURE_WORKER),
@@ -73,7 +74,8 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
     new WalletTier({
       ...{ perHour: 0, perHourByAddress: 0, maxSkewSeconds: 300 },
       ...wallet,
-      ...{ publicBaseUrl, counter, clock, nonces: new Nonces(clock, redis) },
+      ...{ publicBaseUrl, counter, clock, nonces: new Nonces(clock, redis), maxLagSeconds: 60 },
+      smartAccounts: new Map(rpcUrl === undefined || !smartAccounts ? [] : [[LOCAL_CHAIN.id, reader]]),
     })
   const app = await buildServer({
     ...{ store, records, clock, publicBaseUrl, counter, measurer, schemaCheck: true, trustProxy: [] },
@@ -83,7 +85,7 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
     attesters: new Map(rpcUrl === undefined ? [] : [[LOCAL_CHAIN.id, { attester, reader }]]),
     resolver: new Resolver({
       ...{ store, measurer, clock },
-      ...{ indexMaxAgeSeconds: 15, maxLagSeconds: 60, minConfirmations: 0 },
+      ...{ indexMaxAgeSeconds: 15, maxLagSeconds: 60, minConfirmations: 0, smartAccounts },
     }),
     defaultSchemas: {
       number: '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a',

@@ -1,17 +1,10 @@
-import {
-  AbiCoder,
-  Signature,
-  ZeroAddress,
-  ZeroHash,
-  hexlify,
-  solidityPackedKeccak256,
-  toUtf8Bytes,
-  type HDNodeWallet,
-} from 'ethers'
+import { AbiCoder, ContractFactory, Interface, Signature } from 'ethers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, mined, testAccount } from '../dev/chain'
 import { chainBySlug } from '../src/chains'
-import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../src/location'
+import { LOCATION_PROTOCOL_SCHEMA } from '../src/location'
+import { BRANDENBURG_GATE, EIFFEL_TOWER, offchain, seconds } from './offchain'
+import { compile } from './solidity'
 import { startTestWorld, type TestWorld } from './world'
 
 /** Offchain attestations from the wallet to the signed answer on the chain, on each version of EAS. */
@@ -21,97 +14,6 @@ beforeAll(async () => {
   world = await startTestWorld({ CHAINS: SLUGS.join(',') })
 })
 afterAll(() => world?.stop())
-
-const EIFFEL_TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
-const BRANDENBURG_GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
-const COMMON = [
-  'bytes32 schema',
-  'address recipient',
-  'uint64 time',
-  'uint64 expirationTime',
-  'bool revocable',
-  'bytes32 refUID',
-  'bytes data',
-]
-const FIELDS = [COMMON, ['uint16 version', ...COMMON], ['uint16 version', ...COMMON, 'bytes32 salt']]
-const seconds = () => Math.floor(Date.now() / 1000)
-
-interface Options {
-  slug?: string
-  version?: 0 | 1 | 2
-  signer?: HDNodeWallet
-  schema?: string
-  data?: string
-  time?: number
-  expirationTime?: number
-  salt?: string
-  revocable?: boolean
-}
-let salts = 0
-
-/** An offchain attestation as the EAS SDK makes it, made by ethers alone. */
-async function offchain(geometry: typeof EIFFEL_TOWER, options: Options = {}) {
-  const {
-    slug = 'base-sepolia',
-    version = 2,
-    signer = testAccount(2),
-    schema = LOCATION_SCHEMA.uid,
-    data = locationRequest(geometry, { schema }).data.data,
-    time = seconds(),
-    expirationTime = 0,
-    salt = `0x${(++salts).toString(16).padStart(64, '0')}`,
-    revocable = true,
-  } = options
-  const chain = chainBySlug(slug)!
-  const message = {
-    version,
-    schema,
-    recipient: ZeroAddress,
-    time,
-    expirationTime,
-    revocable,
-    refUID: ZeroHash,
-    data,
-    ...(version === 2 && { salt }),
-  }
-  const domain = {
-    name: 'EAS Attestation',
-    version: chain.domainVersions[0],
-    chainId: chain.id,
-    verifyingContract: chain.eas,
-  }
-  const primaryType = version === 0 ? 'Attestation' : 'Attest'
-  const types = {
-    [primaryType]: FIELDS[version]!.map((field) => ({
-      type: field.split(' ')[0]!,
-      name: field.split(' ')[1]!,
-    })),
-  }
-  const { r, s, v } = Signature.from(await signer.signTypedData(domain, types, message))
-  const packed: [string, unknown][] = [
-    ...(version === 0 ? [] : [['uint16', version] as [string, unknown]]),
-    ['bytes', hexlify(toUtf8Bytes(schema))],
-    ...([
-      ['address', ZeroAddress],
-      ['address', ZeroAddress],
-      ['uint64', time],
-      ['uint64', expirationTime],
-      ['bool', revocable],
-      ['bytes32', ZeroHash],
-      ['bytes', data],
-    ] as [string, unknown][]),
-    ...(version === 2 ? [['bytes32', salt] as [string, unknown]] : []),
-    ['uint32', 0],
-  ]
-  const uid = solidityPackedKeccak256(
-    packed.map(([type]) => type),
-    packed.map(([, value]) => value),
-  )
-  return {
-    sig: { version, uid, domain, primaryType, types, message, signature: { r, s, v } },
-    signer: signer.address,
-  }
-}
 
 const distance = (from: unknown, slug = 'base-sepolia', to: unknown = EIFFEL_TOWER) =>
   world.post('/compute/v0/distance', { chainId: chainBySlug(slug)!.id, from, to })
@@ -195,6 +97,23 @@ test('an answer is re-signed while its offchain input is valid: not after its re
   expect(await resign(brief)).toMatchObject({
     status: 401,
     body: { detail: `input 1: offchain attestation refused: it expired at ${expirationTime} (Unix seconds)` },
+  })
+})
+
+test('a contract signs, until its owner leaves it', async () => {
+  const { abi, bytecode } = compile('test/accounts.sol').Account!
+  const owner = testAccount(2)
+  const sender = await world.chain.provider.getSigner(2)
+  const deployed = await new ContractFactory(new Interface(abi), bytecode, sender).deploy(owner.address)
+  await mined(world.chain, deployed.deploymentTransaction()!.hash)
+  const address = await deployed.getAddress()
+  const sign = (digest: string) => owner.signingKey.sign(digest).serialized
+  const attestation = await offchain(BRANDENBURG_GATE, { account: { address, sign } })
+  expect(await distance({ attestation })).toMatchObject({ status: 200, body: { result: 881329.94 } })
+  await mined(world.chain, (await deployed.getFunction('setOwner').send(testAccount(3).address)).hash)
+  expect(await distance({ attestation })).toMatchObject({
+    status: 401,
+    body: { detail: expect.stringContaining('its signature is not accepted by the contract') },
   })
 })
 

@@ -2,6 +2,7 @@ import { Signature } from 'ethers'
 import { decodeResult } from '../../src/eas'
 import { invalidInput, verificationFailed } from '../http/problems'
 import type { Attester, SignedStatement, Statement } from './attester'
+import { MAX_SOURCE_LENGTH } from './offchain'
 import { OPERATIONS } from './operations'
 import type { BatchResult, Claims, ComputeResult, MultiAttestRequest } from './schemas'
 
@@ -47,13 +48,15 @@ function resignTokenOf(attester: Attester, statement: Statement, kinds: string):
   const { schema, recipient, revocable, data } = statement
   return `${kinds}.${attester.seal([schema, recipient, revocable, data, kinds].join(':'))}`
 }
-const TOKEN = /^([a-z0-9,-]{1,400})\.[\w-]{22}$/
+const TOKEN = /^([a-z0-9,-]+)\.[\w-]{22}$/
+/** An operation has at most two inputs. */
+const MAX_TOKEN_LENGTH = 2 * MAX_SOURCE_LENGTH + 50
 
 /**
  * The kinds of an earlier answer's inputs. Throws a ComputeError unless the token belongs to the statement.
  */
 export function sourcesOf(attester: Attester, statement: Statement, token: string): string[] {
-  const kinds = TOKEN.exec(token)?.[1]
+  const kinds = token.length > MAX_TOKEN_LENGTH ? undefined : TOKEN.exec(token)?.[1]
   if (kinds === undefined || resignTokenOf(attester, statement, kinds) !== token)
     throw verificationFailed(
       'delegatedAttestation.resignToken: not the one that was given with this attestation',

@@ -2,7 +2,9 @@ import { Interface, ZeroHash, id, toQuantity, zeroPadValue } from 'ethers'
 import { isLoopback, type ConnectedChain } from '../../src/config'
 import { fieldTypes, hashesToUid, schemaUid, type UidFields } from '../../src/eas'
 import { Rpc, type Route } from '../../src/rpc'
+import { accountCall, readAccountAnswer, type AccountAnswer, type AccountSignature } from './account'
 import { UnavailableError } from '../http/problems'
+import { Semaphore } from '../http/semaphore'
 import { SharedRead } from '../http/shared'
 
 const EAS = new Interface([
@@ -54,6 +56,14 @@ export interface ContractFacts {
   schemaRegistry: string
 }
 
+/** Why an account does not accept a signature. */
+export interface AccountRefusal {
+  /** False: there is no contract at its address, even after what the signature names as its factory. */
+  isContract: boolean
+  /** For the caller, to follow the name of the signature. */
+  problem: string
+}
+
 /** The node answers, but has no contract at the address. */
 export class NoContractError extends UnavailableError {}
 
@@ -69,7 +79,12 @@ const NONCE_SHARED_MS = 250
  * the service.
  */
 const MAX_CALLS_IN_FLIGHT = 64
-/** The age of a shared time of the last block. */
+/**
+ * Accounts that are asked at a time, and that wait for it, at most CALL_TIMEOUT_MS: what clients make a node
+ * compute must leave room for other reads. A batch that is signed again may ask 40.
+ */
+const ACCOUNT_CHECKS = { all: 16, each: 16, waiting: 200, waitingEach: 200 }
+/** The age of a shared time of the last block, and of a shared number of a final one. */
 const HEAD_SHARED_MS = 2_000
 /** How long an endpoint's chain id is cached. */
 const CHAIN_ID_SHARED_MS = 60_000
@@ -98,6 +113,8 @@ export class ChainReader {
   private readonly route: Route
   /** Unix seconds of the last block */
   private readonly headTime: SharedRead<number>
+  private readonly finalBlocks: SharedRead<readonly number[]>
+  private readonly accountSlots = new Semaphore(ACCOUNT_CHECKS)
   /** The number of blocks whose logs the node last gave in one answer; kept by the searches in landed.ts. */
   logSpan = Infinity
 
@@ -116,6 +133,7 @@ export class ChainReader {
     })
     this.route = this.rpc.route()
     this.headTime = new SharedRead(async () => (await this.block('latest')).time, HEAD_SHARED_MS, clock)
+    this.finalBlocks = new SharedRead(() => this.readFinalBlocks(), HEAD_SHARED_MS, clock)
   }
 
   /** Whether the chain runs on this machine: such chains make blocks on demand. */
@@ -214,10 +232,11 @@ export class ChainReader {
     }))
   }
 
-  /** The block of this number, or the last one as of now. */
-  async block(which: number | 'latest'): Promise<Block> {
+  /** The block of this number; the last one as of now; the last one that is final by consensus. */
+  async block(which: number | 'latest' | 'finalized'): Promise<Block> {
     const latest = which === 'latest'
-    const block = await this.request('eth_getBlockByNumber', [latest ? which : toQuantity(which), false], {
+    const name = typeof which === 'number' ? toQuantity(which) : which
+    const block = await this.request('eth_getBlockByNumber', [name, false], {
       essential: latest,
       anew: latest,
     })
@@ -231,6 +250,41 @@ export class ChainReader {
    */
   async offchainRevocationTime(revoker: string, uid: string): Promise<bigint> {
     return (await this.call(this.connected.chain.eas, EAS, 'getRevokeOffchain', [revoker, uid])) as bigint
+  }
+
+  /**
+   * Why an account does not accept a signature (ERC-1271, ERC-6492); undefined when it does. It must accept
+   * it at a final block, which no reorg undoes, and at the last one, so that a key that it has put away no
+   * longer counts. A local chain, which makes blocks on demand, is asked at its last block only. It is asked
+   * anew each time.
+   */
+  async accountRefusal(claim: AccountSignature): Promise<AccountRefusal | undefined> {
+    const call = accountCall(claim)
+    if (!call) return { isContract: true, problem: 'ends as ERC-6492 says, but is not of its form' }
+    const { slug } = this.connected.chain
+    const release = await this.accountSlots
+      .acquire('all', AbortSignal.timeout(CALL_TIMEOUT_MS))
+      .catch((cause: unknown) => {
+        throw new UnavailableError(`The node of ${slug} is busy with questions to accounts.`, { cause })
+      })
+    try {
+      const [last, final] = await Promise.all([
+        this.askAccount(call, 'latest'),
+        this.local ? undefined : this.askAccountAtFinalBlock(call),
+      ])
+      const contract = `the contract ${claim.account} of ${slug}`
+      if (last === 'no contract')
+        return { isContract: false, problem: `is not that of a key, and there is no ${contract.slice(4)}` }
+      if (last === 'refused') return { isContract: true, problem: `is not accepted by ${contract}` }
+      if (final && final.answer !== 'accepted')
+        return {
+          isContract: true,
+          problem: `is not accepted by ${contract} as of its block ${final.block}, the last one that is final: try again later`,
+        }
+      return undefined
+    } finally {
+      release()
+    }
   }
 
   /** The chain id of the endpoints: that of this chain if one of them answers it. */
@@ -272,6 +326,38 @@ export class ChainReader {
   /** The name of the node's software, such as `anvil/v1.7.1`. */
   clientVersion(): Promise<string> {
     return this.request('web3_clientVersion', [], ESSENTIAL) as Promise<string>
+  }
+
+  private async askAccount(call: object, block: string): Promise<AccountAnswer> {
+    const answer = readAccountAnswer(await this.request('eth_call', [call, block], { anew: true }))
+    if (!answer)
+      throw new UnavailableError(`The node of ${this.connected.chain.slug} has no answer of an account.`)
+    return answer
+  }
+
+  private async askAccountAtFinalBlock(call: object): Promise<{ answer: AccountAnswer; block: number }> {
+    const blocks = await this.finalBlocks.get()
+    let failure: unknown
+    for (const block of blocks)
+      try {
+        return { answer: await this.askAccount(call, toQuantity(block)), block }
+      } catch (error) {
+        failure = error
+      }
+    throw failure
+  }
+
+  /**
+   * What is final by consensus, where the node knows that, and then what the indexer counts as final: a node
+   * that keeps only the newest states may not have that of the first one.
+   */
+  private async readFinalBlocks(): Promise<readonly number[]> {
+    const [finalized, last] = await Promise.all([
+      this.block('finalized').catch(() => undefined),
+      this.block('latest'),
+    ])
+    const counted = Math.max(0, last.number - this.connected.chain.finality)
+    return finalized ? [finalized.number, counted] : [counted]
   }
 
   private async call(

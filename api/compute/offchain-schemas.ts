@@ -60,10 +60,26 @@ const TYPED_DATA = {
     data: Type.String({ description: 'The encoded location.', pattern: '^0x([0-9a-fA-F]{2})*$' }),
     salt: Type.Optional(uid('In version 2: 32 bytes in hex.')),
   }),
-  signature: open('The signature.', {
-    v: whole('27 or 28 (0 and 1 are taken as these).'),
-    r: uid('32 bytes in hex'),
-    s: uid('32 bytes in hex'),
+  signature: Type.Unsafe<object | string>({
+    description:
+      'The signature: of a key, or of a smart account (ERC-1271, ERC-6492) at the address of the signer.',
+    anyOf: [
+      open(
+        'In three parts.',
+        {
+          v: whole('27 or 28 (0 and 1 are taken as these).'),
+          r: uid('32 bytes in hex'),
+          s: uid('32 bytes in hex'),
+        },
+        'r, s and v',
+      ),
+      Type.String({
+        title: 'Bytes',
+        description: 'Whole, in hex: at most 4,096 bytes.',
+        pattern: '^0x([0-9a-fA-F]{2})+$',
+        maxLength: 8_194,
+      }),
+    ],
   }),
 }
 const SIGNER = address('Who signed it.')

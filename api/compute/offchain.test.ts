@@ -231,6 +231,8 @@ test('validity can be checked later: expiry and revocation', async () => {
     expirationTime: 1_767_312_000n,
   })
   expect(offchainSource(offchain)).toBe(source)
+  const claim = { digest: `0x${'d1'.repeat(32)}`, signature: '0x5162' }
+  expect(validityOf(offchainSource({ ...offchain, claim }))).toEqual({ ...offchain, claim })
   for (const other of ['onchain', 'geojson', 'offchain', 'offchain-0x-1'])
     expect(validityOf(other)).toBeUndefined()
   const ask = (seconds: number, revoker = '') =>

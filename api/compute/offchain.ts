@@ -1,5 +1,6 @@
 import type { Chain } from '../../src/chains'
 import {
+  MAX_SIGNATURE_BYTES,
   OffchainError,
   PayloadError,
   checkExpiry,
@@ -26,6 +27,8 @@ export interface OffchainValidity {
   signer: string
   /** Unix seconds; 0 = never */
   expirationTime: bigint
+  /** The signature, where only the signer's contract can judge it: it may change its mind. */
+  claim?: { digest: string; signature: string; problem?: string }
 }
 
 /**
@@ -62,12 +65,16 @@ export function isOffchainForm(input: object, path: string): boolean {
  * signer has revoked it; only its geometry is remembered.
  */
 export class OffchainResolver {
-  /** `clock` in milliseconds; no `fetcher` where URIs are not fetched. */
+  /**
+   * `clock` in milliseconds; `smartAccounts`: whether signers may be contracts; no `fetcher` where URIs are
+   * not fetched.
+   */
   constructor(
     private readonly options: {
       measurer: Measurer
       clock: () => number
       maxLagSeconds: number
+      smartAccounts?: boolean
       fetcher?: DocumentFetcher
     },
   ) {}
@@ -89,20 +96,21 @@ export class OffchainResolver {
       contract: chain.eas,
       uid,
       now: this.now(),
+      accounts: this.options.smartAccounts ?? false,
     }).catch(refuse(path))
-    const { signer, expirationTime } = attestation
-    await this.checkValid(attestation.uid, { signer, expirationTime }, path, reader)
-    return { source: offchainSource({ signer, expirationTime }), ...this.geometry(attestation, path, chain) }
+    await this.checkValid(attestation.uid, attestation, path, reader)
+    return { source: offchainSource(attestation), ...this.geometry(attestation, path, chain) }
   }
 
   /**
-   * Throws a ComputeError (verification-failed) where a verified attestation has expired, or where its
-   * signer has revoked it; and UnavailableError. A revocation counts whatever `revocable` said: the contract
-   * does not look at it, and a signer who takes a statement back no longer makes it.
+   * Throws a ComputeError (verification-failed) where a verified attestation has expired, where its signer is
+   * a contract that does not accept the signature, or where its signer has revoked it; and UnavailableError.
+   * A revocation counts whatever `revocable` said: the contract does not look at it, and a signer who takes a
+   * statement back no longer makes it.
    */
   async checkValid(
     uid: string,
-    { signer, expirationTime }: OffchainValidity,
+    { signer, expirationTime, claim }: OffchainValidity,
     path: string,
     reader: ChainReader,
   ): Promise<void> {
@@ -111,10 +119,15 @@ export class OffchainResolver {
     } catch (error) {
       refuse(path)(error)
     }
-    const [revocationTime] = await Promise.all([
+    const [refusal, revocationTime] = await Promise.all([
+      claim && reader.accountRefusal({ account: signer, ...claim }),
       reader.offchainRevocationTime(signer, uid),
       reader.checkFresh(this.options.maxLagSeconds),
     ])
+    if (refusal) {
+      const problem = refusal.isContract ? undefined : claim?.problem
+      throw refused(path, 'verification-failed', problem ?? `its signature ${refusal.problem}`)
+    }
     if (revocationTime !== 0n)
       throw refused(path, 'verification-failed', `its signer revoked it at ${revocationTime} (Unix seconds)`)
   }
@@ -161,16 +174,22 @@ export class OffchainResolver {
 
 /**
  * The record of an offchain input in a resign token, from which its validity can be checked later: lower-case
- * letters, digits and hyphens.
+ * letters, digits and hyphens, at most MAX_SOURCE_LENGTH of them.
  */
-export function offchainSource({ signer, expirationTime }: OffchainValidity): string {
-  return `offchain-${signer}-${expirationTime}`
+export function offchainSource({ signer, expirationTime, claim }: OffchainValidity): string {
+  return ['offchain', signer, expirationTime, ...(claim ? [claim.digest, claim.signature] : [])].join('-')
 }
+export const MAX_SOURCE_LENGTH = 200 + 2 * MAX_SIGNATURE_BYTES
 
 /** Reads the text of `offchainSource`; undefined for any other. */
 export function validityOf(source: string): OffchainValidity | undefined {
-  const [, signer, expirationTime] = /^offchain-(0x[0-9a-f]{40})-(\d+)$/.exec(source) ?? []
-  return signer === undefined ? undefined : { signer, expirationTime: BigInt(expirationTime!) }
+  const [, signer, expirationTime, digest, signature] =
+    /^offchain-(0x[0-9a-f]{40})-(\d+)(?:-(0x[0-9a-f]{64})-(0x[0-9a-f]+))?$/.exec(source) ?? []
+  if (signer === undefined) return undefined
+  return {
+    ...{ signer, expirationTime: BigInt(expirationTime!) },
+    ...(digest !== undefined && { claim: { digest, signature: signature! } }),
+  }
 }
 
 /** Parses a fetched document. Errors do not quote it: it may be confidential. */

@@ -29,6 +29,8 @@ export interface ResolverOptions {
   maxLagSeconds: number
   /** Confirmations that an attestation needs, its own block included; 0 = none. */
   minConfirmations: number
+  /** Whether the signer of an offchain attestation may be a contract, which its chain is asked about. */
+  smartAccounts?: boolean
   /** Gets the documents of {uid, uri} inputs; undefined where they are not accepted. */
   fetcher?: DocumentFetcher
 }

@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto'
 import { hashMessage } from 'ethers'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { isCanonicalSignature, parseChecksumAddress, recoverSigner } from '../../src/eas'
+import { MAX_SIGNATURE_BYTES, isCanonicalSignature, parseChecksumAddress, recoverSigner } from '../../src/eas'
 import { HOUR_MS, tellCount, type RequestCounter, type Tier } from '../http/limits'
 import { ComputeError, UnavailableError, verificationFailed } from '../http/problems'
 import type { SharedRedis } from '../http/redis'
+import { isAccountSignature, type AccountSignature } from './account'
+import type { ChainReader } from './chain-reader'
 
 /** The parts of a request that a wallet signs (docs/reference/wallet.md). */
 export interface SignedRequest {
@@ -23,6 +25,8 @@ export interface SignedRequest {
   /** Unix seconds, as in the header. */
   timestamp: string
   nonce: string
+  /** Chain id, where the header names one. */
+  chain?: string | undefined
 }
 
 /**
@@ -39,6 +43,7 @@ export function signedText(request: SignedRequest): string {
     `address: ${request.address}`,
     `timestamp: ${request.timestamp}`,
     `nonce: ${request.nonce}`,
+    ...(request.chain === undefined ? [] : [`chain: ${request.chain}`]),
   ].join('\n')
 }
 
@@ -48,6 +53,8 @@ const HEADERS = {
   timestamp: 'x-wallet-timestamp',
   nonce: 'x-wallet-nonce',
 } as const
+/** The chain on which the wallet is a contract; a wallet that is a key needs none. */
+const CHAIN_HEADER = 'x-wallet-chain'
 const HEADERS_NEEDED =
   'a signed request carries X-Wallet-Address, X-Signature, X-Wallet-Timestamp and X-Wallet-Nonce'
 /** A nonce is remembered this much longer than its timestamp is valid, as clocks of API copies may differ. */
@@ -61,6 +68,10 @@ export interface WalletOptions {
   publicBaseUrl: string
   counter: RequestCounter
   nonces: Nonces
+  /** By chain id, the chains whose contracts may be wallets; none where only keys may sign. */
+  smartAccounts?: ReadonlyMap<number, ChainReader>
+  /** A chain whose last block is more seconds old than this is not asked: its answers are too old. */
+  maxLagSeconds: number
   /** milliseconds */
   clock: () => number
 }
@@ -70,12 +81,13 @@ interface Claim {
   signature: string
   timestamp: string
   nonce: string
+  chain: string | undefined
 }
 
 /**
- * Requests signed by a wallet, which have their own limit. A request with any of the four headers is one, and
- * all four must be valid. A nonce or a request of a wallet counts as used only after its signature is
- * verified; before that only the client's address is counted.
+ * Requests signed by a wallet, which have their own limit. A request with any of the headers is one, and all
+ * but that of the chain must be there. A nonce or a request of a wallet counts as used only after its
+ * signature is verified; before that only the client's address is counted.
  */
 export class WalletTier {
   private readonly authority: string
@@ -93,7 +105,7 @@ export class WalletTier {
    * How the client's address is counted for a request that carries a wallet's headers; undefined for others.
    */
   tierOf(request: FastifyRequest): Tier | undefined {
-    return Object.values(HEADERS).some((name) => request.headers[name] !== undefined)
+    return [...Object.values(HEADERS), CHAIN_HEADER].some((name) => request.headers[name] !== undefined)
       ? this.byAddress
       : undefined
   }
@@ -120,11 +132,14 @@ export class WalletTier {
       throw verificationFailed(
         'X-Wallet-Address: expected an address, 0x and 40 hex digits, in one letter case or with its right checksum',
       )
+    const chain = this.readChain(request)
     const signature = given('signature')
-    if (!isCanonicalSignature(signature))
+    if (chain === undefined && !isCanonicalSignature(signature))
       throw verificationFailed(
         "X-Signature: expected 65 bytes in hex: r, s in the lower half of the curve's order, v 27 or 28",
       )
+    if (!isAccountSignature(signature))
+      throw verificationFailed(`X-Signature: expected 1 to ${MAX_SIGNATURE_BYTES} bytes in hex`)
     const nonce = given('nonce')
     if (!/^[A-Za-z0-9_-]{16,64}$/.test(nonce))
       throw verificationFailed('X-Wallet-Nonce: expected 16 to 64 letters, digits, - and _')
@@ -136,11 +151,24 @@ export class WalletTier {
       throw verificationFailed(
         `X-Wallet-Timestamp: ${Math.round(Math.abs(off))} seconds ${off < 0 ? 'before' : 'after'} the server's clock; at most ${this.options.maxSkewSeconds} are accepted`,
       )
-    return { address, signature, timestamp, nonce }
+    return { address, signature, timestamp, nonce, chain }
+  }
+
+  private readChain(request: FastifyRequest): string | undefined {
+    const chain = request.headers[CHAIN_HEADER]
+    if (chain === undefined) return undefined
+    const ids = [...(this.options.smartAccounts?.keys() ?? [])].map(String)
+    if (typeof chain !== 'string' || !ids.includes(chain))
+      throw verificationFailed(
+        ids.length
+          ? `X-Wallet-Chain: expected the id of the chain on which the wallet is a contract, one of: ${ids.join(', ')}`
+          : 'X-Wallet-Chain: only keys may sign here, as no chain is asked about contracts; leave it out',
+      )
+    return chain
   }
 
   private async admit(
-    { address, signature, timestamp, nonce }: Claim,
+    { address, signature, timestamp, nonce, chain }: Claim,
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<void> {
@@ -156,20 +184,38 @@ export class WalletTier {
       address,
       timestamp,
       nonce,
+      chain,
     })
-    if ((await recoverSigner(hashMessage(text), signature)) !== address)
+    const digest = hashMessage(text)
+    const byKey = (await recoverSigner(digest, signature)) === address
+    const problem = byKey ? undefined : await this.problemOf(chain, { account: address, digest, signature })
+    if (problem !== undefined)
       throw verificationFailed(
-        `X-Signature: not made by ${address} over this request, whose text is ${JSON.stringify(text.slice(0, 2_000))}`,
+        `X-Signature: ${problem} over this request, whose text is ${JSON.stringify(text.slice(0, 2_000))}`,
       )
-    if (!(await nonces.claim(`${address}:${nonce}`, 2_000 * maxSkewSeconds + CLOCK_MARGIN_MS)))
+    // The contracts of one address on two chains may be two wallets.
+    const wallet = byKey ? address : `${chain}:${address}`
+    if (!(await nonces.claim(`${wallet}:${nonce}`, 2_000 * maxSkewSeconds + CLOCK_MARGIN_MS)))
       throw verificationFailed('X-Wallet-Nonce: was used before; take a new one for every request')
     if (perHour === 0) return
-    const count = await counter.count(`rate:wallet:${address}`, HOUR_MS)
+    const count = await counter.count(`rate:wallet:${wallet}`, HOUR_MS)
     if (!tellCount(reply, perHour, count))
       throw new ComputeError(
         'rate-limited',
         `More than ${perHour} requests in an hour from this wallet; try again in ${Math.ceil(count.ttl / 60_000)} minutes.`,
       )
+  }
+
+  /** Why a signature that the wallet's key did not make is not its contract's either; undefined if it is. */
+  private async problemOf(chain: string | undefined, claim: AccountSignature): Promise<string | undefined> {
+    const unknown = `not made by ${claim.account}`
+    if (chain === undefined) return unknown
+    const reader = this.options.smartAccounts!.get(Number(chain))!
+    const [refusal] = await Promise.all([
+      reader.accountRefusal(claim),
+      reader.checkFresh(this.options.maxLagSeconds),
+    ])
+    return refusal && (refusal.isContract ? `${refusal.problem},` : unknown)
   }
 }
 

@@ -45,7 +45,7 @@ export async function describeRoutes(
         summary: DESCRIPTION,
         description: [
           `A computed result carries an EIP-712 signature that the chain's EAS contract checks (\`attestByDelegation\`), so that contracts can act on it. Answers are geodesic, on the WGS84 ellipsoid; positions are [longitude, latitude].`,
-          'No authentication is needed. Requests are limited by client address; every answer says how many are left. Where a deployment accepts requests signed by a wallet (headers X-Wallet-Address, X-Signature, X-Wallet-Timestamp, X-Wallet-Nonce: docs/reference/wallet.md), these have a limit of their own.',
+          'No authentication is needed. Requests are limited by client address; every answer says how many are left. Where a deployment accepts requests signed by a wallet (headers X-Wallet-Address, X-Signature, X-Wallet-Timestamp, X-Wallet-Nonce, of smart accounts also X-Wallet-Chain: docs/reference/wallet.md), these have a limit of their own.',
           'The examples are answers that a local deployment really gave.',
         ].join('\n\n'),
         license: { name: 'GPL-3.0-or-later', identifier: 'GPL-3.0-or-later' },

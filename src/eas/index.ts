@@ -31,5 +31,5 @@ export {
 export { isCanonicalSignature, keySigner, recoverSigner, type Signer } from './signature'
 export { CURVE } from './curve'
 export { keccak256 } from './keccak'
-export { OffchainError } from './offchain-document'
+export { MAX_SIGNATURE_BYTES, OffchainError } from './offchain-document'
 export { checkExpiry, verifyOffchain, type OffchainAttestation, type OffchainExpectation } from './offchain'

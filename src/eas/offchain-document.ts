@@ -82,11 +82,18 @@ export interface Document {
   signer: string
   domain: Domain & { name: string }
   message: Message
-  signature: { r: string; s: string; v: number }
+  /** A key's, in its parts; or any bytes in hex, which only the signer's contract can judge */
+  signature: { r: string; s: string; v: number } | string
 }
 
-/** Reads the fields of a document, hex in lower-case. Unsigned extra fields are ignored. */
-export function readDocument(document: unknown): Document {
+/** Larger signatures of accounts are refused: one of a passkey, with its factory, has about 1,300 bytes. */
+export const MAX_SIGNATURE_BYTES = 4_096
+
+/**
+ * Reads the fields of a document, hex in lower-case. Unsigned extra fields are ignored. `ofAccounts`: the
+ * signature may be one text.
+ */
+export function readDocument(document: unknown, ofAccounts: boolean): Document {
   const outer = object(document, 'the attestation')
   const enveloped = Object.hasOwn(outer, 'sig')
   const sig = enveloped ? object(outer.sig, 'sig') : outer
@@ -98,7 +105,6 @@ export function readDocument(document: unknown): Document {
   const path = enveloped ? 'sig.' : ''
   const domain = object(sig.domain, `${path}domain`)
   const message = object(sig.message, `${path}message`)
-  const signature = object(sig.signature, `${path}signature`)
   const version = readVersion(sig.version, message.version, path)
   const type = readType(sig, version, path)
   return {
@@ -122,11 +128,22 @@ export function readDocument(document: unknown): Document {
       data: payload(message.data, `${path}message.data`),
       salt: version === 2 ? hex(message.salt, 32, `${path}message.salt`) : undefined,
     },
-    signature: {
-      r: hex(signature.r, 32, `${path}signature.r`),
-      s: hex(signature.s, 32, `${path}signature.s`),
-      v: Number(integer(signature.v, `${path}signature.v`)),
-    },
+    signature: readSignature(sig.signature, `${path}signature`, ofAccounts),
+  }
+}
+
+function readSignature(value: unknown, path: string, ofAccounts: boolean): Document['signature'] {
+  if (ofAccounts && typeof value === 'string') {
+    const bytes = (value.length - 2) / 2
+    if (bytes < 1 || bytes > MAX_SIGNATURE_BYTES || !/^0x([0-9a-f]{2})*$/i.test(value))
+      throw malformed(path, `expected r, s and v, or 1 to ${MAX_SIGNATURE_BYTES} bytes in hex`)
+    return value.toLowerCase()
+  }
+  const signature = object(value, path)
+  return {
+    r: hex(signature.r, 32, `${path}.r`),
+    s: hex(signature.s, 32, `${path}.s`),
+    v: Number(integer(signature.v, `${path}.v`)),
   }
 }
 

@@ -79,6 +79,45 @@ const verify = (change: (document: Json) => void, expected: Partial<OffchainExpe
 }
 
 describe('rules of this project', () => {
+  test('a signature that is not of its signer is handed back as a claim, if its caller asks accounts', async () => {
+    const { signature } = base.document.sig
+    const bytes = `${signature.r}${signature.s.slice(2)}1c`
+    const claimOf = async (change: (document: Json) => void) =>
+      (await verify(change, { accounts: true })).claim
+    expect(await claimOf(() => {})).toBeUndefined()
+    expect(await claimOf(({ sig }) => (sig.signature = bytes))).toBeUndefined()
+    const [signer, digest] = [`0x${'12'.repeat(20)}`, expect.stringMatching(/^0x[0-9a-f]{64}$/)]
+    for (const given of [signature, bytes, bytes.toUpperCase().replace('X', 'x')])
+      expect(
+        await verify(
+          (document) => Object.assign(document, { signer, sig: { ...document.sig, signature: given } }),
+          {
+            accounts: true,
+          },
+        ),
+      ).toMatchObject({
+        signer,
+        claim: {
+          digest,
+          signature: bytes,
+          problem: `its signature is not that of its signer, but recovers to ${base.expected.signer.toLowerCase()}`,
+        },
+      })
+    // v of other wallets' schemes (31: signed by eth_sign) is the account's to judge; 256 is no byte.
+    expect(await claimOf(({ sig }) => (sig.signature.v = 31))).toMatchObject({
+      signature: `${bytes.slice(0, -2)}1f`,
+    })
+    await expect(claimOf(({ sig }) => (sig.signature.v = 256))).rejects.toThrow('its signature is not valid')
+    for (const wrong of ['', '0x', '0x1', '0xzz', `0x${'00'.repeat(4_097)}`, [], null])
+      await expect(claimOf(({ sig }) => (sig.signature = wrong))).rejects.toMatchObject({
+        slug: 'invalid-input',
+        message: expect.stringMatching(/^sig\.signature: expected/),
+      })
+    // All that does not need the account is checked before it is asked.
+    await expect(
+      verify((document) => (document.signer = signer), { accounts: true, now: 0n }),
+    ).rejects.toThrow('lies in the future')
+  })
   test("the library's own object with the signer in it is read, too", async () => {
     const { sig, signer } = base.document
     expect(await verifyOffchain({ ...sig, signer }, expectationOf(base))).toMatchObject({
@@ -265,7 +304,7 @@ test('mutated documents are refused with an OffchainError or verify as before (s
       return document
     }
   }
-  let refused = 0
+  let [refused, claimed] = [0, 0]
   for (let i = 0; i < 6_000; i++) {
     const vector = pick(valid)
     let document = clone(vector.document)
@@ -275,8 +314,17 @@ test('mutated documents are refused with an OffchainError or verify as before (s
       n--
     )
       document = mutate(document)
+    const ofAccount = await verifyOffchain(document, { ...expectationOf(vector), accounts: true }).catch(
+      (error: unknown) => {
+        expect(error).toBeInstanceOf(OffchainError)
+        return undefined
+      },
+    )
+    if (ofAccount?.claim) claimed++
+    else if (ofAccount) expect(ofAccount).toEqual(originals.get(vector.id))
     try {
       expect(await verifyOffchain(document, expectationOf(vector))).toEqual(originals.get(vector.id))
+      expect(ofAccount?.claim).toBeUndefined()
     } catch (error) {
       if (!(error instanceof OffchainError)) throw error
       expect(['invalid-input', 'verification-failed']).toContain(error.slug)
@@ -286,4 +334,5 @@ test('mutated documents are refused with an OffchainError or verify as before (s
   }
   expect(refused).toBeGreaterThan(4_000)
   expect(refused).toBeLessThan(6_000)
+  expect(claimed).toBeGreaterThan(100)
 })

@@ -4,16 +4,31 @@ import { FIELDS, failed, readDocument, type Document, type Message } from './off
 import { recoverSigner } from './signature'
 import { uint } from './words'
 
-/** An EAS offchain attestation whose UID and signature are valid. Hex lower-case, times in Unix seconds. */
+/**
+ * An EAS offchain attestation whose UID is valid, and its signature too, unless there is a `claim`. Hex
+ * lower-case, times in Unix seconds.
+ */
 export interface OffchainAttestation {
   uid: string
-  /** The address that was recovered from the signature. */
+  /** The address that was recovered from the signature; with a `claim` the one that the document names. */
   signer: string
+  /** The signature was not made by the signer's key: it is valid only if the signer's contract says so. */
+  claim?: OffchainClaim
   schema: string
   time: bigint
   /** 0 = never */
   expirationTime: bigint
   data: string
+}
+
+/** A signature that only a contract can judge (ERC-1271). */
+export interface OffchainClaim {
+  /** The EIP-712 digest that it signs. */
+  digest: string
+  /** r, s and v as 65 bytes, or the bytes of the document. */
+  signature: string
+  /** Why it is not valid if the signer has no contract. */
+  problem: string
 }
 
 /** What an offchain attestation is checked against. */
@@ -25,6 +40,11 @@ export interface OffchainExpectation {
   uid?: string
   /** Unix seconds */
   now: bigint
+  /**
+   * Whether a signature that the signer's key did not make is handed back as a `claim`, for the caller to ask
+   * the signer's contract. Else it is refused.
+   */
+  accounts?: boolean
 }
 
 /**
@@ -76,7 +96,7 @@ export async function verifyOffchain(
     return keccak.digest('hex')
   }
 
-  const attestation = readDocument(document)
+  const attestation = readDocument(document, expected.accounts === true)
   const { domain, message, signature } = attestation
   checkDomain(domain, expected)
 
@@ -95,15 +115,16 @@ export async function verifyOffchain(
       word(domain.contract),
   )
   const digest = `0x${hash(`1901${separator}${hash(structWords(message, hash(message.data)))}`)}`
-  const signer = await recover(digest, signature)
-  if (signer !== attestation.signer)
-    throw failed(`its signature is not that of its signer, but recovers to ${signer}`)
+  const { signer } = attestation
+  const claim = await claimOf(signer, digest, signature)
+  if (claim && !expected.accounts) throw failed(claim.problem)
 
   const { time, expirationTime, schema, data } = message
   checkExpiry(expirationTime, expected.now)
   if (time > expected.now + MAX_SKEW_SECONDS)
     throw failed(`its time, ${time}, lies in the future (it is ${expected.now}, in Unix seconds)`)
-  return { uid, signer, schema, time, expirationTime, data: `0x${data.toString('hex')}` }
+  const content = { schema, time, expirationTime, data: `0x${data.toString('hex')}` }
+  return { uid, signer, ...(claim && { claim }), ...content }
 }
 
 /** Throws an OffchainError when an attestation has expired. Times in Unix seconds, 0 = never. */
@@ -171,17 +192,27 @@ function structWords(
 }
 
 /**
- * The signer, lower-case. Of the two signatures s and n - s only the one with the lower s is accepted
- * (EIP-2).
+ * What is left to be asked about a signature; undefined when the signer's key made it. Of the two signatures
+ * s and n - s only the one with the lower s is a key's (EIP-2).
  */
-async function recover(digest: string, { r, s, v }: Document['signature']): Promise<string> {
-  const vByte = V_BYTES[v]
-  const signer = vByte && (await recoverSigner(digest, r + digits(s) + vByte))
-  if (!signer)
-    throw failed(
-      "its signature is not valid: expected v 27 or 28, s in the lower half of the curve's order, and r of a point on the curve",
-    )
-  return signer
+async function claimOf(
+  signer: string,
+  digest: string,
+  signature: Document['signature'],
+): Promise<OffchainClaim | undefined> {
+  const bytes = typeof signature === 'string' ? signature : packed(signature)
+  const recovered = bytes && (await recoverSigner(digest, bytes))
+  if (recovered === signer) return undefined
+  const problem = recovered
+    ? `its signature is not that of its signer, but recovers to ${recovered}`
+    : "its signature is not valid: expected v 27 or 28, s in the lower half of the curve's order, and r of a point on the curve"
+  if (bytes === undefined) throw failed(problem)
+  return { digest, signature: bytes, problem }
+}
+
+/** A signature as 65 bytes; undefined when v is not a byte. */
+function packed({ r, s, v }: { r: string; s: string; v: number }): string | undefined {
+  return v < 256 ? r + digits(s) + (V_BYTES[v] ?? uint(v, 1)) : undefined
 }
 
 /** Hex without 0x. */

@@ -1,0 +1,519 @@
+import { createHash } from 'node:crypto'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import {
+  AbiCoder,
+  Contract,
+  ContractFactory,
+  Interface,
+  Wallet,
+  getCreate2Address,
+  hashMessage,
+  keccak256,
+} from 'ethers'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { mined, startLocalChain, testAccount, LOCAL_CHAIN, type LocalChain } from '../../dev/chain'
+import { freePort } from '../../dev/services'
+import { startApi, type TestApi } from '../../test/api'
+import { BRANDENBURG_GATE, EIFFEL_TOWER, offchain, parts, seconds } from '../../test/offchain'
+import { compile } from '../../test/solidity'
+import { UnavailableError } from '../http/problems'
+import { ChainReader } from './chain-reader'
+import { signedText } from './wallet'
+
+/** Contracts that sign (test/accounts.sol), on a real chain: offchain attestations, and requests. */
+const { Account, Factory, Hostile } = compile('test/accounts.sol') as Record<
+  'Account' | 'Factory' | 'Hostile',
+  { abi: any[]; bytecode: string }
+>
+const abi = AbiCoder.defaultAbiCoder()
+const MAGIC = '6492'.repeat(16)
+let chain: LocalChain
+let api: TestApi
+let factory: string
+beforeAll(async () => {
+  chain = await startLocalChain({ port: await freePort(), startsAt: seconds() - 3600 })
+  api = await serve({})
+  factory = await deploy(Factory)
+})
+afterAll(async () => {
+  await api?.close()
+  await chain?.stop()
+})
+
+const serve = (options: Parameters<typeof startApi>[0]) =>
+  startApi({ rpcUrl: chain.url, publicBaseUrl: 'https://x.example', wallet: {}, ...options })
+async function deploy({ abi, bytecode }: typeof Account, ...parameters: unknown[]): Promise<string> {
+  const factory = new ContractFactory(new Interface(abi), bytecode, await chain.provider.getSigner(0))
+  const contract = await factory.deploy(...parameters)
+  await mined(chain, contract.deploymentTransaction()!.hash)
+  return contract.getAddress()
+}
+const newKey = () => new Wallet(Wallet.createRandom().privateKey)
+const setOwner = async (account: string, owner: string) => {
+  const contract = new Contract(account, Account.abi, await chain.provider.getSigner(0))
+  await mined(chain, (await contract.getFunction('setOwner').send(owner)).hash)
+}
+/** An account that is not deployed yet: its address, and how its signatures are wrapped. */
+function counterfactual(owner: string, by = factory, create = createCall(owner)) {
+  const code = keccak256(Account.bytecode + abi.encode(['address'], [owner]).slice(2))
+  return {
+    address: getCreate2Address(factory, `0x${'00'.repeat(32)}`, code),
+    wrap: (signature: string) => abi.encode(['address', 'bytes', 'bytes'], [by, create, signature]) + MAGIC,
+  }
+}
+const createCall = (owner: string) => new Interface(Factory.abi).encodeFunctionData('create', [owner])
+
+const reader = (url = chain.url) =>
+  new ChainReader({ chain: LOCAL_CHAIN, rpcUrls: [url], gatewayUrl: undefined, headPollMs: 0 }, Date.now)
+const DIGEST = hashMessage('a text')
+const refusal = (account: string, signature: string, of = reader()) =>
+  of.accountRefusal({ account: account.toLowerCase(), digest: DIGEST, signature })
+const signed = (key: Wallet) => key.signingKey.sign(DIGEST).serialized
+
+describe('an account', () => {
+  test("accepts its owner's signatures, and no others", async () => {
+    const [owner, other] = [newKey(), newKey()]
+    const account = await deploy(Account, owner.address)
+    expect(await refusal(account, signed(owner))).toBeUndefined()
+    for (const signature of [signed(other), '0x00', `${signed(owner)}00`])
+      expect(await refusal(account, signature)).toEqual({
+        isContract: true,
+        problem: `is not accepted by the contract ${account.toLowerCase()} of base-sepolia`,
+      })
+  })
+  test('that is not deployed yet is asked after its factory; once deployed, the factory is left out', async () => {
+    const [owner, other] = [newKey(), newKey()]
+    const { address, wrap } = counterfactual(owner.address)
+    expect(await refusal(address, signed(owner))).toMatchObject({ isContract: false })
+    expect(await refusal(address, wrap(signed(owner)))).toBeUndefined()
+    expect(await refusal(address, wrap(signed(other)))).toMatchObject({ isContract: true })
+    expect(await chain.provider.getCode(address)).toBe('0x')
+
+    const sender = await chain.provider.getSigner(0)
+    await mined(chain, (await sender.sendTransaction({ to: factory, data: createCall(owner.address) })).hash)
+    expect(await refusal(address, wrap(signed(owner)))).toBeUndefined()
+    // What is called in place of the factory gives the account to someone else, but is not called.
+    const stealing = new Interface(Account.abi).encodeFunctionData('setOwner', [other.address])
+    const stolen = counterfactual(owner.address, address, stealing)
+    expect(await refusal(address, stolen.wrap(signed(owner)))).toBeUndefined()
+    expect(await refusal(address, stolen.wrap(signed(other)))).toMatchObject({ isContract: true })
+  })
+  test.each([
+    ['a key', () => newKey().address],
+    ['a contract of the node itself (identity)', () => `0x${'4'.padStart(40, '0')}`],
+    ['the zero address', () => `0x${'0'.repeat(40)}`],
+  ])('that is %s accepts nothing', async (_, address) => {
+    expect(await refusal(address(), signed(newKey()))).toMatchObject({ isContract: false })
+  })
+})
+
+describe('a hostile account', () => {
+  const WAYS = [
+    ...['Accepts', 'BurnsAllGas', 'Answers10MB', 'Reverts', 'RevertsWithMagic', 'Reverts10MB', 'AddsGarbage'],
+    ...['AnswersTwoWords', 'AnswersFourBytes', 'AnswersNothing', 'AnswersMagicAtTheEnd', 'AnswersTrue'],
+    ...['WritesState', 'DestroysItself', 'Recurses', 'IsInvalid'],
+  ]
+  const way = (name: string) => WAYS.indexOf(name)
+  test('is accepted when it answers as it should', async () => {
+    for (const name of ['Accepts', 'Recurses'])
+      expect([name, await refusal(await deploy(Hostile, way(name)), '0x00')]).toEqual([name, undefined])
+  })
+  test.each(WAYS.filter((name) => !['Accepts', 'Recurses'].includes(name)))(
+    'is refused when it %s',
+    async (name) => {
+      expect(await refusal(await deploy(Hostile, way(name)), '0x00')).toMatchObject({ isContract: true })
+    },
+  )
+  test.each(WAYS)('is not made by a factory that %s', async (name) => {
+    const hostile = await deploy(Hostile, way(name))
+    const owner = newKey()
+    const { address, wrap } = counterfactual(owner.address, hostile)
+    expect(await refusal(address, wrap(signed(owner)))).toMatchObject({ isContract: false })
+  })
+  test('is refused when its signature ends as ERC-6492 says, but is nothing of it', async () => {
+    expect(await refusal(await deploy(Hostile, 0), `0x01${MAGIC}`)).toEqual({
+      isContract: true,
+      problem: 'ends as ERC-6492 says, but is not of its form',
+    })
+  })
+})
+
+describe('a chain that is not local', () => {
+  /** The same node by a name that is not of this machine. */
+  const remote = () => reader(chain.url.replace('127.0.0.1', '0.0.0.0'))
+  const mine = (blocks: number) => chain.provider.send('anvil_mine', [`0x${blocks.toString(16)}`])
+
+  test('is asked at a final block and at the last one: both must accept', async () => {
+    const [owner, next] = [newKey(), newKey()]
+    const account = await deploy(Account, owner.address)
+    expect(await refusal(account, signed(owner), remote())).toMatchObject({
+      isContract: true,
+      problem: expect.stringMatching(
+        /^is not accepted by the contract 0x[0-9a-f]{40} of base-sepolia as of its block \d+, the last one that is final: try again later$/,
+      ),
+    })
+    await mine(100)
+    expect(await refusal(account, signed(owner), remote())).toBeUndefined()
+    await setOwner(account, next.address)
+    expect(await refusal(account, signed(owner), remote())).toEqual({
+      isContract: true,
+      problem: `is not accepted by the contract ${account.toLowerCase()} of base-sepolia`,
+    })
+    expect(await refusal(account, signed(next), remote())).toMatchObject({
+      problem: expect.stringContaining('the last one that is final'),
+    })
+    await mine(100)
+    expect(await refusal(account, signed(next), remote())).toBeUndefined()
+  })
+
+  test.each<[string, (method: string, parameters: unknown[]) => object | undefined]>([
+    [
+      'does not know which block is final',
+      (method, [block]) =>
+        method === 'eth_getBlockByNumber' && block === 'finalized'
+          ? { error: { code: -32602, message: 'invalid block tag' } }
+          : undefined,
+    ],
+    [
+      'does not keep the state of its final block',
+      (method, [, block]) =>
+        method === 'eth_call' && block === finalized
+          ? { error: { code: -32000, message: 'missing trie node' } }
+          : undefined,
+    ],
+  ])('whose node %s is asked at the block that the indexer counts as final', async (_, change) => {
+    const owner = newKey()
+    const account = await deploy(Account, owner.address)
+    await mine(LOCAL_CHAIN.finality)
+    finalized = (await chain.provider.send('eth_getBlockByNumber', ['finalized', false])).number
+    const node = await proxy(change)
+    try {
+      expect(await refusal(account, signed(owner), reader(node.url))).toBeUndefined()
+      const last = BigInt(await chain.provider.send('eth_blockNumber', []))
+      expect(node.blocks).toContain(`0x${(last - BigInt(LOCAL_CHAIN.finality)).toString(16)}`)
+      await setOwner(account, newKey().address)
+      expect(await refusal(account, signed(owner), reader(node.url))).toMatchObject({ isContract: true })
+    } finally {
+      node.close()
+    }
+  })
+  let finalized: string
+
+  test.each<[string, object]>([
+    ['another word', { result: `0x${'3'.padStart(64, '0')}` }],
+    ['an account that accepts, in one byte', { result: '0x01' }],
+    ['10 MB', { result: `0x${'01'.repeat(10_000_000)}` }],
+    ['too little gas', { error: { code: 3, message: 'execution reverted', data: '0x' } }],
+    ['nothing', { result: null }],
+  ])('whose node answers %s accepts nothing', async (_, answer) => {
+    const node = await proxy((method) => (method === 'eth_call' ? answer : undefined))
+    try {
+      await expect(refusal(factory, '0x00', reader(node.url))).rejects.toBeInstanceOf(UnavailableError)
+    } finally {
+      node.close()
+    }
+  })
+  test('whose node is not there accepts nothing', async () => {
+    await expect(refusal(factory, '0x00', reader('http://0.0.0.0:1'))).rejects.toBeInstanceOf(
+      UnavailableError,
+    )
+  })
+  test('is asked at most 16 questions at a time: others wait', async () => {
+    const waiting: (() => void)[] = []
+    const node = await proxy(() => undefined, waiting)
+    try {
+      const of = reader(node.url)
+      // Each asks twice, at a final block and at the last one.
+      const asked = Array.from({ length: 40 }, () => refusal(factory, '0x00', of))
+      await expect.poll(() => waiting.length).toBe(32)
+      await of.offchainRevocationTime(factory, DIGEST)
+      expect(waiting).toHaveLength(32)
+      for (let done = 0; done < 80; done++) {
+        await expect.poll(() => waiting.length).toBeGreaterThan(0)
+        waiting.shift()!()
+      }
+      for (const answer of await Promise.all(asked)) expect(answer).toMatchObject({ isContract: true })
+    } finally {
+      node.close()
+    }
+  })
+
+  /** A node in front of the chain's that answers some calls otherwise; the blocks of its calls. */
+  async function proxy(
+    change: (method: string, parameters: unknown[]) => object | undefined,
+    waiting?: (() => void)[],
+  ) {
+    const blocks: unknown[] = []
+    const answer = async (request: IncomingMessage, response: ServerResponse) => {
+      const chunks: Buffer[] = []
+      for await (const chunk of request) chunks.push(chunk as Buffer)
+      const body = Buffer.concat(chunks).toString()
+      const { id, method, params } = JSON.parse(body)
+      if (method === 'eth_call') blocks.push(params[1])
+      if (waiting && method === 'eth_call' && !params[0].to)
+        await new Promise<void>((resolve) => waiting.push(resolve))
+      const changed = change(method, params)
+      const text = changed
+        ? JSON.stringify({ jsonrpc: '2.0', id, ...changed })
+        : await (
+            await fetch(chain.url, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+          ).text()
+      response.setHeader('content-type', 'application/json').end(text)
+    }
+    const server = createServer((request, response) => void answer(request, response))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const close = () => void server.close().closeAllConnections()
+    return { url: `http://0.0.0.0:${(server.address() as AddressInfo).port}`, blocks, close }
+  }
+})
+
+const post = async (path: string, body: unknown, headers: Record<string, string> = {}, to = api) => {
+  const response = await fetch(to.url + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  })
+  return { status: response.status, body: (await response.json()) as any }
+}
+
+describe('an offchain attestation of an account', () => {
+  const distance = (attestation: unknown, to = api) =>
+    post('/compute/v0/distance', { chainId: 84532, from: { attestation }, to: EIFFEL_TOWER }, {}, to)
+  const answered = { status: 200, body: { result: 881329.94 } }
+  const refused = (detail: unknown) => ({
+    status: 401,
+    body: { type: 'https://x.example/errors/verification-failed', detail },
+  })
+  const of = (address: string, key: Wallet, form = (signature: string): unknown => signature) =>
+    offchain(BRANDENBURG_GATE, {
+      account: { address, sign: (digest) => form(key.signingKey.sign(digest).serialized) },
+    })
+
+  test.each([
+    ['one text', (signature: string) => signature],
+    ['r, s and v', parts],
+  ])('with its signature as %s is computed with until the account changes its mind', async (_, form) => {
+    const owner = newKey()
+    const account = await deploy(Account, owner.address)
+    const attestation = await of(account, owner, form)
+    const answer = await distance(attestation)
+    expect(answer).toMatchObject(answered)
+    const resign = () => post('/compute/v0/resign', { chainId: 84532, ...answer.body })
+    expect(await resign()).toMatchObject(answered)
+
+    await setOwner(account, testAccount(3).address)
+    const problem = `its signature is not accepted by the contract ${account.toLowerCase()} of base-sepolia`
+    expect(await distance(attestation)).toMatchObject(
+      refused(`from: offchain attestation refused: ${problem}`),
+    )
+    expect(await resign()).toMatchObject(refused(`input 1: offchain attestation refused: ${problem}`))
+    await setOwner(account, owner.address)
+    expect(await distance(attestation)).toMatchObject(answered)
+  })
+  test('that is not deployed yet is computed with, and signed again', async () => {
+    const owner = newKey()
+    const { address, wrap } = counterfactual(owner.address)
+    const answer = await distance(await of(address, owner, wrap))
+    expect(answer).toMatchObject(answered)
+    expect(await post('/compute/v0/resign', { chainId: 84532, ...answer.body })).toMatchObject(answered)
+    expect(await distance(await of(address, newKey(), wrap))).toMatchObject({ status: 401 })
+  })
+  test('with the largest signatures is signed again, from a batch of the largest size, too', async () => {
+    const account = await deploy(Hostile, 0)
+    const made = (place: typeof EIFFEL_TOWER) =>
+      offchain(place, { account: { address: account, sign: () => `0x${'51'.repeat(4_096)}` } })
+    const [from, to] = [await made(BRANDENBURG_GATE), await made(EIFFEL_TOWER)]
+    const operations = Array.from({ length: 20 }, () => ({
+      ...{ operation: 'distance', from: { attestation: from }, to: { attestation: to } },
+    }))
+    const batch = await post('/compute/v0/batch', { chainId: 84532, operations })
+    expect(batch).toMatchObject({ status: 200, body: { results: { length: 20 } } })
+    const { results } = batch.body
+    expect(await post('/compute/v0/resign', { chainId: 84532, results })).toMatchObject({ status: 200 })
+  })
+  test("that the account's owner signed in the owner's name is the owner's", async () => {
+    const owner = newKey()
+    expect(await distance(await of(owner.address, owner))).toMatchObject(answered)
+    expect(await distance(await of(newKey().address, owner))).toMatchObject(
+      refused(
+        `from: offchain attestation refused: its signature is not that of its signer, but recovers to ${owner.address.toLowerCase()}`,
+      ),
+    )
+  })
+  test('is revoked by the account alone', async () => {
+    const owner = newKey()
+    const account = await deploy(Account, owner.address)
+    const attestation = await of(account, owner)
+    const revoke = async (from: string) => {
+      await chain.provider.send('anvil_setBalance', [from, '0xde0b6b3a7640000'])
+      await chain.provider.send('anvil_impersonateAccount', [from])
+      const data = (await chain.eas()).interface.encodeFunctionData('revokeOffchain', [attestation.sig.uid])
+      const sent = await chain.provider.send('eth_sendTransaction', [{ from, to: chain.chain.eas, data }])
+      await mined(chain, sent)
+    }
+    await revoke(owner.address)
+    expect(await distance(attestation)).toMatchObject(answered)
+    await revoke(account)
+    expect(await distance(attestation)).toMatchObject(
+      refused(expect.stringContaining('its signer revoked it')),
+    )
+  })
+  test.each([['0x'], ['0xz1'], ['words'], [`0x${'00'.repeat(4_097)}`]])(
+    'whose signature is no bytes, or too many, is malformed',
+    async (signature) => {
+      expect(await distance(await of(factory, newKey(), () => signature))).toMatchObject({
+        status: 400,
+        body: {
+          detail:
+            'from: offchain attestation refused: sig.signature: expected r, s and v, or 1 to 4096 bytes in hex',
+        },
+      })
+    },
+  )
+  test('is refused where only keys may sign', async () => {
+    const keysOnly = await serve({ smartAccounts: false })
+    try {
+      const owner = newKey()
+      const account = await deploy(Account, owner.address)
+      expect(await distance(await of(account, owner, parts), keysOnly)).toMatchObject(
+        refused(expect.stringContaining('its signature is not that of its signer, but recovers to')),
+      )
+      expect(await distance(await of(account, owner), keysOnly)).toMatchObject({
+        status: 400,
+        body: { detail: 'from: offchain attestation refused: sig.signature: expected an object' },
+      })
+    } finally {
+      await keysOnly.close()
+    }
+  })
+})
+
+describe('a request of an account', () => {
+  const PATH = '/compute/v0/distance'
+  const BODY = { chainId: 84532, from: BRANDENBURG_GATE, to: EIFFEL_TOWER }
+  let nonces = 0
+  interface Changes {
+    wrap?: (signature: string) => string
+    signedChain?: string | undefined
+    headers?: Record<string, string>
+  }
+  async function request(address: string, key: Wallet, changes: Changes = {}) {
+    const { wrap = (signature) => signature, headers } = changes
+    const signedChain = 'signedChain' in changes ? changes.signedChain : '84532'
+    const timestamp = String(seconds())
+    const nonce = `nonce-${process.pid}-${process.hrtime.bigint()}-${nonces++}`
+    const text = signedText({
+      ...{ authority: 'x.example', method: 'POST', target: PATH },
+      bodyHash: createHash('sha256').update(JSON.stringify(BODY)).digest('hex'),
+      ...{ address: address.toLowerCase(), timestamp, nonce, chain: signedChain },
+    })
+    return {
+      'x-wallet-address': address,
+      'x-signature': wrap(await key.signMessage(text)),
+      'x-wallet-timestamp': timestamp,
+      'x-wallet-nonce': nonce,
+      'x-wallet-chain': '84532',
+      ...headers,
+    }
+  }
+  const send = (headers: Record<string, string>, to = api) => post(PATH, BODY, headers, to)
+  const answered = { status: 200, body: { result: 881329.94 } }
+  const refused = (detail: unknown) => ({
+    status: 401,
+    body: { type: 'https://x.example/errors/verification-failed', detail },
+  })
+
+  test('is admitted until the account changes its mind, once for each nonce', async () => {
+    const owner = newKey()
+    const account = await deploy(Account, owner.address)
+    const headers = await request(account, owner)
+    expect(await send(headers)).toMatchObject(answered)
+    expect(await send(headers)).toMatchObject(
+      refused('X-Wallet-Nonce: was used before; take a new one for every request'),
+    )
+    const next = await request(account, owner)
+    await setOwner(account, testAccount(3).address)
+    expect(await send(next)).toMatchObject(
+      refused(
+        expect.stringMatching(
+          /^X-Signature: is not accepted by the contract 0x[0-9a-f]{40} of base-sepolia, over this request, whose text is "[^]*\\nchain: 84532"$/,
+        ),
+      ),
+    )
+    // The refused request has not used up its nonce.
+    await setOwner(account, owner.address)
+    expect(await send(next)).toMatchObject(answered)
+  })
+  test('is admitted before the account is deployed', async () => {
+    const owner = newKey()
+    const { address, wrap } = counterfactual(owner.address)
+    expect(await send(await request(address, owner, { wrap }))).toMatchObject(answered)
+    expect(await send(await request(address, newKey(), { wrap }))).toMatchObject({ status: 401 })
+  })
+  test('counts for the account on its chain; one of a key counts for the key, with a chain and without', async () => {
+    const limited = await serve({ wallet: { perHour: 1 } })
+    try {
+      const owner = newKey()
+      const account = await deploy(Account, owner.address)
+      expect(await send(await request(account, owner), limited)).toMatchObject(answered)
+      expect((await send(await request(account, owner), limited)).status).toBe(429)
+      expect(await send(await request(owner.address, owner), limited)).toMatchObject(answered)
+      expect((await send(await request(owner.address, owner), limited)).status).toBe(429)
+    } finally {
+      await limited.close()
+    }
+  })
+  test('must be signed for its chain', async () => {
+    const owner = newKey()
+    const account = await deploy(Account, owner.address)
+    for (const signedChain of ['42220', undefined])
+      expect((await send(await request(account, owner, { signedChain }))).status).toBe(401)
+  })
+  test.each([
+    [
+      { 'x-wallet-chain': '42220' },
+      /^X-Wallet-Chain: expected the id of the chain on which [^]*, one of: 84532$/,
+    ],
+    [{ 'x-wallet-chain': '0x14a34' }, /^X-Wallet-Chain: expected the id of the chain/],
+    [{ 'x-wallet-chain': '' }, /^X-Wallet-Chain: expected the id of the chain/],
+    [{ 'x-signature': '0x' }, /^X-Signature: expected 1 to 4096 bytes in hex$/],
+    [{ 'x-signature': `0x${'00'.repeat(4_097)}` }, /^X-Signature: expected 1 to 4096 bytes in hex$/],
+  ])('with %j is refused', async (headers, detail) => {
+    expect(await send(await request(factory, newKey(), { headers }))).toMatchObject(
+      refused(expect.stringMatching(detail)),
+    )
+  })
+  test('of an address without a contract is refused as one of a key', async () => {
+    expect(await send(await request(newKey().address, newKey()))).toMatchObject(
+      refused(expect.stringMatching(/^X-Signature: not made by 0x[0-9a-f]{40} over this request/)),
+    )
+  })
+  test('is refused where only keys may sign', async () => {
+    const keysOnly = await serve({ smartAccounts: false })
+    try {
+      const owner = newKey()
+      expect(await send(await request(await deploy(Account, owner.address), owner), keysOnly)).toMatchObject(
+        refused(
+          'X-Wallet-Chain: only keys may sign here, as no chain is asked about contracts; leave it out',
+        ),
+      )
+    } finally {
+      await keysOnly.close()
+    }
+  })
+  test('is not admitted while the node is away', async () => {
+    const away = await startLocalChain({ port: await freePort(), startsAt: seconds() - 3600 })
+    const lonely = await serve({ rpcUrl: away.url })
+    try {
+      const headers = await request(factory, newKey())
+      await away.stop()
+      expect(await send(headers, lonely)).toMatchObject({
+        status: 500,
+        body: { type: 'https://x.example/errors/computation-error' },
+      })
+    } finally {
+      await lonely.close()
+    }
+  })
+})

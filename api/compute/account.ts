@@ -1,0 +1,63 @@
+import { AbiCoder, ZeroAddress, toQuantity } from 'ethers'
+import { MAX_SIGNATURE_BYTES } from '../../src/eas'
+
+/** A signature that only the contract at the account's address can judge. Addresses are lower-case. */
+export interface AccountSignature {
+  account: string
+  digest: string
+  /** 1 to MAX_SIGNATURE_BYTES bytes */
+  signature: string
+}
+
+/** What an account says of a signature. */
+export type AccountAnswer = 'no contract' | 'accepted' | 'refused'
+
+const SIGNATURE = new RegExp(`^0x([0-9a-fA-F]{2}){1,${MAX_SIGNATURE_BYTES}}$`)
+/** What an account may use: nine times a check of a P-256 signature in Solidity. */
+const ACCOUNT_GAS = 3_000_000
+/** What its factory may use: the largest contract takes 4,915,200 to store (24,576 bytes, EIP-170). */
+const FACTORY_GAS = 6_000_000
+/** Both, and the call itself. Below the cap on calls of common nodes, and of transactions (EIP-7825). */
+const CALL_GAS = 10_000_000
+/** The last 32 bytes of a signature of an account that may not be deployed yet (ERC-6492). */
+const WRAPPED = '6492'.repeat(16)
+
+/** account.sol, compiled; account.test.ts compiles it anew. Made for Paris, which all chains run. */
+export const ACCOUNT_CHECK =
+  '0x608060405234801561001057600080fd5b5060405161037538038061037583398101604081905261002f91610227565b6001600160a01b0383161580159061004f57506001600160a01b0387163b155b1561006d5761005d81610117565b60008083516020850160008786f1505b60006001600160a01b0388163b1561010d576000631626ba7e88886040516024016100999291906102d6565b6040516020818303038152906040529060e01b6020820180516001600160e01b03838183161783525050505090506100d68661011760201b60201c565b6000602060008351602085018d8bfa600051630b135d3f60e11b1460203d141616905080610105576002610108565b60015b925050505b8060005260206000f35b61012381612710610326565b60405a610130919061033f565b5a61013b9190610361565b1161014557600080fd5b50565b80516001600160a01b038116811461015f57600080fd5b919050565b634e487b7160e01b600052604160045260246000fd5b60005b8381101561019557818101518382015260200161017d565b50506000910152565b600082601f8301126101af57600080fd5b81516001600160401b038111156101c8576101c8610164565b604051601f8201601f19908116603f011681016001600160401b03811182821017156101f6576101f6610164565b60405281815283820160200185101561020e57600080fd5b61021f82602083016020870161017a565b949350505050565b600080600080600080600060e0888a03121561024257600080fd5b61024b88610148565b602089015160408a015191985096506001600160401b0381111561026e57600080fd5b61027a8a828b0161019e565b60608a01519096509450610292905060808901610148565b60a08901519093506001600160401b038111156102ae57600080fd5b6102ba8a828b0161019e565b925050600060c089015190508091505092959891949750929550565b82815260406020820152600082518060408401526102fb81606085016020870161017a565b601f01601f1916919091016060019392505050565b634e487b7160e01b600052601160045260246000fd5b8082018082111561033957610339610310565b92915050565b60008261035c57634e487b7160e01b600052601260045260246000fd5b500490565b818103818111156103395761033961031056fe'
+
+/** Whether a text is a signature that an account can be asked about. */
+export function isAccountSignature(text: string): boolean {
+  return SIGNATURE.test(text)
+}
+
+/**
+ * The transaction of an eth_call that asks an account about a signature (ERC-1271), after its factory where
+ * the signature names one (ERC-6492). It creates nothing. Undefined when the signature ends as ERC-6492 says,
+ * but is not of its form.
+ */
+export function accountCall({ account, digest, signature }: AccountSignature): object | undefined {
+  const abi = AbiCoder.defaultAbiCoder()
+  let [factory, factoryCall, inner] = [ZeroAddress, '0x', signature]
+  if (signature.endsWith(WRAPPED))
+    try {
+      ;[factory, factoryCall, inner] = abi
+        .decode(['address', 'bytes', 'bytes'], signature.slice(0, -WRAPPED.length))
+        .toArray() as [string, string, string]
+    } catch {
+      return undefined
+    }
+  const parameters = abi.encode(
+    ['address', 'bytes32', 'bytes', 'uint256', 'address', 'bytes', 'uint256'],
+    [account, digest, inner, ACCOUNT_GAS, factory, factoryCall, FACTORY_GAS],
+  )
+  return { data: ACCOUNT_CHECK + parameters.slice(2), gas: toQuantity(CALL_GAS) }
+}
+
+/** Reads the answer to that call; undefined when it is none. */
+export function readAccountAnswer(answer: unknown): AccountAnswer | undefined {
+  return ANSWERS.get(answer)
+}
+const ANSWERS: ReadonlyMap<unknown, AccountAnswer> = new Map(
+  (['no contract', 'accepted', 'refused'] as const).map((each, i) => [`0x${`${i}`.padStart(64, '0')}`, each]),
+)
