@@ -4,6 +4,7 @@
 FROM node:22-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
+COPY packages/contracts/package.json packages/contracts/
 RUN npm ci --no-audit --no-fund
 COPY . .
 RUN npm run build
@@ -13,6 +14,7 @@ WORKDIR /app
 ARG OMIT="--omit=dev --omit=optional"
 ENV NODE_ENV=production HOST=0.0.0.0
 COPY package.json package-lock.json ./
+COPY packages/contracts/package.json packages/contracts/
 RUN npm ci $OMIT --no-audit --no-fund && npm cache clean --force
 COPY --from=build /app/lib lib
 COPY --from=build /app/dist/api dist/api

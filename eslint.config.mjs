@@ -43,7 +43,7 @@ export default tseslint.config(
   },
   {
     // Tests read JSON that they just made.
-    files: ['**/*.test.ts', 'test/**', 'dev/chain.ts'],
+    files: ['**/*.test.ts', 'test/**', 'packages/*/test/**', 'dev/chain.ts'],
     rules: {
       '@typescript-eslint/no-unsafe-assignment': 'off',
       '@typescript-eslint/no-unsafe-member-access': 'off',
@@ -53,5 +53,8 @@ export default tseslint.config(
       '@typescript-eslint/no-explicit-any': 'off',
     },
   },
-  { files: ['*.mjs', '*.mts', 'docs/guide/*.mjs', 'test/*.mjs'], ...tseslint.configs.disableTypeChecked },
+  {
+    files: ['*.mjs', '*.mts', 'docs/guide/*.mjs', 'test/*.mjs', 'packages/*/*.mjs'],
+    ...tseslint.configs.disableTypeChecked,
+  },
 )

@@ -33,7 +33,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'service',
-          include: ['{src,api,test}/**/*.service.test.ts'],
+          include: ['{src,api,test,packages}/**/*.service.test.ts'],
           globalSetup: 'test/run.ts',
         },
       },

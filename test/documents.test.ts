@@ -8,6 +8,7 @@ import { shellCommands, shellWords } from './documents'
 const PAGES = [
   ...['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md'],
   ...['src/geodesy/README.md', 'bench/README.md', 'db/README.md'],
+  'packages/contracts/README.md',
   ...pagesUnder('docs'),
 ]
 const SOURCES = /\.(ts|mts|mjs|js|json|graphql|sql|ya?ml)$|^\.env\.example$|^Dockerfile$|^\.ci\/run$/
@@ -33,7 +34,7 @@ test.each(PAGES)('every relative link and anchor of %s leads somewhere', (page) 
 test.each(PAGES.filter((page) => page !== 'CHANGELOG.md'))(
   'every source file that %s names exists',
   (page) => {
-    const named = [...proseOf(page).matchAll(/`((?:src|api|test|dev|db|bench)\/[\w./-]*\w\.\w+)`/g)]
+    const named = [...proseOf(page).matchAll(/`((?:src|api|test|dev|db|bench|packages)\/[\w./-]*\w\.\w+)`/g)]
     expect(named.map(([, file]) => file!).filter((file) => !existsSync(file))).toEqual([])
   },
 )

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.24;
+
+import {GeoAnswers} from "@geospatial-attestation/contracts/src/GeoAnswers.sol";
+import {GeoInputs} from "@geospatial-attestation/contracts/src/GeoInputs.sol";
+import {IEAS} from "@geospatial-attestation/contracts/src/eas/IEAS.sol";
+import {Address} from "@openzeppelin/contracts/utils/Address.sol";
+
+/// @title DeliveryEscrow
+/// @notice Holds a payment until the delivery is attested inside the agreed zone, or until its deadline. The question is
+/// contains(container: the zone, geometry: the delivery attestation), the recipient is the courier.
+contract DeliveryEscrow {
+    using GeoAnswers for GeoAnswers.BooleanAnswer;
+
+    struct Order {
+        address buyer;
+        address courier;
+        /// Who attests the delivery, to the courier: somebody whom both trust, such as a parcel locker.
+        address witness;
+        /// The reference of the zone, a polygon that both know.
+        bytes32 zone;
+        uint64 placed;
+        uint64 deadline;
+        uint256 amount;
+    }
+
+    uint256 public constant ANSWER_MAX_AGE = 1 hours;
+
+    IEAS private immutable _eas;
+    address private immutable _signer;
+    address private immutable _proxy;
+    bytes32 private immutable _answerSchema;
+    bytes32 private immutable _locationSchema;
+
+    /// @notice Orders by number, from 1; a settled one is empty.
+    mapping(uint256 number => Order) public orders;
+    uint256 public orderCount;
+    /// @notice Delivery attestations that were paid for.
+    mapping(bytes32 delivery => bool) public paid;
+
+    event Placed(uint256 indexed number, address indexed buyer, address indexed courier, uint256 amount);
+    event Paid(uint256 indexed number, bytes32 delivery);
+    event Refunded(uint256 indexed number);
+
+    error NoSuchOrder(uint256 number);
+    error AlreadyPaid(bytes32 delivery);
+    error NotYet(uint256 deadline);
+
+    constructor(IEAS eas, address signer, address proxy, bytes32 answerSchema, bytes32 locationSchema) {
+        _eas = eas;
+        _signer = signer;
+        _proxy = proxy;
+        _answerSchema = answerSchema;
+        _locationSchema = locationSchema;
+    }
+
+    /// @notice Places an order; the payment is the value sent.
+    function place(address courier, address witness, bytes32 zone, uint64 deadline)
+        external
+        payable
+        returns (uint256 number)
+    {
+        number = ++orderCount;
+        orders[number] =
+            Order(msg.sender, courier, witness, zone, uint64(block.timestamp), deadline, msg.value);
+        emit Placed(number, msg.sender, courier, msg.value);
+    }
+
+    /// @notice Pays the courier. Anybody may call it.
+    /// @param delivery UID of the delivery attestation.
+    /// @param answer UID of the service's answer.
+    function settle(uint256 number, bytes32 delivery, bytes32 answer) external {
+        Order memory order = _close(number);
+        if (paid[delivery]) revert AlreadyPaid(delivery);
+        paid[delivery] = true;
+        // A delivery from before the order is another order's.
+        GeoInputs.requireAttestation(
+            _eas,
+            delivery,
+            GeoInputs.Source(_locationSchema, order.witness, order.courier, block.timestamp - order.placed)
+        );
+        GeoAnswers.Terms memory terms =
+            GeoAnswers.Terms(_answerSchema, _signer, _proxy, order.courier, ANSWER_MAX_AGE);
+        GeoAnswers.readBoolean(_eas, answer, terms).requireContains(order.zone, delivery);
+        emit Paid(number, delivery);
+        Address.sendValue(payable(order.courier), order.amount);
+    }
+
+    /// @notice Gives the payment back after the deadline. Anybody may call it.
+    function refund(uint256 number) external {
+        Order memory order = _close(number);
+        if (block.timestamp <= order.deadline) revert NotYet(order.deadline);
+        emit Refunded(number);
+        Address.sendValue(payable(order.buyer), order.amount);
+    }
+
+    function _close(uint256 number) private returns (Order memory order) {
+        order = orders[number];
+        if (order.buyer == address(0)) revert NoSuchOrder(number);
+        delete orders[number];
+    }
+}

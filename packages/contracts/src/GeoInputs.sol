@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.20;
+
+import {Attestation, IEAS} from "./eas/IEAS.sol";
+
+/// @title GeoInputs
+/// @notice How a contract pins the places that an answer is about.
+///
+/// - A place known beforehand is pinned by its reference: the UID of its attestation, or the keccak256 of its canonical
+///   JSON (`point`, or the `inputRefs` of any answer of the service about it).
+/// - A place that changes, such as where a user is now, is the UID of an attestation. The contract takes it from the
+///   answer's `inputRefs` and reads who attested it, to whom, under which schema and when (`requireAttestation`).
+///
+/// **A raw GeoJSON input is whatever the asker typed.** A reference that is neither pinned nor read says nothing.
+library GeoInputs {
+    /// @notice What a contract demands of the attestation of a place.
+    struct Source {
+        /// The location schema.
+        bytes32 schema;
+        /// Who must have attested it: somebody whose word about this place the contract trusts.
+        address prover;
+        /// Whom it must be about. Zero: nobody; it does not stand for anybody.
+        address recipient;
+        /// How many seconds ago it may have been attested, by EAS's clock.
+        uint256 maxAge;
+    }
+
+    bytes10 private constant DIGITS = "0123456789";
+
+    error UnknownPlace(bytes32 uid);
+    error WrongPlaceSchema(bytes32 actual, bytes32 expected);
+    error WrongProver(address actual, address expected);
+    error WrongPlaceRecipient(address actual, address expected);
+    error PlaceRevoked(uint64 revocationTime);
+    error PlaceExpired(uint64 expirationTime);
+    /// @notice The place was attested at `time`; `oldest` is the oldest time that is accepted (Unix seconds).
+    error PlaceTooOld(uint64 time, uint256 oldest);
+    /// @notice In 1e-7 degrees: the longitude from -180e7 to 180e7, the latitude from -90e7 to 90e7.
+    error InvalidPosition(int256 longitudeE7, int256 latitudeE7);
+
+    /// @notice Reads the attestation of a place from EAS. Checks schema, prover, recipient and age, and that it is
+    /// neither revoked nor expired. An offchain attestation, or raw GeoJSON, is unknown to EAS.
+    /// Reverts with UnknownPlace, WrongPlaceSchema, WrongProver, WrongPlaceRecipient, PlaceRevoked, PlaceExpired or
+    /// PlaceTooOld.
+    /// @param eas The EAS contract of this chain: a constant of the calling contract, never a caller's parameter.
+    /// @dev The prover chooses the shape, too: a polygon of half the world is within 500 m of everything. Trust a prover
+    /// that attests points, or ask `contains` with the pinned area as container.
+    function requireAttestation(IEAS eas, bytes32 uid, Source memory source)
+        internal
+        view
+        returns (Attestation memory place)
+    {
+        place = eas.getAttestation(uid);
+        if (place.uid == 0 || place.uid != uid) revert UnknownPlace(uid);
+        if (place.schema != source.schema) revert WrongPlaceSchema(place.schema, source.schema);
+        if (place.attester != source.prover) revert WrongProver(place.attester, source.prover);
+        if (place.recipient != source.recipient) {
+            revert WrongPlaceRecipient(place.recipient, source.recipient);
+        }
+        if (place.revocationTime != 0) revert PlaceRevoked(place.revocationTime);
+        if (place.expirationTime != 0 && place.expirationTime <= block.timestamp) {
+            revert PlaceExpired(place.expirationTime);
+        }
+        // EAS never attests in the future, so the age cannot be negative.
+        if (block.timestamp - place.time > source.maxAge) {
+            revert PlaceTooOld(place.time, block.timestamp - source.maxAge);
+        }
+    }
+
+    /// @notice The reference of a raw GeoJSON point: keccak256 of `{"coordinates":[longitude,latitude],"type":"Point"}`
+    /// with the numbers as RFC 8785 prints them. Reverts with InvalidPosition.
+    /// @dev Exact for coordinates of at most seven decimals (1 cm), which are told apart by their shortest decimal form.
+    /// The asker must send the same numbers: 2.2945 and 2.29450 are one number, 2.2945 and 2.2945001 are two.
+    /// @param longitudeE7 In 1e-7 degrees: 2.2945 is 22945000.
+    /// @param latitudeE7 In 1e-7 degrees.
+    function point(int256 longitudeE7, int256 latitudeE7) internal pure returns (bytes32) {
+        if (longitudeE7 < -180e7 || longitudeE7 > 180e7 || latitudeE7 < -90e7 || latitudeE7 > 90e7) {
+            revert InvalidPosition(longitudeE7, latitudeE7);
+        }
+        return keccak256(
+            abi.encodePacked(
+                '{"coordinates":[', _degrees(longitudeE7), ",", _degrees(latitudeE7), '],"type":"Point"}'
+            )
+        );
+    }
+
+    /// @dev valueE7 / 1e7 as JSON's shortest number. Numbers below 1e-6 have an exponent.
+    function _degrees(int256 valueE7) private pure returns (bytes memory text) {
+        uint256 magnitude = uint256(valueE7 < 0 ? -valueE7 : valueE7);
+        if (magnitude != 0 && magnitude < 10) text = abi.encodePacked(DIGITS[magnitude], "e-7");
+        else text = _decimal(magnitude);
+        if (valueE7 < 0) text = abi.encodePacked("-", text);
+    }
+
+    /// @dev magnitudeE7 / 1e7 in digits, without zeros at the end.
+    function _decimal(uint256 magnitudeE7) private pure returns (bytes memory text) {
+        uint256 whole = magnitudeE7 / 1e7;
+        uint256 fraction = magnitudeE7 % 1e7;
+        uint256 decimals = fraction == 0 ? 0 : 7;
+        for (; decimals != 0 && fraction % 10 == 0; fraction /= 10) {
+            --decimals;
+        }
+        uint256 wholeDigits = whole < 10 ? 1 : whole < 100 ? 2 : 3;
+        uint256 i = decimals == 0 ? wholeDigits : wholeDigits + 1 + decimals;
+        text = new bytes(i);
+        if (decimals != 0) {
+            for (; decimals != 0; --decimals) {
+                text[--i] = DIGITS[fraction % 10];
+                fraction /= 10;
+            }
+            text[--i] = ".";
+        }
+        for (; i != 0; whole /= 10) {
+            text[--i] = DIGITS[whole % 10];
+        }
+    }
+}

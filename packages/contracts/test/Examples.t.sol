@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.24;
+
+import {DeliveryEscrow} from "../examples/DeliveryEscrow.sol";
+import {ResidentsVote} from "../examples/ResidentsVote.sol";
+import {GeoAnswers} from "../src/GeoAnswers.sol";
+import {GeoInputs} from "../src/GeoInputs.sol";
+import {World} from "./World.sol";
+import {vm} from "./Vm.sol";
+
+/// @notice The escrow and the vote, on the service's answers. (The token: GeoResolver.t.sol.)
+contract ExamplesTest is World {
+    DeliveryEscrow private escrow;
+    ResidentsVote private ballot;
+    /// @dev The near place, attested to the account, is the delivery and the home; the zone is around it.
+    uint64 private beforeDelivery;
+
+    function setUp() public override {
+        super.setUp();
+        escrow = new DeliveryEscrow(eas, signer, address(proxy), booleanSchema, locationSchema);
+        ballot = new ResidentsVote(
+            eas,
+            signer,
+            address(proxy),
+            booleanSchema,
+            locationSchema,
+            ResidentsVote.Ballot(ref("zone"), prover, uint64(block.timestamp + 1 days), 2)
+        );
+        beforeDelivery = eas.getAttestation(ref("near")).time - 1;
+    }
+
+    function order(uint64 placed) private returns (uint256) {
+        uint64 present = uint64(block.timestamp);
+        vm.warp(placed);
+        vm.deal(address(this), 1 ether);
+        uint256 number = escrow.place{value: 1 ether}(account, prover, ref("zone"), present + 1 hours);
+        vm.warp(present);
+        return number;
+    }
+
+    function test_PaysForADeliveryInTheZone() public {
+        uint256 number = order(beforeDelivery);
+        escrow.settle(number, ref("near"), land("contains"));
+        vm.assertEq(account.balance, 1 ether);
+        vm.expectRevert(abi.encodeWithSelector(DeliveryEscrow.NoSuchOrder.selector, number));
+        escrow.settle(number, ref("near"), 0);
+        vm.expectRevert(abi.encodeWithSelector(DeliveryEscrow.NoSuchOrder.selector, number));
+        escrow.refund(number);
+    }
+
+    function test_PaysOncePerDelivery() public {
+        bytes32 answered = land("contains");
+        escrow.settle(order(beforeDelivery), ref("near"), answered);
+        uint256 second = order(beforeDelivery);
+        vm.expectRevert(abi.encodeWithSelector(DeliveryEscrow.AlreadyPaid.selector, ref("near")));
+        escrow.settle(second, ref("near"), answered);
+    }
+
+    function test_DoesNotPayForADeliveryOfAnEarlierOrder() public {
+        bytes32 answered = land("contains");
+        uint256 number = order(beforeDelivery + 2);
+        vm.expectRevert(
+            abi.encodeWithSelector(GeoInputs.PlaceTooOld.selector, beforeDelivery + 1, beforeDelivery + 2)
+        );
+        escrow.settle(number, ref("near"), answered);
+    }
+
+    function test_DoesNotPayForWhatTheCourierAttested() public {
+        bytes32 answered = land("containsClaimed");
+        uint256 number = order(beforeDelivery);
+        vm.expectRevert(abi.encodeWithSelector(GeoInputs.WrongProver.selector, mallory, prover));
+        escrow.settle(number, ref("claimed"), answered);
+    }
+
+    function test_DoesNotPayForAnotherZone() public {
+        bytes32 answered = land("containsVast");
+        uint256 number = order(beforeDelivery);
+        vm.expectRevert(
+            abi.encodeWithSelector(GeoAnswers.WrongInput.selector, 0, ref("vastTyped"), ref("zone"))
+        );
+        escrow.settle(number, ref("far"), answered);
+    }
+
+    function test_DoesNotPayForADeliveryOutside() public {
+        bytes32 answered = land("containsFar");
+        uint256 number = order(beforeDelivery);
+        vm.expectRevert(abi.encodeWithSelector(GeoAnswers.WrongResult.selector, false, true));
+        escrow.settle(number, ref("far"), answered);
+    }
+
+    function test_GivesBackAfterTheDeadline() public {
+        uint256 number = order(beforeDelivery);
+        vm.expectRevert(abi.encodeWithSelector(DeliveryEscrow.NotYet.selector, block.timestamp + 1 hours));
+        escrow.refund(number);
+        vm.warp(block.timestamp + 1 hours + 1);
+        escrow.refund(number);
+        vm.assertEq(address(this).balance, 1 ether);
+        vm.assertEq(address(escrow).balance, 0);
+    }
+
+    receive() external payable {}
+
+    function test_CountsAResident() public {
+        bytes32 answered = land("contains");
+        vm.prank(account);
+        ballot.vote(1, ref("near"), answered);
+        vm.assertEq(ballot.votes(1), 1);
+        vm.assertTrue(ballot.voted(account));
+    }
+
+    function test_CountsAPersonOnce() public {
+        bytes32 answered = land("contains");
+        vm.prank(account);
+        ballot.vote(1, ref("near"), answered);
+        // With the same answer, and with a new one.
+        vm.prank(account);
+        vm.expectRevert(abi.encodeWithSelector(ResidentsVote.VotedBefore.selector, account));
+        ballot.vote(0, ref("near"), answered);
+        answered = landByProxy("contains");
+        vm.prank(account);
+        vm.expectRevert(abi.encodeWithSelector(ResidentsVote.VotedBefore.selector, account));
+        ballot.vote(0, ref("near"), answered);
+    }
+
+    function test_DoesNotCountAnAnswerOfSomebodyElse() public {
+        bytes32 answered = land("contains");
+        vm.prank(mallory);
+        vm.expectRevert(abi.encodeWithSelector(GeoInputs.WrongPlaceRecipient.selector, account, mallory));
+        ballot.vote(0, ref("near"), answered);
+        // A home of their own does not help.
+        vm.prank(mallory);
+        vm.expectRevert(abi.encodeWithSelector(GeoInputs.WrongProver.selector, mallory, prover));
+        ballot.vote(0, ref("claimed"), answered);
+    }
+
+    function test_DoesNotCountAHomeOutside() public {
+        bytes32 answered = land("containsFar");
+        vm.prank(account);
+        vm.expectRevert(abi.encodeWithSelector(GeoAnswers.WrongResult.selector, false, true));
+        ballot.vote(0, ref("far"), answered);
+    }
+
+    function test_DoesNotCountARevokedHome() public {
+        bytes32 answered = land("contains");
+        revoke(locationSchema, ref("near"), prover);
+        vm.prank(account);
+        vm.expectRevert(abi.encodeWithSelector(GeoInputs.PlaceRevoked.selector, block.timestamp));
+        ballot.vote(0, ref("near"), answered);
+    }
+
+    function test_DoesNotCountOtherChoicesNorLateVotes() public {
+        bytes32 answered = land("contains");
+        vm.prank(account);
+        vm.expectRevert(abi.encodeWithSelector(ResidentsVote.NoSuchChoice.selector, 2, 2));
+        ballot.vote(2, ref("near"), answered);
+        uint256 closes = block.timestamp + 1 days;
+        vm.warp(closes + 1);
+        vm.prank(account);
+        vm.expectRevert(abi.encodeWithSelector(ResidentsVote.Closed.selector, closes));
+        ballot.vote(0, ref("near"), answered);
+    }
+}

@@ -1,0 +1,52 @@
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import type { InterfaceAbi } from 'ethers'
+
+/** The folder of the package. */
+const FOLDER = path.resolve('packages/contracts')
+
+/** Why forge cannot run on this machine, in one line; undefined when it can. */
+export function missingForge(): string | undefined {
+  // forge starts the compiler (solc.mjs) by its first line, which Windows does not read.
+  if (process.platform === 'win32') return 'forge cannot start a compiler that is a script on Windows'
+  try {
+    forgeBinary()
+    return undefined
+  } catch {
+    return `no prebuilt forge for ${process.platform} ${process.arch} was installed`
+  }
+}
+
+function forgeBinary(): string {
+  const architecture = process.arch === 'x64' ? 'amd64' : process.arch
+  return require.resolve(`@foundry-rs/forge-${process.platform}-${architecture}/bin/forge`)
+}
+
+/** Runs forge in the package. Resolves to what it printed; rejects with that when it fails. */
+export async function forge(
+  args: readonly string[],
+  environment: Record<string, string> = {},
+): Promise<string> {
+  try {
+    const { stdout } = await promisify(execFile)(forgeBinary(), args, {
+      cwd: FOLDER,
+      env: { ...process.env, FORCE_COLOR: '0', NO_COLOR: '1', ...environment },
+      maxBuffer: 2 ** 26,
+    })
+    return stdout
+  } catch (error) {
+    const { stdout, stderr } = error as { stdout: string; stderr: string }
+    throw new Error(`forge ${args.join(' ')} failed:\n${stdout}\n${stderr}`)
+  }
+}
+
+/** What forge compiled of a contract, such as `NearbyToken`, or `Harness.sol:ParcelRegistry`. */
+export function artifact(name: string): { abi: InterfaceAbi; bytecode: string } {
+  const [file, contract] = name.includes(':') ? name.split(':') : [`${name}.sol`, name]
+  const { abi, bytecode } = JSON.parse(
+    readFileSync(path.join(FOLDER, 'out', file!, `${contract}.json`), 'utf8'),
+  ) as { abi: InterfaceAbi; bytecode: { object: string } }
+  return { abi, bytecode: bytecode.object }
+}

@@ -1,0 +1,187 @@
+import { execFile } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { promisify } from 'node:util'
+import { Interface, type InterfaceAbi } from 'ethers'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { attest, locationRequest, type LocalChain } from '../../../dev/chain'
+import { LOCATION_SCHEMA } from '../../../src/location'
+import { blocksOf, isLike, shellCommands } from '../../../test/documents'
+import { startTestWorld, type TestWorld } from '../../../test/world'
+import { recordAnswers } from './answers'
+import { artifact, forge, missingForge } from './forge'
+import { ATTESTED, TYPED, type Role } from './questions'
+import { ACCOUNTS, Use, addressOf, ask, call, deploy, deployProxy, settings, signer } from './submitting'
+import { submit, submitByProxy } from './submitting'
+
+/**
+ * The contracts on answers of the running service: on local chains with the real EAS, and, with many
+ * attacks, in forge (test/*.t.sol), which gets the answers and the attested places in a file.
+ */
+const ANSWERS = 'cache/answers.json'
+/** EAS 1.2.0, 0.26, and 1.4.0 at the first one's address. */
+const SLUGS = ['base-sepolia', 'sepolia', 'base']
+const missing = missingForge()
+const run = promisify(execFile)
+
+describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missing})` : ''}`, () => {
+  let world: TestWorld
+  beforeAll(async () => {
+    await forge(['build'])
+    world = await startTestWorld({ CHAINS: SLUGS.join() })
+    // Local chains start in the past; answers are of the present.
+    for (const { provider } of world.chains.values()) {
+      await provider.send('anvil_setTime', [Date.now()])
+      await provider.send('anvil_mine', ['0x1'])
+    }
+  })
+  afterAll(() => world?.stop())
+  const local = (slug: string) => world.chains.get(slug)!
+
+  test('forge finds nothing to say about the sources', async () => {
+    const folders = ['src', 'examples', 'test']
+    await forge(['fmt', '--check', ...folders])
+    await forge(['lint', '--deny', 'warnings', ...folders])
+  })
+
+  test('the interfaces that are carried are those of EAS', () => {
+    const functionsOf = (abi: InterfaceAbi) =>
+      new Interface(abi).fragments
+        .filter(({ type }) => type === 'function')
+        .map((each) => each.format('full'))
+    for (const [carried, published] of [
+      ['IEAS', 'EAS'],
+      ['ISchemaRegistry', 'SchemaRegistry'],
+    ] as const) {
+      const known = functionsOf(JSON.parse(readFileSync(`abi/${published}.json`, 'utf8')) as InterfaceAbi)
+      const ours = functionsOf(artifact(`IEAS.sol:${carried}`).abi)
+      expect(ours.length).toBe(2)
+      expect(ours.filter((each) => !known.includes(each))).toEqual([])
+    }
+  })
+
+  test('attacks, properties and gas in forge', async () => {
+    const answers = await recordAnswers(world, local('base-sepolia'), local('base'))
+    mkdirSync('packages/contracts/cache', { recursive: true })
+    writeFileSync(`packages/contracts/${ANSWERS}`, JSON.stringify(answers, null, 1))
+    expect(await forge(['test'], { ANSWERS })).toMatch(/\d+ tests passed, 0 failed, 0 skipped/)
+  })
+
+  describe.each(SLUGS)('on %s', (slug) => {
+    const place = (name: keyof typeof ATTESTED, to: Role, by: Role = 'prover') =>
+      attest(
+        local(slug),
+        locationRequest(ATTESTED[name].geometry, { recipient: addressOf(to) }),
+        ACCOUNTS[by],
+      )
+
+    test('a token is minted for who is near, directly and by the proxy, once each', async () => {
+      const chain = local(slug)
+      const proxy = await deployProxy(chain)
+      const { inputRefs } = await ask(world, chain, 'distance', { from: TYPED.tower, to: TYPED.tower })
+      const token = await deploy(
+        chain,
+        artifact('NearbyToken'),
+        settings(chain, proxy, Use.oncePerRecipient),
+        ...[inputRefs[0], addressOf('prover'), LOCATION_SCHEMA.uid],
+      )
+      const schema: string = await token.getFunction('schema').staticCall()
+      const near = async (name: keyof typeof ATTESTED, to: Role, by?: Role) =>
+        ask(world, chain, 'within', {
+          ...{ geometry: await place(name, to, by), target: TYPED.tower, radius: 500 },
+          ...{ schema, recipient: addressOf(to) },
+        })
+      await submit(world, chain, await near('near', 'account'))
+      expect(await token.getFunction('ownerOf').staticCall(1)).toBe(addressOf('account'))
+      const second = await near('nearSecond', 'second')
+      await submitByProxy(chain, proxy, second)
+      expect(await token.getFunction('ownerOf').staticCall(2)).toBe(addressOf('second'))
+      await expect(submit(world, chain, second)).rejects.toThrow('AlreadyUsed')
+      await expect(submit(world, chain, await near('far', 'mallory'))).rejects.toThrow(
+        'WrongResult(false,true)',
+      )
+      await expect(submit(world, chain, await near('claimed', 'mallory', 'mallory'))).rejects.toThrow(
+        `WrongProver(${addressOf('mallory')},${addressOf('prover')})`,
+      )
+      expect(await token.getFunction('minted').staticCall()).toBe(2n)
+    })
+
+    test('a courier is paid for a delivery in the zone', async () => {
+      const chain = local(slug)
+      const { escrow, zone, answer, closes } = await readers(chain)
+      const order = [addressOf('account'), addressOf('prover'), zone, closes]
+      await call(chain, escrow, ACCOUNTS.second, 'place', order, { value: 1000n })
+      const far = await place('far', 'account')
+      const outside = await submit(world, chain, await answer(far))
+      await expect(call(chain, escrow, 0, 'settle', [1, far, outside])).rejects.toThrow(
+        'WrongResult(false,true)',
+      )
+      const near = await place('near', 'account')
+      const inside = await submit(world, chain, await answer(near))
+      const before = await chain.provider.getBalance(addressOf('account'))
+      await call(chain, escrow, 0, 'settle', [1, near, inside])
+      expect(await chain.provider.getBalance(addressOf('account'))).toBe(before + 1000n)
+    })
+
+    test('a resident votes once, by the proxy', async () => {
+      const chain = local(slug)
+      const { ballot, proxy, answer } = await readers(chain)
+      const home = await place('near', 'account')
+      const uid = await submitByProxy(chain, proxy, await answer(home))
+      const vote = (role: Role, choice: number) =>
+        call(chain, ballot, ACCOUNTS[role], 'vote', [choice, home, uid])
+      await vote('account', 1)
+      expect(await ballot.getFunction('votes').staticCall(1)).toBe(1n)
+      await expect(vote('account', 0)).rejects.toThrow('VotedBefore')
+      await expect(vote('mallory', 0)).rejects.toThrow('WrongPlaceRecipient')
+    })
+
+    async function readers(chain: LocalChain) {
+      const proxy = await deployProxy(chain)
+      const about = { container: TYPED.zone, geometry: TYPED.tower }
+      const { inputRefs, attestation } = await ask(world, chain, 'contains', about)
+      const [zone] = inputRefs as [string]
+      const parts = [chain.chain.eas, signer, proxy, attestation.schema as string, LOCATION_SCHEMA.uid]
+      const closes = Math.floor(Date.now() / 1000) + 3600
+      return {
+        ...{ proxy, zone, closes },
+        escrow: await deploy(chain, artifact('DeliveryEscrow'), ...parts),
+        ballot: await deploy(chain, artifact('ResidentsVote'), ...parts, {
+          ...{ area: zone, registrar: addressOf('prover'), closes, choices: 2 },
+        }),
+        answer: (geometry: string) =>
+          ask(world, chain, 'contains', {
+            ...{ container: TYPED.zone, geometry, recipient: addressOf('account') },
+          }),
+      }
+    }
+  })
+
+  test('docs/guide/contracts.md does what it says', async () => {
+    const page = 'docs/guide/contracts.md'
+    const blocks = blocksOf(page)
+    const blocksIn = (language: string) => blocks.filter((block) => block.language === language)
+    // Its contracts are those of the examples.
+    const examples = ['NearbyToken', 'DeliveryEscrow', 'ResidentsVote'].map((name) =>
+      readFileSync(`packages/contracts/examples/${name}.sol`, 'utf8'),
+    )
+    expect(blocksIn('solidity').length).toBeGreaterThan(0)
+    for (const { text, line } of blocksIn('solidity'))
+      expect(
+        examples.some((example) => example.includes(text)),
+        `${page}:${line}`,
+      ).toBe(true)
+    const commands = blocksIn('sh').flatMap(({ text }) => shellCommands(text))
+    expect(commands).toEqual(['npm run build --workspace packages/contracts'])
+    for (const command of commands) await run('npm', command.split(' ').slice(1))
+    // Its fragments are one program.
+    const program = blocksIn('js').map(({ text }) => text)
+    const { stdout } = await run(process.execPath, [
+      ...['--input-type=module', '-e'],
+      program
+        .join('\n')
+        .replaceAll('http://127.0.0.1:3000', world.url)
+        .replaceAll('http://127.0.0.1:8545', local('base-sepolia').url),
+    ])
+    expect(isLike(blocksIn('text').at(-1)!.text.trim(), stdout.trim()), stdout).toBe(true)
+  })
+})

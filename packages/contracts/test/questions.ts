@@ -1,0 +1,114 @@
+import type { Geometry, Polygon, Position } from 'geojson'
+
+/** A box as a polygon, from its south-west to its north-east corner. */
+const box = ([west, south]: Position, [east, north]: Position): Polygon => ({
+  type: 'Polygon',
+  coordinates: [
+    [
+      [west!, south!],
+      [east!, south!],
+      [east!, north!],
+      [west!, north!],
+      [west!, south!],
+    ],
+  ],
+})
+
+/** Geometries that askers type. The tower and the zone are what the contracts pin; `parcel` is half a km2. */
+export const TYPED = {
+  tower: { type: 'Point', coordinates: [2.2945, 48.8584] },
+  elsewhere: { type: 'Point', coordinates: [2.2987, 48.8556] },
+  zone: box([2.22, 48.81], [2.42, 48.91]),
+  vastTyped: box([0, 45], [20, 55]),
+  line: {
+    type: 'LineString',
+    coordinates: [
+      [2.2945, 48.8584],
+      [2.3522, 48.8566],
+    ],
+  },
+  parcel: box([2.29, 48.85], [2.297, 48.858]),
+} satisfies Record<string, Geometry>
+
+/** Who is who among the accounts that are attested by, or to. */
+export type Role = 'prover' | 'account' | 'second' | 'mallory'
+
+/**
+ * Places that are attested: by whom, to whom. The prover's are believed; Mallory claims to be near, and that
+ * a polygon of half of Europe is a place. `near` is 390 m from the tower.
+ */
+export const ATTESTED = {
+  near: { by: 'prover', to: 'account', geometry: { type: 'Point', coordinates: [2.2987, 48.8561] } },
+  nearAgain: { by: 'prover', to: 'account', geometry: { type: 'Point', coordinates: [2.2985, 48.856] } },
+  nearSecond: { by: 'prover', to: 'second', geometry: { type: 'Point', coordinates: [2.2986, 48.8562] } },
+  expiring: { by: 'prover', to: 'account', geometry: { type: 'Point', coordinates: [2.2984, 48.8563] } },
+  far: { by: 'prover', to: 'account', geometry: { type: 'Point', coordinates: [13.3777, 52.5163] } },
+  half: { by: 'prover', to: 'account', geometry: box([2.3, 48.85], [2.5, 48.87]) },
+  claimed: { by: 'mallory', to: 'mallory', geometry: { type: 'Point', coordinates: [2.2944, 48.8584] } },
+  vast: { by: 'mallory', to: 'mallory', geometry: box([-5, 42], [20, 55]) },
+} satisfies Record<string, { by: Role; to: Role; geometry: Geometry }>
+
+export type Place = keyof typeof TYPED | keyof typeof ATTESTED
+/** Schemas that answers are asked under; without one, the service's own. */
+export type Schema = 'token' | 'parcels' | 'denied' | 'tokenDenied'
+
+export interface Question {
+  operation: string
+  inputs: Record<string, Place>
+  radius?: number
+  schema?: Schema
+  /** `account` unless set; null for nobody. */
+  to?: Role | null
+}
+
+const within = (geometry: Place, target: Place, radius = 500) => ({
+  ...{ operation: 'within', inputs: { geometry, target }, radius },
+})
+const contains = (container: Place, geometry: Place) => ({
+  ...{ operation: 'contains', inputs: { container, geometry } },
+})
+const intersects = (geometry1: Place, geometry2: Place) => ({
+  ...{ operation: 'intersects', inputs: { geometry1, geometry2 } },
+})
+const distance = (from: Place, to: Place) => ({ operation: 'distance', inputs: { from, to } })
+const about = (operation: string, geometry: Place) => ({ operation, inputs: { geometry } })
+
+/** What the service is asked: what contracts expect, and what attackers would rather ask. */
+export const QUESTIONS: Readonly<Record<string, Question>> = {
+  within: within('near', 'tower'),
+  withinElsewhere: within('near', 'elsewhere'),
+  withinTyped: within('tower', 'tower'),
+  withinWide: within('far', 'tower', 2_000_000),
+  withinTenfold: within('near', 'tower', 5_000),
+  withinFar: within('far', 'tower'),
+  withinMallory: { ...within('near', 'tower'), to: 'mallory' },
+  withinNobody: { ...within('near', 'tower'), to: null },
+  withinDenied: { ...within('near', 'tower'), schema: 'denied' },
+  contains: contains('zone', 'near'),
+  containsFar: contains('zone', 'far'),
+  containsClaimed: contains('zone', 'claimed'),
+  containsVast: contains('vastTyped', 'far'),
+  containsSwapped: contains('vast', 'zone'),
+  intersects: intersects('zone', 'half'),
+  disjoint: intersects('zone', 'far'),
+  distance: distance('near', 'tower'),
+  distanceFar: distance('far', 'tower'),
+  length: about('length', 'line'),
+  area: about('area', 'zone'),
+  token: { ...within('near', 'tower'), schema: 'token' },
+  tokenAgain: { ...within('nearAgain', 'tower'), schema: 'token' },
+  tokenSecond: { ...within('nearSecond', 'tower'), schema: 'token', to: 'second' },
+  tokenDenied: { ...within('near', 'tower'), schema: 'tokenDenied' },
+  tokenNobody: { ...within('near', 'tower'), schema: 'token', to: null },
+  tokenMallory: { ...within('near', 'tower'), schema: 'token', to: 'mallory' },
+  tokenElsewhere: { ...within('near', 'elsewhere'), schema: 'token' },
+  tokenWide: { ...within('far', 'tower', 2_000_000), schema: 'token' },
+  tokenIntersects: { ...intersects('near', 'zone'), schema: 'token' },
+  tokenSwapped: { ...within('tower', 'near'), schema: 'token' },
+  tokenTyped: { ...within('tower', 'tower'), schema: 'token' },
+  tokenClaimed: { ...within('claimed', 'tower'), schema: 'token', to: 'mallory' },
+  tokenFar: { ...within('far', 'tower'), schema: 'token' },
+  parcel: { ...about('area', 'parcel'), schema: 'parcels' },
+  parcelMallory: { ...about('area', 'parcel'), schema: 'parcels', to: 'mallory' },
+  parcelHuge: { ...about('area', 'zone'), schema: 'parcels' },
+}

@@ -1,0 +1,128 @@
+import { readFileSync } from 'node:fs'
+import {
+  Contract,
+  ContractFactory,
+  Interface,
+  Signature,
+  type InterfaceAbi,
+  type TransactionReceipt,
+} from 'ethers'
+import { expect } from 'vitest'
+import { mined, testAccount, type LocalChain } from '../../../dev/chain'
+import type { TestWorld } from '../../../test/world'
+import { artifact } from './forge'
+import { PROXY_NAME, proxyCreationCode, proxySignature } from './proxy'
+import type { Role } from './questions'
+
+/** Asking the service, deploying contracts, and submitting answers on a local chain. */
+
+/** An answer of the service, or another JSON document. */
+export type Json = any
+/** The test accounts of the roles, and the one that signs for the service. */
+export const ACCOUNTS: Record<Role, number> = { account: 1, second: 2, prover: 3, mallory: 4 }
+const SIGNER = 9
+/** How old an answer may be for the resolvers, seconds. */
+const MAX_AGE = 600
+/** The values of GeoResolver.Use. */
+export const Use = { oncePerRecipient: 0, oncePerInputs: 1 }
+
+export const signer = testAccount(SIGNER).address
+export const addressOf = (role: Role) => testAccount(ACCOUNTS[role]).address
+
+/** The service's answer about places of this chain; the test fails when it refuses. */
+export async function ask(
+  world: TestWorld,
+  chain: LocalChain,
+  operation: string,
+  body: object,
+): Promise<Json> {
+  const answer = await world.post(`/compute/v0/${operation}`, { chainId: chain.chain.id, ...body })
+  expect(answer.status, JSON.stringify(answer.body)).toBe(200)
+  return answer.body
+}
+
+/** Deploys a compiled contract; its deployer is the account that signs for the service. */
+export async function deploy(
+  chain: LocalChain,
+  { abi, bytecode }: { abi: InterfaceAbi; bytecode: string },
+  ...parameters: unknown[]
+): Promise<Contract> {
+  const factory = new ContractFactory(abi, bytecode, await chain.provider.getSigner(SIGNER))
+  const contract = await factory.deploy(...parameters)
+  await mined(chain, contract.deploymentTransaction()!.hash)
+  return new Contract(await contract.getAddress(), abi, chain.provider)
+}
+
+/** The proxy's address. */
+export async function deployProxy(chain: LocalChain): Promise<string> {
+  const code = { abi: ['constructor(address eas, string name)'], bytecode: proxyCreationCode() }
+  return (await deploy(chain, code, chain.chain.eas, PROXY_NAME)).getAddress()
+}
+
+/** GeoResolver.Settings */
+export const settings = (chain: LocalChain, proxy: string, use: number) => ({
+  ...{ eas: chain.chain.eas, signer, proxy, maxAge: MAX_AGE, use },
+})
+
+/** Calls a contract. Throws the name and the arguments of the error that a contract reverts with. */
+export async function call(
+  chain: LocalChain,
+  contract: Contract,
+  account: number,
+  method: string,
+  parameters: unknown[],
+  overrides: object = {},
+): Promise<TransactionReceipt> {
+  const by = contract.connect(await chain.provider.getSigner(account)) as Contract
+  try {
+    await by.getFunction(method).staticCall(...parameters, overrides)
+  } catch (error) {
+    const { data } = error as { data?: string }
+    const known = data && errorOf(data)
+    throw known ? new Error(`${known.name}(${known.args.join()})`) : error
+  }
+  return mined(chain, (await by.getFunction(method).send(...parameters, overrides)).hash)
+}
+
+function errorOf(data: string) {
+  for (const name of ['NearbyToken', 'DeliveryEscrow', 'ResidentsVote']) {
+    const error = new Interface(artifact(name).abi).parseError(data)
+    if (error) return error
+  }
+  return undefined
+}
+
+/** Has an answer attested by EAS; returns the UID. */
+export async function submit(world: TestWorld, chain: LocalChain, answer: Json): Promise<string> {
+  // EAS 0.26 takes other parameters: GET / has the functions of each chain's contract.
+  const { chains } = (await world.get('/')).body
+  const { eas, abi } = chains.find(({ id }: Json) => id === chain.chain.id)
+  const { signature } = answer.delegatedAttestation
+  return attestByDelegation(chain, new Contract(eas, abi), answer, signature)
+}
+
+/** Has an answer attested by EAS's proxy; returns the UID. */
+export async function submitByProxy(chain: LocalChain, proxy: string, answer: Json): Promise<string> {
+  const { deadline } = answer.delegatedAttestation
+  const signature = await proxySignature(answer.attestation, { chainId: chain.chain.id, proxy, deadline })
+  const abi = JSON.parse(readFileSync('abi/EAS.json', 'utf8')) as InterfaceAbi
+  return attestByDelegation(chain, new Contract(proxy, abi), answer, signature)
+}
+
+async function attestByDelegation(
+  chain: LocalChain,
+  contract: Contract,
+  { attestation: a, delegatedAttestation: d }: Json,
+  text: string,
+): Promise<string> {
+  const { r, s, v } = Signature.from(text)
+  const request = {
+    ...{ schema: a.schema, attester: d.attester, deadline: d.deadline, signature: { r, s, v } },
+    data: {
+      ...{ recipient: a.recipient, expirationTime: 0, revocable: a.revocable },
+      ...{ refUID: a.refUID, data: a.data, value: 0 },
+    },
+  }
+  const { logs } = await call(chain, contract, 0, 'attestByDelegation', [request])
+  return logs.find(({ address }) => address.toLowerCase() === chain.chain.eas.toLowerCase())!.data
+}
