@@ -68,6 +68,7 @@ async function main(): Promise<void> {
     recordsRateLimitPerHour: settings.recordsRateLimitPerHour,
     defaultSchemas: settings.defaultSchemas,
     schemaCheck: settings.schemaCheck,
+    defaultSubmission: settings.defaultSubmission,
     deadlineSeconds: settings.deadlineSeconds,
     resignMaxAgeSeconds: settings.resignMaxAgeSeconds,
   })
@@ -100,9 +101,14 @@ async function connectAttesters(
   )
   for (const { attester } of attesters.values()) {
     const chain = attester.chain.slug
-    const refusal = await attester.refusal()
+    const refusal = await attester.direct.refusal()
     if (refusal) logger.error({ chain, refusal }, 'this chain is not signed for')
     else logger.info({ chain, attester: attester.address, library: CURVE.name }, 'signing')
+    const { proxy } = attester
+    if (!proxy) continue
+    const reason = await proxy.refusal()
+    if (reason) logger.error({ chain, proxy: proxy.address, reason }, 'this proxy is not signed for')
+    else logger.info({ chain, proxy: proxy.address }, 'signing for the proxy')
   }
   return attesters
 }

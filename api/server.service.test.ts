@@ -315,7 +315,7 @@ describe('resign and verify', () => {
     for (const [change, detail] of [
       [
         { attestation: undefined },
-        'attestation: expected a JSON object with the fields schema, attester, recipient, data, signature, revocable, refUID',
+        'attestation: expected a JSON object with the fields schema, attester, recipient, data, signature, revocable, refUID, expirationTime',
       ],
       [
         { attestation: { ...attestation, data: '0x12' } },
@@ -339,7 +339,7 @@ describe('resign and verify', () => {
       ],
       [
         { surprise: 1 },
-        'surprise: unknown field; known ones are chainId, attestation, delegatedAttestation, result, units, operation, timestamp, inputRefs',
+        'surprise: unknown field; known ones are chainId, attestation, delegatedAttestation, result, units, operation, timestamp, inputRefs, attestByDelegation, transaction',
       ],
     ] as const)
       expect(await answers(change)).toMatchObject({ status: 400, detail })
@@ -366,7 +366,7 @@ describe('resign and verify', () => {
       ],
       [
         [good, { ...good, chainId: 1 }],
-        'operations[1]: chainId: unknown field; known ones are operation, schema, recipient, from, to',
+        'operations[1]: chainId: unknown field; known ones are operation, schema, recipient, from, to, submission, include',
       ],
       [
         [good, { ...good, to: { type: 'Point', coordinates: [200, 0] } }],

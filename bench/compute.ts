@@ -39,6 +39,9 @@ export async function compute(bench: Bench): Promise<Table[]> {
   const bodies = (input: () => unknown) =>
     Array.from({ length: BODIES }, () => ask({ from: input(), to: input() }))
   const byPoints = bodies(() => randomPoint(random))
+  const parsed = (body: string) => JSON.parse(body) as object
+  const withTransaction = byPoints.map((body) => ask({ ...parsed(body), include: ['transaction'] }))
+  const forProxy = byPoints.map((body) => ask({ ...parsed(body), submission: 'proxy' }))
   const byUids = bodies(() => uids[Math.floor(random() * uids.length)])
 
   const barePort = await freePort()
@@ -68,6 +71,8 @@ export async function compute(bench: Bench): Promise<Table[]> {
     const measured = [
       await measure('bare signing route', [`http://127.0.0.1:${barePort}/`], byPoints),
       await measure('two GeoJSON points', [`${url}distance`], byPoints),
+      await measure('points, with transaction', [`${url}distance`], withTransaction),
+      await measure('points, for the proxy', [`${url}distance`], forProxy),
       await measure('two UIDs', [`${url}distance`], byUids),
       await measure('points, two copies', [`${url}distance`, secondUrl], byPoints),
       await measure('UIDs, two copies', [`${url}distance`, secondUrl], byUids),
@@ -201,6 +206,7 @@ async function bringUp(bench: Bench): Promise<{ world: World; environment: NodeJ
     environment: {
       ...settings,
       RPC_URL_BASE_SEPOLIA: world.chain!.url,
+      PROXY_BASE_SEPOLIA: world.chain!.proxy,
       SIGNER_PRIVATE_KEY: LOCAL_SIGNER_KEY,
     },
   }

@@ -8,11 +8,13 @@ import type { Bench, Table } from './bench'
 import { compute } from './compute'
 import { geodesy } from './geodesy'
 import { ingest } from './ingest'
+import { landing } from './landing'
 import { records } from './records'
 
 const BENCHES: Readonly<Record<string, (bench: Bench) => Promise<Table[]>>> = {
   ingest,
   compute,
+  landing,
   geodesy,
   records,
 }

@@ -4,6 +4,7 @@ import {
   AbiCoder,
   Contract,
   ContractFactory,
+  getCreateAddress,
   Interface,
   JsonRpcProvider,
   HDNodeWallet,
@@ -12,6 +13,7 @@ import {
   ZeroHash,
 } from 'ethers'
 import type { FeatureCollection, Geometry } from 'geojson'
+import { proxyCreation } from '../api/compute/proxy-creation'
 import { CHAINS, settingSuffix, type Chain } from '../src/chains'
 import {
   ATTEST_TYPE_HASHES,
@@ -37,6 +39,9 @@ const LAYOUTS: Readonly<Record<string, AttestLayout>> = {
   '1.3.0': 'v2',
   '1.4.0': 'v2',
 }
+const PROXY_ABI = ['function getEAS() view returns (address)', 'function owner() view returns (address)']
+/** Name of the EIP-712 domain of the proxies of local chains. */
+export const LOCAL_PROXY_NAME = 'Geospatial Attestation Service'
 const EAS = new Interface(readJson('abi/EAS.json') as [])
 export const MULTICALL3 = '0xcA11bde05977b3631167028862bE2a173976CA11'
 /**
@@ -58,6 +63,8 @@ export interface LocalChain {
   readonly url: string
   /** Whether it was started without a saved state. */
   readonly fresh: boolean
+  /** EAS's PermissionedEIP712Proxy of the signer. */
+  readonly proxy: string
   readonly provider: JsonRpcProvider
   /** The EAS contract, called by this test account. */
   eas(account?: number): Promise<Contract>
@@ -111,6 +118,8 @@ export interface LocalChainOptions {
   stateFile?: string
   /** Unix seconds of a fresh chain's first block; 40 days ago by default. */
   startsAt?: number
+  /** Owner of the proxy, whose signatures it takes; the local service's signer by default. */
+  signer?: string
   /**
    * Number of blocks whose state the node keeps; all by default, which takes gigabytes beyond 20,000
    * attestations.
@@ -121,14 +130,15 @@ export interface LocalChainOptions {
 /**
  * Starts a local node that plays a chain of the table. With `stateFile` it continues from there and saves
  * there when stopped. A fresh chain gets its version of EAS and its registry at the real addresses,
- * Multicall3 and all schemas; its clock starts 40 days back, so that sample attestations have a past. Throws
- * when the node does not start, or its contract is not the one in the table.
+ * Multicall3, all schemas and the proxy of the signer; its clock starts 40 days back, so that sample
+ * attestations have a past. Throws when the node does not start, or its contract is not the one in the table.
  */
 export async function startLocalChain({
   chain = LOCAL_CHAIN,
   port,
   stateFile,
   startsAt = Math.floor(Date.now() / 1000) - 40 * 86_400,
+  signer = testAccount(9).address,
   statesKept,
 }: LocalChainOptions): Promise<LocalChain> {
   const fresh = !stateFile || !existsSync(stateFile)
@@ -170,10 +180,14 @@ export async function startLocalChain({
 
   const contract = async (address: string, abi: string, account: number) =>
     new Contract(address, readJson(`abi/${abi}.json`), await provider.getSigner(account))
+  let proxy = ''
   const local: LocalChain = {
     chain,
     url,
     fresh,
+    get proxy() {
+      return proxy
+    },
     provider,
     eas: (account = 0) => contract(chain.eas, 'EAS', account),
     registry: (account = 0) => contract(chain.schemaRegistry, 'SchemaRegistry', account),
@@ -187,13 +201,16 @@ export async function startLocalChain({
     },
     ended,
   }
-  if (fresh)
-    await deploy(local).catch(async (error: unknown) => {
-      provider.destroy()
-      child.kill('SIGKILL') // SIGKILL, not SIGTERM: an incomplete chain must not be saved.
-      await ended
-      throw error
-    })
+  try {
+    if (fresh) await deploy(local)
+    proxy = await proxyOf(local, signer)
+    if (fresh) await mineToFinality(local)
+  } catch (error) {
+    provider.destroy()
+    child.kill('SIGKILL') // SIGKILL, not SIGTERM: an incomplete chain must not be saved.
+    await ended
+    throw error
+  }
   return local
 }
 
@@ -272,9 +289,34 @@ async function deploy(local: LocalChain): Promise<void> {
     BOOLEAN_RESULT_FIELDS,
   ])
     await mined(local, (await registry.getFunction('register').send(fields, ZeroAddress, true)).hash)
-  // Indexing needs a final block; evm-processor waits for one.
+}
+
+/** Indexing needs a final block; evm-processor waits for one. */
+async function mineToFinality({ chain, provider }: LocalChain): Promise<void> {
   const missing = chain.firstBlock + chain.finality - (await provider.getBlockNumber())
   await provider.send('anvil_mine', [`0x${missing.toString(16)}`, '0x1'])
+}
+
+/** The proxy that this account deployed before, or else a new one. */
+async function proxyOf(local: LocalChain, owner: string): Promise<string> {
+  const { chain, provider } = local
+  const deployed = await provider.getTransactionCount(owner)
+  for (let nonce = 0; nonce < deployed; nonce++) {
+    const address = getCreateAddress({ from: owner, nonce })
+    const found = new Contract(address, PROXY_ABI, provider)
+    const is = [found.getFunction('getEAS')(), found.getFunction('owner')()] as Promise<string>[]
+    const [eas, ownedBy] = await Promise.all(is).catch(() => [])
+    if (eas?.toLowerCase() === chain.eas && ownedBy === owner) return address
+  }
+  await provider.send('anvil_impersonateAccount', [owner])
+  if ((await provider.getBalance(owner)) === 0n)
+    await provider.send('anvil_setBalance', [owner, '0x8ac7230489e80000'])
+  const hash = (await provider.send('eth_sendTransaction', [
+    { from: owner, data: proxyCreation(chain.eas, LOCAL_PROXY_NAME), gas: '0x7a1200' },
+  ])) as string
+  const { contractAddress } = await mined(local, hash)
+  await provider.send('anvil_stopImpersonatingAccount', [owner])
+  return contractAddress!
 }
 
 /** An attestation request of a location schema, in the form of EAS's attest(). */

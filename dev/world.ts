@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { Wallet } from 'ethers'
 import { Client } from 'pg'
 import { ACTIVE_SLUGS, CHAINS, settingSuffix, stateSchema, type Chain } from '../src/chains'
 import { readSettings, type Settings } from '../src/config'
@@ -168,6 +169,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       environment.RECORDS_RATE_LIMIT_PER_HOUR ||= '0'
       if (!given.readSignerKey) environment.SIGNER_PRIVATE_KEY = LOCAL_SIGNER_KEY
     }
+    const signer = new Wallet(given.readSignerKey?.() ?? LOCAL_SIGNER_KEY).address
     const started = await Promise.all(localRows.map((row, i) => localChainUp(row, given.localChainPort + i)))
     const chains: ReadonlyMap<string, LocalChain> = new Map(started.map((each) => [each.chain.slug, each]))
     const chain = chains.get(LOCAL_CHAIN.slug) ?? started[0]
@@ -184,7 +186,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       const stateFile = path.join(folder, `chain-${row.slug}.json`)
       // The start was stopped while places were attested: the chain is incomplete.
       if (!existsSync(completeFile(row.slug))) rmSync(stateFile, { force: true })
-      const up = await startLocalChain({ chain: row, port, ...(options.keep && { stateFile }) })
+      const up = await startLocalChain({ chain: row, port, signer, ...(options.keep && { stateFile }) })
       if (stopping) {
         await up.stop()
         throw new PlainError('Stopped while starting.')
@@ -195,6 +197,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
           stopping || setBroken(`${reason}. Start again; what was attested since the last start is lost.`),
       )
       environment[rpcUrl(row)] = up.url
+      environment[`PROXY_${settingSuffix(row)}`] ||= up.proxy
       return up
     }
     function completeFile(slug: string): string {

@@ -10,10 +10,12 @@ const FIRST = CHAINS[0]
 const COPIES: [file: string, pattern: RegExp, expected: string[]][] = [
   [
     '.env.example',
-    /^(RPC|GATEWAY)_URL_.*|^# Which of .* to work on/gm,
+    /^((RPC|GATEWAY)_URL|PROXY)_.*|^# Which of .* to work on/gm,
     [
       `# Which of ${CHAINS.map(({ slug }) => slug).join(', ')} to work on`,
-      ...['RPC', 'GATEWAY'].flatMap((kind) => CHAINS.map((chain) => `${kind}_URL_${settingSuffix(chain)}=`)),
+      ...['RPC_URL', 'GATEWAY_URL', 'PROXY'].flatMap((kind) =>
+        CHAINS.map((chain) => `${kind}_${settingSuffix(chain)}=`),
+      ),
     ],
   ],
   [

@@ -115,6 +115,7 @@ describe('the settings are documented', () => {
   const perChain = CHAINS.flatMap((chain) => [
     `RPC_URL_${settingSuffix(chain)}`,
     `GATEWAY_URL_${settingSuffix(chain)}`,
+    `PROXY_${settingSuffix(chain)}`,
   ])
   /** Each setting's default as src/config.ts writes it. */
   const defaults = new Map([

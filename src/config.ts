@@ -5,6 +5,13 @@ import { CHAINS, chainBySlug, settingSuffix, type Chain } from './chains'
 import { ADDRESS_PATTERN, UID_PATTERN } from './eas'
 import { locationSchema, type LocationSchema } from './location'
 
+/**
+ * How an answer lands: `direct`, in EAS at the attester's nonce; or `proxy`, through EAS's
+ * PermissionedEIP712Proxy, in any order, where each signature counts once.
+ */
+export const SUBMISSIONS = ['direct', 'proxy'] as const
+export type Submission = (typeof SUBMISSIONS)[number]
+
 /** A chain that the settings name, and how to reach it. */
 export interface ConnectedChain {
   readonly chain: Chain
@@ -13,6 +20,8 @@ export interface ConnectedChain {
   /** A Subsquid gateway for history; absent: filtered eth_getLogs of the RPC endpoints (history.ts). */
   readonly gatewayUrl: string | undefined
   readonly headPollMs: number
+  /** EAS's PermissionedEIP712Proxy that takes our signatures without nonces, lower-case. */
+  readonly proxy?: string | undefined
 }
 
 export interface Settings {
@@ -74,6 +83,8 @@ export interface Settings {
   readonly wallet:
     | { readonly perHour: number; readonly perHourByAddress: number; readonly maxSkewSeconds: number }
     | undefined
+  /** How answers land where a request does not say it; on a chain without a proxy: direct. */
+  readonly defaultSubmission: Submission
   readonly deadlineSeconds: number
   readonly resignMaxAgeSeconds: number
   /** Where the index is more seconds behind its chain than this, compute asks the chain itself. */
@@ -177,6 +188,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     CHAINS.flatMap((chain) => [
       [`RPC_URL_${settingSuffix(chain)}`, httpUrls({ default: undefined })],
       [`GATEWAY_URL_${settingSuffix(chain)}`, httpUrl({ default: undefined })],
+      [`PROXY_${settingSuffix(chain)}`, address({ default: undefined })],
     ]),
   )
   const env = customCleanEnv(
@@ -209,6 +221,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
       WALLET_RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 1000 }),
       WALLET_IP_RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 2000 }),
       WALLET_MAX_SKEW_SECONDS: integer(1, 3600)({ default: 300 }),
+      DEFAULT_SUBMISSION: str({ choices: SUBMISSIONS, default: 'direct' }),
       DEADLINE_SECONDS: integer(1, 86_400 * 30)({ default: 3600 }),
       RESIGN_MAX_AGE_SECONDS: integer(0, 86_400 * 30)({ default: 3600 }),
       INDEX_MAX_AGE_SECONDS: integer(0, 86_400)({ default: 15 }),
@@ -238,7 +251,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     },
   )
   const rpcUrls = env as unknown as Record<string, readonly string[] | undefined>
-  const gatewayUrls = env as unknown as Record<string, string | undefined>
+  const texts = env as unknown as Record<string, string | undefined>
   const databaseUrl = env.DATABASE_URL ?? env.DB_URL
   if (!databaseUrl && requirements.includes('database'))
     problems.push('DATABASE_URL: missing; a URL such as postgres://user:password@host:5432/name')
@@ -253,9 +266,9 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
       return []
     }
     const headPollMs = env.HEAD_POLL_SECONDS === undefined ? chain.headPollMs : env.HEAD_POLL_SECONDS * 1000
-    return [
-      { chain, rpcUrls: urls, gatewayUrl: gatewayUrls[`GATEWAY_URL_${settingSuffix(chain)}`], headPollMs },
-    ]
+    const suffix = settingSuffix(chain)
+    const proxy = texts[`PROXY_${suffix}`]?.toLowerCase()
+    return [{ chain, rpcUrls: urls, gatewayUrl: texts[`GATEWAY_URL_${suffix}`], headPollMs, proxy }]
   })
   if (chains.length === 0 && problems.length === 0 && requirements.includes('chains'))
     problems.push(
@@ -313,6 +326,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
           maxSkewSeconds: env.WALLET_MAX_SKEW_SECONDS,
         }
       : undefined,
+    defaultSubmission: env.DEFAULT_SUBMISSION,
     deadlineSeconds: env.DEADLINE_SECONDS,
     resignMaxAgeSeconds: env.RESIGN_MAX_AGE_SECONDS,
     indexMaxAgeSeconds: env.INDEX_MAX_AGE_SECONDS,

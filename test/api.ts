@@ -26,11 +26,15 @@ interface TestServerOptions extends Partial<
   databaseUrl?: string
   /** Of the local chain; without it, no chain is signed for. */
   rpcUrl?: string
+  /** The chain's proxy. */
+  proxy?: string
   /** Of the signer. Default: the local chain's. */
   key?: string
   redisUrl?: string
   /** Whether contracts may sign. Default: true. */
   smartAccounts?: boolean
+  /** How long an answer of Redis is waited for. Default: long, so that a busy machine loses none. */
+  redisTimeoutMs?: number
   wallet?: Partial<Pick<WalletOptions, 'perHour' | 'perHourByAddress' | 'maxSkewSeconds'>>
 }
 interface TestServer {
@@ -45,6 +49,7 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
   const {
     databaseUrl = 'postgres://nobody@127.0.0.1:1/none',
     rpcUrl,
+    proxy,
     key = LOCAL_SIGNER_KEY,
     redisUrl,
     redisTimeoutMs = 60_000,
@@ -66,6 +71,7 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
     rpcUrls: [rpcUrl ?? 'http://127.0.0.1:1'],
     gatewayUrl: undefined,
     headPollMs: 0,
+    proxy: proxy?.toLowerCase(),
   }
   const reader = new ChainReader(connected, clock)
   const attester = new Attester(await keySigner(key), connected, reader, clock)
@@ -80,7 +86,7 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
   const app = await buildServer({
     ...{ store, records, clock, publicBaseUrl, counter, measurer, schemaCheck: true, trustProxy: [] },
     ...{ rateLimitPerHour: 0, recordsRateLimitPerHour: 0, deploymentName: 'test' },
-    ...{ maxLagSeconds: 60, deadlineSeconds: 3600, resignMaxAgeSeconds: 3600 },
+    ...{ maxLagSeconds: 60, defaultSubmission: 'direct', deadlineSeconds: 3600, resignMaxAgeSeconds: 3600 },
     chains: rpcUrl === undefined ? [] : [connected],
     attesters: new Map(rpcUrl === undefined ? [] : [[LOCAL_CHAIN.id, { attester, reader }]]),
     resolver: new Resolver({

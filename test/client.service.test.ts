@@ -105,6 +105,8 @@ describe('types that openapi-typescript generates from /openapi.json by default'
         graphql: { locationRecords: { nodes: [{ uid }] } },
         problem: { status: 400, title: 'Invalid input' },
         nonces: [0, 1],
+        calls: [world.chain.proxy, expect.any(Number)],
+        inputRef: expect.stringMatching(/^0x[0-9a-f]{64}$/),
       },
     })
   })

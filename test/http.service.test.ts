@@ -292,7 +292,18 @@ describe('bad queries', () => {
   })
 })
 
-const KNOWN = ['distance', 'contains', 'within', 'intersects', 'area', 'length', 'batch', 'resign', 'verify']
+const KNOWN = [
+  'distance',
+  'contains',
+  'within',
+  'intersects',
+  'area',
+  'length',
+  'batch',
+  'reference',
+  'resign',
+  'verify',
+]
   .map((name) => `POST /compute/v0/${name}`)
   .join(', ')
 
@@ -307,7 +318,10 @@ describe('bad computations', () => {
     [{ ...good, chainId: '84532' }, 'chainId: expected a chain ID as a whole number, one of: 84532'],
     [{ ...good, chainId: 1 }, 'chainId: chain 1 is not served; usable ones: 84532'],
     [{ ...good, from: undefined }, 'from: missing; expected an attestation UID or a GeoJSON geometry'],
-    [{ ...good, form: point }, 'form: unknown field; known ones are chainId, schema, recipient, from, to'],
+    [
+      { ...good, form: point },
+      'form: unknown field; known ones are chainId, schema, recipient, from, to, submission, include',
+    ],
     [
       { ...good, from: 'Paris' },
       'from: expected an attestation UID (0x and 64 hex digits) or a GeoJSON geometry',
@@ -360,7 +374,10 @@ describe('bad computations', () => {
       { ...good, recipient: '0x00000000219ab540356cBB839Cbe05303d7705fA' },
       'recipient: expected an address, 0x and 40 hex digits, in one letter case or with its right checksum',
     ],
-    [[], 'body: expected a JSON object with the fields chainId, schema, recipient, from, to'],
+    [
+      [],
+      'body: expected a JSON object with the fields chainId, schema, recipient, from, to, submission, include',
+    ],
   ])('%j', async (body, detail) => {
     expect(await world.post('/compute/v0/distance', body)).toEqual({
       status: 400,

@@ -181,7 +181,7 @@ test('the documented agent prints its usage, and why a chain is not signed for',
 })
 
 describe.each(SLUGS)('on %s', (slug) => {
-  test('the documented agent asks and lands its answer', async () => {
+  test('the documented agent asks and lands its answer, through the proxy', async () => {
     const chain = local(slug)
     const key = Wallet.createRandom()
     await chain.provider.send('anvil_setBalance', [key.address, `0x${parseEther('10').toString(16)}`])
@@ -206,7 +206,7 @@ describe.each(SLUGS)('on %s', (slug) => {
     await proxy.close()
     expect(output).toMatch(/^0x[0-9a-f]{64} 881329\.94\n$/)
     const landed = await attested(chain, output.slice(0, 66))
-    expect([landed.attester, decode(NUMERIC_RESULT_FIELDS, landed.data)[0]]).toEqual([OURS, 88132994n])
+    expect([landed.attester, decode(NUMERIC_RESULT_FIELDS, landed.data)[0]]).toEqual([chain.proxy, 88132994n])
   })
 
   test('a client that asks, lands, waits for its receipt and asks again lands each time', async () => {
@@ -531,6 +531,8 @@ describe.each(SLUGS)('on %s', (slug) => {
         reasons: [],
         attester: OURS,
         deadline: delegatedAttestation.deadline,
+        submission: 'direct',
+        contract: getAddress(chain.chain.eas),
       },
       landed: { status: 'not landed', ...NOWHERE },
       says: { result, units, operation, timestamp, inputRefs },
@@ -556,10 +558,12 @@ describe.each(SLUGS)('on %s', (slug) => {
       ...again,
       attestation: { ...again.attestation, signature: '' },
       delegatedAttestation: null,
+      attestByDelegation: null,
     }).toEqual({
       ...second,
       attestation: { ...second.attestation, signature: '' },
       delegatedAttestation: null,
+      attestByDelegation: null,
     })
     expect(again.delegatedAttestation.nonce).toBe(second.delegatedAttestation.nonce + 1)
     expect(await compute('verify', { chainId: id, attestation, delegatedAttestation })).toMatchObject({

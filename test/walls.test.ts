@@ -65,6 +65,7 @@ test('every file of api and src is in a room, except those that wire the rooms o
     'src/process.ts',
     'src/retry.ts',
     'src/strict-json.ts',
+    'api/deploy-proxy.ts',
     'api/main.ts',
     'api/process.ts',
     'api/server.ts',
@@ -103,7 +104,7 @@ test('src never imports api or dev; api never imports dev', () => {
 test("parts get settings by name, and the signer's key goes to the attester alone", () => {
   expect(holders(/\.\.\.settings\b(?![.\w])/)).toEqual([])
   const keyReaders = holders(/\breadSignerKey\b/).filter((file) => !file.startsWith('dev/'))
-  expect(keyReaders).toEqual(['src/config.ts', 'api/main.ts'])
+  expect(keyReaders).toEqual(['src/config.ts', 'api/deploy-proxy.ts', 'api/main.ts'])
   expect(source('api/main.ts').match(/\breadSignerKey!?[^'\w]/g)).toHaveLength(2)
   expect(source('api/main.ts')).toContain('loadSigner(readSignerKey!, attesterAddress)')
 })

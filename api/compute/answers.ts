@@ -1,10 +1,19 @@
-import { Signature } from 'ethers'
-import { decodeResult } from '../../src/eas'
+import { randomInt } from 'node:crypto'
+import { ZeroHash } from 'ethers'
+import {
+  attestCalldata,
+  decodeResult,
+  multiAttestCalldata,
+  splitSignature,
+  type DelegatedRequest,
+  type MultiDelegatedRequest,
+} from '../../src/eas'
 import { invalidInput, verificationFailed } from '../http/problems'
-import type { Attester, SignedStatement, Statement } from './attester'
+import type { Attester, Statement, Terms } from './attester'
 import { MAX_SOURCE_LENGTH } from './offchain'
 import { OPERATIONS } from './operations'
-import type { BatchResult, Claims, ComputeResult, MultiAttestRequest } from './schemas'
+import type { BatchResult, Claims, ComputeResult, Transaction } from './schemas'
+import type { VerifyingContract } from './verifying-contract'
 
 /** What was computed, before it is signed. */
 export interface UnsignedResult {
@@ -17,27 +26,124 @@ export interface UnsignedResult {
   sources: readonly string[]
 }
 
-/** Signs a result at a nonce, until a deadline in Unix seconds. Throws UnavailableError. */
-export async function sign(
-  attester: Attester,
-  { statement, claims, sources }: UnsignedResult,
-  nonce: number,
-  deadline: number,
-): Promise<ComputeResult> {
-  const { attestation, delegatedAttestation } = await attester.sign(statement, nonce, deadline)
-  const resignToken = resignTokenOf(attester, attestation, sources.join())
-  return { ...claims, attestation, delegatedAttestation: { ...delegatedAttestation, resignToken } }
+/** Where answers land and on what terms. */
+export interface Landing {
+  attester: Attester
+  contract: VerifyingContract
+  /** At which EAS takes the next signature; undefined for the proxy. */
+  nonce: number | undefined
+  /** Unix seconds */
+  deadline: number
+  /** Whether the answer carries the transaction that submits it. */
+  transaction: boolean
+  /** Where an answer is signed again. */
+  resignUrl: string
 }
 
-/** Signs results at consecutive nonces, until one deadline. Throws UnavailableError. */
-export async function signBatch(
-  attester: Attester,
-  unsigned: readonly UnsignedResult[],
-  nonce: number,
-  deadline: number,
-): Promise<BatchResult> {
-  const results = await Promise.all(unsigned.map((each, i) => sign(attester, each, nonce + i, deadline)))
-  return { results, deadline, multiAttestByDelegation: multiAttestRequests(results) }
+/** Signs a result. Throws UnavailableError. */
+export async function sign(
+  landing: Landing,
+  { statement, claims, sources }: UnsignedResult,
+): Promise<ComputeResult> {
+  const { attester, contract, nonce, deadline, transaction, resignUrl } = landing
+  const expirationTime = contract.submission === 'proxy' ? uniqueExpiration() : 0
+  const terms: Terms = { deadline, expirationTime, ...(nonce !== undefined && { nonce }) }
+  const signature = await attester.sign(contract, statement, terms)
+  const { address } = attester
+  const { schema, recipient, data, revocable } = statement
+  const attestByDelegation = delegatedRequest(statement, signature, address, terms)
+  return {
+    ...claims,
+    attestation: {
+      ...{ schema, attester: address, recipient, data, signature, revocable, refUID: ZeroHash },
+      expirationTime,
+    },
+    delegatedAttestation: {
+      ...{ signature, attester: address, deadline },
+      ...(nonce !== undefined && { nonce, ifNonceUsed: ifNonceUsed(resignUrl) }),
+      ...{ submission: contract.submission, contract: contract.address },
+      resignToken: resignTokenOf(attester, statement, sources.join()),
+    },
+    attestByDelegation,
+    ...(transaction && { transaction: await transactionOf(contract, attestByDelegation) }),
+  }
+}
+
+/** Unix seconds of the year 36,812: what expires then or later never does. */
+const NEVER_SECONDS = 2 ** 40
+
+/**
+ * The proxy takes a signature once, and EAS gives equal attestations of one block UIDs that cost ever more
+ * gas. So no two answers for the proxy are equal, whichever copy of the service gives them: each expires in
+ * a second of its own, 34,000 years from now or later.
+ */
+function uniqueExpiration(): number {
+  return NEVER_SECONDS + randomInt(NEVER_SECONDS)
+}
+
+function ifNonceUsed(resignUrl: string): string {
+  return `Of the answers with this nonce one lands; EAS refuses the others (InvalidSignature). Then send this answer with its chainId to POST ${resignUrl}.`
+}
+
+/** Signs results until one deadline, for EAS at consecutive nonces. Throws UnavailableError. */
+export async function signBatch(landing: Landing, unsigned: readonly UnsignedResult[]): Promise<BatchResult> {
+  const { contract, nonce, deadline, transaction } = landing
+  const results = await Promise.all(
+    unsigned.map((each, i) => sign({ ...landing, nonce: nonce === undefined ? undefined : nonce + i }, each)),
+  )
+  const multiAttestByDelegation = multiAttestRequests(results.map((result) => result.attestByDelegation))
+  return {
+    ...{ results, deadline, multiAttestByDelegation },
+    ...(transaction && { transaction: await multiTransactionOf(contract, multiAttestByDelegation) }),
+  }
+}
+
+/** The argument of `attestByDelegation` of EAS and of its proxy. */
+export function delegatedRequest(
+  { schema, recipient, revocable, data }: Statement,
+  signature: string,
+  attester: string,
+  { expirationTime, deadline }: Terms,
+): DelegatedRequest {
+  return {
+    schema,
+    data: { recipient, expirationTime, revocable, refUID: ZeroHash, data, value: '0' },
+    signature: splitSignature(signature),
+    attester,
+    deadline,
+  }
+}
+
+/** The parameter of multiAttestByDelegation: neighbours of one schema go together, in the order of nonces. */
+export function multiAttestRequests(requests: readonly DelegatedRequest[]): MultiDelegatedRequest[] {
+  const multi: MultiDelegatedRequest[] = []
+  for (const { schema, data, signature, attester, deadline } of requests) {
+    if (multi.at(-1)?.schema !== schema) multi.push({ schema, data: [], signatures: [], attester, deadline })
+    multi.at(-1)!.data.push(data)
+    multi.at(-1)!.signatures.push(signature)
+  }
+  return multi
+}
+
+/**
+ * The transaction that submits an answer. Its value is a number: viem's local accounts encode a text of zero
+ * wrongly. Throws UnavailableError.
+ */
+export async function transactionOf(
+  contract: VerifyingContract,
+  request: DelegatedRequest,
+): Promise<Transaction> {
+  const { layout } = await contract.known()
+  return { to: contract.address, data: attestCalldata(layout, request), value: 0 }
+}
+
+/** The transaction that submits a batch. Throws UnavailableError. */
+export async function multiTransactionOf(
+  contract: VerifyingContract,
+  requests: readonly MultiDelegatedRequest[],
+): Promise<Transaction> {
+  const { layout } = await contract.known()
+  return { to: contract.address, data: multiAttestCalldata(layout, requests), value: 0 }
 }
 
 /**
@@ -77,23 +183,4 @@ export function claimsOf(data: string): Claims {
   return typeof result === 'bigint'
     ? { result: Number(result) / units!.perAnswerUnit, units: units!.answer, ...context }
     : { result, ...context }
-}
-
-/**
- * The parameter of EAS.multiAttestByDelegation: neighbours of one schema go together, as the contract counts
- * nonces in this order. `value` is a decimal string: ethers, viem and eas-sdk take it, and eas-sdk's sum of
- * values fails on a number.
- */
-export function multiAttestRequests(results: readonly SignedStatement[]): MultiAttestRequest[] {
-  const requests: MultiAttestRequest[] = []
-  for (const { attestation, delegatedAttestation } of results) {
-    const { schema, attester, recipient, revocable, refUID, data, signature } = attestation
-    const { v, r, s } = Signature.from(signature)
-    if (requests.at(-1)?.schema !== schema)
-      requests.push({ schema, data: [], signatures: [], attester, deadline: delegatedAttestation.deadline })
-    const last = requests.at(-1)!
-    last.data.push({ recipient, expirationTime: 0, revocable, refUID, data, value: '0' })
-    last.signatures.push({ v, r, s })
-  }
-  return requests
 }

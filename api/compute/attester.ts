@@ -2,20 +2,16 @@ import { ZeroAddress, ZeroHash } from 'ethers'
 import type { Chain } from '../../src/chains'
 import { SettingsError, type ConnectedChain } from '../../src/config'
 import {
-  DELEGATED_ABIS,
   attestDigest,
   checksumAddress,
-  domainSeparator,
   keySigner,
-  layoutOfTypeHash,
   recoverSigner,
   type AttestLayout,
-  type AttestMessage,
-  type EasDomain,
   type Signer,
 } from '../../src/eas'
-import { NoContractError, type ChainReader } from './chain-reader'
-import { UnavailableError } from '../http/problems'
+import { invalidInput, type ComputeError } from '../http/problems'
+import type { ChainReader } from './chain-reader'
+import { VerifyingContract, lookAtEas, lookAtProxy, ownedBy } from './verifying-contract'
 
 /** The recipient of an attestation that is for nobody in particular. */
 export const NO_RECIPIENT = ZeroAddress
@@ -28,16 +24,14 @@ export interface Statement {
   data: string
 }
 
-/** The signed parts of a compute result (docs/spec/interface.md 3). Addresses carry their checksum. */
-export interface SignedStatement {
-  attestation: Statement & { attester: string; signature: string; refUID: string }
-  delegatedAttestation: {
-    signature: string
-    attester: string
-    /** Unix seconds */
-    deadline: number
-    nonce: number
-  }
+/** The terms on which a contract takes a signature. */
+export interface Terms {
+  /** Of the attester in EAS; absent for the proxy. */
+  nonce?: number
+  /** Unix seconds; 0 = never */
+  expirationTime: number
+  /** Unix seconds */
+  deadline: number
 }
 
 /** A chain of the Compute API. */
@@ -62,15 +56,6 @@ const TEST_ADDRESSES = new Set([
   '0x23618e81e3f5cdf7f54c3d65f7fbc0abf5b21e8f',
   '0xa0ee7a142d267c1f36714e4a8f75612f20a79720',
 ])
-/** Milliseconds after which a request probes the contract again: some chains can replace their contracts. */
-const PROBE_AGAIN_MS = { ready: 600_000, refused: 60_000, unreachable: 5_000 }
-
-type Probe = { at: number } & (
-  | { state: 'ready'; domain: EasDomain; separator: string; layout: AttestLayout }
-  | { state: 'refused'; reason: string }
-  | { state: 'unreachable' }
-)
-
 /** The signer; the only place that reads the key. Throws a SettingsError unless the key fits the address. */
 export async function loadSigner(
   readKey: () => string,
@@ -84,41 +69,64 @@ export async function loadSigner(
   return signer
 }
 
-/** Signs for one chain, and only while its contract is the one that src/chains.ts describes. */
+/** The error of a request for a proxy that takes no signature of ours. */
+export function proxyRefused({ slug }: Chain, reason: string): ComputeError {
+  return invalidInput(`submission: the proxy of ${slug} takes no signature of ours, as ${reason}; use direct`)
+}
+
+/** Signs for one chain, and only for contracts that are what they are said to be. */
 export class Attester {
   readonly chain: Chain
   /** With checksum. */
   readonly address: string
-  private probing: Promise<Probe> | undefined
+  /** The chain's EAS. */
+  readonly direct: VerifyingContract
+  readonly proxy: VerifyingContract | undefined
 
   /** @param clock milliseconds */
   constructor(
     private readonly signer: Signer,
-    private readonly connected: ConnectedChain,
+    { chain, proxy }: ConnectedChain,
     private readonly reader: ChainReader,
-    private readonly clock: () => number,
+    clock: () => number,
   ) {
-    this.chain = connected.chain
+    this.chain = chain
     this.address = checksumAddress(signer.address)
-  }
-
-  /** Whether the node does not answer: a refusal may be over in a moment. */
-  async unreachable(): Promise<boolean> {
-    return (await this.probe()).state === 'unreachable'
-  }
-
-  /** Why this chain cannot be signed for; undefined when it can. */
-  async refusal(): Promise<string | undefined> {
-    const probe = await this.probe()
-    if (probe.state === 'unreachable') return `the node of ${this.chain.slug} does not answer`
-    return probe.state === 'refused' ? probe.reason : undefined
+    this.direct = new VerifyingContract(
+      'direct',
+      chain.eas,
+      async () => {
+        const verdict = await lookAtEas(chain, reader)
+        return 'reason' in verdict || !TEST_ADDRESSES.has(signer.address) || (await this.isLocal())
+          ? verdict
+          : { reason: 'the signer is a publicly known test account, which signs on a local chain only' }
+      },
+      clock,
+    )
+    this.proxy =
+      proxy === undefined
+        ? undefined
+        : new VerifyingContract(
+            'proxy',
+            proxy,
+            () => lookAtProxy(chain, reader, proxy, signer.address),
+            clock,
+          )
   }
 
   /**
-   * The nonce at which the contract takes the next signature (`ChainReader.nonce`). Of results signed at one
-   * nonce only one can be submitted. Throws UnavailableError.
+   * The nonce at which EAS takes the next signature (`ChainReader.nonce`): only one of it can be submitted.
+   * Undefined for the proxy, which takes signatures of its owner in any order. Throws a ComputeError when the
+   * proxy has another owner by now, an UnavailableError.
    */
-  async nonce(fresh = false): Promise<number> {
+  async nonce(contract: VerifyingContract, fresh = false): Promise<number | undefined> {
+    if (contract.submission === 'proxy') {
+      const owner = await this.reader.proxyOwner(contract.address, fresh)
+      if (owner === this.signer.address) return undefined
+      const reason = ownedBy(owner, this.signer.address)
+      contract.refuse(reason)
+      throw proxyRefused(this.chain, reason)
+    }
     const nonce = Number(await this.reader.nonce(this.signer.address, fresh))
     if (!Number.isSafeInteger(nonce))
       throw new Error(`the attester's nonce ${nonce} is beyond what JSON numbers hold`)
@@ -126,50 +134,26 @@ export class Attester {
   }
 
   /**
-   * The delegated attestation of a statement: refUID zero, value 0, no expiration. Throws UnavailableError;
-   * never answers a signature that does not recover.
+   * The signature of a delegated attestation of this statement: refUID zero, value 0; 65 bytes in hex. Throws
+   * UnavailableError; never answers a signature that does not recover.
    */
-  async sign(statement: Statement, nonce: number, deadline: number): Promise<SignedStatement> {
-    const digest = await this.digest(statement, nonce, deadline)
+  async sign(contract: VerifyingContract, statement: Statement, terms: Terms): Promise<string> {
+    const digest = await this.digest(await contract.ready(), statement, terms)
     const signature = await this.signer.sign(digest)
     if ((await recoverSigner(digest, signature)) !== this.signer.address)
       throw new Error('the signature just made does not recover to the attester')
-    return {
-      attestation: {
-        schema: statement.schema,
-        attester: this.address,
-        recipient: statement.recipient,
-        data: statement.data,
-        signature,
-        revocable: statement.revocable,
-        refUID: ZeroHash,
-      },
-      delegatedAttestation: { signature, attester: this.address, deadline, nonce },
-    }
+    return signature
   }
 
   /** Whether this signer signed exactly this. Throws UnavailableError. */
-  async signed(statement: Statement, nonce: number, deadline: number, signature: string): Promise<boolean> {
-    return (
-      (await recoverSigner(await this.digest(statement, nonce, deadline), signature)) === this.signer.address
-    )
-  }
-
-  /**
-   * What a client submits by: the functions and errors of the contract, as ethers and viem read an ABI, and
-   * the EIP-712 domain of its signatures. No ABI and no domain while the chain cannot be signed for.
-   */
-  async contract(): Promise<{ abi: readonly string[]; domain?: EasDomain }> {
-    const probe = await this.probe()
-    return probe.state === 'ready' ? { abi: DELEGATED_ABIS[probe.layout], domain: probe.domain } : { abi: [] }
-  }
-
-  /**
-   * Whether the contract refuses what is submitted after its deadline: those of the legacy layout know none.
-   * Throws UnavailableError.
-   */
-  async enforcesDeadline(): Promise<boolean> {
-    return (await this.ready()).layout !== 'legacy'
+  async signed(
+    contract: VerifyingContract,
+    statement: Statement,
+    terms: Terms,
+    signature: string,
+  ): Promise<boolean> {
+    const digest = await this.digest(await contract.known(), statement, terms)
+    return (await recoverSigner(digest, signature)) === this.signer.address
   }
 
   /** A code for a text on this chain that only the holder of the key can compute. */
@@ -177,87 +161,15 @@ export class Attester {
     return this.signer.seal(`${this.chain.id}:${text}`)
   }
 
-  private async digest(
-    { schema, recipient, revocable, data }: Statement,
-    nonce: number,
-    deadline: number,
+  private digest(
+    { separator, layout }: { separator: string; layout: AttestLayout },
+    statement: Statement,
+    { nonce = 0, expirationTime, deadline }: Terms,
   ): Promise<string> {
-    const { separator, layout } = await this.ready()
-    const message: AttestMessage = {
-      attester: this.signer.address,
-      schema,
-      recipient,
-      revocable,
-      data,
-      nonce,
-      expirationTime: 0,
-      refUID: ZeroHash,
-      value: 0,
-      deadline,
-    }
-    return attestDigest(separator, layout, message)
-  }
-
-  private async ready(): Promise<Probe & { state: 'ready' }> {
-    const probe = await this.probe()
-    if (probe.state !== 'ready')
-      throw new UnavailableError(`Signing for chain ${this.chain.id} is not possible right now.`)
-    return probe
-  }
-
-  private async probe(): Promise<Probe> {
-    const probing = (this.probing ??= this.askContract())
-    try {
-      const probe = await probing
-      const age = this.clock() - probe.at
-      // Negative after the clock was set back.
-      if (age >= 0 && age <= PROBE_AGAIN_MS[probe.state]) return probe
-      // Callers share one probe.
-      if (this.probing === probing) this.probing = this.askContract(probe)
-      return await this.probing
-    } catch (error) {
-      this.probing = undefined
-      throw error
-    }
-  }
-
-  /** @param before the last probe: it holds while the node is away, as nothing is signed without its nonce */
-  private async askContract(before?: Probe): Promise<Probe> {
-    const { chain } = this
-    const at = this.clock()
-    const refused = (reason: string): Probe => ({ state: 'refused', reason, at })
-    try {
-      const chainId = await this.reader.chainId()
-      if (chainId !== chain.id) return refused(`its endpoint is on chain ${chainId}`)
-      const facts = await this.reader.contractFacts()
-      if (facts.schemaRegistry !== chain.schemaRegistry)
-        return refused(
-          `its EAS names the schema registry ${facts.schemaRegistry}, not ${chain.schemaRegistry}`,
-        )
-      const layout = layoutOfTypeHash(facts.attestTypeHash)
-      if (!layout) return refused(`its EAS has the unknown attest type hash ${facts.attestTypeHash}`)
-      const domain = chain.domainVersions
-        .map((version): EasDomain => ({
-          name: 'EAS',
-          version,
-          chainId: chain.id,
-          verifyingContract: checksumAddress(chain.eas),
-        }))
-        .find((expected) => domainSeparator(expected) === facts.domainSeparator)
-      if (!domain)
-        return refused(
-          `its EAS is of none of the versions that src/chains.ts lists for it (${chain.domainVersions.join(', ')}): it has the unknown domain separator ${facts.domainSeparator}`,
-        )
-      if (TEST_ADDRESSES.has(this.signer.address) && !(await this.isLocal()))
-        return refused('the signer is a publicly known test account, which signs on a local chain only')
-      return { state: 'ready', domain, separator: facts.domainSeparator, layout, at }
-    } catch (error) {
-      if (!(error instanceof UnavailableError)) throw error
-      if (before?.state === 'ready') return { ...before, at }
-      return error instanceof NoContractError
-        ? refused(`its endpoint knows no contract at ${chain.eas}, where its EAS should be`)
-        : { state: 'unreachable', at }
-    }
+    return attestDigest(separator, layout, {
+      ...statement,
+      ...{ attester: this.signer.address, expirationTime, refUID: ZeroHash, value: 0, nonce, deadline },
+    })
   }
 
   private async isLocal(): Promise<boolean> {

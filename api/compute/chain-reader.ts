@@ -1,7 +1,7 @@
 import { Interface, ZeroHash, id, toQuantity, zeroPadValue } from 'ethers'
 import { isLoopback, type ConnectedChain } from '../../src/config'
 import { fieldTypes, hashesToUid, schemaUid, type UidFields } from '../../src/eas'
-import { Rpc, type Route } from '../../src/rpc'
+import { Rpc, RpcError, type Route } from '../../src/rpc'
 import { accountCall, readAccountAnswer, type AccountAnswer, type AccountSignature } from './account'
 import { UnavailableError } from '../http/problems'
 import { Semaphore } from '../http/semaphore'
@@ -14,6 +14,15 @@ const EAS = new Interface([
   'function getSchemaRegistry() view returns (address)',
   'function getAttestation(bytes32 uid) view returns (tuple(bytes32 uid, bytes32 schema, uint64 time, uint64 expirationTime, uint64 revocationTime, bytes32 refUID, address recipient, address attester, bool revocable, bytes data))',
   'function getRevokeOffchain(address revoker, bytes32 data) view returns (uint64)',
+])
+/** EIP712Proxy of EAS, and Ownable, which PermissionedEIP712Proxy adds. */
+const PROXY = new Interface([
+  'function getEAS() view returns (address)',
+  'function getName() view returns (string)',
+  'function version() view returns (string)',
+  'function getDomainSeparator() view returns (bytes32)',
+  'function getAttestTypeHash() view returns (bytes32)',
+  'function owner() view returns (address)',
 ])
 const ATTESTED = id('Attested(address,address,bytes32,bytes32)')
 const REGISTRY = new Interface([
@@ -49,11 +58,22 @@ export interface SchemaRecord {
   revocable: boolean
 }
 
-export interface ContractFacts {
+/** What an EAS contract says of itself. */
+export interface EasFacts {
   domainSeparator: string
   attestTypeHash: string
   /** lower-case */
   schemaRegistry: string
+}
+
+/** What a proxy before EAS says of itself. */
+export interface ProxyFacts {
+  domainSeparator: string
+  attestTypeHash: string
+  /** lower-case */
+  eas: string
+  name: string
+  version: string
 }
 
 /** Why an account does not accept a signature. */
@@ -67,13 +87,18 @@ export interface AccountRefusal {
 /** The node answers, but has no contract at the address. */
 export class NoContractError extends UnavailableError {}
 
+/** The contract has no such function: it reverts, or answers something else. */
+export class NoAnswerError extends UnavailableError {}
+
 /** An endpoint that has not answered a call after this time has failed. */
 const CALL_TIMEOUT_MS = 5_000
 /**
- * The age of a shared nonce on chains with slower blocks. On faster ones a client can land an answer and ask
- * for the next one within this time, so each request reads the nonce anew.
+ * The age of what an answer is signed for, the nonce or the owner of the proxy, where requests share it. On
+ * local chains and those with blocks under a second, each request reads it anew: a client can land an answer
+ * and ask for the next one within this time.
  */
-const NONCE_SHARED_MS = 250
+const CURRENT_SHARED_MS = 250
+const SLOW_BLOCK_MS = 1_000
 /**
  * More calls than this at a time are refused, except essential ones: a slow node must not pile up requests of
  * the service.
@@ -106,9 +131,9 @@ const ESSENTIAL: Reading = { essential: true }
  * are limited. All methods throw an UnavailableError when no endpoint answers.
  */
 export class ChainReader {
-  private readonly inFlight = new Map<string, Promise<unknown>>()
+  private readonly inFlight = new Map<string | symbol, Promise<unknown>>()
   private readonly schemas = new Map<string, SchemaRecord>()
-  private readonly nonces = new Map<string, SharedRead<bigint>>()
+  private readonly current = new Map<string, SharedRead<unknown>>()
   private readonly rpc: Rpc
   private readonly route: Route
   /** Unix seconds of the last block */
@@ -146,23 +171,12 @@ export class ChainReader {
    * `fresh`, on local chains and on chains with fast blocks; otherwise at most 250 ms before it.
    */
   nonce(account: string, fresh = false): Promise<bigint> {
-    let read = this.nonces.get(account)
-    if (!read) {
-      const { chain } = this.connected
-      const call = () =>
-        this.call(chain.eas, EAS, 'getNonce', [account], { essential: true, anew: true }).then(
-          (value) => value as bigint,
-        )
-      this.nonces.set(
-        account,
-        (read = new SharedRead(
-          call,
-          this.local || chain.blockMs <= NONCE_SHARED_MS ? 0 : NONCE_SHARED_MS,
-          this.clock,
-        )),
-      )
-    }
-    return fresh ? read.fresh() : read.get()
+    return this.now(this.connected.chain.eas, EAS, 'getNonce', [account], fresh) as Promise<bigint>
+  }
+
+  /** The account whose signatures a proxy takes, lower-case. It is read as `nonce` is. */
+  async proxyOwner(proxy: string, fresh = false): Promise<string> {
+    return ((await this.now(proxy, PROXY, 'owner', [], fresh)) as string).toLowerCase()
   }
 
   /** The registered schema; undefined when there is none. */
@@ -295,8 +309,8 @@ export class ChainReader {
     return ids.find((id) => id === chain.id) ?? ids[0]!
   }
 
-  /** The facts about the contract that the signer compares with the table of chains. */
-  async contractFacts(): Promise<ContractFacts> {
+  /** The facts about EAS that the signer compares with the table of chains. */
+  async easFacts(): Promise<EasFacts> {
     const { eas } = this.connected.chain
     const [domainSeparator, attestTypeHash, schemaRegistry] = await Promise.all([
       this.call(eas, EAS, 'getDomainSeparator', [], ESSENTIAL),
@@ -307,6 +321,38 @@ export class ChainReader {
       domainSeparator: domainSeparator as string,
       attestTypeHash: attestTypeHash as string,
       schemaRegistry: (schemaRegistry as string).toLowerCase(),
+    }
+  }
+
+  /** The facts about a proxy that the signer compares with the chain's EAS; undefined where it has none. */
+  async proxyFacts(proxy: string): Promise<ProxyFacts | undefined> {
+    const ask = (name: string) => this.call(proxy, PROXY, name, [], ESSENTIAL) as Promise<string>
+    const answers = await Promise.all(
+      ['getEAS', 'getName', 'version', 'getDomainSeparator', 'getAttestTypeHash'].map(ask),
+    ).catch((error: unknown) => {
+      if (error instanceof NoAnswerError) return undefined
+      throw error
+    })
+    if (!answers) return undefined
+    const [eas, name, version, domainSeparator, attestTypeHash] = answers
+    return {
+      ...{ eas: eas!.toLowerCase(), name: name!, version: version! },
+      ...{ domainSeparator: domainSeparator!, attestTypeHash: attestTypeHash! },
+    }
+  }
+
+  /**
+   * What a call that changes the state would revert with now, as hex; undefined when it would succeed. Throws
+   * UnavailableError, also for a revert without data.
+   */
+  async revertOf(to: string, data: string): Promise<string | undefined> {
+    try {
+      await this.request('eth_call', [{ to, data }, 'latest'], { anew: true })
+      return undefined
+    } catch (error) {
+      const revert = error instanceof UnavailableError ? revertData(error.cause) : undefined
+      if (revert === undefined) throw error
+      return revert
     }
   }
 
@@ -328,6 +374,19 @@ export class ChainReader {
     return this.request('web3_clientVersion', [], ESSENTIAL) as Promise<string>
   }
 
+  /** A view as it is now; shared by requests where blocks are slow, see CURRENT_SHARED_MS. */
+  private now(to: string, abi: Interface, name: string, parameters: unknown[], fresh: boolean) {
+    const key = [to, name, ...parameters].join()
+    let read = this.current.get(key)
+    if (!read) {
+      const { chain } = this.connected
+      const call = () => this.call(to, abi, name, parameters, { essential: true, anew: true })
+      const sharedMs = this.local || chain.blockMs < SLOW_BLOCK_MS ? 0 : CURRENT_SHARED_MS
+      this.current.set(key, (read = new SharedRead(call, sharedMs, this.clock)))
+    }
+    return fresh ? read.fresh() : read.get()
+  }
+
   private async askAccount(call: object, block: string): Promise<AccountAnswer> {
     const answer = readAccountAnswer(await this.request('eth_call', [call, block], { anew: true }))
     if (!answer)
@@ -342,6 +401,8 @@ export class ChainReader {
       try {
         return { answer: await this.askAccount(call, toQuantity(block)), block }
       } catch (error) {
+        // Only a node that is well and refuses may lack the state of this block.
+        if (!((error as Error).cause instanceof RpcError)) throw error
         failure = error
       }
     throw failure
@@ -371,15 +432,15 @@ export class ChainReader {
       'eth_call',
       [{ to, data: abi.encodeFunctionData(name, parameters) }, 'latest'],
       how,
-    )
+    ).catch((error: UnavailableError) => {
+      throw isRevert(error.cause) ? this.noAnswerOf(name, error.cause) : error
+    })
     if (answer === '0x')
       throw new NoContractError(`The node of ${this.connected.chain.slug} has no contract at ${to}.`)
     try {
       return abi.decodeFunctionResult(name, answer as string)[0] as unknown
     } catch (error) {
-      throw new UnavailableError(`The node of ${this.connected.chain.slug} has no answer of ${name}().`, {
-        cause: error,
-      })
+      throw this.noAnswerOf(name, error)
     }
   }
 
@@ -389,8 +450,9 @@ export class ChainReader {
     parameters: unknown[],
     { essential, anew }: Reading = {},
   ): Promise<unknown> {
-    if (anew) return this.send(method, parameters)
-    const body = JSON.stringify({ method, params: parameters })
+    if (anew && essential) return this.send(method, parameters)
+    // A call that must not be shared has a key of its own.
+    const body = anew ? Symbol(method) : JSON.stringify({ method, params: parameters })
     const running = this.inFlight.get(body)
     if (running) return running
     if (!essential && this.inFlight.size >= MAX_CALLS_IN_FLIGHT)
@@ -409,11 +471,32 @@ export class ChainReader {
     }
   }
 
+  private noAnswerOf(name: string, cause: unknown): NoAnswerError {
+    return new NoAnswerError(`The node of ${this.connected.chain.slug} has no answer of ${name}().`, {
+      cause,
+    })
+  }
+
   private noAnswer(cause?: unknown): UnavailableError {
     return new UnavailableError(`The node of ${this.connected.chain.slug} does not answer right now.`, {
       cause,
     })
   }
+}
+
+/** Whether a node's error says that the call reverted: geth's code 3, or data of a revert. */
+function isRevert(error: unknown): boolean {
+  return error instanceof RpcError && (error.code === 3 || revertData(error) !== undefined)
+}
+
+/**
+ * The data of a revert in a node's error: geth and anvil give it as the error's data, others within an object
+ * or after a word.
+ */
+function revertData(error: unknown): string | undefined {
+  if (!(error instanceof RpcError)) return undefined
+  const data: unknown = (error.data as { data?: unknown } | undefined)?.data ?? error.data
+  return typeof data === 'string' ? /0x(?:[0-9a-f]{2})+$/i.exec(data)?.[0] : undefined
 }
 
 /** The text of a schema; empty when it is no UTF-8, which ethers reports when the field is read. */

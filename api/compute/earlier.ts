@@ -1,11 +1,22 @@
 import { isDeepStrictEqual } from 'node:util'
 import { ZeroHash } from 'ethers'
-import { parseChecksumAddress } from '../../src/eas'
+import type { Submission } from '../../src/config'
+import { attestCalldata, delegationError, parseChecksumAddress, type DelegatedRequest } from '../../src/eas'
 import { invalidInput, verificationFailed } from '../http/problems'
-import { claimsOf, multiAttestRequests, sign, signBatch, sourcesOf, type UnsignedResult } from './answers'
-import type { Attester, ServedChain, Statement } from './attester'
-import { checkInputsValid, deadlineOf, inPlace, servedChain, type ComputeParts } from './compute'
-import { findLanded } from './landed'
+import {
+  claimsOf,
+  delegatedRequest,
+  multiAttestRequests,
+  multiTransactionOf,
+  sign,
+  signBatch,
+  sourcesOf,
+  transactionOf,
+  type UnsignedResult,
+} from './answers'
+import type { Attester, ServedChain, Statement, Terms } from './attester'
+import { checkInputsValid, contractFor, inPlace, landingOf, servedChain, type ComputeParts } from './compute'
+import { NOWHERE, findLanded } from './landed'
 import {
   CLAIM_NAMES,
   type BatchResult,
@@ -17,24 +28,29 @@ import {
   type Verification,
   type VerifyRequest,
 } from './schemas'
+import type { VerifyingContract } from './verifying-contract'
 
 /** An answer that was handed back, in the form in which it is compared. Anyone may have written it. */
 interface ReadAnswer {
   statement: Statement
   signature: string
   attester: string
-  nonce: number
-  /** Unix seconds */
-  deadline: number
+  submission: Submission
+  terms: Terms
   token: string | undefined
   /** Why this cannot be an answer of ours, whatever was signed. */
   contradiction?: string
   claims: Partial<Record<keyof Claims, unknown>>
 }
 
+/** Throws a ComputeError for an answer for EAS without its nonce. */
 function readAnswer(answer: EarlierAnswer): ReadAnswer {
   const { attestation, delegatedAttestation: delegated } = answer
+  const { submission = 'direct', nonce, deadline } = delegated
+  if (submission === 'direct' && nonce === undefined)
+    throw invalidInput('delegatedAttestation.nonce: expected a whole number')
   const { schema, recipient, revocable, data, signature, attester, refUID = ZeroHash } = attestation
+  const { expirationTime = 0 } = attestation
   const differs = (['signature', 'attester'] as const).find((field) => {
     const again = delegated[field]
     return (
@@ -49,7 +65,8 @@ function readAnswer(answer: EarlierAnswer): ReadAnswer {
       revocable,
       data: data.toLowerCase(),
     },
-    ...{ signature, attester, nonce: delegated.nonce, deadline: delegated.deadline },
+    ...{ signature, attester, submission },
+    terms: { expirationTime, deadline, ...(submission === 'direct' && { nonce: nonce! }) },
     token: delegated.resignToken,
     // Of two contradictions the second is reported.
     ...(refUID !== ZeroHash && { contradiction: 'attestation.refUID: we sign none but the zero UID' }),
@@ -62,15 +79,44 @@ function readAnswer(answer: EarlierAnswer): ReadAnswer {
   }
 }
 
-/** Whether this attester signed the answer as it is. Throws UnavailableError. */
-async function isOurs(attester: Attester, answer: ReadAnswer): Promise<boolean> {
+/** Whether this attester signed the answer as it is, for this contract. Throws UnavailableError. */
+async function isOurs(attester: Attester, contract: VerifyingContract, answer: ReadAnswer): Promise<boolean> {
   return (
     answer.attester.toLowerCase() === attester.address.toLowerCase() &&
-    attester.signed(answer.statement, answer.nonce, answer.deadline, answer.signature)
+    attester.signed(contract, answer.statement, answer.terms, answer.signature)
   )
 }
+
 const NOT_OURS =
-  'not what we signed for this chain: the signature does not fit the content, nonce and deadline'
+  'not what we signed for this chain and contract: the signature does not fit the content, deadline and, for EAS, the nonce'
+
+/** The contract of this form. Throws a ComputeError where the chain has no proxy. */
+function signedFor({ chain, direct, proxy }: Attester, submission: Submission): VerifyingContract {
+  const contract = submission === 'direct' ? direct : proxy
+  if (!contract)
+    throw invalidInput(
+      `delegatedAttestation.submission: ${chain.slug} has no proxy now, so what was signed for one lands nowhere. Compute it anew`,
+    )
+  return contract
+}
+
+/** Which part that was left in an answer is not as it was answered; undefined when all are. */
+async function leftInProblem(
+  contract: VerifyingContract,
+  { delegatedAttestation: { contract: named, nonce }, attestByDelegation, transaction }: EarlierAnswer,
+  call: DelegatedRequest,
+): Promise<string | undefined> {
+  const { submission, address } = contract
+  if (named !== undefined && (typeof named !== 'string' || named.toLowerCase() !== address.toLowerCase()))
+    return `delegatedAttestation.contract: answers with submission ${submission} are signed for ${address}`
+  if (submission === 'proxy' && nonce !== undefined)
+    return 'delegatedAttestation.nonce: answers for the proxy have none'
+  if (attestByDelegation !== undefined && !isDeepStrictEqual(attestByDelegation, call))
+    return 'attestByDelegation: not the call of this answer'
+  if (transaction !== undefined && !isDeepStrictEqual(transaction, await transactionOf(contract, call)))
+    return 'transaction: not the one that submits this answer'
+  return undefined
+}
 
 /** The names of the given claims that differ from the signed ones. */
 function otherThanSigned(signed: Claims, given: ReadAnswer['claims']): string[] {
@@ -79,21 +125,23 @@ function otherThanSigned(signed: Claims, given: ReadAnswer['claims']): string[] 
     .map(([name]) => name)
 }
 
-/** Signs the data of an earlier answer again, at the contract's nonce and until another deadline. */
+/** Signs the data of an earlier answer again, for EAS at its nonce, until another deadline. */
 export async function resign(
   parts: ComputeParts,
-  request: EarlierAnswer & { chainId: number },
+  request: EarlierAnswer & { chainId: number; submission?: Submission; include?: 'transaction'[] },
 ): Promise<ComputeResult> {
   const chain = await servedChain(parts, request.chainId)
-  const unsigned = await reviewed(parts, chain, request)
-  return sign(chain.attester, unsigned, await chain.attester.nonce(true), deadlineOf(parts))
+  const { submission = request.delegatedAttestation.submission ?? 'direct', include } = request
+  const { unsigned } = await reviewed(parts, chain, request)
+  const contract = await contractFor(parts, chain, submission)
+  return sign(await landingOf(parts, chain, contract, include, true), unsigned)
 }
 
-/** Signs the data of earlier answers again, in their order, at consecutive nonces. */
+/** Signs the data of earlier answers again, in their order; for EAS at consecutive nonces. */
 export async function resignBatch(parts: ComputeParts, request: EarlierBatch): Promise<BatchResult> {
-  const { results, deadline, multiAttestByDelegation } = request
+  const { results, deadline, multiAttestByDelegation, transaction } = request
   const chain = await servedChain(parts, request.chainId)
-  const unsigned = await Promise.all(
+  const earlier = await Promise.all(
     results.map((answer, i) => inPlace(`results[${i}]`, () => reviewed(parts, chain, answer))),
   )
   if (
@@ -101,26 +149,43 @@ export async function resignBatch(parts: ComputeParts, request: EarlierBatch): P
     results.some(({ delegatedAttestation }) => delegatedAttestation.deadline !== deadline)
   )
     throw verificationFailed('deadline: not that of these results')
-  if (
-    multiAttestByDelegation !== undefined &&
-    // `reviewed` has proved the signatures of these results to be ours.
-    !isDeepStrictEqual(multiAttestByDelegation, multiAttestRequests(results as unknown as ComputeResult[]))
-  )
+  const calls = multiAttestRequests(earlier.map(({ call }) => call))
+  if (multiAttestByDelegation !== undefined && !isDeepStrictEqual(multiAttestByDelegation, calls))
     throw verificationFailed('multiAttestByDelegation: not the call of these results; leave it out')
-  return signBatch(chain.attester, unsigned, await chain.attester.nonce(true), deadlineOf(parts))
+  const before = signedFor(chain.attester, results[0]!.delegatedAttestation.submission ?? 'direct')
+  if (transaction !== undefined && !isDeepStrictEqual(transaction, await multiTransactionOf(before, calls)))
+    throw verificationFailed('transaction: not the one that submits these results; leave it out')
+  const forms = new Set(results.map(({ delegatedAttestation: { submission = 'direct' } }) => submission))
+  if (forms.size > 1 && !request.submission)
+    throw invalidInput(
+      'submission: missing; these results have both forms, say in which they are to land now',
+    )
+  const { submission = [...forms][0], include } = request
+  const contract = await contractFor(parts, chain, submission)
+  return signBatch(
+    await landingOf(parts, chain, contract, include, true),
+    earlier.map(({ unsigned }) => unsigned),
+  )
 }
 
-/** An earlier answer as a result to be signed, if it is ours, not too old, and its attestations are valid. */
+/**
+ * An earlier answer as a result to be signed, and its call, if it is ours, not too old, and its attestations
+ * are valid.
+ */
 async function reviewed(
   parts: ComputeParts,
   chain: ServedChain,
   earlier: EarlierAnswer,
-): Promise<UnsignedResult> {
+): Promise<{ unsigned: UnsignedResult; call: DelegatedRequest }> {
   const { attester } = chain
   const answer = readAnswer(earlier)
   const { statement } = answer
+  const contract = signedFor(attester, answer.submission)
   if (answer.contradiction) throw verificationFailed(answer.contradiction)
-  if (!(await isOurs(attester, answer))) throw verificationFailed(`attestation: ${NOT_OURS}`)
+  if (!(await isOurs(attester, contract, answer))) throw verificationFailed(`attestation: ${NOT_OURS}`)
+  const call = delegatedRequest(statement, answer.signature, attester.address, answer.terms)
+  const problem = await leftInProblem(contract, earlier, call)
+  if (problem) throw verificationFailed(`${problem}; leave it out`)
   const claims = claimsOf(statement.data)
   const [other] = otherThanSigned(claims, answer.claims)
   if (other) throw verificationFailed(`${other}: not what was signed`)
@@ -131,7 +196,7 @@ async function reviewed(
       `attestation: computed ${age} seconds ago; up to ${parts.resignMaxAgeSeconds} it is signed again. Compute it anew`,
     )
   await checkInputsValid(parts, chain, { claims, sources })
-  return { statement, claims, sources }
+  return { unsigned: { statement, claims, sources }, call }
 }
 
 const USED_BY: Readonly<Record<Landed['status'], string>> = {
@@ -148,32 +213,93 @@ export async function verify(parts: ComputeParts, request: VerifyRequest): Promi
   const answer = readAnswer(request)
   const chain = await servedChain(parts, request.chainId)
   const { attester } = chain
-  const [signed, current, deadlineCounts] = await Promise.all([
-    isOurs(attester, answer),
-    attester.nonce(true),
-    attester.enforcesDeadline(),
-  ])
+  const contract = signedFor(attester, answer.submission)
+  const signed = await isOurs(attester, contract, answer)
   const claims = signed ? claimsOf(answer.statement.data) : null
-  const landed = claims && (await findLanded(chain, answer.statement, claims.timestamp))
   const reasons = claims
     ? otherThanSigned(claims, answer.claims).map((field) => `${field} is not what was signed`)
     : [NOT_OURS]
   if (answer.contradiction) reasons.unshift(answer.contradiction)
+  const call = delegatedRequest(answer.statement, answer.signature, attester.address, answer.terms)
+  const leftIn = claims && (await leftInProblem(contract, request, call))
+  if (leftIn) reasons.push(leftIn)
   const ours = reasons.length === 0
-  if (answer.nonce < current)
-    reasons.push(`nonce ${answer.nonce} was used${landed ? USED_BY[landed.status] : ''}`)
-  if (answer.nonce > current)
-    reasons.push(`nonce ${answer.nonce} comes later: the contract now expects ${current}`)
-  if (deadlineCounts && answer.deadline < Math.floor(parts.clock() / 1000))
-    reasons.push(`the deadline ${answer.deadline} has passed: have it signed again`)
+  const { nonce, deadline } = answer.terms
+  const late = deadline < Math.floor(parts.clock() / 1000)
+  const standing =
+    nonce === undefined
+      ? await atProxy(chain, contract, answer, claims, call, late)
+      : await atEas(chain, contract, answer, claims, nonce, late)
+  reasons.push(...standing.reasons)
   return {
     ours,
     submittable: reasons.length === 0,
     reasons,
     says: claims,
-    landed,
+    landed: standing.landed,
     attester: attester.address,
-    nonce: { signed: answer.nonce, current },
-    deadline: answer.deadline,
+    submission: contract.submission,
+    contract: contract.address,
+    nonce: nonce === undefined ? null : { signed: nonce, current: standing.current! },
+    deadline,
   }
+}
+
+/** What an answer is worth at its contract now. */
+interface Standing {
+  reasons: string[]
+  landed: Landed | null
+  current?: number
+}
+
+/** EAS takes an answer at its nonce; that of the legacy layout, however late. */
+async function atEas(
+  chain: ServedChain,
+  contract: VerifyingContract,
+  { statement, terms }: ReadAnswer,
+  claims: Claims | null,
+  nonce: number,
+  late: boolean,
+): Promise<Standing> {
+  const [current, { layout }] = await Promise.all([chain.attester.nonce(contract, true), contract.known()])
+  const landed =
+    claims && (await findLanded(chain, { ...statement, ...terms }, chain.attester.address, claims.timestamp))
+  const reasons: string[] = []
+  if (nonce < current!) reasons.push(`nonce ${nonce} was used${landed ? USED_BY[landed.status] : ''}`)
+  if (nonce > current!) reasons.push(`nonce ${nonce} comes later: the contract now expects ${current}`)
+  if (late && layout !== 'legacy') reasons.push(tooLate(terms))
+  return { reasons, landed, current: current! }
+}
+
+/**
+ * The proxy says by a simulated call whether it would take an answer. It looks at the owner and the deadline
+ * before it looks whether it has taken the signature, so only what it would take has certainly not landed.
+ */
+async function atProxy(
+  chain: ServedChain,
+  contract: VerifyingContract,
+  { statement, terms }: ReadAnswer,
+  claims: Claims | null,
+  call: DelegatedRequest,
+  late: boolean,
+): Promise<Standing> {
+  if (!claims) return { reasons: [], landed: null }
+  const revert = await chain.reader.revertOf(contract.address, attestCalldata('proxy', call))
+  if (revert === undefined)
+    return { reasons: late ? [tooLate(terms)] : [], landed: { status: 'not landed', ...NOWHERE } }
+  const landed = await findLanded(chain, { ...statement, ...terms }, contract.address, claims.timestamp)
+  const error = delegationError('proxy', revert)
+  if (error === 'UsedSignature' || landed.status === 'landed')
+    return { reasons: ['the proxy has taken this signature: this answer has landed'], landed }
+  const reason =
+    error === 'DeadlineExpired'
+      ? tooLate(terms)
+      : error === 'AccessDenied'
+        ? 'the proxy has another owner by now: have it signed again with submission direct'
+        : `the contract refuses it: ${error ?? `an unknown error, ${revert.slice(0, 10)}`}`
+  return { reasons: [reason], landed }
+}
+
+function tooLate({ deadline }: Terms): string {
+  return `the deadline ${deadline} has passed: have it signed again`
 }

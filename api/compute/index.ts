@@ -3,9 +3,10 @@
  *
  * A computation passes routes.ts (checked by schemas.ts), compute.ts, resolve.ts (each input becomes a
  * geometry: given, attested on a chain, signed offchain, or fetched from a URI), measure.ts (the kernel, in
- * this thread or a worker) with operations.ts, answers.ts and attester.ts, which signs at the nonce that
- * chain-reader.ts read. earlier.ts signs an earlier answer again, or verifies it; landed.ts finds where it
- * landed. wallet.ts counts requests that a wallet signed.
+ * this thread or a worker) with operations.ts, answers.ts and attester.ts, which signs for a contract
+ * (verifying-contract.ts): EAS at the nonce that chain-reader.ts read, or its proxy. earlier.ts signs an
+ * earlier answer again, or verifies it; landed.ts finds where it landed. wallet.ts counts requests that a
+ * wallet signed; account.ts asks accounts that are contracts whether they signed.
  */
 
 export { Attester, loadSigner } from './attester'
@@ -15,6 +16,8 @@ export { loadIpfs } from './fetch/ipfs'
 export { Measurer } from './measure'
 export { Resolver } from './resolve'
 export type { ComputeParts } from './compute'
+export { proxyCreation } from './proxy-creation'
 export { COMPUTE_ENDPOINTS, computeRoutes } from './routes'
 export { COMPUTE_COMPONENTS } from './schemas'
+export type { VerifyingContract } from './verifying-contract'
 export { Nonces, WalletTier } from './wallet'

@@ -27,7 +27,7 @@ const address = testAccount(0).address
 function served(host = '0.0.0.0', row = LOCAL_CHAIN, clock = () => Date.now()) {
   const url = proxy.url.replace('127.0.0.1', host)
   return {
-    attester: { address, chain: row } as Attester,
+    attester: { chain: row } as Attester,
     reader: new ChainReader({ chain: row, rpcUrls: [url], gatewayUrl: undefined, headPollMs: 0 }, clock),
   }
 }
@@ -38,7 +38,10 @@ async function land() {
   const uid = await attest(chain, request(LOCATION_SCHEMA.uid, data))
   const { number, timestamp } = (await chain.provider.getBlock('latest'))!
   return {
-    statement: { schema: LOCATION_SCHEMA.uid, recipient: ZeroAddress, revocable: true, data },
+    statement: {
+      ...{ schema: LOCATION_SCHEMA.uid, recipient: ZeroAddress, revocable: true, data },
+      expirationTime: 0,
+    },
     uid,
     number,
     timestamp,
@@ -61,7 +64,7 @@ test('an answer is found by its content alone, with other attestations before an
   await attest(chain, request(LOCATION_SCHEMA.uid, statement.data))
   await land()
   await mine(50)
-  const found = await findLanded(served(), statement, timestamp - 5)
+  const found = await findLanded(served(), statement, address, timestamp - 5)
   expect(found).toEqual({
     status: 'landed',
     uid,
@@ -69,14 +72,14 @@ test('an answer is found by its content alone, with other attestations before an
     blockNumber: number,
     revoked: false,
   })
-  expect(await findLanded(served('127.0.0.1'), statement, 2_000_000_000)).toEqual(found)
+  expect(await findLanded(served('127.0.0.1'), statement, address, 2_000_000_000)).toEqual(found)
   for (const change of [
     { data: '0x' },
     { revocable: false },
     { recipient: address },
     { schema: statement.data },
   ])
-    expect(await findLanded(served(), { ...statement, ...change }, timestamp)).toEqual({
+    expect(await findLanded(served(), { ...statement, ...change }, address, timestamp)).toEqual({
       status: 'not landed',
       uid: null,
       transactionHash: null,
@@ -90,19 +93,19 @@ test('a range that a node refuses is made smaller, and the size is kept; a node 
   await mine(300)
   proxy.misbehave(atMost(40))
   const from = served()
-  expect(await findLanded(from, statement, timestamp)).toMatchObject({ status: 'landed', uid })
+  expect(await findLanded(from, statement, address, timestamp)).toMatchObject({ status: 'landed', uid })
   const before = logCalls()
-  expect(await findLanded(from, { ...statement, data: '0x' }, timestamp)).toMatchObject({
+  expect(await findLanded(from, { ...statement, data: '0x' }, address, timestamp)).toMatchObject({
     status: 'not landed',
   })
   expect(logCalls() - before).toBeLessThan(20)
   proxy.misbehave(atMost(2))
-  expect(await findLanded(served(), { ...statement, data: '0x' }, timestamp)).toMatchObject({
+  expect(await findLanded(served(), { ...statement, data: '0x' }, address, timestamp)).toMatchObject({
     status: 'unknown',
     uid: null,
   })
   proxy.misbehave(atMost(0))
-  expect(await findLanded(served(), statement, timestamp)).toMatchObject({ status: 'unknown' })
+  expect(await findLanded(served(), statement, address, timestamp)).toMatchObject({ status: 'unknown' })
 })
 
 test('the time of a log without blockTimestamp comes from its block; a chain faster than its blockMs is searched further back', async () => {
@@ -119,7 +122,7 @@ test('the time of a log without blockTimestamp comes from its block; a chain fas
       : undefined,
   )
   expect(
-    await findLanded(served('0.0.0.0', { ...LOCAL_CHAIN, blockMs: 60_000 }), statement, timestamp),
+    await findLanded(served('0.0.0.0', { ...LOCAL_CHAIN, blockMs: 60_000 }), statement, address, timestamp),
   ).toMatchObject({ status: 'landed', uid })
 })
 

@@ -1,12 +1,12 @@
 import { ZeroHash } from 'ethers'
 import type { Chain } from '../../src/chains'
 import { attestationUid } from '../../src/eas'
-import type { ServedChain, Statement } from './attester'
+import type { ServedChain, Statement, Terms } from './attester'
 import type { AttestedLog, ChainReader } from './chain-reader'
 import { UnavailableError } from '../http/problems'
 import type { Landed } from './schemas'
 
-const NOWHERE = { uid: null, transactionHash: null, blockNumber: null, revoked: null }
+export const NOWHERE = { uid: null, transactionHash: null, blockNumber: null, revoked: null }
 /** How far the time of a block may be behind the clock of this service. */
 const SKEW_SECONDS = 120
 /** A local chain with fewer blocks is searched from its first block. */
@@ -22,15 +22,17 @@ const MAX_CALLS = 40
  */
 export async function findLanded(
   { attester, reader }: ServedChain,
-  statement: Statement,
+  statement: Statement & Pick<Terms, 'expirationTime'>,
+  /** Whom EAS records: our signer, or the proxy that the answer was signed for. */
+  recorded: string,
   timestamp: number,
 ): Promise<Landed> {
   const { schema, recipient, revocable, data } = statement
   const content = {
     schema,
     recipient,
-    attester: attester.address,
-    expirationTime: 0n,
+    attester: recorded,
+    expirationTime: BigInt(statement.expirationTime),
     revocable,
     refUID: ZeroHash,
     data,

@@ -4,13 +4,13 @@ import { clientOf } from '../http/limits'
 import { ComputeError, computeErrorHandler, invalidInput } from '../http/problems'
 import { withTypes } from '../http/schema'
 import { Semaphore } from '../http/semaphore'
-import { compileCheck, type RequestProblem } from '../http/validation'
-import { compute, computeBatch, servedChain, usableChainIds, type ComputeParts } from './compute'
+import { compileCheck, rulesOf, type RequestProblem } from '../http/validation'
+import { compute, computeBatch, reference, servedChain, usableChainIds, type ComputeParts } from './compute'
 import { resign, resignBatch, verify } from './earlier'
 import { OPERATIONS } from './operations'
-import { BATCH_ROUTE, RESIGN_ROUTE, VERIFY_ROUTE, operationRoute } from './schemas'
+import { BATCH_ROUTE, REFERENCE_ROUTE, RESIGN_ROUTE, VERIFY_ROUTE, operationRoute } from './schemas'
 
-export const COMPUTE_ENDPOINTS = [...Object.keys(OPERATIONS), 'batch', 'resign', 'verify']
+export const COMPUTE_ENDPOINTS = [...Object.keys(OPERATIONS), 'batch', 'reference', 'resign', 'verify']
 
 /** Batches of one client under way: each may ask a chain's node forty questions. */
 const BATCHES_AT_ONCE = 2
@@ -34,6 +34,7 @@ export function computeRoutes(parts: ComputeParts) {
       if (!('results' in body)) return resign(parts, body)
       return oneOfFewBatches(clientOf(request), () => resignBatch(parts, body))
     })
+    app.post('/reference', { schema: REFERENCE_ROUTE }, ({ body }) => reference(body))
     app.post('/verify', { schema: VERIFY_ROUTE }, ({ body }) => verify(parts, body))
     done()
   }
@@ -41,14 +42,13 @@ export function computeRoutes(parts: ComputeParts) {
 
 /** Checks bodies by the schemas of their routes. */
 function requestValidator(parts: ComputeParts): FastifySchemaCompiler<TSchema> {
-  return ({ schema, url }) => {
+  return ({ schema }) => {
     const check = compileCheck(schema)
-    // An earlier answer that is malformed is refused without a look at its chain.
-    const isEarlier = /\/(resign|verify)$/.test(url ?? '')
+    const chainFirst = rulesOf(schema).first === 'chainId'
     return (body: unknown) => {
       const found = check(body)
       if (!found) return true
-      if (found.property === undefined || (isEarlier && found.property !== 'chainId'))
+      if (found.property !== 'chainId' && !(chainFirst && found.property !== undefined))
         return { error: invalidInput(`${found.place}: ${found.problem}`) }
       return refuse(parts, body as { chainId: number }, found) as PromiseLike<never> as SafePromiseLike<never>
     }

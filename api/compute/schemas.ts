@@ -1,4 +1,5 @@
 import { Type, type Static, type TProperties, type TSchema, type TUnsafe } from '@sinclair/typebox'
+import { SUBMISSIONS, type Submission } from '../../src/config'
 import { parseChecksumAddress } from '../../src/eas'
 import { ERROR_PAGES } from '../http/error-pages'
 import { RATE_HEADERS, RETRY_AFTER, answer, ref as refByName } from '../http/openapi-components'
@@ -12,6 +13,11 @@ import { OPERATIONS, type Operation } from './operations'
 
 const hex = (description: string, pattern = '^0x([0-9a-f]{2})*$') => Type.String({ description, pattern })
 const hash = (description: string) => hex(description, '^0x[0-9a-f]{64}$')
+const EXPIRATION = Type.Integer({
+  description:
+    'Unix seconds; 0: never. Of answers for the proxy it is a second after the year 36,000, of each answer another one, so that no two are equal and all land.',
+  minimum: 0,
+})
 const SIGNATURE = hex('r, s and v: 65 bytes in hex, low s, v 27 or 28.', '^0x[0-9a-f]{130}$')
 
 const WHOLE_NUMBER = {
@@ -34,7 +40,7 @@ const DEADLINE = withRules(
 const NONCE = withRules(
   Type.Integer({
     description:
-      "The attester's nonce that was signed. It must be the contract's when submitted: of results signed at one nonce only one can land.",
+      "The attester's nonce that was signed; answers for the proxy have none. It must be that of EAS when submitted: of results signed at one nonce only one can land.",
     minimum: 0,
   }),
   WHOLE_NUMBER,
@@ -122,12 +128,43 @@ const CHAIN_ID = chainId(
   'The chain whose EAS shall accept the answer, and on which all UIDs lie. `GET /` lists the ones that can be signed for.',
 )
 
+const SUBMISSION = oneOfTexts(
+  SUBMISSIONS,
+  "How the answer lands. `direct`: in the chain's EAS at the attester's nonce, so that of the answers of one moment one lands. `proxy`: through the chain's EIP-712 proxy before EAS, each answer once and in any order; EAS then shows the proxy as the attester, and `getAttester(uid)` of the proxy shows us.",
+)
+const LANDING = {
+  submission: Type.Optional(
+    Type.Unsafe<Static<typeof SUBMISSION>>({
+      ...SUBMISSION,
+      description: `${SUBMISSION.description} Default: the deployment's own (\`GET /\`), \`direct\` on a chain without a proxy.`,
+    }),
+  ),
+  include: Type.Optional(
+    withRules(
+      Type.Array(oneOfTexts(['transaction'], 'What the answer carries besides.'), {
+        description: '`transaction`: the transaction that submits the answer.',
+        minItems: 0,
+        maxItems: 1,
+      }),
+      { type: 'expected a list: ["transaction"], or []' },
+    ),
+  ),
+}
+
+/**
+ * Of a chain that is not usable nothing else is worth a look. An earlier answer that is malformed is refused
+ * without a look at its chain.
+ */
+const CHAIN_FIRST = { first: 'chainId' }
+
 /**
  * What to attest under and for whom; beside it the parameters of the operation, by the names that were given.
  */
 export interface OperationRequest {
   schema?: string
   recipient?: string
+  submission?: Submission
+  include?: 'transaction'[]
   [parameter: string]: unknown
 }
 
@@ -156,36 +193,41 @@ function parametersOf({ geometries, numbers = [] }: Operation): TProperties {
   }
 }
 
-function requestOf(title: string, operation: Operation, first: TProperties) {
+function requestOf(title: string, operation: Operation, first: TProperties, last: TProperties = {}) {
   return object(title, `With ${operation.geometries.map(({ name }) => `\`${name}\``).join(', ')}.`, {
     ...first,
     ...ATTEST_AS,
     ...parametersOf(operation),
+    ...last,
   })
 }
 
-const BatchRequest = Type.Object(
-  {
-    chainId: CHAIN_ID,
-    schema: schemaUid('Schema of the operations that name none.'),
-    recipient: recipient('Recipient of the operations that name none.'),
-    operations: Type.Array(
-      withRules(
-        Type.Unsafe<OperationRequest & { operation: string }>({
-          oneOf: Object.entries(OPERATIONS).map(([name, operation]) =>
-            requestOf(name, operation, { operation: constant(name, 'The operation.') }),
-          ),
-        }),
-        { discriminator: 'operation' },
+const BatchRequest = withRules(
+  Type.Object(
+    {
+      chainId: CHAIN_ID,
+      schema: schemaUid('Schema of the operations that name none.'),
+      recipient: recipient('Recipient of the operations that name none.'),
+      ...LANDING,
+      operations: Type.Array(
+        withRules(
+          Type.Unsafe<OperationRequest & { operation: string }>({
+            oneOf: Object.entries(OPERATIONS).map(([name, operation]) =>
+              requestOf(name, operation, { operation: constant(name, 'The operation.') }),
+            ),
+          }),
+          { discriminator: 'operation' },
+        ),
+        {
+          description: 'What to compute, each with the parameters of its own endpoint.',
+          minItems: 1,
+          maxItems: 20,
+        },
       ),
-      {
-        description: 'What to compute, each with the parameters of its own endpoint.',
-        minItems: 1,
-        maxItems: 20,
-      },
-    ),
-  },
-  { title: 'Request of batch', additionalProperties: false },
+    },
+    { title: 'Request of batch', additionalProperties: false },
+  ),
+  CHAIN_FIRST,
 )
 export type BatchRequest = Static<typeof BatchRequest>
 
@@ -204,10 +246,10 @@ const Attestation = named(
       signature: SIGNATURE,
       revocable: Type.Boolean({ description: "The schema's own flag; EAS refuses another." }),
       refUID: uid('Zero.'),
+      expirationTime: EXPIRATION,
     },
     {
-      description:
-        "What was signed: the arguments of EAS's `attestByDelegation`. expirationTime and value are 0.",
+      description: 'What was signed: the arguments of `attestByDelegation`. value is 0.',
     },
   ),
 )
@@ -218,7 +260,12 @@ const DelegatedAttestation = named(
       signature: SIGNATURE,
       attester: address('Who signed.'),
       deadline: DEADLINE,
-      nonce: NONCE,
+      nonce: Type.Optional(NONCE),
+      submission: SUBMISSION,
+      contract: address('The contract that takes it: EAS, or the proxy of the chain.'),
+      ifNonceUsed: Type.Optional(
+        Type.String({ description: 'What to do when another answer has used up the nonce, as a sentence.' }),
+      ),
       resignToken: Type.String({
         description:
           'What the inputs were, in a form that only this service can have written: hand it back to have the same result signed anew (`/compute/v0/resign`).',
@@ -243,12 +290,81 @@ const Claims = Type.Object(CLAIMS, {
 /** What a result claims, in JSON; its payload says the same to contracts. */
 export type Claims = Static<typeof Claims>
 
+const AttestationRequestData = Type.Object(
+  {
+    recipient: address('The recipient.'),
+    expirationTime: EXPIRATION,
+    revocable: Type.Boolean({ description: "The schema's own flag." }),
+    refUID: uid('Zero.'),
+    data: hex('The ABI-encoded result.'),
+    value: Type.Unsafe<string>({
+      const: '0',
+      description: 'Nothing is paid. (A decimal string, which ethers, viem and eas-sdk all take.)',
+    }),
+  },
+  { description: '`AttestationRequestData`' },
+)
+const SplitSignature = Type.Object(
+  { v: Type.Integer({ description: '27 or 28' }), r: uid('32 bytes in hex'), s: uid('32 bytes in hex') },
+  { description: 'A signature.' },
+)
+const DelegatedRequest = named(
+  'DelegatedRequest',
+  Type.Object(
+    {
+      schema: uid('UID of the schema.'),
+      data: AttestationRequestData,
+      signature: SplitSignature,
+      attester: address('Who signed.'),
+      deadline: DEADLINE,
+    },
+    {
+      description:
+        'The argument of `attestByDelegation`, as it is, of the contract that `delegatedAttestation` names.',
+    },
+  ),
+)
+const MULTI_ATTEST = Type.Array(
+  Type.Object(
+    {
+      schema: uid('UID of the schema.'),
+      data: Type.Array(AttestationRequestData, { description: 'In the order of the nonces.', minItems: 1 }),
+      signatures: Type.Array(SplitSignature, { description: 'Parallel to `data`.', minItems: 1 }),
+      attester: address('Who signed.'),
+      deadline: DEADLINE,
+    },
+    { description: 'One `MultiDelegatedAttestationRequest`: results of one schema.' },
+  ),
+  { description: 'The argument of `multiAttestByDelegation`, as it is.', minItems: 1 },
+)
+const Transaction = named(
+  'Transaction',
+  Type.Object(
+    {
+      to: address('The contract.'),
+      data: hex('The call.'),
+      value: Type.Unsafe<number>({
+        const: 0,
+        description: 'Nothing is paid. (A bare EIP-1193 provider wants hex: leave it out there.)',
+      }),
+    },
+    {
+      description:
+        'The transaction that submits the answer, as ethers and viem send it; whoever sends it pays the gas.',
+    },
+  ),
+)
+export type Transaction = Static<typeof Transaction>
+
+const SIGNED = {
+  attestation: ref(Attestation),
+  delegatedAttestation: ref(DelegatedAttestation),
+  attestByDelegation: ref(DelegatedRequest),
+  transaction: Type.Optional(ref(Transaction)),
+}
 const ComputeResult = named(
   'ComputeResult',
-  Type.Object(
-    { ...CLAIMS, attestation: ref(Attestation), delegatedAttestation: ref(DelegatedAttestation) },
-    { description: 'A computed result with its signed attestation.' },
-  ),
+  Type.Object({ ...CLAIMS, ...SIGNED }, { description: 'A computed result with its signed attestation.' }),
 )
 /** What a compute endpoint answers (docs/spec/interface.md 3). */
 export type ComputeResult = Static<typeof ComputeResult>
@@ -272,55 +388,11 @@ function resultOf(name: string, { units, label, geometries }: Operation) {
         : constant(name, 'The operation.'),
       timestamp: TIMESTAMP,
       inputRefs: inputRefs({ minItems: geometries.length, maxItems: geometries.length }),
-      attestation: ref(Attestation),
-      delegatedAttestation: ref(DelegatedAttestation),
+      ...SIGNED,
     },
     { description: `The signed result of ${name}.` },
   )
 }
-
-/** One `MultiDelegatedAttestationRequest` of EAS. */
-const MultiAttestRequest = Type.Object(
-  {
-    schema: uid('UID of the schema.'),
-    data: Type.Array(
-      Type.Object(
-        {
-          recipient: address('The recipient.'),
-          expirationTime: constant(0, 'Never.'),
-          revocable: Type.Boolean({ description: "The schema's own flag." }),
-          refUID: uid('Zero.'),
-          data: hex('The ABI-encoded result.'),
-          value: constant(
-            '0',
-            'Nothing is paid. (A decimal string, which ethers, viem and eas-sdk all take.)',
-          ),
-        },
-        { description: '`AttestationRequestData`' },
-      ),
-      { description: 'In the order of the nonces.', minItems: 1 },
-    ),
-    signatures: Type.Array(
-      Type.Object(
-        {
-          v: Type.Integer({ description: '27 or 28' }),
-          r: uid('32 bytes in hex'),
-          s: uid('32 bytes in hex'),
-        },
-        { description: 'A signature.' },
-      ),
-      { description: 'Parallel to `data`.', minItems: 1 },
-    ),
-    attester: address('Who signed.'),
-    deadline: DEADLINE,
-  },
-  { description: 'One `MultiDelegatedAttestationRequest`: results of one schema.' },
-)
-export type MultiAttestRequest = Static<typeof MultiAttestRequest>
-const MULTI_ATTEST = Type.Array(MultiAttestRequest, {
-  description: "The argument of EAS's `multiAttestByDelegation`, as it is.",
-  minItems: 1,
-})
 
 const BatchResult = named(
   'BatchResult',
@@ -333,10 +405,11 @@ const BatchResult = named(
       }),
       deadline: DEADLINE,
       multiAttestByDelegation: MULTI_ATTEST,
+      transaction: Type.Optional(ref(Transaction)),
     },
     {
       description:
-        'Results signed at consecutive nonces, in order: all can be submitted, one after the other or in one transaction.',
+        'Results that can all be submitted, in one transaction or one after the other: in the order of their consecutive nonces, those for the proxy in any order.',
     },
   ),
 )
@@ -360,6 +433,7 @@ const EarlierAttestation = named(
       signature: hexBytes('65', 'As it was answered.', '65 bytes in hex'),
       revocable: withRules(Attestation.properties.revocable, { type: 'expected true or false' }),
       refUID: Type.Optional(unchecked(Attestation.properties.refUID)),
+      expirationTime: Type.Optional(withRules(EXPIRATION, WHOLE_NUMBER)),
     },
     { description: '`attestation` of an earlier answer.' },
   ),
@@ -369,7 +443,10 @@ const DELEGATION = {
   signature: Type.Optional(unchecked(Type.String({ description: 'As in `attestation`.' }))),
   attester: Type.Optional(unchecked(address('As in `attestation`.'))),
   deadline: DEADLINE,
-  nonce: NONCE,
+  nonce: Type.Optional(NONCE),
+  submission: Type.Optional({ ...SUBMISSION, description: 'As it was answered. Default: `direct`.' }),
+  contract: Type.Optional(unchecked(address('May be left in; must then be the one that it was signed for.'))),
+  ifNonceUsed: Type.Optional(unchecked(Type.String({ description: 'May be left in.' }))),
 }
 const RESIGN_TOKEN = withRules(Type.String({ description: 'As it was answered. `resign` needs it.' }), {
   missing: 'missing; expected the one of the earlier answer',
@@ -401,23 +478,39 @@ const LEFT_IN = {
   inputRefs: Type.Optional(unchecked(CLAIMS.inputRefs)),
 }
 export const CLAIM_NAMES = Object.keys(LEFT_IN) as readonly (keyof Claims)[]
+const CALLS_LEFT_IN = {
+  attestByDelegation: Type.Optional(
+    unchecked({
+      ...ref(DelegatedRequest),
+      description: 'May be left in; must then be the call of this answer.',
+    }),
+  ),
+  transaction: Type.Optional(unchecked({ ...ref(Transaction), description: 'May be left in.' })),
+}
 const AS_NEEDED = 'whole or as much of it as is needed.'
 
-const earlierAnswer = <D extends TSchema>(title: string, delegation: D) =>
+const earlierAnswer = <D extends TSchema, M extends TProperties>(title: string, delegation: D, more: M) =>
   object(title, `An earlier answer of this service, ${AS_NEEDED}`, {
     chainId: chainId('The chain that it was signed for.'),
     attestation: ref(EarlierAttestation),
     delegatedAttestation: delegation,
+    ...more,
     ...LEFT_IN,
+    ...CALLS_LEFT_IN,
   })
 const EarlierResult = Type.Object(
   {
     attestation: ref(EarlierAttestation),
     delegatedAttestation: ref(ResignableDelegation),
     ...LEFT_IN,
+    ...CALLS_LEFT_IN,
   },
   { description: `An earlier answer, ${AS_NEEDED}`, additionalProperties: false },
 )
+const RESIGN_LANDING = {
+  submission: Type.Optional({ ...SUBMISSION, description: 'How it is to land now. Default: as before.' }),
+  include: LANDING.include,
+}
 const EarlierBatch = named(
   'EarlierBatch',
   Type.Object(
@@ -437,6 +530,8 @@ const EarlierBatch = named(
           description: 'May be left in; must then be the call of these results.',
         }),
       ),
+      transaction: CALLS_LEFT_IN.transaction,
+      ...RESIGN_LANDING,
     },
     {
       description: 'The answer of an earlier batch, or any earlier answers that are to land together.',
@@ -446,11 +541,11 @@ const EarlierBatch = named(
 )
 export type EarlierBatch = Static<typeof EarlierBatch>
 
-const VerifyRequest = earlierAnswer('Request of verify', ref(EarlierDelegation))
+const VerifyRequest = earlierAnswer('Request of verify', ref(EarlierDelegation), {})
 export type VerifyRequest = Static<typeof VerifyRequest>
 /** An answer that was handed back, with or without its chain. */
 export type EarlierAnswer = Omit<VerifyRequest, 'chainId'>
-const OneAnswer = earlierAnswer('One answer', ref(ResignableDelegation))
+const OneAnswer = earlierAnswer('One answer', ref(ResignableDelegation), RESIGN_LANDING)
 const ResignRequest = withRules(oneOf([OneAnswer, ref(EarlierBatch)], { title: 'Request of resign' }), {
   marker: 'results',
 })
@@ -486,14 +581,21 @@ const Verification = named(
         ),
       ),
       attester: address('Who signs for this chain.'),
-      nonce: Type.Object(
-        {
-          signed: Type.Integer({ description: 'The one of the answer.' }),
-          current: Type.Integer({
-            description: 'The one at which the contract takes the next signature.',
-          }),
-        },
-        { description: "The nonce that was signed, and the contract's now." },
+      submission: SUBMISSION,
+      contract: address('The contract that it was signed for.'),
+      nonce: orNull(
+        Type.Object(
+          {
+            signed: Type.Integer({ description: 'The one of the answer.' }),
+            current: Type.Integer({
+              description: 'The one at which the contract takes the next signature.',
+            }),
+          },
+          {
+            description:
+              "The nonce that was signed, and the contract's now; null for the proxy, which has none.",
+          },
+        ),
       ),
       deadline: DEADLINE,
     },
@@ -503,6 +605,25 @@ const Verification = named(
 export type Verification = Static<typeof Verification>
 /** Whether an answer is an attestation on its chain, and which one. */
 export type Landed = NonNullable<Verification['landed']>
+
+const ReferenceRequest = Type.Object(
+  {
+    geometry: withRules(
+      unchecked({
+        description: 'A GeoJSON geometry, or a Feature or FeatureCollection of one.',
+        anyOf: ['Geometry', 'Feature', 'FeatureCollection'].map(refByName),
+      } as unknown as TSchema),
+      { missing: 'missing; expected a GeoJSON geometry' },
+    ),
+  },
+  { title: 'Request of reference', additionalProperties: false },
+)
+export type ReferenceRequest = Static<typeof ReferenceRequest>
+const Reference = Type.Object(
+  { inputRef: hash('keccak256 of the canonical JSON (RFC 8785) of the geometry.') },
+  { description: 'What `inputRefs` of answers hold for this geometry.' },
+)
+export type Reference = Static<typeof Reference>
 
 const Problem = named(
   'Problem',
@@ -529,7 +650,8 @@ const Problem = named(
 
 export const COMPUTE_COMPONENTS = {
   ...OFFCHAIN_COMPONENTS,
-  ...components(Input, Attestation, DelegatedAttestation, ComputeResult, BatchResult),
+  ...components(Input, Attestation, DelegatedAttestation, DelegatedRequest, Transaction),
+  ...components(ComputeResult, BatchResult),
   ...components(EarlierAttestation, EarlierDelegation, ResignableDelegation, EarlierBatch),
   ...components(Verification, Problem),
 }
@@ -574,9 +696,10 @@ export function operationRoute(name: string, operation: Operation) {
       description: `${operation.about}\n\n\`inputRefs\` holds the reference of ${inputs}.`,
       answers: 'The result, signed.',
     },
-    requestOf(`Request of ${name}`, operation, { chainId: CHAIN_ID }) as TSchema as TUnsafe<
-      OperationRequest & { chainId: number }
-    >,
+    withRules(
+      requestOf(`Request of ${name}`, operation, { chainId: CHAIN_ID }, LANDING),
+      CHAIN_FIRST,
+    ) as TSchema as TUnsafe<OperationRequest & { chainId: number }>,
     resultOf(name, operation),
   )
 }
@@ -586,7 +709,7 @@ export const BATCH_ROUTE = route(
   {
     summary: 'Up to 20 results that can be submitted together',
     description:
-      'Computes each operation and signs the results at consecutive nonces, in order, so that all of them can land: as one `multiAttestByDelegation`, or one by one in this order. An operation that is refused refuses the request, and names its place. (An extension to the specification.)',
+      'Computes each operation and signs the results so that all of them can land, directly at consecutive nonces, in order: as one `multiAttestByDelegation`, or one by one in this order. An operation that is refused refuses the request, and names its place. (An extension to the specification.)',
     answers: 'The results, signed, and the call that submits them.',
   },
   BatchRequest,
@@ -603,12 +726,23 @@ export const RESIGN_ROUTE = route(
   ResignRequest,
   oneOf([ref(ComputeResult), ref(BatchResult)]),
 )
+export const REFERENCE_ROUTE = route(
+  'reference',
+  {
+    summary: "A geometry's reference, without an answer",
+    description:
+      'What `inputRefs` holds for this geometry: a contract that knows a place beforehand pins it by this hash. Equal geometries in other writing (`1.0` for `1`, spaces, foreign members) have the same one; other coordinates, another order of vertices or a Feature of another geometry do not. (An extension to the specification.)',
+    answers: 'The reference.',
+  },
+  ReferenceRequest,
+  Reference,
+)
 export const VERIFY_ROUTE = route(
   'verify',
   {
     summary: 'Whether an earlier result is ours, has landed, and can still be submitted',
     description:
-      'Checks the signature, the nonce and the deadline against the contract as it is now, says what the data means, and finds the attestation that holds it. A result that does not hold is an answer, not an error. (An extension to the specification.)',
+      'Checks the signature, the nonce or whether the proxy has taken it, and the deadline against the contract as it is now, says what the data means, and finds the attestation that holds it. A result that does not hold is an answer, not an error. (An extension to the specification.)',
     answers: 'What it is worth.',
   },
   VerifyRequest,

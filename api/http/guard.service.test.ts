@@ -236,7 +236,12 @@ describe('pipelining', () => {
     )
     expect(got.map(({ status, body }) => [status, JSON.parse(body)])).toEqual([
       [400, problem(UNDERSTOOD)],
-      [400, problem('body: expected a JSON object with the fields chainId, schema, recipient, from, to')],
+      [
+        400,
+        problem(
+          'body: expected a JSON object with the fields chainId, schema, recipient, from, to, submission, include',
+        ),
+      ],
       [
         404,
         {
@@ -312,7 +317,7 @@ test('requests that arrive while the service stops are answered in the form of t
     [
       400,
       'application/problem+json; charset=utf-8',
-      'body: expected a JSON object with the fields chainId, schema, recipient, from, to',
+      'body: expected a JSON object with the fields chainId, schema, recipient, from, to, submission, include',
     ],
   ])
   silent.close()
@@ -471,7 +476,7 @@ describe('bodies', () => {
       'constructor as a field',
       '{"constructor":1}',
       'content-type: application/json',
-      'constructor: unknown field; known ones are chainId, schema, recipient, from, to',
+      'constructor: unknown field; known ones are chainId, schema, recipient, from, to, submission, include',
     ],
     [
       '65 levels',

@@ -22,6 +22,8 @@ export interface Rules<T = unknown> {
   marker?: string
   /** The code behind the route reads the value and says what is wrong with it. */
   unchecked?: true
+  /** Of a body: this property is judged before the others, also by what only the world knows of it. */
+  first?: string
 }
 const RULES = Symbol('rules of a schema')
 
@@ -34,7 +36,7 @@ export function unchecked(schema: TSchema): TUnsafe<unknown> {
   return withRules(schema, { unchecked: true })
 }
 
-function rulesOf(schema: TSchema): Rules<never> {
+export function rulesOf(schema: TSchema): Rules<never> {
   return (schema as { [RULES]?: Rules<never> })[RULES] ?? {}
 }
 

@@ -27,7 +27,7 @@ export {
   readText,
   wholeReader,
 } from './readers'
-export { readinessOf } from './readiness'
+export { CHAIN_READINESS, readinessOf } from './readiness'
 export { recordsRoutes } from './routes'
 export { RecordSearch, type SearchQuery } from './search'
 export type { ChainChanges, ChangedRecord, ChangeIds, ChangeKind } from './sql-changes'

@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import { version } from '../../package.json'
 import { checksumAddress } from '../../src/eas'
 import { prefersHtml } from '../http/accept'
-import { COMPUTE_COMPONENTS, type ComputeParts } from '../compute'
+import { COMPUTE_COMPONENTS, type ComputeParts, type VerifyingContract } from '../compute'
 import { ERROR_PAGES, errorPageHtml, errorPageJson, errorSlug } from '../http/error-pages'
 import { SERVICE_COMPONENTS, SERVICE_ROUTES } from './schemas'
 import { SHARED_COMPONENTS } from '../http/openapi-components'
@@ -90,7 +90,7 @@ export async function describeRoutes(
  * limited.
  */
 export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Promise<void> {
-  const { publicBaseUrl, deploymentName, attesters, defaultSchemas } = parts
+  const { publicBaseUrl, deploymentName, attesters, defaultSchemas, defaultSubmission } = parts
 
   app.get('/', { schema: SERVICE_ROUTES.root }, async () => ({
     name: NAME,
@@ -111,7 +111,8 @@ export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Prom
     },
     chains: await Promise.all(
       [...attesters.values()].map(async ({ attester }) => {
-        const reason = await attester.refusal()
+        const { direct, proxy } = attester
+        const reason = await direct.refusal()
         const { id, slug, eas, schemaRegistry } = attester.chain
         const refusal = reason === undefined ? {} : { reason }
         const addresses = {
@@ -125,11 +126,13 @@ export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Prom
           ...addresses,
           ready: reason === undefined,
           ...refusal,
-          ...(await attester.contract()),
+          ...(await direct.interface()),
+          proxy: proxy ? await described(proxy) : null,
         }
       }),
     ),
     defaultSchemas: { numeric: defaultSchemas.number, boolean: defaultSchemas.boolean },
+    defaultSubmission,
   }))
 
   app.get<{ Params: { slug: string } }>(
@@ -172,6 +175,17 @@ export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Prom
     },
     theme: { title: String(html`${NAME} (${deploymentName})`) },
   })
+}
+
+/** What a client needs to know of a chain's proxy. */
+async function described(proxy: VerifyingContract) {
+  const reason = await proxy.refusal()
+  return {
+    address: proxy.address,
+    ready: reason === undefined,
+    ...(reason !== undefined && { reason }),
+    ...(await proxy.interface()),
+  }
 }
 
 /** The routes of one part of the API, out of the document, which has them all. */

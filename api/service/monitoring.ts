@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { version } from '../../package.json'
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client'
 import type { ConnectedChain } from '../../src/config'
+import type { ComputeParts } from '../compute'
 import { SERVICE_ROUTES } from './schemas'
 import { readinessOf, type Store } from '../records'
 
@@ -12,22 +13,39 @@ export interface MonitoringParts {
   maxLagSeconds: number
   /** Unix milliseconds */
   clock: () => number
+  /** By chain id; whether a chain's proxy takes our signatures is told as it was last seen. */
+  attesters: ComputeParts['attesters']
   /** Open streams of records. */
   listeners: () => number
 }
 
 /**
  * GET /health: whether the database answers. GET /ready: 200 when every chain is followed closely enough,
- * else 503, with the reason for each chain. GET /metrics: the same figures, those of the audit and of the
- * process, for Prometheus. None of them asks a node: the indexers write what they see into the database.
+ * else 503, with the reason for each chain; a proxy that takes no signatures is told, but records do not need
+ * it. GET /metrics: the same figures, those of the audit and of the process, for Prometheus. None of them
+ * waits for a node: the indexers write what they see into the database, and proxies are as last seen.
  */
 export function monitoring(
   app: FastifyInstance,
-  { store, chains, maxLagSeconds, clock, listeners }: MonitoringParts,
+  { store, chains, attesters, maxLagSeconds, clock, listeners }: MonitoringParts,
 ): void {
   const registry = new Registry()
   const metrics = makeMetrics(registry)
   const statuses = async () => new Map((await store.chainStatuses()).map((row) => [row.chain, row]))
+
+  /** Whether a chain's proxy takes our signatures; undefined for a chain without one. */
+  const proxyReady = (chainId: number) => {
+    const proxy = attesters.get(chainId)?.attester.proxy
+    return proxy && (proxy.lastRefusal === undefined ? 1 : 0)
+  }
+  const proxyState = (chainId: number) => {
+    const proxy = attesters.get(chainId)?.attester.proxy
+    if (!proxy) return {}
+    const { address, lastRefusal: reason } = proxy
+    return {
+      proxy: { address, status: reason === undefined ? 'ready' : 'not ready', ...(reason && { reason }) },
+    }
+  }
 
   app.get('/health', { schema: SERVICE_ROUTES.health }, async (_request, reply) => {
     const connected = await store.ping()
@@ -49,7 +67,10 @@ export function monitoring(
       (connected) =>
         [
           connected.chain.slug,
-          readinessOf(connected, rows.get(connected.chain.slug), maxLagSeconds, clock()),
+          {
+            ...readinessOf(connected, rows.get(connected.chain.slug), maxLagSeconds, clock()),
+            ...proxyState(connected.chain.id),
+          },
         ] as const,
     )
     const ready = readiness.every(([, { status }]) => status === 'ready')
@@ -87,6 +108,7 @@ export function monitoring(
         [metrics.withheld, row?.withheldAttestations],
         [metrics.inDoubt, row && (row.doubt === null ? 0 : 1)],
         [metrics.contradictions, row?.contradictions],
+        [metrics.proxyReady, proxyReady(connected.chain.id)],
       ]
       // An unknown figure is left out; its last value would be wrong.
       for (const [gauge, value] of figures)
@@ -158,6 +180,10 @@ function makeMetrics(registry: Registry) {
     contradictions: gauge(
       'geospatial_chain_contradictions',
       'Answers of nodes that could not be true and that no other endpoint settled',
+    ),
+    proxyReady: gauge(
+      'geospatial_proxy_ready',
+      "Whether the chain's EIP-712 proxy takes our signatures, as it was last seen",
     ),
     requests: new Histogram({
       name: 'http_request_duration_seconds',

@@ -322,6 +322,10 @@ async function record(): Promise<Example[]> {
     'The first example of distance',
     post('verify', { attestation, delegatedAttestation }),
   )
+  await asked('reference', 'place', 'The hash that pins a place', {
+    ...post('reference', {}),
+    payload: { geometry: PARK },
+  })
   const batch = await asked(
     'batch',
     'two',

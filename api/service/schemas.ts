@@ -1,14 +1,27 @@
-import { Type } from '@sinclair/typebox'
+import { Type, type TSchema } from '@sinclair/typebox'
 import type { FastifySchema } from 'fastify'
-import { RETRY_AFTER, answer, recordsError, ref as refByName } from '../http/openapi-components'
+import { RETRY_AFTER, answer, recordsError } from '../http/openapi-components'
+import { SUBMISSIONS } from '../../src/config'
 import { COMPUTE_PROBLEMS, type ProblemSlug } from '../http/problems'
-import { address, components, constant, named, oneOfTexts, ref, uid } from '../http/schema'
+import { CHAIN_READINESS } from '../records'
+import { address, components, constant, named, oneOfTexts, orNull, ref, uid } from '../http/schema'
 
 /** The routes of the service itself: typed and documented. */
 
 const text = (description: string) => Type.String({ description })
 const texts = (item: string, description: string) => Type.Array(text(item), { description })
 const ADDRESS = 'Method and address.'
+
+const domain = (name: TSchema, contract: string) =>
+  Type.Object(
+    {
+      name,
+      version: text('The version that the contract signs as.'),
+      chainId: Type.Integer({ description: 'The chain.' }),
+      verifyingContract: address(contract),
+    },
+    { description: 'EIP-712 domain of the signatures; absent while they cannot be made.' },
+  )
 
 const Information = named(
   'Information',
@@ -49,17 +62,19 @@ const Information = named(
               'A function or error, as ethers and viem read it.',
               'What takes our signatures on this contract, and the errors that it refuses them with; empty while it cannot be signed for.',
             ),
-            domain: Type.Optional(
+            domain: Type.Optional(domain(constant('EAS', 'Its name.'), 'The EAS contract.')),
+            proxy: orNull(
               Type.Object(
                 {
-                  name: constant('EAS', 'Its name.'),
-                  version: text('The version that the contract signs as.'),
-                  chainId: Type.Integer({ description: 'The chain.' }),
-                  verifyingContract: address('The EAS contract.'),
+                  address: address('The contract. EAS shows it as the attester of what lands through it.'),
+                  ready: Type.Boolean({ description: 'Whether it takes our signatures now.' }),
+                  reason: Type.Optional(text('Why not.')),
+                  abi: texts('A function or error.', 'As of the chain.'),
+                  domain: Type.Optional(domain(text('The name that it was deployed with.'), 'The proxy.')),
                 },
                 {
                   description:
-                    'EIP-712 domain of the signatures; absent while the chain cannot be signed for.',
+                    "EAS's PermissionedEIP712Proxy, for answers with `submission` `proxy`; null where the chain has none.",
                 },
               ),
             ),
@@ -74,6 +89,10 @@ const Information = named(
           boolean: uid('Of contains, within and intersects.'),
         },
         { description: 'Schemas of requests that name none.' },
+      ),
+      defaultSubmission: oneOfTexts(
+        SUBMISSIONS,
+        'How answers land where the request does not say it; on a chain without a proxy `direct`.',
       ),
     },
     { description: 'Which deployment this is.' },
@@ -92,6 +111,25 @@ const Health = named(
     { description: 'Whether the process and its database work.' },
   ),
 )
+const ChainState = Type.Object(
+  {
+    ...CHAIN_READINESS.properties,
+    proxy: Type.Optional(
+      Type.Object(
+        {
+          address: address('The contract.'),
+          status: oneOfTexts(['ready', 'not ready'], 'Whether it takes our signatures.'),
+          reason: Type.Optional(text('Why not.')),
+        },
+        {
+          description:
+            "The chain's EIP-712 proxy, as it was last seen. Records do not need it: it makes no chain not ready.",
+        },
+      ),
+    ),
+  },
+  { description: 'How far the copy of this chain goes, and whether its proxy takes our signatures.' },
+)
 const Readiness = named(
   'Readiness',
   Type.Object(
@@ -101,7 +139,7 @@ const Readiness = named(
       chains: Type.Unsafe<Record<string, unknown>>({
         type: 'object',
         description: 'By slug.',
-        additionalProperties: refByName('ChainFreshness'),
+        additionalProperties: ChainState,
       }),
     },
     { description: 'How far the copy of each chain goes.' },

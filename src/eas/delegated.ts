@@ -1,16 +1,18 @@
-import { TypedDataEncoder, id, type TypedDataField } from 'ethers'
+import { Interface, Signature, TypedDataEncoder, id, type TypedDataField } from 'ethers'
 import { keccak256 } from './keccak'
-import { hex, uint } from './words'
+import { hex, padded, uint } from './words'
 
 /**
  * The layout of the typed data of a delegated attestation, by version of EAS: legacy (0.26, 1.0.x) has
- * neither value nor deadline, v1 (1.2.0) has both, v2 (from 1.3.0) puts the attester first.
+ * neither value nor deadline, v1 (1.2.0) has both, v2 (from 1.3.0) puts the attester first. EAS's
+ * EIP712Proxy has that of v2 without a nonce.
  */
-export type AttestLayout = 'legacy' | 'v1' | 'v2'
+export type AttestLayout = 'legacy' | 'v1' | 'v2' | 'proxy'
 
-/** EIP-712 domain of an EAS contract. Its name is always EAS. */
-export interface EasDomain {
-  name: 'EAS'
+/** EIP-712 domain of a contract that takes delegated attestations. */
+export interface AttestDomain {
+  /** EAS; of a proxy, the name that it was deployed with. */
+  name: string
   version: string
   chainId: number
   verifyingContract: string
@@ -31,6 +33,7 @@ export interface AttestMessage {
   data: string
   /** In wei. */
   value: bigint | number
+  /** Of the attester in EAS; the proxy has none. */
   nonce: bigint | number
   /** Unix seconds; not enforced by contracts of the legacy layout. */
   deadline: bigint | number
@@ -45,16 +48,15 @@ const LEGACY_FIELDS: TypedDataField[] = [
   { name: 'data', type: 'bytes' },
 ]
 const NONCE: TypedDataField = { name: 'nonce', type: 'uint256' }
-const V1_FIELDS: TypedDataField[] = [
-  ...LEGACY_FIELDS,
-  { name: 'value', type: 'uint256' },
-  NONCE,
-  { name: 'deadline', type: 'uint64' },
-]
+const ATTESTER: TypedDataField = { name: 'attester', type: 'address' }
+const VALUE: TypedDataField = { name: 'value', type: 'uint256' }
+const DEADLINE: TypedDataField = { name: 'deadline', type: 'uint64' }
+const V1_FIELDS: TypedDataField[] = [...LEGACY_FIELDS, VALUE, NONCE, DEADLINE]
 const FIELDS: Record<AttestLayout, TypedDataField[]> = {
   legacy: [...LEGACY_FIELDS, NONCE],
   v1: V1_FIELDS,
-  v2: [{ name: 'attester', type: 'address' }, ...V1_FIELDS],
+  v2: [ATTESTER, ...V1_FIELDS],
+  proxy: [ATTESTER, ...LEGACY_FIELDS, VALUE, DEADLINE],
 }
 const DATA =
   '(address recipient, uint64 expirationTime, bool revocable, bytes32 refUID, bytes data, uint256 value)'
@@ -81,6 +83,11 @@ const abi = (deadline: string, errors: readonly string[]): readonly string[] => 
   ...errors.map((name) => `error ${name}()`),
 ]
 const ABI_WITH_DEADLINE = abi(', uint64 deadline', ['DeadlineExpired', ...ERRORS])
+/** The errors of PermissionedEIP712Proxy and of the EAS behind it, whose errors pass through. */
+const PROXY_ABI = [
+  ...abi(', uint64 deadline', ['UsedSignature', 'AccessDenied', 'DeadlineExpired', ...ERRORS]),
+  'function getAttester(bytes32 uid) view returns (address)',
+]
 
 /**
  * For each layout the functions that take signatures, and the errors they revert with, in the form that
@@ -90,6 +97,7 @@ export const DELEGATED_ABIS: Readonly<Record<AttestLayout, readonly string[]>> =
   legacy: abi('', ERRORS),
   v1: ABI_WITH_DEADLINE,
   v2: ABI_WITH_DEADLINE,
+  proxy: PROXY_ABI,
 }
 
 /** The answer of `getAttestTypeHash()` of a contract, by layout. */
@@ -107,8 +115,8 @@ export function layoutOfTypeHash(typeHash: string): AttestLayout | undefined {
   )
 }
 
-/** EIP-712 domain separator of an EAS contract, equal to its `getDomainSeparator()`. */
-export function domainSeparator(domain: EasDomain): string {
+/** EIP-712 domain separator of EAS or its proxy, equal to its `getDomainSeparator()`. */
+export function domainSeparator(domain: AttestDomain): string {
   return TypedDataEncoder.hashDomain(domain)
 }
 
@@ -126,7 +134,7 @@ export async function attestDigest(
     message
   const struct = [
     hex(ATTEST_TYPE_HASHES[layout], 32),
-    layout === 'v2' ? address(attester) : '',
+    layout === 'v2' || layout === 'proxy' ? address(attester) : '',
     hex(schema, 32),
     address(recipient),
     word(expirationTime, 8),
@@ -134,11 +142,96 @@ export async function attestDigest(
     hex(refUID, 32),
     await keccak256(Buffer.from(hex(data), 'hex')),
     layout === 'legacy' ? '' : word(value, 32),
-    word(nonce, 32),
+    layout === 'proxy' ? '' : word(nonce, 32),
     layout === 'legacy' ? '' : word(deadline, 8),
   ]
   const structHash = await keccak256(Buffer.from(struct.join(''), 'hex'))
   return `0x${await keccak256(Buffer.from(`1901${hex(separator, 32)}${structHash}`, 'hex'))}`
+}
+
+/**
+ * The argument of `attestByDelegation`, a `DelegatedAttestationRequest`. Numbers are in a form that ethers,
+ * viem and eas-sdk take; contracts of the legacy layout have no deadline and ignore it.
+ */
+export interface DelegatedRequest {
+  schema: string
+  data: {
+    recipient: string
+    expirationTime: number
+    revocable: boolean
+    refUID: string
+    data: string
+    /** A decimal string: eas-sdk's sum of values fails on a number. */
+    value: string
+  }
+  signature: { v: number; r: string; s: string }
+  attester: string
+  deadline: number
+}
+
+/** A `MultiDelegatedAttestationRequest`: delegated attestations of one schema, with one deadline. */
+export interface MultiDelegatedRequest extends Pick<DelegatedRequest, 'schema' | 'attester' | 'deadline'> {
+  data: DelegatedRequest['data'][]
+  signatures: DelegatedRequest['signature'][]
+}
+
+/** 65 bytes r + s + v in hex, as the contracts take a signature. */
+export function splitSignature(signature: string): DelegatedRequest['signature'] {
+  const { v, r, s } = Signature.from(signature)
+  return { v, r, s }
+}
+
+const INTERFACES = mapLayouts((layout) => new Interface(DELEGATED_ABIS[layout]))
+const SELECTORS = mapLayouts((layout) => INTERFACES[layout].getFunction('attestByDelegation')!.selector)
+
+/**
+ * The call data of `attestByDelegation`, in hex. It is encoded here field by field, which is faster than
+ * ethers' encoder (contract ABI specification, section "Use of Dynamic Types").
+ */
+export function attestCalldata(
+  layout: AttestLayout,
+  { schema, data, signature, attester, deadline }: DelegatedRequest,
+): string {
+  const bytes = hex(data.data)
+  const enforced = layout !== 'legacy'
+  return [
+    SELECTORS[layout],
+    word(32, 32),
+    hex(schema, 32),
+    // The head has seven words, of which the deadline is one.
+    word(enforced ? 224 : 192, 32),
+    word(signature.v, 1),
+    hex(signature.r, 32),
+    hex(signature.s, 32),
+    address(attester),
+    enforced ? word(deadline, 8) : '',
+    address(data.recipient),
+    word(data.expirationTime, 8),
+    word(data.revocable ? 1 : 0, 1),
+    hex(data.refUID, 32),
+    word(192, 32),
+    word(BigInt(data.value), 32),
+    word(bytes.length / 2, 32),
+    padded(bytes),
+  ]
+    .join('')
+    .toLowerCase()
+}
+
+/** The call data of `multiAttestByDelegation`, in hex. */
+export function multiAttestCalldata(
+  layout: AttestLayout,
+  requests: readonly MultiDelegatedRequest[],
+): string {
+  return INTERFACES[layout].encodeFunctionData('multiAttestByDelegation', [requests])
+}
+
+/**
+ * The name of the error that a call reverted with, such as UsedSignature; undefined for one that is in no
+ * ABI of ours, such as that of a resolver.
+ */
+export function delegationError(layout: AttestLayout, revertData: string): string | undefined {
+  return revertData.length < 10 ? undefined : INTERFACES[layout].parseError(revertData)?.name
 }
 
 function address(text: string): string {
@@ -151,5 +244,5 @@ function word(value: bigint | number, bytes: number): string {
 }
 
 function mapLayouts<T>(make: (layout: AttestLayout) => T): Record<AttestLayout, T> {
-  return { legacy: make('legacy'), v1: make('v1'), v2: make('v2') }
+  return { legacy: make('legacy'), v1: make('v1'), v2: make('v2'), proxy: make('proxy') }
 }

@@ -1,24 +1,39 @@
 import { readFileSync } from 'node:fs'
-import { AbiCoder, Wallet, ZeroAddress, hexlify, recoverAddress } from 'ethers'
+import {
+  AbiCoder,
+  Interface,
+  TypedDataEncoder,
+  Wallet,
+  getAddress,
+  ZeroAddress,
+  hexlify,
+  id,
+  recoverAddress,
+} from 'ethers'
 import { describe, expect, test } from 'vitest'
 import {
   ATTEST_TYPE_HASHES,
   BOOLEAN_RESULT_FIELDS,
+  DELEGATED_ABIS,
   NUMERIC_RESULT_FIELDS,
   PayloadError,
+  attestCalldata,
   attestDigest,
   attestationUid,
   decodeFields,
   decodeResult,
+  delegationError,
   domainSeparator,
   encodeBooleanResult,
   encodeNumericResult,
   fieldTypes,
   hashesToUid,
-  layoutOfTypeHash,
   keySigner,
+  layoutOfTypeHash,
+  multiAttestCalldata,
   recoverSigner,
   schemaUid,
+  splitSignature,
   type AttestLayout,
 } from '.'
 import { seededRandom } from '../../dev/random'
@@ -28,7 +43,7 @@ import { ETHERS_CURVE, NATIVE_CURVE } from './curve'
 /** Vectors made by eas-sdk 2.10.0 and accepted by the contracts, as the file says. */
 const { typeHashes, vectors } = JSON.parse(readFileSync('test/vectors/delegated-vectors.json', 'utf8'))
 
-/** The two implementations; only the first where the native library is not prebuilt. */
+/** The implementations; only the first where the native library is not prebuilt. */
 const CURVES = NATIVE_CURVE ? [ETHERS_CURVE, NATIVE_CURVE] : [ETHERS_CURVE]
 
 describe('signatures', () => {
@@ -107,6 +122,68 @@ describe('delegated attestations', () => {
       expect(await recoverSigner(digest, signature, curve)).toBe(attester.toLowerCase())
     }
   })
+  test.each(['legacy', 'v1', 'v2', 'proxy'] as const)('the call data of %s is that of ethers', (layout) => {
+    const contract = new Interface(DELEGATED_ABIS[layout])
+    const random = seededRandom(7)
+    const bytes = (length: number) => hexlify(Uint8Array.from({ length }, () => random() * 256))
+    for (const length of [0, 1, 31, 32, 33, 320]) {
+      const request = {
+        schema: bytes(32),
+        data: {
+          ...{
+            recipient: getAddress(bytes(20)),
+            expirationTime: Math.floor(random() * 2 ** 50),
+            revocable: length % 2 === 0,
+          },
+          ...{ refUID: bytes(32), data: bytes(length), value: String(2n ** 100n + BigInt(length)) },
+        },
+        signature: splitSignature(`0x${'12'.repeat(64)}1b`),
+        ...{ attester: bytes(20), deadline: Math.floor(random() * 2 ** 50) },
+      }
+      expect(attestCalldata(layout, request)).toBe(
+        contract.encodeFunctionData('attestByDelegation', [request]),
+      )
+      const { data, signature, ...common } = request
+      const multi = [{ ...common, data: [data, data], signatures: [signature, signature] }]
+      expect(multiAttestCalldata(layout, multi)).toBe(
+        contract.encodeFunctionData('multiAttestByDelegation', [multi]),
+      )
+    }
+  })
+  test('the digest of the proxy layout is that of ethers, and has no nonce', async () => {
+    const domain = { name: 'A proxy', version: '1.4.0', chainId: 84532, verifyingContract: ZeroAddress }
+    const message = {
+      ...{
+        attester: `0x${'11'.repeat(20)}`,
+        schema: `0x${'22'.repeat(32)}`,
+        recipient: `0x${'33'.repeat(20)}`,
+      },
+      ...{
+        expirationTime: 5,
+        revocable: true,
+        refUID: `0x${'44'.repeat(32)}`,
+        data: '0x1234',
+        value: 6,
+        deadline: 7,
+      },
+    }
+    const fields =
+      'address attester,bytes32 schema,address recipient,uint64 expirationTime,bool revocable,bytes32 refUID,bytes data,uint256 value,uint64 deadline'
+    const Attest = fields.split(',').map((field) => {
+      const [type, name] = field.split(' ')
+      return { type: type!, name: name! }
+    })
+    for (const nonce of [0, 9])
+      expect(await attestDigest(domainSeparator(domain), 'proxy', { ...message, nonce })).toBe(
+        TypedDataEncoder.hash(domain, { Attest }, message),
+      )
+  })
+  test('errors of the contracts have names', () => {
+    expect(delegationError('proxy', id('UsedSignature()').slice(0, 10))).toBe('UsedSignature')
+    expect(delegationError('v1', '0x8baa579f')).toBe('InvalidSignature')
+    expect(delegationError('v1', '0x12345678')).toBeUndefined()
+    expect(delegationError('v1', '0x')).toBeUndefined()
+  })
   test('fields that do not fit their types are refused', async () => {
     const { message, domain } = attests[0]!
     const good = { attester: ZeroAddress, ...message, expirationTime: 0n, value: 0n, nonce: 0n, deadline: 0n }
@@ -127,7 +204,9 @@ describe('delegated attestations', () => {
     expect(new Set(attests.map((vector) => vector.typeVersion))).toEqual(new Set(['legacy', 'v1', 'v2']))
   })
   test('have the type hashes of the contracts', () => {
-    expect(ATTEST_TYPE_HASHES).toEqual(typeHashes)
+    // That of EAS's EIP712Proxy 1.4.0 is a constant of its source.
+    const proxy = '0xea02ffba7dcb45f6fc649714d23f315eef12e3b27f9a7735d8d8bf41eb2b1af1'
+    expect(ATTEST_TYPE_HASHES).toEqual({ ...typeHashes, proxy })
     expect(layoutOfTypeHash(typeHashes.v2)).toBe('v2')
     expect(layoutOfTypeHash(`0x${'0'.repeat(64)}`)).toBeUndefined()
   })

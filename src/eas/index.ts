@@ -21,12 +21,17 @@ export {
 export {
   ATTEST_TYPE_HASHES,
   DELEGATED_ABIS,
+  attestCalldata,
   attestDigest,
+  delegationError,
   domainSeparator,
   layoutOfTypeHash,
+  multiAttestCalldata,
+  splitSignature,
+  type AttestDomain,
   type AttestLayout,
-  type AttestMessage,
-  type EasDomain,
+  type DelegatedRequest,
+  type MultiDelegatedRequest,
 } from './delegated'
 export { isCanonicalSignature, keySigner, recoverSigner, type Signer } from './signature'
 export { CURVE } from './curve'

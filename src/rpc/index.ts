@@ -7,5 +7,6 @@
  * reads the words of a node's error.
  */
 
+export { RpcError } from '@subsquid/rpc-client'
 export { hexNumber, Rpc, type Answered, type Route, type RpcCall } from './rpc'
 export { allowedRange } from './refusals'

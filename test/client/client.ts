@@ -117,9 +117,16 @@ export async function askEverything(
   const nothing: '0' | undefined = batch.multiAttestByDelegation[0]?.data[0]?.value
   const again = good(await client.POST('/compute/v0/resign', { body: { chainId, ...distance } }))
   const allAgain = good(await client.POST('/compute/v0/resign', { body: { chainId, ...batch } }))
-  const nonces: number[] = ('results' in allAgain ? allAgain.results : [allAgain]).map(
+  const nonces: (number | undefined)[] = ('results' in allAgain ? allAgain.results : [allAgain]).map(
     ({ delegatedAttestation }) => delegatedAttestation.nonce,
   )
+  const { transaction, attestByDelegation } = good(
+    await client.POST('/compute/v0/area', {
+      body: { chainId, geometry: park, submission: 'proxy', include: ['transaction'] },
+    }),
+  )
+  const calls: [string | undefined, number] = [transaction?.to, attestByDelegation.deadline]
+  const { inputRef } = good(await client.POST('/compute/v0/reference', { body: { geometry: park } }))
   const { ours, landed } = good(await client.POST('/compute/v0/verify', { body: { chainId, ...distance } }))
   const where: string | null | undefined = landed?.uid
 
@@ -175,6 +182,8 @@ export async function askEverything(
       nothing,
       again: 'results' in again,
       nonces,
+      calls,
+      inputRef,
       ours,
       where,
     },

@@ -1,5 +1,6 @@
 import { Signature, TypedDataEncoder, ZeroAddress } from 'ethers'
 import {
+  LOCAL_PROXY_NAME,
   LOCAL_SIGNER_KEY,
   attest,
   localVersion,
@@ -11,9 +12,9 @@ import { BOOLEAN_RESULT_FIELDS } from '../../../src/eas'
 import { LOCATION_SCHEMA } from '../../../src/location'
 import type { TestWorld } from '../../../test/world'
 import { artifact } from './forge'
-import { PROXY_CODE, PROXY_NAME, proxySignature } from './proxy'
+import { PROXY_CODE, proxySignature } from './proxy'
 import { ATTESTED, QUESTIONS, TYPED, type Place, type Role, type Schema } from './questions'
-import { ACCOUNTS, Use, addressOf, ask, deploy, deployProxy, settings, type Json } from './submitting'
+import { ACCOUNTS, Use, addressOf, ask, deploy, settings, type Json } from './submitting'
 
 /** The types of a boolean answer under other names: one could take it for its contrary. */
 const DENIED_FIELDS = BOOLEAN_RESULT_FIELDS.replace('result', 'denied')
@@ -26,7 +27,7 @@ const EXPIRES_AFTER = 300
  */
 export async function recordAnswers(world: TestWorld, chain: LocalChain, other: LocalChain): Promise<object> {
   const start = (await chain.provider.getBlock('latest'))!.timestamp
-  const proxy = await deployProxy(chain)
+  const { proxy } = chain
   const refs: Record<string, string> = {}
   const places: Record<string, object> = {}
   for (const [name, { by, to, geometry }] of Object.entries(ATTESTED)) {
@@ -80,7 +81,7 @@ export async function recordAnswers(world: TestWorld, chain: LocalChain, other: 
     ...{ chainId: chain.chain.id, start, now: Math.floor(Date.now() / 1000) },
     ...{ eas: chain.chain.eas, registry: chain.chain.schemaRegistry, signerKey: LOCAL_SIGNER_KEY },
     easCode: `../../dev/contracts/eas-${localVersion(chain.chain)}.json`,
-    ...{ proxy, proxyName: PROXY_NAME, proxyCode: `../../${PROXY_CODE}` },
+    ...{ proxy, proxyName: LOCAL_PROXY_NAME, proxyCode: `../../${PROXY_CODE}` },
     ...Object.fromEntries(Object.keys(ACCOUNTS).map((role) => [role, addressOf(role as Role)])),
     ...{ locationFields: LOCATION_SCHEMA.fields, deniedFields: DENIED_FIELDS },
     ...{ token: await token.getAddress(), parcels: await parcels.getAddress() },

@@ -10,7 +10,7 @@ import { startTestWorld, type TestWorld } from '../../../test/world'
 import { recordAnswers } from './answers'
 import { artifact, forge, missingForge } from './forge'
 import { ATTESTED, TYPED, type Role } from './questions'
-import { ACCOUNTS, Use, addressOf, ask, call, deploy, deployProxy, settings, signer } from './submitting'
+import { ACCOUNTS, Use, addressOf, ask, call, deploy, settings, signer } from './submitting'
 import { submit, submitByProxy } from './submitting'
 
 /**
@@ -76,7 +76,7 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
 
     test('a token is minted for who is near, directly and by the proxy, once each', async () => {
       const chain = local(slug)
-      const proxy = await deployProxy(chain)
+      const { proxy } = chain
       const { inputRefs } = await ask(world, chain, 'distance', { from: TYPED.tower, to: TYPED.tower })
       const token = await deploy(
         chain,
@@ -93,7 +93,7 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
       await submit(world, chain, await near('near', 'account'))
       expect(await token.getFunction('ownerOf').staticCall(1)).toBe(addressOf('account'))
       const second = await near('nearSecond', 'second')
-      await submitByProxy(chain, proxy, second)
+      await submitByProxy(world, chain, second)
       expect(await token.getFunction('ownerOf').staticCall(2)).toBe(addressOf('second'))
       await expect(submit(world, chain, second)).rejects.toThrow('AlreadyUsed')
       await expect(submit(world, chain, await near('far', 'mallory'))).rejects.toThrow(
@@ -124,9 +124,9 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
 
     test('a resident votes once, by the proxy', async () => {
       const chain = local(slug)
-      const { ballot, proxy, answer } = await readers(chain)
+      const { ballot, answer } = await readers(chain)
       const home = await place('near', 'account')
-      const uid = await submitByProxy(chain, proxy, await answer(home))
+      const uid = await submitByProxy(world, chain, await answer(home))
       const vote = (role: Role, choice: number) =>
         call(chain, ballot, ACCOUNTS[role], 'vote', [choice, home, uid])
       await vote('account', 1)
@@ -136,7 +136,7 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
     })
 
     async function readers(chain: LocalChain) {
-      const proxy = await deployProxy(chain)
+      const { proxy } = chain
       const about = { container: TYPED.zone, geometry: TYPED.tower }
       const { inputRefs, attestation } = await ask(world, chain, 'contains', about)
       const [zone] = inputRefs as [string]

@@ -1,17 +1,11 @@
-import { readFileSync } from 'node:fs'
 import { Wallet, type TypedDataDomain } from 'ethers'
-import { LOCAL_SIGNER_KEY } from '../../../dev/chain'
+import { LOCAL_PROXY_NAME, LOCAL_SIGNER_KEY } from '../../../dev/chain'
 
 /**
- * The one place that knows how an answer comes by way of EAS's PermissionedEIP712Proxy: the service's own
- * data, signed by its local key for the proxy.
+ * forge's tests submit one answer in both forms: the service's data, which is signed here for the proxy with
+ * the deadline of the direct form. (The service's own answers for the proxy land in kit.service.test.ts.)
  */
-export const PROXY_CODE = 'dev/contracts/permissioned-eip712-proxy-1.4.0.json'
-export const PROXY_NAME = 'Geospatial Attestation Service'
-
-export function proxyCreationCode(): string {
-  return (JSON.parse(readFileSync(PROXY_CODE, 'utf8')) as { creationCode: string }).creationCode
-}
+export const PROXY_CODE = 'api/compute/proxy-contract.json'
 
 /** What an answer's attestation says. */
 interface Attested {
@@ -42,7 +36,12 @@ export function proxySignature(
   { chainId, proxy, deadline }: { chainId: number; proxy: string; deadline: number },
 ): Promise<string> {
   const signer = new Wallet(LOCAL_SIGNER_KEY)
-  const domain: TypedDataDomain = { name: PROXY_NAME, version: '1.4.0', chainId, verifyingContract: proxy }
+  const domain: TypedDataDomain = {
+    name: LOCAL_PROXY_NAME,
+    version: '1.4.0',
+    chainId,
+    verifyingContract: proxy,
+  }
   return signer.signTypedData(domain, ATTEST, {
     ...{ attester: signer.address, schema, recipient, revocable, refUID, data, deadline },
     ...{ expirationTime: 0, value: 0 },

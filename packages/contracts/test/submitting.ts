@@ -1,17 +1,9 @@
 import { readFileSync } from 'node:fs'
-import {
-  Contract,
-  ContractFactory,
-  Interface,
-  Signature,
-  type InterfaceAbi,
-  type TransactionReceipt,
-} from 'ethers'
+import { Contract, ContractFactory, Interface, type InterfaceAbi, type TransactionReceipt } from 'ethers'
 import { expect } from 'vitest'
 import { mined, testAccount, type LocalChain } from '../../../dev/chain'
 import type { TestWorld } from '../../../test/world'
 import { artifact } from './forge'
-import { PROXY_NAME, proxyCreationCode, proxySignature } from './proxy'
 import type { Role } from './questions'
 
 /** Asking the service, deploying contracts, and submitting answers on a local chain. */
@@ -53,12 +45,6 @@ export async function deploy(
   return new Contract(await contract.getAddress(), abi, chain.provider)
 }
 
-/** The proxy's address. */
-export async function deployProxy(chain: LocalChain): Promise<string> {
-  const code = { abi: ['constructor(address eas, string name)'], bytecode: proxyCreationCode() }
-  return (await deploy(chain, code, chain.chain.eas, PROXY_NAME)).getAddress()
-}
-
 /** GeoResolver.Settings */
 export const settings = (chain: LocalChain, proxy: string, use: number) => ({
   ...{ eas: chain.chain.eas, signer, proxy, maxAge: MAX_AGE, use },
@@ -97,32 +83,17 @@ export async function submit(world: TestWorld, chain: LocalChain, answer: Json):
   // EAS 0.26 takes other parameters: GET / has the functions of each chain's contract.
   const { chains } = (await world.get('/')).body
   const { eas, abi } = chains.find(({ id }: Json) => id === chain.chain.id)
-  const { signature } = answer.delegatedAttestation
-  return attestByDelegation(chain, new Contract(eas, abi), answer, signature)
+  return attestByDelegation(chain, new Contract(eas, abi), answer)
 }
 
-/** Has an answer attested by EAS's proxy; returns the UID. */
-export async function submitByProxy(chain: LocalChain, proxy: string, answer: Json): Promise<string> {
-  const { deadline } = answer.delegatedAttestation
-  const signature = await proxySignature(answer.attestation, { chainId: chain.chain.id, proxy, deadline })
+/** Has an answer signed for EAS's proxy and attested by it; returns the UID. */
+export async function submitByProxy(world: TestWorld, chain: LocalChain, answer: Json): Promise<string> {
+  const again = await ask(world, chain, 'resign', { ...answer, submission: 'proxy' })
   const abi = JSON.parse(readFileSync('abi/EAS.json', 'utf8')) as InterfaceAbi
-  return attestByDelegation(chain, new Contract(proxy, abi), answer, signature)
+  return attestByDelegation(chain, new Contract(chain.proxy, abi), again)
 }
 
-async function attestByDelegation(
-  chain: LocalChain,
-  contract: Contract,
-  { attestation: a, delegatedAttestation: d }: Json,
-  text: string,
-): Promise<string> {
-  const { r, s, v } = Signature.from(text)
-  const request = {
-    ...{ schema: a.schema, attester: d.attester, deadline: d.deadline, signature: { r, s, v } },
-    data: {
-      ...{ recipient: a.recipient, expirationTime: 0, revocable: a.revocable },
-      ...{ refUID: a.refUID, data: a.data, value: 0 },
-    },
-  }
-  const { logs } = await call(chain, contract, 0, 'attestByDelegation', [request])
+async function attestByDelegation(chain: LocalChain, contract: Contract, answer: Json): Promise<string> {
+  const { logs } = await call(chain, contract, 0, 'attestByDelegation', [answer.attestByDelegation])
   return logs.find(({ address }) => address.toLowerCase() === chain.chain.eas.toLowerCase())!.data
 }

@@ -1,0 +1,10 @@
+import { AbiCoder } from 'ethers'
+import { creationCode } from './proxy-contract.json'
+
+/**
+ * The creation code of EAS's PermissionedEIP712Proxy before this EAS, in hex: who sends it owns the proxy.
+ * @param name of the proxy's EIP-712 domain
+ */
+export function proxyCreation(eas: string, name: string): string {
+  return creationCode + AbiCoder.defaultAbiCoder().encode(['address', 'string'], [eas, name]).slice(2)
+}

@@ -1,0 +1,202 @@
+import {
+  DELEGATED_ABIS,
+  checksumAddress,
+  domainSeparator,
+  layoutOfTypeHash,
+  type AttestDomain,
+  type AttestLayout,
+} from '../../src/eas'
+import type { Chain } from '../../src/chains'
+import type { Submission } from '../../src/config'
+import { UnavailableError } from '../http/problems'
+import { NoAnswerError, NoContractError, type ChainReader } from './chain-reader'
+
+/** What signatures for a contract are made with. */
+interface Signing {
+  domain: AttestDomain
+  separator: string
+  layout: AttestLayout
+}
+/**
+ * Whether a contract can be signed for, and why not. A proxy that somebody else owns now has taken our
+ * signatures before, which can still be verified.
+ */
+type Verdict = Signing | { reason: string; before?: Signing | undefined }
+type Probe = { at: number } & (
+  | ({ state: 'ready' } & Signing)
+  | { state: 'refused'; reason: string; before?: Signing | undefined }
+  | { state: 'unreachable' }
+)
+/** Milliseconds after which a request probes the contract again: some chains can replace their contracts. */
+const PROBE_AGAIN_MS = { ready: 60_000, refused: 60_000, unreachable: 5_000 }
+
+/** A contract that takes our signatures, as it was last seen: EAS itself, or the chain's proxy. */
+export class VerifyingContract {
+  /** With checksum. */
+  readonly address: string
+  private probing: Promise<Probe> | undefined
+  private last: Probe | undefined
+
+  /**
+   * @param look what the contract is now; throws UnavailableError
+   * @param clock milliseconds
+   */
+  constructor(
+    readonly submission: Submission,
+    address: string,
+    private readonly look: () => Promise<Verdict>,
+    private readonly clock: () => number,
+  ) {
+    this.address = checksumAddress(address)
+  }
+
+  /** Whether the node does not answer: a refusal may be over in a moment. */
+  async unreachable(): Promise<boolean> {
+    return (await this.probe()).state === 'unreachable'
+  }
+
+  /** Why nothing can be signed for this contract; undefined when it can. */
+  async refusal(): Promise<string | undefined> {
+    return reasonOf(await this.probe())
+  }
+
+  /** The same as it was last seen, without waiting; where that is too long ago, it is looked at again. */
+  get lastRefusal(): string | undefined {
+    void this.probe().catch(() => {})
+    return this.last ? reasonOf(this.last) : 'it was not looked at yet'
+  }
+
+  /**
+   * What a client submits by: the functions and errors of the contract, as ethers and viem read an ABI, and
+   * the EIP-712 domain of its signatures. No ABI and no domain while it cannot be signed for.
+   */
+  async interface(): Promise<{ abi: readonly string[]; domain?: AttestDomain }> {
+    const probe = await this.probe()
+    return probe.state === 'ready' ? { abi: DELEGATED_ABIS[probe.layout], domain: probe.domain } : { abi: [] }
+  }
+
+  /** Throws UnavailableError while it cannot be signed for. */
+  async ready(): Promise<Probe & { state: 'ready' }> {
+    const probe = await this.probe()
+    if (probe.state !== 'ready')
+      throw new UnavailableError(`Signing for ${this.address} is not possible right now.`)
+    return probe
+  }
+
+  /** What earlier signatures were made with. Throws UnavailableError where it is not known. */
+  async known(): Promise<Signing> {
+    const probe = await this.probe()
+    const signing = probe.state === 'refused' ? probe.before : probe.state === 'ready' ? probe : undefined
+    if (!signing) throw new UnavailableError(`What ${this.address} takes is not known right now.`)
+    return signing
+  }
+
+  /** The contract was seen to take our signatures no longer: it is refused now, and looked at again later. */
+  refuse(reason: string): void {
+    const { last } = this
+    const before = last?.state === 'ready' ? last : last?.state === 'refused' ? last.before : undefined
+    this.last = { state: 'refused', reason, before, at: this.clock() }
+    this.probing = Promise.resolve(this.last)
+  }
+
+  private async probe(): Promise<Probe> {
+    const probing = (this.probing ??= this.ask())
+    try {
+      const probe = await probing
+      const age = this.clock() - probe.at
+      // Negative after the clock was set back.
+      if (age >= 0 && age <= PROBE_AGAIN_MS[probe.state]) return probe
+      // Callers share one probe.
+      if (this.probing === probing) this.probing = this.ask(probe)
+      return await this.probing
+    } catch (error) {
+      this.probing = undefined
+      throw error
+    }
+  }
+
+  /** @param before the last probe: it holds while the node is away, as nothing is signed without the node */
+  private ask(before?: Probe): Promise<Probe> {
+    const asked = this.seen(before)
+    // Unless the contract was refused meanwhile.
+    void asked.then((probe) => this.probing === asked && (this.last = probe)).catch(() => {})
+    return asked
+  }
+
+  private async seen(before?: Probe): Promise<Probe> {
+    const at = this.clock()
+    try {
+      const verdict = await this.look()
+      return 'reason' in verdict ? { state: 'refused', ...verdict, at } : { state: 'ready', ...verdict, at }
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) throw error
+      if (before?.state === 'ready') return { ...before, at }
+      return error instanceof NoContractError
+        ? { state: 'refused', reason: `its endpoint knows no contract at ${this.address}`, at }
+        : { state: 'unreachable', at }
+    }
+  }
+}
+
+function reasonOf(probe: Probe): string | undefined {
+  if (probe.state === 'unreachable') return 'the node does not answer'
+  return probe.state === 'refused' ? probe.reason : undefined
+}
+
+/** Whether the EAS of a chain is the one that src/chains.ts describes. Throws UnavailableError. */
+export async function lookAtEas(chain: Chain, reader: ChainReader): Promise<Verdict> {
+  const chainId = await reader.chainId()
+  if (chainId !== chain.id) return { reason: `its endpoint is on chain ${chainId}` }
+  const facts = await reader.easFacts()
+  if (facts.schemaRegistry !== chain.schemaRegistry)
+    return {
+      reason: `its EAS names the schema registry ${facts.schemaRegistry}, not ${chain.schemaRegistry}`,
+    }
+  const layout = layoutOfTypeHash(facts.attestTypeHash)
+  if (!layout || layout === 'proxy')
+    return { reason: `its EAS has the unknown attest type hash ${facts.attestTypeHash}` }
+  const domain = chain.domainVersions
+    .map((version) => domainOf(chain, 'EAS', version, chain.eas))
+    .find((expected) => domainSeparator(expected) === facts.domainSeparator)
+  if (!domain)
+    return {
+      reason: `its EAS is of none of the versions that src/chains.ts lists for it (${chain.domainVersions.join(', ')}): it has the unknown domain separator ${facts.domainSeparator}`,
+    }
+  return { domain, separator: facts.domainSeparator, layout }
+}
+
+/**
+ * Whether a contract is a PermissionedEIP712Proxy before the chain's EAS that this signer owns: of no other
+ * account does it take signatures. Throws UnavailableError.
+ */
+export async function lookAtProxy(
+  chain: Chain,
+  reader: ChainReader,
+  proxy: string,
+  signer: string,
+): Promise<Verdict> {
+  const facts = await reader.proxyFacts(proxy)
+  const owner = facts && (await reader.proxyOwner(proxy, true).catch(unlessItHasNone))
+  if (!facts || owner === undefined) return { reason: 'it is no PermissionedEIP712Proxy of EAS' }
+  const { eas, name, version, domainSeparator: separator, attestTypeHash } = facts
+  if (eas !== chain.eas) return { reason: `it stands before the EAS ${eas}, not ${chain.eas}` }
+  if (layoutOfTypeHash(attestTypeHash) !== 'proxy')
+    return { reason: `it has the unknown attest type hash ${attestTypeHash}` }
+  const domain = domainOf(chain, name, version, proxy)
+  if (domainSeparator(domain) !== separator)
+    return { reason: `its domain separator is not that of "${name}", version ${version}` }
+  const signing: Signing = { domain, separator, layout: 'proxy' }
+  return owner === signer ? signing : { reason: ownedBy(owner, signer), before: signing }
+}
+
+function unlessItHasNone(error: unknown): undefined {
+  if (!(error instanceof NoAnswerError)) throw error
+}
+
+export function ownedBy(owner: string, signer: string): string {
+  return `its owner is ${checksumAddress(owner)}, not our signer ${checksumAddress(signer)}`
+}
+
+function domainOf({ id }: Chain, name: string, version: string, address: string): AttestDomain {
+  return { name, version, chainId: id, verifyingContract: checksumAddress(address) }
+}

@@ -1,0 +1,115 @@
+import { createInterface } from 'node:readline/promises'
+import { parseArgs } from 'node:util'
+import { JsonRpcProvider, Wallet, formatEther, formatUnits } from 'ethers'
+import { Attester, ChainReader, loadSigner, proxyCreation } from './compute'
+import { runProcess } from './process'
+import { CHAINS, settingSuffix } from '../src/chains'
+import { SettingsError, chosenChain, processSettings } from '../src/config'
+
+const USAGE =
+  'npm run deploy-proxy -- --chain base-sepolia [--name "Domain name of the proxy"] [--dry-run] [--yes]'
+const NAME = 'Geospatial Attestation Service'
+
+/**
+ * `npm run deploy-proxy`: deploys EAS's PermissionedEIP712Proxy before a chain's EAS, sent and owned by the
+ * signer. It shows what it costs first, and with --dry-run nothing else.
+ */
+async function main(): Promise<void> {
+  const { chain: slug, name, dryRun, yes } = readArguments()
+  const settings = processSettings('chains', 'signer')
+  const connected = chosenChain(settings.chains, slug)
+  const { chain, rpcUrls } = connected
+  const setting = `PROXY_${settingSuffix(chain)}`
+  const clock = () => Date.now()
+  const signer = await loadSigner(settings.readSignerKey!, settings.attesterAddress)
+
+  console.log(`Chain      ${chain.slug} (${chain.id})`)
+  const attester = new Attester(signer, connected, new ChainReader(connected, clock), clock)
+  const refusal = await attester.direct.refusal()
+  if (refusal) throw new SettingsError(`${chain.slug} cannot be signed for, as ${refusal}`)
+  console.log(`EAS        ${attester.direct.address}`)
+  console.log(`Signer     ${attester.address}: it sends the transaction and owns the proxy`)
+  if (await attester.proxy?.unreachable())
+    throw new SettingsError(`${setting} names a proxy, but the node does not answer about it: try again`)
+  if (attester.proxy && !(await attester.proxy.refusal()))
+    throw new SettingsError(
+      `${setting} already names a proxy in order, ${attester.proxy.address}: leave the setting out to deploy another`,
+    )
+
+  const provider = new JsonRpcProvider(rpcUrls[0], chain.id, { staticNetwork: true })
+  try {
+    const data = proxyCreation(chain.eas, name)
+    const [estimated, { maxFeePerGas, maxPriorityFeePerGas, gasPrice }, balance] = await Promise.all([
+      provider.estimateGas({ from: attester.address, data }),
+      provider.getFeeData(),
+      provider.getBalance(attester.address),
+    ])
+    const gas = (estimated * 6n) / 5n
+    const fee = maxFeePerGas ?? gasPrice ?? 0n
+    const fees = maxFeePerGas === null ? { gasPrice } : { maxFeePerGas, maxPriorityFeePerGas }
+    console.log(`Name       ${name} (of its EIP-712 domain)`)
+    console.log(
+      `Cost       at most ${formatEther(gas * fee)} of the chain's coin: ${gas} gas at ${formatUnits(fee, 'gwei')} gwei; rollups add a fee for their data`,
+    )
+    console.log(`Balance    ${formatEther(balance)}`)
+    if (balance < gas * fee)
+      throw new SettingsError(
+        `The signer cannot pay that: send it at least ${formatEther(gas * fee - balance)}`,
+      )
+    if (dryRun) return console.log('Dry run: nothing was sent.')
+    if (!yes && !(await confirmed())) return console.log('Nothing was sent.')
+
+    const wallet = new Wallet(settings.readSignerKey!(), provider)
+    const sent = await wallet.sendTransaction({ data, gasLimit: gas, ...fees })
+    console.log(`Sent       ${sent.hash}`)
+    const receipt = await mined(provider, sent.hash)
+    if (receipt.status !== 1) throw new Error(`The transaction reverted in block ${receipt.blockNumber}`)
+    const proxy = receipt.contractAddress!
+    const again = { ...connected, proxy: proxy.toLowerCase() }
+    const reason = await new Attester(signer, again, new ChainReader(again, clock), clock).proxy!.refusal()
+    if (reason) throw new Error(`The proxy at ${proxy} was deployed, but it is not in order: ${reason}`)
+    console.log(`Deployed   ${proxy}, in block ${receipt.blockNumber}, for ${receipt.gasUsed} gas`)
+    console.log(`\nNow set this for every copy of the API, and start it again:\n\n${setting}=${proxy}`)
+  } finally {
+    provider.destroy()
+  }
+}
+
+function readArguments() {
+  try {
+    const { values } = parseArgs({
+      options: {
+        chain: { type: 'string' },
+        name: { type: 'string', default: NAME },
+        'dry-run': { type: 'boolean', default: false },
+        yes: { type: 'boolean', default: false },
+      },
+    })
+    if (!values.chain) throw new TypeError(`--chain: missing; one of ${CHAINS.map((c) => c.slug).join(', ')}`)
+    if (!values.name) throw new TypeError('--name: must not be empty')
+    return { chain: values.chain, name: values.name, dryRun: values['dry-run'], yes: values.yes }
+  } catch (error) {
+    throw new SettingsError(`${(error as Error).message}\n${USAGE}`)
+  }
+}
+
+async function confirmed(): Promise<boolean> {
+  if (!process.stdin.isTTY) throw new SettingsError('Add --yes to send it: there is no terminal to ask')
+  const terminal = createInterface({ input: process.stdin, output: process.stdout })
+  const answer = await terminal.question('Deploy it? [y/N] ')
+  terminal.close()
+  return /^y(es)?$/i.test(answer.trim())
+}
+
+/** The receipt of a transaction, however long it takes; shows for how long it has waited. */
+async function mined(provider: JsonRpcProvider, hash: string) {
+  for (const started = Date.now(); ;) {
+    const receipt = await provider.getTransactionReceipt(hash)
+    if (receipt) return receipt
+    await new Promise((resolve) => setTimeout(resolve, 1_000))
+    const seconds = Math.round((Date.now() - started) / 1000)
+    if (seconds % 10 === 0) console.log(`           waiting for its block (${seconds} s) ...`)
+  }
+}
+
+runProcess(main)

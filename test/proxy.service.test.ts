@@ -1,0 +1,479 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createRequire } from 'node:module'
+import { Contract, Interface, Wallet, getAddress, hexlify, parseEther, randomBytes } from 'ethers'
+import { createWalletClient, http, parseAbi } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { LOCAL_SIGNER_KEY, mined, startLocalChain, testAccount, type LocalChain } from '../dev/chain'
+import { blankSettings, freePort } from '../dev/services'
+import { CHAINS } from '../src/chains'
+import { startApi } from './api'
+import { startTestWorld, type TestWorld } from './world'
+
+/**
+ * Answers for the proxy, on every chain with the real contracts of its version: EAS's
+ * PermissionedEIP712Proxy 1.4.0 before it.
+ */
+let world: TestWorld
+beforeAll(async () => {
+  world = await startTestWorld({ CHAINS: CHAINS.map(({ slug }) => slug).join() })
+})
+afterAll(() => world?.stop())
+
+type Json = any
+// Its CommonJS form: the other one names source maps that it does not have.
+const { EAS, EIP712Proxy } = createRequire(__filename)(
+  '@ethereum-attestation-service/eas-sdk',
+) as typeof import('@ethereum-attestation-service/eas-sdk')
+const OURS = testAccount(9).address
+const GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
+const TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
+const local = (slug: string) => world.chains.get(slug)!
+const compute = (path: string, body: object): Promise<{ status: number; body: Json }> =>
+  world.post(`/compute/v0/${path}`, body)
+const asked = async (slug: string, more: object = {}): Promise<Json> =>
+  (
+    await compute('distance', {
+      ...{ chainId: local(slug).chain.id, from: GATE, to: TOWER, submission: 'proxy' },
+      ...more,
+    })
+  ).body
+const described = async (slug: string): Promise<Json> =>
+  (await world.get('/')).body.chains.find((each: Json) => each.slug === slug)
+/** Sends a transaction as it is, from a new account. Throws when it reverts. */
+async function send(chain: LocalChain, transaction: object) {
+  const from = hexlify(randomBytes(20))
+  await chain.provider.send('anvil_setBalance', [from, `0x${parseEther('1').toString(16)}`])
+  await chain.provider.send('anvil_impersonateAccount', [from])
+  return mined(
+    chain,
+    await chain.provider.send('eth_sendTransaction', [{ ...transaction, from, value: '0x0' }]),
+  )
+}
+const ATTESTED = new Interface([
+  'event Attested(address indexed recipient, address indexed attester, bytes32 uid, bytes32 indexed schemaUID)',
+])
+/** The attestation that a receipt tells of: the log of EAS with this topic. */
+async function attested(chain: LocalChain, receipt: { logs: readonly Json[] }): Promise<Json> {
+  const log = receipt.logs.find(
+    ({ address, topics }) =>
+      address.toLowerCase() === chain.chain.eas && topics[0] === ATTESTED.getEvent('Attested')!.topicHash,
+  )
+  return (await chain.eas()).getFunction('getAttestation').staticCall(log.data)
+}
+const proxyContract = (chain: LocalChain) =>
+  new Contract(
+    chain.proxy,
+    [
+      'function getAttester(bytes32) view returns (address)',
+      'function transferOwnership(address)',
+      'function acceptOwnership()',
+    ],
+    chain.provider,
+  )
+
+describe.each(CHAINS.map(({ slug }) => slug))('on %s', (slug) => {
+  test('an answer for the proxy lands as its transaction, and names the contract', async () => {
+    const chain = local(slug)
+    const answer = await asked(slug, { include: ['transaction'] })
+    expect(answer.delegatedAttestation).toEqual({
+      ...{
+        signature: answer.attestation.signature,
+        attester: OURS,
+        submission: 'proxy',
+        contract: chain.proxy,
+      },
+      deadline: expect.any(Number),
+      resignToken: expect.any(String),
+    })
+    expect((await described(slug)).proxy).toEqual({
+      ...{ address: chain.proxy, ready: true },
+      abi: expect.arrayContaining(['error UsedSignature()', 'error AccessDenied()']),
+      domain: {
+        ...{ name: 'Geospatial Attestation Service', version: '1.4.0' },
+        ...{ chainId: chain.chain.id, verifyingContract: chain.proxy },
+      },
+    })
+    const attestation = await attested(chain, await send(chain, answer.transaction))
+    expect([attestation.attester, attestation.data]).toEqual([chain.proxy, answer.attestation.data])
+    expect(await proxyContract(chain).getFunction('getAttester')(attestation.uid)).toBe(OURS)
+  })
+
+  test('twelve equal answers of one moment all land, in any order; each once', async () => {
+    const chain = local(slug)
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, () => asked(slug, { include: ['transaction'] })),
+    )
+    expect(new Set(answers.map(({ attestation }) => attestation.signature)).size).toBe(12)
+    expect(answers.every(({ attestation }) => attestation.expirationTime >= 2 ** 40)).toBe(true)
+    const scrambled = answers
+      .map((answer, i) => ({ answer, key: (i * 7) % 12 }))
+      .sort((a, b) => a.key - b.key)
+    for (const { answer } of scrambled) {
+      const { data } = await attested(chain, await send(chain, answer.transaction))
+      expect(data).toBe(answer.attestation.data)
+    }
+    await expect(send(chain, answers[3].transaction)).rejects.toThrow()
+  })
+
+  test('verify tells before and after landing; resign renews the deadline, and changes the form on request', async () => {
+    const chain = local(slug)
+    const { id } = chain.chain
+    const recipient = getAddress(hexlify(randomBytes(20)))
+    const answer = await asked(slug, { recipient, include: ['transaction'] })
+    const known = {
+      ...{ ours: true, attester: OURS, submission: 'proxy', contract: chain.proxy, nonce: null },
+      deadline: answer.delegatedAttestation.deadline,
+    }
+    const verify = async (given: Json) => (await compute('verify', { chainId: id, ...given })).body
+    expect(await verify(answer)).toMatchObject({
+      ...{ ...known, submittable: true, reasons: [] },
+      landed: { status: 'not landed' },
+    })
+    const receipt = await send(chain, answer.transaction)
+    const { uid } = await attested(chain, receipt)
+    expect(await verify(answer)).toMatchObject({
+      ...{ ...known, submittable: false },
+      reasons: ['the proxy has taken this signature: this answer has landed'],
+      landed: { status: 'landed', uid, transactionHash: receipt.hash, revoked: false },
+    })
+    // Another answer with the same content is not mistaken for it.
+    const { body: again } = await compute('resign', { chainId: id, ...answer })
+    const own = { signature: '', expirationTime: 0 }
+    expect({ ...again.attestation, ...own }).toEqual({ ...answer.attestation, ...own })
+    expect(again.delegatedAttestation).toMatchObject({ submission: 'proxy', contract: chain.proxy })
+    expect(again).not.toHaveProperty('transaction')
+    expect(await verify(again)).toMatchObject({ submittable: true, landed: { status: 'not landed' } })
+
+    const { body: direct } = await compute('resign', {
+      ...{ chainId: id, submission: 'direct', include: ['transaction'] },
+      ...again,
+    })
+    expect(direct.delegatedAttestation).toMatchObject({
+      ...{ submission: 'direct', contract: getAddress(chain.chain.eas), nonce: expect.any(Number) },
+      ifNonceUsed: expect.stringContaining('/compute/v0/resign'),
+    })
+    expect((await attested(chain, await send(chain, direct.transaction))).attester).toBe(OURS)
+    // What is left in must belong to the answer.
+    for (const change of [
+      { attestByDelegation: { ...again.attestByDelegation, deadline: 5 } },
+      { transaction: answer.transaction },
+      { delegatedAttestation: { ...again.delegatedAttestation, contract: chain.chain.eas } },
+      { delegatedAttestation: { ...again.delegatedAttestation, nonce: 1 } },
+      { attestation: { ...again.attestation, expirationTime: again.attestation.expirationTime + 1 } },
+    ])
+      expect([
+        change,
+        (await compute('resign', { chainId: id, ...again, ...change })).status,
+        (await verify({ ...again, ...change })).ours,
+      ]).toEqual([change, 401, false])
+    // A signature for the proxy is none for EAS.
+    const { nonce } = direct.delegatedAttestation
+    const disguised = {
+      ...again.delegatedAttestation,
+      submission: 'direct',
+      nonce: nonce + 1,
+      contract: undefined,
+    }
+    expect(await verify({ ...again, delegatedAttestation: disguised })).toMatchObject({ ours: false })
+  })
+
+  test('a batch lands whole in one transaction, or one by one in any order', async () => {
+    const chain = local(slug)
+    const operations = [
+      { operation: 'distance', from: GATE, to: TOWER },
+      { operation: 'distance', from: GATE, to: TOWER },
+      { operation: 'within', geometry: GATE, target: TOWER, radius: 5 },
+    ]
+    const batch = async () =>
+      (
+        await compute('batch', {
+          ...{ chainId: chain.chain.id, submission: 'proxy', include: ['transaction'], operations },
+        })
+      ).body
+    const whole = await batch()
+    expect(whole.transaction.to).toBe(chain.proxy)
+    const { logs } = await send(chain, whole.transaction)
+    expect(logs.filter(({ address }) => address.toLowerCase() === chain.chain.eas)).toHaveLength(3)
+    const tampered = { ...whole, transaction: { ...whole.transaction, to: chain.chain.eas } }
+    expect((await compute('resign', { chainId: chain.chain.id, ...tampered })).status).toBe(401)
+    const single = await batch()
+    for (const { transaction } of [...single.results].reverse()) await send(chain, transaction)
+    const { body: resigned } = await compute('resign', {
+      ...{ chainId: chain.chain.id, ...single, include: ['transaction'] },
+    })
+    expect((await send(chain, resigned.transaction)).status).toBe(1)
+  })
+
+  test('the direct form carries the same: request and transaction', async () => {
+    const chain = local(slug)
+    const answer = await asked(slug, { submission: 'direct', include: ['transaction'] })
+    const { abi, eas } = await described(slug)
+    const encoded = new Interface(abi).encodeFunctionData('attestByDelegation', [answer.attestByDelegation])
+    expect(answer.transaction).toEqual({ to: eas, data: encoded, value: 0 })
+    expect((await attested(chain, await send(chain, answer.transaction))).attester).toBe(OURS)
+    expect(await asked(slug, { submission: 'direct' })).not.toHaveProperty('transaction')
+  })
+})
+
+test.each(CHAINS.map(({ slug }) => slug))(
+  'on %s a plain loop of 100 without pauses: all land, by ethers, viem and eas-sdk in turn, without conversion',
+  async (slug) => {
+    const chain = local(slug)
+    const key = Wallet.createRandom().privateKey as `0x${string}`
+    const account = privateKeyToAccount(key)
+    await chain.provider.send('anvil_setBalance', [account.address, `0x${parseEther('10').toString(16)}`])
+    const transport = http(chain.url)
+    const row = {
+      ...{ id: chain.chain.id, name: 'local', rpcUrls: { default: { http: [chain.url] } } },
+      nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
+    }
+    const viem = createWalletClient({ account, chain: row, transport })
+    const wallet = new Wallet(key, chain.provider)
+    const proxy = new EIP712Proxy(chain.proxy, { signer: wallet })
+    const eas = new EAS(chain.chain.eas, { signer: wallet, proxy })
+    const abi = parseAbi((await described(slug)).proxy.abi)
+    const submit: ((answer: Json) => Promise<string>)[] = [
+      async ({ transaction }) => (await wallet.sendTransaction(transaction)).hash,
+      ({ transaction }) => viem.sendTransaction(transaction),
+      ({ attestByDelegation, delegatedAttestation }) =>
+        viem.writeContract({
+          ...{ address: delegatedAttestation.contract, abi, functionName: 'attestByDelegation' },
+          args: [attestByDelegation],
+        }),
+      async ({ attestByDelegation }) => {
+        const sent = await eas.attestByDelegationProxy(attestByDelegation)
+        await sent.wait()
+        return sent.receipt!.hash
+      },
+    ]
+    const uids = new Set<string>()
+    for (let i = 0; i < 100; i++) {
+      const answer = await asked(slug, { include: ['transaction'] })
+      const receipt = await mined(chain, await submit[i % submit.length]!(answer))
+      uids.add((await attested(chain, receipt)).uid)
+    }
+    expect(uids.size).toBe(100)
+    expect(await proxy.getAttester([...uids][99]!)).toBe(OURS)
+  },
+)
+
+test('eas-sdk submits direct answers as they are', async () => {
+  const chain = local('celo')
+  const wallet = new Wallet(Wallet.createRandom().privateKey, chain.provider)
+  await chain.provider.send('anvil_setBalance', [wallet.address, `0x${parseEther('10').toString(16)}`])
+  const eas = new EAS(chain.chain.eas, { signer: wallet })
+  for (let i = 0; i < 10; i++) {
+    const { attestByDelegation } = await asked('celo', { submission: 'direct' })
+    const uid = await (await eas.attestByDelegation(attestByDelegation)).wait()
+    expect((await eas.getAttestation(uid)).attester).toBe(OURS)
+  }
+})
+
+describe('npm run deploy-proxy', () => {
+  const run = async (environment: NodeJS.ProcessEnv, ...args: string[]) => {
+    const child = spawn(process.execPath, ['dist/api/deploy-proxy.js', ...args], {
+      env: { ...process.env, ...blankSettings(), ...environment },
+    })
+    let output = ''
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
+    const [code] = (await once(child, 'close')) as [number]
+    return { code, output }
+  }
+  const settings = () => ({
+    RPC_URL_BASE_SEPOLIA: local('base-sepolia').url,
+    SIGNER_PRIVATE_KEY: LOCAL_SIGNER_KEY,
+  })
+
+  test('shows the cost and sends nothing with --dry-run, or without a terminal to ask', async () => {
+    const chain = local('base-sepolia')
+    const sent = await chain.provider.getTransactionCount(OURS)
+    const dry = await run(settings(), '--chain', 'base-sepolia', '--dry-run')
+    expect(dry).toEqual({
+      code: 0,
+      output: expect.stringMatching(/Cost {7}at most [\d.]+ of .* gas at .* gwei[^]*Dry run/),
+    })
+    expect(await run(settings(), '--chain', 'base-sepolia')).toEqual({
+      code: 2,
+      output: expect.stringContaining('Add --yes to send it'),
+    })
+    expect(await chain.provider.getTransactionCount(OURS)).toBe(sent)
+  })
+  test('deploys one that the service takes, and prints its setting', async () => {
+    const { code, output } = await run(
+      settings(),
+      '--chain',
+      'base-sepolia',
+      '--yes',
+      '--name',
+      'Another name',
+    )
+    expect([code, output]).toEqual([0, expect.stringContaining('Deployed')])
+    const proxy = /^PROXY_BASE_SEPOLIA=(0x[0-9a-fA-F]{40})$/m.exec(output)![1]!
+    expect(proxy).not.toBe(local('base-sepolia').proxy)
+    const api = await startApi({ rpcUrl: local('base-sepolia').url, proxy })
+    const root = (await (await fetch(api.url)).json()) as Json
+    await api.close()
+    expect(root.chains[0].proxy).toMatchObject({
+      address: proxy,
+      ready: true,
+      domain: { name: 'Another name' },
+    })
+    expect(
+      await run({ ...settings(), PROXY_BASE_SEPOLIA: proxy }, '--chain', 'base-sepolia', '--yes'),
+    ).toEqual({
+      code: 2,
+      output: expect.stringContaining(`already names a proxy in order, ${proxy}`),
+    })
+  })
+  test('says what is wrong with its arguments, the chain and the balance', async () => {
+    for (const [args, key, expected] of [
+      [[], undefined, '--chain: missing; one of base-sepolia'],
+      [['--chain', 'base-sepolia', '--fast'], undefined, "Unknown option '--fast'"],
+      [['--chain', 'celo'], undefined, 'not celo'],
+      [
+        ['--chain', 'base-sepolia', '--yes'],
+        Wallet.createRandom().privateKey,
+        'The signer cannot pay that: send it',
+      ],
+    ] as const)
+      expect(await run({ ...settings(), ...(key && { SIGNER_PRIVATE_KEY: key }) }, ...args)).toEqual({
+        code: 2,
+        output: expect.stringContaining(expected),
+      })
+  })
+})
+
+describe('refused', () => {
+  test('an unknown form, and an unknown thing to include', async () => {
+    expect(
+      (await compute('distance', { chainId: 84532, from: GATE, to: TOWER, submission: 'relay' })).body,
+    ).toMatchObject({
+      status: 400,
+      detail: 'submission: expected one of direct, proxy',
+    })
+    for (const include of ['transaction', ['data'], [{}]])
+      expect(
+        (await compute('distance', { chainId: 84532, from: GATE, to: TOWER, include })).body,
+      ).toMatchObject({
+        status: 400,
+        detail: expect.stringMatching(/^include/),
+      })
+  })
+
+  test('a proxy whose owner changed while we run: at once, and /ready and the metrics say it', async () => {
+    const chain = await startLocalChain({ port: await freePort() })
+    const api = await startApi({ rpcUrl: chain.url, proxy: chain.proxy })
+    try {
+      const post = async (path: string, body: object) => {
+        const response = await fetch(`${api.url}/compute/v0/${path}`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ chainId: chain.chain.id, ...body }),
+        })
+        return [response.status, (await response.json()) as Json] as const
+      }
+      const ask = (submission?: string) =>
+        post('distance', { from: GATE, to: TOWER, submission, include: ['transaction'] })
+      const [[, landed], [, outstanding]] = await Promise.all([ask('proxy'), ask('proxy')])
+      const { uid } = await attested(chain, await send(chain, landed.transaction))
+      expect((await post('verify', outstanding))[1]).toMatchObject({ submittable: true })
+      const heir = testAccount(3).address
+      await chain.provider.send('anvil_impersonateAccount', [OURS])
+      const by = async (from: string, method: string, parameters: unknown[]) =>
+        mined(
+          chain,
+          await chain.provider.send('eth_sendTransaction', [
+            {
+              from,
+              to: chain.proxy,
+              data: proxyContract(chain).interface.encodeFunctionData(method, parameters),
+            },
+          ]),
+        )
+      await by(OURS, 'transferOwnership', [heir])
+      expect((await ask('proxy'))[0]).toBe(200)
+      await by(heir, 'acceptOwnership', [])
+      const reason = `its owner is ${heir}, not our signer ${OURS}`
+      for (let i = 0; i < 2; i++)
+        expect(await ask('proxy')).toEqual([
+          400,
+          expect.objectContaining({
+            detail: `submission: the proxy of base-sepolia takes no signature of ours, as ${reason}; use direct`,
+          }),
+        ])
+      expect((await ask('direct'))[0]).toBe(200)
+      const root = (await (await fetch(api.url)).json()) as Json
+      expect(root.chains[0].proxy).toEqual({ address: chain.proxy, ready: false, reason, abi: [] })
+
+      // What was signed before can be verified, and lands directly.
+      const here = { status: 'landed', uid }
+      expect((await post('verify', landed))[1]).toMatchObject({
+        ours: true,
+        submittable: false,
+        landed: here,
+      })
+      expect((await post('verify', outstanding))[1]).toMatchObject({
+        ...{ ours: true, submittable: false, landed: { status: 'not landed' } },
+        reasons: ['the proxy has another owner by now: have it signed again with submission direct'],
+      })
+      expect((await post('resign', { ...outstanding, submission: 'direct' }))[0]).toBe(200)
+
+      // The contract looks at the deadline first: what has landed is landed all the same.
+      await by(heir, 'transferOwnership', [OURS])
+      await by(OURS, 'acceptOwnership', [])
+      const { deadline } = outstanding.delegatedAttestation
+      await chain.provider.send('evm_setNextBlockTimestamp', [deadline + 1])
+      await chain.provider.send('evm_mine', [])
+      expect((await post('verify', landed))[1]).toMatchObject({
+        ours: true,
+        submittable: false,
+        landed: here,
+      })
+      expect((await post('verify', outstanding))[1]).toMatchObject({
+        ...{ ours: true, submittable: false, landed: { status: 'not landed' } },
+        reasons: [`the deadline ${deadline} has passed: have it signed again`],
+      })
+    } finally {
+      await api.close()
+      await chain.stop()
+    }
+  })
+
+  test.each([
+    ['an account without a contract', () => testAccount(4).address, /knows no contract at/],
+    [
+      'the EAS of the chain',
+      (chain: LocalChain) => chain.chain.eas,
+      /^submission: the proxy of base-sepolia takes no signature of ours, as it is no PermissionedEIP712Proxy of EAS; use direct$/,
+    ],
+  ])('%s as the proxy, and a chain without one', async (_, address, reason) => {
+    const chain = local('base-sepolia')
+    for (const [proxy, expected] of [
+      [address(chain), reason],
+      [undefined, /^submission: base-sepolia has no proxy; use direct. Chains with a proxy: none$/],
+    ] as const) {
+      const api = await startApi({ rpcUrl: chain.url, ...(proxy && { proxy }) })
+      try {
+        const response = await fetch(`${api.url}/compute/v0/distance`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ chainId: 84532, from: GATE, to: TOWER, submission: 'proxy' }),
+        })
+        const body = (await response.json()) as Json
+        expect([body.status, body.detail]).toEqual([400, expect.stringMatching(expected)])
+      } finally {
+        await api.close()
+      }
+    }
+  })
+})
+
+test('/ready and the metrics tell of the proxy', async () => {
+  const { chains } = (await world.get('/ready')).body
+  expect(chains['base-sepolia'].proxy).toEqual({ address: local('base-sepolia').proxy, status: 'ready' })
+  const metrics = await (await fetch(`${world.url}/metrics`)).text()
+  expect(metrics).toContain('geospatial_proxy_ready{chain="base-sepolia"} 1')
+})
