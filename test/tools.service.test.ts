@@ -192,6 +192,7 @@ test('/ready and /metrics report the progress of each chain', async () => {
           indexed_time: time,
           doubt: null,
           withheld_attestations: 0,
+          proxy: { address: world.chain.proxy, status: 'ready' },
         },
       },
     })
