@@ -366,7 +366,7 @@ describe('resign and verify', () => {
       ],
       [
         [good, { ...good, chainId: 1 }],
-        'operations[1]: chainId: unknown field; known ones are operation, schema, recipient, from, to, submission, include',
+        'operations[1]: chainId: unknown field; known ones are operation, schema, recipient, from, to',
       ],
       [
         [good, { ...good, to: { type: 'Point', coordinates: [200, 0] } }],
