@@ -85,16 +85,14 @@ export class VerifyingContract {
 
   /** What earlier signatures were made with. Throws UnavailableError where it is not known. */
   async known(): Promise<Signing> {
-    const probe = await this.probe()
-    const signing = probe.state === 'refused' ? probe.before : probe.state === 'ready' ? probe : undefined
+    const signing = signingOf(await this.probe())
     if (!signing) throw new UnavailableError(`What ${this.address} takes is not known right now.`)
     return signing
   }
 
   /** The contract was seen to take our signatures no longer: it is refused now, and looked at again later. */
   refuse(reason: string): void {
-    const { last } = this
-    const before = last?.state === 'ready' ? last : last?.state === 'refused' ? last.before : undefined
+    const before = this.last && signingOf(this.last)
     this.last = { state: 'refused', reason, before, at: this.clock() }
     this.probing = Promise.resolve(this.last)
   }
@@ -141,6 +139,12 @@ export class VerifyingContract {
 function reasonOf(probe: Probe): string | undefined {
   if (probe.state === 'unreachable') return 'the node does not answer'
   return probe.state === 'refused' ? probe.reason : undefined
+}
+
+/** What signatures are or were made with; undefined where that is not known. */
+function signingOf(probe: Probe): Signing | undefined {
+  if (probe.state === 'ready') return probe
+  return probe.state === 'refused' ? probe.before : undefined
 }
 
 /** Whether the EAS of a chain is the one that src/chains.ts describes. Throws UnavailableError. */

@@ -112,22 +112,13 @@ export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Prom
     chains: await Promise.all(
       [...attesters.values()].map(async ({ attester }) => {
         const { direct, proxy } = attester
-        const reason = await direct.refusal()
-        const { id, slug, eas, schemaRegistry } = attester.chain
-        const refusal = reason === undefined ? {} : { reason }
-        const addresses = {
-          eas: checksumAddress(eas),
+        const { id, slug, schemaRegistry } = attester.chain
+        return {
+          ...{ id, slug, eas: direct.address },
           schemaRegistry: checksumAddress(schemaRegistry),
           attester: attester.address,
-        }
-        return {
-          id,
-          slug,
-          ...addresses,
-          ready: reason === undefined,
-          ...refusal,
-          ...(await direct.interface()),
-          proxy: proxy ? await described(proxy) : null,
+          ...(await described(direct)),
+          proxy: proxy ? { address: proxy.address, ...(await described(proxy)) } : null,
         }
       }),
     ),
@@ -177,14 +168,13 @@ export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Prom
   })
 }
 
-/** What a client needs to know of a chain's proxy. */
-async function described(proxy: VerifyingContract) {
-  const reason = await proxy.refusal()
+/** Whether a contract takes our signatures, why not, and what a client submits them by. */
+async function described(contract: VerifyingContract) {
+  const reason = await contract.refusal()
   return {
-    address: proxy.address,
     ready: reason === undefined,
     ...(reason !== undefined && { reason }),
-    ...(await proxy.interface()),
+    ...(await contract.interface()),
   }
 }
 

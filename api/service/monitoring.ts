@@ -34,17 +34,11 @@ export function monitoring(
   const statuses = async () => new Map((await store.chainStatuses()).map((row) => [row.chain, row]))
 
   /** Whether a chain's proxy takes our signatures; undefined for a chain without one. */
-  const proxyReady = (chainId: number) => {
-    const proxy = attesters.get(chainId)?.attester.proxy
-    return proxy && (proxy.lastRefusal === undefined ? 1 : 0)
-  }
   const proxyState = (chainId: number) => {
     const proxy = attesters.get(chainId)?.attester.proxy
-    if (!proxy) return {}
+    if (!proxy) return undefined
     const { address, lastRefusal: reason } = proxy
-    return {
-      proxy: { address, status: reason === undefined ? 'ready' : 'not ready', ...(reason && { reason }) },
-    }
+    return { address, status: reason === undefined ? 'ready' : 'not ready', ...(reason && { reason }) }
   }
 
   app.get('/health', { schema: SERVICE_ROUTES.health }, async (_request, reply) => {
@@ -69,7 +63,7 @@ export function monitoring(
           connected.chain.slug,
           {
             ...readinessOf(connected, rows.get(connected.chain.slug), maxLagSeconds, clock()),
-            ...proxyState(connected.chain.id),
+            proxy: proxyState(connected.chain.id),
           },
         ] as const,
     )
@@ -89,6 +83,7 @@ export function monitoring(
     for (const connected of chains) {
       const { slug } = connected.chain
       const row = rows?.get(slug)
+      const proxy = proxyState(connected.chain.id)
       const { head_block, indexed_block, lag_blocks, lag_seconds, status } = readinessOf(
         connected,
         row,
@@ -108,7 +103,7 @@ export function monitoring(
         [metrics.withheld, row?.withheldAttestations],
         [metrics.inDoubt, row && (row.doubt === null ? 0 : 1)],
         [metrics.contradictions, row?.contradictions],
-        [metrics.proxyReady, proxyReady(connected.chain.id)],
+        [metrics.proxyReady, proxy && (proxy.status === 'ready' ? 1 : 0)],
       ]
       // An unknown figure is left out; its last value would be wrong.
       for (const [gauge, value] of figures)
