@@ -73,6 +73,8 @@ export interface Settings {
   readonly offchainUris: boolean
   /** Trustless gateways for ipfs:// URIs in order of preference; none: such URIs are refused. */
   readonly ipfsGateways: readonly string[]
+  /** Whether /mcp serves agents. */
+  readonly mcp: boolean
   /** Requests per hour and client; 0 = no limit. */
   readonly rateLimitPerHour: number
   readonly recordsRateLimitPerHour: number
@@ -215,6 +217,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
       SMART_ACCOUNTS: bool({ default: true }),
       OFFCHAIN_URIS: bool({ default: false }),
       IPFS_GATEWAYS: httpUrls({ default: [] }),
+      MCP: bool({ default: true }),
       RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 100 }),
       RECORDS_RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 3600 }),
       WALLET_AUTH: bool({ default: false }),
@@ -317,6 +320,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     smartAccounts: env.SMART_ACCOUNTS,
     offchainUris: env.OFFCHAIN_URIS,
     ipfsGateways: env.IPFS_GATEWAYS,
+    mcp: env.MCP,
     rateLimitPerHour: env.RATE_LIMIT_PER_HOUR,
     recordsRateLimitPerHour: env.RECORDS_RATE_LIMIT_PER_HOUR,
     wallet: env.WALLET_AUTH

@@ -15,13 +15,8 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
  * proportional to the payload: every pointer and length must be within bounds, strings must be valid UTF-8,
  * and fields must not overlap. Throws a PayloadError otherwise. Anyone can attest any bytes.
  */
-export function decodeFields(types: readonly string[], data: string): FieldValue[] {
-  const bytes = Buffer.from(data.slice(2), 'hex')
-  // Buffer stops at the first character that is no hex. (ethers' getBytes checks this, at ten times the
-  // cost.)
-  if (!data.startsWith('0x') || 2 * bytes.length !== data.length - 2)
-    throw new TypeError(`expected bytes in hex, got ${data.slice(0, 80)}`)
-  const reader = new Reader(new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length))
+export function decodeBytes(types: readonly string[], bytes: Uint8Array): FieldValue[] {
+  const reader = new Reader(bytes)
   return types.map((type, i) => {
     const head = i * WORD
     if (type === 'string') return reader.text(reader.pointer(head))
@@ -112,4 +107,21 @@ class Reader {
     if (this.spent > 4 * this.buffer.length + 1_024)
       throw new PayloadError('the fields of the payload overlap')
   }
+}
+
+/**
+ * The types of a schema text such as `uint256 result, string units`, in order. Schemas with equal types
+ * encode alike.
+ */
+export function fieldTypes(schema: string): string[] {
+  return fieldWords(schema, 0)
+}
+
+/** The names of the fields of a schema text, in order. */
+export function fieldNames(schema: string): string[] {
+  return fieldWords(schema, 1)
+}
+
+function fieldWords(schema: string, word: number): string[] {
+  return schema.split(',').map((field) => field.trim().split(/\s+/)[word] ?? '')
 }

@@ -20,7 +20,6 @@ import {
   attestCalldata,
   attestDigest,
   attestationUid,
-  decodeFields,
   decodeResult,
   delegationError,
   domainSeparator,
@@ -31,6 +30,7 @@ import {
   keySigner,
   layoutOfTypeHash,
   multiAttestCalldata,
+  payloadBytes,
   recoverSigner,
   schemaUid,
   splitSignature,
@@ -39,6 +39,7 @@ import {
 import { seededRandom } from '../../dev/random'
 import { LOCATION_SCHEMAS } from '../location'
 import { ETHERS_CURVE, NATIVE_CURVE } from './curve'
+import { decodeBytes } from './decode'
 
 /** Vectors made by eas-sdk 2.10.0 and accepted by the contracts, as the file says. */
 const { typeHashes, vectors } = JSON.parse(readFileSync('test/vectors/delegated-vectors.json', 'utf8'))
@@ -307,6 +308,7 @@ describe('payloads', () => {
 
   const TYPES = ['uint256', 'string', 'bytes', 'string[]', 'bytes[]', 'uint8']
   const encode = (...values: unknown[]) => AbiCoder.defaultAbiCoder().encode(TYPES, values)
+  const decodeFields = (types: string[], data: string) => decodeBytes(types, payloadBytes(data))
   const decode = (data: string) => decodeFields(TYPES, data)
   test('encoded by ethers are decoded', () => {
     expect(decode(encode(5n, 'Zürich', '0x0102', ['a', ''], ['0x', '0xff'], 255))).toEqual([

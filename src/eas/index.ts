@@ -6,17 +6,17 @@
  * The indexer reads payloads (decode.ts) and proves UIDs (uid.ts). The API encodes results (payload.ts),
  * signs them (delegated.ts, signature.ts) and verifies offchain attestations (offchain.ts).
  */
-export { PayloadError, decodeFields, type FieldValue } from './decode'
+export { PayloadError, fieldTypes } from './decode'
 export { ADDRESS_PATTERN, checksumAddress, parseAddress, parseChecksumAddress } from './address'
-export { UID_PATTERN, attestationUid, hashesToUid, parseUid, schemaUid, type UidFields } from './uid'
+export { UID_PATTERN, attestationUid, hashesToUid, parseUid, schemaUid } from './uid'
+export type { UidFields } from './uid-fields'
 export {
   BOOLEAN_RESULT_FIELDS,
   NUMERIC_RESULT_FIELDS,
   decodeResult,
   encodeBooleanResult,
   encodeNumericResult,
-  fieldNames,
-  fieldTypes,
+  payloadBytes,
 } from './payload'
 export {
   ATTEST_TYPE_HASHES,

@@ -1,6 +1,6 @@
 /**
  * The form of offchain attestations: the documents that EAS's explorer and library write, read into typed
- * fields. Whether their UID and signature are valid is checked in offchain.ts.
+ * fields. What their UID and signature hash is in offchain-hash.ts, the checks in offchain.ts.
  */
 
 /**
@@ -67,7 +67,7 @@ export interface Message {
   expirationTime: bigint
   revocable: boolean
   refUID: string
-  data: Buffer
+  data: string
   salt: string | undefined
 }
 
@@ -242,12 +242,9 @@ function hex(value: unknown, bytes: number, path: string): string {
   return value.toLowerCase()
 }
 
-function payload(value: unknown, path: string): Buffer {
+function payload(value: unknown, path: string): string {
   const given = text(value, path)
   if (given.length > 2 + 2 * MAX_DATA_BYTES) throw malformed(path, `at most ${MAX_DATA_BYTES} bytes are read`)
-  const bytes = Buffer.from(given.slice(2), 'hex')
-  // Buffer stops at the first character that is no hex.
-  if (!given.startsWith('0x') || 2 + 2 * bytes.length !== given.length)
-    throw malformed(path, 'expected bytes in hex')
-  return bytes
+  if (given.length % 2 === 1 || !/^0x[0-9a-f]*$/i.test(given)) throw malformed(path, 'expected bytes in hex')
+  return given.toLowerCase()
 }

@@ -1,6 +1,6 @@
-import { id } from 'ethers'
 import { hasher } from './keccak'
-import { FIELDS, failed, readDocument, type Document, type Message } from './offchain-document'
+import { failed, readDocument, type Document } from './offchain-document'
+import { DOMAIN_NAME, offchainDigest, offchainUid } from './offchain-hash'
 import { recoverSigner } from './signature'
 import { uint } from './words'
 
@@ -62,20 +62,8 @@ const DOMAIN_VERSIONS: readonly unknown[] = [
   '1.3.0',
   '1.4.0',
 ]
-const DOMAIN_NAME = 'EAS Attestation'
 /** How far the signer's clock may be ahead of this one, seconds. */
 const MAX_SKEW_SECONDS = 60n
-
-/** keccak256 of a text, without 0x. */
-const textHash = (text: string) => id(text).slice(2)
-const DOMAIN_TYPE_HASH = textHash(
-  'EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)',
-)
-const DOMAIN_NAME_HASH = textHash(DOMAIN_NAME)
-const TYPE_HASHES = FIELDS.map((fields): Readonly<Record<string, string>> => {
-  const list = fields.map(({ name, type }) => `${type} ${name}`).join()
-  return { Attest: textHash(`Attest(${list})`), Attestation: textHash(`Attestation(${list})`) }
-})
 
 /** The last byte of a signature, by v: 0 and 1 mean the same as 27 and 28. */
 const V_BYTES: Readonly<Record<number, string>> = { 0: '1b', 1: '1c', 27: '1b', 28: '1c' }
@@ -90,31 +78,19 @@ export async function verifyOffchain(
   expected: OffchainExpectation,
 ): Promise<OffchainAttestation> {
   const keccak = await hasher
-  const hash = (...parts: (string | Uint8Array)[]) => {
-    keccak.init()
-    for (const part of parts) keccak.update(typeof part === 'string' ? Buffer.from(part, 'hex') : part)
-    return keccak.digest('hex')
-  }
-
+  const hash = (digits: string) => keccak.init().update(Buffer.from(digits, 'hex')).digest('hex')
   const attestation = readDocument(document, expected.accounts === true)
   const { domain, message, signature } = attestation
   checkDomain(domain, expected)
 
   // The UID hashes the schema as text. Upper-case digits would give a second UID for the same signature,
   // which a revocation of the first one would not cover.
-  const uid = `0x${hash(...uidPreimage(message))}`
+  const uid = offchainUid(message, hash)
   if (uid !== attestation.uid) throw failed(`its uid is not that of its content, which is ${uid}`)
   if (expected.uid !== undefined && uid !== expected.uid)
     throw failed(`it is ${uid}, not the attestation that was asked for`)
 
-  const separator = hash(
-    DOMAIN_TYPE_HASH +
-      DOMAIN_NAME_HASH +
-      hash(textHex(domain.version)) +
-      uint(domain.chainId, 32) +
-      word(domain.contract),
-  )
-  const digest = `0x${hash(`1901${separator}${hash(structWords(message, hash(message.data)))}`)}`
+  const digest = offchainDigest(attestation, hash)
   const { signer } = attestation
   const claim = await claimOf(signer, digest, signature)
   if (claim && !expected.accounts) throw failed(claim.problem)
@@ -123,8 +99,7 @@ export async function verifyOffchain(
   checkExpiry(expirationTime, expected.now)
   if (time > expected.now + MAX_SKEW_SECONDS)
     throw failed(`its time, ${time}, lies in the future (it is ${expected.now}, in Unix seconds)`)
-  const content = { schema, time, expirationTime, data: `0x${data.toString('hex')}` }
-  return { uid, signer, ...(claim && { claim }), ...content }
+  return { uid, signer, ...(claim && { claim }), schema, time, expirationTime, data }
 }
 
 /** Throws an OffchainError when an attestation has expired. Times in Unix seconds, 0 = never. */
@@ -143,52 +118,6 @@ function checkDomain(domain: Document['domain'], { chainId, contract }: Offchain
     )
   if (!DOMAIN_VERSIONS.includes(domain.version))
     throw failed(`its domain's version is none of EAS (${DOMAIN_VERSIONS.join(', ')})`)
-}
-
-/**
- * What the UID hashes, in hex and bytes: the packed fields with the schema as text, no attester, and a bump
- * of 0 (eas-sdk, getOffchainUID).
- */
-function uidPreimage({
-  version,
-  schema,
-  recipient,
-  time,
-  expirationTime,
-  revocable,
-  refUID,
-  data,
-  salt,
-}: Message): [string, Buffer, string] {
-  const before =
-    (version === 0 ? '' : uint(version, 2)) +
-    textHex(schema) +
-    digits(recipient) +
-    '0'.repeat(40) +
-    uint(time, 8) +
-    uint(expirationTime, 8) +
-    (revocable ? '01' : '00') +
-    digits(refUID)
-  return [before, data, (salt === undefined ? '' : digits(salt)) + uint(0, 4)]
-}
-
-/** The EIP-712 encoding of a message in hex, the input of "hashStruct". */
-function structWords(
-  { version, type, schema, recipient, time, expirationTime, revocable, refUID, salt }: Message,
-  dataHash: string,
-): string {
-  return (
-    TYPE_HASHES[version]![type]! +
-    (version === 0 ? '' : uint(version, 32)) +
-    digits(schema) +
-    word(recipient) +
-    uint(time, 32) +
-    uint(expirationTime, 32) +
-    uint(revocable ? 1 : 0, 32) +
-    digits(refUID) +
-    dataHash +
-    (salt === undefined ? '' : digits(salt))
-  )
 }
 
 /**
@@ -212,19 +141,5 @@ async function claimOf(
 
 /** A signature as 65 bytes; undefined when v is not a byte. */
 function packed({ r, s, v }: { r: string; s: string; v: number }): string | undefined {
-  return v < 256 ? r + digits(s) + (V_BYTES[v] ?? uint(v, 1)) : undefined
-}
-
-/** Hex without 0x. */
-function digits(prefixed: string): string {
-  return prefixed.slice(2)
-}
-
-/** An address as a word of 32 bytes. */
-function word(prefixed: string): string {
-  return digits(prefixed).padStart(64, '0')
-}
-
-function textHex(value: string): string {
-  return Buffer.from(value, 'utf8').toString('hex')
+  return v < 256 ? r + s.slice(2) + (V_BYTES[v] ?? uint(v, 1)) : undefined
 }

@@ -1,4 +1,4 @@
-import { PayloadError, decodeFields } from './decode'
+import { PayloadError, decodeBytes, fieldTypes } from './decode'
 import { hex, padded, uint } from './words'
 
 /**
@@ -50,6 +50,16 @@ export function encodeBooleanResult(
   ])
 }
 
+/** The bytes of a payload in hex. Throws a TypeError for what is no hex. */
+export function payloadBytes(data: string): Uint8Array {
+  const bytes = Buffer.from(data.slice(2), 'hex')
+  // Buffer stops at the first character that is no hex. (ethers' getBytes checks this, at ten times the
+  // cost.)
+  if (!data.startsWith('0x') || 2 * bytes.length !== data.length - 2)
+    throw new TypeError(`expected bytes in hex, got ${data.slice(0, 80)}`)
+  return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length)
+}
+
 /**
  * Decodes what the two functions above encode; `units` only for numeric results. Undefined for any other
  * bytes.
@@ -59,7 +69,7 @@ export function decodeResult(
 ): (ResultContext & { result: bigint | boolean; units?: string }) | undefined {
   for (const fields of [NUMERIC_RESULT_FIELDS, BOOLEAN_RESULT_FIELDS])
     try {
-      const values = decodeFields(fieldTypes(fields), data)
+      const values = decodeBytes(fieldTypes(fields), payloadBytes(data))
       const units = values.length === 5 ? (values.splice(1, 1)[0] as string) : undefined
       const [result, refs, timestamp, operation] = values as [bigint | boolean, Uint8Array[], bigint, string]
       const context = {
@@ -99,21 +109,4 @@ function text(value: string): string {
 
 function words(values: readonly string[]): string {
   return uint(values.length, 32) + values.map((value) => hex(value, 32)).join('')
-}
-
-/**
- * The types of a schema text such as `uint256 result, string units`, in order. Schemas with equal types
- * encode alike.
- */
-export function fieldTypes(schema: string): string[] {
-  return fieldWords(schema, 0)
-}
-
-/** The names of the fields of a schema text, in order. */
-export function fieldNames(schema: string): string[] {
-  return fieldWords(schema, 1)
-}
-
-function fieldWords(schema: string, word: number): string[] {
-  return schema.split(',').map((field) => field.trim().split(/\s+/)[word] ?? '')
 }

@@ -1,6 +1,7 @@
 import { keccak256, solidityPackedKeccak256 } from 'ethers'
 import { hasher } from './keccak'
-import { hex, uint } from './words'
+import { MAX_BUMP, packUid, type UidFields } from './uid-fields'
+import { uint } from './words'
 
 /** A UID, of an attestation or a schema, in any letter case, as a JSON Schema pattern. */
 export const UID_PATTERN = '^0x[0-9a-fA-F]{64}$'
@@ -11,31 +12,13 @@ export function parseUid(text: unknown): string | undefined {
   return typeof text === 'string' && UID.test(text) ? text.toLowerCase() : undefined
 }
 
-/** The fields that an attestation's UID commits to. Hex in any letter case; times in Unix seconds. */
-export interface UidFields {
-  schema: string
-  recipient: string
-  attester: string
-  time: bigint
-  expirationTime: bigint
-  revocable: boolean
-  refUID: string
-  data: string
-}
-
 /**
  * The UID that EAS gives an attestation: keccak256 of the packed fields and of `bump`, a counter for equal
  * content within one block (EAS.sol, _getUID). It includes neither the chain nor the contract.
  */
 export function attestationUid(fields: UidFields, bump = 0): string {
-  return keccak256(`0x${packed(fields)}${uint(bump, 4)}`)
+  return keccak256(`0x${packUid(fields)}${uint(bump, 4)}`)
 }
-
-/**
- * The most attestations of equal content in one block that are told apart. EAS itself counts up for each; the
- * last of these would cost it 20 million gas of look-ups.
- */
-const MAX_BUMP = 10_000
 
 /**
  * Whether an attestation of this content can have this UID, with any bump. The content is hashed only once.
@@ -43,7 +26,7 @@ const MAX_BUMP = 10_000
 export async function hashesToUid(fields: UidFields, uid: string): Promise<boolean> {
   const keccak = await hasher
   keccak.init()
-  const text = packed(fields)
+  const text = packUid(fields)
   const bytes = Buffer.from(text, 'hex')
   if (2 * bytes.length !== text.length) throw new TypeError(`expected hex, got ${fields.data.slice(0, 80)}`)
   const content = keccak.update(bytes).save()
@@ -54,19 +37,6 @@ export async function hashesToUid(fields: UidFields, uid: string): Promise<boole
     if (keccak.update(bumpBytes).digest('hex') === uid.slice(2)) return true
   }
   return false
-}
-
-function packed(fields: UidFields): string {
-  return (
-    hex(fields.schema, 32) +
-    hex(fields.recipient, 20) +
-    hex(fields.attester, 20) +
-    uint(fields.time, 8) +
-    uint(fields.expirationTime, 8) +
-    (fields.revocable ? '01' : '00') +
-    hex(fields.refUID, 32) +
-    hex(fields.data)
-  )
 }
 
 /** The UID of a schema: keccak256(packed(schema text, resolver, revocable)) (SchemaRegistry.sol, _getUID). */

@@ -189,5 +189,8 @@ export function offsetByAzimuth(P: Vertices, p: number, S: Vertices, a: number, 
 }
 
 function squaredChord(P: Vertices, p: number, S: Vertices, v: number): number {
-  return (P.x[p]! - S.x[v]!) ** 2 + (P.y[p]! - S.y[v]!) ** 2 + (P.z[p]! - S.z[v]!) ** 2
+  const dx = P.x[p]! - S.x[v]!
+  const dy = P.y[p]! - S.y[v]!
+  const dz = P.z[p]! - S.z[v]!
+  return dx * dx + dy * dy + dz * dz
 }

@@ -129,7 +129,10 @@ function boundingCap(shape: Shape, { start, end }: Chain): Cap | undefined {
     const v = from[e]!
     const w = shape.to[e]!
     cap.cosine = Math.min(cap.cosine, cosineFrom(cap, x[v]!, y[v]!, z[v]!))
-    longest = Math.max(longest, (x[v]! - x[w]!) ** 2 + (y[v]! - y[w]!) ** 2 + (z[v]! - z[w]!) ** 2)
+    const dx = x[v]! - x[w]!
+    const dy = y[v]! - y[w]!
+    const dz = z[v]! - z[w]!
+    longest = Math.max(longest, dx * dx + dy * dy + dz * dz)
   }
   if (cap.cosine < WIDEST_CAP) return undefined
   // Edges leave the cap of their ends by less than their length. A hundredth of a degree covers the

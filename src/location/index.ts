@@ -1,8 +1,23 @@
-import { PayloadError, decodeFields, fieldNames, fieldTypes, schemaUid, type FieldValue } from '../eas'
-import { GeometryError, canonicalJson, readGeometry } from '../geodesy'
-import { locationReader } from './types'
+import { payloadBytes, schemaUid } from '../eas'
+import { canonicalJson } from '../geodesy'
+import {
+  checkLocationFields,
+  decodePayload,
+  readLocation,
+  type LocationSchema,
+  type Payload,
+} from './payload'
 import { planeShape } from './plane'
 
+export {
+  LOCATION_PROTOCOL_SCHEMA,
+  LOCATION_SCHEMA,
+  LOCATION_SCHEMAS,
+  addLocationSchemas,
+  isLocationSchema,
+  locationSchemaUids,
+  type LocationSchema,
+} from './payload'
 export {
   FIELD_TYPES,
   RECORD_FIELD_LIST,
@@ -12,48 +27,6 @@ export {
   type RecordFields,
 } from './record'
 export { readWkt } from './wkt'
-
-/**
- * A schema whose attestations are locations: its UID, lower-case, and its text exactly as registered (without
- * a resolver, revocable).
- */
-export interface LocationSchema {
-  readonly uid: string
-  readonly fields: string
-}
-
-/** The location schema of version 0.1, as /config shows it. */
-export const LOCATION_SCHEMA: LocationSchema = {
-  uid: '0xba4171c92572b1e4f241d044c32cdf083be9fd946b8766977558ca6378c824e2',
-  fields:
-    'uint256 eventTimestamp,string srs,string locationType,string location,string[] recipeType,bytes[] recipePayload,string[] mediaType,string[] mediaData,string memo',
-}
-/** The Location Protocol's schema of four strings. */
-export const LOCATION_PROTOCOL_SCHEMA: LocationSchema = {
-  uid: '0x3902cc7b8e415eb1ed9ac496431c31c88023cdbde0821cbb81195a8bcf74fffd',
-  fields: 'string lp_version,string srs,string location_type,string location',
-}
-
-/**
- * Every location schema that is indexed and accepted, the same on every chain. A new schema is one row, or an
- * entry of the setting LOCATION_SCHEMAS.
- */
-export const LOCATION_SCHEMAS: LocationSchema[] = [
-  LOCATION_SCHEMA,
-  LOCATION_PROTOCOL_SCHEMA,
-  {
-    uid: '0xe7341faf6cbe6ecdd9ede7581eee7f9a97c9fd9d6b6e059e11f6651b0df781b8',
-    fields: 'string lp_version, string srs, string location_type, string location',
-  },
-  {
-    uid: '0x7e642593617c8b6eeec1d0a5d1e25dce9c8e2fd05d8d4b461eeeea461194f55f',
-    fields: 'string srs, string location_type, string location, uint8 lp_version',
-  },
-  {
-    uid: '0x787e10fd6d121e506524ccdf6fce785e84222a451a4aadccfd325db69e342cf0',
-    fields: 'string srs,string location_type,string location,uint8 lp_version',
-  },
-]
 
 /** A geometry as the projection stores it. */
 export interface LocationGeometry {
@@ -65,20 +38,10 @@ export interface LocationGeometry {
   plane: string
 }
 
-/** The content of a payload of a location schema. */
-export interface Location {
-  /** Unix seconds; undefined where the schema has no such field (the attestation's own time is used then). */
-  eventTimestamp: number | undefined
-  srs: string
-  locationType: string
-  /** As attested. */
-  location: string
-  recipeTypes: string[]
+/** The content of a payload of a location schema, as a record holds it. */
+export interface Location extends Omit<Payload, 'recipePayloads'> {
   /** base64 of the payload bytes */
   recipePayloads: string[]
-  mediaTypes: string[]
-  mediaData: string[]
-  memo: string
   /**
    * The geometry read from `location`; null when it cannot be read with certainty, and `geometryProblem` says
    * why.
@@ -88,154 +51,39 @@ export interface Location {
 }
 
 const ZERO_ADDRESS = `0x${'0'.repeat(40)}`
-/** Larger payloads are not decoded. A payload of 100 kB already costs 70 million gas. */
-const MAX_PAYLOAD_BYTES = 1_000_000
-/**
- * The end of the year 9999. The store restores rows of rolled-back blocks from JSON, where JavaScript writes
- * a later year as "+058859-...". Postgres refuses that (22009), so the revocation of such a record could
- * never be rolled back.
- */
-const MAX_EVENT_SECONDS = 253_402_300_799n
-
-/**
- * Names of WGS84 with the axes longitude, latitude: by definition or, for EPSG:4326 and WGS84, by the
- * practice of all tools.
- */
-const LONGITUDE_FIRST_SRS =
-  /^(EPSG:4326|WGS ?84|(OGC:)?CRS84|urn:ogc:def:crs:OGC:(1\.3)?:CRS84|https?:\/\/www\.opengis\.net\/def\/crs\/OGC\/(1\.3|0)\/CRS84\/?)$/i
-/**
- * Names with the axes latitude, longitude by definition. This matters for formats that leave the order to the
- * reference system.
- */
-const LATITUDE_FIRST_SRS =
-  /^(urn:ogc:def:crs:EPSG::4326|https?:\/\/www\.opengis\.net\/def\/crs\/EPSG\/0\/4326\/?)$/i
-
-/**
- * The fields that are read from a payload, by their names in v0.1. Other fields are skipped, if their type
- * can be decoded.
- */
-const FIELD_TYPES: Readonly<Record<string, string>> = {
-  ...{ eventTimestamp: 'uint256', srs: 'string', locationType: 'string', location: 'string', memo: 'string' },
-  ...{ recipeType: 'string[]', recipePayload: 'bytes[]', mediaType: 'string[]', mediaData: 'string[]' },
-}
-const DECODABLE = /^(uint\d*|string|bytes|string\[\]|bytes\[\])$/
 
 /**
  * The location schema (without a resolver, revocable) with this text. Throws a TypeError that says what would
  * be right.
  */
 export function locationSchema(fields: string): LocationSchema {
-  const types = fieldTypes(fields)
-  const names = fieldNames(fields).map(camelCase)
-  for (const name of ['srs', 'locationType', 'location'])
-    if (!names.includes(name))
-      throw new TypeError(
-        `'${fields}' is no location schema: it needs string srs, string location_type and string location`,
-      )
-  for (const [i, name] of names.entries()) {
-    const wanted = Object.hasOwn(FIELD_TYPES, name) ? FIELD_TYPES[name] : undefined
-    if (wanted ? types[i] !== wanted : !DECODABLE.test(types[i]!))
-      throw new TypeError(
-        `'${fields}': the field ${name} must be ${wanted ?? 'uint, string, bytes, string[] or bytes[]'}, not ${types[i]}`,
-      )
-    if (names.indexOf(name) !== i) throw new TypeError(`'${fields}' has two fields ${name}`)
-  }
+  checkLocationFields(fields)
   return { uid: schemaUid(fields, ZERO_ADDRESS, true), fields }
 }
 
-/** Adds schemas to those that this process indexes and accepts. Called once, at its start. */
-export function addLocationSchemas(schemas: readonly LocationSchema[]): void {
-  for (const schema of schemas) if (!isLocationSchema(schema.uid)) LOCATION_SCHEMAS.push(schema)
-}
-
-/** The UIDs of all location schemas, lower-case. */
-export function locationSchemaUids(): string[] {
-  return LOCATION_SCHEMAS.map(({ uid }) => uid)
-}
-
-/** Whether attestations of this schema are locations. */
-export function isLocationSchema(schemaUid: string): boolean {
-  return LOCATION_SCHEMAS.some((schema) => schema.uid === schemaUid)
-}
-
 /**
- * Reads the payload of an attestation of a location schema (docs/spec/facts.md 2). Throws a PayloadError when
- * the payload does not match its schema. An unreadable `location` is no error: it gives a record without a
- * geometry.
+ * Reads the payload of an attestation of a location schema, in hex. Throws a PayloadError when the payload
+ * does not match its schema. An unreadable `location` is no error: it gives a record without a geometry.
  */
 export function decodeLocation(schemaUid: string, data: string): Location {
-  const schema = LOCATION_SCHEMAS.find((s) => s.uid === schemaUid)
-  if (!schema) throw new TypeError(`${schemaUid} is not a location schema`)
-  if ((data.length - 2) / 2 > MAX_PAYLOAD_BYTES)
-    throw new PayloadError(`payload larger than ${MAX_PAYLOAD_BYTES} bytes`)
-  const values = decodeFields(fieldTypes(schema.fields), data)
-  // Location Protocol payloads say location_type where v0.1 says locationType.
-  const names = fieldNames(schema.fields).map(camelCase)
-  const fields = new Map(names.map((name, i) => [name, values[i]!]))
-  const text = (name: string) => storable(fields.get(name) as string | undefined) ?? ''
-  const texts = (name: string) => ((fields.get(name) as string[] | undefined) ?? []).map((t) => storable(t))
-  const srs = text('srs')
-  const locationType = text('locationType')
-  const location = text('location')
+  const { recipePayloads, ...payload } = decodePayload(schemaUid, payloadBytes(data))
   return {
-    eventTimestamp: eventSeconds(fields.get('eventTimestamp')),
-    srs,
-    locationType,
-    location,
-    recipeTypes: texts('recipeType'),
-    recipePayloads: ((fields.get('recipePayload') as Uint8Array[] | undefined) ?? []).map((bytes) =>
-      Buffer.from(bytes).toString('base64'),
-    ),
-    mediaTypes: texts('mediaType'),
-    mediaData: texts('mediaData'),
-    memo: text('memo'),
-    ...readLocation(srs, locationType, location),
+    ...payload,
+    recipePayloads: recipePayloads.map((bytes) => Buffer.from(bytes).toString('base64')),
+    ...geometryOf(payload),
   }
 }
 
-function camelCase(name: string): string {
-  return name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
-}
-
-function eventSeconds(value: FieldValue | undefined): number | undefined {
-  if (value === undefined) return undefined
-  if ((value as bigint) > MAX_EVENT_SECONDS)
-    throw new PayloadError(`eventTimestamp ${String(value)} is no time in Unix seconds`)
-  return Number(value)
-}
-
-/** Postgres cannot store NUL in a text. */
-function storable<T extends string | undefined>(text: T): T {
-  if (text?.includes('\0')) throw new PayloadError('a text holds the character NUL')
-  return text
-}
-
-function readLocation(
-  srs: string,
-  locationType: string,
-  location: string,
+function geometryOf(
+  payload: Parameters<typeof readLocation>[0],
 ): Pick<Location, 'geometry' | 'geometryProblem'> {
+  const reading = readLocation(payload)
   // Postgres cannot store NUL in a text, nor half a surrogate pair in JSON, as where a text was cut.
-  const none = (problem: string) => ({
-    geometry: null,
-    geometryProblem: problem.slice(0, 300).replace(/[\p{Cc}\p{Cs}]/gu, '\ufffd'),
-  })
-  const latitudeFirst = LATITUDE_FIRST_SRS.test(srs)
-  if (!latitudeFirst && !LONGITUDE_FIRST_SRS.test(srs))
-    return none(
-      `srs '${srs.slice(0, 80)}' is not a known name of WGS84, such as EPSG:4326 or http://www.opengis.net/def/crs/OGC/1.3/CRS84`,
-    )
-  const read = locationReader(locationType)
-  if (typeof read === 'string') return none(`location_type '${locationType.slice(0, 80)}' ${read}`)
-  try {
-    const reading = readGeometry(read(location, latitudeFirst), 'location')
-    const point = reading.layout.type === 'Point' ? ([reading.lon[0]!, reading.lat[0]!] as const) : null
-    return {
-      geometry: { json: canonicalJson(reading), point, plane: planeShape(reading) },
-      geometryProblem: null,
-    }
-  } catch (error) {
-    if (error instanceof GeometryError) return none(error.message)
-    throw error
+  if (typeof reading === 'string')
+    return { geometry: null, geometryProblem: reading.slice(0, 300).replace(/[\p{Cc}\p{Cs}]/gu, '\ufffd') }
+  const point = reading.layout.type === 'Point' ? ([reading.lon[0]!, reading.lat[0]!] as const) : null
+  return {
+    geometry: { json: canonicalJson(reading), point, plane: planeShape(reading) },
+    geometryProblem: null,
   }
 }

@@ -1,0 +1,8 @@
+/**
+ * The part of this room that runs wherever JavaScript does: forms and encodings, without hashing, signing or
+ * anything of Node. packages/client is built from it.
+ */
+export { PayloadError, decodeBytes, fieldNames, fieldTypes, type FieldValue } from './decode'
+export { MAX_BUMP, packUid } from './uid-fields'
+export { OffchainError, readDocument, type Document } from './offchain-document'
+export { offchainDigest, offchainUid } from './offchain-hash'
