@@ -1,0 +1,140 @@
+import { readFileSync } from 'node:fs'
+
+/** What ECMAScript defines to the last bit: the same in every engine. */
+const DEFINED = [
+  'PI',
+  'abs',
+  'ceil',
+  'clz32',
+  'floor',
+  'fround',
+  'imul',
+  'max',
+  'min',
+  'round',
+  'sign',
+  'sqrt',
+  'trunc',
+]
+
+/**
+ * A plugin of rolldown that makes modules compute the same bits in every engine: functions of Math that
+ * engines compute differently are taken from another module. The build fails where a module uses one that is
+ * neither replaced nor defined by the language, or a power, or Math in a way that cannot be followed.
+ *
+ * @param {object} options
+ * @param {string} options.math the module that exports the replacements as functions; its path, absolute
+ * @param {(file: string) => 'replace' | 'hand on' | 'check' | undefined} options.treat what to do with a
+ *   module. `hand on`: the object Math may also be handed on, as one with these functions alone. `check`:
+ *   nothing is replaced
+ */
+export function exactMath({ math, treat }) {
+  const replaced = [...readFileSync(math, 'utf8').matchAll(/^export function (\w+)/gm)].map(
+    ([, name]) => name,
+  )
+  return {
+    name: 'exact-math',
+    transform(code, id) {
+      const treatment = treat(id)
+      if (treatment === undefined || !/\bMath\b|\*\*/.test(code)) return null
+      const program = this.parse(code, { lang: id.endsWith('.ts') ? 'ts' : 'js' })
+      const edits = []
+      const used = new Set()
+      const replacement = (name) => {
+        used.add(name)
+        return `$math_${name}`
+      }
+      const visit = (node, parent) => {
+        const refuse = (problem) =>
+          this.error(`${id}:${code.slice(0, node.start).split('\n').length}: ${problem}`)
+        // The fallback of a function that is there.
+        const name =
+          node.type === 'LogicalExpression' && node.operator === '||'
+            ? memberOfMath(node.left)
+            : memberOfMath(node)
+        if (name !== undefined) {
+          if (DEFINED.includes(name)) return
+          if (treatment === 'check' || !replaced.includes(name))
+            refuse(`engines differ in Math.${name}, which ${math} does not replace`)
+          edits.push([node, replacement(name)])
+        } else if (isMath(node, parent)) {
+          if (treatment !== 'hand on') refuse('expected Math only as in Math.sin, so that every use is seen')
+          const members = [
+            ...DEFINED.map((each) => `${each}: Math.${each}`),
+            ...replaced.map((each) => `${each}: ${replacement(each)}`),
+          ]
+          edits.push([node, `({ ${members.join(', ')} })`])
+        } else if (isPower(node)) {
+          const power = constantPower(node)
+          if (power === undefined)
+            refuse('engines differ in powers: expected 2 ** a whole literal, or a product')
+          edits.push([node, `(${power})`])
+        } else for (const child of childrenOf(node)) visit(child, node)
+      }
+      visit(program)
+      if (edits.length === 0) return null
+      return { code: withImports(program, math, used) + edited(code, edits), map: null }
+    },
+  }
+}
+
+/** The name, where a node is Math.name. */
+function memberOfMath({ type, object, property, computed }) {
+  return type === 'MemberExpression' && !computed && object.type === 'Identifier' && object.name === 'Math'
+    ? property.name
+    : undefined
+}
+
+/** Whether a node is Math: by its name, which is not that of a member, or through the global object. */
+function isMath(node, parent) {
+  if (node.type === 'MemberExpression')
+    return (
+      ['globalThis', 'window', 'self', 'global'].includes(node.object.name) &&
+      [node.property.name, node.property.value].includes('Math')
+    )
+  if (node.type !== 'Identifier' || node.name !== 'Math') return false
+  const isName = (parent.key === node && !parent.shorthand) || parent.property === node
+  return !isName || parent.computed
+}
+
+function isPower({ type, operator, left }) {
+  return (
+    (type === 'BinaryExpression' && operator === '**' && left.bigint === undefined) ||
+    (type === 'AssignmentExpression' && operator === '**=')
+  )
+}
+
+/** A power of the literal 2 by a whole literal, as a literal; powers of bigints are exact anyway. */
+function constantPower({ left, right, type }) {
+  const negative = right.type === 'UnaryExpression' && right.operator === '-'
+  const exponent = negative ? -right.argument.value : right.value
+  return type === 'BinaryExpression' && left.value === 2 && Number.isInteger(exponent)
+    ? 2 ** exponent
+    : undefined
+}
+
+function childrenOf(node) {
+  return Object.values(node)
+    .flat()
+    .filter((child) => child !== null && typeof child === 'object' && typeof child.type === 'string')
+}
+
+/** On the first line, so that the others keep their numbers. */
+function withImports({ body }, math, used) {
+  if (used.size === 0) return ''
+  const isModule = body.some(({ type }) => /^(Import|Export)/.test(type))
+  const names = (as) => [...used].map((name) => `${name}${as}$math_${name}`).join(', ')
+  return isModule
+    ? `import { ${names(' as ')} } from ${JSON.stringify(math)};`
+    : `const { ${names(': ')} } = require(${JSON.stringify(math)});`
+}
+
+function edited(code, edits) {
+  let text = ''
+  let at = 0
+  for (const [{ start, end }, replacement] of edits.sort(([a], [b]) => a.start - b.start)) {
+    text += code.slice(at, start) + replacement
+    at = end
+  }
+  return text + code.slice(at)
+}

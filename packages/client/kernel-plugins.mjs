@@ -1,0 +1,39 @@
+import path from 'node:path'
+import { exactMath } from './exact-math.mjs'
+
+const here = import.meta.dirname
+const kernel = path.join(here, 'src/kernel')
+
+const exact = exactMath({
+  math: path.join(kernel, 'math.ts'),
+  treat(file) {
+    if (file.startsWith('\0')) return undefined
+    if (path.dirname(file) === path.join(here, 'src')) return undefined
+    if (['math.ts', 'pi-halves.ts', 'words.ts'].includes(path.relative(kernel, file))) return 'check'
+    return /[\\/]h3-js[\\/]/.test(file) ? 'hand on' : 'replace'
+  },
+})
+/** geographiclib-geodesic as a module: as CommonJS it would have all of its imports wrapped in functions. */
+const geographiclib = {
+  name: 'geographiclib-as-module',
+  transform(code, file) {
+    if (!/[\\/]geographiclib-geodesic[\\/][^\\/]+$/.test(file)) return null
+    return {
+      code: `const module = { exports: {} };${code};export const { Geodesic } = module.exports`,
+      map: null,
+    }
+  },
+}
+/** What reads locations has h3-js only where it is needed (src/kernel/h3.ts). */
+const laterH3 = {
+  name: 'later-h3',
+  resolveId(name, importer) {
+    if (name === 'h3-js' && !importer?.startsWith(kernel)) return path.join(kernel, 'h3.ts')
+    return undefined
+  },
+}
+
+/** Bundles the service's kernel so that it computes the same bits in every engine. */
+export const kernelPlugins = [laterH3, geographiclib, exact]
+/** The packages that are bundled with it. */
+export const bundledPackages = ['geographiclib-geodesic', 'h3-js']

@@ -1,0 +1,11 @@
+import path from 'node:path'
+import { library } from '../library.mjs'
+import { bundledPackages, kernelPlugins } from './kernel-plugins.mjs'
+
+export default library({
+  input: { index: 'src/index.ts', kernel: 'src/kernel.ts' },
+  external: (name) => /^[^./\0]/.test(name) && !bundledPackages.includes(name) && !path.isAbsolute(name),
+  resolve: { mainFields: ['module', 'main'], aliasFields: [['browser']] },
+  treeshake: { moduleSideEffects: false },
+  plugins: kernelPlugins,
+})

@@ -1,0 +1,327 @@
+import {
+  attestationCall,
+  contractError,
+  getAttestation,
+  getSchema,
+  registerCall,
+  same,
+  type AttestationData,
+  type OnchainAttestation,
+  type Schema,
+} from './eas'
+import {
+  AttestationNotFoundError,
+  ConnectionError,
+  GeoError,
+  LandingError,
+  PartlyAttestedError,
+  messageOf,
+} from './errors'
+import type { Context } from './geo'
+import { invalidPlace } from './geojson'
+import { pause } from './http'
+import { signOffchain, type OffchainFile } from './offchain'
+import {
+  NO_REFERENCE,
+  contentOf,
+  knownSchema,
+  pathOf,
+  type Place,
+  type PlacePath,
+  type SchemaName,
+} from './place'
+import { checkReadable, split } from './readable'
+import { attestedUids, inTurn, readAfter, sameChain, transact, type Refused } from './send'
+import { walletOf, type Signer, type Wallet } from './signer'
+import type { Chain, LocationRecord } from './types'
+
+export interface AttestOptions {
+  /** the chain to attest on: its id, or its slug; default: the client's */
+  chain?: number | string
+  /** true: sign offchain attestations, which no transaction records */
+  offchain?: boolean
+  /**
+   * the location schema: `v0.1` (the default, which has time, media and memo), `location-protocol`, the UID
+   * of another one, or its text
+   */
+  schema?: SchemaName
+  /** Registers the schema first where its chain does not have it: one more transaction. */
+  registerSchema?: boolean
+  /** UID of an attestation that the places refer to */
+  refUID?: string
+  /**
+   * true: the service is not asked whether it can read the place. A place that it cannot read becomes a
+   * record without geometry.
+   */
+  unchecked?: boolean
+  signal?: AbortSignal
+  /** Called at each step, for progress. */
+  onStep?: (step: AttestStep) => void
+}
+export type AttestStep =
+  | { step: 'checked' }
+  | { step: 'registering'; transactionHash: string }
+  | { step: 'sent'; transactionHash: string; places: number }
+
+/** A place that is an attestation of its chain now. It is an Input of that chain. */
+export interface Attested {
+  uid: string
+  chainId: number
+  transactionHash: string
+  blockNumber: number
+  attestation: OnchainAttestation
+  /**
+   * Resolves with the record once the service shows it, mostly some seconds later. Throws a ConnectionError
+   * after `timeout` seconds, 600 by default.
+   */
+  indexed(options?: { signal?: AbortSignal; timeout?: number }): Promise<LocationRecord>
+}
+/** A place that is attested offchain. It is an Input; `attestation` is a file of EAS's explorer. */
+export interface AttestedOffchain {
+  uid: string
+  chainId: number
+  attestation: OffchainFile
+}
+
+/**
+ * The most gas of one transaction, as estimated: Ethereum takes none above 2^24 (EIP-7825), and some chains
+ * count their layer 1 in it.
+ */
+const BATCH_GAS = 12_000_000
+/**
+ * EAS stores each word of a place (22,100 gas, EIP-2929). A point takes 504,000 to 547,000 gas, one with a
+ * memo of 5,000 characters 4.2 million, on all versions of EAS: 4 to 38 % below this.
+ */
+const PLACE_GAS = 210_000
+const BYTE_GAS = 720
+/** Between looks for a record, milliseconds: the first, and the longest. */
+const LOOK_MS = 250
+const LOOK_MOST_MS = 5_000
+const INDEXED_SECONDS = 600
+
+/** See `Geo.attest`. */
+export async function attestPlaces(
+  context: Context,
+  given: Place | readonly Place[],
+  signer: Signer,
+  options: AttestOptions = {},
+): Promise<Attested | Attested[] | AttestedOffchain | AttestedOffchain[]> {
+  const several = Array.isArray(given)
+  const places = (several ? given : [given]) as readonly Place[]
+  if (places.length === 0) throw invalidPlace('places', 'expected at least one')
+  const wallet = walletOf(signer)
+  const chain = await context.chain(options.chain)
+  const schema = await schemaOf(options.schema ?? 'v0.1', chain, wallet)
+  const paths = places.map((place, i) => pathOf(place, several ? `places[${i}]` : 'place'))
+  const contents = places.map((place, i) =>
+    contentOf(place, schema, options.refUID ?? NO_REFERENCE, paths[i]!),
+  )
+  const made = options.offchain
+    ? await signAll(context, wallet, chain, schema, contents, paths, options)
+    : await sendAll(context, { signer, wallet, chain, schema }, contents, paths, options)
+  return several ? made : made[0]!
+}
+
+/** A schema that is not known by itself is read from the chain. */
+async function schemaOf(name: SchemaName, chain: Chain, wallet: Wallet): Promise<Schema> {
+  const known = knownSchema(name)
+  if (known) return known
+  if (!/^0x[0-9a-fA-F]{64}$/.test(name))
+    throw invalidPlace(
+      'schema',
+      `expected 'v0.1', 'location-protocol', the UID of a schema, or its text, got '${name}'`,
+    )
+  const reader = wallet.reader()
+  await sameChain(reader, chain, 'The place is')
+  const found = await getSchema(reader, chain.schemaRegistry, name)
+  if (!found) throw invalidPlace('schema', `${chain.slug} has no schema ${name}`)
+  return found
+}
+
+interface Attesting {
+  signer: Signer
+  wallet: Wallet
+  chain: Chain
+  schema: Schema
+}
+
+async function sendAll(
+  context: Context,
+  attesting: Attesting,
+  contents: readonly AttestationData[],
+  paths: readonly PlacePath[],
+  options: AttestOptions,
+): Promise<Attested[]> {
+  const { wallet, chain, schema } = attesting
+  const { unchecked = false, registerSchema = false, signal, onStep = () => {} } = options
+  const reader = wallet.reader()
+  await sameChain(reader, chain, 'The place is')
+  const registered = await getSchema(reader, chain.schemaRegistry, schema.uid).catch((error: unknown) => {
+    throw new ConnectionError(`The node of ${chain.slug} does not answer: ${messageOf(error)}.`, {
+      cause: error,
+    })
+  })
+  if (!registered && !registerSchema)
+    throw new LandingError(
+      `The schema ${schema.uid} is not registered on ${chain.slug}: anyone may register it; { registerSchema: true } does it first. Nothing was sent.`,
+      'InvalidSchema',
+    )
+  if (!unchecked) await checkReadable(context, chain, schema.uid, contents, paths, signal)
+  onStep({ step: 'checked' })
+  if (!registered) await register(attesting, signal, onStep)
+
+  const done: Attested[] = []
+  for (const batch of batchesOf(contents))
+    try {
+      done.push(...(await send(context, attesting, batch, signal, onStep)))
+    } catch (error) {
+      if (done.length === 0) throw error
+      throw new PartlyAttestedError(
+        `At least the first ${done.length} of ${contents.length} places are attested; the others not for certain. ${(error as Error).message}`,
+        done,
+        { cause: error },
+      )
+    }
+  return done
+}
+
+async function register(
+  { signer, wallet, chain, schema }: Attesting,
+  signal: AbortSignal | undefined,
+  onStep: (step: AttestStep) => void,
+): Promise<void> {
+  const call = { to: chain.schemaRegistry, data: registerCall(schema) }
+  const outcome = await inTurn(signer, () =>
+    transact(wallet, chain, call, {
+      signal,
+      onSent: (transactionHash) => onStep({ step: 'registering', transactionHash }),
+    }),
+  )
+  // Someone else was faster.
+  if ('refused' in outcome && contractError(outcome.refused) !== 'AlreadyExists')
+    throw refusal(outcome, `The schema ${schema.uid} was not registered`)
+}
+
+/** Attests places in one transaction. */
+async function send(
+  { records }: Context,
+  { signer, wallet, chain, schema }: Attesting,
+  contents: readonly AttestationData[],
+  signal: AbortSignal | undefined,
+  onStep: (step: AttestStep) => void,
+): Promise<Attested[]> {
+  const call = { to: chain.eas, data: attestationCall(schema.uid, contents) }
+  const outcome = await inTurn(signer, (release) =>
+    transact(wallet, chain, call, {
+      signal,
+      onSent: (transactionHash) => {
+        release()
+        onStep({ step: 'sent', transactionHash, places: contents.length })
+      },
+    }),
+  )
+  if ('refused' in outcome)
+    throw refusal(
+      outcome,
+      contents.length > 1 ? 'The places were not attested' : 'The place was not attested',
+    )
+  const { transactionHash, blockNumber } = outcome.receipt
+  const uids = attestedUids(outcome.receipt, chain, await wallet.address())
+  return Promise.all(
+    contents.map(async ({ data }, i) => {
+      const uid = uids[i]
+      const attestation =
+        uid &&
+        (await readAfter(outcome.receipt, () => getAttestation(wallet.reader(), chain.eas, uid), signal))
+      if (!attestation || !same(attestation.data, data))
+        throw new LandingError(
+          `The transaction ${transactionHash} succeeded, but the attestation is not in it.`,
+          undefined,
+          transactionHash,
+        )
+      return {
+        ...{ uid, chainId: chain.id, transactionHash, blockNumber, attestation },
+        indexed: (waiting) => recordOf(records, uid, chain, waiting),
+      }
+    }),
+  )
+}
+
+/** What a refusal of EAS means for a place, a schema or a revocation. */
+const MEANINGS: Readonly<Record<string, string>> = {
+  InvalidSchema: 'the schema is not registered there',
+  InvalidExpirationTime: "its expiration is not later than the chain's clock",
+  Irrevocable: 'the schema allows none that can be revoked',
+  NotFound: 'there is no attestation with the UID that it refers to',
+  InvalidAttestation: "the schema's resolver does not take it",
+  InvalidAttestations: "the schema's resolver does not take them",
+  NotPayable: "the schema's resolver takes no payment",
+  InsufficientValue: "the schema's resolver wants a payment, which this package does not send",
+  InvalidRevocation: "the schema's resolver does not allow it",
+  AccessDenied: 'only its attester may do it',
+}
+/** The error for a call that a contract refused. */
+export function refusal({ refused, transactionHash }: Refused, what: string): LandingError {
+  const name = contractError(refused)
+  const meaning = name && MEANINGS[name]
+  return new LandingError(
+    `${what}: the contract refuses it with ${name ?? messageOf(refused)}${meaning ? ` (${meaning})` : ''}. ${transactionHash ? `Its transaction is ${transactionHash}.` : 'Nothing was sent.'}`,
+    name,
+    transactionHash,
+  )
+}
+
+/** Neighbours, each list small enough for one transaction. */
+function batchesOf(contents: readonly AttestationData[]): AttestationData[][] {
+  const gas = ({ data }: AttestationData) => PLACE_GAS + BYTE_GAS * (data.length / 2)
+  return split(contents, (batch) => batch.reduce((sum, content) => sum + gas(content), 0) <= BATCH_GAS)
+}
+
+async function signAll(
+  context: Context,
+  wallet: Wallet,
+  chain: Chain,
+  schema: Schema,
+  contents: readonly AttestationData[],
+  paths: readonly PlacePath[],
+  { unchecked = false, signal, onStep = () => {} }: AttestOptions,
+): Promise<AttestedOffchain[]> {
+  if (!chain.domain)
+    throw new GeoError(
+      `The service does not know the version of EAS on ${chain.slug} now${chain.reason ? ` (${chain.reason})` : ''}: try again later. Nothing was signed.`,
+    )
+  if (!unchecked) await checkReadable(context, chain, schema.uid, contents, paths, signal)
+  onStep({ step: 'checked' })
+  const signed: AttestedOffchain[] = []
+  for (const content of contents) {
+    signal?.throwIfAborted()
+    const time = Math.floor(Date.now() / 1000)
+    const one = await signOffchain(wallet, chain, chain.domain.version, {
+      ...{ ...content, schema: schema.uid, time },
+    })
+    signed.push({ ...one, chainId: chain.id })
+  }
+  return signed
+}
+
+/** Waits until the service has a record. */
+async function recordOf(
+  records: Context['records'],
+  uid: string,
+  { slug }: Chain,
+  { signal, timeout = INDEXED_SECONDS }: { signal?: AbortSignal; timeout?: number } = {},
+): Promise<LocationRecord> {
+  const end = performance.now() + timeout * 1000
+  for (let wait = LOOK_MS; ; wait = Math.min(wait * 1.5, LOOK_MOST_MS)) {
+    try {
+      return await records.get(uid, { chain: slug, signal })
+    } catch (error) {
+      if (!(error instanceof AttestationNotFoundError)) throw error
+    }
+    if (performance.now() + wait > end)
+      throw new ConnectionError(
+        `The service does not show the record ${uid} of ${slug} after ${timeout} s: geo.ready() says how far its copy of the chain goes. The attestation is on its chain all the same.`,
+      )
+    await pause(wait, signal)
+  }
+}

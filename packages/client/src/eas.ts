@@ -1,0 +1,361 @@
+import {
+  decodeAbiParameters,
+  encodeAbiParameters,
+  encodePacked,
+  hashTypedData,
+  keccak256,
+  recoverAddress,
+  stringToHex,
+  type AbiParameter,
+} from 'viem'
+import { AlteredAnswerError } from './errors'
+import { RevertedError, type Call, type ChainReader, type Hex } from './signer'
+import type { Answer, Claims } from './types'
+
+/**
+ * The part of EAS and its proxy that is used: calls, the event, errors, and what answers hold
+ * (docs/spec/facts.md).
+ */
+
+export const ZERO_HASH: Hex = `0x${'0'.repeat(64)}`
+export const ZERO_ADDRESS: Hex = `0x${'0'.repeat(40)}`
+
+const field = (type: string, name = ''): AbiParameter => ({ type, name })
+const tuple = (type: string, components: AbiParameter[], name = ''): AbiParameter => ({
+  type,
+  name,
+  components,
+})
+
+const DATA = [
+  field('address', 'recipient'),
+  field('uint64', 'expirationTime'),
+  field('bool', 'revocable'),
+  field('bytes32', 'refUID'),
+  field('bytes', 'data'),
+  field('uint256', 'value'),
+]
+const SIGNATURE = [field('uint8', 'v'), field('bytes32', 'r'), field('bytes32', 's')]
+/** Contracts of version 0.26 and 1.0 have no deadline in the call. */
+const request = (list: '' | '[]', legacy: boolean) =>
+  tuple(`tuple${list}`, [
+    field('bytes32', 'schema'),
+    tuple(`tuple${list}`, DATA, 'data'),
+    tuple(`tuple${list}`, SIGNATURE, list ? 'signatures' : 'signature'),
+    field('address', 'attester'),
+    ...(legacy ? [] : [field('uint64', 'deadline')]),
+  ])
+const ATTESTATION = tuple('tuple', [
+  field('bytes32', 'uid'),
+  field('bytes32', 'schema'),
+  field('uint64', 'time'),
+  field('uint64', 'expirationTime'),
+  field('uint64', 'revocationTime'),
+  field('bytes32', 'refUID'),
+  field('address', 'recipient'),
+  field('address', 'attester'),
+  field('bool', 'revocable'),
+  field('bytes', 'data'),
+])
+
+/** An attestation as `getAttestation` gives it; times in Unix seconds, 0 for never. */
+export interface OnchainAttestation {
+  uid: Hex
+  schema: Hex
+  time: bigint
+  expirationTime: bigint
+  revocationTime: bigint
+  refUID: Hex
+  recipient: Hex
+  attester: Hex
+  revocable: boolean
+  data: Hex
+}
+
+/** The canonical type of a parameter, as selectors hash it. */
+function typeOf(parameter: AbiParameter): string {
+  const { type, components } = parameter as { type: string; components?: readonly AbiParameter[] }
+  return components ? `(${components.map(typeOf).join()})${type.slice('tuple'.length)}` : type
+}
+const selector = (signature: string) => keccak256(stringToHex(signature)).slice(0, 10) as Hex
+
+/** Call data of a function with these parameters. */
+function encodeCall(name: string, parameters: AbiParameter[], values: unknown[]): Hex {
+  const signature = `${name}(${parameters.map(typeOf).join()})`
+  return `${selector(signature)}${encodeAbiParameters(parameters, values).slice(2)}`
+}
+
+/** What EAS attests, in its own words: times in Unix seconds, 0 for never. */
+export interface AttestationData {
+  recipient: string
+  expirationTime: bigint
+  revocable: boolean
+  refUID: string
+  data: Hex
+}
+/** `attest`, or `multiAttest` for several, under one schema. */
+export function attestationCall(schema: Hex, contents: readonly AttestationData[]): Hex {
+  const list = contents.map((content) => ({ ...content, value: 0n }))
+  const [only, ...more] = list
+  const attestation = (several: '' | '[]') => [
+    field('bytes32', 'schema'),
+    tuple(`tuple${several}`, DATA, 'data'),
+  ]
+  return more.length === 0
+    ? encodeCall('attest', [tuple('tuple', attestation(''))], [{ schema, data: only }])
+    : encodeCall('multiAttest', [tuple('tuple[]', attestation('[]'))], [[{ schema, data: list }]])
+}
+export function revokeCall(schema: string, uid: string): Hex {
+  const data = tuple('tuple', [field('bytes32', 'uid'), field('uint256', 'value')], 'data')
+  return encodeCall(
+    'revoke',
+    [tuple('tuple', [field('bytes32', 'schema'), data])],
+    [{ schema, data: { uid, value: 0n } }],
+  )
+}
+export function revokeOffchainCall(uid: string): Hex {
+  return encodeCall('revokeOffchain', [field('bytes32')], [uid])
+}
+/** `register` of the SchemaRegistry. */
+export function registerCall({ fields, resolver, revocable }: Schema): Hex {
+  return encodeCall(
+    'register',
+    [field('string'), field('address'), field('bool')],
+    [fields, resolver, revocable],
+  )
+}
+
+/** `attestByDelegation` with an answer's argument, as its contract takes it. */
+export function attestCall(argument: Answer['attestByDelegation'], legacy: boolean): Hex {
+  return encodeCall('attestByDelegation', [request('', legacy)], [argument])
+}
+/** `multiAttestByDelegation` with a batch's arguments. */
+export function multiAttestCall(argument: unknown[], legacy: boolean): Hex {
+  return encodeCall('multiAttestByDelegation', [request('[]', legacy)], [argument])
+}
+
+/** `Attested(address indexed recipient, address indexed attester, bytes32 uid, bytes32 indexed schemaUID)` */
+export const ATTESTED = keccak256(stringToHex('Attested(address,address,bytes32,bytes32)'))
+
+/** The errors that EAS, its registry and its proxy refuse with. */
+const ERRORS = Object.fromEntries(
+  [
+    ...['UsedSignature', 'AccessDenied', 'DeadlineExpired', 'InvalidSignature', 'InvalidSchema'],
+    ...[
+      'InvalidExpirationTime',
+      'Irrevocable',
+      'NotFound',
+      'InvalidLength',
+      'NotPayable',
+      'InsufficientValue',
+    ],
+    ...['InvalidAttestation', 'InvalidAttestations', 'InvalidRevocation', 'AlreadyExists'],
+    ...['AlreadyRevoked', 'AlreadyRevokedOffchain'],
+  ].map((name) => [selector(`${name}()`), name]),
+)
+/**
+ * The name of the error that a contract reverted with; undefined for one that is not EAS's, such as a
+ * resolver's.
+ */
+export function contractError(error: RevertedError): string | undefined {
+  return error.data && ERRORS[error.data.slice(0, 10).toLowerCase()]
+}
+
+async function read(reader: ChainReader, to: string, call: Hex, result: AbiParameter): Promise<unknown> {
+  const answer = await reader.call({ to, data: call } satisfies Call)
+  return decodeAbiParameters([result], answer)[0]
+}
+
+/** The attestation with this UID; undefined where EAS has none. */
+export async function getAttestation(
+  reader: ChainReader,
+  eas: string,
+  uid: string,
+): Promise<OnchainAttestation | undefined> {
+  const call = encodeCall('getAttestation', [field('bytes32')], [uid])
+  const found = (await read(reader, eas, call, ATTESTATION)) as OnchainAttestation
+  return found.uid === ZERO_HASH ? undefined : found
+}
+/** A schema as it is registered; `fields` is its text. */
+export interface Schema {
+  uid: Hex
+  resolver: Hex
+  revocable: boolean
+  fields: string
+}
+/** The UID that a registry gives a schema (SchemaRegistry.sol, _getUID). */
+export function schemaUid({ fields, resolver, revocable }: Omit<Schema, 'uid'>): Hex {
+  return keccak256(encodePacked(['string', 'address', 'bool'], [fields, resolver, revocable]))
+}
+/** The schema with this UID; undefined where the registry has none. */
+export async function getSchema(
+  reader: ChainReader,
+  registry: string,
+  uid: string,
+): Promise<Schema | undefined> {
+  const call = encodeCall('getSchema', [field('bytes32')], [uid])
+  const record = tuple('tuple', [
+    ...[field('bytes32', 'uid'), field('address', 'resolver')],
+    ...[field('bool', 'revocable'), field('string', 'schema')],
+  ])
+  const found = (await read(reader, registry, call, record)) as Omit<Schema, 'fields'> & { schema: string }
+  const { schema: fields, ...rest } = found
+  return found.uid === ZERO_HASH ? undefined : { ...rest, fields }
+}
+/** When an account revoked an offchain attestation, Unix seconds; 0 for never. */
+export async function getRevokeOffchain(
+  reader: ChainReader,
+  eas: string,
+  revoker: string,
+  uid: string,
+): Promise<number> {
+  const call = encodeCall('getRevokeOffchain', [field('address'), field('bytes32')], [revoker, uid])
+  return Number(await read(reader, eas, call, field('uint64')))
+}
+
+/** The nonce at which EAS takes the attester's next signature. */
+export async function getNonce(reader: ChainReader, eas: string, attester: string): Promise<number> {
+  return Number(
+    await read(reader, eas, encodeCall('getNonce', [field('address')], [attester]), field('uint256')),
+  )
+}
+/** Whom the proxy attested for. */
+export async function getProxiedAttester(reader: ChainReader, proxy: string, uid: string): Promise<string> {
+  return (await read(
+    reader,
+    proxy,
+    encodeCall('getAttester', [field('bytes32')], [uid]),
+    field('address'),
+  )) as string
+}
+
+const NUMERIC = ['uint256', 'string', 'bytes32[]', 'uint256', 'string'].map((type) => field(type))
+const BOOLEAN = ['bool', 'bytes32[]', 'uint256', 'string'].map((type) => field(type))
+/** How many units of the payload make one of the answer's. */
+const PER_UNIT: Readonly<Record<string, { units: 'meters' | 'square_meters'; per: number } | undefined>> = {
+  centimeters: { units: 'meters', per: 100 },
+  square_centimeters: { units: 'square_meters', per: 10_000 },
+}
+
+/**
+ * What an answer's payload says, in the units of answers; `whole` is the signed integer. Undefined for bytes
+ * that are no payload of the two schemas, exactly.
+ */
+export function decodeClaims(data: Hex): (Claims & { whole?: bigint }) | undefined {
+  const numeric = decodeExactly(NUMERIC, data) as [bigint, string, Hex[], bigint, string] | undefined
+  if (numeric) {
+    const [whole, unitsOfData, inputRefs, timestamp, operation] = numeric
+    const unit = Object.hasOwn(PER_UNIT, unitsOfData) ? PER_UNIT[unitsOfData] : undefined
+    if (!unit) return undefined
+    const claims = { operation, timestamp: Number(timestamp), inputRefs: [...inputRefs] }
+    return { result: Number(whole) / unit.per, units: unit.units, ...claims, whole }
+  }
+  const boolean = decodeExactly(BOOLEAN, data) as [boolean, Hex[], bigint, string] | undefined
+  if (!boolean) return undefined
+  const [result, inputRefs, timestamp, operation] = boolean
+  return { result, operation, timestamp: Number(timestamp), inputRefs: [...inputRefs] }
+}
+
+function decodeExactly(parameters: AbiParameter[], data: Hex): readonly unknown[] | undefined {
+  try {
+    const values = decodeAbiParameters(parameters, data)
+    return encodeAbiParameters(parameters, values) === data.toLowerCase() ? values : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const COMMON = [
+  { name: 'schema', type: 'bytes32' },
+  { name: 'recipient', type: 'address' },
+  { name: 'expirationTime', type: 'uint64' },
+  { name: 'revocable', type: 'bool' },
+  { name: 'refUID', type: 'bytes32' },
+  { name: 'data', type: 'bytes' },
+]
+const ATTESTER = { name: 'attester', type: 'address' }
+const VALUE = { name: 'value', type: 'uint256' }
+const NONCE = { name: 'nonce', type: 'uint256' }
+const DEADLINE = { name: 'deadline', type: 'uint64' }
+/** The typed data of delegated attestations: EAS 0.26 and 1.0, 1.2, from 1.3; the proxy. */
+const DIRECT_LAYOUTS = [
+  [...COMMON, NONCE],
+  [...COMMON, VALUE, NONCE, DEADLINE],
+  [ATTESTER, ...COMMON, VALUE, NONCE, DEADLINE],
+]
+const PROXY_LAYOUT = [ATTESTER, ...COMMON, VALUE, DEADLINE]
+
+export interface Domain {
+  name: string
+  version: string
+  chainId: number
+  verifyingContract: string
+}
+
+/**
+ * Compares an answer with its signature: what its attester signed for this contract is what `attestation`
+ * says, `attestByDelegation` is the same, and so are the claims beside it. Throws an AlteredAnswerError.
+ * @returns whether the contract's call has no deadline (EAS 0.26 and 1.0)
+ */
+export async function checkSigned(
+  answer: Pick<Answer, 'attestation' | 'delegatedAttestation' | 'attestByDelegation'> & Partial<Claims>,
+  domain: Domain,
+  attester: string,
+): Promise<{ legacy: boolean }> {
+  const { attestation, delegatedAttestation: delegation, attestByDelegation: call } = answer
+  const altered = (what: string) =>
+    new AlteredAnswerError(`The answer was altered: ${what}. Nothing was sent; ask the question again.`)
+  if (!same(attestation.attester, attester))
+    throw altered(`it names ${attestation.attester} as its attester, not ${attester}`)
+  for (const name of ['attester', 'signature'] as const)
+    if (delegation[name] !== undefined && !same(String(delegation[name]), attestation[name]))
+      throw altered(`${name} of delegatedAttestation is not that of its attestation`)
+  const message = () => ({
+    ...{ attester, schema: attestation.schema, recipient: attestation.recipient, value: 0n },
+    ...{ expirationTime: BigInt(attestation.expirationTime), revocable: attestation.revocable },
+    ...{ refUID: attestation.refUID, data: attestation.data },
+    ...{ nonce: BigInt(delegation.nonce ?? 0), deadline: BigInt(delegation.deadline) },
+  })
+  const layouts = delegation.submission === 'proxy' ? [PROXY_LAYOUT] : DIRECT_LAYOUTS
+  // What does not fit its type, such as a nonce of 1e99, was signed by nobody.
+  const signers = await Promise.all(
+    layouts.map(async (Attest) => {
+      try {
+        const typed = { domain, types: { Attest }, primaryType: 'Attest', message: message() }
+        const hash = hashTypedData(typed as never)
+        return await recoverAddress({ hash, signature: attestation.signature as Hex })
+      } catch {
+        return ''
+      }
+    }),
+  )
+  const layout = signers.findIndex((signer) => same(signer, attester))
+  if (layout < 0) throw altered(`its signature is not that of ${attester} over this content`)
+
+  const { v, r, s } = call.signature
+  const expected = {
+    ...{ schema: attestation.schema, attester, deadline: delegation.deadline },
+    ...{ recipient: attestation.recipient, expirationTime: attestation.expirationTime },
+    ...{ revocable: attestation.revocable, refUID: attestation.refUID, data: attestation.data, value: '0' },
+    signature: attestation.signature,
+  }
+  const given = {
+    ...call.data,
+    ...{ schema: call.schema, attester: call.attester, deadline: call.deadline },
+    signature: `${r}${s.slice(2)}${v.toString(16)}`,
+  }
+  for (const [name, value] of Object.entries(expected))
+    if (!same(String(value), String(given[name as keyof typeof given])))
+      throw altered(`${name} of attestByDelegation is not that of its attestation`)
+
+  const says = decodeClaims(attestation.data as Hex)
+  if (!says) throw altered('its data is no payload of an answer')
+  for (const name of ['result', 'units', 'operation', 'timestamp', 'inputRefs'] as const)
+    if (answer[name] !== undefined && String(answer[name]) !== String(says[name]))
+      throw altered(`its ${name} is ${String(answer[name])}, but ${String(says[name])} was signed`)
+  return { legacy: delegation.submission !== 'proxy' && layout === 0 }
+}
+
+export function same(a: string, b: string): boolean {
+  return a.toLowerCase() === b.toLowerCase()
+}

@@ -1,0 +1,155 @@
+/** Every error of this package. Its message is a sentence that says what is wrong and what to do. */
+export class GeoError extends Error {
+  override name = 'GeoError'
+}
+
+/** What the service said when it refused a request. */
+export interface Refusal {
+  /** HTTP status */
+  status: number
+  title: string
+  /** names the field, and what would be right */
+  detail: string
+  /** the page about this kind of error; the Compute API alone has one */
+  type?: string
+  /** seconds after which another try makes sense */
+  retryAfter?: number
+}
+
+/** The service answered, and refused. One class for each slug of its errors (docs/reference/errors.md). */
+export class ApiError extends GeoError implements Refusal {
+  override name = 'ApiError'
+  readonly status: number
+  readonly title: string
+  readonly detail: string
+  readonly type?: string
+  readonly retryAfter?: number
+
+  constructor({ status, title, detail, type, retryAfter }: Refusal) {
+    super(detail ? `${title}: ${detail}` : title)
+    this.status = status
+    this.title = title
+    this.detail = detail
+    this.type = type
+    this.retryAfter = retryAfter
+  }
+}
+/** `invalid-input`, and any 4xx of the Records API that has no class of its own. */
+export class InvalidInputError extends ApiError {
+  override name = 'InvalidInputError'
+}
+/** The error for a value that this package refuses itself, in the form of the service's own. */
+export function invalidInput(detail: string): InvalidInputError {
+  return new InvalidInputError({ status: 400, title: 'Invalid input', detail })
+}
+/** `attestation-not-found`: no such attestation on that chain, or no such record. */
+export class AttestationNotFoundError extends ApiError {
+  override name = 'AttestationNotFoundError'
+}
+/** `verification-failed`: an offchain attestation, an earlier answer or a signed request is not valid. */
+export class VerificationFailedError extends ApiError {
+  override name = 'VerificationFailedError'
+}
+/** `computation-error`: the service, its database or its node failed. Nothing was signed. */
+export class ComputationError extends ApiError {
+  override name = 'ComputationError'
+}
+/** `rate-limited`; `retryAfter` says when to go on. */
+export class RateLimitedError extends ApiError {
+  override name = 'RateLimitedError'
+}
+/** 503 of the Records API: the database is out of reach, or too many exports run. */
+export class UnavailableError extends ApiError {
+  override name = 'UnavailableError'
+}
+
+/** No answer: the service or a chain's node cannot be reached, or did not answer in time. */
+export class ConnectionError extends GeoError {
+  override name = 'ConnectionError'
+}
+/** The service is older than this package, or something else answers at its address. */
+export class ServiceVersionError extends GeoError {
+  override name = 'ServiceVersionError'
+}
+/** The signer or provider that was given cannot do what is needed. */
+export class SignerError extends GeoError {
+  override name = 'SignerError'
+}
+/** The signer or provider is on another chain than the answer. Nothing was sent. */
+export class ChainMismatchError extends SignerError {
+  override name = 'ChainMismatchError'
+}
+/** The answer is not what its attester signed. Nothing was sent. */
+export class AlteredAnswerError extends GeoError {
+  override name = 'AlteredAnswerError'
+}
+/** The service did not say whether it can read a place. Nothing was sent or signed. */
+export class UncheckedError extends GeoError {
+  override name = 'UncheckedError'
+}
+/** The contract refuses the answer, place or revocation, or its transaction failed. */
+export class LandingError extends GeoError {
+  override name = 'LandingError'
+
+  constructor(
+    message: string,
+    /** the error of the contract, such as `InvalidSchema`, where it is known */
+    readonly contractError?: string,
+    readonly transactionHash?: string,
+  ) {
+    super(message)
+  }
+}
+
+/** Of several places only the first ones were attested; `cause` says why not the others. */
+export class PartlyAttestedError extends GeoError {
+  override name = 'PartlyAttestedError'
+
+  constructor(
+    message: string,
+    readonly attested: readonly { uid: string; transactionHash: string }[],
+    options: ErrorOptions,
+  ) {
+    super(message, options)
+  }
+}
+
+const BY_SLUG: Readonly<Record<string, new (refusal: Refusal) => ApiError>> = {
+  'invalid-input': InvalidInputError,
+  'attestation-not-found': AttestationNotFoundError,
+  'verification-failed': VerificationFailedError,
+  'computation-error': ComputationError,
+  'rate-limited': RateLimitedError,
+}
+const BY_STATUS: Readonly<Record<number, new (refusal: Refusal) => ApiError>> = {
+  401: VerificationFailedError,
+  404: AttestationNotFoundError,
+  429: RateLimitedError,
+  500: ComputationError,
+  503: UnavailableError,
+}
+
+/** The error for an answer that is no success: problem details, the form of the Records API, or GraphQL's. */
+export function apiError(status: number, body: unknown, retryAfter?: number): ApiError {
+  const { title, detail, type, message, errors } = (typeof body === 'object' && body ? body : {}) as {
+    [name: string]: unknown
+  }
+  const [ofGraphql] = (Array.isArray(errors) ? errors : []) as { message?: unknown }[]
+  const text = (value: unknown) => (typeof value === 'string' ? value : undefined)
+  const refusal: Refusal = {
+    status,
+    title: text(title) ?? text(message) ?? (ofGraphql ? 'Invalid query' : `The service answered ${status}`),
+    detail: text(detail) ?? text(ofGraphql?.message) ?? '',
+    ...(text(type) !== undefined && { type: text(type)! }),
+    ...(retryAfter !== undefined && { retryAfter }),
+  }
+  const slug = refusal.type?.split('/').pop() ?? ''
+  const Kind = BY_SLUG[slug] ?? BY_STATUS[status] ?? (status < 500 ? InvalidInputError : ApiError)
+  return new Kind(refusal)
+}
+
+/** What an unknown error says, on one line and without its full stop. */
+export function messageOf(error: unknown): string {
+  const { shortMessage, message } = (error ?? {}) as { shortMessage?: string; message?: string }
+  return (shortMessage ?? message ?? String(error)).split('\n')[0]!.replace(/\.$/, '')
+}

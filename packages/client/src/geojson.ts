@@ -1,0 +1,125 @@
+import type { Feature, FeatureCollection, Geometry } from 'geojson'
+import { InvalidInputError } from './errors'
+
+/**
+ * The form of GeoJSON (RFC 7946), as far as it can be checked without the kernel: names, nesting, numbers,
+ * ranges, rings. Whether a polygon has a certain inside is for the service to say.
+ */
+
+export type GeoJson = Geometry | Feature | FeatureCollection
+
+/** How deep positions are nested in `coordinates`; and what the lists of positions in it are. */
+const TYPES: Readonly<Record<string, { depth: number; list?: 'line' | 'ring' }>> = {
+  Point: { depth: 0 },
+  MultiPoint: { depth: 1 },
+  LineString: { depth: 1, list: 'line' },
+  MultiLineString: { depth: 2, list: 'line' },
+  Polygon: { depth: 2, list: 'ring' },
+  MultiPolygon: { depth: 3, list: 'ring' },
+}
+/** The deepest nesting of collections that the service reads. */
+const MAX_NESTING = 8
+/** Names in an old `crs` member that mean the same as RFC 7946. */
+const WGS84 = /^(urn:ogc:def:crs:OGC:1\.3:CRS84|urn:ogc:def:crs:EPSG::4326|EPSG:4326)$/i
+
+/** What is wrong with a place; `path` names the field. */
+export function invalidPlace(path: string, problem: string): InvalidInputError {
+  return new InvalidInputError({
+    ...{ status: 400, title: 'Invalid place' },
+    detail: `${path}: ${problem}. Nothing was sent.`,
+  })
+}
+
+/**
+ * The geometry of a geometry object, a Feature, or a FeatureCollection of one feature, with nothing else in
+ * it. Throws an InvalidInputError that names the place in it, which begins with `path`.
+ */
+export function geometryOf(value: unknown, path: string, nesting = 0): Geometry {
+  const { type, geometry, features, geometries, coordinates, crs } = object(value, path)
+  if (nesting > MAX_NESTING) throw invalidPlace(path, `nested deeper than ${MAX_NESTING} levels`)
+  const { properties } = (crs ?? {}) as { properties?: { name?: unknown } }
+  if (crs !== undefined && crs !== null && !WGS84.test(String(properties?.name)))
+    throw invalidPlace(`${path}.crs`, 'only WGS84 longitude, latitude is understood; leave crs out')
+  if (type === 'Feature') return geometryOf(geometry, `${path}.geometry`, nesting + 1)
+  if (type === 'FeatureCollection') {
+    if (!Array.isArray(features) || features.length !== 1)
+      throw invalidPlace(
+        `${path}.features`,
+        `expected exactly one feature, got ${describe(features)}; attest several as a list of places`,
+      )
+    return geometryOf(features[0], `${path}.features[0]`, nesting + 1)
+  }
+  if (type === 'GeometryCollection') {
+    const parts = list(geometries, `${path}.geometries`)
+    return {
+      type,
+      geometries: parts.map((part, i) => geometryOf(part, `${path}.geometries[${i}]`, nesting + 1)),
+    }
+  }
+  const form = typeof type === 'string' && Object.hasOwn(TYPES, type) ? TYPES[type] : undefined
+  if (!form)
+    throw invalidPlace(
+      `${path}.type`,
+      `expected one of ${Object.keys(TYPES).join(', ')}, GeometryCollection, Feature, FeatureCollection, got ${describe(type)}`,
+    )
+  const positions = nested(coordinates, `${path}.coordinates`, form.depth, form.list)
+  return { type, coordinates: positions } as Geometry
+}
+
+function nested(value: unknown, path: string, depth: number, kind: 'line' | 'ring' | undefined): unknown {
+  if (depth === 0) return position(value, path)
+  const items = list(value, path).map((item, i) => nested(item, `${path}[${i}]`, depth - 1, kind))
+  if (depth > 1 || kind === undefined) return items
+  if (kind === 'line' && items.length < 2)
+    throw invalidPlace(path, `a line needs at least 2 positions, got ${items.length}`)
+  if (kind === 'ring') {
+    const [first, last] = [items[0], items.at(-1)] as [number[], number[]]
+    if (items.length < 4)
+      throw invalidPlace(path, `a ring needs at least 4 positions, the last equal to the first`)
+    if (first[0] !== last[0] || first[1] !== last[1])
+      throw invalidPlace(path, `a ring must end where it starts, at ${JSON.stringify(first.slice(0, 2))}`)
+  }
+  return items
+}
+
+function position(value: unknown, path: string): number[] {
+  const isPosition =
+    Array.isArray(value) &&
+    (value.length === 2 || value.length === 3) &&
+    value.every((number) => typeof number === 'number' && Number.isFinite(number))
+  if (!isPosition)
+    throw invalidPlace(
+      path,
+      `expected a position [longitude, latitude] of finite numbers, got ${describe(value)}`,
+    )
+  const [longitude, latitude] = value as [number, number]
+  if (Math.abs(longitude) > 180)
+    throw invalidPlace(path, `longitude must be from -180 to 180, got ${longitude}`)
+  if (Math.abs(latitude) > 90)
+    throw invalidPlace(
+      path,
+      `latitude must be from -90 to 90, got ${latitude}; positions are [longitude, latitude]`,
+    )
+  return [...(value as number[])]
+}
+
+function object(value: unknown, path: string): Record<string, unknown> {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value))
+    return value as Record<string, unknown>
+  throw invalidPlace(path, `expected a GeoJSON object with type and coordinates, got ${describe(value)}`)
+}
+
+function list(value: unknown, path: string): unknown[] {
+  if (Array.isArray(value) && value.length > 0) return value
+  throw invalidPlace(path, `expected a non-empty array, got ${describe(value)}`)
+}
+
+/** A short name of a wrong value. */
+export function describe(value: unknown): string {
+  if (value === undefined) return 'nothing'
+  if (Array.isArray(value)) return `an array of ${value.length}`
+  if (typeof value === 'number' || typeof value === 'boolean' || value === null) return `${value}`
+  if (typeof value !== 'string') return typeof value === 'object' ? 'an object' : `a ${typeof value}`
+  const text = JSON.stringify(value)
+  return text.length > 40 ? `${text.slice(0, 40)}...` : text
+}

@@ -1,0 +1,161 @@
+import { ApiError, ConnectionError, SignerError, apiError, messageOf } from './errors'
+import { walletOf, type Signer } from './signer'
+
+/** How requests are sent. */
+export interface HttpOptions {
+  /** address of the service, such as `https://geo.example.org` */
+  url: string
+  /** in place of the global one */
+  fetch?: typeof fetch
+  /** how often a request is sent again after a failure that may pass; 3 by default, 0 for never */
+  retries?: number
+  /** how long one attempt may take, milliseconds; 60,000 by default */
+  timeout?: number
+  /** the longest Retry-After that is waited for, seconds; 30 by default: a longer one is thrown at once */
+  maxWait?: number
+  /** Signs requests to /compute, which then count against the wallet (docs/reference/wallet.md). */
+  wallet?: Signer
+  /** Of a smart account: the chain that it is on. */
+  walletChainId?: number
+}
+
+export interface Sending {
+  /** Ends the request, and the waiting before another try, with the signal's reason. */
+  signal?: AbortSignal
+  /** false for an answer that does not end: its time is not limited */
+  timed?: boolean
+  /** statuses beside 2xx that are an answer */
+  accepted?: readonly number[]
+}
+
+/** Sends a request until it is answered well. Throws an ApiError or a ConnectionError. */
+export type Send = (request: Request, sending?: Sending) => Promise<Response>
+
+/** Statuses after which the same request may be answered: nothing that this API does happens twice. */
+const PASSING = [429, 500, 502, 503, 504]
+
+/**
+ * Every request of this package goes through here. Connection failures, 429 and 5xx are tried again with
+ * exponential back-off and jitter, or after the service's Retry-After.
+ */
+export function sender(options: HttpOptions): Send {
+  const { retries = 3, timeout = 60_000, maxWait = 30 } = options
+  const send = options.fetch ?? ((request: Request) => globalThis.fetch(request))
+  const { host } = new URL(options.url)
+  return async (request, { signal, timed = true, accepted = [] } = {}) => {
+    const body = request.body ? new Uint8Array(await request.clone().arrayBuffer()) : undefined
+    for (let attempt = 0; ; attempt++) {
+      signal?.throwIfAborted()
+      const signals = [signal, request.signal, timed ? AbortSignal.timeout(timeout) : undefined]
+      const headers = new Headers(request.headers)
+      if (options.wallet && new URL(request.url).pathname.includes('/compute/'))
+        for (const [name, value] of await signedHeaders(options, request, body)) headers.set(name, value)
+      let failure: ApiError | ConnectionError
+      try {
+        const response = await send(
+          new Request(request.url, {
+            method: request.method,
+            headers,
+            ...(body && { body }),
+            signal: AbortSignal.any(signals.filter((each) => each !== undefined)),
+          }),
+        )
+        if (response.ok || accepted.includes(response.status)) return response
+        failure = await refusalOf(response)
+        if (!PASSING.includes(response.status)) throw failure
+      } catch (error) {
+        signal?.throwIfAborted()
+        request.signal.throwIfAborted()
+        if (error instanceof ApiError) throw error
+        failure = new ConnectionError(
+          `${host} does not answer (${messageOf((error as Error).cause ?? error)}): is the service running at ${options.url}?`,
+          { cause: error },
+        )
+      }
+      const wanted = 'retryAfter' in failure ? failure.retryAfter : undefined
+      if (attempt >= retries || (wanted ?? 0) > maxWait) throw failure
+      // 0.5, 1, 2 s ..., each half fixed and half random, so that clients do not come back together.
+      await pause(wanted ? wanted * 1000 : 500 * 2 ** attempt * (0.5 + Math.random() / 2), signal)
+    }
+  }
+}
+
+async function refusalOf(response: Response): Promise<ApiError> {
+  const text = await response.text()
+  const retryAfter = Number(response.headers.get('retry-after') ?? NaN)
+  let body: unknown
+  try {
+    body = JSON.parse(text)
+  } catch {
+    body = { detail: text.slice(0, 200).split('\n')[0] }
+  }
+  return apiError(response.status, body, Number.isNaN(retryAfter) ? undefined : retryAfter)
+}
+
+/** The work's result; rejects with the signal's reason as soon as it is aborted. */
+export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return work
+  signal.throwIfAborted()
+  let stop = () => {}
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason as Error)
+    signal.addEventListener('abort', stop, { once: true })
+  })
+  return Promise.race([work, aborted]).finally(() => signal.removeEventListener('abort', stop))
+}
+
+/** Resolves after so many milliseconds; rejects with the signal's reason. */
+export function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      clearTimeout(timer)
+      reject(signal!.reason as Error)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', abort)
+      resolve()
+    }, milliseconds)
+    if (signal?.aborted) abort()
+    else signal?.addEventListener('abort', abort, { once: true })
+  })
+}
+
+/**
+ * The headers of a signed request (docs/reference/wallet.md). The service refuses one nonce a second time.
+ */
+async function signedHeaders(
+  { url, wallet: signer, walletChainId }: HttpOptions,
+  request: Request,
+  body: Uint8Array<ArrayBuffer> | undefined,
+): Promise<[string, string][]> {
+  const wallet = walletOf(signer!)
+  const { pathname, search } = new URL(request.url)
+  const [address, digest] = await Promise.all([
+    wallet.address(),
+    crypto.subtle.digest('SHA-256', body ?? new Uint8Array()),
+  ])
+  const timestamp = String(Math.floor(Date.now() / 1000))
+  const nonce = crypto.randomUUID()
+  const lines = [
+    'Geospatial Attestation Service: signed request, version 1',
+    `authority: ${new URL(url).host}`,
+    `method: ${request.method}`,
+    `target: ${pathname}${search}`,
+    `body-sha256: ${[...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`,
+    `address: ${address.toLowerCase()}`,
+    `timestamp: ${timestamp}`,
+    `nonce: ${nonce}`,
+    ...(walletChainId === undefined ? [] : [`chain: ${walletChainId}`]),
+  ]
+  try {
+    return [
+      ['x-wallet-address', address],
+      ['x-signature', await wallet.signMessage(lines.join('\n'))],
+      ['x-wallet-timestamp', timestamp],
+      ['x-wallet-nonce', nonce],
+      ...(walletChainId === undefined ? [] : [['x-wallet-chain', String(walletChainId)] as [string, string]]),
+    ]
+  } catch (error) {
+    throw new SignerError(`The wallet did not sign the request: ${messageOf(error)}.`, { cause: error })
+  }
+}

@@ -1,0 +1,20 @@
+/**
+ * Typed client of the Geospatial Attestation Service: asks about places, lands the signed answers on their
+ * chain, checks them there, and recomputes them. Start at `createGeo`.
+ */
+export { createGeo, type AskOptions, type Geo, type GeoOptions } from './geo'
+export * from './errors'
+export { sentenceOf, type CheckOptions, type Checked } from './check'
+export { checkSigned, decodeClaims, getAttestation, type OnchainAttestation } from './eas'
+export type { Attested, AttestedOffchain, AttestOptions, AttestStep } from './attest'
+export type { Place, PlaceDetails } from './place'
+export type { Revoked, RevokeOptions } from './revoke'
+export { type Landed, type LandingStep, type LandOptions } from './land'
+export type { Recomputed, RecomputeInput } from './kernel'
+export type { RecomputeAnswerOptions } from './recompute'
+export { queriesOf, type Query } from './queries'
+export { offchainInput, type OffchainFile, type OffchainSource } from './offchain'
+export type { ExportFormat, ListOptions, PageOptions, RecordEvent, Records, StreamOptions } from './records'
+export type { ChainReader, Eip1193Provider, Provider, Signer, Wallet } from './signer'
+export type * from './types'
+export type { components, operations, paths } from './openapi'

@@ -1,0 +1,85 @@
+import { GeometryError, prepareGeometry } from '../../../src/geodesy'
+import { judge, readClaim, type Claim, type Computed } from './kernel/claim'
+import {
+  invalid,
+  readInput,
+  type ProvenInput,
+  type RecomputeInput,
+  type RecomputeOptions,
+  type WrongInput,
+} from './kernel/inputs'
+
+/**
+ * Recomputes answers with the service's own kernel, in the caller's process: nobody has to trust the service.
+ * The results are the same bits in every engine (kernel/math.ts). Start at `recompute`.
+ */
+export type { Claim, Computed } from './kernel/claim'
+export { isContentOf } from './kernel/inputs'
+export type {
+  AttestationContent,
+  ProvenInput,
+  RecomputeInput,
+  RecomputeOptions,
+  WrongInput,
+} from './kernel/inputs'
+
+interface About {
+  /** the verdict as a sentence */
+  sentence: string
+}
+/** The inputs hash to the references, and give this answer. */
+export interface Equal extends About {
+  verdict: 'equal'
+  computed: Computed
+  inputs: ProvenInput[]
+}
+/** The inputs hash to the references, and give another answer. */
+export interface Differs extends About {
+  verdict: 'differs'
+  computed: Computed
+  /** the answer less what was computed, in `computed.wholeUnits`; absent for booleans */
+  difference?: bigint
+  inputs: ProvenInput[]
+}
+/** Inputs do not hash to the references: the answer is about something else. Nothing was computed. */
+export interface WrongInputs extends About {
+  verdict: 'wrong inputs'
+  wrong: WrongInput[]
+}
+/** The inputs hash to the references, but the service has no answer for them. */
+export interface Refused extends About {
+  verdict: 'refused'
+}
+export type Recomputed = Equal | Differs | WrongInputs | Refused
+
+/**
+ * Computes an answer again from its inputs, in the order of its `inputRefs`. Each input must hash to its
+ * reference first. It takes milliseconds, up to seconds for geometries of 100,000 positions, in which nothing
+ * else runs. Whether attestations are revoked or have expired since is not looked at. Throws an
+ * InvalidInputError for what is no answer of an operation, or no input.
+ */
+export async function recompute(
+  answer: Claim,
+  inputs: readonly RecomputeInput[],
+  options: RecomputeOptions = {},
+): Promise<Recomputed> {
+  const claim = readClaim(answer)
+  const { refs } = claim
+  if (inputs.length !== refs.length)
+    throw invalid('inputs', `expected ${refs.length}, in the order of inputRefs, got ${inputs.length}`)
+  const read = await Promise.all(inputs.map((input, i) => readInput(input, i, refs[i]!, options)))
+  const wrong = read.filter((each) => 'problem' in each)
+  if (wrong.length > 0)
+    return { verdict: 'wrong inputs', wrong, sentence: wrong.map(({ problem }) => problem).join(' ') }
+  const [refused] = read.filter((each) => 'refused' in each)
+  if (refused) return { verdict: 'refused', sentence: refused.refused }
+  const found = read.filter((each) => 'proven' in each)
+  try {
+    const operands = found.map(({ reading }) => prepareGeometry(reading))
+    const inputs = found.map(({ proven }) => proven)
+    return { ...judge(claim, claim.operation.compute(operands, claim.numbers)), inputs }
+  } catch (error) {
+    if (error instanceof GeometryError) return { verdict: 'refused', sentence: `${error.message}.` }
+    throw error
+  }
+}

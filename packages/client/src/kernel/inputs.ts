@@ -1,0 +1,280 @@
+import type { Feature, FeatureCollection, Geometry } from 'geojson'
+import { getAddress, hexToBytes, keccak256, recoverAddress, stringToBytes, toHex } from 'viem'
+import {
+  MAX_BUMP,
+  OffchainError,
+  PayloadError,
+  offchainDigest,
+  offchainUid,
+  packUid,
+  readDocument,
+  type Document,
+} from '../../../../src/eas/portable'
+import { GeometryError, canonicalJson, readGeometry, type Reading } from '../../../../src/geodesy'
+import {
+  addLocationSchemas,
+  checkLocationFields,
+  decodePayload,
+  isLocationSchema,
+  readLocation,
+} from '../../../../src/location/payload'
+import { InvalidInputError } from '../errors'
+import type { Hex } from '../signer'
+import { loadH3 } from './h3'
+
+/**
+ * The content of an attestation on a chain, as `getAttestation` gives it: what its UID commits to. Hex in any
+ * letter case, times in Unix seconds.
+ */
+export interface AttestationContent {
+  schema: string
+  recipient: string
+  attester: string
+  time: bigint | number | string
+  expirationTime: bigint | number | string
+  revocable: boolean
+  refUID: string
+  data: string
+}
+
+/**
+ * What an answer was computed from: GeoJSON; an offchain attestation, as questions have it; or an attestation
+ * on the answer's chain, by its content, or by its UID (`{ uid }` may be a record), which is looked up.
+ */
+export type RecomputeInput =
+  | Geometry
+  | Feature
+  | FeatureCollection
+  | { attestation: object }
+  | { sig: object; signer: string }
+  | AttestationContent
+  | { uid: string }
+  | string
+
+/** How attestations are looked up, and read. */
+export interface RecomputeOptions {
+  /** The attestation with this UID on the answer's chain; undefined where there is none. */
+  attestation?: (uid: string) => Promise<AttestationContent | undefined>
+  /** Texts of location schemas that the service accepts beyond its own (its setting LOCATION_SCHEMAS). */
+  locationSchemas?: readonly string[]
+}
+
+/** An input that hashes to its reference. */
+export interface ProvenInput {
+  ref: string
+  kind: 'geojson' | 'onchain' | 'offchain'
+  /** What was measured. */
+  geometry: Geometry
+  /**
+   * Who attested it: the UID commits to it on a chain; offchain it was recovered from the signature, and is
+   * absent where the signature is not that of the signer's key (a smart account's can only be judged on its
+   * chain).
+   */
+  attester?: string
+}
+/** An input that does not hash to its reference. */
+export interface WrongInput {
+  index: number
+  /** the reference in the answer */
+  expected: string
+  /** what the input hashes to; undefined where there is nothing to hash */
+  got?: string
+  /** as a sentence */
+  problem: string
+}
+
+/** An input that hashes to its reference: its geometry, or why the service reads none in it. */
+export type ReadInput = { proven: ProvenInput; reading: Reading } | { refused: string }
+
+/** Reads an input. Throws an InvalidInputError for what is no input at all. */
+export async function readInput(
+  input: RecomputeInput,
+  index: number,
+  expected: string,
+  options: RecomputeOptions,
+): Promise<ReadInput | WrongInput> {
+  const place = `inputs[${index}]`
+  const wrong = (problem: string, got?: string): WrongInput => ({
+    ...{ index, expected, problem: `${place} ${problem}` },
+    ...(got !== undefined && { got }),
+  })
+  if (typeof input === 'string') return readUid(input)
+  if (typeof input !== 'object' || input === null) throw invalid(place, EXPECTED)
+  // ethers' results have their fields by name only where these are asked for.
+  const given = input as Partial<AttestationContent & Record<'attestation' | 'sig' | 'type' | 'uid', unknown>>
+  if (given.attestation !== undefined) return readOffchain(given.attestation)
+  if (given.sig !== undefined) return readOffchain(input)
+  if (given.type !== undefined) return readGeoJson(input)
+  if (given.data !== undefined && given.schema !== undefined) return readAttested(given as AttestationContent)
+  if (typeof given.uid === 'string') return readUid(given.uid)
+  throw invalid(place, EXPECTED)
+
+  function readGeoJson(json: unknown): ReadInput | WrongInput {
+    const reading = readOrThrow(json, place)
+    const text = canonicalJson(reading)
+    const got = keccak256(stringToBytes(text))
+    if (got !== expected) return wrong(`hashes to ${got}, not to ${expected}.`, got)
+    return { proven: { ref: expected, kind: 'geojson', geometry: JSON.parse(text) as Geometry }, reading }
+  }
+
+  async function readUid(text: string): Promise<ReadInput | WrongInput> {
+    if (!/^0x[0-9a-f]{64}$/i.test(text)) throw invalid(place, `'${text.slice(0, 80)}' is no UID; ${EXPECTED}`)
+    const uid = text.toLowerCase()
+    if (uid !== expected) return wrong(`is ${uid}, not ${expected}.`, uid)
+    if (!options.attestation)
+      throw invalid(
+        place,
+        'a UID needs options.attestation, which looks it up on its chain; or give its content',
+      )
+    const attested = await options.attestation(uid)
+    return attested ? readAttested(attested) : wrong(`is not on the chain: there is no ${uid}.`)
+  }
+
+  async function readAttested(attested: AttestationContent): Promise<ReadInput | WrongInput> {
+    const packed = packedOf(attested, place)
+    if (!hashesTo(packed, expected)) {
+      const got = keccak256(withBump(packed, 0))
+      return wrong(`has the content of ${got}, not of ${expected}.`, got)
+    }
+    const attester = getAddress(attested.attester)
+    return readPayload(attested.schema, attested.data, { ref: expected, kind: 'onchain', attester })
+  }
+
+  async function readOffchain(value: unknown): Promise<ReadInput | WrongInput> {
+    const document = documentOf(value, place)
+    const got = offchainUid(document.message, keccak)
+    if (got !== expected) return wrong(`has the content of ${got}, not of ${expected}.`, got)
+    const isSigned = (await signerOf(document)) === document.signer
+    const { schema, data } = document.message
+    return readPayload(schema, data, {
+      ...{ ref: expected, kind: 'offchain' },
+      ...(isSigned && { attester: getAddress(document.signer) }),
+    })
+  }
+
+  async function readPayload(
+    schema: string,
+    data: string,
+    proven: Omit<ProvenInput, 'geometry'>,
+  ): Promise<ReadInput> {
+    addSchemas(options.locationSchemas ?? [])
+    const uid = schema.toLowerCase()
+    if (!isLocationSchema(uid))
+      return { refused: `${place} has the schema ${uid}, which is no location schema.` }
+    try {
+      const payload = decodePayload(uid, hexToBytes(data as Hex))
+      if (/^h3$/i.test(payload.locationType)) await loadH3()
+      const location = readLocation(payload)
+      if (typeof location === 'string') return { refused: `${place} has no certain geometry: ${location}.` }
+      // As the service reads it: out of the text that it keeps.
+      const geometry = JSON.parse(canonicalJson(location)) as Geometry
+      return { proven: { ...proven, geometry }, reading: readGeometry(geometry, place) }
+    } catch (error) {
+      if (error instanceof PayloadError) return { refused: `${place} cannot be read: ${error.message}.` }
+      throw error
+    }
+  }
+}
+
+const EXPECTED =
+  'expected GeoJSON, { attestation } (an offchain one), the content of an attestation with its schema and data, or a UID'
+
+export function invalid(place: string, problem: string): InvalidInputError {
+  return new InvalidInputError({ status: 400, title: 'Invalid input', detail: `${place}: ${problem}.` })
+}
+
+function readOrThrow(json: unknown, place: string): Reading {
+  try {
+    return readGeometry(json, place)
+  } catch (error) {
+    if (error instanceof GeometryError) throw invalid(error.path, error.problem)
+    throw error
+  }
+}
+
+/** keccak256 of bytes, both in hex without 0x. */
+function keccak(digits: string): string {
+  return keccak256(`0x${digits}`).slice(2)
+}
+
+/** The bytes that the UID of an attestation hashes, with room for the bump. */
+function packedOf(attested: AttestationContent, place: string): Uint8Array {
+  try {
+    const { time, expirationTime } = attested
+    return hexToBytes(
+      `0x${packUid({ ...pick(attested), time: BigInt(time), expirationTime: BigInt(expirationTime) })}00000000`,
+    )
+  } catch (error) {
+    if (error instanceof TypeError || error instanceof SyntaxError || error instanceof RangeError)
+      throw invalid(place, `no content of an attestation: ${error.message}`)
+    throw error
+  }
+}
+
+/** The fields by name: a spread would miss those of ethers' results. */
+function pick({ schema, recipient, attester, revocable, refUID, data }: AttestationContent) {
+  return { schema, recipient, attester, revocable, refUID, data }
+}
+
+function withBump(packed: Uint8Array, bump: number): Uint8Array {
+  new DataView(packed.buffer, packed.byteOffset).setUint32(packed.length - 4, bump)
+  return packed
+}
+
+/** More bytes of equal attestations than any block has gas for: storing a byte costs 700. */
+const MOST_BYTES_HASHED = 64_000_000
+
+/** Whether the content hashes to this UID, with any bump that a block has room for. */
+/** Whether a UID is that of this content. Throws an InvalidInputError for what is no content. */
+export function isContentOf(content: AttestationContent, uid: string): boolean {
+  return hashesTo(packedOf(content, 'the attestation'), uid.toLowerCase())
+}
+
+function hashesTo(packed: Uint8Array, uid: string): boolean {
+  const most = Math.min(MAX_BUMP, Math.ceil(MOST_BYTES_HASHED / packed.length))
+  for (let bump = 0; bump < most; bump++) if (keccak256(withBump(packed, bump)) === uid) return true
+  return false
+}
+
+function documentOf(value: unknown, place: string): Document {
+  try {
+    // eas-sdk's own object has bigints.
+    const json = JSON.stringify(value, (_, each: unknown) => (typeof each === 'bigint' ? String(each) : each))
+    return readDocument(JSON.parse(json), true)
+  } catch (error) {
+    if (error instanceof OffchainError) throw invalid(`${place}.attestation`, error.message)
+    throw error
+  }
+}
+
+/** Half of the order of the curve: only signatures with the lower s count (EIP-2). */
+const HALF_ORDER = '7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0'
+
+/** The address, lower-case, whose key signed a document; undefined where none did. */
+async function signerOf(document: Document): Promise<string | undefined> {
+  const { signature: given } = document
+  // A key's signature has v 0, 1, 27 or 28.
+  if (typeof given === 'object' && given.v > 255) return undefined
+  const signature =
+    typeof given === 'string' ? given : `${given.r}${given.s.slice(2)}${toHex(given.v, { size: 1 }).slice(2)}`
+  if (!/^0x[0-9a-f]{128}(00|01|1b|1c)$/.test(signature) || signature.slice(66, 130) > HALF_ORDER)
+    return undefined
+  const hash = offchainDigest(document, keccak) as Hex
+  try {
+    return (await recoverAddress({ hash, signature: signature as Hex })).toLowerCase()
+  } catch {
+    return undefined
+  }
+}
+
+function addSchemas(texts: readonly string[]): void {
+  for (const fields of texts) {
+    try {
+      checkLocationFields(fields)
+    } catch (error) {
+      throw invalid('locationSchemas', (error as Error).message)
+    }
+    // Without a resolver, revocable (SchemaRegistry.sol, _getUID).
+    addLocationSchemas([{ uid: keccak256(`${toHex(fields)}${'0'.repeat(40)}01`), fields }])
+  }
+}

@@ -1,0 +1,206 @@
+import { encodePacked, hashTypedData, keccak256, recoverAddress, stringToHex } from 'viem'
+import { ZERO_ADDRESS, ZERO_HASH, same, type AttestationData } from './eas'
+import { invalidInput, SignerError, messageOf } from './errors'
+import type { Hex, Wallet } from './signer'
+import type { Chain, OffchainAttestation } from './types'
+
+/** Offchain attestations of EAS: reading what others made, and making them. */
+
+/**
+ * An offchain attestation: the file `{ sig, signer }` of EAS's explorer, an object of eas-sdk
+ * (`signOffchainAttestation`) with its BigInts, either as JSON text, or the explorer's link to share one.
+ */
+export type OffchainSource = string | { sig: object; signer: string } | { message: object; signature: object }
+/** The file of EAS's explorer. */
+export type OffchainFile = Extract<OffchainAttestation, { sig: object }>
+
+const COMMON = [
+  { name: 'schema', type: 'bytes32' },
+  { name: 'recipient', type: 'address' },
+  { name: 'time', type: 'uint64' },
+  { name: 'expirationTime', type: 'uint64' },
+  { name: 'revocable', type: 'bool' },
+  { name: 'refUID', type: 'bytes32' },
+  { name: 'data', type: 'bytes' },
+]
+const VERSION_1 = [{ name: 'version', type: 'uint16' }, ...COMMON]
+/** The signed fields, by version. */
+const FIELDS = [COMMON, VERSION_1, [...VERSION_1, { name: 'salt', type: 'bytes32' }]]
+const DOMAIN_NAME = 'EAS Attestation'
+/** Characters that a link may hold: the service reads 262,144 bytes of data, which are two each in hex. */
+const MAX_LINKED = 600_000
+
+/**
+ * See `Geo.offchain`. The library's own object does not name its signer: it is recovered from the signature
+ * then. `signer` is needed for a smart account, whose signature tells nobody's address.
+ * Throws an InvalidInputError for what is no offchain attestation.
+ */
+export async function offchainInput(
+  source: OffchainSource,
+  signer?: string,
+): Promise<{ attestation: OffchainAttestation }> {
+  const given = withoutBigints(await opened(source))
+  const sig = (given.sig ?? given) as Partial<Signed>
+  if (!sig.message || !sig.domain || !sig.types || sig.signature === undefined)
+    throw invalidInput(
+      'Expected an offchain attestation of EAS with domain, types, message and signature: the object of signOffchainAttestation, or the file { sig, signer } of the explorer.',
+    )
+  const named = (given.signer as string | undefined) ?? signer ?? (await recovered(sig as Signed))
+  return { attestation: { sig, signer: named } as unknown as OffchainAttestation }
+}
+
+interface Signed {
+  domain: object
+  types: Record<string, unknown>
+  message: object
+  signature: { r: Hex; s: Hex; v: number | string } | Hex
+}
+
+async function recovered({ domain, types, message, signature }: Signed): Promise<string> {
+  if (typeof signature === 'string')
+    throw invalidInput(
+      'The signature is one text, as of a smart account: name who signed, as in geo.offchain(attestation, address).',
+    )
+  try {
+    const { r, s, v } = signature
+    return await recoverAddress({
+      // The only type is what was signed: files of version 0 have another name as their primaryType.
+      hash: hashTypedData({ domain, types, primaryType: Object.keys(types)[0]!, message } as never),
+      signature: { r, s, v: BigInt(v) },
+    })
+  } catch {
+    throw invalidInput('No signer can be recovered from the signature of this attestation: is it whole?')
+  }
+}
+
+/** The same as plain JSON: integers as numbers or, above 2^53, decimal strings. */
+function withoutBigints(source: OffchainSource): Record<string, unknown> {
+  try {
+    const text =
+      typeof source === 'string'
+        ? source
+        : JSON.stringify(source, (_, value: unknown) =>
+            typeof value !== 'bigint'
+              ? value
+              : Number.isSafeInteger(Number(value))
+                ? Number(value)
+                : String(value),
+          )
+    const parsed: unknown = JSON.parse(text)
+    if (typeof parsed === 'object' && parsed !== null) return parsed as Record<string, unknown>
+  } catch {
+    // said below
+  }
+  throw invalidInput(
+    'Expected an offchain attestation: an object, its JSON text, or the link of the explorer.',
+  )
+}
+
+/** What a link of the explorer holds after `#attestation=`: a list, as JSON, deflated, in base64. */
+async function opened(source: OffchainSource): Promise<OffchainSource> {
+  const [, packed] = (typeof source === 'string' && /^[^{]*#attestation=([^&\s]+)\s*$/.exec(source)) || []
+  if (packed === undefined) return source
+  try {
+    const bytes = Uint8Array.from(atob(decodeURIComponent(packed)), (letter) => letter.charCodeAt(0))
+    const list = JSON.parse(await inflated(bytes)) as unknown[]
+    const [domainVersion, chainId, verifyingContract, r, s, v, signer, uid, schema, recipient] = list
+    const [time, expirationTime, refUID, revocable, data, , given, salt] = list.slice(10)
+    const version = (given ?? 0) as 0 | 1 | 2
+    const sig = {
+      domain: { name: DOMAIN_NAME, version: domainVersion, chainId, verifyingContract },
+      primaryType: version === 0 ? 'Attestation' : 'Attest',
+      types: { Attest: FIELDS[version] },
+      message: {
+        ...{ version, schema, recipient: recipient === '0' ? ZERO_ADDRESS : recipient },
+        ...{ time, expirationTime, revocable, refUID: refUID === '0' ? ZERO_HASH : refUID, data },
+        ...(version === 2 && { salt }),
+      },
+      ...{ uid, signature: { r, s, v } },
+    }
+    // The link does not say how the type of version 0 was called, which is signed.
+    const old = { ...sig, types: { Attestation: FIELDS[0] } }
+    const isOld = version === 0 && same(await recovered(old as never), signer as string)
+    return { sig: isOld ? old : sig, signer: signer as string }
+  } catch {
+    throw invalidInput('What follows #attestation= in the link cannot be read: is the link whole?')
+  }
+}
+
+/** A text that was deflated. Throws when it is longer than any attestation that the service reads. */
+async function inflated(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
+  const reader = new Blob([bytes])
+    .stream()
+    .pipeThrough(new DecompressionStream('deflate'))
+    .pipeThrough(new TextDecoderStream())
+    .getReader()
+  for (let text = ''; ;) {
+    const { done, value } = await reader.read()
+    if (done) return text
+    text += value
+    if (text.length > MAX_LINKED) {
+      await reader.cancel()
+      throw new RangeError('too long')
+    }
+  }
+}
+
+/**
+ * Signs an offchain attestation of version 2 with a fresh salt, as eas-sdk does. `time` in Unix seconds;
+ * `easVersion`: that of the chain's contract. Throws a SignerError when the wallet does not sign.
+ */
+export async function signOffchain(
+  wallet: Pick<Wallet, 'address' | 'signTypedData'>,
+  { id, eas }: Pick<Chain, 'id' | 'eas'>,
+  easVersion: string,
+  { schema, time, ...content }: AttestationData & { schema: Hex; time: number },
+): Promise<{ uid: Hex; attestation: OffchainFile }> {
+  const signer = await wallet.address()
+  const salt = `0x${[...crypto.getRandomValues(new Uint8Array(32))].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`
+  const { recipient, expirationTime, revocable, refUID, data } = content
+  const fields = { recipient, time: BigInt(time), expirationTime, revocable, refUID, data }
+  const domain = { name: DOMAIN_NAME, version: easVersion, chainId: id, verifyingContract: eas }
+  const typed = {
+    ...{ domain, primaryType: 'Attest', types: { Attest: FIELDS[2]! } },
+    message: { version: 2, schema, ...fields, salt },
+  }
+  const bytes = await wallet.signTypedData(typed).catch((error: unknown) => {
+    throw new SignerError(`The wallet did not sign the attestation: ${messageOf(error)}.`, { cause: error })
+  })
+  const uid = keccak256(
+    encodePacked(
+      [
+        'uint16',
+        'bytes',
+        'address',
+        'address',
+        'uint64',
+        'uint64',
+        'bool',
+        'bytes32',
+        'bytes',
+        'bytes32',
+        'uint32',
+      ],
+      // The schema as text, in lower case; no attester; no bump (eas-sdk, getOffchainUID).
+      [
+        ...([2, stringToHex(schema), recipient, ZERO_ADDRESS, fields.time, expirationTime] as const),
+        ...([revocable, refUID, data, salt, 0] as const),
+      ] as never,
+    ),
+  )
+  const byKey = await recoverAddress({ hash: hashTypedData(typed as never), signature: bytes }).catch(
+    () => '',
+  )
+  const sig = {
+    ...{ version: 2, uid, ...typed, domain: { ...domain, chainId: String(id) } },
+    message: { ...typed.message, time: String(time), expirationTime: String(expirationTime) },
+    // What the account's key did not make is a smart account's, which only its contract can judge.
+    signature: same(byKey, signer) && bytes.length === 132 ? partsOf(bytes) : bytes,
+  }
+  return { uid, attestation: { sig, signer } as OffchainFile }
+}
+
+function partsOf(bytes: Hex): { v: number; r: string; s: string } {
+  const v = Number(`0x${bytes.slice(130)}`)
+  return { v: v < 27 ? v + 27 : v, r: bytes.slice(0, 66), s: `0x${bytes.slice(66, 130)}` }
+}

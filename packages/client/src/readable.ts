@@ -1,0 +1,86 @@
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { ZERO_HASH, type AttestationData } from './eas'
+import { InvalidInputError, UncheckedError, messageOf } from './errors'
+import type { Context } from './geo'
+import { invalidPlace } from './geojson'
+import { signOffchain } from './offchain'
+import type { PlacePath } from './place'
+import type { Hex } from './signer'
+import type { Answer, BatchAnswer, Chain } from './types'
+
+/** Questions of a batch; and bytes of their payloads, of which a body of 5 MiB holds two characters each. */
+const AT_ONCE = { questions: 20, bytes: 2_000_000 }
+/** A version that every service takes; nothing checks it against the contract. */
+const DOMAIN_VERSION = '1.0.0'
+/**
+ * What the service says of an attestation that it refuses; or of a place in its geometry, which it calls by
+ * the UID.
+ */
+const PROBLEM =
+  /^(?:operations\[(\d+)\][:.] ?)?(?:from: offchain attestation refused: ([^]*)|attestation 0x\w{64}(\S*): ([^]*))/
+const ATTESTATION = /attestation 0x\w{64}/g
+
+/**
+ * Throws unless the service reads a geometry out of each payload, by its schema, and can measure it: it is
+ * asked how far each is from a point, as an offchain attestation of a key that is thrown away. So what it
+ * reads are the very bytes that will be attested. Throws an InvalidInputError for a place that it does not
+ * read, and an UncheckedError when it does not say.
+ */
+export async function checkReadable(
+  { ask }: Context,
+  chain: Chain,
+  schema: Hex,
+  contents: readonly AttestationData[],
+  paths: readonly PlacePath[],
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const { address, signTypedData } = privateKeyToAccount(generatePrivateKey())
+  const key = {
+    address: async () => address,
+    signTypedData: (typed: object) => signTypedData(typed as never),
+  }
+  const places = await Promise.all(
+    contents.map(async ({ data }, i) => {
+      const { attestation } = await signOffchain(key, chain, DOMAIN_VERSION, {
+        ...{ recipient: address, expirationTime: 0n, revocable: true, refUID: ZERO_HASH },
+        ...{ schema, time: 0, data },
+      })
+      const question = { from: { attestation }, to: { type: 'Point', coordinates: [0, 0] } }
+      return { at: paths[i]!, bytes: data.length / 2, question }
+    }),
+  )
+  const fits = (list: readonly { bytes: number }[]) =>
+    list.length <= AT_ONCE.questions && list.reduce((sum, { bytes }) => sum + bytes, 0) <= AT_ONCE.bytes
+  for (const list of split(places, fits))
+    try {
+      if (list.length === 1) await ask<Answer>('distance', list[0]!.question, { chain: chain.id, signal })
+      else {
+        const operations = list.map(({ question }) => ({ operation: 'distance', ...question }))
+        await ask<BatchAnswer>('batch', { operations }, { chain: chain.id, signal })
+      }
+    } catch (error) {
+      signal?.throwIfAborted()
+      const found = error instanceof InvalidInputError && PROBLEM.exec(error.detail)
+      if (found) {
+        const [, i = 0, problem, within = '', ofGeometry = ''] = found
+        const { path, location } = list[Number(i)]!.at
+        if (problem !== undefined) throw invalidPlace(path, problem)
+        throw invalidPlace(location + within, ofGeometry.replace(ATTESTATION, location))
+      }
+      throw new UncheckedError(
+        `The service did not say whether it can read the place: ${messageOf(error)}. Nothing was sent; { unchecked: true } attests without asking.`,
+        { cause: error },
+      )
+    }
+}
+
+/** Lists of neighbours that fit; what does not fit even alone is a list of its own. */
+export function split<T>(items: readonly T[], fits: (list: readonly T[]) => boolean): T[][] {
+  const lists: T[][] = []
+  for (const item of items) {
+    const last = lists.at(-1)
+    if (last && fits([...last, item])) last.push(item)
+    else lists.push([item])
+  }
+  return lists
+}

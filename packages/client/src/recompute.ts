@@ -1,0 +1,98 @@
+import { decodeClaims, getAttestation, type OnchainAttestation } from './eas'
+import { AttestationNotFoundError, GeoError, invalidInput, SignerError } from './errors'
+import type { Context } from './geo'
+import { untilAborted } from './http'
+import type { Claim, Recomputed, RecomputeInput, RecomputeOptions } from './kernel'
+import { sameChain } from './send'
+import { readerOf, type ChainReader, type Provider } from './signer'
+import type { Chain } from './types'
+
+export interface RecomputeAnswerOptions extends Omit<RecomputeOptions, 'attestation'> {
+  /** the chain of the answer and its inputs: its id, or its slug; default: the answer's, or the client's */
+  chain?: number | string
+  /** the node to ask for attestations; default: that of createGeo({ providers }) */
+  provider?: Provider
+  signal?: AbortSignal
+}
+
+/**
+ * See `Geo.recompute`. The kernel is loaded here. Attestations, the answer's own too, are read from the
+ * chain, by a node that cannot lie about them, as their content must hash to their UID.
+ */
+export async function recomputeAnswer(
+  context: Context,
+  answer: string | (Claim & { chainId?: number }),
+  inputs: readonly (RecomputeInput | undefined)[] = [],
+  { chain: which, provider, signal, ...options }: RecomputeAnswerOptions = {},
+): Promise<Recomputed & { attester?: string }> {
+  const uid = typeof answer === 'string' ? answer : undefined
+  const named = which ?? (typeof answer === 'string' ? undefined : answer.chainId)
+  const connected = once(async () => {
+    const chain = await context.chain(named)
+    return { chain, reader: await connect(context, chain, provider) }
+  })
+  const attestation = async (uid: string) => {
+    const { chain, reader } = await connected()
+    return untilAborted(getAttestation(reader, chain.eas, uid), signal)
+  }
+  const { isContentOf, recompute } = await import('./kernel')
+  const found = uid === undefined ? undefined : await attestedAnswer(uid, attestation, isContentOf)
+  const claim = found?.claim ?? (answer as Claim)
+  if (typeof claim?.inputRefs?.map !== 'function')
+    throw invalidInput(
+      'answer: expected one of the service, or what its attestation says: operation, result, inputRefs',
+    )
+  signal?.throwIfAborted()
+  // An input that is not given may be an attestation, which its reference names.
+  const all = claim.inputRefs.map((ref, i) => inputs[i] ?? ref)
+  const given = [...all, ...inputs.slice(all.length)] as RecomputeInput[]
+  const recomputed = await recompute(claim, given, { ...options, attestation })
+  return found ? { ...recomputed, attester: found.attester } : recomputed
+}
+
+async function connect(
+  { options }: Context,
+  chain: Chain,
+  provider: Provider | undefined,
+): Promise<ChainReader> {
+  const node = provider ?? options.providers?.[chain.id]
+  if (node === undefined)
+    throw new SignerError(
+      `recompute reads attestations from ${chain.slug} itself: give its node, as in recompute(answer, inputs, { provider: 'https://...' }) or createGeo({ providers: { ${chain.id}: 'https://...' } }).`,
+    )
+  const reader = readerOf(node)
+  await sameChain(reader, chain)
+  return reader
+}
+
+/** What an attested answer claims, by the very bytes that its UID commits to, and EAS's attester of it. */
+async function attestedAnswer(
+  uid: string,
+  attestation: (uid: string) => Promise<OnchainAttestation | undefined>,
+  isContentOf: (content: OnchainAttestation, uid: string) => boolean,
+): Promise<{ claim: Claim; attester: string }> {
+  if (!/^0x[0-9a-fA-F]{64}$/.test(uid))
+    throw invalidInput(`'${uid}' is no UID: expected 0x and 64 hex digits`)
+  const found = await attestation(uid)
+  if (!found)
+    throw new AttestationNotFoundError({
+      ...{ status: 404, title: 'Attestation not found' },
+      detail: `there is no attestation ${uid} on this chain`,
+    })
+  if (!isContentOf(found, uid))
+    throw new GeoError(`The node gave the content of another attestation for ${uid}: ask another node.`)
+  const claims = decodeClaims(found.data)
+  if (!claims) throw invalidInput(`${uid} is no answer: its data is no payload of one`)
+  const { whole, units, ...claim } = claims
+  // The signed integer: a number cannot hold all of it from 900,000 km2 on.
+  const exact =
+    whole === undefined
+      ? {}
+      : { result: whole, units: units === 'meters' ? 'centimeters' : 'square_centimeters' }
+  return { claim: { ...claim, ...exact }, attester: found.attester }
+}
+
+function once<T>(work: () => Promise<T>): () => Promise<T> {
+  let done: Promise<T> | undefined
+  return () => (done ??= work())
+}

@@ -1,0 +1,120 @@
+import { refusal } from './attest'
+import { getAttestation, getRevokeOffchain, revokeCall, revokeOffchainCall, same } from './eas'
+import { AttestationNotFoundError, GeoError, LandingError, SignerError } from './errors'
+import type { Context } from './geo'
+import { offchainInput, type OffchainSource } from './offchain'
+import { inTurn, readAfter, sameChain, transact } from './send'
+import { walletOf, type Call, type Hex, type Signer, type Wallet } from './signer'
+import type { Chain, OffchainAttestation } from './types'
+
+export interface RevokeOptions {
+  /** the chain of the attestation: its id, or its slug; default: the client's */
+  chain?: number | string
+  signal?: AbortSignal
+}
+/** An attestation that is revoked. */
+export interface Revoked {
+  uid: string
+  chainId: number
+  /** Unix seconds */
+  revocationTime: number
+  /** true: it was revoked earlier, and nothing was sent */
+  already: boolean
+  /** of the revocation, where it was sent now */
+  transactionHash?: string
+  blockNumber?: number
+}
+
+/** See `Geo.revoke`. */
+export async function revokeOnchain(
+  context: Context,
+  uid: string,
+  signer: Signer,
+  { chain: which, signal }: RevokeOptions = {},
+): Promise<Revoked> {
+  const { wallet, chain, reader } = await ready(context, uid, signer, which)
+  const attestation = await getAttestation(reader, chain.eas, uid)
+  if (!attestation)
+    throw new AttestationNotFoundError({
+      ...{ status: 404, title: 'Attestation not found' },
+      detail: `there is no attestation ${uid} on ${chain.slug} (chain ${chain.id})`,
+    })
+  const common = { uid, chainId: chain.id }
+  if (attestation.revocationTime !== 0n)
+    return { ...common, revocationTime: Number(attestation.revocationTime), already: true }
+  await requireSame(wallet, attestation.attester, 'Its attester')
+  if (!attestation.revocable)
+    throw new LandingError(
+      `The attestation ${uid} was made as one that cannot be revoked. Nothing was sent.`,
+      'Irrevocable',
+    )
+  const call = { to: chain.eas, data: revokeCall(attestation.schema, uid) }
+  const sent = await sendRevocation(signer, wallet, chain, call, signal)
+  const revocationTime = await readAfter(
+    sent,
+    async () => Number((await getAttestation(reader, chain.eas, uid))?.revocationTime) || undefined,
+    signal,
+  )
+  return { ...common, revocationTime, already: false, ...sent }
+}
+
+/** See `Geo.revokeOffchain`. */
+export async function revokeSigned(
+  context: Context,
+  given: OffchainSource | { attestation: OffchainAttestation },
+  signer: Signer,
+  { chain: which, signal }: RevokeOptions = {},
+): Promise<Revoked> {
+  const isUid = typeof given === 'string' && /^0x/.test(given)
+  const source = typeof given === 'object' && 'attestation' in given ? given.attestation : given
+  const attestation = isUid ? undefined : (await offchainInput(source as OffchainSource)).attestation
+  const sig = attestation && ('sig' in attestation ? attestation.sig : attestation)
+  const uid = sig ? sig.uid : (given as string)
+  const { wallet, chain, reader } = await ready(context, uid, signer, which ?? sig?.domain.chainId)
+  if (sig && String(chain.id) !== String(sig.domain.chainId))
+    throw new GeoError(
+      `The attestation ${uid} was made for chain ${sig.domain.chainId}, not for ${chain.slug} (chain ${chain.id}). Nothing was sent.`,
+    )
+  if (attestation) await requireSame(wallet, attestation.signer, 'Its signer')
+  const revocationTime = async () => getRevokeOffchain(reader, chain.eas, await wallet.address(), uid)
+  const common = { uid, chainId: chain.id }
+  const before = await revocationTime()
+  if (before !== 0) return { ...common, revocationTime: before, already: true }
+  const call = { to: chain.eas, data: revokeOffchainCall(uid) }
+  const sent = await sendRevocation(signer, wallet, chain, call, signal)
+  const now = await readAfter(sent, async () => (await revocationTime()) || undefined, signal)
+  return { ...common, revocationTime: now, already: false, ...sent }
+}
+
+async function ready(context: Context, uid: string, signer: Signer, which: number | string | undefined) {
+  if (!/^0x[0-9a-fA-F]{64}$/.test(uid))
+    throw new GeoError(`'${uid}' is no UID: expected 0x and 64 hex digits. Nothing was sent.`)
+  const wallet = walletOf(signer)
+  const chain = await context.chain(which)
+  const reader = wallet.reader()
+  await sameChain(reader, chain, 'The revocation is')
+  return { wallet, chain, reader }
+}
+
+async function requireSame(wallet: Wallet, maker: string, who: string): Promise<void> {
+  const address = await wallet.address()
+  if (!same(address, maker))
+    throw new SignerError(
+      `${who} is ${maker}, who alone can revoke it; the signer is ${address}. Nothing was sent.`,
+    )
+}
+
+async function sendRevocation(
+  signer: Signer,
+  wallet: Wallet,
+  chain: Chain,
+  call: Call,
+  signal: AbortSignal | undefined,
+): Promise<{ transactionHash: Hex; blockNumber: number }> {
+  const outcome = await inTurn(signer, (release) =>
+    transact(wallet, chain, call, { signal, onSent: release }),
+  )
+  if ('refused' in outcome) throw refusal(outcome, 'The attestation was not revoked')
+  const { transactionHash, blockNumber } = outcome.receipt
+  return { transactionHash, blockNumber }
+}

@@ -1,0 +1,358 @@
+import { GeoError, SignerError, messageOf } from './errors'
+
+/**
+ * The signers and providers of ethers, viem and EIP-1193, seen alike. They are recognised by their shape, so
+ * this package loads neither library for them.
+ */
+
+export type Hex = `0x${string}`
+export interface Call {
+  to: string
+  data: Hex
+}
+/** The part of a transaction's receipt that is used. */
+export interface Receipt {
+  succeeded: boolean
+  transactionHash: Hex
+  blockNumber: number
+  logs: readonly { address: string; topics: readonly string[]; data: string }[]
+}
+
+/** Reads a chain. */
+export interface ChainReader {
+  chainId(): Promise<number>
+  /** `eth_call` at the last block. Throws a RevertedError when the contract reverts. */
+  call(call: Call, from?: string): Promise<Hex>
+  /** Gas that a transaction of this account would use. Throws a RevertedError when the contract reverts. */
+  estimateGas(call: Call, from: string): Promise<bigint>
+  /** undefined while the transaction is in no block */
+  receipt(transactionHash: Hex): Promise<Receipt | undefined>
+}
+/** A wallet that signs; with a node behind it, it also reads and sends. */
+export interface Wallet {
+  address(): Promise<string>
+  /** EIP-191 (`personal_sign`) */
+  signMessage(text: string): Promise<Hex>
+  /** EIP-712; `types` without EIP712Domain, integers as bigint or number */
+  signTypedData(typed: TypedData): Promise<Hex>
+  /** Throws a SignerError when there is no node behind it. */
+  reader(): ChainReader
+  /** Sends a transaction without value on this chain; the hash. */
+  send(call: Call, chainId: number): Promise<Hex>
+}
+export interface TypedData {
+  domain: { name: string; version: string; chainId: number; verifyingContract: string }
+  types: Record<string, { name: string; type: string }[]>
+  primaryType: string
+  message: Record<string, unknown>
+}
+
+/** A contract refused a call; `data` is what it reverted with. */
+export class RevertedError extends GeoError {
+  override name = 'RevertedError'
+
+  constructor(
+    message: string,
+    readonly data: Hex | undefined,
+  ) {
+    super(message)
+  }
+}
+
+/** An ethers 6 Signer, such as a Wallet with a provider, or a BrowserProvider's. */
+export interface EthersSigner {
+  provider: unknown
+  getAddress(): Promise<string>
+  signMessage(message: string): Promise<string>
+  signTypedData(domain: object, types: object, value: object): Promise<string>
+  sendTransaction(transaction: object): Promise<{ hash: string }>
+}
+/** An ethers 6 Provider. */
+export interface EthersProvider {
+  getNetwork(): Promise<{ chainId: bigint }>
+  call(transaction: object): Promise<string>
+  estimateGas(transaction: object): Promise<bigint>
+  getTransactionReceipt(hash: string): Promise<unknown>
+}
+/** EIP-1193, such as `window.ethereum`; a viem PublicClient has the same method. */
+export interface Eip1193Provider {
+  // viem and wallets type their methods in many ways.
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  request(request: any): Promise<any>
+}
+/** A viem WalletClient with an account. */
+export interface ViemWallet extends Eip1193Provider {
+  account?: { address: string } | undefined
+  transport: unknown
+}
+/** A viem account that signs by itself, such as that of privateKeyToAccount: it can sign, and not send. */
+export interface ViemAccount {
+  type: string
+  address: string
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  signMessage?(request: any): Promise<string>
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  signTypedData?(request: any): Promise<string>
+}
+/** Whatever signs. */
+export type Signer = EthersSigner | ViemWallet | Eip1193Provider | ViemAccount
+/**
+ * Whatever reads a chain: a provider of ethers, viem or EIP-1193, a signer with one, or the URL of a node.
+ */
+export type Provider = EthersProvider | EthersSigner | Eip1193Provider | string
+
+const has = <K extends string>(
+  value: unknown,
+  ...names: K[]
+): value is Record<K, (...of: never[]) => unknown> =>
+  typeof value === 'object' &&
+  value !== null &&
+  names.every((name) => typeof (value as Record<string, unknown>)[name] === 'function')
+
+/** The wallet behind a signer. Throws a SignerError for what is none. */
+export function walletOf(signer: Signer): Wallet {
+  if (has(signer, 'getAddress', 'signMessage', 'sendTransaction')) return ethersWallet(signer)
+  if (has(signer, 'request') && 'transport' in signer) return viemWallet(signer as unknown as ViemClient)
+  if (has(signer, 'request')) return eip1193Wallet(signer)
+  if (has(signer, 'signMessage', 'signTypedData') && 'address' in signer) return viemAccount(signer)
+  throw new SignerError(
+    'Expected a signer: an ethers Signer, a viem WalletClient or account, or an EIP-1193 provider such as window.ethereum.',
+  )
+}
+
+/** The reader behind a provider or signer. Throws a SignerError for what is none. */
+export function readerOf(provider: Provider | Signer): ChainReader {
+  if (typeof provider === 'string') {
+    if (!/^https?:/.test(provider) || !URL.canParse(provider))
+      throw new SignerError('Expected the URL of a node, such as https://node.example.org.')
+    return requestReader(nodeAt(provider))
+  }
+  if (has(provider, 'getAddress', 'sendTransaction')) return ethersWallet(provider).reader()
+  if (has(provider, 'getNetwork', 'call', 'getTransactionReceipt')) return ethersReader(provider)
+  if (has(provider, 'request')) return requestReader((request) => provider.request(request))
+  throw new SignerError(
+    'Expected a provider: the URL of a node, an ethers Provider, a viem client, or an EIP-1193 provider.',
+  )
+}
+
+/**
+ * ethers remembers the account's nonce for 250 ms: a transaction that follows earlier has the nonce of the
+ * one before, and replaces it where that still waits for a block.
+ */
+const NONCE_MS = 300
+/** By signer: when it sent its last transaction. */
+const sentAt = new WeakMap<EthersSigner, number>()
+const pause = (milliseconds: number) =>
+  milliseconds > 0 && new Promise((resolve) => setTimeout(resolve, milliseconds))
+
+function ethersWallet(signer: EthersSigner): Wallet {
+  return {
+    address: () => signer.getAddress(),
+    signMessage: async (text) => (await signer.signMessage(text)) as Hex,
+    signTypedData: async ({ domain, types, message }) =>
+      (await signer.signTypedData(domain, types, message)) as Hex,
+    reader: () => {
+      if (has(signer.provider, 'getNetwork', 'call', 'getTransactionReceipt'))
+        return ethersReader(signer.provider as EthersProvider)
+      throw new SignerError(
+        'The ethers signer has no provider, so it can neither read nor send: connect it, as in wallet.connect(new JsonRpcProvider(url)).',
+      )
+    },
+    send: async (call) => {
+      for (let tries = 1; ; tries++)
+        try {
+          await pause((sentAt.get(signer) ?? 0) + NONCE_MS - performance.now())
+          const { hash } = await signer.sendTransaction(call)
+          sentAt.set(signer, performance.now())
+          return hash as Hex
+        } catch (error) {
+          if ((error as { code?: string }).code !== 'NONCE_EXPIRED' || tries === 5) throw error
+          sentAt.set(signer, performance.now())
+        }
+    },
+  }
+}
+
+function ethersReader(provider: EthersProvider): ChainReader {
+  return {
+    chainId: async () => Number((await provider.getNetwork()).chainId),
+    call: (call, from) => reverting(async () => (await provider.call({ ...call, from })) as Hex),
+    estimateGas: (call, from) => reverting(() => provider.estimateGas({ ...call, from })),
+    receipt: async (transactionHash) => {
+      const found = (await provider.getTransactionReceipt(transactionHash)) as {
+        status: number
+        blockNumber: number
+        logs: Receipt['logs']
+      } | null
+      return found
+        ? {
+            ...{ succeeded: found.status === 1, transactionHash },
+            ...{ blockNumber: found.blockNumber, logs: found.logs },
+          }
+        : undefined
+    },
+  }
+}
+
+interface ViemClient extends ViemWallet {
+  chain?: { id: number }
+  signMessage(request: object): Promise<Hex>
+  signTypedData(request: object): Promise<Hex>
+  sendTransaction(request: object): Promise<Hex>
+}
+function viemWallet(client: ViemClient): Wallet {
+  const account = () => {
+    if (client.account) return client.account
+    throw new SignerError(
+      'The viem WalletClient has no account: give it one, as in createWalletClient({ account, chain, transport }).',
+    )
+  }
+  return {
+    address: async () => account().address,
+    signMessage: async (message) => client.signMessage({ account: account(), message }),
+    signTypedData: async (typed) => client.signTypedData({ account: account(), ...typed }),
+    reader: () => requestReader((request) => client.request(request)),
+    // Without a chain of its own the client sends to the one that it is connected to, which was compared.
+    send: async (call) =>
+      client.sendTransaction({ account: account(), chain: client.chain ?? null, ...call }),
+  }
+}
+
+function viemAccount(account: ViemAccount): Wallet {
+  const only = () => {
+    throw new SignerError(
+      'A viem account alone can sign, and neither read nor send: give createWalletClient({ account, chain, transport: http(url) }).',
+    )
+  }
+  return {
+    address: async () => account.address,
+    signMessage: async (message) => (await account.signMessage!({ message })) as Hex,
+    signTypedData: async (typed) => (await account.signTypedData!(typed)) as Hex,
+    ...{ reader: only, send: async () => only() },
+  }
+}
+
+function eip1193Wallet(provider: Eip1193Provider): Wallet {
+  const address = async () => {
+    const [first] = (await provider.request({ method: 'eth_requestAccounts' })) as string[]
+    if (first === undefined) throw new SignerError('The wallet gave no account: connect one and try again.')
+    return first
+  }
+  return {
+    address,
+    signMessage: async (text) =>
+      (await provider.request({
+        method: 'personal_sign',
+        params: [hexOfText(text), await address()],
+      })) as Hex,
+    signTypedData: async (typed) => {
+      const EIP712Domain = [
+        { name: 'name', type: 'string' },
+        { name: 'version', type: 'string' },
+        { name: 'chainId', type: 'uint256' },
+        { name: 'verifyingContract', type: 'address' },
+      ]
+      const json = JSON.stringify(
+        { ...typed, types: { EIP712Domain, ...typed.types } },
+        (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value),
+      )
+      return (await provider.request({
+        method: 'eth_signTypedData_v4',
+        params: [await address(), json],
+      })) as Hex
+    },
+    reader: () => requestReader((request) => provider.request(request)),
+    send: async (call, chainId) =>
+      (await provider.request({
+        method: 'eth_sendTransaction',
+        params: [{ from: await address(), chainId: `0x${chainId.toString(16)}`, ...call }],
+      })) as Hex,
+  }
+}
+
+type Request = (request: { method: string; params?: unknown[] }) => Promise<unknown>
+
+function requestReader(request: Request): ChainReader {
+  return {
+    chainId: async () => Number(await request({ method: 'eth_chainId' })),
+    call: (call, from) =>
+      reverting(
+        async () =>
+          (await request({
+            method: 'eth_call',
+            params: [{ ...call, ...(from && { from }) }, 'latest'],
+          })) as Hex,
+      ),
+    estimateGas: (call, from) =>
+      reverting(async () =>
+        BigInt((await request({ method: 'eth_estimateGas', params: [{ ...call, from }] })) as string),
+      ),
+    receipt: async (transactionHash) => {
+      const found = (await request({
+        method: 'eth_getTransactionReceipt',
+        params: [transactionHash],
+      })) as { status: string; blockNumber: string; logs: Receipt['logs'] } | null
+      return found
+        ? {
+            ...{ succeeded: Number(found.status) === 1, transactionHash },
+            ...{ blockNumber: Number(found.blockNumber), logs: found.logs },
+          }
+        : undefined
+    },
+  }
+}
+
+/** Tells a contract's refusal from a node that does not answer. */
+async function reverting<T>(call: () => Promise<T>): Promise<T> {
+  try {
+    return await call()
+  } catch (error) {
+    const data = revertData(error)
+    if (data === undefined && !/revert/i.test(messageOf(error))) throw error
+    throw new RevertedError(messageOf(error), data)
+  }
+}
+
+/** The bytes that a contract reverted with, wherever ethers, viem or a node put them. */
+function revertData(error: unknown, depth = 0): Hex | undefined {
+  if (typeof error !== 'object' || error === null || depth > 6) return undefined
+  const { data, cause, info, error: inner } = error as Record<string, unknown>
+  if (typeof data === 'string' && /^0x([0-9a-f]{2})*$/i.test(data)) return data as Hex
+  for (const next of [data, cause, info, inner]) {
+    const found = revertData(next, depth + 1)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** JSON-RPC over HTTP. */
+function nodeAt(given: string): Request {
+  const url = new URL(given)
+  // fetch takes no credentials in a URL, and would print them.
+  const credentials =
+    url.username && `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`
+  url.username = url.password = ''
+  const headers = {
+    'content-type': 'application/json',
+    ...(credentials && { authorization: `Basic ${btoa(credentials)}` }),
+  }
+  let id = 0
+  return async ({ method, params = [] }) => {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ jsonrpc: '2.0', id: ++id, method, params }),
+      signal: AbortSignal.timeout(30_000),
+    })
+    const answer = (await response.json()) as {
+      result?: unknown
+      error?: { message: string; data?: unknown }
+    }
+    if (answer.error) throw Object.assign(new Error(answer.error.message), { data: answer.error.data })
+    return answer.result
+  }
+}
+
+function hexOfText(text: string): Hex {
+  return `0x${[...new TextEncoder().encode(text)].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`
+}

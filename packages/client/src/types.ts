@@ -1,0 +1,56 @@
+import type { Feature, FeatureCollection, Geometry } from 'geojson'
+import type { components, operations } from './openapi'
+
+/** Types of the service's own OpenAPI document, under the names that callers use. */
+type Schemas = components['schemas']
+
+/** An offchain attestation as EAS's explorer and library write it, as JSON. */
+export type OffchainAttestation = Schemas['OffchainAttestation']
+/**
+ * A geometry: the UID of an attestation on the chain of the question, GeoJSON, an offchain attestation behind
+ * a URI, or one itself (`geo.offchain`).
+ */
+export type Input =
+  | string
+  | { uid: string }
+  | { uid: string; uri: string }
+  | { attestation: OffchainAttestation }
+  | Geometry
+  | Feature
+  | FeatureCollection
+
+/** The names of the six operations. */
+export type OperationName = 'distance' | 'contains' | 'within' | 'intersects' | 'area' | 'length'
+type AnswerBody<Name extends OperationName> =
+  operations[Name]['responses'][200]['content']['application/json']
+/** A signed answer, with the chain that it is signed for. */
+export type Answer<Name extends OperationName = OperationName> = AnswerBody<Name> & { chainId: number }
+/** What an answer claims. */
+export type Claims = NonNullable<Schemas['Verification']['says']>
+/** Signed answers that land together, in one transaction. */
+export type BatchAnswer = Schemas['BatchResult'] & { chainId: number }
+export type Verification = Schemas['Verification']
+export type LocationRecord = Schemas['LocationRecord']
+export type Statistics = Schemas['Statistics']
+export type Information = Schemas['Information']
+export type Health = Schemas['Health']
+export type Readiness = Schemas['Readiness']
+/** A chain of the service: contracts, attester, and whether it can be signed for. */
+export type Chain = Information['chains'][number]
+export type Submission = 'direct' | 'proxy'
+
+type ListQuery = NonNullable<operations['listLocationRecords']['parameters']['query']>
+/** What records are asked for (docs/reference/records.md, Filters). */
+export type RecordFilters = Omit<ListQuery, 'format' | 'cursor' | 'offset' | 'total' | 'limit'>
+export type ListPage = Schemas['ListResponse']
+export type RecordFeatureCollection = Schemas['RecordFeatureCollection']
+
+/** One question of a batch; each may have a schema and a recipient of its own. */
+export type Question = { schema?: string; recipient?: string } & (
+  | { operation: 'distance'; from: Input; to: Input }
+  | { operation: 'contains'; container: Input; geometry: Input }
+  | { operation: 'within'; geometry: Input; target: Input; radius: number }
+  | { operation: 'intersects'; geometry1: Input; geometry2: Input }
+  | { operation: 'area'; geometry: Input }
+  | { operation: 'length'; geometry: Input }
+)

@@ -1,0 +1,384 @@
+import {
+  AttestationNotFoundError,
+  InvalidInputError,
+  PartlyAttestedError,
+  createGeo,
+  type AttestStep,
+  type Geo,
+  type LocationRecord,
+  type Place,
+  type PlaceDetails,
+} from '@geospatial-attestation/client'
+import type { Polygon } from 'geojson'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { testAccount, type LocalChain } from '../../../dev/chain'
+import { LOCATION_SCHEMAS } from '../../../src/location'
+import { mine, startTestWorld, type TestWorld } from '../../../test/world'
+import { SIGNER_KINDS, closeSigners, injected, signerOf } from './signers'
+
+/** Places attested by the built package, and the records that the running service makes of them. */
+const SLUGS = ['base-sepolia', 'sepolia', 'arbitrum', 'celo']
+/** A location schema of this deployment, which no chain has at first. */
+const OWN_SCHEMA = 'string srs,string location_type,string location,string memo'
+let world: TestWorld
+beforeAll(async () => {
+  // base is computed for, and not in the Records API: its EAS is the newest one.
+  world = await startTestWorld({ CHAINS: [...SLUGS, 'base'].join(), LOCATION_SCHEMAS: OWN_SCHEMA })
+})
+afterAll(() => world?.stop())
+afterEach(closeSigners)
+
+const local = (slug: string): LocalChain => world.chains.get(slug)!
+const geoOf = (slug: string, more: object = {}): Geo => createGeo({ url: world.url, chain: slug, ...more })
+const ethersOf = (slug: string) => signerOf('ethers', local(slug)).signer
+/** Transactions of the test accounts on all chains. */
+const sent = () =>
+  Promise.all(
+    [...SLUGS, 'base'].flatMap((slug) =>
+      [1, 2, 3].map((account) => local(slug).provider.getTransactionCount(testAccount(account).address)),
+    ),
+  )
+const GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
+const PARK: Polygon = {
+  type: 'Polygon',
+  coordinates: [
+    [
+      [13.33, 52.51],
+      [13.37, 52.51],
+      [13.37, 52.52],
+      [13.33, 52.52],
+      [13.33, 52.51],
+    ],
+    [
+      [13.34, 52.513],
+      [13.34, 52.514],
+      [13.342, 52.514],
+      [13.34, 52.513],
+    ],
+  ],
+}
+const FIJI = {
+  type: 'MultiPolygon' as const,
+  coordinates: [
+    [
+      [
+        [179, -17],
+        [-179, -17],
+        [-179, -16],
+        [179, -17],
+      ],
+    ],
+  ],
+}
+const LINE = { type: 'LineString' as const, coordinates: [GATE.coordinates, [13.4094, 52.5208, 34.5]] }
+const BOW_TIE: Polygon = {
+  type: 'Polygon',
+  coordinates: [
+    [
+      [0, 0],
+      [1, 1],
+      [1, 0],
+      [0, 1],
+      [0, 0],
+    ],
+  ],
+}
+/** Everything that can be said of a place; emoji beyond the basic plane, and text from right to left. */
+const DETAILS: PlaceDetails = {
+  location: GATE,
+  memo: 'Brandenburger Tor 🏛️👩🏽‍🚀 – שער ברנדנבורג بوابة براندنبورغ\n"line 2"',
+  time: new Date('2024-02-29T12:34:56.789Z'),
+  media: [
+    { type: 'image/jpeg', data: 'ipfs://bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi' },
+    { type: 'text/plain;charset=utf-8', data: 'SGFsbG8g8J+Riw==' },
+  ],
+  recipes: [
+    { type: 'gps', payload: new Uint8Array([0, 1, 254, 255]) },
+    { type: 'none', payload: '0x' },
+  ],
+  recipient: testAccount(7).address,
+  expiration: new Date('2099-01-01T00:00:00Z'),
+}
+
+describe.each(SLUGS)('on %s', (slug) => {
+  test.each(SIGNER_KINDS)('%s attests a place, and the record shows what was attested', async (kind) => {
+    const { signer, account } = signerOf(kind, local(slug))
+    const place = await geoOf(slug).attest(DETAILS, signer)
+    expect(place).toMatchObject({
+      chainId: local(slug).chain.id,
+      attestation: {
+        uid: place.uid,
+        attester: testAccount(account).address,
+        recipient: testAccount(7).address,
+        ...{ expirationTime: 4_070_908_800n, revocationTime: 0n, revocable: true },
+      },
+    })
+    const receipt = (await local(slug).provider.getTransactionReceipt(place.transactionHash))!
+    expect(receipt).toMatchObject({ blockNumber: place.blockNumber, from: testAccount(account).address })
+    const record = await place.indexed()
+    expect(record).toMatchObject({
+      ...{ uid: place.uid, chain: slug, revoked: false, problem: null },
+      ...{ prover: testAccount(account).address, subject: testAccount(7).address },
+      ...{ event_timestamp: '2024-02-29T12:34:56.000Z', srs: 'EPSG:4326', location_type: 'geojson-point' },
+      ...{ location: JSON.stringify(GATE), longitude: 13.3777, latitude: 52.5163 },
+      memo: DETAILS.memo,
+      media_types: DETAILS.media!.map(({ type }) => type),
+      media_data: DETAILS.media!.map(({ data }) => data),
+      ...{ recipe_types: ['gps', 'none'], recipe_payloads: ['AAH+/w==', ''] },
+    })
+  })
+
+  test('several are attested in one transaction, in their order, equal ones too', async () => {
+    const steps: AttestStep[] = []
+    const onStep = (step: AttestStep) => steps.push(step)
+    const places: Place[] = [GATE, { location: PARK, memo: 'park', time: 5 }, LINE, GATE]
+    const attested = await geoOf(slug).attest(places, ethersOf(slug), { onStep })
+    expect(new Set(attested.map(({ uid }) => uid)).size).toBe(4)
+    const { transactionHash } = attested[0]!
+    expect(steps).toEqual([{ step: 'checked' }, { step: 'sent', transactionHash, places: 4 }])
+    const records = await Promise.all(attested.map((place) => place.indexed()))
+    expect(records.map(({ location }) => JSON.parse(location) as unknown)).toEqual([GATE, PARK, LINE, GATE])
+    expect(records[1]).toMatchObject({ memo: 'park', event_timestamp: '1970-01-01T00:00:05.000Z' })
+  })
+
+  test('an attestation is revoked by its attester, once', async () => {
+    const geo = geoOf(slug)
+    const { signer } = signerOf('viem', local(slug))
+    const place = await geo.attest(PARK, signer)
+    await expect(geo.revoke(place.uid, ethersOf(slug))).rejects.toThrow(
+      /Its attester is 0x.*alone can revoke it; the signer is 0x.*Nothing was sent\./,
+    )
+    const revoked = await geo.revoke(place.uid, signer)
+    expect(revoked).toMatchObject({ uid: place.uid, chainId: local(slug).chain.id, already: false })
+    const block = (await local(slug).provider.getBlock(revoked.blockNumber!))!
+    expect(revoked.revocationTime).toBe(block.timestamp)
+    const before = await sent()
+    expect(await geo.revoke(place.uid, signer)).toEqual({
+      ...{ uid: place.uid, chainId: local(slug).chain.id, already: true },
+      revocationTime: block.timestamp,
+    })
+    expect(await sent()).toEqual(before)
+    await world.caughtUp()
+    expect((await place.indexed()).revoked).toBe(true)
+    await expect(geo.revoke(`0x${'ab'.repeat(32)}`, signer)).rejects.toBeInstanceOf(AttestationNotFoundError)
+    await expect(geo.revoke('0x12', signer)).rejects.toThrow(/no UID/)
+  })
+})
+
+test('the newest EAS takes the same', async () => {
+  const geo = geoOf('base')
+  const [first, second] = await geo.attest([GATE, DETAILS], ethersOf('base'))
+  expect((await geo.distance(first!, second!)).result).toBe(0)
+  expect(await geo.revoke(second!.uid, ethersOf('base'))).toMatchObject({ already: false })
+})
+
+describe('every form of a place', () => {
+  const FORMS: Record<string, [place: Place, shown: Partial<LocationRecord>]> = {
+    Feature: [
+      { type: 'Feature', properties: { name: 'x' }, geometry: LINE },
+      { location_type: 'geojson-linestring', location: JSON.stringify(LINE) },
+    ],
+    'FeatureCollection of one': [
+      { type: 'FeatureCollection', features: [{ type: 'Feature', properties: null, geometry: FIJI }] },
+      { location_type: 'geojson-multipolygon', location: JSON.stringify(FIJI) },
+    ],
+    'geometry with foreign members': [
+      { bbox: [0, 0, 1, 1], coordinates: [-0, 1e-7], type: 'Point', crs: null } as Place,
+      { location_type: 'geojson-point', location: '{"type":"Point","coordinates":[0,1e-7]}' },
+    ],
+    collection: [
+      { type: 'GeometryCollection', geometries: [GATE, PARK] },
+      { location_type: 'geojson-geometrycollection' },
+    ],
+    'GeoJSON as text': [
+      { location: '{ "type": "Point", "coordinates": [1, 2.50] }', locationType: 'geojson' },
+      { location: '{ "type": "Point", "coordinates": [1, 2.50] }', longitude: 1, latitude: 2.5 },
+    ],
+    WKT: [
+      { location: 'POINT (13.3777 52.5163)', locationType: 'wkt' },
+      { location_type: 'wkt', location: 'POINT (13.3777 52.5163)', longitude: 13.3777 },
+    ],
+    H3: [{ location: '89283082837ffff', locationType: 'h3' }, { location_type: 'h3' }],
+    geohash: [{ location: 'u33db2m3', locationType: 'geohash' }, { location_type: 'geohash' }],
+    'longitude, latitude': [
+      { location: '13.3777, 52.5163', locationType: 'coordinate-decimal+lon-lat' },
+      { longitude: 13.3777, latitude: 52.5163 },
+    ],
+    'latitude, longitude': [
+      { location: '[52.5163, 13.3777]', locationType: 'coordinate-decimal+lat-lon' },
+      { longitude: 13.3777, latitude: 52.5163 },
+    ],
+    'scaled coordinates': [
+      { location: '{"x":133777,"y":525163,"scale":10000}', locationType: 'scaledCoordinates' },
+      { longitude: 13.3777, latitude: 52.5163 },
+    ],
+  }
+  test.each(Object.keys(FORMS))('%s', async (name) => {
+    const [place, shown] = FORMS[name]!
+    const geo = geoOf('celo')
+    const attested = await geo.attest(place, ethersOf('celo'))
+    const record = await attested.indexed()
+    expect(record).toMatchObject({ ...shown, problem: null })
+    // Without a time it is that of the attesting.
+    expect(Math.abs(Date.parse(record.event_timestamp) - Date.now())).toBeLessThan(3_600_000)
+    expect((await geo.intersects(attested, attested)).result).toBe(true)
+  })
+
+  test.each(LOCATION_SCHEMAS.map(({ uid, fields }) => [fields, uid]))('by the schema %s', async (_, uid) => {
+    const geo = geoOf('sepolia')
+    const place = await geo.attest(PARK, ethersOf('sepolia'), { schema: uid })
+    expect(place.attestation.schema).toBe(uid)
+    expect(await place.indexed()).toMatchObject({ location: JSON.stringify(PARK), problem: null })
+  })
+
+  test("by the Location Protocol's schema, which has no place for a memo", async () => {
+    const geo = geoOf('sepolia')
+    const schema = 'location-protocol'
+    const place = await geo.attest(PARK, ethersOf('sepolia'), { schema })
+    expect(await place.indexed()).toMatchObject({
+      srs: 'http://www.opengis.net/def/crs/OGC/1.3/CRS84',
+      location_type: 'geojson-polygon',
+    })
+    const before = await sent()
+    for (const [name, value] of Object.entries({ memo: 'x', time: 5, media: [], recipes: [] }))
+      await expect(
+        geo.attest({ location: PARK, [name]: value }, ethersOf('sepolia'), { schema }),
+      ).rejects.toThrow(new RegExp(`place.${name}: the schema '.*' has no field for it`))
+    expect(await sent()).toEqual(before)
+  })
+})
+
+describe('a schema that the chain does not have', () => {
+  test('is registered when asked to, once', async () => {
+    const geo = geoOf('arbitrum')
+    const signer = ethersOf('arbitrum')
+    const place = { location: GATE, memo: 'own schema' }
+    const before = await sent()
+    await expect(geo.attest(place, signer, { schema: OWN_SCHEMA })).rejects.toMatchObject({
+      name: 'LandingError',
+      contractError: 'InvalidSchema',
+      message: expect.stringMatching(/not registered on arbitrum: .*registerSchema: true/) as string,
+    })
+    expect(await sent()).toEqual(before)
+    // Nothing is registered for a place that is wrong.
+    await expect(
+      geo.attest(BOW_TIE, signer, { schema: OWN_SCHEMA, registerSchema: true }),
+    ).rejects.toBeInstanceOf(InvalidInputError)
+    expect(await sent()).toEqual(before)
+    const steps: string[] = []
+    for (let i = 0; i < 2; i++) {
+      const options = { schema: OWN_SCHEMA, registerSchema: true }
+      const attested = await geo.attest(place, signer, {
+        ...options,
+        onStep: ({ step }) => steps.push(step),
+      })
+      expect(await attested.indexed()).toMatchObject({ memo: 'own schema', problem: null })
+    }
+    expect(steps).toEqual(['checked', 'registering', 'sent', 'checked', 'sent'])
+  })
+
+  test('of the chain is read there: its resolver may refuse, and it may allow no revoking', async () => {
+    const geo = geoOf('celo')
+    const chain = local('celo')
+    const signer = ethersOf('celo')
+    const resolver = '0x00000000000000000000000000000000000c0ffe'
+    // Answers false to every call.
+    await chain.provider.send('anvil_setCode', [resolver, '0x600060005260206000f3'])
+    const registry = await chain.registry(1)
+    const uidOf = async (address: string, revocable: boolean) => {
+      const transaction = await registry.getFunction('register').send(OWN_SCHEMA, address, revocable)
+      return (await transaction.wait())!.logs[0]!.topics[1]!
+    }
+    const refusing = await uidOf(resolver, true)
+    await expect(geo.attest(GATE, signer, { schema: refusing })).rejects.toThrow(/is no location schema/)
+    await expect(geo.attest(GATE, signer, { schema: refusing, unchecked: true })).rejects.toMatchObject({
+      ...{ name: 'LandingError', contractError: 'InvalidAttestation' },
+      message: expect.stringContaining("the schema's resolver does not take it") as string,
+    })
+    const lasting = await uidOf(`0x${'0'.repeat(40)}`, false)
+    const options = { schema: lasting, unchecked: true }
+    await expect(geo.attest({ location: GATE, revocable: true }, signer, options)).rejects.toThrow(
+      /place.revocable: the schema allows none/,
+    )
+    const { uid, attestation } = await geo.attest(GATE, signer, options)
+    expect(attestation.revocable).toBe(false)
+    await expect(geo.revoke(uid, signer)).rejects.toMatchObject({ contractError: 'Irrevocable' })
+    const unknown = `0x${'ab'.repeat(32)}`
+    await expect(geo.attest(GATE, signer, { schema: unknown })).rejects.toThrow(/celo has no schema 0xabab/)
+    await expect(geo.attest(GATE, signer, { schema: 'v1' })).rejects.toThrow(/expected 'v0.1'/)
+  })
+})
+
+test('more places than one transaction holds are attested in several, each below 2^24 gas', async () => {
+  const geo = geoOf('celo')
+  const memo = 'm'.repeat(500)
+  const places = Array.from({ length: 45 }, (_, i) => ({
+    location: { type: 'Point' as const, coordinates: [i, 0] },
+    memo,
+  }))
+  const attested = await geo.attest(places, ethersOf('celo'))
+  const hashes = [...new Set(attested.map(({ transactionHash }) => transactionHash))]
+  expect(hashes.length).toBeGreaterThan(1)
+  for (const hash of hashes) {
+    const { gasUsed } = (await local('celo').provider.getTransactionReceipt(hash))!
+    expect(gasUsed).toBeLessThan(2n ** 24n)
+  }
+  const records = await Promise.all(attested.map((place) => place.indexed()))
+  expect(records.map(({ longitude }) => longitude)).toEqual(places.map((_, i) => i))
+
+  // A wallet that says no the second time: what was attested is said.
+  let asked = 0
+  const signer = injected(local('celo'), testAccount(3).address, async (method) => {
+    if (method === 'eth_sendTransaction' && ++asked === 2) throw new Error('User rejected the request.')
+    return undefined
+  })
+  const error = await geo.attest(places, signer).catch((reason: unknown) => reason as PartlyAttestedError)
+  expect(error).toBeInstanceOf(PartlyAttestedError)
+  const { attested: partly, message } = error as PartlyAttestedError
+  expect(message).toMatch(
+    /^At least the first \d+ of 45 places are attested; the others not for certain\. .*User rejected/,
+  )
+  expect(partly.length).toBe(attested.filter(({ transactionHash }) => transactionHash === hashes[0]).length)
+})
+
+test('attestations of one signer at the same time all land', async () => {
+  const geo = geoOf('base-sepolia')
+  for (const kind of SIGNER_KINDS) {
+    const { signer } = signerOf(kind, local('base-sepolia'))
+    const places = Array.from({ length: 8 }, (_, i) => ({ type: 'Point' as const, coordinates: [i, i] }))
+    const attested = await Promise.all(places.map((place) => geo.attest(place, signer)))
+    expect(new Set(attested.map(({ uid }) => uid)).size).toBe(8)
+  }
+})
+
+test.each(SIGNER_KINDS)('of %s they also land where they wait for one block together', async (kind) => {
+  const chain = local('sepolia')
+  const { signer } = signerOf(kind, chain)
+  const places = Array.from({ length: 6 }, (_, i) => ({ type: 'Point' as const, coordinates: [i, i] }))
+  await chain.provider.send('evm_setAutomine', [false])
+  try {
+    let waiting = 0
+    const onStep = ({ step }: AttestStep) => {
+      if (step === 'sent' && ++waiting === places.length) void mine(chain, 1)
+    }
+    const attested = await Promise.all(
+      places.map((place) => geoOf('sepolia').attest(place, signer, { onStep })),
+    )
+    expect(new Set(attested.map(({ uid }) => uid)).size).toBe(6)
+    expect(new Set(attested.map(({ blockNumber }) => blockNumber)).size).toBe(1)
+  } finally {
+    await chain.provider.send('evm_setAutomine', [true])
+  }
+})
+
+test('a record that does not come is waited for no longer than was said', async () => {
+  const blind: typeof fetch = async (input, init) =>
+    (input as Request).url.includes('/location-records/')
+      ? new Response('{"status":"error","message":"Location record not found"}', { status: 404 })
+      : fetch(input, init)
+  const place = await geoOf('celo', { fetch: blind }).attest(GATE, ethersOf('celo'))
+  await expect(place.indexed({ timeout: 1 })).rejects.toThrow(
+    /does not show the record 0x\w+ of celo after 1 s: geo.ready\(\) says/,
+  )
+  await expect(place.indexed({ signal: AbortSignal.abort(new Error('enough')) })).rejects.toThrow('enough')
+})

@@ -1,0 +1,224 @@
+import { createGeo, type Answer, type Geo } from '@geospatial-attestation/client'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { testAccount } from '../../../dev/chain'
+import { startTestWorld, type TestWorld } from '../../../test/world'
+
+/** What is not certain is neither sent nor claimed: services, nodes and wallets that lag, fail or lie. */
+let world: TestWorld
+let geo: Geo
+beforeAll(async () => {
+  world = await startTestWorld()
+  geo = createGeo({ url: world.url, chain: 'base-sepolia', providers: { 84532: world.chain.url } })
+})
+afterAll(() => world?.stop())
+
+const TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
+const GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
+const GET_ATTESTATION = '0xa3112a64'
+type Call = { method: string; params?: any[] }
+/** The node as a wallet, with a change of some of its answers. */
+function wallet(
+  change: (call: Call, real: (call: Call) => Promise<unknown>) => Promise<unknown>,
+  account = 3,
+) {
+  const real = async ({ method, params = [] }: Call) =>
+    method === 'eth_requestAccounts'
+      ? [testAccount(account).address]
+      : (world.chain.provider.send(method, params) as Promise<unknown>)
+  return { request: (call: Call) => change(call, real) }
+}
+const honest = wallet((call, real) => real(call))
+const sent = (account = 3) => world.chain.provider.getTransactionCount(testAccount(account).address)
+/** A service whose /verify says this of every answer. */
+const saying = (landed: object) =>
+  createGeo({
+    url: world.url,
+    chain: 'base-sepolia',
+    fetch: async (request, init) => {
+      const response = await fetch(request, init)
+      if (!(request as Request).url.endsWith('/verify')) return response
+      return Response.json({ ...((await response.json()) as object), landed })
+    },
+  })
+const NOWHERE = { uid: null, transactionHash: null, blockNumber: null, revoked: null }
+let radius = 1000
+const asked = (submission: 'direct' | 'proxy') => geo.within(TOWER, GATE, radius++, { submission })
+
+test.each(['direct', 'proxy'] as const)(
+  '%s: where the service cannot tell whether it has landed, it is not sent again',
+  async (submission) => {
+    const answer = await asked(submission)
+    await geo.land(answer, honest)
+    const before = await sent()
+    const unsure = saying({ status: 'unknown', ...NOWHERE })
+    await expect(unsure.land(answer, honest)).rejects.toThrow(
+      /not certain whether the answer has landed.*Nothing was/,
+    )
+    expect(await sent()).toBe(before)
+  },
+)
+
+test("an attestation of someone else with the answer's data is not taken for it", async () => {
+  const answer = await asked('proxy')
+  const { schema, data, recipient, revocable, refUID, expirationTime } = answer.attestation
+  const eas = await world.chain.eas(5)
+  const request = { schema, data: { ...{ data, recipient, revocable, refUID, expirationTime }, value: 0 } }
+  const { logs, blockNumber, hash } = await (await eas.attest!(request)).wait()
+  await geo.land(answer, honest)
+  const fooled = saying({
+    status: 'landed',
+    uid: logs[0].data,
+    transactionHash: hash,
+    blockNumber,
+    revoked: false,
+  })
+  await expect(fooled.land(answer, honest)).rejects.toThrow(/not certain/)
+})
+
+test.each(['direct', 'proxy'] as const)(
+  '%s: a batch that is partly landed names what has landed',
+  async (submission) => {
+    const question = () => ({ operation: 'within' as const, geometry: TOWER, target: GATE, radius: radius++ })
+    const batch = await geo.batch([question(), question()], { submission })
+    const first = await geo.land({ chainId: 84532, ...batch.results[0]! } as Answer, honest)
+    const before = await sent()
+    await expect(geo.land(batch, honest)).rejects.toThrow(
+      new RegExp(`^1 of the 2 answers have landed already, as ${first.uid}\\..*Nothing was sent`),
+    )
+    expect(await sent()).toBe(before)
+    const second = await geo.land({ chainId: 84532, ...batch.results[1]! } as Answer, honest)
+    expect(second.already).toBe(false)
+    const again = await geo.land(batch, honest)
+    expect(again.map(({ uid, already }) => [uid, already])).toEqual([
+      [first.uid, true],
+      [second.uid, true],
+    ])
+    await expect(geo.land({ ...batch, results: [] }, honest)).rejects.toThrow(/no results/)
+  },
+)
+
+test('nodes that are behind the one that told of the block are waited for', async () => {
+  let behind = 0
+  const lagging = wallet(async (call, real) => {
+    const [{ data = '' } = {}] = (call.params ?? []) as { data?: string }[]
+    if (call.method !== 'eth_call' || !data.startsWith(GET_ATTESTATION) || ++behind > 2) return real(call)
+    if (behind === 1) throw new Error('the node is away for a moment')
+    return real({
+      ...call,
+      params: [{ ...(call.params![0] as object), data: GET_ATTESTATION + '0'.repeat(64) }, 'latest'],
+    })
+  })
+  const landed = await geo.land(await asked('proxy'), lagging)
+  expect(behind).toBeGreaterThan(2)
+  expect(landed.attestation.uid).toBe(landed.uid)
+  behind = 0
+  const place = await geo.attest(TOWER, lagging)
+  expect(place.attestation.uid).toBe(place.uid)
+})
+
+test('a wallet that sends and then fails is not said to have sent nothing; landing again finds it', async () => {
+  const failing = wallet(async (call, real) => {
+    const result = await real(call)
+    if (call.method === 'eth_sendTransaction') throw new Error('already known')
+    return result
+  })
+  const unsure = /does not say whether it sent the transaction: already known\. Look for it in the account 0x/
+  await expect(geo.attest(TOWER, failing)).rejects.toThrow(unsure)
+  for (const submission of ['direct', 'proxy'] as const) {
+    const answer = await asked(submission)
+    const outcome = await geo.land(answer, failing).catch((error: Error) => error)
+    if (outcome instanceof Error) expect(outcome.message).toMatch(unsure)
+    expect((await geo.land(answer, honest)).already).toBe(true)
+  }
+})
+
+test('a wallet that was switched to another chain after it was compared sends nothing', async () => {
+  let compared = 0
+  const switched = wallet(async (call, real) =>
+    call.method === 'eth_chainId' && ++compared > 1 ? '0x1' : real(call),
+  )
+  const before = await sent()
+  await expect(geo.land(await asked('proxy'), switched)).rejects.toThrow(
+    /on chain 1: switch it to base-sepolia/,
+  )
+  compared = 0
+  await expect(geo.attest(TOWER, switched)).rejects.toThrow(/on chain 1: switch it to base-sepolia/)
+  expect(await sent()).toBe(before)
+})
+
+test('a node that gives another content for a UID recomputes nothing', async () => {
+  const answer = await asked('proxy')
+  const { uid } = await geo.land(answer, honest)
+  const lying = wallet(async (call, real) => {
+    const [{ data = '' } = {}] = (call.params ?? []) as { data?: string }[]
+    return data.startsWith(GET_ATTESTATION)
+      ? real({
+          ...call,
+          params: [{ ...(call.params![0] as object), data: GET_ATTESTATION + uid.slice(2) }, 'latest'],
+        })
+      : real(call)
+  })
+  expect(await geo.recompute(uid, [TOWER, GATE], { provider: lying })).toMatchObject({
+    ...{ verdict: 'equal', attester: world.chain.proxy },
+  })
+  await expect(geo.recompute(`0x${'ab'.repeat(32)}`, [TOWER, GATE], { provider: lying })).rejects.toThrow(
+    /content of another attestation/,
+  )
+})
+
+test('pinned contracts: a service that names others is not believed', async () => {
+  const { eas, proxy } = await geo.chain()
+  const pinned = (contracts: object) =>
+    createGeo({ url: world.url, chain: 84532, contracts: { 84532: contracts as never } })
+  expect((await pinned({ eas, proxy: proxy!.address }).chain()).eas).toBe(eas)
+  for (const wrong of [{ eas: testAccount(1).address }, { eas }, { eas, proxy: testAccount(1).address }])
+    await expect(pinned(wrong).chain()).rejects.toThrow(/names other contracts of base-sepolia/)
+})
+
+test("a node's credentials are used, and never shown", async () => {
+  const { uid } = await geo.land(await asked('proxy'), honest)
+  const secret = (url: string) => url.replace('http://', 'http://user:hush@')
+  expect((await geo.check(uid, { provider: secret(world.chain.url) })).valid).toBe(true)
+  const error = await geo
+    .check(uid, { provider: secret('http://127.0.0.1:1') })
+    .catch((reason: Error) => reason)
+  expect((error as Error).message).toMatch(/does not answer/)
+  expect(String((error as Error).stack) + String((error as Error).cause)).not.toContain('hush')
+})
+
+test('fields of attestByDelegation that its data repeats are compared too', async () => {
+  const answer = await asked('proxy')
+  const { attestByDelegation: call } = answer
+  const altered = { ...call, schema: `0x${'12'.repeat(32)}`, data: { ...call.data, schema: call.schema } }
+  await expect(geo.land({ ...answer, attestByDelegation: altered } as Answer, honest)).rejects.toThrow(
+    /schema of attestByDelegation is not that of its attestation/,
+  )
+})
+
+test('what is no answer, or damaged, is said in a sentence', async () => {
+  const answer = await asked('direct')
+  const { delegatedAttestation: delegation } = answer
+  const damaged = (change: object) =>
+    geo.land({ ...answer, delegatedAttestation: { ...delegation, ...change } } as Answer, honest)
+  const before = await sent()
+  await expect(damaged({ nonce: 1e99 })).rejects.toThrow(/The answer was altered/)
+  await expect(damaged({ attester: testAccount(1).address })).rejects.toThrow(
+    /attester of delegatedAttestation/,
+  )
+  await expect(damaged({ signature: `0x${'12'.repeat(65)}` })).rejects.toThrow(
+    /signature of delegatedAttestation/,
+  )
+  await expect(geo.land({ result: 1, chainId: 84532 } as never, honest)).rejects.toThrow(
+    /no answer of the service/,
+  )
+  await expect(geo.recompute({} as never)).rejects.toThrow(/expected one of the service/)
+  expect(() => createGeo(undefined as never)).toThrow(/no address of a service/)
+  expect(await sent()).toBe(before)
+})
+
+test('a pinned attester is compared when an answer is asked for, too', async () => {
+  const pinned = createGeo({ url: world.url, chain: 84532, attester: testAccount(1).address })
+  await expect(pinned.distance(TOWER, GATE)).rejects.toThrow(/not by 0x70997970/)
+  expect(() => createGeo({ url: world.url, attester: 'foo' })).toThrow(/attester: expected an address/)
+  await expect(geo.check(`0x${'ab'.repeat(32)}`, { maxAge: NaN })).rejects.toThrow(/maxAge: expected seconds/)
+})

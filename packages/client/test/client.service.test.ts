@@ -1,0 +1,417 @@
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import {
+  ApiError,
+  AttestationNotFoundError,
+  ComputationError,
+  ConnectionError,
+  InvalidInputError,
+  RateLimitedError,
+  UnavailableError,
+  VerificationFailedError,
+  createGeo,
+  queriesOf,
+  type Geo,
+  type GeoOptions,
+  type LocationRecord,
+  type RecordEvent,
+} from '@geospatial-attestation/client'
+import { QueryClient } from '@tanstack/query-core'
+import { Wallet } from 'ethers'
+import { privateKeyToAccount } from 'viem/accounts'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { attest, locationRequest, revoke, testAccount } from '../../../dev/chain'
+import { startTestWorld, type TestWorld } from '../../../test/world'
+import vectors from '../../../test/vectors/offchain-vectors.json'
+
+/** Requests of the built package to the running service. */
+let world: TestWorld
+let geo: Geo
+beforeAll(async () => {
+  world = await startTestWorld({}, { samples: true })
+  geo = createGeo({ url: `${world.url}/`, chain: 'base-sepolia' })
+})
+afterAll(() => world?.stop())
+
+const TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
+const GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
+const STREET = { type: 'LineString' as const, coordinates: [TOWER.coordinates, GATE.coordinates] }
+const PARK = {
+  type: 'Polygon' as const,
+  coordinates: [
+    [
+      [13, 52],
+      [14, 52],
+      [14, 53],
+      [13, 53],
+      [13, 52],
+    ],
+  ],
+}
+const caught = async (work: Promise<unknown>) =>
+  work.then(
+    () => undefined,
+    (error: unknown) => error as ApiError,
+  )
+
+describe('questions', () => {
+  test('all six operations, with the types of their answers', async () => {
+    const metres: number = (await geo.distance(TOWER, GATE)).result
+    const inside: boolean = (await geo.contains(PARK, GATE)).result
+    const near: boolean = (await geo.within(TOWER, GATE, 1000)).result
+    const meets: boolean = (await geo.intersects(PARK, STREET)).result
+    const large: { result: number; units: 'square_meters' } = await geo.area(PARK)
+    const long: { result: number; units: 'meters'; chainId: number } = await geo.length(STREET)
+    expect([metres, inside, near, meets, long.result]).toEqual([881329.94, true, false, true, 881329.94])
+    expect(large.result).toBeCloseTo(7.5566e9, -6)
+    expect(long.chainId).toBe(84532)
+  })
+
+  test('by UID, Feature, FeatureCollection, and chain id or slug', async () => {
+    const { data } = await geo.records.page({ location_type: 'geojson-point', limit: 1, revoked: false })
+    const place = data[0]!
+    const feature = { type: 'Feature' as const, properties: null, geometry: GATE }
+    const collection = { type: 'FeatureCollection' as const, features: [feature] }
+    for (const chain of [84532, '84532', 'base-sepolia'])
+      for (const input of [feature, collection]) {
+        const { inputRefs } = await geo.distance({ uid: place.uid }, input, { chain })
+        expect(inputRefs).toEqual([place.uid, await geo.reference(GATE)])
+      }
+  })
+
+  test('batch, resign and verify', async () => {
+    const batch = await geo.batch([
+      { operation: 'area', geometry: PARK },
+      { operation: 'within', geometry: TOWER, target: GATE, radius: 5, recipient: testAccount(3).address },
+    ])
+    expect(batch.results[1]!.attestation.recipient).toBe(testAccount(3).address)
+    const again = await geo.resign(batch, { submission: 'proxy' })
+    expect(again.results.map(({ result }) => result)).toEqual(batch.results.map(({ result }) => result))
+    const answer = await geo.distance(TOWER, GATE)
+    const signedAgain: typeof answer = await geo.resign(answer)
+    expect(signedAgain.result).toBe(answer.result)
+    expect(await geo.verify(signedAgain)).toMatchObject({ ours: true, landed: { status: 'not landed' } })
+  })
+
+  test("offchain attestations: the explorer's file, eas-sdk's object with BigInts, JSON", async () => {
+    const { document } = vectors.vectors.find(({ id }) => id === 'public-valid-v2-base-sepolia')!
+    const { sig, signer } = document as unknown as { sig: Record<string, any>; signer: string }
+    const { time, expirationTime } = sig.message
+    const ofSdk = {
+      ...sig,
+      message: { ...sig.message, time: BigInt(time), expirationTime: BigInt(expirationTime) },
+    } as unknown as { message: object; signature: object }
+    for (const source of [document as never, ofSdk, JSON.stringify(document)]) {
+      const input = await geo.offchain(source)
+      expect((input.attestation as { signer: string }).signer.toLowerCase()).toBe(signer.toLowerCase())
+      expect((await geo.distance(input, GATE)).inputRefs[0]).toBe(sig.uid)
+    }
+    for (const wrong of ['{', '[]', 'null', '{"sig":{}}'])
+      expect(await caught(geo.offchain(wrong))).toBeInstanceOf(InvalidInputError)
+  })
+
+  test('a chain that is not named, or not there, is said with a list', async () => {
+    expect(await caught(createGeo(world.url).area(PARK))).toMatchObject({
+      name: 'InvalidInputError',
+      detail: expect.stringContaining('No chain was named') as string,
+    })
+    expect((await caught(geo.area(PARK, { chain: 'mars' })))!.detail).toMatch(
+      /no chain mars. It has base-sepolia \(84532\)/,
+    )
+    expect(() => createGeo('example.org')).toThrow(/'example.org' is no address of a service/)
+  })
+
+  test('graphql, health, ready', async () => {
+    const { locationRecords } = await geo.graphql<{ locationRecords: { nodes: { uid: string }[] } }>(
+      'query ($first: Int) { locationRecords(first: $first) { nodes { uid } } }',
+      { first: 2 },
+    )
+    expect(locationRecords.nodes).toHaveLength(2)
+    expect((await caught(geo.graphql('{ nothing }')))!.message).toMatch(/nothing/)
+    expect((await geo.health()).status).toBe('healthy')
+    await world.caughtUp()
+    expect((await geo.ready()).status).toBe('ready')
+  })
+})
+
+describe('records', () => {
+  test('list goes on over pages, to its limit or the end', async () => {
+    const { total } = await geo.records.stats()
+    const collect = async (options?: Parameters<Geo['records']['list']>[0]) => {
+      const uids: string[] = []
+      for await (const { uid } of geo.records.list(options)) uids.push(uid)
+      return uids
+    }
+    const all = await collect()
+    expect(new Set(all).size).toBe(total)
+    expect(await collect({ limit: 7 })).toEqual(all.slice(0, 7))
+    expect(await collect({ limit: 0 })).toEqual([])
+    const first = await geo.records.page({ limit: 5, total: true })
+    const second = await geo.records.page({ limit: 5, cursor: first.next_cursor! })
+    expect([...first.data, ...second.data].map(({ uid }) => uid)).toEqual(all.slice(0, 10))
+    expect(first).toMatchObject({ total })
+  })
+
+  test('one, and none', async () => {
+    const { data } = await geo.records.page({ limit: 1 })
+    expect(await geo.records.get(data[0]!.uid, { chain: data[0]!.chain })).toEqual(data[0])
+    const error = await caught(geo.records.get(`0x${'ab'.repeat(32)}`))
+    expect(error).toBeInstanceOf(AttestationNotFoundError)
+    expect(error).toMatchObject({ status: 404, title: 'Location record not found' })
+    expect(await caught(geo.records.get('0x12'))).toBeInstanceOf(InvalidInputError)
+    expect(await caught(geo.records.page({ bbox: '1,2' }))).toBeInstanceOf(InvalidInputError)
+  })
+
+  test('exports are streamed whole', async () => {
+    const { total } = await geo.records.stats()
+    const text = async (format: 'csv' | 'geojson' | 'ndjson', limit?: number) =>
+      new Response(await geo.records.export({ format, limit })).text()
+    expect((await text('ndjson')).trim().split('\n')).toHaveLength(total)
+    expect(JSON.parse(await text('geojson')).features).toHaveLength(total)
+    expect((await text('csv', 3)).split(/\r?\n/)[0]).toMatch(/^uid,/)
+  })
+
+  test('the stream brings every change once, over dropped connections', async () => {
+    // Connections end after their first event, or break before it.
+    let connections = 0
+    const dropping: typeof fetch = async (request, init) => {
+      const response = await fetch(request, init)
+      if (!response.headers.get('content-type')?.startsWith('text/event-stream')) return response
+      const breaks = ++connections % 2 === 0
+      const cut = new TransformStream<Uint8Array, Uint8Array>({
+        transform: (chunk, controller) => {
+          const isEvent = new TextDecoder().decode(chunk).includes('data: ')
+          if (isEvent && breaks) controller.error(new Error('the connection was cut'))
+          else controller.enqueue(chunk)
+          if (isEvent && !breaks) controller.terminate()
+        },
+      })
+      return new Response(response.body!.pipeThrough(cut), response)
+    }
+    const listener = createGeo({ url: world.url, fetch: dropping })
+    const stop = new AbortController()
+    const events: RecordEvent[] = []
+    const drops: unknown[] = []
+    const positions: string[] = []
+    let opened = () => {}
+    const open = new Promise<void>((resolve) => (opened = resolve))
+    const uids: string[] = []
+    const listening = (async () => {
+      for await (const event of listener.records.stream({
+        chain: 'base-sepolia',
+        signal: stop.signal,
+        onOpen: () => opened(),
+        onDrop: (error) => drops.push(error),
+        onPosition: (id) => positions.push(id),
+      })) {
+        events.push(event)
+        if (events.length === 5) stop.abort()
+      }
+    })()
+    await open
+    for (const memo of ['one', 'two', 'three', 'four']) {
+      uids.push(await attest(world.chain, locationRequest(TOWER, { memo })))
+      await expect.poll(() => events.length).toBe(uids.length)
+    }
+    await revoke(world.chain, uids[0]!)
+    await listening
+    const memos = events.flatMap((event) =>
+      event.kind === 'new' || event.kind === 'revoked' ? [`${event.kind} ${event.record.memo}`] : [],
+    )
+    expect(memos).toEqual(['new one', 'new two', 'new three', 'new four', 'revoked one'])
+    expect(drops.length).toBeGreaterThanOrEqual(2)
+    expect(connections).toBe(drops.length + 1)
+    // What came after the third event comes again to who resumes from it.
+    const later: RecordEvent[] = []
+    for await (const event of geo.records.stream({ after: events[2]!.id, chain: 'base-sepolia' })) {
+      later.push(event)
+      if (later.length === 2) break
+    }
+    expect(later.map(({ kind }) => kind)).toEqual(['new', 'revoked'])
+    expect(positions).toContain(events[2]!.id)
+  })
+
+  test('a wrong stream request is an error, not a loop', async () => {
+    const first = geo.records.stream({ bbox: 'here' })[Symbol.asyncIterator]().next()
+    expect(await caught(first)).toBeInstanceOf(InvalidInputError)
+    const aborted = geo.records.stream({ signal: AbortSignal.abort() })
+    const got: RecordEvent[] = []
+    for await (const event of aborted) got.push(event)
+    expect(got).toEqual([])
+  })
+})
+
+describe('errors', () => {
+  test.each<[string, (geo: Geo) => Promise<unknown>, unknown, number]>([
+    ['invalid-input', (g) => g.area(TOWER), InvalidInputError, 400],
+    ['attestation-not-found', (g) => g.area(`0x${'ab'.repeat(32)}`), AttestationNotFoundError, 404],
+    [
+      'verification-failed',
+      async (g) => {
+        const answer = await g.distance(TOWER, GATE)
+        const { delegatedAttestation: delegation } = answer
+        return g.resign({ ...answer, delegatedAttestation: { ...delegation, resignToken: 'x' } })
+      },
+      VerificationFailedError,
+      401,
+    ],
+  ])('%s has a class of its own', async (slug, ask, kind, status) => {
+    const error = await caught(ask(geo))
+    expect(error).toBeInstanceOf(kind)
+    expect(error).toBeInstanceOf(ApiError)
+    expect(error).toMatchObject({ status, type: `${world.url}/errors/${slug}` })
+    expect(error!.message).toBe(`${error!.title}: ${error!.detail}`)
+  })
+
+  const servers: Server[] = []
+  afterEach(() => servers.splice(0).forEach((server) => server.close().closeAllConnections()))
+  /** A service that answers as it is told, in order, the last one for ever; and how often it was asked. */
+  async function told(answers: RequestListener[], options: Partial<GeoOptions> = {}) {
+    const asked: (string | undefined)[] = []
+    const server = createServer((request, response) => {
+      asked.push(request.url)
+      answers[Math.min(asked.length, answers.length) - 1]!(request, response)
+    }).listen(0, '127.0.0.1')
+    servers.push(server)
+    await new Promise((resolve) => server.once('listening', resolve))
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    return { asked, geo: createGeo({ url, chain: 84532, ...options }) }
+  }
+  const answering =
+    (status: number, body: object, headers: Record<string, string> = {}): RequestListener =>
+    (_request, response) => {
+      response.writeHead(status, { 'content-type': 'application/json', ...headers })
+      response.end(JSON.stringify(body))
+    }
+  const busy = answering(503, { status: 'error', message: 'Temporarily unavailable', detail: 'Soon.' })
+  const hangUp: RequestListener = (request) => request.socket.destroy()
+
+  test('what may pass is tried again: 503, 429 and 500 with Retry-After, lost connections', async () => {
+    const { asked, geo } = await told([
+      busy,
+      hangUp,
+      answering(429, {}, { 'retry-after': '1' }),
+      answering(200, { total: 3 }),
+    ])
+    expect(await geo.records.stats()).toEqual({ total: 3 })
+    expect(asked).toHaveLength(4)
+  })
+
+  test('what does not pass is thrown with its class, after the tries', async () => {
+    const once = { retries: 1 }
+    const failing = await told([busy], once)
+    expect(await caught(failing.geo.records.stats())).toBeInstanceOf(UnavailableError)
+    expect(failing.asked).toHaveLength(2)
+    const lost = await told([hangUp], once)
+    const error = await caught(lost.geo.records.stats())
+    expect(error).toBeInstanceOf(ConnectionError)
+    expect(error!.message).toMatch(/^127\.0\.0\.1:\d+ does not answer \(.+\): is the service running at http/)
+    const fault = await told(
+      [answering(500, { type: 'https://x/errors/computation-error', title: 'T' })],
+      once,
+    )
+    expect(await caught(fault.geo.area(PARK))).toBeInstanceOf(ComputationError)
+    const html = await told(
+      [(_request, response) => response.writeHead(502).end('<html>\nBad gateway')],
+      once,
+    )
+    expect(await caught(html.geo.area(PARK))).toMatchObject({ status: 502, detail: '<html>' })
+  })
+
+  test('a long Retry-After is told at once, and wrong requests are not repeated', async () => {
+    const limited = await told([
+      answering(429, { message: 'Rate limit exceeded' }, { 'retry-after': '1800' }),
+    ])
+    const error = await caught(limited.geo.records.stats())
+    expect(error).toBeInstanceOf(RateLimitedError)
+    expect(error!.retryAfter).toBe(1800)
+    expect(limited.asked).toHaveLength(1)
+    const wrong = await told([answering(400, { message: 'Invalid bbox format' })])
+    expect(await caught(wrong.geo.records.stats())).toBeInstanceOf(InvalidInputError)
+    expect(wrong.asked).toHaveLength(1)
+  })
+
+  test('a signal ends a request, the wait before the next one, and a slow answer ends by the timeout', async () => {
+    const slow = await told([() => {}], { timeout: 50, retries: 0 })
+    expect(await caught(slow.geo.records.stats())).toBeInstanceOf(ConnectionError)
+    const stop = new AbortController()
+    const hanging = await told([() => stop.abort(new Error('enough'))])
+    expect((await caught(hanging.geo.records.stats({ signal: stop.signal })))!.message).toBe('enough')
+    const waiting = new AbortController()
+    const later = await told([
+      (request, response) => {
+        answering(503, {}, { 'retry-after': '29' })(request, response)
+        response.once('close', () => waiting.abort(new Error('not that long')))
+      },
+    ])
+    expect((await caught(later.geo.area(PARK, { signal: waiting.signal })))!.message).toBe('not that long')
+  })
+})
+
+describe('requests that a wallet signs', () => {
+  test('count against the wallet, with ethers and viem', async () => {
+    const limited = await startTestWorld({ WALLET_AUTH: 'true', RATE_LIMIT_PER_HOUR: '1' })
+    try {
+      const options = { url: limited.url, chain: 'base-sepolia', retries: 0 }
+      const unsigned = createGeo(options)
+      await unsigned.distance(TOWER, GATE)
+      expect(await caught(unsigned.distance(TOWER, GATE))).toBeInstanceOf(RateLimitedError)
+      const key = testAccount(6).privateKey as `0x${string}`
+      for (const wallet of [new Wallet(key), privateKeyToAccount(key)]) {
+        const signed = createGeo({ ...options, wallet })
+        for (let i = 0; i < 3; i++) expect((await signed.distance(TOWER, GATE)).result).toBe(881329.94)
+      }
+      const refusing = createGeo({
+        ...options,
+        wallet: {
+          type: 'local',
+          address: testAccount(6).address,
+          signTypedData: async () => '',
+          signMessage: async () => {
+            throw new Error('no')
+          },
+        },
+      })
+      expect((await caught(refusing.distance(TOWER, GATE)))!.message).toBe(
+        'The wallet did not sign the request: no.',
+      )
+    } finally {
+      await limited.stop()
+    }
+  })
+})
+
+test('records have the type of the document', async () => {
+  const { data } = await geo.records.page({ limit: 1 })
+  const record: LocationRecord = data[0]!
+  const [longitude, uid]: [number | null, string] = [record.longitude, record.uid]
+  expect([typeof uid, longitude === null || typeof longitude === 'number']).toEqual(['string', true])
+})
+
+test('questions are options of TanStack Query: asked once, cancelled, typed', async () => {
+  const asked: string[] = []
+  const counting = createGeo({
+    url: world.url,
+    chain: 'base-sepolia',
+    fetch: (request, init) => {
+      asked.push((request as Request).url)
+      return fetch(request, init)
+    },
+  })
+  const queries = queriesOf(counting)
+  const client = new QueryClient()
+  const [first, second] = await Promise.all([
+    client.fetchQuery(queries.distance(TOWER, GATE)),
+    client.fetchQuery(queries.distance(TOWER, GATE)),
+  ])
+  const metres: number = first.result
+  expect([metres, second]).toEqual([881329.94, first])
+  expect(asked.filter((url) => url.endsWith('/distance'))).toHaveLength(1)
+  expect((await client.fetchQuery(queries.within(TOWER, GATE, 5))).result).toBe(false)
+  expect((await client.fetchQuery(queries.area(PARK))).units).toBe('square_meters')
+  const { data } = await client.fetchQuery(queries.records({ limit: 1 }))
+  expect(await client.fetchQuery(queries.record(data[0]!.uid, data[0]!.chain))).toEqual(data[0])
+  expect((await client.fetchQuery(queries.stats())).total).toBeGreaterThan(300)
+  const stop = AbortSignal.abort(new Error('left the page'))
+  expect((await caught(queries.length(STREET).queryFn({ signal: stop })))!.message).toBe('left the page')
+})

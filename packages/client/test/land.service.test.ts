@@ -1,0 +1,405 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import {
+  AlteredAnswerError,
+  AttestationNotFoundError,
+  ChainMismatchError,
+  ConnectionError,
+  LandingError,
+  ServiceVersionError,
+  SignerError,
+  createGeo,
+  type Answer,
+  type Eip1193Provider,
+  type Geo,
+  type Signer,
+} from '@geospatial-attestation/client'
+import { JsonRpcProvider, Wallet, parseEther } from 'ethers'
+import { createPublicClient, createWalletClient, http } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { revoke, testAccount, type LocalChain } from '../../../dev/chain'
+import { CHAINS } from '../../../src/chains'
+import { startTestWorld, type TestWorld } from '../../../test/world'
+
+/** Answers of the running service, landed by the built package on every version of EAS. */
+const SLUGS = CHAINS.map(({ slug }) => slug)
+let world: TestWorld
+beforeAll(async () => {
+  world = await startTestWorld({ CHAINS: SLUGS.join() })
+})
+afterAll(() => world?.stop())
+
+const TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
+const GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
+const local = (slug: string): LocalChain => world.chains.get(slug)!
+const geoOf = (slug: string, more: object = {}): Geo =>
+  createGeo({ url: world.url, chain: slug, providers: { [local(slug).chain.id]: local(slug).url }, ...more })
+
+const opened: JsonRpcProvider[] = []
+afterEach(() => opened.splice(0).forEach((provider) => provider.destroy()))
+function ethersSigner(slug: string, account = 1): Wallet {
+  const provider = new JsonRpcProvider(local(slug).url)
+  opened.push(provider)
+  return new Wallet(testAccount(account).privateKey, provider)
+}
+function viemSigner(slug: string, account = 2): Signer {
+  return createWalletClient({
+    account: privateKeyToAccount(testAccount(account).privateKey as `0x${string}`),
+    transport: http(local(slug).url),
+  })
+}
+/** A wallet behind EIP-1193: the node, whose accounts are unlocked. */
+function injectedSigner(slug: string, account = 3): Eip1193Provider {
+  return {
+    request: async ({ method, params = [] }) =>
+      method === 'eth_requestAccounts'
+        ? [testAccount(account).address]
+        : (local(slug).provider.send(method, params) as Promise<unknown>),
+  }
+}
+const SIGNERS: Record<string, (slug: string) => Signer> = {
+  ethers: (slug) => ethersSigner(slug),
+  viem: (slug) => viemSigner(slug),
+  'EIP-1193': (slug) => injectedSigner(slug),
+}
+const sent = (slug: string, account = 1) =>
+  local(slug).provider.getTransactionCount(testAccount(account).address)
+
+describe.each(SLUGS)('on %s', (slug) => {
+  test.each(Object.keys(SIGNERS))('%s lands answers of both forms, and check reads them', async (name) => {
+    const geo = geoOf(slug)
+    for (const submission of ['direct', 'proxy'] as const) {
+      const answer = await geo.distance(TOWER, GATE, { submission, recipient: testAccount(5).address })
+      expect(answer.result).toBe(881329.94)
+      const landed = await geo.land(answer, SIGNERS[name]!(slug))
+      expect(landed).toMatchObject({
+        ...{ chainId: local(slug).chain.id, already: false },
+        says: { result: 881329.94, units: 'meters', operation: 'distance', inputRefs: answer.inputRefs },
+        attestation: { uid: landed.uid, recipient: testAccount(5).address, data: answer.attestation.data },
+      })
+      const checked = await geo.check(landed.uid)
+      expect(checked).toMatchObject({ valid: true, problems: [], attester: answer.attestation.attester })
+      expect(checked.sentence).toMatch(
+        /^The distance between 0x\w{8}\.\.\. and 0x\w{8}\.\.\. is 881,329\.94 m,/,
+      )
+    }
+  })
+
+  test('a batch lands in one transaction, in order', async () => {
+    const geo = geoOf(slug)
+    for (const submission of ['direct', 'proxy'] as const) {
+      const batch = await geo.batch(
+        [
+          { operation: 'distance', from: TOWER, to: GATE },
+          { operation: 'within', geometry: TOWER, target: GATE, radius: 900_000 },
+          { operation: 'contains', container: AROUND, geometry: TOWER },
+          { operation: 'area', geometry: AROUND },
+        ],
+        { submission },
+      )
+      const landed = await geo.land(batch, viemSigner(slug))
+      expect(landed.map(({ says }) => says.operation)).toEqual([
+        ...['distance', 'within:90000000', 'contains', 'area'],
+      ])
+      expect(landed.map(({ says }) => says.result)).toEqual(batch.results.map(({ result }) => result))
+      expect(new Set(landed.map(({ transactionHash }) => transactionHash)).size).toBe(1)
+    }
+  })
+})
+const AROUND = {
+  type: 'Polygon' as const,
+  coordinates: [
+    [
+      [2, 48],
+      [3, 48],
+      [3, 49],
+      [2, 49],
+      [2, 48],
+    ],
+  ],
+}
+
+describe('answers that meet each other', () => {
+  test('of one moment at one nonce all land, from one signer and from several', async () => {
+    const geo = geoOf('base-sepolia')
+    const radii = Array.from({ length: 12 }, (_, i) => 1000 + i)
+    const answers: Answer<'within'>[] = []
+    for (const radius of radii) answers.push(await geo.within(TOWER, GATE, radius, { submission: 'direct' }))
+    expect(new Set(answers.map(({ delegatedAttestation }) => delegatedAttestation.nonce)).size).toBe(1)
+    const [one, two] = [ethersSigner('base-sepolia'), viemSigner('base-sepolia')]
+    const steps: string[] = []
+    const landed = await Promise.all(
+      answers.map((answer, i) =>
+        geo.land(answer, i % 2 ? one : two, { resigns: 100, onStep: ({ step }) => steps.push(step) }),
+      ),
+    )
+    expect(new Set(landed.map(({ uid }) => uid)).size).toBe(12)
+    expect(landed.map(({ says }) => says.operation)).toEqual(radii.map((radius) => `within:${radius}00`))
+    expect(steps.filter((step) => step === 'signed anew').length).toBeGreaterThanOrEqual(11)
+  })
+
+  test.each(['direct', 'proxy'] as const)(
+    '%s: landing an answer twice gives the same one',
+    async (submission) => {
+      const geo = geoOf('celo')
+      const signer = ethersSigner('celo')
+      const answer = await geo.within(TOWER, GATE, submission === 'direct' ? 5 : 6, { submission })
+      const first = await geo.land(answer, signer)
+      const before = await sent('celo')
+      const again = await geo.land(answer, signer)
+      expect(again).toEqual({ ...first, already: true })
+      expect(await sent('celo')).toBe(before)
+    },
+  )
+})
+
+describe('nothing is sent', () => {
+  const before = async () => [await sent('base-sepolia'), await sent('celo')]
+  const refused = async (work: Promise<unknown>, kind: new (...args: never[]) => Error, words: RegExp) => {
+    const error = await work.then(
+      () => undefined,
+      (reason: unknown) => reason as Error,
+    )
+    expect(error).toBeInstanceOf(kind)
+    expect(error!.message).toMatch(words)
+    expect(error!.message).toMatch(/[.?]$/)
+  }
+
+  test.each<[string, (answer: any) => unknown, RegExp]>([
+    ['the result', (a) => ({ ...a, result: a.result + 0.01 }), /its result is 881329.95, but 881329.94/],
+    ['the operation', (a) => ({ ...a, operation: 'length' }), /its operation is length/],
+    ['the inputs', (a) => ({ ...a, inputRefs: [...a.inputRefs].reverse() }), /its inputRefs/],
+    [
+      'the payload',
+      (a) => ({ ...a, attestation: { ...a.attestation, data: a.attestation.data.replace('cd82', 'cd83') } }),
+      /its signature is not that of/,
+    ],
+    [
+      'the recipient',
+      (a) => ({ ...a, attestation: { ...a.attestation, recipient: testAccount(4).address } }),
+      /its signature is not that of/,
+    ],
+    [
+      'the call',
+      (a) => {
+        const data = { ...a.attestByDelegation.data, recipient: testAccount(4).address }
+        return { ...a, attestByDelegation: { ...a.attestByDelegation, data } }
+      },
+      /recipient of attestByDelegation is not that of its attestation/,
+    ],
+    [
+      'the deadline',
+      (a) => ({ ...a, delegatedAttestation: { ...a.delegatedAttestation, deadline: 9999999999 } }),
+      /its signature is not that of/,
+    ],
+    [
+      'the attester',
+      (a) => ({ ...a, attestation: { ...a.attestation, attester: testAccount(4).address } }),
+      /names .* as its attester/,
+    ],
+  ])('when %s was altered', async (_, alter, words) => {
+    const geo = geoOf('celo')
+    const signer = ethersSigner('celo')
+    const counts = await before()
+    for (const submission of ['direct', 'proxy'] as const) {
+      const answer = await geo.distance(TOWER, GATE, { submission })
+      await refused(geo.land(alter(answer) as Answer, signer), AlteredAnswerError, words)
+    }
+    const batch = await geo.batch([{ operation: 'distance', from: TOWER, to: GATE }])
+    const wrong = { ...batch, results: batch.results.map(alter) } as typeof batch
+    await refused(geo.land(wrong, signer), AlteredAnswerError, words)
+    expect(await before()).toEqual(counts)
+  })
+
+  test('when the service signs with another key than the caller pinned', async () => {
+    const counts = await before()
+    const geo = geoOf('celo', { attester: testAccount(4).address })
+    await refused(
+      geo.land(await geoOf('celo').distance(TOWER, GATE), ethersSigner('celo')),
+      AlteredAnswerError,
+      /attester/,
+    )
+    expect(await before()).toEqual(counts)
+  })
+
+  test('when the signer is on another chain, has no node, or is none', async () => {
+    const counts = await before()
+    const geo = geoOf('celo')
+    const answer = await geo.distance(TOWER, GATE)
+    for (const signer of Object.values(SIGNERS))
+      await refused(
+        geo.land(answer, signer('base-sepolia')),
+        ChainMismatchError,
+        /for celo \(chain 42220\), and the signer is on chain 84532: switch/,
+      )
+    const key = testAccount(1).privateKey as `0x${string}`
+    await refused(geo.land(answer, new Wallet(key)), SignerError, /has no provider.*wallet\.connect/)
+    await refused(geo.land(answer, privateKeyToAccount(key)), SignerError, /createWalletClient/)
+    const client = createWalletClient({ transport: http(local('celo').url) })
+    await refused(geo.land(answer, client), SignerError, /no account/)
+    await refused(geo.land(answer, {} as Signer), SignerError, /Expected a signer/)
+    const away = createWalletClient({
+      account: privateKeyToAccount(key),
+      transport: http('http://127.0.0.1:1', { retryCount: 0 }),
+    })
+    await refused(geo.land(answer, away), ConnectionError, /node of the signer does not answer/)
+    expect(await before()).toEqual(counts)
+  })
+
+  test('when the wallet refuses, or has no money', async () => {
+    const geo = geoOf('celo')
+    const answer = await geo.distance(TOWER, GATE)
+    const refusing: Eip1193Provider = {
+      request: async (request: { method: string }) => {
+        if (request.method === 'eth_sendTransaction') throw new Error('User rejected the request.')
+        return injectedSigner('celo').request(request) as unknown
+      },
+    }
+    await refused(geo.land(answer, refusing), SignerError, /did not send the transaction: User rejected/)
+    const provider = new JsonRpcProvider(local('celo').url)
+    opened.push(provider)
+    await refused(
+      geo.land(answer, Wallet.createRandom(provider)),
+      SignerError,
+      /did not send.*insufficient funds/i,
+    )
+  })
+
+  test('when the contract refuses for a reason that a new signature does not mend', async () => {
+    // The schema is registered on one chain only: the answer is signed before it is looked up anew.
+    const geo = geoOf('base-sepolia')
+    const answer = await geo.distance(TOWER, GATE, { submission: 'direct' })
+    const chain = local('base-sepolia')
+    const attested = await chain.provider.send('evm_snapshot', [])
+    // EAS without code takes nothing: every call ends without an answer.
+    const code = (await chain.provider.send('eth_getCode', [chain.chain.eas, 'latest'])) as string
+    await chain.provider.send('anvil_setCode', [chain.chain.eas, '0x5f5ffd'])
+    try {
+      await refused(geo.land(answer, viemSigner('base-sepolia')), LandingError, /the contract refuses it/)
+    } finally {
+      await chain.provider.send('anvil_setCode', [chain.chain.eas, code])
+      await chain.provider.send('evm_revert', [attested])
+    }
+    await geo.land(answer, viemSigner('base-sepolia'))
+  })
+
+  test('when the service is an older one, or none', async () => {
+    const geo = geoOf('celo')
+    const { attestByDelegation: _, ...older } = await geo.distance(TOWER, GATE)
+    await refused(geo.land(older as Answer, ethersSigner('celo')), ServiceVersionError, /older version/)
+    const other = createServer((_request, response) => {
+      response.setHeader('content-type', 'application/json')
+      response.end('{"name":"something else"}')
+    }).listen(0, '127.0.0.1')
+    await new Promise((resolve) => other.once('listening', resolve))
+    const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
+    try {
+      await refused(
+        createGeo(url).distance(TOWER, GATE, { chain: 'celo' }),
+        ServiceVersionError,
+        /no Geospatial/,
+      )
+    } finally {
+      other.close()
+    }
+  })
+})
+
+test('an answer whose deadline has passed on the chain is signed anew, as often as allowed', async () => {
+  const geo = geoOf('base')
+  const chain = local('base')
+  const answer = await geo.distance(TOWER, GATE, { submission: 'proxy' })
+  const snapshot = (await chain.provider.send('evm_snapshot', [])) as string
+  await chain.provider.send('evm_setNextBlockTimestamp', [Math.floor(Date.now() / 1000) + 86_400])
+  await chain.provider.send('evm_mine', [])
+  const steps: object[] = []
+  await expect(
+    geo.land(answer, viemSigner('base'), { resigns: 2, onStep: (step) => steps.push(step) }),
+  ).rejects.toThrow(/did not land: its deadline has passed, and it was signed 2 times anew/)
+  expect(steps).toMatchObject(Array(2).fill({ step: 'signed anew', reason: 'its deadline has passed' }))
+  await chain.provider.send('evm_revert', [snapshot])
+})
+
+test('estimate says the gas, or why not', async () => {
+  const geo = geoOf('celo')
+  const answer = await geo.distance(TOWER, GATE, { submission: 'proxy' })
+  for (const signer of Object.values(SIGNERS)) {
+    const gas = await geo.estimate(answer, signer('celo'))
+    expect(gas).toBeGreaterThan(300_000n)
+    expect(gas).toBeLessThan(700_000n)
+  }
+  await geo.land(answer, viemSigner('celo'))
+  await expect(geo.estimate(answer, viemSigner('celo'))).rejects.toMatchObject({
+    contractError: 'UsedSignature',
+  })
+})
+
+describe('check', () => {
+  test('reads by any provider, and says what is wrong in sentences', async () => {
+    const geo = createGeo({ url: world.url, chain: 'sepolia' })
+    const { uid } = await geo.land(await geo.distance(TOWER, GATE), viemSigner('sepolia'))
+    const ethers = new JsonRpcProvider(local('sepolia').url)
+    opened.push(ethers)
+    const viem = createPublicClient({ transport: http(local('sepolia').url) })
+    for (const provider of [local('sepolia').url, ethers, viem, ethersSigner('sepolia')])
+      expect((await geo.check(uid, { provider })).valid).toBe(true)
+    await expect(geo.check(uid)).rejects.toThrow(/give its node/)
+    const provider = local('sepolia').url
+    await expect(geo.check(uid, { provider: local('celo').url })).rejects.toBeInstanceOf(ChainMismatchError)
+    await expect(geo.check(`0x${'ab'.repeat(32)}`, { provider })).rejects.toBeInstanceOf(
+      AttestationNotFoundError,
+    )
+    await expect(geo.check('0x12', { provider })).rejects.toThrow(/is no UID/)
+    expect(await geo.check(uid, { provider, maxAge: 0, schemas: [`0x${'12'.repeat(32)}`] })).toMatchObject({
+      valid: false,
+      problems: [/^Its schema is 0x.*not accepted\.$/, /^It was computed at .*Z, more than 0 s ago\.$/].map(
+        (words) => expect.stringMatching(words) as string,
+      ),
+    })
+    const stop = new AbortController()
+    const hanging: Eip1193Provider = {
+      request: () => {
+        stop.abort(new Error('enough'))
+        return new Promise(() => {})
+      },
+    }
+    await expect(geo.check(uid, { provider: hanging, signal: stop.signal })).rejects.toThrow('enough')
+    const pinned = createGeo({ url: world.url, chain: 'sepolia', attester: testAccount(4).address })
+    expect((await pinned.check(uid, { provider })).problems).toEqual([
+      expect.stringContaining(`not by ${testAccount(4).address}`),
+    ])
+  })
+
+  test('an answer that someone else attested, by EAS or past the proxy, is not ours', async () => {
+    const geo = geoOf('celo')
+    const chain = local('celo')
+    const { attestation } = await geo.distance(TOWER, GATE)
+    const eas = await chain.eas(1)
+    const { recipient, expirationTime, revocable, refUID, data } = attestation
+    const transaction = await eas.attest!({
+      schema: attestation.schema,
+      data: { ...{ recipient, expirationTime, revocable, refUID, data }, value: 0 },
+    })
+    const { logs } = await transaction.wait()
+    const uid = logs[0].data as string
+    const checked = await geo.check(uid)
+    expect(checked).toMatchObject({ valid: false, says: { result: 881329.94 } })
+    expect(checked.problems).toEqual([expect.stringContaining(`It was signed by ${testAccount(1).address}`)])
+    await revoke(chain, uid, 1, attestation.schema)
+    expect((await geo.check(uid)).problems).toContainEqual(expect.stringMatching(/^It was revoked at .*Z\.$/))
+  })
+})
+
+test('a key never shows in an error', async () => {
+  const key = testAccount(1).privateKey
+  const poor = new Wallet(Wallet.createRandom().privateKey, new JsonRpcProvider(local('celo').url))
+  opened.push(poor.provider as JsonRpcProvider)
+  const geo = geoOf('celo', { wallet: new Wallet(key) })
+  const error = await geo
+    .land(await geo.distance(TOWER, GATE), poor)
+    .catch((reason: unknown) => reason as Error)
+  expect(error).toBeInstanceOf(SignerError)
+  expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toContain(poor.privateKey.slice(2))
+  expect(parseEther('1')).toBe(10n ** 18n)
+})

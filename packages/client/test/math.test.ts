@@ -1,0 +1,127 @@
+import { expect, test } from 'vitest'
+import { seededRandom } from '../../../dev/random'
+import * as ours from '../src/kernel/math'
+
+/**
+ * The functions of the kernel give the bits of this Node's Math, as the service computes with that.
+ * TEST_MATH_ARGUMENTS sets the number of arguments of each kind and prints how many were compared.
+ */
+const ARGUMENTS = Number(process.env.TEST_MATH_ARGUMENTS ?? (process.env.TEST_QUICK ? 5_000 : 50_000))
+
+const double = new Float64Array(1)
+const words = new Uint32Array(double.buffer)
+const long = new BigInt64Array(double.buffer)
+const random = seededRandom(20_261_122)
+const word = () => Math.floor(random() * 2 ** 32)
+/** Any double, with infinities and not-a-numbers. */
+const any = () => {
+  words[0] = word()
+  words[1] = word()
+  return double[0]!
+}
+/** Either sign, and every exponent of a range alike. */
+const ofExponent = (low: number, high: number) => () => {
+  words[0] = word()
+  words[1] = ((1023 + low + Math.floor(random() * (high - low))) << 20) | (word() & 0x800f_ffff)
+  return double[0]!
+}
+/** Up to 32 doubles beside a place. */
+const beside = (place: () => number) => () => {
+  double[0] = place()
+  long[0] = long[0]! + BigInt(Math.floor(random() * 65) - 32)
+  return double[0]
+}
+const between = (low: number, high: number) => () => low + (high - low) * random()
+const among = (places: readonly number[]) => () => places[Math.floor(random() * places.length)]!
+const multipleOf = (angle: number, most: number) => () => angle * Math.floor((2 * random() - 1) * most)
+
+const SPECIAL = [
+  ...[
+    0,
+    -0,
+    1,
+    -1,
+    0.5,
+    -0.5,
+    2,
+    Infinity,
+    -Infinity,
+    NaN,
+    Number.MAX_VALUE,
+    -Number.MAX_VALUE,
+    5e-324,
+    -5e-324,
+  ],
+  ...[27, 28, 29, 54, 57, 1022, 1023].map((power) => 2 ** -power),
+  ...[18, 19, 53, 54, 60, 61, 66].map((power) => 2 ** power),
+  ...[Math.PI, Math.PI / 2, Math.PI / 4, (3 * Math.PI) / 4, -Math.PI],
+]
+const ANGLES = [
+  between(-Math.PI, Math.PI),
+  between(-1_000, 1_000),
+  beside(multipleOf(Math.PI / 2, 64)),
+  beside(multipleOf(Math.PI / 4, 2 ** 22)),
+  ofExponent(-60, 3),
+  ofExponent(17, 24),
+  ofExponent(-1022, 1023),
+]
+const SINES = [between(-1, 1), beside(among([-1, 1, 0.5, -0.5, 0.975, -0.975])), ofExponent(-60, 0)]
+const NUMBERS = [
+  between(-4, 4),
+  beside(among([0.4375, 0.6875, 1.1875, 2.4375, 1, -1, Math.SQRT1_2 - 1, Math.SQRT2 - 1])),
+  ofExponent(-60, 60),
+  ofExponent(-1022, 1023),
+  () => ofExponent(-20, 20)() * 1e-310,
+]
+const KINDS: Record<string, (() => number)[]> = {
+  ...{ sin: ANGLES, cos: ANGLES, tan: ANGLES },
+  ...{ asin: SINES, acos: SINES, atanh: SINES },
+  ...{ atan: NUMBERS, log1p: NUMBERS, cbrt: NUMBERS },
+  ...{ atan2: NUMBERS, hypot: NUMBERS },
+}
+/** How many arguments a function has. */
+const ARITIES: Record<string, readonly number[]> = { atan2: [2], hypot: [2, 3] }
+
+test('every function is compared', () => {
+  expect(Object.keys(KINDS).sort()).toEqual(
+    Object.keys(ours)
+      .filter((name) => name !== 'pow')
+      .sort(),
+  )
+})
+test.each(Object.keys(KINDS))('%s', { timeout: 0 }, (name) => {
+  const own = ours[name as 'hypot'] as (...values: number[]) => number
+  const native = (...values: number[]) => Math[name as 'hypot'](...values)
+  const wrong: unknown[] = []
+  let compared = 0
+  const compare = (values: number[]) => {
+    compared++
+    const [found, expected] = [own(...values), native(...values)]
+    if (!Object.is(found, expected) && wrong.length < 5) wrong.push({ values, found, expected })
+  }
+  for (const arity of ARITIES[name] ?? [1]) {
+    const places = Array.from({ length: arity }, (_, i) => i)
+    for (const kind of [...KINDS[name]!, any])
+      for (let i = 0; i < ARGUMENTS; i++) compare(places.map((at) => (at % 2 ? among(SPECIAL) : kind)()))
+    if (arity > 1)
+      for (const kind of KINDS[name]!) for (let i = 0; i < ARGUMENTS; i++) compare(places.map(() => kind()))
+    for (const first of SPECIAL)
+      for (const second of arity > 1 ? SPECIAL : [0]) compare([first, second, second].slice(0, arity))
+  }
+  if (process.env.TEST_MATH_ARGUMENTS) console.log(`${name}: ${compared} compared`)
+  expect(wrong).toEqual([])
+})
+
+test('powers of 2 and of a half are exact, others are refused', () => {
+  for (let power = -1022; power <= 1022; power++) {
+    expect(ours.pow(2, power)).toBe(2 ** power)
+    expect(ours.pow(0.5, power)).toBe(2 ** -power)
+  }
+  for (const [base, power] of [
+    [3, 2],
+    [2, 0.5],
+    [2, 1024],
+    [2, NaN],
+  ] as const)
+    expect(() => ours.pow(base, power)).toThrow(RangeError)
+})

@@ -1,0 +1,571 @@
+import {
+  AttestationNotFoundError,
+  InvalidInputError,
+  SignerError,
+  createGeo,
+  decodeClaims,
+  type Answer,
+} from '@geospatial-attestation/client'
+import {
+  recompute,
+  type AttestationContent,
+  type Claim,
+  type RecomputeInput,
+} from '@geospatial-attestation/client/kernel'
+import { AbiCoder, JsonRpcProvider, Wallet, ZeroAddress, id } from 'ethers'
+import { latLngToCell } from 'h3-js'
+import { rolldown } from 'rolldown'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { attest, locationRequest, mined, request, testAccount } from '../../../dev/chain'
+import { seededRandom } from '../../../dev/random'
+import { fieldTypes, schemaUid } from '../../../src/eas'
+import { LOCATION_PROTOCOL_SCHEMA } from '../../../src/location'
+import { CHROMIUM, startBrowser } from '../../../test/browser'
+import { offchain } from '../../../test/offchain'
+import { inOneBlock, startTestWorld, type TestWorld } from '../../../test/world'
+
+/** Answers of the running service, recomputed by the built package. */
+const FLOOR_SCHEMA = 'string srs,string location_type,string location,uint8 floor'
+let world: TestWorld
+beforeAll(async () => {
+  world = await startTestWorld({ LOCATION_SCHEMAS: FLOOR_SCHEMA })
+})
+afterAll(() => world?.stop())
+
+const TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
+const NEAR_TOWER = { type: 'Point' as const, coordinates: [2.2946, 48.8584] }
+const square = (west: number, south: number, size: number) => ({
+  type: 'Polygon' as const,
+  coordinates: [
+    [
+      [west, south],
+      [west + size, south],
+      [west + size, south + size],
+      [west, south + size],
+      [west, south],
+    ],
+  ],
+})
+const PARIS = square(2.22, 48.81, 0.2)
+const STREET = {
+  type: 'LineString' as const,
+  coordinates: [
+    [2.3, 48.86],
+    [2.32, 48.87],
+    [2.41, 48.9],
+  ],
+}
+type Shape = typeof TOWER | typeof PARIS | typeof STREET
+
+const ask = async (operation: string, parameters: object): Promise<Answer> => {
+  const { status, body } = await world.post(`/compute/v0/${operation}`, { chainId: 84532, ...parameters })
+  expect([status, body.detail]).toEqual([200, undefined])
+  return body as Answer
+}
+/** What the contract has, as ethers hands it out. */
+const content = async (uid: string) =>
+  (await (await world.chain.eas()).getFunction('getAttestation').staticCall(uid)) as AttestationContent
+const onChain = { attestation: content }
+const outdated = (changes: object) => async (uid: string) => ({ ...plain(await content(uid)), ...changes })
+const plain = ({
+  schema,
+  recipient,
+  attester,
+  time,
+  expirationTime,
+  revocable,
+  refUID,
+  data,
+}: AttestationContent) => ({ schema, recipient, attester, time, expirationTime, revocable, refUID, data })
+
+/** By kind: how a shape is given to the service. */
+const KINDS: Record<string, (shape: Shape) => Promise<RecomputeInput>> = {
+  geojson: async (shape) => shape,
+  onchain: (shape) => attest(world.chain, locationRequest(shape), 3),
+  offchain: async (shape) => ({ attestation: await offchain(shape as typeof TOWER) }),
+}
+const QUESTIONS: Record<string, { shapes: Record<string, Shape>; more?: object }> = {
+  distance: { shapes: { from: TOWER, to: STREET } },
+  contains: { shapes: { container: PARIS, geometry: STREET } },
+  within: { shapes: { geometry: TOWER, target: STREET }, more: { radius: 432.1 } },
+  intersects: { shapes: { geometry1: STREET, geometry2: PARIS } },
+  area: { shapes: { geometry: PARIS } },
+  length: { shapes: { geometry: STREET } },
+}
+
+describe.each(Object.keys(QUESTIONS))('%s', (operation) => {
+  const { shapes, more } = QUESTIONS[operation]!
+  const names = Object.keys(shapes)
+  const mixes = names.length === 1 ? Object.keys(KINDS).map((kind) => [kind]) : pairs(Object.keys(KINDS))
+  test.each(mixes.map((mix) => [mix.join(', '), mix] as const))('of %s is the same', async (_, mix) => {
+    const inputs: RecomputeInput[] = []
+    for (const [i, name] of names.entries()) inputs.push(await KINDS[mix[i]!]!(shapes[name]!))
+    const answer = await ask(operation, {
+      ...Object.fromEntries(names.map((name, i) => [name, inputs[i]])),
+      ...more,
+    })
+    const expected = {
+      verdict: 'equal',
+      computed: { result: answer.result },
+      inputs: mix.map((kind, i) => ({
+        ...{ kind, ref: answer.inputRefs[i], geometry: shapes[names[i]!] },
+        ...(kind !== 'geojson' && { attester: testAccount(kind === 'onchain' ? 3 : 2).address }),
+      })),
+    }
+    expect(await recompute(answer, inputs, onChain)).toMatchObject(expected)
+    // What the payload says, by this package and in whole units; and attestations by their content.
+    const contents: RecomputeInput[] = []
+    for (const input of inputs) contents.push(typeof input === 'string' ? await content(input) : input)
+    const claims = decodeClaims(answer.attestation.data as `0x${string}`)!
+    expect(await recompute(claims, contents)).toMatchObject(expected)
+    const whole = AbiCoder.defaultAbiCoder().decode(
+      typeof answer.result === 'number'
+        ? ['uint256', 'string', 'bytes32[]', 'uint256', 'string']
+        : ['bool', 'bytes32[]', 'uint256', 'string'],
+      answer.attestation.data,
+    )
+    const [result, units] = [
+      whole[0] as bigint | boolean,
+      whole.length > 4 ? (whole[1] as string) : undefined,
+    ]
+    expect(await recompute({ ...answer, result, units }, contents)).toMatchObject(expected)
+  })
+})
+
+function pairs(kinds: readonly string[]): string[][] {
+  return kinds.flatMap((first) => kinds.map((second) => [first, second]))
+}
+
+test('many answers about random geometries are the same (seed 11)', async () => {
+  const random = seededRandom(11)
+  const place = () => [random() * 360 - 180, (Math.asin(2 * random() - 1) * 180) / Math.PI]
+  const ring = (corners: number, [lng, lat]: number[], radius: number) => {
+    const ring = Array.from({ length: corners }, (_, i) => {
+      const [angle, size] = [(2 * Math.PI * i) / corners, radius * (0.6 + 0.4 * random())]
+      const east = lng! + (size * Math.cos(angle)) / Math.cos((lat! * 0.9 * Math.PI) / 180)
+      return [((east + 540) % 360) - 180, Math.max(-89.9, Math.min(89.9, lat! + size * Math.sin(angle)))]
+    })
+    return { type: 'Polygon', coordinates: [[...ring, ring[0]!]] }
+  }
+  const shape = () =>
+    random() < 0.3
+      ? { type: 'Point', coordinates: place() }
+      : random() < 0.5
+        ? { type: 'LineString', coordinates: [place(), place(), place()] }
+        : ring(3 + Math.floor(random() * 40), place(), 10 ** (random() * 5 - 4))
+  const verdicts: unknown[] = []
+  for (let i = 0; i < 120; i++) {
+    const inputs = [shape(), shape()]
+    const { status, body } = await world.post('/compute/v0/distance', {
+      ...{ chainId: 84532, from: inputs[0], to: inputs[1] },
+    })
+    if (status === 200) verdicts.push((await recompute(body as Answer, inputs as RecomputeInput[])).verdict)
+    // Up to half of a continent, whose square centimetres JSON cannot count.
+    const polygon = ring(3 + Math.floor(random() * 20), place(), 0.001 * 10 ** (random() * 4.6))
+    const area = await world.post('/compute/v0/area', { chainId: 84532, geometry: polygon })
+    if (area.status === 200)
+      verdicts.push((await recompute(area.body as Answer, [polygon as RecomputeInput])).verdict)
+  }
+  expect(verdicts.length).toBeGreaterThan(150)
+  expect(verdicts.filter((verdict) => verdict !== 'equal')).toEqual([])
+})
+
+test('locations of every type are read as the service reads them', async () => {
+  const locations: [string, string][] = [
+    ['wkt', 'POLYGON Z ((2.22 48.81 5, 2.42 48.81 5, 2.42 48.91 6, 2.22 48.81 5))'],
+    ['coordinate-decimal+lon-lat', '2.2945, 48.8584'],
+    ['coordinate-decimal+lat-lon', '[48.8584, 2.2945]'],
+    ['scaledCoordinates', '{"x":"22945000","y":488584000,"scale":10000000}'],
+    ['geohash', 'u09tunq'],
+    ['geohash', 'u'],
+    ...[0, 3, 7, 11, 15].map((resolution): [string, string] => [
+      'h3',
+      latLngToCell(48.8584, 2.2945, resolution),
+    ]),
+    [
+      'geojson',
+      '{"type":"Feature","properties":{},"geometry":{"type":"Point","coordinates":[-0,48.8584,35]}}',
+    ],
+  ]
+  const uids = []
+  for (const location of locations) {
+    const data = AbiCoder.defaultAbiCoder().encode(fieldTypes(LOCATION_PROTOCOL_SCHEMA.fields), [
+      ...['0.2', 'http://www.opengis.net/def/crs/OGC/1.3/CRS84', ...location],
+    ])
+    uids.push(await attest(world.chain, request(LOCATION_PROTOCOL_SCHEMA.uid, data)))
+  }
+  await world.caughtUp()
+  for (const [i, uid] of uids.entries()) {
+    const answer = await ask('distance', { from: { uid }, to: STREET })
+    const { body: record } = await world.get(`/api/v0/location-records/${uid}`)
+    for (const input of [{ uid }, record as RecomputeInput, uid.toUpperCase().replace('0X', '0x')])
+      expect([locations[i], await recompute(answer, [input, STREET], onChain)]).toMatchObject([
+        locations[i],
+        { verdict: 'equal' },
+      ])
+  }
+})
+
+test('attestations of equal content in one block are told apart', async () => {
+  const { schema, data } = locationRequest(TOWER)
+  const eas = await world.chain.eas(4)
+  const receipts = await inOneBlock(
+    world.chain,
+    [1, 2, 3].map(() => () => eas.getFunction('attest').send({ schema, data }, { gasLimit: 1_000_000 })),
+  )
+  const uids = receipts.map(({ logs }) => logs[0]!.data)
+  expect(new Set(uids).size).toBe(3)
+  for (const uid of uids) {
+    const answer = await ask('distance', { from: uid, to: STREET })
+    expect(await recompute(answer, [uid, STREET], onChain)).toMatchObject({ verdict: 'equal' })
+  }
+})
+
+describe('an answer that was altered', () => {
+  let distance: Answer
+  let within: Answer
+  let area: Answer
+  beforeAll(async () => {
+    distance = await ask('distance', { from: TOWER, to: STREET })
+    within = await ask('within', { geometry: TOWER, target: STREET, radius: 432.1 })
+    area = await ask('area', { geometry: PARIS })
+  })
+
+  test.each([0.01, -0.01, 12.34, 1e9])('by %d m differs by that', async (metres) => {
+    const centimetres = BigInt(Math.round(metres * 100))
+    const altered = Math.round((distance.result as number) * 100 + metres * 100) / 100
+    const found = await recompute({ ...distance, result: altered }, [TOWER, STREET])
+    expect(found).toMatchObject({
+      ...{ verdict: 'differs', difference: centimetres },
+      computed: { result: distance.result, units: 'meters', wholeUnits: 'centimeters' },
+      sentence: expect.stringContaining(
+        `${String(centimetres).replace('-', '')} cm ${metres < 0 ? 'less' : 'more'}`,
+      ),
+    })
+  })
+  test('by a square centimetre differs by that', async () => {
+    const { computed } = (await recompute(area, [PARIS])) as { computed: { whole: bigint } }
+    const altered = { ...area, result: computed.whole - 1n, units: 'square_centimeters' }
+    expect(await recompute(altered as Claim, [PARIS])).toMatchObject({
+      ...{ verdict: 'differs', difference: -1n, computed: { whole: computed.whole } },
+    })
+  })
+  test('into the opposite differs', async () => {
+    const altered = { ...within, result: !within.result }
+    expect(await recompute(altered, [TOWER, STREET])).toMatchObject({
+      ...{ verdict: 'differs', computed: { result: within.result } },
+      sentence: `within:43210 is ${String(within.result)}, but was answered ${String(!within.result)}.`,
+    })
+  })
+  test('in its radius differs from where it matters on', async () => {
+    const centimetres = Math.round((distance.result as number) * 100)
+    const verdict = async (radius: number) => {
+      const altered = { ...within, result: true, operation: `within:${radius}` }
+      return (await recompute(altered, [TOWER, STREET])).verdict
+    }
+    expect([await verdict(centimetres), await verdict(centimetres - 1)]).toEqual(['equal', 'differs'])
+  })
+
+  test('in its references, or recomputed with other inputs, is about something else', async () => {
+    const [from, to] = distance.inputRefs as [string, string]
+    expect(await recompute(distance, [STREET, TOWER])).toEqual({
+      verdict: 'wrong inputs',
+      wrong: [
+        { index: 0, expected: from, got: to, problem: `inputs[0] hashes to ${to}, not to ${from}.` },
+        { index: 1, expected: to, got: from, problem: `inputs[1] hashes to ${from}, not to ${to}.` },
+      ],
+      sentence: expect.stringMatching(/^inputs\[0\] hashes .* inputs\[1\] hashes /),
+    })
+    expect(await recompute(distance, [NEAR_TOWER, STREET])).toMatchObject({
+      verdict: 'wrong inputs',
+      wrong: [{ index: 0, expected: from, got: id(JSON.stringify(sorted(NEAR_TOWER))) }],
+    })
+    expect(await recompute({ ...distance, inputRefs: [from, from] }, [TOWER, STREET])).toMatchObject({
+      ...{ verdict: 'wrong inputs', wrong: [{ index: 1, expected: from, got: to }] },
+    })
+  })
+})
+const sorted = ({ type, coordinates }: Shape) => ({ coordinates, type })
+
+describe('an attestation that', () => {
+  let uid: string
+  let answer: Answer
+  beforeAll(async () => {
+    uid = await attest(world.chain, locationRequest(TOWER), 3)
+    answer = await ask('distance', { from: uid, to: STREET })
+  })
+  const judged = (input: RecomputeInput, options: Parameters<typeof recompute>[2] = onChain) =>
+    recompute(answer, [input, STREET], options)
+
+  test.each([
+    ['data', { data: locationRequest(NEAR_TOWER).data.data }],
+    ['attester', { attester: testAccount(4).address }],
+    ['time', { time: 1n }],
+    ['schema', { schema: LOCATION_PROTOCOL_SCHEMA.uid }],
+    ['revocable', { revocable: false }],
+  ])('a node tells with another %s is not the one that was measured', async (_, changes) => {
+    const wrong = [{ index: 0, expected: uid, got: expect.stringMatching(/^0x[0-9a-f]{64}$/) }]
+    expect(await judged(uid, { attestation: outdated(changes) })).toMatchObject({
+      verdict: 'wrong inputs',
+      wrong,
+    })
+    expect(await judged({ ...plain(await content(uid)), ...changes })).toMatchObject({ wrong })
+  })
+  test('is another one, or is not there, is wrong', async () => {
+    const other = await attest(world.chain, locationRequest(TOWER), 4)
+    expect(await judged(other)).toMatchObject({
+      verdict: 'wrong inputs',
+      wrong: [{ expected: uid, got: other }],
+    })
+    expect(await judged(await content(other))).toMatchObject({ wrong: [{ expected: uid, got: other }] })
+    expect(await judged(uid, { attestation: async () => undefined })).toEqual({
+      verdict: 'wrong inputs',
+      wrong: [{ index: 0, expected: uid, problem: `inputs[0] is not on the chain: there is no ${uid}.` }],
+      sentence: expect.any(String),
+    })
+  })
+  test('is no location, or has no certain one, has no answer', async () => {
+    const about = async (request: Parameters<typeof attest>[1]) => {
+      const uid = await attest(world.chain, request)
+      return recompute({ ...answer, inputRefs: [uid, answer.inputRefs[1]!] }, [uid, STREET], onChain)
+    }
+    expect(await about(request(answer.attestation.schema, answer.attestation.data))).toMatchObject({
+      ...{
+        verdict: 'refused',
+        sentence: expect.stringMatching(/^inputs\[0\] has the schema .* no location schema/),
+      },
+    })
+    const encode = (location: string) =>
+      AbiCoder.defaultAbiCoder().encode(
+        ['string', 'string', 'string', 'string'],
+        ['0.2', 'EPSG:4326', 'address', location],
+      )
+    expect(await about(request(LOCATION_PROTOCOL_SCHEMA.uid, encode('Paris')))).toMatchObject({
+      sentence: "inputs[0] has no certain geometry: location_type 'address' is an address: no geometry.",
+    })
+    expect(await about(request(LOCATION_PROTOCOL_SCHEMA.uid, '0x1234'))).toMatchObject({
+      sentence: expect.stringMatching(/^inputs\[0\] cannot be read: payload of 2 bytes ends/),
+    })
+  })
+  test('has a schema that the service was set to accept is read with it', async () => {
+    const registry = await world.chain.registry()
+    await mined(
+      world.chain,
+      (await registry.getFunction('register').send(FLOOR_SCHEMA, ZeroAddress, true)).hash,
+    )
+    const data = AbiCoder.defaultAbiCoder().encode(fieldTypes(FLOOR_SCHEMA), [
+      ...['EPSG:4326', 'geojson', JSON.stringify(TOWER), 3],
+    ])
+    const uid = await attest(world.chain, request(schemaUid(FLOOR_SCHEMA, ZeroAddress, true), data))
+    const answer = await ask('distance', { from: uid, to: STREET })
+    const recomputed = (options: object) => recompute(answer, [uid, STREET], { ...onChain, ...options })
+    expect(await recomputed({})).toMatchObject({ verdict: 'refused' })
+    await expect(recomputed({ locationSchemas: ['uint8 floor'] })).rejects.toThrow(
+      "locationSchemas: 'uint8 floor' is no location schema",
+    )
+    expect(await recomputed({ locationSchemas: [FLOOR_SCHEMA] })).toMatchObject({ verdict: 'equal' })
+  })
+})
+
+describe('an offchain attestation', () => {
+  test.each([0, 1, 2] as const)('of version %i is read as the service reads it', async (version) => {
+    const document = await offchain(TOWER, { version })
+    const answer = await ask('distance', { from: { attestation: document }, to: STREET })
+    const signer = testAccount(2).address
+    for (const input of [{ attestation: document }, document])
+      expect(await recompute(answer, [input as RecomputeInput, STREET])).toMatchObject({
+        ...{ verdict: 'equal', inputs: [{ ref: document.sig.uid, kind: 'offchain', attester: signer }, {}] },
+      })
+  })
+  test('with other content is another one; the document cannot say otherwise', async () => {
+    const document = await offchain(TOWER)
+    const answer = await ask('distance', { from: { attestation: document }, to: STREET })
+    const { data } = locationRequest(NEAR_TOWER).data
+    const altered = { ...document, sig: { ...document.sig, message: { ...document.sig.message, data } } }
+    expect(await recompute(answer, [{ attestation: altered }, STREET])).toMatchObject({
+      ...{ verdict: 'wrong inputs', wrong: [{ index: 0, expected: document.sig.uid }] },
+    })
+  })
+  test('names no attester where its signature is not that of a key, as of a smart account', async () => {
+    const document = await offchain(TOWER)
+    const answer = await ask('distance', { from: { attestation: document }, to: STREET })
+    const attesterOf = async (changes: object, signer = document.signer) => {
+      const attestation = { sig: { ...document.sig, ...changes }, signer }
+      const found = await recompute(answer, [{ attestation }, STREET])
+      expect(found.verdict).toBe('equal')
+      return (found as { inputs: { attester?: string }[] }).inputs[0]!.attester
+    }
+    const { r, s, v } = document.sig.signature as { r: string; s: string; v: number }
+    const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
+    const high = `0x${(order - BigInt(s)).toString(16).padStart(64, '0')}`
+    expect(await attesterOf({})).toBe(document.signer)
+    expect(await attesterOf({ signature: `${r}${s.slice(2)}${v.toString(16)}` })).toBe(document.signer)
+    expect(await attesterOf({ signature: { r, s, v: v - 27 } })).toBe(document.signer)
+    expect(await attesterOf({}, testAccount(3).address)).toBeUndefined()
+    expect(await attesterOf({ signature: { r, s: high, v: 55 - v } })).toBeUndefined()
+    expect(await attesterOf({ signature: '0x1234' })).toBeUndefined()
+    expect(await attesterOf({ signature: { r: `0x${'f'.repeat(64)}`, s, v } })).toBeUndefined()
+  })
+})
+
+describe('what is no question of the service', () => {
+  const claim = (inputRefs: string[], operation = 'distance', result: unknown = 1, units = 'meters') =>
+    ({ operation, result, units, inputRefs }) as Claim
+  const reference = (shape: Shape) => id(JSON.stringify(sorted(shape)))
+
+  test('a polygon that crosses itself has no answer', async () => {
+    const bow = {
+      type: 'Polygon' as const,
+      coordinates: [
+        [
+          [0, 0],
+          [1, 1],
+          [1, 0],
+          [0, 1],
+          [0, 0],
+        ],
+      ],
+    }
+    expect(await recompute(claim([reference(bow)], 'area', 1, 'square_meters'), [bow])).toEqual({
+      verdict: 'refused',
+      sentence: expect.stringMatching(/^inputs\[0\]\.coordinates\[0\].* crosses /),
+    })
+    expect(await recompute(claim([reference(TOWER)], 'area', 1, 'square_meters'), [TOWER])).toEqual({
+      verdict: 'refused',
+      sentence: 'inputs[0]: area is that of a Polygon or MultiPolygon, got a Point.',
+    })
+  })
+  const refs = [reference(TOWER), reference(STREET)]
+  test.each<[string, Claim, readonly unknown[], string]>([
+    [
+      'operation',
+      claim(refs, 'volume'),
+      [TOWER, STREET],
+      "answer.operation: 'volume' is none of distance, contains",
+    ],
+    ['radius', claim(refs, 'within:1e3', true), [TOWER, STREET], "answer.operation: 'within:1e3' is none of"],
+    ['references', claim([refs[0]!]), [TOWER], 'answer.inputRefs: distance has 2, this answer 1'],
+    ['inputs', claim(refs), [TOWER], 'inputs: expected 2, in the order of inputRefs, got 1'],
+    ['result', claim(refs, 'distance', true), [TOWER, STREET], 'answer.result: expected a number, got true'],
+    ['result', claim(refs, 'contains', 1), [TOWER, STREET], 'answer.result: expected true or false, got 1'],
+    [
+      'result',
+      claim(refs, 'distance', 1.234),
+      [TOWER, STREET],
+      'expected whole centimeters, got 1.234 meters',
+    ],
+    ['result', claim(refs, 'distance', NaN), [TOWER, STREET], 'expected whole centimeters, got NaN meters'],
+    [
+      'units',
+      claim(refs, 'distance', 1, 'feet'),
+      [TOWER, STREET],
+      'answer.units: expected meters or centimeters',
+    ],
+    ['input', claim(refs), [TOWER, null], 'inputs[1]: expected GeoJSON, { attestation }'],
+    ['input', claim(refs), [TOWER, {}], 'inputs[1]: expected GeoJSON, { attestation }'],
+    ['input', claim(refs), [TOWER, 'Paris'], "inputs[1]: 'Paris' is no UID"],
+    [
+      'input',
+      claim(refs),
+      [TOWER, { type: 'Point', coordinates: [200, 0] }],
+      'inputs[1].coordinates: longitude must be',
+    ],
+    ['input', claim(refs), [TOWER, { attestation: {} }], 'inputs[1].attestation: sig: missing'],
+    [
+      'input',
+      claim(refs),
+      [TOWER, { schema: '0x12', data: '0x' }],
+      'inputs[1]: no content of an attestation',
+    ],
+    ['look-up', claim(refs), [TOWER, refs[1]], 'inputs[1]: a UID needs options.attestation'],
+  ])('a wrong %s is an error that says what would be right', async (_, answer, inputs, problem) => {
+    const recomputed = recompute(answer, inputs as RecomputeInput[])
+    await expect(recomputed).rejects.toThrow(problem)
+    await expect(recomputed).rejects.toBeInstanceOf(InvalidInputError)
+  })
+})
+
+test.runIf(CHROMIUM)('a browser recomputes the same', async () => {
+  const data = AbiCoder.defaultAbiCoder().encode(fieldTypes(LOCATION_PROTOCOL_SCHEMA.fields), [
+    ...['0.2', 'EPSG:4326', 'h3', latLngToCell(48.8584, 2.2945, 9)],
+  ])
+  const uid = await attest(world.chain, request(LOCATION_PROTOCOL_SCHEMA.uid, data))
+  const document = await offchain(TOWER)
+  const { time, expirationTime, ...rest } = plain(await content(uid))
+  const attested = { ...rest, time: String(time), expirationTime: String(expirationTime) }
+  const questions = [
+    [await ask('distance', { from: uid, to: STREET }), [attested, STREET]],
+    [
+      await ask('contains', { container: PARIS, geometry: { attestation: document } }),
+      [PARIS, { attestation: document }],
+    ],
+    [await ask('area', { geometry: PARIS }), [PARIS]],
+  ] as const
+  const bundle = await rolldown({ input: 'packages/client/dist/kernel.mjs', platform: 'browser' })
+  const { output } = await bundle.generate({ format: 'iife', name: 'kernel', codeSplitting: false })
+  await bundle.close()
+  const browser = await startBrowser()
+  try {
+    await browser.evaluate(`${output[0].code}; globalThis.kernel = kernel; 0`)
+    await browser.evaluate(
+      `Promise.all(${JSON.stringify(questions)}.map(([answer, inputs]) => kernel.recompute(answer, inputs))).then((all) => { globalThis.verdicts = all.map(({ sentence }) => sentence) }, (error) => { globalThis.verdicts = [error.message] }); 0`,
+    )
+    await browser.until('globalThis.verdicts !== undefined')
+    expect(await browser.evaluate('verdicts')).toEqual(
+      await Promise.all(
+        questions.map(async ([answer, inputs]) => {
+          const { verdict, sentence } = await recompute(answer, inputs)
+          expect(verdict).toBe('equal')
+          return sentence
+        }),
+      ),
+    )
+    expect(browser.complaints).toEqual([])
+  } finally {
+    await browser.close()
+  }
+})
+
+describe('geo.recompute', () => {
+  const geoOf = (more: object = {}) => createGeo({ url: world.url, chain: 'base-sepolia', ...more })
+  const connected = () => geoOf({ providers: { 84532: world.chain.url } })
+
+  test('takes an answer or the UID of a landed one, and reads attested inputs from the chain', async () => {
+    const geo = connected()
+    const uid = await attest(world.chain, locationRequest(PARIS), 3)
+    const answer = await geo.within(TOWER, uid, 100)
+    const provider = new JsonRpcProvider(world.chain.url)
+    const landed = await geo.land(answer, new Wallet(testAccount(6).privateKey, provider))
+    provider.destroy()
+    for (const given of [answer, landed.uid])
+      for (const inputs of [[TOWER], [TOWER, undefined], [TOWER, uid], [TOWER, await content(uid)]])
+        expect(await geo.recompute(given, inputs)).toMatchObject({
+          verdict: 'equal',
+          computed: { result: true },
+          inputs: [{ kind: 'geojson' }, { kind: 'onchain', attester: testAccount(3).address }],
+        })
+    expect((await geo.recompute({ ...answer, result: false }, [TOWER])).verdict).toBe('differs')
+    expect(await geo.recompute(answer, [NEAR_TOWER])).toMatchObject({
+      verdict: 'wrong inputs',
+      wrong: [{ index: 0, expected: answer.inputRefs[0] }],
+    })
+    // Nothing on the chain has the hash of a raw geometry.
+    expect((await geo.recompute(answer)).verdict).toBe('wrong inputs')
+    const byHand = await geoOf().recompute(answer, [TOWER], { provider: world.chain.url })
+    expect(byHand.verdict).toBe('equal')
+  })
+
+  test('says what is missing', async () => {
+    const geo = geoOf()
+    const uid = await attest(world.chain, locationRequest(PARIS), 3)
+    const answer = await geo.area(uid)
+    await expect(geo.recompute(answer)).rejects.toThrow(SignerError)
+    await expect(geo.recompute(answer)).rejects.toThrow(/give its node/)
+    await expect(connected().recompute(uid)).rejects.toThrow(/is no answer/)
+    await expect(connected().recompute('0x12')).rejects.toThrow(InvalidInputError)
+    await expect(connected().recompute(`0x${'ab'.repeat(32)}`)).rejects.toThrow(AttestationNotFoundError)
+    await expect(connected().recompute(answer, [PARIS, PARIS])).rejects.toThrow(/expected 1/)
+    const aborted = { signal: AbortSignal.abort(new Error('enough')) }
+    await expect(connected().recompute(answer, [], aborted)).rejects.toThrow('enough')
+  })
+})

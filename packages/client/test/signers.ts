@@ -1,0 +1,59 @@
+import type { Eip1193Provider, Signer } from '@geospatial-attestation/client'
+import { JsonRpcProvider, Wallet } from 'ethers'
+import { createWalletClient, http } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { testAccount, type LocalChain } from '../../../dev/chain'
+
+/** A test account of a local chain, as each library has it; each library gets an account of its own. */
+export interface TestSigner {
+  account: number
+  signer: Signer
+}
+export type SignerKind = 'ethers' | 'viem' | 'EIP-1193'
+export const SIGNER_KINDS: readonly SignerKind[] = ['ethers', 'viem', 'EIP-1193']
+
+const opened: JsonRpcProvider[] = []
+/** Ends the connections of all signers. */
+export function closeSigners(): void {
+  opened.splice(0).forEach((provider) => provider.destroy())
+}
+
+export function signerOf(kind: SignerKind, chain: LocalChain): TestSigner {
+  const account = 1 + SIGNER_KINDS.indexOf(kind)
+  const { address, privateKey } = testAccount(account)
+  const signers: Record<SignerKind, () => Signer> = {
+    ethers: () => new Wallet(privateKey, ethersProvider(chain)),
+    viem: () =>
+      createWalletClient({
+        account: privateKeyToAccount(privateKey as `0x${string}`),
+        transport: http(chain.url),
+      }),
+    // A wallet behind EIP-1193: the node, whose accounts are unlocked.
+    'EIP-1193': () => injected(chain, address),
+  }
+  return { account, signer: signers[kind]() }
+}
+
+/** An ethers provider that `closeSigners` ends. */
+export function ethersProvider(chain: LocalChain): JsonRpcProvider {
+  const provider = new JsonRpcProvider(chain.url)
+  opened.push(provider)
+  return provider
+}
+
+/** The node as a wallet of this account; `answer` takes a request first, if it likes. */
+export function injected(
+  chain: LocalChain,
+  address: string,
+  answer?: (method: string) => Promise<unknown>,
+): Eip1193Provider {
+  return {
+    request: async ({ method, params = [] }: { method: string; params?: unknown[] }) => {
+      const own = await answer?.(method)
+      if (own !== undefined) return own
+      return method === 'eth_requestAccounts'
+        ? [address]
+        : (chain.provider.send(method, params) as Promise<unknown>)
+    },
+  }
+}

@@ -1,0 +1,21 @@
+import { dts } from 'rolldown-plugin-dts'
+
+/**
+ * A library as ESM and CommonJS, each with declarations of its own, so that a resolver of one never meets the
+ * other. `options` are rolldown's; all packages stay outside unless `external` says otherwise.
+ */
+export function library({ plugins, ...options }) {
+  const common = { external: /^[^./\0]/, platform: 'neutral', checks: { pluginTimings: false }, ...options }
+  const files = (extension, chunks = extension) => ({
+    dir: 'dist',
+    entryFileNames: `[name].${extension}`,
+    chunkFileNames: `[name]-[hash].${chunks}`,
+  })
+  const declarations = () => dts({ emitDtsOnly: true, tsconfig: 'tsconfig.json' })
+  return [
+    { ...common, plugins, output: { ...files('mjs'), format: 'esm', cleanDir: true } },
+    { ...common, plugins, output: { ...files('cjs'), format: 'cjs' } },
+    { ...common, plugins: [declarations()], output: { ...files('mts', 'd.mts'), format: 'esm' } },
+    { ...common, plugins: [declarations()], output: { ...files('cts', 'd.cts'), format: 'esm' } },
+  ]
+}
