@@ -1,0 +1,313 @@
+import { connect } from 'node:net'
+import pino from 'pino'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startLocalChain, type LocalChain } from '../../dev/chain'
+import { freePort } from '../../dev/services'
+import { buildTestServer, exchange, startApi, type TestApi } from '../../test/api'
+import { startRpcProxy } from '../../test/rpc-proxy'
+import { createMigratedDatabase, type TestDatabase } from '../../test/database'
+
+/** /mcp as HTTP: what is refused and how, whom requests count for. packages/mcp tests the tools. */
+let chain: LocalChain
+let database: TestDatabase
+let api: TestApi
+const closing: (() => Promise<void>)[] = []
+beforeAll(async () => {
+  ;[chain, database] = await Promise.all([
+    freePort().then((port) => startLocalChain({ port })),
+    createMigratedDatabase(),
+  ])
+  api = await startApi({ databaseUrl: database.url, rpcUrl: chain.url })
+})
+afterAll(async () => {
+  for (const close of closing) await close()
+  await api?.close()
+  await chain?.stop()
+  await database?.drop()
+})
+
+const message = (method: string, params?: object) => ({
+  ...{ jsonrpc: '2.0', id: 1 },
+  method,
+  ...(params && { params }),
+})
+const LIST = message('tools/list')
+const META = {
+  _meta: {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  },
+}
+const MODERN = { 'mcp-protocol-version': '2026-07-28' }
+const SQUARE = { type: 'Polygon', coordinates: [[[0, 0], [1, 0], [1, 1], [0, 0]]] } // prettier-ignore
+const AREA = message('tools/call', { name: 'area', arguments: { geometry: SQUARE, chain: 'base-sepolia' } })
+
+async function post(body: unknown, headers: Record<string, string> = {}, url = api.url) {
+  const response = await fetch(`${url}/mcp`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  })
+  const text = await response.text()
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: text === '' ? undefined : (JSON.parse(text) as { result?: any; error?: any; id?: unknown }),
+  }
+}
+
+describe('answers', () => {
+  test('JSON to any client, of any revision, and nothing is kept', async () => {
+    const clients: Record<string, string>[] = [
+      {},
+      { accept: 'application/json' },
+      { accept: '*/*' },
+      { 'mcp-protocol-version': '2025-06-18' },
+    ]
+    for (const headers of clients) {
+      const { status, headers: got, body } = await post(LIST, headers)
+      expect([status, got.get('content-type'), body!.result.tools.length]).toEqual([
+        ...[200, 'application/json; charset=utf-8', 10],
+      ])
+      expect([got.get('cache-control'), got.get('mcp-session-id')]).toEqual(['no-store', null])
+    }
+    const current = await post(message('tools/list', META), { ...MODERN, 'mcp-method': 'tools/list' })
+    expect([current.status, current.body!.result.tools.length]).toEqual([200, 10])
+    expect(await post({ jsonrpc: '2.0', method: 'notifications/initialized' })).toMatchObject({
+      status: 202,
+      body: undefined,
+    })
+    expect((await post(AREA)).body!.result.structuredContent.result).toBe(6154854786.7214)
+  })
+  test("pages of the service's own origin may ask, such as /docs", async () => {
+    expect((await post(LIST, { origin: 'https://x.example' })).status).toBe(200)
+  })
+  test('no stream is opened', async () => {
+    const { status, headers, body } = await post(
+      message('subscriptions/listen', { ...META, notifications: { toolsListChanged: true } }),
+      { ...MODERN, 'mcp-method': 'subscriptions/listen', accept: 'text/event-stream' },
+    )
+    expect([status, headers.get('content-type'), body!.error.message]).toEqual([
+      ...[200, 'application/json; charset=utf-8', expect.stringMatching(/limit reached/)],
+    ])
+  })
+  test.each(['GET', 'DELETE', 'PUT', 'PATCH'])('%s is not possible', async (method) => {
+    const response = await fetch(`${api.url}/mcp`, { method })
+    expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST'])
+    expect(await response.json()).toMatchObject({
+      ...{ jsonrpc: '2.0', id: null },
+      error: {
+        message: 'Send each message to https://x.example/mcp by POST. There are no sessions and no streams.',
+      },
+    })
+    expect((await fetch(`${api.url}/mcp/nothing`, { method })).status).toBe(404)
+  })
+})
+
+describe('what is wrong is refused in words', () => {
+  const nested = (levels: number) =>
+    `{"jsonrpc":"2.0","id":1,"method":"x","params":${'{"a":'.repeat(levels)}1${'}'.repeat(levels + 1)}`
+  test.each<[string, unknown, Record<string, string>, number, RegExp]>([
+    ['a batch', [LIST, LIST], {}, 400, /^One message a request: batches are not answered\.$/],
+    ['an empty batch', [], {}, 400, /^One message a request/],
+    ['nothing', '', {}, 400, /^The body is empty/],
+    ['no JSON', '{', {}, 400, /^The body is not valid JSON\.$/],
+    ['deep nesting', nested(70), {}, 400, /^The body is nested deeper than 64 levels\.$/],
+    ['nesting a million deep', nested(9_000), {}, 400, /^The body is nested deeper than 64 levels\.$/],
+    ['__proto__', '{"__proto__":{}}', {}, 400, /__proto__/],
+    ['null', 'null', {}, 400, /not a valid JSON-RPC message$/],
+    ['a number', '5', {}, 400, /not a valid JSON-RPC message$/],
+    ['a text', '"tools/list"', {}, 400, /not a valid JSON-RPC message$/],
+    ['no JSON-RPC', { hello: 'world' }, {}, 400, /not a valid JSON-RPC message$/],
+    ['another version of JSON-RPC', { ...LIST, jsonrpc: '1.0' }, {}, 400, /./],
+    [
+      'an unknown revision',
+      LIST,
+      { 'mcp-protocol-version': '1999-01-01' },
+      400,
+      /[Uu]nsupported protocol version/,
+    ],
+    [
+      'an unknown revision in the message',
+      message('tools/list', {
+        _meta: { ...META._meta, 'io.modelcontextprotocol/protocolVersion': '2099-01-01' },
+      }),
+      { 'mcp-protocol-version': '2099-01-01', 'mcp-method': 'tools/list' },
+      400,
+      /[Uu]nsupported protocol version/,
+    ],
+    ['plain text', LIST, { 'content-type': 'text/plain' }, 415, /^Content-Type must be application\/json\.$/],
+    [
+      '70 kB',
+      message('tools/list', { x: 'x'.repeat(70_000) }),
+      {},
+      413,
+      /^The body is too large: at most 64 KiB\. Attest/,
+    ],
+    ['a page of another origin', LIST, { origin: 'https://evil.example' }, 403, /^Pages of other origins/],
+    ['a page without an origin', LIST, { origin: 'null' }, 403, /^Pages of other origins/],
+  ])('%s', async (_, body, headers, status, text) => {
+    const answer = await post(body, headers)
+    expect([answer.status, answer.body!.error.message]).toEqual([status, expect.stringMatching(text)])
+    expect(answer.body).toMatchObject({ jsonrpc: '2.0', error: { code: expect.any(Number) } })
+  })
+  test('10 MB are refused before they are read', async () => {
+    const head = `POST /mcp HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${10 * 1024 ** 2}\r\n\r\n`
+    expect(await exchange(api.url, `${head}{"jsonrpc"`)).toMatch(/^HTTP\/1\.1 413 [^]*at most 64 KiB/)
+  })
+  test('clients that leave in the middle, and many at once, disturb nobody', async () => {
+    const logged: string[] = []
+    const logger = pino({ level: 'warn' }, { write: (line) => void logged.push(line) })
+    const { url, close } = await startApi({ databaseUrl: database.url, rpcUrl: chain.url, logger })
+    closing.push(close)
+    const { hostname, port } = new URL(url)
+    const text = JSON.stringify(AREA)
+    const whole = `POST /mcp HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`
+    await Promise.all(
+      Array.from({ length: 30 }, (_, i) => {
+        const socket = connect(Number(port), hostname)
+        return new Promise<void>((resolve) => {
+          socket.on('error', () => {}).on('close', () => resolve())
+          // Some leave while their message is on its way, some while it is answered.
+          socket.on('connect', () =>
+            socket.write(i % 2 ? whole.slice(0, -20) : whole, () => setTimeout(() => socket.destroy(), i)),
+          )
+        })
+      }),
+    )
+    const all = await Promise.all(
+      Array.from({ length: 100 }, (_, i) => post({ ...(i % 2 ? AREA : LIST), id: i }, {}, url)),
+    )
+    expect(all.map(({ status, body }) => [status, body!.id, body!.error])).toEqual(
+      all.map((_, i) => [200, i, undefined]),
+    )
+    expect(logged).toEqual([])
+  })
+})
+
+test('what a client that has left was still asking ends, quietly', async () => {
+  const logged: string[] = []
+  const logger = pino({ level: 'info' }, { write: (line) => void logged.push(line) })
+  const proxy = await startRpcProxy(chain.url, () => undefined)
+  const { url, close } = await startApi({ databaseUrl: database.url, rpcUrl: proxy.url, logger })
+  closing.push(close, () => proxy.close())
+  expect((await post(AREA, {}, url)).status).toBe(200)
+  const calls = proxy.calls.length
+  proxy.misbehave(() => ({ ask: () => new Promise(() => {}) }))
+  const leaving = new AbortController()
+  const asked = fetch(`${url}/mcp`, {
+    ...{ method: 'POST', headers: { 'content-type': 'application/json' } },
+    ...{ body: JSON.stringify(AREA), signal: leaving.signal },
+  })
+  await expect.poll(() => proxy.calls.length).toBeGreaterThan(calls)
+  leaving.abort()
+  await expect(asked).rejects.toThrow()
+  const lines = () => logged.map((line) => JSON.parse(line))
+  const ended = () =>
+    lines().flatMap(({ route, status }) => (route === undefined ? [] : [`${route} ${status}`]))
+  // The endpoint gives up on its node by itself.
+  await expect.poll(ended).toContainEqual('/compute/v0/area 500')
+  expect(lines().filter(({ level }) => level > 40)).toEqual([])
+})
+
+describe('limits', () => {
+  test('messages count for their client, and what their tools ask as if the client had asked it', async () => {
+    const { app, close } = await buildTestServer({
+      ...{ databaseUrl: database.url, rpcUrl: chain.url, trustProxy: ['127.0.0.1'] },
+      ...{ rateLimitPerHour: 2, recordsRateLimitPerHour: 5 },
+    })
+    const send = (url: string, payload: object, client: string) =>
+      app.inject({ method: 'POST', url, payload, headers: { 'x-forwarded-for': client } })
+    try {
+      const first = '203.0.113.7'
+      const left = async () => {
+        const { headers } = await send('/mcp', LIST, first)
+        return headers['ratelimit-remaining']
+      }
+      expect(await left()).toBe('4')
+      expect((await send('/mcp', AREA, first)).json().result.isError).toBeUndefined()
+      const direct = await send('/compute/v0/area', { chainId: 84532, geometry: SQUARE }, first)
+      expect([direct.statusCode, direct.headers['ratelimit-remaining']]).toEqual([200, '0'])
+      expect((await send('/mcp', AREA, first)).json().result).toMatchObject({
+        ...{
+          isError: true,
+          content: [{ text: expect.stringMatching(/^Too many requests: More than 2 requests/) }],
+        },
+      })
+      expect((await send('/mcp', AREA, '203.0.113.8')).json().result.isError).toBeUndefined()
+      expect(await left()).toBe('1')
+      expect(await left()).toBe('0')
+      const over = await send('/mcp', LIST, first)
+      expect([over.statusCode, over.headers['retry-after'], over.json()]).toEqual([
+        429,
+        expect.stringMatching(/^3[56]\d\d$/),
+        {
+          ...{ jsonrpc: '2.0', id: null },
+          error: {
+            code: -32000,
+            message: expect.stringMatching(
+              /^More than 5 messages in an hour from your address; try again in /,
+            ),
+          },
+        },
+      ])
+    } finally {
+      await close()
+    }
+  })
+  test('a client cannot name another one without a trusted proxy', async () => {
+    const { app, close } = await buildTestServer({
+      ...{ databaseUrl: database.url, rpcUrl: chain.url, rateLimitPerHour: 1 },
+    })
+    try {
+      const answers = []
+      for (const client of ['203.0.113.7', '203.0.113.8'])
+        answers.push(
+          await app.inject({
+            method: 'POST',
+            url: '/mcp',
+            payload: AREA,
+            headers: { 'x-forwarded-for': client },
+          }),
+        )
+      expect(answers.map((answer) => answer.json().result.isError)).toEqual([undefined, true])
+    } finally {
+      await close()
+    }
+  })
+})
+
+describe('off', () => {
+  test('there is nothing at /mcp, and nobody speaks of it', async () => {
+    const { app, close } = await buildTestServer({ mcp: false })
+    try {
+      for (const method of ['POST', 'GET'] as const) {
+        const answer = await app.inject({ method, url: '/mcp', ...(method === 'POST' && { payload: LIST }) })
+        expect([answer.statusCode, answer.json()]).toEqual([
+          ...[
+            404,
+            {
+              status: 'error',
+              message: 'Not found',
+              detail: 'There is nothing at /mcp. GET / lists the endpoints',
+            },
+          ],
+        ])
+      }
+      for (const url of ['/', '/llms.txt']) {
+        const { statusCode, body } = await app.inject(url)
+        expect([statusCode, /mcp/i.test(body)], url).toEqual([200, false])
+      }
+      const { paths, components, tags } = (await app.inject('/openapi.json')).json()
+      expect(paths['/mcp']).toBeUndefined()
+      expect(JSON.stringify([Object.keys(components.schemas), tags])).not.toMatch(/Mcp|Agents/)
+    } finally {
+      await close()
+    }
+  })
+  test('and where it is on, they do', async () => {
+    for (const path of ['/', '/llms.txt', '/openapi.json'])
+      expect(await (await fetch(api.url + path)).text(), path).toContain('/mcp')
+  })
+})

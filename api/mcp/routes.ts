@@ -1,0 +1,153 @@
+import { createGeo } from '@geospatial-attestation/client'
+import { createHttpHandler, createMcpServer, jsonRpcError } from '@geospatial-attestation/mcp'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { fetchInside } from './inside'
+import { limitRequests, type RequestCounter } from '../http/limits'
+import { mcpSchemas } from './openapi'
+import { RequestError, UnavailableError } from '../http/problems'
+
+export interface McpParts {
+  counter: RequestCounter
+  /** Messages per hour and client; what their tools ask counts where it is asked. 0 = no limit. */
+  rateLimitPerHour: number
+  publicBaseUrl: string
+}
+
+/**
+ * Largest body in bytes: 3,000 positions, more than a model writes. Larger geometries are attested and named
+ * by UID, or sent to /compute.
+ */
+const BODY_LIMIT = 65_536
+/** Where the tools ask: no such host is ever called. */
+const INSIDE = 'http://inside'
+const RETRY_AFTER_SECONDS = 5
+/** JSON-RPC 2.0, 5.1. The last one is for what HTTP refuses. */
+const CODES = { parseError: -32_700, internalError: -32_603, refused: -32_000 }
+
+/** The request is answered by this HTTP status and an error of JSON-RPC. */
+class McpRequestError extends Error {
+  constructor(
+    readonly statusCode: number,
+    message: string,
+    readonly headers: Record<string, string> = {},
+  ) {
+    super(message)
+  }
+}
+
+/**
+ * Streamable HTTP at the scope's own path, without sessions or streams: POST takes one message as JSON and
+ * answers it as JSON. Pages of other origins are refused.
+ */
+export async function mcpRoutes(app: FastifyInstance, parts: McpParts): Promise<void> {
+  const { counter, rateLimitPerHour, publicBaseUrl } = parts
+  const answer = createHttpHandler((error) =>
+    app.log.debug({ reason: error.message }, 'a message was refused'),
+  )
+  app.setErrorHandler(errorHandler)
+  app.addHook('onRequest', async (request) => refuseForeignPages(request, publicBaseUrl))
+  const where = `Send each message to ${publicBaseUrl}/mcp by POST.`
+  app.setNotFoundHandler(({ method, url }) => {
+    if (/^\/mcp\/?(\?|$)/.test(url) && method !== 'POST')
+      throw new McpRequestError(405, `${where} There are no sessions and no streams.`, { allow: 'POST' })
+    throw new McpRequestError(404, `There is nothing here. ${where}`)
+  })
+
+  await app.register(async (scope) => {
+    await limitRequests(scope, {
+      scope: 'mcp',
+      perHour: rateLimitPerHour,
+      counter,
+      tooMany: (perHour, after) =>
+        new McpRequestError(
+          429,
+          `More than ${perHour} messages in an hour from your address; try again in ${after}.`,
+        ),
+    })
+    scope.post(
+      '/',
+      { schema: mcpSchemas.message, bodyLimit: BODY_LIMIT, prefixTrailingSlash: 'no-slash' },
+      async (request, reply) => {
+        const abort = new AbortController()
+        reply.raw.once('close', () => abort.abort())
+        if (reply.raw.destroyed) abort.abort()
+        const geo = createGeo({ url: INSIDE, fetch: fetchInside(app, request), retries: 0 })
+        const onError = (error: unknown) => request.log.error(error, 'a tool failed')
+        const response = await answer(webRequest(request, abort.signal), request.body, () =>
+          createMcpServer({ geo, onError }),
+        )
+        return send(reply, response.status, await response.text())
+      },
+    )
+  })
+}
+
+/**
+ * The same for the SDK. Answers are JSON whatever the client accepts, so that those that take no stream are
+ * served too.
+ */
+function webRequest({ headers }: FastifyRequest, signal: AbortSignal): Request {
+  const passed = Object.entries(headers).flatMap(([name, value]) =>
+    name.startsWith('mcp-') && typeof value === 'string' ? [[name, value] as [string, string]] : [],
+  )
+  return new Request(`${INSIDE}/mcp`, {
+    method: 'POST',
+    headers: [
+      ...passed,
+      ['content-type', 'application/json'],
+      ['accept', 'application/json, text/event-stream'],
+    ],
+    signal,
+  })
+}
+
+/**
+ * The specification asks for this: a page that a browser shows could otherwise reach a service on its own
+ * machine, by a name that it points there (DNS rebinding).
+ */
+function refuseForeignPages({ headers: { origin } }: FastifyRequest, publicBaseUrl: string): void {
+  if (origin === undefined || origin === new URL(publicBaseUrl).origin) return
+  throw new McpRequestError(
+    403,
+    'Pages of other origins may not use /mcp: connect from a program, which sends no Origin.',
+  )
+}
+
+function send(reply: FastifyReply, status: number, body: string): FastifyReply {
+  reply.status(status).headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
+  return body === '' ? reply.send() : reply.type('application/json; charset=utf-8').send(body)
+}
+
+/** The error handler of this scope. */
+function errorHandler(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const [status, code, message] = refusalOf(error, request, reply)
+  return send(reply, status, JSON.stringify(jsonRpcError(code, message)))
+}
+
+function refusalOf(
+  error: FastifyError | McpRequestError,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): [status: number, code: number, message: string] {
+  if (error instanceof McpRequestError) {
+    reply.headers(error.headers)
+    return [error.statusCode, CODES.refused, error.message]
+  }
+  if (error instanceof UnavailableError) {
+    reply.header('retry-after', RETRY_AFTER_SECONDS)
+    return [503, CODES.refused, `${error.message} Try again in ${RETRY_AFTER_SECONDS} seconds.`]
+  }
+  if (error instanceof RequestError) return [error.statusCode, CODES.parseError, error.message]
+  const { code, statusCode = 500, message } = error
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
+    return [
+      413,
+      CODES.refused,
+      `The body is too large: at most ${BODY_LIMIT / 1024} KiB. Attest a larger geometry and give its UID, or send it to /compute.`,
+    ]
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
+    return [415, CODES.refused, 'Content-Type must be application/json.']
+  if (statusCode >= 400 && statusCode < 500) return [statusCode, CODES.refused, message]
+  request.log.error(error, 'a message failed')
+  return [500, CODES.internalError, 'The message failed on our side.']
+}

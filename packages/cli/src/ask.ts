@@ -1,0 +1,124 @@
+import type {
+  Answer,
+  AskOptions,
+  Chain,
+  Input,
+  OperationName,
+  Submission,
+} from '@geospatial-attestation/client'
+import { UsageError } from './exit'
+import { readInput } from './inputs'
+import { landAnswer, landedFields, landedJson } from './land'
+import { distanceInTime, fields, grouped, time } from './output'
+import type { Session } from './session'
+
+/** `geo distance` and the other five: asks, shows the signed answer, and lands it with --land. */
+
+export interface AskFlags {
+  recipient?: string
+  schema?: string
+  submission?: Submission
+  land?: boolean
+}
+
+export async function ask(session: Session<AskFlags>, name: OperationName, given: string[]): Promise<void> {
+  const { options, geo, signal } = session
+  const radius = name === 'within' ? radiusOf(given.pop()!) : 0
+  const inputs: Input[] = []
+  for (const argument of given) inputs.push(await readInput(argument, session.stdin))
+  const chain = await session.chain()
+  const wallet = options.land ? await session.wallet(chain) : undefined
+  const { recipient, schema, submission } = options
+  const how: AskOptions = { chain: chain.id, recipient, schema, submission, signal }
+  const [a, b] = inputs as [Input, Input]
+  const questions: Readonly<Record<OperationName, () => Promise<Answer>>> = {
+    distance: () => geo.distance(a, b, how),
+    contains: () => geo.contains(a, b, how),
+    within: () => geo.within(a, b, radius, how),
+    intersects: () => geo.intersects(a, b, how),
+    area: () => geo.area(a, how),
+    length: () => geo.length(a, how),
+  }
+  const answer = await questions[name]()
+  const landed = wallet && (await landAnswer(session, answer, wallet))
+  if (options.json) session.printJson({ ...answer, ...(landed && { landed: landedJson(landed) }) })
+  else
+    for (const line of [
+      session.paint.bold(resultText(answer)),
+      '',
+      ...fields(
+        [
+          ...answerFields(answer, chain),
+          ...(landed ? landedFields(landed) : waitingFields(answer)),
+          ['map', mapLink(geo.url, inputs)],
+        ],
+        session.paint,
+      ),
+    ])
+      session.print(line)
+}
+
+function radiusOf(text: string): number {
+  const radius = Number(text)
+  if (text.trim() && Number.isFinite(radius)) return radius
+  throw new UsageError(`'${text}' is no radius: expected metres, such as 500.`)
+}
+
+/** 881,329.94 m; 10,199.3273 m²; yes */
+function resultText({ result, units }: Pick<Answer, 'result'> & { units?: string }): string {
+  if (typeof result === 'boolean') return result ? 'yes' : 'no'
+  return units === 'square_meters' ? `${grouped(result, 4)} m²` : `${grouped(result, 2)} m`
+}
+
+/** What an answer is about, and who says it. */
+function answerFields(answer: Answer, chain: Pick<Chain, 'slug' | 'id'>): [string, string][] {
+  const [operation, centimeters] = answer.operation.split(':')
+  const question = centimeters ? `${operation} ${grouped(Number(centimeters) / 100, 2)} m` : operation!
+  return [
+    ['question', question],
+    ...answer.inputRefs.map((ref, i): [string, string] => [i ? '' : 'about', ref]),
+    ['computed', time(answer.timestamp)],
+    ['chain', `${chain.slug} (${chain.id})`],
+    ['signed by', answer.attestation.attester],
+  ]
+}
+
+/** How an answer can be landed, and until when. */
+function waitingFields({
+  delegatedAttestation: { submission, contract, nonce, deadline },
+}: Answer): [string, string][] {
+  // What an older version of the service answered.
+  if (submission === undefined) return [['submission', 'not told: geo cannot land it']]
+  const how =
+    submission === 'proxy' ? `proxy ${contract}, in any order` : `direct, EAS ${contract}, at nonce ${nonce}`
+  return [
+    ['submission', how],
+    ['deadline', `${time(deadline)} (${distanceInTime(deadline - Date.now() / 1000)})`],
+  ]
+}
+
+/** A page of the service with a map: of an attested place, or of the places around the geometries. */
+function mapLink(url: string, inputs: readonly Input[]): string | undefined {
+  const uid = inputs
+    .map((input) => (typeof input === 'string' ? input : (input as { uid?: string }).uid))
+    .find(Boolean)
+  if (uid) return `${url}/api/v0/location-records/${uid}?format=html`
+  const positions = inputs.flatMap(positionsOf)
+  if (positions.length === 0) return undefined
+  const [lngs, lats] = [0, 1].map((axis) => positions.map((position) => position[axis]!)) as [
+    number[],
+    number[],
+  ]
+  const least = (values: number[]) => values.reduce((a, b) => Math.min(a, b))
+  const most = (values: number[]) => values.reduce((a, b) => Math.max(a, b))
+  return `${url}/api/v0/location-records?format=html&bbox=${[least(lngs), least(lats), most(lngs), most(lats)].join()}`
+}
+
+/** All positions in an input, wherever they stand in it. */
+function positionsOf(value: unknown): [number, number][] {
+  if (Array.isArray(value))
+    return typeof value[0] === 'number' ? [value as [number, number]] : value.flatMap(positionsOf)
+  if (typeof value !== 'object' || value === null) return []
+  const { coordinates, geometry, geometries, features } = value as Record<string, unknown>
+  return [coordinates, geometry, geometries, features].flatMap(positionsOf)
+}

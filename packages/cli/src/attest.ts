@@ -1,0 +1,88 @@
+import { writeFile } from 'node:fs/promises'
+import type { AttestOptions, Place } from '@geospatial-attestation/client'
+import { UsageError } from './exit'
+import { readInput } from './inputs'
+import { fields, jsonLine, time } from './output'
+import type { Session } from './session'
+
+/** `geo attest`: a place becomes an attestation, on its chain or in a file. */
+
+export interface AttestFlags {
+  memo?: string
+  time?: string
+  expiration?: string
+  recipient?: string
+  locationType?: string
+  schema?: string
+  registerSchema?: boolean
+  refUid?: string
+  unchecked?: boolean
+  wait?: boolean
+  offchain?: boolean
+  output?: string
+}
+
+export async function attest(session: Session<AttestFlags>, given: string): Promise<void> {
+  const { options, geo, signal, note, paint } = session
+  const { memo, recipient, locationType, schema, registerSchema, refUid: refUID, unchecked, output } = options
+  if (output !== undefined && !options.offchain)
+    throw new UsageError('-o is for --offchain: an attestation of a chain is in no file.')
+  const place = {
+    location: locationType === undefined ? await geojsonOf(session, given) : given.trim(),
+    ...{ locationType, memo, recipient },
+    ...{ time: dateOf('--time', options.time), expiration: dateOf('--expiration', options.expiration) },
+  } as Place
+  const chain = await session.chain()
+  const how: AttestOptions & { offchain?: false } = {
+    ...{ chain: chain.id, schema, registerSchema, refUID, unchecked, signal },
+    onStep: (step) => {
+      if (step.step !== 'checked')
+        note(
+          `${step.step === 'sent' ? 'Sent' : 'Registering the schema'}: transaction ${step.transactionHash}`,
+        )
+    },
+  }
+  if (options.offchain) {
+    // A schema that is not known by its name is read from the chain.
+    const signer = schema?.startsWith('0x') ? await session.wallet(chain) : await session.account()
+    const { uid, attestation } = await geo.attest(place, signer, { ...how, offchain: true })
+    if (output === undefined) session.printJson(attestation)
+    else await writeFile(output, `${jsonLine(attestation)}\n`)
+    return note(`Signed: ${uid}${output === undefined ? '' : `, in ${output}`}`)
+  }
+  const wallet = await session.wallet(chain)
+  const attested = await geo.attest(place, wallet, how)
+  const { uid, transactionHash, blockNumber, attestation } = attested
+  const record = options.wait ? await attested.indexed({ signal }) : undefined
+  if (options.json) return session.printJson({ uid, chainId: chain.id, transactionHash, blockNumber, record })
+  session.print(paint.bold(uid))
+  for (const line of fields(
+    [
+      ['chain', `${chain.slug} (${chain.id})`],
+      ['attester', attestation.attester],
+      ['transaction', transactionHash],
+      ['block', `${blockNumber}, ${time(Number(attestation.time))}`],
+      ['map', `${geo.url}/api/v0/location-records/${uid}?format=html`],
+    ],
+    paint,
+  ))
+    session.print(line)
+}
+
+async function geojsonOf({ stdin }: Session, given: string): Promise<unknown> {
+  const input = await readInput(given, stdin)
+  if (typeof input === 'object' && 'type' in input) return input
+  throw new UsageError('A place that is attested is lng,lat or GeoJSON, not an attestation.')
+}
+
+/** A date, or a date with a time; UTC unless it has an offset. Throws a UsageError. */
+function dateOf(option: string, text: string | undefined): Date | undefined {
+  if (text === undefined) return undefined
+  const [whole, clock, offset] =
+    /^\d{4}-\d\d-\d\d(T\d\d:\d\d(?::\d\d)?(?:\.\d+)?)?(Z|[+-]\d\d:\d\d)?$/i.exec(text) ?? []
+  const date = new Date(clock && !offset ? `${whole}Z` : (whole ?? NaN))
+  if (!Number.isNaN(date.getTime())) return date
+  throw new UsageError(
+    `${option}: '${text}' is no time: expected ISO 8601, such as 2026-11-22 or 2026-11-22T10:00Z.`,
+  )
+}

@@ -1,0 +1,197 @@
+import { once } from 'node:events'
+import { open, type FileHandle } from 'node:fs/promises'
+import {
+  ApiError,
+  ComputationError,
+  LandingError,
+  RateLimitedError,
+  type Answer,
+  type BatchAnswer,
+  type Signer,
+} from '@geospatial-attestation/client'
+import type { AskFlags } from './ask'
+import { EXIT, UsageError } from './exit'
+import { readText } from './inputs'
+import { openJournal, type Journal, type LandedJson, type Signed } from './journal'
+import { landAnswer, landedJson } from './land'
+import { grouped, jsonLine } from './output'
+import { startProgress } from './progress'
+import { linesOf, type Asked, type Line } from './questions'
+import type { Session } from './session'
+
+/** `geo batch`: a file of questions, 20 at a time, their answers in the order of the lines. */
+
+export interface BatchFlags extends AskFlags {
+  output?: string
+}
+type Result = { answer: Answer; landed?: LandedJson } | { error: { name: string; message: string } }
+type AskedLine = Line & { asked: Asked }
+
+/** What the service answers at once, and how many such requests of a client. */
+const BATCH = 20
+const AT_ONCE = 2
+
+export async function batch(session: Session<BatchFlags>, file: string): Promise<number> {
+  const { options, geo } = session
+  const { output, land, schema, recipient, submission } = options
+  if (land && output === undefined)
+    throw new UsageError(
+      '--land needs -o FILE: what was signed is kept beside it, so that nothing lands twice when the command is run again.',
+    )
+  const text = file === '-' ? await session.stdin() : await readText(file)
+  const lines = await linesOf(text, geo, { chain: session.chain, schema, recipient, submission })
+  const journal = output === undefined ? undefined : await openJournal(output)
+  let sink: FileHandle | undefined
+  const progress = options.quiet
+    ? undefined
+    : startProgress(process.stderr, { unit: 'lines', total: lines.length })
+
+  const results = new Map<string, Result>()
+  let [written, refused] = [0, 0]
+  /** Writes what is answered up to the first line that is not. */
+  const write = async () => {
+    for (let line; (line = lines[written]) && results.has(line.key); written++) {
+      const result = results.get(line.key)!
+      if ('error' in result) refused++
+      const { id } = line.asked as Asked
+      const row = { line: line.number, ...(id !== undefined && { id }), ...result }
+      progress?.add(1)
+      results.delete(line.key)
+      if (sink) await sink.appendFile(`${jsonLine(row)}\n`)
+      else if (!process.stdout.write(`${jsonLine(row)}\n`)) await once(process.stdout, 'drain')
+    }
+  }
+  const walletOf = async (chainId: number) => session.wallet(await geo.chain(chainId))
+  const run = { session, journal, results, walletOf: land ? walletOf : undefined }
+
+  try {
+    for (const { asked, key } of lines)
+      if ('problem' in asked) results.set(key, { error: { name: 'UsageError', message: asked.problem } })
+    // The key and the nodes first: nothing is asked that could not land.
+    const chainIds = new Set(lines.flatMap(({ asked }) => ('chainId' in asked ? asked.chainId : [])))
+    if (land) for (const chainId of chainIds) await walletOf(chainId)
+    for (const signed of journal?.signed.splice(0) ?? []) await finish(run, signed, true)
+
+    // Only now: until here the answers of an earlier run stay as they are.
+    if (output !== undefined) sink = await open(output, 'w')
+    const unanswered = lines.filter((line): line is AskedLine => !results.has(line.key))
+    await write()
+    // With --land one after the other: direct answers of one moment have the same nonces.
+    const workers = Array.from({ length: land ? 1 : AT_ONCE }, async () => {
+      for (let chunk; (chunk = unanswered.splice(0, BATCH)).length;) {
+        for (const chainId of new Set(chunk.map(({ asked }) => asked.chainId)))
+          await answer(
+            run,
+            chunk.filter(({ asked }) => asked.chainId === chainId),
+          )
+        await write()
+      }
+    })
+    await Promise.all(workers)
+  } catch (error) {
+    progress?.end()
+    const onward =
+      output === undefined ? 'give -o FILE, and it can go on from here' : 'run it again to go on from here'
+    session.note(`Stopped after ${grouped(written)} of ${grouped(lines.length)} lines; ${onward}.`)
+    throw error
+  } finally {
+    progress?.end()
+    await journal?.close()
+    await sink?.close()
+  }
+  session.note(
+    `${grouped(written - refused)} answered, ${grouped(refused)} refused${output ? `, in ${output}` : ''}`,
+  )
+  return refused ? EXIT.no : EXIT.done
+}
+
+interface Run {
+  session: Session<BatchFlags>
+  journal?: Journal
+  results: Map<string, Result>
+  /** with --land */
+  walletOf?: (chainId: number) => Promise<Signer>
+}
+
+/** Asks lines of one chain, and splits them where some are refused. */
+async function answer(run: Run, lines: readonly AskedLine[]): Promise<void> {
+  const { session, journal, results } = run
+  const { submission } = session.options
+  const refuse = ({ key }: Line, { name, message }: Error) => results.set(key, { error: { name, message } })
+  const halves = async () => {
+    const middle = Math.ceil(lines.length / 2)
+    for (const half of [lines.slice(0, middle), lines.slice(middle)]) await answer(run, half)
+  }
+  let given: BatchAnswer
+  try {
+    const questions = lines.map(({ asked }) => asked.question)
+    const { chainId } = lines[0]!.asked
+    given = await session.geo.batch(questions, { chain: chainId, submission, signal: session.signal })
+  } catch (error) {
+    if (!ofTheQuestion(error)) throw error
+    // The service names the operation that it refuses first.
+    const place = /^operations\[(\d+)\]\.?:? ?/.exec(error.detail)
+    const wrong = lines.length === 1 ? lines[0] : place && lines[Number(place[1])]
+    if (!wrong) return halves()
+    refuse(wrong, {
+      name: error.name,
+      message: `${error.title}: ${error.detail.slice(place?.[0].length ?? 0)}`,
+    })
+    const others = lines.filter((line) => line !== wrong)
+    return others.length ? answer(run, others) : undefined
+  }
+  const keys = lines.map(({ key }) => key)
+  const signed = (await journal?.sign(keys, given)) ?? { id: 0, keys, answer: given }
+  const refused = await finish(run, signed, false)
+  // The contract's refusal of one answer is that of its transaction.
+  if (refused && lines.length > 1) return halves()
+  if (refused) refuse(lines[0]!, refused)
+}
+
+/** Whether an error is about what was asked, so that other questions may be answered. */
+function ofTheQuestion(error: unknown): error is ApiError {
+  if (!(error instanceof ApiError) || error instanceof RateLimitedError) return false
+  // Of a 500 with Retry-After the database or a node is the reason; without it, what was to be measured.
+  return error.status < 500 || (error instanceof ComputationError && error.retryAfter === undefined)
+}
+
+/**
+ * Lands what was signed, if it shall land, and gives the lines their results; also what an earlier run signed
+ * (`recalled`), which may have landed although that run did not see it. Returns why it never will land, and
+ * forgets it then.
+ */
+async function finish(
+  { session, journal, results, walletOf }: Run,
+  { id, keys, answer, landed }: Signed,
+  recalled: boolean,
+): Promise<Error | undefined> {
+  const { chainId } = answer
+  let underWay = recalled
+  if (walletOf && !landed)
+    try {
+      const all = await landAnswer(session, answer, await walletOf(chainId), async (step) => {
+        if (step.step === 'sent') underWay = true
+        else await journal!.sign(keys, step.answer as BatchAnswer, id)
+      })
+      landed = all.map(landedJson)
+      await journal!.land(id, landed)
+    } catch (error) {
+      if (!neverLands(error, underWay)) throw error
+      await journal!.drop(id)
+      return error
+    }
+  for (const [i, key] of keys.entries()) {
+    const one = { ...(answer.results[i] as Answer), chainId }
+    results.set(key, { answer: one, ...(landed && { landed: landed[i]! }) })
+  }
+  return undefined
+}
+
+/** Whether answers that may have been sent (`underWay`), or were not, certainly never land. */
+function neverLands(error: unknown, underWay: boolean): error is Error {
+  // The service does not sign them anew, which it was asked to after the contract had refused them.
+  if (error instanceof ApiError) return error.status < 500 && !(error instanceof RateLimitedError)
+  if (!(error instanceof LandingError) || error.transactionHash || error.contractError === 'UsedSignature')
+    return false
+  return error.contractError !== undefined || !underWay
+}

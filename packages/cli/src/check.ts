@@ -1,0 +1,123 @@
+import type { Answer, Checked, Input, Verification } from '@geospatial-attestation/client'
+import { sentenceOf } from '@geospatial-attestation/client'
+import { EXIT, UsageError } from './exit'
+import { UID, readInput } from './inputs'
+import { readAnswer } from './land'
+import { fields, time } from './output'
+import type { Session } from './session'
+
+/**
+ * `geo verify` and `geo recompute`, of an attestation on its chain or an answer that has not landed yet. The
+ * exit code tells what comes out.
+ */
+
+export interface CheckFlags {
+  maxAge?: string
+  schema?: string
+}
+
+export async function verify(session: Session<CheckFlags>, target: string): Promise<number> {
+  return UID.test(target) ? verifyAttestation(session, target) : verifyAnswer(session, target)
+}
+
+/** Reads the attestation from a node of its chain. */
+async function verifyAttestation(session: Session<CheckFlags>, uid: string): Promise<number> {
+  const { options, geo, paint } = session
+  const maxAge = options.maxAge === undefined ? undefined : Number(options.maxAge)
+  if (maxAge !== undefined && !(maxAge >= 0))
+    throw new UsageError(`'${options.maxAge}' is no age: expected seconds, such as 3600.`)
+  const chain = await session.chain()
+  const provider = await session.node(chain)
+  const checked: Checked = await geo.check(uid, {
+    ...{ chain: chain.id, provider, maxAge },
+    ...(options.schema && { schemas: [options.schema] }),
+  })
+  const { valid, problems, says, sentence, attester, attestation } = checked
+  if (options.json)
+    session.printJson({ valid, problems, uid, chainId: chain.id, says, sentence, attester, attestation })
+  else {
+    session.print(valid ? paint.good('valid') : paint.bad('not valid'))
+    if (sentence) session.print(paint.bold(sentence))
+    for (const problem of problems) session.print(`- ${problem}`)
+    const rows: [string, string | undefined][] = [
+      ['chain', `${chain.slug} (${chain.id})`],
+      ['signed by', attester],
+      ['recipient', attestation.recipient],
+      ['attested', time(Number(attestation.time))],
+    ]
+    for (const line of fields(rows, paint)) session.print(line)
+  }
+  return valid ? EXIT.done : EXIT.no
+}
+
+/** Asks the service, which knows its own signatures. */
+async function verifyAnswer(session: Session<CheckFlags>, file: string): Promise<number> {
+  const { options, geo, paint, signal } = session
+  const answer = await readAnswer(session, file)
+  const { slug, id } = await geo.chain(answer.chainId)
+  const answers = 'results' in answer ? (answer.results as Answer[]) : [answer]
+  const all: (Verification & { valid: boolean; problems: string[] })[] = []
+  for (const each of answers) {
+    const seen = await geo.verify({ ...each, chainId: answer.chainId }, { signal })
+    const { attester } = options
+    const other = attester !== undefined && seen.attester?.toLowerCase() !== attester.toLowerCase()
+    const problems = [
+      ...(seen.ours ? [] : seen.reasons),
+      ...(other ? [`it was signed by ${seen.attester}, not by ${attester}`] : []),
+    ]
+    all.push({ valid: problems.length === 0, problems, ...seen })
+  }
+  if (options.json) session.printJson('results' in answer ? all : all[0])
+  else
+    for (const { valid, problems, says, attester, submittable, reasons, landed } of all) {
+      session.print(valid ? paint.good('valid') : paint.bad('not valid'))
+      if (says) session.print(paint.bold(sentenceOf(says)))
+      for (const problem of problems) session.print(`- ${problem}`)
+      const rows: [string, string | undefined][] = [
+        ['chain', `${slug} (${id})`],
+        ['signed by', attester ?? undefined],
+        ['lands now', valid ? (submittable ? 'yes' : `no: ${reasons.join('; ')}`) : undefined],
+        ['landed', landed?.uid ?? undefined],
+        ['transaction', landed?.transactionHash ?? undefined],
+      ]
+      for (const line of fields(rows, paint)) session.print(line)
+    }
+  return all.every(({ valid }) => valid) ? EXIT.done : EXIT.no
+}
+
+/** Computes an answer again with the service's own kernel, here. */
+export async function recompute(
+  session: Session,
+  target: string,
+  given: readonly string[] = [],
+): Promise<number> {
+  const { options, geo, paint, signal } = session
+  const inputs: Input[] = []
+  for (const argument of given) inputs.push(await readInput(argument, session.stdin))
+  const answer = UID.test(target) ? target : await readAnswer(session, target)
+  if (typeof answer !== 'string' && 'results' in answer)
+    throw new UsageError('One answer is recomputed at a time: give one of the results of the batch.')
+  const chain = typeof answer === 'string' ? await session.chain() : await geo.chain(answer.chainId)
+  // Attestations are read from the chain: those that are named, and those that are left out.
+  const fromChain =
+    typeof answer === 'string' ||
+    inputs.length < answer.inputRefs.length ||
+    inputs.some((input) => typeof input === 'string' || 'uid' in input)
+  const found = await geo.recompute(answer, inputs, {
+    ...{ chain: chain.id, signal },
+    ...(fromChain && { provider: await session.node(chain) }),
+  })
+  const equal = found.verdict === 'equal'
+  if (options.json) session.printJson(found)
+  else {
+    session.print(equal ? paint.good(found.verdict) : paint.bad(found.verdict))
+    session.print(paint.bold(found.sentence))
+    const proven: readonly { attester?: string }[] = 'inputs' in found ? found.inputs : []
+    const rows = proven.map(({ attester }, i): [string, string | undefined] => [
+      `input ${i + 1} attested by`,
+      attester,
+    ])
+    if (rows.some(([, attester]) => attester)) for (const line of fields(rows, paint)) session.print(line)
+  }
+  return equal ? EXIT.done : EXIT.no
+}

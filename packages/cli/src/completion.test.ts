@@ -1,0 +1,117 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { completionScript, SHELLS } from './completion'
+import { buildProgram } from './program'
+
+/** The scripts, asked by the shells themselves where they are installed. */
+const program = buildProgram('0.0.0', async () => {})
+const folder = mkdtempSync(path.join(tmpdir(), 'geo-completion-'))
+const script = (shell: string) => path.join(folder, `geo.${shell}`)
+beforeAll(() => {
+  for (const shell of SHELLS) writeFileSync(script(shell), completionScript(program, shell))
+  writeFileSync(path.join(folder, 'place.geojson'), '{}')
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+const has = (shell: string) => spawnSync(shell, ['--version']).status === 0
+const run = (shell: string, code: string) => {
+  const { stdout, stderr, status } = spawnSync(shell, ['-c', code], { cwd: folder, encoding: 'utf8' })
+  expect([status, stderr]).toEqual([0, ''])
+  return stdout.split('\n').filter(Boolean)
+}
+
+/** What is typed, the last word of it being completed, and what must be offered. */
+const CASES: [string[], string[] | RegExp][] = [
+  [
+    ['geo', 'record'],
+    ['record', 'records'],
+  ],
+  [['geo', ''], /^distance\n[^]*completion\nhelp$/],
+  [['geo', 'distance', '--sub'], ['--submission']],
+  [
+    ['geo', 'distance', '--submission', ''],
+    ['direct', 'proxy'],
+  ],
+  [['geo', 'distance', '1,2', '3,4', '--submission', 'p'], ['proxy']],
+  [['geo', '--json', 'records', '--format', 'n'], ['ndjson']],
+  [['geo', 'batch', '--la'], ['--land']],
+  [['geo', 'watch', '--js'], ['--json']],
+  [
+    ['geo', 'completion', ''],
+    ['bash', 'zsh', 'fish'],
+  ],
+]
+/** Where nothing of ours is offered, so that the shell completes files. */
+const FILES = [
+  ['geo', 'distance', 'pla'],
+  ['geo', 'land', '--key-file', ''],
+  ['geo', 'records', '-o', 'pla'],
+]
+
+describe.runIf(has('bash'))('bash', () => {
+  const complete = (words: string[]) =>
+    run(
+      'bash',
+      `. '${script('bash')}'; COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _geo; printf '%s\\n' "\${COMPREPLY[@]}"`,
+    )
+  test.each(CASES)('%j', (words, expected) => {
+    const offered = complete(words)
+    if (expected instanceof RegExp) expect(offered.join('\n')).toMatch(expected)
+    else expect(offered.sort()).toEqual([...expected].sort())
+  })
+  test.each(FILES)('files after %j %j %j', (...words) => expect(complete(words)).toEqual([]))
+  test('an option and its value may be joined', () => {
+    // Bash takes it for three words.
+    expect(complete(['geo', 'records', '--format', '=', 'geo'])).toEqual(['geojson'])
+    expect(complete(['geo', 'records', '--format', '='])).toEqual([
+      'table',
+      'json',
+      'ndjson',
+      'csv',
+      'geojson',
+    ])
+  })
+  test('what is typed is not run', () => {
+    complete(['geo', '$(touch run)', ''])
+    expect(run('bash', 'ls')).not.toContain('run')
+    expect(run('bash', `. '${script('bash')}'; . '${script('bash')}'; complete -p geo`)).toEqual([
+      'complete -o default -F _geo geo',
+    ])
+  })
+})
+
+describe.runIf(has('fish'))('fish', () => {
+  const complete = (words: string[]) =>
+    run('fish', `source '${script('fish')}'; complete -C '${words.join(' ')}'`).map(
+      (line) => line.split('\t')[0]!,
+    )
+  test.each(CASES)('%j', (words, expected) => {
+    const offered = complete(words)
+    if (expected instanceof RegExp)
+      expect(offered).toEqual(expect.arrayContaining(['distance', 'completion', 'help']))
+    else expect(offered.sort()).toEqual([...expected].sort())
+  })
+  test.each(FILES)('files after %j %j %j', (...words) => expect(complete(words)).toContain('place.geojson'))
+})
+
+describe.runIf(has('zsh'))('zsh', () => {
+  /** Types into a shell of its own, and reads what it lists. */
+  const complete = (words: string[]) =>
+    run(
+      'zsh',
+      // The prompt is there when the line editor listens.
+      `zmodload zsh/zpty; zpty -b z zsh -f -i
+       zpty -w z "autoload -U compinit; compinit -u -D; source '${script('zsh')}'; LISTMAX=1000; bindkey '^I' list-choices; PS1=RE''ADY"
+       zpty -r z line '*READY*'
+       zpty -w -n z "${words.join(' ')}"$'\\t'
+       zpty -w z $'\\x15echo do''ne'
+       zpty -r z line '*done*'; print -r -- $line; zpty -d z`,
+    ).join('\n')
+  test.each(CASES)('%j', (words, expected) => {
+    const listed = complete(words)
+    for (const each of Array.isArray(expected) ? expected : ['distance', 'completion'])
+      expect(listed).toContain(words.at(-1) === '' ? each : each.slice(words.at(-1)!.length))
+  })
+})

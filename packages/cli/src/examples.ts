@@ -1,0 +1,111 @@
+/**
+ * The examples of --help, by command. test/cli.service.test.ts runs each of them against the service, so that
+ * none can go out of date.
+ */
+export interface Example {
+  text: string
+  command: string
+}
+
+export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
+  distance: [
+    {
+      text: 'from the Eiffel Tower to the Brandenburg Gate',
+      command: 'geo distance 2.2945,48.8584 13.3777,52.5163',
+    },
+    { text: 'between an attested place and a GeoJSON file', command: 'geo distance $PLACE tower.geojson' },
+    {
+      text: 'a number for a script',
+      command: 'geo distance - 13.3777,52.5163 --json < tower.geojson > answer.json',
+    },
+    {
+      text: 'landed: an attestation that contracts can read',
+      command: 'geo distance $PLACE 2.2945,48.8584 --land --key-file key.txt --rpc http://127.0.0.1:8545',
+    },
+  ],
+  contains: [{ text: 'is the point in the field?', command: 'geo contains field.geojson 13.351,52.5105' }],
+  within: [
+    { text: 'at most 500 metres apart?', command: 'geo within $PLACE 13.3777,52.5163 500' },
+    { text: 'an offchain attestation as a place', command: 'geo within offchain.json 13.3777,52.5163 5000' },
+  ],
+  intersects: [
+    { text: 'does the path touch the field?', command: 'geo intersects path.geojson field.geojson' },
+  ],
+  area: [{ text: 'square metres of a polygon', command: 'geo area field.geojson --chain celo' }],
+  length: [{ text: 'metres along a line', command: 'geo length path.geojson --submission proxy' }],
+  records: [
+    { text: 'the newest places of a chain', command: 'geo records --chain base-sepolia --limit 5' },
+    {
+      text: 'all places in a box, as CSV',
+      command: 'geo records --bbox -10,35,30,60 --format csv > places.csv',
+    },
+    {
+      text: 'within 200 km of Berlin, as a file of GeoJSON',
+      command: 'geo records --near 13.4,52.5 --radius 200000 --format geojson -o places.geojson',
+    },
+    {
+      text: 'their UIDs',
+      command: 'geo records --format ndjson --revoked false | grep -o \'"uid":"[^"]*"\'',
+    },
+  ],
+  record: [{ text: 'one attested place', command: 'geo record $PLACE' }],
+  stats: [{ text: 'how many there are', command: 'geo stats' }],
+  watch: [
+    { text: 'changes in a box, as they come', command: 'geo watch --bbox -10,35,30,60' },
+    { text: 'for a program, from a position on', command: 'geo watch --json --after $POSITION' },
+  ],
+  attest: [
+    {
+      text: 'a place, which is a record of the service soon after',
+      command: "geo attest field.geojson --memo 'A field in Berlin' --key-file key.txt --wait",
+    },
+    {
+      text: 'offchain: a signed file, which is a place in any question',
+      command: 'geo attest 13.3777,52.5163 --offchain --key-file key.txt -o gate.json',
+    },
+    {
+      text: 'another location type, by its text',
+      command: 'geo attest --location-type h3 8a1f1d48985ffff --key-file key.txt',
+    },
+  ],
+  land: [
+    { text: 'lands an answer that was asked for before', command: 'geo land answer.json --key-file key.txt' },
+  ],
+  verify: [
+    {
+      text: 'an attestation, read from its chain',
+      command: 'geo verify $ANSWER --rpc http://127.0.0.1:8545',
+    },
+    { text: 'an answer that has not landed', command: 'geo verify answer.json' },
+  ],
+  recompute: [
+    {
+      text: 'an answer, from what it is about',
+      command: 'geo recompute answer.json tower.geojson 13.3777,52.5163',
+    },
+    {
+      text: 'an attestation; attested places are read from the chain',
+      command: 'geo recompute $ANSWER $PLACE 2.2945,48.8584',
+    },
+  ],
+  chains: [{ text: 'the chains of the service', command: 'geo chains' }],
+  open: [
+    { text: 'a map of the newest places', command: 'geo open' },
+    { text: 'one place', command: 'geo open $PLACE' },
+  ],
+  batch: [
+    {
+      text: 'many questions; run it again to go on',
+      command: 'geo batch questions.ndjson -o answers.ndjson',
+    },
+    {
+      text: 'landed, 20 in a transaction',
+      command: 'geo batch questions.ndjson -o landed.ndjson --land --key-file key.txt',
+    },
+  ],
+  mcp: [
+    { text: 'tools that read', command: 'geo mcp' },
+    { text: 'with a key, a tool that lands answers', command: 'geo mcp --key-file key.txt' },
+  ],
+  completion: [{ text: 'completion in this shell', command: 'eval "$(geo completion bash)"' }],
+}

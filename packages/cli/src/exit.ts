@@ -1,0 +1,63 @@
+/** How `geo` ends: its exit codes, the errors of its own, and the code of any error. */
+
+export const EXIT = {
+  done: 0,
+  no: 1,
+  usage: 2,
+  refused: 3,
+  unreachable: 4,
+  key: 5,
+  landing: 6,
+  limited: 7,
+  fault: 70,
+  interrupted: 130,
+} as const
+
+/** What each code means; in --help and docs/guide/cli.md. */
+export const EXIT_TEXTS: Readonly<Record<(typeof EXIT)[keyof typeof EXIT], string>> = {
+  0: 'done; of a check: it holds',
+  1: 'the result is no: verify finds it invalid, recompute differs, a batch has lines without an answer',
+  2: 'wrong usage or input: nothing was asked, or the service says what would be right',
+  3: 'the service refused: not found, not valid, an error of its own, another version',
+  4: 'the service or the node of a chain is out of reach',
+  5: 'the key or its use: rights of the key file, passphrase, node of another chain, a wallet that cannot pay',
+  6: 'the answer did not land, or the place was not attested: altered, or refused by the contract',
+  7: 'rate limit: the message says when to go on',
+  70: 'a fault of this program',
+  130: 'ended by Ctrl-C',
+}
+
+/** Wrong usage or input: the message says what would be right. */
+export class UsageError extends Error {
+  override name = 'UsageError'
+}
+/** The key cannot be used. The message never holds any of it. */
+export class KeyError extends Error {
+  override name = 'KeyError'
+}
+
+/** The code of an error. */
+export async function exitCodeOf(error: unknown): Promise<number> {
+  if (error instanceof UsageError) return EXIT.usage
+  if (error instanceof KeyError) return EXIT.key
+  // Errors of files: what was named cannot be read or written.
+  if (typeof (error as { syscall?: unknown }).syscall === 'string') return EXIT.usage
+  const kinds = await import('@geospatial-attestation/client')
+  // It says that a place could not be checked; its cause, why.
+  if (error instanceof kinds.UncheckedError && error.cause) return exitCodeOf(error.cause)
+  const codes = [
+    [kinds.InvalidInputError, EXIT.usage],
+    [kinds.RateLimitedError, EXIT.limited],
+    [kinds.UnavailableError, EXIT.unreachable],
+    [kinds.ApiError, EXIT.refused],
+    [kinds.ServiceVersionError, EXIT.refused],
+    [kinds.ConnectionError, EXIT.unreachable],
+    [kinds.SignerError, EXIT.key],
+    [kinds.AlteredAnswerError, EXIT.landing],
+    [kinds.LandingError, EXIT.landing],
+    [kinds.PartlyAttestedError, EXIT.landing],
+    // The rest of the client's: an argument that is none.
+    [kinds.GeoError, EXIT.usage],
+  ] as const
+  return codes.find(([kind]) => error instanceof kind)?.[1] ?? EXIT.fault
+}

@@ -1,0 +1,102 @@
+import {
+  ConnectionError,
+  messageOf,
+  type ExportFormat,
+  type Geo,
+  type RecordFilters,
+} from '@geospatial-attestation/client'
+import { jsonLine } from './output'
+
+/** Records as the bytes of a file: what the service streams, counted, and cut after `limit` records. */
+
+interface FileOptions {
+  format: 'json' | ExportFormat
+  limit: number | undefined
+  signal: AbortSignal
+}
+
+/** The service sends pages, which may end early, up to this limit; above it, all that were asked for. */
+const LARGEST_PAGE = 1000
+const NEWLINE = 0x0a
+const QUOTE = 0x22
+const COMMA = 0x2c
+const BRACE = 0x7b
+const encode = (text: string) => new TextEncoder().encode(text)
+
+/** @param onMore is told how many records, and bytes, went by */
+export async function* fileOf(
+  geo: Geo,
+  filters: RecordFilters,
+  { format, limit, signal }: FileOptions,
+  onMore: (records: number, size: number) => void,
+): AsyncGenerator<Uint8Array> {
+  if (format === 'json') {
+    let before = '['
+    for await (const record of geo.records.list({ ...filters, limit, signal })) {
+      const chunk = encode(`${before}\n${jsonLine(record)}`)
+      onMore(1, chunk.length)
+      yield chunk
+      before = ','
+    }
+    yield encode(before === '[' ? '[]\n' : '\n]\n')
+    return
+  }
+  const asked = limit === undefined ? undefined : Math.max(limit, LARGEST_PAGE + 1)
+  const body = whole(
+    await geo.records.export({ ...filters, format, ...(asked && { limit: asked }), signal }),
+    signal,
+  )
+  const ends = recordEnds(format)
+  let records = 0
+  // The last byte waits: in GeoJSON it may be the comma after the last feature.
+  let held: Uint8Array = new Uint8Array()
+  for await (const chunk of body) {
+    const found = ends(chunk)
+    const left = limit === undefined ? Infinity : limit - records
+    const cut = found.length >= left
+    const bytes = Buffer.concat([held, cut ? chunk.subarray(0, found[left - 1]) : chunk])
+    const written = cut ? ended(bytes, format) : bytes.subarray(0, -1)
+    records += Math.min(found.length, left)
+    onMore(Math.min(found.length, left), written.length)
+    yield written
+    if (cut) return
+    held = bytes.subarray(-1)
+  }
+  onMore(0, held.length)
+  yield held
+}
+
+/** The chunks of an answer. Throws a ConnectionError when it breaks off. */
+async function* whole(body: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of body) yield chunk
+  } catch (error) {
+    signal.throwIfAborted()
+    throw new ConnectionError(`The export broke off (${messageOf(error)}): run it again.`, { cause: error })
+  }
+}
+
+/** Finds where records end in chunk after chunk: the indexes after their line breaks. */
+function recordEnds(format: ExportFormat): (chunk: Uint8Array) => number[] {
+  let [quoted, header, start] = [false, format !== 'ndjson', 0]
+  return (chunk) => {
+    const ends: number[] = []
+    for (const [i, byte] of chunk.entries()) {
+      start ||= byte
+      if (format === 'csv' && byte === QUOTE) quoted = !quoted
+      if (byte !== NEWLINE || quoted) continue
+      // The last lines of a GeoJSON file are no records.
+      const counts = !header && (format !== 'geojson' || start === BRACE)
+      if (counts) ends.push(i + 1)
+      ;[header, start] = [false, 0]
+    }
+    return ends
+  }
+}
+
+/** A file that ends after this record. */
+function ended(bytes: Buffer, format: ExportFormat): Buffer {
+  if (format !== 'geojson') return bytes
+  const feature = bytes.subarray(0, bytes.at(-2) === COMMA ? -2 : -1)
+  return Buffer.concat([feature, encode('\n]}\n')])
+}

@@ -1,0 +1,81 @@
+import { readFile } from 'node:fs/promises'
+import { text as textOf } from 'node:stream/consumers'
+import { offchainInput, type Input, type OffchainSource } from '@geospatial-attestation/client'
+import { UsageError } from './exit'
+import { fileNamed } from './key'
+
+/** What stands for a geometry: `lng,lat`, a UID, a file, or `-` for standard input. */
+
+export const UID = /^0x[0-9a-fA-F]{64}$/
+/** Numbers with commas: meant as a position, right or wrong. */
+const NUMBERS = /^[-+\d.e,\s]+$/i
+const FORMS =
+  'Expected a position as lng,lat, a UID (0x and 64 hex digits), the path of a GeoJSON file or offchain attestation, or - for standard input'
+
+/** Reads standard input. Throws a UsageError the second time. */
+export function standardInput(stream: NodeJS.ReadableStream): () => Promise<string> {
+  let read = false
+  return async () => {
+    if (read) throw new UsageError('Standard input can be read once: name a file in place of the second -.')
+    read = true
+    return textOf(stream)
+  }
+}
+
+/** The input that an argument stands for. Throws a UsageError. */
+export async function readInput(argument: string, stdin: () => Promise<string>): Promise<Input> {
+  const given = argument.trim()
+  if (given === '-') {
+    const content = (await stdin()).trim()
+    return written(content) ?? inputOfJson(content, 'Standard input')
+  }
+  const direct = written(given)
+  if (direct !== undefined) return direct
+  return inputOfJson(await readText(given, FORMS), `'${given}'`)
+}
+
+/** The text of a file. Throws a UsageError; `otherwise` says what else would be right. */
+export async function readText(file: string, otherwise = 'Name one that there is'): Promise<string> {
+  return readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    const named = fileNamed(file.slice(0, 200))
+    if (error.code === 'ENOENT' || error.code === 'ENAMETOOLONG')
+      throw new UsageError(`There is no file ${named}. ${otherwise}.`)
+    throw new UsageError(`The file ${named} cannot be read (${error.code}).`)
+  })
+}
+
+/** A position or a UID as it is written; undefined for anything else. Throws a UsageError for a wrong one. */
+export function written(text: string): string | { type: 'Point'; coordinates: number[] } | undefined {
+  if (/^0x/i.test(text)) {
+    if (UID.test(text)) return text
+    throw new UsageError(`'${text.slice(0, 80)}' is no UID: expected 0x and 64 hex digits.`)
+  }
+  if (!text.includes(',') || !NUMBERS.test(text)) return undefined
+  const coordinates = text.split(',').map((part) => (part.trim() ? Number(part) : NaN))
+  const [lng = NaN, lat = NaN] = coordinates
+  if (coordinates.some(Number.isNaN) || coordinates.length < 2 || coordinates.length > 3)
+    throw new UsageError(`'${text}' is no position: expected lng,lat in degrees, such as 13.3777,52.5163.`)
+  if (Math.abs(lng) > 180 || Math.abs(lat) > 90)
+    throw new UsageError(
+      `'${text}' is no position: the longitude comes first, from -180 to 180, then the latitude, from -90 to 90.`,
+    )
+  return { type: 'Point', coordinates }
+}
+
+/** GeoJSON, an offchain attestation, or what else the service takes as an input. Throws a UsageError. */
+async function inputOfJson(content: string, from: string): Promise<Input> {
+  let value: unknown
+  try {
+    value = JSON.parse(content.replace(/^\ufeff/, ''))
+  } catch {
+    // said below
+  }
+  if (typeof value === 'object' && value !== null) {
+    if ('sig' in value || ('message' in value && 'domain' in value))
+      return offchainInput(value as OffchainSource)
+    if ('type' in value || 'uid' in value || 'attestation' in value) return value as Input
+  }
+  throw new UsageError(
+    `${from} holds no place: expected GeoJSON (a geometry, a Feature, a FeatureCollection of one feature) or an offchain attestation.`,
+  )
+}

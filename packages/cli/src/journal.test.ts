@@ -1,0 +1,84 @@
+import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import type { BatchAnswer } from '@geospatial-attestation/client'
+import { afterAll, expect, test } from 'vitest'
+import { UsageError } from './exit'
+import { openJournal } from './journal'
+
+const folder = mkdtempSync(path.join(tmpdir(), 'geo-journal-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+let files = 0
+const fresh = () => path.join(folder, `answers-${++files}.ndjson`)
+const answer = (deadline: number) => ({ chainId: 1, deadline, results: [] }) as unknown as BatchAnswer
+const landed = { uid: '0x1', chainId: 1, transactionHash: '0x2', blockNumber: 3, already: false }
+/** What a run that begins now would find. */
+async function found(output: string) {
+  const journal = await openJournal(output)
+  await journal.close()
+  return journal.signed
+}
+
+test('what was signed, signed anew, landed and dropped is found again', async () => {
+  const output = fresh()
+  const journal = await openJournal(output)
+  expect(journal.signed).toEqual([])
+  const first = await journal.sign(['a', 'b'], answer(1))
+  const second = await journal.sign(['c'], answer(2))
+  const third = await journal.sign(['d'], answer(3))
+  expect([first.id, second.id, third.id]).toEqual([1, 2, 3])
+  await journal.sign(['c'], answer(4), second.id)
+  await journal.land(first.id, [landed, landed])
+  await journal.drop(third.id)
+  await journal.close()
+  expect(await found(output)).toEqual([
+    { id: 1, keys: ['a', 'b'], answer: answer(1), landed: [landed, landed] },
+    { id: 2, keys: ['c'], answer: answer(4) },
+  ])
+  // The number of what was dropped is not given again.
+  const again = await openJournal(output)
+  expect((await again.sign(['e'], answer(5))).id).toBe(4)
+  await again.close()
+})
+
+test('an entry that was cut off is left out, at every byte', async () => {
+  const output = fresh()
+  const journal = await openJournal(output)
+  await journal.sign(['ä'], answer(1))
+  await journal.close()
+  const whole = readFileSync(`${output}.journal`)
+  const entry = Buffer.from(`${JSON.stringify({ id: 2, keys: ['ö'], answer: answer(2) })}\n`)
+  for (let cut = 1; cut < entry.length; cut++) {
+    writeFileSync(`${output}.journal`, whole)
+    appendFileSync(`${output}.journal`, entry.subarray(0, cut))
+    expect(await found(output)).toHaveLength(1)
+    expect(readFileSync(`${output}.journal`).equals(whole)).toBe(true)
+  }
+  appendFileSync(`${output}.journal`, entry)
+  expect(await found(output)).toHaveLength(2)
+})
+
+test('one that is cut off within its first line begins anew; another file is refused', async () => {
+  const output = fresh()
+  writeFileSync(`${output}.journal`, '{"journal":"geo ba')
+  expect(await found(output)).toEqual([])
+  for (const other of [
+    '{"journal":"geo batch","version":2}\n',
+    'text\n',
+    '{"journal":"geo batch","version":1}\ntext\n',
+  ]) {
+    writeFileSync(`${output}.journal`, other)
+    await expect(openJournal(output)).rejects.toThrow(UsageError)
+    expect(readFileSync(`${output}.journal`, 'utf8')).toBe(other)
+    // A refusal leaves no lock.
+    expect(existsSync(`${output}.journal.lock`)).toBe(false)
+  }
+})
+
+test('one process at a time', async () => {
+  const output = fresh()
+  const journal = await openJournal(output)
+  await expect(openJournal(output)).rejects.toThrow(`process ${process.pid}`)
+  await journal.close()
+  await (await openJournal(output)).close()
+})

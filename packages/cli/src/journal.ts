@@ -1,0 +1,143 @@
+import { createReadStream } from 'node:fs'
+import { open, readFile, rm } from 'node:fs/promises'
+import type { BatchAnswer } from '@geospatial-attestation/client'
+import { UsageError } from './exit'
+import type { landedJson } from './land'
+
+/**
+ * What a batch remembers over a crash: NDJSON, each entry on the disk before the next step. Signed answers
+ * are in it before they are sent, so that a run that goes on knows what may have landed.
+ */
+
+export type LandedJson = ReturnType<typeof landedJson>
+/** Answers that were signed together, for the lines with these keys. */
+export interface Signed {
+  id: number
+  keys: string[]
+  answer: BatchAnswer
+  /** in the order of the keys, once they have landed */
+  landed?: LandedJson[]
+}
+type Entry =
+  | { journal: 'geo batch'; version: 1 }
+  | Omit<Signed, 'landed'>
+  | { id: number; landed: LandedJson[] }
+  | { dropped: number }
+
+export interface Journal {
+  /** What earlier runs signed, and did not drop, in order. */
+  readonly signed: Signed[]
+  /** Adds answers, or replaces those of this id that were signed anew; resolves when they are on the disk. */
+  sign(keys: string[], answer: BatchAnswer, id?: number): Promise<Signed>
+  land(id: number, landed: LandedJson[]): Promise<void>
+  /** Forgets answers that have not landed, and never will. */
+  drop(id: number): Promise<void>
+  close(): Promise<void>
+}
+
+/** Opens the journal of an output file; a second process is refused. Throws a UsageError. */
+export async function openJournal(output: string): Promise<Journal> {
+  const file = `${output}.journal`
+  const lock = `${file}.lock`
+  await takeLock(lock, file)
+  try {
+    const { signed, last, whole } = await read(file)
+    if (whole === 0 && (await exists(output)))
+      throw new UsageError(
+        `'${output}' exists, and '${file}' does not, so it is not known what was asked: name another file with -o, or remove it.`,
+      )
+    const handle = await open(file, 'a')
+    // What follows the last line break was cut off by the end of a process.
+    await handle.truncate(whole)
+    const write = async (entry: Entry) => {
+      await handle.appendFile(`${JSON.stringify(entry)}\n`)
+      await handle.datasync()
+    }
+    if (whole === 0) await write({ journal: 'geo batch', version: 1 })
+    let next = last + 1
+    return {
+      signed,
+      sign: async (keys, { multiAttestByDelegation: _, ...rest }, id = next++) => {
+        // The call of a batch is made of its results.
+        const answer = rest as BatchAnswer
+        await write({ id, keys, answer })
+        return { id, keys, answer }
+      },
+      land: (id, landed) => write({ id, landed }),
+      drop: (dropped) => write({ dropped }),
+      close: async () => {
+        await handle.close()
+        await rm(lock, { force: true })
+      },
+    }
+  } catch (error) {
+    await rm(lock, { force: true })
+    throw error
+  }
+}
+
+/** What a journal says: what was signed, the last id, and how many bytes its whole lines have. */
+async function read(file: string): Promise<{ signed: Signed[]; last: number; whole: number }> {
+  const signed = new Map<number, Signed>()
+  let [last, whole, lines] = [0, 0, 0]
+  let rest: Buffer = Buffer.alloc(0)
+  if (await exists(file))
+    for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
+      rest = Buffer.concat([rest, chunk])
+      for (let end; (end = rest.indexOf('\n')) >= 0; rest = rest.subarray(end + 1)) {
+        const entry = entryOf(rest.toString('utf8', 0, end), file, ++lines)
+        whole += end + 1
+        if ('dropped' in entry) signed.delete(entry.dropped)
+        else if ('landed' in entry) signed.set(entry.id, { ...signed.get(entry.id)!, landed: entry.landed })
+        else if ('answer' in entry) {
+          signed.set(entry.id, entry)
+          last = Math.max(last, entry.id)
+        }
+      }
+    }
+  return { signed: [...signed.values()], last, whole }
+}
+
+function entryOf(text: string, file: string, line: number): Entry {
+  try {
+    const entry = JSON.parse(text) as Entry
+    if (line > 1 || ('journal' in entry && entry.journal === 'geo batch' && entry.version === 1)) return entry
+  } catch {
+    // said below
+  }
+  throw new UsageError(
+    `'${file}' is no journal of this version of geo batch (line ${line}): name another file with -o. It may say what has landed, so look at it before you remove it.`,
+  )
+}
+
+async function exists(file: string): Promise<boolean> {
+  const handle = await open(file).catch(() => undefined)
+  await handle?.close()
+  return handle !== undefined
+}
+
+/** A lock that names its process: one that a killed process left behind is taken over. */
+async function takeLock(lock: string, file: string): Promise<void> {
+  for (let tries = 0; ; tries++)
+    try {
+      const handle = await open(lock, 'wx')
+      await handle.writeFile(String(process.pid))
+      return await handle.close()
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+      const owner = Number(await readFile(lock, 'utf8').catch(() => ''))
+      if (tries === 1 || runs(owner))
+        throw new UsageError(
+          `Another geo batch (process ${owner}) works on '${file}': wait for it, or remove '${lock}' if it is none.`,
+        )
+      await rm(lock, { force: true })
+    }
+}
+
+function runs(pid: number): boolean {
+  try {
+    return pid > 0 && process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}

@@ -1,0 +1,67 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { fileNamed, readAccount } from './key'
+
+const folder = mkdtempSync(path.join(tmpdir(), 'geo-key-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+/** The test vectors of the Web3 Secret Storage Definition. */
+const COMMON = { id: '3198bc9c-6672-5ab3-d995-4942343ae5b6', version: 3 }
+const VECTORS = {
+  pbkdf2: {
+    crypto: {
+      cipher: 'aes-128-ctr',
+      cipherparams: { iv: '6087dab2f9fdbbfaddc31a909735c1e6' },
+      ciphertext: '5318b4d5bcd28de64ee5559e671353e16f075ecae9f99c7a79a38af5f869aa46',
+      kdf: 'pbkdf2',
+      kdfparams: {
+        c: 262144,
+        dklen: 32,
+        prf: 'hmac-sha256',
+        salt: 'ae3cd4e7013836a3df6bd7241b12db061dbe2c6785853cce422d148a624ce0bd',
+      },
+      mac: '517ead924a9d0dc3124507e3393d175ce3ff7c1e96529c6c555ce9e51205e9b2',
+    },
+    ...COMMON,
+  },
+  scrypt: {
+    crypto: {
+      cipher: 'aes-128-ctr',
+      cipherparams: { iv: '83dbcc02d8ccb40e466191a123791e0e' },
+      ciphertext: 'd172bf743a674da9cdad04534d56926ef8358534d458fffccd4e6ad2fbde479c',
+      kdf: 'scrypt',
+      kdfparams: {
+        ...{ dklen: 32, n: 262144, p: 8, r: 1 },
+        salt: 'ab0c7876052600dd703518d6fc3fe8984592145b591fc8fb5c6d43190334ba19',
+      },
+      mac: '2103ac29920d71da29f15d75b4a16dbe95cfd7ff8faea1056c33131d846e3097',
+    },
+    ...COMMON,
+  },
+}
+const ADDRESS = '0x008AeEda4D805471dF9b2A5B0f38A0C3bCBA786b'
+
+test.each(Object.entries(VECTORS))('a keystore with %s', async (kdf, keystore) => {
+  const keyFile = path.join(folder, `${kdf}.json`)
+  writeFileSync(keyFile, JSON.stringify(keystore))
+  chmodSync(keyFile, 0o600)
+  const surroundings = {
+    ...{ stdin: process.stdin, stderr: process.stderr, signal: new AbortController().signal },
+    env: { GEO_PASSPHRASE: 'testpassword' },
+  }
+  expect((await readAccount({ keyFile }, surroundings)).address).toBe(ADDRESS)
+})
+
+test('a name that may hold a key is not shown', () => {
+  const key = 'ab'.repeat(32)
+  for (const file of [
+    key,
+    `0x${key}`,
+    `folder/0x${key}.txt`,
+    'test test test test test test test test test test test junk',
+  ])
+    expect(fileNamed(file)).toBe('of this name')
+  expect(fileNamed('folder/key.txt')).toBe("'folder/key.txt'")
+})

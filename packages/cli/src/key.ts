@@ -1,0 +1,142 @@
+import { open } from 'node:fs/promises'
+import { createInterface } from 'node:readline/promises'
+import { Writable } from 'node:stream'
+import type { PrivateKeyAccount } from 'viem/accounts'
+import { KeyError } from './exit'
+
+/**
+ * The key that signs: in a file that only its owner can read, never on the command line. No message here
+ * holds anything that was read, or a value that may be a key.
+ */
+
+export interface KeyOptions {
+  keyFile?: string
+  /** of a keystore: the file that holds its passphrase */
+  passphraseFile?: string
+}
+export interface KeySurroundings {
+  env: NodeJS.ProcessEnv
+  stdin: NodeJS.ReadStream
+  stderr: NodeJS.WriteStream
+  signal: AbortSignal
+}
+
+const HEX_KEY = /^(0x)?[0-9a-fA-F]{64}$/
+const WORDS = /^\s*([a-z]+\s+){11,}[a-z]+\s*$/i
+
+/** A file's name for a message; where it may hold a key or a mnemonic, without it. */
+export function fileNamed(file: string): string {
+  return /(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])/i.test(file) || WORDS.test(file)
+    ? 'of this name'
+    : `'${file}'`
+}
+
+/** The account of the key file. Throws a KeyError that says what to do. */
+export async function readAccount(
+  { keyFile, passphraseFile }: KeyOptions,
+  surroundings: KeySurroundings,
+): Promise<PrivateKeyAccount> {
+  if (!keyFile)
+    throw new KeyError(
+      'This needs a key: name its file with --key-file or GEO_KEY_FILE. It holds 0x and 64 hex digits, or is a keystore (JSON, version 3).',
+    )
+  const content = (await readSecret(keyFile, '--key-file')).trim()
+  const key = HEX_KEY.test(content)
+    ? content
+    : await decrypted(keystoreOf(content, keyFile), keyFile, passphraseFile, surroundings)
+  const { privateKeyToAccount } = await import('viem/accounts')
+  try {
+    return privateKeyToAccount(`0x${key.replace(/^0x/, '')}`)
+  } catch {
+    throw new KeyError(`'${keyFile}' holds a number that is no key of this curve: use another key.`)
+  }
+}
+
+/** The content of a file that only its owner can read. */
+async function readSecret(file: string, option: string): Promise<string> {
+  if (HEX_KEY.test(file.trim()) || WORDS.test(file))
+    throw new KeyError(
+      `${option} takes the path of a file, and this looks like a key. Keys do not belong on a command line: others see it in the list of processes, and the shell remembers it. Put it into a file that only you can read; use another key where money is at stake.`,
+    )
+  const handle = await open(file).catch((error: NodeJS.ErrnoException) => {
+    throw new KeyError(
+      error.code === 'ENOENT'
+        ? `There is no file ${fileNamed(file)}, which ${option} names.`
+        : `The file ${fileNamed(file)}, which ${option} names, cannot be read (${error.code}).`,
+    )
+  })
+  try {
+    const { mode } = await handle.stat()
+    if (process.platform !== 'win32' && mode & 0o077)
+      throw new KeyError(
+        `Others can use '${file}' (its rights are ${(mode & 0o777).toString(8)}): run chmod 600 ${quoted(file)} and try again. Nothing was signed.`,
+      )
+    return await handle.readFile('utf8')
+  } catch (error) {
+    if (error instanceof KeyError) throw error
+    throw new KeyError(
+      `The file ${fileNamed(file)}, which ${option} names, cannot be read (${(error as NodeJS.ErrnoException).code}).`,
+    )
+  } finally {
+    await handle.close()
+  }
+}
+
+function quoted(file: string): string {
+  return /^[\w./-]+$/.test(file) ? file : `'${file.replaceAll("'", `'\\''`)}'`
+}
+
+type Keystore = Parameters<typeof import('ox/Keystore').decrypt>[0]
+
+/** The keystore in a text; geth writes `crypto`, ethers `Crypto`. */
+function keystoreOf(content: string, file: string): Keystore {
+  try {
+    const {
+      Crypto,
+      crypto = Crypto,
+      ...rest
+    } = JSON.parse(content) as Keystore & { Crypto?: Keystore['crypto'] }
+    if (rest.version === 3 && crypto?.cipher === 'aes-128-ctr') return { ...rest, crypto }
+  } catch {
+    // said below, without what was read
+  }
+  throw new KeyError(
+    `'${file}' holds no key: expected 0x and 64 hex digits, or a keystore (JSON, version 3, aes-128-ctr).`,
+  )
+}
+
+async function decrypted(
+  keystore: Keystore,
+  file: string,
+  passphraseFile: string | undefined,
+  surroundings: KeySurroundings,
+): Promise<string> {
+  const passphrase = passphraseFile
+    ? (await readSecret(passphraseFile, '--passphrase-file')).replace(/\r?\n$/, '')
+    : (surroundings.env.GEO_PASSPHRASE ?? (await asked(`Passphrase of ${file}: `, surroundings)))
+  const { decrypt, toKey } = await import('ox/Keystore')
+  try {
+    return decrypt(keystore, toKey(keystore, { password: passphrase }))
+  } catch {
+    throw new KeyError(`The passphrase does not open '${file}', or the keystore is damaged.`)
+  }
+}
+
+/** Asks on the terminal, without showing what is typed. */
+async function asked(question: string, { stdin: input, stderr, signal }: KeySurroundings): Promise<string> {
+  if (!input.isTTY || !stderr.isTTY)
+    throw new KeyError(
+      'The keystore has a passphrase, and there is no terminal to ask for it: name its file with --passphrase-file, or set GEO_PASSPHRASE.',
+    )
+  const unseen = new Writable({ write: (_chunk, _encoding, done) => done() })
+  const terminal = createInterface({ input, output: unseen, terminal: true })
+  // The terminal is in raw mode: Ctrl-C is a key there, not a signal.
+  terminal.on('SIGINT', () => process.kill(process.pid, 'SIGINT'))
+  stderr.write(question)
+  try {
+    return await terminal.question('', { signal })
+  } finally {
+    terminal.close()
+    stderr.write('\n')
+  }
+}

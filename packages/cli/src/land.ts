@@ -1,0 +1,90 @@
+import type { Answer, BatchAnswer, Landed, LandingStep, Signer } from '@geospatial-attestation/client'
+import { sentenceOf } from '@geospatial-attestation/client'
+import { UsageError } from './exit'
+import { readText } from './inputs'
+import { fields, time } from './output'
+import type { Session } from './session'
+
+/** Landing answers: with --land, and of a file with `geo land`. */
+
+/** `geo land answer.json` */
+export async function landFile(session: Session, file: string): Promise<void> {
+  const answer = await readAnswer(session, file)
+  const chain = await session.geo.chain(answer.chainId)
+  const wallet = await session.wallet(chain)
+  const landed = await landAnswer(session, answer, wallet)
+  const all = Array.isArray(landed) ? landed : [landed]
+  if (session.options.json)
+    session.printJson(Array.isArray(landed) ? all.map(landedJson) : landedJson(all[0]!))
+  else
+    for (const each of all) {
+      session.print(session.paint.bold(sentenceOf(each.says)))
+      for (const line of fields(
+        [['chain', `${chain.slug} (${chain.id})`], ...landedFields(each)],
+        session.paint,
+      ))
+        session.print(line)
+    }
+}
+
+/** Lands an answer, and tells each step on stderr. */
+export async function landAnswer<A extends Answer | BatchAnswer>(
+  { geo, signal, note }: Session,
+  answer: A,
+  wallet: Signer,
+  onStep: (step: LandingStep) => unknown = () => {},
+): Promise<A extends Answer ? Landed : Landed[]> {
+  const steps = (step: LandingStep) => {
+    note(step.step === 'sent' ? `Sent: transaction ${step.transactionHash}` : `Signed anew: ${step.reason}`)
+    return onStep(step)
+  }
+  const landed = await geo.land(answer as Answer, wallet, { signal, onStep: steps })
+  return landed as A extends Answer ? Landed : Landed[]
+}
+
+/** The parts of a landing that scripts need. */
+export function landedJson({ uid, chainId, transactionHash, blockNumber, already }: Landed) {
+  return { uid, chainId, transactionHash, blockNumber, already }
+}
+
+export function landedFields({
+  uid,
+  transactionHash,
+  blockNumber,
+  already,
+  attestation,
+}: Landed): [string, string][] {
+  return [
+    [already ? 'landed before' : 'landed', uid],
+    ['transaction', transactionHash],
+    ['block', `${blockNumber}, ${time(Number(attestation.time))}`],
+  ]
+}
+
+/**
+ * An answer, or a batch, as a command printed it with --json, or a line of `geo batch`. Throws a UsageError
+ * for what is none.
+ */
+export async function readAnswer({ stdin }: Session, file: string): Promise<Answer | BatchAnswer> {
+  const content = file === '-' ? await stdin() : await readText(file)
+  let value: unknown
+  try {
+    value = JSON.parse(content)
+  } catch {
+    // said below
+  }
+  const given = (value ?? {}) as {
+    answer?: object
+    attestation?: object
+    results?: object[]
+    chainId?: unknown
+  }
+  const { landed: _, ...answer } = (given.answer ?? given) as typeof given & { landed?: object }
+  if (!answer.attestation && !Array.isArray(answer.results))
+    throw new UsageError(
+      `${file === '-' ? 'Standard input' : `'${file}'`} holds no answer: expected what geo distance --json printed, such as geo distance A B --json > answer.json.`,
+    )
+  if (typeof answer.chainId !== 'number')
+    throw new UsageError('The answer does not say its chain: add its chainId, such as "chainId": 84532.')
+  return answer as unknown as Answer | BatchAnswer
+}

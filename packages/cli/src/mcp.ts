@@ -1,0 +1,19 @@
+import { messageOf } from '@geospatial-attestation/client'
+import { EXIT } from './exit'
+import type { Session } from './session'
+
+/** `geo mcp`: the service as tools for an agent, over stdin and stdout. */
+export async function mcp(session: Session): Promise<number> {
+  const { options, geo, signal, note } = session
+  // A key that cannot be used is said at once, not when an answer shall land.
+  if (options.keyFile) await session.account()
+  const { serveStdio } = await import('@geospatial-attestation/mcp')
+  const connection = serveStdio({
+    geo,
+    ...(options.keyFile && { land: session.wallet }),
+    onError: (error) => note(`geo: ${messageOf(error)}`),
+  })
+  signal.addEventListener('abort', () => void connection.close())
+  await connection.closed
+  return signal.aborted ? EXIT.interrupted : EXIT.done
+}

@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest'
+import { bytes, distanceInTime, fields, grouped, jsonLine, paintOf, table, time, visible } from './output'
+
+test('text of strangers is one line without controls, marks of direction or line separators', () => {
+  expect(visible('a\nb\tc')).toBe('a b c')
+  expect(visible('\x1b[2J\u009b31m\x07\x7f\u202e\u2066x\u2028y')).toBe(
+    '\ufffd[2J\ufffd31m\ufffd\ufffd\ufffd\ufffdx y',
+  )
+  // Letters of any script, and what joins emoji, stay.
+  expect(visible('Čeština 東京 👩‍👩‍👧 שלום')).toBe('Čeština 東京 👩‍👩‍👧 שלום')
+})
+
+test('JSON keeps its meaning, and holds nothing that a terminal obeys', () => {
+  const value = { text: 'a\x1b[31m\u009b31m\x7f\u202e\u2028b\n', big: 2n ** 70n }
+  const line = jsonLine(value)
+  expect(line).not.toMatch(/[\p{Cc}\u2028\u202e]/u)
+  expect(JSON.parse(line)).toEqual({ text: value.text, big: '1180591620717411303424' })
+})
+
+test('tables and fields are aligned', () => {
+  const rows = [
+    ['a', '1', 'x'],
+    ['bbb', '22', ''],
+  ]
+  expect(table(rows)).toEqual(['a    1   x', 'bbb  22'])
+  expect(table(rows, [1])).toEqual(['a     1  x', 'bbb  22'])
+  const plain = paintOf({}, {})
+  expect(
+    fields(
+      [
+        ['a', '1'],
+        ['bcd', undefined],
+        ['bc', '2'],
+      ],
+      plain,
+    ),
+  ).toEqual(['a   1', 'bc  2'])
+})
+
+test('colours are for terminals that want them', () => {
+  const bold = (isTTY: boolean, env: NodeJS.ProcessEnv) => paintOf({ isTTY }, env).bold('x')
+  expect(bold(false, {})).toBe('x')
+  expect(bold(true, { NO_COLOR: '1' })).toBe('x')
+  expect(bold(true, { TERM: 'dumb' })).toBe('x')
+})
+
+test('numbers and times', () => {
+  expect([grouped(881329.94, 2), grouped(1234567), grouped(0, 4)]).toEqual([
+    '881,329.94',
+    '1,234,567',
+    '0.0000',
+  ])
+  expect([0, 999, 1000, 1_234_567, 3e15].map(bytes)).toEqual([
+    '0 B',
+    '999 B',
+    '1.0 kB',
+    '1.2 MB',
+    '3000.0 TB',
+  ])
+  expect(time(1795248128)).toBe('2026-11-21 08:02:08Z')
+  expect(time('2026-11-20T07:16:41.000Z')).toBe('2026-11-20 07:16:41Z')
+  expect(time(1e18)).toBe('second 1000000000000000000')
+  expect([30, -3_600, 86_400 * 9].map(distanceInTime)).toEqual(['in 30 s', '60 min ago', 'in 9 days'])
+})

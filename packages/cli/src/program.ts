@@ -1,0 +1,232 @@
+import { Argument, Command, Option } from 'commander'
+import { SHELLS } from './completion'
+import { EXAMPLES } from './examples'
+import { EXIT_TEXTS } from './exit'
+import type { Options, Session } from './session'
+
+/**
+ * The commands and their options. A command loads its code when it runs, so that --help and completion stay
+ * quick.
+ */
+
+/** What a command does, with options and arguments of its own; the number is its exit code, 0 without one. */
+export type Work = (session: Session<never>, ...args: never[]) => Promise<number | void>
+/** Runs a command's work with the options that were given. */
+export type Runner = (work: Work, options: Options, args: readonly unknown[]) => Promise<void>
+
+const PLACE = 'lng,lat, a UID, a GeoJSON file, or -'
+const OPERATIONS = {
+  distance: { summary: 'metres between two places', args: { a: PLACE, b: PLACE } },
+  contains: { summary: 'whether a place lies in another', args: { container: PLACE, place: PLACE } },
+  within: {
+    summary: 'whether two places are at most so many metres apart',
+    args: { a: PLACE, b: PLACE, radius: 'metres' },
+  },
+  intersects: { summary: 'whether two places touch', args: { a: PLACE, b: PLACE } },
+  area: { summary: 'square metres of a polygon', args: { polygon: 'a UID, a GeoJSON file, or -' } },
+  length: { summary: 'metres along a line', args: { line: 'a UID, a GeoJSON file, or -' } },
+} as const
+
+export function buildProgram(version: string, run: Runner): Command {
+  const program = new Command('geo')
+    .description('Signed answers about places, from a Geospatial Attestation Service.')
+    .version(version)
+    .addOption(
+      new Option('--url <url>', 'address of the service').env('GEO_URL').default('http://127.0.0.1:3000'),
+    )
+    .addOption(
+      new Option('--attester <address>', 'who must have signed; default: whom the service names').env(
+        'GEO_ATTESTER',
+      ),
+    )
+    .option('--json', 'JSON for scripts; of lists, one value a line')
+    .option('-q, --quiet', 'only results and errors')
+    .configureHelp({ showGlobalOptions: true })
+    .exitOverride()
+    .configureOutput({ outputError: () => {} })
+    .showSuggestionAfterError()
+    .addHelpText('after', () => `\nExit codes:\n${codes()}\n\ngeo help COMMAND shows examples.`)
+  const command = (name: string, summary: string, work: () => Promise<Work>) =>
+    program
+      .command(name)
+      .summary(summary)
+      .description(`${summary[0]!.toUpperCase()}${summary.slice(1)}.`)
+      .addHelpText('after', examplesOf(name))
+      .action(async function (this: Command) {
+        await run(await work(), this.optsWithGlobals<Options>(), this.processedArgs)
+      })
+
+  for (const [name, { summary, args }] of Object.entries(OPERATIONS)) {
+    const each = command(name, summary, async () => {
+      const { ask } = await import('./ask')
+      return (session: Parameters<typeof ask>[0], ...given: string[]) =>
+        ask(session, name as keyof typeof OPERATIONS, given)
+    })
+    for (const [argument, text] of Object.entries(args)) each.argument(`<${argument}>`, text)
+    for (const option of [...questionOptions(), landOption(), ...keyOptions()]) each.addOption(option)
+  }
+  const records = command(
+    'records',
+    'attested places, as a table or a file',
+    async () => (await import('./records')).records,
+  )
+  for (const option of [chainFilter(), ...filterOptions(), ...listOptions()]) records.addOption(option)
+  command('record', 'one attested place', async () => (await import('./records')).record)
+    .argument('<uid>')
+    .addOption(chainFilter())
+  command('stats', 'how many places are attested', async () => (await import('./records')).stats)
+  const watch = command(
+    'watch',
+    'new, revoked and reorged places, as they come',
+    async () => (await import('./watch')).watch,
+  )
+  for (const option of [chainFilter(), ...filterOptions().filter(({ long }) => STREAMED.has(long!))])
+    watch.addOption(option)
+  watch.option('--after <id>', 'go on after this change')
+  const attest = command(
+    'attest',
+    'attest a place, which others can then name by its UID',
+    async () => (await import('./attest')).attest,
+  )
+  attest.argument('<place>', 'lng,lat, a GeoJSON file, or -; with --location-type its text')
+  for (const option of [chainOption(), ...attestOptions(), ...keyOptions()]) attest.addOption(option)
+  const land = command(
+    'land',
+    'land an answer: it becomes an attestation on its chain',
+    async () => (await import('./land')).landFile,
+  )
+  land.argument('<answer>', 'a file that geo distance --json (or another) wrote, or -')
+  for (const option of keyOptions()) land.addOption(option)
+  command(
+    'verify',
+    'whether an attestation, or an answer, is to be believed',
+    async () => (await import('./check')).verify,
+  )
+    .argument('<target>', 'a UID, a file that geo distance --json (or another) wrote, or -')
+    .addOption(chainOption())
+    .addOption(rpcOption())
+    .option('--max-age <seconds>', 'of a UID: how old the computation may be')
+    .option('--schema <uid>', 'of a UID: the schema that it must have; default: those of the service')
+  command(
+    'recompute',
+    'compute an answer again, here, with the kernel of the service',
+    async () => (await import('./check')).recompute,
+  )
+    .argument('<answer>', 'a UID, a file that geo distance --json (or another) wrote, or -')
+    .argument('[inputs...]', 'what it is about, in order; attestations may be left out at the end')
+    .addOption(chainOption())
+    .addOption(rpcOption())
+  command(
+    'chains',
+    'the chains of the service, and how far it follows them',
+    async () => (await import('./service')).chains,
+  )
+  command('open', 'open a page with a map in the browser', async () => (await import('./service')).openPage)
+    .argument('[uid]', 'of one attested place')
+    .addOption(chainFilter())
+    .addOption(filterOptions().find(({ long }) => long === '--bbox')!)
+  const batch = command(
+    'batch',
+    'ask the questions of a file, one a line',
+    async () => (await import('./batch')).batch,
+  )
+    .argument('<file>', 'NDJSON, or -; a line is {"operation":"distance","from":...,"to":...}')
+    .option('-o, --output <file>', 'write the answers to this file; run again, it goes on')
+  for (const option of [...questionOptions(), landOption(), ...keyOptions()]) batch.addOption(option)
+  const mcp = command(
+    'mcp',
+    'tools for agents, over stdin and stdout',
+    async () => (await import('./mcp')).mcp,
+  )
+  for (const option of keyOptions()) mcp.addOption(option)
+  command('completion', 'print the completion script of a shell', async () => {
+    const { completionScript } = await import('./completion')
+    return async ({ print }, shell: (typeof SHELLS)[number]) =>
+      print(completionScript(program, shell).trimEnd())
+  }).addArgument(new Argument('<shell>').choices(SHELLS))
+  return program
+}
+
+function codes(): string {
+  return Object.entries(EXIT_TEXTS)
+    .map(([code, text]) => `  ${code.padStart(3)}  ${text}`)
+    .join('\n')
+}
+
+function examplesOf(name: string): string {
+  const examples = EXAMPLES[name] ?? []
+  return `\nExamples:\n${examples.map(({ text, command }) => `  # ${text}\n  ${command}`).join('\n')}`
+}
+
+const chainOption = () =>
+  new Option(
+    '--chain <chain>',
+    'slug or id of the chain of the question (env: GEO_CHAIN); default: the first one',
+  )
+const chainFilter = () => new Option('--chain <chain>', 'of this chain only')
+const landOption = () => new Option('--land', 'land the answer, which becomes an attestation')
+const rpcOption = () =>
+  new Option('--rpc <url>', 'a node of the chain (env: GEO_RPC_URL_<CHAIN>, GEO_RPC_URL)')
+function questionOptions(): Option[] {
+  return [
+    chainOption(),
+    new Option('--recipient <address>', 'who receives the attestation; default: nobody'),
+    new Option('--schema <uid>', 'schema to attest under; default: that of the service'),
+    new Option('--submission <form>', 'how the answer lands; default: as the service is set').choices([
+      'direct',
+      'proxy',
+    ]),
+  ]
+}
+function keyOptions(): Option[] {
+  return [
+    rpcOption(),
+    new Option('--key-file <file>', 'the key that pays: hex, or a keystore; only you may read it').env(
+      'GEO_KEY_FILE',
+    ),
+    new Option('--passphrase-file <file>', 'of a keystore; default: GEO_PASSPHRASE, or you are asked'),
+  ]
+}
+function attestOptions(): Option[] {
+  return [
+    new Option('--memo <text>', 'what to say of it'),
+    new Option('--time <time>', 'when it was so (ISO 8601); default: now'),
+    new Option('--recipient <address>', 'whom it is about; default: nobody'),
+    new Option('--expiration <time>', 'until when it holds; default: for ever'),
+    new Option('--location-type <type>', 'of a text, such as wkt, h3 or geohash'),
+    new Option('--schema <schema>', 'v0.1 (the default), location-protocol, or a UID'),
+    new Option('--register-schema', 'register the schema first, where the chain does not have it'),
+    new Option('--ref-uid <uid>', 'the attestation that it refers to'),
+    new Option('--unchecked', 'without asking the service whether it can read the place'),
+    new Option('--wait', 'until the service shows it'),
+    new Option('--offchain', 'sign it without a transaction, and print the attestation'),
+    new Option('-o, --output <file>', 'of --offchain: write it to this file'),
+  ]
+}
+/** The filters that a stream has, too. */
+const STREAMED = new Set(['--prover', '--subject', '--schema', '--location-type', '--bbox'])
+function filterOptions(): Option[] {
+  return [
+    new Option('--prover <address>', 'who attested'),
+    new Option('--subject <address>', 'the recipient'),
+    new Option('--from-timestamp <time>', 'attested after this (ISO 8601)'),
+    new Option('--to-timestamp <time>', 'attested before this (ISO 8601)'),
+    new Option('--bbox <box>', 'minLng,minLat,maxLng,maxLat'),
+    new Option('--near <position>', 'lng,lat; with --radius'),
+    new Option('--radius <metres>', 'with --near'),
+    new Option('--intersects <shape>', 'GeoJSON, WKT, or a file of it'),
+    new Option('--revoked <boolean>').choices(['true', 'false']),
+    new Option('--location-type <type>', 'such as geojson-point'),
+    new Option('--schema <uid>', 'schema of the attestation'),
+  ]
+}
+function listOptions(): Option[] {
+  return [
+    new Option('--sort <field>', 'default: the newest first').choices([
+      ...['timestamp', '-timestamp', 'event_timestamp', '-event_timestamp'],
+    ]),
+    new Option('--limit <n>', 'at most so many; default: 20 of a table, else all'),
+    new Option('--format <format>', 'default: table').choices(['table', 'json', 'ndjson', 'csv', 'geojson']),
+    new Option('-o, --output <file>', 'write to this file, once it is whole'),
+  ]
+}

@@ -1,0 +1,54 @@
+import { bytes, grouped } from './output'
+
+/** A line on stderr that tells how far a long command is; nothing where stderr is no terminal. */
+export interface Progress {
+  /** Adds to what is done. */
+  add(count: number, size?: number): void
+  /** Removes the line. */
+  end(): void
+}
+
+const WIDTH = 24
+/** Milliseconds between two drawings: more is not seen. */
+const EVERY_MS = 100
+const SILENT: Progress = { add: () => {}, end: () => {} }
+
+/**
+ * @param total undefined where it is not known; `atLeast` where it is more than that
+ */
+export function startProgress(
+  stream: NodeJS.WriteStream,
+  { unit, total, atLeast = false }: { unit: string; total?: number; atLeast?: boolean },
+): Progress {
+  if (!stream.isTTY) return SILENT
+  const started = performance.now()
+  let [done, size, drawn] = [0, 0, -Infinity]
+  const draw = () => {
+    drawn = performance.now()
+    const share = total && !atLeast ? Math.min(1, done / total) : undefined
+    const full = Math.round((share ?? 0) * WIDTH)
+    const parts = [
+      share === undefined
+        ? ''
+        : `[${'#'.repeat(full)}${'-'.repeat(WIDTH - full)}] ${Math.floor(share * 100)}%`,
+      `${grouped(done)}${total === undefined ? '' : ` of ${atLeast ? 'more than ' : ''}${grouped(total)}`} ${unit}`,
+      size ? bytes(size) : '',
+      `${Math.round((drawn - started) / 1000)} s`,
+    ]
+    stream.write(
+      `\r\x1b[K${parts
+        .filter(Boolean)
+        .join('  ')
+        .slice(0, (stream.columns || 80) - 1)}`,
+    )
+  }
+  draw()
+  return {
+    add: (count, more = 0) => {
+      done += count
+      size += more
+      if (performance.now() - drawn >= EVERY_MS) draw()
+    },
+    end: () => stream.write('\r\x1b[K'),
+  }
+}

@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto'
+import { InvalidInputError, type Geo, type Question, type Submission } from '@geospatial-attestation/client'
+import { UsageError } from './exit'
+import { written } from './inputs'
+
+/** The lines of `geo batch`: questions, each with the key under which the journal knows it. */
+
+export interface Line {
+  /** from 1 */
+  number: number
+  /** the same question under the same settings has the same key; equal ones are numbered */
+  key: string
+  asked: Asked | { problem: string }
+}
+export interface Asked {
+  chainId: number
+  question: Question
+  /** `id` of the line, which the answer repeats */
+  id?: unknown
+}
+
+/** What holds for lines that do not say otherwise. */
+export interface BatchDefaults {
+  chain: () => Promise<{ id: number }>
+  schema?: string
+  recipient?: string
+  submission?: Submission
+}
+
+/** Fields that hold geometries. */
+const GEOMETRIES = ['from', 'to', 'container', 'containee', 'geometry', 'target', 'geometry1', 'geometry2']
+
+/** Reads the lines of a file; empty ones are left out, and count. */
+export async function linesOf(text: string, geo: Geo, defaults: BatchDefaults): Promise<Line[]> {
+  const lines: Line[] = []
+  const seen = new Map<string, number>()
+  for (const [i, content] of text.split('\n').entries()) {
+    if (!content.trim()) continue
+    let asked: Line['asked']
+    try {
+      asked = await askedIn(content, geo, defaults)
+    } catch (error) {
+      if (!(error instanceof UsageError || error instanceof InvalidInputError)) throw error
+      asked = { problem: error.message }
+    }
+    const same = 'question' in asked ? [asked.chainId, asked.question, defaults.submission] : [content]
+    const hash = createHash('sha256').update(JSON.stringify(same)).digest('hex')
+    const before = seen.get(hash) ?? 0
+    seen.set(hash, before + 1)
+    lines.push({ number: i + 1, key: before ? `${hash}.${before}` : hash, asked })
+  }
+  return lines
+}
+
+async function askedIn(
+  content: string,
+  geo: Geo,
+  { chain, schema, recipient }: BatchDefaults,
+): Promise<Asked> {
+  let value: unknown
+  try {
+    value = JSON.parse(content)
+  } catch {
+    // said below
+  }
+  if (typeof value !== 'object' || value === null || !('operation' in value))
+    throw new UsageError(
+      'The line is no question: expected a JSON object such as {"operation":"distance","from":"2.2945,48.8584","to":"13.3777,52.5163"}.',
+    )
+  const { id, chain: slug, chainId = slug, ...fields } = value as Record<string, unknown>
+  const named = chainId === undefined ? await chain() : await geo.chain(chainId as string | number)
+  const question: Record<string, unknown> = {
+    ...(schema && { schema }),
+    ...(recipient && { recipient }),
+    ...fields,
+  }
+  for (const name of GEOMETRIES)
+    if (typeof question[name] === 'string') question[name] = place(name, question[name])
+  return { chainId: named.id, question: question as unknown as Question, ...(id !== undefined && { id }) }
+}
+
+/** A position or UID. Not a path: a file of questions must not read other files. */
+function place(name: string, text: string): unknown {
+  const found = written(text.trim())
+  if (found !== undefined) return found
+  throw new UsageError(
+    `${name}: expected lng,lat, a UID (0x and 64 hex digits) or GeoJSON, got '${text.slice(0, 80)}'.`,
+  )
+}

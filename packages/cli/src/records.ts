@@ -1,0 +1,203 @@
+import { createWriteStream } from 'node:fs'
+import { rename, rm, stat } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { ExportFormat, LocationRecord, RecordFilters } from '@geospatial-attestation/client'
+import { UsageError } from './exit'
+import { fileOf } from './framing'
+import { readText } from './inputs'
+import { bytes, fields, grouped, table, time, visible } from './output'
+import { startProgress } from './progress'
+import type { Session } from './session'
+
+/** `geo records`, `geo record` and `geo stats`. */
+
+export interface RecordFlags {
+  prover?: string
+  subject?: string
+  fromTimestamp?: string
+  toTimestamp?: string
+  bbox?: string
+  near?: string
+  radius?: string
+  intersects?: string
+  revoked?: string
+  locationType?: string
+  schema?: string
+  sort?: string
+  format?: 'table' | 'json' | ExportFormat
+  limit?: string
+  output?: string
+}
+
+/** Rows of a table that nobody limited. */
+const TABLE_ROWS = 20
+
+export async function records(session: Session<RecordFlags>): Promise<void> {
+  const { options, print } = session
+  const filters = await filtersOf(session)
+  const format = options.format ?? (options.json ? 'json' : 'table')
+  const limit = options.limit === undefined ? undefined : Number(options.limit)
+  if (limit !== undefined && (!Number.isInteger(limit) || limit < 1))
+    throw new UsageError(`'${options.limit}' is no number of records: expected 1 or more.`)
+  if (format !== 'table') return write(session, filters, format, limit)
+  if (options.output)
+    throw new UsageError('A table is for the terminal: give --format csv, geojson, ndjson or json.')
+  const found: LocationRecord[] = []
+  // One more tells that there are more.
+  const rows = limit ?? TABLE_ROWS
+  for await (const record of session.geo.records.list({
+    ...filters,
+    limit: rows + 1,
+    signal: session.signal,
+  }))
+    found.push(record)
+  const shown = found.slice(0, rows)
+  for (const line of recordTable(shown, session)) print(line)
+  if (found.length > rows)
+    session.note(`These are the first ${grouped(rows)}: --limit shows more, --format csv writes all.`)
+  if (found.length === 0) session.note('No record matches.')
+}
+
+/** The filters of the list, under the names of the API. */
+export async function filtersOf({ options, geo }: Session<RecordFlags>): Promise<RecordFilters> {
+  const { chain, prover, subject, fromTimestamp, toTimestamp, schema, sort, revoked } = options
+  const { near, radius, locationType: location_type } = options
+  // Ids are taken for the chains that answers are signed for; the API itself takes slugs.
+  const slug = chain && /^\d+$/.test(chain) ? (await geo.chain(chain)).slug : chain
+  const all = {
+    ...{ chain: slug, prover, subject, fromTimestamp, toTimestamp, schema, sort, location_type, revoked },
+    ...{ bbox: options.bbox?.trim(), near: near?.trim(), radius },
+    intersects: options.intersects && (await shapeOf(options.intersects)),
+  }
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined))
+}
+
+/** GeoJSON or WKT, or the file that holds it. */
+async function shapeOf(given: string): Promise<string> {
+  if (/^\s*[{]|\(/.test(given)) return given
+  const file = await stat(given).catch(() => undefined)
+  if (!file?.isFile())
+    throw new UsageError(
+      `'${given}' is neither GeoJSON nor WKT, such as 'POLYGON((13 52,14 52,14 53,13 53,13 52))', nor a file that holds it.`,
+    )
+  return (await readText(given)).trim()
+}
+
+function recordTable(rows: readonly LocationRecord[], { paint }: Session): string[] {
+  if (rows.length === 0) return []
+  const [head, ...lines] = table(
+    [
+      ['UID', 'CHAIN', 'TIME', 'TYPE', 'LNG', 'LAT', 'MEMO'],
+      ...rows.map(({ uid, chain, timestamp, location_type, longitude, latitude, memo, revoked }) => [
+        ...[uid, chain, time(timestamp), visible(location_type).slice(0, 24)],
+        ...[longitude, latitude].map((degrees) => (degrees === null ? '' : degrees.toFixed(4))),
+        `${revoked ? '(revoked) ' : ''}${visible(memo ?? '').slice(0, 60)}`,
+      ]),
+    ],
+    [4, 5],
+  )
+  return [paint.dim(head!), ...lines]
+}
+
+/** Writes records as a file, or to stdout; with a bar where stderr is a terminal and stdout is none. */
+async function write(
+  session: Session<RecordFlags>,
+  filters: RecordFilters,
+  format: 'json' | ExportFormat,
+  limit: number | undefined,
+): Promise<void> {
+  const { options, geo, signal } = session
+  const { stdout, stderr } = process
+  const drawn = !options.quiet && stderr.isTTY && (options.output !== undefined || !stdout.isTTY)
+  const counted = drawn ? await geo.records.page({ ...filters, limit: 1, total: true, signal }) : undefined
+  const total = counted && Math.min(limit ?? Infinity, counted.total ?? 0)
+  const progress = drawn
+    ? startProgress(stderr, {
+        unit: 'records',
+        total,
+        atLeast: counted?.total_exact === false && limit !== total,
+      })
+    : undefined
+  let [count, size] = [0, 0]
+  const source = fileOf(geo, filters, { format, limit, signal }, (more, chunk) => {
+    count += more
+    size += chunk
+    progress?.add(more, chunk)
+  })
+  try {
+    if (options.output !== undefined) await toFile(options.output, source)
+    else
+      await pipeline(Readable.from(stdout.isTTY ? harmless(source) : source), stdout, {
+        end: false,
+      })
+  } finally {
+    progress?.end()
+  }
+  if (drawn || options.output !== undefined)
+    session.note(`${grouped(count)} records, ${bytes(size)}${options.output ? `, in ${options.output}` : ''}`)
+}
+
+/** The file appears when it is whole. */
+async function toFile(file: string, source: AsyncIterable<Uint8Array>): Promise<void> {
+  const part = `${file}.part`
+  try {
+    await pipeline(Readable.from(source), createWriteStream(part))
+    await rename(part, file)
+  } catch (error) {
+    await rm(part, { force: true })
+    throw error
+  }
+}
+
+/** For a terminal: without the controls that text of strangers may hold. */
+async function* harmless(source: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder()
+  for await (const chunk of source)
+    yield decoder.decode(chunk, { stream: true }).replace(/[^\n\t]+/g, (text) => visible(text))
+}
+
+/** `geo record UID` */
+export async function record(session: Session, uid: string): Promise<void> {
+  const { options, geo, signal, paint, print } = session
+  const found = await geo.records.get(uid, { chain: options.chain, signal })
+  if (options.json) return session.printJson(found)
+  const position = found.longitude === null ? undefined : `${found.longitude}, ${found.latitude}`
+  print(paint.bold(visible(found.memo || found.location_type)))
+  if (found.revoked) print(paint.bad('revoked'))
+  const rows: [string, string | undefined][] = [
+    ['uid', found.uid],
+    ['chain', found.chain],
+    ['prover', found.prover],
+    ['subject', found.subject],
+    ['attested', time(found.timestamp)],
+    ['event', time(found.event_timestamp)],
+    ['type', visible(found.location_type)],
+    ['lng, lat', position],
+    ['location', visible(found.location)],
+    ['problem', found.problem === null ? undefined : visible(found.problem)],
+    ['map', `${geo.url}/api/v0/location-records/${found.uid}?format=html`],
+  ]
+  for (const line of fields(rows, paint)) print(line)
+}
+
+/** `geo stats` */
+export async function stats(session: Session): Promise<void> {
+  const { options, geo, signal, paint, print } = session
+  const found = await geo.records.stats({ signal })
+  if (options.json) return session.printJson(found)
+  const { total, by_chain, by_time, revoked } = found
+  print(paint.bold(`${grouped(total)} records`))
+  const rows: [string, number][] = [
+    ...Object.entries(by_chain).map(([chain, count]): [string, number] => [chain, count]),
+    ['revoked', revoked],
+    ['last 24 hours', by_time.last_24_hours],
+    ['last 7 days', by_time.last_7_days],
+    ['last 30 days', by_time.last_30_days],
+  ]
+  for (const line of table(
+    rows.map(([name, count]) => [name, grouped(count)]),
+    [1],
+  ))
+    print(line)
+}

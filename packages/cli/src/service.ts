@@ -1,0 +1,63 @@
+import { distanceInTime, table } from './output'
+import { filtersOf } from './records'
+import type { Session } from './session'
+
+/** `geo chains` and `geo open`. */
+
+export async function chains(session: Session): Promise<void> {
+  const { options, geo, signal, paint, print } = session
+  const [{ chains, defaultSubmission }, { chains: copies }] = await Promise.all([
+    geo.info({ signal }),
+    geo.ready({ signal }),
+  ])
+  const all = chains.map(({ abi: _, proxy, ...chain }) => {
+    const { status, lag_blocks = null, lag_seconds = null } = copies?.[chain.slug] ?? {}
+    return {
+      ...chain,
+      proxy: proxy && { address: proxy.address, ready: proxy.ready },
+      records: status === undefined ? null : { status, lag_blocks, lag_seconds },
+    }
+  })
+  if (options.json) return session.printJson({ defaultSubmission, chains: all })
+  const [head, ...lines] = table(
+    [
+      ['CHAIN', 'ID', 'SIGNS', 'BEHIND', 'ATTESTER', 'PROXY'],
+      ...all.map(({ slug, id, ready, reason, attester, proxy, records }) => [
+        ...[slug, String(id), ready ? 'yes' : `no: ${reason ?? 'not ready'}`],
+        records?.lag_seconds == null ? '-' : distanceInTime(-records.lag_seconds).replace(' ago', ''),
+        ...[attester, proxy ? `${proxy.address}${proxy.ready ? '' : ' (not ready)'}` : '-'],
+      ]),
+    ],
+    [1, 3],
+  )
+  print(paint.dim(head!))
+  for (const line of lines) print(line)
+}
+
+export interface OpenFlags {
+  bbox?: string
+}
+
+/** Prints the address of a page with a map, and opens it where there is a browser. */
+export async function openPage(session: Session<OpenFlags>, uid?: string): Promise<void> {
+  const { geo, print, note } = session
+  const { chain, bbox } = await filtersOf(session)
+  const page = new URL(`${geo.url}/api/v0/location-records${uid ? `/${encodeURIComponent(uid)}` : ''}`)
+  page.searchParams.set('format', 'html')
+  if (chain) page.searchParams.set('chain', chain)
+  if (bbox && !uid) page.searchParams.set('bbox', bbox)
+  // It says what is wrong, where the browser would only show it.
+  await (uid ? geo.records.get(uid, { chain }) : geo.health())
+  print(page.href)
+  if (!hasDisplay(process.env, process.platform))
+    return note('There is no display here: open it in a browser.')
+  const { default: open } = await import('open')
+  const browser = await open(page.href)
+  browser.on('error', () => note('No browser could be started: open it yourself.'))
+}
+
+/** Whether a browser that is started can be seen. */
+function hasDisplay(env: NodeJS.ProcessEnv, platform: NodeJS.Platform): boolean {
+  if (env.SSH_CONNECTION && !env.DISPLAY) return false
+  return platform !== 'linux' || Boolean(env.DISPLAY || env.WAYLAND_DISPLAY || env.WSL_DISTRO_NAME)
+}

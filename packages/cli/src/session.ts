@@ -1,0 +1,132 @@
+import { createGeo, type Chain, type Geo } from '@geospatial-attestation/client'
+import type { Account, WalletClient } from 'viem'
+import type { PrivateKeyAccount } from 'viem/accounts'
+import { KeyError, UsageError } from './exit'
+import { standardInput } from './inputs'
+import { readAccount } from './key'
+import { jsonLine, paintOf, type Paint } from './output'
+
+/** Options that several commands have; each command adds its own. */
+export interface Options {
+  url: string
+  attester?: string
+  json?: boolean
+  quiet?: boolean
+  /** of questions: the chain that the answer is signed for; of records: a filter */
+  chain?: string
+  rpc?: string
+  keyFile?: string
+  passphraseFile?: string
+}
+
+/** One run of a command: its options, the service, and where it writes. */
+export interface Session<O = object> {
+  readonly options: Options & O
+  readonly geo: Geo
+  readonly paint: Paint
+  /** aborts on Ctrl-C */
+  readonly signal: AbortSignal
+  /** Reads standard input, once. */
+  readonly stdin: () => Promise<string>
+  /** Writes a line of the result: text for people, or with --json a value. */
+  readonly print: (line: string) => void
+  readonly printJson: (value: unknown) => void
+  /** Writes a line about the work to stderr. */
+  readonly note: (line: string) => void
+  /** The chain of questions: --chain, GEO_CHAIN, or the first one that the service signs for. */
+  readonly chain: () => Promise<Chain>
+  /** The URL of a node of this chain, asked for its id. */
+  readonly node: (chain: Chain) => Promise<string>
+  /** The key of --key-file alone, which can sign. */
+  readonly account: () => Promise<PrivateKeyAccount>
+  /** The key of --key-file, connected to a node of this chain. */
+  readonly wallet: (chain: Chain) => Promise<WalletClient & { account: Account }>
+}
+
+export function openSession<O extends object>(options: Options & O, signal: AbortSignal): Session<O> {
+  const { env, stdin, stdout, stderr } = process
+  const geo = createGeo({ url: options.url, ...(options.attester && { attester: options.attester }) })
+  let chain: Promise<Chain> | undefined
+  const note = (line: string) => {
+    if (!options.quiet) stderr.write(`${stderr.isTTY ? '\r\x1b[K' : ''}${line}\n`)
+  }
+  let known: Promise<PrivateKeyAccount> | undefined
+  const account = () => (known ??= readAccount(options, { env, stdin, stderr, signal }))
+  /** One for each chain: submissions of one wallet take turns. */
+  const wallets = new Map<number, ReturnType<typeof connected>>()
+  const connected = async (chain: Chain) => {
+    // The file first: nothing is asked with a key that cannot be used.
+    const key = await account()
+    const url = await node(chain)
+    const { createWalletClient, http } = await import('viem')
+    return createWalletClient({ account: key, transport: http(url) })
+  }
+  const node = async (chain: Chain) => nodeOf(chain, options.rpc, env)
+
+  return {
+    ...{ options, geo, signal, note, node },
+    paint: paintOf(stdout, env),
+    stdin: standardInput(stdin),
+    print: (line) => void stdout.write(`${line}\n`),
+    printJson: (value) => void stdout.write(`${jsonLine(value)}\n`),
+    chain: () => (chain ??= chainOfQuestions(geo, options.chain ?? env.GEO_CHAIN, note)),
+    account,
+    wallet: (chain) => {
+      const wallet = wallets.get(chain.id) ?? connected(chain)
+      wallets.set(chain.id, wallet)
+      return wallet
+    },
+  }
+}
+
+async function chainOfQuestions(
+  geo: Geo,
+  named: string | undefined,
+  note: (line: string) => void,
+): Promise<Chain> {
+  if (named) return geo.chain(named)
+  const { chains } = await geo.info()
+  const chain = chains.find(({ ready }) => ready) ?? chains[0]
+  if (!chain)
+    throw new UsageError(`The service at ${geo.url} signs for no chain: name another one with --url.`)
+  const only = chains.length === 1
+  note(
+    `Chain: ${chain.slug} (${chain.id}), the ${only ? 'only' : 'first'} one of the service${only ? '' : '; --chain names another'}.`,
+  )
+  return chain
+}
+
+/** BASE_SEPOLIA, as in GEO_RPC_URL_BASE_SEPOLIA */
+function rpcVariable({ slug }: Pick<Chain, 'slug'>): string {
+  return `GEO_RPC_URL_${slug.toUpperCase().replaceAll('-', '_')}`
+}
+
+/** Where the node of a chain is. Its URL may hold a secret, so that no message holds it. */
+async function nodeOf(chain: Chain, option: string | undefined, env: NodeJS.ProcessEnv): Promise<string> {
+  const variable = rpcVariable(chain)
+  const [url, from] = option
+    ? [option, '--rpc']
+    : env[variable]
+      ? [env[variable], variable]
+      : [env.GEO_RPC_URL ?? '', 'GEO_RPC_URL']
+  if (!url)
+    throw new UsageError(
+      `This asks ${chain.slug} itself: name a node of it with --rpc, ${variable} or GEO_RPC_URL. Nothing was sent.`,
+    )
+  if (!/^https?:/.test(url) || !URL.canParse(url))
+    throw new UsageError(`${from} is no address of a node: expected one such as https://node.example.org`)
+  const { createPublicClient, http } = await import('viem')
+  const { ConnectionError, messageOf } = await import('@geospatial-attestation/client')
+  const id = await createPublicClient({ transport: http(url) })
+    .getChainId()
+    .catch((error: unknown) => {
+      throw new ConnectionError(
+        `The node of ${chain.slug} that ${from} names does not answer (${messageOf(error)}): is its address right, and is it running? Nothing was sent.`,
+      )
+    })
+  if (id !== chain.id)
+    throw new KeyError(
+      `${from} names a node of chain ${id}, and ${chain.slug} is chain ${chain.id}: name a node of ${chain.slug}, or another chain with --chain. Nothing was sent.`,
+    )
+  return url
+}

@@ -1,0 +1,46 @@
+import type { RecordEvent, StreamOptions } from '@geospatial-attestation/client'
+import { EXIT } from './exit'
+import { time, visible } from './output'
+import { filtersOf, type RecordFlags } from './records'
+import type { Session } from './session'
+
+/** `geo watch`: changes as they come, until Ctrl-C. */
+
+export interface WatchFlags extends Pick<
+  RecordFlags,
+  'prover' | 'subject' | 'schema' | 'locationType' | 'bbox'
+> {
+  after?: string
+}
+
+export async function watch(session: Session<WatchFlags>): Promise<number> {
+  const { options, geo, signal, note } = session
+  let position = options.after
+  const settings: StreamOptions = {
+    ...(await filtersOf(session)),
+    ...{ after: options.after, signal },
+    onPosition: (id) => (position = id),
+    onOpen: () => note(`Watching ${geo.url}; Ctrl-C ends it.`),
+    onDrop: () => note('The connection was lost, and is tried again.'),
+  }
+  for await (const event of geo.records.stream(settings)) {
+    if (options.json) session.printJson(event)
+    else session.print(lineOf(event, session))
+  }
+  if (position !== undefined) note(`Ended. To go on from here: geo watch --after '${position}'`)
+  return EXIT.interrupted
+}
+
+function lineOf(event: RecordEvent, { paint }: Session): string {
+  const kind = event.kind.padEnd('reorged'.length)
+  if (event.kind === 'reset')
+    return `${paint.bad(kind)}  the position is lost: load the list again (${event.reason})`
+  if ('gone' in event)
+    return `${paint.bad(kind)}  ${event.gone.uid}  ${event.gone.chain}  taken back by the chain`
+  const { uid, chain, timestamp, location_type, longitude, latitude, memo } = event.record
+  const position = longitude === null ? '' : `${longitude},${latitude}`
+  const painted = event.kind === 'new' ? paint.good(kind) : paint.bad(kind)
+  return [painted, uid, chain, time(timestamp), visible(location_type), position, visible(memo ?? '')]
+    .join('  ')
+    .trimEnd()
+}

@@ -1,0 +1,374 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { encryptKeystoreJsonSync } from 'ethers'
+import { Client } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { testAccount } from '../../../dev/chain'
+import vectors from '../../../test/vectors/offchain-vectors.json'
+import { startTestWorld, type TestWorld } from '../../../test/world'
+import { GEO, openShell, TOWER, type Shell } from './geo'
+
+/** The built `geo` against the running service: its commands, but for records and batches. */
+let world: TestWorld
+let shell: Shell
+let place: string
+beforeAll(async () => {
+  world = await startTestWorld({ CHAINS: 'base-sepolia,celo' }, { samples: true })
+  shell = openShell(world)
+  const { body } = await world.get(
+    '/api/v0/location-records?location_type=geojson-point&chain=base-sepolia&revoked=false&limit=1',
+  )
+  place = body.data[0].uid
+})
+afterAll(async () => {
+  shell?.close()
+  await world?.stop()
+})
+
+const ANSWER = ['distance', '2.2945,48.8584', '13.3777,52.5163']
+const json = async (args: string[], stdin?: string): Promise<any> => {
+  const { code, stdout, stderr } = await shell.geo([...args, '--json', '-q'], { stdin })
+  expect([code, stderr]).toEqual([0, ''])
+  return JSON.parse(stdout)
+}
+
+describe('questions', () => {
+  test('people read the result first; without a terminal there are no colours', async () => {
+    const { code, stdout, stderr } = await shell.geo(ANSWER)
+    expect(code).toBe(0)
+    expect(stderr).toBe('Chain: base-sepolia (84532), the first one of the service; --chain names another.\n')
+    expect(stdout).toMatch(/^881,329\.94 m\n\nquestion +distance\nabout +0xc8dd0bd4/)
+    expect(stdout).toMatch(
+      /\nchain +base-sepolia \(84532\)\nsigned by +0xa0Ee7A142d267C1f36714E4a8F75612F20a79720\n/,
+    )
+    expect(stdout).toMatch(
+      /\nsubmission +direct, EAS 0x[0-9a-fA-F]{40}, at nonce \d+\ndeadline +\d{4}-.*\(in \d+ min\)\n/,
+    )
+    expect(stdout + stderr).not.toContain('\x1b')
+    const [map] = /http\S+$/m.exec(stdout)!
+    expect((await fetch(map)).status).toBe(200)
+  })
+
+  test('on a terminal there are colours, unless NO_COLOR is set', async () => {
+    const line = `geo ${ANSWER.join(' ')} -q`
+    const colours = await shell.terminal(line)?.ended
+    if (!colours) return
+    expect(colours).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\x1b\[1m881,329\.94 m\x1b/) })
+    const plain = await shell.terminal(line, { NO_COLOR: '1' })!.ended
+    expect(plain.stdout).not.toContain('\x1b')
+  })
+
+  test('all six operations, in every form of input', async () => {
+    const offchain = vectors.vectors.find(({ id }) => id === 'public-valid-v2-base-sepolia')!.document
+    shell.write('offchain.json', offchain)
+    const berlin = '13.3777,52.5163'
+    expect((await json(ANSWER)).result).toBe(881329.94)
+    expect((await json(['distance', 'tower.geojson', berlin])).result).toBe(881329.94)
+    expect((await json(['distance', '-', berlin], JSON.stringify(TOWER))).result).toBe(881329.94)
+    expect((await json(['distance', '-', berlin], '2.2945,48.8584\n')).result).toBe(881329.94)
+    // West of Greenwich a position starts with a minus.
+    expect((await json(['distance', '-0.1278,51.5074', '-0.1278,51.5074'])).result).toBe(0)
+    expect((await json(['contains', 'field.geojson', '13.351,52.5105'])).result).toBe(true)
+    expect(await json(['within', berlin, 'tower.geojson', '500.5'])).toMatchObject({
+      result: false,
+      operation: 'within:50050',
+    })
+    expect((await json(['intersects', 'path.geojson', 'field.geojson'])).result).toBe(false)
+    expect(await json(['area', 'field.geojson'])).toMatchObject({
+      result: 10199.3273,
+      units: 'square_meters',
+    })
+    expect((await json(['length', 'path.geojson'])).result).toBe(4928.94)
+    expect((await json(['distance', place, berlin])).inputRefs[0]).toBe(place)
+    const ofSigned = await json(['distance', 'offchain.json', berlin])
+    expect(ofSigned.inputRefs[0]).toBe((offchain as unknown as { sig: { uid: string } }).sig.uid)
+    const { stdout } = await shell.geo(['within', place, place, '1'])
+    expect(stdout).toMatch(
+      new RegExp(
+        `^yes\n\nquestion +within 1\\.00 m\n[^]*map +${world.url}/api/v0/location-records/${place}\\?format=html\n$`,
+      ),
+    )
+  })
+
+  test('the chain is that of --chain, by slug or id, else of GEO_CHAIN', async () => {
+    const recipient = testAccount(7).address
+    const options = [
+      '--recipient',
+      recipient,
+      '--submission',
+      'proxy',
+      '--schema',
+      (await world.get('/')).body.defaultSchemas.numeric,
+    ]
+    const answer = await json([...ANSWER, '--chain', 'celo', ...options])
+    expect(answer).toMatchObject({
+      chainId: 42220,
+      attestation: { recipient },
+      delegatedAttestation: { submission: 'proxy' },
+    })
+    for (const args of [['--chain', '42220'], []]) {
+      const { stdout, stderr } = await shell.geo([...ANSWER, ...args, '--json'], {
+        env: { GEO_CHAIN: 'celo' },
+      })
+      expect([JSON.parse(stdout).chainId, stderr]).toEqual([42220, ''])
+    }
+  })
+})
+
+describe('landing and checking', () => {
+  test.each(['direct', 'proxy'])('--land, %s: the attestation is on the chain', async (submission) => {
+    const { landed, ...answer } = await json([
+      ...ANSWER,
+      '--land',
+      '--key-file',
+      'key.txt',
+      '--submission',
+      submission,
+    ])
+    const attestation = await (await world.chain.eas()).getFunction('getAttestation')(landed.uid)
+    expect(attestation.data).toBe(answer.attestation.data)
+    const { code, stdout } = await shell.geo(['verify', landed.uid])
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(/^valid\nThe distance between 0x.* is 881,329\.94 m, computed at/),
+    ])
+    const checked = await json(['verify', landed.uid, '--max-age', '3600'])
+    expect(checked).toMatchObject({ valid: true, problems: [], chainId: 84532, says: { result: 881329.94 } })
+  })
+
+  test('an answer in a file is verified, landed once, and found again', async () => {
+    await shell.sh('geo area field.geojson --chain celo --json > answer.json').ended
+    expect(await json(['verify', 'answer.json'])).toMatchObject({
+      valid: true,
+      ours: true,
+      landed: { status: 'not landed' },
+    })
+    const { code, stdout, stderr } = await shell.geo(['land', 'answer.json', '--key-file', 'key.txt'])
+    expect([code, stderr]).toEqual([0, expect.stringMatching(/^Sent: transaction 0x[0-9a-f]{64}\n$/)])
+    expect(stdout).toMatch(
+      /^The area of 0x.* is 10,199\.3273 m2, .*\nchain +celo \(42220\)\nlanded +0x[0-9a-f]{64}\n/,
+    )
+    const again = await json(
+      ['land', '-', '--key-file', 'key.txt'],
+      readFileSync(path.join(shell.folder, 'answer.json'), 'utf8'),
+    )
+    expect(again).toMatchObject({ chainId: 42220, already: true, uid: /landed +(0x\w+)/.exec(stdout)![1] })
+    expect((await shell.geo(['verify', 'answer.json'])).stdout).toContain(`landed       ${again.uid}`)
+  })
+
+  test('a check that fails ends with 1', async () => {
+    const attested = await shell.geo(['verify', place])
+    expect(attested).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^not valid\n- It was signed by/),
+    })
+    const answer = await json(ANSWER)
+    shell.write('altered.json', { ...answer, result: 1 })
+    const altered = await shell.geo(['verify', 'altered.json'])
+    expect(altered).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('- result is not what was signed'),
+    })
+    shell.write('answer.json', answer)
+    const other = await shell.geo(['verify', 'answer.json', '--json', '--attester', testAccount(3).address])
+    expect(other.code).toBe(1)
+    expect(JSON.parse(other.stdout)).toMatchObject({ valid: false, ours: true })
+  })
+
+  test('the key may be in a keystore, whose passphrase comes from a file, the environment or the terminal', async () => {
+    const { address, privateKey } = testAccount(5)
+    const keystore = encryptKeystoreJsonSync({ address, privateKey }, 'a phrase', {
+      scrypt: { N: 1024, r: 8, p: 1 },
+    })
+    shell.write('keystore.json', keystore, 0o600)
+    shell.write('phrase', 'a phrase\n', 0o600)
+    const args = [...ANSWER, '--land', '--key-file', 'keystore.json']
+    const sender = async ({ landed }: any) =>
+      (await world.chain.provider.getTransaction(landed.transactionHash))!.from
+    expect(await sender(await json([...args, '--passphrase-file', 'phrase']))).toBe(address)
+    const named = await shell.geo([...args, '--json'], { env: { GEO_PASSPHRASE: 'a phrase' } })
+    expect(await sender(JSON.parse(named.stdout))).toBe(address)
+    const wrong = await shell.geo(args, { env: { GEO_PASSPHRASE: 'another' } })
+    expect(wrong).toMatchObject({
+      code: 5,
+      stderr: expect.stringContaining("The passphrase does not open 'keystore.json'"),
+    })
+    expect(await shell.geo(args)).toMatchObject({
+      code: 5,
+      stderr: expect.stringContaining('--passphrase-file'),
+    })
+    const typed = shell.terminal(`geo ${args.join(' ')} -q`)
+    if (!typed) return
+    await typed.until('stdout', /Passphrase of keystore.json: /)
+    typed.child.stdin.write('a phrase\n')
+    const { code, stdout } = await typed.ended
+    expect([code, stdout]).toEqual([0, expect.stringContaining('landed')])
+    expect(stdout).not.toContain('a phrase')
+  })
+})
+
+describe('recomputing', () => {
+  test('an answer, from what it is about', async () => {
+    shell.write('answer.json', await json(ANSWER))
+    const inputs = ['tower.geojson', '13.3777,52.5163']
+    const { code, stdout } = await shell.geo(['recompute', 'answer.json', ...inputs])
+    expect([code, stdout]).toEqual([0, 'equal\ndistance is 881329.94 m, as answered.\n'])
+    shell.write('altered.json', { ...(await json(ANSWER)), result: 881330 })
+    const altered = await shell.geo(['recompute', 'altered.json', ...inputs])
+    expect(altered).toMatchObject({ code: 1, stdout: expect.stringMatching(/^differs\n.*6 cm more\.\n$/) })
+    const turned = await shell.geo(['recompute', 'answer.json', ...inputs.reverse(), '--json'])
+    expect(turned.code).toBe(1)
+    expect(JSON.parse(turned.stdout)).toMatchObject({
+      verdict: 'wrong inputs',
+      wrong: [{ index: 0 }, { index: 1 }],
+    })
+  })
+
+  test('an attestation, whose places are read from the chain', async () => {
+    const { landed } = await json(['within', place, place, '5', '--land', '--key-file', 'key.txt'])
+    const found = await json(['recompute', landed.uid])
+    const { prover } = (await world.get(`/api/v0/location-records/${place}`)).body
+    expect(found).toMatchObject({
+      verdict: 'equal',
+      inputs: [{ ref: place, attester: prover }, { ref: place }],
+    })
+    const without = await shell.geo(['recompute', landed.uid], { env: { GEO_RPC_URL_BASE_SEPOLIA: '' } })
+    expect(without).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('name a node of it with --rpc'),
+    })
+  })
+})
+
+describe('tools for agents', () => {
+  const connect = async (args: string[]) => {
+    const host = new Client({ name: 'host', version: '1.0.0' })
+    const { env } = shell
+    await host.connect(
+      new StdioClientTransport({
+        command: process.execPath,
+        args: [GEO, 'mcp', ...args],
+        env,
+        cwd: shell.folder,
+      }),
+    )
+    return host
+  }
+  const tools = async (host: Client) => (await host.listTools()).tools.map(({ name }) => name)
+
+  test('over stdio; with a key they land answers', async () => {
+    const reading = await connect([])
+    expect(await tools(reading)).not.toContain('land_answer')
+    await reading.close()
+    const host = await connect(['--key-file', 'key.txt'])
+    expect(await tools(host)).toContain('land_answer')
+    const question = { from: TOWER.coordinates, to: [13.3777, 52.5163], chain: 'celo' }
+    const asked = (await host.callTool({ name: 'distance', arguments: question })) as any
+    expect(asked.structuredContent.result).toBe(881329.94)
+    const { answer_id: answer } = asked.structuredContent
+    const { structuredContent: landed } = (await host.callTool({
+      name: 'land_answer',
+      arguments: { answer },
+    })) as any
+    const eas = await world.chains.get('celo')!.eas()
+    expect((await eas.getFunction('getAttestation')(landed.uid)).uid).toBe(landed.uid)
+    await host.close()
+  })
+
+  test('a key that cannot be used ends it at once', async () => {
+    shell.write('open.txt', testAccount(4).privateKey, 0o644)
+    expect(await shell.geo(['mcp', '--key-file', 'open.txt'])).toMatchObject({
+      ...{ code: 5, stdout: '' },
+      stderr: expect.stringContaining('run chmod 600 open.txt'),
+    })
+  })
+})
+
+describe('attesting', () => {
+  test('on a chain: the place is a record, and an input', async () => {
+    const details = [
+      '--memo',
+      'A field',
+      '--recipient',
+      testAccount(3).address,
+      '--time',
+      '2026-01-02T03:04Z',
+    ]
+    const args = ['attest', 'field.geojson', ...details, '--key-file', 'key.txt', '--chain', 'celo', '--wait']
+    const { uid, chainId, record } = await json(args)
+    expect([chainId, record]).toEqual([42220, expect.objectContaining({ uid, memo: 'A field' })])
+    expect(record).toMatchObject({
+      event_timestamp: '2026-01-02T03:04:00.000Z',
+      subject: testAccount(3).address,
+    })
+    expect((await json(['area', uid, '--chain', 'celo'])).result).toBe(10199.3273)
+    const { code, stdout } = await shell.geo([
+      'attest',
+      '-0.1278,51.5074',
+      '--schema',
+      'location-protocol',
+      '--key-file',
+      'key.txt',
+    ])
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(/^0x[0-9a-f]{64}\nchain +base-sepolia \(84532\)\nattester +0x/),
+    ])
+  })
+
+  test('offchain: a file that is an input, and nothing on the chain', async () => {
+    const before = await world.chain.provider.getBlockNumber()
+    const args = ['attest', '-', '--offchain', '--key-file', 'key.txt', '-o', 'tower.offchain.json']
+    const { code, stderr } = await shell.geo(args, {
+      stdin: JSON.stringify(TOWER),
+      env: { GEO_RPC_URL_BASE_SEPOLIA: '' },
+    })
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringMatching(/\nSigned: 0x[0-9a-f]{64}, in tower\.offchain\.json\n$/),
+    ])
+    const [, uid] = /Signed: (0x\w+)/.exec(stderr)!
+    const answer = await json(['distance', 'tower.offchain.json', '13.3777,52.5163'])
+    expect([answer.result, answer.inputRefs[0]]).toEqual([881329.94, uid])
+    const { sig, signer } = await json([
+      'attest',
+      '--location-type',
+      'h3',
+      '8a1f1d48985ffff',
+      '--offchain',
+      '--key-file',
+      'key.txt',
+      '--schema',
+      'location-protocol',
+    ])
+    expect([sig.message.revocable, signer]).toEqual([true, testAccount(4).address])
+    expect(await world.chain.provider.getBlockNumber()).toBe(before)
+  })
+
+  test('a schema that its chain does not have is not used', async () => {
+    const schema = 'string srs,string locationType,string location,string memo'
+    const args = ['attest', '1,2', '--schema', schema, '--key-file', 'key.txt', '-q']
+    expect(await shell.geo(args)).toMatchObject({
+      ...{ code: 6, stdout: '' },
+      stderr: expect.stringMatching(
+        /is not registered on base-sepolia: .* --register-schema does it first\. Nothing was sent\.\n$/,
+      ),
+    })
+  })
+
+  test('what is no place is refused before anything is signed', async () => {
+    const cases: [string[], RegExp][] = [
+      [[place], /A place that is attested is lng,lat or GeoJSON, not an attestation/],
+      [['1,2', '--time', 'tomorrow'], /--time: 'tomorrow' is no time: expected ISO 8601/],
+      [['1,2', '--expiration', '2020-01-01'], /expected a time to come/],
+      [['1,2', '-o', 'x'], /-o is for --offchain/],
+      [['1,2', '--location-type', 'h3'], /place/],
+    ]
+    for (const [args, text] of cases)
+      expect(await shell.geo(['attest', ...args, '--key-file', 'key.txt', '-q'])).toMatchObject({
+        code: 2,
+        stderr: expect.stringMatching(text),
+      })
+  })
+})

@@ -1,0 +1,92 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import vectors from '../../../test/vectors/offchain-vectors.json'
+import { startTestWorld, type TestWorld } from '../../../test/world'
+import { EXAMPLES } from '../src/examples'
+import { EXIT_TEXTS } from '../src/exit'
+import { openShell, type Shell } from './geo'
+
+/** The help of `geo`, whose examples are run as they stand. */
+let world: TestWorld
+let shell: Shell
+/** What the variables of the examples stand for. */
+let variables: Record<string, string>
+beforeAll(async () => {
+  world = await startTestWorld({ CHAINS: 'base-sepolia,celo' }, { samples: true })
+  shell = openShell(world)
+  const query = 'location_type=geojson-point&chain=base-sepolia&revoked=false&limit=1'
+  const { body } = await world.get(`/api/v0/location-records?${query}`)
+  const place = body.data[0].uid as string
+  const landing = ['distance', place, '2.2945,48.8584', '--land', '--key-file', 'key.txt', '--json']
+  const { stdout } = await shell.geo(landing)
+  const answer = JSON.parse(stdout).landed.uid as string
+  variables = { PLACE: place, ANSWER: answer, POSITION: 'start,base-sepolia.0', GEO_KEY_FILE: 'key.txt' }
+  shell.write('questions.ndjson', '{"operation":"distance","from":"2.2945,48.8584","to":"13.3777,52.5163"}\n')
+  const { document } = vectors.vectors.find(({ id }) => id === 'public-valid-v2-base-sepolia')!
+  shell.write('offchain.json', document)
+  // It writes answer.json, which others read.
+  await shell.sh(EXAMPLES.distance!.find(({ command }) => command.includes('> answer.json'))!.command).ended
+})
+afterAll(async () => {
+  shell?.close()
+  await world?.stop()
+})
+
+test('every command has help with examples', async () => {
+  const { stdout } = await shell.geo(['--help'])
+  const listed = [...stdout.slice(stdout.indexOf('\nCommands:')).matchAll(/^ {2}([a-z]+) /gm)]
+  const names = listed.map(([, name]) => name!).filter((name) => name !== 'help')
+  expect(names.sort()).toEqual(Object.keys(EXAMPLES).sort())
+  for (const name of names) {
+    const help = await shell.geo([name, '--help'])
+    expect(help.code).toBe(0)
+    for (const { command } of EXAMPLES[name]!) expect(help.stdout).toContain(`  ${command}\n`)
+  }
+  const version = await shell.geo(['--version'])
+  expect([version.code, version.stdout]).toEqual([0, expect.stringMatching(/^\d+\.\d+\.\d+\n$/)])
+})
+
+test('the exit codes stand in the help and in the guide', async () => {
+  const { stdout } = await shell.geo(['--help'])
+  const guide = readFileSync('docs/guide/cli.md', 'utf8')
+  for (const [code, text] of Object.entries(EXIT_TEXTS)) {
+    expect(stdout).toContain(`  ${code.padStart(3)}  ${text}\n`)
+    expect(guide).toContain(`| ${code} | ${text} |`)
+  }
+})
+
+const here = (command: string) => command.replaceAll('http://127.0.0.1:8545', world.chain.url)
+const all = Object.entries(EXAMPLES).flatMap(([name, examples]) =>
+  examples.map(({ command }) => ({ name, command })),
+)
+const endless = ({ name }: { name: string }) => name === 'watch' || name === 'mcp'
+
+test.each(all.filter((each) => !endless(each)))('$command', async ({ name, command }) => {
+  const { code, stdout, stderr } = await shell.sh(here(command), variables, 'bash').ended
+  expect([code, stderr]).toEqual([0, expect.not.stringContaining('geo:')])
+  const [, file] = /(?:> |-o )([\w.]+)/.exec(command) ?? []
+  const result = file ? readFileSync(path.join(shell.folder, file), 'utf8') : stdout
+  if (name !== 'completion') expect(result.length).toBeGreaterThan(20)
+})
+
+test.each(all.filter(endless))('$command', async ({ name, command }) => {
+  const running = shell.sh(`exec ${command}`, variables)
+  if (name === 'mcp') {
+    const params = {
+      protocolVersion: '2025-06-18',
+      capabilities: {},
+      clientInfo: { name: 'host', version: '1' },
+    }
+    running.child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params })}\n`)
+    expect(JSON.parse(await running.until('stdout', /.+\n/)).result.serverInfo.name).toBe(
+      'geospatial-attestation',
+    )
+    running.child.stdin.end()
+    return expect((await running.ended).code).toBe(0)
+  }
+  // The position is no place of the stream, which says so.
+  await running.until(command.includes('--json') ? 'stdout' : 'stderr', /Watching|"kind":"reset"/)
+  running.child.kill('SIGINT')
+  expect((await running.ended).code).toBe(130)
+})

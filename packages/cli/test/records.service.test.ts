@@ -1,0 +1,269 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import path from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { attest, locationRequest, revoke } from '../../../dev/chain'
+import { startTestWorld, type TestWorld } from '../../../test/world'
+import { openShell, type Shell } from './geo'
+
+/** `geo records` as a table and as files, `watch`, and what tells of the service, against its own answers. */
+let world: TestWorld
+let shell: Shell
+const LIST = '/api/v0/location-records'
+const FORMATS = ['csv', 'ndjson', 'geojson'] as const
+beforeAll(async () => {
+  world = await startTestWorld({ CHAINS: 'base-sepolia,celo' }, { samples: true })
+  shell = openShell(world)
+  // Line breaks, quotes and commas in a record must not look like its end.
+  const memo = 'one\n{"two"},\n"three",\x1b[31m\u009b31m\u202e four'
+  await attest(world.chain, locationRequest({ type: 'Point', coordinates: [-123.393, -48.877] }, { memo }), 9)
+  await world.caughtUp()
+})
+afterAll(async () => {
+  shell?.close()
+  await world?.stop()
+})
+
+const servers: Server[] = []
+afterEach(() => servers.splice(0).forEach((server) => server.close()))
+async function listening(server: Server): Promise<string> {
+  servers.push(server)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+const raw = async (query: string) => (await fetch(`${world.url}${LIST}?${query}`)).text()
+const content = (file: string) => readFileSync(path.join(shell.folder, file), 'utf8')
+const listed = async (query: string): Promise<any[]> => (await world.get(`${LIST}?${query}`)).body.data
+
+describe('files', () => {
+  test.each(FORMATS)('%s is what the service sends, to stdout and to a file', async (format) => {
+    const expected = await raw(`format=${format}`)
+    const { code, stdout, stderr } = await shell.geo(['records', '--format', format])
+    expect([code, stderr, stdout === expected]).toEqual([0, '', true])
+    expect(await shell.geo(['records', '--format', format, '-o', `all.${format}`])).toEqual({
+      ...{ code: 0, stdout: '' },
+      stderr: expect.stringMatching(new RegExp(`^379 records, \\d+\\.\\d kB, in all\\.${format}\n$`)),
+    })
+    expect(content(`all.${format}`) === expected).toBe(true)
+    expect(existsSync(path.join(shell.folder, `all.${format}.part`))).toBe(false)
+  })
+
+  test.each(FORMATS)('%s with a limit holds the first records, whole', async (format) => {
+    const uids = (await listed('limit=1000')).map(({ uid }) => uid as string)
+    expect(uids).toHaveLength(379)
+    // The record with line breaks is the newest: it is in all of them.
+    for (const limit of [1, 2, 378, 379, 380, 1000, 1001]) {
+      const { stdout } = await shell.geo(['records', '--format', format, '--limit', String(limit)])
+      const first = uids.slice(0, limit)
+      if (format === 'geojson')
+        expect(JSON.parse(stdout).features.map((each: any) => each.properties.uid)).toEqual(first)
+      if (format === 'ndjson')
+        expect(
+          stdout
+            .trimEnd()
+            .split('\n')
+            .map((line) => JSON.parse(line).uid),
+        ).toEqual(first)
+      if (format === 'csv') expect(stdout === (await raw(`format=csv&limit=${limit}`))).toBe(true)
+    }
+    const none = await shell.geo(['records', '--format', format, '--limit', '5', '--bbox', '-30,-60,-29,-59'])
+    expect(none.stdout).toBe(await raw(`format=${format}&bbox=-30,-60,-29,-59`))
+  })
+
+  test('json is a list of all, a record a line', async () => {
+    const { stdout } = await shell.geo(['records', '--json'])
+    expect(JSON.parse(stdout)).toEqual(await listed('limit=1000'))
+    expect(stdout.split('\n')).toHaveLength(379 + 3)
+    // No control gets through to a terminal, and the text is the same.
+    expect(stdout).not.toMatch(/[\x1b\u009b\u202e]/)
+    expect((await shell.geo(['records', '--json', '--bbox', '-30,-60,-29,-59'])).stdout).toBe('[]\n')
+  })
+
+  test.each(FORMATS)('%s that arrives in crumbs is cut at the same places', async (format) => {
+    const whole = Buffer.from(await raw(`format=${format}&bbox=-124,-49,-123,52`))
+    const crumbs = createServer((request, response) => {
+      response.writeHead(200)
+      let at = 0
+      // 1 to 7 bytes at a time: each ending of a record falls on a border of chunks in one of the runs.
+      const next = () => {
+        if (at >= whole.length) return response.end()
+        response.write(whole.subarray(at, (at += 1 + ((at * 31) % 7))), () => setImmediate(next))
+      }
+      next()
+    })
+    const url = await listening(crumbs)
+    for (const limit of ['1', '2', '3']) {
+      const { stdout } = await shell.geo(['records', '--format', format, '--limit', limit, '--url', url])
+      expect(stdout).toBe(await raw(`format=${format}&bbox=-124,-49,-123,52&limit=${limit}`))
+    }
+  })
+
+  test('an export that breaks off is an error, and leaves no file', async () => {
+    const broken = createServer((request, response) => {
+      response.writeHead(200, { 'content-type': 'text/csv' })
+      response.write('uid\n0x1\n', () => response.destroy())
+    })
+    const url = await listening(broken)
+    const args = ['records', '--format', 'csv', '--url', url]
+    expect(await shell.geo([...args, '-o', 'broken.csv'])).toMatchObject({
+      code: 4,
+      stderr: expect.stringMatching(/^geo: The export broke off \(.*\): run it again\.\n$/),
+    })
+    for (const file of ['broken.csv', 'broken.csv.part'])
+      expect(existsSync(path.join(shell.folder, file))).toBe(false)
+    expect((await shell.geo(args)).code).toBe(4)
+  })
+
+  test('who reads no further is no error', async () => {
+    const line = 'set -o pipefail; geo records --format csv | head -n 1 && geo records --json | head -c 1'
+    const { code, stdout, stderr } = await shell.sh(line, {}, 'bash').ended
+    expect([code, stderr, stdout.split('\n')[1]]).toEqual([0, '', '['])
+  })
+})
+
+describe('filters', () => {
+  test.each([
+    [['--chain', 'celo'], 'chain=celo'],
+    [['--chain', '42220'], 'chain=celo'],
+    [['--bbox', '-10,35,30,60'], 'bbox=-10,35,30,60'],
+    [['--near', '-0.1278,51.5074', '--radius', '200000'], 'near=-0.1278,51.5074&radius=200000'],
+    [
+      ['--intersects', 'POLYGON((13 52,14 52,14 53,13 53,13 52))'],
+      'intersects=POLYGON((13 52,14 52,14 53,13 53,13 52))',
+    ],
+    [['--intersects', 'box.wkt'], 'intersects=POLYGON((13 52,14 52,14 53,13 53,13 52))'],
+    [['--revoked', 'true'], 'revoked=true'],
+    [
+      ['--location-type', 'geojson-polygon', '--sort', 'timestamp'],
+      'location_type=geojson-polygon&sort=timestamp',
+    ],
+    [
+      ['--prover', '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'],
+      'prover=0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266',
+    ],
+    [
+      ['--from-timestamp', '2020', '--to-timestamp', '2100-01-01T00:00Z'],
+      'fromTimestamp=2020&toTimestamp=2100-01-01T00:00Z',
+    ],
+  ])('%j', async (args, query) => {
+    shell.write('box.wkt', 'POLYGON((13 52,14 52,14 53,13 53,13 52))\n')
+    const expected = await listed(`${query}&limit=1000`)
+    expect(expected.length).toBeGreaterThan(0)
+    expect(JSON.parse((await shell.geo(['records', '--json', ...args])).stdout)).toEqual(expected)
+  })
+})
+
+describe('for people', () => {
+  test('a table of the newest, without what a terminal would obey', async () => {
+    const { code, stdout, stderr } = await shell.geo(['records'])
+    expect(code).toBe(0)
+    const lines = stdout.trimEnd().split('\n')
+    expect(lines).toHaveLength(21)
+    expect(lines[0]).toMatch(/^UID +CHAIN +TIME +TYPE +LNG +LAT +MEMO$/)
+    const [newest] = await listed('limit=1')
+    const seen = newest.timestamp.replace('T', ' ').replace('.000', '')
+    expect(lines[1]!.replace(/ {2,}/g, '  ')).toBe(
+      `${newest.uid}  base-sepolia  ${seen}  geojson-point  -123.3930  -48.8770  one {"two"}, "three",\ufffd[31m\ufffd31m\ufffd four`,
+    )
+    expect(stderr).toBe('These are the first 20: --limit shows more, --format csv writes all.\n')
+    expect((await shell.geo(['records', '--bbox', '-30,-60,-29,-59'])).stderr).toBe('No record matches.\n')
+    const revoked = await shell.geo(['records', '--revoked', 'true', '--limit', '100'])
+    expect(revoked.stdout.split('\n')[1]).toMatch(/  \(revoked\)( |$)/)
+    const one = await shell.geo(['record', newest.uid])
+    expect(one.stdout).toContain(
+      `one {"two"}, "three",\ufffd[31m\ufffd31m\ufffd four\nuid       ${newest.uid}\n`,
+    )
+  })
+
+  test('a terminal sees no controls of strangers, and a bar while a file is written', async () => {
+    const drawn = await shell.terminal(
+      'geo records --format csv -o drawn.csv && geo records --format csv | cat > piped.csv',
+    )?.ended
+    if (!drawn) return
+    expect(drawn.stdout).toMatch(/\r\x1b\[K\[-{24}\] 0% {2}0 of 379 records/)
+    expect(drawn.stdout).toMatch(/\r\x1b\[K379 records, \d+\.\d kB, in drawn\.csv\r\n/)
+    expect([
+      content('drawn.csv') === (await raw('format=csv')),
+      content('piped.csv') === content('drawn.csv'),
+    ]).toEqual([true, true])
+    const seen = await shell.terminal('geo records --format csv --limit 3')!.ended
+    expect(seen.stdout).toContain('one')
+    expect(seen.stdout).not.toMatch(/[\x1b\u009b\u202e]/)
+  })
+})
+
+describe('the service', () => {
+  test('chains, stats', async () => {
+    await world.caughtUp()
+    const { chains } = JSON.parse((await shell.geo(['chains', '--json'])).stdout)
+    expect(chains).toMatchObject([
+      { slug: 'base-sepolia', id: 84532, ready: true, records: { status: 'ready' } },
+      { slug: 'celo', id: 42220, ready: true, proxy: { address: world.chains.get('celo')!.proxy } },
+    ])
+    expect((await shell.geo(['chains'])).stdout).toMatch(
+      /^CHAIN +ID +SIGNS +BEHIND .*\nbase-sepolia +84532  yes /,
+    )
+    const { total, by_chain, revoked } = (await world.get('/api/v0/location-records/stats')).body
+    expect(JSON.parse((await shell.geo(['stats', '--json'])).stdout)).toMatchObject({
+      total,
+      by_chain,
+      revoked,
+    })
+    expect((await shell.geo(['stats'])).stdout).toMatch(/^\d+ records\nbase-sepolia +\d+\n[^]*\ncelo +\d+\n/)
+  })
+
+  test('open prints the page, and starts a browser where there is a display', async () => {
+    const place = (await listed('limit=1'))[0].uid as string
+    const page = `${world.url}/api/v0/location-records/${place}?format=html`
+    expect(await shell.geo(['open', place])).toMatchObject({
+      code: 0,
+      stdout: `${page}\n`,
+      stderr: expect.stringContaining('no display'),
+    })
+    expect((await fetch(page)).headers.get('content-type')).toContain('text/html')
+    if (process.platform !== 'linux') return
+    shell.write(
+      'browser',
+      `#!/bin/sh\nprintf %s "$1" > '${shell.folder}/opened.part' && mv '${shell.folder}/opened.part' '${shell.folder}/opened'\n`,
+      0o755,
+    )
+    const env = {
+      DISPLAY: ':99',
+      BROWSER: path.join(shell.folder, 'browser'),
+      XDG_DATA_DIRS: '/none',
+      XDG_DATA_HOME: '/none',
+    }
+    expect((await shell.geo(['open', '--bbox', '-10,35,30,60'], { env })).code).toBe(0)
+    await expect.poll(() => existsSync(path.join(shell.folder, 'opened'))).toBe(true)
+    expect(readFileSync(path.join(shell.folder, 'opened'), 'utf8')).toBe(
+      `${world.url}/api/v0/location-records?format=html&bbox=-10%2C35%2C30%2C60`,
+    )
+  })
+
+  test('watch tells of changes until Ctrl-C, and goes on where it ended', async () => {
+    const filter = ['--bbox', '-124,-49,-123,-48']
+    const watching = shell.start(['watch', ...filter])
+    await watching.until('stderr', /Watching http/)
+    const nemo = { type: 'Point' as const, coordinates: [-123.393, -48.877] }
+    const uid = await attest(world.chain, locationRequest(nemo, { memo: 'Point\x1b[31m Nemo' }), 9)
+    expect(await watching.until('stdout', /.*\n/)).toMatch(
+      new RegExp(
+        `^new {6}${uid}  base-sepolia  \\d{4}-.*Z  geojson-point  -123\\.393,-48\\.877  Point\ufffd\\[31m Nemo\n$`,
+      ),
+    )
+    // The position is that of the event that was handled last.
+    await watching.until('stdout', /\n/)
+    watching.child.kill('SIGINT')
+    const { code, stderr } = await watching.ended
+    expect(code).toBe(130)
+    const [, after] = /--after '([^']+)'/.exec(stderr)!
+    await revoke(world.chain, uid, 9)
+    await world.caughtUp()
+    const onward = shell.start(['watch', ...filter, '--json', '--after', after!])
+    const line = await onward.until('stdout', /.*"kind":"revoked".*\n/)
+    expect(JSON.parse(line)).toMatchObject({ record: { uid, revoked: true } })
+    onward.child.kill('SIGINT')
+    expect((await onward.ended).code).toBe(130)
+  })
+})

@@ -1,0 +1,289 @@
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import path from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { testAccount } from '../../../dev/chain'
+import { startTestWorld, type TestWorld } from '../../../test/world'
+import { openShell, type Shell } from './geo'
+
+/** What `geo` says, and how it ends, when something is wrong. Nothing is sent then. */
+let world: TestWorld
+let shell: Shell
+beforeAll(async () => {
+  world = await startTestWorld({ CHAINS: 'base-sepolia,celo' })
+  shell = openShell(world)
+})
+afterAll(async () => {
+  shell?.close()
+  await world?.stop()
+})
+
+const ASK = ['distance', '2.2945,48.8584', '13.3777,52.5163', '--chain', 'base-sepolia']
+const LAND = [...ASK, '--land', '--key-file', 'key.txt']
+const PAYER = testAccount(4).address
+
+/** Runs geo, which must end with this code, an empty stdout, and one sentence on stderr. */
+async function refused(args: string[], code: number, env: NodeJS.ProcessEnv = {}): Promise<string> {
+  const before = await world.chain.provider.getTransactionCount(PAYER)
+  const ended = await shell.geo(args, { env })
+  expect(ended, args.join(' ')).toMatchObject({ code, stdout: '' })
+  expect(ended.stderr).toMatch(/^geo: [^]*\n$/)
+  expect(await world.chain.provider.getTransactionCount(PAYER)).toBe(before)
+  return ended.stderr.slice('geo: '.length).trimEnd()
+}
+
+const servers: Server[] = []
+afterEach(() => servers.splice(0).forEach((server) => server.close()))
+/** Something else that answers at an address. */
+async function serving(listener: RequestListener): Promise<string> {
+  const server = createServer(listener)
+  servers.push(server)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+describe('usage', () => {
+  test.each([
+    [['distance', '1,2'], "missing required argument 'b'"],
+    [['distanc', '1,2', '3,4'], "unknown command 'distanc'\n(Did you mean distance?)"],
+    [['distance', '1,2', '3,4', '--jsn'], "unknown option '--jsn'\n(Did you mean --json?)"],
+    [[...ASK, '--submission', 'post'], /Allowed choices are direct, proxy/],
+    [['distance', '2,91', '3,4'], /'2,91' is no position: the longitude comes first, from -180 to 180/],
+    [['distance', '1,2,3,4', '3,4'], /'1,2,3,4' is no position: expected lng,lat in degrees, such as/],
+    [['distance', '1;2', '3,4'], /There is no file '1;2'. Expected a position as lng,lat, a UID/],
+    [['distance', '.', '3,4'], /The file '.' cannot be read \(EISDIR\)/],
+    [['distance', 'key.txt', '3,4'], /'key.txt' holds no place: expected GeoJSON/],
+    [['distance', '0x1234', '3,4'], "'0x1234' is no UID: expected 0x and 64 hex digits."],
+    [['distance', '-', '-'], /Standard input (holds no place|can be read once)/],
+    [['within', '1,2', '3,4', 'far'], "'far' is no radius: expected metres, such as 500."],
+    [
+      ['distance', '1,2', '3,4', '--chain', 'mars'],
+      /The service has no chain mars. It has base-sepolia \(84532\), celo/,
+    ],
+    [
+      ['area', 'path.geojson', '--chain', 'celo'],
+      /area is that of a Polygon or MultiPolygon, got a LineString/,
+    ],
+    [['records', '--chain', 'mars'], /Supported chains: base-sepolia/],
+    [['records', '--limit', '0'], "'0' is no number of records: expected 1 or more."],
+    [['records', '-o', 'x'], /A table is for the terminal: give --format csv/],
+    [['records', '--intersects', 'nowhere'], /'nowhere' is neither GeoJSON nor WKT/],
+    [
+      ['records', '--format', 'csv', '-o', 'no/such/folder.csv'],
+      /^The file 'no\/such\/folder.csv.part' cannot be used \(ENOENT, open\)/,
+    ],
+    [
+      ['land', 'field.geojson', '--key-file', 'key.txt'],
+      /'field.geojson' holds no answer: expected what geo distance --json/,
+    ],
+    [['verify', 'nothing.json'], /There is no file 'nothing.json'/],
+    [['verify', `0x${'ab'.repeat(32)}`, '--max-age', 'old'], /'old' is no age: expected seconds/],
+    [
+      ['chains', '--url', 'example.org'],
+      /'example.org' is no address of a service: expected one such as https/,
+    ],
+    [['batch', 'path.geojson', '--land', '--key-file', 'key.txt'], /--land needs -o FILE/],
+  ] as [string[], string | RegExp][])('%j', async (args, text) => {
+    const said = await refused(args, 2)
+    if (typeof text === 'string') expect(said).toBe(text)
+    else expect(said).toMatch(text)
+  })
+
+  test('with --json the error is JSON, and names its kind and code', async () => {
+    const { code, stdout, stderr } = await shell.geo(['distance', '0x12', '3,4', '--json'])
+    expect([code, stdout]).toEqual([2, ''])
+    expect(JSON.parse(stderr)).toEqual({
+      error: { name: 'UsageError', message: "'0x12' is no UID: expected 0x and 64 hex digits.", exitCode: 2 },
+    })
+    const unknown = await shell.geo(['--json', 'distance', '--nothing'])
+    expect(JSON.parse(unknown.stderr)).toMatchObject({ error: { name: 'CommanderError', exitCode: 2 } })
+  })
+
+  test('without a command the help is shown', async () => {
+    const { code, stderr } = await shell.geo([])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('Exit codes:')])
+  })
+})
+
+describe('the key', () => {
+  test('a file that others can read is refused, with the command that mends it', async () => {
+    for (const mode of [0o644, 0o640, 0o606, 0o620]) {
+      shell.write('open key.txt', `${testAccount(4).privateKey}\n`, mode)
+      const said = await refused([...LAND, '--key-file', 'open key.txt'], 5)
+      expect(said).toBe(
+        `Others can use 'open key.txt' (its rights are ${mode.toString(8)}): run chmod 600 'open key.txt' and try again. Nothing was signed.`,
+      )
+    }
+    shell.write('open key.txt', testAccount(4).privateKey.slice(2), 0o400)
+    expect((await shell.geo([...LAND, '--key-file', 'open key.txt'])).code).toBe(0)
+    shell.write('phrase', 'a phrase', 0o644)
+    shell.write('keystore.json', { version: 3, crypto: { cipher: 'aes-128-ctr' } }, 0o600)
+    const args = [...LAND, '--key-file', 'keystore.json', '--passphrase-file', 'phrase']
+    expect(await refused(args, 5)).toContain('run chmod 600 phrase')
+  })
+
+  test('it is never taken from the command line, and never shown', async () => {
+    // Every output of this file is searched for keys at the end.
+    const key = testAccount(4).privateKey
+    for (const given of [key, key.slice(2), 'test test test test test test test test test test test junk']) {
+      const said = await refused([...LAND, '--key-file', given], 5)
+      expect(said).toMatch(/takes the path of a file, and this looks like a key/)
+      expect(said).not.toContain('junk')
+    }
+    expect(await refused([...ASK, `--private-key=${key}`], 2)).toContain("unknown option '--private-key=...'")
+    expect(await refused([...ASK, '--key', key], 2)).toContain("unknown option '--key'")
+    expect(await refused(['distance', key.slice(2), '1,2'], 2)).toMatch(/There is no file of this name/)
+    expect(await refused(['land', key, '--key-file', 'key.txt'], 2)).toMatch(/There is no file of this name/)
+    expect(await refused(['records', '--format', 'csv', '-o', path.join('none', key)], 2)).toMatch(
+      /^The file of this name cannot be used/,
+    )
+  })
+
+  test.each([
+    [[], /This needs a key: name its file with --key-file or GEO_KEY_FILE/],
+    [['--key-file', 'none'], /There is no file 'none', which --key-file names/],
+    [['--key-file', '.'], /cannot be read|Others can use/],
+    [['--key-file', 'other.json'], /'other.json' holds no key: expected 0x and 64 hex digits, or a keystore/],
+    [['--key-file', 'zero.txt'], /'zero.txt' holds a number that is no key of this curve/],
+  ])('%j', async (args, text) => {
+    shell.write('other.json', `{"key":"${testAccount(4).privateKey}"`, 0o600)
+    shell.write('zero.txt', `0x${'0'.repeat(64)}`, 0o600)
+    expect(await refused([...ASK, '--land', ...args], 5)).toMatch(text)
+  })
+
+  test('an account without money is told so', async () => {
+    shell.write('poor.txt', `0x${'5a'.repeat(32)}`, 0o600)
+    const { code, stderr } = await shell.geo([...ASK, '--land', '--key-file', 'poor.txt', '-q'])
+    expect(code).toBe(5)
+    expect(stderr).toMatch(/^geo: The wallet did not send the transaction: /)
+  })
+})
+
+describe('the world', () => {
+  const NOWHERE = 'http://127.0.0.1:9'
+
+  test('the service is away', async () => {
+    expect(await refused([...ASK, '--url', NOWHERE], 4)).toMatch(
+      /does not answer .*: is the service running at http:\/\/127.0.0.1:9\?$/,
+    )
+  })
+
+  test('the node is away, of another chain, or none', async () => {
+    const secret = `${NOWHERE}/v3/secret`
+    const away = await refused([...LAND, '--rpc', secret], 4)
+    expect(away).toMatch(
+      /^The node of base-sepolia that --rpc names does not answer \(.*\): is its address right/,
+    )
+    expect(away).not.toContain('secret')
+    expect(await refused([...LAND, '--rpc', world.chains.get('celo')!.url], 5)).toBe(
+      '--rpc names a node of chain 42220, and base-sepolia is chain 84532: name a node of base-sepolia, or another chain with --chain. Nothing was sent.',
+    )
+    expect(await refused([...LAND, '--rpc', 'wss://node'], 2)).toBe(
+      '--rpc is no address of a node: expected one such as https://node.example.org',
+    )
+    const none = { GEO_RPC_URL_BASE_SEPOLIA: '' }
+    expect(await refused(LAND, 2, none)).toBe(
+      'This asks base-sepolia itself: name a node of it with --rpc, GEO_RPC_URL_BASE_SEPOLIA or GEO_RPC_URL. Nothing was sent.',
+    )
+    const general = await shell.geo([...LAND, '--json'], { env: { ...none, GEO_RPC_URL: world.chain.url } })
+    expect(JSON.parse(general.stdout).landed.chainId).toBe(84532)
+  })
+
+  test('an answer that was altered is not sent', async () => {
+    const { stdout } = await shell.geo([...ASK, '--json'])
+    const answer = JSON.parse(stdout)
+    const other = testAccount(6).address
+    const alterations: [object, RegExp][] = [
+      [{ result: 1 }, /^The answer was altered: its result is 1, but 881329.94 was signed. Nothing was sent/],
+      [{ attestation: { ...answer.attestation, recipient: other } }, /its signature is not that of/],
+      [
+        { attestByDelegation: { ...answer.attestByDelegation, attester: other } },
+        /attester of attestByDelegation/,
+      ],
+      [{ chainId: 42220 }, /its signature is not that of/],
+    ]
+    for (const [alteration, text] of alterations) {
+      shell.write('altered.json', { ...answer, ...alteration })
+      expect(await refused(['land', 'altered.json', '--key-file', 'key.txt'], 6)).toMatch(text)
+    }
+    // Whoever pins the attester does not believe the service's word for it.
+    shell.write('answer.json', answer)
+    const pinned = await refused(['land', 'answer.json', '--key-file', 'key.txt', '--attester', other], 6)
+    expect(pinned).toMatch(/names 0xa0Ee7A142d267C1f36714E4a8F75612F20a79720 as its attester, not 0x/)
+  })
+
+  test('an answer that its contract refuses is not sent', async () => {
+    const { stdout } = await shell.geo([...ASK, '--json'])
+    shell.write('answer.json', stdout)
+    const { provider, chain } = world.chain
+    const code = await provider.getCode(chain.schemaRegistry)
+    await provider.send('anvil_setCode', [chain.schemaRegistry, '0x00'])
+    try {
+      const said = await refused(['land', 'answer.json', '--key-file', 'key.txt'], 6)
+      expect(said).toMatch(/^The answer did not land: the contract refuses it with .*Nothing was sent\.$/)
+    } finally {
+      await provider.send('anvil_setCode', [chain.schemaRegistry, code])
+    }
+  })
+
+  test('a service of another version, or something else, is told apart', async () => {
+    const older = await serving((request, response) => {
+      response.setHeader('content-type', 'application/json')
+      response.end(
+        JSON.stringify({ name: 'Geospatial Attestation Service', version: '0.0.3', chains: ['base'] }),
+      )
+    })
+    for (const args of [ASK, ['chains'], ['watch']]) {
+      const said = await refused([...args, '--url', older], 3)
+      expect(said).toMatch(/version/)
+    }
+    // One whose answers cannot be landed yet.
+    const without =
+      /"(attestByDelegation|submission|contract)":(\{[^{}]*\{[^{}]*\}[^{}]*\{[^{}]*\}[^{}]*\}|"[^"]*"),?/g
+    const before = await serving((request, response) => {
+      const chunks: Buffer[] = []
+      request.on('data', (chunk: Buffer) => chunks.push(chunk))
+      const answered = async () => {
+        const { method, url } = request
+        const body = chunks.length ? { body: Buffer.concat(chunks) } : {}
+        const headers = { 'content-type': 'application/json', accept: 'application/json' }
+        const answer = await fetch(world.url + url!, { method, headers, ...body })
+        const text = await answer.text()
+        response.writeHead(answer.status, { 'content-type': 'application/json' })
+        response.end(url === '/' ? text : text.replace(without, '').replace(/,\}/g, '}'))
+      }
+      request.on('end', () => void answered())
+    })
+    const asked = await shell.geo([...ASK, '--url', before])
+    expect(asked).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('submission  not told: geo cannot land it'),
+    })
+    expect(await refused([...LAND, '--url', before], 3)).toBe(
+      'The answer has no attestByDelegation: it was made by an older version of the service, which this package cannot land.',
+    )
+    const other = await serving((request, response) => response.writeHead(404).end('<html>nginx</html>'))
+    expect(await refused([...ASK, '--url', other], 3)).toContain('The service answered 404')
+  })
+
+  test('what is not found, and a limit that is used up', async () => {
+    const unknown = `0x${'ab'.repeat(32)}`
+    expect(await refused(['record', unknown], 3)).toContain('Location record not found')
+    expect(await refused(['distance', unknown, '1,2', '--chain', 'celo'], 3)).toContain(
+      'there is no attestation',
+    )
+    expect(await refused(['verify', unknown, '--chain', 'celo'], 3)).toContain('there is no attestation')
+    const limited = await serving((request, response) =>
+      response.writeHead(429, { 'retry-after': '1800', 'content-type': 'application/json' }).end(
+        JSON.stringify({
+          title: 'Rate limit exceeded',
+          status: 429,
+          detail: 'Limit: 100 an hour. Try again in 1800 s.',
+        }),
+      ),
+    )
+    expect(await refused([...ASK, '--url', limited], 7)).toBe(
+      'Rate limit exceeded: Limit: 100 an hour. Try again in 1800 s.',
+    )
+  })
+})

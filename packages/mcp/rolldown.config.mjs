@@ -1,0 +1,3 @@
+import { library } from '../library.mjs'
+
+export default library({ input: { index: 'src/index.ts' } })

@@ -1,0 +1,43 @@
+import { z } from 'zod'
+import { addTool, READS, type Tools } from './tool'
+
+const listed = z.object({
+  chains: z.array(
+    z.object({
+      slug: z.string(),
+      id: z.number(),
+      ready: z.boolean().describe('It can be signed for now'),
+      reason: z.string().optional(),
+      attester: z.string().describe('Who signs answers for it'),
+      eas: z.string(),
+      proxy: z.string().nullable().describe('Where answers land in any order'),
+    }),
+  ),
+})
+
+/** Adds list_chains. */
+export function chainTools(tools: Tools): void {
+  addTool(
+    tools,
+    {
+      name: 'list_chains',
+      title: 'List chains',
+      description: 'The chains that questions can be asked for, and who signs for each.',
+      annotations: { ...READS, openWorldHint: false },
+      input: z.object({}),
+      output: listed,
+    },
+    async (_, signal) => {
+      const information = await tools.geo.info({ fresh: true, signal })
+      const chains = information.chains.map(({ slug, id, ready, reason, attester, eas, proxy }) => ({
+        ...{ slug, id, ready, ...(reason !== undefined && { reason }), attester, eas },
+        proxy: proxy?.address ?? null,
+      }))
+      const lines = chains.map(
+        ({ slug, id, ready, reason, attester }) =>
+          `- ${slug} (${id}): ${ready ? `signed for by ${attester}` : `not signed for now${reason === undefined ? '' : `: ${reason}`}`}`,
+      )
+      return { structured: { chains }, texts: [[`${chains.length} chains.`, ...lines].join('\n')] }
+    },
+  )
+}

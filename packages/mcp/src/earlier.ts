@@ -1,0 +1,122 @@
+import {
+  GeoError,
+  messageOf,
+  sentenceOf,
+  SignerError,
+  type Chain,
+  type Signer,
+} from '@geospatial-attestation/client'
+import { z } from 'zod'
+import { answerOf, answerParameter } from './answers'
+import { slugOf } from './inputs'
+import { addTool, READS, type Tools } from './tool'
+
+const verified = z.object({
+  ours: z.boolean().describe('The service signed exactly this'),
+  submittable: z.boolean().describe('It can be landed now'),
+  reasons: z.array(z.string()).describe('Why not'),
+  sentence: z.string().nullable().describe('What was signed'),
+  landed: z
+    .object({
+      status: z.enum(['landed', 'not landed', 'unknown']),
+      uid: z.string().nullable(),
+      transactionHash: z.string().nullable(),
+      blockNumber: z.number().nullable(),
+      revoked: z.boolean().nullable(),
+    })
+    .nullable(),
+  deadline: z.number(),
+})
+const landed = z.object({
+  uid: z.string().describe('The attestation that holds the answer'),
+  chain: z.string(),
+  transactionHash: z.string(),
+  blockNumber: z.number(),
+  already: z.boolean().describe('It had landed before; nothing was sent'),
+  sentence: z.string(),
+})
+
+/**
+ * A signer with a node, or what gives that of a chain, the same one each time. The messages of its errors
+ * reach the model.
+ */
+export type Payer = Signer | ((chain: Chain) => Signer | Promise<Signer>)
+
+/** Adds verify_answer and, with a signer, land_answer. */
+export function earlierTools(tools: Tools, land: Payer | undefined): void {
+  const { geo, kept } = tools
+  const input = z.object({ answer: answerParameter(kept) })
+  addTool(
+    tools,
+    {
+      name: 'verify_answer',
+      title: 'Verify an answer',
+      description:
+        'Whether an earlier answer is genuine, what it says, and whether it has landed or still can.',
+      annotations: READS,
+      input,
+      output: verified,
+    },
+    async ({ answer }, signal) => {
+      const { ours, submittable, reasons, says, landed, deadline } = await geo.verify(
+        answerOf(answer, kept),
+        {
+          signal,
+        },
+      )
+      const sentence = says && sentenceOf(says)
+      const where =
+        landed?.status === 'landed'
+          ? `It landed as attestation ${landed.uid} in block ${landed.blockNumber}${landed.revoked ? ', and was revoked since' : ''}.`
+          : submittable
+            ? `It has not landed${landed?.status === 'unknown' ? ' as far as is known' : ''}, and can be landed.`
+            : `It cannot be landed now: ${reasons.join('; ')}.`
+      return {
+        structured: { ours, submittable, reasons, sentence, landed, deadline },
+        texts: [
+          [ours ? 'Genuine.' : 'NOT signed by this service as it stands.', sentence, where]
+            .filter(Boolean)
+            .join(' '),
+        ],
+      }
+    },
+  )
+  if (!land) return
+  addTool(
+    tools,
+    {
+      name: 'land_answer',
+      title: 'Land an answer on its chain',
+      description:
+        'Writes an answer to its chain as an attestation, in a transaction that costs gas and cannot be undone; waits until it is in a block. One that has landed already is found, and nothing is sent.',
+      // It adds, but what it spends is gone: a host shall ask its user.
+      annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: true },
+      input,
+      output: landed,
+    },
+    async (values, signal) => {
+      const answer = answerOf(values.answer, kept)
+      const signer = await signerOf(land, () => geo.chain(answer.chainId))
+      const { uid, transactionHash, blockNumber, already, says } = await geo.land(answer, signer, { signal })
+      const chain = await slugOf(geo, answer.chainId)
+      const sentence = sentenceOf(says)
+      return {
+        structured: { uid, chain, transactionHash, blockNumber, already, sentence },
+        texts: [
+          `${already ? 'It had landed already, nothing was sent: attestation' : 'Landed as attestation'} ${uid} on ${chain}, transaction ${transactionHash}, block ${blockNumber}. ${sentence}`,
+        ],
+      }
+    },
+  )
+}
+
+/** Whoever gives the signer says in words why there is none. */
+async function signerOf(land: Payer, chain: () => Promise<Chain>): Promise<Signer> {
+  if (typeof land !== 'function') return land
+  const on = await chain()
+  try {
+    return await land(on)
+  } catch (error) {
+    throw error instanceof GeoError ? error : new SignerError(`${messageOf(error)}.`, { cause: error })
+  }
+}

@@ -1,0 +1,41 @@
+import type { Geo, Input } from '@geospatial-attestation/client'
+import { z } from 'zod'
+import { ToolInputError } from './errors'
+
+/**
+ * Input schemas. They say what a model needs to write, and are loose where the service itself says better
+ * what would be right.
+ */
+
+const PLACE = 'UID of an attested place, [longitude, latitude], or GeoJSON'
+export const position = () => z.array(z.number()).length(2)
+/** A place; `role` says which one. GeoJSON may come as JSON text, as some hosts write nested objects. */
+export const place = (role: string) =>
+  z
+    .union([z.string(), position(), z.looseObject({})], { error: `expected a ${PLACE}` })
+    .describe(`${role}: ${PLACE}`)
+/** A chain. */
+export const chain = (description: string) =>
+  z.string({ error: 'expected the slug of a chain, such as base-sepolia' }).describe(description)
+
+type Place = z.output<ReturnType<typeof place>>
+
+/** A place as the client takes it. Throws a ToolInputError for text that begins like JSON and is none. */
+export function placeOf(value: Place): Input {
+  const given = typeof value === 'string' ? fromText(value) : value
+  return Array.isArray(given) ? { type: 'Point', coordinates: given as number[] } : (given as Input)
+}
+
+function fromText(text: string): unknown {
+  if (!/^\s*[[{]/.test(text)) return text.trim()
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new ToolInputError(`'${text.slice(0, 60)}' is no JSON: give a ${PLACE}.`)
+  }
+}
+
+/** Slug of a chain that an input, or an answer, names by slug or id. */
+export async function slugOf(geo: Geo, which: string | number): Promise<string> {
+  return (await geo.chain(which)).slug
+}
