@@ -63,6 +63,7 @@ async function main(): Promise<void> {
     ...{ publicBaseUrl, maxLagSeconds },
     chains: settings.chains,
     deploymentName: settings.deploymentName,
+    mcp: settings.mcp,
     trustProxy: settings.trustProxy,
     rateLimitPerHour: settings.rateLimitPerHour,
     recordsRateLimitPerHour: settings.recordsRateLimitPerHour,

@@ -13,6 +13,7 @@ import { openToAllOrigins } from './http/cors'
 import { clientErrorHandler, guardRequests, isOfCompute } from './http/guard'
 import { type GraphqlBackend, graphqlRoutes, PUBLISHED_EXAMPLES } from './graphql'
 import { limitRequests, type RequestCounter } from './http/limits'
+import { mcpRoutes } from './mcp'
 import { LIVE, type LiveOptions, LiveRecords, streamRoutes } from './stream'
 import { ogcRoutes } from './ogc'
 import {
@@ -57,6 +58,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
   app.setNotFoundHandler(unknownRecordsRoute(app))
   guardRequests(app, timeouts.answer, (body, client) => parts.measurer.read(body, client))
   logRequests(app)
+  await openToAllOrigins(app)
 
   // Registered before the routes, so that it applies to all of them.
   await describeRoutes(app, parts)
@@ -81,6 +83,12 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
       (scope) => graphqlRoutes(scope, { backend, counter, rateLimitPerHour, examples: PUBLISHED_EXAMPLES }),
       { prefix: '/graphql' },
     )
+  }
+  if (parts.mcp) {
+    const { counter, recordsRateLimitPerHour: rateLimitPerHour, publicBaseUrl } = parts
+    await app.register((scope) => mcpRoutes(scope, { counter, rateLimitPerHour, publicBaseUrl }), {
+      prefix: '/mcp',
+    })
   }
   await aboutRoutes(app, parts)
   return app
@@ -154,14 +162,13 @@ function computeScope(parts: ServerParts) {
   }
 }
 
-/** Records for scripts of any origin, with the limit that all APIs of records share. */
+/** Records, with the limit that all APIs of records share. */
 function publicRecordsScope(
   app: FastifyInstance,
   { recordsRateLimitPerHour, counter }: ServerParts,
   routes: (scope: FastifyInstance) => Promise<void>,
 ) {
   return async (scope: FastifyInstance): Promise<void> => {
-    await openToAllOrigins(scope)
     await limitRequests(scope, {
       scope: 'records',
       perHour: recordsRateLimitPerHour,

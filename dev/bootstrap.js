@@ -31,8 +31,25 @@ if (newest(['package-lock.json']) > newest(['node_modules/.package-lock.json']))
   fs.utimesSync('node_modules/.package-lock.json', new Date(), new Date())
 }
 if (
-  newest(['src', 'api', 'dev', 'bench', 'tsconfig.json', 'tsconfig.dist.json', 'package-lock.json']) >
-  newest(['dist/.built'])
+  newest([
+    'src',
+    'api',
+    'dev',
+    'bench',
+    'packages/build.mjs',
+    'packages/library.mjs',
+    'packages/client/src',
+    'packages/client/rolldown.config.mjs',
+    'packages/client/kernel-plugins.mjs',
+    'packages/client/exact-math.mjs',
+    'packages/mcp/src',
+    'packages/mcp/rolldown.config.mjs',
+    'packages/cli/src',
+    'packages/cli/rolldown.config.mjs',
+    'tsconfig.json',
+    'tsconfig.dist.json',
+    'package-lock.json',
+  ]) > newest(['dist/.built'])
 ) {
   say('Building ...')
   run(['run', '--silent', 'build'], 'The build failed: see the lines above.')

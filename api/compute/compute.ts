@@ -9,6 +9,7 @@ import {
   parseChecksumAddress,
 } from '../../src/eas'
 import { GeometryError, readGeometry } from '../../src/geodesy'
+import { writeLabel, type OperationName } from '../../src/operations'
 import { ComputeError, UnavailableError, invalidInput } from '../http/problems'
 import { sign, signBatch, type Landing, type UnsignedResult } from './answers'
 import { NO_RECIPIENT, proxyRefused, type ServedChain } from './attester'
@@ -54,7 +55,7 @@ const VALID_FOR_MS = 1_000
 /** One operation: computed, then signed at the contract's nonce. */
 export async function compute(
   parts: ComputeParts,
-  name: string,
+  name: OperationName,
   request: OperationRequest & { chainId: number },
   client: string,
 ): Promise<ComputeResult> {
@@ -183,12 +184,12 @@ export async function checkInputsValid(
 async function computeUnsigned(
   parts: ComputeParts,
   { attester, reader }: ServedChain,
-  name: string,
+  name: OperationName,
   request: OperationRequest,
   client: string,
   budgetMs?: number,
 ): Promise<UnsignedResult> {
-  const operation = OPERATIONS[name]!
+  const operation = OPERATIONS[name]
   const numbers = (operation.numbers ?? []).map((parameter) => request[parameter.name] as number)
   const [schema, inputs] = await Promise.all([
     chosenSchema(parts, operation, reader, request.schema),
@@ -213,13 +214,13 @@ async function computeUnsigned(
 
 /** A measurement as the payload for contracts and as the claims of the answer; `now` in milliseconds. */
 function described(
-  name: string,
-  { label, units }: Operation,
+  name: OperationName,
+  { units }: Operation,
   numbers: readonly number[],
   { outcome, refs: inputRefs }: Measurement,
   now: number,
 ): { data: string; claims: Claims } {
-  const operation = label?.(numbers) ?? name
+  const operation = writeLabel(name, numbers)
   const context = { inputRefs, timestamp: Math.floor(now / 1000), operation }
   if (typeof outcome === 'boolean')
     return {

@@ -11,8 +11,8 @@ import {
   type PreparedGeometry,
   type Reading,
 } from '../../src/geodesy'
+import { OPERATIONS, type OperationName, type Outcome } from '../../src/operations'
 import type { BodyRead } from './measure-worker'
-import { OPERATIONS, type Outcome } from './operations'
 import { ComputeError, RequestError } from '../http/problems'
 import { NoSlotError, Semaphore } from '../http/semaphore'
 
@@ -247,7 +247,7 @@ export async function measureHere(
   microseconds = Infinity,
 ): Promise<Measurement> {
   const outcome = withEffort(microseconds, () =>
-    OPERATIONS[operation]!.compute(
+    OPERATIONS[operation as OperationName].compute(
       inputs.map(({ reading, prepared }) => prepared ?? prepareGeometry(reading)),
       numbers,
     ),

@@ -1,21 +1,8 @@
-import {
-  areaSquareMeters,
-  contains,
-  distanceCentimeters,
-  intersects,
-  isWithin,
-  lengthMeters,
-  type PreparedGeometry,
-} from '../../src/geodesy'
+import { OPERATIONS as COMPUTED, type Operation as Computed, type OperationName } from '../../src/operations'
 
-/**
- * What a computation gives: a whole number of the operation's payload units (the one rounding that serves
- * answer and payload), or a boolean.
- */
-export type Outcome = bigint | boolean
-
-export interface Operation {
-  /** For the documentation: the question in one line; what the answer means. */
+/** What requests and documentation say of an operation. */
+interface Description {
+  /** The question in one line; what the answer means. */
   summary: string
   about: string
   /** Geometry parameters, in the order of inputRefs; each may go by further names. */
@@ -27,33 +14,14 @@ export interface Operation {
     range: { exclusiveMinimum: number; maximum: number }
     expected: string
   }[]
-  /**
-   * Present for numeric results: names in answer and payload, and how many payload units make one of the
-   * answer's.
-   */
-  units?: {
-    answer: 'meters' | 'square_meters'
-    payload: 'centimeters' | 'square_centimeters'
-    perAnswerUnit: number
-  }
-  /** The operation's name in answer and payload, where numbers are part of it. */
-  label?: (numbers: readonly number[]) => string
-  /** Takes milliseconds to seconds. Throws a GeometryError that names the operand it has no answer for. */
-  compute: (operands: readonly PreparedGeometry[], numbers: readonly number[]) => Outcome
 }
 
-const METERS = { answer: 'meters', payload: 'centimeters', perAnswerUnit: 100 } as const
-const SQUARE_METERS = {
-  answer: 'square_meters',
-  payload: 'square_centimeters',
-  perAnswerUnit: 10_000,
-} as const
+export interface Operation extends Computed, Description {}
 
 /** Farther than any two places are apart. */
 const MAX_RADIUS_METERS = 100_000_000
 
-/** Every operation of the Compute API (docs/spec/interface.md 6). A new operation is one row. */
-export const OPERATIONS: Readonly<Record<string, Operation>> = {
+const DESCRIPTIONS: Readonly<Record<OperationName, Description>> = {
   distance: {
     summary: 'How far two geometries are apart',
     about:
@@ -62,8 +30,6 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
       { name: 'from', about: 'The first geometry.' },
       { name: 'to', about: 'The second geometry.' },
     ],
-    units: METERS,
-    compute: ([from, to]) => BigInt(distanceCentimeters(from!, to!)),
   },
   contains: {
     summary: 'Whether one geometry lies wholly in another',
@@ -73,7 +39,6 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
       { name: 'container', about: 'Typically a Polygon.' },
       { name: 'geometry', aliases: ['containee'], about: 'What may lie in it.' },
     ],
-    compute: ([container, geometry]) => contains(container!, geometry!),
   },
   within: {
     summary: 'Whether two geometries are no farther apart than a radius',
@@ -91,8 +56,6 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
         expected: `expected metres, above 0 and at most ${MAX_RADIUS_METERS}`,
       },
     ],
-    label: ([radius]) => `within:${Math.round(radius! * 100)}`,
-    compute: ([geometry, target], [radius]) => isWithin(geometry!, target!, radius!),
   },
   intersects: {
     summary: 'Whether two geometries share any point',
@@ -102,29 +65,27 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
       { name: 'geometry1', about: 'The first geometry.' },
       { name: 'geometry2', about: 'The second geometry.' },
     ],
-    compute: ([first, second]) => intersects(first!, second!),
   },
   area: {
     summary: 'How large a polygon is',
     about:
       'The geodesic area on the WGS84 ellipsoid, holes left out, rounded once to a square centimetre. A ring bounds its smaller side, whatever its winding.',
     geometries: [{ name: 'geometry', about: 'A Polygon or MultiPolygon; others are refused.' }],
-    units: SQUARE_METERS,
-    compute: ([geometry]) => wholeUnits(areaSquareMeters(geometry!), SQUARE_METERS.perAnswerUnit),
   },
   length: {
     summary: 'How long a line is',
     about:
       'The sum of the geodesic lengths of its edges on the WGS84 ellipsoid, rounded once to a centimetre.',
     geometries: [{ name: 'geometry', about: 'A LineString or MultiLineString; others are refused.' }],
-    units: METERS,
-    compute: ([geometry]) => wholeUnits(lengthMeters(geometry!), METERS.perAnswerUnit),
   },
 }
 
-/** The one rounding of a measured value. Throws rather than sign what is no number. */
-function wholeUnits(value: number, perUnit: number): bigint {
-  const whole = Math.round(value * perUnit)
-  if (!Number.isFinite(whole) || whole < 0) throw new Error(`measured ${value}, which is no result`)
-  return BigInt(whole)
-}
+/** Every operation of the Compute API. */
+export const OPERATION_LIST = Object.entries(DESCRIPTIONS).map(
+  ([name, description]): [OperationName, Operation] => [
+    name as OperationName,
+    { ...COMPUTED[name as OperationName], ...description },
+  ],
+)
+/** The same by name. */
+export const OPERATIONS = Object.fromEntries(OPERATION_LIST) as Readonly<Record<OperationName, Operation>>

@@ -7,7 +7,7 @@ import { Semaphore } from '../http/semaphore'
 import { compileCheck, rulesOf, type RequestProblem } from '../http/validation'
 import { compute, computeBatch, reference, servedChain, usableChainIds, type ComputeParts } from './compute'
 import { resign, resignBatch, verify } from './earlier'
-import { OPERATIONS } from './operations'
+import { OPERATIONS, OPERATION_LIST } from './operations'
 import { BATCH_ROUTE, REFERENCE_ROUTE, RESIGN_ROUTE, VERIFY_ROUTE, operationRoute } from './schemas'
 
 export const COMPUTE_ENDPOINTS = [...Object.keys(OPERATIONS), 'batch', 'reference', 'resign', 'verify']
@@ -21,7 +21,7 @@ export function computeRoutes(parts: ComputeParts) {
     const app = withTypes(scope)
     app.setErrorHandler(computeErrorHandler(parts.publicBaseUrl))
     app.setValidatorCompiler(requestValidator(parts))
-    for (const [name, operation] of Object.entries(OPERATIONS))
+    for (const [name, operation] of OPERATION_LIST)
       app.post(`/${name}`, { schema: operationRoute(name, operation) }, (request) =>
         compute(parts, name, request.body, clientOf(request)),
       )

@@ -1,13 +1,14 @@
 import { Type, type Static, type TProperties, type TSchema, type TUnsafe } from '@sinclair/typebox'
 import { SUBMISSIONS, type Submission } from '../../src/config'
 import { parseChecksumAddress } from '../../src/eas'
+import type { OperationName } from '../../src/operations'
 import { ERROR_PAGES } from '../http/error-pages'
 import { RATE_HEADERS, RETRY_AFTER, answer, ref as refByName } from '../http/openapi-components'
 import { COMPUTE_PROBLEMS, type ProblemSlug } from '../http/problems'
 import { address, components, constant, named, oneOf, oneOfTexts, orNull, ref, uid } from '../http/schema'
 import { unchecked, withRules } from '../http/validation'
 import { OFFCHAIN_COMPONENTS, OffchainAttestation } from './offchain-schemas'
-import { OPERATIONS, type Operation } from './operations'
+import { OPERATION_LIST, type Operation } from './operations'
 
 /** The requests and answers of the Compute API (docs/spec/interface.md 6): checked, typed and documented. */
 
@@ -211,8 +212,8 @@ const BatchRequest = withRules(
       ...LANDING,
       operations: Type.Array(
         withRules(
-          Type.Unsafe<OperationRequest & { operation: string }>({
-            oneOf: Object.entries(OPERATIONS).map(([name, operation]) =>
+          Type.Unsafe<OperationRequest & { operation: OperationName }>({
+            oneOf: OPERATION_LIST.map(([name, operation]) =>
               requestOf(name, operation, { operation: constant(name, 'The operation.') }),
             ),
           }),

@@ -3,7 +3,6 @@ import { GraphQLError, formatError, type ExecutionResult, type GraphQLSchema } f
 import { InvalidQueryError, QueryError, checkQuery, type CheckedQuery, type RowsOf } from './limits'
 import { graphiqlRoutes } from './graphiql'
 import { namesType } from '../http/accept'
-import { openToAllOrigins } from '../http/cors'
 import { clientOf, limitRequests, type RequestCounter } from '../http/limits'
 import { graphqlSchemas } from './openapi'
 import { RequestError, UnavailableError } from '../http/problems'
@@ -59,7 +58,6 @@ export async function graphqlRoutes(app: FastifyInstance, parts: GraphqlParts): 
   const { backend, counter, rateLimitPerHour, examples, answerMs = ANSWER_MS } = parts
   const semaphore = new Semaphore(SLOTS)
   app.setErrorHandler(errorHandler)
-  await openToAllOrigins(app, { methods: ['POST', 'GET', 'OPTIONS'], headers: ['content-type', 'accept'] })
   app.addHook('onRequest', async (_request, reply) => {
     void reply.header('x-content-type-options', 'nosniff')
   })

@@ -16,18 +16,13 @@ const EXPOSED = [
 const PREFLIGHT_SECONDS = 86_400
 
 /**
- * Lets scripts of any origin read the answers of this scope, errors included: they are public, and depend on
- * no cookie or key. Register it before the rate limit, so that preflights are not counted.
- * @param headers of requests that are allowed; undefined: all that the preflight names
+ * Lets scripts of any origin read all answers, errors included: they are public, and depend on no cookie.
+ * Register it before the rate limits, so that preflights are not counted.
  */
-export async function openToAllOrigins(
-  scope: FastifyInstance,
-  { methods = ['GET', 'HEAD'], headers }: { methods?: string[]; headers?: string[] } = {},
-): Promise<void> {
-  await scope.register(cors, {
+export async function openToAllOrigins(app: FastifyInstance): Promise<void> {
+  await app.register(cors, {
     origin: '*',
-    methods,
-    ...(headers && { allowedHeaders: headers }),
+    methods: ['GET', 'HEAD', 'POST'],
     exposedHeaders: EXPOSED,
     maxAge: PREFLIGHT_SECONDS,
     strictPreflight: false,

@@ -849,7 +849,7 @@ describe('HTTP', () => {
       expect([head.text, shown(head)], path).toEqual(['', shown(got)])
     }
   })
-  test('CORS: any origin may read answers, errors and their headers; every path in /api answers a preflight', async () => {
+  test('CORS: any origin may read answers, errors and their headers; every path answers a preflight', async () => {
     const origin = 'https://app.example'
     for (const path of ['', '?limit=0', '/stats', '/0x12', `/0x${'1'.repeat(64)}`]) {
       const { headers } = await ask(path, { origin })
@@ -874,7 +874,7 @@ describe('HTTP', () => {
           'access-control-request-headers': 'if-none-match',
         },
       })
-    for (const path of [LIST, '/api/v0/config', '/api/nothing']) {
+    for (const path of [LIST, '/api/v0/config', '/api/nothing', '/compute/v0/distance', '/graphql', '/']) {
       const { status, headers } = await preflight(path)
       expect(
         [
@@ -885,11 +885,18 @@ describe('HTTP', () => {
           headers.get('access-control-max-age'),
         ],
         path,
-      ).toEqual([204, '*', 'GET, HEAD', 'if-none-match', '86400'])
+      ).toEqual([204, '*', 'GET, HEAD, POST', 'if-none-match', '86400'])
     }
-    for (const path of ['/compute/v0/distance', '/health', '/'])
-      expect((await preflight(path)).headers.get('access-control-allow-origin'), path).toBeNull()
-    expect((await fetch(`${api.url}/api/nothing`)).headers.get('access-control-allow-origin')).toBe('*')
+    for (const path of [
+      '/api/nothing',
+      '/nothing',
+      '/compute/v0/nothing',
+      '/',
+      '/health',
+      '/openapi.json',
+      '/ogc',
+    ])
+      expect((await fetch(`${api.url}${path}`)).headers.get('access-control-allow-origin'), path).toBe('*')
   })
   test('a preflight does not count for the rate limit, and 429 is readable across origins', async () => {
     const limited = await startApi({ databaseUrl: database.url, rateLimitPerHour: 2 })

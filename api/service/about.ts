@@ -10,7 +10,9 @@ import { ERROR_PAGES, errorPageHtml, errorPageJson, errorSlug } from '../http/er
 import { SERVICE_COMPONENTS, SERVICE_ROUTES } from './schemas'
 import { SHARED_COMPONENTS } from '../http/openapi-components'
 import { GRAPHQL_COMPONENTS } from '../graphql'
+import { MCP_COMPONENTS } from '../mcp'
 import { RECORDS_COMPONENTS } from '../records'
+import { llmsText } from './llms'
 import { withExamples, type Document } from './openapi-examples'
 import { html } from '../http/html'
 import { sendPage } from '../http/pages'
@@ -20,6 +22,8 @@ import { documented } from '../http/validation'
 export interface AboutParts extends ComputeParts {
   /** Which deployment this is, as its operator calls it. */
   deploymentName: string
+  /** Whether /mcp serves agents. */
+  mcp: boolean
 }
 
 const NAME = 'Geospatial Attestation Service'
@@ -31,7 +35,7 @@ const DESCRIPTION = 'Location attestations of several chains, and signed answers
  */
 export async function describeRoutes(
   app: FastifyInstance,
-  { publicBaseUrl, deploymentName }: Pick<AboutParts, 'publicBaseUrl' | 'deploymentName'>,
+  { publicBaseUrl, deploymentName, mcp }: Pick<AboutParts, 'publicBaseUrl' | 'deploymentName' | 'mcp'>,
 ): Promise<void> {
   // Rooms that check requests by their schemas set a validator of their own. JSON.stringify writes answers.
   app.setValidatorCompiler(() => () => true)
@@ -62,6 +66,7 @@ export async function describeRoutes(
           name: 'GraphQL',
           description: "The same and the log of events, as a query asks for them. Errors are GraphQL's.",
         },
+        ...(mcp ? [{ name: 'Agents', description: 'The same as tools (Model Context Protocol).' }] : []),
         { name: 'Service', description: 'What this deployment is, and how it is doing.' },
       ],
       components: {
@@ -70,6 +75,7 @@ export async function describeRoutes(
           ...COMPUTE_COMPONENTS,
           ...RECORDS_COMPONENTS,
           ...GRAPHQL_COMPONENTS,
+          ...(mcp && MCP_COMPONENTS),
           ...SERVICE_COMPONENTS,
         },
       },
@@ -90,7 +96,7 @@ export async function describeRoutes(
  * limited.
  */
 export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Promise<void> {
-  const { publicBaseUrl, deploymentName, attesters, defaultSchemas, defaultSubmission } = parts
+  const { publicBaseUrl, deploymentName, mcp, attesters, defaultSchemas, defaultSubmission } = parts
 
   app.get('/', { schema: SERVICE_ROUTES.root }, async () => ({
     name: NAME,
@@ -102,12 +108,14 @@ export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Prom
       records: endpoints(app, 'Records', publicBaseUrl),
       ogc: `GET ${publicBaseUrl}/ogc`,
       graphql: endpoints(app, 'GraphQL', publicBaseUrl),
+      ...(mcp && { mcp: `POST ${publicBaseUrl}/mcp` }),
       health: `GET ${publicBaseUrl}/health`,
       readiness: `GET ${publicBaseUrl}/ready`,
       metrics: `GET ${publicBaseUrl}/metrics`,
       errors: `GET ${publicBaseUrl}/errors/:slug`,
       openapi: `GET ${publicBaseUrl}/openapi.json`,
       documentation: `GET ${publicBaseUrl}/docs`,
+      llms: `GET ${publicBaseUrl}/llms.txt`,
     },
     chains: await Promise.all(
       [...attesters.values()].map(async ({ attester }) => {
@@ -144,11 +152,17 @@ export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Prom
   )
 
   let document = ''
+  let llms = ''
   app.addHook('onReady', async () => {
-    document = JSON.stringify(app.swagger())
+    const described = app.swagger() as unknown as Document
+    document = JSON.stringify(described)
+    llms = llmsText(described, { ...parts, name: NAME, description: DESCRIPTION })
   })
   app.get('/openapi.json', { schema: SERVICE_ROUTES.openapi }, async (_request, reply) =>
     reply.type('application/json; charset=utf-8').send(document),
+  )
+  app.get('/llms.txt', { schema: SERVICE_ROUTES.llms }, async (_request, reply) =>
+    reply.type('text/plain; charset=utf-8').send(llms),
   )
 
   const { origin, pathname } = new URL(publicBaseUrl)

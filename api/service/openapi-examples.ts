@@ -21,6 +21,7 @@ interface Media {
 }
 export interface DocumentedOperation {
   operationId: string
+  summary?: string
   tags?: string[]
   requestBody?: { content: Record<string, Media> }
   responses: Record<string, { content?: Record<string, Media> }>

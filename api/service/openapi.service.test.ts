@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Signature, Wallet } from 'ethers'
 import type { FastifyInstance, InjectOptions } from 'fastify'
+import openapiTS, { astToString } from 'openapi-typescript'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   LOCAL_CHAIN,
@@ -156,7 +157,9 @@ async function serve({
   databaseUrl = database.url,
   publicBaseUrl = RECORDED_BASE_URL,
   graphql,
+  ...more
 }: {
+  timeouts?: { request: number; answer: number }
   fault?: Fault
   databaseUrl?: string
   publicBaseUrl?: string
@@ -173,6 +176,7 @@ async function serve({
     ...{ clock: () => NOW * 1000, publicBaseUrl, deploymentName: 'staging' },
     ...{ rateLimitPerHour: 100, recordsRateLimitPerHour: 100 },
     ...{ maxLagSeconds: 120, resignMaxAgeSeconds: 86_400 },
+    ...more,
   })
   closing.push(
     () => proxy.close(),
@@ -519,6 +523,34 @@ async function record(): Promise<Example[]> {
   })
   await asked('getGraphiql', 'program', 'For a program', get('/graphql'))
 
+  const send = (payload: string | object, headers: Record<string, string> = {}): InjectOptions => ({
+    ...{ method: 'POST', url: '/mcp', payload },
+    headers: { 'content-type': 'application/json', ...headers },
+  })
+  const tool = (name: string, values: object) => ({
+    ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
+    params: { name, arguments: values },
+  })
+  const of = 'sendMcpMessage'
+  const measure = send(tool('area', { geometry: PARK, chain: 'base-sepolia' }))
+  await asked(of, 'area', 'A question', measure)
+  await asked(of, 'records', 'Places near a place', {
+    ...send(tool('search_records', { near: BRANDENBURG_GATE.coordinates, radius: 2_000 })),
+  })
+  await asked(
+    of,
+    'wrong',
+    'A question that is not right',
+    send(tool('area', { geometry: [200, 0], chain: 'base-sepolia' })),
+  )
+  await asked(of, 'batch', 'Several messages', send([]))
+  await asked(of, 'origin', "From another site's page", send({}, { origin: 'https://elsewhere.example' }))
+  await asked(of, 'large', 'A large body', {
+    ...{ method: 'POST', url: '/mcp' },
+    headers: { 'content-type': 'application/json', 'content-length': '70000' },
+  })
+  await asked(of, 'type', 'No JSON', send('x', { 'content-type': 'text/plain' }))
+
   await asked('getInformation', 'staging', 'A staging deployment', get('/'))
   await asked('getHealth', 'healthy', 'All is well', get('/health'))
   await asked('getReadiness', 'ready', 'Followed to the head', get('/ready'))
@@ -529,12 +561,17 @@ async function record(): Promise<Example[]> {
       .filter((line) => /geospatial_(database_up|chain_(head|indexed)_block)\b/.test(line))
       .join('\n')
   await recorder.send(app, 'getMetrics', 'some', 'Some of its lines', get('/metrics'), some)
+  await asked('getLlms', 'page', 'The page', get('/llms.txt'))
   await asked('getErrorPage', 'page', 'As data', get('/errors/rate-limited'))
   await asked('getErrorPage', 'unknown', 'An error that does not exist', get('/errors/no-such'))
 
   const busy = await serve()
   for (let i = 0; i < 100; i++)
-    await Promise.all(['/compute/v0/nothing', '/api/v0/nothing'].map((url) => busy.inject(get(url))))
+    await Promise.all([
+      ...['/compute/v0/nothing', '/api/v0/nothing'].map((url) => busy.inject(get(url))),
+      busy.inject(send({})),
+    ])
+  await recorder.send(busy, of, 'limit', 'One message too many', send({}))
   await recorder.send(busy, 'Compute', 'limit', 'One request too many', post('area', { geometry: PARK }))
   await recorder.send(busy, 'Records', 'limit', 'One request too many', get('/api/v0/config'))
   await recorder.send(
@@ -558,6 +595,11 @@ async function record(): Promise<Example[]> {
     "The chain's node does not answer",
     post('area', { geometry: PARK }),
   )
+  const slow = await serve({
+    timeouts: { request: 60_000, answer: 500 },
+    fault: () => ({ ask: () => new Promise(() => {}) }),
+  })
+  await recorder.send(slow, of, 'late', 'No answer in time', measure)
   const noDatabase = await serve({ databaseUrl: 'postgres://nobody@127.0.0.1:1/none' })
   await recorder.send(
     noDatabase,
@@ -617,6 +659,12 @@ test('the recorded examples are what the service answers', async () => {
 })
 
 describe('the document', () => {
+  test('has the types that packages/client is made of', async () => {
+    const note =
+      '/** Types of /openapi.json, made by `npx vitest run api/service/openapi.service.test.ts -u`. */\n'
+    const types = astToString(await openapiTS((await app.inject(get('/openapi.json'))).json()))
+    await expect(note + types).toMatchFileSnapshot('../../packages/client/src/openapi.ts')
+  })
   test('is OpenAPI 3.1 of this deployment', async () => {
     const answer = await app.inject(get('/openapi.json'))
     expect(answer.headers['content-type']).toBe('application/json; charset=utf-8')
@@ -646,7 +694,7 @@ describe('the document', () => {
       )) {
         expect(status).toMatch(/^[1-5]\d\d$/)
         expect(description, `${at} ${status}`).not.toMatch(/^Default Response$|^$/)
-        expect(Object.keys(content).length > 0, `${at} ${status}`).toBe(status !== '304')
+        expect(Object.keys(content).length > 0, `${at} ${status}`).toBe(!['202', '304'].includes(status))
         for (const header of Object.values(headers))
           expect(header).toMatchObject({
             schema: { type: expect.stringMatching(/^(integer|string)$/) },
@@ -890,6 +938,23 @@ describe('pages', () => {
     const answer = await page(url)
     expect(answer.statusCode).toBe(404)
     expect(answer.json()).toMatchObject({ status: 'error', message: 'Not found' })
+  })
+  test('/llms.txt leads to pages that are there', async () => {
+    const { headers, body } = await page('/llms.txt')
+    expect(headers['content-type']).toBe('text/plain; charset=utf-8')
+    // A title, a summary, what must be known, lists of links (llmstxt.org).
+    expect(body).toMatch(/^# .+\n\n> .+\n\n- [^]+\n\n## /)
+    expect(body).toContain('Chains: base-sepolia (84532).')
+    const links = [...body.matchAll(/^- \[.+?\]\((.+?)\): .{10}/gm)].map((match) => match[1]!)
+    expect(links.length).toBeGreaterThan(12)
+    for (const link of links) {
+      const path = link.replace(RECORDED_BASE_URL, '') || '/'
+      const { statusCode } = await page(path, path === '/graphql' ? 'text/html' : '*/*')
+      expect([path, statusCode]).toEqual([path, path === '/mcp' ? 405 : 200])
+    }
+    const [, url, question] = /`POST https:\/\/geo\.example(\S+)` with `(.+?)`/.exec(body)!
+    const answer = await app.inject({ method: 'POST', url: url!, payload: JSON.parse(question!) })
+    expect([answer.statusCode, answer.json().result]).toEqual([200, 881329.94])
   })
   test('GET / names the deployment, its chains, their attesters, and why one cannot be signed for', async () => {
     const attester = new Wallet(LOCAL_SIGNER_KEY).address

@@ -37,12 +37,14 @@ const Information = named(
           records: texts(ADDRESS, 'The Records API.'),
           ogc: text('Method and address of the OGC API for GIS software, which describes itself.'),
           graphql: texts(ADDRESS, 'Raw GraphQL; a browser gets GraphiQL.'),
+          mcp: Type.Optional(text('The same as tools for agents; absent where it is off.')),
           health: text(ADDRESS),
           readiness: text(ADDRESS),
           metrics: text(ADDRESS),
           errors: text(ADDRESS),
           openapi: text(ADDRESS),
           documentation: text(ADDRESS),
+          llms: text(ADDRESS),
         },
         { description: 'Every endpoint, with its method.' },
       ),
@@ -228,4 +230,10 @@ export const SERVICE_ROUTES = {
   openapi: route('getOpenapi', 'This document', 'OpenAPI 3.1; `/docs` shows it as a page.', {
     response: { 200: answer({ type: 'object', additionalProperties: true }, 'The document.') },
   }),
+  llms: route(
+    'getLlms',
+    'What language models need to know',
+    'This deployment in a page of Markdown (llmstxt.org): what is asked and how, its chains, links to the rest.',
+    { response: { 200: answer({ type: 'string' }, 'The page.', { type: 'text/plain' }) } },
+  ),
 }
