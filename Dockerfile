@@ -4,7 +4,10 @@
 FROM node:22-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
+COPY packages/cli/package.json packages/cli/
+COPY packages/client/package.json packages/client/
 COPY packages/contracts/package.json packages/contracts/
+COPY packages/mcp/package.json packages/mcp/
 RUN npm ci --no-audit --no-fund
 COPY . .
 RUN npm run build
@@ -14,12 +17,17 @@ WORKDIR /app
 ARG OMIT="--omit=dev --omit=optional"
 ENV NODE_ENV=production HOST=0.0.0.0
 COPY package.json package-lock.json ./
+COPY packages/cli/package.json packages/cli/
+COPY packages/client/package.json packages/client/
 COPY packages/contracts/package.json packages/contracts/
+COPY packages/mcp/package.json packages/mcp/
 RUN npm ci $OMIT --no-audit --no-fund && npm cache clean --force
 COPY --from=build /app/lib lib
 COPY --from=build /app/dist/api dist/api
 COPY --from=build /app/dist/src dist/src
 COPY --from=build /app/dist/package.json dist/package.json
+COPY --from=build /app/packages/client/dist packages/client/dist
+COPY --from=build /app/packages/mcp/dist packages/mcp/dist
 COPY db db
 COPY schema.graphql ./
 USER node

@@ -6,20 +6,24 @@ export default tseslint.config(
   {
     ignores: [
       'lib/',
-      'dist/',
+      '**/dist/',
       'src/abi/',
       'src/model/',
       'dev/bootstrap.js',
       'db/migrations/',
       'bench/ponder/',
       'test/client/',
+      'packages/client/src/openapi.ts',
       '.local/',
     ],
   },
   ...tseslint.configs.recommendedTypeChecked,
   {
     languageOptions: {
-      parserOptions: { project: './tsconfig.check.json', tsconfigRootDir: import.meta.dirname },
+      parserOptions: {
+        project: ['./tsconfig.check.json', './packages/*/tsconfig.json'],
+        tsconfigRootDir: import.meta.dirname,
+      },
     },
     rules: {
       '@typescript-eslint/no-unused-vars': [
@@ -54,7 +58,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['*.mjs', '*.mts', 'docs/guide/*.mjs', 'test/*.mjs', 'packages/*/*.mjs'],
+    files: ['*.mjs', '*.mts', 'docs/guide/*.mjs', 'test/*.mjs', 'packages/**/*.mjs'],
     ...tseslint.configs.disableTypeChecked,
   },
 )

@@ -24,8 +24,8 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'unit',
-          include: ['{src,api,test}/**/*.test.ts'],
-          exclude: ['**/*.{service,chaos}.test.ts'],
+          include: ['{src,api,test,packages}/**/*.test.ts'],
+          exclude: ['**/*.{service,chaos}.test.ts', '**/node_modules/**'],
           env: quick ? { TEST_QUICK: '1', FC_RUNS: '8', TEST_FUZZED_NUMBERS: '20000' } : {},
         },
       },

@@ -102,6 +102,8 @@ describe('types that openapi-typescript generates from /openapi.json by default'
         document: '3.1.0',
       },
       ...{
+        tools: expect.arrayContaining([expect.objectContaining({ name: 'distance' })]),
+        told: expect.stringMatching(/^# /),
         graphql: { locationRecords: { nodes: [{ uid }] } },
         problem: { status: 400, title: 'Invalid input' },
         nonces: [0, 1],

@@ -1,7 +1,10 @@
 import { spawn } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, revoke } from '../dev/chain'
+import { removeFolder, temporaryFolder } from './database'
 import {
   blocksOf,
   differences,
@@ -20,24 +23,34 @@ import { startTestWorld, type TestWorld } from './world'
  * Sends every request that the documents show to the service as `npm start` brings it up, and compares its
  * answer with the one shown below it. What may differ in an answer: CONTRIBUTING.md, Documents.
  */
+/** They attest places, which other pages would count: these pages are the last. */
+const ATTESTING = ['docs/guide/attest.md', 'docs/guide/cli.md']
 const PAGES = ['README.md', ...pagesUnder('docs/guide'), ...pagesUnder('docs/reference')]
   // Needs compiled contracts: packages/contracts/test/kit.service.test.ts runs it.
   .filter((page) => page !== 'docs/guide/contracts.md')
+  .sort((a, b) => Number(ATTESTING.includes(a)) - Number(ATTESTING.includes(b)))
 /** Commands that other tests run, or that a reader runs to install something. */
 const ELSEWHERE = /^(npm|npx|ogrinfo|ogr2ogr|docker|git|cp) /
+/** Commands of a page that uses `geo`: each is run by sh, in a folder of the page, with what it exported. */
+const SHELL = /^\(?(geo|export|echo|umask|cut)\b/
 const ANSWERS = ['json', 'jsonc', 'csv', 'text']
 const STREAM_WAIT_MS = 600_000
 /** A comment that keeps a quiet stream open. */
 const KEEP_ALIVE = /(?<=\n\n):\nid: .*\n\n/g
 
 let world: TestWorld
+let folder: string
 beforeAll(async () => {
+  folder = temporaryFolder()
   world = await startTestWorld(
     { CHAINS: 'base-sepolia,sepolia,arbitrum,celo', WALLET_AUTH: 'true', DEPLOYMENT_NAME: 'local' },
     { samples: true },
   )
 })
-afterAll(() => world?.stop())
+afterAll(async () => {
+  await world?.stop()
+  removeFolder(folder)
+})
 
 describe.each(PAGES)('%s', (page) => {
   const blocks = blocksOf(page)
@@ -82,6 +95,11 @@ describe.each(PAGES)('%s', (page) => {
   })
 
   async function runCommand(command: string, answer: Block | undefined): Promise<void> {
+    if (SHELL.test(command)) {
+      const output = await shell(here(command))
+      if (answer) check(answer, output)
+      return
+    }
     const [name, ...words] = shellWords(here(command))
     if (name === 'node') {
       const output = await program(words)
@@ -161,6 +179,20 @@ describe.each(PAGES)('%s', (page) => {
     own.close()
     stop.abort()
     await world.caughtUp()
+  }
+  /** What a command prints on a terminal. What it exports holds for the page's next ones. */
+  async function shell(command: string): Promise<string> {
+    const file = (name: string) => path.join(folder, `${page.replaceAll('/', '-')}.${name}`)
+    const geo = `geo() { '${process.execPath}' '${path.resolve('packages/cli/bin/geo.mjs')}' "$@"; }`
+    const code = `[ ! -f '${file('env')}' ] || . '${file('env')}'\n${geo}\n${command}\nstatus=$?; export -p > '${file('env')}'; exit $status`
+    writeFileSync(file('sh'), code)
+    const env = { HOME: folder, PATH: process.env.PATH, GEO_URL: world.url }
+    const child = spawn('sh', ['-c', `exec 2>&1; . '${file('sh')}'`], { cwd: folder, env })
+    let output = ''
+    child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
+    const status = await new Promise((resolve) => child.once('close', resolve))
+    expect(status, `${command}\n${output}`).toBe(0)
+    return output
   }
   async function program(args: string[], stdin = '', until?: string): Promise<string> {
     const child = spawn(process.execPath, args, {

@@ -37,8 +37,10 @@ const ARROWS: Record<string, readonly string[]> = {
   'api/stream': ['api/records'],
   'api/ogc': ['api/records'],
   'api/graphql': ['api/records'],
-  'api/service': ['api/compute', 'api/records', 'api/graphql'],
+  'api/mcp': [],
+  'api/service': ['api/compute', 'api/records', 'api/graphql', 'api/mcp'],
   'src/geodesy': [],
+  'src/operations': ['src/geodesy'],
   'src/eas': [],
   'src/location': ['src/geodesy', 'src/eas'],
   'src/rpc': [],
@@ -49,9 +51,13 @@ const ARROWS: Record<string, readonly string[]> = {
  * Rooms that every room of api/ may import. Each file of http is a door: a worker loads only the one that it
  * needs, and no web server.
  */
-const FLOORS = ['api/http', 'src/geodesy', 'src/eas', 'src/location']
-/** Doors beside a room's index: the squid's GraphQL loads packages that the API does not need. */
-const SIDE_DOORS = ['api/graphql/squid']
+const FLOORS = ['api/http', 'src/geodesy', 'src/operations', 'src/eas', 'src/location']
+/**
+ * Doors beside a room's index: the squid's GraphQL loads packages that the API does not need; the others
+ * lead to what also runs in browsers.
+ */
+const PORTABLE = ['src/geodesy', 'src/operations', 'src/eas/portable', 'src/location/payload']
+const SIDE_DOORS = ['api/graphql/squid', ...PORTABLE]
 const roomOf = (file: string) =>
   Object.keys(ARROWS).find((room) => file === room || file.startsWith(`${room}/`))
 
@@ -97,9 +103,47 @@ test('the kernel and the signing code import nothing of ours', () => {
     ),
   ).toEqual(new Set(['ethers', 'hash-wasm', 'node:crypto', 'secp256k1/bindings']))
 })
+test('the client takes of src what runs in browsers, which has nothing of Node in it', () => {
+  const client = readdirSync('packages/client/src', { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => path.posix.join('packages/client/src', file.replaceAll('\\', '/')))
+  const entered = new Set(client.flatMap(imports).filter((target) => /^(src|api|dev)\//.test(target)))
+  expect([...entered].sort()).toEqual([...PORTABLE].sort())
+  const fileOf = (target: string) =>
+    [`${target}.ts`, `${target}/index.ts`].find((file) => files.includes(file))
+  const reached = new Set<string>()
+  const reach = (target: string) => {
+    const file = fileOf(target)
+    if (file === undefined || reached.has(file)) return
+    reached.add(file)
+    imports(file).forEach(reach)
+  }
+  PORTABLE.forEach(reach)
+  expect(reached.size).toBeGreaterThan(20)
+  const packages = [...reached].flatMap(imports).filter((target) => !target.startsWith('src/'))
+  expect([...new Set(packages)].sort()).toEqual(['geographiclib-geodesic', 'geojson', 'h3-js'])
+  expect([...reached].filter((file) => /\b(Buffer|process|require)\b[.(]/.test(source(file)))).toEqual([])
+})
 test('src never imports api or dev; api never imports dev', () => {
   expect(crossings(under('src/'), /^(api|dev|test|bench)\//)).toEqual([])
   expect(crossings(under('api/'), /^(dev|test|bench)\//)).toEqual([])
+})
+test('packages import nothing else of src and api, whose licence is another one', () => {
+  const packages = readdirSync('packages', { withFileTypes: true }).filter((each) => each.isDirectory())
+  const inside = packages.flatMap(({ name }) => {
+    const folder = path.posix.join('packages', name, 'src')
+    return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts'))
+      .map((file) => path.posix.join(folder, file.replaceAll('\\', '/')))
+  })
+  expect(inside.length).toBeGreaterThan(10)
+  expect(
+    inside.flatMap((file) =>
+      imports(file)
+        .filter((target) => /^(src|api|dev|test|bench|\.\.)(\/|$)/.test(target) && !PORTABLE.includes(target))
+        .map((target) => `${file} -> ${target}`),
+    ),
+  ).toEqual([])
 })
 test("parts get settings by name, and the signer's key goes to the attester alone", () => {
   expect(holders(/\.\.\.settings\b(?![.\w])/)).toEqual([])

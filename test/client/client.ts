@@ -165,6 +165,9 @@ export async function askEverything(
   const graphql = await client.POST('/graphql', {
     body: { query: '{ locationRecords(first: 1) { nodes { uid } } }' },
   })
+  const tools = await client.POST('/mcp', { body: { jsonrpc: '2.0', id: 1, method: 'tools/list' } })
+  const { data: llms } = await client.GET('/llms.txt', { parseAs: 'text' })
+  const told: string | undefined = llms
   const { data: document } = await client.GET('/openapi.json')
 
   const { error } = await client.POST('/compute/v0/area', { body: { chainId, geometry: berlin } })
@@ -200,6 +203,8 @@ export async function askEverything(
       figures,
       remedies,
       graphql: graphql.data?.data,
+      tools: tools.data?.result?.tools,
+      told,
       document: document?.openapi,
       problem,
       positions,
