@@ -1,6 +1,7 @@
 import Fastify, { LogController, type FastifyBaseLogger } from 'fastify'
 import pino from 'pino'
 import { exportDatabaseUrl, processSettings } from '../src/config'
+import { openToAllOrigins } from './http/cors'
 import { clientErrorHandler, guardRequests } from './http/guard'
 import { SquidGraphql, graphqlRoutes } from './graphql/squid'
 import { RequestCounter } from './http/limits'
@@ -45,6 +46,7 @@ async function main(): Promise<void> {
   app.setValidatorCompiler(() => () => true)
   app.setSerializerCompiler(() => (answer) => JSON.stringify(answer))
   guardRequests(app, ANSWER_TIMEOUT_MS)
+  await openToAllOrigins(app)
   await app.register(
     (scope) =>
       graphqlRoutes(scope, {

@@ -707,7 +707,7 @@ describe('A.2 Core', () => {
       preflight.status,
       preflight.headers.get('access-control-allow-methods'),
       preflight.headers.get('access-control-allow-headers'),
-    ]).toEqual([204, 'GET, HEAD', 'if-none-match'])
+    ]).toEqual([204, 'GET, HEAD, POST', 'if-none-match'])
     const limited = await startApi({ databaseUrl: database.url, rateLimitPerHour: 1 })
     const asked = async () => await fetch(`${limited.url}${ITEMS}?limit=1`)
     const [first, second] = [await asked(), await asked()]

@@ -15,16 +15,24 @@ const EXPOSED = [
 /** No browser keeps the answer to a preflight longer. */
 const PREFLIGHT_SECONDS = 86_400
 
+/** For the operator's scraper: a page in a browser of the operator's network must not read it. */
+const UNSHARED = '/metrics'
+
 /**
- * Lets scripts of any origin read all answers, errors included: they are public, and depend on no cookie.
- * Register it before the rate limits, so that preflights are not counted.
+ * Lets scripts of any origin read all answers but the metrics, errors included: they are public, and depend on no
+ * cookie. Register it before the rate limits, so that preflights are not counted.
  */
 export async function openToAllOrigins(app: FastifyInstance): Promise<void> {
-  await app.register(cors, {
+  const shared = {
     origin: '*',
     methods: ['GET', 'HEAD', 'POST'],
     exposedHeaders: EXPOSED,
     maxAge: PREFLIGHT_SECONDS,
     strictPreflight: false,
+  }
+  await app.register(cors, {
+    hook: 'onRequest',
+    delegator: ({ routeOptions }, done) =>
+      done(null, routeOptions.url === UNSHARED ? { origin: false } : shared),
   })
 }

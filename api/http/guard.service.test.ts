@@ -325,8 +325,18 @@ test('requests that arrive while the service stops are answered in the form of t
 
 describe('methods and targets', () => {
   const KNOWN = expect.stringMatching(/^There is no \S+ \/compute\S*\. Known: POST \/compute\/v0\/distance, /)
-  test.each(['GET', 'OPTIONS', 'TRACE', 'PUT', 'DELETE', 'PATCH', 'PROPFIND'])('%s', async (method) => {
+  test.each(['GET', 'TRACE', 'PUT', 'DELETE', 'PATCH', 'PROPFIND'])('%s', async (method) => {
     await expectProblem(`${method} /compute/v0/distance HTTP/1.1\r\nhost: x\r\n\r\n`, KNOWN)
+  })
+  test('OPTIONS: a preflight, without a body', async () => {
+    const bytes = 'OPTIONS /compute/v0/distance HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n'
+    const [answer, ...more] = answers(await exchange(api.url, bytes))
+    expect([answer!.status, answer!.headers['access-control-allow-methods'], answer!.body, more]).toEqual([
+      204,
+      'GET, HEAD, POST',
+      '',
+      [],
+    ])
   })
   test('HEAD: the same without a body; CONNECT: closed', async () => {
     const [answer] = answers(

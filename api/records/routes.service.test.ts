@@ -897,6 +897,7 @@ describe('HTTP', () => {
       '/ogc',
     ])
       expect((await fetch(`${api.url}${path}`)).headers.get('access-control-allow-origin'), path).toBe('*')
+    expect((await fetch(`${api.url}/metrics`)).headers.get('access-control-allow-origin')).toBeNull()
   })
   test('a preflight does not count for the rate limit, and 429 is readable across origins', async () => {
     const limited = await startApi({ databaseUrl: database.url, rateLimitPerHour: 2 })
