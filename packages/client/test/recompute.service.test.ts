@@ -364,6 +364,8 @@ describe('an attestation that', () => {
       "locationSchemas: 'uint8 floor' is no location schema",
     )
     expect(await recomputed({ locationSchemas: [FLOOR_SCHEMA] })).toMatchObject({ verdict: 'equal' })
+    // It was for that call only.
+    expect(await recomputed({})).toMatchObject({ verdict: 'refused' })
   })
 })
 
