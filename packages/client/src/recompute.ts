@@ -60,7 +60,7 @@ async function connect(
   const node = provider ?? options.providers?.[chain.id]
   if (node === undefined)
     throw new SignerError(
-      `recompute reads attestations from ${chain.slug} itself: give its node, as in recompute(answer, inputs, { provider: 'https://...' }) or createGeo({ providers: { ${chain.id}: 'https://...' } }).`,
+      `recompute reads attestations from ${chain.slug} itself: give its node, as in recompute(answer, inputs, { provider: 'https://...' }) or createGeo({ providers: { ${chain.id}: 'https://...' } }). Inputs that were GeoJSON cannot be read there: give them.`,
     )
   const reader = readerOf(node)
   await sameChainRead(reader, chain)
