@@ -128,7 +128,9 @@ export async function readInput(
         'a UID needs options.attestation, which looks it up on its chain; or give its content',
       )
     const attested = await options.attestation(uid)
-    return attested ? readAttested(attested) : wrong(`is not on the chain: there is no ${uid}. If it was GeoJSON, give that.`)
+    return attested
+      ? readAttested(attested)
+      : wrong(`is not on the chain: there is no ${uid}. If it was GeoJSON, give that.`)
   }
 
   async function readAttested(attested: AttestationContent): Promise<ReadInput | WrongInput> {
