@@ -140,7 +140,7 @@ export function decodePayload(schemaUid: string, data: Uint8Array): Payload {
   return decodeFields(schema, data)
 }
 
-/** The same with a schema that need not be one of this process. */
+/** The same by a schema that need not be one of LOCATION_SCHEMAS. */
 export function decodeFields(schema: LocationSchema, data: Uint8Array): Payload {
   if (data.length > MAX_PAYLOAD_BYTES)
     throw new PayloadError(`payload larger than ${MAX_PAYLOAD_BYTES} bytes`)
