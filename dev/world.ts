@@ -194,7 +194,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       stops.unshift(() => up.stop())
       void up.ended.then(
         (reason) =>
-          stopping || setBroken(`${reason}. Start again; what was attested since the last start is lost.`),
+          stopping || setBroken(`${reason}. Start again; what was attested in the last minute may be lost.`),
       )
       environment[rpcUrl(row)] = up.url
       environment[`PROXY_${settingSuffix(row)}`] ||= up.proxy

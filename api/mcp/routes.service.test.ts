@@ -152,6 +152,29 @@ describe('what is wrong is refused in words', () => {
     expect([answer.status, answer.body!.error.message]).toEqual([status, expect.stringMatching(text)])
     expect(answer.body).toMatchObject({ jsonrpc: '2.0', error: { code: expect.any(Number) } })
   })
+  test.each([
+    [
+      'initialize',
+      undefined,
+      /^initialize needs params: protocolVersion, .* clientInfo with name and version\.$/,
+    ],
+    ['initialize', { protocolVersion: '2025-06-18' }, /^initialize needs params/],
+    ['tools/call', {}, /^tools\/call needs params: name/],
+  ])('%s without the params that it needs', async (method, params, words) => {
+    expect((await post(message(method, params))).body).toEqual({
+      ...{ jsonrpc: '2.0', id: 1 },
+      error: { code: -32602, message: expect.stringMatching(words) },
+    })
+  })
+  test('an argument that a tool does not have, with those that it has', async () => {
+    const search = message('tools/call', { name: 'search_records', arguments: { country: 'FR' } })
+    expect((await post(search)).body!.result).toMatchObject({
+      isError: true,
+      content: [
+        { text: expect.stringMatching(/there is no argument country; there are chain, near, radius/) },
+      ],
+    })
+  })
   test('10 MB are refused before they are read', async () => {
     const head = `POST /mcp HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${10 * 1024 ** 2}\r\n\r\n`
     expect(await exchange(api.url, `${head}{"jsonrpc"`)).toMatch(/^HTTP\/1\.1 413 [^]*at most 64 KiB/)

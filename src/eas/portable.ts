@@ -4,5 +4,5 @@
  */
 export { PayloadError, decodeBytes, fieldNames, fieldTypes, type FieldValue } from './decode'
 export { MAX_BUMP, packUid } from './uid-fields'
-export { OffchainError, readDocument, type Document } from './offchain-document'
-export { offchainDigest, offchainUid } from './offchain-hash'
+export { FIELDS, OffchainError, readDocument, type Document } from './offchain-document'
+export { DOMAIN_NAME, offchainDigest, offchainUid } from './offchain-hash'

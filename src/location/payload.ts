@@ -137,6 +137,11 @@ export function isLocationSchema(schemaUid: string): boolean {
 export function decodePayload(schemaUid: string, data: Uint8Array): Payload {
   const schema = LOCATION_SCHEMAS.find((s) => s.uid === schemaUid)
   if (!schema) throw new TypeError(`${schemaUid} is not a location schema`)
+  return decodeFields(schema, data)
+}
+
+/** The same by a schema that need not be one of LOCATION_SCHEMAS. */
+export function decodeFields(schema: LocationSchema, data: Uint8Array): Payload {
   if (data.length > MAX_PAYLOAD_BYTES)
     throw new PayloadError(`payload larger than ${MAX_PAYLOAD_BYTES} bytes`)
   const values = decodeBytes(fieldTypes(schema.fields), data)

@@ -16,10 +16,10 @@ import {
   LandingError,
   PartlyAttestedError,
   messageOf,
+  refuseUnknown,
 } from './errors'
 import type { Context } from './geo'
 import { invalidPlace } from './geojson'
-import { pause } from './http'
 import { signOffchain, type OffchainFile } from './offchain'
 import {
   NO_REFERENCE,
@@ -31,9 +31,10 @@ import {
   type SchemaName,
 } from './place'
 import { checkReadable, split } from './readable'
-import { attestedUids, inTurn, readAfter, sameChain, transact, type Refused } from './send'
+import { attestedUids, inTurn, readAfter, refusal, sameChain, transact } from './send'
 import { walletOf, type Signer, type Wallet } from './signer'
 import type { Chain, LocationRecord } from './types'
+import { pause } from './waiting'
 
 export interface AttestOptions {
   /** the chain to attest on: its id, or its slug; default: the client's */
@@ -106,6 +107,10 @@ export async function attestPlaces(
   signer: Signer,
   options: AttestOptions = {},
 ): Promise<Attested | Attested[] | AttestedOffchain | AttestedOffchain[]> {
+  refuseUnknown<AttestOptions>('attest', options, {
+    ...{ chain: true, offchain: true, schema: true, registerSchema: true, refUID: true, unchecked: true },
+    ...{ signal: true, onStep: true },
+  })
   const several = Array.isArray(given)
   const places = (several ? given : [given]) as readonly Place[]
   if (places.length === 0) throw invalidPlace('places', 'expected at least one')
@@ -171,17 +176,24 @@ async function sendAll(
   if (!registered) await register(attesting, signal, onStep)
 
   const done: Attested[] = []
-  for (const batch of batchesOf(contents))
+  for (const batch of batchesOf(contents)) {
+    let transactionHash: string | undefined
+    const onSent = (hash: string) => {
+      transactionHash = hash
+      onStep({ step: 'sent', transactionHash: hash, places: batch.length })
+    }
     try {
-      done.push(...(await send(context, attesting, batch, signal, onStep)))
+      done.push(...(await send(context, attesting, batch, signal, onSent)))
     } catch (error) {
       if (done.length === 0) throw error
       throw new PartlyAttestedError(
         `At least the first ${done.length} of ${contents.length} places are attested; the others not for certain. ${(error as Error).message}`,
         done,
+        transactionHash,
         { cause: error },
       )
     }
+  }
   return done
 }
 
@@ -208,7 +220,7 @@ async function send(
   { signer, wallet, chain, schema }: Attesting,
   contents: readonly AttestationData[],
   signal: AbortSignal | undefined,
-  onStep: (step: AttestStep) => void,
+  onSent: (transactionHash: string) => void,
 ): Promise<Attested[]> {
   const call = { to: chain.eas, data: attestationCall(schema.uid, contents) }
   const outcome = await inTurn(signer, (release) =>
@@ -216,7 +228,7 @@ async function send(
       signal,
       onSent: (transactionHash) => {
         release()
-        onStep({ step: 'sent', transactionHash, places: contents.length })
+        onSent(transactionHash)
       },
     }),
   )
@@ -244,30 +256,6 @@ async function send(
         indexed: (waiting) => recordOf(records, uid, chain, waiting),
       }
     }),
-  )
-}
-
-/** What a refusal of EAS means for a place, a schema or a revocation. */
-const MEANINGS: Readonly<Record<string, string>> = {
-  InvalidSchema: 'the schema is not registered there',
-  InvalidExpirationTime: "its expiration is not later than the chain's clock",
-  Irrevocable: 'the schema allows none that can be revoked',
-  NotFound: 'there is no attestation with the UID that it refers to',
-  InvalidAttestation: "the schema's resolver does not take it",
-  InvalidAttestations: "the schema's resolver does not take them",
-  NotPayable: "the schema's resolver takes no payment",
-  InsufficientValue: "the schema's resolver wants a payment, which this package does not send",
-  InvalidRevocation: "the schema's resolver does not allow it",
-  AccessDenied: 'only its attester may do it',
-}
-/** The error for a call that a contract refused. */
-export function refusal({ refused, transactionHash }: Refused, what: string): LandingError {
-  const name = contractError(refused)
-  const meaning = name && MEANINGS[name]
-  return new LandingError(
-    `${what}: the contract refuses it with ${name ?? messageOf(refused)}${meaning ? ` (${meaning})` : ''}. ${transactionHash ? `Its transaction is ${transactionHash}.` : 'Nothing was sent.'}`,
-    name,
-    transactionHash,
   )
 }
 

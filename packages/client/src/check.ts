@@ -1,10 +1,17 @@
 import { decodeClaims, getAttestation, getProxiedAttester, same, type OnchainAttestation } from './eas'
-import { AttestationNotFoundError, ConnectionError, GeoError, SignerError, messageOf } from './errors'
+import {
+  AttestationNotFoundError,
+  ConnectionError,
+  GeoError,
+  SignerError,
+  messageOf,
+  refuseUnknown,
+} from './errors'
 import type { Context } from './geo'
-import { untilAborted } from './http'
-import { sameChain } from './send'
+import { sameChainRead } from './send'
 import { readerOf, type Provider } from './signer'
 import type { Claims } from './types'
+import { untilAborted } from './waiting'
 
 export interface CheckOptions {
   /** the chain of the attestation: its id, or its slug; default: the client's */
@@ -43,8 +50,12 @@ const SKEW_SECONDS = 120
 export async function checkAnswer(
   { options, info, chain: chainOf }: Context,
   uid: string,
-  { chain: which, provider, maxAge = Infinity, schemas, signal }: CheckOptions = {},
+  given: CheckOptions = {},
 ): Promise<Checked> {
+  refuseUnknown('check', given, {
+    ...{ chain: true, provider: true, maxAge: true, schemas: true, signal: true },
+  })
+  const { chain: which, provider, maxAge = Infinity, schemas, signal } = given
   const chain = await chainOf(which)
   const node = provider ?? options.providers?.[chain.id]
   if (node === undefined)
@@ -53,7 +64,7 @@ export async function checkAnswer(
     )
   if (!(maxAge >= 0)) throw new GeoError(`maxAge: expected seconds, at least 0, got ${maxAge}.`)
   const reader = readerOf(node)
-  await untilAborted(sameChain(reader, chain), signal)
+  await untilAborted(sameChainRead(reader, chain), signal)
   if (!/^0x[0-9a-fA-F]{64}$/.test(uid))
     throw new GeoError(`'${uid}' is no UID: expected 0x and 64 hex digits.`)
   const asked = async <T>(work: Promise<T>) =>
@@ -122,8 +133,8 @@ export function sentenceOf({ result, units, operation, timestamp, inputRefs }: C
   return `${claim}, computed at ${timeOf(timestamp)}.`
 }
 
-/** ISO 8601 of Unix seconds; "second ..." where a Date does not reach. */
-function timeOf(seconds: number): string {
+/** A time as sentences have it: ISO 8601 of Unix seconds; "second ..." where a Date does not reach. */
+export function timeOf(seconds: number): string {
   const date = new Date(seconds * 1000)
   return Number.isNaN(date.getTime()) ? `second ${seconds}` : date.toISOString().replace('.000Z', 'Z')
 }

@@ -356,6 +356,11 @@ export async function checkSigned(
   return { legacy: delegation.submission !== 'proxy' && layout === 0 }
 }
 
+/** keccak256 of bytes, both in hex without 0x. */
+export function keccakDigits(digits: string): string {
+  return keccak256(`0x${digits}`).slice(2)
+}
+
 export function same(a: string, b: string): boolean {
   return a.toLowerCase() === b.toLowerCase()
 }

@@ -101,6 +101,22 @@ export class LandingError extends GeoError {
   }
 }
 
+/**
+ * A transaction that was sent is not on its chain: another one of its account took its nonce (`replaced`), or
+ * the node has not known it for minutes (`dropped`), after which it may still come.
+ */
+export class LostTransactionError extends LandingError {
+  override name = 'LostTransactionError'
+
+  constructor(
+    message: string,
+    readonly reason: 'replaced' | 'dropped',
+    override readonly transactionHash: string,
+  ) {
+    super(message, undefined, transactionHash)
+  }
+}
+
 /** Of several places only the first ones were attested; `cause` says why not the others. */
 export class PartlyAttestedError extends GeoError {
   override name = 'PartlyAttestedError'
@@ -108,6 +124,8 @@ export class PartlyAttestedError extends GeoError {
   constructor(
     message: string,
     readonly attested: readonly { uid: string; transactionHash: string }[],
+    /** of the places that come next, where it was sent: it failed, or may still come into a block */
+    readonly transactionHash: string | undefined,
     options: ErrorOptions,
   ) {
     super(message, options)
@@ -146,6 +164,17 @@ export function apiError(status: number, body: unknown, retryAfter?: number): Ap
   const slug = refusal.type?.split('/').pop() ?? ''
   const Kind = BY_SLUG[slug] ?? BY_STATUS[status] ?? (status < 500 ? InvalidInputError : ApiError)
   return new Kind(refusal)
+}
+
+/** Throws an InvalidInputError for an option of this method that there is not: it may be misspelt. */
+export function refuseUnknown<Options extends object>(
+  method: string,
+  options: Options,
+  known: Readonly<Record<keyof Options, true>>,
+): void {
+  const unknown = Object.keys(options).find((name) => !Object.hasOwn(known, name))
+  if (unknown !== undefined)
+    throw invalidInput(`${method} has no option '${unknown}'; it has ${Object.keys(known).join(', ')}`)
 }
 
 /** What an unknown error says, on one line and without its full stop. */

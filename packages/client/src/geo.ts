@@ -1,7 +1,7 @@
 import createClient from 'openapi-fetch'
 import type { Attested, AttestedOffchain, AttestOptions } from './attest'
-import { AlteredAnswerError, invalidInput, ServiceVersionError } from './errors'
-import { sender, untilAborted, type HttpOptions } from './http'
+import { AlteredAnswerError, invalidInput, messageOf, ServiceVersionError } from './errors'
+import { notTheService, requireJson, sender, type HttpOptions } from './http'
 import { estimateGas, landAnswer, type Landed, type LandOptions } from './land'
 import { checkAnswer, type Checked, type CheckOptions } from './check'
 import { offchainInput, type OffchainSource } from './offchain'
@@ -13,6 +13,7 @@ import type { Claim, Recomputed, RecomputeInput } from './kernel'
 import type { RecomputeAnswerOptions } from './recompute'
 import type { Revoked, RevokeOptions } from './revoke'
 import type { Provider, Signer } from './signer'
+import { untilAborted } from './waiting'
 import type {
   Answer,
   BatchAnswer,
@@ -128,8 +129,8 @@ export interface Geo {
     signer: Signer,
     options: AttestOptions & { offchain: true },
   ): Promise<AttestedOffchain[]>
-  /** Revokes an attestation of the signer. */
-  revoke(uid: string, signer: Signer, options?: RevokeOptions): Promise<Revoked>
+  /** Revokes an attestation of the signer, by its UID or as `attest` gave it. */
+  revoke(attestation: string | Attested, signer: Signer, options?: RevokeOptions): Promise<Revoked>
   /** Revokes an offchain attestation of the signer, by itself or its UID, on its chain. */
   revokeOffchain(
     attestation: OffchainSource | { attestation: OffchainAttestation },
@@ -188,7 +189,7 @@ export function createGeo(options: GeoOptions | string): Geo {
   const send = sender({ ...all, url })
   const api = createClient<paths, 'application/json'>({
     baseUrl: url,
-    fetch: (request) => send(request, { signal: request.signal }),
+    fetch: async (request) => requireJson(await send(request, { signal: request.signal }), url),
   })
   let remembered: { asked: Promise<Information>; until: number } | undefined
 
@@ -196,10 +197,7 @@ export function createGeo(options: GeoOptions | string): Geo {
     // Whoever asks at the same time waits for the same answer: a signal ends the waiting, not the request.
     if (remembered && !fresh && Date.now() < remembered.until) return untilAborted(remembered.asked, signal)
     const asked = api.GET('/', { headers: { accept: 'application/json' } }).then(({ data }) => {
-      if (!Array.isArray(data?.chains) || data.defaultSchemas === undefined)
-        throw new ServiceVersionError(
-          `What answers at ${url} is no Geospatial Attestation Service of version 0.1 or newer: look at ${url} in a browser.`,
-        )
+      if (!Array.isArray(data?.chains) || data.defaultSchemas === undefined) throw notTheService(url)
       return data
     })
     remembered = { asked, until: Date.now() + REMEMBERED_MS }
@@ -267,7 +265,7 @@ export function createGeo(options: GeoOptions | string): Geo {
   /** An endpoint whose 503 is its answer. */
   const state = async <T>(path: string, { signal }: { signal?: AbortSignal } = {}): Promise<T> => {
     const response = await send(new Request(`${url}/${path}`), { signal, accepted: [503] })
-    return (await response.json()) as T
+    return (await requireJson(response, url).json()) as T
   }
   const records = recordsOf(url, send)
   const context: Context = { options: { ...all, url }, ask, records, info, chain, resign, verify }
@@ -296,8 +294,8 @@ export function createGeo(options: GeoOptions | string): Geo {
       (await import('./recompute')).recomputeAnswer(context, answer, inputs, options),
     attest: (async (place: Place | readonly Place[], signer: Signer, options?: AttestOptions) =>
       (await import('./attest')).attestPlaces(context, place, signer, options)) as Geo['attest'],
-    revoke: async (uid, signer, options) =>
-      (await import('./revoke')).revokeOnchain(context, uid, signer, options),
+    revoke: async (attestation, signer, options) =>
+      (await import('./revoke')).revokeOnchain(context, attestation, signer, options),
     revokeOffchain: async (attestation, signer, options) =>
       (await import('./revoke')).revokeSigned(context, attestation, signer, options),
 
@@ -332,18 +330,22 @@ function baseOf(url: string): string {
 
 /**
  * A body as JSON: integers that libraries give as bigint as numbers or, where they are too large, as decimal
- * strings; and what `attest` gave as an input.
+ * strings; and what `attest` gave as an input. Throws an InvalidInputError for what JSON cannot hold.
  */
 function plain<T>(value: T): T {
-  return JSON.parse(
-    JSON.stringify(value, (_, each: unknown) =>
-      typeof each === 'bigint'
-        ? each <= BigInt(Number.MAX_SAFE_INTEGER)
-          ? Number(each)
-          : String(each)
-        : asInput(each),
-    ),
-  ) as T
+  const shown = (_: string, each: unknown) =>
+    typeof each === 'bigint'
+      ? each <= BigInt(Number.MAX_SAFE_INTEGER)
+        ? Number(each)
+        : String(each)
+      : asInput(each)
+  let text
+  try {
+    text = JSON.stringify(value, shown)
+  } catch (error) {
+    throw invalidInput(`expected what JSON can hold, such as GeoJSON: ${messageOf(error)}`)
+  }
+  return JSON.parse(text) as T
 }
 
 function asInput(value: unknown): unknown {

@@ -1,5 +1,6 @@
-import { ApiError, ConnectionError, SignerError, apiError, messageOf } from './errors'
+import { ApiError, ConnectionError, ServiceVersionError, SignerError, apiError, messageOf } from './errors'
 import { walletOf, type Signer } from './signer'
+import { pause } from './waiting'
 
 /** How requests are sent. */
 export interface HttpOptions {
@@ -28,7 +29,7 @@ export interface Sending {
   accepted?: readonly number[]
 }
 
-/** Sends a request until it is answered well. Throws an ApiError or a ConnectionError. */
+/** Sends a request until it is answered well. Throws an ApiError, a ConnectionError or a ServiceVersionError. */
 export type Send = (request: Request, sending?: Sending) => Promise<Response>
 
 /** Statuses after which the same request may be answered: nothing that this API does happens twice. */
@@ -61,12 +62,12 @@ export function sender(options: HttpOptions): Send {
           }),
         )
         if (response.ok || accepted.includes(response.status)) return response
-        failure = await refusalOf(response)
+        failure = await refusalOf(response, options.url)
         if (!PASSING.includes(response.status)) throw failure
       } catch (error) {
         signal?.throwIfAborted()
         request.signal.throwIfAborted()
-        if (error instanceof ApiError) throw error
+        if (error instanceof ApiError || error instanceof ServiceVersionError) throw error
         failure = new ConnectionError(
           `${host} does not answer (${messageOf((error as Error).cause ?? error)}): is the service running at ${options.url}?`,
           { cause: error },
@@ -80,7 +81,24 @@ export function sender(options: HttpOptions): Send {
   }
 }
 
-async function refusalOf(response: Response): Promise<ApiError> {
+/** Statuses of a server that has no such path or method. Others may come from a proxy before the service. */
+const NOT_HERE = [400, 404, 405, 501]
+
+/** The error when something else answers at the address of the service, such as the node of a chain. */
+export function notTheService(url: string): ServiceVersionError {
+  return new ServiceVersionError(
+    `What answers at ${url} is no Geospatial Attestation Service of version 0.1 or newer: look at ${url} in a browser.`,
+  )
+}
+
+/** The answer, if it is JSON. Throws a ServiceVersionError for another one, such as a page. */
+export function requireJson(response: Response, url: string): Response {
+  if (response.status === 204 || response.headers.get('content-type')?.includes('json')) return response
+  throw notTheService(url)
+}
+
+/** What the service said. Throws a ServiceVersionError where it was something else. */
+async function refusalOf(response: Response, url: string): Promise<ApiError> {
   const text = await response.text()
   const retryAfter = Number(response.headers.get('retry-after') ?? NaN)
   let body: unknown
@@ -89,35 +107,11 @@ async function refusalOf(response: Response): Promise<ApiError> {
   } catch {
     body = { detail: text.slice(0, 200).split('\n')[0] }
   }
+  // Problem details have a title, errors of the Records API a message, those of GraphQL are a list.
+  const { title, message, errors } = (body ?? {}) as Record<string, unknown>
+  if (NOT_HERE.includes(response.status) && [title, message, errors].every((each) => each === undefined))
+    throw notTheService(url)
   return apiError(response.status, body, Number.isNaN(retryAfter) ? undefined : retryAfter)
-}
-
-/** The work's result; rejects with the signal's reason as soon as it is aborted. */
-export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (!signal) return work
-  signal.throwIfAborted()
-  let stop = () => {}
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason as Error)
-    signal.addEventListener('abort', stop, { once: true })
-  })
-  return Promise.race([work, aborted]).finally(() => signal.removeEventListener('abort', stop))
-}
-
-/** Resolves after so many milliseconds; rejects with the signal's reason. */
-export function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const abort = () => {
-      clearTimeout(timer)
-      reject(signal!.reason as Error)
-    }
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', abort)
-      resolve()
-    }, milliseconds)
-    if (signal?.aborted) abort()
-    else signal?.addEventListener('abort', abort, { once: true })
-  })
 }
 
 /**

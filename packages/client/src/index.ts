@@ -4,7 +4,7 @@
  */
 export { createGeo, type AskOptions, type Geo, type GeoOptions } from './geo'
 export * from './errors'
-export { sentenceOf, type CheckOptions, type Checked } from './check'
+export { sentenceOf, timeOf, type CheckOptions, type Checked } from './check'
 export { checkSigned, decodeClaims, getAttestation, type OnchainAttestation } from './eas'
 export type { Attested, AttestedOffchain, AttestOptions, AttestStep } from './attest'
 export type { Place, PlaceDetails } from './place'

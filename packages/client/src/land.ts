@@ -11,12 +11,12 @@ import {
   type Domain,
   type OnchainAttestation,
 } from './eas'
-import { GeoError, LandingError, ServiceVersionError, messageOf } from './errors'
+import { GeoError, LandingError, ServiceVersionError, messageOf, refuseUnknown } from './errors'
 import type { Context } from './geo'
-import { pause } from './http'
 import { attestedUids, inTurn, readAfter, sameChain, transact, type Refused } from './send'
 import { RevertedError, walletOf, type Call, type ChainReader, type Receipt, type Signer } from './signer'
 import type { Answer, BatchAnswer, Chain, Claims } from './types'
+import { pause } from './waiting'
 
 export interface LandOptions {
   signal?: AbortSignal
@@ -73,8 +73,10 @@ export async function landAnswer(
   context: Context,
   answer: Answer | BatchAnswer,
   signer: Signer,
-  { signal, resigns = RESIGNS, onStep = () => {} }: LandOptions = {},
+  options: LandOptions = {},
 ): Promise<Landed | Landed[]> {
+  refuseUnknown('land', options, { signal: true, resigns: true, onStep: true })
+  const { signal, resigns = RESIGNS, onStep = () => {} } = options
   const wallet = walletOf(signer)
   const reader = wallet.reader()
   let current = answer

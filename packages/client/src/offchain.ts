@@ -1,5 +1,6 @@
-import { encodePacked, hashTypedData, keccak256, recoverAddress, stringToHex } from 'viem'
-import { ZERO_ADDRESS, ZERO_HASH, same, type AttestationData } from './eas'
+import { hashTypedData, recoverAddress } from 'viem'
+import { DOMAIN_NAME, FIELDS, offchainUid } from '../../../src/eas/portable'
+import { ZERO_ADDRESS, ZERO_HASH, keccakDigits, same, type AttestationData } from './eas'
 import { invalidInput, SignerError, messageOf } from './errors'
 import type { Hex, Wallet } from './signer'
 import type { Chain, OffchainAttestation } from './types'
@@ -14,19 +15,6 @@ export type OffchainSource = string | { sig: object; signer: string } | { messag
 /** The file of EAS's explorer. */
 export type OffchainFile = Extract<OffchainAttestation, { sig: object }>
 
-const COMMON = [
-  { name: 'schema', type: 'bytes32' },
-  { name: 'recipient', type: 'address' },
-  { name: 'time', type: 'uint64' },
-  { name: 'expirationTime', type: 'uint64' },
-  { name: 'revocable', type: 'bool' },
-  { name: 'refUID', type: 'bytes32' },
-  { name: 'data', type: 'bytes' },
-]
-const VERSION_1 = [{ name: 'version', type: 'uint16' }, ...COMMON]
-/** The signed fields, by version. */
-const FIELDS = [COMMON, VERSION_1, [...VERSION_1, { name: 'salt', type: 'bytes32' }]]
-const DOMAIN_NAME = 'EAS Attestation'
 /** Characters that a link may hold: the service reads 262,144 bytes of data, which are two each in hex. */
 const MAX_LINKED = 600_000
 
@@ -160,34 +148,16 @@ export async function signOffchain(
   const fields = { recipient, time: BigInt(time), expirationTime, revocable, refUID, data }
   const domain = { name: DOMAIN_NAME, version: easVersion, chainId: id, verifyingContract: eas }
   const typed = {
-    ...{ domain, primaryType: 'Attest', types: { Attest: FIELDS[2]! } },
+    ...{ domain, primaryType: 'Attest', types: { Attest: [...FIELDS[2]] } },
     message: { version: 2, schema, ...fields, salt },
   }
   const bytes = await wallet.signTypedData(typed).catch((error: unknown) => {
     throw new SignerError(`The wallet did not sign the attestation: ${messageOf(error)}.`, { cause: error })
   })
-  const uid = keccak256(
-    encodePacked(
-      [
-        'uint16',
-        'bytes',
-        'address',
-        'address',
-        'uint64',
-        'uint64',
-        'bool',
-        'bytes32',
-        'bytes',
-        'bytes32',
-        'uint32',
-      ],
-      // The schema as text, in lower case; no attester; no bump (eas-sdk, getOffchainUID).
-      [
-        ...([2, stringToHex(schema), recipient, ZERO_ADDRESS, fields.time, expirationTime] as const),
-        ...([revocable, refUID, data, salt, 0] as const),
-      ] as never,
-    ),
-  )
+  const uid = offchainUid(
+    { version: 2, type: 'Attest', schema: schema.toLowerCase(), ...fields, salt },
+    keccakDigits,
+  ) as Hex
   const byKey = await recoverAddress({ hash: hashTypedData(typed as never), signature: bytes }).catch(
     () => '',
   )

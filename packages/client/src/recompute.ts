@@ -1,11 +1,11 @@
 import { decodeClaims, getAttestation, type OnchainAttestation } from './eas'
-import { AttestationNotFoundError, GeoError, invalidInput, SignerError } from './errors'
+import { AttestationNotFoundError, GeoError, invalidInput, refuseUnknown, SignerError } from './errors'
 import type { Context } from './geo'
-import { untilAborted } from './http'
 import type { Claim, Recomputed, RecomputeInput, RecomputeOptions } from './kernel'
-import { sameChain } from './send'
+import { sameChainRead } from './send'
 import { readerOf, type ChainReader, type Provider } from './signer'
 import type { Chain } from './types'
+import { untilAborted } from './waiting'
 
 export interface RecomputeAnswerOptions extends Omit<RecomputeOptions, 'attestation'> {
   /** the chain of the answer and its inputs: its id, or its slug; default: the answer's, or the client's */
@@ -23,8 +23,10 @@ export async function recomputeAnswer(
   context: Context,
   answer: string | (Claim & { chainId?: number }),
   inputs: readonly (RecomputeInput | undefined)[] = [],
-  { chain: which, provider, signal, ...options }: RecomputeAnswerOptions = {},
+  given: RecomputeAnswerOptions = {},
 ): Promise<Recomputed & { attester?: string }> {
+  refuseUnknown('recompute', given, { chain: true, provider: true, signal: true, locationSchemas: true })
+  const { chain: which, provider, signal, ...options } = given
   const uid = typeof answer === 'string' ? answer : undefined
   const named = which ?? (typeof answer === 'string' ? undefined : answer.chainId)
   const connected = once(async () => {
@@ -45,8 +47,8 @@ export async function recomputeAnswer(
   signal?.throwIfAborted()
   // An input that is not given may be an attestation, which its reference names.
   const all = claim.inputRefs.map((ref, i) => inputs[i] ?? ref)
-  const given = [...all, ...inputs.slice(all.length)] as RecomputeInput[]
-  const recomputed = await recompute(claim, given, { ...options, attestation })
+  const used = [...all, ...inputs.slice(all.length)] as RecomputeInput[]
+  const recomputed = await recompute(claim, used, { ...options, attestation })
   return found ? { ...recomputed, attester: found.attester } : recomputed
 }
 
@@ -58,10 +60,10 @@ async function connect(
   const node = provider ?? options.providers?.[chain.id]
   if (node === undefined)
     throw new SignerError(
-      `recompute reads attestations from ${chain.slug} itself: give its node, as in recompute(answer, inputs, { provider: 'https://...' }) or createGeo({ providers: { ${chain.id}: 'https://...' } }).`,
+      `recompute reads attestations from ${chain.slug} itself: give its node, as in recompute(answer, inputs, { provider: 'https://...' }) or createGeo({ providers: { ${chain.id}: 'https://...' } }). Inputs that were GeoJSON cannot be read there: give them.`,
     )
   const reader = readerOf(node)
-  await sameChain(reader, chain)
+  await sameChainRead(reader, chain)
   return reader
 }
 

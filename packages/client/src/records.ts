@@ -1,7 +1,8 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { ConnectionError, ServiceVersionError } from './errors'
-import { pause, type Send } from './http'
+import { requireJson, type Send } from './http'
 import type { ListPage, LocationRecord, RecordFilters, Statistics } from './types'
+import { pause } from './waiting'
 
 /** Formats of an export; each is streamed to its end. */
 export type ExportFormat = 'geojson' | 'csv' | 'ndjson'
@@ -85,7 +86,7 @@ export function recordsOf(base: string, send: Send): Records {
     return new Request(url, { headers: { accept: 'application/json', ...headers } })
   }
   const json = async <T>(path: string, query: object, signal?: AbortSignal) =>
-    (await (await send(request(path, query), { signal })).json()) as T
+    (await requireJson(await send(request(path, query), { signal }), base).json()) as T
   const page = ({ signal, ...query }: PageOptions = {}) => json<ListPage>(PATH, query, signal)
 
   return {

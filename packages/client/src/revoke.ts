@@ -1,9 +1,9 @@
-import { refusal } from './attest'
+import type { Attested } from './attest'
 import { getAttestation, getRevokeOffchain, revokeCall, revokeOffchainCall, same } from './eas'
-import { AttestationNotFoundError, GeoError, LandingError, SignerError } from './errors'
+import { AttestationNotFoundError, GeoError, LandingError, SignerError, refuseUnknown } from './errors'
 import type { Context } from './geo'
 import { offchainInput, type OffchainSource } from './offchain'
-import { inTurn, readAfter, sameChain, transact } from './send'
+import { inTurn, readAfter, refusal, sameChain, transact } from './send'
 import { walletOf, type Call, type Hex, type Signer, type Wallet } from './signer'
 import type { Chain, OffchainAttestation } from './types'
 
@@ -12,6 +12,7 @@ export interface RevokeOptions {
   chain?: number | string
   signal?: AbortSignal
 }
+const OPTIONS = { chain: true, signal: true } as const
 /** An attestation that is revoked. */
 export interface Revoked {
   uid: string
@@ -28,11 +29,14 @@ export interface Revoked {
 /** See `Geo.revoke`. */
 export async function revokeOnchain(
   context: Context,
-  uid: string,
+  given: string | Attested,
   signer: Signer,
-  { chain: which, signal }: RevokeOptions = {},
+  options: RevokeOptions = {},
 ): Promise<Revoked> {
-  const { wallet, chain, reader } = await ready(context, uid, signer, which)
+  refuseUnknown('revoke', options, OPTIONS)
+  const { signal } = options
+  const { uid, chainId } = typeof given === 'string' ? { uid: given } : asAttested(given)
+  const { wallet, chain, reader } = await ready(context, uid, signer, options.chain ?? chainId)
   const attestation = await getAttestation(reader, chain.eas, uid)
   if (!attestation)
     throw new AttestationNotFoundError({
@@ -58,13 +62,26 @@ export async function revokeOnchain(
   return { ...common, revocationTime, already: false, ...sent }
 }
 
+/** What `attest` gave. Throws a GeoError for an offchain attestation, and for what is none. */
+function asAttested(given: Attested): { uid: string; chainId?: number } {
+  const { uid, chainId, attestation } = given ?? {}
+  if (attestation && 'sig' in attestation)
+    throw new GeoError(
+      `The attestation ${uid} is an offchain one: revoke it by revokeOffchain. Nothing was sent.`,
+    )
+  if (typeof uid === 'string') return { uid, chainId }
+  throw new GeoError('Expected a UID, or what attest gave. Nothing was sent.')
+}
+
 /** See `Geo.revokeOffchain`. */
 export async function revokeSigned(
   context: Context,
   given: OffchainSource | { attestation: OffchainAttestation },
   signer: Signer,
-  { chain: which, signal }: RevokeOptions = {},
+  options: RevokeOptions = {},
 ): Promise<Revoked> {
+  refuseUnknown('revokeOffchain', options, OPTIONS)
+  const { chain: which, signal } = options
   const isUid = typeof given === 'string' && /^0x/.test(given)
   const source = typeof given === 'object' && 'attestation' in given ? given.attestation : given
   const attestation = isUid ? undefined : (await offchainInput(source as OffchainSource)).attestation

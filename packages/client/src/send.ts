@@ -1,31 +1,51 @@
-import { ATTESTED, same } from './eas'
-import { ChainMismatchError, ConnectionError, LandingError, SignerError, messageOf } from './errors'
-import { pause } from './http'
+import { ATTESTED, contractError, same } from './eas'
+import {
+  ChainMismatchError,
+  ConnectionError,
+  LandingError,
+  LostTransactionError,
+  SignerError,
+  messageOf,
+} from './errors'
 import { RevertedError, type Call, type ChainReader, type Hex, type Receipt, type Wallet } from './signer'
 import type { Chain } from './types'
+import { pause } from './waiting'
 
 /** How transactions are tried, sent one after the other, and waited for. */
 
 /** How long a block may take, between looks. */
 const POLL_MS = 500
 
-/** Throws a ChainMismatchError when a node is of another chain. `what` is for it, such as "The answer is". */
+/** Throws a ChainMismatchError when a signer is on another chain. `what` is for it, such as "The answer is". */
 export async function sameChain(
   reader: ChainReader,
   chain: Chain,
   what: 'The answer is' | 'The place is' | 'The revocation is' | 'The transaction is' = 'The answer is',
 ): Promise<void> {
-  const id = await reader.chainId().catch((error: unknown) => {
-    throw new ConnectionError(
-      `The node of the signer does not answer (${messageOf(error)}): is its URL right, and is it running?`,
-      { cause: error },
-    )
-  })
+  const id = await chainIdOf(reader, 'The node of the signer')
   const other = what === 'The answer is' ? `ask for an answer for chain ${id}` : `name chain ${id} instead`
   if (id !== chain.id)
     throw new ChainMismatchError(
       `${what} for ${chain.slug} (chain ${chain.id}), and the signer is on chain ${id}: switch it to ${chain.slug}, or ${other}. Nothing was sent.`,
     )
+}
+
+/** The same for a node that is only read. */
+export async function sameChainRead(reader: ChainReader, chain: Chain): Promise<void> {
+  const id = await chainIdOf(reader, 'The node')
+  if (id !== chain.id)
+    throw new ChainMismatchError(
+      `${chain.slug} (chain ${chain.id}) is to be read, and the node is of chain ${id}: give a node of ${chain.slug}, or name chain ${id} instead.`,
+    )
+}
+
+function chainIdOf(reader: ChainReader, who: string): Promise<number> {
+  return reader.chainId().catch((error: unknown) => {
+    throw new ConnectionError(
+      `${who} does not answer (${messageOf(error)}): is its URL right, and is it running?`,
+      { cause: error },
+    )
+  })
 }
 
 /** By signer: its last transaction. */
@@ -52,7 +72,8 @@ export interface Refused {
 
 /**
  * Tries a call, sends it, and waits until it is in a block. Throws a SignerError when the wallet does not
- * send it, and a LandingError when it fails although the contract takes it.
+ * send it, a LostTransactionError when it never comes into a block, and a LandingError when it fails although
+ * the contract takes it.
  */
 export async function transact(
   wallet: Wallet,
@@ -95,7 +116,7 @@ export async function transact(
     )
   }
   onSent(transactionHash)
-  const receipt = await receiptOf(reader, transactionHash, signal)
+  const receipt = await receiptOf(reader, transactionHash, chain, signal)
   if (receipt.succeeded) return { receipt }
   const late = await refusal()
   if (late) return { refused: late, transactionHash }
@@ -117,6 +138,30 @@ function isUnsent(error: unknown): boolean {
     [4001, 4100, 4902, 'ACTION_REJECTED', 'NONCE_EXPIRED'].includes(code as string) ||
     /rejected|denied|unknown account/i.test(messageOf(error)) ||
     (cause !== undefined && isUnsent(cause))
+  )
+}
+
+/** What a refusal of EAS means for a place, a schema or a revocation. */
+const MEANINGS: Readonly<Record<string, string>> = {
+  InvalidSchema: 'the schema is not registered there',
+  InvalidExpirationTime: "its expiration is not later than the chain's clock",
+  Irrevocable: 'the schema allows none that can be revoked',
+  NotFound: 'there is no attestation with the UID that it refers to',
+  InvalidAttestation: "the schema's resolver does not take it",
+  InvalidAttestations: "the schema's resolver does not take them",
+  NotPayable: "the schema's resolver takes no payment",
+  InsufficientValue: "the schema's resolver wants a payment, which this package does not send",
+  InvalidRevocation: "the schema's resolver does not allow it",
+  AccessDenied: 'only its attester may do it',
+}
+/** The error for a call that a contract refused. */
+export function refusal({ refused, transactionHash }: Refused, what: string): LandingError {
+  const name = contractError(refused)
+  const meaning = name && MEANINGS[name]
+  return new LandingError(
+    `${what}: the contract refuses it with ${name ?? messageOf(refused)}${meaning ? ` (${meaning})` : ''}. ${transactionHash ? `Its transaction is ${transactionHash}.` : 'Nothing was sent.'}`,
+    name,
+    transactionHash,
   )
 }
 
@@ -149,12 +194,28 @@ export async function readAfter<T>(
   }
 }
 
-/** Waits until a transaction is in a block. */
-async function receiptOf(reader: ChainReader, transactionHash: Hex, signal?: AbortSignal): Promise<Receipt> {
+/** How long a transaction may be unknown to a node: a private relay tells of its own once they are in a block. */
+const UNKNOWN_MS = 300_000
+
+/** Waits until a transaction is in a block. Throws a LostTransactionError for one that never will be. */
+async function receiptOf(
+  reader: ChainReader,
+  transactionHash: Hex,
+  { slug }: Chain,
+  signal?: AbortSignal,
+): Promise<Receipt> {
+  /** as the node showed it last */
+  let sent: { from: string; nonce: number } | undefined
+  let known = performance.now()
+  let pending = known
   for (let failures = 0; ;) {
     try {
       const receipt = await reader.receipt(transactionHash)
       if (receipt) return receipt
+      const found = await reader.transaction(transactionHash)
+      sent = found ?? sent
+      if (found) known = performance.now()
+      if (found || !sent || (await reader.nonce(sent.from)) <= sent.nonce) pending = performance.now()
       failures = 0
     } catch (error) {
       // The transaction is under way: a node that is away for a moment is waited for.
@@ -164,6 +225,18 @@ async function receiptOf(reader: ChainReader, transactionHash: Hex, signal?: Abo
           { cause: error },
         )
     }
+    if (failures === 0 && performance.now() - pending > BEHIND_MS)
+      throw new LostTransactionError(
+        `The transaction ${transactionHash} was replaced: another one of ${sent!.from} on ${slug} took its nonce ${sent!.nonce}. Look what that one did before you try again.`,
+        'replaced',
+        transactionHash,
+      )
+    if (failures === 0 && performance.now() - known > UNKNOWN_MS)
+      throw new LostTransactionError(
+        `The transaction ${transactionHash} was dropped: the node of ${slug} has not known it for ${UNKNOWN_MS / 60_000} minutes. It may still come: look for it in the sender's account before you try again.`,
+        'dropped',
+        transactionHash,
+      )
     await pause(POLL_MS, signal)
   }
 }

@@ -1,4 +1,5 @@
 import { GeoError, SignerError, messageOf } from './errors'
+import { pause } from './waiting'
 
 /**
  * The signers and providers of ethers, viem and EIP-1193, seen alike. They are recognised by their shape, so
@@ -27,6 +28,10 @@ export interface ChainReader {
   estimateGas(call: Call, from: string): Promise<bigint>
   /** undefined while the transaction is in no block */
   receipt(transactionHash: Hex): Promise<Receipt | undefined>
+  /** undefined where the node does not know it: it was dropped, replaced, or did not reach it yet */
+  transaction(transactionHash: Hex): Promise<{ from: string; nonce: number } | undefined>
+  /** How many transactions of an account are in blocks: the nonce of the next one. */
+  nonce(address: string): Promise<number>
 }
 /** A wallet that signs; with a node behind it, it also reads and sends. */
 export interface Wallet {
@@ -73,6 +78,8 @@ export interface EthersProvider {
   call(transaction: object): Promise<string>
   estimateGas(transaction: object): Promise<bigint>
   getTransactionReceipt(hash: string): Promise<unknown>
+  getTransaction(hash: string): Promise<{ from: string; nonce: number } | null>
+  getTransactionCount(address: string): Promise<number>
 }
 /** EIP-1193, such as `window.ethereum`; a viem PublicClient has the same method. */
 export interface Eip1193Provider {
@@ -142,8 +149,6 @@ export function readerOf(provider: Provider | Signer): ChainReader {
 const NONCE_MS = 300
 /** By signer: when it sent its last transaction. */
 const sentAt = new WeakMap<EthersSigner, number>()
-const pause = (milliseconds: number) =>
-  milliseconds > 0 && new Promise((resolve) => setTimeout(resolve, milliseconds))
 
 function ethersWallet(signer: EthersSigner): Wallet {
   return {
@@ -161,7 +166,8 @@ function ethersWallet(signer: EthersSigner): Wallet {
     send: async (call) => {
       for (let tries = 1; ; tries++)
         try {
-          await pause((sentAt.get(signer) ?? 0) + NONCE_MS - performance.now())
+          const wait = (sentAt.get(signer) ?? -Infinity) + NONCE_MS - performance.now()
+          if (wait > 0) await pause(wait)
           const { hash } = await signer.sendTransaction(call)
           sentAt.set(signer, performance.now())
           return hash as Hex
@@ -191,6 +197,8 @@ function ethersReader(provider: EthersProvider): ChainReader {
           }
         : undefined
     },
+    transaction: async (transactionHash) => (await provider.getTransaction(transactionHash)) ?? undefined,
+    nonce: (address) => provider.getTransactionCount(address),
   }
 }
 
@@ -299,6 +307,15 @@ function requestReader(request: Request): ChainReader {
           }
         : undefined
     },
+    transaction: async (transactionHash) => {
+      const found = (await request({
+        method: 'eth_getTransactionByHash',
+        params: [transactionHash],
+      })) as { from: string; nonce: string } | null
+      return found ? { from: found.from, nonce: Number(found.nonce) } : undefined
+    },
+    nonce: async (address) =>
+      Number(await request({ method: 'eth_getTransactionCount', params: [address, 'latest'] })),
   }
 }
 

@@ -303,6 +303,8 @@ describe('a schema that the chain does not have', () => {
     const { uid, attestation } = await geo.attest(GATE, signer, options)
     expect(attestation.revocable).toBe(false)
     await expect(geo.revoke(uid, signer)).rejects.toMatchObject({ contractError: 'Irrevocable' })
+    const place = await geo.attest(GATE, signer)
+    expect(await geo.revoke(place, signer)).toMatchObject({ uid: place.uid, already: false })
     const unknown = `0x${'ab'.repeat(32)}`
     await expect(geo.attest(GATE, signer, { schema: unknown })).rejects.toThrow(/celo has no schema 0xabab/)
     await expect(geo.attest(GATE, signer, { schema: 'v1' })).rejects.toThrow(/expected 'v0.1'/)
@@ -338,6 +340,7 @@ test('more places than one transaction holds are attested in several, each below
   expect(message).toMatch(
     /^At least the first \d+ of 45 places are attested; the others not for certain\. .*User rejected/,
   )
+  expect((error as PartlyAttestedError).transactionHash).toBeUndefined()
   expect(partly.length).toBe(attested.filter(({ transactionHash }) => transactionHash === hashes[0]).length)
 })
 

@@ -110,6 +110,11 @@ describe('questions', () => {
       expect(await caught(geo.offchain(wrong))).toBeInstanceOf(InvalidInputError)
   })
 
+  test('a geometry that refers to itself is refused', async () => {
+    const cyclic = { type: 'GeometryCollection' as const, geometries: [] as object[] }
+    cyclic.geometries.push(cyclic)
+    await expect(geo.distance(cyclic as never, GATE)).rejects.toBeInstanceOf(InvalidInputError)
+  })
   test('a chain that is not named, or not there, is said with a list', async () => {
     expect(await caught(createGeo(world.url).area(PARK))).toMatchObject({
       name: 'InvalidInputError',

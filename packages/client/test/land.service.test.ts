@@ -1,26 +1,31 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { inspect } from 'node:util'
 import {
   AlteredAnswerError,
   AttestationNotFoundError,
   ChainMismatchError,
   ConnectionError,
   LandingError,
+  LostTransactionError,
   ServiceVersionError,
   SignerError,
   createGeo,
   type Answer,
   type Eip1193Provider,
   type Geo,
+  type LandingStep,
+  type Provider,
   type Signer,
 } from '@geospatial-attestation/client'
-import { JsonRpcProvider, Wallet, parseEther } from 'ethers'
+import { Wallet } from 'ethers'
 import { createPublicClient, createWalletClient, http } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { revoke, testAccount, type LocalChain } from '../../../dev/chain'
 import { CHAINS } from '../../../src/chains'
 import { startTestWorld, type TestWorld } from '../../../test/world'
+import { SIGNER_KINDS, closeSigners, ethersProvider, injected, signerOf } from './signers'
 
 /** Answers of the running service, landed by the built package on every version of EAS. */
 const SLUGS = CHAINS.map(({ slug }) => slug)
@@ -36,33 +41,12 @@ const local = (slug: string): LocalChain => world.chains.get(slug)!
 const geoOf = (slug: string, more: object = {}): Geo =>
   createGeo({ url: world.url, chain: slug, providers: { [local(slug).chain.id]: local(slug).url }, ...more })
 
-const opened: JsonRpcProvider[] = []
-afterEach(() => opened.splice(0).forEach((provider) => provider.destroy()))
-function ethersSigner(slug: string, account = 1): Wallet {
-  const provider = new JsonRpcProvider(local(slug).url)
-  opened.push(provider)
-  return new Wallet(testAccount(account).privateKey, provider)
-}
-function viemSigner(slug: string, account = 2): Signer {
-  return createWalletClient({
-    account: privateKeyToAccount(testAccount(account).privateKey as `0x${string}`),
-    transport: http(local(slug).url),
-  })
-}
-/** A wallet behind EIP-1193: the node, whose accounts are unlocked. */
-function injectedSigner(slug: string, account = 3): Eip1193Provider {
-  return {
-    request: async ({ method, params = [] }) =>
-      method === 'eth_requestAccounts'
-        ? [testAccount(account).address]
-        : (local(slug).provider.send(method, params) as Promise<unknown>),
-  }
-}
-const SIGNERS: Record<string, (slug: string) => Signer> = {
-  ethers: (slug) => ethersSigner(slug),
-  viem: (slug) => viemSigner(slug),
-  'EIP-1193': (slug) => injectedSigner(slug),
-}
+afterEach(closeSigners)
+const ethersSigner = (slug: string) => signerOf('ethers', local(slug)).signer
+const viemSigner = (slug: string) => signerOf('viem', local(slug)).signer
+const SIGNERS: Record<string, (slug: string) => Signer> = Object.fromEntries(
+  SIGNER_KINDS.map((kind) => [kind, (slug: string) => signerOf(kind, local(slug)).signer]),
+)
 const sent = (slug: string, account = 1) =>
   local(slug).provider.getTransactionCount(testAccount(account).address)
 
@@ -250,17 +234,13 @@ describe('nothing is sent', () => {
   test('when the wallet refuses, or has no money', async () => {
     const geo = geoOf('celo')
     const answer = await geo.distance(TOWER, GATE)
-    const refusing: Eip1193Provider = {
-      request: async (request: { method: string }) => {
-        if (request.method === 'eth_sendTransaction') throw new Error('User rejected the request.')
-        return injectedSigner('celo').request(request) as unknown
-      },
-    }
+    const refusing = injected(local('celo'), testAccount(3).address, async (method) => {
+      if (method === 'eth_sendTransaction') throw new Error('User rejected the request.')
+      return undefined
+    })
     await refused(geo.land(answer, refusing), SignerError, /did not send the transaction: User rejected/)
-    const provider = new JsonRpcProvider(local('celo').url)
-    opened.push(provider)
     await refused(
-      geo.land(answer, Wallet.createRandom(provider)),
+      geo.land(answer, Wallet.createRandom(ethersProvider(local('celo')))),
       SignerError,
       /did not send.*insufficient funds/i,
     )
@@ -303,6 +283,26 @@ describe('nothing is sent', () => {
     } finally {
       other.close()
     }
+    // A chain's node, and a web server: what they answer to any request.
+    const page = createServer((request, response) => {
+      response.statusCode = request.url === '/' ? 200 : 404
+      response.setHeader('content-type', 'text/html').end('<h1>Hello</h1>')
+    }).listen(0, '127.0.0.1')
+    await new Promise((resolve) => page.once('listening', resolve))
+    try {
+      for (const address of [local('celo').url, `http://127.0.0.1:${(page.address() as AddressInfo).port}`]) {
+        const none = createGeo({ url: address, chain: 42220 })
+        for (const work of [
+          () => none.info(),
+          () => none.distance(TOWER, GATE),
+          () => none.records.page(),
+          () => none.health(),
+        ] as const)
+          await refused(work(), ServiceVersionError, /no Geospatial Attestation Service/)
+      }
+    } finally {
+      page.close()
+    }
   })
 })
 
@@ -311,14 +311,17 @@ test('an answer whose deadline has passed on the chain is signed anew, as often 
   const chain = local('base')
   const answer = await geo.distance(TOWER, GATE, { submission: 'proxy' })
   const snapshot = (await chain.provider.send('evm_snapshot', [])) as string
-  await chain.provider.send('evm_setNextBlockTimestamp', [Math.floor(Date.now() / 1000) + 86_400])
-  await chain.provider.send('evm_mine', [])
-  const steps: object[] = []
-  await expect(
-    geo.land(answer, viemSigner('base'), { resigns: 2, onStep: (step) => steps.push(step) }),
-  ).rejects.toThrow(/did not land: its deadline has passed, and it was signed 2 times anew/)
-  expect(steps).toMatchObject(Array(2).fill({ step: 'signed anew', reason: 'its deadline has passed' }))
-  await chain.provider.send('evm_revert', [snapshot])
+  try {
+    await chain.provider.send('evm_setNextBlockTimestamp', [Math.floor(Date.now() / 1000) + 86_400])
+    await chain.provider.send('evm_mine', [])
+    const steps: object[] = []
+    await expect(
+      geo.land(answer, viemSigner('base'), { resigns: 2, onStep: (step) => steps.push(step) }),
+    ).rejects.toThrow(/did not land: its deadline has passed, and it was signed 2 times anew/)
+    expect(steps).toMatchObject(Array(2).fill({ step: 'signed anew', reason: 'its deadline has passed' }))
+  } finally {
+    await chain.provider.send('evm_revert', [snapshot])
+  }
 })
 
 test('estimate says the gas, or why not', async () => {
@@ -339,10 +342,9 @@ describe('check', () => {
   test('reads by any provider, and says what is wrong in sentences', async () => {
     const geo = createGeo({ url: world.url, chain: 'sepolia' })
     const { uid } = await geo.land(await geo.distance(TOWER, GATE), viemSigner('sepolia'))
-    const ethers = new JsonRpcProvider(local('sepolia').url)
-    opened.push(ethers)
+    const ethers = ethersProvider(local('sepolia'))
     const viem = createPublicClient({ transport: http(local('sepolia').url) })
-    for (const provider of [local('sepolia').url, ethers, viem, ethersSigner('sepolia')])
+    for (const provider of [local('sepolia').url, ethers, viem, ethersSigner('sepolia') as Provider])
       expect((await geo.check(uid, { provider })).valid).toBe(true)
     await expect(geo.check(uid)).rejects.toThrow(/give its node/)
     const provider = local('sepolia').url
@@ -391,15 +393,110 @@ describe('check', () => {
   })
 })
 
+test('a transaction that was replaced or dropped is an error that says so', async () => {
+  const geo = geoOf('celo')
+  const chain = local('celo')
+  const real = performance.now.bind(performance)
+  let ahead = 0
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => real() + ahead)
+  await chain.provider.send('evm_setAutomine', [false])
+  try {
+    for (const reason of ['replaced', 'dropped'] as const) {
+      const answer = await geo.distance(TOWER, GATE, { submission: 'proxy' })
+      const from = testAccount(3).address
+      let looks = 0
+      let gone = false
+      const losing = injected(chain, from, async (method) => {
+        if (method !== 'eth_getTransactionByHash') return undefined
+        looks++
+        // Each look after it is gone is minutes later.
+        if (gone) ahead += 100_000
+        return undefined
+      })
+      let hash = ''
+      const onStep = (step: LandingStep) => {
+        if (step.step === 'sent') hash = step.transactionHash
+      }
+      const landing = geo.land(answer, losing, { onStep }).catch((error: unknown) => error)
+      // The second look begins when the first one has ended.
+      await expect.poll(() => looks).toBeGreaterThan(1)
+      const { nonce } = (await chain.provider.getTransaction(hash))!
+      await chain.provider.send('anvil_dropTransaction', [hash])
+      if (reason === 'replaced') {
+        const nothing = { from, to: from, nonce: `0x${nonce.toString(16)}` }
+        await chain.provider.send('eth_sendTransaction', [nothing])
+        await chain.provider.send('evm_mine', [])
+      }
+      gone = true
+      const error = await landing
+      expect(error).toBeInstanceOf(LostTransactionError)
+      expect(error).toMatchObject({ reason, transactionHash: hash })
+    }
+  } finally {
+    clock.mockRestore()
+    await chain.provider.send('evm_setAutomine', [true])
+  }
+})
+
 test('a key never shows in an error', async () => {
   const key = testAccount(1).privateKey
-  const poor = new Wallet(Wallet.createRandom().privateKey, new JsonRpcProvider(local('celo').url))
-  opened.push(poor.provider as JsonRpcProvider)
-  const geo = geoOf('celo', { wallet: new Wallet(key) })
-  const error = await geo
-    .land(await geo.distance(TOWER, GATE), poor)
-    .catch((reason: unknown) => reason as Error)
-  expect(error).toBeInstanceOf(SignerError)
-  expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toContain(poor.privateKey.slice(2))
-  expect(parseEther('1')).toBe(10n ** 18n)
+  const account = privateKeyToAccount(key as `0x${string}`)
+  const geo = geoOf('celo')
+  const answer = await geo.distance(TOWER, GATE, { submission: 'proxy' })
+  const chain = local('celo')
+  const away = 'http://127.0.0.1:1'
+  const client = (url: string) => createWalletClient({ account, transport: http(url, { retryCount: 0 }) })
+  const altered = { ...answer, result: 1 } as Answer<'distance'>
+  const poor = Wallet.createRandom(ethersProvider(chain))
+  const works: Record<string, () => Promise<unknown>> = {
+    SignerError: () => geo.land(answer, new Wallet(key)),
+    'SignerError, no money': () => geo.land(answer, poor),
+    ChainMismatchError: () => geo.land(answer, client(local('sepolia').url)),
+    ConnectionError: () => geo.land(answer, client(away)),
+    'ConnectionError, the service': () =>
+      createGeo({ url: away, chain: 42220, wallet: account, retries: 0 }).distance(TOWER, GATE),
+    AlteredAnswerError: () => geo.land(altered, client(chain.url)),
+    InvalidInputError: () => geo.land(answer, client(chain.url), { resign: 1 } as object),
+    'InvalidInputError, the service': () =>
+      geoOf('celo', { wallet: account }).distance(TOWER, { type: 'Point', coordinates: [500, 0] }),
+    LandingError: () => geo.attest(TOWER, client(chain.url), { refUID: `0x${'12'.repeat(32)}` }),
+    GeoError: () => geo.revoke(key.slice(0, 20), client(chain.url)),
+  }
+  for (const [name, work] of Object.entries(works)) {
+    const error = await work().then(
+      () => undefined,
+      (reason: unknown) => reason as Error & { toJSON?: () => unknown },
+    )
+    expect(error?.name, name).toBe(name.split(',')[0])
+    const shown = shownOf(error!)
+    // It holds what it was made from, so it can tell.
+    expect(shown).toContain(error!.message)
+    for (const secret of [key, poor.privateKey]) expect(shown, name).not.toContain(secret.slice(2))
+  }
+  expect(shownOf(new Error('x', { cause: { deep: [{ key }] } }))).toContain(key)
+})
+
+/** All that a log could show of an error, and of what it was caused by. */
+function shownOf(error: Error): string {
+  const own = (each: unknown): unknown[] =>
+    each instanceof Error ? [each.message, each.stack, JSON.stringify(each), ...own(each.cause)] : []
+  return [...own(error), inspect(error, { depth: Infinity, showHidden: true })].join('\n')
+}
+
+test('an option that there is not is refused, with those that there are', async () => {
+  const geo = geoOf('celo')
+  const uid = `0x${'12'.repeat(32)}`
+  const answer = await geo.distance(TOWER, GATE)
+  const wrong = { max_age: 1 } as object
+  for (const [work, known] of [
+    [() => geo.check(uid, wrong), 'chain, provider, maxAge, schemas, signal'],
+    [() => geo.land(answer, viemSigner('celo'), wrong), 'signal, resigns, onStep'],
+    [() => geo.revoke(uid, viemSigner('celo'), wrong), 'chain, signal'],
+    [() => geo.recompute(answer, [TOWER, GATE], wrong), 'chain, provider, signal, locationSchemas'],
+    [() => geo.attest(TOWER, viemSigner('celo'), wrong), 'chain, offchain, schema'],
+  ] as const)
+    await expect(work()).rejects.toMatchObject({
+      name: 'InvalidInputError',
+      detail: expect.stringMatching(new RegExp(`has no option 'max_age'; it has ${known}`)) as string,
+    })
 })

@@ -320,7 +320,13 @@ describe('an attestation that', () => {
     expect(await judged(await content(other))).toMatchObject({ wrong: [{ expected: uid, got: other }] })
     expect(await judged(uid, { attestation: async () => undefined })).toEqual({
       verdict: 'wrong inputs',
-      wrong: [{ index: 0, expected: uid, problem: `inputs[0] is not on the chain: there is no ${uid}.` }],
+      wrong: [
+        {
+          index: 0,
+          expected: uid,
+          problem: `inputs[0] is not on the chain: there is no ${uid}. If it was GeoJSON, give that.`,
+        },
+      ],
       sentence: expect.any(String),
     })
   })
@@ -364,6 +370,8 @@ describe('an attestation that', () => {
       "locationSchemas: 'uint8 floor' is no location schema",
     )
     expect(await recomputed({ locationSchemas: [FLOOR_SCHEMA] })).toMatchObject({ verdict: 'equal' })
+    // It was for that call only.
+    expect(await recomputed({})).toMatchObject({ verdict: 'refused' })
   })
 })
 

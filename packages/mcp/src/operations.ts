@@ -1,5 +1,6 @@
 import {
   sentenceOf,
+  timeOf,
   type Answer,
   type AskOptions,
   type Claims,
@@ -78,7 +79,7 @@ const OPERATIONS: readonly OperationTool[] = [
     {
       geometry: place('First'),
       target: place('Second'),
-      radius: z.number().describe('Metres, above 0'),
+      radius: z.number().describe('Metres, at least 0.005'),
     },
     undefined,
     (geo, { geometry, target, radius }, options) =>
@@ -136,7 +137,7 @@ export function operationTools(tools: Tools): void {
           ...(whole && { signed_answer: answer }),
         },
         texts: [
-          `${sentence} Signed by ${attester} for ${slug}; it can be landed until ${new Date(deadline * 1000).toISOString()}${id === undefined ? '' : ` as ${id}`}.`,
+          `${sentence} Signed by ${attester} for ${slug}; it can be landed until ${timeOf(deadline)}${id === undefined ? '' : ` as ${id}`}.`,
           ...(whole ? [JSON.stringify(answer)] : []),
         ],
       }

@@ -1,6 +1,6 @@
 import type { Geo } from '@geospatial-attestation/client'
 import type { McpServer, ToolAnnotations } from '@modelcontextprotocol/server'
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { KeptAnswers } from './answers'
 import { adviceOf } from './errors'
 
@@ -41,7 +41,7 @@ export function addTool<Input extends z.ZodObject, Output extends z.ZodObject>(
   const { name, input, output, ...rest } = definition
   // Widened: with Input the type of the callback could not be told here.
   const schemas: Record<'inputSchema' | 'outputSchema', z.ZodObject> = {
-    inputSchema: input,
+    inputSchema: z.strictObject(input.shape, { error: (issue) => unknownArguments(issue, input.shape) }),
     outputSchema: output,
   }
   server.registerTool(name, { ...rest, ...schemas }, async (values, { mcpReq: { signal } }) => {
@@ -56,4 +56,11 @@ export function addTool<Input extends z.ZodObject, Output extends z.ZodObject>(
       return { isError: true, content: [{ type: 'text', text }] }
     }
   })
+}
+
+/** Arguments that a tool does not have are refused: a filter that is misspelt would filter nothing. */
+function unknownArguments(issue: z.core.$ZodRawIssue, shape: z.ZodRawShape): string | undefined {
+  if (issue.code !== 'unrecognized_keys') return undefined
+  const known = Object.keys(shape)
+  return `there is no argument ${issue.keys.join(', ')}; ${known.length ? `there are ${known.join(', ')}` : 'this tool has none'}`
 }

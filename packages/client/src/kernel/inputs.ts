@@ -12,13 +12,14 @@ import {
 } from '../../../../src/eas/portable'
 import { GeometryError, canonicalJson, readGeometry, type Reading } from '../../../../src/geodesy'
 import {
-  addLocationSchemas,
+  LOCATION_SCHEMAS,
   checkLocationFields,
-  decodePayload,
-  isLocationSchema,
+  decodeFields,
   readLocation,
+  type LocationSchema,
 } from '../../../../src/location/payload'
-import { InvalidInputError } from '../errors'
+import { keccakDigits } from '../eas'
+import { InvalidInputError, messageOf } from '../errors'
 import type { Hex } from '../signer'
 import { loadH3 } from './h3'
 
@@ -127,7 +128,9 @@ export async function readInput(
         'a UID needs options.attestation, which looks it up on its chain; or give its content',
       )
     const attested = await options.attestation(uid)
-    return attested ? readAttested(attested) : wrong(`is not on the chain: there is no ${uid}.`)
+    return attested
+      ? readAttested(attested)
+      : wrong(`is not on the chain: there is no ${uid}. If it was GeoJSON, give that.`)
   }
 
   async function readAttested(attested: AttestationContent): Promise<ReadInput | WrongInput> {
@@ -142,7 +145,7 @@ export async function readInput(
 
   async function readOffchain(value: unknown): Promise<ReadInput | WrongInput> {
     const document = documentOf(value, place)
-    const got = offchainUid(document.message, keccak)
+    const got = offchainUid(document.message, keccakDigits)
     if (got !== expected) return wrong(`has the content of ${got}, not of ${expected}.`, got)
     const isSigned = (await signerOf(document)) === document.signer
     const { schema, data } = document.message
@@ -157,12 +160,11 @@ export async function readInput(
     data: string,
     proven: Omit<ProvenInput, 'geometry'>,
   ): Promise<ReadInput> {
-    addSchemas(options.locationSchemas ?? [])
     const uid = schema.toLowerCase()
-    if (!isLocationSchema(uid))
-      return { refused: `${place} has the schema ${uid}, which is no location schema.` }
+    const known = schemaOf(uid, options.locationSchemas ?? [])
+    if (!known) return { refused: `${place} has the schema ${uid}, which is no location schema.` }
     try {
-      const payload = decodePayload(uid, hexToBytes(data as Hex))
+      const payload = decodeFields(known, hexToBytes(data as Hex))
       if (/^h3$/i.test(payload.locationType)) await loadH3()
       const location = readLocation(payload)
       if (typeof location === 'string') return { refused: `${place} has no certain geometry: ${location}.` }
@@ -192,11 +194,6 @@ function readOrThrow(json: unknown, place: string): Reading {
   }
 }
 
-/** keccak256 of bytes, both in hex without 0x. */
-function keccak(digits: string): string {
-  return keccak256(`0x${digits}`).slice(2)
-}
-
 /** The bytes that the UID of an attestation hashes, with room for the bump. */
 function packedOf(attested: AttestationContent, place: string): Uint8Array {
   try {
@@ -224,12 +221,12 @@ function withBump(packed: Uint8Array, bump: number): Uint8Array {
 /** More bytes of equal attestations than any block has gas for: storing a byte costs 700. */
 const MOST_BYTES_HASHED = 64_000_000
 
-/** Whether the content hashes to this UID, with any bump that a block has room for. */
 /** Whether a UID is that of this content. Throws an InvalidInputError for what is no content. */
 export function isContentOf(content: AttestationContent, uid: string): boolean {
   return hashesTo(packedOf(content, 'the attestation'), uid.toLowerCase())
 }
 
+/** With any bump that a block has room for. */
 function hashesTo(packed: Uint8Array, uid: string): boolean {
   const most = Math.min(MAX_BUMP, Math.ceil(MOST_BYTES_HASHED / packed.length))
   for (let bump = 0; bump < most; bump++) if (keccak256(withBump(packed, bump)) === uid) return true
@@ -237,9 +234,14 @@ function hashesTo(packed: Uint8Array, uid: string): boolean {
 }
 
 function documentOf(value: unknown, place: string): Document {
+  let json
   try {
     // eas-sdk's own object has bigints.
-    const json = JSON.stringify(value, (_, each: unknown) => (typeof each === 'bigint' ? String(each) : each))
+    json = JSON.stringify(value, (_, each: unknown) => (typeof each === 'bigint' ? String(each) : each))
+  } catch (error) {
+    throw invalid(`${place}.attestation`, `expected what JSON can hold: ${messageOf(error)}`)
+  }
+  try {
     return readDocument(JSON.parse(json), true)
   } catch (error) {
     if (error instanceof OffchainError) throw invalid(`${place}.attestation`, error.message)
@@ -259,7 +261,7 @@ async function signerOf(document: Document): Promise<string | undefined> {
     typeof given === 'string' ? given : `${given.r}${given.s.slice(2)}${toHex(given.v, { size: 1 }).slice(2)}`
   if (!/^0x[0-9a-f]{128}(00|01|1b|1c)$/.test(signature) || signature.slice(66, 130) > HALF_ORDER)
     return undefined
-  const hash = offchainDigest(document, keccak) as Hex
+  const hash = offchainDigest(document, keccakDigits) as Hex
   try {
     return (await recoverAddress({ hash, signature: signature as Hex })).toLowerCase()
   } catch {
@@ -267,14 +269,16 @@ async function signerOf(document: Document): Promise<string | undefined> {
   }
 }
 
-function addSchemas(texts: readonly string[]): void {
-  for (const fields of texts) {
+/** The schema of this UID, of the service's own or of these texts. */
+function schemaOf(uid: string, texts: readonly string[]): LocationSchema | undefined {
+  const added = texts.map((fields) => {
     try {
       checkLocationFields(fields)
     } catch (error) {
       throw invalid('locationSchemas', (error as Error).message)
     }
     // Without a resolver, revocable (SchemaRegistry.sol, _getUID).
-    addLocationSchemas([{ uid: keccak256(`${toHex(fields)}${'0'.repeat(40)}01`), fields }])
-  }
+    return { uid: keccak256(`${toHex(fields)}${'0'.repeat(40)}01`), fields }
+  })
+  return [...LOCATION_SCHEMAS, ...added].find((schema) => schema.uid === uid)
 }
