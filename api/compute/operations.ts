@@ -11,7 +11,7 @@ interface Description {
   numbers?: readonly {
     name: string
     about: string
-    range: { minimum: number; maximum: number }
+    range: { exclusiveMinimum: number; maximum: number }
     expected: string
   }[]
 }
@@ -20,8 +20,6 @@ export interface Operation extends Computed, Description {}
 
 /** Farther than any two places are apart. */
 const MAX_RADIUS_METERS = 100_000_000
-/** Below it the radius that is signed, in whole centimetres, would be 0: another question. */
-const MIN_RADIUS_METERS = 0.005
 
 const DESCRIPTIONS: Readonly<Record<OperationName, Description>> = {
   distance: {
@@ -54,8 +52,8 @@ const DESCRIPTIONS: Readonly<Record<OperationName, Description>> = {
       {
         name: 'radius',
         about: 'The greatest distance, in metres.',
-        range: { minimum: MIN_RADIUS_METERS, maximum: MAX_RADIUS_METERS },
-        expected: `expected metres, at least ${MIN_RADIUS_METERS} and at most ${MAX_RADIUS_METERS}`,
+        range: { exclusiveMinimum: 0, maximum: MAX_RADIUS_METERS },
+        expected: `expected metres, above 0 and at most ${MAX_RADIUS_METERS}`,
       },
     ],
   },
