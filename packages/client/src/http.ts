@@ -29,7 +29,7 @@ export interface Sending {
   accepted?: readonly number[]
 }
 
-/** Sends a request until it is answered well. Throws an ApiError, a ConnectionError or a ServiceVersionError. */
+/** Sends a request until it is answered well. Throws ApiError, ConnectionError or ServiceVersionError. */
 export type Send = (request: Request, sending?: Sending) => Promise<Response>
 
 /** Statuses after which the same request may be answered: nothing that this API does happens twice. */

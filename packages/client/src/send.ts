@@ -16,7 +16,7 @@ import { pause } from './waiting'
 /** How long a block may take, between looks. */
 const POLL_MS = 500
 
-/** Throws a ChainMismatchError when a signer is on another chain. `what` is for it, such as "The answer is". */
+/** Throws a ChainMismatchError when a signer is on another chain. `what` begins it, as "The answer is". */
 export async function sameChain(
   reader: ChainReader,
   chain: Chain,
@@ -194,7 +194,7 @@ export async function readAfter<T>(
   }
 }
 
-/** How long a transaction may be unknown to a node: a private relay tells of its own once they are in a block. */
+/** How long a transaction may be unknown to a node: a private relay shows it only once it is in a block. */
 const UNKNOWN_MS = 300_000
 
 /** Waits until a transaction is in a block. Throws a LostTransactionError for one that never will be. */
