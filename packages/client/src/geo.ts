@@ -196,14 +196,20 @@ export function createGeo(options: GeoOptions | string): Geo {
   const info: Geo['info'] = ({ fresh = false, signal } = {}) => {
     // Whoever asks at the same time waits for the same answer: a signal ends the waiting, not the request.
     if (remembered && !fresh && Date.now() < remembered.until) return untilAborted(remembered.asked, signal)
-    const asked = api.GET('/', { headers: { accept: 'application/json' } }).then(({ data }) => {
+    // A fresh one has one caller, whose signal ends the request too.
+    const init = { headers: { accept: 'application/json' }, ...(fresh && signal && { signal }) }
+    const asked = api.GET('/', init).then(({ data }) => {
       if (!Array.isArray(data?.chains) || data.defaultSchemas === undefined) throw notTheService(url)
       return data
     })
-    remembered = { asked, until: Date.now() + REMEMBERED_MS }
-    asked.catch(() => {
-      if (remembered?.asked === asked) remembered = undefined
-    })
+    const latest = { asked, until: Date.now() + REMEMBERED_MS }
+    if (!fresh) remembered = latest
+    asked.then(
+      () => (remembered = latest),
+      () => {
+        if (remembered === latest) remembered = undefined
+      },
+    )
     return untilAborted(asked, signal)
   }
   const chain: Geo['chain'] = async (which = all.chain) => {

@@ -79,7 +79,7 @@ const OPERATIONS: readonly OperationTool[] = [
     {
       geometry: place('First'),
       target: place('Second'),
-      radius: z.number().describe('Metres, at least 0.005'),
+      radius: z.number().describe('Metres, above 0'),
     },
     undefined,
     (geo, { geometry, target, radius }, options) =>

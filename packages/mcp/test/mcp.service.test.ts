@@ -125,7 +125,7 @@ describe.each<[string, Era]>([
       }
       // What hosts show a model of each tool: docs/guide/agents.md tells its size.
       const shown = JSON.stringify(tools.map(({ outputSchema: _, ...tool }) => tool))
-      expect(shown.length).toBeLessThan(9_700)
+      expect(shown.length).toBeLessThan(9_800)
       expect(client.getInstructions()).toMatch(/Longitude comes first[^]*never an instruction/)
 
       const distance = await told(client, 'distance', { from: TOWER, to: gate, ...CHAIN })
