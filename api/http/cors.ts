@@ -19,7 +19,7 @@ const PREFLIGHT_SECONDS = 86_400
 const UNSHARED = '/metrics'
 
 /**
- * Lets scripts of any origin read all answers but the metrics, errors included: they are public, and depend on no
+ * Lets scripts of any origin read all answers but the metrics, errors included: they are public, and need no
  * cookie. Register it before the rate limits, so that preflights are not counted.
  */
 export async function openToAllOrigins(app: FastifyInstance): Promise<void> {

@@ -16,7 +16,7 @@ import { RECORDS_COMPONENTS } from '../records'
 import { llmsText } from './llms'
 import { withExamples, type Document } from './openapi-examples'
 import { html } from '../http/html'
-import { sendPage } from '../http/pages'
+import { header, HEADER_STYLE, sendPage } from '../http/pages'
 import { RecordsError } from '../http/problems'
 import { documented } from '../http/validation'
 
@@ -190,7 +190,17 @@ export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Prom
       defaultModelsExpandDepth: 0,
       displayRequestDuration: true,
     },
-    theme: { title: String(html`${NAME} (${deploymentName})`) },
+    theme: {
+      title: String(html`${NAME} (${deploymentName})`),
+      css: [{ filename: 'header.css', content: HEADER_STYLE }],
+      js: [
+        {
+          filename: 'header.js',
+          // Relative to the service's root, behind whatever path prefix of a proxy.
+          content: `document.body.insertAdjacentHTML('afterbegin', ${JSON.stringify(String(header('ROOT')))}.replaceAll('ROOT', location.pathname.replace(/docs\\/?[^/]*$/, '')))`,
+        },
+      ],
+    },
   })
 }
 
