@@ -25,6 +25,7 @@ RUN npm ci $OMIT --no-audit --no-fund && npm cache clean --force
 COPY --from=build /app/lib lib
 COPY --from=build /app/dist/api dist/api
 COPY --from=build /app/dist/src dist/src
+COPY --from=build /app/dist/web dist/web
 COPY --from=build /app/dist/package.json dist/package.json
 COPY --from=build /app/packages/client/dist packages/client/dist
 COPY --from=build /app/packages/mcp/dist packages/mcp/dist

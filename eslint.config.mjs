@@ -21,7 +21,7 @@ export default tseslint.config(
   {
     languageOptions: {
       parserOptions: {
-        project: ['./tsconfig.check.json', './packages/*/tsconfig.json'],
+        project: ['./tsconfig.check.json', './packages/*/tsconfig.json', './web/tsconfig.json'],
         tsconfigRootDir: import.meta.dirname,
       },
     },
@@ -58,7 +58,15 @@ export default tseslint.config(
     },
   },
   {
-    files: ['*.mjs', '*.mts', 'docs/guide/*.mjs', 'test/*.mjs', 'packages/**/*.mjs'],
+    files: [
+      '*.mjs',
+      '*.mts',
+      'docs/guide/*.mjs',
+      'test/*.mjs',
+      'packages/**/*.mjs',
+      'web/build/*.mjs',
+      'web/*.mts',
+    ],
     ...tseslint.configs.disableTypeChecked,
   },
 )

@@ -1,3 +1,4 @@
+import path from 'node:path'
 import pino, { type Logger } from 'pino'
 import { SettingsError, processSettings, type Settings } from '../src/config'
 import { CURVE } from '../src/eas'
@@ -19,6 +20,7 @@ import { listenUntilStopped, runProcess } from './process'
 import { SharedRedis } from './http/redis'
 import { RecordSearch, Store } from './records'
 import { buildServer } from './server'
+import { Pages } from './web'
 
 const NO_IPFS =
   'IPFS_GATEWAYS: the optional packages that read IPFS are not installed. Install with `npm ci` (in Docker: --build-arg OMIT=--omit=dev), or leave the setting out.'
@@ -64,6 +66,7 @@ async function main(): Promise<void> {
     chains: settings.chains,
     deploymentName: settings.deploymentName,
     mcp: settings.mcp,
+    pages: Pages.in(path.join(__dirname, '../web')),
     trustProxy: settings.trustProxy,
     rateLimitPerHour: settings.rateLimitPerHour,
     recordsRateLimitPerHour: settings.recordsRateLimitPerHour,

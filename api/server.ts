@@ -90,6 +90,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
       prefix: '/mcp',
     })
   }
+  await parts.pages?.register(app)
   await aboutRoutes(app, parts)
   return app
 }

@@ -36,6 +36,7 @@ if (
     'api',
     'dev',
     'bench',
+    'web',
     'packages/build.mjs',
     'packages/library.mjs',
     'packages/client/src',
@@ -54,7 +55,7 @@ if (
   say('Building ...')
   run(['run', '--silent', 'build'], 'The build failed: see the lines above.')
   removeStale('lib', 'src')
-  removeStale('dist', '.')
+  removeStale('dist', '.') // but for what Vite makes, which empties its folder itself
   fs.writeFileSync('dist/.built', '')
 }
 
@@ -63,7 +64,7 @@ function removeStale(built, sources) {
   fs.readdirSync(built).forEach(function (name) {
     var file = path.join(built, name)
     var source = path.join(sources, name)
-    if (fs.statSync(file).isDirectory()) return removeStale(file, source)
+    if (fs.statSync(file).isDirectory()) return file === path.join('dist', 'web') ? undefined : removeStale(file, source)
     var script = /^(.*)\.js(\.map)?$/.exec(name)
     if (script && !fs.existsSync(path.join(sources, script[1] + '.ts'))) fs.rmSync(file)
   })

@@ -9,6 +9,7 @@ import { Measurer } from '../api/compute/measure'
 import { SharedRedis } from '../api/http/redis'
 import { Resolver } from '../api/compute/resolve'
 import { buildServer, type ServerParts } from '../api/server'
+import { Pages } from '../api/web'
 import { RecordSearch } from '../api/records/search'
 import { Store } from '../api/records/store'
 import { Nonces, WalletTier, type WalletOptions } from '../api/compute/wallet'
@@ -86,6 +87,7 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
   const app = await buildServer({
     ...{ store, records, clock, publicBaseUrl, counter, measurer, schemaCheck: true, trustProxy: [] },
     ...{ rateLimitPerHour: 0, recordsRateLimitPerHour: 0, deploymentName: 'test', mcp: true },
+    pages: Pages.in(path.resolve('dist/web')),
     ...{ maxLagSeconds: 60, defaultSubmission: 'direct', deadlineSeconds: 3600, resignMaxAgeSeconds: 3600 },
     chains: rpcUrl === undefined ? [] : [connected],
     attesters: new Map(rpcUrl === undefined ? [] : [[LOCAL_CHAIN.id, { attester, reader }]]),

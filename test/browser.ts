@@ -1,116 +1,77 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { setTimeout as pause } from 'node:timers/promises'
-import { WebSocket } from 'undici'
-import { removeFolder, temporaryFolder } from './database'
+import { mkdir } from 'node:fs/promises'
+import path from 'node:path'
+import { source as axe, type AxeResults } from 'axe-core'
+import { chromium, type BrowserContextOptions, type Page } from 'playwright-core'
 
 /** The browser of this machine; undefined where it has none. */
 export const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
   (file) => existsSync(file),
 )
+/** Where screenshots are kept, to be looked at. */
+const SCREENSHOTS = '.local/screenshots'
+/** WebGL 2 by the processor: the test's machine need not have a graphics card. */
+const SOFTWARE_WEBGL = ['--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader']
+const NO_WEBGL = ['--disable-gpu', '--disable-webgl', '--disable-webgl2', '--disable-3d-apis']
+/** Milliseconds; only ends what hangs, as the time limits of tests (vitest.config.mts). */
+const HANGS_MS = 600_000
 
-/** A headless browser with one page, driven over the Chrome DevTools Protocol. */
-export interface Browser {
-  /** What the page logged, and its uncaught errors, as protocol events. */
-  readonly complaints: readonly unknown[]
+export interface OpenPage extends AsyncDisposable {
+  readonly page: Page
+  /** Errors and warnings of the page's console, its uncaught errors, and requests that failed. */
+  readonly complaints: readonly string[]
   /** The URL of every request that the page sent. */
   readonly requested: readonly string[]
-  go(url: string): Promise<void>
-  /** The value of this expression in the page, as JSON carries it. */
-  evaluate(expression: string): Promise<any>
-  /** Resolves once this expression is true in the page. */
-  until(expression: string): Promise<void>
-  /** Waits for the first element of this selector, and clicks on its middle. */
-  click(selector: string): Promise<void>
-  /** Ends the browser and every process that it started. */
-  close(): Promise<void>
+  /** What axe-core finds serious or critical, as `rule: element`. */
+  barriers(): Promise<string[]>
+  /** Keeps a screenshot under this name. */
+  picture(name: string): Promise<void>
+}
+export interface PageOptions extends Pick<
+  BrowserContextOptions,
+  'viewport' | 'colorScheme' | 'reducedMotion'
+> {
+  /** Default: true. */
+  webgl?: boolean
 }
 
-/** Starts CHROMIUM. No name resolves in it, so a page that loads something from elsewhere fails visibly. */
-export async function startBrowser(): Promise<Browser> {
-  const folder = temporaryFolder()
-  const flags = [
-    '--headless',
-    '--no-sandbox',
-    '--disable-gpu',
-    '--remote-debugging-port=0',
-    `--user-data-dir=${folder}`,
-    '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
-    'about:blank',
-  ]
-  // A process group of its own, so that close() reaches the processes that the browser starts.
-  const child = spawn(CHROMIUM!, flags, { detached: true, stdio: ['ignore', 'ignore', 'pipe'] })
-  // 'close' comes once every process that has the browser's stderr has ended; 'exit' comes before.
-  const ended = once(child, 'close')
-  const close = async () => {
-    process.kill(-child.pid!, 'SIGKILL')
-    await ended
-    removeFolder(folder)
-  }
-  try {
-    const port = await new Promise<string>((resolve, reject) => {
-      child.stderr.on('data', (data: Buffer) => {
-        const [, found] = /ws:\/\/[^/]+:(\d+)/.exec(data.toString()) ?? []
-        if (found) resolve(found)
-      })
-      child.once('exit', (code) => reject(new Error(`The browser ended (${code}) before it was ready.`)))
-    })
-    return { ...(await openPage(port)), close }
-  } catch (error) {
-    await close()
-    throw error
-  }
-}
-
-async function openPage(port: string): Promise<Omit<Browser, 'close'>> {
-  const socket = new WebSocket(await pageUrl(port))
-  await new Promise((resolve) => socket.addEventListener('open', resolve))
-  const answers = new Map<number, (result: any) => void>()
-  const complaints: unknown[] = []
-  const requested: string[] = []
-  socket.addEventListener('message', ({ data }) => {
-    const { id, method, params, result } = JSON.parse(data as string)
-    if (id) answers.get(id)!(result)
-    else if (['Log.entryAdded', 'Runtime.exceptionThrown', 'Runtime.consoleAPICalled'].includes(method))
-      complaints.push(params)
-    else if (method === 'Network.requestWillBeSent') requested.push(params.request.url)
+/**
+ * A page in CHROMIUM, whose network ends at this machine: a page that loads something from elsewhere fails
+ * visibly. Close it by `await using`.
+ */
+export async function openPage({ webgl = true, ...options }: PageOptions = {}): Promise<OpenPage> {
+  const browser = await chromium.launch({
+    executablePath: CHROMIUM,
+    timeout: HANGS_MS,
+    args: [
+      '--no-sandbox',
+      '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
+      ...(webgl ? SOFTWARE_WEBGL : NO_WEBGL),
+    ],
   })
-  const send = (method: string, params: object = {}) =>
-    new Promise<any>((resolve) => {
-      answers.set(answers.size + 1, resolve)
-      socket.send(JSON.stringify({ id: answers.size, method, params }))
-    })
-  const evaluate = async (expression: string) =>
-    (await send('Runtime.evaluate', { expression, returnByValue: true })).result.value
-  const until = async (expression: string) => {
-    while (!(await evaluate(expression))) await pause(50)
-  }
-  for (const domain of ['Log', 'Runtime', 'Network', 'Page']) await send(`${domain}.enable`)
+  const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, ...options })
+  page.setDefaultTimeout(HANGS_MS)
+  const complaints: string[] = []
+  const requested: string[] = []
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text())
+  })
+  page.on('pageerror', (error) => complaints.push(String(error.stack)))
+  page.on('request', (request) => requested.push(request.url()))
   return {
+    page,
     complaints,
     requested,
-    evaluate,
-    until,
-    go: async (url) => void (await send('Page.navigate', { url })),
-    click: async (selector) => {
-      await until(`!!document.querySelector('${selector}')`)
-      const [x, y] = await evaluate(
-        `(() => { const r = document.querySelector('${selector}').getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2] })()`,
-      )
-      for (const type of ['mouseMoved', 'mousePressed', 'mouseReleased'])
-        await send('Input.dispatchMouseEvent', { type, x, y, button: 'left', clickCount: 1 })
+    barriers: async () => {
+      const { violations } = await page.evaluate<AxeResults>(`${axe}; axe.run()`)
+      return violations
+        .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+        .flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`))
     },
-  }
-}
-
-/** The DevTools address of the browser's page, once it has one. */
-async function pageUrl(port: string): Promise<string> {
-  for (;;) {
-    const response = await fetch(`http://127.0.0.1:${port}/json`)
-    const targets = (await response.json()) as { type: string; webSocketDebuggerUrl: string }[]
-    const page = targets.find(({ type }) => type === 'page')
-    if (page) return page.webSocketDebuggerUrl
-    await pause(50)
+    picture: async (name) => {
+      await mkdir(SCREENSHOTS, { recursive: true })
+      await page.screenshot({ path: path.join(SCREENSHOTS, `${name}.png`) })
+    },
+    [Symbol.asyncDispose]: () => browser.close(),
   }
 }

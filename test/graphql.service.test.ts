@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { attest, locationRequest, revoke, testAccount } from '../dev/chain'
-import { CHROMIUM, startBrowser } from './browser'
+import { CHROMIUM, openPage } from './browser'
 import { startTestWorld, type TestWorld } from './world'
 
 /**
@@ -132,23 +132,20 @@ test("errors have the documented status and GraphQL's form; GET / names the endp
 test.skipIf(!CHROMIUM)(
   'GraphiQL works in a browser that can reach only this service (needs chromium)',
   async () => {
-    const browser = await startBrowser()
-    try {
-      await browser.go(`${world.url}/graphql`)
-      // The explorer shows the schema once it is loaded.
-      await browser.until(`document.body.textContent.includes('attestationEventById')`)
-      await browser.click('.execute-button')
-      await browser.click('.execute-options li')
-      const result = `document.querySelector('.result-window .CodeMirror').CodeMirror.getValue()`
-      await browser.until(`${result}.includes('totalCount')`)
-      const { data } = JSON.parse(await browser.evaluate(result))
-      expect(data.locationRecords.totalCount).toBe((await world.get('/api/v0/location-records')).body.count)
-      await browser.click('.docExplorerShow')
-      await browser.until(`document.querySelector('.doc-explorer').textContent.includes('root types')`)
-      expect(browser.complaints).toEqual([])
-      expect(new Set(browser.requested.map((each) => new URL(each).origin))).toEqual(new Set([world.url]))
-    } finally {
-      await browser.close()
-    }
+    await using browser = await openPage()
+    const { page, complaints, requested } = browser
+    await page.goto(`${world.url}/graphql`)
+    // The explorer shows the schema once it is loaded.
+    await page.getByText('attestationEventById').first().waitFor()
+    await page.click('.execute-button')
+    await page.click('.execute-options li')
+    const shown = `document.querySelector('.result-window .CodeMirror').CodeMirror.getValue()`
+    await page.waitForFunction(`${shown}.includes('totalCount')`)
+    const { data } = JSON.parse(await page.evaluate<string>(shown))
+    expect(data.locationRecords.totalCount).toBe((await world.get('/api/v0/location-records')).body.count)
+    await page.click('.docExplorerShow')
+    await page.locator('.doc-explorer').getByText('root types').waitFor()
+    expect(complaints).toEqual([])
+    expect(new Set(requested.map((each) => new URL(each).origin))).toEqual(new Set([world.url]))
   },
 )

@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib'
 import { build } from 'vite'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { testAccount } from '../dev/chain'
-import { CHROMIUM, startBrowser } from './browser'
+import { CHROMIUM, openPage } from './browser'
 import { removeFolder, temporaryFolder } from './database'
 import { startTestWorld, type TestWorld } from './world'
 
@@ -234,16 +234,13 @@ export async function typed() {
       response.end(bytes)
     }).listen(0, '127.0.0.1')
     await new Promise((resolve) => server.once('listening', resolve))
-    const browser = await startBrowser()
-    try {
-      await browser.go(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
-      await browser.until('document.title !== ""')
-      expect([await browser.evaluate('document.title'), browser.complaints]).toEqual([EXPECTED, []])
-      const scripts = [...loaded].filter(([url]) => url.endsWith('.js')).map(([, size]) => size)
-      expect(scripts.reduce((sum, size) => sum + size, 0)).toBeLessThan(45_000)
-    } finally {
-      await browser.close()
-      server.close()
-    }
+    await using browser = await openPage()
+    const { page, complaints } = browser
+    await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+    await page.waitForFunction('document.title !== ""')
+    server.close()
+    expect([await page.title(), complaints]).toEqual([EXPECTED, []])
+    const scripts = [...loaded].filter(([url]) => url.endsWith('.js')).map(([, size]) => size)
+    expect(scripts.reduce((sum, size) => sum + size, 0)).toBeLessThan(45_000)
   })
 })

@@ -13,6 +13,7 @@ import {
 } from '../../test/database'
 import { insertRecords, uidOf } from '../../test/records'
 import { openToAllOrigins } from '../http/cors'
+import { HEADER } from '../../test/pages'
 import { guardRequests } from '../http/guard'
 import { graphqlRoutes } from './gateway'
 import { PUBLISHED_EXAMPLES, PublishedGraphql } from './published'
@@ -939,7 +940,7 @@ describe('responses', () => {
         /^default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self';/,
       )
       expect(page.body).not.toMatch(/<script>|\son\w+=|https?:/)
-      const loaded = [...page.body.matchAll(/(?:src|href)="([^"]+)"/g)]
+      const loaded = [...page.body.replace(HEADER, '').matchAll(/(?:src|href)="([^"]+)"/g)]
         .map(([, to]) => new URL(to!, `http://here${url}`))
         .filter(({ protocol }) => protocol !== 'data:')
       expect(loaded).toHaveLength(6)

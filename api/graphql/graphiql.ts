@@ -2,6 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { namesType } from '../http/accept'
+import { header, HEADER_STYLE, rootOf } from '../http/pages'
 import { graphqlSchemas } from './openapi'
 
 /**
@@ -25,8 +26,9 @@ const POLICY =
 const PAGE = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex">
 <title>GraphQL of attested places</title>
-<link rel="icon" href="data:,"><link rel="stylesheet" href="PATH/graphiql/library.css"><link rel="stylesheet" href="PATH/graphiql/main.css"></head>
-<body><noscript>This page needs JavaScript; queries are sent by POST as JSON.</noscript><div id="root"></div>
+<link rel="icon" href="data:,"><link rel="stylesheet" href="PATH/graphiql/library.css"><link rel="stylesheet" href="PATH/graphiql/main.css"><style>${HEADER_STYLE}
+html, body { height: 100% } body { display: flex; flex-direction: column; margin: 0 } #root { flex: 1; min-height: 0 }</style></head>
+<body>HEADER<noscript>This page needs JavaScript; queries are sent by POST as JSON.</noscript><div id="root"></div>
 <script src="PATH/graphiql/settings.js"></script><script src="PATH/graphiql/runtime.js"></script><script src="PATH/graphiql/library.js"></script><script src="PATH/graphiql/main.js"></script></body></html>
 `
 
@@ -50,7 +52,12 @@ export async function graphiqlRoutes(
     return reply
       .headers({ 'content-security-policy': POLICY, 'referrer-policy': 'no-referrer' })
       .type('text/html; charset=utf-8')
-      .send(PAGE.replaceAll('PATH', request.url.split('?')[0]!.endsWith('/') ? '.' : name))
+      .send(
+        PAGE.replaceAll('PATH', request.url.split('?')[0]!.endsWith('/') ? '.' : name).replace(
+          'HEADER',
+          header(rootOf(request.url)).toString(),
+        ),
+      )
   })
   app.get<{ Params: { file: string } }>('/graphiql/:file', { schema: { hide: true } }, (request, reply) => {
     const { file } = request.params

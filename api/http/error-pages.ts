@@ -1,5 +1,5 @@
 import { html } from './html'
-import { anchor, list, page } from './pages'
+import { anchor, list, type Page, page } from './pages'
 import { COMPUTE_PROBLEMS, type ProblemSlug } from './problems'
 
 /** The page that the `type` of an error leads to: what it means, what causes it, what to do. */
@@ -95,7 +95,7 @@ export function errorPageJson(slug: ProblemSlug, publicBaseUrl: string) {
 }
 
 /** The page for a reader in a browser. */
-export function errorPageHtml(slug: ProblemSlug, publicBaseUrl: string): string {
+export function errorPageHtml(slug: ProblemSlug, publicBaseUrl: string): Page {
   const { type, title, status, meaning, causes, remedies } = errorPageJson(slug, publicBaseUrl)
   return page(
     title,

@@ -3,15 +3,35 @@ import type { FastifyReply } from 'fastify'
 import { type Html, html, trusted } from './html'
 
 /**
- * The layout of all pages for browsers: errors, records, the documents of OGC API - Features. They show what
- * anyone attested: templates escape every text, and the policy allows no script.
+ * The layout of the pages without scripts: errors, records, the documents of OGC API - Features. They show
+ * what anyone attested: templates escape every text, and the policy allows no script.
  */
 
-const STYLE = `
+/** What all pages lead to, as the pages of web/ do. */
+const HEADER = [
+  ['', 'Explore'],
+  ['playground', 'Ask'],
+  ['attest', 'Attest'],
+  ['docs', 'API'],
+  ['graphql', 'GraphQL'],
+  ['ogc', 'GIS'],
+] as const
+
+/** The header of all pages. @param root the address of the service's root, with a slash at its end */
+export function header(root: string): Html {
+  return html`<header class="site"><a class="brand" href="${root}">Attested places</a><nav aria-label="Pages">${HEADER.map(([path, name]) => anchor(root + path, name))}</nav></header>`
+}
+export const HEADER_STYLE = `
+.site { display: flex; align-items: center; gap: 1.5rem; min-height: 3rem; padding: 0 1rem; border-bottom: 1px solid #8885; font: 1rem/1.5 system-ui, sans-serif }
+.site a { color: inherit; text-decoration: none; white-space: nowrap } .site .brand { font-weight: 700 } .site nav { display: flex; gap: .25rem; overflow-x: auto }
+.site nav a { padding: .35rem .6rem; border-radius: .5rem } .site nav a:hover { background: #8882 }
+@media (max-width: 40rem) { .site { padding: 0 .5rem } .site .brand { display: none } }
+`
+const STYLE = `${HEADER_STYLE}
 :root { color-scheme: light dark; --line: #8885; --soft: #8882; --blue: light-dark(#0b5cad, #7ab8ff) }
-body { font: 1rem/1.5 system-ui, sans-serif; max-width: 62rem; margin: 0 auto; padding: 1.25rem 1.25rem 3rem }
+body { font: 1rem/1.5 system-ui, sans-serif; margin: 0 } main { max-width: 62rem; margin: 0 auto; padding: 1.25rem 1.25rem 3rem }
 h1 { font-size: 1.6rem; line-height: 1.25; margin: 1rem 0 .5rem; overflow-wrap: anywhere } h2 { font-size: 1.1rem; margin: 1.75rem 0 .5rem }
-a { color: var(--blue) } nav a + a::before { content: "/"; padding: 0 .4em; color: GrayText; display: inline-block }
+a { color: var(--blue) } .trail a + a::before { content: "/"; padding: 0 .4em; color: GrayText; display: inline-block }
 p { max-width: 46rem } ul { padding-left: 1.2rem; max-width: 46rem } li { margin: .2rem 0 }
 table { border-collapse: collapse; width: 100%; margin: .75rem 0 }
 th, td { text-align: left; vertical-align: top; padding: .3rem .75rem .3rem 0; border-bottom: 1px solid var(--line) }
@@ -21,8 +41,8 @@ p, td, dd, code, pre, li { overflow-wrap: anywhere } code, pre { font: .85em/1.4
 pre { white-space: pre-wrap; background: var(--soft); padding: .75rem; max-height: 28rem; overflow: auto; margin: 0 }
 .long { max-height: 12rem; overflow: auto } .note { color: GrayText } .revoked { color: light-dark(#b3261e, #ff8a80) }
 details { border-bottom: 1px solid var(--line); padding: .35rem 0 } summary { cursor: pointer; overflow-wrap: anywhere } summary .kind { color: GrayText }
-.map { width: 100%; height: auto; background: var(--soft); border: 1px solid var(--line); overflow: hidden }
-.map .grid path { stroke: var(--line); stroke-width: 1 } .map .grid text { font: 11px system-ui, sans-serif; fill: GrayText }
+.map { width: 100%; height: auto; background: light-dark(#cfe3ee, #131c26); border: 1px solid var(--line); overflow: hidden }
+.map .land { fill: light-dark(#f6f4ee, #26303a); fill-rule: evenodd } .map .grid path { stroke: var(--line); stroke-width: 1 } .map .grid text { font: 11px system-ui, sans-serif; fill: GrayText }
 .map .point { fill: #d1495b; fill-opacity: .8; stroke: Canvas; stroke-width: 1 } .map .line { fill: none; stroke: #2a7de1; stroke-width: 2.5 }
 .map .area { fill: #2a9d6f; fill-opacity: .25; fill-rule: evenodd; stroke: #2a9d6f; stroke-width: 1.5 } .map a:hover * { stroke: currentColor }
 .map .box { fill: none; stroke: GrayText; stroke-width: 1.5; stroke-dasharray: 6 4 }
@@ -39,21 +59,19 @@ const POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').upd
 /** The pages above a page, with their titles. */
 export type Trail = readonly { href: string; title: string }[]
 
-export function page(title: string, trail: Trail, body: Html): string {
-  return html`<!DOCTYPE html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${title}</title><style>${trusted(STYLE)}</style></head>
-<body>
-<nav>${trail.map((above) => anchor(above.href, above.title))}</nav>
-<h1><bdi>${title}</bdi></h1>
-${body}
-</body>
-</html>
-`.toString()
+/** A page without what all have in common. */
+export interface Page {
+  readonly title: string
+  readonly trail: Trail
+  readonly body: Html
+}
+
+export function page(title: string, trail: Trail, body: Html): Page {
+  return { title, trail, body }
 }
 
 /** Sends a page with its policy. */
-export function sendPage(reply: FastifyReply, html: string): FastifyReply {
+export function sendPage(reply: FastifyReply, page: Page): FastifyReply {
   return reply
     .headers({
       'content-security-policy': POLICY,
@@ -61,7 +79,29 @@ export function sendPage(reply: FastifyReply, html: string): FastifyReply {
       'x-content-type-options': 'nosniff',
     })
     .type('text/html; charset=utf-8')
-    .send(html)
+    .send(documentOf(page, rootOf(reply.request.url)))
+}
+
+/** The address of the service's root, relative to this path: it holds behind any path prefix of a proxy. */
+export function rootOf(url: string): string {
+  const depth = url.split('?')[0]!.split('/').length - 2
+  return depth > 0 ? '../'.repeat(depth) : './'
+}
+
+function documentOf({ title, trail, body }: Page, root: string): string {
+  return html`<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${title}</title><style>${trusted(STYLE)}</style></head>
+<body>
+${header(root)}
+<main>
+${trail.length > 0 && html`<nav class="trail" aria-label="Above">${trail.map((above) => anchor(above.href, above.title))}</nav>`}
+<h1><bdi>${title}</bdi></h1>
+${body}
+</main>
+</body>
+</html>
+`.toString()
 }
 
 /** A link to another page. */

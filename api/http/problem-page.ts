@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { prefersHtml } from './accept'
 import { html } from './html'
-import { anchor, list, page } from './pages'
+import { anchor, list, type Page, page } from './pages'
 
 /** An error as a page, for browsers; programs get it as JSON. */
 export interface ShownProblem {
@@ -29,7 +29,7 @@ export function wantsPage({ method, query, headers }: FastifyRequest): boolean {
 export function problemPage(
   { status, title, detail, body, about }: ShownProblem,
   publicBaseUrl: string,
-): string {
+): Page {
   const ways = [
     ...(about === undefined ? [] : [anchor(about, 'What this error means, and what to do')]),
     anchor(`${publicBaseUrl}/api/v0/location-records?format=html`, 'The records'),

@@ -1,14 +1,14 @@
 import { type Collection, type Document, type Link } from './documents'
 import { type Bbox, drawMap, type Feature, featureBody, headline, REVOKED, titleOf } from '../records'
 import { type Html, html, joined, trusted } from '../http/html'
-import { definitions, list, page, type Trail } from '../http/pages'
+import { definitions, list, type Page, page, type Trail } from '../http/pages'
 
 /**
  * The documents of OGC API - Features as HTML 5 pages: all that the JSON says, and all of its links
  * (/req/html/content).
  */
 
-export function landingPage(document: Document): string {
+export function landingPage(document: Document): Page {
   return page(document.title, [], html`<p>${document.description}</p>${linkList('Links', document.links)}`)
 }
 
@@ -16,7 +16,7 @@ export function conformancePage(
   { conformsTo }: { conformsTo: readonly string[] },
   trail: Trail,
   links: readonly Link[],
-): string {
+): Page {
   return page(
     'Conformance',
     trail,
@@ -28,7 +28,7 @@ export function collectionsPage(
   collections: readonly Collection[],
   trail: Trail,
   links: readonly Link[],
-): string {
+): Page {
   return page(
     'Collections',
     trail,
@@ -36,7 +36,7 @@ export function collectionsPage(
   )
 }
 
-export function collectionPage(collection: Collection, trail: Trail): string {
+export function collectionPage(collection: Collection, trail: Trail): Page {
   return page(collection.title, trail, collectionBody(collection))
 }
 
@@ -65,7 +65,7 @@ export function itemsPage(
   itemHref: (id: string) => string,
   trail: Trail,
   box?: Bbox,
-): string {
+): Page {
   const { features, links, timeStamp, numberReturned, numberMatched } = answer
   const { svg, left } = drawMap(
     features.map(({ id, geometry, properties }) => ({
@@ -97,7 +97,7 @@ ${trusted(svg)}<div class="pages">${paging}</div>${joined(details, '\n')}<div cl
 }
 
 /** One feature. */
-export function itemPage(feature: Feature & { links: readonly Link[] }, trail: Trail): string {
+export function itemPage(feature: Feature & { links: readonly Link[] }, trail: Trail): Page {
   const self = feature.links.find(({ rel }) => rel === 'self')!.href
   return page(
     headline(feature.properties) || 'A location record',
@@ -107,7 +107,7 @@ export function itemPage(feature: Feature & { links: readonly Link[] }, trail: T
 }
 
 /** The JSON Schema of a feature. */
-export function schemaPage(schema: object, trail: Trail, links: readonly Link[]): string {
+export function schemaPage(schema: object, trail: Trail, links: readonly Link[]): Page {
   return page(
     'Schema of a record',
     trail,
@@ -125,7 +125,7 @@ export function apiPage(
   }[],
   trail: Trail,
   links: readonly Link[],
-): string {
+): Page {
   const sections = operations.map(
     ({ path, summary, parameters }) =>
       html`<h2><code>GET ${path}</code></h2><p>${summary}</p>${parameters.length > 0 && definitions(Object.fromEntries(parameters.map(({ name, description }) => [name, description])))}`,

@@ -50,7 +50,7 @@ import {
   searchOf,
   type Format,
 } from './parameters'
-import { sendPage } from '../http/pages'
+import { type Page, sendPage } from '../http/pages'
 import { RecordsError, recordsErrorHandler } from '../http/problems'
 
 export interface OgcParts {
@@ -122,7 +122,7 @@ export async function ogcRoutes(
     make: (
       format: Format,
       given: GivenQuery,
-    ) => { document: object; links: readonly Link[]; html: () => string },
+    ) => { document: object; links: readonly Link[]; html: () => Page },
   ) =>
     get(path, documentSchema(path), (request, reply) => {
       const format = formatOf(request.query, request.headers.accept)
@@ -267,7 +267,7 @@ interface Answer {
   type: string
   links: readonly Link[]
   json: () => string
-  html: () => string
+  html: () => Page
 }
 type DocumentQuery = typeof DOCUMENT_QUERY.static
 

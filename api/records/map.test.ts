@@ -10,9 +10,9 @@ const polygon = (...positions: number[][]): Geometry => ({
   type: 'Polygon',
   coordinates: [[...positions, positions[0]]],
 })
-/** The marks, without the grid. */
+/** The marks, without land and the grid. */
 const marks = (svg: string) =>
-  svg.replace(/<g class="grid">[^]*<\/g>/, '').match(/<(path|circle)[^>]*>/g) ?? []
+  svg.replace(/<path class="land"[^]*<g class="grid">[^]*<\/g>/, '').match(/<(path|circle)[^>]*>/g) ?? []
 
 test('without a geometry there is no picture', () => {
   expect(draw(null)).toEqual({ svg: '', left: 0 })
@@ -164,4 +164,57 @@ test('features beyond the limit of positions are left out and counted; time and 
   expect(marks(svg)).toHaveLength(2)
   expect(svg.length).toBeLessThan(700_000)
   expect(performance.now() - started).toBeLessThan(20_000)
+})
+
+describe('land', () => {
+  const LAND = /<path class="land" d="([^"]*)"/
+  const landAround = (longitude: number, latitude: number) => {
+    const { svg } = draw({ type: 'Point', coordinates: [longitude, latitude] })
+    return LAND.exec(svg)![1]!
+  }
+  /** Whether the middle of the picture is in the path, by the even-odd rule. */
+  const isLand = (longitude: number, latitude: number) => {
+    const { svg } = draw({ type: 'Point', coordinates: [longitude, latitude] })
+    const [, x, y] = /<circle[^>]*cx="([\d.]+)" cy="([\d.]+)"/.exec(svg)!.map(Number)
+    const rings = LAND.exec(svg)![1]!
+      .split('M')
+      .slice(1)
+      .map((ring) =>
+        ring
+          .replace('Z', '')
+          .split('L')
+          .map((each) => each.split(' ').map(Number)),
+      )
+    return rings.reduce(
+      (inside, ring) =>
+        ring.reduce((within, [bx, by], i) => {
+          const [ax, ay] = ring.at(i - 1)!
+          const crosses = ay! > y! !== by! > y! && x! < ax! + ((y! - ay!) / (by! - ay!)) * (bx! - ax!)
+          return crosses ? !within : within
+        }, inside),
+      false,
+    )
+  }
+  test.each([
+    ['Berlin', 13.4, 52.5, true],
+    ['the Atlantic', -30, 40, false],
+    ['the Caspian Sea', 51, 42, false],
+    ['Chukotka, beyond the antimeridian', -172, 66.5, true],
+    ['Wrangel Island, on the antimeridian', -179.9, 71.2, true],
+    ['Taveuni, on the antimeridian', -179.98, -16.85, true],
+    ['the South Pole', 0, -89.9, true],
+    ['the North Pole', 0, 89.9, false],
+  ])('%s', (_name, longitude, latitude, expected) => {
+    expect(isLand(longitude, latitude)).toBe(expected)
+  })
+  test('the whole world is a small picture; an empty sea has no land', () => {
+    const { svg } = draw(
+      { type: 'Point', coordinates: [-179, -80] },
+      { type: 'Point', coordinates: [0, 80] },
+      { type: 'Point', coordinates: [100, 0] },
+    )
+    expect(svg).toMatch(LAND)
+    expect(svg.length).toBeLessThan(60_000)
+    expect(landAround(-30, 40)).toBe('')
+  })
 })

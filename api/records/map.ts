@@ -1,9 +1,9 @@
 import { html, trusted } from '../http/html'
+import { landIn } from './land'
 import type { Bbox } from './sql'
 
 /**
- * A picture of features for a page: plate carrée, a grid of parallels and meridians, no coast lines, nothing
- * but SVG.
+ * A picture of features for a page: plate carrée, land, a grid of parallels and meridians, nothing but SVG.
  */
 
 export interface Drawable {
@@ -41,6 +41,8 @@ interface View {
 const WIDTH = 960
 /** Positions of all features together: features beyond that are not drawn, and the page says so. */
 const MAX_POSITIONS = 50_000
+/** Pixels that two neighbours of a line are apart at least: of features, and of land. */
+const [DETAIL, LAND_DETAIL] = [0.1, 0.8]
 /** Degrees between the lines of the grid. */
 const STEPS = [30, 15, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001]
 /** Margins around the features and around a requested box, as shares of their size. */
@@ -93,7 +95,7 @@ export function drawMap(features: readonly Drawable[], box?: Bbox): { svg: strin
   const outline = box ? `\n${outlineOf(frame, view, scale)}` : ''
   const height = round(view.height * scale)
   return {
-    svg: `<svg class="map" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="Where the records of this page are">${grid(view, scale)}${marks.join('\n')}${outline}</svg>`,
+    svg: `<svg class="map" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="Where the records of this page are">${land(view, scale)}${grid(view, scale)}${marks.join('\n')}${outline}</svg>`,
     left,
   }
 }
@@ -220,6 +222,15 @@ function outlineOf(frame: Extent, view: View, scale: number): string {
     .join('')
 }
 
+function land({ west, south, width, height }: View, scale: number): string {
+  const rings = landIn([west, south, west + width, south + height], (ring) => roundPole(unwound(ring)))
+  const at = ([lng, lat]: Position): Position => [
+    round((lng - west) * scale),
+    round((south + height - lat) * scale),
+  ]
+  return `<path class="land" d="${rings.map((ring) => pathOf(ring.map(at), true, LAND_DETAIL)).join('')}"/>\n`
+}
+
 function grid({ west, south, width, height }: View, scale: number): string {
   const step = STEPS.findLast((each) => width / each <= 12) ?? STEPS[0]!
   const digits = Math.max(0, Math.ceil(-Math.log10(step) - 1e-9))
@@ -268,12 +279,15 @@ function mark({ kind, lines }: Shape, view: View, scale: number): string {
     .join('')
 }
 
-/** Positions that fall on the one before are left out. */
-function pathOf(line: readonly Position[], closed: boolean): string {
-  const seen = line.filter(
-    ([x, y], i) =>
-      i === 0 || i === line.length - 1 || Math.hypot(x - line[i - 1]![0], y - line[i - 1]![1]) >= 0.1,
-  )
+/** Positions closer than `detail` to the one before are left out. */
+function pathOf(line: readonly Position[], closed: boolean, detail = DETAIL): string {
+  let last: Position | undefined
+  const seen = line.filter((position, i) => {
+    const drawn =
+      !last || i === line.length - 1 || Math.hypot(position[0] - last[0], position[1] - last[1]) >= detail
+    if (drawn) last = position
+    return drawn
+  })
   return `M${seen.map(([x, y]) => `${x} ${y}`).join('L')}${closed ? 'Z' : ''}`
 }
 

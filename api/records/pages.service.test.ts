@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startApi, type TestApi } from '../../test/api'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
-import { foreignElements } from '../../test/pages'
+import { addressesOf, foreignElements } from '../../test/pages'
 import { insertRecords, type StoredRecord } from '../../test/records'
 
 /** HTML pages, which only browsers get. The public address has a path, as behind a proxy. */
@@ -88,7 +88,7 @@ function expectSafe({ type, headers, text }: Awaited<ReturnType<typeof ask>>, pa
   expect(foreignElements(text, ['table', 'thead', 'tbody', 'tr', 'th', 'td']), path).toEqual([])
   expect(text.match(/<[^>]*\s(on[a-z]+|style)\s*=/i), path).toBeNull()
   expect(
-    [...text.matchAll(/(?:href|src)="([^"]*)"/g)].filter(([, to]) => !to!.startsWith(`${BASE}/`)),
+    addressesOf(text, BASE + path.replace(BASE, '')).filter((to) => !to.startsWith(`${BASE}/`)),
     path,
   ).toEqual([])
   expect(text, path).not.toMatch(/undefined|NaN|\[object/)

@@ -1,6 +1,6 @@
 import { drawMap, type Geometry } from './map'
 import { type Html, html, joined, trusted } from '../http/html'
-import { anchor, definitions, list, page, type Trail } from '../http/pages'
+import { anchor, definitions, list, type Page, page, type Trail } from '../http/pages'
 import { noGeometry } from '../http/problems'
 import { recordText } from './formats'
 import { addressWith, type PageAddresses } from './links'
@@ -37,7 +37,7 @@ export function listPage(
   { rows, search, given, addresses, counted, byCursor }: ListPage,
   url: string,
   trail: Trail,
-): string {
+): Page {
   const { next, prev, first } = addresses
   const [count, total] = [
     rows.length.toLocaleString('en'),
@@ -83,7 +83,7 @@ ${paging}${rows.length > 0 && [table, paging]}
 }
 
 /** One record. @param publicBaseUrl no slash at its end */
-export function recordPage(feature: Feature, publicBaseUrl: string, trail: Trail): string {
+export function recordPage(feature: Feature, publicBaseUrl: string, trail: Trail): Page {
   const { uid, chain } = feature.properties as { uid: string; chain: string }
   const url = `${publicBaseUrl}/api/v0/location-records/${uid}`
   const ways = [

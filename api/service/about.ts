@@ -11,11 +11,12 @@ import { SERVICE_COMPONENTS, SERVICE_ROUTES } from './schemas'
 import { SHARED_COMPONENTS } from '../http/openapi-components'
 import { GRAPHQL_COMPONENTS } from '../graphql'
 import { MCP_COMPONENTS } from '../mcp'
+import type { Pages } from '../web'
 import { RECORDS_COMPONENTS } from '../records'
 import { llmsText } from './llms'
 import { withExamples, type Document } from './openapi-examples'
 import { html } from '../http/html'
-import { sendPage } from '../http/pages'
+import { header, HEADER_STYLE, sendPage } from '../http/pages'
 import { RecordsError } from '../http/problems'
 import { documented } from '../http/validation'
 
@@ -24,6 +25,8 @@ export interface AboutParts extends ComputeParts {
   deploymentName: string
   /** Whether /mcp serves agents. */
   mcp: boolean
+  /** What browsers get; undefined where no pages were built. */
+  pages?: Pages
 }
 
 const NAME = 'Geospatial Attestation Service'
@@ -96,9 +99,9 @@ export async function describeRoutes(
  * limited.
  */
 export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Promise<void> {
-  const { publicBaseUrl, deploymentName, mcp, attesters, defaultSchemas, defaultSubmission } = parts
+  const { publicBaseUrl, deploymentName, mcp, attesters, defaultSchemas, defaultSubmission, pages } = parts
 
-  app.get('/', { schema: SERVICE_ROUTES.root }, async () => ({
+  const information = async () => ({
     name: NAME,
     version,
     description: DESCRIPTION,
@@ -132,7 +135,16 @@ export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Prom
     ),
     defaultSchemas: { numeric: defaultSchemas.number, boolean: defaultSchemas.boolean },
     defaultSubmission,
-  }))
+  })
+  app.get<{ Querystring: { format?: string } }>(
+    '/',
+    { schema: SERVICE_ROUTES.root },
+    async ({ query, headers }, reply) => {
+      if (!pages) return information()
+      void reply.header('vary', 'accept')
+      return query.format !== 'json' && prefersHtml(headers.accept) ? pages.send(reply) : information()
+    },
+  )
 
   app.get<{ Params: { slug: string } }>(
     '/errors/:slug',
@@ -178,7 +190,17 @@ export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Prom
       defaultModelsExpandDepth: 0,
       displayRequestDuration: true,
     },
-    theme: { title: String(html`${NAME} (${deploymentName})`) },
+    theme: {
+      title: String(html`${NAME} (${deploymentName})`),
+      css: [{ filename: 'header.css', content: HEADER_STYLE }],
+      js: [
+        {
+          filename: 'header.js',
+          // Relative to the service's root, behind whatever path prefix of a proxy.
+          content: `document.body.insertAdjacentHTML('afterbegin', ${JSON.stringify(String(header('ROOT')))}.replaceAll('ROOT', location.pathname.replace(/docs\\/?[^/]*$/, '')))`,
+        },
+      ],
+    },
   })
 }
 

@@ -175,7 +175,24 @@ export const SERVICE_ROUTES = {
     'getInformation',
     'Which deployment this is',
     'Its name and version, its endpoints, its chains with the attester address of each, and whether each can be signed for.',
-    { response: { 200: answer(ref(Information), 'The deployment.') } },
+    {
+      querystring: Type.Object({
+        format: Type.Optional(
+          Type.Literal('json', { description: 'JSON for browsers too, which get a page otherwise.' }),
+        ),
+      }),
+      response: {
+        200: {
+          description: 'The deployment.',
+          content: {
+            'application/json': { schema: ref(Information) },
+            'text/html': {
+              schema: { type: 'string', description: 'For a browser: the map of the records.' },
+            },
+          },
+        },
+      },
+    },
   ),
   health: route(
     'getHealth',

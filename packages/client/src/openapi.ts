@@ -3894,7 +3894,10 @@ export interface operations {
     };
     getInformation: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description JSON for browsers too, which get a page otherwise. */
+                format?: "json";
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -3908,6 +3911,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Information"];
+                    "text/html": string;
                 };
             };
         };

@@ -6,7 +6,7 @@ import { cellToChildren, getPentagons, getRes0Cells } from 'h3-js'
 import { rolldown, type InputOptions } from 'rolldown'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { seededRandom } from '../../../dev/random'
-import { CHROMIUM, startBrowser } from '../../../test/browser'
+import { CHROMIUM, openPage } from '../../../test/browser'
 import { removeFolder, temporaryFolder } from '../../../test/database'
 import { answersTo, shapesOf, type Case } from './answers'
 
@@ -112,18 +112,13 @@ test('the kernel has less than 46 kB compressed, without viem, and loads H3 only
 describe('the same bits as the kernel of the service', () => {
   test('in this Node', async () => expect(answersIn(process.execPath)).toEqual(ours))
   test.runIf(CHROMIUM)('in a browser', async () => {
-    const browser = await startBrowser()
-    try {
-      await browser.evaluate(
-        `${script}; [globalThis.cases, globalThis.cells, globalThis.locations] = ${asked()}; 0`,
-      )
-      await browser.evaluate(`${EXPRESSION}.then((text) => { globalThis.answers = text }); 0`)
-      await browser.until('globalThis.answers !== undefined')
-      expect(JSON.parse((await browser.evaluate('answers')) as string)).toEqual(ours)
-      expect(browser.complaints).toEqual([])
-    } finally {
-      await browser.close()
-    }
+    await using browser = await openPage()
+    const { page, complaints } = browser
+    await page.evaluate(
+      `${script}; [globalThis.cases, globalThis.cells, globalThis.locations] = ${asked()}; 0`,
+    )
+    expect(JSON.parse(await page.evaluate<string>(EXPRESSION))).toEqual(ours)
+    expect(complaints).toEqual([])
   })
 
   const found = (name: string) =>

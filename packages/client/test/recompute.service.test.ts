@@ -20,7 +20,7 @@ import { attest, locationRequest, mined, request, testAccount } from '../../../d
 import { seededRandom } from '../../../dev/random'
 import { fieldTypes, schemaUid } from '../../../src/eas'
 import { LOCATION_PROTOCOL_SCHEMA } from '../../../src/location'
-import { CHROMIUM, startBrowser } from '../../../test/browser'
+import { CHROMIUM, openPage } from '../../../test/browser'
 import { offchain } from '../../../test/offchain'
 import { inOneBlock, startTestWorld, type TestWorld } from '../../../test/world'
 
@@ -512,26 +512,21 @@ test.runIf(CHROMIUM)('a browser recomputes the same', async () => {
   const bundle = await rolldown({ input: 'packages/client/dist/kernel.mjs', platform: 'browser' })
   const { output } = await bundle.generate({ format: 'iife', name: 'kernel', codeSplitting: false })
   await bundle.close()
-  const browser = await startBrowser()
-  try {
-    await browser.evaluate(`${output[0].code}; globalThis.kernel = kernel; 0`)
-    await browser.evaluate(
-      `Promise.all(${JSON.stringify(questions)}.map(([answer, inputs]) => kernel.recompute(answer, inputs))).then((all) => { globalThis.verdicts = all.map(({ sentence }) => sentence) }, (error) => { globalThis.verdicts = [error.message] }); 0`,
-    )
-    await browser.until('globalThis.verdicts !== undefined')
-    expect(await browser.evaluate('verdicts')).toEqual(
-      await Promise.all(
-        questions.map(async ([answer, inputs]) => {
-          const { verdict, sentence } = await recompute(answer, inputs)
-          expect(verdict).toBe('equal')
-          return sentence
-        }),
-      ),
-    )
-    expect(browser.complaints).toEqual([])
-  } finally {
-    await browser.close()
-  }
+  await using browser = await openPage()
+  const { page, complaints } = browser
+  const verdicts = await page.evaluate<string[]>(
+    `${output[0].code}; Promise.all(${JSON.stringify(questions)}.map(([answer, inputs]) => kernel.recompute(answer, inputs))).then((all) => all.map(({ sentence }) => sentence))`,
+  )
+  expect(verdicts).toEqual(
+    await Promise.all(
+      questions.map(async ([answer, inputs]) => {
+        const { verdict, sentence } = await recompute(answer, inputs)
+        expect(verdict).toBe('equal')
+        return sentence
+      }),
+    ),
+  )
+  expect(complaints).toEqual([])
 })
 
 describe('geo.recompute', () => {

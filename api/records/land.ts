@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs'
+import { clipPolygon } from 'lineclip'
+import { feature } from 'topojson-client'
+import type { GeometryCollection, Topology } from 'topojson-specification'
+
+type Position = [number, number]
+type Box = [west: number, south: number, east: number, north: number]
+
+/** Land of Natural Earth, by the width of a picture in degrees below which it is used. */
+const DETAILS = [
+  { below: 2, file: 'world-atlas/land-10m.json' },
+  { below: 60, file: 'world-atlas/land-50m.json' },
+  { below: Infinity, file: 'world-atlas/land-110m.json' },
+]
+/** Rings that were read, by file. */
+const read = new Map<string, { ring: Position[]; box: Box }[]>()
+
+/** The rings of land within a box, clipped to it. Its east may lie beyond 180, or its west below -180. */
+export function landIn(
+  [west, south, east, north]: Box,
+  unrolled: (ring: Position[]) => Position[],
+): Position[][] {
+  const { file } = DETAILS.find(({ below }) => east - west < below)!
+  if (!read.has(file)) read.set(file, ringsOf(file, unrolled))
+  return read.get(file)!.flatMap(({ ring, box }) =>
+    [-720, -360, 0, 360, 720].flatMap((turn) => {
+      const view: Box = [west - turn, south, east - turn, north]
+      if (box[0] > view[2] || box[2] < view[0] || box[1] > view[3] || box[3] < view[1]) return []
+      const clipped = clipPolygon(ring, view)
+      return clipped.length < 3 ? [] : [clipped.map(([lng, lat]): Position => [lng + turn, lat])]
+    }),
+  )
+}
+
+function ringsOf(file: string, unrolled: (ring: Position[]) => Position[]) {
+  const world = JSON.parse(readFileSync(require.resolve(file), 'utf8')) as Topology<{
+    land: GeometryCollection
+  }>
+  return feature(world, world.objects.land)
+    .features.flatMap(({ geometry }) => (geometry.type === 'MultiPolygon' ? geometry.coordinates.flat() : []))
+    .map((positions) => {
+      const ring = unrolled(positions as Position[])
+      const [lngs, lats] = [ring.map(([lng]) => lng), ring.map(([, lat]) => lat)]
+      const box: Box = [Math.min(...lngs), Math.min(...lats), Math.max(...lngs), Math.max(...lats)]
+      return { ring, box }
+    })
+}

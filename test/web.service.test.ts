@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { CHROMIUM, openPage } from './browser'
+import { startTestWorld, type TestWorld } from './world'
+
+/** The pages for people, in a real browser that reaches this service only (needs chromium). */
+
+let world: TestWorld
+beforeAll(async () => {
+  world = await startTestWorld()
+})
+afterAll(() => world?.stop())
+
+const get = (path: string, accept: string) => fetch(world.url + path, { headers: { accept } })
+
+test('GET / is a page for browsers and JSON for programs; ?format=json is always JSON', async () => {
+  const types = async (path: string, accept: string) => (await get(path, accept)).headers.get('content-type')
+  const browser = 'text/html,application/xhtml+xml,*/*;q=0.8'
+  expect(await types('/', browser)).toBe('text/html; charset=utf-8')
+  for (const page of ['/playground', '/attest'])
+    expect(await types(page, browser)).toBe('text/html; charset=utf-8')
+  for (const [path, accept] of [
+    ['/', '*/*'],
+    ['/', 'application/json'],
+    ['/?format=json', browser],
+  ] as const)
+    expect(await types(path, accept), `${path} ${accept}`).toBe('application/json; charset=utf-8')
+})
+test('assets are compressed and kept for ever; the page itself is asked for each time', async () => {
+  const page = await (await get('/', 'text/html')).text()
+  const [, script] = /src="\.(\/assets\/[^"]+\.js)"/.exec(page)!
+  for (const encoding of ['br', 'gzip']) {
+    const { status, headers } = await fetch(world.url + script!, { headers: { 'accept-encoding': encoding } })
+    expect([status, headers.get('content-encoding'), headers.get('cache-control')]).toEqual([
+      200,
+      encoding,
+      'public, max-age=31536000, immutable',
+    ])
+  }
+  expect((await get('/', 'text/html')).headers.get('cache-control')).toBe('public, max-age=0')
+  expect((await fetch(`${world.url}/assets/nothing.js`)).status).toBe(404)
+})
+
+describe.skipIf(!CHROMIUM)('in a browser', () => {
+  test('the map shows land, and loads nothing from elsewhere', async () => {
+    await using browser = await openPage()
+    const { page, complaints, requested } = browser
+    await page.goto(world.url)
+    await page.locator('canvas').waitFor()
+    await page.waitForLoadState('networkidle')
+    await browser.picture('explorer')
+    expect(complaints).toEqual([])
+    expect(new Set(requested.map((each) => new URL(each).origin))).toEqual(new Set([world.url]))
+    expect(await browser.barriers()).toEqual([])
+  })
+})

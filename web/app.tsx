@@ -1,0 +1,68 @@
+import type { ComponentChildren, ComponentType } from 'preact'
+import { lazy, Suspense } from 'preact/compat'
+import { goTo, here, type Page } from './location'
+import { addressOf } from './service'
+
+const PAGES: Record<Page, { title: string; Content: ComponentType }> = {
+  explorer: { title: 'Explore', Content: lazy(() => import('./explorer')) },
+  playground: { title: 'Ask', Content: lazy(() => import('./playground')) },
+  attest: { title: 'Attest', Content: lazy(() => import('./attest')) },
+}
+
+/** The header, and the page that the address names. */
+export function App() {
+  const { page } = here.value
+  const { title, Content } = PAGES[page]
+  document.title = `${title} · attested places`
+  return (
+    <>
+      <header>
+        <PageLink page="explorer" class="brand">
+          Attested places
+        </PageLink>
+        <nav aria-label="Pages">
+          {(Object.keys(PAGES) as Page[]).map((each) => (
+            <PageLink key={each} page={each} current={each === page}>
+              {PAGES[each].title}
+            </PageLink>
+          ))}
+          <a href={addressOf('docs')}>API</a>
+          <a href={addressOf('graphql')}>GraphQL</a>
+          <a href={addressOf('ogc')}>GIS</a>
+        </nav>
+      </header>
+      <main>
+        <Suspense fallback={<p class="waiting">Loading ...</p>}>
+          <Content />
+        </Suspense>
+      </main>
+    </>
+  )
+}
+
+function PageLink({
+  page,
+  current = false,
+  class: className,
+  children,
+}: {
+  page: Page
+  current?: boolean
+  class?: string
+  children: ComponentChildren
+}) {
+  return (
+    <a
+      href={page === 'explorer' ? addressOf('') : addressOf(page)}
+      class={className}
+      aria-current={current ? 'page' : undefined}
+      onClick={(event) => {
+        if (event.metaKey || event.ctrlKey || event.shiftKey) return
+        event.preventDefault()
+        goTo(page)
+      }}
+    >
+      {children}
+    </a>
+  )
+}

@@ -1,0 +1,32 @@
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+
+const COMPRESSIBLE = /\.(js|css|html|json|svg)$/
+/** Bytes below which compression gains nothing. */
+const SMALL = 1_024
+
+/** Writes each file compressed too, as `.br` and `.gz`: the server sends these as they are. */
+export function compressed() {
+  let folder = ''
+  return {
+    name: 'compressed',
+    configResolved: ({ root, build }) => {
+      folder = path.resolve(root, build.outDir)
+    },
+    closeBundle: () => {
+      for (const name of readdirSync(folder, { recursive: true })) {
+        if (!COMPRESSIBLE.test(name)) continue
+        const file = path.join(folder, name)
+        const bytes = readFileSync(file)
+        if (bytes.length < SMALL) continue
+        writeFileSync(`${file}.gz`, gzipSync(bytes, { level: 9 }))
+        const params = {
+          [constants.BROTLI_PARAM_QUALITY]: 10,
+          [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
+        }
+        writeFileSync(`${file}.br`, brotliCompressSync(bytes, { params }))
+      }
+    },
+  }
+}

@@ -1,0 +1,37 @@
+import { signal } from '@preact/signals'
+
+/**
+ * What is seen is in the address: the page by its last path segment, the rest as query parameters. Links and
+ * the buttons of the browser work as anywhere.
+ */
+
+export type Page = 'explorer' | 'playground' | 'attest'
+
+const read = () => ({ page: pageOf(location.pathname), parameters: new URLSearchParams(location.search) })
+
+function pageOf(path: string): Page {
+  const name = path.slice(path.lastIndexOf('/') + 1)
+  return name === 'playground' || name === 'attest' ? name : 'explorer'
+}
+
+export const here = signal(read())
+addEventListener('popstate', () => (here.value = read()))
+
+/** Goes to a page, with a step back in the history. */
+export function goTo(page: Page, parameters: URLSearchParams = new URLSearchParams()): void {
+  const query = parameters.toString()
+  history.pushState(null, '', `${page === 'explorer' ? '.' : page}${query && `?${query}`}`)
+  here.value = read()
+}
+
+/** Changes parameters of this page in place; undefined removes one. */
+export function setParameters(changes: Record<string, string | undefined>): void {
+  const parameters = new URLSearchParams(location.search)
+  for (const [name, value] of Object.entries(changes))
+    if (value === undefined) parameters.delete(name)
+    else parameters.set(name, value)
+  const query = parameters.toString()
+  if (query === location.search.slice(1)) return
+  history.replaceState(null, '', `${location.pathname}${query && `?${query}`}`)
+  here.value = read()
+}

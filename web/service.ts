@@ -1,0 +1,10 @@
+import { createGeo } from '@geospatial-attestation/client'
+
+/** Where the service lives: the pages are one level below it, whatever path a deployment has. */
+export const BASE = new URL('.', location.href).href.replace(/\/$/, '')
+
+/** The client of the service that served this page. */
+export const geo = createGeo(BASE)
+
+/** The address of something of the service, such as `api/v0/location-records`. */
+export const addressOf = (path: string): string => `${BASE}/${path}`

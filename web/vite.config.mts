@@ -1,0 +1,29 @@
+import { fileURLToPath } from 'node:url'
+import { defineConfig } from 'vite'
+import { basemap } from './build/basemap.mjs'
+import { compressed } from './build/compressed.mjs'
+import { mapLibrary } from './build/map-library.mjs'
+
+/** Builds the pages for people into dist/web: index.html, and assets with hashes in their names. */
+export default defineConfig({
+  root: fileURLToPath(new URL('.', import.meta.url)),
+  // Relative: a deployment may live below a path (PUBLIC_BASE_URL).
+  base: './',
+  publicDir: false,
+  build: {
+    outDir: '../dist/web',
+    emptyOutDir: true,
+    target: 'es2022',
+    // No inline data: the content security policy has a short list of sources.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    chunkSizeWarningLimit: 700,
+    reportCompressedSize: false,
+  },
+  // As MapLibre's sources expect: a declared field without a value is no field.
+  oxc: {
+    assumptions: { setPublicClassFields: true },
+    typescript: { removeClassFieldsWithoutInitializer: true },
+  },
+  plugins: [mapLibrary(), basemap(), compressed()],
+})
