@@ -1,0 +1,150 @@
+import { boxesOf, conditions, envelope, TYPE_INDEXED, type RecordFilter, type Statement } from '../records'
+import { boxOf, cellsOf, EXTENT, WORLD_BITS, type Tile } from './grid'
+
+/** The SQL of tiles. */
+
+/** A tile with more records than this counts them in clusters instead of drawing them. */
+export const MOST_DRAWN = 500
+/** Characters of GeoJSON that are read for a tile; larger geometries than fit are drawn as a point. */
+const SHAPE_CHARACTERS = 1_000_000
+/** Shapes that are smaller, in the tile's coordinates, are drawn as a point. */
+const LEAST_SHAPE = 16
+/** Clusters of a tile: 2 to the power of this on a side. */
+export const CLUSTER_BITS = 4
+/** The levels of record_cell (migration Tiles). */
+const LEVELS = [4, 9, 14]
+const MEMO_CHARACTERS = 100
+
+/** A record as a tile shows it. */
+export interface TileRecord {
+  uid: string
+  chain: string
+  prover: string
+  location_type: string
+  revoked: boolean
+  /** ISO 8601 */
+  timestamp: string
+  /** shortened */
+  memo: string
+  /** Where it is counted, in units of the world's width / 2^31; null beyond the map. */
+  x: number | null
+  y: number | null
+  /** Of a point, degrees. */
+  lon: number | null
+  lat: number | null
+  /** GeoJSON of other shapes; null where it is drawn as a point. */
+  shape: object | null
+}
+
+/** Records of one cell, chain and state. */
+export interface TileCell {
+  x: number
+  y: number
+  chain: string
+  revoked: boolean
+  total: number
+  /** Sums of the places, in units of the world's width / 2^31. */
+  xSum: number
+  ySum: number
+}
+
+/**
+ * The records of a tile: how many there are, counted up to MOST_DRAWN + 1, and the records unless there are
+ * too many. Uses the GiST indexes on geom and on the reach of geodesics.
+ */
+export function recordsQuery(filter: RecordFilter, tile: Tile): Statement {
+  const values: unknown[] = []
+  const value = (v: unknown) => `$${values.push(v)}`
+  const where = conditions({ ...filter, shownIn: boxOf(tile) }, value)
+  const least = value((360 * LEAST_SHAPE) / EXTENT / 2 ** tile.z)
+  return {
+    text: `WITH found AS MATERIALIZED (
+        SELECT id, uid, chain, prover, location_type, revoked, timestamp, memo, longitude, geom, geometry
+        FROM location_record WHERE ${where.join(' AND ')} LIMIT ${MOST_DRAWN + 1}),
+      sized AS (
+        SELECT *, longitude IS NULL AND (ST_XMax(geom) - ST_XMin(geom) >= ${least} OR ST_YMax(geom) - ST_YMin(geom)
+          >= ${least} * cosd(least(85, greatest(abs(ST_YMin(geom)), abs(ST_YMax(geom)))))) AS is_shape FROM found),
+      read AS (
+        SELECT *, is_shape AND sum(octet_length(geometry)) FILTER (WHERE is_shape)
+          OVER (ORDER BY octet_length(geometry), id) <= ${SHAPE_CHARACTERS} AS is_drawn FROM sized)
+      SELECT (SELECT count(*) FROM found)::int AS count, (SELECT json_agg(json_build_object(
+          'uid', uid, 'chain', chain, 'prover', prover, 'location_type', left(location_type, ${TYPE_INDEXED}), 'revoked', revoked,
+          'timestamp', to_char(timestamp AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'memo', left(memo, ${MEMO_CHARACTERS}),
+          'x', location_x(geom), 'y', location_y(geom), 'lon', CASE WHEN longitude IS NOT NULL THEN ST_X(geom) END,
+          'lat', CASE WHEN longitude IS NOT NULL THEN ST_Y(geom) END, 'shape', CASE WHEN is_drawn THEN geometry::json END)
+          ORDER BY timestamp, id) FROM read WHERE (SELECT count(*) FROM found) <= ${MOST_DRAWN}) AS records`,
+    values,
+  }
+}
+
+/** Whether record_cell has the counts of such a tile. */
+export function isCounted({ chain: _, revoked: __, ...others }: RecordFilter, { z }: Tile): boolean {
+  return z + CLUSTER_BITS <= LEVELS.at(-1)! && Object.values(others).every((each) => each === undefined)
+}
+
+/** The counts of a tile's clusters as the database keeps them. Uses the primary key. */
+export function countedQuery({ chain, revoked }: RecordFilter, { z, x, y }: Tile): Statement {
+  const bits = z + CLUSTER_BITS
+  const level = LEVELS.find((each) => each >= bits)!
+  return {
+    text: `SELECT x >> $1 AS x, y >> $1 AS y, chain, revoked, sum(total)::float8 AS total, sum(x_sum)::float8 AS "xSum", sum(y_sum)::float8 AS "ySum"
+      FROM record_cell WHERE level = $2 AND x BETWEEN $3 AND $4 AND y BETWEEN $5 AND $6
+        AND ($7::text IS NULL OR chain = $7) AND ($8::boolean IS NULL OR revoked = $8)
+      GROUP BY 1, 2, 3, 4 HAVING sum(total) > 0 ORDER BY 1, 2, 3, 4`,
+    values: [level - bits, level, ...cellsOf(x, z, level), ...cellsOf(y, z, level), chain, revoked],
+  }
+}
+
+/** The same counted now. Uses the indexes of lists. */
+export function countQuery(filter: RecordFilter, tile: Tile): Statement {
+  const { z, x, y } = tile
+  const values: unknown[] = []
+  const value = (v: unknown) => `$${values.push(v)}`
+  const where = conditions(filter, value)
+  if (z === 0) where.push('geom IS NOT NULL')
+  // The middle of a shape's box is within the box.
+  else {
+    const boxes = boxesOf(boxOf(tile)).map(
+      ([w, s, e, n]) => `geom && ${envelope(value(w), value(s), value(e), value(n))}`,
+    )
+    where.push(`(${boxes.join(' OR ')})`)
+  }
+  const between = (bounds: [number, number]) => `BETWEEN ${value(bounds[0])} AND ${value(bounds[1])}`
+  const shift = value(WORLD_BITS - z - CLUSTER_BITS)
+  return {
+    // OFFSET 0: each place is computed once.
+    text: `SELECT (x >> ${shift})::float8 AS x, (y >> ${shift})::float8 AS y, chain, revoked, count(*)::float8 AS total, sum(x)::float8 AS "xSum", sum(y)::float8 AS "ySum"
+      FROM (SELECT chain, revoked, location_x(geom) AS x, location_y(geom) AS y FROM location_record
+        WHERE ${where.join(' AND ')} OFFSET 0) AS placed
+      WHERE x ${between(cellsOf(x, z, WORLD_BITS))} AND y ${between(cellsOf(y, z, WORLD_BITS))}
+      GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`,
+    values,
+  }
+}
+
+/** What happened to a chain's records after a change. */
+export interface ChainMoves {
+  chain: string
+  /** When the database got its first record of the chain. */
+  since: Date
+  /** Goes up when records are written anew without a change in the log. */
+  rewrites: number
+  /** Id of the last change, kept or deleted; changes up to `forgotten` were deleted. */
+  last: number
+  forgotten: number
+  /** id, and the box of the record in degrees: west, south, east, north; null: no shape */
+  moves: [number, ...([number, number, number, number] | [null, null, null, null])][]
+}
+
+/** The changes of every chain after these ids, `limit` a chain at most. Uses the primary key. */
+export function movesQuery(after: Readonly<Record<string, number>>, limit: number): Statement {
+  return {
+    text: `SELECT chain, since, rewrites::float8 AS rewrites, forgotten::float8 AS forgotten,
+        coalesce((SELECT max(id) FROM record_change WHERE chain = state.chain), forgotten)::float8 AS last,
+        (SELECT coalesce(json_agg(json_build_array(id, (place[1])[0], (place[1])[1], (place[0])[0], (place[0])[1]) ORDER BY id), '[]') FROM (
+          SELECT id, place FROM record_change WHERE chain = state.chain AND id > coalesce(($1::jsonb ->> state.chain)::bigint, 0)
+            ORDER BY id LIMIT $2) AS next) AS moves
+      FROM record_state AS state`,
+    values: [JSON.stringify(after), limit],
+  }
+}
