@@ -25,7 +25,7 @@ export const LAYERS: readonly {
     fields: {
       uid: { type: 'string', description: RECORD_FIELDS.uid.description },
       chain: { type: 'string', description: RECORD_FIELDS.chain.description },
-      prover: { type: 'string', description: RECORD_FIELDS.prover.description },
+      prover: { type: 'string', description: `${RECORD_FIELDS.prover.description} In lower case.` },
       location_type: {
         type: 'string',
         description: `${RECORD_FIELDS.location_type.description} At most 100 characters.`,

@@ -1,7 +1,6 @@
 import { fromVectorTileJs } from '@maplibre/vt-pbf'
-import { checksumAddress } from '../../src/eas'
 import { type TileCell, type TileRecord } from './sql'
-import { EXTENT, WORLD_BITS, worldX, worldY, type Tile } from './grid'
+import { EXTENT, MAX_LATITUDE, WORLD_BITS, worldY, type Tile } from './grid'
 import { draw, TILE_BUDGET, type Path } from './shapes'
 
 /** Vector tiles (Mapbox Vector Tile 2.1). */
@@ -23,22 +22,25 @@ export function drawnTile(tile: Tile, records: readonly TileRecord[]): Buffer {
   const budget = { positions: TILE_BUDGET }
   return encoded(
     RECORDS_LAYER,
-    records.flatMap(({ shape, lon, lat, x, y, prover, ...fields }): Feature[] => {
-      const properties: Properties = { ...fields, prover: checksumAddress(prover) }
-      const drawing = shape && (budget.positions < 0 ? undefined : draw(shape, tile, budget))
+    records.flatMap((record): Feature[] => {
+      const { uid, chain, prover, location_type, revoked, memo, shape, box, lon, lat, at } = record
+      const timestamp = new Date(at).toISOString()
+      const properties: Properties = { uid, chain, prover, location_type, revoked, timestamp, memo }
+      const drawing =
+        shape !== null && budget.positions >= 0 && draw(JSON.parse(shape) as object, tile, budget)
       if (drawing)
         return (
           [drawing.points.length ? [drawing.points] : [], drawing.lines, drawing.rings] as const
         ).flatMap((paths, i) => (paths.length ? [{ type: (i + 1) as 1 | 2 | 3, paths, properties }] : []))
-      if (x === null || y === null || !isIn(tile, x, y)) return []
-      const point =
+      const place =
         lon !== null && lat !== null
-          ? within(tile, worldX(lon), worldY(lat))
-          : within(tile, (x + 0.5) / WORLD, (y + 0.5) / WORLD)
+          ? placeOf([lon, lat, lon, lat])
+          : box && placeOf(box as [number, number, number, number])
+      if (!place || !isIn(tile, place)) return []
       return [
         {
           type: 1,
-          paths: [point],
+          paths: [within(tile, place[0], place[1])],
           properties: lon === null ? { ...properties, reduced: true } : properties,
         },
       ]
@@ -81,10 +83,24 @@ export function countedTile(tile: Tile, cells: readonly TileCell[]): Buffer {
   )
 }
 
-/** Whether the database counts this place in the tile. */
-function isIn({ z, x, y }: Tile, placeX: number, placeY: number): boolean {
-  const size = 2 ** (WORLD_BITS - z)
-  return Math.floor(placeX / size) === x && Math.floor(placeY / size) === y
+/**
+ * Where a record is counted, in shares of the world's width: location_x and location_y of the migration Tiles.
+ * Undefined beyond the map.
+ */
+function placeOf([west, south, east, north]: readonly [number, number, number, number]):
+  [number, number] | undefined {
+  if (south > MAX_LATITUDE || north < -MAX_LATITUDE) return undefined
+  const x = (west + east) / 720 + 0.5
+  return [x - Math.floor(x), worldY((Math.max(south, -MAX_LATITUDE) + Math.min(north, MAX_LATITUDE)) / 2)]
+}
+
+/** Whether a place is in the tile; those at the edge of the map are in the last one. */
+function isIn({ z, x, y }: Tile, [wx, wy]: [number, number]): boolean {
+  const last = 2 ** z - 1
+  return (
+    Math.min(last, Math.floor(wx * 2 ** z)) === x &&
+    Math.max(0, Math.min(last, Math.floor(wy * 2 ** z))) === y
+  )
 }
 
 /** A point that is in the tile, whatever the last digit says. */

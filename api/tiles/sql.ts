@@ -1,4 +1,12 @@
-import { boxesOf, conditions, envelope, TYPE_INDEXED, type RecordFilter, type Statement } from '../records'
+import {
+  boxesOf,
+  conditions,
+  envelope,
+  TYPE_INDEXED,
+  type Bbox,
+  type RecordFilter,
+  type Statement,
+} from '../records'
 import { boxOf, cellsOf, EXTENT, WORLD_BITS, type Tile } from './grid'
 
 /** The SQL of tiles. */
@@ -19,21 +27,21 @@ const MEMO_CHARACTERS = 100
 export interface TileRecord {
   uid: string
   chain: string
+  /** lower-case */
   prover: string
   location_type: string
   revoked: boolean
-  /** ISO 8601 */
-  timestamp: string
+  /** Unix milliseconds */
+  at: number
   /** shortened */
   memo: string
-  /** Where it is counted, in units of the world's width / 2^31; null beyond the map. */
-  x: number | null
-  y: number | null
-  /** Of a point, degrees. */
+  /** Of a point, degrees; null: of another shape. */
   lon: number | null
   lat: number | null
-  /** GeoJSON of other shapes; null where it is drawn as a point. */
-  shape: object | null
+  /** The box of another shape, or of the first part of one on both sides of the antimeridian: west to north. */
+  box: number[] | null
+  /** GeoJSON; null where it is drawn as a point. */
+  shape: string | null
 }
 
 /** Records of one cell, chain and state. */
@@ -49,8 +57,8 @@ export interface TileCell {
 }
 
 /**
- * The records of a tile: how many there are, counted up to MOST_DRAWN + 1, and the records unless there are
- * too many. Uses the GiST indexes on geom and on the reach of geodesics.
+ * The records of a tile, newest last; MOST_DRAWN + 1 without shapes where there are more. Uses the GiST
+ * indexes on geom and on the reach of geodesics.
  */
 export function recordsQuery(filter: RecordFilter, tile: Tile): Statement {
   const values: unknown[] = []
@@ -59,20 +67,20 @@ export function recordsQuery(filter: RecordFilter, tile: Tile): Statement {
   const least = value((360 * LEAST_SHAPE) / EXTENT / 2 ** tile.z)
   return {
     text: `WITH found AS MATERIALIZED (
-        SELECT id, uid, chain, prover, location_type, revoked, timestamp, memo, longitude, geom, geometry
+        SELECT id, uid, chain, prover, left(location_type, ${TYPE_INDEXED}) AS location_type, revoked, date_part('epoch', timestamp) * 1000 AS at,
+          left(memo, ${MEMO_CHARACTERS}) AS memo, CASE WHEN longitude IS NULL THEN geom END AS geom, CASE WHEN longitude IS NULL THEN geometry END AS geometry,
+          CASE WHEN longitude IS NOT NULL THEN ST_X(geom) END AS lon, CASE WHEN longitude IS NOT NULL THEN ST_Y(geom) END AS lat
         FROM location_record WHERE ${where.join(' AND ')} LIMIT ${MOST_DRAWN + 1}),
-      sized AS (
-        SELECT *, longitude IS NULL AND (ST_XMax(geom) - ST_XMin(geom) >= ${least} OR ST_YMax(geom) - ST_YMin(geom)
-          >= ${least} * cosd(least(85, greatest(abs(ST_YMin(geom)), abs(ST_YMax(geom)))))) AS is_shape FROM found),
-      read AS (
-        SELECT *, is_shape AND sum(octet_length(geometry)) FILTER (WHERE is_shape)
-          OVER (ORDER BY octet_length(geometry), id) <= ${SHAPE_CHARACTERS} AS is_drawn FROM sized)
-      SELECT (SELECT count(*) FROM found)::int AS count, (SELECT json_agg(json_build_object(
-          'uid', uid, 'chain', chain, 'prover', prover, 'location_type', left(location_type, ${TYPE_INDEXED}), 'revoked', revoked,
-          'timestamp', to_char(timestamp AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'memo', left(memo, ${MEMO_CHARACTERS}),
-          'x', location_x(geom), 'y', location_y(geom), 'lon', CASE WHEN longitude IS NOT NULL THEN ST_X(geom) END,
-          'lat', CASE WHEN longitude IS NOT NULL THEN ST_Y(geom) END, 'shape', CASE WHEN is_drawn THEN geometry::json END)
-          ORDER BY timestamp, id) FROM read WHERE (SELECT count(*) FROM found) <= ${MOST_DRAWN}) AS records`,
+      shapes AS (
+        SELECT id, geometry, CASE WHEN ST_XMax(geom) - ST_XMin(geom) > 180 THEN ST_GeometryN(geom, 1) ELSE geom END AS part,
+          sum(octet_length(geometry)) OVER (ORDER BY octet_length(geometry), id) <= ${SHAPE_CHARACTERS}
+            AND (ST_XMax(geom) - ST_XMin(geom) >= ${least} OR ST_YMax(geom) - ST_YMin(geom)
+              >= ${least} * cosd(least(85, greatest(abs(ST_YMin(geom)), abs(ST_YMax(geom)))))) AS is_drawn
+        FROM found WHERE geom IS NOT NULL AND (SELECT count(*) FROM found) <= ${MOST_DRAWN})
+      SELECT uid, chain, prover, location_type, revoked, at, memo, lon, lat,
+        CASE WHEN part IS NOT NULL THEN ARRAY[ST_XMin(part), ST_YMin(part), ST_XMax(part), ST_YMax(part)] END AS box,
+        CASE WHEN is_drawn THEN shapes.geometry END AS shape
+      FROM found LEFT JOIN shapes USING (id) ORDER BY at, id`,
     values,
   }
 }
