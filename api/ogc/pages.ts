@@ -20,7 +20,7 @@ export function conformancePage(
   return page(
     'Conformance',
     trail,
-    html`<p>This service conforms to OGC API - Features, Part 1: Core. The conformance classes that it implements:</p>${list(conformsTo.map((uri) => html`<code>${uri}</code>`))}${linkList('Links', links)}`,
+    html`<p>This service conforms to OGC API - Features, Part 1: Core, and to OGC API - Tiles, Part 1: Core. The conformance classes that it implements:</p>${list(conformsTo.map((uri) => html`<code>${uri}</code>`))}${linkList('Links', links)}`,
   )
 }
 
@@ -115,6 +115,11 @@ export function schemaPage(schema: object, trail: Trail, links: readonly Link[])
   )
 }
 
+/** A document about tiles. */
+export function tilesPage(title: string, document: object, trail: Trail, links: readonly Link[]): string {
+  return page(title, trail, html`<pre>${JSON.stringify(document, null, 2)}</pre>${linkList('Links', links)}`)
+}
+
 /** The definition of the API: its operations in short, then the whole document. */
 export function apiPage(
   document: { info: { title: string; description: string }; paths: object },
@@ -142,7 +147,8 @@ function linkList(title: string, links: readonly Link[]): Html {
 }
 
 /** A link out of a page; one to JSON says so, as a browser would get a page again. */
-function linkTo({ href, rel, type }: Link, text: string): Html {
+function linkTo({ href, rel, type, templated }: Link, text: string): Html {
+  if (templated) return html`${text} <code>${href}</code>`
   const to =
     type.includes('json') && !/[?&]f=/.test(href) ? `${href}${href.includes('?') ? '&' : '?'}f=json` : href
   return html`<a href="${to}" rel="${rel}" type="${type}">${text}</a>`

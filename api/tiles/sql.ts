@@ -57,13 +57,18 @@ export interface TileCell {
 }
 
 /**
- * The records of a tile, newest last; MOST_DRAWN + 1 without shapes where there are more. Uses the GiST
- * indexes on geom and on the reach of geodesics.
+ * The records of a tile, newest last; MOST_DRAWN + 1 without shapes where there are more, or none where the
+ * kept counts say so (isTotalled). Uses the GiST indexes on geom and on the reach of geodesics.
  */
 export function recordsQuery(filter: RecordFilter, tile: Tile): Statement {
   const values: unknown[] = []
   const value = (v: unknown) => `$${values.push(v)}`
   const where = conditions({ ...filter, shownIn: boxOf(tile) }, value)
+  // Evaluated once, and first: a crowd is not read at all.
+  if (isTotalled(filter, tile))
+    where.push(
+      `(SELECT coalesce(sum(total), 0) FROM record_cell WHERE ${inCells(filter, tile, tile.z, value)}) <= ${MOST_DRAWN}`,
+    )
   const least = value((360 * LEAST_SHAPE) / EXTENT / 2 ** tile.z)
   return {
     text: `WITH found AS MATERIALIZED (
@@ -85,26 +90,58 @@ export function recordsQuery(filter: RecordFilter, tile: Tile): Statement {
   }
 }
 
-/** Whether record_cell has the counts of such a tile. */
-export function isCounted({ chain: _, revoked: __, ...others }: RecordFilter, { z }: Tile): boolean {
-  return z + CLUSTER_BITS <= LEVELS.at(-1)! && Object.values(others).every((each) => each === undefined)
+/** Whether record_cell has the number of a tile's records. */
+export function isTotalled(filter: RecordFilter, { z }: Tile): boolean {
+  return isCounted(filter, z)
+}
+
+/** Whether record_cell has the counts of a tile's clusters. */
+export function hasClusters(filter: RecordFilter, { z }: Tile): boolean {
+  return isCounted(filter, z + CLUSTER_BITS)
+}
+
+/** Whether record_cell counts what passes by cells of a grid of 2^bits on the world's side. */
+function isCounted({ chain: _, revoked: __, ...others }: RecordFilter, bits: number): boolean {
+  return bits <= LEVELS.at(-1)! && Object.values(others).every((each) => each === undefined)
+}
+
+/** The level that has cells of a grid of 2^bits on the world's side, or parts of them. */
+function levelOf(bits: number): number {
+  return LEVELS.find((level) => level >= bits)!
+}
+
+/** The condition of the cells of a tile, at the level for such a grid. */
+function inCells(
+  { chain, revoked }: RecordFilter,
+  { z, x, y }: Tile,
+  bits: number,
+  value: (v: unknown) => string,
+): string {
+  const level = levelOf(bits)
+  const between = ([first, last]: [number, number]) => `BETWEEN ${value(first)} AND ${value(last)}`
+  return [
+    `level = ${level} AND x ${between(cellsOf(x, z, level))} AND y ${between(cellsOf(y, z, level))}`,
+    ...(chain === undefined ? [] : [`chain = ${value(chain)}`]),
+    ...(revoked === undefined ? [] : [revoked ? 'revoked' : 'NOT revoked']),
+  ].join(' AND ')
 }
 
 /** The counts of a tile's clusters as the database keeps them. Uses the primary key. */
-export function countedQuery({ chain, revoked }: RecordFilter, { z, x, y }: Tile): Statement {
-  const bits = z + CLUSTER_BITS
-  const level = LEVELS.find((each) => each >= bits)!
+export function keptCountsQuery(filter: RecordFilter, tile: Tile): Statement {
+  const values: unknown[] = []
+  const value = (v: unknown) => `$${values.push(v)}`
+  const bits = tile.z + CLUSTER_BITS
+  const shift = value(levelOf(bits) - bits)
   return {
-    text: `SELECT x >> $1 AS x, y >> $1 AS y, chain, revoked, sum(total)::float8 AS total, sum(x_sum)::float8 AS "xSum", sum(y_sum)::float8 AS "ySum"
-      FROM record_cell WHERE level = $2 AND x BETWEEN $3 AND $4 AND y BETWEEN $5 AND $6
-        AND ($7::text IS NULL OR chain = $7) AND ($8::boolean IS NULL OR revoked = $8)
+    text: `SELECT x >> ${shift} AS x, y >> ${shift} AS y, chain, revoked, sum(total)::float8 AS total, sum(x_sum)::float8 AS "xSum", sum(y_sum)::float8 AS "ySum"
+      FROM record_cell WHERE ${inCells(filter, tile, bits, value)}
       GROUP BY 1, 2, 3, 4 HAVING sum(total) > 0 ORDER BY 1, 2, 3, 4`,
-    values: [level - bits, level, ...cellsOf(x, z, level), ...cellsOf(y, z, level), chain, revoked],
+    values,
   }
 }
 
 /** The same counted now. Uses the indexes of lists. */
-export function countQuery(filter: RecordFilter, tile: Tile): Statement {
+export function countsQuery(filter: RecordFilter, tile: Tile): Statement {
   const { z, x, y } = tile
   const values: unknown[] = []
   const value = (v: unknown) => `$${values.push(v)}`

@@ -15,9 +15,10 @@ import { Changes } from './changes'
 import { countedTile, drawnTile } from './encode'
 import { boxOf, type Tile } from './grid'
 import {
-  countedQuery,
-  countQuery,
-  isCounted,
+  countsQuery,
+  hasClusters,
+  isTotalled,
+  keptCountsQuery,
   MOST_DRAWN,
   recordsQuery,
   type TileCell,
@@ -125,9 +126,11 @@ export class Tiles {
     const { place, ...filters } = choice
     const filter = place ? { ids: await records.idsAt({ ...filters, shownIn: boxOf(tile) }, place) } : filters
     const found = await store.run<TileRecord>(recordsQuery(filter, tile), true)
-    if (found.length <= MOST_DRAWN) return drawnTile(tile, found)
-    const count = isCounted(filter, tile) ? countedQuery : countQuery
-    return countedTile(tile, await store.run<TileCell>(count(filter, tile), true))
+    // Of none it is not known yet whether there are none or too many.
+    const isTold = found.length > 0 || !isTotalled(filter, tile)
+    if (found.length <= MOST_DRAWN && isTold) return drawnTile(tile, found)
+    const counts = hasClusters(filter, tile) ? keptCountsQuery : countsQuery
+    return countedTile(tile, await store.run<TileCell>(counts(filter, tile), true))
   }
 }
 
