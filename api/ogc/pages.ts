@@ -115,9 +115,21 @@ export function schemaPage(schema: object, trail: Trail, links: readonly Link[])
   )
 }
 
-/** A document about tiles. */
-export function tilesPage(title: string, document: object, trail: Trail, links: readonly Link[]): string {
-  return page(title, trail, html`<pre>${JSON.stringify(document, null, 2)}</pre>${linkList('Links', links)}`)
+/** A document about tiles, with the links of its parts. */
+export function tilesPage(
+  title: string,
+  document: object & { [part: string]: unknown },
+  trail: Trail,
+  links: readonly Link[],
+): string {
+  const parts = Object.values(document)
+    .flat()
+    .flatMap((part) => (part as { links?: readonly Link[] } | null)?.links ?? [])
+  return page(
+    title,
+    trail,
+    html`<pre>${JSON.stringify(document, null, 2)}</pre>${linkList('Links', [...links, ...parts])}`,
+  )
 }
 
 /** The definition of the API: its operations in short, then the whole document. */
@@ -147,8 +159,7 @@ function linkList(title: string, links: readonly Link[]): Html {
 }
 
 /** A link out of a page; one to JSON says so, as a browser would get a page again. */
-function linkTo({ href, rel, type, templated }: Link, text: string): Html {
-  if (templated) return html`${text} <code>${href}</code>`
+function linkTo({ href, rel, type }: Link, text: string): Html {
   const to =
     type.includes('json') && !/[?&]f=/.test(href) ? `${href}${href.includes('?') ? '&' : '?'}f=json` : href
   return html`<a href="${to}" rel="${rel}" type="${type}">${text}</a>`

@@ -179,22 +179,25 @@ export async function ogcRoutes(
     return { document, links, html: () => schemaPage(document, trail, links) }
   })
 
-  /** The documents of tiles: each with links to itself and its other form, which it may hold. */
+  /** The documents of tiles: each is given the links to itself and its other form. */
   const getTiles = (
     path: string,
     title: string,
     above: Trail,
-    make: (links: Link[]) => object & { readonly links?: readonly Link[] },
+    make: (links: Link[], format: Format) => object & { links?: readonly Link[] },
   ) =>
     getFixed(path, JSON_TYPE, (format, given) => {
-      const href = `${at.root}${path.replace(':collectionId', COLLECTION)}`
-      const links = selfLinks(href, JSON_TYPE, title, format, given)
-      const document = make(links)
-      return { document, links, html: () => tilesPage(title, document, above, document.links ?? links) }
+      const href = `${at.root}${path.replace(':collectionId', COLLECTION).replace(':tileMatrixSetId', MATRIX_SET)}`
+      const own = selfLinks(href, JSON_TYPE, title, format, given)
+      const document = make(own, format)
+      const links = document.links?.filter(({ templated }) => !templated) ?? own
+      return { document, links, html: () => tilesPage(title, document, above, links) }
     })
-  getTiles('/tileMatrixSets', 'Tile matrix sets', [home], (links) => matrixSets(to, links))
+  getTiles('/tileMatrixSets', 'Tile matrix sets', [home], (links, format) => matrixSets(to, links, format))
   getTiles('/tileMatrixSets/:tileMatrixSetId', MATRIX_SET, [home], () => matrixSet())
-  getTiles('/collections/:collectionId/tiles', 'Tilesets', trail, (links) => tilesets(to, links))
+  getTiles('/collections/:collectionId/tiles', 'Tilesets', trail, (links, format) =>
+    tilesets(to, links, format),
+  )
   getTiles('/collections/:collectionId/tiles/:tileMatrixSetId', 'Vector tiles', trail, (links) =>
     tileset(to, at, publicBaseUrl, DESCRIPTION, links),
   )

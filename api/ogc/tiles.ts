@@ -1,6 +1,6 @@
 import { BOUNDS, LAYERS, MAX_ZOOM, TILE_TYPE, tilesAddress } from '../tiles'
-import { JSON_TYPE, link, SCHEMA, TITLE, type Link, type OgcAddresses } from './documents'
-import { CRS84, MATRIX_SET } from './parameters'
+import { JSON_TYPE, link, SCHEMA, selfLinks, TITLE, type Link, type OgcAddresses } from './documents'
+import { CRS84, MATRIX_SET, type Format } from './parameters'
 
 /**
  * The documents of OGC API - Tiles, Part 1: Core (OGC 20-057), and of its tile matrix set (OGC 17-083r4): they
@@ -55,13 +55,13 @@ function matrixSetLink(to: TilesAddresses): Link {
   return link(to.matrixSet, `${RELATION}/tiling-scheme`, JSON_TYPE, 'The tile matrix set')
 }
 
-export function matrixSets(to: TilesAddresses, links: Link[]) {
+export function matrixSets(to: TilesAddresses, links: Link[], format: Format) {
   return {
     links,
     tileMatrixSets: [
       {
         ...{ id: MATRIX_SET, title: MATRIX_SET_TITLE, uri: MATRIX_SET_URI, crs: WEB_MERCATOR },
-        links: [link(to.matrixSet, 'self', JSON_TYPE, 'The tile matrix set')],
+        links: selfLinks(to.matrixSet, JSON_TYPE, 'The tile matrix set', format),
       },
     ],
   }
@@ -87,13 +87,13 @@ export function matrixSet(): object {
 
 const TILESET = { title: TITLE, dataType: 'vector', crs: WEB_MERCATOR, tileMatrixSetURI: MATRIX_SET_URI }
 
-export function tilesets(to: TilesAddresses, links: Link[]) {
+export function tilesets(to: TilesAddresses, links: Link[], format: Format) {
   return {
     links,
     tilesets: [
       {
         ...TILESET,
-        links: [link(to.tileset, 'self', JSON_TYPE, 'What is in the tiles'), matrixSetLink(to)],
+        links: [...selfLinks(to.tileset, JSON_TYPE, 'What is in the tiles', format), matrixSetLink(to)],
       },
     ],
   }

@@ -428,6 +428,7 @@ async function record(): Promise<Example[]> {
     'Tiles of one chain',
     get('/tiles/location-records.json?chain=base-sepolia'),
   )
+  await asked('getTileJson', 'chain', 'An unknown chain', get('/tiles/location-records.json?chain=solana'))
   await asked('getTile', 'empty', 'A tile without records', get('/tiles/location-records/4/0/12.mvt'))
   await asked('getTile', 'column', 'No such column', get('/tiles/location-records/2/4/0.mvt'))
   await asked('getStatistics', 'counts', 'Counts', get('/api/v0/location-records/stats'))

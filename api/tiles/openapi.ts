@@ -76,7 +76,7 @@ export const tilesSchemas = {
     params: TILE_PATH,
     querystring: TILE_QUERY,
     response: {
-      200: answer({ type: 'string', format: 'binary' }, 'The tile.', {
+      200: answer({ type: 'string', description: 'Protocol buffers: bytes, no text.' }, 'The tile.', {
         type: TILE_TYPE,
         headers: { ...RATE_HEADERS, etag: text('Names the content.') },
       }),
