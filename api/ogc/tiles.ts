@@ -3,8 +3,8 @@ import { JSON_TYPE, link, SCHEMA, selfLinks, TITLE, type Link, type OgcAddresses
 import { CRS84, MATRIX_SET, type Format } from './parameters'
 
 /**
- * The documents of OGC API - Tiles, Part 1: Core (OGC 20-057), and of its tile matrix set (OGC 17-083r4): they
- * lead to the tiles, which are those of /tiles.
+ * The documents of OGC API - Tiles, Part 1: Core (OGC 20-057), and of its tile matrix set (OGC 17-083r4).
+ * They lead to the tiles of /tiles.
  */
 
 const RELATION = 'http://www.opengis.net/def/rel/ogc/1.0'

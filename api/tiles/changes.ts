@@ -49,7 +49,7 @@ export class Changes {
     for (const { chain, since, rewrites, last } of states) this.places.set(chain, { since, rewrites, last })
     if (isLost) return this.touch(undefined)
     const boxes = states.flatMap(({ moves }) =>
-      moves.flatMap(([, w, s, e, n]): Bbox[] => (w === null ? [] : [[w, s!, e!, n!]])),
+      moves.flatMap(([, w, s, e, n]): Bbox[] => (w === null ? [] : [[w, s, e, n]])),
     )
     if (boxes.length) this.touch(boxes)
   }

@@ -84,8 +84,8 @@ export function countedTile(tile: Tile, cells: readonly TileCell[]): Buffer {
 }
 
 /**
- * Where a record is counted, in shares of the world's width: location_x and location_y of the migration Tiles.
- * Undefined beyond the map.
+ * Where a record is counted, in shares of the world's width, as location_x and location_y (migration Tiles)
+ * have it. Undefined beyond the map.
  */
 function placeOf([west, south, east, north]: readonly [number, number, number, number]):
   [number, number] | undefined {
@@ -119,7 +119,7 @@ function encoded(name: string, features: readonly Feature[]): Buffer {
       return { type, properties, id: undefined, extent: EXTENT, loadGeometry: () => paths.map(pointsOf) }
     },
   }
-  return Buffer.from(fromVectorTileJs({ layers: { [name]: layer } } as never))
+  return Buffer.from(fromVectorTileJs({ layers: { [name]: layer } }))
 }
 
 function pointsOf(path: Path): { x: number; y: number }[] {

@@ -48,7 +48,7 @@ export function boxOf({ z, x, y }: Tile): Bbox {
   return z === 0 ? [-180, south, 180, north] : [lon(x - margin), south, lon(x + 1 + margin), north]
 }
 
-/** The columns or rows of a grid of 2^bits cells on the world's side that lie in this column or row of tiles. */
+/** The columns (rows) of a grid of 2^bits cells on the world's side that lie in a column (row) of tiles. */
 export function cellsOf(at: number, z: number, bits: number): [first: number, last: number] {
   const cells = 2 ** (bits - z)
   return [at * cells, (at + 1) * cells - 1]

@@ -18,7 +18,10 @@ const decompress = promisify(gunzip)
  */
 const MAKING = { all: 4, each: 3, waiting: 400, waitingEach: 200 }
 
-/** GET /location-records.json and /location-records/{z}/{x}/{y}.mvt (docs/reference/tiles.md), mounted at /tiles. */
+/**
+ * GET /location-records.json and /location-records/{z}/{x}/{y}.mvt (docs/reference/tiles.md), mounted at
+ * /tiles.
+ */
 export async function tilesRoutes(
   scope: FastifyInstance,
   parts: {

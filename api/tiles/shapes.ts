@@ -3,14 +3,14 @@ import { cutLine, eastward, poleOf, unwrapped, WIDEST_DEGREES, type Line } from 
 import { BUFFER, EXTENT, MAX_LATITUDE, worldX, worldY, type Tile } from './grid'
 
 /**
- * Shapes as a tile draws them. Edges are geodesics: where one is farther than half a unit of the tile from the
- * straight line between its ends, positions on it are added. Then lines and rings are cut at the tile's
+ * Shapes as a tile draws them. Edges are geodesics: where one is farther than half a unit of the tile from
+ * the straight line between its ends, positions on it are added. Then lines and rings are cut at the tile's
  * buffer. A ring round a pole covers the map up to its edge on the pole's side.
  */
 
 /** x, y, x, y, ... in the tile's coordinates, whole numbers. */
 export type Path = number[]
-/** The parts of a shape in a tile, by their kind: points, lines, and rings of polygons (each shell before its holes). */
+/** What a tile has of a shape: points, lines, and rings of polygons (each shell before its holes). */
 export interface Drawing {
   points: Path
   lines: Path[]

@@ -1,12 +1,4 @@
-import {
-  boxesOf,
-  conditions,
-  envelope,
-  TYPE_INDEXED,
-  type Bbox,
-  type RecordFilter,
-  type Statement,
-} from '../records'
+import { boxesOf, conditions, envelope, TYPE_INDEXED, type RecordFilter, type Statement } from '../records'
 import { boxOf, cellsOf, EXTENT, WORLD_BITS, type Tile } from './grid'
 
 /** The SQL of tiles. */
@@ -38,7 +30,7 @@ export interface TileRecord {
   /** Of a point, degrees; null: of another shape. */
   lon: number | null
   lat: number | null
-  /** The box of another shape, or of the first part of one on both sides of the antimeridian: west to north. */
+  /** Box of another shape, or of the first part of one on both sides of the antimeridian: west to north. */
   box: number[] | null
   /** GeoJSON; null where it is drawn as a point. */
   shape: string | null

@@ -62,7 +62,7 @@ function decoded(bytes: ArrayBuffer | Uint8Array): Shown[] {
       return {
         layer: layer.name,
         type: feature.type,
-        properties: feature.properties as Shown['properties'],
+        properties: feature.properties,
         paths: feature.loadGeometry(),
       }
     }),
