@@ -3,7 +3,7 @@ import type { Bbox, Store } from '../records'
 import { movesQuery, type ChainMoves } from './sql'
 
 /** How long what was read is reused, milliseconds: so late a change may be seen. */
-export const CHANGES_SHARED_MS = 250
+const CHANGES_SHARED_MS = 250
 /** After more changes of a chain than this at once, nothing that was known is relied on. */
 const MOST_MOVES = 1_000
 

@@ -6,7 +6,7 @@ import { MAX_LATITUDE, MAX_ZOOM } from './grid'
 
 /** TileJSON 3.0, and what OGC API - Tiles needs to know of the tiles. */
 
-export const TILES_PATH = '/tiles/location-records'
+const TILES_PATH = '/tiles/location-records'
 export const TILE_TYPE = 'application/vnd.mapbox-vector-tile'
 export const BOUNDS = [-180, -MAX_LATITUDE, 180, MAX_LATITUDE] as const
 const NAME = 'Location records'

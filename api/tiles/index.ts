@@ -6,7 +6,7 @@
  * writes. grid.ts has the mathematics of tiles, documents.ts describes them.
  */
 
-export { BOUNDS, LAYERS, TILE_TYPE, tilesAddress, TILES_PATH } from './documents'
+export { BOUNDS, LAYERS, TILE_TYPE, tilesAddress } from './documents'
 export { MAX_ZOOM } from './grid'
 export { TILES_COMPONENTS } from './openapi'
 export { tilesRoutes } from './routes'

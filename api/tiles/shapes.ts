@@ -67,7 +67,7 @@ export function draw(geojson: object, tile: Tile, budget: Budget): Drawing | und
 }
 
 /** The point in the tile, or nothing: each place is in one tile only. */
-export function pointIn({ z, x, y }: Tile, wx: number, wy: number): Path {
+function pointIn({ z, x, y }: Tile, wx: number, wy: number): Path {
   const [px, py] = [((wx % 1) * 2 ** z - x) * EXTENT, (wy * 2 ** z - y) * EXTENT]
   return px >= 0 && px < EXTENT && py >= 0 && py < EXTENT ? [Math.floor(px), Math.floor(py)] : []
 }

@@ -10,7 +10,7 @@ const SHAPE_CHARACTERS = 1_000_000
 /** Shapes that are smaller, in the tile's coordinates, are drawn as a point. */
 const LEAST_SHAPE = 16
 /** Clusters of a tile: 2 to the power of this on a side. */
-export const CLUSTER_BITS = 4
+const CLUSTER_BITS = 4
 /** The levels of record_cell (migration Tiles). */
 const LEVELS = [4, 9, 14]
 const MEMO_CHARACTERS = 100
