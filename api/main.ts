@@ -70,6 +70,7 @@ async function main(): Promise<void> {
     trustProxy: settings.trustProxy,
     rateLimitPerHour: settings.rateLimitPerHour,
     recordsRateLimitPerHour: settings.recordsRateLimitPerHour,
+    tileCacheBytes: settings.tileCacheBytes,
     defaultSchemas: settings.defaultSchemas,
     schemaCheck: settings.schemaCheck,
     defaultSubmission: settings.defaultSubmission,

@@ -24,6 +24,7 @@ import {
   recordsErrorHandler,
 } from './http/problems'
 import { type RecordSearch, recordsRoutes, type Store } from './records'
+import { tilesRoutes } from './tiles'
 
 export interface ServerParts extends AboutParts, Omit<MonitoringParts, 'listeners'> {
   store: Store
@@ -42,11 +43,14 @@ export interface ServerParts extends AboutParts, Omit<MonitoringParts, 'listener
   /** Milliseconds; set in tests. */
   timeouts?: { request: number; answer: number }
   live?: Partial<LiveOptions>
+  /** Bytes of vector tiles that are kept. Default: 64 MiB. */
+  tileCacheBytes?: number
 }
 
 const COMPUTE_PREFIX = '/compute/v0'
 /** Bytes. A geometry of 100,000 positions with all digits fits, and is parsed in less than 100 ms. */
 const BODY_LIMIT = 5 * 1_048_576
+const TILE_CACHE_BYTES = 64 * 1_048_576
 /** Milliseconds for a request to arrive, and for its answer: a measurement may take 20 s. */
 const TIMEOUTS = { request: 10_000, answer: 28_000 }
 
@@ -76,6 +80,12 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
   await app.register(
     publicRecordsScope(app, parts, (scope) => ogcRoutes(scope, parts)),
     { prefix: '/ogc' },
+  )
+  await app.register(
+    publicRecordsScope(app, parts, (scope) =>
+      tilesRoutes(scope, { ...parts, tileCacheBytes: parts.tileCacheBytes ?? TILE_CACHE_BYTES }),
+    ),
+    { prefix: '/tiles' },
   )
   if (parts.graphql) {
     const { graphql: backend, counter, recordsRateLimitPerHour: rateLimitPerHour } = parts

@@ -11,6 +11,8 @@ export interface Load {
   readonly bodies: readonly string[]
   readonly concurrency: number
   readonly seconds: number
+  /** Of GET requests. */
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** The result. Rate and times are of requests with status 200; all others are errors. */
@@ -21,7 +23,7 @@ export interface Measured {
   readonly errors: number
 }
 
-async function send({ urls, bodies, concurrency, seconds }: Load): Promise<Measured> {
+async function send({ urls, bodies, concurrency, seconds, headers = {} }: Load): Promise<Measured> {
   const agent = new http.Agent({ keepAlive: true, maxSockets: concurrency })
   const times: number[] = []
   let errors = 0
@@ -36,6 +38,7 @@ async function send({ urls, bodies, concurrency, seconds }: Load): Promise<Measu
         urls[request % urls.length]!,
         bodies.length ? bodies[request % bodies.length]! : undefined,
         agent,
+        headers,
       ).catch(() => 0)
       if (status === 200) times.push(performance.now() - sent)
       else errors++
@@ -56,11 +59,16 @@ async function send({ urls, bodies, concurrency, seconds }: Load): Promise<Measu
 }
 
 /** Resolves with the status once the whole answer has arrived. */
-function ask(url: string, body: string | undefined, agent: http.Agent): Promise<number> {
+function ask(
+  url: string,
+  body: string | undefined,
+  agent: http.Agent,
+  headers: Readonly<Record<string, string>>,
+): Promise<number> {
   return new Promise((resolve, reject) => {
     const options =
       body === undefined
-        ? { agent }
+        ? { agent, headers }
         : {
             agent,
             method: 'POST',

@@ -10,6 +10,7 @@ import { geodesy } from './geodesy'
 import { ingest } from './ingest'
 import { landing } from './landing'
 import { records } from './records'
+import { tiles } from './tiles'
 
 const BENCHES: Readonly<Record<string, (bench: Bench) => Promise<Table[]>>> = {
   ingest,
@@ -17,6 +18,7 @@ const BENCHES: Readonly<Record<string, (bench: Bench) => Promise<Table[]>>> = {
   landing,
   geodesy,
   records,
+  tiles,
 }
 /** Interval of progress lines without a terminal. */
 const PROGRESS_MS = 5_000

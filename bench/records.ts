@@ -102,7 +102,7 @@ function ratio(a: number, b: number): number {
  * Fills the table up without its indexes and triggers; then derives what the triggers keep, by the statements
  * of the migration.
  */
-async function fill(bench: Bench, client: Client, from: number, to: number): Promise<void> {
+export async function fill(bench: Bench, client: Client, from: number, to: number): Promise<void> {
   const indexes = (
     await client.query<{ name: string; definition: string }>(
       `SELECT indexrelid::regclass::text AS name, pg_get_indexdef(indexrelid) AS definition FROM pg_index WHERE indrelid = 'location_record'::regclass AND NOT indisprimary`,
@@ -129,14 +129,20 @@ async function fill(bench: Bench, client: Client, from: number, to: number): Pro
     bench.progress('indexes', i + 1, indexes.length)
   }
   await client.query('ALTER TABLE location_record ENABLE TRIGGER USER')
-  await client.query('TRUNCATE record_state, record_hour')
+  await client.query('TRUNCATE record_state, record_hour, record_cell')
   await client.query(
     `INSERT INTO record_state (chain, total, revoked) SELECT chain, count(*), count(*) FILTER (WHERE revoked) FROM location_record GROUP BY chain`,
   )
   await client.query(
     `INSERT INTO record_hour (chain, hour, total) SELECT chain, date_trunc('hour', timestamp, 'UTC'), count(*) FROM location_record GROUP BY 1, 2`,
   )
-  await client.query('VACUUM (ANALYZE) location_record')
+  await client.query(
+    `INSERT INTO record_cell (level, x, y, chain, revoked, total, x_sum, y_sum)
+     SELECT level, x >> (31 - level), y >> (31 - level), chain, revoked, count(*), sum(x), sum(y)
+     FROM (SELECT chain, revoked, location_x(geom) AS x, location_y(geom) AS y FROM location_record) AS placed, (VALUES (4), (9), (14)) AS kept (level)
+     WHERE x IS NOT NULL AND y IS NOT NULL GROUP BY 1, 2, 3, 4, 5`,
+  )
+  await client.query('VACUUM (ANALYZE) location_record, record_cell')
 }
 
 /**
@@ -260,7 +266,12 @@ function inlined({ text, values }: Statement): string {
   })
 }
 
-async function startApi(bench: Bench, databaseUrl: string): Promise<{ url: string; service: Service }> {
+export async function startApi(
+  bench: Bench,
+  databaseUrl: string,
+  more: Readonly<Record<string, string>> = {},
+  name = 'api',
+): Promise<{ url: string; service: Service }> {
   const port = String(await freePort())
   const settings = {
     DATABASE_URL: databaseUrl,
@@ -269,9 +280,10 @@ async function startApi(bench: Bench, databaseUrl: string): Promise<{ url: strin
     CHAINS: 'base-sepolia',
     RPC_URL_BASE_SEPOLIA: 'http://127.0.0.1:1',
     SIGNER_PRIVATE_KEY: LOCAL_SIGNER_KEY,
+    ...more,
   }
   const service = startService(
-    'api',
+    name,
     ['dist/api/main.js'],
     { ...bench.environment, ...settings },
     bench.folder,

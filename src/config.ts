@@ -78,6 +78,8 @@ export interface Settings {
   /** Requests per hour and client; 0 = no limit. */
   readonly rateLimitPerHour: number
   readonly recordsRateLimitPerHour: number
+  /** Bytes of vector tiles that an API process keeps; 0: none. */
+  readonly tileCacheBytes: number
   /**
    * Requests signed by a wallet: requests per hour of a wallet, and of a client address for all its wallets
    * (0 = no limit), and the tolerated clock skew. Undefined: the headers of such requests are ignored.
@@ -220,6 +222,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
       MCP: bool({ default: true }),
       RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 100 }),
       RECORDS_RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 3600 }),
+      TILE_CACHE_MB: integer(0, 100_000)({ default: 64 }),
       WALLET_AUTH: bool({ default: false }),
       WALLET_RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 1000 }),
       WALLET_IP_RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 2000 }),
@@ -323,6 +326,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     mcp: env.MCP,
     rateLimitPerHour: env.RATE_LIMIT_PER_HOUR,
     recordsRateLimitPerHour: env.RECORDS_RATE_LIMIT_PER_HOUR,
+    tileCacheBytes: env.TILE_CACHE_MB * 1_048_576,
     wallet: env.WALLET_AUTH
       ? {
           perHour: env.WALLET_RATE_LIMIT_PER_HOUR,

@@ -95,9 +95,62 @@ const DOCUMENTS = [
   '/ogc/collections',
   '/ogc/collections/location-records',
   '/ogc/collections/location-records/schema',
+  '/ogc/tileMatrixSets',
+  '/ogc/tileMatrixSets/WebMercatorQuad',
+  '/ogc/collections/location-records/tiles',
+  '/ogc/collections/location-records/tiles/WebMercatorQuad',
   ITEMS,
   `${ITEMS}/${idOf(places[0]!)}`,
 ]
+
+describe('OGC API - Tiles (OGC 20-057)', () => {
+  const RELATION = 'http://www.opengis.net/def/rel/ogc/1.0'
+
+  test('/req/geodata-tilesets, /req/tilesets-list: from the collection to its tileset, which leads to tiles', async () => {
+    const { links } = (await ask('/ogc/collections/location-records')).json
+    const list = (await ask(linkOf(links, `${RELATION}/tilesets-vector`).href)).json
+    const [listed, ...others] = list.tilesets
+    expect(others).toEqual([])
+    expect(listed).toMatchObject({
+      dataType: 'vector',
+      crs: 'http://www.opengis.net/def/crs/EPSG/0/3857',
+      tileMatrixSetURI: 'http://www.opengis.net/def/tilematrixset/OGC/1.0/WebMercatorQuad',
+    })
+    const tileset = (await ask(linkOf(listed.links, 'self').href)).json
+    expect(tileset).toMatchObject({ dataType: 'vector', tileMatrixSetURI: listed.tileMatrixSetURI })
+    expect(tileset.layers.map(({ id }: Json) => id)).toEqual(['records', 'clusters'])
+    expect(tileset.layers[0].propertiesSchema.properties.uid.type).toBe('string')
+    const { href, templated, type } = linkOf(tileset.links, 'item')
+    expect([templated, type]).toEqual([true, 'application/vnd.mapbox-vector-tile'])
+    const tile = await ask(
+      href.replace('{tileMatrix}', '0').replace('{tileRow}', '0').replace('{tileCol}', '0'),
+    )
+    expect([tile.status, tile.type]).toEqual([200, type])
+    expect(tile.body.length).toBeGreaterThan(0)
+  })
+  test('/req/tmxs/json: the tile matrix set is WebMercatorQuad (OGC 17-083r4, D.1)', async () => {
+    const { links } = (await ask('/ogc')).json
+    const [listed] = (await ask(linkOf(links, `${RELATION}/tiling-schemes`).href)).json.tileMatrixSets
+    const { tileMatrices, ...set } = (await ask(linkOf(listed.links, 'self').href)).json
+    expect(set).toMatchObject({ id: 'WebMercatorQuad', orderedAxes: ['X', 'Y'], crs: listed.crs })
+    // The standard's own figures.
+    expect(tileMatrices).toHaveLength(23)
+    expect(tileMatrices[0].scaleDenominator).toBeCloseTo(559082264.028717, 5)
+    expect(tileMatrices[0].cellSize).toBeCloseTo(156543.033928041, 8)
+    expect(tileMatrices[0].pointOfOrigin[1]).toBeCloseTo(20037508.3427892, 6)
+    expect(tileMatrices[18].scaleDenominator).toBeCloseTo(2132.72958385, 7)
+    expect(tileMatrices[18]).toMatchObject({ id: '18', matrixWidth: 262_144, matrixHeight: 262_144 })
+  })
+  test('there is no other tile matrix set', async () => {
+    for (const path of ['/tileMatrixSets', '/collections/location-records/tiles']) {
+      const { status, json } = await ask(`/ogc${path}/WorldCRS84Quad`)
+      expect([status, json.detail]).toEqual([
+        404,
+        "There is no tile matrix set 'WorldCRS84Quad'. There is one: WebMercatorQuad",
+      ])
+    }
+  })
+})
 
 describe('A.2 Core', () => {
   test('/req/core/http: HTTP/1.1, its status codes, HEAD as GET', async () => {
@@ -176,7 +229,17 @@ describe('A.2 Core', () => {
     const of = (name: string) => `http://www.opengis.net/spec/ogcapi-features-1/1.0/conf/${name}`
     expect([status, json]).toEqual([
       200,
-      { conformsTo: [of('core'), of('oas30'), of('html'), of('geojson')] },
+      {
+        conformsTo: [
+          ...[of('core'), of('oas30'), of('html'), of('geojson')],
+          ...['core', 'tileset', 'tilesets-list', 'geodata-tilesets', 'mvt'].map(
+            (name) => `http://www.opengis.net/spec/ogcapi-tiles-1/1.0/conf/${name}`,
+          ),
+          ...['tilematrixset', 'json-tilematrixset', 'tilesetmetadata', 'json-tilesetmetadata'].map(
+            (name) => `http://www.opengis.net/spec/tms/2.0/conf/${name}`,
+          ),
+        ],
+      },
     ])
   })
   test('/req/core/query-param-unknown: 400 for a parameter that the definition does not have', async () => {
@@ -731,7 +794,9 @@ describe('A.2 Core', () => {
         .get('link')!
         .split(', ')
         .map((each) => /^<([^>]+)>; rel="([^"]+)"; type="([^"]+)"$/.exec(each)!.slice(1))
-      if (json.links) expect(listed).toEqual(json.links.map(({ href, rel, type }: Json) => [href, rel, type]))
+      // A template is no address.
+      const links = json.links?.filter(({ templated }: Json) => !templated)
+      if (links) expect(listed).toEqual(links.map(({ href, rel, type }: Json) => [href, rel, type]))
       else expect(listed.map(([, rel]) => rel)).toEqual(['self', 'alternate'])
     }
   })
@@ -924,7 +989,10 @@ describe('A.5 HTML', () => {
     const linksIn = (value: Json): Json[] =>
       typeof value !== 'object' || value === null
         ? []
-        : [...(value.href && value.rel?.length ? [value] : []), ...Object.values(value).flatMap(linksIn)]
+        : [
+            ...(value.href && value.rel?.length && !value.templated ? [value] : []),
+            ...Object.values(value).flatMap(linksIn),
+          ]
     for (const path of DOCUMENTS.map((each) => (each === ITEMS ? `${each}?limit=5&chain=celo` : each))) {
       const [{ json, headers }, { body }] = [await ask(path), await ask(path, { accept: browser })]
       const { text, links } = read(body.replace(HEADER, ''))

@@ -14,6 +14,8 @@ export interface Link {
   rel: string
   type: string
   title: string
+  /** Whether the address is a URI template (RFC 6570). */
+  templated?: true
 }
 
 export interface Document {
@@ -33,7 +35,7 @@ export interface Collection extends Document {
 }
 
 export const TITLE = 'Location records'
-const DESCRIPTION =
+export const DESCRIPTION =
   'Statements about places that people attested on blockchains (EAS attestations), newest first: who stated it, when, where, and whether it was revoked. ' +
   'A geometry is as it was attested: edges are meant as shortest geodesics on the WGS84 ellipsoid, and nothing is cut at the antimeridian. Records whose geometry cannot be read for certain have none.'
 
@@ -120,6 +122,7 @@ export function landing(
   deploymentName: string,
   format: Format,
   query: GivenQuery,
+  more: readonly Link[] = [],
 ): Document {
   const both = (href: string, rel: string, title: string) => [
     link(href, rel, JSON_TYPE, `${title}, as JSON`),
@@ -134,16 +137,15 @@ export function landing(
       link(`${at.root}/api?f=html`, 'service-doc', HTML, 'The definition of this API, as a page'),
       ...both(`${at.root}/conformance`, 'conformance', 'The conformance classes that it implements'),
       ...both(`${at.root}/collections`, 'data', 'The collections'),
+      ...more,
     ],
   }
 }
 
-/** The requirements classes that are implemented, each whole. */
-export const CONFORMANCE = {
-  conformsTo: ['core', 'oas30', 'html', 'geojson'].map(
-    (name) => `http://www.opengis.net/spec/ogcapi-features-1/1.0/conf/${name}`,
-  ),
-}
+/** The requirements classes of OGC API - Features that are implemented, each whole. */
+export const CONFORMANCE = ['core', 'oas30', 'html', 'geojson'].map(
+  (name) => `http://www.opengis.net/spec/ogcapi-features-1/1.0/conf/${name}`,
+)
 
 /** @param times of the first and the last record */
 export function collection(

@@ -2,7 +2,7 @@ import { version } from '../../package.json'
 import { SHARED_COMPONENTS, object, ref, text, type Schema } from '../http/openapi-components'
 import { LOCATION_RECORD } from '../records'
 import { GEOJSON, HTML, JSON_TYPE, OPENAPI, SCHEMA, TITLE } from './documents'
-import { COLLECTION, CRS84, FEATURE_PATH, ITEMS_QUERY } from './parameters'
+import { COLLECTION, CRS84, FEATURE_PATH, ITEMS_QUERY, MATRIX_SET } from './parameters'
 
 /**
  * The definition of the OGC API as OpenAPI 3.0 (OGC 17-069r4, 9), which is what the standard and its clients
@@ -100,12 +100,17 @@ function asOpenApi30(schema: Schema): Schema {
 
 const LINKS = array(ref('Link'))
 const SCHEMAS: Record<string, Schema> = {
-  Link: object('A link (RFC 8288).', {
-    href: text('Where it leads.', { format: 'uri' }),
-    rel: text('Its relation to this document.'),
-    type: text('Media type of what is there.'),
-    title: text('What is there.'),
-  }),
+  Link: object(
+    'A link (RFC 8288).',
+    {
+      href: text('Where it leads.', { format: 'uri' }),
+      rel: text('Its relation to this document.'),
+      type: text('Media type of what is there.'),
+      title: text('What is there.'),
+      templated: { type: 'boolean', description: 'Whether the address is a template (RFC 6570).' },
+    },
+    ['templated'],
+  ),
   LandingPage: object('The landing page.', {
     title: text('Title.'),
     description: text('What is offered.'),
@@ -299,6 +304,30 @@ const OPERATIONS: Record<string, Operation> = {
     schema: ref('Feature'),
     parameters: ['featureId', 'f'],
     live: true,
+  },
+  '/tileMatrixSets': {
+    operationId: 'getTileMatrixSets',
+    summary: 'The tile matrix sets: there is one',
+    type: JSON_TYPE,
+    schema: { type: 'object' },
+  },
+  [`/tileMatrixSets/${MATRIX_SET}`]: {
+    operationId: 'getTileMatrixSet',
+    summary: 'The tile matrix set of the vector tiles',
+    type: JSON_TYPE,
+    schema: { type: 'object' },
+  },
+  [`/collections/${COLLECTION}/tiles`]: {
+    operationId: 'getTileSets',
+    summary: 'The tilesets of the collection: there is one',
+    type: JSON_TYPE,
+    schema: { type: 'object' },
+  },
+  [`/collections/${COLLECTION}/tiles/${MATRIX_SET}`]: {
+    operationId: 'getTileSet',
+    summary: 'Where the vector tiles are, and what is in them',
+    type: JSON_TYPE,
+    schema: { type: 'object' },
   },
 }
 

@@ -20,7 +20,7 @@ export function conformancePage(
   return page(
     'Conformance',
     trail,
-    html`<p>This service conforms to OGC API - Features, Part 1: Core. The conformance classes that it implements:</p>${list(conformsTo.map((uri) => html`<code>${uri}</code>`))}${linkList('Links', links)}`,
+    html`<p>This service conforms to OGC API - Features, Part 1: Core, and to OGC API - Tiles, Part 1: Core. The conformance classes that it implements:</p>${list(conformsTo.map((uri) => html`<code>${uri}</code>`))}${linkList('Links', links)}`,
   )
 }
 
@@ -112,6 +112,23 @@ export function schemaPage(schema: object, trail: Trail, links: readonly Link[])
     'Schema of a record',
     trail,
     html`<p>What a feature looks like, as JSON Schema. A property that is null counts as missing.</p><pre>${JSON.stringify(schema, null, 2)}</pre>${linkList('Links', links)}`,
+  )
+}
+
+/** A document about tiles, with the links of its parts. */
+export function tilesPage(
+  title: string,
+  document: object & { [part: string]: unknown },
+  trail: Trail,
+  links: readonly Link[],
+): Page {
+  const parts = Object.values(document)
+    .flat()
+    .flatMap((part) => (part as { links?: readonly Link[] } | null)?.links ?? [])
+  return page(
+    title,
+    trail,
+    html`<pre>${JSON.stringify(document, null, 2)}</pre>${linkList('Links', [...links, ...parts])}`,
   )
 }
 

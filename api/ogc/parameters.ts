@@ -30,6 +30,8 @@ import {
  * its documentation and its reader.
  */
 
+/** The ID of the tile matrix set. */
+export const MATRIX_SET = 'WebMercatorQuad'
 /** The collection's ID. */
 export const COLLECTION = 'location-records'
 export const CRS84 = 'http://www.opengis.net/def/crs/OGC/1.3/CRS84'
@@ -170,7 +172,17 @@ const collectionId = parameter({ type: 'string' }, (text) => {
 
 /** Of every document but the items. */
 export const DOCUMENT_QUERY = queryOf(FORMAT)
-export const COLLECTION_PATH = pathOf({ collectionId })
+export const COLLECTION_PATH = pathOf({
+  collectionId,
+  tileMatrixSetId: parameter({ type: 'string' }, (text) => {
+    if (text !== MATRIX_SET)
+      throw new RecordsError(
+        'not-found',
+        `There is no tile matrix set '${text.slice(0, 100)}'. There is one: ${MATRIX_SET}`,
+      )
+    return text
+  }),
+})
 /** An ID is read by the handler: a malformed one is a feature that does not exist. */
 export const FEATURE_PATH = pathOf({
   collectionId,

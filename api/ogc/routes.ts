@@ -17,6 +17,7 @@ import {
 } from '../records'
 import {
   CONFORMANCE,
+  DESCRIPTION,
   GEOJSON,
   JSON_TYPE,
   OPENAPI,
@@ -39,18 +40,31 @@ import {
   itemsPage,
   schemaPage,
   landingPage,
+  tilesPage,
 } from './pages'
 import {
+  COLLECTION,
   COLLECTION_PATH,
   DOCUMENT_QUERY,
   FEATURE_PATH,
+  MATRIX_SET,
   formatOf,
   ITEMS_QUERY,
   parseFeatureId,
   searchOf,
   type Format,
 } from './parameters'
-import { type Page, sendPage } from '../http/pages'
+import {
+  matrixSet,
+  matrixSets,
+  matrixSetsLink,
+  tileset,
+  TilesAddresses,
+  TILES_CONFORMANCE,
+  tilesets,
+  tilesetsLink,
+} from './tiles'
+import { type Page, sendPage, type Trail } from '../http/pages'
 import { RecordsError, recordsErrorHandler } from '../http/problems'
 
 export interface OgcParts {
@@ -73,6 +87,7 @@ export async function ogcRoutes(
   app.setValidatorCompiler(readParameters)
   app.setErrorHandler(recordsErrorHandler(publicBaseUrl))
   const at = new OgcAddresses(publicBaseUrl)
+  const to = new TilesAddresses(at)
   const freshness = new Freshness(store, clock)
   const definition = ogcOpenApi(publicBaseUrl, deploymentName)
   // Part of every ETag: an answer depends on these too, not on the records alone.
@@ -142,12 +157,13 @@ export async function ogcRoutes(
     })
 
   getFixed('', JSON_TYPE, (format, given) => {
-    const document = landing(at, deploymentName, format, given)
+    const document = landing(at, deploymentName, format, given, [matrixSetsLink(to)])
     return { document, links: document.links, html: () => landingPage(document) }
   })
   getFixed('/conformance', JSON_TYPE, (format, given) => {
     const links = selfLinks(`${at.root}/conformance`, JSON_TYPE, 'This document', format, given)
-    return { document: CONFORMANCE, links, html: () => conformancePage(CONFORMANCE, [home], links) }
+    const document = { conformsTo: [...CONFORMANCE, ...TILES_CONFORMANCE] }
+    return { document, links, html: () => conformancePage(document, [home], links) }
   })
   getFixed('/api', OPENAPI, (format, given) => {
     const links = selfLinks(`${at.root}/api`, OPENAPI, 'This document', format, given)
@@ -163,8 +179,34 @@ export async function ogcRoutes(
     return { document, links, html: () => schemaPage(document, trail, links) }
   })
 
+  /** The documents of tiles: each is given the links to itself and its other form. */
+  const getTiles = (
+    path: string,
+    title: string,
+    above: Trail,
+    make: (links: Link[], format: Format) => object & { links?: readonly Link[] },
+  ) =>
+    getFixed(path, JSON_TYPE, (format, given) => {
+      const href = `${at.root}${path.replace(':collectionId', COLLECTION).replace(':tileMatrixSetId', MATRIX_SET)}`
+      const own = selfLinks(href, JSON_TYPE, title, format, given)
+      const document = make(own, format)
+      const links = document.links?.filter(({ templated }) => !templated) ?? own
+      return { document, links, html: () => tilesPage(title, document, above, links) }
+    })
+  getTiles('/tileMatrixSets', 'Tile matrix sets', [home], (links, format) => matrixSets(to, links, format))
+  getTiles('/tileMatrixSets/:tileMatrixSetId', MATRIX_SET, [home], () => matrixSet())
+  getTiles('/collections/:collectionId/tiles', 'Tilesets', trail, (links, format) =>
+    tilesets(to, links, format),
+  )
+  getTiles('/collections/:collectionId/tiles/:tileMatrixSetId', 'Vector tiles', trail, (links) =>
+    tileset(to, at, publicBaseUrl, DESCRIPTION, links),
+  )
+
   const collectionOf = async (format: Format, given: GivenQuery, etag: string) =>
-    collection(at, await extentOf(etag), selfLinks(at.collection, JSON_TYPE, 'The collection', format, given))
+    collection(at, await extentOf(etag), [
+      ...selfLinks(at.collection, JSON_TYPE, 'The collection', format, given),
+      tilesetsLink(to),
+    ])
   getLive('/collections', async (format, given, etag) => {
     const links = selfLinks(`${at.root}/collections`, JSON_TYPE, 'This document', format, given)
     const collections = [await collectionOf(format, given, etag)]
@@ -271,11 +313,11 @@ interface Answer {
 }
 type DocumentQuery = typeof DOCUMENT_QUERY.static
 
-/** What a document can be asked; in a path with a collection, that it is ours. */
+/** What a document can be asked; in a path with a collection or a tile matrix set, that it is ours. */
 function documentSchema(path: string) {
   return {
     querystring: DOCUMENT_QUERY,
-    ...(path.includes(':collectionId') && { params: COLLECTION_PATH }),
+    ...(path.includes('/:') && { params: COLLECTION_PATH }),
   }
 }
 

@@ -31,8 +31,13 @@ export class Freshness {
  * Whether the client already has the answer with this ETag. If so, this sends 304; else it sets the headers
  * of the answer.
  */
-export function isKnown(request: FastifyRequest, reply: FastifyReply, etag: string): boolean {
-  void reply.headers({ etag, 'cache-control': 'public, no-cache', vary: 'accept' })
+export function isKnown(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  etag: string,
+  vary = 'accept',
+): boolean {
+  void reply.headers({ etag, 'cache-control': 'public, no-cache', vary })
   const known = request.headers['if-none-match']
   if (
     known === undefined ||

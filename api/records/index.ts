@@ -14,7 +14,7 @@ export { instantOf } from './iso-8601'
 export { drawMap } from './map'
 export { LOCATION_RECORD, RECORDS_COMPONENTS, RECORDS_ERRORS } from './openapi'
 export { type Feature, featureBody, headline, REVOKED, titleOf } from './pages'
-export { choiceOf, DEFAULT_LIMIT, FILTERS, MAX_LIMIT } from './parameters'
+export { choiceOf, choiceTag, DEFAULT_LIMIT, FILTERS, MAX_LIMIT, type RecordChoice } from './parameters'
 export { type GivenQuery, invalid, parameter, pathOf, queryOf, readParameters } from './query'
 export {
   bboxOf,
@@ -31,7 +31,17 @@ export { CHAIN_READINESS, readinessOf } from './readiness'
 export { recordsRoutes } from './routes'
 export { RecordSearch, type SearchQuery } from './search'
 export type { ChainChanges, ChangedRecord, ChangeIds, ChangeKind } from './sql-changes'
-export { type Bbox, boxesOf, type RecordPosition, TYPE_INDEXED } from './sql'
+export {
+  type Bbox,
+  boxesOf,
+  conditions,
+  envelope,
+  NEWEST_FIRST,
+  type RecordFilter,
+  type RecordPosition,
+  type Statement,
+  TYPE_INDEXED,
+} from './sql'
 export { type IndexState, Store } from './store'
 export type { InputRow } from './store-inputs'
 export { type DatabaseError, isOutage, openPool } from './store-pool'

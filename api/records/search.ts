@@ -90,11 +90,7 @@ export class RecordSearch {
       offset = Math.max(0, offset - chunk.passed.length)
       looked += chunk.looked
       if (rows.length > limit || countWithin(rows, PAGE_CHARACTERS) < rows.length) break
-      if (looked >= MAX_CANDIDATES)
-        throw new RecordsError(
-          'invalid-query',
-          `More than ${MAX_CANDIDATES} records would have to be measured to answer this; give a smaller place, or narrow it by time, chain or prover`,
-        )
+      if (looked >= MAX_CANDIDATES) throw tooManyCandidates()
     }
     return pageOf(rows, Math.min(limit, countWithin(rows, PAGE_CHARACTERS)), sort)
   }
@@ -189,6 +185,21 @@ export class RecordSearch {
     return { total: Math.min(counted, COUNT_CAP), exact: counted <= COUNT_CAP }
   }
 
+  /**
+   * The ids (`<chain>-<uid>`) of all that match a search by place. Throws a RecordsError where too many
+   * records would have to be looked at.
+   */
+  async idsAt(filter: RecordFilter, place: Place): Promise<string[]> {
+    const ids: string[] = []
+    let looked = 0
+    for await (const chunk of this.sifted({ ...filter, limit: 0 }, place)) {
+      for (const { chain, uid } of chunk.passed) ids.push(`${chain}-${uid}`)
+      looked += chunk.looked
+      if (looked >= MAX_CANDIDATES) throw tooManyCandidates()
+    }
+    return ids
+  }
+
   /** The candidates in order, and which of them pass: chunk by chunk, each larger than the one before. */
   private async *sifted(
     search: SearchQuery,
@@ -219,6 +230,13 @@ export class RecordSearch {
       from = next
     }
   }
+}
+
+function tooManyCandidates(): RecordsError {
+  return new RecordsError(
+    'invalid-query',
+    `More than ${MAX_CANDIDATES} records would have to be measured to answer this; give a smaller place, or narrow it by time, chain or prover`,
+  )
 }
 
 /** Runs of rows whose geometries have TASK_CHARACTERS together. */

@@ -22,6 +22,8 @@ export interface RecordFilter {
   nowhere?: boolean | 'too'
   /** Candidates: records whose geometry, with geodesics for edges, may meet one of these boxes. */
   reaching?: readonly Bbox[]
+  /** The same of one more box. */
+  shownIn?: Bbox
   /** Only these: `<chain>-<uid>` */
   ids?: readonly string[]
 }
@@ -205,8 +207,15 @@ function whereClause(conditions: readonly string[]): string {
   return conditions.length ? `WHERE ${conditions.join(' AND ')}` : ''
 }
 
-/** @param value adds a parameter and returns its placeholder */
-function conditions(filter: RecordFilter, value: (v: unknown) => string, window?: TimeWindow): string[] {
+/**
+ * What a record has to be to pass, joined by AND.
+ * @param value adds a parameter and returns its placeholder
+ */
+export function conditions(
+  filter: RecordFilter,
+  value: (v: unknown) => string,
+  window?: TimeWindow,
+): string[] {
   const where: string[] = []
   if (filter.ids !== undefined) where.push(`id = ANY(${value(filter.ids)})`)
   if (filter.chain !== undefined) where.push(`chain = ${value(filter.chain)}`)
@@ -236,14 +245,15 @@ function conditions(filter: RecordFilter, value: (v: unknown) => string, window?
       ),
     )
   // Geodesic edges bulge towards the poles: only points are exactly where geom has them.
-  if (filter.reaching !== undefined)
-    where.push(
-      any(
-        filter.reaching,
-        (each) =>
-          `(longitude IS NOT NULL AND ${around(each)}) OR (longitude IS NULL AND geom IS NOT NULL AND location_reach(geom) && ${box(each)})`,
-      ),
-    )
+  for (const boxes of [filter.reaching, filter.shownIn && [filter.shownIn]])
+    if (boxes)
+      where.push(
+        any(
+          boxes,
+          (each) =>
+            `(longitude IS NOT NULL AND ${around(each)}) OR (longitude IS NULL AND geom IS NOT NULL AND location_reach(geom) && ${box(each)})`,
+        ),
+      )
   return where
 }
 

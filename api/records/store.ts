@@ -242,8 +242,12 @@ export class Store {
     }
   }
 
-  private run<Row extends object>({ text, values }: Statement): Promise<Row[]> {
-    return this.query<Row>(text, values)
+  /**
+   * Runs a statement of another room.
+   * @param heavy whether clients can make it slow
+   */
+  run<Row extends object>({ text, values }: Statement, heavy = false): Promise<Row[]> {
+    return this.query<Row>(text, values, heavy ? this.lists : this.pool)
   }
 
   private async query<Row extends object>(text: string, values: unknown[], pool = this.pool): Promise<Row[]> {

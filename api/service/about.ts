@@ -13,6 +13,7 @@ import { GRAPHQL_COMPONENTS } from '../graphql'
 import { MCP_COMPONENTS } from '../mcp'
 import type { Pages } from '../web'
 import { RECORDS_COMPONENTS } from '../records'
+import { TILES_COMPONENTS } from '../tiles'
 import { llmsText } from './llms'
 import { withExamples, type Document } from './openapi-examples'
 import { html } from '../http/html'
@@ -77,6 +78,7 @@ export async function describeRoutes(
           ...SHARED_COMPONENTS,
           ...COMPUTE_COMPONENTS,
           ...RECORDS_COMPONENTS,
+          ...TILES_COMPONENTS,
           ...GRAPHQL_COMPONENTS,
           ...(mcp && MCP_COMPONENTS),
           ...SERVICE_COMPONENTS,

@@ -422,6 +422,15 @@ async function record(): Promise<Example[]> {
     type: 'text/event-stream',
     response: await streamed(await serve(), 4),
   })
+  await asked(
+    'getTileJson',
+    'chain',
+    'Tiles of one chain',
+    get('/tiles/location-records.json?chain=base-sepolia'),
+  )
+  await asked('getTileJson', 'chain', 'An unknown chain', get('/tiles/location-records.json?chain=solana'))
+  await asked('getTile', 'empty', 'A tile without records', get('/tiles/location-records/4/0/12.mvt'))
+  await asked('getTile', 'column', 'No such column', get('/tiles/location-records/2/4/0.mvt'))
   await asked('getStatistics', 'counts', 'Counts', get('/api/v0/location-records/stats'))
   await asked('getConfiguration', 'chains', 'Chains and schema', get('/api/v0/config'))
   await asked(

@@ -2,6 +2,7 @@ import { lineLength, polygonArea } from './area'
 import { contains as containsShape } from './contains'
 import { leastDistance, type Prepared } from './distance'
 import { orRefuse } from './effort'
+import { geodesicLine, inverse } from './ellipsoid'
 import { GeometryError } from './error'
 import type { Layout, Reading } from './geojson'
 import { findSides, type Rings } from './region'
@@ -17,7 +18,7 @@ import { checkPolygons, type Outline } from './validity'
  */
 export { EffortError, withEffort } from './effort'
 export { GeometryError } from './error'
-export { canonicalJson, readGeometry, readLifted, type Reading } from './geojson'
+export { canonicalJson, Kind, readGeometry, readLifted, type Reading } from './geojson'
 export { reachOf, type Box } from './reach'
 export { liftCoordinates } from './scan'
 
@@ -155,4 +156,18 @@ export function lengthMeters(geometry: PreparedGeometry): number {
   if (type !== 'LineString' && type !== 'MultiLineString')
     throw new GeometryError(shape.path, `length is that of a LineString or MultiLineString, got a ${type}`)
   return measured([geometry], () => lineLength(geometry))
+}
+
+/**
+ * The shortest geodesic between two places in degrees: its length in metres, and the place so many metres
+ * from its start, with a longitude from -180 to 180. For drawing; exact to 15 nanometres.
+ */
+export function geodesicBetween(
+  lonA: number,
+  latA: number,
+  lonB: number,
+  latB: number,
+): { meters: number; at: (meters: number) => { lon: number; lat: number } } {
+  const { distance, azimuthA } = inverse(lonA, latA, lonB, latB)
+  return { meters: distance, at: geodesicLine(lonA, latA, azimuthA) }
 }

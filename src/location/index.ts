@@ -18,6 +18,7 @@ export {
   locationSchemaUids,
   type LocationSchema,
 } from './payload'
+export { cutLine, eastward, poleOf, unwrapped, WIDEST_DEGREES, type Line } from './plane'
 export {
   FIELD_TYPES,
   RECORD_FIELD_LIST,

@@ -18,6 +18,9 @@ import type { Reading } from '../geodesy'
 
 type Layout = Reading['layout']
 type Chain = Reading['chains'][number]
+/** Positions in degrees, and a run of them. */
+export type Positions = Readonly<Record<'lon' | 'lat', ArrayLike<number>>>
+export type Span = Pick<Chain, 'start' | 'end'>
 
 const SRID = 4326
 const TYPE_NUMBERS = {
@@ -37,11 +40,11 @@ const HAS_SRID = 0x2000_0000
  * A polygon that is wider than this, or goes round a pole more than once, is replaced by its band of
  * latitudes.
  */
-const WIDEST_DEGREES = 720
+export const WIDEST_DEGREES = 720
 const RADIANS = Math.PI / 180
 
 /** Positions on the plane: x, y, x, y, ... in degrees. */
-type Line = Float64Array | number[]
+export type Line = Float64Array | number[]
 
 /** The members of a geometry on the plane: points or lines as positions, or polygons as rings. */
 type Part = { type: 'Point' | 'LineString'; lines: Line[] } | { type: 'Polygon'; polygons: Line[][] }
@@ -70,18 +73,18 @@ function partOf(
   return { type: 'Polygon', polygons }
 }
 
-function points({ lon, lat }: Reading, { start, end }: Chain): Line[] {
+function points({ lon, lat }: Positions, { start, end }: Span): Line[] {
   return Array.from({ length: end - start }, (_, i) => [lon[start + i]!, lat[start + i]!])
 }
 
 /** Degrees that an edge goes east, the shorter way round. */
-function eastward(from: number, to: number): number {
+export function eastward(from: number, to: number): number {
   const step = to - from
   return Math.abs(step) > 180 && Math.abs(step) < 360 ? step - 360 * Math.sign(step) : step
 }
 
 /** The pieces of a line, cut where it crosses the antimeridian. */
-function cutLine({ lon, lat }: Reading, { start, end }: Chain): Line[] {
+export function cutLine({ lon, lat }: Positions, { start, end }: Span): Line[] {
   const pieces: number[][] = []
   let piece = [lon[start]!, lat[start]!]
   for (let i = start + 1; i < end; i++) {
@@ -100,7 +103,7 @@ function cutLine({ lon, lat }: Reading, { start, end }: Chain): Line[] {
 }
 
 /** A ring continued across the antimeridian: its longitudes go on beyond 180 and -180. */
-interface PlaneRing {
+export interface PlaneRing {
   line: Float64Array
   west: number
   east: number
@@ -110,7 +113,7 @@ interface PlaneRing {
   turn: number
 }
 
-function unwrapped({ lon, lat }: Reading, { start, end }: Chain): PlaneRing {
+export function unwrapped({ lon, lat }: Positions, { start, end }: Span): PlaneRing {
   const line = new Float64Array(2 * (end - start))
   let x = lon[start]!
   let [west, east, south, north] = [x, x, lat[start]!, lat[start]!]
@@ -160,15 +163,20 @@ function shifted(line: Float64Array, degrees: number): Float64Array {
   return degrees === 0 ? line : line.map((value, i) => (i % 2 ? value : value + degrees))
 }
 
-/** A ring round a pole, closed along the meridian of its start and over the pole on its smaller side. */
-function closedOverPole(ring: PlaneRing): PlaneRing {
-  const { line, turn } = ring
+/** The pole on the smaller side of a ring that goes round both: 90 or -90. */
+export function poleOf({ line, turn }: PlaneRing): number {
   // The side north of it is the smaller one when the mean over longitude of the sine of its latitude is above
   // 0.
   let sines = 0
   for (let i = 2; i < line.length; i += 2)
     sines += (line[i]! - line[i - 2]!) * Math.sin(((line[i + 1]! + line[i - 1]!) / 2) * RADIANS)
-  const pole = sines * Math.sign(turn) >= 0 ? 90 : -90
+  return sines * Math.sign(turn) >= 0 ? 90 : -90
+}
+
+/** A ring round a pole, closed along the meridian of its start and over the pole on its smaller side. */
+function closedOverPole(ring: PlaneRing): PlaneRing {
+  const { line } = ring
+  const pole = poleOf(ring)
   const closed = new Float64Array(line.length + 6)
   closed.set(line)
   closed.set([line[line.length - 2]!, pole, line[0]!, pole, line[0]!, line[1]!], line.length)

@@ -376,6 +376,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/tiles/location-records.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Where the vector tiles are, and what is in them
+         * @description TileJSON 3.0, for MapLibre, QGIS and others. The filters of the request become those of its tiles.
+         */
+        get: operations["getTileJson"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/tiles/location-records/{z}/{x}/{y}.mvt": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A vector tile of records
+         * @description Mapbox Vector Tile 2.1, in the tile matrix set WebMercatorQuad, zooms 0 to 22. A tile with 500 records or fewer draws each in the layer `records`; one with more counts them in the layer `clusters`: none is left out. A tile without records is empty.
+         *
+         *     The filters are those of the list of records. The ETag is that of the content: with If-None-Match the answer is 304 until a record of this tile changes, and at most a quarter of a second longer.
+         */
+        get: operations["getTile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/graphql": {
         parameters: {
             query?: never;
@@ -1337,6 +1379,46 @@ export interface components {
             indexed_time: string | null;
             /** @description Attestations that could not be stored: they give no record, and everything else goes on. */
             withheld_attestations: number;
+        };
+        /** @description A description of tiles (TileJSON 3.0). */
+        TileJson: {
+            /**
+             * @description The version of TileJSON.
+             * @constant
+             */
+            tilejson: "3.0.0";
+            /** @description What the tiles show. */
+            name: string;
+            /** @description The same in a sentence. */
+            description: string;
+            /**
+             * @description Rows are counted from the north.
+             * @constant
+             */
+            scheme: "xyz";
+            /** @description The address of the tiles, with `{z}`, `{x}` and `{y}` in it, and the filters of this request. */
+            tiles: string[];
+            /** @description The first zoom. */
+            minzoom: number;
+            /** @description The last zoom. */
+            maxzoom: number;
+            /** @description West, south, east and north, in degrees. */
+            bounds: number[];
+            /** @description The layers. */
+            vector_layers: {
+                /** @description Name of the layer. */
+                id: string;
+                /** @description What it shows. */
+                description: string;
+                /** @description The first zoom. */
+                minzoom: number;
+                /** @description The last zoom. */
+                maxzoom: number;
+                /** @description What its features have: type and description, by name. */
+                fields: {
+                    [key: string]: string;
+                };
+            }[];
         };
         /** A GraphQL query */
         GraphqlRequest: {
@@ -3641,6 +3723,290 @@ export interface operations {
                 content: {
                     "text/event-stream": string;
                 };
+            };
+            /** @description A parameter is wrong, unknown, or given twice. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordsError"];
+                    "text/html": string;
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    /** @description Requests allowed in an hour. Absent where the deployment has no limit. */
+                    "ratelimit-limit"?: number;
+                    /** @description Requests left in the running hour. */
+                    "ratelimit-remaining"?: number;
+                    /** @description Seconds until the hour ends. */
+                    "ratelimit-reset"?: number;
+                    /** @description Requests allowed in an hour. Absent where the deployment has no limit. */
+                    "x-ratelimit-limit"?: number;
+                    /** @description Requests left in the running hour. */
+                    "x-ratelimit-remaining"?: number;
+                    /** @description Seconds until the hour ends. */
+                    "x-ratelimit-reset"?: number;
+                    /** @description Seconds after which another try makes sense. */
+                    "retry-after"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordsError"];
+                    "text/html": string;
+                };
+            };
+            /** @description A fault of ours. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordsError"];
+                    "text/html": string;
+                };
+            };
+            /** @description The database is out of reach. */
+            503: {
+                headers: {
+                    /** @description Seconds after which another try makes sense. */
+                    "retry-after"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordsError"];
+                    "text/html": string;
+                };
+            };
+        };
+    };
+    getTileJson: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Slug of a chain: base-sepolia, sepolia, arbitrum, celo; or an alias.
+                 * @example base-sepolia
+                 */
+                chain?: string;
+                /** @description Address that created the attestation, in any letter case. */
+                prover?: string;
+                /** @description Its recipient, in any letter case. */
+                subject?: string;
+                /**
+                 * @description Attested after this time (ISO 8601; without an offset UTC; of a date, a month or a year, its start).
+                 * @example 2025-12-01
+                 */
+                fromTimestamp?: string;
+                /**
+                 * @description Attested before this time (as `fromTimestamp`).
+                 * @example 2026-01-01T12:00:00Z
+                 */
+                toTimestamp?: string;
+                /**
+                 * @description `minLng,minLat,maxLng,maxLat` in degrees, edges included; minLng > maxLng crosses the antimeridian.
+                 * @example -10,35,30,60
+                 */
+                bbox?: string;
+                /** @description UID of the schema of the attestation, in any letter case. */
+                schema?: string;
+                /**
+                 * @description Format of `location`, in any letter case.
+                 * @example geojson-point
+                 */
+                location_type?: string;
+                /** @description Only revoked ones, or only ones that are not. */
+                revoked?: boolean;
+                /**
+                 * @description `lng,lat` in degrees: only what lies within `radius` of it, on the ellipsoid, to the centimetre.
+                 * @example 13.3777,52.5163
+                 */
+                near?: string;
+                /** @description Metres; belongs to `near`. */
+                radius?: number;
+                /**
+                 * @description GeoJSON (a geometry, or a Feature) or WKT, longitude first: only what shares a place with it, edges being geodesics. Not with `near`.
+                 * @example POLYGON((13.3 52.5, 13.5 52.5, 13.5 52.6, 13.3 52.6, 13.3 52.5))
+                 */
+                intersects?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The description. */
+            200: {
+                headers: {
+                    /** @description Requests allowed in an hour. Absent where the deployment has no limit. */
+                    "ratelimit-limit"?: number;
+                    /** @description Requests left in the running hour. */
+                    "ratelimit-remaining"?: number;
+                    /** @description Seconds until the hour ends. */
+                    "ratelimit-reset"?: number;
+                    /** @description Requests allowed in an hour. Absent where the deployment has no limit. */
+                    "x-ratelimit-limit"?: number;
+                    /** @description Requests left in the running hour. */
+                    "x-ratelimit-remaining"?: number;
+                    /** @description Seconds until the hour ends. */
+                    "x-ratelimit-reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TileJson"];
+                };
+            };
+            /** @description A parameter is wrong, unknown, or given twice. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordsError"];
+                    "text/html": string;
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    /** @description Requests allowed in an hour. Absent where the deployment has no limit. */
+                    "ratelimit-limit"?: number;
+                    /** @description Requests left in the running hour. */
+                    "ratelimit-remaining"?: number;
+                    /** @description Seconds until the hour ends. */
+                    "ratelimit-reset"?: number;
+                    /** @description Requests allowed in an hour. Absent where the deployment has no limit. */
+                    "x-ratelimit-limit"?: number;
+                    /** @description Requests left in the running hour. */
+                    "x-ratelimit-remaining"?: number;
+                    /** @description Seconds until the hour ends. */
+                    "x-ratelimit-reset"?: number;
+                    /** @description Seconds after which another try makes sense. */
+                    "retry-after"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordsError"];
+                    "text/html": string;
+                };
+            };
+            /** @description A fault of ours. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordsError"];
+                    "text/html": string;
+                };
+            };
+        };
+    };
+    getTile: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Slug of a chain: base-sepolia, sepolia, arbitrum, celo; or an alias.
+                 * @example base-sepolia
+                 */
+                chain?: string;
+                /** @description Address that created the attestation, in any letter case. */
+                prover?: string;
+                /** @description Its recipient, in any letter case. */
+                subject?: string;
+                /**
+                 * @description Attested after this time (ISO 8601; without an offset UTC; of a date, a month or a year, its start).
+                 * @example 2025-12-01
+                 */
+                fromTimestamp?: string;
+                /**
+                 * @description Attested before this time (as `fromTimestamp`).
+                 * @example 2026-01-01T12:00:00Z
+                 */
+                toTimestamp?: string;
+                /**
+                 * @description `minLng,minLat,maxLng,maxLat` in degrees, edges included; minLng > maxLng crosses the antimeridian.
+                 * @example -10,35,30,60
+                 */
+                bbox?: string;
+                /** @description UID of the schema of the attestation, in any letter case. */
+                schema?: string;
+                /**
+                 * @description Format of `location`, in any letter case.
+                 * @example geojson-point
+                 */
+                location_type?: string;
+                /** @description Only revoked ones, or only ones that are not. */
+                revoked?: boolean;
+                /**
+                 * @description `lng,lat` in degrees: only what lies within `radius` of it, on the ellipsoid, to the centimetre.
+                 * @example 13.3777,52.5163
+                 */
+                near?: string;
+                /** @description Metres; belongs to `near`. */
+                radius?: number;
+                /**
+                 * @description GeoJSON (a geometry, or a Feature) or WKT, longitude first: only what shares a place with it, edges being geodesics. Not with `near`.
+                 * @example POLYGON((13.3 52.5, 13.5 52.5, 13.5 52.6, 13.3 52.6, 13.3 52.5))
+                 */
+                intersects?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Zoom: the world has 2^z tiles on a side. */
+                z: number;
+                /** @description Column, counted from 180 degrees west. */
+                x: number;
+                /** @description Row, counted from the north. */
+                y: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The tile. */
+            200: {
+                headers: {
+                    /** @description Requests allowed in an hour. Absent where the deployment has no limit. */
+                    "ratelimit-limit"?: number;
+                    /** @description Requests left in the running hour. */
+                    "ratelimit-remaining"?: number;
+                    /** @description Seconds until the hour ends. */
+                    "ratelimit-reset"?: number;
+                    /** @description Requests allowed in an hour. Absent where the deployment has no limit. */
+                    "x-ratelimit-limit"?: number;
+                    /** @description Requests left in the running hour. */
+                    "x-ratelimit-remaining"?: number;
+                    /** @description Seconds until the hour ends. */
+                    "x-ratelimit-reset"?: number;
+                    /** @description Names the content. */
+                    etag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/vnd.mapbox-vector-tile": string;
+                };
+            };
+            /** @description The tile is still the one with this ETag. */
+            304: {
+                headers: {
+                    /** @description Requests allowed in an hour. Absent where the deployment has no limit. */
+                    "ratelimit-limit"?: number;
+                    /** @description Requests left in the running hour. */
+                    "ratelimit-remaining"?: number;
+                    /** @description Seconds until the hour ends. */
+                    "ratelimit-reset"?: number;
+                    /** @description Requests allowed in an hour. Absent where the deployment has no limit. */
+                    "x-ratelimit-limit"?: number;
+                    /** @description Requests left in the running hour. */
+                    "x-ratelimit-remaining"?: number;
+                    /** @description Seconds until the hour ends. */
+                    "x-ratelimit-reset"?: number;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A parameter is wrong, unknown, or given twice. */
             400: {

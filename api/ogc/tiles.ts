@@ -1,0 +1,136 @@
+import { BOUNDS, LAYERS, MAX_ZOOM, TILE_TYPE, tilesAddress } from '../tiles'
+import { JSON_TYPE, link, SCHEMA, selfLinks, TITLE, type Link, type OgcAddresses } from './documents'
+import { CRS84, MATRIX_SET, type Format } from './parameters'
+
+/**
+ * The documents of OGC API - Tiles, Part 1: Core (OGC 20-057), and of its tile matrix set (OGC 17-083r4).
+ * They lead to the tiles of /tiles.
+ */
+
+const RELATION = 'http://www.opengis.net/def/rel/ogc/1.0'
+const WEB_MERCATOR = 'http://www.opengis.net/def/crs/EPSG/0/3857'
+const MATRIX_SET_URI = `http://www.opengis.net/def/tilematrixset/OGC/1.0/${MATRIX_SET}`
+const MATRIX_SET_TITLE = 'Web Mercator quadtree'
+/** Half the width of the world in Web Mercator, metres: pi times the equatorial radius of WGS84. */
+const HALF_WORLD = Math.PI * 6_378_137
+const TILE_PIXELS = 256
+/** A pixel is taken to be 0.28 mm wide (OGC 17-083r4, 6.1). */
+const PIXEL_METERS = 0.00028
+
+export const TILES_CONFORMANCE = [
+  ...['core', 'tileset', 'tilesets-list', 'geodata-tilesets', 'mvt'].map(
+    (name) => `http://www.opengis.net/spec/ogcapi-tiles-1/1.0/conf/${name}`,
+  ),
+  ...['tilematrixset', 'json-tilematrixset', 'tilesetmetadata', 'json-tilesetmetadata'].map(
+    (name) => `http://www.opengis.net/spec/tms/2.0/conf/${name}`,
+  ),
+]
+
+export class TilesAddresses {
+  constructor(private readonly at: OgcAddresses) {}
+
+  get matrixSets(): string {
+    return `${this.at.root}/tileMatrixSets`
+  }
+  get matrixSet(): string {
+    return `${this.matrixSets}/${MATRIX_SET}`
+  }
+  get tilesets(): string {
+    return `${this.at.collection}/tiles`
+  }
+  get tileset(): string {
+    return `${this.tilesets}/${MATRIX_SET}`
+  }
+}
+
+export function matrixSetsLink(to: TilesAddresses): Link {
+  return link(to.matrixSets, `${RELATION}/tiling-schemes`, JSON_TYPE, 'The tile matrix sets')
+}
+
+export function tilesetsLink(to: TilesAddresses): Link {
+  return link(to.tilesets, `${RELATION}/tilesets-vector`, JSON_TYPE, 'The records as vector tiles')
+}
+
+function matrixSetLink(to: TilesAddresses): Link {
+  return link(to.matrixSet, `${RELATION}/tiling-scheme`, JSON_TYPE, 'The tile matrix set')
+}
+
+export function matrixSets(to: TilesAddresses, links: Link[], format: Format) {
+  return {
+    links,
+    tileMatrixSets: [
+      {
+        ...{ id: MATRIX_SET, title: MATRIX_SET_TITLE, uri: MATRIX_SET_URI, crs: WEB_MERCATOR },
+        links: selfLinks(to.matrixSet, JSON_TYPE, 'The tile matrix set', format),
+      },
+    ],
+  }
+}
+
+export function matrixSet(): object {
+  const cellSize = (2 * HALF_WORLD) / TILE_PIXELS
+  return {
+    ...{ id: MATRIX_SET, title: MATRIX_SET_TITLE, uri: MATRIX_SET_URI, crs: WEB_MERCATOR },
+    orderedAxes: ['X', 'Y'],
+    wellKnownScaleSet: 'http://www.opengis.net/def/wkss/OGC/1.0/GoogleMapsCompatible',
+    tileMatrices: Array.from({ length: MAX_ZOOM + 1 }, (_, zoom) => ({
+      id: String(zoom),
+      scaleDenominator: cellSize / 2 ** zoom / PIXEL_METERS,
+      cellSize: cellSize / 2 ** zoom,
+      cornerOfOrigin: 'topLeft',
+      pointOfOrigin: [-HALF_WORLD, HALF_WORLD],
+      ...{ tileWidth: TILE_PIXELS, tileHeight: TILE_PIXELS },
+      ...{ matrixWidth: 2 ** zoom, matrixHeight: 2 ** zoom },
+    })),
+  }
+}
+
+const TILESET = { title: TITLE, dataType: 'vector', crs: WEB_MERCATOR, tileMatrixSetURI: MATRIX_SET_URI }
+
+export function tilesets(to: TilesAddresses, links: Link[], format: Format) {
+  return {
+    links,
+    tilesets: [
+      {
+        ...TILESET,
+        links: [...selfLinks(to.tileset, JSON_TYPE, 'What is in the tiles', format), matrixSetLink(to)],
+      },
+    ],
+  }
+}
+
+/** @param publicBaseUrl no slash at its end */
+export function tileset(
+  to: TilesAddresses,
+  at: OgcAddresses,
+  publicBaseUrl: string,
+  description: string,
+  links: Link[],
+) {
+  const [west, south, east, north] = BOUNDS
+  return {
+    ...TILESET,
+    description,
+    boundingBox: { lowerLeft: [west, south], upperRight: [east, north], crs: CRS84 },
+    layers: LAYERS.map(({ id, description, fields }) => ({
+      ...{ id, description, dataType: 'vector' },
+      minTileMatrix: '0',
+      maxTileMatrix: String(MAX_ZOOM),
+      propertiesSchema: { type: 'object', properties: fields },
+    })),
+    links: [
+      ...links,
+      {
+        ...link(
+          tilesAddress(publicBaseUrl, {}, ['tileMatrix', 'tileCol', 'tileRow']),
+          'item',
+          TILE_TYPE,
+          'The tiles',
+        ),
+        templated: true as const,
+      },
+      matrixSetLink(to),
+      link(`${at.collection}/schema`, 'describedBy', SCHEMA, 'What a record looks like (JSON Schema)'),
+    ],
+  }
+}

@@ -1,0 +1,86 @@
+import { ACTIVE_SLUGS } from '../../src/chains'
+import { RECORD_FIELDS } from '../../src/location'
+import type { GivenQuery } from '../records'
+import { CLUSTERS_LAYER, RECORDS_LAYER } from './encode'
+import { MAX_LATITUDE, MAX_ZOOM } from './grid'
+
+/** TileJSON 3.0, and what OGC API - Tiles needs to know of the tiles. */
+
+const TILES_PATH = '/tiles/location-records'
+export const TILE_TYPE = 'application/vnd.mapbox-vector-tile'
+export const BOUNDS = [-180, -MAX_LATITUDE, 180, MAX_LATITUDE] as const
+const NAME = 'Location records'
+const DESCRIPTION =
+  'Attested places. Each tile either draws its records (layer records) or, where it has more than 500, counts them (layer clusters).'
+
+/** The layers with the fields of their features: type and description. */
+export const LAYERS: readonly {
+  id: string
+  description: string
+  fields: Readonly<Record<string, { type: 'string' | 'boolean' | 'number'; description: string }>>
+}[] = [
+  {
+    id: RECORDS_LAYER,
+    description: 'Records as points, lines and areas; edges are geodesics.',
+    fields: {
+      uid: { type: 'string', description: RECORD_FIELDS.uid.description },
+      chain: { type: 'string', description: RECORD_FIELDS.chain.description },
+      prover: { type: 'string', description: `${RECORD_FIELDS.prover.description} In lower case.` },
+      location_type: {
+        type: 'string',
+        description: `${RECORD_FIELDS.location_type.description} At most 100 characters.`,
+      },
+      revoked: { type: 'boolean', description: RECORD_FIELDS.revoked.description },
+      timestamp: { type: 'string', description: `${RECORD_FIELDS.timestamp.description} ISO 8601, UTC.` },
+      memo: { type: 'string', description: `${RECORD_FIELDS.memo.description} At most 100 characters.` },
+      reduced: {
+        type: 'boolean',
+        description:
+          'True where a point stands for a line or an area, in the middle of its box: it is too small to be seen at this zoom, or too large for a tile.',
+      },
+    },
+  },
+  {
+    id: CLUSTERS_LAYER,
+    description: 'Points that count records around them.',
+    fields: {
+      point_count: { type: 'number', description: 'How many records.' },
+      revoked_count: { type: 'number', description: 'How many of them are revoked.' },
+      ...Object.fromEntries(
+        ACTIVE_SLUGS.map((slug) => [
+          slug,
+          { type: 'number' as const, description: `How many of them are on ${slug}; absent for 0.` },
+        ]),
+      ),
+    },
+  },
+]
+
+/** The address of the tiles, with {z}, {x} and {y} in it, and the filters of the request. */
+export function tilesAddress(publicBaseUrl: string, given: GivenQuery = {}, names = ['z', 'x', 'y']): string {
+  const [z, x, y] = names
+  const query = new URLSearchParams(given as Record<string, string>).toString()
+  return `${publicBaseUrl}${TILES_PATH}/{${z}}/{${x}}/{${y}}.mvt${query && `?${query}`}`
+}
+
+export function tileJson(publicBaseUrl: string, given: GivenQuery) {
+  return {
+    tilejson: '3.0.0' as const,
+    name: NAME,
+    description: DESCRIPTION,
+    scheme: 'xyz' as const,
+    tiles: [tilesAddress(publicBaseUrl, given)],
+    minzoom: 0,
+    maxzoom: MAX_ZOOM,
+    bounds: [...BOUNDS],
+    vector_layers: LAYERS.map(({ id, description, fields }) => ({
+      id,
+      description,
+      minzoom: 0,
+      maxzoom: MAX_ZOOM,
+      fields: Object.fromEntries(
+        Object.entries(fields).map(([name, field]) => [name, `${field.type}: ${field.description}`]),
+      ),
+    })),
+  }
+}

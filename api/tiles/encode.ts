@@ -1,0 +1,129 @@
+import { fromVectorTileJs } from '@maplibre/vt-pbf'
+import { type TileCell, type TileRecord } from './sql'
+import { EXTENT, MAX_LATITUDE, WORLD_BITS, worldY, type Tile } from './grid'
+import { draw, TILE_BUDGET, type Path } from './shapes'
+
+/** Vector tiles (Mapbox Vector Tile 2.1). */
+
+type Properties = Record<string, string | number | boolean>
+interface Feature {
+  /** 1 points, 2 lines, 3 polygons */
+  type: 1 | 2 | 3
+  paths: Path[]
+  properties: Properties
+}
+
+export const RECORDS_LAYER = 'records'
+export const CLUSTERS_LAYER = 'clusters'
+const WORLD = 2 ** WORLD_BITS
+
+/** A tile that draws each record: its shape, or a point where that is small or too large to read. */
+export function drawnTile(tile: Tile, records: readonly TileRecord[]): Buffer {
+  const budget = { positions: TILE_BUDGET }
+  return encoded(
+    RECORDS_LAYER,
+    records.flatMap((record): Feature[] => {
+      const { uid, chain, prover, location_type, revoked, memo, shape, box, lon, lat, at } = record
+      const timestamp = new Date(at).toISOString()
+      const properties: Properties = { uid, chain, prover, location_type, revoked, timestamp, memo }
+      const drawing =
+        shape !== null && budget.positions >= 0 && draw(JSON.parse(shape) as object, tile, budget)
+      if (drawing)
+        return (
+          [drawing.points.length ? [drawing.points] : [], drawing.lines, drawing.rings] as const
+        ).flatMap((paths, i) => (paths.length ? [{ type: (i + 1) as 1 | 2 | 3, paths, properties }] : []))
+      const place =
+        lon !== null && lat !== null
+          ? placeOf([lon, lat, lon, lat])
+          : box && placeOf(box as [number, number, number, number])
+      if (!place || !isIn(tile, place)) return []
+      return [
+        {
+          type: 1,
+          paths: [within(tile, place[0], place[1])],
+          properties: lon === null ? { ...properties, reduced: true } : properties,
+        },
+      ]
+    }),
+  )
+}
+
+/** A tile that counts records: a point for each cell of its grid, at the mean of their places. */
+export function countedTile(tile: Tile, cells: readonly TileCell[]): Buffer {
+  const clusters = new Map<string, TileCell[]>()
+  for (const cell of cells) {
+    const key = `${cell.x} ${cell.y}`
+    const known = clusters.get(key)
+    if (known) known.push(cell)
+    else clusters.set(key, [cell])
+  }
+  return encoded(
+    CLUSTERS_LAYER,
+    [...clusters.values()].map((parts): Feature => {
+      const sum = (value: (part: TileCell) => number) => parts.reduce((total, part) => total + value(part), 0)
+      const total = sum((part) => part.total)
+      const properties: Properties = {
+        point_count: total,
+        revoked_count: sum((part) => (part.revoked ? part.total : 0)),
+      }
+      for (const { chain, total } of parts)
+        properties[chain] = ((properties[chain] as number | undefined) ?? 0) + total
+      return {
+        type: 1,
+        paths: [
+          within(
+            tile,
+            (sum(({ xSum }) => xSum) / total + 0.5) / WORLD,
+            (sum(({ ySum }) => ySum) / total + 0.5) / WORLD,
+          ),
+        ],
+        properties,
+      }
+    }),
+  )
+}
+
+/**
+ * Where a record is counted, in shares of the world's width, as location_x and location_y (migration Tiles)
+ * have it. Undefined beyond the map.
+ */
+function placeOf([west, south, east, north]: readonly [number, number, number, number]):
+  [number, number] | undefined {
+  if (south > MAX_LATITUDE || north < -MAX_LATITUDE) return undefined
+  const x = (west + east) / 720 + 0.5
+  return [x - Math.floor(x), worldY((Math.max(south, -MAX_LATITUDE) + Math.min(north, MAX_LATITUDE)) / 2)]
+}
+
+/** Whether a place is in the tile; those at the edge of the map are in the last one. */
+function isIn({ z, x, y }: Tile, [wx, wy]: [number, number]): boolean {
+  const last = 2 ** z - 1
+  return (
+    Math.min(last, Math.floor(wx * 2 ** z)) === x &&
+    Math.max(0, Math.min(last, Math.floor(wy * 2 ** z))) === y
+  )
+}
+
+/** A point that is in the tile, whatever the last digit says. */
+function within({ z, x, y }: Tile, wx: number, wy: number): Path {
+  const clamp = (value: number) => Math.max(0, Math.min(EXTENT - 1, Math.floor(value * EXTENT)))
+  return [clamp((wx % 1) * 2 ** z - x), clamp(wy * 2 ** z - y)]
+}
+
+/** One layer; nothing where it has no features. */
+function encoded(name: string, features: readonly Feature[]): Buffer {
+  if (features.length === 0) return Buffer.alloc(0)
+  const layer = {
+    ...{ version: 2, name, extent: EXTENT, length: features.length },
+    feature: (i: number) => {
+      const { type, paths, properties } = features[i]!
+      return { type, properties, id: undefined, extent: EXTENT, loadGeometry: () => paths.map(pointsOf) }
+    },
+  }
+  return Buffer.from(fromVectorTileJs({ layers: { [name]: layer } }))
+}
+
+function pointsOf(path: Path): { x: number; y: number }[] {
+  const points: { x: number; y: number }[] = []
+  for (let i = 0; i < path.length; i += 2) points.push({ x: path[i]!, y: path[i + 1]! })
+  return points
+}

@@ -1,0 +1,55 @@
+import type { Bbox } from '../records'
+
+/**
+ * The tile matrix set WebMercatorQuad (OGC 17-083r4, D.1): zoom z has 2^z tiles on a side, counted from the
+ * north-western corner of the world in Web Mercator (EPSG:3857).
+ */
+
+export interface Tile {
+  z: number
+  x: number
+  y: number
+}
+
+/** A tile of this zoom is 10 metres wide at the equator. */
+export const MAX_ZOOM = 22
+/** Coordinates of a tile are from 0 to this, from its north-western corner. */
+export const EXTENT = 4_096
+/** Lines and areas go on so far beyond the tile's edges, so that clients draw no border there. */
+export const BUFFER = 64
+/** Where the map ends in the north and the south, degrees: it is a square. */
+export const MAX_LATITUDE = 85.0511287798066
+/** The database counts places in units of the world's width divided by 2 to the power of this. */
+export const WORLD_BITS = 31
+const RADIANS = Math.PI / 180
+
+/** Longitude and latitude in degrees as shares of the world's width, from its north-western corner. */
+export function worldX(lon: number): number {
+  return lon / 360 + 0.5
+}
+export function worldY(lat: number): number {
+  return 0.5 - Math.asinh(Math.tan(lat * RADIANS)) / (2 * Math.PI)
+}
+
+/** The tile's box with its buffer, in degrees; it crosses the antimeridian where the buffer does. */
+export function boxOf({ z, x, y }: Tile): Bbox {
+  const tiles = 2 ** z
+  const margin = BUFFER / EXTENT
+  const lat = (row: number) =>
+    Math.max(
+      -MAX_LATITUDE,
+      Math.min(MAX_LATITUDE, Math.atan(Math.sinh(Math.PI * (1 - (2 * row) / tiles))) / RADIANS),
+    )
+  const lon = (column: number) => {
+    const degrees = (column / tiles) * 360 - 180
+    return degrees < -180 ? degrees + 360 : degrees > 180 ? degrees - 360 : degrees
+  }
+  const [south, north] = [lat(y + 1 + margin), lat(y - margin)]
+  return z === 0 ? [-180, south, 180, north] : [lon(x - margin), south, lon(x + 1 + margin), north]
+}
+
+/** The columns (rows) of a grid of 2^bits cells on the world's side that lie in a column (row) of tiles. */
+export function cellsOf(at: number, z: number, bits: number): [first: number, last: number] {
+  const cells = 2 ** (bits - z)
+  return [at * cells, (at + 1) * cells - 1]
+}

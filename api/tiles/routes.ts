@@ -1,0 +1,81 @@
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { clientOf } from '../http/limits'
+import { recordsErrorHandler, UnavailableError } from '../http/problems'
+import { NoSlotError, Semaphore } from '../http/semaphore'
+import { choiceOf, isKnown, readParameters, type RecordSearch, type Store } from '../records'
+import { TILE_TYPE, tileJson } from './documents'
+import { tilesSchemas } from './openapi'
+import { tileOf } from './parameters'
+import { Tiles } from './tiles'
+
+const decompress = promisify(gunzip)
+/**
+ * Tiles that are made at once: lists have the other connections. A map asks for some thirty at a time; many
+ * may be behind one address.
+ */
+const MAKING = { all: 4, each: 3, waiting: 400, waitingEach: 200 }
+
+/**
+ * GET /location-records.json and /location-records/{z}/{x}/{y}.mvt (docs/reference/tiles.md), mounted at
+ * /tiles.
+ */
+export async function tilesRoutes(
+  scope: FastifyInstance,
+  parts: {
+    store: Store
+    records: RecordSearch
+    clock: () => number
+    publicBaseUrl: string
+    tileCacheBytes: number
+  },
+): Promise<void> {
+  const { publicBaseUrl, tileCacheBytes: cacheBytes } = parts
+  const app = scope.withTypeProvider<TypeBoxTypeProvider>()
+  app.setValidatorCompiler(readParameters)
+  app.setErrorHandler(recordsErrorHandler(publicBaseUrl))
+  const tiles = new Tiles({ ...parts, cacheBytes })
+  const semaphore = new Semaphore(MAKING)
+
+  app.get('/location-records.json', { schema: tilesSchemas.tileJson }, (request, reply) => {
+    choiceOf(request.query)
+    void reply.header('cache-control', 'public, max-age=60')
+    return tileJson(publicBaseUrl, request.query.given)
+  })
+
+  app.get('/location-records/:z/:x/:y.mvt', { schema: tilesSchemas.tile }, async (request, reply) => {
+    const { etag, compressed } = await tiles.get(tileOf(request.params), choiceOf(request.query), (work) =>
+      inTurn(semaphore, request, work),
+    )
+    if (isKnown(request, reply, etag, 'accept-encoding')) return reply
+    void reply.type(TILE_TYPE)
+    if (compressed.length === 0) return reply.send(compressed)
+    if (!acceptsGzip(request.headers['accept-encoding'])) return reply.send(await decompress(compressed))
+    return reply.header('content-encoding', 'gzip').send(compressed)
+  })
+}
+
+/** Runs work of a client when it is its turn. Throws an UnavailableError where too many wait. */
+async function inTurn<T>(semaphore: Semaphore, request: FastifyRequest, work: () => Promise<T>): Promise<T> {
+  const release = await semaphore
+    .acquire(clientOf(request), AbortSignal.timeout(20_000))
+    .catch((error: Error) => {
+      if (error instanceof NoSlotError || error.name === 'TimeoutError')
+        throw new UnavailableError('Too many tiles are waited for already.')
+      throw error
+    })
+  try {
+    return await work()
+  } finally {
+    release()
+  }
+}
+
+/** Whether the header names gzip, or anything (RFC 9110, 12.5.3). */
+function acceptsGzip(header: string | string[] | undefined): boolean {
+  return /(?:^|[\s,])(?:gzip|x-gzip|\*)\s*(?:;\s*q\s*=\s*(?!0(?:\.0*)?\s*(?:,|$))[\d.]+\s*)?(?:,|$)/i.test(
+    String(header ?? '').slice(0, 1_000),
+  )
+}

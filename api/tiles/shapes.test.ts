@@ -1,0 +1,176 @@
+import { Geodesic } from 'geographiclib-geodesic'
+import { expect, test } from 'vitest'
+import { seededRandom } from '../../dev/random'
+import { contains, GeometryError, prepareGeometry, readGeometry } from '../../src/geodesy'
+import { EXTENT, worldX, worldY, type Tile } from './grid'
+import { draw, TILE_BUDGET, type Drawing, type Path } from './shapes'
+
+/** Drawings against the kernel's own answers and geographiclib's lines: neither has part in a drawing. */
+
+const drawn = (geometry: object, tile: Tile): Drawing =>
+  draw(geometry, tile, { positions: TILE_BUDGET }) ?? expect.fail('the budget was spent')
+const polygon = (...coordinates: number[][][]) => ({ type: 'Polygon', coordinates })
+const SEED = Number(process.env.TEST_SEED ?? Math.floor(Math.random() * 1e9))
+
+const degreesOf = ({ z, x, y }: Tile, px: number, py: number): [number, number] => {
+  const [wx, wy] = [(x + px / EXTENT) / 2 ** z, (y + py / EXTENT) / 2 ** z]
+  return [wx * 360 - 180, (Math.atan(Math.sinh(Math.PI * (1 - 2 * wy))) * 180) / Math.PI]
+}
+const positionIn = ({ z, x, y }: Tile, lng: number, lat: number) =>
+  [(worldX(lng) * 2 ** z - x) * EXTENT, (worldY(lat) * 2 ** z - y) * EXTENT] as const
+/** Distance from a segment, in the tile's units. */
+function distance(
+  px: number,
+  py: number,
+  [ax, ay, bx, by]: readonly [number, number, number, number],
+): number {
+  const [dx, dy] = [bx - ax, by - ay]
+  const t = Math.max(0, Math.min(1, ((px - ax) * dx + (py - ay) * dy) / (dx * dx + dy * dy || 1)))
+  return Math.hypot(px - ax - t * dx, py - ay - t * dy)
+}
+function segments(path: Path, isRing: boolean): [number, number, number, number][] {
+  const all: [number, number, number, number][] = []
+  for (let i = 0; i + (isRing ? 0 : 2) < path.length; i += 2) {
+    const j = (i + 2) % path.length
+    all.push([path[i]!, path[i + 1]!, path[j]!, path[j + 1]!])
+  }
+  return all
+}
+const isInside = (rings: readonly Path[], px: number, py: number) =>
+  rings
+    .flatMap((ring) => segments(ring, true))
+    .filter(([ax, ay, bx, by]) => ay > py !== by > py && px < ax + ((py - ay) / (by - ay)) * (bx - ax))
+    .length %
+    2 ===
+  1
+/** Whether a place counts as a tile's own: away from drawn borders, which are off by up to a unit. */
+const isClear = ({ rings, lines }: Drawing, px: number, py: number) =>
+  [...rings.flatMap((ring) => segments(ring, true)), ...lines.flatMap((line) => segments(line, false))].every(
+    (segment) => distance(px, py, segment) > 2.5,
+  )
+
+/** A star-shaped ring round a place, given by geodesics from it. */
+function ringRound(random: () => number, lng: number, lat: number, meters: number): number[][] {
+  const count = 3 + Math.floor(random() * 9)
+  const ring = Array.from({ length: count }, (_, i) => {
+    const { lat2, lon2 } = Geodesic.WGS84.Direct(
+      lat,
+      lng,
+      ((i + 0.8 * random()) * 360) / count,
+      meters * (0.5 + random() / 2),
+    )
+    return [lon2!, lat2!]
+  })
+  return [...ring, ring[0]!]
+}
+
+test('an area covers what the kernel says is inside, at the antimeridian and the poles too', () => {
+  const random = seededRandom(SEED)
+  let [inside, outside, drawnTiles] = [0, 0, 0]
+  for (let i = 0; i < 300; i++) {
+    const at = [
+      [random() * 360 - 180, random() * 170 - 85],
+      [180 - random() * 2, random() * 160 - 80],
+      [-180 + random() * 2, random() * 160 - 80],
+      [random() * 360 - 180, 90],
+      [random() * 360 - 180, -90 + random() * 20],
+    ][i % 5]! as [number, number]
+    const meters = 10 ** (4.5 + random() * 2.2)
+    const shell = ringRound(random, ...at, meters)
+    const hole = ringRound(random, ...at, meters * 0.2)
+    const geometry = polygon(...(random() < 0.3 ? [shell, hole] : [shell]))
+    let prepared
+    try {
+      prepared = prepareGeometry(readGeometry(geometry, 'geometry'))
+    } catch (error) {
+      if (error instanceof GeometryError) continue
+      throw error
+    }
+    const [lng, lat] = shell[Math.floor(random() * shell.length)] as [number, number]
+    const z = Math.floor(random() * 9)
+    const row = Math.floor(Math.max(0, Math.min(0.999999, worldY(Math.max(-85, Math.min(85, lat))))) * 2 ** z)
+    const tile = { z, x: Math.floor((worldX(lng) % 1) * 2 ** z), y: row }
+    const drawing = drawn(geometry, tile)
+    if (drawing.rings.length) drawnTiles++
+    for (let n = 0; n < 60; n++) {
+      const [px, py] = [random() * EXTENT, random() * EXTENT]
+      if (!isClear(drawing, px, py)) continue
+      const [pointLng, pointLat] = degreesOf(tile, px, py)
+      const place = { type: 'Point', coordinates: [pointLng, pointLat] }
+      const expected = contains(prepared, prepareGeometry(readGeometry(place, 'point')))
+      if (expected) inside++
+      else outside++
+      expect(
+        isInside(drawing.rings, px, py),
+        `seed ${SEED}, case ${i}: ${JSON.stringify({ geometry, tile, place })}`,
+      ).toBe(expected)
+    }
+  }
+  expect(Math.min(inside, outside, drawnTiles)).toBeGreaterThan(100)
+})
+
+test('a line passes every place of its geodesic in the tile', () => {
+  const random = seededRandom(SEED)
+  let places = 0
+  for (let i = 0; i < 400; i++) {
+    const [from, to] = [0, 1].map(() => [
+      i % 2 ? 170 + random() * 20 - (random() < 0.5 ? 360 : 0) : random() * 360 - 180,
+      random() * 178 - 89,
+    ]) as [[number, number], [number, number]]
+    for (const end of [from, to])
+      if (end[0] > 180) end[0] -= 360
+      else if (end[0] < -180) end[0] += 360
+    const line = Geodesic.WGS84.InverseLine(from[1], from[0], to[1], to[0])
+    const middle = line.Position(random() * line.s13)
+    if (Math.abs(middle.lat2!) > 85) continue
+    const z = Math.floor(random() * 14)
+    const tile = {
+      z,
+      x: Math.floor((worldX(middle.lon2!) % 1) * 2 ** z),
+      y: Math.floor(worldY(middle.lat2!) * 2 ** z),
+    }
+    const { lines } = drawn({ type: 'LineString', coordinates: [from, to] }, tile)
+    const all = lines.flatMap((path) => segments(path, false))
+    for (let n = -40; n <= 40; n++) {
+      // Places near the one that is in the tile.
+      const s = middle.s12! + (n * 40_000_000) / 2 ** z / 40
+      if (s < 0 || s > line.s13) continue
+      const { lat2, lon2 } = line.Position(s)
+      const [px, py] = positionIn(tile, lon2!, lat2!)
+      if (px < 0 || py < 0 || px > EXTENT || py > EXTENT) continue
+      places++
+      expect(
+        Math.min(...all.map((segment) => distance(px, py, segment))),
+        `seed ${SEED}, case ${i}: ${JSON.stringify({ from, to, tile, at: [lon2, lat2] })}`,
+      ).toBeLessThan(1.6)
+    }
+  }
+  expect(places).toBeGreaterThan(2_000)
+})
+
+test('a ring round a pole draws no border but its own', () => {
+  const ring = [...Array(36).keys()].map((i) => [i * 10 - 180, 70])
+  const { rings } = drawn(polygon([...ring, ring[0]!]), { z: 0, x: 0, y: 0 })
+  // From edge to edge of the buffered tile.
+  const [low, high] = [-64, EXTENT + 64]
+  for (const [ax, ay, bx, by] of rings.flatMap((path) => segments(path, true)))
+    if (ax === bx) expect([low, high]).toContain(ax)
+    else if (ay === by && ay < 100) expect(ay).toBe(low)
+  expect(isInside(rings, 5, 5) && isInside(rings, EXTENT - 5, 5)).toBe(true)
+  expect(isInside(rings, 2_048, 2_048)).toBe(false)
+})
+
+test('work is bounded: a shape that needs too many positions is not drawn', () => {
+  const zigzag = Array.from({ length: 20_000 }, (_, i) => [i % 2 ? 80 : -80, (i % 100) - 50])
+  expect(
+    draw({ type: 'LineString', coordinates: zigzag }, { z: 3, x: 4, y: 3 }, { positions: TILE_BUDGET }),
+  ).toBeUndefined()
+  const spiral = Array.from({ length: 60_000 }, (_, i) => [((i * 100) % 360) - 180, (i % 80) / 10])
+  const started = performance.now()
+  draw(
+    { type: 'Polygon', coordinates: [[...spiral, spiral[0]]] },
+    { z: 0, x: 0, y: 0 },
+    { positions: TILE_BUDGET },
+  )
+  expect(performance.now() - started).toBeLessThan(60_000)
+})

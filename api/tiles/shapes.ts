@@ -1,0 +1,335 @@
+import { geodesicBetween, Kind, readGeometry, type Reading } from '../../src/geodesy'
+import { cutLine, eastward, poleOf, unwrapped, WIDEST_DEGREES, type Line } from '../../src/location'
+import { BUFFER, EXTENT, MAX_LATITUDE, worldX, worldY, type Tile } from './grid'
+
+/**
+ * Shapes as a tile draws them. Edges are geodesics: where one is farther than half a unit of the tile from
+ * the straight line between its ends, positions on it are added. Then lines and rings are cut at the tile's
+ * buffer. A ring round a pole covers the map up to its edge on the pole's side.
+ */
+
+/** x, y, x, y, ... in the tile's coordinates, whole numbers. */
+export type Path = number[]
+/** What a tile has of a shape: points, lines, and rings of polygons (each shell before its holes). */
+export interface Drawing {
+  points: Path
+  lines: Path[]
+  rings: Path[]
+}
+
+/** Geodesic positions that may still be computed for a tile: some 5 microseconds each. */
+export interface Budget {
+  positions: number
+}
+export const TILE_BUDGET = 20_000
+/** An edge counts as so many positions more, and a cut of as many positions as one. */
+const EDGE = 4
+const CUTS = 100
+
+const [LOW, HIGH] = [-BUFFER, EXTENT + BUFFER]
+/** Beyond it Mercator goes to infinity; shares of the world's width. */
+const FARTHEST_LATITUDE = 89.99
+/** A geodesic bends by at most 1 / radius on the map: its chord of length l is off by l^2 / 8 at most. */
+const BEND = (2 * Math.PI) / 8
+/** The same holds, with twice that, for chords up to this share of the world's width. */
+const SHORT = 0.1
+
+/** The shape in the tile; undefined when the budget does not suffice. */
+export function draw(geojson: object, tile: Tile, budget: Budget): Drawing | undefined {
+  const reading = readGeometry(geojson, 'geometry')
+  const dense = withGeodesics(reading, tile, budget)
+  const drawing: Drawing = { points: [], lines: [], rings: [] }
+  const frame = frameOf(tile)
+  const { chains } = dense
+  for (let i = 0; i < chains.length; i++) {
+    const chain = chains[i]!
+    if (budget.positions < 0) return undefined
+    if (chain.kind === Kind.Points) {
+      for (let at = chain.start; at < chain.end; at++)
+        drawing.points.push(...pointIn(tile, worldX(dense.lon[at]!), worldY(dense.lat[at]!)))
+    } else if (chain.kind === Kind.Line) {
+      for (const piece of cutLine(dense, chain))
+        for (const shifted of frame(piece, [-1, 0, 1]))
+          drawing.lines.push(...clippedLines(spent(shifted, budget)))
+    } else {
+      let end = i + 1
+      while (end < chains.length && chains[end]!.polygon === chain.polygon) end++
+      drawPolygon(
+        chains.slice(i, end).map((ring) => unwrapped(dense, ring)),
+        frame,
+        drawing,
+        budget,
+      )
+      i = end - 1
+    }
+  }
+  return budget.positions < 0 ? undefined : drawing
+}
+
+/** The point in the tile, or nothing: each place is in one tile only. */
+function pointIn({ z, x, y }: Tile, wx: number, wy: number): Path {
+  const [px, py] = [((wx % 1) * 2 ** z - x) * EXTENT, (wy * 2 ** z - y) * EXTENT]
+  return px >= 0 && px < EXTENT && py >= 0 && py < EXTENT ? [Math.floor(px), Math.floor(py)] : []
+}
+
+function spent(path: Path, budget: Budget): Path {
+  budget.positions -= path.length / 2 / CUTS
+  return path
+}
+
+/**
+ * Gives a line on the plane of longitude and latitude, turned by whole turns, in the tile's coordinates: once
+ * for each of the turns by which it meets the tile.
+ */
+type Frame = (line: Line, turns?: readonly number[]) => Path[]
+
+function frameOf({ z, x, y }: Tile): Frame {
+  const scale = 2 ** z * EXTENT
+  return (line, turns) => {
+    const path: Path = new Array<number>(line.length)
+    let [west, east, north, south] = [Infinity, -Infinity, Infinity, -Infinity]
+    for (let i = 0; i < line.length; i += 2) {
+      const px = worldX(line[i]!) * scale - x * EXTENT
+      const lat = Math.max(-FARTHEST_LATITUDE, Math.min(FARTHEST_LATITUDE, line[i + 1]!))
+      const py = worldY(lat) * scale - y * EXTENT
+      path[i] = px
+      path[i + 1] = py
+      if (px < west) west = px
+      if (px > east) east = px
+      if (py < north) north = py
+      if (py > south) south = py
+    }
+    if (south < LOW || north > HIGH) return []
+    const first = Math.ceil((LOW - east) / scale)
+    const last = Math.floor((HIGH - west) / scale)
+    const all = turns ?? Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => first + i)
+    return all
+      .filter((turn) => turn >= first && turn <= last)
+      .map((turn) => (turn === 0 ? path : path.map((value, i) => (i % 2 ? value : value + turn * scale))))
+  }
+}
+
+function drawPolygon(
+  rings: ReturnType<typeof unwrapped>[],
+  frame: Frame,
+  drawing: Drawing,
+  budget: Budget,
+): void {
+  const [shell, ...holes] = rings as [(typeof rings)[number], ...typeof rings]
+  // A ring that goes round more than once has no certain inside: its band of latitudes stands for it.
+  if (Math.abs(shell.turn) > 360 || shell.east - shell.west > WIDEST_DEGREES) {
+    const { south, north } = shell
+    const band = [-540, south, 540, south, 540, north, -540, north, -540, south]
+    for (const path of frame(band, [0])) pushPolygon([path], drawing, budget)
+    return
+  }
+  if (shell.turn !== 0) {
+    const lines = [shell, ...holes].flatMap((ring) =>
+      ring.turn ? [roundTheWorld(ring)] : [-720, -360, 0, 360, 720].map((turn) => turned(ring.line, turn)),
+    )
+    const [outer, ...inner] = lines.map((line) => frame(line, [0])[0] ?? [])
+    pushPolygon([outer!, ...inner], drawing, budget)
+    return
+  }
+  const inner = holes
+    .filter(({ turn }) => turn === 0)
+    // Its longitudes continue those of the shell.
+    .map((hole) => turned(hole.line, 360 * Math.ceil((shell.west - hole.west) / 360)))
+  const [first, last] = [Math.ceil((-200 - shell.east) / 360), Math.floor((200 - shell.west) / 360)]
+  for (let turn = first; turn <= last; turn++) {
+    const [outer] = frame(turned(shell.line, 360 * turn), [0])
+    if (outer)
+      pushPolygon([outer, ...inner.flatMap((line) => frame(turned(line, 360 * turn), [0]))], drawing, budget)
+  }
+}
+
+/** A ring round a pole, five times round the world, closed over the pole far from any tile. */
+function roundTheWorld(ring: ReturnType<typeof unwrapped>): Line {
+  const { line, turn } = ring
+  const pole = poleOf(ring)
+  const path: number[] = []
+  for (const times of [-2, -1, 0, 1, 2]) {
+    const around = turned(line, times * turn)
+    // The end of one round is the start of the next.
+    for (let i = times === -2 ? 0 : 2; i < around.length; i++) path.push(around[i]!)
+  }
+  path.push(path.at(-2)!, pole, path[0]!, pole, path[0]!, path[1]!)
+  return path
+}
+
+function turned(line: Line, degrees: number): Line {
+  return degrees === 0 ? line : line.map((value, i) => (i % 2 ? value : value + degrees))
+}
+
+/** Cuts the rings and adds what is left. A polygon without an area on the tile's grid becomes a line. */
+function pushPolygon([shell, ...holes]: Path[], drawing: Drawing, budget: Budget): void {
+  const outer = clippedRing(spent(shell!, budget))
+  if (outer.length < 4) return
+  const area = areaOf(outer)
+  if (area === 0) {
+    drawing.lines.push(outer)
+    return
+  }
+  drawing.rings.push(area > 0 ? outer : reversed(outer))
+  for (const hole of holes) {
+    const inner = clippedRing(spent(hole, budget))
+    const area = areaOf(inner)
+    if (area !== 0) drawing.rings.push(area < 0 ? inner : reversed(inner))
+  }
+}
+
+/** Twice the area; positive where the ring is clockwise on the screen, as a shell is (MVT 2.1, 4.3.3.3). */
+function areaOf(ring: Path): number {
+  let sum = 0
+  for (let i = 0; i < ring.length; i += 2) {
+    const j = (i + 2) % ring.length
+    sum += ring[i]! * ring[j + 1]! - ring[j]! * ring[i + 1]!
+  }
+  return sum
+}
+
+function reversed(ring: Path): Path {
+  const turned: Path = []
+  for (let i = ring.length - 2; i >= 0; i -= 2) turned.push(ring[i]!, ring[i + 1]!)
+  return turned
+}
+
+/** Whole numbers, without repetitions; its last position is not its first. */
+function snapped(path: Path, isRing: boolean): Path {
+  const whole: Path = []
+  for (let i = 0; i < path.length; i += 2) {
+    const [x, y] = [Math.round(path[i]!), Math.round(path[i + 1]!)]
+    if (x !== whole.at(-2) || y !== whole.at(-1)) whole.push(x, y)
+  }
+  if (isRing)
+    while (whole.length > 2 && whole[0] === whole.at(-2) && whole[1] === whole.at(-1)) whole.length -= 2
+  return whole
+}
+
+/** The ring within the buffered tile (Sutherland and Hodgman 1974, doi:10.1145/360767.360802), snapped. */
+function clippedRing(ring: Path): Path {
+  let path = ring
+  for (const axis of [0, 1] as const)
+    for (const [border, sign] of [
+      [LOW, 1],
+      [HIGH, -1],
+    ] as const) {
+      const cut: Path = []
+      for (let i = 0; i < path.length; i += 2) {
+        const j = (i + 2) % path.length
+        const [from, to] = [sign * (path[i + axis]! - border), sign * (path[j + axis]! - border)]
+        if (from >= 0) cut.push(path[i]!, path[i + 1]!)
+        if (from >= 0 === to >= 0) continue
+        cut.push(...crossing(path, i, j, axis, border))
+      }
+      path = cut
+    }
+  return snapped(path, true)
+}
+
+/** The pieces of a line within the buffered tile, snapped; a piece without length is left out. */
+function clippedLines(line: Path): Path[] {
+  let pieces = [line]
+  for (const axis of [0, 1] as const)
+    for (const [border, sign] of [
+      [LOW, 1],
+      [HIGH, -1],
+    ] as const)
+      pieces = pieces.flatMap((path) => {
+        const cut: Path[] = []
+        let piece: Path = []
+        for (let i = 0; i < path.length; i += 2) {
+          const j = i + 2
+          const from = sign * (path[i + axis]! - border)
+          if (from >= 0) piece.push(path[i]!, path[i + 1]!)
+          if (j >= path.length) break
+          const to = sign * (path[j + axis]! - border)
+          if (from >= 0 === to >= 0) continue
+          piece.push(...crossing(path, i, j, axis, border))
+          if (to < 0) {
+            cut.push(piece)
+            piece = []
+          }
+        }
+        return piece.length ? [...cut, piece] : cut
+      })
+  return pieces.map((piece) => snapped(piece, false)).filter(({ length }) => length >= 4)
+}
+
+/** Where the edge between two positions of a path crosses a border. */
+function crossing(path: Path, i: number, j: number, axis: 0 | 1, border: number): [number, number] {
+  const other = 1 - axis
+  const share = (border - path[i + axis]!) / (path[j + axis]! - path[i + axis]!)
+  const value = path[i + other]! + share * (path[j + other]! - path[i + other]!)
+  return axis === 0 ? [border, value] : [value, border]
+}
+
+// --- Geodesics ---
+
+/** The geometry with positions added to its edges where the tile shows that they are geodesics. */
+function withGeodesics(
+  { lon, lat, chains }: Reading,
+  tile: Tile,
+  budget: Budget,
+): Pick<Reading, 'lon' | 'lat' | 'chains'> {
+  const lons: number[] = []
+  const lats: number[] = []
+  const bends = bendsIn(tile)
+  const dense = chains.map((chain) => {
+    const start = lons.length
+    for (let i = chain.start; i < chain.end; i++) {
+      if (i > chain.start && chain.kind !== Kind.Points) addEdge(lon[i - 1]!, lat[i - 1]!, lon[i]!, lat[i]!)
+      lons.push(lon[i]!)
+      lats.push(lat[i]!)
+    }
+    return { ...chain, start, end: lons.length }
+  })
+  return { lon: Float64Array.from(lons), lat: Float64Array.from(lats), chains: dense }
+
+  function addEdge(lonA: number, latA: number, lonB: number, latB: number): void {
+    const step = Math.abs(eastward(lonA, lonB))
+    // Half a turn has no unique geodesic, and a whole turn is the border of a map.
+    if (step >= 180 || !bends(lonA, latA, lonB, latB)) return
+    budget.positions -= EDGE
+    if (budget.positions < 0) return
+    const { meters, at } = geodesicBetween(lonA, latA, lonB, latB)
+    const halve = (from: number, lonF: number, latF: number, to: number, lonT: number, latT: number) => {
+      if (!bends(lonF, latF, lonT, latT) || --budget.positions < 0) return
+      const middle = (from + to) / 2
+      const { lon: lonM, lat: latM } = at(middle)
+      halve(from, lonF, latF, middle, lonM, latM)
+      lons.push(lonM)
+      lats.push(latM)
+      halve(middle, lonM, latM, to, lonT, latT)
+    }
+    halve(0, lonA, latA, meters, lonB, latB)
+  }
+}
+
+/** Tells whether the tile may show that an edge is no straight line on the map. */
+function bendsIn({ z, x, y }: Tile): (lonA: number, latA: number, lonB: number, latB: number) => boolean {
+  const tiles = 2 ** z
+  const margin = BUFFER / EXTENT
+  const [west, east, north, south] = [x - margin, x + 1 + margin, y - margin, y + 1 + margin].map(
+    (at) => at / tiles,
+  ) as [number, number, number, number]
+  const longest = 0.5 / (EXTENT * tiles) / BEND
+  return (lonA, latA, lonB, latB) => {
+    const dx = eastward(lonA, lonB) / 360
+    // Along a meridian it is straight.
+    if (dx === 0) return false
+    // A geodesic between places of one hemisphere does not come nearer to the equator than they are.
+    if (Math.min(latA, latB) > MAX_LATITUDE || Math.max(latA, latB) < -MAX_LATITUDE) return false
+    const [yA, yB] = [latA, latB].map((lat) =>
+      worldY(Math.max(-FARTHEST_LATITUDE, Math.min(FARTHEST_LATITUDE, lat))),
+    ) as [number, number]
+    const square = dx * dx + (yB - yA) ** 2
+    if (square <= longest) return false
+    if (square > SHORT * SHORT) return true
+    const reach = 2 * BEND * square
+    if (Math.min(yA, yB) - reach > south || Math.max(yA, yB) + reach < north) return false
+    const xA = worldX(lonA)
+    const [low, high] = [Math.min(xA, xA + dx) - reach, Math.max(xA, xA + dx) + reach]
+    return [-1, 0, 1].some((turn) => low + turn <= east && high + turn >= west)
+  }
+}

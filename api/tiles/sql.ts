@@ -1,0 +1,187 @@
+import { boxesOf, conditions, envelope, TYPE_INDEXED, type RecordFilter, type Statement } from '../records'
+import { boxOf, cellsOf, EXTENT, WORLD_BITS, type Tile } from './grid'
+
+/** The SQL of tiles. */
+
+/** A tile with more records than this counts them in clusters instead of drawing them. */
+export const MOST_DRAWN = 500
+/** Characters of GeoJSON that are read for a tile; larger geometries than fit are drawn as a point. */
+const SHAPE_CHARACTERS = 1_000_000
+/** Shapes that are smaller, in the tile's coordinates, are drawn as a point. */
+const LEAST_SHAPE = 16
+/** Clusters of a tile: 2 to the power of this on a side. */
+const CLUSTER_BITS = 4
+/** The levels of record_cell (migration Tiles). */
+const LEVELS = [4, 9, 14]
+const MEMO_CHARACTERS = 100
+
+/** A record as a tile shows it. */
+export interface TileRecord {
+  uid: string
+  chain: string
+  /** lower-case */
+  prover: string
+  location_type: string
+  revoked: boolean
+  /** Unix milliseconds */
+  at: number
+  /** shortened */
+  memo: string
+  /** Of a point, degrees; null: of another shape. */
+  lon: number | null
+  lat: number | null
+  /** Box of another shape, or of the first part of one on both sides of the antimeridian: west to north. */
+  box: number[] | null
+  /** GeoJSON; null where it is drawn as a point. */
+  shape: string | null
+}
+
+/** Records of one cell, chain and state. */
+export interface TileCell {
+  x: number
+  y: number
+  chain: string
+  revoked: boolean
+  total: number
+  /** Sums of the places, in units of the world's width / 2^31. */
+  xSum: number
+  ySum: number
+}
+
+/**
+ * The records of a tile, newest last; MOST_DRAWN + 1 without shapes where there are more, or none where the
+ * kept counts say so (isTotalled). Uses the GiST indexes on geom and on the reach of geodesics.
+ */
+export function recordsQuery(filter: RecordFilter, tile: Tile): Statement {
+  const values: unknown[] = []
+  const value = (v: unknown) => `$${values.push(v)}`
+  const where = conditions({ ...filter, shownIn: boxOf(tile) }, value)
+  // Evaluated once, and first: a crowd is not read at all.
+  if (isTotalled(filter, tile))
+    where.push(
+      `(SELECT coalesce(sum(total), 0) FROM record_cell WHERE ${inCells(filter, tile, tile.z, value)}) <= ${MOST_DRAWN}`,
+    )
+  const least = value((360 * LEAST_SHAPE) / EXTENT / 2 ** tile.z)
+  return {
+    text: `WITH found AS MATERIALIZED (
+        SELECT id, uid, chain, prover, left(location_type, ${TYPE_INDEXED}) AS location_type, revoked, date_part('epoch', timestamp) * 1000 AS at,
+          left(memo, ${MEMO_CHARACTERS}) AS memo, CASE WHEN longitude IS NULL THEN geom END AS geom, CASE WHEN longitude IS NULL THEN geometry END AS geometry,
+          CASE WHEN longitude IS NOT NULL THEN ST_X(geom) END AS lon, CASE WHEN longitude IS NOT NULL THEN ST_Y(geom) END AS lat
+        FROM location_record WHERE ${where.join(' AND ')} LIMIT ${MOST_DRAWN + 1}),
+      shapes AS (
+        SELECT id, geometry, CASE WHEN ST_XMax(geom) - ST_XMin(geom) > 180 THEN ST_GeometryN(geom, 1) ELSE geom END AS part,
+          sum(octet_length(geometry)) OVER (ORDER BY octet_length(geometry), id) <= ${SHAPE_CHARACTERS}
+            AND (ST_XMax(geom) - ST_XMin(geom) >= ${least} OR ST_YMax(geom) - ST_YMin(geom)
+              >= ${least} * cosd(least(85, greatest(abs(ST_YMin(geom)), abs(ST_YMax(geom)))))) AS is_drawn
+        FROM found WHERE geom IS NOT NULL AND (SELECT count(*) FROM found) <= ${MOST_DRAWN})
+      SELECT uid, chain, prover, location_type, revoked, at, memo, lon, lat,
+        CASE WHEN part IS NOT NULL THEN ARRAY[ST_XMin(part), ST_YMin(part), ST_XMax(part), ST_YMax(part)] END AS box,
+        CASE WHEN is_drawn THEN shapes.geometry END AS shape
+      FROM found LEFT JOIN shapes USING (id) ORDER BY at, id`,
+    values,
+  }
+}
+
+/** Whether record_cell has the number of a tile's records. */
+export function isTotalled(filter: RecordFilter, { z }: Tile): boolean {
+  return isCounted(filter, z)
+}
+
+/** Whether record_cell has the counts of a tile's clusters. */
+export function hasClusters(filter: RecordFilter, { z }: Tile): boolean {
+  return isCounted(filter, z + CLUSTER_BITS)
+}
+
+/** Whether record_cell counts what passes by cells of a grid of 2^bits on the world's side. */
+function isCounted({ chain: _, revoked: __, ...others }: RecordFilter, bits: number): boolean {
+  return bits <= LEVELS.at(-1)! && Object.values(others).every((each) => each === undefined)
+}
+
+/** The level that has cells of a grid of 2^bits on the world's side, or parts of them. */
+function levelOf(bits: number): number {
+  return LEVELS.find((level) => level >= bits)!
+}
+
+/** The condition of the cells of a tile, at the level for such a grid. */
+function inCells(
+  { chain, revoked }: RecordFilter,
+  { z, x, y }: Tile,
+  bits: number,
+  value: (v: unknown) => string,
+): string {
+  const level = levelOf(bits)
+  const between = ([first, last]: [number, number]) => `BETWEEN ${value(first)} AND ${value(last)}`
+  return [
+    `level = ${level} AND x ${between(cellsOf(x, z, level))} AND y ${between(cellsOf(y, z, level))}`,
+    ...(chain === undefined ? [] : [`chain = ${value(chain)}`]),
+    ...(revoked === undefined ? [] : [revoked ? 'revoked' : 'NOT revoked']),
+  ].join(' AND ')
+}
+
+/** The counts of a tile's clusters as the database keeps them. Uses the primary key. */
+export function keptCountsQuery(filter: RecordFilter, tile: Tile): Statement {
+  const values: unknown[] = []
+  const value = (v: unknown) => `$${values.push(v)}`
+  const bits = tile.z + CLUSTER_BITS
+  const shift = value(levelOf(bits) - bits)
+  return {
+    text: `SELECT x >> ${shift} AS x, y >> ${shift} AS y, chain, revoked, sum(total)::float8 AS total, sum(x_sum)::float8 AS "xSum", sum(y_sum)::float8 AS "ySum"
+      FROM record_cell WHERE ${inCells(filter, tile, bits, value)}
+      GROUP BY 1, 2, 3, 4 HAVING sum(total) > 0 ORDER BY 1, 2, 3, 4`,
+    values,
+  }
+}
+
+/** The same counted now. Uses the indexes of lists. */
+export function countsQuery(filter: RecordFilter, tile: Tile): Statement {
+  const { z, x, y } = tile
+  const values: unknown[] = []
+  const value = (v: unknown) => `$${values.push(v)}`
+  const where = conditions(filter, value)
+  if (z === 0) where.push('geom IS NOT NULL')
+  // The middle of a shape's box is within the box.
+  else {
+    const boxes = boxesOf(boxOf(tile)).map(
+      ([w, s, e, n]) => `geom && ${envelope(value(w), value(s), value(e), value(n))}`,
+    )
+    where.push(`(${boxes.join(' OR ')})`)
+  }
+  const between = (bounds: [number, number]) => `BETWEEN ${value(bounds[0])} AND ${value(bounds[1])}`
+  const shift = value(WORLD_BITS - z - CLUSTER_BITS)
+  return {
+    // OFFSET 0: each place is computed once.
+    text: `SELECT (x >> ${shift})::float8 AS x, (y >> ${shift})::float8 AS y, chain, revoked, count(*)::float8 AS total, sum(x)::float8 AS "xSum", sum(y)::float8 AS "ySum"
+      FROM (SELECT chain, revoked, location_x(geom) AS x, location_y(geom) AS y FROM location_record
+        WHERE ${where.join(' AND ')} OFFSET 0) AS placed
+      WHERE x ${between(cellsOf(x, z, WORLD_BITS))} AND y ${between(cellsOf(y, z, WORLD_BITS))}
+      GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`,
+    values,
+  }
+}
+
+/** What happened to a chain's records after a change. */
+export interface ChainMoves {
+  chain: string
+  /** When the database got its first record of the chain. */
+  since: Date
+  /** Goes up when records are written anew without a change in the log. */
+  rewrites: number
+  /** Id of the last change, kept or deleted; changes up to `forgotten` were deleted. */
+  last: number
+  forgotten: number
+  /** id, and the box of the record in degrees: west, south, east, north; null: no shape */
+  moves: [number, ...([number, number, number, number] | [null, null, null, null])][]
+}
+
+/** The changes of every chain after these ids, `limit` a chain at most. Uses the primary key. */
+export function movesQuery(after: Readonly<Record<string, number>>, limit: number): Statement {
+  return {
+    text: `SELECT chain, since, rewrites::float8 AS rewrites, forgotten::float8 AS forgotten,
+        coalesce((SELECT max(id) FROM record_change WHERE chain = state.chain), forgotten)::float8 AS last,
+        (SELECT coalesce(json_agg(json_build_array(id, (place[1])[0], (place[1])[1], (place[0])[0], (place[0])[1]) ORDER BY id), '[]') FROM (
+          SELECT id, place FROM record_change WHERE chain = state.chain AND id > coalesce(($1::jsonb ->> state.chain)::bigint, 0)
+            ORDER BY id LIMIT $2) AS next) AS moves
+      FROM record_state AS state`,
+    values: [JSON.stringify(after), limit],
+  }
+}

@@ -1,0 +1,143 @@
+import { createHash } from 'node:crypto'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import { LRUCache } from 'lru-cache'
+import {
+  boxesOf,
+  choiceTag,
+  NEWEST_FIRST,
+  type Bbox,
+  type RecordChoice,
+  type RecordSearch,
+  type Store,
+} from '../records'
+import { Changes } from './changes'
+import { countedTile, drawnTile } from './encode'
+import { boxOf, type Tile } from './grid'
+import {
+  countsQuery,
+  hasClusters,
+  isTotalled,
+  keptCountsQuery,
+  MOST_DRAWN,
+  recordsQuery,
+  type TileCell,
+  type TileRecord,
+} from './sql'
+
+const compress = promisify(gzip)
+/** Most of a tile is hashes: level 6 takes four times as long, for some hundredths. */
+const GZIP_LEVEL = 1
+/** What an entry of the cache takes besides its bytes. */
+const ENTRY_BYTES = 600
+
+export interface MadeTile {
+  etag: string
+  /** gzip; empty where the tile is empty */
+  compressed: Buffer
+}
+
+/** A tile in memory, or one that is being made, and where on the map a change concerns it. */
+interface Known<Content> {
+  boxes: readonly Bbox[]
+  content: Content
+}
+
+export interface TilesOptions {
+  store: Store
+  records: RecordSearch
+  clock: () => number
+  /** Bytes of tiles that are kept. */
+  cacheBytes: number
+  /** How late a change may be seen, milliseconds. Default: 250. */
+  sharedMs?: number
+}
+
+/**
+ * Makes tiles, and keeps them until a record in their box changes. Before a kept tile is answered the log of
+ * changes is read up; so it is never older than that reading, in any process.
+ */
+export class Tiles {
+  private readonly kept: LRUCache<string, Known<MadeTile>>
+  private readonly making = new Map<string, Known<Promise<MadeTile>>>()
+  private readonly changes: Changes
+
+  constructor(private readonly options: TilesOptions) {
+    const { store, clock, cacheBytes, sharedMs } = options
+    this.kept = new LRUCache({
+      // 0 keeps nothing: no entry is so small.
+      maxSize: Math.max(1, cacheBytes),
+      sizeCalculation: ({ content: { compressed } }) => compressed.length + ENTRY_BYTES,
+    })
+    this.changes = new Changes(store, (boxes) => this.forget(boxes), clock, sharedMs)
+  }
+
+  /** Bytes of the tiles that are kept. */
+  get size(): number {
+    return this.kept.calculatedSize
+  }
+
+  /**
+   * A tile of the records that a choice names.
+   * @param enter runs what has to be made, when there is room for it
+   */
+  async get(
+    tile: Tile,
+    choice: RecordChoice,
+    enter: <T>(work: () => Promise<T>) => Promise<T> = (work) => work(),
+  ): Promise<MadeTile> {
+    await this.changes.follow()
+    const key = `${tile.z}/${tile.x}/${tile.y} ${choiceTag(choice, NEWEST_FIRST)}`
+    const known = this.kept.get(key)?.content ?? this.making.get(key)?.content
+    if (known) return known
+    const work: Known<Promise<MadeTile>> = {
+      boxes: boxesOf(boxOf(tile)),
+      content: enter(() => this.make(tile, choice)),
+    }
+    this.making.set(key, work)
+    try {
+      const made = await work.content
+      // A change that came meanwhile has taken it out: what was read may be from before it.
+      if (this.making.get(key) === work) this.kept.set(key, { boxes: work.boxes, content: made })
+      return made
+    } finally {
+      if (this.making.get(key) === work) this.making.delete(key)
+    }
+  }
+
+  /** Forgets the tiles that meet one of these boxes, or all, kept ones and those that are being made. */
+  private forget(changed: readonly Bbox[] | undefined): void {
+    const isConcerned = ({ boxes }: Known<unknown>) =>
+      !changed || changed.some((one) => boxes.some((other) => meet(one, other)))
+    for (const [key, known] of this.making) if (isConcerned(known)) this.making.delete(key)
+    for (const [key, known] of this.kept.entries()) if (isConcerned(known)) this.kept.delete(key)
+  }
+
+  private async make(tile: Tile, choice: RecordChoice): Promise<MadeTile> {
+    const bytes = await this.encode(tile, choice)
+    return {
+      etag: `W/"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`,
+      compressed: bytes.length ? await compress(bytes, { level: GZIP_LEVEL }) : bytes,
+    }
+  }
+
+  private async encode(tile: Tile, choice: RecordChoice): Promise<Buffer> {
+    const { store, records } = this.options
+    const { place, ...filters } = choice
+    const filter = place ? { ids: await records.idsAt({ ...filters, shownIn: boxOf(tile) }, place) } : filters
+    const found = await store.run<TileRecord>(recordsQuery(filter, tile), true)
+    // Of none it is not known yet whether there are none or too many.
+    const isTold = found.length > 0 || !isTotalled(filter, tile)
+    if (found.length <= MOST_DRAWN && isTold) return drawnTile(tile, found)
+    const counts = hasClusters(filter, tile) ? keptCountsQuery : countsQuery
+    return countedTile(tile, await store.run<TileCell>(counts(filter, tile), true))
+  }
+}
+
+/** Whether two boxes meet; a record at 180 degrees is shown at -180. */
+function meet(changed: Bbox, [west, south, east, north]: Bbox): boolean {
+  const [w, s, e, n] = changed
+  return (
+    s <= north && n >= south && ((w <= east && e >= west) || (e >= 180 && w - 360 <= east && e - 360 >= west))
+  )
+}

@@ -1,0 +1,103 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { Client } from 'pg'
+import { type Bench, type Table } from './bench'
+import { run } from './load-thread'
+import { fill, startApi } from './records'
+
+const SIZE = Number(process.env.BENCH_TILES || 1_000_000)
+const ZOOMS = [0, 4, 8, 12]
+/** Different tiles of a zoom: those of so many records, picked evenly. */
+const VARIANTS = 100
+const SECONDS = 8
+const WARM_UP_SECONDS = 2
+const CONCURRENCY = 8
+const HEADERS = { 'accept-encoding': 'gzip' }
+
+/**
+ * The query of pg_tileserv (internal: data/layer_table.go), with its default limit: a tile with more features
+ * leaves the others out.
+ */
+const PLAIN = `SELECT ST_AsMVT(mvtgeom, 'records', 4096, 'geom') AS tile FROM (
+  SELECT ST_AsMVTGeom(ST_Transform(ST_Force2D(t.geom), 3857), bounds.geom_clip, 4096, 256) AS geom,
+    uid, chain, prover, location_type, revoked, timestamp, left(memo, 100) AS memo
+  FROM location_record AS t, (SELECT ST_TileEnvelope($1, $2, $3) AS geom_clip) AS bounds
+  WHERE ST_Intersects(t.geom, ST_Transform(bounds.geom_clip, 4326)) LIMIT 10000) AS mvtgeom`
+
+type Tile = readonly [z: number, x: number, y: number]
+
+/** Vector tiles of a million records, cold and warm, and the query that makes them in the database. */
+export async function tiles(bench: Bench): Promise<Table[]> {
+  const databaseUrl = process.env.BENCH_RECORDS_DATABASE_URL || (await bench.createDatabase())
+  const client = new Client({ connectionString: databaseUrl })
+  if (!process.env.BENCH_RECORDS_DATABASE_URL)
+    await promisify(execFile)(process.execPath, ['lib/migrate.js'], {
+      env: { ...bench.environment, DATABASE_URL: databaseUrl },
+    })
+  await client.connect()
+  try {
+    if (!process.env.BENCH_RECORDS_DATABASE_URL) await fill(bench, client, 0, SIZE)
+    // As the API's own connections are set up: the plain query is faster so.
+    await client.query('SET jit = off; SET max_parallel_workers_per_gather = 0; SET work_mem = "16MB"')
+    const api = await startApi(bench, databaseUrl)
+    const forgetful = await startApi(bench, databaseUrl, { TILE_CACHE_MB: '0' }, 'api-without-cache')
+    const rows: Table[number][] = []
+    for (const zoom of ZOOMS) {
+      bench.report(`tiles of zoom ${zoom} ...`)
+      const some = await tilesOf(client, zoom)
+      const urls = (base: string) =>
+        some.map((tile) => `${base}/tiles/location-records/${tile.join('/')}.mvt`)
+      const load = { bodies: [], headers: HEADERS }
+      const cold = { ...load, urls: urls(forgetful.url), concurrency: 1 }
+      await run({ ...cold, seconds: WARM_UP_SECONDS })
+      await plain(client, some, WARM_UP_SECONDS)
+      const made = await run({ ...cold, seconds: SECONDS })
+      const compared = await plain(client, some, SECONDS)
+      const warm = { ...load, urls: urls(api.url), concurrency: CONCURRENCY }
+      await run({ ...warm, seconds: WARM_UP_SECONDS })
+      const kept = await run({ ...warm, seconds: SECONDS })
+      rows.push({
+        records: SIZE,
+        zoom,
+        tiles: some.length,
+        ...{ coldPerSecond: made.requestsPerSecond, coldP50Ms: made.p50Ms, coldP99Ms: made.p99Ms },
+        ...compared,
+        coldTimeOfPlain: Math.round((compared.plainPerSecond / made.requestsPerSecond) * 100) / 100,
+        ...{ warmPerSecond: kept.requestsPerSecond, warmP50Ms: kept.p50Ms, warmP99Ms: kept.p99Ms },
+        errors: made.errors + kept.errors,
+      })
+    }
+    return [rows]
+  } finally {
+    await client.end()
+  }
+}
+
+/** The tiles of a zoom that hold records picked evenly: what people look at, most of it where most is. */
+async function tilesOf(client: Client, zoom: number): Promise<Tile[]> {
+  const { rows } = await client.query<{ x: number; y: number }>(
+    `SELECT DISTINCT (location_x(geom) >> $1)::int AS x, (location_y(geom) >> $1)::int AS y FROM location_record
+     WHERE id IN (SELECT id FROM (SELECT id, row_number() OVER (ORDER BY timestamp, id) AS n FROM location_record) AS numbered WHERE n % $2 = 0)`,
+    [31 - zoom, Math.floor(SIZE / VARIANTS)],
+  )
+  return rows.map(({ x, y }) => [zoom, x, y] as const)
+}
+
+/** The plain query, one after the other over one connection. */
+async function plain(client: Client, some: readonly Tile[], seconds: number) {
+  const times: number[] = []
+  const started = performance.now()
+  for (let i = 0; performance.now() - started < seconds * 1000; i++) {
+    const sent = performance.now()
+    await client.query(PLAIN, [...some[i % some.length]!])
+    times.push(performance.now() - sent)
+  }
+  const elapsed = performance.now() - started
+  times.sort((a, b) => a - b)
+  const percentile = (p: number) => Math.round(times[Math.ceil((times.length * p) / 100) - 1]! * 100) / 100
+  return {
+    plainPerSecond: Math.round((times.length * 1000) / elapsed),
+    plainP50Ms: percentile(50),
+    plainP99Ms: percentile(99),
+  }
+}
