@@ -1,5 +1,5 @@
 import type { Geometry, Position } from 'geojson'
-import { intersects, nearestPlaces, prepareGeometry, readGeometry } from '../../../../src/geodesy'
+import { intersects, isWithin, nearestPlaces, prepareGeometry, readGeometry } from '../../../../src/geodesy'
 
 /** What a picture of an answer needs of the kernel: where a distance is, and true geodesics. */
 export { azimuthTo, geodesicPath, positionFrom } from '../../../../src/geodesy'
@@ -13,6 +13,8 @@ export interface Measurable {
   nearest(other: Measurable): [Position, Position] | undefined
   /** Whether the two share a place, as the operation `intersects` answers it. */
   meets(other: Measurable): boolean
+  /** Whether the two are at most so far apart, as the operation `within` answers it. */
+  within(other: Measurable, radiusMeters: number): boolean
 }
 
 /** Throws an error that names the place, for what is no geometry, or has no certain inside. */
@@ -21,6 +23,7 @@ export function measurable(geometry: Geometry): Measurable {
   const made: Measurable = {
     nearest: (other) => nearestPlaces(prepared, known.get(other)!),
     meets: (other) => intersects(prepared, known.get(other)!),
+    within: (other, radiusMeters) => isWithin(prepared, known.get(other)!, radiusMeters),
   }
   known.set(made, prepared)
   return made
