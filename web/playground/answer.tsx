@@ -1,5 +1,5 @@
 import type { Answer, Chain } from '@geospatial-attestation/client'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { CopyButton } from '../copy-button'
 import { Landing } from './landing'
 import type { Question } from './question'
@@ -20,12 +20,15 @@ export function AnswerView({
   chain: Chain
   /** about the picture */
   notes: readonly string[]
-  drawn: boolean
+  /** roles of what is drawn; undefined before */
+  drawn: string | undefined
 }) {
   const checks = useChecks(question, answer)
+  const section = useRef<HTMLElement>(null)
+  useEffect(() => section.current?.scrollIntoView({ block: 'start' }), [answer])
   const refused = checks.some((check) => check?.good === false)
   return (
-    <section class="answer" aria-label="Answer" data-drawn={drawn}>
+    <section ref={section} class="answer" aria-label="Answer" data-drawn={drawn}>
       <p class={refused ? 'result refused' : 'result'} role="status">
         {refused && <strong>Do not use this answer. </strong>}
         {sentenceOf(question, answer)}

@@ -8,7 +8,7 @@ import { geo } from '../service'
 import { AnswerView } from './answer'
 import { GeometryField, type FieldState } from './geometry-field'
 import { parseInput, recordOf, recordsIn, type Parsed } from './input'
-import { addLayers, frame, show } from './layers'
+import { addLayers, frame, positionsOf, show } from './layers'
 import { ask, OPERATIONS, type Question } from './question'
 import type { Drawing } from './shapes'
 import { problemOf, type Problem } from './words'
@@ -261,7 +261,7 @@ export default function Playground() {
             {...answered}
             chain={chain}
             notes={drawing?.notes ?? []}
-            drawn={drawing !== undefined}
+            drawn={drawing && rolesOf(drawing)}
           />
         )}
       </div>
@@ -276,6 +276,10 @@ export function FieldProblem({ id, sentence }: { id: string; sentence: string | 
     </span>
   )
 }
+
+/** What is drawn, for those who do not see it: tests. */
+const rolesOf = ({ features }: Drawing) =>
+  [...new Set(features.map(({ properties }) => String(properties!.role)))].join(' ')
 
 /** What the fields stand for; records are looked up. */
 function useRecords(parsed: readonly Parsed[]): readonly FieldState[] {
@@ -299,6 +303,12 @@ function useRecords(parsed: readonly Parsed[]): readonly FieldState[] {
   })
 }
 
+/** A record as the point where it begins, to be clicked. */
+function marked({ geometry, ...record }: Feature): Feature[] {
+  const [first] = geometry ? positionsOf(geometry) : []
+  return first ? [{ ...record, geometry: { type: 'Point', coordinates: first } }] : []
+}
+
 /** Shows the chain's records in view, to be picked. */
 function useRecordsOnMap(
   map: Map | undefined,
@@ -320,7 +330,7 @@ function useRecordsOnMap(
       const [west, east] = wide ? [-180, 180] : [side(bounds.getWest()), side(bounds.getEast())]
       const bbox = [west, Math.max(-90, bounds.getSouth()), east, Math.min(90, bounds.getNorth())].join()
       recordsIn(chain, bbox, controller.signal).then(
-        ({ features }) => show(map, 'records', features),
+        ({ features }) => show(map, 'records', features.flatMap(marked)),
         // The records are an offer: the question can be asked without.
         () => {},
       )

@@ -11,6 +11,8 @@ const COLOURS = {
   buffer: '#8a4fd3',
   overlap: '#c2255c',
 }
+/** Degrees of latitude. */
+const FLAT_MAP_ENDS = 85
 const EMPTY = { type: 'FeatureCollection' as const, features: [] }
 
 export function addLayers(map: Map): void {
@@ -44,7 +46,7 @@ export function addLayers(map: Map): void {
       id: `${source}-line`,
       type: 'line',
       source,
-      filter: of('LineString', 'MultiLineString', 'Polygon', 'MultiPolygon'),
+      filter: of('LineString', 'MultiLineString'),
       layout: { 'line-join': 'round', 'line-cap': 'round' },
       paint: { 'line-color': colour, 'line-width': source === 'measured' ? 4 : 2.5 },
     })
@@ -54,7 +56,7 @@ export function addLayers(map: Map): void {
       source,
       filter: of('Point', 'MultiPoint'),
       paint: {
-        'circle-radius': source === 'measured' ? 5 : 7,
+        'circle-radius': source === 'measured' ? 4 : 8,
         'circle-color': colour,
         'circle-stroke-color': '#ffffff',
         'circle-stroke-width': 2,
@@ -75,13 +77,16 @@ export function frame(map: Map, features: readonly Feature[]): void {
   const bounds = new LngLatBounds()
   for (const [longitude = 0, latitude = 0] of positions) {
     const moved = features.length > 1 ? longitude + 360 * Math.round((near - longitude) / 360) : longitude
-    bounds.extend([moved, Math.max(-85, Math.min(85, latitude))])
+    bounds.extend([moved, Math.max(-FLAT_MAP_ENDS, Math.min(FLAT_MAP_ENDS, latitude))])
   }
+  // A flat map ends before the poles.
+  if (positions.some(([, latitude]) => Math.abs(latitude!) > FLAT_MAP_ENDS))
+    map.setProjection({ type: 'globe' })
   const still = matchMedia('(prefers-reduced-motion: reduce)').matches
   map.fitBounds(bounds, { padding: 60, maxZoom: 14, animate: !still, duration: 500 })
 }
 
-function positionsOf(geometry: Geometry): Position[] {
+export function positionsOf(geometry: Geometry): Position[] {
   if (geometry.type === 'GeometryCollection') return geometry.geometries.flatMap(positionsOf)
   const depth = { Point: 0, MultiPoint: 1, LineString: 1, MultiLineString: 2, Polygon: 2, MultiPolygon: 3 }
   return [geometry.coordinates].flat(depth[geometry.type]) as never as Position[]

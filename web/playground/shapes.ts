@@ -6,7 +6,7 @@ import {
   type Measurable,
 } from '@geospatial-attestation/client/kernel'
 import { featureCollection, intersect, polygon as turfPolygon, multiPolygon } from '@turf/turf'
-import type { Feature, Geometry, Polygon, MultiPolygon, Position } from 'geojson'
+import type { Feature, Geometry, LineString, MultiPolygon, Polygon, Position } from 'geojson'
 import type { OperationName } from '@geospatial-attestation/client'
 
 /**
@@ -90,7 +90,7 @@ function drawBuffer(geometry: Geometry, target: Measurable, radius: number): Dra
   if (geometry.type === 'Point') {
     const ring = circle(geometry.coordinates, radius, 2)
     const poles = [NORTH, point([0, -90])].map((pole) => pole.within(target, radius))
-    const features = [feature('measured', { type: 'LineString', coordinates: ring })]
+    const features = [feature('buffer', { type: 'LineString', coordinates: ring })]
     // Of a circle that holds both poles only the edge is drawn.
     if (!(poles[0] && poles[1]))
       features.unshift(
@@ -99,7 +99,7 @@ function drawBuffer(geometry: Geometry, target: Measurable, radius: number): Dra
           coordinates: [closed(ring, poles[0] ? 90 : poles[1] ? -90 : undefined)],
         }),
       )
-    return { features: features.map((each) => ({ ...each, properties: { role: 'buffer' } })), notes: [] }
+    return { features, notes: [] }
   }
   const chains = chainsOf(geometry)
   const vertices = chains.reduce((sum, chain) => sum + chain.length, 0)
@@ -265,7 +265,7 @@ function flat(geometry: Geometry): Geometry[] {
     case 'MultiLineString':
       return geometry.coordinates.flatMap((coordinates) => flat({ type: 'LineString', coordinates }))
     case 'Polygon':
-      return [{ type: 'Polygon', coordinates: flatRings(geometry.coordinates) }]
+      return flatPolygon(geometry.coordinates)
     case 'MultiPolygon':
       return geometry.coordinates.flatMap((coordinates) => flat({ type: 'Polygon', coordinates }))
     case 'GeometryCollection':
@@ -273,20 +273,24 @@ function flat(geometry: Geometry): Geometry[] {
   }
 }
 
-function flatRings(rings: readonly Position[][]): Position[][] {
-  const drawn = rings.map((ring) => {
-    const positions = dense(ring)
-    if (!goesRound(positions)) return positions
-    const inside = measurable({ type: 'Polygon', coordinates: [ring] })
-    return closed(positions, NORTH.meets(inside) ? 90 : -90)
-  })
-  const [shell] = drawn
-  const start = shell?.[0]?.[0] ?? 0
+/** The area, and its rings as lines: what closes it over a pole is no edge of it. */
+function flatPolygon(rings: readonly Position[][]): (Polygon | LineString)[] {
+  const start = rings[0]?.[0]?.[0] ?? 0
   // Holes are drawn on the same copy of the world as their shell.
-  return drawn.map((ring) => {
-    const shift = 360 * Math.round((start - ring[0]![0]!) / 360)
-    return ring.map(([longitude, latitude]) => [longitude! + shift, latitude!])
+  const edges = rings.map((ring) => {
+    const positions = dense(ring)
+    const shift = 360 * Math.round((start - positions[0]![0]!) / 360)
+    return positions.map(([longitude, latitude]) => [longitude! + shift, latitude!])
   })
+  const areas = edges.map((edge, i) => {
+    if (!goesRound(edge)) return edge
+    const inside = measurable({ type: 'Polygon', coordinates: [rings[i]!] })
+    return closed(edge, NORTH.meets(inside) ? 90 : -90)
+  })
+  return [
+    { type: 'Polygon', coordinates: areas },
+    ...edges.map((coordinates) => ({ type: 'LineString' as const, coordinates })),
+  ]
 }
 
 function dense(positions: readonly Position[]): Position[] {

@@ -11,13 +11,13 @@ export function curlOf(question: Question): string {
 /** The question for a program; `wallet` is that of its reader. */
 export function typescriptOf({ operation, inputs, radius, chainId }: Question): string {
   const names = OPERATIONS[operation].names
-  const values = inputs.map((input, i) => `const ${names[i]} = ${JSON.stringify(input)}`)
+  const values = inputs.map((input, i) => `const ${names[i]}: Input = ${JSON.stringify(input)}`)
   const parameters = [...names.slice(0, inputs.length), ...(radius === undefined ? [] : [String(radius)])]
   return [
-    `import { createGeo } from '@geospatial-attestation/client'`,
+    `import { createGeo, type Input } from '@geospatial-attestation/client'`,
     '',
     `const geo = createGeo({ url: '${BASE}', chain: ${chainId} })`,
-    ...values.map((line) => line.replace(' = {', ' = {').replace(/}$/, '} as const')),
+    ...values,
     `const answer = await geo.${operation}(${parameters.join(', ')})`,
     `console.log(answer.result${answerHasUnits(operation) ? ', answer.units' : ''})`,
     `// const { uid } = await geo.land(answer, wallet)`,
