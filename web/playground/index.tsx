@@ -16,6 +16,8 @@ import './playground.css'
 
 /** An address much longer is refused by servers on the way. */
 const LONGEST_PARAMETERS = 6_000
+const POLAR =
+  'Lines and points nearer than 5 degrees to a pole are drawn at 85 degrees: the map has none beyond.'
 const FIELDS = ['a', 'b'] as const
 const isOperation = (name: string | null): name is OperationName =>
   name !== null && Object.hasOwn(OPERATIONS, name)
@@ -149,7 +151,11 @@ export default function Playground() {
     if (geometries.some((each) => each === undefined)) return
     try {
       const { drawMeasured } = await import('./shapes')
-      setDrawing(drawMeasured(operation, geometries as Geometry[], radius, result))
+      const drawn = drawMeasured(operation, geometries as Geometry[], radius, result)
+      const polar = drawn.features.some(({ geometry }) =>
+        positionsOf(geometry).some(([, latitude]) => Math.abs(latitude!) > 85),
+      )
+      setDrawing(polar ? { ...drawn, notes: [...drawn.notes, POLAR] } : drawn)
     } catch (error) {
       setDrawing({ features: [], notes: [`The answer is not drawn: ${(error as Error).message}`] })
     }

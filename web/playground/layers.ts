@@ -39,6 +39,7 @@ export function addLayers(map: Map): void {
       filter: of('Polygon', 'MultiPolygon'),
       paint: {
         'fill-color': colour,
+        'fill-antialias': false,
         'fill-opacity': ['match', ['get', 'role'], 'overlap', 0.45, 0.18] as never,
       },
     })
@@ -79,11 +80,24 @@ export function frame(map: Map, features: readonly Feature[]): void {
     const moved = features.length > 1 ? longitude + 360 * Math.round((near - longitude) / 360) : longitude
     bounds.extend([moved, Math.max(-FLAT_MAP_ENDS, Math.min(FLAT_MAP_ENDS, latitude))])
   }
-  // A flat map ends before the poles.
-  if (positions.some(([, latitude]) => Math.abs(latitude!) > FLAT_MAP_ENDS))
-    map.setProjection({ type: 'globe' })
+  if (positions.some(([, latitude]) => Math.abs(latitude!) > FLAT_MAP_ENDS)) {
+    framePole(map, positions)
+    return
+  }
   const still = matchMedia('(prefers-reduced-motion: reduce)').matches
   map.fitBounds(bounds, { padding: 60, maxZoom: 14, animate: !still, duration: 500 })
+}
+
+/** A flat map ends before the poles: the globe, from above the pole that the positions are nearer to. */
+function framePole(map: Map, positions: readonly Position[]): void {
+  map.setProjection({ type: 'globe' })
+  const latitudes = positions.map(([, latitude]) => latitude!)
+  const [least, most] = [Math.min(...latitudes), Math.max(...latitudes)]
+  const north = most > -least
+  const span = 2 * (north ? 90 - least : 90 + most)
+  // The zoom is that at the centre's latitude, where the flat map is larger by the inverse of its cosine.
+  const zoom = Math.log2(300 / span) + Math.log2(Math.cos((FLAT_MAP_ENDS * Math.PI) / 180))
+  map.jumpTo({ center: [positions[0]![0]!, north ? FLAT_MAP_ENDS : -FLAT_MAP_ENDS], zoom })
 }
 
 export function positionsOf(geometry: Geometry): Position[] {
