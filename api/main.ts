@@ -1,6 +1,6 @@
 import path from 'node:path'
 import pino, { type Logger } from 'pino'
-import { SettingsError, processSettings, type Settings } from '../src/config'
+import { SettingsError, isLoopback, processSettings, type Settings } from '../src/config'
 import { CURVE } from '../src/eas'
 import { addLocationSchemas } from '../src/location'
 import {
@@ -66,7 +66,7 @@ async function main(): Promise<void> {
     chains: settings.chains,
     deploymentName: settings.deploymentName,
     mcp: settings.mcp,
-    pages: Pages.in(path.join(__dirname, '../web')),
+    pages: Pages.in(path.join(__dirname, '../web'), localNodesOf(settings)),
     trustProxy: settings.trustProxy,
     rateLimitPerHour: settings.rateLimitPerHour,
     recordsRateLimitPerHour: settings.recordsRateLimitPerHour,
@@ -86,6 +86,14 @@ async function main(): Promise<void> {
   })
   // In the background: the other APIs do not wait for it.
   void graphql.start()
+}
+
+/** By chain id, the nodes on this machine that pages may ask; none unless the settings say so. */
+function localNodesOf({ localNodes, chains }: Settings): Record<number, string> {
+  const reached = chains.flatMap(({ chain, rpcUrls }) =>
+    rpcUrls.filter(isLoopback).map((url) => [chain.id, url] as const),
+  )
+  return Object.fromEntries(localNodes ? reached : [])
 }
 
 /** By chain id, who signs for it. Logs which chains can be signed for. */

@@ -167,6 +167,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       // The local service has one user, who is not limited.
       environment.RATE_LIMIT_PER_HOUR ||= '0'
       environment.RECORDS_RATE_LIMIT_PER_HOUR ||= '0'
+      environment.LOCAL_NODES ||= 'true'
       if (!given.readSignerKey) environment.SIGNER_PRIVATE_KEY = LOCAL_SIGNER_KEY
     }
     const signer = new Wallet(given.readSignerKey?.() ?? LOCAL_SIGNER_KEY).address

@@ -95,6 +95,8 @@ export interface Settings {
   readonly indexMaxAgeSeconds: number
   /** Confirmations, the block of the attestation included, before compute uses it; 0 = none. */
   readonly minConfirmations: number
+  /** Whether the pages tell the nodes on this machine, whose test accounts sign with one click. */
+  readonly localNodes: boolean
   readonly localChainPort: number
   readonly localDbPort: number
   readonly logLevel: string
@@ -241,6 +243,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
       INDEXER_METRICS_HOST: str({ default: '127.0.0.1' }),
       INDEXER_METRICS_PORT: port({ default: undefined }),
       MAX_LAG_SECONDS: positive({ default: 120 }),
+      LOCAL_NODES: bool({ default: false }),
       LOCAL_CHAIN_PORT: port({ default: 8545 }),
       LOCAL_DB_PORT: port({ default: 5433 }),
       LOG_LEVEL: str({
@@ -339,6 +342,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     resignMaxAgeSeconds: env.RESIGN_MAX_AGE_SECONDS,
     indexMaxAgeSeconds: env.INDEX_MAX_AGE_SECONDS,
     minConfirmations: env.MIN_CONFIRMATIONS,
+    localNodes: env.LOCAL_NODES,
     localChainPort: env.LOCAL_CHAIN_PORT,
     localDbPort: env.LOCAL_DB_PORT,
     logLevel: env.LOG_LEVEL,

@@ -87,7 +87,7 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
   const app = await buildServer({
     ...{ store, records, clock, publicBaseUrl, counter, measurer, schemaCheck: true, trustProxy: [] },
     ...{ rateLimitPerHour: 0, recordsRateLimitPerHour: 0, deploymentName: 'test', mcp: true },
-    pages: Pages.in(path.resolve('dist/web')),
+    pages: Pages.in(path.resolve('dist/web'), {}),
     ...{ maxLagSeconds: 60, defaultSubmission: 'direct', deadlineSeconds: 3600, resignMaxAgeSeconds: 3600 },
     chains: rpcUrl === undefined ? [] : [connected],
     attesters: new Map(rpcUrl === undefined ? [] : [[LOCAL_CHAIN.id, { attester, reader }]]),

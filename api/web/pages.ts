@@ -8,8 +8,9 @@ const PAGES = ['/playground', '/attest']
 /** Seconds; the names of assets change with their content. */
 const ASSET_SECONDS = 31_536_000
 /**
- * Content-Security-Policy: scripts, workers, styles and data of this service only. The map draws its pictures
- * itself (blob:); attested ones are shown from the record that holds them (data:).
+ * Content-Security-Policy: scripts, workers and styles of this service only; `policy` adds where data may
+ * come from. The map draws its pictures itself (blob:); attested ones are shown from the record that holds
+ * them (data:).
  */
 const POLICY = [
   `default-src 'none'`,
@@ -17,7 +18,6 @@ const POLICY = [
   `worker-src 'self'`,
   `style-src 'self'`,
   `img-src 'self' data: blob:`,
-  `connect-src 'self'`,
   `base-uri 'none'`,
   `form-action 'none'`,
   `frame-ancestors 'none'`,
@@ -26,11 +26,20 @@ const POLICY = [
 /** The built pages in a folder. */
 export class Pages {
   /** Undefined where nothing was built: the service works without. */
-  static in(folder: string): Pages | undefined {
-    return existsSync(path.join(folder, 'index.html')) ? new Pages(folder) : undefined
+  static in(folder: string, localNodes: Readonly<Record<number, string>>): Pages | undefined {
+    return existsSync(path.join(folder, 'index.html')) ? new Pages(folder, localNodes) : undefined
   }
 
-  private constructor(private readonly folder: string) {}
+  /** @param localNodes by chain id: URLs of nodes that the pages may reach too (setting LOCAL_NODES) */
+  private constructor(
+    private readonly folder: string,
+    private readonly localNodes: Readonly<Record<number, string>>,
+  ) {}
+
+  private get policy(): string {
+    const nodes = Object.values(this.localNodes).map((url) => new URL(url).origin)
+    return `${POLICY}; connect-src ${["'self'", ...nodes].join(' ')}`
+  }
 
   /** Registers the assets, and the pages but for the explorer. */
   async register(app: FastifyInstance): Promise<void> {
@@ -42,6 +51,7 @@ export class Pages {
       maxAge: ASSET_SECONDS * 1000,
       setHeaders: (reply) => void reply.header('x-content-type-options', 'nosniff'),
     })
+    app.get('/local-nodes', { schema: { hide: true } }, () => this.localNodes)
     for (const page of PAGES) app.get(page, { schema: { hide: true } }, (_request, reply) => this.send(reply))
   }
 
@@ -49,7 +59,7 @@ export class Pages {
   send(reply: FastifyReply): FastifyReply {
     return reply
       .headers({
-        'content-security-policy': POLICY,
+        'content-security-policy': this.policy,
         'referrer-policy': 'no-referrer',
         'x-content-type-options': 'nosniff',
       })

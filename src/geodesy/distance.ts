@@ -1,10 +1,10 @@
 import { Kind } from './geojson'
 import { spend } from './effort'
-import { TOUCH, chordGap, crosses, edgeBound, pointToEdge } from './edge'
+import { TOUCH, chordGap, crosses, crossingOf, edgeBound, nearestOnEdge, pointToEdge, walkEdge } from './edge'
 import { clearance } from './orientation'
 import { inverseDistance, longestArc, shortestArc } from './ellipsoid'
 import { insideLoops, insidePolygon, type Rings } from './region'
-import type { Shape } from './shape'
+import type { Place, Shape } from './shape'
 import type { Region } from './union'
 import type { Outline } from './validity'
 import { boxGap } from './tree'
@@ -61,6 +61,16 @@ export function leastDistance(a: Prepared, b: Prepared, limit = Infinity, enough
 }
 
 /**
+ * Two places, one of each geometry, whose distance is that of the geometries to a micrometre. One place where
+ * the boundaries meet; undefined where they do not and one geometry lies in the other.
+ */
+export function nearestPlaces(a: Prepared, b: Prepared): readonly [Place, Place] | undefined {
+  const search = new Search(a, b, Infinity, 0)
+  const between = search.run()
+  return between > 0 && leastDistance(a, b) === 0 ? undefined : search.places()
+}
+
+/**
  * With more tests than this (of a polygon and a part), the union of the polygons is tested instead, once the
  * boundaries are known not to meet.
  */
@@ -112,9 +122,16 @@ function holdsFirst({ shape, rings }: Prepared, { shape: other, seams }: Prepare
   )
 }
 
+/** Where two elements are nearest: their crossing, or a vertex of one shape and an edge of the other. */
+type Pair =
+  | { kind: 'vertices'; a: number; c: number }
+  | { kind: 'crossing'; a: number; b: number; c: number; d: number }
+  | { kind: 'end'; P: Shape; p: number; S: Shape; a: number; b: number }
+
 class Search {
   private readonly S: Shape
   private readonly T: Shape
+  private pair: Pair | undefined
 
   constructor(
     private readonly first: Outline,
@@ -133,6 +150,36 @@ class Search {
     return this.best
   }
 
+  /** A place of each shape, at the least distance; after `run`, which found one below its limit. */
+  places(): readonly [Place, Place] {
+    const { S, T, pair } = this
+    const at = ({ lon, lat }: Shape, v: number) => ({ lon: lon[v]!, lat: lat[v]! })
+    if (!pair) throw new Error('places are asked for before they are found')
+    switch (pair.kind) {
+      case 'vertices':
+        return [at(S, pair.a), at(T, pair.c)]
+      case 'crossing': {
+        const { lon, lat } = crossingOf(S, pair.a, pair.b, T, pair.c, pair.d)
+        return [
+          { lon, lat },
+          { lon, lat },
+        ]
+      }
+      case 'end': {
+        const { along } = nearestOnEdge(pair.P, pair.p, pair.S, pair.a, pair.b)
+        const { lon, lat } = walkEdge(pair.S, pair.a, pair.b).at(along)
+        const end = at(pair.P, pair.p)
+        return pair.P === S ? [end, { lon, lat }] : [{ lon, lat }, end]
+      }
+    }
+  }
+
+  private improve(distance: number, pair: Pair): void {
+    if (distance >= this.best) return
+    this.best = distance
+    this.pair = pair
+  }
+
   private visit(m: number, mLevel: number, n: number, nLevel: number, gap: number): void {
     spend(0.3)
     if (shortestArc(gap) >= this.best - SLACK) return
@@ -145,7 +192,7 @@ class Search {
       const a = this.S.from[middle(s.firstElement(m, mLevel), s.endElement(m, mLevel))]!
       const b = this.T.from[middle(t.firstElement(n, nLevel), t.endElement(n, nLevel))]!
       const distance = inverseDistance(this.S.lon[a]!, this.S.lat[a]!, this.T.lon[b]!, this.T.lat[b]!)
-      this.best = Math.min(this.best, distance)
+      this.improve(distance, { kind: 'vertices', a, c: b })
       if (distance - longestArc(mSize) - longestArc(nSize) >= this.best - SLACK) return
     }
     if (mLevel === 0 && nLevel === 0) {
@@ -209,12 +256,12 @@ class Search {
     const ends = a === b && c === d
     if (ends || (gap > FAR && this.best < Infinity)) {
       const distance = inverseDistance(S.lon[a]!, S.lat[a]!, T.lon[c]!, T.lat[c]!)
-      this.best = Math.min(this.best, distance)
+      this.improve(distance, { kind: 'vertices', a, c })
       if (ends || distance - edgeBound(S, e) - edgeBound(T, f) >= this.best - SLACK) return
     }
     // The chords of short edges that cross may miss each other by rounding.
     if (gap <= bulgeE + bulgeF + TOUCH && crosses(S, a, b, T, c, d)) {
-      this.best = 0
+      this.improve(0, { kind: 'crossing', a, b, c, d })
       return
     }
     this.end(S, a, T, c, d, bulgeF)
@@ -231,7 +278,7 @@ class Search {
       shortestArc(chordGap(P, p, p, S, a, b) - bulge) < this.best - SLACK &&
       Math.abs(clearance(P, p, S, a, b)) < this.best - SLACK
     )
-      this.best = Math.min(this.best, pointToEdge(P, p, S, a, b))
+      this.improve(pointToEdge(P, p, S, a, b), { kind: 'end', P, p, S, a, b })
   }
 }
 

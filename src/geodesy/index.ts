@@ -1,6 +1,7 @@
+import type { Position } from 'geojson'
 import { lineLength, polygonArea } from './area'
 import { contains as containsShape } from './contains'
-import { leastDistance, type Prepared } from './distance'
+import { leastDistance, nearestPlaces as placesOf, type Prepared } from './distance'
 import { orRefuse } from './effort'
 import { geodesicLine, inverse } from './ellipsoid'
 import { GeometryError } from './error'
@@ -96,6 +97,45 @@ function measured<T>(geometries: readonly PreparedGeometry[], question: () => T,
 export function distanceMeters(a: PreparedGeometry, b: PreparedGeometry): number {
   return measured([a, b], () => leastDistance(a, b))
 }
+
+/**
+ * Where the distance is: a position of each geometry, at that distance to a micrometre. Undefined where one
+ * geometry lies in the other and their boundaries do not meet.
+ */
+export function nearestPlaces(a: PreparedGeometry, b: PreparedGeometry): [Position, Position] | undefined {
+  const places = measured([a, b], () => placesOf(a, b))
+  return places && [position(places[0]), position(places[1])]
+}
+
+/**
+ * Positions along the shortest geodesic, its ends included, at most so many metres apart. Longitudes go on
+ * without a jump at the antimeridian, past 180. Between antipodes it is one of several.
+ */
+export function geodesicPath([lonA = 0, latA = 0]: Position, to: Position, step: number): Position[] {
+  const [lonB = 0, latB = 0] = to
+  const { distance, azimuthA } = inverse(lonA, latA, lonB, latB)
+  const line = geodesicLine(lonA, latA, azimuthA)
+  const pieces = Math.max(1, Math.ceil(distance / step))
+  const path: Position[] = [[lonA, latA]]
+  for (let i = 1; i <= pieces; i++) {
+    const { lon, lat } = i === pieces ? { lon: lonB, lat: latB } : line((distance * i) / pieces)
+    const before = path[i - 1]![0]!
+    path.push([lon + 360 * Math.round((before - lon) / 360), lat])
+  }
+  return path
+}
+
+/** The position so many metres from another one, in a direction in degrees clockwise from north. */
+export function positionFrom([lon = 0, lat = 0]: Position, azimuth: number, metres: number): Position {
+  return position(geodesicLine(lon, lat, azimuth)(metres))
+}
+
+/** Direction of the shortest geodesic at its start, degrees clockwise from north. */
+export function azimuthTo([lonA = 0, latA = 0]: Position, [lonB = 0, latB = 0]: Position): number {
+  return inverse(lonA, latA, lonB, latB).azimuthA
+}
+
+const position = ({ lon, lat }: { lon: number; lat: number }): Position => [lon, lat]
 
 /**
  * The number that decides: the distance in whole centimetres, rounded once. `distance`, `within` and

@@ -14,6 +14,7 @@ import {
  * The results are the same bits in every engine (kernel/math.ts). Start at `recompute`.
  */
 export type { Claim, Computed } from './kernel/claim'
+export { azimuthTo, geodesicPath, measurable, positionFrom, type Measurable } from './kernel/drawing'
 export { isContentOf } from './kernel/inputs'
 export type {
   AttestationContent,

@@ -1,0 +1,514 @@
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import type { Geometry, LineString, Polygon, Position } from 'geojson'
+import solc from 'solc'
+import ts from 'typescript'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { measurable } from '@geospatial-attestation/client/kernel'
+import { LOCAL_CHAIN, mined, testAccount } from '../dev/chain'
+import { drawGeometry, drawMeasured } from '../web/playground/shapes'
+import { CHROMIUM, openPage, type OpenPage, type PageOptions } from './browser'
+import { startTestWorld, type TestWorld } from './world'
+
+/** The playground on the running service, in a real browser (needs chromium), and what it draws. */
+
+let world: TestWorld
+beforeAll(async () => {
+  world = await startTestWorld()
+})
+afterAll(() => world?.stop())
+
+const at = (longitude: number, latitude: number): Geometry => ({
+  type: 'Point',
+  coordinates: [longitude, latitude],
+})
+const square = (west: number, south: number, size = 1): Polygon => ({
+  type: 'Polygon',
+  coordinates: [
+    [
+      [west, south],
+      [west + size, south],
+      [west + size, south + size],
+      [west, south + size],
+      [west, south],
+    ],
+  ],
+})
+const ROUND_THE_POLE: Polygon = {
+  type: 'Polygon',
+  coordinates: [
+    [
+      [0, 80],
+      [90, 80],
+      [180, 80],
+      [-90, 80],
+      [0, 80],
+    ],
+  ],
+}
+const jumps = (line: readonly Position[]) =>
+  line.filter((place, i) => i > 0 && Math.abs(place[0]! - line[i - 1]![0]!) > 180)
+
+describe('what is drawn', () => {
+  test('a distance is the geodesic between the nearest places, without a jump at the antimeridian', () => {
+    const [line, ends] = drawMeasured('distance', [at(179, 10), at(-179, 10)], undefined, 1).features
+    const path = (line!.geometry as LineString).coordinates
+    expect(jumps(path)).toEqual([])
+    expect(path[0]).toEqual([179, 10])
+    expect(path.at(-1)).toEqual([181, 10])
+    expect(ends!.geometry).toEqual({ type: 'MultiPoint', coordinates: [path[0], path.at(-1)] })
+    // North of the parallel, as a shortest path is there.
+    expect(Math.max(...path.map(([, latitude]) => latitude!))).toBeGreaterThan(10.001)
+  })
+  test('a polygon round a pole is closed over it', () => {
+    const [area, edge] = drawGeometry(ROUND_THE_POLE, 'a')
+    const [ring] = (area!.geometry as Polygon).coordinates
+    expect(jumps((edge!.geometry as LineString).coordinates)).toEqual([])
+    expect(Math.max(...ring!.map(([, latitude]) => latitude!))).toBe(90)
+    expect(Math.min(...ring!.map(([, latitude]) => latitude!))).toBeCloseTo(80)
+  })
+  test.each([
+    ['a point', at(0, 89)],
+    ['a line across the antimeridian', { type: 'LineString', coordinates: [[177, -18], [-178, -14]] }], // prettier-ignore
+    ['a polygon', square(10, 50)],
+  ] as [string, Geometry][])('every place of the edge of a radius about %s is at the radius', (_, target) => {
+    const { features } = drawMeasured('within', [at(10, 0), target], 150_000, true)
+    const edges = features.filter(
+      ({ properties, geometry }) => properties!.role === 'buffer' && geometry.type === 'LineString',
+    )
+    const places = edges.flatMap(({ geometry }) => (geometry as LineString).coordinates)
+    expect(places.length).toBeGreaterThan(50)
+    const whole = measurable(target)
+    const wrong = places.filter(([longitude = 0, latitude = 0]) => {
+      const place = measurable(at(longitude - 360 * Math.round(longitude / 360), latitude))
+      return !place.within(whole, 150_000.02) || place.within(whole, 149_999.97)
+    })
+    expect(wrong).toEqual([])
+  })
+  test('the overlap of two polygons lies in both; where they only touch, the shared place is drawn', () => {
+    const [one, other] = [square(179.5, 0), square(-180, 0.5)]
+    const moved: Polygon = {
+      type: 'Polygon',
+      coordinates: one.coordinates.map((ring) => ring.map(([x, y]) => [x! > 180 ? x! - 360 : x!, y!])),
+    }
+    const { features } = drawMeasured('intersects', [moved, other], undefined, true)
+    const overlap = features.find(({ properties }) => properties!.role === 'overlap')!.geometry as Polygon
+    for (const [longitude, latitude] of overlap.coordinates[0]!) {
+      expect(longitude).toBeGreaterThanOrEqual(179.99999)
+      expect(longitude).toBeLessThanOrEqual(180.50001)
+      expect(latitude).toBeGreaterThan(0.499)
+      expect(latitude).toBeLessThan(1.001)
+    }
+    const touching = drawMeasured('intersects', [square(0, 0), square(1, 1)], undefined, true)
+    expect(touching.features.filter(({ properties }) => properties!.role === 'end').length).toBe(1)
+  })
+})
+
+/** Opens the playground with a question in its address. */
+async function open(parameters: Record<string, string> = {}, options?: PageOptions): Promise<OpenPage> {
+  const browser = await openPage({ reducedMotion: 'reduce', ...options })
+  await browser.page.goto(`${world.url}/playground?${new URLSearchParams(parameters).toString()}`)
+  return browser
+}
+const text = (geometry: Geometry) =>
+  geometry.type === 'Point' ? geometry.coordinates.join(', ') : JSON.stringify(geometry)
+
+async function ask({ page }: OpenPage): Promise<void> {
+  // The chains are there.
+  await page.locator('option', { hasText: LOCAL_CHAIN.slug }).waitFor({ state: 'attached' })
+  await page.getByRole('button', { name: 'Ask', exact: true }).click()
+}
+async function verified({ page }: OpenPage): Promise<void> {
+  await page.locator('.checks:not(:has([data-check=waiting]))').waitFor()
+  expect(await page.locator('.checks [data-check=good]').count()).toBe(2)
+}
+const alert = ({ page }: OpenPage) => page.getByRole('alert').filter({ hasText: /\S/ }).first().innerText()
+
+interface Case {
+  operation: string
+  body: Record<string, unknown>
+  inputs: Geometry[]
+  radius?: string
+  /** roles of what is drawn */
+  drawn: string
+}
+const CASES: Case[] = [
+  {
+    operation: 'distance',
+    inputs: [at(179.5, -17), at(-179.5, -16)],
+    body: { from: at(179.5, -17), to: at(-179.5, -16) },
+    drawn: 'measured end',
+  },
+  {
+    operation: 'within',
+    inputs: [at(30, 89), at(-150, 89.5)],
+    radius: '170000',
+    body: { geometry: at(30, 89), target: at(-150, 89.5), radius: 170_000 },
+    drawn: 'buffer measured end',
+  },
+  {
+    operation: 'contains',
+    inputs: [ROUND_THE_POLE, at(0, 90)],
+    body: { container: ROUND_THE_POLE, geometry: at(0, 90) },
+    drawn: 'measured',
+  },
+  {
+    operation: 'intersects',
+    inputs: [square(10, 50), square(10.5, 50.5)],
+    body: { geometry1: square(10, 50), geometry2: square(10.5, 50.5) },
+    drawn: 'overlap measured end',
+  },
+  { operation: 'area', inputs: [ROUND_THE_POLE], body: { geometry: ROUND_THE_POLE }, drawn: 'overlap' },
+  {
+    operation: 'length',
+    inputs: [{ type: 'LineString', coordinates: [[170, 60], [-170, 60]] }], // prettier-ignore
+    body: { geometry: { type: 'LineString', coordinates: [[170, 60], [-170, 60]] } }, // prettier-ignore
+    drawn: 'measured',
+  },
+]
+
+describe.skipIf(!CHROMIUM)('in a browser', () => {
+  test.each(CASES)(
+    '$operation: answered as the API does, drawn, verified in the page, and its snippets work',
+    async ({ operation, inputs, radius, body, drawn }) => {
+      const [a, b] = inputs.map(text)
+      const parameters = { op: operation, a: a!, ...(b && { b }), ...(radius && { radius }) }
+      await using browser = await open(parameters)
+      const { page, complaints } = browser
+      const answered = page.waitForResponse((response) => response.url().includes('/compute/'))
+      await ask(browser)
+      const shown = (await (await answered).json()) as { result: unknown; inputRefs: string[] }
+      const direct = await world.post(`/compute/v0/${operation}`, { chainId: LOCAL_CHAIN.id, ...body })
+      expect({ result: shown.result, inputRefs: shown.inputRefs }).toEqual({
+        result: direct.body.result,
+        inputRefs: direct.body.inputRefs,
+      })
+      await verified(browser)
+      await page.locator(`.answer[data-drawn]`).waitFor()
+      expect(await page.locator('.answer').getAttribute('data-drawn')).toContain(
+        operation === 'contains' ? '' : drawn,
+      )
+      const snippet = async (name: string) =>
+        (await page.locator(`[data-snippet=${name}] pre`).textContent()) ?? ''
+      expect(await answerOfCurl(await snippet('curl'))).toMatchObject({ result: shown.result })
+      expect(await outputOfTypescript(await snippet('TypeScript'))).toContain(String(shown.result))
+      expect(solidityErrors(await snippet('Solidity'))).toEqual([])
+      await browser.picture(`playground-${operation}`)
+      expect(complaints).toEqual([])
+      // The question is in the address: another page shows the same.
+      expect(new URL(page.url()).searchParams.get('op')).toBe(operation)
+      expect(new URL(page.url()).searchParams.get('a')).toBe(a)
+    },
+  )
+
+  test('geometries drawn on the map are asked about; axe finds nothing serious', async () => {
+    await using browser = await open({ op: 'contains' })
+    const { page, complaints } = browser
+    const canvas = page.locator('canvas.maplibregl-canvas')
+    const drawn = async (name: string, places: readonly (readonly [number, number])[]) => {
+      await page.getByRole('button', { name }).click()
+      await page.locator('.maplibregl-map[data-drawing]').waitFor()
+      await page
+        .getByText(/on the map/)
+        .last()
+        .waitFor()
+      for (const [x, y] of places) await canvas.click({ position: { x, y } })
+      await page.locator('.maplibregl-map:not([data-drawing])').waitFor()
+    }
+    await drawn('Draw a polygon as Container', [[200, 200], [400, 200], [400, 400], [200, 400], [200, 400]]) // prettier-ignore
+    const container = await page.getByLabel('Container', { exact: true }).inputValue()
+    expect((JSON.parse(container) as Polygon).coordinates[0]).toHaveLength(5)
+    await page.waitForFunction('document.querySelector("canvas.maplibregl-canvas") !== null')
+    await page.getByLabel('Geometry', { exact: true }).fill('')
+    await drawn('Draw a point as Geometry', [[437, 378]])
+    expect(await page.getByLabel('Geometry', { exact: true }).inputValue()).toMatch(/^-?[\d.]+, -?[\d.]+$/)
+    await ask(browser)
+    await verified(browser)
+    await page.locator('.answer[data-drawn]').waitFor()
+    expect(await browser.barriers()).toEqual([])
+    expect(complaints).toEqual([])
+    await browser.picture('playground-drawn')
+  })
+
+  test('a record by its UID, picked on the map', async () => {
+    const record = await attested()
+    await using browser = await open({ op: 'distance', a: record, b: '0, 0' })
+    const { page, complaints } = browser
+    await page.getByText('Record on base-sepolia: A place <b>&').waitFor()
+    await ask(browser)
+    await verified(browser)
+    expect(await page.locator('.fields').innerText()).toContain(record)
+    expect(complaints).toEqual([])
+  })
+
+  test('an altered answer is noticed, and not offered to be landed', async () => {
+    await using browser = await open({ a: '0, 0', b: '1, 1' })
+    const { page } = browser
+    await page.route('**/compute/v0/distance', async (route) => {
+      const response = await route.fetch()
+      const answer = (await response.json()) as { result: number }
+      await route.fulfill({ response, json: { ...answer, result: answer.result + 1 } })
+    })
+    await ask(browser)
+    await page.getByText('Do not use this answer').waitFor()
+    await page.locator('.checks:not(:has([data-check=waiting]))').waitFor()
+    expect(await page.locator('.checks [data-check=bad]').count()).toBe(2)
+    expect(await page.getByRole('button', { name: /Land it/ }).count()).toBe(0)
+  })
+
+  test('landed by one click on the local chain, read there, and linked', async () => {
+    await using browser = await open({ a: '0, 0', b: '1, 1' })
+    const { page, complaints } = browser
+    await ask(browser)
+    await verified(browser)
+    await page.getByRole('button', { name: 'Land it with a test account' }).click()
+    await page.locator('[data-checked=true]').waitFor()
+    const uid = await page.locator('[data-uid]').innerText()
+    const attestation = await (await world.chain.eas()).getAttestation!(uid)
+    expect(attestation.uid).toBe(uid)
+    expect(await page.getByRole('link', { name: 'Show it' }).getAttribute('href')).toContain(`?uid=${uid}`)
+    await browser.picture('playground-landed')
+    expect(complaints).toEqual([])
+  })
+
+  test('landed through a wallet, which was on another chain', async () => {
+    const wallet = new StandIn({ chainId: 1 })
+    await using browser = await openWith(wallet)
+    const { page, complaints } = browser
+    await page.getByText('on chain 1: the wallet will be asked to go to base-sepolia').waitFor()
+    expect(await page.getByText(testAccount(3).address).count()).toBe(1)
+    await page.getByRole('button', { name: 'Land it with Stand-in' }).click()
+    await page.locator('[data-checked=true]').waitFor()
+    expect(wallet.chainId).toBe(LOCAL_CHAIN.id)
+    expect(complaints).toEqual([])
+  })
+  test.each([
+    [
+      'refuses to send',
+      { refuses: { eth_sendTransaction: 4001 } },
+      /^You refused in the wallet. Nothing was sent/,
+    ],
+    ['refuses to connect', { refuses: { eth_requestAccounts: 4001 } }, /^You refused in the wallet/],
+    ['has a request open', { refuses: { eth_requestAccounts: -32002 } }, /request of this page open already/],
+    ['does not leave its chain', { chainId: 1, stays: true }, /stayed on another chain: choose base-sepolia/],
+    [
+      'refuses to change its chain',
+      { chainId: 1, refuses: { wallet_switchEthereumChain: 4001 } },
+      /^You refused/,
+    ],
+  ] as [string, Partial<StandIn>, RegExp][])('a wallet that %s: said in words', async (_, options, words) => {
+    await using browser = await openWith(new StandIn(options))
+    await browser.page.getByRole('button', { name: 'Land it with Stand-in' }).click()
+    expect(await alert(browser)).toMatch(words)
+    // It can be tried again.
+    expect(await browser.page.getByRole('button', { name: 'Land it with Stand-in' }).isEnabled()).toBe(true)
+  })
+  test('a wallet that does not know the chain is told the local node', async () => {
+    const wallet = new StandIn({ chainId: 1, refuses: { wallet_switchEthereumChain: 4902 } })
+    await using browser = await openWith(wallet)
+    await browser.page.getByRole('button', { name: 'Land it with Stand-in' }).click()
+    await browser.page.locator('[data-checked=true]').waitFor()
+    expect(wallet.added).toEqual([world.chain.url])
+  })
+  test('without a wallet, on a deployment that is not local: says what to install', async () => {
+    await using browser = await openPage()
+    await browser.page.route('**/local-nodes', (route) => route.fulfill({ json: {} }))
+    await browser.page.goto(`${world.url}/playground?a=0,0&b=1,1`)
+    await ask(browser)
+    await browser.page.getByText('Install one as an extension').waitFor()
+    expect(await browser.page.getByRole('button', { name: /Land it/ }).count()).toBe(0)
+  })
+
+  test.each([
+    [{ a: '0, 95', b: '0, 0' }, 'From', /Longitude comes first/],
+    [{ a: '0, 0', b: '{"type":"Point"' }, 'To', /no JSON/],
+    [{ a: '0, 0', b: '0x12' }, 'To', /64 hex digits; this has 2/],
+    [{ a: '0, 0' }, 'To', /Give a geometry/],
+    [{ op: 'area', a: '0, 0' }, 'Polygon', /Polygon/],
+    [{ op: 'within', a: '0, 0', b: '0, 0', radius: '-1' }, 'Radius, metres', /at least 0/],
+    [{ a: `0x${'12'.repeat(32)}`, b: '0, 0' }, 'From', /no attestation|not found/i],
+  ])('wrong input %j is said at its field', async (parameters, label, words) => {
+    await using browser = await open(parameters)
+    await ask(browser)
+    expect(await alert(browser)).toMatch(words)
+    const name = await browser.page
+      .locator('[aria-invalid=true]')
+      .evaluate((field: any) => String(field.ariaLabel ?? field.labels[0].textContent))
+    expect(name).toContain(label)
+  })
+  test.each([
+    [429, { 'retry-after': '1800' }, /Too many questions .* Try again in 30 minutes/],
+    [503, {}, /cannot answer now.*Nothing was signed/],
+    [0, {}, /does not answer/],
+  ])('a service that answers %i: said in words, and asked again', async (status, headers, words) => {
+    await using browser = await open({ a: '0, 0', b: '1, 1' })
+    const { page } = browser
+    await page.route('**/compute/v0/distance', (route) =>
+      status === 0
+        ? route.abort()
+        : route.fulfill({ status, headers, json: { title: 'Refused', detail: 'for a while' } }),
+    )
+    await ask(browser)
+    expect(await alert(browser)).toMatch(words)
+    await page.unroute('**/compute/v0/distance')
+    await ask(browser)
+    await verified(browser)
+  })
+
+  test.each([
+    ['a phone', { viewport: { width: 390, height: 844 } }],
+    ['the dark', { colorScheme: 'dark' }],
+    ['no WebGL', { webgl: false }],
+  ] as [string, PageOptions][])(
+    'on %s: nothing is cut off, axe finds nothing serious',
+    async (name, options) => {
+      await using browser = await open({ a: '0, 0', b: '1, 1' }, options)
+      await ask(browser)
+      await verified(browser)
+      await browser.picture(`playground-${name.replaceAll(' ', '-')}`)
+      expect(
+        await browser.page.evaluate('document.documentElement.scrollWidth - innerWidth'),
+      ).toBeLessThanOrEqual(0)
+      expect(await browser.barriers()).toEqual([])
+      expect(browser.complaints).toEqual([])
+    },
+  )
+})
+
+test('the nodes of this machine are told only where the settings say so', async () => {
+  const policy = (await fetch(`${world.url}/playground`)).headers.get('content-security-policy')
+  expect(await (await fetch(`${world.url}/local-nodes`)).json()).toEqual({
+    [LOCAL_CHAIN.id]: world.chain.url,
+  })
+  expect(policy).toContain(`connect-src 'self' ${world.chain.url}`)
+  const other = await startTestWorld({ LOCAL_NODES: 'false' })
+  try {
+    expect(await (await fetch(`${other.url}/local-nodes`)).json()).toEqual({})
+    const closed = (await fetch(`${other.url}/playground`)).headers.get('content-security-policy')
+    expect(closed).toMatch(/connect-src 'self'$/)
+  } finally {
+    await other.stop()
+  }
+})
+
+/** Attests a place whose memo is hostile; its UID, once it is indexed. */
+async function attested(): Promise<string> {
+  const { createGeo } = await import('@geospatial-attestation/client')
+  const geo = createGeo({ url: world.url, chain: LOCAL_CHAIN.id })
+  const place = { location: at(2, 48) as { type: 'Point'; coordinates: Position }, memo: 'A place <b>&' }
+  const { uid } = await geo.attest(place, await world.chain.provider.getSigner(0))
+  await world.caughtUp()
+  return uid
+}
+
+/** A wallet of another kind than any library's: EIP-1193, whose account is a test account of the chain. */
+class StandIn {
+  chainId: number
+  /** by method: the code that it is refused with */
+  refuses: Readonly<Record<string, number>>
+  /** It says that it changed its chain, and does not. */
+  stays: boolean
+  readonly added: string[] = []
+
+  constructor({ chainId = LOCAL_CHAIN.id, refuses = {}, stays = false }: Partial<StandIn>) {
+    this.chainId = chainId
+    this.refuses = refuses
+    this.stays = stays
+  }
+
+  async request({ method, params = [] }: { method: string; params?: any[] }): Promise<unknown> {
+    const code = this.refuses[method]
+    if (code !== undefined) throw Object.assign(new Error('no'), { code })
+    const wallet = testAccount(3).connect(world.chain.provider)
+    switch (method) {
+      case 'eth_requestAccounts':
+      case 'eth_accounts':
+        return [wallet.address]
+      case 'eth_chainId':
+        return `0x${this.chainId.toString(16)}`
+      case 'wallet_switchEthereumChain':
+      case 'wallet_addEthereumChain':
+        if (!this.stays) this.chainId = Number(params[0].chainId)
+        if (params[0].rpcUrls) this.added.push(...params[0].rpcUrls)
+        return null
+      case 'eth_sendTransaction': {
+        const { to, data } = params[0] as { to: string; data: string }
+        const { hash } = await wallet.sendTransaction({ to, data })
+        await mined(world.chain, hash)
+        return hash
+      }
+      default:
+        return world.chain.provider.send(method, params)
+    }
+  }
+}
+
+/** The playground with an answer, in a browser that has this wallet. */
+async function openWith(wallet: StandIn): Promise<OpenPage> {
+  const browser = await openPage()
+  const { page } = browser
+  await page.exposeFunction('askWallet', (request: { method: string }) =>
+    wallet.request(request).then(
+      (result) => ({ result }),
+      ({ message, code, data }: Error & { code?: number; data?: unknown }) => ({
+        error: { message, code, data },
+      }),
+    ),
+  )
+  await page.addInitScript(`{
+    const provider = { request: async (request) => {
+      const { result, error } = await askWallet(request)
+      if (error) throw Object.assign(new Error(error.message), error)
+      return result
+    } }
+    const info = { uuid: 'b1f5c0de-0000-4000-8000-000000000001', name: 'Stand-in', icon: '', rdns: 'test' }
+    const announce = () => dispatchEvent(new CustomEvent('eip6963:announceProvider', { detail: Object.freeze({ info, provider }) }))
+    addEventListener('eip6963:requestProvider', announce)
+  }`)
+  await page.goto(`${world.url}/playground?a=0,0&b=1,1`)
+  await ask(browser)
+  await verified(browser)
+  return browser
+}
+
+const run = promisify(execFile)
+
+async function answerOfCurl(command: string): Promise<unknown> {
+  return JSON.parse((await run('sh', ['-c', command])).stdout)
+}
+
+/** What the program prints; its types are checked first. */
+async function outputOfTypescript(source: string): Promise<string> {
+  const folder = mkdtempSync(path.resolve('.local/snippet-'))
+  try {
+    const file = path.join(folder, 'snippet.mts')
+    writeFileSync(file, source)
+    const program = ts.createProgram([file], {
+      ...{ module: ts.ModuleKind.NodeNext, target: ts.ScriptTarget.ES2022, strict: true, outDir: folder },
+      ...{ skipLibCheck: true, types: ['node'] },
+    })
+    const wrong = ts.getPreEmitDiagnostics(program)
+    expect(wrong.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))).toEqual([])
+    program.emit()
+    return (await run(process.execPath, [path.join(folder, 'snippet.mjs')])).stdout
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+function solidityErrors(source: string): string[] {
+  const input = {
+    language: 'Solidity',
+    sources: { 'TakesTheAnswer.sol': { content: source } },
+    settings: { outputSelection: { '*': { '*': ['abi'] } } },
+  }
+  const read = (file: string) => ({
+    contents: readFileSync(file.replace('@geospatial-attestation/contracts', 'packages/contracts'), 'utf8'),
+  })
+  const { errors = [] } = JSON.parse(solc.compile(JSON.stringify(input), { import: read })) as {
+    errors?: { severity: string; formattedMessage: string }[]
+  }
+  return errors.filter(({ severity }) => severity === 'error').map(({ formattedMessage }) => formattedMessage)
+}

@@ -1,0 +1,138 @@
+import type { Answer, Chain } from '@geospatial-attestation/client'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { CopyButton } from '../copy-button'
+import { Landing } from './landing'
+import type { Question } from './question'
+import { curlOf, solidityOf, typescriptOf } from './snippets'
+import { checkResult, checkSignature, type Check } from './verify'
+import { sentenceOf } from './words'
+
+/** An answer: in words, verified in this page, decoded, as programs, and landed. */
+export function AnswerView({
+  question,
+  answer,
+  chain,
+  notes,
+  drawn,
+}: {
+  question: Question
+  answer: Answer
+  chain: Chain
+  /** about the picture */
+  notes: readonly string[]
+  /** roles of what is drawn; undefined before */
+  drawn: string | undefined
+}) {
+  const checks = useChecks(question, answer)
+  const section = useRef<HTMLElement>(null)
+  useEffect(() => section.current?.scrollIntoView({ block: 'start' }), [answer])
+  const refused = checks.some((check) => check?.good === false)
+  return (
+    <section ref={section} class="answer" aria-label="Answer" data-drawn={drawn}>
+      <p class={refused ? 'result refused' : 'result'} role="status">
+        {refused && <strong>Do not use this answer. </strong>}
+        {sentenceOf(question, answer)}
+      </p>
+      {notes.map((note) => (
+        <p key={note} class="soft">
+          {note}
+        </p>
+      ))}
+      <h2>Verified in this page</h2>
+      <ul class="checks">
+        {checks.map((check, i) => (
+          <li key={i} data-check={check ? (check.good ? 'good' : 'bad') : 'waiting'}>
+            {check ? check.sentence : ['Recovering the signature ...', 'Computing it again ...'][i]}
+          </li>
+        ))}
+      </ul>
+      {!refused && <Landing key={answer.attestation.signature} answer={answer} chain={chain} />}
+      <h2>The signed attestation</h2>
+      <Fields answer={answer} />
+      <h2>The same by a program</h2>
+      <Snippet name="curl" text={curlOf(question)} />
+      <Snippet name="TypeScript" text={typescriptOf(question)} />
+      <Snippet name="Solidity" text={solidityOf(question, answer, chain.eas)} />
+    </section>
+  )
+}
+
+/** Undefined while the page is at it. */
+function useChecks(question: Question, answer: Answer): readonly (Check | undefined)[] {
+  const [checks, setChecks] = useState<readonly (Check | undefined)[]>([undefined, undefined])
+  useEffect(() => {
+    let left = false
+    setChecks([undefined, undefined])
+    const asked = [checkSignature(answer), checkResult(answer, question.inputs)]
+    for (const [i, check] of asked.entries())
+      void check
+        .catch((error: Error): Check => ({
+          good: false,
+          sentence: `This cannot be checked: ${error.message}`,
+        }))
+        .then((found) => left || setChecks((before) => before.map((each, j) => (i === j ? found : each))))
+    return () => void (left = true)
+  }, [answer])
+  return checks
+}
+
+function Fields({ answer }: { answer: Answer }) {
+  const { attestation, delegatedAttestation: delegation } = answer
+  const seconds = (value: number) =>
+    `${new Date(value * 1000).toISOString().replace('.000Z', 'Z')} (${value})`
+  const rows: [name: string, value: string, meaning: string][] = [
+    ['operation', answer.operation, 'what was asked; of within, with the radius in centimetres'],
+    [
+      'result',
+      String(answer.result),
+      'units' in answer ? `in ${answer.units.replace('_', ' ')}` : 'the answer',
+    ],
+    ...answer.inputRefs.map((ref, i): [string, string, string] => [
+      `inputRefs[${i}]`,
+      ref,
+      'hash of the geometry, or the UID of its attestation',
+    ]),
+    ['timestamp', seconds(answer.timestamp), 'when it was computed'],
+    ['schema', attestation.schema, 'what the types of the data are'],
+    ['attester', attestation.attester, 'who signed it'],
+    ['recipient', attestation.recipient, 'whom it stands for; zero: nobody'],
+    ['refUID', attestation.refUID, 'the attestation that it refers to; zero: none'],
+    ['revocable', String(attestation.revocable), 'whether its attester can take it back'],
+    [
+      'expirationTime',
+      attestation.expirationTime === 0 ? '0' : seconds(attestation.expirationTime),
+      'until when it holds; 0: for ever',
+    ],
+    ['submission', delegation.submission, 'how it lands: in EAS at a nonce, or by the proxy'],
+    ...(delegation.nonce === undefined
+      ? []
+      : [['nonce', String(delegation.nonce), 'of the attester, in EAS'] as [string, string, string]]),
+    ['deadline', seconds(delegation.deadline), 'until when it can be submitted'],
+    ['data', attestation.data, 'the fields at the top, as ABI'],
+    ['signature', attestation.signature, 'EIP-712, over all of this'],
+  ]
+  return (
+    <dl class="fields">
+      {rows.map(([name, value, meaning]) => (
+        <div key={name}>
+          <dt>
+            <code>{name}</code> <span class="soft">{meaning}</span>
+          </dt>
+          <dd>
+            <code tabIndex={value.length > 200 ? 0 : undefined}>{value}</code>
+          </dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+function Snippet({ name, text }: { name: string; text: string }) {
+  return (
+    <details class="snippet" data-snippet={name}>
+      <summary>{name}</summary>
+      <CopyButton text={text} what={`the ${name} snippet`} />
+      <pre tabIndex={0}>{text}</pre>
+    </details>
+  )
+}

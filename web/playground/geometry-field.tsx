@@ -1,0 +1,132 @@
+import type { Geometry } from 'geojson'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { Map } from '../map/library'
+import type { Shape } from './drawing'
+import type { Found } from './input'
+
+/** What a field stands for, as far as it is known. */
+export interface FieldState {
+  geometry?: Geometry
+  record?: Found
+  note?: string
+}
+
+const SHAPES: readonly { shape: Shape; name: string; how: string }[] = [
+  { shape: 'point', name: 'point', how: 'Click the place on the map.' },
+  {
+    shape: 'linestring',
+    name: 'line',
+    how: 'Click its positions on the map; click the last one again, or press Enter, to end.',
+  },
+  {
+    shape: 'polygon',
+    name: 'polygon',
+    how: 'Click its corners on the map; click the first or last one again, or press Enter, to end.',
+  },
+]
+
+/** One geometry: typed, pasted, drawn, or a record that is picked on the map. */
+export function GeometryField({
+  index,
+  label,
+  text,
+  state,
+  chain,
+  problem,
+  map,
+  onText,
+  onActive,
+}: {
+  index: number
+  label: string
+  text: string
+  state: FieldState
+  /** of the question */
+  chain: string | undefined
+  problem: string | undefined
+  /** undefined where nothing can be drawn */
+  map: Map | undefined
+  /** `settled`: no longer being typed */
+  onText: (text: string, settled: boolean) => void
+  /** The field is the one that a record picked on the map goes to. */
+  onActive: () => void
+}) {
+  const [drawing, setDrawing] = useState<Shape>()
+  const stop = useRef<(() => void) | undefined>(undefined)
+  const end = () => {
+    stop.current?.()
+    stop.current = undefined
+    map?.getContainer().removeAttribute('data-drawing')
+    setDrawing(undefined)
+  }
+  useEffect(() => end, [map])
+  const start = async (shape: Shape) => {
+    end()
+    if (!map) return
+    onActive()
+    const { draw } = await import('./drawing')
+    map.getContainer().setAttribute('data-drawing', '')
+    stop.current = draw(map, shape, (geometry) => {
+      end()
+      onText(textOf(geometry), true)
+    })
+    setDrawing(shape)
+  }
+  const id = `geometry-${index}`
+  const { record, note } = state
+  return (
+    <fieldset class={`field geometry-${'ab'[index]}`} onFocusIn={onActive}>
+      <legend>{label}</legend>
+      <textarea
+        id={id}
+        aria-label={label}
+        rows={text.length > 60 ? 4 : 2}
+        spellcheck={false}
+        autocomplete="off"
+        placeholder="2.2945, 48.8584, GeoJSON, or the UID of a record"
+        value={text}
+        aria-invalid={problem !== undefined}
+        aria-describedby={`${id}-problem`}
+        onInput={({ currentTarget }) => onText(currentTarget.value, false)}
+        onChange={({ currentTarget }) => onText(currentTarget.value, true)}
+      />
+      {map && (
+        <div class="shapes">
+          {SHAPES.map(({ shape, name }) => (
+            <button
+              key={shape}
+              type="button"
+              aria-pressed={drawing === shape}
+              aria-label={`Draw a ${name} as ${label}`}
+              onClick={() => (drawing === shape ? end() : void start(shape))}
+            >
+              Draw a {name}
+            </button>
+          ))}
+        </div>
+      )}
+      {drawing && <p role="status">{SHAPES.find(({ shape }) => shape === drawing)!.how}</p>}
+      {note && <p class="soft">{note}</p>}
+      {record && (
+        <p class="soft record">
+          Record on {record.chain}: <bdi>{record.memo.slice(0, 200) || 'without a memo'}</bdi>
+          {record.revoked && <strong> It was revoked: the service computes nothing with it.</strong>}
+          {chain !== undefined && record.chain !== chain && (
+            <strong>
+              {' '}
+              The question is for {chain}: choose {record.chain} below.
+            </strong>
+          )}
+        </p>
+      )}
+      <span id={`${id}-problem`} class="problem" role={problem === undefined ? undefined : 'alert'}>
+        {problem}
+      </span>
+    </fieldset>
+  )
+}
+
+/** The geometry as a person would write it. */
+function textOf(geometry: Geometry): string {
+  return geometry.type === 'Point' ? geometry.coordinates.join(', ') : JSON.stringify(geometry)
+}

@@ -1,0 +1,100 @@
+import type { Input } from '@geospatial-attestation/client'
+import type { FeatureCollection, Geometry } from 'geojson'
+import { addressOf } from '../service'
+
+/** What a text in a field means. */
+export type Parsed =
+  | { kind: 'nothing' }
+  | { kind: 'uid'; uid: string; input: Input }
+  | { kind: 'geometry'; geometry: Geometry; input: Input }
+  | { kind: 'wrong'; problem: string }
+
+const TYPES = ['Point', 'MultiPoint', 'LineString', 'MultiLineString', 'Polygon', 'MultiPolygon']
+const EXPECTED =
+  'Expected a position as longitude, latitude (2.2945, 48.8584), GeoJSON, or the UID of a record (0x and 64 hex digits).'
+
+/** Reads a field: a position, GeoJSON, or a UID. The service and its kernel check the geometry itself. */
+export function parseInput(text: string): Parsed {
+  const trimmed = text.trim()
+  if (trimmed === '') return { kind: 'nothing' }
+  if (/^0x[0-9a-f]*$/i.test(trimmed))
+    return /^0x[0-9a-f]{64}$/i.test(trimmed)
+      ? { kind: 'uid', uid: trimmed.toLowerCase(), input: trimmed.toLowerCase() }
+      : { kind: 'wrong', problem: `A UID is 0x and 64 hex digits; this has ${trimmed.length - 2}.` }
+  if (trimmed.startsWith('{')) return parseGeoJson(trimmed)
+  const numbers = /^(-?\d+(?:\.\d*)?)\s*[,;\s]\s*(-?\d+(?:\.\d*)?)$/.exec(trimmed)
+  return numbers ? position(Number(numbers[1]), Number(numbers[2])) : { kind: 'wrong', problem: EXPECTED }
+}
+
+function position(longitude: number, latitude: number): Parsed {
+  const wrong = (problem: string): Parsed => ({ kind: 'wrong', problem })
+  if (Math.abs(latitude) > 90)
+    return wrong(`Longitude comes first: the second number, ${latitude}, is no latitude from -90 to 90.`)
+  if (Math.abs(longitude) > 180) return wrong(`${longitude} is no longitude from -180 to 180.`)
+  const geometry: Geometry = { type: 'Point', coordinates: [longitude, latitude] }
+  return { kind: 'geometry', geometry, input: geometry }
+}
+
+function parseGeoJson(text: string): Parsed {
+  let json: unknown
+  try {
+    json = JSON.parse(text)
+  } catch (error) {
+    return { kind: 'wrong', problem: `This is no JSON: ${(error as Error).message}.` }
+  }
+  const geometry = geometryIn(json)
+  return geometry
+    ? { kind: 'geometry', geometry, input: json as Input }
+    : { kind: 'wrong', problem: `Expected GeoJSON: a geometry, a Feature or a FeatureCollection.` }
+}
+
+function geometryIn(json: unknown): Geometry | undefined {
+  const { type, geometry, features, geometries, coordinates } = json as {
+    type?: unknown
+    geometry?: unknown
+    features?: unknown[]
+    geometries?: unknown[]
+    coordinates?: unknown
+  }
+  if (type === 'Feature' && typeof geometry === 'object' && geometry !== null) return geometryIn(geometry)
+  if (type === 'FeatureCollection' && Array.isArray(features)) {
+    const all = features.map((feature) => geometryIn(feature))
+    return all.some((each) => each === undefined)
+      ? undefined
+      : { type: 'GeometryCollection', geometries: all as Geometry[] }
+  }
+  if (type === 'GeometryCollection' && Array.isArray(geometries)) return json as Geometry
+  return TYPES.includes(String(type)) && Array.isArray(coordinates) ? (json as Geometry) : undefined
+}
+
+/** A record, as far as a field shows it. */
+export interface Found {
+  chain: string
+  memo: string
+  revoked: boolean
+  geometry: Geometry | null
+}
+
+/** The record with this UID; undefined where the index has none. Throws when the service does not answer. */
+export async function recordOf(uid: string): Promise<Found | undefined> {
+  const response = await fetch(addressOf(`api/v0/location-records/${uid}?format=geojson`))
+  if (response.status === 404) return undefined
+  if (!response.ok) throw new Error(`The service answered ${response.status}.`)
+  const { geometry, properties } = (await response.json()) as {
+    geometry: Geometry | null
+    properties: Omit<Found, 'geometry'>
+  }
+  return { ...properties, geometry }
+}
+
+/** Up to a thousand records of a chain within a box, to be picked on the map. */
+export async function recordsIn(
+  chain: string,
+  bbox: string,
+  signal: AbortSignal,
+): Promise<FeatureCollection> {
+  const query = new URLSearchParams({ chain, bbox, format: 'geojson', limit: '1000', revoked: 'false' })
+  const response = await fetch(addressOf(`api/v0/location-records?${query}`), { signal })
+  if (!response.ok) throw new Error(`The service answered ${response.status}.`)
+  return (await response.json()) as FeatureCollection
+}

@@ -1,0 +1,64 @@
+import type { Answer, Chain, Checked, Landed, Provider, Signer } from '@geospatial-attestation/client'
+import { useState } from 'preact/hooks'
+import { addressOf, geo } from '../service'
+import { WithSigner } from '../wallet'
+
+/** Lands an answer on its chain by a wallet, and reads there what it says. */
+export function Landing({ answer, chain }: { answer: Answer; chain: Chain }) {
+  const [steps, setSteps] = useState<readonly string[]>([])
+  const [landed, setLanded] = useState<Landed>()
+  const [checked, setChecked] = useState<Checked>()
+  const [unread, setUnread] = useState('')
+  const land = async (signer: Signer) => {
+    setSteps(['The wallet is asked to send the answer.'])
+    const done = await geo.land(answer, signer, {
+      onStep: (step) =>
+        setSteps((before) => [
+          ...before,
+          step.step === 'sent'
+            ? `Sent as ${step.transactionHash}. Waiting for its block ...`
+            : `Signed anew, because ${step.reason}.`,
+        ]),
+    })
+    setLanded(done)
+    setSteps((before) => [
+      ...before,
+      done.already ? 'It had landed before; nothing was sent.' : `It is in block ${done.blockNumber}.`,
+    ])
+    // The wallet's own node reads it: the service is not asked what is on the chain.
+    await geo
+      .check(done.uid, { chain: chain.id, provider: signer as Provider })
+      .then(setChecked, (error: Error) =>
+        setUnread(`It landed, but could not be read from the chain: ${error.message}`),
+      )
+  }
+  return (
+    <div class="landing">
+      <h2>Land it on {chain.slug}</h2>
+      {!landed && chain.ready === false && <p class="problem">{chain.reason}</p>}
+      {!landed && <WithSigner chain={chain} verb="Land it" act={land} />}
+      <ol class="steps" aria-live="polite">
+        {steps.map((step) => (
+          <li key={step}>{step}</li>
+        ))}
+      </ol>
+      {landed && (
+        <p>
+          Attested as <code data-uid>{landed.uid}</code>{' '}
+          <a href={`${addressOf('')}?uid=${landed.uid}`}>Show it</a>
+        </p>
+      )}
+      {checked && (
+        <p class={checked.valid ? 'good' : 'problem'} role="status" data-checked={checked.valid}>
+          {checked.valid ? 'Read from the chain and valid: ' : `Not valid: ${checked.problems.join(' ')} `}
+          {checked.sentence}
+        </p>
+      )}
+      {unread && (
+        <p class="problem" role="alert">
+          {unread}
+        </p>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,68 @@
+import { checkSigned, type Answer, type Input, type RecomputeInput } from '@geospatial-attestation/client'
+import { geo, geoOnce } from '../service'
+
+/** One thing that the page has found out about an answer by itself. */
+export interface Check {
+  good: boolean
+  sentence: string
+}
+
+/** Whether the answer is what its attester signed: the signature is recovered here. */
+export async function checkSignature(answer: Answer): Promise<Check> {
+  const chain = await geo.chain(answer.chainId)
+  const contract = answer.delegatedAttestation.submission === 'proxy' ? chain.proxy : chain
+  if (!contract?.domain)
+    return {
+      good: false,
+      sentence: `The service names no contract on ${chain.slug} to check the signature for.`,
+    }
+  try {
+    await checkSigned(answer, contract.domain, chain.attester)
+    return {
+      good: true,
+      sentence: `Signed by ${chain.attester}, the attester of this service on ${chain.slug}: recovered here from the signature.`,
+    }
+  } catch (error) {
+    return { good: false, sentence: (error as Error).message }
+  }
+}
+
+/**
+ * Whether the kernel gives the same answer in this page. Attestations are taken from the service's event log:
+ * their content must hash to their UID, so it cannot lie about them.
+ */
+export async function checkResult(answer: Answer, inputs: readonly Input[]): Promise<Check> {
+  const contents = await Promise.all(inputs.map(contentOf))
+  const { verdict, sentence } = await geo.recompute(answer, contents)
+  return {
+    good: verdict === 'equal',
+    sentence: verdict === 'equal' ? `Computed again here by the same kernel: ${sentence}` : sentence,
+  }
+}
+
+const QUERY = `query ($uid: String!) {
+  attestationEvents(first: 1, filter: { uid: { equalTo: $uid }, kind: { equalTo: "ATTESTED" } }) {
+    nodes { schemaUid recipient attester time expirationTime revocable refUid data }
+  }
+}`
+interface Event {
+  schemaUid: string
+  recipient: string
+  attester: string
+  time: string
+  expirationTime: string
+  revocable: boolean
+  refUid: string
+  data: string
+}
+
+async function contentOf(input: Input): Promise<RecomputeInput> {
+  if (typeof input !== 'string') return input
+  const { attestationEvents } = await geoOnce.graphql<{ attestationEvents: { nodes: Event[] } }>(QUERY, {
+    uid: input,
+  })
+  const [event] = attestationEvents.nodes
+  if (!event) throw new Error('The index does not hold the attestation, so it cannot be computed here.')
+  const { schemaUid, refUid, ...content } = event
+  return { ...content, schema: schemaUid, refUID: refUid }
+}

@@ -1,0 +1,64 @@
+import { SignerError, type Chain, type Eip1193Provider } from '@geospatial-attestation/client'
+
+/** Code of a wallet for a chain that it does not know (EIP-3085). */
+const UNKNOWN_CHAIN = 4902
+
+/** The chain that a wallet is on, and its first account; without an account it was not connected yet. */
+export interface WalletState {
+  chainId: number
+  account: string | undefined
+}
+
+export async function stateOf(provider: Eip1193Provider): Promise<WalletState> {
+  const [chainId, accounts] = (await Promise.all([
+    provider.request({ method: 'eth_chainId' }),
+    provider.request({ method: 'eth_accounts' }),
+  ])) as [string, string[]]
+  return { chainId: Number(chainId), account: accounts[0] }
+}
+
+/**
+ * Connects a wallet, and asks it to go to a chain if it is on another one; adds the chain where the wallet
+ * does not know it and a node of it is known. Throws what the wallet threw, or a SignerError in words.
+ */
+export async function goToChain(
+  provider: Eip1193Provider,
+  { id, slug }: Pick<Chain, 'id' | 'slug'>,
+  node: string | undefined,
+): Promise<void> {
+  await provider.request({ method: 'eth_requestAccounts' })
+  const onChain = async () => (await stateOf(provider)).chainId === id
+  if (await onChain()) return
+  const chainId = `0x${id.toString(16)}`
+  try {
+    await provider.request({ method: 'wallet_switchEthereumChain', params: [{ chainId }] })
+  } catch (error) {
+    if (codeOf(error) !== UNKNOWN_CHAIN) throw error
+    if (node === undefined)
+      throw new SignerError(
+        `The wallet does not know ${slug} (chain ${id}): add this network in the wallet, and try again. Nothing was sent.`,
+      )
+    const nativeCurrency = { name: 'Ether', symbol: 'ETH', decimals: 18 }
+    await provider.request({
+      method: 'wallet_addEthereumChain',
+      params: [{ chainId, chainName: slug, rpcUrls: [node], nativeCurrency }],
+    })
+  }
+  if (!(await onChain()))
+    throw new SignerError(
+      `The wallet stayed on another chain: choose ${slug} (chain ${id}) in it, and try again. Nothing was sent.`,
+    )
+}
+
+/** The code that a wallet gave its error, wherever it put it. */
+export function codeOf(error: unknown): number | undefined {
+  const { code, data, cause } = (error ?? {}) as {
+    code?: unknown
+    data?: { originalError?: unknown }
+    cause?: unknown
+  }
+  if (typeof code === 'number') return code
+  return data?.originalError !== undefined || cause !== undefined
+    ? codeOf(data?.originalError ?? cause)
+    : undefined
+}

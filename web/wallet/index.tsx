@@ -1,0 +1,154 @@
+import { GeoError, type Chain, type Signer } from '@geospatial-attestation/client'
+import { useEffect, useState } from 'preact/hooks'
+import { codeOf, goToChain, stateOf, type WalletState } from './chain'
+import { wallets, type InjectedWallet } from './injected'
+import { localNodes, testAccount } from './nodes'
+import './wallet.css'
+
+export { localNodes } from './nodes'
+
+/**
+ * Buttons that do something with a signer on a chain: one for each wallet of the browser and, on a local
+ * deployment, one for a test account. `act` gets the signer once the wallet is connected and on the chain;
+ * what it throws is shown in words, and so is what the wallet refuses.
+ */
+export function WithSigner({
+  chain,
+  verb,
+  act,
+}: {
+  chain: Pick<Chain, 'id' | 'slug'>
+  /** what the buttons do, such as `Land it` */
+  verb: string
+  act: (signer: Signer) => Promise<unknown>
+}) {
+  const [node, setNode] = useState<string>()
+  const [busy, setBusy] = useState(false)
+  const [problem, setProblem] = useState('')
+  useEffect(() => {
+    let left = false
+    setProblem('')
+    void localNodes().then((nodes) => left || setNode(nodes[chain.id]))
+    return () => void (left = true)
+  }, [chain.id])
+  const run = async (signerOnChain: () => Promise<Signer>) => {
+    setBusy(true)
+    setProblem('')
+    try {
+      await act(await signerOnChain())
+    } catch (error) {
+      setProblem(walletWords(error))
+    } finally {
+      setBusy(false)
+    }
+  }
+  return (
+    <div class="with-signer">
+      {node !== undefined && (
+        <button
+          type="button"
+          class="primary"
+          disabled={busy}
+          onClick={() => void run(async () => testAccount(node))}
+        >
+          {verb} with a test account
+        </button>
+      )}
+      {wallets.value.map((wallet) => (
+        <WalletButton
+          key={wallet.id}
+          {...{ wallet, verb, busy, chain }}
+          onClick={() =>
+            void run(async () => {
+              await goToChain(wallet.provider, chain, node)
+              return wallet.provider
+            })
+          }
+        />
+      ))}
+      {wallets.value.length === 0 && (
+        <p class="soft">
+          This browser has no wallet.{' '}
+          {node === undefined
+            ? 'Install one as an extension (any that speaks EIP-6963 or EIP-1193), reload the page, and come back by the same address.'
+            : 'The local chain has test accounts that sign for you.'}
+        </p>
+      )}
+      {busy && <p role="status">Waiting for the wallet and the chain ...</p>}
+      {problem && (
+        <p role="alert" class="problem">
+          {problem}
+        </p>
+      )}
+    </div>
+  )
+}
+
+/** The button of one wallet; says its account and chain, once it is connected. */
+function WalletButton({
+  wallet: { name, provider },
+  chain,
+  verb,
+  busy,
+  onClick,
+}: {
+  wallet: InjectedWallet
+  chain: Pick<Chain, 'id' | 'slug'>
+  verb: string
+  busy: boolean
+  onClick: () => void
+}) {
+  const [state, setState] = useState<WalletState>()
+  useEffect(() => {
+    let left = false
+    const look = () =>
+      void stateOf(provider).then(
+        (found) => left || setState(found),
+        () => {},
+      )
+    look()
+    const events = provider as unknown as Partial<
+      Record<'on' | 'removeListener', (...args: unknown[]) => void>
+    >
+    for (const event of ['accountsChanged', 'chainChanged']) events.on?.(event, look)
+    return () => {
+      left = true
+      for (const event of ['accountsChanged', 'chainChanged']) events.removeListener?.(event, look)
+    }
+  }, [provider, busy])
+  return (
+    <div class="wallet">
+      <button type="button" class="primary" disabled={busy} onClick={onClick}>
+        {verb} with <bdi>{name}</bdi>
+      </button>
+      {state?.account !== undefined && (
+        <p class="soft">
+          Account <code>{state.account}</code>
+          {state.chainId === chain.id
+            ? `, on ${chain.slug}.`
+            : `, on chain ${state.chainId}: the wallet will be asked to go to ${chain.slug} (chain ${chain.id}).`}
+        </p>
+      )}
+    </div>
+  )
+}
+
+/** What went wrong with a wallet, in words. */
+export function walletWords(error: unknown): string {
+  const said = ((error as { shortMessage?: string })?.shortMessage ?? (error as Error)?.message ?? '').split(
+    '\n',
+  )[0]
+  switch (codeOf(error) ?? ((error as { code?: unknown })?.code === 'ACTION_REJECTED' ? 4001 : undefined)) {
+    case 4001:
+      return 'You refused in the wallet. Nothing was sent.'
+    case 4100:
+      return 'The wallet did not allow this page to use the account: connect it in the wallet, and try again.'
+    case 4900:
+    case 4901:
+      return 'The wallet has no connection to the chain: look at its network, and try again.'
+    case -32002:
+      return 'The wallet has a request of this page open already: answer that one.'
+  }
+  if (error instanceof GeoError) return error.message
+  return `The wallet or its node did not do it: ${said || String(error)}.`.replace(/\.\.$/, '.')
+}

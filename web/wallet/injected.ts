@@ -1,0 +1,32 @@
+import { signal } from '@preact/signals'
+import type { Eip1193Provider } from '@geospatial-attestation/client'
+
+/** A wallet that the browser has. */
+export interface InjectedWallet {
+  /** unique in this page */
+  id: string
+  name: string
+  provider: Eip1193Provider
+}
+
+/** What EIP-6963 wallets announce. */
+interface Announced {
+  info: { uuid: string; name: string }
+  provider: Eip1193Provider
+}
+
+/** The wallets of this browser: those that announce themselves (EIP-6963), else window.ethereum. */
+export const wallets = signal<readonly InjectedWallet[]>([])
+
+const LEGACY = 'window.ethereum'
+
+addEventListener('eip6963:announceProvider', (event) => {
+  const { info, provider } = (event as CustomEvent<Announced>).detail
+  const others = wallets.value.filter(({ id }) => id !== info.uuid && id !== LEGACY)
+  wallets.value = [...others, { id: info.uuid, name: String(info.name).slice(0, 40), provider }]
+})
+dispatchEvent(new Event('eip6963:requestProvider'))
+
+const legacy = (globalThis as { ethereum?: Eip1193Provider }).ethereum
+if (legacy && wallets.value.length === 0)
+  wallets.value = [{ id: LEGACY, name: 'the wallet of this browser', provider: legacy }]
