@@ -20,6 +20,9 @@ export interface Chain {
   readonly headPollMs: number
   /** Block time, in milliseconds. */
   readonly blockMs: number
+  /** Where people look up its transactions, and its attestations: addresses without a slash at the end. */
+  readonly explorer: string
+  readonly attestations: string
 }
 
 /**
@@ -39,6 +42,8 @@ export const CHAINS: readonly Chain[] = [
     finality: 75,
     headPollMs: 2_000,
     blockMs: 2_000,
+    explorer: 'https://sepolia.basescan.org',
+    attestations: 'https://base-sepolia.easscan.org',
   },
   {
     id: 11155111,
@@ -52,6 +57,8 @@ export const CHAINS: readonly Chain[] = [
     finality: 75,
     headPollMs: 5_000,
     blockMs: 12_000,
+    explorer: 'https://sepolia.etherscan.io',
+    attestations: 'https://sepolia.easscan.org',
   },
   {
     id: 42161,
@@ -65,6 +72,8 @@ export const CHAINS: readonly Chain[] = [
     finality: 240,
     headPollMs: 2_000,
     blockMs: 250,
+    explorer: 'https://arbiscan.io',
+    attestations: 'https://arbitrum.easscan.org',
   },
   {
     id: 42220,
@@ -78,6 +87,8 @@ export const CHAINS: readonly Chain[] = [
     finality: 75,
     headPollMs: 2_000,
     blockMs: 1_000,
+    explorer: 'https://celoscan.io',
+    attestations: 'https://celo.easscan.org',
   },
   {
     id: 8453,
@@ -91,6 +102,8 @@ export const CHAINS: readonly Chain[] = [
     finality: 75,
     headPollMs: 2_000,
     blockMs: 2_000,
+    explorer: 'https://basescan.org',
+    attestations: 'https://base.easscan.org',
   },
 ]
 

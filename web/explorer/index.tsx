@@ -1,11 +1,265 @@
+import type { LocationRecord, RecordEvent, RecordFeatureCollection } from '@geospatial-attestation/client'
+import { effect } from '@preact/signals'
+import type { Geometry } from 'geojson'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import './explorer.css'
+import { chainColour, kindOf } from '../chains'
+import { failureOf, useLoaded, type Failure } from '../loading'
+import { dragArea, showArea, viewBox, type Box } from '../map/area'
+import type { Map } from '../map/library'
+import { PlainMap, type PlainPlace } from '../map/plain-map'
+import { addRecords, type RecordsOnMap, type Shown } from '../map/records'
 import { WorldMap } from '../map/world-map'
+import { geoOnce } from '../service'
+import { Card, loadRecord, middleOf } from './card'
+import { ChainStates } from './chain-states'
+import { filterCount, Filters } from './filters'
+import { Legend } from './legend'
+import { RecordList, seenQuery, useList } from './list'
+import { followChanges } from './live'
+import { FailureNotice } from './notice'
+import {
+  area,
+  boxText,
+  colouring,
+  filterQuery,
+  filterValue,
+  firstView,
+  hidden,
+  keepView,
+  select,
+  selected,
+  setFilters,
+} from './state'
+import { countText, lineText } from './words'
 
+/** Features of the plain map. */
+const PLAIN_PLACES = 1_000
+/** Zoom at which one place is shown. */
+const NEAR_ZOOM = 9
+
+/** The map of what is attested, with a list, filters, and a card for each record. */
 export default function Explorer() {
+  const map = useRef<{ map: Map; records: RecordsOnMap } | undefined>(undefined)
+  const stopDrawing = useRef<(() => void) | undefined>(undefined)
+  const [isDrawing, setDrawing] = useState(false)
+  const [isPlain, setPlain] = useState(false)
+  const [view, setView] = useState<{ box: Box | undefined }>()
+  const [version, setVersion] = useState(0)
+  const [mapFailure, setMapFailure] = useState<Failure>()
+  const [shown, setShown] = useState<Shown>()
+
+  const query = view || isPlain ? seenQuery(view?.box) : undefined
+  const list = useList(query, version)
+  const chosen = selected.value
+  const record = useLoaded(chosen && `${chosen.chain} ${chosen.uid} ${version}`, (signal) =>
+    loadRecord(chosen!, signal),
+  )
+  const middle = chosen && middleOf(record.data?.details?.geometry)
+  useEffect(
+    () => map.current?.records.select(chosen?.uid, middle),
+    [chosen?.uid, middle?.[0], middle?.[1], map.current],
+  )
+
+  const refresh = () => {
+    map.current?.records.refresh()
+    setVersion((before) => before + 1)
+  }
+  useChanges((events) => {
+    map.current?.records.change(events)
+    setVersion((before) => before + 1)
+  }, refresh)
+  const retryMap = useRetry(mapFailure, () => {
+    setMapFailure(undefined)
+    map.current?.records.refresh()
+  })
+
+  const onReady = (made: Map) => {
+    let failures = 0
+    const records = addRecords(
+      made,
+      { query: filterQuery.value, look: { by: colouring.value, hidden: hidden.value } },
+      {
+        onSelect: select,
+        onFailure: (status) => setMapFailure(mapFailureOf(status, failures++)),
+        onShown: (next) => {
+          if (!made.isSourceLoaded('records')) return
+          failures = 0
+          setShown(next)
+        },
+      },
+    )
+    map.current = { map: made, records }
+    const look = () => setView({ box: viewBox(made) })
+    look()
+    made.on('moveend', look)
+    const leaveArea = showArea(made, area)
+    let [isFirstQuery, isFirstLook] = [true, true]
+    const leaveQuery = effect(() => {
+      const next = filterQuery.value
+      if (!isFirstQuery) records.setQuery(next)
+      isFirstQuery = false
+    })
+    const leaveLook = effect(() => {
+      const next = { by: colouring.value, hidden: hidden.value }
+      if (!isFirstLook) records.setLook(next)
+      isFirstLook = false
+    })
+    return () => {
+      stopDrawing.current?.()
+      leaveArea()
+      leaveQuery()
+      leaveLook()
+      records.remove()
+      map.current = undefined
+    }
+  }
+  const draw = () => {
+    if (isDrawing || !map.current) {
+      stopDrawing.current?.()
+      return setDrawing(false)
+    }
+    setDrawing(true)
+    stopDrawing.current = dragArea(map.current.map, (box) => {
+      setDrawing(false)
+      if (box) setFilters({ bbox: boxText(box) })
+    })
+  }
+
   return (
-    <WorldMap
-      view={{ longitude: 10, latitude: 30, zoom: 1.5 }}
-      onReady={() => {}}
-      fallback={() => <p>This browser shows no WebGL.</p>}
-    />
+    <div class="explorer">
+      <div class="stage">
+        <WorldMap
+          view={useMemo(firstView, [])}
+          onReady={onReady}
+          onView={keepView}
+          fallback={() => <Fallback version={version} onUsed={() => setPlain(true)} />}
+        />
+        <ChainStates />
+        <Legend />
+        {mapFailure && (
+          <div class="map-failure">
+            <FailureNotice failure={mapFailure} retry={retryMap} />
+          </div>
+        )}
+        {shown && (
+          <p class="unseen" role="status" data-places={shown.places} data-revoked={shown.revoked}>
+            The map shows {countText(shown.places, 'place')}, {shown.revoked} of them revoked.
+          </p>
+        )}
+        {chosen && (
+          <Card
+            chosen={chosen}
+            loaded={record}
+            onShow={
+              isPlain
+                ? undefined
+                : (at) =>
+                    map.current?.map.easeTo({
+                      center: at,
+                      zoom: Math.max(NEAR_ZOOM, map.current.map.getZoom()),
+                    })
+            }
+          />
+        )}
+      </div>
+      <div class="side">
+        <details class="filter-box" open={innerWidth > 700}>
+          <summary>Filters{filterCount() > 0 && ` (${filterCount()})`}</summary>
+          <Filters
+            isDrawing={isDrawing}
+            onDraw={isPlain ? undefined : draw}
+            onView={view?.box && (() => setFilters({ bbox: boxText(view.box!) }))}
+          />
+        </details>
+        <RecordList list={list} query={query ?? ''} />
+      </div>
+    </div>
+  )
+}
+
+/** Follows changes of what passes the filters that the stream has too. */
+function useChanges(onChanges: (events: readonly RecordEvent[]) => void, onReset: () => void): void {
+  const handlers = useRef({ onChanges, onReset })
+  handlers.current = { onChanges, onReset }
+  const chain = filterValue('chain')
+  const prover = filterValue('prover')
+  const schema = filterValue('schema')
+  useEffect(
+    () =>
+      followChanges(
+        { chain, prover, schema },
+        (events) => handlers.current.onChanges(events),
+        () => handlers.current.onReset(),
+      ),
+    [chain, prover, schema],
+  )
+}
+
+/** Tries again when the failure says, or at once by the function that it returns. */
+function useRetry(failure: Failure | undefined, retry: () => void): () => void {
+  useEffect(() => {
+    if (failure?.retryIn === undefined) return
+    const timer = setTimeout(retry, failure.retryIn * 1000)
+    return () => clearTimeout(timer)
+  }, [failure])
+  return retry
+}
+
+/** What a tile that did not come means. A refused request is in the list's own notice too, with its reason. */
+function mapFailureOf(status: number | undefined, tries: number): Failure {
+  const { retryIn } = failureOf(undefined, tries)
+  if (status === 429)
+    return {
+      text: 'Part of the map is missing: you have used up the requests that the service allows.',
+      retryIn,
+    }
+  if (status !== undefined && status >= 400 && status < 500)
+    return { text: 'The map has no places: the service refuses these filters.', retryIn: undefined }
+  return { text: 'Part of the map is missing: the service does not answer.', retryIn }
+}
+
+/** The plain map, with the same filters. */
+function Fallback({ version, onUsed }: { version: number; onUsed: () => void }) {
+  useEffect(onUsed, [])
+  const query = seenQuery(undefined)
+  const { data, failure, retry } = useLoaded(`plain ${query} ${version}`, async (signal) => {
+    const stream = await geoOnce.records.export({
+      ...Object.fromEntries(new URLSearchParams(query)),
+      ...{ format: 'geojson', limit: PLAIN_PLACES, signal },
+    })
+    return (await new Response(stream).json()) as RecordFeatureCollection
+  })
+  const by = colouring.value
+  const places = (data?.features ?? []).flatMap(({ geometry, properties }): PlainPlace[] => {
+    const { chain, uid, location_type: type, memo, revoked } = properties as unknown as LocationRecord
+    const isHidden = hidden.value.includes(by === 'chain' ? chain : kindOf(type).name)
+    if (geometry === null || isHidden) return []
+    return [
+      {
+        key: `${chain}-${uid}`,
+        name: lineText(memo) || 'No memo',
+        colour: by === 'chain' ? chainColour(chain) : kindOf(type).colour,
+        faded: revoked,
+        geometry: geometry as unknown as Geometry,
+      },
+    ]
+  })
+  return (
+    <div class="plain">
+      <p class="notice">
+        This browser has no WebGL 2, which the map needs: here is a plain one, of the newest{' '}
+        {PLAIN_PLACES.toLocaleString('en')} places. The list has all.
+      </p>
+      {failure && <FailureNotice failure={failure} retry={retry} />}
+      <PlainMap
+        places={places}
+        selected={selected.value && `${selected.value.chain}-${selected.value.uid}`}
+        onSelect={(key) => {
+          const at = key.lastIndexOf('-')
+          select({ chain: key.slice(0, at), uid: key.slice(at + 1) })
+        }}
+      />
+    </div>
   )
 }

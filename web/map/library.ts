@@ -8,10 +8,13 @@ export {
   GlobeControl,
   LngLatBounds,
   Map,
+  Marker,
   NavigationControl,
+  Popup,
   ScaleControl,
   type GeoJSONSource,
   type LngLatLike,
   type MapMouseEvent,
   type StyleSpecification,
+  type VectorTileSource,
 } from 'maplibre-gl'

@@ -11,7 +11,7 @@ export interface View {
 
 /**
  * The map that all pages show: the basemap, controls, and what `onReady` adds to it. `fallback` stands in
- * where the browser has no WebGL.
+ * where the browser has no WebGL. Its element says in `data-state` whether everything is drawn (`idle`).
  */
 export function WorldMap({
   view,
@@ -26,6 +26,7 @@ export function WorldMap({
 }) {
   const element = useRef<HTMLDivElement>(null)
   const [failed, setFailed] = useState(false)
+  const [state, setState] = useState<'busy' | 'idle'>('busy')
   useEffect(() => {
     if (failed || !element.current) return
     if (!hasWebGL()) {
@@ -40,7 +41,12 @@ export function WorldMap({
       attributionControl: false,
       fadeDuration: 0,
       maxZoom: 22,
+      // Tiles out of view may have changed when they come back: the browser's own cache asks for their ETag.
+      maxTileCacheSize: 0,
     })
+    performance.mark('map-made')
+    map.on('idle', () => setState('idle'))
+    for (const event of ['dataloading', 'movestart'] as const) map.on(event, () => setState('busy'))
     map.addControl(new NavigationControl({ visualizePitch: true }), 'bottom-right')
     map.addControl(new GlobeControl(), 'bottom-right')
     map.addControl(new ScaleControl(), 'bottom-right')
@@ -51,7 +57,8 @@ export function WorldMap({
     })
     let leave: void | (() => void)
     map.once('style.load', () => {
-      void followDetail(map)
+      void followDetail(map).then(() => map.once('render', () => performance.mark('map-land')))
+      map.once('idle', () => performance.mark('map-idle'))
       leave = onReady(map)
     })
     return () => {
@@ -60,7 +67,7 @@ export function WorldMap({
     }
   }, [failed])
   return (
-    <div class="map" role="region" aria-label="Map">
+    <div class="map" role="region" aria-label="Map" data-state={failed ? 'idle' : state}>
       {failed ? fallback() : <div ref={element} />}
     </div>
   )

@@ -1,0 +1,44 @@
+import { CHAINS } from '../src/chains'
+
+/** What the pages say of a chain. Colours are told apart on light and dark land, and by colour-blind people. */
+const COLOURS = ['#2f6fde', '#8a4fd3', '#d9480f', '#0b8f6a', '#c2255c', '#946200', '#0c8599', '#5f6b7a']
+const OTHER = COLOURS.at(-1)!
+
+const known = new Map(
+  CHAINS.map((chain, i) => [chain.slug, { ...chain, colour: COLOURS[i % COLOURS.length]! }]),
+)
+
+/** Slugs of the chains whose records may be here, in their order. */
+export const SLUGS: readonly string[] = CHAINS.filter(({ active }) => active).map(({ slug }) => slug)
+
+/** The name of a chain as people write it. */
+export const chainName = (slug: string): string =>
+  slug.replace(/(^|-)(\w)/g, (_, dash: string, letter: string) => (dash && ' ') + letter.toUpperCase())
+
+export const chainColour = (slug: string): string => known.get(slug)?.colour ?? OTHER
+
+/** Pages of others about something of a chain; undefined for a chain that is not in the table. */
+export function pagesOf(slug: string) {
+  const chain = known.get(slug)
+  return (
+    chain && {
+      transaction: (hash: string) => `${chain.explorer}/tx/${hash}`,
+      address: (address: string) => `${chain.explorer}/address/${address}`,
+      attestation: (uid: string) => `${chain.attestations}/attestation/view/${uid}`,
+    }
+  )
+}
+
+/** Kinds of location types, by how their names begin. */
+export const KINDS = [
+  { name: 'GeoJSON', prefix: 'geojson', colour: '#2f6fde' },
+  { name: 'Coordinates', prefix: 'coordinate', colour: '#d9480f' },
+  { name: 'Scaled coordinates', prefix: 'scaled', colour: '#c2255c' },
+  { name: 'WKT', prefix: 'wkt', colour: '#8a4fd3' },
+  { name: 'H3', prefix: 'h3', colour: '#0b8f6a' },
+  { name: 'Geohash', prefix: 'geohash', colour: '#0c8599' },
+] as const
+export const OTHER_KIND = { name: 'Other', colour: OTHER }
+
+export const kindOf = (locationType: string): { name: string; colour: string } =>
+  KINDS.find(({ prefix }) => locationType.toLowerCase().startsWith(prefix)) ?? OTHER_KIND

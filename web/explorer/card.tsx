@@ -1,0 +1,320 @@
+import { AttestationNotFoundError, type LocationRecord } from '@geospatial-attestation/client'
+import type { Geometry } from 'geojson'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import { chainName, pagesOf } from '../chains'
+import { CopyButton } from '../copy-button'
+import type { Loaded } from '../loading'
+import { addressOf, geoOnce } from '../service'
+import { Media } from './media'
+import { FailureNotice } from './notice'
+import { select, setFilters } from './state'
+import { shortHex, timeText } from './words'
+
+/** Characters of a payload that are shown; copying takes all. */
+const SHOWN = 2_000
+
+interface Event {
+  kind: 'ATTESTED' | 'REVOKED'
+  blockNumber: number
+  blockTimestamp: string
+  transactionHash: string
+  attester: string
+  data: string | null
+  problem: string | null
+}
+interface Details {
+  geometry: Geometry | null
+  schemaUid: string
+  refUid: string
+  revocable: boolean
+  expirationTime: string
+  revocationTime: string | null
+  events: { nodes: Event[] }
+}
+/** A record with what only GraphQL has of it. */
+export interface Full {
+  record: LocationRecord
+  details: Details | null
+}
+
+const DETAILS = `query Record($chain: String!, $uid: String!) {
+  locationRecordByChainAndUid(chain: $chain, uid: $uid) {
+    geometry schemaUid refUid revocable expirationTime revocationTime
+    events(first: 10) { nodes { kind blockNumber blockTimestamp transactionHash attester data problem } }
+  }
+}`
+const NO_UID = `0x${'0'.repeat(64)}`
+
+/** Undefined where there is no such record. */
+export async function loadRecord(
+  { chain, uid }: { chain: string; uid: string },
+  signal: AbortSignal,
+): Promise<Full | undefined> {
+  try {
+    const [record, { locationRecordByChainAndUid: details }] = await Promise.all([
+      geoOnce.records.get(uid, { chain, signal }),
+      geoOnce.graphql<{ locationRecordByChainAndUid: Details | null }>(DETAILS, { chain, uid }, { signal }),
+    ])
+    return { record, details }
+  } catch (error) {
+    if (error instanceof AttestationNotFoundError) return undefined
+    throw error
+  }
+}
+
+/** Where a geometry is: its point, else the middle of its corners. */
+export function middleOf(geometry: Geometry | null | undefined): [number, number] | undefined {
+  const corners: [number, number][] = []
+  const collect = (coordinates: unknown): void => {
+    if (!Array.isArray(coordinates)) return
+    if (typeof coordinates[0] === 'number') corners.push(coordinates as [number, number])
+    else coordinates.forEach(collect)
+  }
+  const walk = (each: Geometry): void =>
+    each.type === 'GeometryCollection' ? each.geometries.forEach(walk) : collect(each.coordinates)
+  if (geometry) walk(geometry)
+  if (corners.length === 0) return undefined
+  const [first] = corners
+  // Longitudes as near to the first as they can be: an edge may cross the antimeridian.
+  const longitudes = corners.map(([x]) => x - 360 * Math.round((x - first![0]) / 360))
+  const latitudes = corners.map(([, y]) => y)
+  const middle = (values: number[]) =>
+    (values.reduce((a, b) => Math.min(a, b)) + values.reduce((a, b) => Math.max(a, b))) / 2
+  return [middle(longitudes), middle(latitudes)]
+}
+
+/** A record's card: everything that is known of it. */
+export function Card({
+  chosen,
+  loaded: { data, isLoading, failure, retry },
+  onShow,
+}: {
+  chosen: { chain: string; uid: string }
+  loaded: Loaded<Full | undefined>
+  /** Moves the map to the record. */
+  onShow: ((at: [number, number]) => void) | undefined
+}) {
+  const title = useRef<HTMLHeadingElement>(null)
+  useEffect(() => title.current?.focus(), [chosen.uid, chosen.chain])
+  const close = () => {
+    select(undefined)
+    document.querySelector<HTMLElement>(`[data-record="${chosen.chain}-${chosen.uid}"]`)?.focus()
+  }
+  const full = data?.record.uid === chosen.uid.toLowerCase() ? data : undefined
+  const middle = middleOf(full?.details?.geometry)
+  return (
+    <aside
+      class="card"
+      aria-label="Record"
+      aria-busy={isLoading}
+      onKeyDown={({ key }) => key === 'Escape' && close()}
+    >
+      <div class="card-head">
+        <h2 ref={title} tabIndex={-1}>
+          {full ? 'Attested place' : failure ? 'No answer' : isLoading ? 'Loading ...' : 'Not found'}
+        </h2>
+        {onShow && middle && (
+          <button type="button" onClick={() => onShow(middle)}>
+            Show on the map
+          </button>
+        )}
+        <button type="button" aria-label="Close the record" onClick={close}>
+          ✕
+        </button>
+      </div>
+      {failure && <FailureNotice failure={failure} retry={retry} />}
+      {full ? (
+        <CardBody {...full} />
+      ) : (
+        !failure &&
+        !isLoading && (
+          <p class="notice">
+            There is no record <bdi class="hex">{chosen.uid}</bdi> on {chainName(chosen.chain)}. The chain may
+            have taken it back, or it is not read yet: see the state of the chain.
+          </p>
+        )
+      )}
+    </aside>
+  )
+}
+
+function CardBody({ record, details }: Full) {
+  const { chain, uid, memo, problem, media_data: media } = record
+  const pages = pagesOf(chain)
+  const rest = `api/v0/location-records/${uid}?chain=${chain}`
+  const events = details?.events.nodes ?? []
+  const payload = events.find(({ kind }) => kind === 'ATTESTED')?.data
+  return (
+    <>
+      <Standing record={record} details={details} />
+      {problem !== null && (
+        <p class="notice">
+          <b>Not on the map.</b> Its location could not be read for certain, and nothing is guessed:{' '}
+          <bdi>{problem.slice(0, SHOWN)}</bdi>. It is found by its other fields, but not by place, and
+          questions about it are refused.
+        </p>
+      )}
+      <p class="attested memo" tabIndex={0} role="group" aria-label="Memo">
+        <bdi>{memo || 'No memo'}</bdi>
+      </p>
+      {media.length > 0 && <Media types={record.media_types} data={media} />}
+      <p class="card-actions">
+        <a class="button" href={addressOf(`playground?a=${uid}`)}>
+          Ask about this place
+        </a>
+        <button type="button" onClick={() => setFilters({ prover: record.prover })}>
+          All of this attester
+        </button>
+      </p>
+      <dl class="fields">
+        <Field name="Attested">{timeText(record.timestamp)}</Field>
+        <Field name="Event">{timeText(record.event_timestamp)}</Field>
+        <Field name="Chain">{chainName(chain)}</Field>
+        <Field name="UID">
+          <Hex value={uid} what="the UID" href={pages?.attestation(uid)} />
+        </Field>
+        <Field name="Attester">
+          <Hex value={record.prover} what="the attester" href={pages?.address(record.prover)} />
+        </Field>
+        <Field name="Subject">
+          <Hex value={record.subject} what="the subject" href={pages?.address(record.subject)} />
+        </Field>
+        <Field name="Type">
+          <bdi>{record.location_type.slice(0, SHOWN)}</bdi>
+        </Field>
+        <Field name="Location">
+          <span class="attested" tabIndex={0} role="group" aria-label="Location">
+            <bdi>{record.location.slice(0, SHOWN)}</bdi>
+            {record.location.length > SHOWN && '…'}
+          </span>
+          <CopyButton text={record.location} what="the location" />
+        </Field>
+        <Field name="Reference system">
+          <bdi>{record.srs.slice(0, SHOWN)}</bdi>
+        </Field>
+        {record.longitude !== null && record.latitude !== null && (
+          <Field name="Longitude, latitude">
+            {record.longitude}, {record.latitude}
+            <CopyButton text={`${record.longitude}, ${record.latitude}`} what="longitude and latitude" />
+          </Field>
+        )}
+        {record.recipe_types.length > 0 && (
+          <Field name="Proofs">
+            <bdi>{record.recipe_types.join(', ').slice(0, SHOWN)}</bdi>
+            <CopyButton text={JSON.stringify(record.recipe_payloads)} what="the payloads of the proofs" />
+          </Field>
+        )}
+        {details && (
+          <>
+            <Field name="Schema">
+              <Hex value={details.schemaUid} what="the schema" />
+            </Field>
+            {details.refUid !== NO_UID && (
+              <Field name="Refers to">
+                <Hex
+                  value={details.refUid}
+                  what="the UID it refers to"
+                  href={pages?.attestation(details.refUid)}
+                />
+              </Field>
+            )}
+            <Field name="Can be revoked">{details.revocable ? 'yes, by its attester' : 'no'}</Field>
+          </>
+        )}
+        <Field name="Written here">
+          {timeText(record.created_at)}
+          {record.updated_at !== record.created_at && `, changed ${timeText(record.updated_at)}`}
+        </Field>
+      </dl>
+      <h3>History</h3>
+      <ol class="history">
+        {events.map((event) => (
+          <li key={event.kind}>
+            <b>{event.kind === 'REVOKED' ? 'Revoked' : 'Attested'}</b> {timeText(event.blockTimestamp)}
+            <br />
+            <span class="soft">Block {event.blockNumber.toLocaleString('en')}, transaction</span>{' '}
+            <Hex
+              value={event.transactionHash}
+              what="the transaction"
+              href={pages?.transaction(event.transactionHash)}
+            />
+          </li>
+        ))}
+      </ol>
+      {payload && (
+        <details>
+          <summary>
+            Payload as it is on the chain ({((payload.length - 2) / 2).toLocaleString('en')} bytes)
+          </summary>
+          <CopyButton text={payload} what="the payload" />
+          <pre class="attested" tabIndex={0}>
+            {payload.slice(0, SHOWN)}
+            {payload.length > SHOWN && '…'}
+          </pre>
+        </details>
+      )}
+      <p class="exports">
+        The same as <a href={addressOf(`${rest}&format=json`)}>JSON</a>
+        <a href={addressOf(`${rest}&format=geojson`)}>GeoJSON</a>
+        <a href={addressOf(`graphql?query=${encodeURIComponent(graphqlOf(chain, uid))}`)}>GraphQL</a>
+        <CopyButton text={location.href} what="the address of this view" />
+      </p>
+    </>
+  )
+}
+
+const graphqlOf = (chain: string, uid: string) =>
+  `{ locationRecordByChainAndUid(chain: "${chain}", uid: "${uid}") { memo geometry revoked events { nodes { kind blockTimestamp } } } }`
+
+/** Whether the record still holds, and what that means. */
+function Standing({ record, details }: Full) {
+  const expires = Number(details?.expirationTime ?? 0)
+  if (record.revoked)
+    return (
+      <p class="standing bad">
+        <b>Revoked{details?.revocationTime && ` on ${timeText(details.revocationTime)}`}.</b> Its attester has
+        withdrawn it: do not rely on it. It stays readable, as nothing on a chain is erased; contracts that
+        ask EAS see the revocation.
+      </p>
+    )
+  if (expires > 0 && expires * 1000 < Date.now())
+    return (
+      <p class="standing bad">
+        <b>Expired on {timeText(new Date(expires * 1000).toISOString())}.</b> Its attester gave it for a
+        limited time.
+      </p>
+    )
+  return (
+    <p class="standing good">
+      <b>Not revoked.</b> It says what its attester claims: anyone can attest anything, so look who it is.
+      {expires > 0 &&
+        expires < 8.64e12 &&
+        ` It expires on ${timeText(new Date(expires * 1000).toISOString())}.`}
+    </p>
+  )
+}
+
+function Field({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}
+
+function Hex({ value, what, href }: { value: string; what: string; href?: string }) {
+  return (
+    <span class="hex">
+      {href ? (
+        <a href={href} title={href} rel="noreferrer noopener" target="_blank">
+          {shortHex(value)}
+        </a>
+      ) : (
+        <span title={value}>{shortHex(value)}</span>
+      )}
+      <CopyButton text={value} what={what} />
+    </span>
+  )
+}

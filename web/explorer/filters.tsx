@@ -1,0 +1,223 @@
+import { useEffect, useId, useState } from 'preact/hooks'
+import { chainName, SLUGS } from '../chains'
+import { useLoaded } from '../loading'
+import { geoOnce } from '../service'
+import { clearFilters, FILTERS, filterQuery, filterValue, setFilters, type FilterName } from './state'
+import { dayText } from './words'
+
+/** Location types to choose from; any other can be typed. */
+const TYPES = [
+  ...['geojson', 'geojson-point', 'geojson-linestring', 'geojson-polygon'],
+  ...['coordinate-decimal+lon-lat', 'coordinate-decimal+lat-lon', 'scaledCoordinates'],
+  ...['wkt', 'h3', 'geohash', 'address'],
+]
+const DAY_MS = 86_400_000
+const ADDRESS = /^0x[0-9a-f]{40}$/i
+/** Filters that only an address (a link) can have set: they are shown, and can be taken away. */
+const LINKED: readonly FilterName[] = ['subject', 'schema', 'near', 'radius', 'intersects']
+
+/** What passes: chain, attester, type, memo, state, time, area. */
+export function Filters({
+  isDrawing,
+  onDraw,
+  onView,
+}: {
+  isDrawing: boolean
+  /** undefined where there is no map to draw on */
+  onDraw: (() => void) | undefined
+  onView: (() => void) | undefined
+}) {
+  const linked = LINKED.filter(filterValue)
+  return (
+    <form class="filters" aria-label="Filters" onSubmit={(event) => event.preventDefault()}>
+      <Choice
+        name="chain"
+        label="Chain"
+        any="All chains"
+        options={SLUGS.map((slug) => [slug, chainName(slug)])}
+      />
+      <Choice
+        name="revoked"
+        label="State"
+        any="Valid and revoked"
+        options={[
+          ['false', 'Valid'],
+          ['true', 'Revoked'],
+        ]}
+      />
+      <Text name="memo" label="Words of the memo" placeholder="tower" />
+      <Text name="location_type" label="Type of location" placeholder="geojson-point" options={TYPES} />
+      <Text
+        name="prover"
+        label="Attester"
+        placeholder="0x..."
+        refuse={(text) =>
+          ADDRESS.test(text) ? undefined : 'An address is 0x and 40 hex digits: copy it from a place.'
+        }
+      />
+      <TimeRange />
+      <fieldset class="area">
+        <legend>Area</legend>
+        {filterValue('bbox') ? (
+          <button type="button" onClick={() => setFilters({ bbox: undefined })}>
+            Remove the area
+          </button>
+        ) : (
+          <>
+            <button type="button" disabled={!onDraw} aria-pressed={isDrawing} onClick={onDraw}>
+              {isDrawing ? 'Drag over the map ...' : 'Draw on the map'}
+            </button>
+            <button type="button" disabled={!onView} onClick={onView}>
+              Keep to this view
+            </button>
+          </>
+        )}
+      </fieldset>
+      {linked.map((name) => (
+        <p key={name} class="linked">
+          {name}: <bdi>{filterValue(name)!.slice(0, 80)}</bdi>{' '}
+          <button type="button" onClick={() => setFilters({ [name]: undefined })}>
+            Remove
+          </button>
+        </p>
+      ))}
+      <button type="button" class="clear" disabled={!filterQuery.value} onClick={clearFilters}>
+        Clear all filters
+      </button>
+    </form>
+  )
+}
+
+/** How many filters are set. */
+export const filterCount = (): number => FILTERS.filter(filterValue).length
+
+function Choice({
+  name,
+  label,
+  any,
+  options,
+}: {
+  name: FilterName
+  label: string
+  any: string
+  options: readonly (readonly [string, string])[]
+}) {
+  return (
+    <label>
+      {label}
+      <select
+        value={filterValue(name) ?? ''}
+        onChange={({ currentTarget }) => setFilters({ [name]: currentTarget.value })}
+      >
+        <option value="">{any}</option>
+        {options.map(([value, text]) => (
+          <option key={value} value={value}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}
+
+/** A text that filters once it is complete: on Enter, or when the field is left. */
+function Text({
+  name,
+  label,
+  placeholder,
+  options,
+  refuse,
+}: {
+  name: FilterName
+  label: string
+  placeholder: string
+  options?: readonly string[]
+  /** What is wrong with a text. */
+  refuse?: (text: string) => string | undefined
+}) {
+  const id = useId()
+  const [wrong, setWrong] = useState<string>()
+  const value = filterValue(name) ?? ''
+  useEffect(() => setWrong(undefined), [value])
+  const enter = (input: HTMLInputElement) => {
+    const text = input.value.trim()
+    const refusal = text === '' ? undefined : refuse?.(text)
+    setWrong(refusal)
+    if (refusal === undefined) setFilters({ [name]: text })
+  }
+  return (
+    <label>
+      {label}
+      <input
+        value={value}
+        placeholder={placeholder}
+        list={options && `${id}-options`}
+        aria-invalid={wrong !== undefined}
+        aria-describedby={wrong && `${id}-wrong`}
+        autocomplete="off"
+        spellcheck={false}
+        onChange={({ currentTarget }) => enter(currentTarget)}
+        onKeyDown={({ key, currentTarget }) => key === 'Enter' && enter(currentTarget)}
+      />
+      {options && (
+        <datalist id={`${id}-options`}>
+          {options.map((each) => (
+            <option key={each} value={each} />
+          ))}
+        </datalist>
+      )}
+      {wrong && (
+        <span id={`${id}-wrong`} class="wrong" role="alert">
+          {wrong}
+        </span>
+      )}
+    </label>
+  )
+}
+
+/** Two sliders over the days since the first record. The API's bounds are exclusive. */
+function TimeRange() {
+  const first = useLoaded('first', async (signal) => {
+    const { data } = await geoOnce.records.page({ sort: 'timestamp', limit: 1, signal })
+    return data[0] ? Date.parse(data[0].timestamp) : Date.now()
+  })
+  const start = Math.floor((first.data ?? Date.now()) / DAY_MS)
+  const end = Math.max(Math.floor(Date.now() / DAY_MS), start) + 1
+  const dayOf = (name: FilterName, otherwise: number) => {
+    const time = Date.parse(filterValue(name) ?? '')
+    return Number.isNaN(time) ? otherwise : Math.min(end, Math.max(start, Math.ceil(time / DAY_MS)))
+  }
+  const kept = { from: dayOf('fromTimestamp', start), to: dayOf('toTimestamp', end) }
+  const [moved, setMoved] = useState<{ from: number; to: number }>()
+  const { from, to } = moved ?? kept
+  const keep = (range: { from: number; to: number }) => {
+    setMoved(undefined)
+    setFilters({
+      fromTimestamp: range.from > start ? new Date(range.from * DAY_MS - 1).toISOString() : undefined,
+      toTimestamp: range.to < end ? new Date(range.to * DAY_MS).toISOString() : undefined,
+    })
+  }
+  const slider = (label: string, value: number, range: (day: number) => { from: number; to: number }) => (
+    <label>
+      {label}
+      <input
+        type="range"
+        min={start}
+        max={end}
+        value={value}
+        aria-valuetext={dayText(value * DAY_MS)}
+        onInput={({ currentTarget }) => setMoved(range(Number(currentTarget.value)))}
+        onChange={({ currentTarget }) => keep(range(Number(currentTarget.value)))}
+      />
+    </label>
+  )
+  return (
+    <fieldset class="times" disabled={first.data === undefined}>
+      <legend>
+        Attested {dayText(from * DAY_MS)} to {dayText((to - 1) * DAY_MS)}
+      </legend>
+      {slider('From', from, (day) => ({ from: Math.min(day, to - 1), to }))}
+      {slider('To', to, (day) => ({ from, to: Math.max(day, from + 1) }))}
+    </fieldset>
+  )
+}

@@ -1,0 +1,42 @@
+import { chainColour, chainName, KINDS, OTHER_KIND, SLUGS } from '../chains'
+import { Dot } from './list'
+import { colouring, hidden, setLook, type Colouring } from './state'
+
+/** What the colours mean; each can be hidden and shown. */
+export function Legend() {
+  const by = colouring.value
+  const groups =
+    by === 'chain'
+      ? SLUGS.map((slug) => ({ key: slug, name: chainName(slug), colour: chainColour(slug) }))
+      : [...KINDS, OTHER_KIND].map(({ name, colour }) => ({ key: name, name, colour }))
+  const toggle = (key: string) =>
+    setLook(
+      by,
+      hidden.value.includes(key) ? hidden.value.filter((each) => each !== key) : [...hidden.value, key],
+    )
+  return (
+    <details class="legend floating" open={innerWidth > 700}>
+      <summary>Legend</summary>
+      <label>
+        Colour by{' '}
+        <select value={by} onChange={({ currentTarget }) => setLook(currentTarget.value as Colouring, [])}>
+          <option value="chain">chain</option>
+          <option value="type">type of location</option>
+        </select>
+      </label>
+      <ul>
+        {groups.map(({ key, name, colour }) => (
+          <li key={key}>
+            <button type="button" aria-pressed={!hidden.value.includes(key)} onClick={() => toggle(key)}>
+              <Dot colour={colour} /> {name}
+            </button>
+          </li>
+        ))}
+      </ul>
+      <p class="soft">
+        Pale: revoked. A number counts places
+        {by === 'type' && ', of all types'}.
+      </p>
+    </details>
+  )
+}

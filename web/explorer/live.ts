@@ -1,0 +1,69 @@
+import type { RecordEvent, StreamOptions } from '@geospatial-attestation/client'
+import { signal } from '@preact/signals'
+import { geoOnce } from '../service'
+
+/** Whether changes arrive as they happen. */
+export const live = signal<'connecting' | 'live' | 'reconnecting' | 'refused'>('connecting')
+
+/** Tiles may be that much older than the stream, milliseconds: events wait for them. */
+const TILES_LATE_MS = 300
+/** Under many changes the page follows at this pace, milliseconds. */
+const PACE_MS = 2_000
+
+/**
+ * Follows the changes of records. They come in batches, and wait while the page is not seen.
+ * @param onReset is called when changes may have been missed
+ * @returns ends it
+ */
+export function followChanges(
+  filters: Pick<StreamOptions, 'chain' | 'prover' | 'subject' | 'schema' | 'location_type'>,
+  onChanges: (events: readonly RecordEvent[]) => void,
+  onReset: () => void,
+): () => void {
+  const leaving = new AbortController()
+  const { signal: left } = leaving
+  let waiting: RecordEvent[] = []
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let last = 0
+  const hand = () => {
+    timer = undefined
+    if (document.hidden || waiting.length === 0) return
+    last = Date.now()
+    const events = waiting
+    waiting = []
+    if (events.some(({ kind }) => kind === 'reset')) onReset()
+    else onChanges(events)
+  }
+  const plan = () => {
+    timer ??= setTimeout(hand, Math.max(TILES_LATE_MS, last + PACE_MS - Date.now()))
+  }
+  document.addEventListener('visibilitychange', plan, { signal: left })
+  const follow = async () => {
+    live.value = 'connecting'
+    let drops = 0
+    for await (const event of geoOnce.records.stream({
+      ...filters,
+      signal: left,
+      onOpen: () => {
+        live.value = 'live'
+        // What failed meanwhile is there again.
+        if (drops > 0) onReset()
+        drops = 0
+      },
+      onDrop: () => {
+        drops++
+        live.value = 'reconnecting'
+      },
+    })) {
+      waiting.push(event)
+      plan()
+    }
+  }
+  follow().catch(() => {
+    if (!left.aborted) live.value = 'refused'
+  })
+  return () => {
+    leaving.abort()
+    clearTimeout(timer)
+  }
+}

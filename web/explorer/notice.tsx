@@ -1,0 +1,26 @@
+import { useEffect, useState } from 'preact/hooks'
+import type { Failure } from '../loading'
+
+/** What failed, in words, and when it is tried again. */
+export function FailureNotice({ failure, retry }: { failure: Failure; retry: () => void }) {
+  const [left, setLeft] = useState(failure.retryIn)
+  useEffect(() => {
+    setLeft(failure.retryIn)
+    if (failure.retryIn === undefined) return
+    const timer = setInterval(() => setLeft((seconds) => Math.max(0, (seconds ?? 0) - 1)), 1_000)
+    return () => clearInterval(timer)
+  }, [failure])
+  return (
+    <div class="notice" role="alert">
+      <p>
+        <bdi>{failure.text}</bdi>
+      </p>
+      <p>
+        {left !== undefined && <span aria-hidden="true">The next try is in {left} s. </span>}
+        <button type="button" onClick={retry}>
+          Try now
+        </button>
+      </p>
+    </div>
+  )
+}

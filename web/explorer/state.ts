@@ -1,0 +1,86 @@
+import { computed } from '@preact/signals'
+import { here, setParameters } from '../location'
+import type { Box } from '../map/area'
+import type { View } from '../map/world-map'
+
+/**
+ * What the explorer shows is in its address, to be shared. Filters have the names and meanings of the Records
+ * API's (docs/reference/records.md), so that the query of one fits the other.
+ */
+
+export const FILTERS = [
+  ...['chain', 'prover', 'subject', 'schema', 'location_type', 'memo', 'revoked'],
+  ...['fromTimestamp', 'toTimestamp', 'bbox', 'near', 'radius', 'intersects'],
+] as const
+export type FilterName = (typeof FILTERS)[number]
+
+export type Colouring = 'chain' | 'type'
+
+const FIRST_VIEW: View = { longitude: 10, latitude: 25, zoom: 1.2 }
+
+const parameter = (name: string) => computed(() => here.value.parameters.get(name) ?? undefined)
+const ofFilter = Object.fromEntries(FILTERS.map((name) => [name, parameter(name)])) as Record<
+  FilterName,
+  ReturnType<typeof parameter>
+>
+
+/** A filter as the address has it. */
+export const filterValue = (name: FilterName): string | undefined => ofFilter[name].value
+
+/** The filters as a query of the Records API. */
+export const filterQuery = computed(() => {
+  const query = new URLSearchParams()
+  for (const name of FILTERS) {
+    const value = filterValue(name)
+    if (value) query.set(name, value)
+  }
+  return query.toString()
+})
+export const setFilters = (changes: Partial<Record<FilterName, string | undefined>>): void =>
+  setParameters(
+    Object.fromEntries(Object.entries(changes).map(([name, value]) => [name, value || undefined])),
+  )
+export const clearFilters = (): void =>
+  setParameters(Object.fromEntries(FILTERS.map((name) => [name, undefined])))
+
+/** The area that was drawn. */
+export const area = computed((): Box | undefined => {
+  const numbers = filterValue('bbox')?.split(',').map(Number)
+  return numbers?.length === 4 && numbers.every(Number.isFinite) ? (numbers as unknown as Box) : undefined
+})
+/** The box as the API takes it, widened to whole hundred-thousandths of a degree (a metre). */
+export function boxText([west, south, east, north]: Box): string {
+  const down = (degrees: number) => Math.floor(degrees * 1e5) / 1e5
+  const up = (degrees: number) => Math.ceil(degrees * 1e5) / 1e5
+  return [
+    ...[Math.max(-180, down(west)), Math.max(-90, down(south))],
+    ...[Math.min(180, up(east)), Math.min(90, up(north))],
+  ].join(',')
+}
+
+const selectedText = parameter('record')
+/** The record whose card is open. */
+export const selected = computed(() => {
+  const [, chain, uid] = /^([a-z0-9-]+)-(0x[0-9a-f]{64})$/i.exec(selectedText.value ?? '') ?? []
+  return chain !== undefined && uid !== undefined ? { chain, uid } : undefined
+})
+export const select = (record: { chain: string; uid: string } | undefined): void =>
+  setParameters({ record: record && `${record.chain}-${record.uid}` })
+
+const byText = parameter('by')
+export const colouring = computed((): Colouring => (byText.value === 'type' ? 'type' : 'chain'))
+const hideText = parameter('hide')
+/** Names of the legend that are not shown on the map. */
+export const hidden = computed(() => (hideText.value ? hideText.value.split(',') : []))
+export const setLook = (by: Colouring, hide: readonly string[]): void =>
+  setParameters({ by: by === 'type' ? by : undefined, hide: hide.join(',') || undefined })
+
+/** Where the map begins: as the address says, else the world. */
+export function firstView(): View {
+  const [longitude, latitude, zoom] = (here.value.parameters.get('at') ?? '').split(',').map(Number)
+  return [longitude, latitude, zoom].every((each) => Number.isFinite(each)) && Math.abs(latitude!) <= 90
+    ? { longitude: longitude!, latitude: latitude!, zoom: zoom! }
+    : FIRST_VIEW
+}
+export const keepView = ({ longitude, latitude, zoom }: View): void =>
+  setParameters({ at: `${longitude.toFixed(5)},${latitude.toFixed(5)},${zoom.toFixed(2)}` })

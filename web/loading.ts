@@ -1,0 +1,73 @@
+import { ApiError, RateLimitedError } from '@geospatial-attestation/client'
+import { useEffect, useState } from 'preact/hooks'
+
+export interface Loaded<T> {
+  /** What was loaded last, also while something else is being loaded. */
+  data: T | undefined
+  isLoading: boolean
+  failure: Failure | undefined
+  /** Tries again at once. */
+  retry: () => void
+}
+export interface Failure {
+  /** What is wrong, and what would be right. */
+  text: string
+  /** Seconds until it is tried again; undefined where that changes nothing. */
+  retryIn: number | undefined
+}
+
+/** Seconds between tries while the service gives no time of its own. */
+const RETRY_SECONDS = [2, 4, 8, 16, 30]
+
+/**
+ * Loads what `key` names, again when it changes. What failed for a while is tried again until it is there;
+ * nothing is loaded while the key is undefined.
+ */
+export function useLoaded<T>(key: string | undefined, load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
+  const [state, setState] = useState<Omit<Loaded<T>, 'retry'> & { key?: string }>({
+    ...{ data: undefined, isLoading: true, failure: undefined },
+  })
+  const [round, setRound] = useState(0)
+  useEffect(() => {
+    if (key === undefined) return
+    const leaving = new AbortController()
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const attempt = async (tries: number) => {
+      setState((before) => ({ ...before, isLoading: true }))
+      try {
+        const data = await load(leaving.signal)
+        if (!leaving.signal.aborted) setState({ key, data, isLoading: false, failure: undefined })
+      } catch (error) {
+        if (leaving.signal.aborted) return
+        const failure = failureOf(error, tries)
+        setState((before) => ({ ...before, isLoading: false, failure }))
+        if (failure.retryIn !== undefined)
+          timer = setTimeout(() => void attempt(tries + 1), failure.retryIn * 1000)
+      }
+    }
+    void attempt(0)
+    return () => {
+      leaving.abort()
+      clearTimeout(timer)
+    }
+  }, [key, round])
+  return { ...state, retry: () => setRound(round + 1) }
+}
+
+/** A failure in words, after so many tries before. */
+export function failureOf(error: unknown, tries: number): Failure {
+  const backOff = RETRY_SECONDS[Math.min(tries, RETRY_SECONDS.length - 1)]!
+  if (error instanceof RateLimitedError)
+    return {
+      text: 'You have used up the requests that the service allows for now.',
+      retryIn: Math.max(1, Math.ceil(error.retryAfter ?? backOff)),
+    }
+  if (error instanceof ApiError)
+    return error.status < 500
+      ? { text: error.message, retryIn: undefined }
+      : {
+          text: 'The service cannot answer at the moment.',
+          retryIn: Math.max(1, Math.ceil(error.retryAfter ?? backOff)),
+        }
+  return { text: 'The service does not answer.', retryIn: backOff }
+}

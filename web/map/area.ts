@@ -1,0 +1,103 @@
+import { effect, type ReadonlySignal } from '@preact/signals'
+import type { GeoJSONSource, Map } from './library'
+
+/** A box on the map, and the drag that makes one. */
+
+/** West, south, east, north in degrees; west > east crosses the antimeridian. */
+export type Box = readonly [number, number, number, number]
+
+const SOURCE = 'area'
+const COLOUR = '#d9480f'
+
+/** Shows the box, as it changes, until the function that it returns is called. */
+export function showArea(map: Map, area: ReadonlySignal<Box | undefined>): () => void {
+  map.addSource(SOURCE, { type: 'geojson', data: shapeOf(undefined) })
+  map.addLayer({
+    id: 'area',
+    type: 'line',
+    source: SOURCE,
+    paint: { 'line-color': COLOUR, 'line-width': 2, 'line-dasharray': [3, 2] },
+  })
+  return effect(() => void map.getSource<GeoJSONSource>(SOURCE)?.setData(shapeOf(area.value)))
+}
+
+/** Lets the user drag a box, by mouse or finger. `onDone` gets undefined where it was given up (Escape). */
+export function dragArea(map: Map, onDone: (box: Box | undefined) => void): () => void {
+  const leaving = new AbortController()
+  const { signal } = leaving
+  const container = map.getCanvasContainer()
+  const canvas = map.getCanvas()
+  const gestures = [map.dragPan, map.touchZoomRotate, map.boxZoom, map.doubleClickZoom]
+  for (const gesture of gestures) gesture.disable()
+  canvas.classList.add('drawing')
+  let from: { lng: number; lat: number } | undefined
+  const at = (event: PointerEvent) => {
+    const { left, top } = container.getBoundingClientRect()
+    return map.unproject([event.clientX - left, event.clientY - top])
+  }
+  const show = (box: Box | undefined) => void map.getSource<GeoJSONSource>(SOURCE)?.setData(shapeOf(box))
+  const end = (box: Box | undefined) => {
+    stop()
+    onDone(box)
+  }
+  const stop = () => {
+    leaving.abort()
+    for (const gesture of gestures) gesture.enable()
+    canvas.classList.remove('drawing')
+  }
+  container.addEventListener(
+    'pointerdown',
+    (event) => {
+      from = at(event)
+      container.setPointerCapture(event.pointerId)
+    },
+    { signal },
+  )
+  container.addEventListener('pointermove', (event) => from && show(between(from, at(event))), { signal })
+  container.addEventListener('pointercancel', () => end(undefined), { signal })
+  container.addEventListener(
+    'pointerup',
+    (event) => {
+      const box = from && between(from, at(event))
+      // A click is no area.
+      if (box && box[0] !== box[2] && box[1] !== box[3]) end(box)
+      else from = undefined
+    },
+    { signal },
+  )
+  addEventListener('keydown', (event) => event.key === 'Escape' && end(undefined), { signal })
+  return stop
+}
+
+function between(a: { lng: number; lat: number }, b: { lng: number; lat: number }): Box {
+  const [south, north] = [Math.min(a.lat, b.lat), Math.max(a.lat, b.lat)]
+  const [west, east] = [Math.min(a.lng, b.lng), Math.max(a.lng, b.lng)]
+  return east - west >= 360 ? [-180, south, 180, north] : [wrapped(west), south, wrapped(east), north]
+}
+
+/** What a map shows; undefined where that is the whole world. */
+export function viewBox(map: Map): Box | undefined {
+  const bounds = map.getBounds()
+  // The map ends at 85 degrees: what lies beyond is in a view that reaches its edge.
+  const south = bounds.getSouth() <= -85 ? -90 : bounds.getSouth()
+  const north = bounds.getNorth() >= 85 ? 90 : bounds.getNorth()
+  const [west, east] = [bounds.getWest(), bounds.getEast()]
+  if (east - west < 360) return [wrapped(west), south, wrapped(east), north]
+  return south === -90 && north === 90 ? undefined : [-180, south, 180, north]
+}
+
+const wrapped = (longitude: number) => ((((longitude + 180) % 360) + 360) % 360) - 180
+
+function shapeOf(box: Box | undefined): GeoJSON.Feature | GeoJSON.FeatureCollection {
+  if (!box) return { type: 'FeatureCollection', features: [] }
+  const [west, south, , north] = box
+  const east = box[2] < west ? box[2] + 360 : box[2]
+  const corners = [
+    [west, south],
+    [east, south],
+    [east, north],
+    [west, north],
+    [west, south],
+  ]
+  return { type: 'Feature', properties: {}, geometry: { type: 'LineString', coordinates: corners } }
+}

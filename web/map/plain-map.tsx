@@ -1,0 +1,96 @@
+import type { Geometry, MultiPolygon, Position } from 'geojson'
+import { useMemo } from 'preact/hooks'
+import { useLoaded } from '../loading'
+import { coarseLand } from './basemap'
+
+/** A record on the plain map: what it is, where, and its colour. */
+export interface PlainPlace {
+  key: string
+  name: string
+  colour: string
+  faded: boolean
+  geometry: Geometry
+}
+
+/**
+ * The world as a plain drawing, longitude and latitude as they are, for browsers without WebGL. Lines and
+ * areas are drawn by their corners.
+ */
+export function PlainMap({
+  places,
+  selected,
+  onSelect,
+}: {
+  places: readonly PlainPlace[]
+  selected: string | undefined
+  onSelect: (key: string) => void
+}) {
+  const land = useLoaded('land', coarseLand)
+  const path = useMemo(() => land.data && areaPath(land.data), [land.data])
+  return (
+    <svg
+      class="plain-map"
+      viewBox="-180 -90 360 180"
+      role="img"
+      aria-label="The world, with the places of the list"
+    >
+      {path && <path class="plain-land" d={path} />}
+      {places.map(({ key, name, colour, faded, geometry }) => (
+        <g
+          key={key}
+          class={faded ? 'faded' : undefined}
+          fill={colour}
+          stroke={colour}
+          onClick={() => onSelect(key)}
+        >
+          <title>{name}</title>
+          <PlainShape geometry={geometry} isSelected={key === selected} />
+        </g>
+      ))}
+    </svg>
+  )
+}
+
+function PlainShape({ geometry, isSelected }: { geometry: Geometry; isSelected: boolean }) {
+  const radius = isSelected ? 3 : 1.6
+  switch (geometry.type) {
+    case 'Point':
+    case 'MultiPoint': {
+      const positions = geometry.type === 'Point' ? [geometry.coordinates] : geometry.coordinates
+      return (
+        <>
+          {positions.map(([x, y], i) => (
+            <circle key={i} cx={x} cy={-y!} r={radius} />
+          ))}
+        </>
+      )
+    }
+    case 'LineString':
+    case 'MultiLineString': {
+      const lines = geometry.type === 'LineString' ? [geometry.coordinates] : geometry.coordinates
+      return <path class="plain-line" d={lines.map(linePath).join('')} />
+    }
+    case 'Polygon':
+    case 'MultiPolygon': {
+      const coordinates = geometry.type === 'Polygon' ? [geometry.coordinates] : geometry.coordinates
+      return <path class="plain-area" d={areaPath({ type: 'MultiPolygon', coordinates })} />
+    }
+    case 'GeometryCollection':
+      return (
+        <>
+          {geometry.geometries.map((each, i) => (
+            <PlainShape key={i} geometry={each} isSelected={isSelected} />
+          ))}
+        </>
+      )
+  }
+}
+
+const areaPath = ({ coordinates }: MultiPolygon) =>
+  coordinates.flatMap((rings) => rings.map((ring) => `${linePath(ring)}Z`)).join('')
+
+/** Begins anew where an edge crosses the antimeridian. */
+const linePath = (line: readonly Position[]) =>
+  line
+    .map(([x, y], i) => `${i === 0 || Math.abs(x! - line[i - 1]![0]!) > 180 ? 'M' : 'L'}${x} ${-y!}`)
+    .join('')
