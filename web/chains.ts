@@ -29,9 +29,12 @@ export function pagesOf(slug: string) {
   )
 }
 
-/** Kinds of location types, by how their names begin. */
+/** Kinds of location types, by how their names begin: the first that fits. */
 export const KINDS = [
-  { name: 'GeoJSON', prefix: 'geojson', colour: '#2f6fde' },
+  { name: 'GeoJSON point', prefix: 'geojson-point', colour: '#2f6fde' },
+  { name: 'GeoJSON line', prefix: 'geojson-line', colour: '#946200' },
+  { name: 'GeoJSON area', prefix: 'geojson-polygon', colour: '#5c7c1a' },
+  { name: 'GeoJSON', prefix: 'geojson', colour: '#1b4f9c' },
   { name: 'Coordinates', prefix: 'coordinate', colour: '#d9480f' },
   { name: 'Scaled coordinates', prefix: 'scaled', colour: '#c2255c' },
   { name: 'WKT', prefix: 'wkt', colour: '#8a4fd3' },

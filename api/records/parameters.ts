@@ -8,6 +8,7 @@ import { chooseFormat, type FormatName } from './formats'
 import { invalid, parameter, pathOf, queryOf, type GivenQuery, type QueryOf } from './query'
 import {
   MAX_LOCATION_TYPE_LENGTH,
+  MAX_MEMO_WORDS_LENGTH,
   MAX_RADIUS,
   SORTS,
   choiceReader,
@@ -16,6 +17,7 @@ import {
   readBoolean,
   readChain,
   readLocationType,
+  readMemoWords,
   readPlace,
   readPoint,
   readRadius,
@@ -104,6 +106,17 @@ export const FILTERS = {
       examples: ['geojson-point'],
     },
     readLocationType,
+  ),
+  memo: parameter(
+    {
+      type: 'string',
+      description:
+        'Words that all occur among the first 2,000 characters of the memo, in any letter case; each may be the beginning of one.',
+      minLength: 1,
+      maxLength: MAX_MEMO_WORDS_LENGTH,
+      examples: ['eiffel tower'],
+    },
+    readMemoWords,
   ),
   revoked: parameter(
     { type: 'boolean', description: 'Only revoked ones, or only ones that are not.' },
@@ -212,6 +225,7 @@ export type RecordChoice = Pick<
   | 'subject'
   | 'schema'
   | 'locationType'
+  | 'memo'
   | 'revoked'
   | 'after'
   | 'before'
@@ -226,9 +240,9 @@ export function choiceOf({
   toTimestamp: before,
   ...query
 }: QueryOf<Partial<typeof FILTERS>>): RecordChoice {
-  const { chain, prover, subject, schema, revoked, bbox } = query
+  const { chain, prover, subject, schema, memo, revoked, bbox } = query
   return {
-    ...{ chain, prover, subject, schema, locationType, revoked },
+    ...{ chain, prover, subject, schema, locationType, memo, revoked },
     ...{ after, before, bbox, place: placeIn(query) },
   }
 }
@@ -312,11 +326,11 @@ function positionIn(cursor: string, tag: string): RecordPosition {
 
 /** Names a list by its filters and its order, in 12 characters: a cursor of one list does not fit another. */
 export function choiceTag(choice: RecordChoice, sort: Sort): string {
-  const { chain, prover, subject, schema, locationType, revoked, after, before, bbox, place } = choice
+  const { chain, prover, subject, schema, locationType, memo, revoked, after, before, bbox, place } = choice
   const canonical = JSON.stringify([
     ...[chain, prover, subject, schema, locationType?.toLowerCase(), revoked],
     ...[after?.getTime(), before?.getTime(), bbox, place?.geometry, place?.radiusMeters],
-    ...[sort.by, sort.descending],
+    ...[sort.by, sort.descending, memo],
   ])
   return createHash('sha256').update(canonical).digest('base64url').slice(0, 12)
 }

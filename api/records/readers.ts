@@ -19,6 +19,7 @@ export const MAX_RADIUS = 100_000_000
 /** A degree needs 20 characters at most. */
 const MAX_NUMBER_LENGTH = 40
 export const MAX_LOCATION_TYPE_LENGTH = 100
+export const MAX_MEMO_WORDS_LENGTH = 100
 const NUMBER = /^\s*[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?\s*$/i
 export const SORTS = SORT_FIELDS.flatMap((field) => [field, `-${field}`])
 
@@ -49,6 +50,13 @@ export function readLocationType(text: string, name: string): string {
       name,
       `Expected the name of a location type such as geojson-point, at most ${MAX_LOCATION_TYPE_LENGTH} characters`,
     )
+  return text
+}
+
+export function readMemoWords(text: string, name: string): string {
+  // Postgres refuses NUL, and has no word of ASCII's marks alone (db/migrations, MemoWords).
+  if (text.length > MAX_MEMO_WORDS_LENGTH || text.includes('\0') || !/[^\0-/:-@[-`{-\x7f]/.test(text))
+    throw invalid(name, `Expected words of the memo, at most ${MAX_MEMO_WORDS_LENGTH} characters`)
   return text
 }
 

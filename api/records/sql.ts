@@ -13,6 +13,8 @@ export interface RecordFilter {
   schema?: string
   /** in any letter case */
   locationType?: string
+  /** words that the memo has, or the beginnings of some */
+  memo?: string
   revoked?: boolean
   /** exclusive, as the next */
   after?: Date
@@ -224,6 +226,7 @@ export function conditions(
   if (filter.schema !== undefined) where.push(`schema_uid = ${value(filter.schema)}`)
   if (filter.locationType !== undefined)
     where.push(isType('location_type', filter.locationType, `${value(filter.locationType)}::text`))
+  if (filter.memo !== undefined) where.push(`memo_words(memo) @@ memo_query(${value(filter.memo)})`)
   if (filter.revoked !== undefined) where.push(filter.revoked ? 'revoked' : 'NOT revoked')
   if (filter.after !== undefined) where.push(`timestamp > ${value(filter.after)}`)
   if (filter.before !== undefined) where.push(`timestamp < ${value(filter.before)}`)

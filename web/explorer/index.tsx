@@ -31,7 +31,7 @@ import {
   selected,
   setFilters,
 } from './state'
-import { countText, lineText } from './words'
+import { countText, titleText } from './words'
 
 /** Features of the plain map. */
 const PLAIN_PLACES = 1_000
@@ -232,13 +232,13 @@ function Fallback({ version, onUsed }: { version: number; onUsed: () => void }) 
   })
   const by = colouring.value
   const places = (data?.features ?? []).flatMap(({ geometry, properties }): PlainPlace[] => {
-    const { chain, uid, location_type: type, memo, revoked } = properties as unknown as LocationRecord
+    const { chain, uid, location_type: type, revoked } = properties as unknown as LocationRecord
     const isHidden = hidden.value.includes(by === 'chain' ? chain : kindOf(type).name)
     if (geometry === null || isHidden) return []
     return [
       {
         key: `${chain}-${uid}`,
-        name: lineText(memo) || 'No memo',
+        name: titleText(properties as unknown as LocationRecord),
         colour: by === 'chain' ? chainColour(chain) : kindOf(type).colour,
         faded: revoked,
         geometry: geometry as unknown as Geometry,

@@ -6,7 +6,7 @@ import type { Box } from '../map/area'
 import { addressOf, geoOnce } from '../service'
 import { FailureNotice } from './notice'
 import { area, boxText, clearFilters, colouring, filterQuery, hidden, select, selected } from './state'
-import { countText, lineText, timeText } from './words'
+import { countText, timeText, titleText } from './words'
 
 /** Records of a page of the list. */
 const PAGE = 50
@@ -116,7 +116,7 @@ function Nothing() {
 }
 
 function Item({ record }: { record: LocationRecord }) {
-  const { chain, uid, memo, timestamp, revoked, problem, location_type: type } = record
+  const { chain, uid, timestamp, revoked, problem, location_type: type } = record
   const colour = colouring.value === 'chain' ? chainColour(chain) : kindOf(type).colour
   const isSelected = selected.value?.uid === uid && selected.value.chain === chain
   return (
@@ -130,7 +130,7 @@ function Item({ record }: { record: LocationRecord }) {
       >
         <Dot colour={colour} />
         <span class="place-name">
-          <bdi>{lineText(memo) || 'No memo'}</bdi>
+          <bdi>{titleText(record)}</bdi>
         </span>
         <span class="soft">
           {chainName(chain)} · {timeText(timestamp)}

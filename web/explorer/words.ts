@@ -1,3 +1,5 @@
+import type { LocationRecord } from '@geospatial-attestation/client'
+
 /** How the explorer says things. */
 
 const TIME = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
@@ -22,3 +24,7 @@ export const lineText = (text: string): string => {
 
 export const countText = (count: number, one: string, many = `${one}s`): string =>
   `${count.toLocaleString('en')} ${count === 1 ? one : many}`
+
+/** What a record is called: its memo, else its location. */
+export const titleText = ({ memo, location, location_type: type }: LocationRecord): string =>
+  lineText(memo) || `${lineText(type)} ${lineText(location)}`

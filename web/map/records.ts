@@ -74,10 +74,14 @@ export function addRecords(
     const [top] = layerAt(event)
     map.getCanvas().style.cursor = top ? 'pointer' : ''
     if (!top) return void popup.remove()
-    const { memo, point_count: count } = top.properties as { memo?: string; point_count?: number }
+    const {
+      memo,
+      location_type: type,
+      point_count: count,
+    } = top.properties as { memo?: string; location_type?: string; point_count?: number }
     popup
       .setLngLat(event.lngLat)
-      .setText(count ? `${count.toLocaleString()} places: click to come nearer` : memo || 'No memo')
+      .setText(count ? `${count.toLocaleString()} places: click to come nearer` : memo || type || '')
       .addTo(map)
   }
   const click = (event: MapMouseEvent) => {
