@@ -61,30 +61,36 @@ export default function Explorer() {
     [chosen?.uid, middle?.[0], middle?.[1], map.current],
   )
 
-  const refresh = () => {
+  /** How often the map failed in a row; its tiles fail together. */
+  const failedTries = useRef(0)
+  const retryMap = () => {
+    setMapFailure(undefined)
     map.current?.records.refresh()
+  }
+  const refresh = () => {
+    retryMap()
     setVersion((before) => before + 1)
   }
   useChanges((events) => {
     map.current?.records.change(events)
     setVersion((before) => before + 1)
   }, refresh)
-  const retryMap = useRetry(mapFailure, () => {
-    setMapFailure(undefined)
-    map.current?.records.refresh()
-  })
+  useRetry(mapFailure, retryMap)
 
   const onReady = (made: Map) => {
-    let failures = 0
+    let isFailing = false
     const records = addRecords(
       made,
       { query: filterQuery.value, look: { by: colouring.value, hidden: hidden.value } },
       {
         onSelect: select,
-        onFailure: (status) => setMapFailure(mapFailureOf(status, failures++)),
+        onFailure: (status) => {
+          isFailing = true
+          setMapFailure((before) => before ?? mapFailureOf(status, failedTries.current++))
+        },
         onShown: (next) => {
-          if (!made.isSourceLoaded('records')) return
-          failures = 0
+          if (!isFailing) failedTries.current = 0
+          isFailing = false
           setShown(next)
         },
       },
@@ -196,14 +202,13 @@ function useChanges(onChanges: (events: readonly RecordEvent[]) => void, onReset
   )
 }
 
-/** Tries again when the failure says, or at once by the function that it returns. */
-function useRetry(failure: Failure | undefined, retry: () => void): () => void {
+/** Tries again when the failure says. */
+function useRetry(failure: Failure | undefined, retry: () => void): void {
   useEffect(() => {
     if (failure?.retryIn === undefined) return
     const timer = setTimeout(retry, failure.retryIn * 1000)
     return () => clearTimeout(timer)
   }, [failure])
-  return retry
 }
 
 /** What a tile that did not come means. A refused request is in the list's own notice too, with its reason. */

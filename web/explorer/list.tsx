@@ -82,7 +82,7 @@ export function RecordList({
           <a
             key={format}
             href={addressOf(`api/v0/location-records?${new URLSearchParams({ ...parsed(query), format })}`)}
-            download={`places.${format}`}
+            download
           >
             {name}
           </a>

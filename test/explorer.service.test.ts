@@ -1,0 +1,329 @@
+import { AbiCoder } from 'ethers'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { LOCAL_SIGNER_KEY, attest, locationRequest, request, revoke } from '../dev/chain'
+import { blankSettings, freePort, startService } from '../dev/services'
+import { settingSuffix } from '../src/chains'
+import { fieldTypes } from '../src/eas'
+import { LOCATION_SCHEMA } from '../src/location'
+import { CHROMIUM, openPage, type OpenPage } from './browser'
+import { removeFolder, temporaryFolder } from './database'
+import { startTestWorld, type TestWorld } from './world'
+
+/** The explorer in a real browser, on the running service and a local chain (needs chromium). */
+
+/** A pixel. */
+const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+const HOSTILE =
+  '<img src=x onerror="window.harmed=1"><script>window.harmed=1</script> \u202Egnirts lamron on ' +
+  '\u0645\u0631\u062D\u0628\u0627 '
+const LONG = HOSTILE + 'x'.repeat(100_000)
+
+let world: TestWorld
+const uids: Record<'tower' | 'gate' | 'park' | 'hostile' | 'media' | 'unread', string> = {} as never
+const folder = temporaryFolder()
+
+beforeAll(async () => {
+  world = await startTestWorld()
+  const { chain } = world
+  const point = (longitude: number, latitude: number, memo: string) =>
+    attest(chain, locationRequest({ type: 'Point', coordinates: [longitude, latitude] }, { memo }))
+  uids.tower = await point(2.2945, 48.8584, 'Eiffel Tower')
+  uids.gate = await point(13.3777, 52.5163, 'Brandenburg Gate')
+  const ring = [
+    [-74, 40.7],
+    [-73.9, 40.7],
+    [-73.9, 40.8],
+    [-74, 40.7],
+  ]
+  uids.park = await attest(
+    chain,
+    locationRequest({ type: 'Polygon', coordinates: [ring] }, { memo: 'A park' }),
+    1,
+  )
+  uids.hostile = await point(30, -20, LONG)
+  uids.media = await attest(
+    chain,
+    payload('geojson-point', '{"type":"Point","coordinates":[100,-30]}', 'With media', [
+      ['image/png', PNG],
+      ['image/png', 'ipfs://QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWnPbdG'],
+      ['text/html', 'https://elsewhere.example/<b>'],
+      ['text/html', 'javascript:window.harmed=1'],
+    ]),
+  )
+  uids.unread = await attest(chain, payload('address', '10 Downing Street', 'Nowhere', []))
+  await world.caughtUp()
+})
+afterAll(async () => {
+  await world?.stop()
+  removeFolder(folder)
+})
+
+/** An attestation whose location is any text. */
+function payload(type: string, location: string, memo: string, media: readonly [string, string][]) {
+  const values = [
+    ...[0, 'EPSG:4326', type, location, [], []],
+    ...[media.map(([each]) => each), media.map(([, each]) => each), memo],
+  ]
+  return request(
+    LOCATION_SCHEMA.uid,
+    AbiCoder.defaultAbiCoder().encode(fieldTypes(LOCATION_SCHEMA.fields), values),
+  )
+}
+
+const idle = (page: Page) => page.locator('.map[data-state=idle]').waitFor()
+/** Resolves once the map, all drawn, shows so many places, and so many of them revoked. */
+const mapShows = (page: Page, places: number, revoked = 0) =>
+  page.locator(`[data-places="${places}"][data-revoked="${revoked}"]`).waitFor({ state: 'attached' })
+const title = (page: Page, text: string) =>
+  page.locator('.list h2', { hasText: new RegExp(`^${text}$`) }).waitFor()
+const item = (page: Page, uid: string) => page.locator(`[data-record="base-sepolia-${uid}"]`)
+const card = (page: Page) => page.locator('.card')
+const clickMiddle = async (page: Page) => {
+  const { x, y, width, height } = (await page.locator('.map').boundingBox())!
+  await page.mouse.click(x + width / 2, y + height / 2)
+}
+async function opened(browser: OpenPage, query = ''): Promise<Page> {
+  await browser.page.goto(world.url + query)
+  await idle(browser.page)
+  return browser.page
+}
+
+describe.skipIf(!CHROMIUM)('the explorer', () => {
+  test('shows what is attested; filters are in the address, which restores them', async () => {
+    await using browser = await openPage()
+    const page = await opened(browser)
+    await mapShows(page, 5)
+    await title(page, '5 places in view')
+    await page.locator('[data-live=live]').waitFor()
+    await page.getByText('1 chain up to date').waitFor()
+    await browser.picture('explorer-world')
+
+    await page.getByLabel('Words of the memo').fill('TOWER eif')
+    await page.getByLabel('Words of the memo').press('Enter')
+    await title(page, '1 place in view')
+    await mapShows(page, 1)
+    expect(page.url()).toContain('memo=TOWER+eif')
+    const [csv] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'CSV' }).click(),
+    ])
+    expect(csv.suggestedFilename()).toBe('location-records.csv')
+    await page.reload()
+    await title(page, '1 place in view')
+    await mapShows(page, 1)
+    await page.getByRole('button', { name: 'Clear all filters' }).click()
+    await title(page, '5 places in view')
+
+    await page.getByLabel('Attester').fill('nobody')
+    await page.getByLabel('Attester').press('Enter')
+    await page.getByText('An address is 0x and 40 hex digits').waitFor()
+    expect(page.url()).not.toContain('prover')
+
+    await page.getByLabel('State').selectOption('Revoked')
+    await page.getByText('Nothing here passes the filters').waitFor()
+    await mapShows(page, 0)
+    await page.getByRole('button', { name: 'clear the filters', exact: true }).click()
+    await mapShows(page, 5)
+
+    await page.locator('.legend').getByRole('button', { name: 'Base Sepolia' }).click()
+    await mapShows(page, 0)
+    await page.getByText('hidden by the legend').waitFor()
+    expect(browser.complaints).toEqual([])
+    expect(await browser.barriers()).toEqual([])
+  })
+
+  test('an area is dragged on the map', async () => {
+    await using browser = await openPage()
+    const page = await opened(browser, '?at=8,50,4')
+    await mapShows(page, 2)
+    await page.getByRole('button', { name: 'Draw on the map' }).click()
+    const { x, y, width, height } = (await page.locator('.map').boundingBox())!
+    await page.mouse.move(x + width / 2, y + 10)
+    await page.mouse.down()
+    await page.mouse.move(x + width - 10, y + height - 10, { steps: 3 })
+    await page.mouse.up()
+    await title(page, '1 place in the area')
+    await mapShows(page, 1)
+    await item(page, uids.gate).waitFor()
+    expect(new URL(page.url()).searchParams.get('bbox')).toMatch(/^8/)
+    await page.getByRole('button', { name: 'Remove the area' }).click()
+    await mapShows(page, 2)
+    expect(browser.complaints).toEqual([])
+  })
+
+  test('a card opens from the map and from the list, by keyboard; its address restores it', async () => {
+    await using browser = await openPage()
+    const page = await opened(browser, '?at=2.2945,48.8584,10')
+    await mapShows(page, 1)
+    await clickMiddle(page)
+    await card(page).getByText('Eiffel Tower').waitFor()
+    await card(page).getByText('Not revoked.').waitFor()
+    expect(await card(page).getByRole('link', { name: 'Ask about this place' }).getAttribute('href')).toBe(
+      `${world.url}/playground?a=${uids.tower}`,
+    )
+    const links = await card(page)
+      .getByRole('link')
+      .evaluateAll((all) => all.map((each) => (each as unknown as { href: string }).href))
+    expect(links).toContain(`https://base-sepolia.easscan.org/attestation/view/${uids.tower}`)
+    expect(links.filter((each) => each.startsWith('https://sepolia.basescan.org/tx/0x'))).toHaveLength(1)
+    const rest = `${world.url}/api/v0/location-records/${uids.tower}?chain=base-sepolia`
+    expect(links).toEqual(expect.arrayContaining([`${rest}&format=json`, `${rest}&format=geojson`]))
+    await card(page)
+      .getByText(/^Payload as it is on the chain/)
+      .click()
+    expect(await card(page).locator('pre').textContent()).toMatch(/^0x0{60}/)
+    await browser.picture('explorer-card')
+    expect(await browser.barriers()).toEqual([])
+
+    const shared = page.url()
+    await page.goto(`${world.url}/playground`)
+    await page.goto(shared)
+    await card(page).getByText('Eiffel Tower').waitFor()
+    await page.keyboard.press('Escape')
+    await card(page).waitFor({ state: 'detached' })
+    await item(page, uids.tower).focus()
+    await page.keyboard.press('Enter')
+    await card(page).getByText('Eiffel Tower').waitFor()
+    await page.keyboard.press('Escape')
+    await card(page).waitFor({ state: 'detached' })
+    expect(await page.evaluate('document.activeElement.dataset.record')).toBe(`base-sepolia-${uids.tower}`)
+    expect(browser.complaints).toEqual([])
+  })
+
+  test('a new record appears live, and fades when it is revoked', async () => {
+    await using browser = await openPage()
+    const page = await opened(browser, '?at=-60,-40,5')
+    await mapShows(page, 0)
+    await page.locator('[data-live=live]').waitFor()
+    const place = { type: 'Point' as const, coordinates: [-60, -40] }
+    const uid = await attest(world.chain, locationRequest(place, { memo: 'Just now' }))
+    await item(page, uid).waitFor()
+    await mapShows(page, 1)
+    await clickMiddle(page)
+    await card(page).getByText('Just now').waitFor()
+    await revoke(world.chain, uid)
+    await card(page)
+      .getByText(/^Revoked on/)
+      .waitFor()
+    await card(page).locator('.history li').nth(1).waitFor()
+    await mapShows(page, 1, 1)
+    await browser.picture('explorer-revoked')
+    expect(browser.complaints).toEqual([])
+  })
+
+  test('attested texts and media are shown, and run nothing', async () => {
+    await using browser = await openPage()
+    const page = await opened(browser, `?record=base-sepolia-${uids.hostile}&at=30,-20,6`)
+    const memo = card(page).locator('.memo')
+    await memo.waitFor()
+    expect(await memo.textContent()).toBe(LONG)
+    expect((await memo.boundingBox())!.height).toBeLessThan(200)
+    await mapShows(page, 1)
+    const { x, y, width, height } = (await page.locator('.map').boundingBox())!
+    await page.mouse.move(x + width / 2, y + height / 2)
+    await page.locator('.hint', { hasText: '<img src=x' }).waitFor()
+    await browser.picture('explorer-hostile')
+
+    await page.goto(`${world.url}?record=base-sepolia-${uids.media}`)
+    const media = card(page).locator('.media')
+    await media.locator('img').waitFor()
+    expect(
+      await media
+        .locator('img')
+        .evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth),
+    ).toBe(1)
+    expect(await media.getByRole('link').allTextContents()).toEqual([
+      'https://ipfs.io/ipfs/QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWnPbdG',
+      'https://elsewhere.example/%3Cb%3E',
+    ])
+    await page.goto(`${world.url}?record=base-sepolia-${uids.unread}`)
+    await card(page).getByText('Not on the map.').waitFor()
+    expect(await page.evaluate('window.harmed')).toBeUndefined()
+    expect(new Set(browser.requested.map((each) => new URL(each).origin))).toEqual(new Set([world.url]))
+    expect(browser.complaints).toEqual([])
+  })
+
+  test('fits a phone, and a dark page', async () => {
+    await using browser = await openPage({ viewport: { width: 390, height: 844 }, colorScheme: 'dark' })
+    const page = await opened(browser, `?record=base-sepolia-${uids.gate}`)
+    await card(page).getByText('Brandenburg Gate').waitFor()
+    await browser.picture('explorer-phone-card')
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390)
+    expect(await browser.barriers()).toEqual([])
+    await page.getByRole('button', { name: 'Close the record' }).click()
+    await page.getByText('Filters', { exact: true }).click()
+    await page.getByLabel('Words of the memo').fill('gate')
+    await page.getByLabel('Words of the memo').press('Enter')
+    await mapShows(page, 1)
+    await browser.picture('explorer-phone')
+    expect(await browser.barriers()).toEqual([])
+    expect(browser.complaints).toEqual([])
+  })
+
+  test('without WebGL there is a plain map and the list', async () => {
+    await using browser = await openPage({ webgl: false })
+    const page = await opened(browser)
+    await page.getByText('This browser has no WebGL 2').waitFor()
+    await page.locator('.plain-land').waitFor()
+    await page.locator('.plain-map circle').nth(3).waitFor()
+    await browser.picture('explorer-plain')
+    await item(page, uids.unread).click()
+    await card(page).getByText('Not on the map.').waitFor()
+    await page.locator('.plain-map g', { hasText: 'Eiffel Tower' }).locator('circle').click()
+    await card(page).getByText('Eiffel Tower').waitFor()
+    expect(await browser.barriers()).toEqual([])
+    expect(browser.complaints).toEqual([])
+  })
+
+  test('a service that restarts is shown, and everything comes back by itself', async () => {
+    const port = await freePort()
+    const start = async () => {
+      const environment = {
+        ...process.env,
+        ...blankSettings(),
+        ...{ DATABASE_URL: world.databaseUrl, SIGNER_PRIVATE_KEY: LOCAL_SIGNER_KEY, PORT: String(port) },
+        [`RPC_URL_${settingSuffix(world.chain.chain)}`]: world.chain.url,
+        RECORDS_RATE_LIMIT_PER_HOUR: '0',
+      }
+      const copy = startService('copy', ['dist/api/main.js'], environment, folder)
+      await copy.ready
+      return copy
+    }
+    let copy = await start()
+    try {
+      await using browser = await openPage()
+      const { page } = browser
+      await page.goto(`http://127.0.0.1:${port}/?at=2.2945,48.8584,10`)
+      await page.locator('[data-live=live]').waitFor()
+      await mapShows(page, 1)
+      await copy.kill()
+      await page.locator('[data-live=reconnecting]').waitFor()
+      await page.getByRole('button', { name: 'Zoom out' }).click()
+      await page.locator('.list').getByText('The service does not answer.').waitFor()
+      await browser.picture('explorer-restarting')
+      copy = await start()
+      await page.locator('[data-live=live]').waitFor()
+      await title(page, '1 place in view')
+      await mapShows(page, 1)
+      await page.locator('body:not(:has(.notice))').waitFor()
+    } finally {
+      await copy.stop()
+    }
+  })
+
+  test('refused requests say when it goes on', async () => {
+    await using browser = await openPage()
+    const { page } = browser
+    let isLimited = true
+    await page.route('**/api/v0/location-records?*', (route) =>
+      isLimited
+        ? route.fulfill({ status: 429, headers: { 'retry-after': '1' }, json: { title: 'Too many' } })
+        : route.continue(),
+    )
+    await page.goto(world.url)
+    await page.locator('.list').getByText('You have used up the requests').waitFor()
+    isLimited = false
+    await page.locator('.list h2', { hasText: 'places in view' }).waitFor()
+  })
+})
