@@ -138,9 +138,13 @@ function Text({
   const id = useId()
   const [wrong, setWrong] = useState<string>()
   const value = filterValue(name) ?? ''
-  useEffect(() => setWrong(undefined), [value])
-  const enter = (input: HTMLInputElement) => {
-    const text = input.value.trim()
+  const [draft, setDraft] = useState(value)
+  useEffect(() => {
+    setDraft(value)
+    setWrong(undefined)
+  }, [value])
+  const enter = (typed: string) => {
+    const text = typed.trim()
     const refusal = text === '' ? undefined : refuse?.(text)
     setWrong(refusal)
     if (refusal === undefined) setFilters({ [name]: text })
@@ -149,15 +153,16 @@ function Text({
     <label>
       {label}
       <input
-        value={value}
+        value={draft}
         placeholder={placeholder}
         list={options && `${id}-options`}
         aria-invalid={wrong !== undefined}
         aria-describedby={wrong && `${id}-wrong`}
         autocomplete="off"
         spellcheck={false}
-        onChange={({ currentTarget }) => enter(currentTarget)}
-        onKeyDown={({ key, currentTarget }) => key === 'Enter' && enter(currentTarget)}
+        onInput={({ currentTarget }) => setDraft(currentTarget.value)}
+        onChange={({ currentTarget }) => enter(currentTarget.value)}
+        onKeyDown={({ key, currentTarget }) => key === 'Enter' && enter(currentTarget.value)}
       />
       {options && (
         <datalist id={`${id}-options`}>
