@@ -120,7 +120,10 @@ function Choice({
   )
 }
 
-/** A text that filters once it is complete: on Enter, or when the field is left. */
+/**
+ * A text that filters once it is complete: on Enter, or when the field is left. (onChange would be onInput:
+ * preact/compat makes it so.)
+ */
 function Text({
   name,
   label,
@@ -161,7 +164,7 @@ function Text({
         autocomplete="off"
         spellcheck={false}
         onInput={({ currentTarget }) => setDraft(currentTarget.value)}
-        onChange={({ currentTarget }) => enter(currentTarget.value)}
+        onBlur={({ currentTarget }) => enter(currentTarget.value)}
         onKeyDown={({ key, currentTarget }) => key === 'Enter' && enter(currentTarget.value)}
       />
       {options && (
@@ -212,7 +215,9 @@ function TimeRange() {
         value={value}
         aria-valuetext={dayText(value * DAY_MS)}
         onInput={({ currentTarget }) => setMoved(range(Number(currentTarget.value)))}
-        onChange={({ currentTarget }) => keep(range(Number(currentTarget.value)))}
+        onPointerUp={() => moved && keep(moved)}
+        onKeyUp={() => moved && keep(moved)}
+        onBlur={() => moved && keep(moved)}
       />
     </label>
   )
