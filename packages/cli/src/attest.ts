@@ -9,8 +9,8 @@ import type { Session } from './session'
 
 export interface AttestFlags {
   memo?: string
-  time?: string
-  expiration?: string
+  time?: Date
+  expiration?: Date
   recipient?: string
   locationType?: string
   schema?: string
@@ -30,16 +30,15 @@ export async function attest(session: Session<AttestFlags>, given: string): Prom
   const place = {
     location: locationType === undefined ? await geojsonOf(session, given) : given.trim(),
     ...{ locationType, memo, recipient },
-    ...{ time: dateOf('--time', options.time), expiration: dateOf('--expiration', options.expiration) },
+    ...{ time: options.time, expiration: options.expiration },
   } as Place
   const chain = await session.chain()
   const how: AttestOptions & { offchain?: false } = {
     ...{ chain: chain.id, schema, registerSchema, refUID, unchecked, signal },
     onStep: (step) => {
-      if (step.step !== 'checked')
-        note(
-          `${step.step === 'sent' ? 'Sent' : 'Registering the schema'}: transaction ${step.transactionHash}`,
-        )
+      if (step.step === 'checked') return
+      session.sent(step.transactionHash)
+      note(`${step.step === 'sent' ? 'Sent' : 'Registering the schema'}: transaction ${step.transactionHash}`)
     },
   }
   if (options.offchain) {
@@ -73,16 +72,4 @@ async function geojsonOf({ stdin }: Session, given: string): Promise<unknown> {
   const input = await readInput(given, stdin)
   if (typeof input === 'object' && 'type' in input) return input
   throw new UsageError('A place that is attested is lng,lat or GeoJSON, not an attestation.')
-}
-
-/** A date, or a date with a time; UTC unless it has an offset. Throws a UsageError. */
-function dateOf(option: string, text: string | undefined): Date | undefined {
-  if (text === undefined) return undefined
-  const [whole, clock, offset] =
-    /^\d{4}-\d\d-\d\d(T\d\d:\d\d(?::\d\d)?(?:\.\d+)?)?(Z|[+-]\d\d:\d\d)?$/i.exec(text) ?? []
-  const date = new Date(clock && !offset ? `${whole}Z` : (whole ?? NaN))
-  if (!Number.isNaN(date.getTime())) return date
-  throw new UsageError(
-    `${option}: '${text}' is no time: expected ISO 8601, such as 2026-11-22 or 2026-11-22T10:00Z.`,
-  )
 }

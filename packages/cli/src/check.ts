@@ -1,9 +1,10 @@
 import type { Answer, Checked, Input, Verification } from '@geospatial-attestation/client'
 import { sentenceOf } from '@geospatial-attestation/client'
 import { EXIT, UsageError } from './exit'
-import { UID, readInput } from './inputs'
+import { readInput } from './inputs'
 import { readAnswer } from './land'
 import { fields, time } from './output'
+import { UID } from './readers'
 import type { Session } from './session'
 
 /**
@@ -12,7 +13,7 @@ import type { Session } from './session'
  */
 
 export interface CheckFlags {
-  maxAge?: string
+  maxAge?: number
   schema?: string
 }
 
@@ -22,14 +23,12 @@ export async function verify(session: Session<CheckFlags>, target: string): Prom
 
 /** Reads the attestation from a node of its chain. */
 async function verifyAttestation(session: Session<CheckFlags>, uid: string): Promise<number> {
-  const { options, geo, paint } = session
-  const maxAge = options.maxAge === undefined ? undefined : Number(options.maxAge)
-  if (maxAge !== undefined && !(maxAge >= 0))
-    throw new UsageError(`'${options.maxAge}' is no age: expected seconds, such as 3600.`)
+  const { options, geo, paint, signal } = session
+  const { maxAge } = options
   const chain = await session.chain()
   const provider = await session.node(chain)
   const checked: Checked = await geo.check(uid, {
-    ...{ chain: chain.id, provider, maxAge },
+    ...{ chain: chain.id, provider, maxAge, signal },
     ...(options.schema && { schemas: [options.schema] }),
   })
   const { valid, problems, says, sentence, attester, attestation } = checked
@@ -54,7 +53,7 @@ async function verifyAttestation(session: Session<CheckFlags>, uid: string): Pro
 async function verifyAnswer(session: Session<CheckFlags>, file: string): Promise<number> {
   const { options, geo, paint, signal } = session
   const answer = await readAnswer(session, file)
-  const { slug, id } = await geo.chain(answer.chainId)
+  const { slug, id } = await geo.chain(answer.chainId, { signal })
   const answers = 'results' in answer ? (answer.results as Answer[]) : [answer]
   const all: (Verification & { valid: boolean; problems: string[] })[] = []
   for (const each of answers) {
@@ -97,7 +96,8 @@ export async function recompute(
   const answer = UID.test(target) ? target : await readAnswer(session, target)
   if (typeof answer !== 'string' && 'results' in answer)
     throw new UsageError('One answer is recomputed at a time: give one of the results of the batch.')
-  const chain = typeof answer === 'string' ? await session.chain() : await geo.chain(answer.chainId)
+  const chain =
+    typeof answer === 'string' ? await session.chain() : await geo.chain(answer.chainId, { signal })
   // Attestations are read from the chain: those that are named, and those that are left out.
   const fromChain =
     typeof answer === 'string' ||

@@ -40,14 +40,14 @@ export interface OpenFlags {
 
 /** Prints the address of a page with a map, and opens it where there is a browser. */
 export async function openPage(session: Session<OpenFlags>, uid?: string): Promise<void> {
-  const { geo, print, note } = session
+  const { geo, print, note, signal } = session
   const { chain, bbox } = await filtersOf(session)
   const page = new URL(`${geo.url}/api/v0/location-records${uid ? `/${encodeURIComponent(uid)}` : ''}`)
   page.searchParams.set('format', 'html')
   if (chain) page.searchParams.set('chain', chain)
   if (bbox && !uid) page.searchParams.set('bbox', bbox)
   // It says what is wrong, where the browser would only show it.
-  await (uid ? geo.records.get(uid, { chain }) : geo.health())
+  await (uid ? geo.records.get(uid, { chain, signal }) : geo.health({ signal }))
   print(page.href)
   if (!hasDisplay(process.env, process.platform))
     return note('There is no display here: open it in a browser.')
