@@ -5,7 +5,7 @@ import { readInput } from './inputs'
 import { fields, jsonLine, time } from './output'
 import type { Session } from './session'
 
-/** `geo attest`: a place becomes an attestation, on its chain or in a file. */
+/** `geo attest`: a place becomes an attestation, on its chain or in a file. `geo revoke` ends one. */
 
 export interface AttestFlags {
   memo?: string
@@ -72,4 +72,25 @@ async function geojsonOf({ stdin }: Session, given: string): Promise<unknown> {
   const input = await readInput(given, stdin)
   if (typeof input === 'object' && 'type' in input) return input
   throw new UsageError('A place that is attested is lng,lat or GeoJSON, not an attestation.')
+}
+
+/** `geo revoke UID` */
+export async function revoke(session: Session, uid: string): Promise<void> {
+  const { options, geo, signal, paint } = session
+  const chain = await session.chain()
+  const wallet = await session.wallet(chain)
+  const revoked = await geo.revoke(uid, wallet, { chain: chain.id, signal })
+  if (options.json) return session.printJson(revoked)
+  const { revocationTime, already, transactionHash, blockNumber } = revoked
+  session.print(paint.bold(uid))
+  for (const line of fields(
+    [
+      ['chain', `${chain.slug} (${chain.id})`],
+      [already ? 'revoked before' : 'revoked', time(revocationTime)],
+      ['transaction', transactionHash],
+      ['block', blockNumber === undefined ? undefined : String(blockNumber)],
+    ],
+    paint,
+  ))
+    session.print(line)
 }

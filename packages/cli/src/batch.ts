@@ -99,6 +99,7 @@ export async function batch(session: Session<BatchFlags>, file: string): Promise
     await journal?.close()
     await sink?.close()
   }
+  if (lines.length === 0) session.note(`${file === '-' ? 'Standard input' : `'${file}'`} has no questions.`)
   session.note(
     `${grouped(written - refused)} answered, ${grouped(refused)} refused${output ? `, in ${output}` : ''}`,
   )

@@ -18,7 +18,19 @@ export interface CheckFlags {
 }
 
 export async function verify(session: Session<CheckFlags>, target: string): Promise<number> {
-  return UID.test(target) ? verifyAttestation(session, target) : verifyAnswer(session, target)
+  if (UID.test(target)) return verifyAttestation(session, target)
+  const { maxAge, schema, chain, rpc } = session.options
+  for (const [name, given] of Object.entries({
+    '--max-age': maxAge,
+    '--schema': schema,
+    '--chain': chain,
+    '--rpc': rpc,
+  }))
+    if (given !== undefined)
+      throw new UsageError(
+        `${name} is for the UID of an attestation: an answer in a file says its own chain, schema and time, and the service verifies it.`,
+      )
+  return verifyAnswer(session, target)
 }
 
 /** Reads the attestation from a node of its chain. */
@@ -66,7 +78,7 @@ async function verifyAnswer(session: Session<CheckFlags>, file: string): Promise
     ]
     all.push({ valid: problems.length === 0, problems, ...seen })
   }
-  if (options.json) session.printJson('results' in answer ? all : all[0])
+  if (options.json) for (const each of all) session.printJson(each)
   else
     for (const { valid, problems, says, attester, submittable, reasons, landed } of all) {
       session.print(valid ? paint.good('valid') : paint.bad('not valid'))
@@ -75,7 +87,10 @@ async function verifyAnswer(session: Session<CheckFlags>, file: string): Promise
       const rows: [string, string | undefined][] = [
         ['chain', `${slug} (${id})`],
         ['signed by', attester ?? undefined],
-        ['lands now', valid ? (submittable ? 'yes' : `no: ${reasons.join('; ')}`) : undefined],
+        [
+          'lands now',
+          valid && !landed?.uid ? (submittable ? 'yes' : `no: ${reasons.join('; ')}`) : undefined,
+        ],
         ['landed', landed?.uid ?? undefined],
         ['transaction', landed?.transactionHash ?? undefined],
       ]

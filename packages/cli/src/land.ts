@@ -14,8 +14,7 @@ export async function landFile(session: Session, file: string): Promise<void> {
   const wallet = await session.wallet(chain)
   const landed = await landAnswer(session, answer, wallet)
   const all = Array.isArray(landed) ? landed : [landed]
-  if (session.options.json)
-    session.printJson(Array.isArray(landed) ? all.map(landedJson) : landedJson(all[0]!))
+  if (session.options.json) for (const each of all) session.printJson(landedJson(each))
   else
     for (const each of all) {
       session.print(session.paint.bold(sentenceOf(each.says)))

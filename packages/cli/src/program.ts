@@ -51,7 +51,7 @@ export function buildProgram(version: string, run: Runner): Command {
         `end after so long; 0: never; default: ${TIMEOUT_SECONDS}, and never for ${[...LONG].join(', ')}`,
       ).argParser(read.timeout),
     )
-    .option('--json', 'JSON for scripts; of lists, one value a line')
+    .option('--json', 'JSON for scripts: one value or, of several results, one a line')
     .option('-q, --quiet', 'on stderr only what is wrong')
     .configureHelp({ showGlobalOptions: true })
     .exitOverride()
@@ -109,6 +109,17 @@ export function buildProgram(version: string, run: Runner): Command {
   )
   attest.argument('<place>', 'lng,lat, a GeoJSON file, or -; with --location-type its text')
   for (const option of [chainOption(), ...attestOptions(), ...keyOptions()]) attest.addOption(option)
+  const revoke = command(
+    'revoke',
+    'revoke an attestation of the key',
+    async () => (await import('./attest')).revoke,
+  )
+  revoke.addArgument(new Argument('<uid>').argParser(read.uid))
+  for (const option of [
+    chainOption('slug or id of its chain (env: GEO_CHAIN); default: the first one'),
+    ...keyOptions(),
+  ])
+    revoke.addOption(option)
   const land = command(
     'land',
     'land an answer: it becomes an attestation on its chain',
@@ -122,7 +133,7 @@ export function buildProgram(version: string, run: Runner): Command {
     async () => (await import('./check')).verify,
   )
     .argument('<target>', 'a UID, a file that geo distance --json (or another) wrote, or -')
-    .addOption(chainOption())
+    .addOption(chainOption('of a UID: its chain, slug or id (env: GEO_CHAIN); default: the first one'))
     .addOption(rpcOption())
     .addOption(
       new Option('--max-age <seconds>', 'of a UID: how old the computation may be').argParser(read.seconds),
@@ -202,11 +213,9 @@ function readArgument(name: string, text: string): Argument {
   return name === 'radius' ? argument.argParser(read.metres) : argument
 }
 
-const chainOption = () =>
-  new Option(
-    '--chain <chain>',
-    'slug or id of the chain of the question (env: GEO_CHAIN); default: the first one',
-  ).argParser(read.chain)
+const chainOption = (
+  text = 'slug or id of the chain of the question (env: GEO_CHAIN); default: the first one',
+) => new Option('--chain <chain>', text).argParser(read.chain)
 const chainFilter = () => new Option('--chain <chain>', 'of this chain only').argParser(read.chain)
 const landOption = () => new Option('--land', 'land the answer, which becomes an attestation')
 const rpcOption = () =>

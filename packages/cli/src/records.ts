@@ -53,7 +53,9 @@ export async function records(session: Session<RecordFlags>): Promise<void> {
   const shown = found.slice(0, rows)
   for (const line of recordTable(shown, session)) print(line)
   if (found.length > rows)
-    session.note(`These are the first ${grouped(rows)}: --limit shows more, --format csv writes all.`)
+    session.note(
+      `${rows === 1 ? 'This is the first one' : `These are the first ${grouped(rows)}`}: --limit shows more, --format csv writes all.`,
+    )
   if (found.length === 0) session.note('No record matches.')
 }
 
@@ -144,6 +146,8 @@ async function toFile(file: string, source: AsyncIterable<Uint8Array>): Promise<
     await rename(part, file)
   } catch (error) {
     await rm(part, { force: true })
+    // The file that was named, not the one beside it.
+    if ((error as NodeJS.ErrnoException).path === part) Object.assign(error as object, { path: file })
     throw error
   }
 }

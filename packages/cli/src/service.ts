@@ -1,4 +1,4 @@
-import { distanceInTime, table } from './output'
+import { duration, table } from './output'
 import { filtersOf } from './records'
 import type { Session } from './session'
 
@@ -21,14 +21,15 @@ export async function chains(session: Session): Promise<void> {
   if (options.json) return session.printJson({ defaultSubmission, chains: all })
   const [head, ...lines] = table(
     [
-      ['CHAIN', 'ID', 'SIGNS', 'BEHIND', 'ATTESTER', 'PROXY'],
+      ['CHAIN', 'ID', 'SIGNS', 'RECORDS', 'BEHIND', 'ATTESTER', 'PROXY'],
       ...all.map(({ slug, id, ready, reason, attester, proxy, records }) => [
         ...[slug, String(id), ready ? 'yes' : `no: ${reason ?? 'not ready'}`],
-        records?.lag_seconds == null ? '-' : distanceInTime(-records.lag_seconds).replace(' ago', ''),
+        records?.status ?? '-',
+        records?.lag_seconds == null ? '-' : duration(Math.max(0, records.lag_seconds)),
         ...[attester, proxy ? `${proxy.address}${proxy.ready ? '' : ' (not ready)'}` : '-'],
       ]),
     ],
-    [1, 3],
+    [1, 4],
   )
   print(paint.dim(head!))
   for (const line of lines) print(line)

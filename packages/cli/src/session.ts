@@ -155,7 +155,7 @@ async function nodeOf(
   })
   if (id !== chain.id)
     throw new KeyError(
-      `${from} names a node of chain ${id}, and ${chain.slug} is chain ${chain.id}: name a node of ${chain.slug}, or another chain with --chain.`,
+      `${from} names a node of chain ${id}, and ${chain.slug} is chain ${chain.id}: name a node of ${chain.slug}.`,
     )
   // What a wallet sends is never given up halfway.
   return { client, transport: http(url, { fetchFn }) }

@@ -1,11 +1,11 @@
 /** What a command waits for: told on a terminal when it takes long, and when its time is over. */
 export interface Waiting {
   /** A fetch whose requests are waited for under this name, such as "the node of celo". */
-  fetchOf(name: string): typeof fetch
+  readonly fetchOf: (name: string) => typeof fetch
   /** Notes a transaction that is under way, until it is in a block. */
-  sent(transactionHash: string): void
+  readonly sent: (transactionHash: string) => void
   /** The error when the time is over. */
-  overtime(seconds: number): TimeoutError
+  readonly overtime: (seconds: number) => TimeoutError
 }
 
 /** Who waits longer than this wants to know for what. */
