@@ -6,7 +6,6 @@ import type {
   OperationName,
   Submission,
 } from '@geospatial-attestation/client'
-import { UsageError } from './exit'
 import { readInput } from './inputs'
 import { landAnswer, landedFields, landedJson } from './land'
 import { distanceInTime, fields, grouped, time } from './output'
@@ -21,9 +20,13 @@ export interface AskFlags {
   land?: boolean
 }
 
-export async function ask(session: Session<AskFlags>, name: OperationName, given: string[]): Promise<void> {
+export async function ask(
+  session: Session<AskFlags>,
+  name: OperationName,
+  given: readonly string[],
+  radius = 0,
+): Promise<void> {
   const { options, geo, signal } = session
-  const radius = name === 'within' ? radiusOf(given.pop()!) : 0
   const inputs: Input[] = []
   for (const argument of given) inputs.push(await readInput(argument, session.stdin))
   const chain = await session.chain()
@@ -56,12 +59,6 @@ export async function ask(session: Session<AskFlags>, name: OperationName, given
       ),
     ])
       session.print(line)
-}
-
-function radiusOf(text: string): number {
-  const radius = Number(text)
-  if (text.trim() && Number.isFinite(radius)) return radius
-  throw new UsageError(`'${text}' is no radius: expected metres, such as 500.`)
 }
 
 /** 881,329.94 m; 10,199.3273 m²; yes */

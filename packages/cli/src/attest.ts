@@ -5,12 +5,12 @@ import { readInput } from './inputs'
 import { fields, jsonLine, time } from './output'
 import type { Session } from './session'
 
-/** `geo attest`: a place becomes an attestation, on its chain or in a file. */
+/** `geo attest`: a place becomes an attestation, on its chain or in a file. `geo revoke` ends one. */
 
 export interface AttestFlags {
   memo?: string
-  time?: string
-  expiration?: string
+  time?: Date
+  expiration?: Date
   recipient?: string
   locationType?: string
   schema?: string
@@ -30,16 +30,15 @@ export async function attest(session: Session<AttestFlags>, given: string): Prom
   const place = {
     location: locationType === undefined ? await geojsonOf(session, given) : given.trim(),
     ...{ locationType, memo, recipient },
-    ...{ time: dateOf('--time', options.time), expiration: dateOf('--expiration', options.expiration) },
+    ...{ time: options.time, expiration: options.expiration },
   } as Place
   const chain = await session.chain()
   const how: AttestOptions & { offchain?: false } = {
     ...{ chain: chain.id, schema, registerSchema, refUID, unchecked, signal },
     onStep: (step) => {
-      if (step.step !== 'checked')
-        note(
-          `${step.step === 'sent' ? 'Sent' : 'Registering the schema'}: transaction ${step.transactionHash}`,
-        )
+      if (step.step === 'checked') return
+      session.sent(step.transactionHash)
+      note(`${step.step === 'sent' ? 'Sent' : 'Registering the schema'}: transaction ${step.transactionHash}`)
     },
   }
   if (options.offchain) {
@@ -75,14 +74,23 @@ async function geojsonOf({ stdin }: Session, given: string): Promise<unknown> {
   throw new UsageError('A place that is attested is lng,lat or GeoJSON, not an attestation.')
 }
 
-/** A date, or a date with a time; UTC unless it has an offset. Throws a UsageError. */
-function dateOf(option: string, text: string | undefined): Date | undefined {
-  if (text === undefined) return undefined
-  const [whole, clock, offset] =
-    /^\d{4}-\d\d-\d\d(T\d\d:\d\d(?::\d\d)?(?:\.\d+)?)?(Z|[+-]\d\d:\d\d)?$/i.exec(text) ?? []
-  const date = new Date(clock && !offset ? `${whole}Z` : (whole ?? NaN))
-  if (!Number.isNaN(date.getTime())) return date
-  throw new UsageError(
-    `${option}: '${text}' is no time: expected ISO 8601, such as 2026-11-22 or 2026-11-22T10:00Z.`,
-  )
+/** `geo revoke UID` */
+export async function revoke(session: Session, uid: string): Promise<void> {
+  const { options, geo, signal, paint } = session
+  const chain = await session.chain()
+  const wallet = await session.wallet(chain)
+  const revoked = await geo.revoke(uid, wallet, { chain: chain.id, signal })
+  if (options.json) return session.printJson(revoked)
+  const { revocationTime, already, transactionHash, blockNumber } = revoked
+  session.print(paint.bold(uid))
+  for (const line of fields(
+    [
+      ['chain', `${chain.slug} (${chain.id})`],
+      [already ? 'revoked before' : 'revoked', time(revocationTime)],
+      ['transaction', transactionHash],
+      ['block', blockNumber === undefined ? undefined : String(blockNumber)],
+    ],
+    paint,
+  ))
+    session.print(line)
 }

@@ -61,7 +61,7 @@ export async function batch(session: Session<BatchFlags>, file: string): Promise
       else if (!process.stdout.write(`${jsonLine(row)}\n`)) await once(process.stdout, 'drain')
     }
   }
-  const walletOf = async (chainId: number) => session.wallet(await geo.chain(chainId))
+  const walletOf = async (chainId: number) => session.wallet(await geo.chain(chainId, session))
   const run = { session, journal, results, walletOf: land ? walletOf : undefined }
 
   try {
@@ -99,6 +99,7 @@ export async function batch(session: Session<BatchFlags>, file: string): Promise
     await journal?.close()
     await sink?.close()
   }
+  if (lines.length === 0) session.note(`${file === '-' ? 'Standard input' : `'${file}'`} has no questions.`)
   session.note(
     `${grouped(written - refused)} answered, ${grouped(refused)} refused${output ? `, in ${output}` : ''}`,
   )

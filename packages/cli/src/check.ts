@@ -1,9 +1,10 @@
 import type { Answer, Checked, Input, Verification } from '@geospatial-attestation/client'
 import { sentenceOf } from '@geospatial-attestation/client'
 import { EXIT, UsageError } from './exit'
-import { UID, readInput } from './inputs'
+import { readInput } from './inputs'
 import { readAnswer } from './land'
 import { fields, time } from './output'
+import { UID } from './readers'
 import type { Session } from './session'
 
 /**
@@ -12,24 +13,34 @@ import type { Session } from './session'
  */
 
 export interface CheckFlags {
-  maxAge?: string
+  maxAge?: number
   schema?: string
 }
 
 export async function verify(session: Session<CheckFlags>, target: string): Promise<number> {
-  return UID.test(target) ? verifyAttestation(session, target) : verifyAnswer(session, target)
+  if (UID.test(target)) return verifyAttestation(session, target)
+  const { maxAge, schema, chain, rpc } = session.options
+  for (const [name, given] of Object.entries({
+    '--max-age': maxAge,
+    '--schema': schema,
+    '--chain': chain,
+    '--rpc': rpc,
+  }))
+    if (given !== undefined)
+      throw new UsageError(
+        `${name} is for the UID of an attestation: an answer in a file says its own chain, schema and time, and the service verifies it.`,
+      )
+  return verifyAnswer(session, target)
 }
 
 /** Reads the attestation from a node of its chain. */
 async function verifyAttestation(session: Session<CheckFlags>, uid: string): Promise<number> {
-  const { options, geo, paint } = session
-  const maxAge = options.maxAge === undefined ? undefined : Number(options.maxAge)
-  if (maxAge !== undefined && !(maxAge >= 0))
-    throw new UsageError(`'${options.maxAge}' is no age: expected seconds, such as 3600.`)
+  const { options, geo, paint, signal } = session
+  const { maxAge } = options
   const chain = await session.chain()
   const provider = await session.node(chain)
   const checked: Checked = await geo.check(uid, {
-    ...{ chain: chain.id, provider, maxAge },
+    ...{ chain: chain.id, provider, maxAge, signal },
     ...(options.schema && { schemas: [options.schema] }),
   })
   const { valid, problems, says, sentence, attester, attestation } = checked
@@ -54,7 +65,7 @@ async function verifyAttestation(session: Session<CheckFlags>, uid: string): Pro
 async function verifyAnswer(session: Session<CheckFlags>, file: string): Promise<number> {
   const { options, geo, paint, signal } = session
   const answer = await readAnswer(session, file)
-  const { slug, id } = await geo.chain(answer.chainId)
+  const { slug, id } = await geo.chain(answer.chainId, { signal })
   const answers = 'results' in answer ? (answer.results as Answer[]) : [answer]
   const all: (Verification & { valid: boolean; problems: string[] })[] = []
   for (const each of answers) {
@@ -67,7 +78,7 @@ async function verifyAnswer(session: Session<CheckFlags>, file: string): Promise
     ]
     all.push({ valid: problems.length === 0, problems, ...seen })
   }
-  if (options.json) session.printJson('results' in answer ? all : all[0])
+  if (options.json) for (const each of all) session.printJson(each)
   else
     for (const { valid, problems, says, attester, submittable, reasons, landed } of all) {
       session.print(valid ? paint.good('valid') : paint.bad('not valid'))
@@ -76,7 +87,10 @@ async function verifyAnswer(session: Session<CheckFlags>, file: string): Promise
       const rows: [string, string | undefined][] = [
         ['chain', `${slug} (${id})`],
         ['signed by', attester ?? undefined],
-        ['lands now', valid ? (submittable ? 'yes' : `no: ${reasons.join('; ')}`) : undefined],
+        [
+          'lands now',
+          valid && !landed?.uid ? (submittable ? 'yes' : `no: ${reasons.join('; ')}`) : undefined,
+        ],
         ['landed', landed?.uid ?? undefined],
         ['transaction', landed?.transactionHash ?? undefined],
       ]
@@ -97,7 +111,8 @@ export async function recompute(
   const answer = UID.test(target) ? target : await readAnswer(session, target)
   if (typeof answer !== 'string' && 'results' in answer)
     throw new UsageError('One answer is recomputed at a time: give one of the results of the batch.')
-  const chain = typeof answer === 'string' ? await session.chain() : await geo.chain(answer.chainId)
+  const chain =
+    typeof answer === 'string' ? await session.chain() : await geo.chain(answer.chainId, { signal })
   // Attestations are read from the chain: those that are named, and those that are left out.
   const fromChain =
     typeof answer === 'string' ||

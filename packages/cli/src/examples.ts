@@ -68,6 +68,12 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
       command: 'geo attest --location-type h3 8a1f1d48985ffff --key-file key.txt',
     },
   ],
+  revoke: [
+    {
+      text: 'an attestation of the key; again, it says since when',
+      command: 'geo revoke $MINE --key-file key.txt',
+    },
+  ],
   land: [
     { text: 'lands an answer that was asked for before', command: 'geo land answer.json --key-file key.txt' },
   ],

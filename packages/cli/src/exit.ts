@@ -1,3 +1,5 @@
+import { TimeoutError } from './waiting'
+
 /** How `geo` ends: its exit codes, the errors of its own, and the code of any error. */
 
 export const EXIT = {
@@ -19,7 +21,7 @@ export const EXIT_TEXTS: Readonly<Record<(typeof EXIT)[keyof typeof EXIT], strin
   1: 'the result is no: verify finds it invalid, recompute differs, a batch has lines without an answer',
   2: 'wrong usage or input: nothing was asked, or the service says what would be right',
   3: 'the service refused: not found, not valid, an error of its own, another version',
-  4: 'the service or the node of a chain is out of reach',
+  4: 'the service, its database or the node of a chain is out of reach, or the time of --timeout is over',
   5: 'the key or its use: rights of the key file, passphrase, node of another chain, a wallet that cannot pay',
   6: 'the answer did not land, or the place was not attested: altered, or refused by the contract',
   7: 'rate limit: the message says when to go on',
@@ -39,16 +41,19 @@ export class KeyError extends Error {
 /** The code of an error. */
 export async function exitCodeOf(error: unknown): Promise<number> {
   if (error instanceof UsageError) return EXIT.usage
+  if (error instanceof TimeoutError) return EXIT.unreachable
   if (error instanceof KeyError) return EXIT.key
   // Errors of files: what was named cannot be read or written.
   if (typeof (error as { syscall?: unknown }).syscall === 'string') return EXIT.usage
   const kinds = await import('@geospatial-attestation/client')
   // It says that a place could not be checked; its cause, why.
   if (error instanceof kinds.UncheckedError && error.cause) return exitCodeOf(error.cause)
+  // A proxy before the service, or the service: its database or a node is away, which Retry-After tells.
+  if (error instanceof kinds.ApiError && error.status >= 500)
+    return error.retryAfter !== undefined || error.status > 501 ? EXIT.unreachable : EXIT.refused
   const codes = [
     [kinds.InvalidInputError, EXIT.usage],
     [kinds.RateLimitedError, EXIT.limited],
-    [kinds.UnavailableError, EXIT.unreachable],
     [kinds.ApiError, EXIT.refused],
     [kinds.ServiceVersionError, EXIT.refused],
     [kinds.ConnectionError, EXIT.unreachable],

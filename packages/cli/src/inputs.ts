@@ -3,10 +3,10 @@ import { text as textOf } from 'node:stream/consumers'
 import { offchainInput, type Input, type OffchainSource } from '@geospatial-attestation/client'
 import { UsageError } from './exit'
 import { fileNamed } from './key'
+import { UID } from './readers'
 
 /** What stands for a geometry: `lng,lat`, a UID, a file, or `-` for standard input. */
 
-export const UID = /^0x[0-9a-fA-F]{64}$/
 /** Numbers with commas: meant as a position, right or wrong. */
 const NUMBERS = /^[-+\d.e,\s]+$/i
 const FORMS =

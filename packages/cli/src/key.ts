@@ -66,7 +66,12 @@ async function readSecret(file: string, option: string): Promise<string> {
     )
   })
   try {
-    const { mode } = await handle.stat()
+    const found = await handle.stat()
+    const { mode } = found
+    if (found.isDirectory())
+      throw new KeyError(
+        `${fileNamed(file)}, which ${option} names, is no file: name the one that holds the ${option === '--key-file' ? 'key' : 'passphrase'}.`,
+      )
     if (process.platform !== 'win32' && mode & 0o077)
       throw new KeyError(
         `Others can use '${file}' (its rights are ${(mode & 0o777).toString(8)}): run chmod 600 ${quoted(file)} and try again. Nothing was signed.`,

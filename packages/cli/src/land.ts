@@ -10,12 +10,11 @@ import type { Session } from './session'
 /** `geo land answer.json` */
 export async function landFile(session: Session, file: string): Promise<void> {
   const answer = await readAnswer(session, file)
-  const chain = await session.geo.chain(answer.chainId)
+  const chain = await session.geo.chain(answer.chainId, session)
   const wallet = await session.wallet(chain)
   const landed = await landAnswer(session, answer, wallet)
   const all = Array.isArray(landed) ? landed : [landed]
-  if (session.options.json)
-    session.printJson(Array.isArray(landed) ? all.map(landedJson) : landedJson(all[0]!))
+  if (session.options.json) for (const each of all) session.printJson(landedJson(each))
   else
     for (const each of all) {
       session.print(session.paint.bold(sentenceOf(each.says)))
@@ -29,12 +28,13 @@ export async function landFile(session: Session, file: string): Promise<void> {
 
 /** Lands an answer, and tells each step on stderr. */
 export async function landAnswer<A extends Answer | BatchAnswer>(
-  { geo, signal, note }: Session,
+  { geo, signal, note, sent }: Session,
   answer: A,
   wallet: Signer,
   onStep: (step: LandingStep) => unknown = () => {},
 ): Promise<A extends Answer ? Landed : Landed[]> {
   const steps = (step: LandingStep) => {
+    if (step.step === 'sent') sent(step.transactionHash)
     note(step.step === 'sent' ? `Sent: transaction ${step.transactionHash}` : `Signed anew: ${step.reason}`)
     return onStep(step)
   }

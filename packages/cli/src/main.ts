@@ -3,6 +3,7 @@ import { version } from '../package.json'
 import { EXIT, exitCodeOf } from './exit'
 import { fileNamed } from './key'
 import { buildProgram, type Runner } from './program'
+import { TimeoutError } from './waiting'
 
 /** `geo`: runs one command, and ends with its exit code. */
 
@@ -36,14 +37,21 @@ async function main(words: string[]): Promise<void> {
   try {
     await buildProgram(version, run).parseAsync(withoutDashes(words), { from: 'user' })
   } catch (error) {
-    if (stop.signal.aborted) process.exitCode = EXIT.interrupted
+    // Requests that are given up may take long to end.
+    if (stop.signal.aborted) process.exit(EXIT.interrupted)
     else if (error instanceof CommanderError) {
       process.exitCode = error.exitCode === 0 ? EXIT.done : EXIT.usage
       // Of these the text is the help, which was shown.
-      if (!/^commander\.(help|version)/.test(error.code)) fail(error, error.message.replace(/^error: /, ''))
+      if (!/^commander\.(help|version)/.test(error.code))
+        fail(
+          error,
+          error.message.replace(/^error: /, '') +
+            (error.code === 'commander.unknownCommand' ? '\ngeo --help lists the commands.' : ''),
+        )
     } else {
       process.exitCode = await exitCodeOf(error)
       fail(error as Error, textOf(error as NodeJS.ErrnoException))
+      if (error instanceof TimeoutError) process.exit()
     }
   }
 }
@@ -51,8 +59,10 @@ async function main(words: string[]): Promise<void> {
 /** What the client's messages call options, which are options here. */
 const OPTIONS = { '{ registerSchema: true }': '--register-schema', '{ unchecked: true }': '--unchecked' }
 
-function textOf({ message, stack, code, path, syscall }: NodeJS.ErrnoException): string {
+function textOf(error: NodeJS.ErrnoException): string {
+  const { message, stack, code, path, syscall } = error
   if (process.exitCode === EXIT.fault) return `This is a fault of geo. Please report it:\n${stack ?? message}`
+  if (error instanceof TimeoutError) return error.text()
   if (syscall === undefined)
     return Object.entries(OPTIONS).reduce((text, [theirs, ours]) => text.replace(theirs, ours), message)
   return `The file${path === undefined ? '' : ` ${fileNamed(path)}`} cannot be used (${code}, ${syscall}).`

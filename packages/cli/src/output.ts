@@ -64,13 +64,17 @@ export function time(when: number | string): string {
   return date.toISOString().replace('T', ' ').replace(/\.\d+/, '')
 }
 
-/** "in 59 min", "3 h ago" */
+/** "in 59 min", "3 h ago", "now" */
 export function distanceInTime(seconds: number): string {
-  const size = Math.abs(seconds)
+  if (Math.abs(seconds) < 0.5) return 'now'
+  return seconds < 0 ? `${duration(-seconds)} ago` : `in ${duration(seconds)}`
+}
+
+/** "59 min", of seconds */
+export function duration(size: number): string {
   const [per, unit] =
     size < 120 ? [1, 's'] : size < 7_200 ? [60, 'min'] : size < 172_800 ? [3_600, 'h'] : [86_400, 'days']
-  const text = `${Math.round(size / Number(per))} ${unit}`
-  return seconds < 0 ? `${text} ago` : `in ${text}`
+  return `${Math.round(size / Number(per))} ${unit}`
 }
 
 /** 1.2 MB */

@@ -2,6 +2,7 @@ import { Argument, Command, Option } from 'commander'
 import { SHELLS } from './completion'
 import { EXAMPLES } from './examples'
 import { EXIT_TEXTS } from './exit'
+import * as read from './readers'
 import type { Options, Session } from './session'
 
 /**
@@ -13,6 +14,11 @@ import type { Options, Session } from './session'
 export type Work = (session: Session<never>, ...args: never[]) => Promise<number | void>
 /** Runs a command's work with the options that were given. */
 export type Runner = (work: Work, options: Options, args: readonly unknown[]) => Promise<void>
+
+/** Above what the client's own tries of one request take, and a block of the slowest chain. */
+const TIMEOUT_SECONDS = 300
+/** Commands that take as long as there is something to do. */
+const LONG: ReadonlySet<string> = new Set(['batch', 'mcp', 'records', 'watch'])
 
 const PLACE = 'lng,lat, a UID, a GeoJSON file, or -'
 const OPERATIONS = {
@@ -35,12 +41,18 @@ export function buildProgram(version: string, run: Runner): Command {
       new Option('--url <url>', 'address of the service').env('GEO_URL').default('http://127.0.0.1:3000'),
     )
     .addOption(
-      new Option('--attester <address>', 'who must have signed; default: whom the service names').env(
-        'GEO_ATTESTER',
-      ),
+      new Option('--attester <address>', 'who must have signed; default: whom the service names')
+        .env('GEO_ATTESTER')
+        .argParser(read.address),
     )
-    .option('--json', 'JSON for scripts; of lists, one value a line')
-    .option('-q, --quiet', 'only results and errors')
+    .addOption(
+      new Option(
+        '--timeout <seconds>',
+        `end after so long; 0: never; default: ${TIMEOUT_SECONDS}, and never for ${[...LONG].join(', ')}`,
+      ).argParser(read.timeout),
+    )
+    .option('--json', 'JSON for scripts: one value or, of several results, one a line')
+    .option('-q, --quiet', 'on stderr only what is wrong')
     .configureHelp({ showGlobalOptions: true })
     .exitOverride()
     .configureOutput({ outputError: () => {} })
@@ -53,16 +65,23 @@ export function buildProgram(version: string, run: Runner): Command {
       .description(`${summary[0]!.toUpperCase()}${summary.slice(1)}.`)
       .addHelpText('after', examplesOf(name))
       .action(async function (this: Command) {
-        await run(await work(), this.optsWithGlobals<Options>(), this.processedArgs)
+        const { timeout = LONG.has(name) ? 0 : TIMEOUT_SECONDS, ...options } = this.optsWithGlobals<Options>()
+        await run(await work(), { ...options, timeout }, this.processedArgs)
       })
 
   for (const [name, { summary, args }] of Object.entries(OPERATIONS)) {
     const each = command(name, summary, async () => {
       const { ask } = await import('./ask')
-      return (session: Parameters<typeof ask>[0], ...given: string[]) =>
-        ask(session, name as keyof typeof OPERATIONS, given)
+      const { length } = Object.keys(args).filter((argument) => argument !== 'radius')
+      return (session: Parameters<typeof ask>[0], ...given: (string | number)[]) =>
+        ask(
+          session,
+          name as keyof typeof OPERATIONS,
+          given.slice(0, length) as string[],
+          given[length] as number,
+        )
     })
-    for (const [argument, text] of Object.entries(args)) each.argument(`<${argument}>`, text)
+    for (const [argument, text] of Object.entries(args)) each.addArgument(readArgument(argument, text))
     for (const option of [...questionOptions(), landOption(), ...keyOptions()]) each.addOption(option)
   }
   const records = command(
@@ -72,7 +91,7 @@ export function buildProgram(version: string, run: Runner): Command {
   )
   for (const option of [chainFilter(), ...filterOptions(), ...listOptions()]) records.addOption(option)
   command('record', 'one attested place', async () => (await import('./records')).record)
-    .argument('<uid>')
+    .addArgument(new Argument('<uid>').argParser(read.uid))
     .addOption(chainFilter())
   command('stats', 'how many places are attested', async () => (await import('./records')).stats)
   const watch = command(
@@ -90,6 +109,17 @@ export function buildProgram(version: string, run: Runner): Command {
   )
   attest.argument('<place>', 'lng,lat, a GeoJSON file, or -; with --location-type its text')
   for (const option of [chainOption(), ...attestOptions(), ...keyOptions()]) attest.addOption(option)
+  const revoke = command(
+    'revoke',
+    'revoke an attestation of the key',
+    async () => (await import('./attest')).revoke,
+  )
+  revoke.addArgument(new Argument('<uid>').argParser(read.uid))
+  for (const option of [
+    chainOption('slug or id of its chain (env: GEO_CHAIN); default: the first one'),
+    ...keyOptions(),
+  ])
+    revoke.addOption(option)
   const land = command(
     'land',
     'land an answer: it becomes an attestation on its chain',
@@ -103,10 +133,17 @@ export function buildProgram(version: string, run: Runner): Command {
     async () => (await import('./check')).verify,
   )
     .argument('<target>', 'a UID, a file that geo distance --json (or another) wrote, or -')
-    .addOption(chainOption())
+    .addOption(chainOption('of a UID: its chain, slug or id (env: GEO_CHAIN); default: the first one'))
     .addOption(rpcOption())
-    .option('--max-age <seconds>', 'of a UID: how old the computation may be')
-    .option('--schema <uid>', 'of a UID: the schema that it must have; default: those of the service')
+    .addOption(
+      new Option('--max-age <seconds>', 'of a UID: how old the computation may be').argParser(read.seconds),
+    )
+    .addOption(
+      new Option(
+        '--schema <uid>',
+        'of a UID: the schema that it must have; default: those of the service',
+      ).argParser(read.uid),
+    )
   command(
     'recompute',
     'compute an answer again, here, with the kernel of the service',
@@ -122,7 +159,7 @@ export function buildProgram(version: string, run: Runner): Command {
     async () => (await import('./service')).chains,
   )
   command('open', 'open a page with a map in the browser', async () => (await import('./service')).openPage)
-    .argument('[uid]', 'of one attested place')
+    .addArgument(new Argument('[uid]', 'of one attested place').argParser(read.uid))
     .addOption(chainFilter())
     .addOption(filterOptions().find(({ long }) => long === '--bbox')!)
   const batch = command(
@@ -144,6 +181,18 @@ export function buildProgram(version: string, run: Runner): Command {
     return async ({ print }, shell: (typeof SHELLS)[number]) =>
       print(completionScript(program, shell).trimEnd())
   }).addArgument(new Argument('<shell>').choices(SHELLS))
+  const isCommand = (name: string) => program.commands.some((each) => each.name() === name)
+  program
+    .helpCommand(false)
+    .command('help')
+    .summary('help for a command, with examples')
+    .argument('[command]')
+    .action((name?: string) => {
+      // An unknown one is refused as it is without help.
+      program.parse(name === undefined ? ['--help'] : [name, ...(isCommand(name) ? ['--help'] : [])], {
+        from: 'user',
+      })
+    })
   return program
 }
 
@@ -158,20 +207,26 @@ function examplesOf(name: string): string {
   return `\nExamples:\n${examples.map(({ text, command }) => `  # ${text}\n  ${command}`).join('\n')}`
 }
 
-const chainOption = () =>
-  new Option(
-    '--chain <chain>',
-    'slug or id of the chain of the question (env: GEO_CHAIN); default: the first one',
-  )
-const chainFilter = () => new Option('--chain <chain>', 'of this chain only')
+/** A place is read by its command, which has standard input. */
+function readArgument(name: string, text: string): Argument {
+  const argument = new Argument(`<${name}>`, text)
+  return name === 'radius' ? argument.argParser(read.metres) : argument
+}
+
+const chainOption = (
+  text = 'slug or id of the chain of the question (env: GEO_CHAIN); default: the first one',
+) => new Option('--chain <chain>', text).argParser(read.chain)
+const chainFilter = () => new Option('--chain <chain>', 'of this chain only').argParser(read.chain)
 const landOption = () => new Option('--land', 'land the answer, which becomes an attestation')
 const rpcOption = () =>
   new Option('--rpc <url>', 'a node of the chain (env: GEO_RPC_URL_<CHAIN>, GEO_RPC_URL)')
 function questionOptions(): Option[] {
   return [
     chainOption(),
-    new Option('--recipient <address>', 'who receives the attestation; default: nobody'),
-    new Option('--schema <uid>', 'schema to attest under; default: that of the service'),
+    new Option('--recipient <address>', 'who receives the attestation; default: nobody').argParser(
+      read.address,
+    ),
+    new Option('--schema <uid>', 'schema to attest under; default: that of the service').argParser(read.uid),
     new Option('--submission <form>', 'how the answer lands; default: as the service is set').choices([
       'direct',
       'proxy',
@@ -190,13 +245,15 @@ function keyOptions(): Option[] {
 function attestOptions(): Option[] {
   return [
     new Option('--memo <text>', 'what to say of it'),
-    new Option('--time <time>', 'when it was so (ISO 8601); default: now'),
-    new Option('--recipient <address>', 'whom it is about; default: nobody'),
-    new Option('--expiration <time>', 'until when it holds; default: for ever'),
+    new Option('--time <time>', 'when it was so (ISO 8601); default: now').argParser(read.date),
+    new Option('--recipient <address>', 'whom it is about; default: nobody').argParser(read.address),
+    new Option('--expiration <time>', 'until when it holds; default: for ever').argParser(read.date),
     new Option('--location-type <type>', 'of a text, such as wkt, h3 or geohash'),
-    new Option('--schema <schema>', 'v0.1 (the default), location-protocol, or a UID'),
+    new Option('--schema <schema>', 'v0.1 (the default), location-protocol, or a UID').argParser(
+      read.schemaName,
+    ),
     new Option('--register-schema', 'register the schema first, where the chain does not have it'),
-    new Option('--ref-uid <uid>', 'the attestation that it refers to'),
+    new Option('--ref-uid <uid>', 'the attestation that it refers to').argParser(read.uid),
     new Option('--unchecked', 'without asking the service whether it can read the place'),
     new Option('--wait', 'until the service shows it'),
     new Option('--offchain', 'sign it without a transaction, and print the attestation'),
@@ -207,17 +264,17 @@ function attestOptions(): Option[] {
 const STREAMED = new Set(['--prover', '--subject', '--schema', '--location-type', '--bbox'])
 function filterOptions(): Option[] {
   return [
-    new Option('--prover <address>', 'who attested'),
-    new Option('--subject <address>', 'the recipient'),
+    new Option('--prover <address>', 'who attested').argParser(read.address),
+    new Option('--subject <address>', 'the recipient').argParser(read.address),
     new Option('--from-timestamp <time>', 'attested after this (ISO 8601)'),
     new Option('--to-timestamp <time>', 'attested before this (ISO 8601)'),
     new Option('--bbox <box>', 'minLng,minLat,maxLng,maxLat'),
     new Option('--near <position>', 'lng,lat; with --radius'),
-    new Option('--radius <metres>', 'with --near'),
+    new Option('--radius <metres>', 'with --near').argParser(read.metres),
     new Option('--intersects <shape>', 'GeoJSON, WKT, or a file of it'),
     new Option('--revoked <boolean>').choices(['true', 'false']),
     new Option('--location-type <type>', 'such as geojson-point'),
-    new Option('--schema <uid>', 'schema of the attestation'),
+    new Option('--schema <uid>', 'schema of the attestation').argParser(read.uid),
   ]
 }
 function listOptions(): Option[] {
@@ -225,7 +282,7 @@ function listOptions(): Option[] {
     new Option('--sort <field>', 'default: the newest first').choices([
       ...['timestamp', '-timestamp', 'event_timestamp', '-event_timestamp'],
     ]),
-    new Option('--limit <n>', 'at most so many; default: 20 of a table, else all'),
+    new Option('--limit <n>', 'at most so many; default: 20 of a table, else all').argParser(read.count),
     new Option('--format <format>', 'default: table').choices(['table', 'json', 'ndjson', 'csv', 'geojson']),
     new Option('-o, --output <file>', 'write to this file, once it is whole'),
   ]

@@ -19,14 +19,14 @@ export interface RecordFlags {
   toTimestamp?: string
   bbox?: string
   near?: string
-  radius?: string
+  radius?: number
   intersects?: string
   revoked?: string
   locationType?: string
   schema?: string
   sort?: string
   format?: 'table' | 'json' | ExportFormat
-  limit?: string
+  limit?: number
   output?: string
 }
 
@@ -37,9 +37,7 @@ export async function records(session: Session<RecordFlags>): Promise<void> {
   const { options, print } = session
   const filters = await filtersOf(session)
   const format = options.format ?? (options.json ? 'json' : 'table')
-  const limit = options.limit === undefined ? undefined : Number(options.limit)
-  if (limit !== undefined && (!Number.isInteger(limit) || limit < 1))
-    throw new UsageError(`'${options.limit}' is no number of records: expected 1 or more.`)
+  const { limit } = options
   if (format !== 'table') return write(session, filters, format, limit)
   if (options.output)
     throw new UsageError('A table is for the terminal: give --format csv, geojson, ndjson or json.')
@@ -55,16 +53,18 @@ export async function records(session: Session<RecordFlags>): Promise<void> {
   const shown = found.slice(0, rows)
   for (const line of recordTable(shown, session)) print(line)
   if (found.length > rows)
-    session.note(`These are the first ${grouped(rows)}: --limit shows more, --format csv writes all.`)
+    session.note(
+      `${rows === 1 ? 'This is the first one' : `These are the first ${grouped(rows)}`}: --limit shows more, --format csv writes all.`,
+    )
   if (found.length === 0) session.note('No record matches.')
 }
 
 /** The filters of the list, under the names of the API. */
-export async function filtersOf({ options, geo }: Session<RecordFlags>): Promise<RecordFilters> {
+export async function filtersOf({ options, geo, signal }: Session<RecordFlags>): Promise<RecordFilters> {
   const { chain, prover, subject, fromTimestamp, toTimestamp, schema, sort, revoked } = options
   const { near, radius, locationType: location_type } = options
   // Ids are taken for the chains that answers are signed for; the API itself takes slugs.
-  const slug = chain && /^\d+$/.test(chain) ? (await geo.chain(chain)).slug : chain
+  const slug = chain && /^\d+$/.test(chain) ? (await geo.chain(chain, { signal })).slug : chain
   const all = {
     ...{ chain: slug, prover, subject, fromTimestamp, toTimestamp, schema, sort, location_type, revoked },
     ...{ bbox: options.bbox?.trim(), near: near?.trim(), radius },
@@ -146,6 +146,8 @@ async function toFile(file: string, source: AsyncIterable<Uint8Array>): Promise<
     await rename(part, file)
   } catch (error) {
     await rm(part, { force: true })
+    // The file that was named, not the one beside it.
+    if ((error as NodeJS.ErrnoException).path === part) Object.assign(error as object, { path: file })
     throw error
   }
 }

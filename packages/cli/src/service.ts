@@ -1,4 +1,4 @@
-import { distanceInTime, table } from './output'
+import { duration, table } from './output'
 import { filtersOf } from './records'
 import type { Session } from './session'
 
@@ -21,14 +21,15 @@ export async function chains(session: Session): Promise<void> {
   if (options.json) return session.printJson({ defaultSubmission, chains: all })
   const [head, ...lines] = table(
     [
-      ['CHAIN', 'ID', 'SIGNS', 'BEHIND', 'ATTESTER', 'PROXY'],
+      ['CHAIN', 'ID', 'SIGNS', 'RECORDS', 'BEHIND', 'ATTESTER', 'PROXY'],
       ...all.map(({ slug, id, ready, reason, attester, proxy, records }) => [
         ...[slug, String(id), ready ? 'yes' : `no: ${reason ?? 'not ready'}`],
-        records?.lag_seconds == null ? '-' : distanceInTime(-records.lag_seconds).replace(' ago', ''),
+        records?.status ?? '-',
+        records?.lag_seconds == null ? '-' : duration(Math.max(0, records.lag_seconds)),
         ...[attester, proxy ? `${proxy.address}${proxy.ready ? '' : ' (not ready)'}` : '-'],
       ]),
     ],
-    [1, 3],
+    [1, 4],
   )
   print(paint.dim(head!))
   for (const line of lines) print(line)
@@ -40,14 +41,14 @@ export interface OpenFlags {
 
 /** Prints the address of a page with a map, and opens it where there is a browser. */
 export async function openPage(session: Session<OpenFlags>, uid?: string): Promise<void> {
-  const { geo, print, note } = session
+  const { geo, print, note, signal } = session
   const { chain, bbox } = await filtersOf(session)
   const page = new URL(`${geo.url}/api/v0/location-records${uid ? `/${encodeURIComponent(uid)}` : ''}`)
   page.searchParams.set('format', 'html')
   if (chain) page.searchParams.set('chain', chain)
   if (bbox && !uid) page.searchParams.set('bbox', bbox)
   // It says what is wrong, where the browser would only show it.
-  await (uid ? geo.records.get(uid, { chain }) : geo.health())
+  await (uid ? geo.records.get(uid, { chain, signal }) : geo.health({ signal }))
   print(page.href)
   if (!hasDisplay(process.env, process.platform))
     return note('There is no display here: open it in a browser.')

@@ -1,10 +1,11 @@
 import { createGeo, type Chain, type Geo } from '@geospatial-attestation/client'
-import type { Account, WalletClient } from 'viem'
+import type { Account, HttpTransport, PublicClient, WalletClient } from 'viem'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { KeyError, UsageError } from './exit'
 import { standardInput } from './inputs'
 import { readAccount } from './key'
 import { jsonLine, paintOf, type Paint } from './output'
+import { startWaiting, type Waiting } from './waiting'
 
 /** Options that several commands have; each command adds its own. */
 export interface Options {
@@ -12,6 +13,8 @@ export interface Options {
   attester?: string
   json?: boolean
   quiet?: boolean
+  /** seconds that the command may take; 0 for as long as it takes */
+  timeout?: number
   /** of questions: the chain that the answer is signed for; of records: a filter */
   chain?: string
   rpc?: string
@@ -24,7 +27,7 @@ export interface Session<O = object> {
   readonly options: Options & O
   readonly geo: Geo
   readonly paint: Paint
-  /** aborts on Ctrl-C */
+  /** aborts on Ctrl-C, and when the time of --timeout is over */
   readonly signal: AbortSignal
   /** Reads standard input, once. */
   readonly stdin: () => Promise<string>
@@ -35,21 +38,33 @@ export interface Session<O = object> {
   readonly note: (line: string) => void
   /** The chain of questions: --chain, GEO_CHAIN, or the first one that the service signs for. */
   readonly chain: () => Promise<Chain>
-  /** The URL of a node of this chain, asked for its id. */
-  readonly node: (chain: Chain) => Promise<string>
+  /** A node of this chain, asked for its id. */
+  readonly node: (chain: Chain) => Promise<PublicClient<HttpTransport>>
+  /** Notes a transaction that was sent: when the time is over, it is named. */
+  readonly sent: (transactionHash: string) => void
   /** The key of --key-file alone, which can sign. */
   readonly account: () => Promise<PrivateKeyAccount>
   /** The key of --key-file, connected to a node of this chain. */
   readonly wallet: (chain: Chain) => Promise<WalletClient & { account: Account }>
 }
 
-export function openSession<O extends object>(options: Options & O, signal: AbortSignal): Session<O> {
+export function openSession<O extends object>(options: Options & O, stop: AbortSignal): Session<O> {
   const { env, stdin, stdout, stderr } = process
-  const geo = createGeo({ url: options.url, ...(options.attester && { attester: options.attester }) })
-  let chain: Promise<Chain> | undefined
   const note = (line: string) => {
     if (!options.quiet) stderr.write(`${stderr.isTTY ? '\r\x1b[K' : ''}${line}\n`)
   }
+  const waiting = startWaiting(
+    stderr.isTTY && !options.quiet
+      ? (what) => stderr.write(`\r\x1b[K${what === undefined ? '' : `Waiting for ${what} ...`}`)
+      : undefined,
+  )
+  const signal = options.timeout ? AbortSignal.any([stop, timeOver(options.timeout, waiting)]) : stop
+  const geo = createGeo({
+    url: options.url,
+    fetch: waiting.fetchOf(`the service at ${options.url}`),
+    ...(options.attester && { attester: options.attester }),
+  })
+  let chain: Promise<Chain> | undefined
   let known: Promise<PrivateKeyAccount> | undefined
   const account = () => (known ??= readAccount(options, { env, stdin, stderr, signal }))
   /** One for each chain: submissions of one wallet take turns. */
@@ -57,20 +72,19 @@ export function openSession<O extends object>(options: Options & O, signal: Abor
   const connected = async (chain: Chain) => {
     // The file first: nothing is asked with a key that cannot be used.
     const key = await account()
-    const url = await node(chain)
-    const { createWalletClient, http } = await import('viem')
-    return createWalletClient({ account: key, transport: http(url) })
+    const { transport } = await nodeOf(chain, options.rpc, env, waiting, signal)
+    const { createWalletClient } = await import('viem')
+    return createWalletClient({ account: key, transport })
   }
-  const node = async (chain: Chain) => nodeOf(chain, options.rpc, env)
 
   return {
-    ...{ options, geo, signal, note, node },
+    ...{ options, geo, signal, note, account, sent: waiting.sent },
     paint: paintOf(stdout, env),
     stdin: standardInput(stdin),
     print: (line) => void stdout.write(`${line}\n`),
     printJson: (value) => void stdout.write(`${jsonLine(value)}\n`),
-    chain: () => (chain ??= chainOfQuestions(geo, options.chain ?? env.GEO_CHAIN, note)),
-    account,
+    chain: () => (chain ??= chainOfQuestions(geo, options.chain ?? env.GEO_CHAIN, note, signal)),
+    node: async (chain) => (await nodeOf(chain, options.rpc, env, waiting, signal)).client,
     wallet: (chain) => {
       const wallet = wallets.get(chain.id) ?? connected(chain)
       wallets.set(chain.id, wallet)
@@ -79,13 +93,21 @@ export function openSession<O extends object>(options: Options & O, signal: Abor
   }
 }
 
+/** Aborts after so many seconds, with an error that says what was waited for. */
+function timeOver(seconds: number, waiting: Waiting): AbortSignal {
+  const over = new AbortController()
+  setTimeout(() => over.abort(waiting.overtime(seconds)), seconds * 1000).unref()
+  return over.signal
+}
+
 async function chainOfQuestions(
   geo: Geo,
   named: string | undefined,
   note: (line: string) => void,
+  signal: AbortSignal,
 ): Promise<Chain> {
-  if (named) return geo.chain(named)
-  const { chains } = await geo.info()
+  if (named) return geo.chain(named, { signal })
+  const { chains } = await geo.info({ signal })
   const chain = chains.find(({ ready }) => ready) ?? chains[0]
   if (!chain)
     throw new UsageError(`The service at ${geo.url} signs for no chain: name another one with --url.`)
@@ -102,7 +124,13 @@ function rpcVariable({ slug }: Pick<Chain, 'slug'>): string {
 }
 
 /** Where the node of a chain is. Its URL may hold a secret, so that no message holds it. */
-async function nodeOf(chain: Chain, option: string | undefined, env: NodeJS.ProcessEnv): Promise<string> {
+async function nodeOf(
+  chain: Chain,
+  option: string | undefined,
+  env: NodeJS.ProcessEnv,
+  waiting: Waiting,
+  signal: AbortSignal,
+): Promise<{ client: PublicClient<HttpTransport>; transport: HttpTransport }> {
   const variable = rpcVariable(chain)
   const [url, from] = option
     ? [option, '--rpc']
@@ -111,22 +139,24 @@ async function nodeOf(chain: Chain, option: string | undefined, env: NodeJS.Proc
       : [env.GEO_RPC_URL ?? '', 'GEO_RPC_URL']
   if (!url)
     throw new UsageError(
-      `This asks ${chain.slug} itself: name a node of it with --rpc, ${variable} or GEO_RPC_URL. Nothing was sent.`,
+      `This asks ${chain.slug} itself: give the URL of a node of it with --rpc, ${variable} or GEO_RPC_URL.`,
     )
   if (!/^https?:/.test(url) || !URL.canParse(url))
     throw new UsageError(`${from} is no address of a node: expected one such as https://node.example.org`)
   const { createPublicClient, http } = await import('viem')
   const { ConnectionError, messageOf } = await import('@geospatial-attestation/client')
-  const id = await createPublicClient({ transport: http(url) })
-    .getChainId()
-    .catch((error: unknown) => {
-      throw new ConnectionError(
-        `The node of ${chain.slug} that ${from} names does not answer (${messageOf(error)}): is its address right, and is it running? Nothing was sent.`,
-      )
-    })
+  const fetchFn = waiting.fetchOf(`the node of ${chain.slug}`)
+  const client = createPublicClient({ transport: http(url, { fetchFn, fetchOptions: { signal } }) })
+  const id = await client.getChainId().catch((error: unknown) => {
+    signal.throwIfAborted()
+    throw new ConnectionError(
+      `The node of ${chain.slug} that ${from} names does not answer (${messageOf(error)}): is its address right, and is it running?`,
+    )
+  })
   if (id !== chain.id)
     throw new KeyError(
-      `${from} names a node of chain ${id}, and ${chain.slug} is chain ${chain.id}: name a node of ${chain.slug}, or another chain with --chain. Nothing was sent.`,
+      `${from} names a node of chain ${id}, and ${chain.slug} is chain ${chain.id}: name a node of ${chain.slug}.`,
     )
-  return url
+  // What a wallet sends is never given up halfway.
+  return { client, transport: http(url, { fetchFn }) }
 }

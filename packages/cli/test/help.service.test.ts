@@ -21,7 +21,15 @@ beforeAll(async () => {
   const landing = ['distance', place, '2.2945,48.8584', '--land', '--key-file', 'key.txt', '--json']
   const { stdout } = await shell.geo(landing)
   const answer = JSON.parse(stdout).landed.uid as string
-  variables = { PLACE: place, ANSWER: answer, POSITION: 'start,base-sepolia.0', GEO_KEY_FILE: 'key.txt' }
+  const attesting = ['attest', '2.2945,48.8584', '--key-file', 'key.txt', '--json']
+  const mine = JSON.parse((await shell.geo(attesting)).stdout).uid as string
+  variables = {
+    PLACE: place,
+    ANSWER: answer,
+    MINE: mine,
+    POSITION: 'start,base-sepolia.0',
+    GEO_KEY_FILE: 'key.txt',
+  }
   shell.write('questions.ndjson', '{"operation":"distance","from":"2.2945,48.8584","to":"13.3777,52.5163"}\n')
   const { document } = vectors.vectors.find(({ id }) => id === 'public-valid-v2-base-sepolia')!
   shell.write('offchain.json', document)

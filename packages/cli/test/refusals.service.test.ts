@@ -45,7 +45,10 @@ async function serving(listener: RequestListener): Promise<string> {
 describe('usage', () => {
   test.each([
     [['distance', '1,2'], "missing required argument 'b'"],
-    [['distanc', '1,2', '3,4'], "unknown command 'distanc'\n(Did you mean distance?)"],
+    [
+      ['distanc', '1,2', '3,4'],
+      "unknown command 'distanc'\n(Did you mean distance?)\ngeo --help lists the commands.",
+    ],
     [['distance', '1,2', '3,4', '--jsn'], "unknown option '--jsn'\n(Did you mean --json?)"],
     [[...ASK, '--submission', 'post'], /Allowed choices are direct, proxy/],
     [['distance', '2,91', '3,4'], /'2,91' is no position: the longitude comes first, from -180 to 180/],
@@ -55,7 +58,12 @@ describe('usage', () => {
     [['distance', 'key.txt', '3,4'], /'key.txt' holds no place: expected GeoJSON/],
     [['distance', '0x1234', '3,4'], "'0x1234' is no UID: expected 0x and 64 hex digits."],
     [['distance', '-', '-'], /Standard input (holds no place|can be read once)/],
-    [['within', '1,2', '3,4', 'far'], "'far' is no radius: expected metres, such as 500."],
+    [['help', 'nosuch'], "unknown command 'nosuch'\ngeo --help lists the commands."],
+    [['help', 'chain'], "unknown command 'chain'\n(Did you mean chains?)\ngeo --help lists the commands."],
+    [
+      ['within', '1,2', '3,4', 'far'],
+      "command-argument value 'far' is invalid for argument 'radius'. Expected metres, such as 500.",
+    ],
     [
       ['distance', '1,2', '3,4', '--chain', 'mars'],
       /The service has no chain mars. It has base-sepolia \(84532\), celo/,
@@ -65,19 +73,20 @@ describe('usage', () => {
       /area is that of a Polygon or MultiPolygon, got a LineString/,
     ],
     [['records', '--chain', 'mars'], /Supported chains: base-sepolia/],
-    [['records', '--limit', '0'], "'0' is no number of records: expected 1 or more."],
     [['records', '-o', 'x'], /A table is for the terminal: give --format csv/],
     [['records', '--intersects', 'nowhere'], /'nowhere' is neither GeoJSON nor WKT/],
     [
       ['records', '--format', 'csv', '-o', 'no/such/folder.csv'],
-      /^The file 'no\/such\/folder.csv.part' cannot be used \(ENOENT, open\)/,
+      /^The file 'no\/such\/folder.csv' cannot be used \(ENOENT, open\)/,
     ],
     [
       ['land', 'field.geojson', '--key-file', 'key.txt'],
       /'field.geojson' holds no answer: expected what geo distance --json/,
     ],
+    [['verify', 'field.geojson', '--max-age', '5'], /^--max-age is for the UID of an attestation/],
+    [['verify', 'field.geojson', '--schema', `0x${'ab'.repeat(32)}`], /^--schema is for the UID/],
+    [['verify', 'field.geojson', '--chain', 'celo'], /^--chain is for the UID/],
     [['verify', 'nothing.json'], /There is no file 'nothing.json'/],
-    [['verify', `0x${'ab'.repeat(32)}`, '--max-age', 'old'], /'old' is no age: expected seconds/],
     [
       ['chains', '--url', 'example.org'],
       /'example.org' is no address of a service: expected one such as https/,
@@ -142,7 +151,7 @@ describe('the key', () => {
   test.each([
     [[], /This needs a key: name its file with --key-file or GEO_KEY_FILE/],
     [['--key-file', 'none'], /There is no file 'none', which --key-file names/],
-    [['--key-file', '.'], /cannot be read|Others can use/],
+    [['--key-file', '.'], /^'.', which --key-file names, is no file: name the one that holds the key/],
     [['--key-file', 'other.json'], /'other.json' holds no key: expected 0x and 64 hex digits, or a keystore/],
     [['--key-file', 'zero.txt'], /'zero.txt' holds a number that is no key of this curve/],
   ])('%j', async (args, text) => {
@@ -176,17 +185,63 @@ describe('the world', () => {
     )
     expect(away).not.toContain('secret')
     expect(await refused([...LAND, '--rpc', world.chains.get('celo')!.url], 5)).toBe(
-      '--rpc names a node of chain 42220, and base-sepolia is chain 84532: name a node of base-sepolia, or another chain with --chain. Nothing was sent.',
+      '--rpc names a node of chain 42220, and base-sepolia is chain 84532: name a node of base-sepolia.',
     )
     expect(await refused([...LAND, '--rpc', 'wss://node'], 2)).toBe(
       '--rpc is no address of a node: expected one such as https://node.example.org',
     )
     const none = { GEO_RPC_URL_BASE_SEPOLIA: '' }
     expect(await refused(LAND, 2, none)).toBe(
-      'This asks base-sepolia itself: name a node of it with --rpc, GEO_RPC_URL_BASE_SEPOLIA or GEO_RPC_URL. Nothing was sent.',
+      'This asks base-sepolia itself: give the URL of a node of it with --rpc, GEO_RPC_URL_BASE_SEPOLIA or GEO_RPC_URL.',
     )
     const general = await shell.geo([...LAND, '--json'], { env: { ...none, GEO_RPC_URL: world.chain.url } })
     expect(JSON.parse(general.stdout).landed.chainId).toBe(84532)
+  })
+
+  test('the node, or the database, is away from the service', async () => {
+    const refusing = (status: number, headers: object) =>
+      serving((request, response) =>
+        response
+          .writeHead(status, { 'content-type': 'application/json', ...headers })
+          .end(JSON.stringify({ title: 'Computation error', status, detail: 'The node is out of reach.' })),
+      )
+    // A longer wait than the client's own.
+    const away = { 'retry-after': '1000' }
+    expect(await refused([...ASK, '--url', await refusing(500, away)], 4)).toContain('out of reach')
+    expect(await refused(['stats', '--url', await refusing(503, away)], 4)).toContain('out of reach')
+    await refused(['stats', '--url', await refusing(502, {})], 4)
+    await refused(['stats', '--url', await refusing(500, {})], 3)
+  })
+
+  test('who does not answer is waited for until the time is over, and named', async () => {
+    const silent = await serving(() => {})
+    const uid = `0x${'ab'.repeat(32)}`
+    for (const args of [ASK, ['stats'], ['chains']])
+      expect(await refused([...args, '--url', silent, '--timeout', '1'], 4)).toBe(
+        `No answer from the service at ${silent} within 1 s (--timeout).`,
+      )
+    const verify = ['verify', uid, '--chain', 'base-sepolia', '--rpc', silent, '--timeout', '15']
+    expect(await refused(verify, 4)).toBe('No answer from the node of base-sepolia within 15 s (--timeout).')
+    const running = shell.terminal(`geo stats --url ${silent}`)
+    if (!running) return
+    expect(await running.until('stdout', /Waiting for the service at \S+ \.\.\./)).toContain(silent)
+    running.child.kill('SIGINT')
+    servers.at(-1)!.closeAllConnections()
+  })
+
+  test('a transaction that was sent is named when the time is over', async () => {
+    const { provider } = world.chain
+    await provider.send('evm_setAutomine', [false])
+    try {
+      const ended = await shell.geo([...LAND, '-q', '--timeout', '20'])
+      expect(ended).toMatchObject({ code: 4, stdout: '' })
+      expect(ended.stderr).toMatch(
+        /^geo: 20 s are over \(--timeout\)\. The transaction 0x[0-9a-f]{64} was sent, and may still come/,
+      )
+    } finally {
+      await provider.send('evm_setAutomine', [true])
+      await provider.send('evm_mine', [])
+    }
   })
 
   test('an answer that was altered is not sent', async () => {

@@ -152,7 +152,7 @@ export interface Geo {
   /** How far the copy of each chain goes; an answer also when one lags. */
   ready(options?: { signal?: AbortSignal }): Promise<Readiness>
   /** A chain by its id or slug; by default the client's own. Throws an InvalidInputError that lists them. */
-  chain(which?: number | string): Promise<Chain>
+  chain(which?: number | string, options?: { signal?: AbortSignal }): Promise<Chain>
 }
 
 /** How long the description of the service is believed: its chains come and go with their nodes. */
@@ -212,8 +212,8 @@ export function createGeo(options: GeoOptions | string): Geo {
     )
     return untilAborted(asked, signal)
   }
-  const chain: Geo['chain'] = async (which = all.chain) => {
-    const { chains } = await info()
+  const chain: Geo['chain'] = async (which = all.chain, { signal } = {}) => {
+    const { chains } = await info({ signal })
     const found = chains.find(({ id, slug }) => id === which || slug === which || String(id) === which)
     if (found) {
       const pinned = all.contracts?.[found.id]

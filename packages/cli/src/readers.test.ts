@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest'
+import { buildProgram } from './program'
+
+/** What options and arguments are read as; a wrong one is refused before a command runs. */
+const HEX = (digits: number) => `0x${'ab'.repeat(digits / 2)}`
+
+async function optionsOf(...words: string[]): Promise<object> {
+  let given: object = {}
+  const program = buildProgram('1', async (_work, options) => void (given = options))
+  await program.parseAsync(words, { from: 'user' })
+  return given
+}
+
+test.each([
+  ['verify', HEX(64), '--max-age', ...['1e999', '-1', '', 'old', '0x10', 'Infinity']],
+  ['verify', HEX(64), '--schema', ...['0x12', HEX(66), '']],
+  ['verify', HEX(64), '--attester', ...['foo', HEX(38), '']],
+  ['verify', HEX(64), '--chain', ...['', ' ', 'a,b']],
+  ['verify', HEX(64), '--timeout', ...['-1', 'soon', '1e999', '2147484']],
+  ['records', '', '--limit', ...['0', '1.5', '-3', '1e400', 'all']],
+  ['records', '', '--radius', ...['-1', 'far']],
+  ['attest', '1,2', '--time', ...['yesterday', '2026-13-01', '']],
+  ['attest', '1,2', '--schema', ...['0x12', '']],
+])('%s %s %s: %s', async (command, argument, option, ...wrong) => {
+  for (const value of wrong)
+    await expect(optionsOf(command, ...(argument ? [argument] : []), `${option}=${value}`)).rejects.toThrow(
+      new RegExp(`^error: option '${option} <\\w+>' argument '${value}' is invalid. Expected `),
+    )
+})
+
+test('values of an environment are read like options', async () => {
+  process.env.GEO_ATTESTER = 'foo'
+  try {
+    await expect(optionsOf('chains')).rejects.toThrow(
+      "option '--attester <address>' value 'foo' from env 'GEO_ATTESTER' is invalid. Expected an address",
+    )
+  } finally {
+    delete process.env.GEO_ATTESTER
+  }
+})
+
+test('right ones become values', async () => {
+  const words = ['verify', HEX(64), '--max-age', '0.5e1', '--schema', HEX(64), '--chain', '84532']
+  expect(await optionsOf(...words, '--attester', HEX(40), '--timeout', '0')).toMatchObject({
+    ...{ maxAge: 5, schema: HEX(64), chain: '84532', attester: HEX(40), timeout: 0 },
+  })
+  expect(await optionsOf('attest', '1,2', '--time', '2026-11-22T10:00')).toMatchObject({
+    time: new Date('2026-11-22T10:00Z'),
+  })
+})
