@@ -64,7 +64,8 @@ function removeStale(built, sources) {
   fs.readdirSync(built).forEach(function (name) {
     var file = path.join(built, name)
     var source = path.join(sources, name)
-    if (fs.statSync(file).isDirectory()) return file === path.join('dist', 'web') ? undefined : removeStale(file, source)
+    if (fs.statSync(file).isDirectory())
+      return file === path.join('dist', 'web') ? undefined : removeStale(file, source)
     var script = /^(.*)\.js(\.map)?$/.exec(name)
     if (script && !fs.existsSync(path.join(sources, script[1] + '.ts'))) fs.rmSync(file)
   })

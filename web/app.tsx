@@ -6,7 +6,6 @@ import { addressOf } from './service'
 const PAGES: Record<Page, { title: string; Content: ComponentType }> = {
   explorer: { title: 'Explore', Content: lazy(() => import('./explorer')) },
   playground: { title: 'Ask', Content: lazy(() => import('./playground')) },
-  attest: { title: 'Attest', Content: lazy(() => import('./attest')) },
 }
 
 /** The header, and the page that the address names. */

@@ -5,13 +5,12 @@ import { signal } from '@preact/signals'
  * the buttons of the browser work as anywhere.
  */
 
-export type Page = 'explorer' | 'playground' | 'attest'
+export type Page = 'explorer' | 'playground'
 
 const read = () => ({ page: pageOf(location.pathname), parameters: new URLSearchParams(location.search) })
 
 function pageOf(path: string): Page {
-  const name = path.slice(path.lastIndexOf('/') + 1)
-  return name === 'playground' || name === 'attest' ? name : 'explorer'
+  return path.endsWith('/playground') ? 'playground' : 'explorer'
 }
 
 export const here = signal(read())

@@ -11,7 +11,6 @@ import { type Html, html, trusted } from './html'
 const HEADER = [
   ['', 'Explore'],
   ['playground', 'Ask'],
-  ['attest', 'Attest'],
   ['docs', 'API'],
   ['graphql', 'GraphQL'],
   ['ogc', 'GIS'],

@@ -764,9 +764,7 @@ describe('the document', () => {
     )
     expect(
       routesOf(app)
-        .filter(
-          (route) => !/ \/(docs|ogc|assets|playground|attest)\b|^OPTIONS | \/graphql\/graphiql\//.test(route),
-        )
+        .filter((route) => !/ \/(docs|ogc|assets|playground)\b|^OPTIONS | \/graphql\/graphiql\//.test(route))
         .sort(),
     ).toEqual(documented.sort())
   })
