@@ -13,7 +13,7 @@ export const shortHex = (hex: string): string =>
   hex.length > 14 ? `${hex.slice(0, 8)}…${hex.slice(-4)}` : hex
 
 /** An attested text on one line; cut between characters. */
-export const lineText = (text: string): string => {
+const lineText = (text: string): string => {
   const start = text
     .slice(0, 4 * LINE)
     .replace(/\s+/g, ' ')

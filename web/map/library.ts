@@ -13,8 +13,6 @@ export {
   Popup,
   ScaleControl,
   type GeoJSONSource,
-  type LngLatLike,
   type MapMouseEvent,
-  type StyleSpecification,
   type VectorTileSource,
 } from 'maplibre-gl'

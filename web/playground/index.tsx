@@ -275,7 +275,7 @@ export default function Playground() {
   )
 }
 
-export function FieldProblem({ id, sentence }: { id: string; sentence: string | undefined }) {
+function FieldProblem({ id, sentence }: { id: string; sentence: string | undefined }) {
   return (
     <span id={id} class="problem" role={sentence === undefined ? undefined : 'alert'}>
       {sentence}

@@ -5,12 +5,12 @@ const number = (value: number, digits: number) =>
   value.toLocaleString('en', { maximumFractionDigits: digits })
 
 /** Metres in units that people read: to the centimetre, and in kilometres too where it is far. */
-export function metres(value: number): string {
+function metres(value: number): string {
   const exact = `${number(value, 2)} m`
   return value >= 10_000 ? `${number(value / 1000, value >= 1e6 ? 0 : 1)} km (${exact})` : exact
 }
 
-export function squareMetres(value: number): string {
+function squareMetres(value: number): string {
   const exact = `${number(value, 4)} m²`
   return value >= 1e6 ? `${number(value / 1e6, value >= 1e9 ? 0 : 2)} km² (${exact})` : exact
 }

@@ -5,8 +5,6 @@ import { wallets, type InjectedWallet } from './injected'
 import { localNodes, testAccount } from './nodes'
 import './wallet.css'
 
-export { localNodes } from './nodes'
-
 /**
  * Buttons that do something with a signer on a chain: one for each wallet of the browser and, on a local
  * deployment, one for a test account. `act` gets the signer once the wallet is connected and on the chain;
@@ -134,7 +132,7 @@ function WalletButton({
 }
 
 /** What went wrong with a wallet, in words. */
-export function walletWords(error: unknown): string {
+function walletWords(error: unknown): string {
   const said = ((error as { shortMessage?: string })?.shortMessage ?? (error as Error)?.message ?? '').split(
     '\n',
   )[0]

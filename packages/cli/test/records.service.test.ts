@@ -202,7 +202,7 @@ describe('the service', () => {
       { slug: 'celo', id: 42220, ready: true, proxy: { address: world.chains.get('celo')!.proxy } },
     ])
     expect((await shell.geo(['chains'])).stdout).toMatch(
-      /^CHAIN +ID +SIGNS +BEHIND .*\nbase-sepolia +84532  yes /,
+      /^CHAIN +ID +SIGNS +RECORDS +BEHIND .*\nbase-sepolia +84532  yes /,
     )
     const { total, by_chain, revoked } = (await world.get('/api/v0/location-records/stats')).body
     expect(JSON.parse((await shell.geo(['stats', '--json'])).stdout)).toMatchObject({

@@ -3239,6 +3239,11 @@ export interface operations {
                  * @example geojson-point
                  */
                 location_type?: string;
+                /**
+                 * @description Words that all occur among the first 2,000 characters of the memo, in any letter case; each may be the beginning of one.
+                 * @example eiffel tower
+                 */
+                memo?: string;
                 /** @description Only revoked ones, or only ones that are not. */
                 revoked?: boolean;
                 /**
@@ -3816,6 +3821,11 @@ export interface operations {
                  * @example geojson-point
                  */
                 location_type?: string;
+                /**
+                 * @description Words that all occur among the first 2,000 characters of the memo, in any letter case; each may be the beginning of one.
+                 * @example eiffel tower
+                 */
+                memo?: string;
                 /** @description Only revoked ones, or only ones that are not. */
                 revoked?: boolean;
                 /**
@@ -3938,6 +3948,11 @@ export interface operations {
                  * @example geojson-point
                  */
                 location_type?: string;
+                /**
+                 * @description Words that all occur among the first 2,000 characters of the memo, in any letter case; each may be the beginning of one.
+                 * @example eiffel tower
+                 */
+                memo?: string;
                 /** @description Only revoked ones, or only ones that are not. */
                 revoked?: boolean;
                 /**
