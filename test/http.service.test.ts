@@ -246,7 +246,7 @@ describe('bad queries', () => {
       'location-records?fromTimstamp=2026-01-01',
       400,
       'Invalid query parameter',
-      "Unknown parameter 'fromTimstamp'. Known parameters: chain, prover, subject, fromTimestamp, toTimestamp, bbox, schema, location_type, revoked, near, radius, intersects, sort, limit, offset, cursor, total, format",
+      "Unknown parameter 'fromTimstamp'. Known parameters: chain, prover, subject, fromTimestamp, toTimestamp, bbox, schema, location_type, memo, revoked, near, radius, intersects, sort, limit, offset, cursor, total, format",
     ],
     ['location-records/0x1234', 400, 'Invalid UID format', UID_FORMAT],
     [`location-records/${'1'.repeat(66)}`, 400, 'Invalid UID format', UID_FORMAT],

@@ -105,6 +105,14 @@ test('the kernel and the signing code import nothing of ours', () => {
     ),
   ).toEqual(new Set(['ethers', 'hash-wasm', 'node:crypto', 'secp256k1/bindings']))
 })
+test('the pages take the client, and of src the table of chains', () => {
+  const pages = readdirSync('web', { recursive: true, encoding: 'utf8' })
+    .filter((file) => /\.tsx?$/.test(file))
+    .map((file) => path.posix.join('web', file.replaceAll('\\', '/')))
+  expect(pages.length).toBeGreaterThan(10)
+  const outside = pages.flatMap(imports).filter((target) => /^(src|api|dev|packages)\//.test(target))
+  expect([...new Set(outside)]).toEqual(['src/chains'])
+})
 test('the client takes of src what runs in browsers, which has nothing of Node in it', () => {
   const client = readdirSync('packages/client/src', { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts'))

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, readdirSync } from 'node:fs'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { execute, getIntrospectionQuery, parse, type GraphQLSchema } from 'graphql'
 import { Client } from 'pg'
@@ -1038,8 +1038,11 @@ describe('database failures', () => {
     const own = await createMigratedDatabase()
     const client = new Client({ connectionString: own.url })
     await client.connect()
-    for (const name of ['1795651200000-Doubt', '1795564800000-Poison', '1795478400000-Graphql'])
-      await client.query(readFileSync(`db/migrations/${name}.down.sql`, 'utf8'))
+    const undone = readdirSync('db/migrations').filter(
+      (name) => name.endsWith('.down.sql') && name >= '1795478400000-Graphql',
+    )
+    for (const name of undone.sort().reverse())
+      await client.query(readFileSync(`db/migrations/${name}`, 'utf8'))
     await client.query('DELETE FROM migrations WHERE timestamp >= 1795478400000')
     const kept = quiet()
     const early = new PublishedGraphql(new PublishedViews(own.url, () => {}, false), watch(kept))

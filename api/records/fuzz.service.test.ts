@@ -439,6 +439,7 @@ const VALID: Record<string, () => string> = {
   },
   schema: () => pick([LOCATION_SCHEMA, LOCATION_PROTOCOL_SCHEMA]).uid,
   location_type: () => pick(['geojson', 'GEOJSON-POINT', "it's", "IT'S", '%', 'Ünï']),
+  memo: () => pick(['tower', 'Ort zwei']),
   revoked: () => pick(['true', 'false']),
   sort: () => pick(['timestamp', '-timestamp', 'event_timestamp', '-event_timestamp']),
   limit: () => String(1 + whole(1_200)),

@@ -318,7 +318,7 @@ describe('the world', () => {
       'The answer has no attestByDelegation: it was made by an older version of the service, which this package cannot land.',
     )
     const other = await serving((request, response) => response.writeHead(404).end('<html>nginx</html>'))
-    expect(await refused([...ASK, '--url', other], 3)).toContain('The service answered 404')
+    expect(await refused([...ASK, '--url', other], 3)).toContain('is no Geospatial Attestation Service')
   })
 
   test('what is not found, and a limit that is used up', async () => {
