@@ -99,9 +99,9 @@ export function distanceMeters(a: PreparedGeometry, b: PreparedGeometry): number
 }
 
 /**
- * Where the distance is: a position of each geometry, at that distance to a micrometre. For drawing only: where
- * edges meet almost in line, the place may lie beside one by its length. Undefined where one geometry lies in
- * the other and their boundaries do not meet.
+ * Where the distance is: a position of each geometry, at that distance to a micrometre. Undefined where one
+ * geometry lies in the other and their boundaries do not meet. For drawing only: where edges meet almost in
+ * line, the position may lie beside the shorter one, by less than its length.
  */
 export function nearestPlaces(a: PreparedGeometry, b: PreparedGeometry): [Position, Position] | undefined {
   const places = measured([a, b], () => placesOf(a, b))
