@@ -68,6 +68,8 @@ describe('types that openapi-typescript generates from /openapi.json by default'
     )
     expect(described.filter((each) => !asked.includes(each))).toEqual([
       'GET /api/v0/location-records/stream',
+      'GET /tiles/location-records.json',
+      'GET /tiles/location-records/{z}/{x}/{y}.mvt',
       'GET /graphql',
     ])
   })

@@ -236,7 +236,7 @@ describe('recomputing', () => {
     const without = await shell.geo(['recompute', landed.uid], { env: { GEO_RPC_URL_BASE_SEPOLIA: '' } })
     expect(without).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('name a node of it with --rpc'),
+      stderr: expect.stringContaining('give the URL of a node of it with --rpc'),
     })
   })
 })
@@ -360,7 +360,7 @@ describe('attesting', () => {
   test('what is no place is refused before anything is signed', async () => {
     const cases: [string[], RegExp][] = [
       [[place], /A place that is attested is lng,lat or GeoJSON, not an attestation/],
-      [['1,2', '--time', 'tomorrow'], /--time: 'tomorrow' is no time: expected ISO 8601/],
+      [['1,2', '--time', 'tomorrow'], /--time <time>' argument 'tomorrow' is invalid\. Expected ISO 8601/],
       [['1,2', '--expiration', '2020-01-01'], /expected a time to come/],
       [['1,2', '-o', 'x'], /-o is for --offchain/],
       [['1,2', '--location-type', 'h3'], /place/],
