@@ -148,6 +148,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     await item(page, uids.gate).waitFor()
     expect(new URL(page.url()).searchParams.get('bbox')).toMatch(/^8/)
     await page.getByRole('button', { name: 'Remove the area' }).click()
+    await mapShows(page, 2)
     expect(browser.complaints).toEqual([])
   })
 
