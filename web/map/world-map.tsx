@@ -3,6 +3,12 @@ import 'maplibre-gl/dist/maplibre-gl.css'
 import { basemapStyle, followDetail } from './basemap'
 import { AttributionControl, GlobeControl, Map, NavigationControl, ScaleControl } from './library'
 
+/**
+ * How often a busy map looks whether it is idle. MapLibre looks when it draws, and draws nothing for a tile
+ * that is unmodified: after one that comes last it would stay busy.
+ */
+const LOOK_MS = 100
+
 export interface View {
   longitude: number
   latitude: number
@@ -45,8 +51,20 @@ export function WorldMap({
       maxTileCacheSize: 0,
     })
     performance.mark('map-made')
-    map.on('idle', () => setState('idle'))
-    for (const event of ['dataloading', 'movestart'] as const) map.on(event, () => setState('busy'))
+    let looking: ReturnType<typeof setInterval> | undefined
+    const look = () => {
+      setState('busy')
+      looking ??= setInterval(() => map.triggerRepaint(), LOOK_MS)
+    }
+    const rest = () => {
+      clearInterval(looking)
+      looking = undefined
+    }
+    for (const event of ['dataloading', 'movestart'] as const) map.on(event, look)
+    map.on('idle', () => {
+      rest()
+      setState('idle')
+    })
     map.addControl(new NavigationControl({ visualizePitch: true }), 'bottom-right')
     map.addControl(new GlobeControl(), 'bottom-right')
     map.addControl(new ScaleControl(), 'bottom-right')
@@ -63,6 +81,7 @@ export function WorldMap({
     })
     return () => {
       leave?.()
+      rest()
       map.remove()
     }
   }, [failed])
