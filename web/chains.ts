@@ -1,6 +1,6 @@
 import { CHAINS } from '../src/chains'
 
-/** What the pages say of a chain. Colours are told apart on light and dark land, and by colour-blind people. */
+/** What the pages say of a chain. Colours differ on light and dark land, and for colour-blind people. */
 const COLOURS = ['#2f6fde', '#8a4fd3', '#d9480f', '#0b8f6a', '#c2255c', '#946200', '#0c8599', '#5f6b7a']
 const OTHER = COLOURS.at(-1)!
 

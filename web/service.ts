@@ -6,7 +6,7 @@ export const BASE = new URL('.', location.href).href.replace(/\/$/, '')
 /** The client of the service that served this page. */
 export const geo = createGeo(BASE)
 
-/** The same without patience: whoever asks says in words what failed and when it is tried again (loading.ts). */
+/** The same without patience: who asks says in words what failed and when it is tried again (loading.ts). */
 export const geoOnce = createGeo({ url: BASE, retries: 0 })
 
 /** The address of something of the service, such as `api/v0/location-records`. */

@@ -1,6 +1,5 @@
-import type { LocationRecord, RecordEvent, RecordFeatureCollection } from '@geospatial-attestation/client'
+import type { RecordEvent, RecordFeatureCollection } from '@geospatial-attestation/client'
 import { effect } from '@preact/signals'
-import type { Geometry } from 'geojson'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import './explorer.css'
 import { chainColour, kindOf } from '../chains'
@@ -211,7 +210,7 @@ function useRetry(failure: Failure | undefined, retry: () => void): void {
   }, [failure])
 }
 
-/** What a tile that did not come means. A refused request is in the list's own notice too, with its reason. */
+/** What a tile that did not come means. Why is in the notice of the list. */
 function mapFailureOf(status: number | undefined, tries: number): Failure {
   const { retryIn } = failureOf(undefined, tries)
   if (status === 429)
@@ -237,16 +236,16 @@ function Fallback({ version, onUsed }: { version: number; onUsed: () => void }) 
   })
   const by = colouring.value
   const places = (data?.features ?? []).flatMap(({ geometry, properties }): PlainPlace[] => {
-    const { chain, uid, location_type: type, revoked } = properties as unknown as LocationRecord
+    const { chain, uid, location_type: type, revoked } = properties
     const isHidden = hidden.value.includes(by === 'chain' ? chain : kindOf(type).name)
     if (geometry === null || isHidden) return []
     return [
       {
         key: `${chain}-${uid}`,
-        name: titleText(properties as unknown as LocationRecord),
+        name: titleText(properties),
         colour: by === 'chain' ? chainColour(chain) : kindOf(type).colour,
         faded: revoked,
-        geometry: geometry as unknown as Geometry,
+        geometry: geometry,
       },
     ]
   })

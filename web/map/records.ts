@@ -1,5 +1,5 @@
 import type { RecordEvent } from '@geospatial-attestation/client'
-import type { ExpressionSpecification, FilterSpecification } from 'maplibre-gl'
+import type { AddLayerObject, ExpressionSpecification, FilterSpecification } from 'maplibre-gl'
 import { chainColour, KINDS, OTHER_KIND, SLUGS } from '../chains'
 import { addressOf } from '../service'
 import { Marker, Popup, type Map, type MapMouseEvent, type VectorTileSource } from './library'
@@ -23,6 +23,16 @@ export interface Shown {
 }
 
 type PaintName = Parameters<Map['setPaintProperty']>[1]
+/** A layer in plain types: with those of MapLibre the linter compares thousands of kinds of expressions. */
+interface RecordLayer {
+  id: string
+  type: 'fill' | 'line' | 'circle' | 'symbol'
+  source: string
+  'source-layer': string
+  filter: FilterSpecification
+  layout?: Readonly<Record<string, unknown>>
+  paint: Readonly<Record<string, unknown>>
+}
 
 const SOURCE = 'records'
 const LAYERS = ['areas', 'area-edges', 'lines', 'points', 'clusters'].map((name) => `records-${name}`)
@@ -58,7 +68,7 @@ export function addRecords(
     promoteId: { records: 'uid' },
   })
   const layers = recordLayers(look)
-  for (const layer of layers) map.addLayer(layer)
+  for (const layer of layers) map.addLayer(layer as unknown as AddLayerObject)
 
   const popup = new Popup({ closeButton: false, closeOnClick: false, className: 'hint', offset: 8 })
   const marker = new Marker({ element: element('selected-place') })
@@ -118,7 +128,8 @@ export function addRecords(
     setLook: (next: RecordsLook) => {
       for (const { id, filter, paint } of recordLayers(next)) {
         map.setFilter(id, filter)
-        for (const name of Object.keys(paint) as PaintName[]) map.setPaintProperty(id, name, paint[name])
+        for (const name of Object.keys(paint) as PaintName[])
+          map.setPaintProperty(id, name, paint[name] as ExpressionSpecification)
         if (id === 'records-counts') map.setLayoutProperty(id, 'text-field', countText(next))
       }
     },
@@ -213,7 +224,7 @@ const whenSelected = (yes: number, no: number): ExpressionSpecification => [
   no,
 ]
 
-function recordLayers(look: RecordsLook) {
+function recordLayers(look: RecordsLook): RecordLayer[] {
   const isShown = ['!', ['in', groupOf(look), ['literal', look.hidden]]]
   const filter = (type: string) =>
     ['all', ['==', ['geometry-type'], type], isShown] as unknown as FilterSpecification
@@ -229,16 +240,16 @@ function recordLayers(look: RecordsLook) {
   return [
     {
       id: 'records-areas',
-      type: 'fill' as const,
+      type: 'fill',
       ...records,
       filter: filter('Polygon'),
       paint: { 'fill-color': colour, 'fill-opacity': opacity(0.28, 0.08) },
     },
-    { id: 'records-area-edges', type: 'line' as const, ...records, filter: filter('Polygon'), paint: line },
-    { id: 'records-lines', type: 'line' as const, ...records, filter: filter('LineString'), paint: line },
+    { id: 'records-area-edges', type: 'line', ...records, filter: filter('Polygon'), paint: line },
+    { id: 'records-lines', type: 'line', ...records, filter: filter('LineString'), paint: line },
     {
       id: 'records-points',
-      type: 'circle' as const,
+      type: 'circle',
       ...records,
       filter: filter('Point'),
       paint: {
@@ -252,7 +263,7 @@ function recordLayers(look: RecordsLook) {
     },
     {
       id: 'records-clusters',
-      type: 'circle' as const,
+      type: 'circle',
       ...clusters,
       filter: counted,
       paint: {
@@ -265,7 +276,7 @@ function recordLayers(look: RecordsLook) {
     },
     {
       id: 'records-counts',
-      type: 'symbol' as const,
+      type: 'symbol',
       ...clusters,
       filter: counted,
       layout: {
@@ -276,11 +287,7 @@ function recordLayers(look: RecordsLook) {
       },
       paint: { 'text-color': '#ffffff' },
     },
-  ] as (Parameters<Map['addLayer']>[0] & {
-    id: string
-    filter: FilterSpecification
-    paint: Readonly<Partial<Record<PaintName, ExpressionSpecification>>>
-  })[]
+  ]
 }
 
 function shownOn(map: Map): Shown {
