@@ -1,7 +1,7 @@
 import { AttestationNotFoundError, type LocationRecord } from '@geospatial-attestation/client'
 import type { Geometry } from 'geojson'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { chainName, pagesOf } from '../chains'
 import { CopyButton } from '../copy-button'
 import type { Loaded } from '../loading'
@@ -96,7 +96,8 @@ export function Card({
   onShow: ((at: [number, number]) => void) | undefined
 }) {
   const title = useRef<HTMLHeadingElement>(null)
-  useEffect(() => title.current?.focus(), [chosen.uid, chosen.chain])
+  // Before it is painted: a key pressed as soon as the card is seen is the card's.
+  useLayoutEffect(() => title.current?.focus(), [chosen.uid, chosen.chain])
   const close = () => {
     select(undefined)
     document.querySelector<HTMLElement>(`[data-record="${chosen.chain}-${chosen.uid}"]`)?.focus()
