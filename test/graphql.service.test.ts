@@ -139,9 +139,13 @@ test.skipIf(!CHROMIUM)(
     await page.getByText('attestationEventById').first().waitFor()
     await page.click('.execute-button')
     await page.click('.execute-options li')
-    const shown = `document.querySelector('.result-window .CodeMirror').CodeMirror.getValue()`
-    await page.waitForFunction(`${shown}.includes('totalCount')`)
-    const { data } = JSON.parse(await page.evaluate<string>(shown))
+    const result = page.locator('.result-window .CodeMirror')
+    await result.getByText('totalCount').waitFor()
+    const { data } = JSON.parse(
+      await result.evaluate((editor) =>
+        (editor as Element & { CodeMirror: { getValue(): string } }).CodeMirror.getValue(),
+      ),
+    )
     expect(data.locationRecords.totalCount).toBe((await world.get('/api/v0/location-records')).body.count)
     await page.click('.docExplorerShow')
     await page.locator('.doc-explorer').getByText('root types').waitFor()

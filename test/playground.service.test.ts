@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import type { Geometry, LineString, Polygon, Position } from 'geojson'
@@ -220,7 +220,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     await drawn('Draw a polygon as Container', [[200, 200], [400, 200], [400, 400], [200, 400], [200, 400]]) // prettier-ignore
     const container = await page.getByLabel('Container', { exact: true }).inputValue()
     expect((JSON.parse(container) as Polygon).coordinates[0]).toHaveLength(5)
-    await page.waitForFunction('document.querySelector("canvas.maplibregl-canvas") !== null')
+    await page.locator('canvas.maplibregl-canvas').waitFor({ state: 'attached' })
     await page.getByLabel('Geometry', { exact: true }).fill('')
     await drawn('Draw a point as Geometry', [[437, 378]])
     expect(await page.getByLabel('Geometry', { exact: true }).inputValue()).toMatch(/^-?[\d.]+, -?[\d.]+$/)
@@ -481,6 +481,8 @@ async function answerOfCurl(command: string): Promise<unknown> {
 
 /** What the program prints; its types are checked first. */
 async function outputOfTypescript(source: string): Promise<string> {
+  // In the project, whose packages the program imports.
+  mkdirSync('.local', { recursive: true })
   const folder = mkdtempSync(path.resolve('.local/snippet-'))
   try {
     const file = path.join(folder, 'snippet.mts')

@@ -228,7 +228,8 @@ test('the indexer deletes changes older than a week; a client that resumes befor
   await world.caughtUp()
   await rows(
     databaseUrl,
-    `UPDATE record_change SET changed_at = changed_at - interval '8 days' WHERE uid <> $1`,
+    `UPDATE record_change SET changed_at = changed_at - interval '8 days'
+     WHERE chain = 'base-sepolia' AND uid <> $1`,
     [kept],
   )
   await rows(
@@ -243,7 +244,8 @@ test('the indexer deletes changes older than a week; a client that resumes befor
   for (;;) {
     const [{ count }] = (await rows<{ count: number }>(
       databaseUrl,
-      `SELECT count(*)::int AS count FROM record_change WHERE changed_at < now() - interval '7 days'`,
+      `SELECT count(*)::int AS count FROM record_change
+       WHERE chain = 'base-sepolia' AND changed_at < now() - interval '7 days'`,
     )) as [{ count: number }]
     if (count === 0) break
     await pause(50)

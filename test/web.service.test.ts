@@ -44,8 +44,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     await using browser = await openPage()
     const { page, complaints, requested } = browser
     await page.goto(world.url)
-    await page.locator('canvas').waitFor()
-    await page.waitForLoadState('networkidle')
+    await page.locator('.map[data-state=idle]').waitFor()
     await browser.picture('explorer')
     expect(complaints).toEqual([])
     expect(new Set(requested.map((each) => new URL(each).origin))).toEqual(new Set([world.url]))

@@ -48,6 +48,14 @@ beforeAll(async () => {
         timestamp: NOON + whole(200) * 3_600_000,
         eventTimestamp: NOON - whole(100) * 3_600_000,
         locationType: pick(['geojson', 'GeoJSON-Point', "it's", '%', 'Ünï']),
+        memo: pick([
+          '',
+          'Water tower',
+          "the mayor's Tower, 2nd floor",
+          'Ort ünï zwei',
+          'TOW; %_ <b>',
+          'ort😀 zw',
+        ]),
         geometry: random() < 0.1 ? null : { type: 'Point', coordinates: [lng(), lat()] },
       },
     })),
@@ -84,7 +92,7 @@ async function ask(query: string) {
 async function expectSpecified(query: string, named: readonly string[]): Promise<number> {
   const { status, body, ms } = await ask(query)
   const at = `${query.slice(0, 300)} (seed ${SEED})`
-  expect([200, 400], `${at}: ${JSON.stringify(body).slice(0, 300)}`).toContain(status)
+  expect([200, 400], `${at}: ${String(JSON.stringify(body)).slice(0, 300)}`).toContain(status)
   if (status === 400) {
     const messages = [
       'Invalid query parameter',
@@ -439,7 +447,8 @@ const VALID: Record<string, () => string> = {
   },
   schema: () => pick([LOCATION_SCHEMA, LOCATION_PROTOCOL_SCHEMA]).uid,
   location_type: () => pick(['geojson', 'GEOJSON-POINT', "it's", "IT'S", '%', 'Ünï']),
-  memo: () => pick(['tower', 'Ort zwei']),
+  memo: () =>
+    pick(['tower', 'TOW', 'Ort zwei', 'zw, ort', 's mayor', '2', 'ünï', 'ort😀', 'b', 'owe', 'tower towers']),
   revoked: () => pick(['true', 'false']),
   sort: () => pick(['timestamp', '-timestamp', 'event_timestamp', '-event_timestamp']),
   limit: () => String(1 + whole(1_200)),
@@ -475,14 +484,17 @@ const SLUGS: Record<string, string> = {
 }
 const prepared = (geometry: unknown) => prepareGeometry(readGeometry(geometry, 'x'))
 
+/** Letters and digits of ASCII, and everything beyond it. */
+const wordsOf = (text: string) => text.toLowerCase().match(/[a-z0-9\u0080-\u{10ffff}]+/gu) ?? []
+
 /** The reference: whether a record matches, without SQL. */
 function matches(
   record: StoredRecord,
   query: Record<string, string>,
   target: ReturnType<typeof prepared> | undefined,
 ): boolean {
-  const { chain, prover, subject, fromTimestamp, toTimestamp, bbox, schema, location_type, revoked, radius } =
-    query
+  const { chain, prover, subject, fromTimestamp, toTimestamp, bbox } = query
+  const { schema, location_type, memo, revoked, radius } = query
   if (chain !== undefined && record.chain !== (SLUGS[chain.toLowerCase()] ?? chain.toLowerCase()))
     return false
   if (prover !== undefined && record.prover !== prover.toLowerCase()) return false
@@ -493,6 +505,10 @@ function matches(
   // Letter case beyond ASCII depends on the database's collation: not tested here.
   if (location_type !== undefined && record.locationType.toLowerCase() !== location_type.toLowerCase())
     return false
+  if (memo !== undefined) {
+    const words = wordsOf(record.memo)
+    if (!wordsOf(memo).every((asked) => words.some((word) => word.startsWith(asked)))) return false
+  }
   if (revoked !== undefined && record.revoked !== (revoked === 'true')) return false
   const [x, y] = (record.geometry as { coordinates: [number, number] } | null)?.coordinates ?? []
   if (bbox !== undefined) {
