@@ -139,11 +139,10 @@ test.skipIf(!CHROMIUM)(
     await page.getByText('attestationEventById').first().waitFor()
     await page.click('.execute-button')
     await page.click('.execute-options li')
-    const result = page.locator('.result-window .CodeMirror')
-    await result.getByText('totalCount').waitFor()
+    await page.locator('.result-window .CodeMirror').getByText('totalCount').waitFor()
     const { data } = JSON.parse(
-      await result.evaluate((editor) =>
-        (editor as Element & { CodeMirror: { getValue(): string } }).CodeMirror.getValue(),
+      await page.evaluate<string>(
+        `document.querySelector('.result-window .CodeMirror').CodeMirror.getValue()`,
       ),
     )
     expect(data.locationRecords.totalCount).toBe((await world.get('/api/v0/location-records')).body.count)
