@@ -126,6 +126,26 @@ describe('outages', () => {
     now += 6_000
     expect((await distance()).statusCode).toBe(200)
   })
+  test('a node that goes away: GET / says so, and the first request after it is back is answered', async () => {
+    let broken = false
+    let now = 1_700_000_000_000
+    const { distance, get } = await serve({
+      clock: () => now,
+      fault: () => (broken ? { error: { code: -32000, message: 'no' } } : undefined),
+    })
+    const told = async () => (await get('/?format=json')).json().chains[0]
+    const before = await told()
+    expect(before).toMatchObject({ ready: true, domain: { name: 'EAS' } })
+    broken = true
+    now += 61_000
+    expect((await distance()).statusCode).toBe(500)
+    // What is signed already can still be submitted.
+    expect(await told()).toEqual({ ...before, ready: false, reason: 'the node does not answer' })
+    broken = false
+    expect((await distance()).statusCode).toBe(200)
+    now += 6_000
+    expect(await told()).toEqual(before)
+  })
   test('an answer with another attestation than the requested one is rejected', async () => {
     const word = (value: string) => value.padStart(64, '0')
     const forged = `0x${word('20')}${'1'.repeat(64)}${'ba4171c92572b1e4f241d044c32cdf083be9fd946b8766977558ca6378c824e2'}${word('1').repeat(2)}${word('0').repeat(4)}${word('1')}${word('140')}${word('0')}`

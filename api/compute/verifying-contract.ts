@@ -22,13 +22,14 @@ interface Signing {
  * signatures before, which can still be verified.
  */
 type Verdict = Signing | { reason: string; before?: Signing | undefined }
+/** `away`: it was ready, and its node does not answer now. */
 type Probe = { at: number } & (
-  | ({ state: 'ready' } & Signing)
+  | ({ state: 'ready' | 'away' } & Signing)
   | { state: 'refused'; reason: string; before?: Signing | undefined }
   | { state: 'unreachable' }
 )
 /** Milliseconds after which a request probes the contract again: some chains can replace their contracts. */
-const PROBE_AGAIN_MS = { ready: 60_000, refused: 60_000, unreachable: 5_000 }
+const PROBE_AGAIN_MS = { ready: 60_000, refused: 60_000, away: 5_000, unreachable: 5_000 }
 
 /** A contract that takes our signatures, as it was last seen: EAS itself, or the chain's proxy. */
 export class VerifyingContract {
@@ -55,9 +56,18 @@ export class VerifyingContract {
     return (await this.probe()).state === 'unreachable'
   }
 
-  /** Why nothing can be signed for this contract; undefined when it can. */
+  /**
+   * Why nothing can be signed for this contract; undefined when it can. A contract whose node is away is not
+   * refused: who signs reads the node anyhow, and it may be back.
+   */
   async refusal(): Promise<string | undefined> {
     return reasonOf(await this.probe())
+  }
+
+  /** The same for who only looks: also that the node is away, once it was noticed. */
+  async notReady(): Promise<string | undefined> {
+    const probe = await this.probe()
+    return probe.state === 'away' ? NODE_AWAY : reasonOf(probe)
   }
 
   /** The same as it was last seen, without waiting; where that is too long ago, it is looked at again. */
@@ -72,14 +82,13 @@ export class VerifyingContract {
    */
   async interface(): Promise<{ abi: readonly string[]; domain?: AttestDomain }> {
     const probe = await this.probe()
-    return probe.state === 'ready' ? { abi: DELEGATED_ABIS[probe.layout], domain: probe.domain } : { abi: [] }
+    return isReady(probe) ? { abi: DELEGATED_ABIS[probe.layout], domain: probe.domain } : { abi: [] }
   }
 
   /** Throws UnavailableError while it cannot be signed for. */
-  async ready(): Promise<Probe & { state: 'ready' }> {
+  async ready(): Promise<Signing> {
     const probe = await this.probe()
-    if (probe.state !== 'ready')
-      throw new UnavailableError(`Signing for ${this.address} is not possible right now.`)
+    if (!isReady(probe)) throw new UnavailableError(`Signing for ${this.address} is not possible right now.`)
     return probe
   }
 
@@ -128,7 +137,7 @@ export class VerifyingContract {
       return 'reason' in verdict ? { state: 'refused', ...verdict, at } : { state: 'ready', ...verdict, at }
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error
-      if (before?.state === 'ready') return { ...before, at }
+      if (before && isReady(before)) return { ...before, state: 'away', at }
       return error instanceof NoContractError
         ? { state: 'refused', reason: `its endpoint knows no contract at ${this.address}`, at }
         : { state: 'unreachable', at }
@@ -136,14 +145,20 @@ export class VerifyingContract {
   }
 }
 
+const NODE_AWAY = 'the node does not answer'
+
+function isReady(probe: Probe): probe is Probe & { state: 'ready' | 'away' } {
+  return probe.state === 'ready' || probe.state === 'away'
+}
+
 function reasonOf(probe: Probe): string | undefined {
-  if (probe.state === 'unreachable') return 'the node does not answer'
+  if (probe.state === 'unreachable') return NODE_AWAY
   return probe.state === 'refused' ? probe.reason : undefined
 }
 
 /** What signatures are or were made with; undefined where that is not known. */
 function signingOf(probe: Probe): Signing | undefined {
-  if (probe.state === 'ready') return probe
+  if (isReady(probe)) return probe
   return probe.state === 'refused' ? probe.before : undefined
 }
 

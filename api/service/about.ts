@@ -208,7 +208,7 @@ export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Prom
 
 /** Whether a contract takes our signatures, why not, and what a client submits them by. */
 async function described(contract: VerifyingContract) {
-  const reason = await contract.refusal()
+  const reason = await contract.notReady()
   return {
     ready: reason === undefined,
     ...(reason !== undefined && { reason }),

@@ -58,7 +58,9 @@ const Information = named(
             attester: address(
               'Who signs for it. A contract that relies on answers accepts this attester only.',
             ),
-            ready: Type.Boolean({ description: 'Whether it can be signed for now.' }),
+            ready: Type.Boolean({
+              description: 'Whether it can be signed for now, as seen within the last minute.',
+            }),
             reason: Type.Optional(text('Why not.')),
             abi: texts(
               'A function or error, as ethers and viem read it.',

@@ -74,6 +74,11 @@ async function inputOfJson(content: string, from: string): Promise<Input> {
     if ('sig' in value || ('message' in value && 'domain' in value))
       return offchainInput(value as OffchainSource)
     if ('type' in value || 'uid' in value || 'attestation' in value) return value as Input
+    // As EAS's explorer and its GraphQL write an attestation on chain.
+    if ('id' in value && typeof value.id === 'string' && UID.test(value.id))
+      throw new UsageError(
+        `${from} is an attestation of a chain, as an explorer shows it: give its UID, ${value.id}.`,
+      )
   }
   throw new UsageError(
     `${from} holds no place: expected GeoJSON (a geometry, a Feature, a FeatureCollection of one feature) or an offchain attestation.`,

@@ -5,6 +5,7 @@ import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Wallet, id, zeroPadValue } from 'ethers'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { createGeo } from '@geospatial-attestation/client'
 import { mined, type LocalChain } from '../../../dev/chain'
 import { NUMERIC_RESULT_FIELDS, schemaUid } from '../../../src/eas'
 import { startTestWorld, type TestWorld } from '../../../test/world'
@@ -112,6 +113,14 @@ describe('answers', () => {
     const ofStdin = await shell.geo(['batch', '-', '-q'], { stdin: JSON.stringify(lines[0]) })
     expect(ofStdin).toMatchObject({ code: 0, stderr: '' })
     expect(rows(ofStdin.stdout)[0].answer.result).toBe(answers[0].answer.result)
+  })
+
+  test('none of an empty file, which is said', async () => {
+    const name = questions(['', ' '])
+    expect(await shell.geo(['batch', `${name}.ndjson`])).toEqual({
+      ...{ code: 0, stdout: '' },
+      stderr: `'${name}.ndjson' has no questions.\n0 answered, 0 refused\n`,
+    })
   })
 
   test('20 are asked at once; a run that was stopped goes on, and one that is done asks nothing', async () => {
@@ -237,6 +246,25 @@ describe('landing', () => {
     expect((await shell.geo(args)).code).toBe(0)
     await landedOnce(name, 3, world.chain, recipient)
     expect(rowsOf(`${name}.out`).map(({ answer }) => answer)).toEqual(answers)
+  })
+
+  test('a batch in a file: one value a line for landing it and for verifying it', async () => {
+    const geo = createGeo({ url: world.url, chain: 84532 })
+    const point = (lng: number) => ({ type: 'Point' as const, coordinates: [lng, 1] })
+    const batch = await geo.batch(
+      [1, 2].map((lng) => ({ operation: 'distance', from: point(lng), to: point(9) })),
+      { submission: 'proxy' },
+    )
+    shell.write('batch.json', JSON.stringify(batch))
+    const landed = await shell.geo(['land', 'batch.json', '--json'])
+    expect([landed.code, rows(landed.stdout)]).toEqual([
+      0,
+      [1, 2].map(() => expect.objectContaining({ chainId: 84532, already: false })),
+    ])
+    const verified = await shell.geo(['verify', 'batch.json', '--json'])
+    expect(rows(verified.stdout).map(({ landed: { uid } }) => uid)).toEqual(
+      rows(landed.stdout).map(({ uid }) => uid),
+    )
   })
 
   test.each(['direct', 'proxy'])('%s: killed while a transaction is under way', async (submission) => {

@@ -317,6 +317,17 @@ describe('attesting', () => {
     ])
   })
 
+  test('it is revoked once; the second time says when it was', async () => {
+    const { uid } = await json(['attest', '7,8', '--key-file', 'key.txt'])
+    const revoke = ['revoke', uid, '--key-file', 'key.txt']
+    const first = await json(revoke)
+    expect(first).toMatchObject({ uid, already: false, transactionHash: expect.stringMatching(/^0x/) })
+    const blocks = await world.chain.provider.getBlockNumber()
+    expect(await json(revoke)).toMatchObject({ uid, already: true, revocationTime: first.revocationTime })
+    expect((await shell.geo(revoke)).stdout).toMatch(/\nrevoked before +\d{4}-/)
+    expect(await world.chain.provider.getBlockNumber()).toBe(blocks)
+  })
+
   test('offchain: a file that is an input, and nothing on the chain', async () => {
     const before = await world.chain.provider.getBlockNumber()
     const args = ['attest', '-', '--offchain', '--key-file', 'key.txt', '-o', 'tower.offchain.json']

@@ -4,34 +4,11 @@ import {
   WebStandardStreamableHTTPServerTransport,
   type McpServer,
 } from '@modelcontextprotocol/server'
-import { z } from 'zod'
+import { INVALID_REQUEST, jsonRpcError, lackingParams } from './params'
 
 /** Answers one request; `body` is its parsed JSON, `server` makes the server that answers it. */
 export type HttpHandler = (request: Request, body: unknown, server: () => McpServer) => Promise<Response>
 
-/** An error of JSON-RPC that answers no message in particular. */
-export function jsonRpcError(code: number, message: string, id: string | number | null = null) {
-  return { jsonrpc: '2.0' as const, error: { code, message }, id }
-}
-
-/** JSON-RPC 2.0, 5.1. */
-const INVALID_REQUEST = -32_600
-const INVALID_PARAMS = -32_602
-/** What requests need that the SDK refuses with what its validator printed; and the same in words. */
-const NEEDED: Readonly<Record<string, { params: z.ZodObject; words: string }>> = {
-  initialize: {
-    params: z.looseObject({
-      ...{ protocolVersion: z.string(), capabilities: z.looseObject({}) },
-      clientInfo: z.looseObject({ name: z.string(), version: z.string() }),
-    }),
-    words:
-      'initialize needs params: protocolVersion, such as "2025-06-18", capabilities, such as {}, and clientInfo with name and version.',
-  },
-  'tools/call': {
-    params: z.looseObject({ name: z.string(), arguments: z.looseObject({}).optional() }),
-    words: 'tools/call needs params: name, one of tools/list, and arguments, an object.',
-  },
-}
 /** Nobody sees it; the SDK uses the same one. */
 const CLIENT_LEFT = 499
 
@@ -59,16 +36,6 @@ export function createHttpHandler(onError: (error: Error) => void = () => {}): H
     servers.set(request, server)
     return current.fetch(request, { parsedBody: body })
   }
-}
-
-/** The error for a request without the params that it needs. */
-function lackingParams(body: unknown) {
-  const { id, method, params } = (body ?? {}) as Record<string, unknown>
-  // Other messages are for the SDK to judge.
-  if ((typeof id !== 'string' && typeof id !== 'number') || typeof method !== 'string') return undefined
-  const needed = Object.hasOwn(NEEDED, method) ? NEEDED[method] : undefined
-  if (!needed || needed.params.safeParse(params).success) return undefined
-  return jsonRpcError(INVALID_PARAMS, needed.words, id)
 }
 
 /** The revisions of 2025, which the SDK's handler answers as streams. */

@@ -5,5 +5,6 @@
  */
 export { createMcpServer, type McpOptions } from './server'
 export type { Payer } from './earlier'
-export { createHttpHandler, jsonRpcError, type HttpHandler } from './http'
+export { createHttpHandler, type HttpHandler } from './http'
+export { jsonRpcError } from './params'
 export { serveStdio, type StdioConnection, type StdioOptions } from './stdio'

@@ -1,4 +1,5 @@
 import { serveStdio as serve, StdioServerTransport } from '@modelcontextprotocol/server/stdio'
+import { lackingParams } from './params'
 import { createMcpServer, type McpOptions } from './server'
 
 /** Over stdin and stdout, for one user, whose answers are kept while the connection lasts. */
@@ -17,6 +18,13 @@ export function serveStdio(options: StdioOptions): StdioConnection {
     transport,
     ...(options.onError && { onerror: options.onError }),
   })
+  const serveMessage = transport.onmessage!.bind(transport)
+  transport.onmessage = (message) => {
+    const lacking = lackingParams(message)
+    if (!lacking) return serveMessage(message)
+    // To a client that has left nothing can be said.
+    transport.send(lacking).catch(options.onError ?? (() => {}))
+  }
   const closed = new Promise<void>((resolve) => {
     const close = transport.onclose?.bind(transport)
     transport.onclose = () => {

@@ -201,6 +201,9 @@ test('over stdio nothing but messages is written; garbage is passed over; the en
   send('{"jsonrpc":"2.0"}')
   send(`[${JSON.stringify(begun)}]`)
   send('['.repeat(20_000))
+  expect(await ask(5, 'initialize')).toMatchObject({
+    ...{ id: 5, error: { code: -32602, message: expect.stringContaining('initialize needs params') } },
+  })
   const asked = await ask(2, 'tools/call', { name: 'area', arguments: { geometry: SQUARE, ...CHAIN } })
   expect(asked).toMatchObject({ id: 2, result: { structuredContent: { answer_id: 'answer-1' } } })
   const landed = await ask(3, 'tools/call', { name: 'land_answer', arguments: { answer: 'answer-1' } })
