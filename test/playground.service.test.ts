@@ -7,9 +7,10 @@ import solc from 'solc'
 import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { measurable } from '@geospatial-attestation/client/kernel'
-import { LOCAL_CHAIN, mined, testAccount } from '../dev/chain'
-import { drawGeometry, drawMeasured } from '../web/playground/shapes'
+import { LOCAL_CHAIN, testAccount } from '../dev/chain'
+import { drawGeometry, drawMeasured } from '../web/map/shapes'
 import { CHROMIUM, openPage, type OpenPage, type PageOptions } from './browser'
+import { StandIn } from './wallet'
 import { startTestWorld, type TestWorld } from './world'
 
 /** The playground on the running service, in a real browser (needs chromium), and what it draws. */
@@ -268,13 +269,14 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     const uid = await page.locator('[data-uid]').innerText()
     const attestation = await (await world.chain.eas()).getAttestation!(uid)
     expect(attestation.uid).toBe(uid)
-    expect(await page.getByRole('link', { name: 'Show it' }).getAttribute('href')).toContain(`?uid=${uid}`)
+    // Its chain is on this machine: no page of others shows it.
+    expect(await page.getByRole('link', { name: 'Show it' }).count()).toBe(0)
     await browser.picture('playground-landed')
     expect(complaints).toEqual([])
   })
 
   test('landed through a wallet, which was on another chain', async () => {
-    const wallet = new StandIn({ chainId: 1 })
+    const wallet = new StandIn(world.chain, { chainId: 1 })
     await using browser = await openWith(wallet)
     const { page, complaints } = browser
     await page.getByText('on chain 1: the wallet will be asked to go to base-sepolia').waitFor()
@@ -299,14 +301,14 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
       /^You refused/,
     ],
   ] as [string, Partial<StandIn>, RegExp][])('a wallet that %s: said in words', async (_, options, words) => {
-    await using browser = await openWith(new StandIn(options))
+    await using browser = await openWith(new StandIn(world.chain, options))
     await browser.page.getByRole('button', { name: 'Land it with Stand-in' }).click()
     expect(await alert(browser)).toMatch(words)
     // It can be tried again.
     expect(await browser.page.getByRole('button', { name: 'Land it with Stand-in' }).isEnabled()).toBe(true)
   })
   test('a wallet that does not know the chain is told the local node', async () => {
-    const wallet = new StandIn({ chainId: 1, refuses: { wallet_switchEthereumChain: 4902 } })
+    const wallet = new StandIn(world.chain, { chainId: 1, refuses: { wallet_switchEthereumChain: 4902 } })
     await using browser = await openWith(wallet)
     await browser.page.getByRole('button', { name: 'Land it with Stand-in' }).click()
     await browser.page.locator('[data-checked=true]').waitFor()
@@ -403,71 +405,11 @@ async function attested(): Promise<string> {
   return uid
 }
 
-/** A wallet of another kind than any library's: EIP-1193, whose account is a test account of the chain. */
-class StandIn {
-  chainId: number
-  /** by method: the code that it is refused with */
-  refuses: Readonly<Record<string, number>>
-  /** It says that it changed its chain, and does not. */
-  stays: boolean
-  readonly added: string[] = []
-
-  constructor({ chainId = LOCAL_CHAIN.id, refuses = {}, stays = false }: Partial<StandIn>) {
-    this.chainId = chainId
-    this.refuses = refuses
-    this.stays = stays
-  }
-
-  async request({ method, params = [] }: { method: string; params?: any[] }): Promise<unknown> {
-    const code = this.refuses[method]
-    if (code !== undefined) throw Object.assign(new Error('no'), { code })
-    const wallet = testAccount(3).connect(world.chain.provider)
-    switch (method) {
-      case 'eth_requestAccounts':
-      case 'eth_accounts':
-        return [wallet.address]
-      case 'eth_chainId':
-        return `0x${this.chainId.toString(16)}`
-      case 'wallet_switchEthereumChain':
-      case 'wallet_addEthereumChain':
-        if (!this.stays) this.chainId = Number(params[0].chainId)
-        if (params[0].rpcUrls) this.added.push(...params[0].rpcUrls)
-        return null
-      case 'eth_sendTransaction': {
-        const { to, data } = params[0] as { to: string; data: string }
-        const { hash } = await wallet.sendTransaction({ to, data })
-        await mined(world.chain, hash)
-        return hash
-      }
-      default:
-        return world.chain.provider.send(method, params)
-    }
-  }
-}
-
 /** The playground with an answer, in a browser that has this wallet. */
 async function openWith(wallet: StandIn): Promise<OpenPage> {
   const browser = await openPage()
-  const { page } = browser
-  await page.exposeFunction('askWallet', (request: { method: string }) =>
-    wallet.request(request).then(
-      (result) => ({ result }),
-      ({ message, code, data }: Error & { code?: number; data?: unknown }) => ({
-        error: { message, code, data },
-      }),
-    ),
-  )
-  await page.addInitScript(`{
-    const provider = { request: async (request) => {
-      const { result, error } = await askWallet(request)
-      if (error) throw Object.assign(new Error(error.message), error)
-      return result
-    } }
-    const info = { uuid: 'b1f5c0de-0000-4000-8000-000000000001', name: 'Stand-in', icon: '', rdns: 'test' }
-    const announce = () => dispatchEvent(new CustomEvent('eip6963:announceProvider', { detail: Object.freeze({ info, provider }) }))
-    addEventListener('eip6963:requestProvider', announce)
-  }`)
-  await page.goto(`${world.url}/playground?a=0,0&b=1,1`)
+  await wallet.install(browser.page)
+  await browser.page.goto(`${world.url}/playground?a=0,0&b=1,1`)
   await ask(browser)
   await verified(browser)
   return browser

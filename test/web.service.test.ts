@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { CHROMIUM, openPage } from './browser'
 import { startTestWorld, type TestWorld } from './world'
@@ -47,6 +49,18 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     await page.locator('.map[data-state=idle]').waitFor()
     await browser.picture('explorer')
     expect(complaints).toEqual([])
+    // What is loaded until the first frame with land, compressed.
+    const before = await page.evaluate<string[]>(`{
+      const [land] = performance.getEntriesByName('map-land')
+      performance
+        .getEntriesByType('resource')
+        .filter(({ startTime }) => startTime < land.startTime)
+        .map(({ name }) => name)
+    }`)
+    const files = new Set(before.flatMap((url) => /\/assets\/(.*)$/.exec(url)?.[1] ?? []))
+    const bytes = [...files].map((file) => gzipSync(readFileSync(`dist/web/assets/${file}`)).length)
+    console.log(`until the first frame: ${bytes.reduce((sum, each) => sum + each)} B in ${files.size} files`)
+    expect(bytes.reduce((sum, each) => sum + each)).toBeLessThan(400_000)
     expect(new Set(requested.map((each) => new URL(each).origin))).toEqual(new Set([world.url]))
     expect(await browser.barriers()).toEqual([])
   })

@@ -1,11 +1,12 @@
 import type { ComponentChildren, ComponentType } from 'preact'
-import { lazy, Suspense } from 'preact/compat'
+import { lazy } from './lazy'
 import { goTo, here, type Page } from './location'
 import { addressOf } from './service'
 
 const PAGES: Record<Page, { title: string; Content: ComponentType }> = {
-  explorer: { title: 'Explore', Content: lazy(() => import('./explorer')) },
-  playground: { title: 'Ask', Content: lazy(() => import('./playground')) },
+  explorer: { title: 'Explore', Content: lazy(async () => (await import('./explorer')).default) },
+  playground: { title: 'Ask', Content: lazy(async () => (await import('./playground')).default) },
+  attest: { title: 'Attest', Content: lazy(async () => (await import('./attest')).default) },
 }
 
 /** The header, and the page that the address names. */
@@ -31,9 +32,7 @@ export function App() {
         </nav>
       </header>
       <main>
-        <Suspense fallback={<p class="waiting">Loading ...</p>}>
-          <Content />
-        </Suspense>
+        <Content key={page} />
       </main>
     </>
   )

@@ -5,12 +5,13 @@ import { signal } from '@preact/signals'
  * the buttons of the browser work as anywhere.
  */
 
-export type Page = 'explorer' | 'playground'
+export type Page = 'explorer' | 'playground' | 'attest'
 
 const read = () => ({ page: pageOf(location.pathname), parameters: new URLSearchParams(location.search) })
 
 function pageOf(path: string): Page {
-  return path.endsWith('/playground') ? 'playground' : 'explorer'
+  const last = path.slice(path.lastIndexOf('/') + 1)
+  return last === 'playground' || last === 'attest' ? last : 'explorer'
 }
 
 export const here = signal(read())

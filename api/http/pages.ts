@@ -11,6 +11,7 @@ import { type Html, html, trusted } from './html'
 const HEADER = [
   ['', 'Explore'],
   ['playground', 'Ask'],
+  ['attest', 'Attest'],
   ['docs', 'API'],
   ['graphql', 'GraphQL'],
   ['ogc', 'GIS'],

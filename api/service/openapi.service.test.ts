@@ -766,7 +766,8 @@ describe('the document', () => {
     expect(
       routesOf(app)
         .filter(
-          (route) => !/ \/(docs|ogc|\*|playground|local-nodes)|^OPTIONS | \/graphql\/graphiql\//.test(route),
+          (route) =>
+            !/ \/(docs|ogc|\*|playground|attest|local-nodes)|^OPTIONS | \/graphql\/graphiql\//.test(route),
         )
         .sort(),
     ).toEqual(documented.sort())

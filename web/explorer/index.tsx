@@ -1,22 +1,20 @@
-import type { RecordEvent, RecordFeatureCollection } from '@geospatial-attestation/client'
+import type { RecordEvent } from '@geospatial-attestation/client'
 import { effect } from '@preact/signals'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import './explorer.css'
-import { chainColour, kindOf } from '../chains'
+import { lazy } from '../lazy'
 import { failureOf, useLoaded, type Failure } from '../loading'
 import { dragArea, showArea, viewBox, type Box } from '../map/area'
 import type { Map } from '../map/library'
-import { PlainMap, type PlainPlace } from '../map/plain-map'
 import { addRecords, type RecordsOnMap, type Shown } from '../map/records'
 import { WorldMap } from '../map/world-map'
-import { geoOnce } from '../service'
-import { Card, loadRecord, middleOf } from './card'
 import { ChainStates } from './chain-states'
 import { filterCount, Filters } from './filters'
 import { Legend } from './legend'
 import { RecordList, seenQuery, useList } from './list'
-import { followChanges } from './live'
+import { followChanges } from '../map/live'
 import { FailureNotice } from './notice'
+import { loadRecord, middleOf } from './record'
 import {
   area,
   boxText,
@@ -30,10 +28,11 @@ import {
   selected,
   setFilters,
 } from './state'
-import { countText, titleText } from './words'
+import { countText } from './words'
 
-/** Features of the plain map. */
-const PLAIN_PLACES = 1_000
+const Card = lazy(async () => (await import('./card')).Card)
+const Fallback = lazy(async () => (await import('./fallback')).Fallback)
+
 /** Zoom at which one place is shown. */
 const NEAR_ZOOM = 9
 
@@ -221,49 +220,4 @@ function mapFailureOf(status: number | undefined, tries: number): Failure {
   if (status !== undefined && status >= 400 && status < 500)
     return { text: 'The map has no places: the service refuses these filters.', retryIn: undefined }
   return { text: 'Part of the map is missing: the service does not answer.', retryIn }
-}
-
-/** The plain map, with the same filters. */
-function Fallback({ version, onUsed }: { version: number; onUsed: () => void }) {
-  useEffect(onUsed, [])
-  const query = seenQuery(undefined)
-  const { data, failure, retry } = useLoaded(`plain ${query} ${version}`, async (signal) => {
-    const stream = await geoOnce.records.export({
-      ...Object.fromEntries(new URLSearchParams(query)),
-      ...{ format: 'geojson', limit: PLAIN_PLACES, signal },
-    })
-    return (await new Response(stream).json()) as RecordFeatureCollection
-  })
-  const by = colouring.value
-  const places = (data?.features ?? []).flatMap(({ geometry, properties }): PlainPlace[] => {
-    const { chain, uid, location_type: type, revoked } = properties
-    const isHidden = hidden.value.includes(by === 'chain' ? chain : kindOf(type).name)
-    if (geometry === null || isHidden) return []
-    return [
-      {
-        key: `${chain}-${uid}`,
-        name: titleText(properties),
-        colour: by === 'chain' ? chainColour(chain) : kindOf(type).colour,
-        faded: revoked,
-        geometry: geometry,
-      },
-    ]
-  })
-  return (
-    <div class="plain">
-      <p class="notice">
-        This browser has no WebGL 2, which the map needs: here is a plain one, of the newest{' '}
-        {PLAIN_PLACES.toLocaleString('en')} places. The list has all.
-      </p>
-      {failure && <FailureNotice failure={failure} retry={retry} />}
-      <PlainMap
-        places={places}
-        selected={selected.value && `${selected.value.chain}-${selected.value.uid}`}
-        onSelect={(key) => {
-          const at = key.lastIndexOf('-')
-          select({ chain: key.slice(0, at), uid: key.slice(at + 1) })
-        }}
-      />
-    </div>
-  )
 }

@@ -21,6 +21,11 @@ const DETAILS = [
   { zoom: 3, url: medium },
   { zoom: 6, url: fine },
 ]
+/** What is drawn from a zoom on, and loaded then. */
+const ADDED = [
+  { source: 'lakes', zoom: 2, url: lakes },
+  { source: 'cities', zoom: 2.5, url: cities },
+] as const
 const EMPTY = { type: 'FeatureCollection' as const, features: [] }
 type World = Topology<{ countries: GeometryCollection; land: GeometryCollection }>
 
@@ -36,13 +41,13 @@ export function basemapStyle(): StyleSpecification {
     sources: {
       land: { type: 'geojson', data: EMPTY, attribution: 'Natural Earth' },
       borders: { type: 'geojson', data: EMPTY },
-      lakes: { type: 'geojson', data: lakes },
-      cities: { type: 'geojson', data: cities, attribution: 'GeoNames (CC BY 4.0)' },
+      lakes: { type: 'geojson', data: EMPTY },
+      cities: { type: 'geojson', data: EMPTY, attribution: 'GeoNames (CC BY 4.0)' },
     },
     layers: [
       { id: 'water', type: 'background', paint: { 'background-color': water } },
       { id: 'land', type: 'fill', source: 'land', paint: { 'fill-color': land, 'fill-antialias': false } },
-      { id: 'lakes', type: 'fill', source: 'lakes', minzoom: 2, paint: { 'fill-color': water } },
+      { id: 'lakes', type: 'fill', source: 'lakes', paint: { 'fill-color': water } },
       {
         id: 'borders',
         type: 'line',
@@ -53,7 +58,6 @@ export function basemapStyle(): StyleSpecification {
         id: 'cities',
         type: 'symbol',
         source: 'cities',
-        minzoom: 2.5,
         // Larger cities first: one is named from the zoom at which about its population is told apart.
         filter: [
           '>=',
@@ -77,10 +81,16 @@ export async function coarseLand() {
   return landOf(await loaded(coarse))
 }
 
-/** Keeps land and borders as fine as the map's zoom asks for. Resolves when the first are there. */
+/** Keeps the basemap as fine as the map's zoom asks for. Resolves when the first land is there. */
 export async function followDetail(map: Map): Promise<void> {
   let shown = -1
+  const waiting = new Set(ADDED)
   const follow = async () => {
+    for (const added of waiting)
+      if (map.getZoom() >= added.zoom) {
+        waiting.delete(added)
+        void map.getSource<GeoJSONSource>(added.source)?.setData(added.url)
+      }
     const wanted = DETAILS.findLastIndex(({ zoom }) => map.getZoom() >= zoom)
     if (wanted <= shown) return
     const before = shown

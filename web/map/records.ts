@@ -3,6 +3,7 @@ import type { AddLayerObject, ExpressionSpecification, FilterSpecification } fro
 import { chainColour, KINDS, OTHER_KIND, SLUGS } from '../chains'
 import { addressOf } from '../service'
 import { Marker, Popup, type Map, type MapMouseEvent, type VectorTileSource } from './library'
+import './records.css'
 
 /** The records on a map, from the service's vector tiles (docs/reference/tiles.md). */
 
@@ -95,6 +96,8 @@ export function addRecords(
       .addTo(map)
   }
   const click = (event: MapMouseEvent) => {
+    // Who draws on the map picks nothing.
+    if (map.getContainer().hasAttribute('data-drawing')) return
     const found = layerAt(event)
     if (found[0]?.layer.id === 'records-clusters') {
       const { geometry } = found[0]

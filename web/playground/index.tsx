@@ -2,15 +2,18 @@ import type { Answer, Chain, OperationName } from '@geospatial-attestation/clien
 import type { Feature, Geometry } from 'geojson'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { here, setParameters } from '../location'
+import { frame, positionsOf, show } from '../map/layers'
 import type { Map } from '../map/library'
-import { WorldMap } from '../map/world-map'
+import type { Drawing } from '../map/shapes'
+import type { RecordKey } from '../map/records'
+import { MapWithPanel } from '../panel'
+import { ChainField } from '../panel/chain-field'
+import { FieldProblem } from '../panel/field-problem'
+import { GeometryField, type FieldState } from '../panel/geometry-field'
+import { parseInput, recordOf, type Parsed } from '../panel/input'
 import { geo } from '../service'
 import { AnswerView } from './answer'
-import { GeometryField, type FieldState } from './geometry-field'
-import { parseInput, recordOf, recordsIn, type Parsed } from './input'
-import { addLayers, frame, positionsOf, show } from './layers'
 import { ask, OPERATIONS, type Question } from './question'
-import type { Drawing } from './shapes'
 import { problemOf, type Problem } from './words'
 import './playground.css'
 
@@ -78,11 +81,11 @@ export default function Playground() {
     setShared(fits)
     setParameters(Object.fromEntries(FIELDS.map((name, i) => [name, (fits && next[i]) || undefined])))
   }
-  const change = (index: number, text: string, settled = true) => {
+  const change = (index: number, text: string) => {
     forget()
     const next = texts.map((before, i) => (i === index ? text : before))
     setTexts(next)
-    if (settled) inAddress(next)
+    inAddress(next)
   }
 
   // The geometries, as soon as they can be read.
@@ -90,7 +93,7 @@ export default function Playground() {
   useEffect(() => {
     if (!map) return
     let left = false
-    void import('./shapes').then(({ drawGeometry }) => {
+    void import('../map/shapes').then(({ drawGeometry }) => {
       if (left) return
       const features = geometries.flatMap((geometry, i): Feature[] => {
         try {
@@ -100,7 +103,7 @@ export default function Playground() {
           return []
         }
       })
-      show(map, 'question', features)
+      show(map, 'given', features)
       if (!answered) frame(map, features)
     })
     return () => void (left = true)
@@ -109,7 +112,8 @@ export default function Playground() {
     if (map) show(map, 'measured', drawing?.features ?? [])
     if (map && drawing) frame(map, drawing.features)
   }, [map, drawing])
-  useRecordsOnMap(map, chain?.slug, (uid) => change(active.current, uid))
+  const pick = useRef((_: RecordKey) => {})
+  pick.current = ({ uid }) => change(active.current, uid)
 
   const submit = async () => {
     forget()
@@ -150,7 +154,7 @@ export default function Playground() {
   const draw = async ({ operation, radius }: Question, { result }: Answer) => {
     if (geometries.some((each) => each === undefined)) return
     try {
-      const { drawMeasured } = await import('./shapes')
+      const { drawMeasured } = await import('../map/shapes')
       const drawn = drawMeasured(operation, geometries as Geometry[], radius, result)
       const polar = drawn.features.some(({ geometry }) =>
         positionsOf(geometry).some(([, latitude]) => Math.abs(latitude!) > 85),
@@ -163,123 +167,93 @@ export default function Playground() {
   const problemAt = (field: Problem['field']) => (problem?.field === field ? problem.sentence : undefined)
 
   return (
-    <div class="playground">
-      <div class="playground-map">
-        <WorldMap
-          view={{ longitude: 10, latitude: 30, zoom: 1.5 }}
-          onReady={(made) => {
-            addLayers(made)
-            setMap(made)
-            return () => setMap(undefined)
-          }}
-          fallback={() => (
-            <p class="waiting">
-              This browser shows no WebGL, so there is no map to draw on. Questions are answered all the same:
-              paste geometries.
-            </p>
-          )}
-        />
-      </div>
-      <div class="panel">
-        <form
-          noValidate
-          onSubmit={(event) => {
-            event.preventDefault()
-            void submit()
-          }}
-        >
-          <h1>Ask about places</h1>
-          <label class="field">
-            Operation
-            <select
-              value={operation}
-              onChange={({ currentTarget }) => {
-                forget()
-                setParameters({ op: currentTarget.value })
-              }}
-            >
-              {Object.entries(OPERATIONS).map(([name, { title }]) => (
-                <option key={name} value={name}>
-                  {title}
-                </option>
-              ))}
-            </select>
-            <span class="soft">{about}</span>
-          </label>
-          {labels.map((label, i) => (
-            <GeometryField
-              key={i}
-              index={i}
-              label={label}
-              text={texts[i]!}
-              state={fields[i]!}
-              chain={chain?.slug}
-              problem={problemAt(i as 0 | 1)}
-              map={map}
-              onText={(text, settled) => change(i, text, settled)}
-              onActive={() => (active.current = i)}
-            />
-          ))}
-          {operation === 'within' && (
-            <label class="field">
-              Radius, metres
-              <input
-                inputMode="decimal"
-                value={radius}
-                aria-invalid={problemAt('radius') !== undefined}
-                aria-describedby="problem-radius"
-                onInput={({ currentTarget }) => {
-                  forget()
-                  setRadius(currentTarget.value)
-                }}
-              />
-              <FieldProblem id="problem-radius" sentence={problemAt('radius')} />
-            </label>
-          )}
-          <label class="field">
-            Chain
-            <select
-              value={chain?.slug}
-              aria-describedby="problem-chain"
-              onChange={({ currentTarget }) => {
-                forget()
-                setParameters({ chain: currentTarget.value })
-              }}
-            >
-              {chains.map(({ slug }) => (
-                <option key={slug} value={slug}>
-                  {slug}
-                </option>
-              ))}
-            </select>
-            <FieldProblem id="problem-chain" sentence={problemAt('chain')} />
-          </label>
-          <button class="primary" disabled={busy}>
-            {busy ? 'Asking ...' : 'Ask'}
-          </button>
-          <FieldProblem id="problem-general" sentence={problemAt('general')} />
-          {!shared && (
-            <p class="soft">These geometries are too long for a link: the address does not hold them.</p>
-          )}
-        </form>
-        {answered && chain && (
-          <AnswerView
-            {...answered}
-            chain={chain}
-            notes={drawing?.notes ?? []}
-            drawn={drawing && rolesOf(drawing)}
+    <MapWithPanel
+      onMap={(made) => setMap(made?.map)}
+      onPick={(record) => pick.current(record)}
+      withoutMap="Questions are answered all the same: paste geometries."
+    >
+      <form
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault()
+          void submit()
+        }}
+      >
+        <h1>Ask about places</h1>
+        <label class="field">
+          Operation
+          <select
+            value={operation}
+            onChange={({ currentTarget }) => {
+              forget()
+              setParameters({ op: currentTarget.value })
+            }}
+          >
+            {Object.entries(OPERATIONS).map(([name, { title }]) => (
+              <option key={name} value={name}>
+                {title}
+              </option>
+            ))}
+          </select>
+          <span class="soft">{about}</span>
+        </label>
+        {labels.map((label, i) => (
+          <GeometryField
+            key={i}
+            index={i}
+            label={label}
+            text={texts[i]!}
+            state={fields[i]!}
+            chain={chain?.slug}
+            problem={problemAt(i as 0 | 1)}
+            map={map}
+            placeholder="2.2945, 48.8584, GeoJSON, or the UID of a record"
+            onText={(text) => change(i, text)}
+            onActive={() => (active.current = i)}
           />
+        ))}
+        {operation === 'within' && (
+          <label class="field">
+            Radius, metres
+            <input
+              inputMode="decimal"
+              value={radius}
+              aria-invalid={problemAt('radius') !== undefined}
+              aria-describedby="problem-radius"
+              onInput={({ currentTarget }) => {
+                forget()
+                setRadius(currentTarget.value)
+              }}
+            />
+            <FieldProblem id="problem-radius" sentence={problemAt('radius')} />
+          </label>
         )}
-      </div>
-    </div>
-  )
-}
-
-function FieldProblem({ id, sentence }: { id: string; sentence: string | undefined }) {
-  return (
-    <span id={id} class="problem" role={sentence === undefined ? undefined : 'alert'}>
-      {sentence}
-    </span>
+        <ChainField
+          chains={chains}
+          chain={chain}
+          problem={problemAt('chain')}
+          onChain={(slug) => {
+            forget()
+            setParameters({ chain: slug })
+          }}
+        />
+        <button class="primary" disabled={busy}>
+          {busy ? 'Asking ...' : 'Ask'}
+        </button>
+        <FieldProblem id="problem-general" sentence={problemAt('general')} />
+        {!shared && (
+          <p class="soft">These geometries are too long for a link: the address does not hold them.</p>
+        )}
+      </form>
+      {answered && chain && (
+        <AnswerView
+          {...answered}
+          chain={chain}
+          notes={drawing?.notes ?? []}
+          drawn={drawing && rolesOf(drawing)}
+        />
+      )}
+    </MapWithPanel>
   )
 }
 
@@ -307,51 +281,4 @@ function useRecords(parsed: readonly Parsed[]): readonly FieldState[] {
     if (each.kind === 'uid') return found[each.uid] ?? { note: 'Looking the record up ...' }
     return each.kind === 'geometry' ? { geometry: each.geometry } : {}
   })
-}
-
-/** A record as the point where it begins, to be clicked. */
-function marked({ geometry, ...record }: Feature): Feature[] {
-  const [first] = geometry ? positionsOf(geometry) : []
-  return first ? [{ ...record, geometry: { type: 'Point', coordinates: first } }] : []
-}
-
-/** Shows the chain's records in view, to be picked. */
-function useRecordsOnMap(
-  map: Map | undefined,
-  chain: string | undefined,
-  onPick: (uid: string) => void,
-): void {
-  const pick = useRef(onPick)
-  pick.current = onPick
-  useEffect(() => {
-    if (!map || chain === undefined) return
-    let controller = new AbortController()
-    const load = () => {
-      controller.abort()
-      controller = new AbortController()
-      const bounds = map.getBounds()
-      const wide = bounds.getEast() - bounds.getWest() >= 360
-      const side = (longitude: number) =>
-        wide ? Math.sign(longitude) * 180 : longitude - 360 * Math.round(longitude / 360)
-      const [west, east] = wide ? [-180, 180] : [side(bounds.getWest()), side(bounds.getEast())]
-      const bbox = [west, Math.max(-90, bounds.getSouth()), east, Math.min(90, bounds.getNorth())].join()
-      recordsIn(chain, bbox, controller.signal).then(
-        ({ features }) => show(map, 'records', features.flatMap(marked)),
-        // The records are an offer: the question can be asked without.
-        () => {},
-      )
-    }
-    const click = ({ features }: { features?: { properties: { uid?: unknown } }[] }) => {
-      const uid = features?.[0]?.properties.uid
-      if (typeof uid === 'string' && !map.getContainer().closest('[data-drawing]')) pick.current(uid)
-    }
-    map.on('moveend', load)
-    map.on('click', 'records', click)
-    load()
-    return () => {
-      controller.abort()
-      map.off('moveend', load)
-      map.off('click', 'records', click)
-    }
-  }, [map, chain])
 }

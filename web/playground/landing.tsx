@@ -1,7 +1,10 @@
 import type { Answer, Chain, Checked, Landed, Provider, Signer } from '@geospatial-attestation/client'
-import { useState } from 'preact/hooks'
-import { addressOf, geo } from '../service'
+import { useEffect, useState } from 'preact/hooks'
+import { pagesOf } from '../chains'
+import { CopyButton } from '../copy-button'
+import { geo } from '../service'
 import { WithSigner } from '../wallet'
+import { localNodes } from '../wallet/nodes'
 
 /** Lands an answer on its chain by a wallet, and reads there what it says. */
 export function Landing({ answer, chain }: { answer: Answer; chain: Chain }) {
@@ -9,6 +12,10 @@ export function Landing({ answer, chain }: { answer: Answer; chain: Chain }) {
   const [landed, setLanded] = useState<Landed>()
   const [checked, setChecked] = useState<Checked>()
   const [unread, setUnread] = useState('')
+  // Nobody else has seen a local chain.
+  const [isLocal, setIsLocal] = useState(true)
+  useEffect(() => void localNodes().then((nodes) => setIsLocal(chain.id in nodes)), [chain.id])
+  const page = landed && !isLocal ? pagesOf(chain.slug)?.attestation(landed.uid) : undefined
   const land = async (signer: Signer) => {
     setSteps(['The wallet is asked to send the answer.'])
     const done = await geo.land(answer, signer, {
@@ -44,8 +51,12 @@ export function Landing({ answer, chain }: { answer: Answer; chain: Chain }) {
       </ol>
       {landed && (
         <p>
-          Attested as <code data-uid>{landed.uid}</code>{' '}
-          <a href={`${addressOf('')}?uid=${landed.uid}`}>Show it</a>
+          Attested as <code data-uid>{landed.uid}</code> <CopyButton text={landed.uid} what="UID" />{' '}
+          {page && (
+            <a href={page} rel="noreferrer noopener" target="_blank">
+              Show it in EAS's explorer
+            </a>
+          )}
         </p>
       )}
       {checked && (

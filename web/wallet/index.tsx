@@ -13,11 +13,14 @@ import './wallet.css'
 export function WithSigner({
   chain,
   verb,
+  prepare = () => {},
   act,
 }: {
   chain: Pick<Chain, 'id' | 'slug'>
   /** what the buttons do, such as `Land it` */
   verb: string
+  /** Throws what is wrong before a wallet is asked for anything. */
+  prepare?: () => unknown
   act: (signer: Signer) => Promise<unknown>
 }) {
   const [node, setNode] = useState<string>()
@@ -33,6 +36,7 @@ export function WithSigner({
     setBusy(true)
     setProblem('')
     try {
+      await prepare()
       await act(await signerOnChain())
     } catch (error) {
       setProblem(walletWords(error))

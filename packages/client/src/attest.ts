@@ -4,11 +4,11 @@ import {
   getAttestation,
   getSchema,
   registerCall,
-  same,
   type AttestationData,
   type OnchainAttestation,
   type Schema,
 } from './eas'
+import { same } from './says'
 import {
   AttestationNotFoundError,
   ConnectionError,

@@ -9,6 +9,7 @@ import {
   type AbiParameter,
 } from 'viem'
 import { AlteredAnswerError } from './errors'
+import { same } from './says'
 import { RevertedError, type Call, type ChainReader, type Hex } from './signer'
 import type { Answer, Claims } from './types'
 
@@ -359,8 +360,4 @@ export async function checkSigned(
 /** keccak256 of bytes, both in hex without 0x. */
 export function keccakDigits(digits: string): string {
   return keccak256(`0x${digits}`).slice(2)
-}
-
-export function same(a: string, b: string): boolean {
-  return a.toLowerCase() === b.toLowerCase()
 }

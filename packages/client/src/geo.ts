@@ -2,13 +2,13 @@ import createClient from 'openapi-fetch'
 import type { Attested, AttestedOffchain, AttestOptions } from './attest'
 import { AlteredAnswerError, invalidInput, messageOf, ServiceVersionError } from './errors'
 import { notTheService, requireJson, sender, type HttpOptions } from './http'
-import { estimateGas, landAnswer, type Landed, type LandOptions } from './land'
-import { checkAnswer, type Checked, type CheckOptions } from './check'
-import { offchainInput, type OffchainSource } from './offchain'
+import type { Checked, CheckOptions } from './check'
+import type { Landed, LandOptions } from './land'
+import type { OffchainSource } from './offchain'
 import type { paths } from './openapi'
 import type { Place } from './place'
 import { recordsOf, type Records } from './records'
-import { same } from './eas'
+import { same } from './says'
 import type { Claim, Recomputed, RecomputeInput } from './kernel'
 import type { RecomputeAnswerOptions } from './recompute'
 import type { Revoked, RevokeOptions } from './revoke'
@@ -289,13 +289,12 @@ export function createGeo(options: GeoOptions | string): Geo {
     reference: async (geometry, { signal } = {}) =>
       (await post<{ inputRef: string }>('reference', { geometry }, signal)).inputRef,
 
-    land: ((answer: Answer | BatchAnswer, signer: Signer, options?: LandOptions) =>
-      landAnswer(context, answer, signer, options)) as Geo['land'],
-    estimate: (answer, signer) => estimateGas(context, answer, signer),
-    check: (uid, options) => checkAnswer(context, uid, options),
-    offchain: offchainInput,
-
-    // Loaded when it is needed: most pages only ask.
+    // Each is loaded when it is needed: most pages only ask.
+    land: (async (answer: Answer | BatchAnswer, signer: Signer, options?: LandOptions) =>
+      (await import('./land')).landAnswer(context, answer, signer, options)) as Geo['land'],
+    estimate: async (answer, signer) => (await import('./land')).estimateGas(context, answer, signer),
+    check: async (uid, options) => (await import('./check')).checkAnswer(context, uid, options),
+    offchain: async (attestation, signer) => (await import('./offchain')).offchainInput(attestation, signer),
     recompute: async (answer, inputs, options) =>
       (await import('./recompute')).recomputeAnswer(context, answer, inputs, options),
     attest: (async (place: Place | readonly Place[], signer: Signer, options?: AttestOptions) =>

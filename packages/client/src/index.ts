@@ -4,7 +4,8 @@
  */
 export { createGeo, type AskOptions, type Geo, type GeoOptions } from './geo'
 export * from './errors'
-export { sentenceOf, timeOf, type CheckOptions, type Checked } from './check'
+export type { CheckOptions, Checked } from './check'
+export { sentenceOf, timeOf } from './says'
 export { checkSigned, decodeClaims, getAttestation, type OnchainAttestation } from './eas'
 export type { Attested, AttestedOffchain, AttestOptions, AttestStep } from './attest'
 export type { Place, PlaceDetails } from './place'

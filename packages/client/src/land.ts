@@ -7,10 +7,10 @@ import {
   getNonce,
   getProxiedAttester,
   multiAttestCall,
-  same,
   type Domain,
   type OnchainAttestation,
 } from './eas'
+import { same } from './says'
 import { GeoError, LandingError, ServiceVersionError, messageOf, refuseUnknown } from './errors'
 import type { Context } from './geo'
 import { attestedUids, inTurn, readAfter, sameChain, transact, type Refused } from './send'

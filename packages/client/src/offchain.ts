@@ -1,6 +1,7 @@
 import { hashTypedData, recoverAddress } from 'viem'
 import { DOMAIN_NAME, FIELDS, offchainUid } from '../../../src/eas/portable'
-import { ZERO_ADDRESS, ZERO_HASH, keccakDigits, same, type AttestationData } from './eas'
+import { ZERO_ADDRESS, ZERO_HASH, keccakDigits, type AttestationData } from './eas'
+import { same } from './says'
 import { invalidInput, SignerError, messageOf } from './errors'
 import type { Hex, Wallet } from './signer'
 import type { Chain, OffchainAttestation } from './types'

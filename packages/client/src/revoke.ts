@@ -1,5 +1,6 @@
 import type { Attested } from './attest'
-import { getAttestation, getRevokeOffchain, revokeCall, revokeOffchainCall, same } from './eas'
+import { getAttestation, getRevokeOffchain, revokeCall, revokeOffchainCall } from './eas'
+import { same } from './says'
 import { AttestationNotFoundError, GeoError, LandingError, SignerError, refuseUnknown } from './errors'
 import type { Context } from './geo'
 import { offchainInput, type OffchainSource } from './offchain'

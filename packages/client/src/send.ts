@@ -1,4 +1,5 @@
-import { ATTESTED, contractError, same } from './eas'
+import { ATTESTED, contractError } from './eas'
+import { same } from './says'
 import {
   ChainMismatchError,
   ConnectionError,

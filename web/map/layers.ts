@@ -1,7 +1,7 @@
 import type { Feature, Geometry, Position } from 'geojson'
-import { LngLatBounds, type GeoJSONSource, type Map } from '../map/library'
+import { LngLatBounds, type GeoJSONSource, type Map } from './library'
 
-/** The layers of the playground: records to pick, the geometries of the question, and what was measured. */
+/** Geometries on the map that are no records: those of a form, and what was measured of them. */
 
 const COLOURS = {
   a: '#2f6fde',
@@ -18,20 +18,8 @@ const EMPTY = { type: 'FeatureCollection' as const, features: [] }
 export function addLayers(map: Map): void {
   const colour = ['match', ['get', 'role'], ...Object.entries(COLOURS).flat(), '#000000'] as never
   const of = (...types: string[]) => ['in', ['geometry-type'], ['literal', types]] as never
-  for (const source of ['records', 'question', 'measured'])
+  for (const source of ['given', 'measured']) {
     map.addSource(source, { type: 'geojson', data: EMPTY, tolerance: 0 })
-  map.addLayer({
-    id: 'records',
-    type: 'circle',
-    source: 'records',
-    paint: {
-      'circle-radius': 5,
-      'circle-color': '#5f6b7a',
-      'circle-stroke-color': '#ffffff',
-      'circle-stroke-width': 1.5,
-    },
-  })
-  for (const source of ['question', 'measured']) {
     map.addLayer({
       id: `${source}-fill`,
       type: 'fill',
@@ -66,7 +54,7 @@ export function addLayers(map: Map): void {
   }
 }
 
-export function show(map: Map, source: 'records' | 'question' | 'measured', features: Feature[]): void {
+export function show(map: Map, source: 'given' | 'measured', features: Feature[]): void {
   void map.getSource<GeoJSONSource>(source)?.setData({ type: 'FeatureCollection', features })
 }
 

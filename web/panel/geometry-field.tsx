@@ -2,6 +2,7 @@ import type { Geometry } from 'geojson'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Map } from '../map/library'
 import type { Shape } from './drawing'
+import { FieldProblem } from './field-problem'
 import type { Found } from './input'
 
 /** What a field stands for, as far as it is known. */
@@ -25,7 +26,7 @@ const SHAPES: readonly { shape: Shape; name: string; how: string }[] = [
   },
 ]
 
-/** One geometry: typed, pasted, drawn, or a record that is picked on the map. */
+/** One geometry: typed, pasted, drawn, or a record that is picked on the map (of a question). */
 export function GeometryField({
   index,
   label,
@@ -34,22 +35,23 @@ export function GeometryField({
   chain,
   problem,
   map,
+  placeholder,
   onText,
-  onActive,
+  onActive = () => {},
 }: {
   index: number
   label: string
   text: string
   state: FieldState
   /** of the question */
-  chain: string | undefined
+  chain?: string | undefined
   problem: string | undefined
   /** undefined where nothing can be drawn */
   map: Map | undefined
-  /** `settled`: no longer being typed */
-  onText: (text: string, settled: boolean) => void
+  placeholder: string
+  onText: (text: string) => void
   /** The field is the one that a record picked on the map goes to. */
-  onActive: () => void
+  onActive?: () => void
 }) {
   const [drawing, setDrawing] = useState<Shape>()
   const stop = useRef<(() => void) | undefined>(undefined)
@@ -68,7 +70,7 @@ export function GeometryField({
     map.getContainer().setAttribute('data-drawing', '')
     stop.current = draw(map, shape, (geometry) => {
       end()
-      onText(textOf(geometry), true)
+      onText(textOf(geometry))
     })
     setDrawing(shape)
   }
@@ -83,12 +85,11 @@ export function GeometryField({
         rows={text.length > 60 ? 4 : 2}
         spellcheck={false}
         autocomplete="off"
-        placeholder="2.2945, 48.8584, GeoJSON, or the UID of a record"
+        placeholder={placeholder}
         value={text}
         aria-invalid={problem !== undefined}
         aria-describedby={`${id}-problem`}
-        onInput={({ currentTarget }) => onText(currentTarget.value, false)}
-        onChange={({ currentTarget }) => onText(currentTarget.value, true)}
+        onInput={({ currentTarget }) => onText(currentTarget.value)}
       />
       {map && (
         <div class="shapes">
@@ -119,9 +120,7 @@ export function GeometryField({
           )}
         </p>
       )}
-      <span id={`${id}-problem`} class="problem" role={problem === undefined ? undefined : 'alert'}>
-        {problem}
-      </span>
+      <FieldProblem id={`${id}-problem`} sentence={problem} />
     </fieldset>
   )
 }

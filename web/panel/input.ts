@@ -1,5 +1,5 @@
 import type { Input } from '@geospatial-attestation/client'
-import type { FeatureCollection, Geometry } from 'geojson'
+import type { Geometry } from 'geojson'
 import { addressOf } from '../service'
 
 /** What a text in a field means. */
@@ -85,16 +85,4 @@ export async function recordOf(uid: string): Promise<Found | undefined> {
     properties: Omit<Found, 'geometry'>
   }
   return { ...properties, geometry }
-}
-
-/** Up to a thousand records of a chain within a box, to be picked on the map. */
-export async function recordsIn(
-  chain: string,
-  bbox: string,
-  signal: AbortSignal,
-): Promise<FeatureCollection> {
-  const query = new URLSearchParams({ chain, bbox, format: 'geojson', limit: '1000', revoked: 'false' })
-  const response = await fetch(addressOf(`api/v0/location-records?${query}`), { signal })
-  if (!response.ok) throw new Error(`The service answered ${response.status}.`)
-  return (await response.json()) as FeatureCollection
 }

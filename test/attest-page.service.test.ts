@@ -1,0 +1,207 @@
+import type { Polygon } from 'geojson'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { LOCAL_CHAIN, attest, locationRequest } from '../dev/chain'
+import { CHROMIUM, openPage, type OpenPage, type PageOptions } from './browser'
+import { StandIn } from './wallet'
+import { startTestWorld, type TestWorld } from './world'
+
+/** The page that attests a place, on the running service, in a real browser (needs chromium). */
+
+let world: TestWorld
+beforeAll(async () => {
+  world = await startTestWorld()
+})
+afterAll(() => world?.stop())
+
+/** Opens the page, and waits for the chains. */
+async function open(
+  parameters: Record<string, string> = {},
+  { wallet, ...options }: PageOptions & { wallet?: StandIn } = {},
+): Promise<OpenPage> {
+  const browser = await openPage({ reducedMotion: 'reduce', ...options })
+  await wallet?.install(browser.page)
+  await browser.page.goto(`${world.url}/attest?${new URLSearchParams(parameters).toString()}`)
+  await browser.page.locator('option', { hasText: LOCAL_CHAIN.slug }).waitFor({ state: 'attached' })
+  return browser
+}
+const button = ({ page }: OpenPage, name: string) => page.getByRole('button', { name, exact: true })
+/** The UID, once the service shows the record. */
+async function shown({ page }: OpenPage): Promise<string> {
+  await page.locator('.attested-place[data-indexed=true]').waitFor()
+  return page.locator('[data-uid]').innerText()
+}
+/** Complaints but for the record that is looked for until it is there. */
+const others = (complaints: readonly string[]) =>
+  complaints.filter((each) => !each.includes('status of 404 (Not Found)'))
+const recordOf = async (uid: string) => (await world.get(`/api/v0/location-records/${uid}`)).body
+/** A PNG of one pixel. */
+const PIXEL = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+)
+
+const POINT = { type: 'Feature', properties: {}, geometry: { type: 'Point', coordinates: [1, 2] } }
+const TWO_FEATURES = JSON.stringify({ type: 'FeatureCollection', features: [POINT, POINT] })
+const CROSSED = '{"type":"Polygon","coordinates":[[[0,0],[2,2],[2,0],[0,2],[0,0]]]}'
+
+describe.skipIf(!CHROMIUM)('in a browser', () => {
+  test('a drawn polygon with memo, time and media, by a wallet on another chain, arrives on the map', async () => {
+    const wallet = new StandIn(world.chain, { chainId: 1 })
+    await using browser = await open({}, { wallet, viewport: { width: 1280, height: 1000 } })
+    const { page, complaints } = browser
+    await page.locator('.map[data-state=idle]').waitFor()
+    await button(browser, 'Draw a polygon as Place').click()
+    await page.locator('.maplibregl-map[data-drawing]').waitFor()
+    const canvas = page.locator('canvas.maplibregl-canvas')
+    for (const [x, y] of [
+      [200, 300],
+      [400, 300],
+      [400, 500],
+      [200, 500],
+      [200, 300],
+    ] as const)
+      // prettier-ignore
+      await canvas.click({ position: { x, y } })
+    await page.locator('.maplibregl-map:not([data-drawing])').waitFor()
+    await page.getByLabel('Memo').fill('A field <b>of</b> \u202egrain')
+    await page.getByLabel('Time').fill('2026-01-02T03:04')
+    await button(browser, 'Add an address').click()
+    await page.getByLabel('Address of medium 1').fill('https://elsewhere.example/field.jpg')
+    await page.getByLabel('Type of medium 1').fill('image/jpeg')
+    await page
+      .getByLabel('Add a small file')
+      .setInputFiles({ name: 'pixel.png', mimeType: 'image/png', buffer: PIXEL })
+    await page.getByText('pixel.png').waitFor()
+    expect(await browser.barriers()).toEqual([])
+    await browser.picture('attest')
+
+    await button(browser, 'Attest it with Stand-in').click()
+    const uid = await shown(browser)
+    expect(wallet.chainId).toBe(LOCAL_CHAIN.id)
+    const place = JSON.parse(await page.getByLabel('Place', { exact: true }).inputValue()) as Polygon
+    expect(place.coordinates[0]).toHaveLength(5)
+    const local = await page.evaluate<number>(`new Date('2026-01-02T03:04').getTime()`)
+    expect(await recordOf(uid)).toMatchObject({
+      ...{ prover: wallet.account, memo: 'A field <b>of</b> \u202egrain' },
+      location_type: 'geojson-polygon',
+      event_timestamp: new Date(local).toISOString(),
+      media_types: ['image/jpeg', 'image/png'],
+      media_data: ['https://elsewhere.example/field.jpg', PIXEL.toString('base64')],
+    })
+    expect((await world.get(`/api/v0/location-records/${uid}?format=geojson`)).body.geometry).toEqual(place)
+    await browser.picture('attested')
+    expect(others(complaints)).toEqual([])
+
+    await page.getByRole('link', { name: 'show it among the others' }).click()
+    await page.locator('.card').getByText('A field <b>of</b>').first().waitFor()
+    await page.locator('.card img').waitFor()
+    await page.locator('.map[data-state=idle]').waitFor()
+    await page.locator('[data-places="1"]').waitFor({ state: 'attached' })
+  })
+
+  test('a pasted position by one click on the local chain; the form is in the address', async () => {
+    await using browser = await open()
+    const { page, complaints } = browser
+    await page.getByLabel('Place', { exact: true }).fill('2.2945, 48.8584')
+    await page.getByLabel('Memo').fill('Tower')
+    await page.getByLabel('Recipient').fill('0x70997970C51812dc3A010C7d01b50e0d17dc79C8')
+    expect(new URL(page.url()).searchParams.get('place')).toBe('2.2945, 48.8584')
+    await button(browser, 'Attest it with a test account').click()
+    const uid = await shown(browser)
+    expect(await recordOf(uid)).toMatchObject({
+      ...{ longitude: 2.2945, latitude: 48.8584, memo: 'Tower' },
+      subject: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
+    })
+    expect(new URL(page.url()).searchParams.get('memo')).toBe('Tower')
+    expect((await (await world.chain.eas()).getAttestation!(uid)).revocable).toBe(true)
+    // A second one needs a second decision.
+    expect(await button(browser, 'Attest it with a test account').count()).toBe(0)
+    await button(browser, 'Attest another one').click()
+    await button(browser, 'Attest it with a test account').waitFor()
+    expect(others(complaints)).toEqual([])
+  })
+
+  test('a live map shows what someone else attests meanwhile', async () => {
+    await using browser = await open({ place: '10, 30' })
+    const { page } = browser
+    await page.locator('.map[data-state=idle]').waitFor()
+    await page.locator('[data-live=live][data-places="0"]').waitFor()
+    await attest(world.chain, locationRequest({ type: 'Point', coordinates: [10.001, 30.001] }))
+    await page.locator('[data-places="1"]').waitFor()
+  })
+
+  test('a service that is away while the chain attests: the page waits, and shows it', async () => {
+    await using browser = await open({ place: '7, 8' })
+    const { page } = browser
+    await page.route('**/api/v0/location-records/0x*', (route) => route.abort())
+    await button(browser, 'Attest it with a test account').click()
+    await page.getByText('Waiting until the service shows it').waitFor()
+    await page.locator('.attested-place[data-indexed=false]').waitFor()
+    await page.unroute('**/api/v0/location-records/0x*')
+    expect(await recordOf(await shown(browser))).toMatchObject({ longitude: 7, latitude: 8 })
+  })
+
+  test.each<[what: string, field: string, given: Record<string, string>, words: RegExp]>([
+    ['nothing', 'Place', {}, /^Give a place/],
+    ['a UID', 'Place', { Place: `0x${'12'.repeat(32)}` }, /^This is the UID of an attestation/],
+    ['a latitude first', 'Place', { Place: '0, 95' }, /Longitude comes first/],
+    ['half JSON', 'Place', { Place: '{"type":"Point"' }, /no JSON/],
+    ['two features', 'Place', { Place: TWO_FEATURES }, /one/],
+    ['a ring that crosses itself', 'Place', { Place: CROSSED }, /cross|itself|valid/i],
+    ['no account', 'Recipient', { Place: '1, 2', Recipient: '0x12' }, /expected an address/],
+    ['a medium without a type', 'Media', { Place: '1, 2', medium: 'ipfs://x' }, /^Medium 1 needs/],
+    ['a large file', 'Media', { Place: '1, 2', file: '20000' }, /20,000 bytes/],
+  ])('%s: said at its field, and no wallet is asked', async (_, field, given, words) => {
+    const wallet = new StandIn(world.chain)
+    await using browser = await open({}, { wallet })
+    const { page } = browser
+    if (given.Place) await page.getByLabel('Place', { exact: true }).fill(given.Place)
+    if (given.Recipient) await page.getByLabel('Recipient').fill(given.Recipient)
+    if (given.medium) {
+      await button(browser, 'Add an address').click()
+      await page.getByLabel('Address of medium 1').fill(given.medium)
+    }
+    if (given.file)
+      await page
+        .getByLabel('Add a small file')
+        .setInputFiles({ name: 'f.png', mimeType: 'image/png', buffer: Buffer.alloc(Number(given.file)) })
+    else await button(browser, 'Attest it with Stand-in').click()
+    const name = { Place: 'geometry-0-problem', Recipient: 'problem-recipient', Media: 'problem-media' }[
+      field
+    ]
+    const problem = page.locator(`#${name}[role=alert]`)
+    await problem.waitFor()
+    expect(await problem.innerText()).toMatch(words)
+    expect(wallet.asked).not.toContain('eth_sendTransaction')
+    if (!given.file) await page.getByText('Nothing was sent: a field above').waitFor()
+    // It can be mended, and tried again.
+    expect(await button(browser, 'Attest it with Stand-in').isEnabled()).toBe(true)
+  })
+
+  test('a wallet that refuses: said in words, and tried again', async () => {
+    const wallet = new StandIn(world.chain, { refuses: { eth_sendTransaction: 4001 } })
+    await using browser = await open({ place: '1, 2', memo: 'Again' }, { wallet })
+    await button(browser, 'Attest it with Stand-in').click()
+    await browser.page.getByText('You refused in the wallet. Nothing was sent.').waitFor()
+    wallet.refuses = {}
+    await button(browser, 'Attest it with Stand-in').click()
+    expect(await recordOf(await shown(browser))).toMatchObject({ memo: 'Again' })
+  })
+
+  test.each([
+    ['a phone', { viewport: { width: 375, height: 740 } }],
+    ['the dark', { colorScheme: 'dark' }],
+    ['no WebGL', { webgl: false }],
+  ] as [string, PageOptions][])(
+    'on %s: nothing is cut off, axe finds nothing serious',
+    async (name, options) => {
+      await using browser = await open({ place: '2.2945, 48.8584' }, options)
+      const { page, complaints } = browser
+      await button(browser, 'Attest it with a test account').waitFor()
+      expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0)
+      expect(await browser.barriers()).toEqual([])
+      await browser.picture(`attest-${name.replace(' ', '-')}`)
+      expect(complaints).toEqual([])
+    },
+  )
+})

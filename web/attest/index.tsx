@@ -1,0 +1,299 @@
+import {
+  GeoError,
+  InvalidInputError,
+  type Attested,
+  type Chain,
+  type LocationRecord,
+  type Place,
+  type PlaceDetails,
+  type Signer,
+} from '@geospatial-attestation/client'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { CopyButton } from '../copy-button'
+import { here, setParameters } from '../location'
+import { frame, show } from '../map/layers'
+import { live } from '../map/live'
+import { MapWithPanel, type PanelMap } from '../panel'
+import { ChainField } from '../panel/chain-field'
+import { FieldProblem } from '../panel/field-problem'
+import { GeometryField } from '../panel/geometry-field'
+import { parseInput } from '../panel/input'
+import { addressOf, geo } from '../service'
+import { WithSigner } from '../wallet'
+import { MediaFields, type Medium } from './media-fields'
+import './attest.css'
+
+/** An address much longer is refused by servers on the way. */
+const LONGEST_PARAMETER = 6_000
+
+type Field = 'place' | 'memo' | 'time' | 'media' | 'recipient' | 'chain'
+interface Problem {
+  field: Field
+  sentence: string
+}
+/** What is wrong with a field of the form: said there, and nothing is sent. */
+class FormError extends GeoError {
+  constructor(readonly problem: Problem) {
+    super('Nothing was sent: a field above says what is wrong.')
+  }
+}
+
+/** A form that makes an attestation of a place (Location Protocol v0.1) on a chain, by the user's wallet. */
+export default function Attest() {
+  const { parameters } = here.value
+  const [text, setText] = useState(parameters.get('place') ?? '')
+  const [memo, setMemo] = useState(parameters.get('memo') ?? '')
+  const [time, setTime] = useState('')
+  const [media, setMedia] = useState<readonly Medium[]>([])
+  const [recipient, setRecipient] = useState('')
+  const [chains, setChains] = useState<readonly Chain[]>([])
+  const [problem, setProblem] = useState<Problem>()
+  const [made, setMade] = useState<PanelMap>()
+  const [steps, setSteps] = useState<readonly string[]>([])
+  const [attested, setAttested] = useState<Attested>()
+  const [record, setRecord] = useState<LocationRecord>()
+  const leaving = useRef(new AbortController())
+
+  const chain =
+    chains.find(({ id, slug }) => [String(id), slug].includes(parameters.get('chain') ?? '')) ?? chains[0]
+  const parsed = parseInput(text)
+  const geometry = parsed.kind === 'geometry' ? parsed.geometry : undefined
+  const problemAt = (field: Field) => (problem?.field === field ? problem.sentence : undefined)
+
+  useEffect(() => {
+    geo.info().then(
+      (info) => setChains(info.chains),
+      (error: Error) => setProblem({ field: 'chain', sentence: `${error.message} Reload the page.` }),
+    )
+    return () => leaving.current.abort()
+  }, [])
+  const shown = JSON.stringify(geometry)
+  useEffect(() => {
+    if (!made) return
+    let left = false
+    void import('../map/shapes').then(({ drawGeometry }) => {
+      if (left) return
+      let features: ReturnType<typeof drawGeometry> = []
+      try {
+        features = geometry ? drawGeometry(geometry, 'a') : []
+      } catch {
+        // What is wrong with it is said when it is to be attested.
+      }
+      show(made.map, 'given', features)
+      frame(made.map, features)
+    })
+    return () => void (left = true)
+  }, [made, shown])
+
+  /** Another place, or the same one said otherwise: a second attestation. */
+  const change = () => {
+    setProblem(undefined)
+    setAttested(undefined)
+    setRecord(undefined)
+    setSteps([])
+  }
+  const step = (sentence: string) => setSteps((before) => [...before, sentence])
+
+  /** The place as the form has it. Throws a FormError. */
+  const placeOf = (): Place => {
+    const wrong = (field: Field, sentence: string) => new FormError({ field, sentence })
+    if (parsed.kind === 'nothing') throw wrong('place', 'Give a place: draw it on the map, or paste it.')
+    if (parsed.kind === 'wrong') throw wrong('place', parsed.problem)
+    if (parsed.kind === 'uid')
+      throw wrong(
+        'place',
+        'This is the UID of an attestation: a place is attested by its position or GeoJSON.',
+      )
+    const at = time === '' ? undefined : new Date(time)
+    if (at && Number.isNaN(at.getTime())) throw wrong('time', 'Expected a date and a time.')
+    const lacks = media.findIndex(({ type, data }) => !type.trim() || !data.trim())
+    if (lacks >= 0)
+      throw wrong('media', `Medium ${lacks + 1} needs an address and a type, such as image/jpeg.`)
+    return {
+      location: parsed.input as PlaceDetails['location'],
+      ...(memo && { memo }),
+      ...(at && { time: at }),
+      ...(media.length && {
+        media: media.map(({ type, data }) => ({ type: type.trim(), data: data.trim() })),
+      }),
+      ...(recipient.trim() && { recipient: recipient.trim() }),
+    }
+  }
+  /** Runs a step of attesting; what it says of a field is shown there. */
+  const atField = async <T,>(run: () => T | Promise<T>): Promise<T> => {
+    try {
+      return await run()
+    } catch (error) {
+      const found = error instanceof FormError ? error.problem : problemOf(error)
+      if (!found) throw error
+      setSteps([])
+      setProblem(found)
+      throw new FormError(found)
+    }
+  }
+  const attest = async (signer: Signer) => {
+    const { signal } = leaving.current
+    step('The service is asked whether it can read the place.')
+    const done = await atField(() =>
+      geo.attest(placeOf(), signer, {
+        ...{ chain: chain!.id, signal },
+        onStep: (taken) => {
+          if (taken.step === 'checked') step('It can. The wallet is asked to send the attestation.')
+          if (taken.step === 'sent') step(`Sent as ${taken.transactionHash}. Waiting for its block ...`)
+        },
+      }),
+    )
+    setAttested(done)
+    step(`It is in block ${done.blockNumber}. Waiting until the service shows it ...`)
+    void done.indexed({ signal }).then(
+      (found) => {
+        setRecord(found)
+        step('The service shows it.')
+        // A live map has been told.
+        if (live.value !== 'live') made?.records.refresh()
+      },
+      (error: Error) => signal.aborted || step(error.message),
+    )
+  }
+  const prepare = async () => {
+    change()
+    await atField(placeOf)
+  }
+
+  return (
+    <MapWithPanel isLive onMap={setMade} withoutMap="Places are attested all the same: paste one.">
+      <form noValidate onSubmit={(event) => event.preventDefault()}>
+        <h1>Attest a place</h1>
+        <p class="soft">
+          A signed statement about a place, on a chain: everyone can read it, for ever. You can revoke it, but
+          not remove it.
+        </p>
+        <GeometryField
+          index={0}
+          label="Place"
+          text={text}
+          state={{}}
+          problem={problemAt('place')}
+          map={made?.map}
+          placeholder="2.2945, 48.8584, or GeoJSON"
+          onText={(next) => {
+            change()
+            setText(next)
+            inAddress('place', next)
+          }}
+        />
+        <label class="field">
+          Memo
+          <textarea
+            rows={3}
+            value={memo}
+            aria-invalid={problemAt('memo') !== undefined}
+            aria-describedby="problem-memo"
+            onInput={({ currentTarget }) => {
+              change()
+              setMemo(currentTarget.value)
+              inAddress('memo', currentTarget.value)
+            }}
+          />
+          <FieldProblem id="problem-memo" sentence={problemAt('memo')} />
+        </label>
+        <label class="field">
+          Time
+          <input
+            type="datetime-local"
+            value={time}
+            aria-invalid={problemAt('time') !== undefined}
+            aria-describedby="problem-time"
+            onInput={({ currentTarget }) => {
+              change()
+              setTime(currentTarget.value)
+            }}
+          />
+          <span class="soft">When it was so, in the time of this device; empty for now.</span>
+          <FieldProblem id="problem-time" sentence={problemAt('time')} />
+        </label>
+        <MediaFields
+          media={media}
+          problem={problemAt('media')}
+          onMedia={(next) => {
+            change()
+            setMedia(next)
+          }}
+        />
+        <label class="field">
+          Recipient
+          <input
+            value={recipient}
+            spellcheck={false}
+            placeholder="0x..., or empty for none"
+            aria-invalid={problemAt('recipient') !== undefined}
+            aria-describedby="problem-recipient"
+            onInput={({ currentTarget }) => {
+              change()
+              setRecipient(currentTarget.value)
+            }}
+          />
+          <span class="soft">An account that it is about.</span>
+          <FieldProblem id="problem-recipient" sentence={problemAt('recipient')} />
+        </label>
+        <ChainField
+          chains={chains}
+          chain={chain}
+          problem={problemAt('chain')}
+          onChain={(slug) => {
+            change()
+            setParameters({ chain: slug })
+          }}
+        />
+      </form>
+      {chain && !attested && <WithSigner chain={chain} verb="Attest it" prepare={prepare} act={attest} />}
+      <ol class="steps" aria-live="polite">
+        {steps.map((each) => (
+          <li key={each}>{each}</li>
+        ))}
+      </ol>
+      {attested && chain && (
+        <section class="attested-place" aria-label="Attestation" data-indexed={record !== undefined}>
+          <p>
+            Attested as <code data-uid>{attested.uid}</code> <CopyButton text={attested.uid} what="UID" />
+          </p>
+          {record && (
+            <p class="good">
+              It is on the map: <a href={explorerAddress(record)}>show it among the others</a>.
+            </p>
+          )}
+          <p>
+            <a
+              href={`${addressOf('playground')}?${new URLSearchParams({ a: attested.uid, chain: chain.slug })}`}
+            >
+              Ask a question about it
+            </a>
+          </p>
+          <button type="button" onClick={change}>
+            Attest another one
+          </button>
+        </section>
+      )}
+    </MapWithPanel>
+  )
+}
+
+/** Keeps a text in the address, to be shared, where it fits. */
+function inAddress(name: 'place' | 'memo', text: string): void {
+  setParameters({ [name]: text.length <= LONGEST_PARAMETER ? text || undefined : undefined })
+}
+
+/** The explorer, at the record. */
+function explorerAddress({ chain, uid, longitude, latitude }: LocationRecord): string {
+  const parameters = new URLSearchParams({ record: `${chain}-${uid}` })
+  if (longitude !== null && latitude !== null) parameters.set('at', `${longitude},${latitude},12`)
+  return `${addressOf('')}?${parameters}`
+}
+
+/** What the client refuses, at the field that it names; undefined for other errors. */
+function problemOf(error: unknown): Problem | undefined {
+  if (!(error instanceof InvalidInputError)) return undefined
+  const [, name] = /^place\.(\w+)/.exec(error.detail) ?? []
+  const field = (['memo', 'time', 'media', 'recipient'] as const).find((each) => each === name) ?? 'place'
+  return { field, sentence: error.detail.replace(/^place[.\w[\]]*: /, '') }
+}

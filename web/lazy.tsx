@@ -1,0 +1,30 @@
+import type { ComponentType, JSX } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+
+/** A component whose code is loaded when it is first shown; until then it says so. */
+export function lazy<Props extends object>(
+  load: () => Promise<ComponentType<Props>>,
+): (props: Props) => JSX.Element {
+  let Loaded: ComponentType<Props> | undefined
+  return function Lazy(props) {
+    const [state, setState] = useState<'loading' | 'loaded' | 'failed'>(Loaded ? 'loaded' : 'loading')
+    useEffect(() => {
+      if (Loaded) return
+      load().then(
+        (component) => {
+          Loaded = component
+          setState('loaded')
+        },
+        () => setState('failed'),
+      )
+    }, [])
+    if (Loaded) return <Loaded {...props} />
+    return state === 'failed' ? (
+      <p class="waiting" role="alert">
+        This part of the page does not come: the service is away, or was renewed. Reload the page.
+      </p>
+    ) : (
+      <p class="waiting">Loading ...</p>
+    )
+  }
+}
