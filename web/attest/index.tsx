@@ -53,6 +53,7 @@ export default function Attest() {
   const [attested, setAttested] = useState<Attested>()
   const [record, setRecord] = useState<LocationRecord>()
   const leaving = useRef(new AbortController())
+  const progress = useRef<HTMLOListElement>(null)
 
   const chain =
     chains.find(({ id, slug }) => [String(id), slug].includes(parameters.get('chain') ?? '')) ?? chains[0]
@@ -67,6 +68,7 @@ export default function Attest() {
     )
     return () => leaving.current.abort()
   }, [])
+  useEffect(() => progress.current?.scrollIntoView({ block: 'nearest' }), [steps])
   const shown = JSON.stringify(geometry)
   useEffect(() => {
     if (!made) return
@@ -247,7 +249,7 @@ export default function Attest() {
         />
       </form>
       {chain && !attested && <WithSigner chain={chain} verb="Attest it" prepare={prepare} act={attest} />}
-      <ol class="steps" aria-live="polite">
+      <ol ref={progress} class="steps" aria-live="polite">
         {steps.map((each) => (
           <li key={each}>{each}</li>
         ))}

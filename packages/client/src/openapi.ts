@@ -1567,7 +1567,7 @@ export interface components {
                 schemaRegistry: string;
                 /** @description Who signs for it. A contract that relies on answers accepts this attester only. */
                 attester: string;
-                /** @description Whether it can be signed for now. */
+                /** @description Whether it can be signed for now, as seen within the last minute. */
                 ready: boolean;
                 /** @description Why not. */
                 reason?: string;
