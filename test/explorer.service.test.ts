@@ -7,7 +7,7 @@ import { settingSuffix } from '../src/chains'
 import { fieldTypes } from '../src/eas'
 import { LOCATION_SCHEMA } from '../src/location'
 import { CHROMIUM, openPage, type OpenPage } from './browser'
-import { removeFolder, temporaryFolder } from './database'
+import { removeFolder, rows, temporaryFolder } from './database'
 import { startTestWorld, type TestWorld } from './world'
 
 /** The explorer in a real browser, on the running service and a local chain (needs chromium). */
@@ -150,6 +150,38 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     await page.getByRole('button', { name: 'Remove the area' }).click()
     await mapShows(page, 2)
     expect(browser.complaints).toEqual([])
+  })
+
+  test('the time sliders bound what is seen, by keyboard; the address restores them', async () => {
+    const aged = (days: number) =>
+      rows(
+        world.databaseUrl,
+        `UPDATE location_record SET timestamp = timestamp - make_interval(days => $2) WHERE uid = $1`,
+        [uids.tower, days],
+      )
+    await aged(10)
+    try {
+      await using browser = await openPage()
+      const page = await opened(browser)
+      await mapShows(page, 5)
+      await page.getByLabel('To', { exact: true }).press('Home')
+      await mapShows(page, 1)
+      await title(page, '1 place in view')
+      await item(page, uids.tower).waitFor()
+      expect(page.url()).toMatch(/toTimestamp=\d{4}-\d\d-\d\dT00/)
+      const bound = await page.locator('.times legend').innerText()
+      await page.reload()
+      await mapShows(page, 1)
+      expect(await page.locator('.times legend').innerText()).toBe(bound)
+      await page.getByLabel('To', { exact: true }).press('End')
+      await mapShows(page, 5)
+      await page.getByLabel('From', { exact: true }).press('ArrowRight')
+      await mapShows(page, 4)
+      expect(page.url()).toContain('fromTimestamp=')
+      expect(browser.complaints).toEqual([])
+    } finally {
+      await aged(-10)
+    }
   })
 
   test('a card opens from the map and from the list, by keyboard; its address restores it', async () => {

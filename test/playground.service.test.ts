@@ -7,7 +7,7 @@ import solc from 'solc'
 import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { measurable } from '@geospatial-attestation/client/kernel'
-import { LOCAL_CHAIN, testAccount } from '../dev/chain'
+import { LOCAL_CHAIN, attest, locationRequest, testAccount } from '../dev/chain'
 import { drawGeometry, drawMeasured } from '../web/map/shapes'
 import { CHROMIUM, openPage, type OpenPage, type PageOptions } from './browser'
 import { StandIn } from './wallet'
@@ -233,7 +233,47 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     await browser.picture('playground-drawn')
   })
 
-  test('a record by its UID, picked on the map', async () => {
+  test('a drawn line is measured; Enter ends it', async () => {
+    await using browser = await open({ op: 'length' })
+    const { page, complaints } = browser
+    const canvas = page.locator('canvas.maplibregl-canvas')
+    await page.getByRole('button', { name: 'Draw a line as Line' }).click()
+    await page.locator('.maplibregl-map[data-drawing]').waitFor()
+    for (const [x, y] of [[200, 200], [400, 250], [300, 400]] as const) await canvas.click({ position: { x, y } }) // prettier-ignore
+    await page.keyboard.press('Enter')
+    await page.locator('.maplibregl-map:not([data-drawing])').waitFor()
+    const line = JSON.parse(await page.getByLabel('Line', { exact: true }).inputValue()) as LineString
+    expect([line.type, line.coordinates.length]).toEqual(['LineString', 3])
+    await ask(browser)
+    await verified(browser)
+    expect(complaints).toEqual([])
+  })
+
+  test('a record that is clicked on the map is the geometry; copied values are what is shown', async () => {
+    const uid = await attest(world.chain, locationRequest(at(-60.5, -30.25)))
+    await world.caughtUp()
+    await using browser = await open({ a: '-60.5, -30.25' })
+    const { page, complaints } = browser
+    await page.locator('.panel-map[data-places="1"]').waitFor()
+    await page.locator('.map[data-state=idle]').waitFor()
+    const { x, y, width, height } = (await page.locator('.panel-map').boundingBox())!
+    await page.mouse.click(x + width / 2, y + height / 2)
+    await page.getByText('Record on base-sepolia').waitFor()
+    expect(await page.getByLabel('From', { exact: true }).inputValue()).toBe(uid)
+    await page.getByLabel('To', { exact: true }).fill('0, 0')
+    await ask(browser)
+    await verified(browser)
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+    await page.locator('[data-snippet=curl] summary').click()
+    await page.locator('[data-snippet=curl] .copy').click()
+    await page.getByText('Copied').waitFor()
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(
+      await page.locator('[data-snippet=curl] pre').textContent(),
+    )
+    expect(complaints).toEqual([])
+  })
+
+  test('a record by its UID', async () => {
     const record = await attested()
     await using browser = await open({ op: 'distance', a: record, b: '0, 0' })
     const { page, complaints } = browser

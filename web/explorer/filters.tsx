@@ -1,4 +1,4 @@
-import { useEffect, useId, useState } from 'preact/hooks'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { chainName, SLUGS } from '../chains'
 import { useLoaded } from '../loading'
 import { geoOnce } from '../service'
@@ -193,10 +193,18 @@ function TimeRange() {
     return Number.isNaN(time) ? otherwise : Math.min(end, Math.max(start, Math.ceil(time / DAY_MS)))
   }
   const kept = { from: dayOf('fromTimestamp', start), to: dayOf('toTimestamp', end) }
-  const [moved, setMoved] = useState<{ from: number; to: number }>()
-  const { from, to } = moved ?? kept
-  const keep = (range: { from: number; to: number }) => {
-    setMoved(undefined)
+  // A key may be up before what it moved is rendered.
+  const moved = useRef<{ from: number; to: number }>(undefined)
+  const [, setMoved] = useState(moved.current)
+  const { from, to } = moved.current ?? kept
+  const move = (range: { from: number; to: number } | undefined) => {
+    moved.current = range
+    setMoved(range)
+  }
+  const keep = () => {
+    const range = moved.current
+    if (!range) return
+    move(undefined)
     setFilters({
       fromTimestamp: range.from > start ? new Date(range.from * DAY_MS - 1).toISOString() : undefined,
       toTimestamp: range.to < end ? new Date(range.to * DAY_MS).toISOString() : undefined,
@@ -211,10 +219,10 @@ function TimeRange() {
         max={end}
         value={value}
         aria-valuetext={dayText(value * DAY_MS)}
-        onInput={({ currentTarget }) => setMoved(range(Number(currentTarget.value)))}
-        onPointerUp={() => moved && keep(moved)}
-        onKeyUp={() => moved && keep(moved)}
-        onBlur={() => moved && keep(moved)}
+        onInput={({ currentTarget }) => move(range(Number(currentTarget.value)))}
+        onPointerUp={keep}
+        onKeyUp={keep}
+        onBlur={keep}
       />
     </label>
   )
