@@ -8,6 +8,7 @@ import { fieldTypes } from '../src/eas'
 import { LOCATION_SCHEMA } from '../src/location'
 import { CHROMIUM, openPage, type OpenPage } from './browser'
 import { removeFolder, rows, temporaryFolder } from './database'
+import { insertRecords } from './records'
 import { startTestWorld, type TestWorld } from './world'
 
 /** The explorer in a real browser, on the running service and a local chain (needs chromium). */
@@ -181,6 +182,49 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
       expect(browser.complaints).toEqual([])
     } finally {
       await aged(-10)
+    }
+  })
+
+  /** The embedded database takes minutes to write more. */
+  const MANY = process.env.TEST_DATABASE_URL ? 100_000 : 20_000
+  test(`${MANY} places more: counted on the map and in the list, and the map still moves`, async () => {
+    const uidsBefore = (
+      await rows<{ uid: string }>(world.databaseUrl, 'SELECT uid FROM location_record')
+    ).map(({ uid }) => uid)
+    await insertRecords(
+      world.databaseUrl,
+      Array.from({ length: MANY }, (_, i) => ({
+        chain: 'base-sepolia',
+        geometry: {
+          type: 'Point',
+          coordinates: [((i * 0.75487766) % 1) * 360 - 180, ((i * 0.56984029) % 1) * 140 - 60],
+        },
+      })),
+      1_000_000,
+    )
+    try {
+      await using browser = await openPage()
+      const page = await opened(browser)
+      await title(page, 'More than 10,000 places in view')
+      await expect
+        .poll(async () => Number(await page.locator('[data-places]').getAttribute('data-places')))
+        .toBeGreaterThan(MANY / 2)
+      await browser.picture('explorer-100000')
+      const frames = page.evaluate<number>(`new Promise((resolve) => {
+        const start = performance.now()
+        let count = 0
+        const next = () => performance.now() - start > 3_000 ? resolve(count / 3) : (count++, requestAnimationFrame(next))
+        requestAnimationFrame(next)
+      })`)
+      await page.mouse.move(500, 400)
+      await page.mouse.down()
+      for (let step = 0; step < 60; step++) await page.mouse.move(500 + 5 * (step % 30), 400 + step)
+      await page.mouse.up()
+      console.log(`frames a second while the map is dragged: ${Math.round(await frames)}`)
+      await idle(page)
+      expect(browser.complaints).toEqual([])
+    } finally {
+      await rows(world.databaseUrl, 'DELETE FROM location_record WHERE NOT uid = ANY($1)', [uidsBefore])
     }
   })
 

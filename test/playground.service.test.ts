@@ -239,7 +239,8 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     const canvas = page.locator('canvas.maplibregl-canvas')
     await page.getByRole('button', { name: 'Draw a line as Line' }).click()
     await page.locator('.maplibregl-map[data-drawing]').waitFor()
-    for (const [x, y] of [[200, 200], [400, 250], [300, 400]] as const) await canvas.click({ position: { x, y } }) // prettier-ignore
+    const clicked = [[200, 200], [400, 250], [300, 400]] as const // prettier-ignore
+    for (const [x, y] of clicked) await canvas.click({ position: { x, y } })
     await page.keyboard.press('Enter')
     await page.locator('.maplibregl-map:not([data-drawing])').waitFor()
     const line = JSON.parse(await page.getByLabel('Line', { exact: true }).inputValue()) as LineString
