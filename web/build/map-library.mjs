@@ -7,8 +7,9 @@ const SOURCE = path.join(
 )
 const WORKER_URL = 'virtual:map-worker-url'
 /**
- * What no map of ours needs, and what stands in for it; 23 kB gzipped. There are no MapLibre tiles (MLT), and no
- * label is written from right to left: names of cities are romanized (web/build/basemap.mjs leaves out others).
+ * What no map of ours needs, and what stands in for it; 23 kB gzipped. There are no MapLibre tiles (MLT), and
+ * no label is written from right to left: names of cities are romanized (web/build/basemap.mjs leaves out
+ * others).
  */
 const LEFT_OUT = {
   'vector_tile_mlt.ts': `export class MLTVectorTile { constructor() { throw new Error('This build reads no MapLibre tiles.') } }`,

@@ -2,8 +2,12 @@ import { z } from 'zod'
 
 /** Messages that the SDK would refuse in words of its validator, refused in a sentence instead. */
 
-/** An error of JSON-RPC that answers no message in particular. */
-export function jsonRpcError(code: number, message: string, id: string | number | null = null) {
+/** An error of JSON-RPC; one without an id answers no message in particular. */
+export function jsonRpcError<Id extends string | number | null = null>(
+  code: number,
+  message: string,
+  id: Id = null as Id,
+) {
   return { jsonrpc: '2.0' as const, error: { code, message }, id }
 }
 
@@ -25,6 +29,7 @@ const NEEDED: Readonly<Record<string, { params: z.ZodObject; words: string }>> =
     words: 'tools/call needs params: name, one of tools/list, and arguments, an object.',
   },
 }
+
 /** The error for a request without the params that it needs. */
 export function lackingParams(body: unknown) {
   const { id, method, params } = (body ?? {}) as Record<string, unknown>
