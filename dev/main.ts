@@ -56,7 +56,7 @@ async function welcome(world: World): Promise<string> {
   const { slug, id } = chain?.chain ?? LOCAL_CHAIN
   const base = `http://${settings.host}:${settings.port}`
   const lines = [
-    `  API            ${base}`,
+    `  Map            ${base} (in a browser), questions: ${base}/playground, places: ${base}/attest`,
     `  Records        ${base}/api/v0/location-records?bbox=-10,35,30,60&limit=3`,
     `  Statistics     ${base}/api/v0/location-records/stats`,
     `  GraphQL        ${base}/graphql`,

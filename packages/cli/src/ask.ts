@@ -51,7 +51,7 @@ export async function ask(
       '',
       ...fields(
         [
-          ...answerFields(answer, chain),
+          ...answerFields(answer, chain, inputs),
           ...(landed ? landedFields(landed) : waitingFields(answer)),
           ['map', mapLink(geo.url, inputs)],
         ],
@@ -68,16 +68,27 @@ function resultText({ result, units }: Pick<Answer, 'result'> & { units?: string
 }
 
 /** What an answer is about, and who says it. */
-function answerFields(answer: Answer, chain: Pick<Chain, 'slug' | 'id'>): [string, string][] {
+function answerFields(
+  answer: Answer,
+  chain: Pick<Chain, 'slug' | 'id'>,
+  inputs: readonly Input[],
+): [string, string][] {
   const [operation, centimeters] = answer.operation.split(':')
   const question = centimeters ? `${operation} ${grouped(Number(centimeters) / 100, 2)} m` : operation!
   return [
     ['question', question],
-    ...answer.inputRefs.map((ref, i): [string, string] => [i ? '' : 'about', ref]),
+    ...answer.inputRefs.map((ref, i): [string, string] => [i ? '' : 'about', ref + positionText(inputs[i])]),
     ['computed', time(answer.timestamp)],
     ['chain', `${chain.slug} (${chain.id})`],
     ['signed by', answer.attestation.attester],
   ]
+}
+
+/** A point as it was read: who gave the latitude first sees it here. */
+function positionText(input: Input | undefined): string {
+  const { type, coordinates } = (typeof input === 'object' ? input : {}) as Record<string, unknown>
+  if (type !== 'Point' || !Array.isArray(coordinates)) return ''
+  return ` (lng ${coordinates[0]}, lat ${coordinates[1]})`
 }
 
 /** How an answer can be landed, and until when. */

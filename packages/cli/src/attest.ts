@@ -1,8 +1,10 @@
+import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import type { AttestOptions, Place } from '@geospatial-attestation/client'
 import { UsageError } from './exit'
-import { readInput } from './inputs'
+import { readInput, readText } from './inputs'
 import { fields, jsonLine, time } from './output'
+import { UID } from './readers'
 import type { Session } from './session'
 
 /** `geo attest`: a place becomes an attestation, on its chain or in a file. `geo revoke` ends one. */
@@ -27,6 +29,8 @@ export async function attest(session: Session<AttestFlags>, given: string): Prom
   const { memo, recipient, locationType, schema, registerSchema, refUid: refUID, unchecked, output } = options
   if (output !== undefined && !options.offchain)
     throw new UsageError('-o is for --offchain: an attestation of a chain is in no file.')
+  if (output !== undefined && existsSync(output))
+    throw new UsageError(`'${output}' exists, and may be the only copy of an attestation: name another file.`)
   const place = {
     location: locationType === undefined ? await geojsonOf(session, given) : given.trim(),
     ...{ locationType, memo, recipient },
@@ -46,7 +50,7 @@ export async function attest(session: Session<AttestFlags>, given: string): Prom
     const signer = schema?.startsWith('0x') ? await session.wallet(chain) : await session.account()
     const { uid, attestation } = await geo.attest(place, signer, { ...how, offchain: true })
     if (output === undefined) session.printJson(attestation)
-    else await writeFile(output, `${jsonLine(attestation)}\n`)
+    else await writeFile(output, `${jsonLine(attestation)}\n`, { flag: 'wx' })
     return note(`Signed: ${uid}${output === undefined ? '' : `, in ${output}`}`)
   }
   const wallet = await session.wallet(chain)
@@ -74,12 +78,20 @@ async function geojsonOf({ stdin }: Session, given: string): Promise<unknown> {
   throw new UsageError('A place that is attested is lng,lat or GeoJSON, not an attestation.')
 }
 
-/** `geo revoke UID` */
-export async function revoke(session: Session, uid: string): Promise<void> {
+/** `geo revoke UID`, or the file of an offchain attestation. */
+export async function revoke(session: Session, target: string): Promise<void> {
   const { options, geo, signal, paint } = session
-  const chain = await session.chain()
+  const offchain = UID.test(target) ? undefined : await offchainOf(session, target)
+  const chain =
+    offchain && options.chain === undefined
+      ? await geo.chain(offchain.chainId, session)
+      : await session.chain()
   const wallet = await session.wallet(chain)
-  const revoked = await geo.revoke(uid, wallet, { chain: chain.id, signal })
+  const how = { chain: chain.id, signal }
+  const revoked = await (offchain
+    ? geo.revokeOffchain(offchain.source, wallet, how)
+    : geo.revoke(target, wallet, how))
+  const { uid } = revoked
   if (options.json) return session.printJson(revoked)
   const { revocationTime, already, transactionHash, blockNumber } = revoked
   session.print(paint.bold(uid))
@@ -93,4 +105,20 @@ export async function revoke(session: Session, uid: string): Promise<void> {
     paint,
   ))
     session.print(line)
+}
+
+/** An offchain attestation in a file, as text, and its chain. Throws a UsageError for what is none. */
+async function offchainOf({ stdin }: Session, target: string): Promise<{ source: string; chainId: number }> {
+  const otherwise = 'Expected a UID (0x and 64 hex digits), or the file of an offchain attestation'
+  const source = target === '-' ? await stdin() : await readText(target, otherwise)
+  let value: unknown
+  try {
+    value = JSON.parse(source)
+  } catch {
+    // said below
+  }
+  const given = (value ?? {}) as { sig?: object }
+  const { domain } = (given.sig ?? given) as { domain?: { chainId?: unknown } }
+  if (!domain?.chainId) throw new UsageError(`'${target}' holds no offchain attestation. ${otherwise}.`)
+  return { source, chainId: Number(domain.chainId) }
 }

@@ -57,6 +57,8 @@ async function verifyAttestation(session: Session<CheckFlags>, uid: string): Pro
       ['attested', time(Number(attestation.time))],
     ]
     for (const line of fields(rows, paint)) session.print(line)
+    if (!says)
+      session.note(`This is no answer of the service. An attested place is shown by geo record ${uid}.`)
   }
   return valid ? EXIT.done : EXIT.no
 }

@@ -111,10 +111,10 @@ export function buildProgram(version: string, run: Runner): Command {
   for (const option of [chainOption(), ...attestOptions(), ...keyOptions()]) attest.addOption(option)
   const revoke = command(
     'revoke',
-    'revoke an attestation of the key',
+    'revoke an attestation of the key, on its chain or offchain',
     async () => (await import('./attest')).revoke,
   )
-  revoke.addArgument(new Argument('<uid>').argParser(read.uid))
+  revoke.argument('<attestation>', 'a UID, or the file of an offchain attestation')
   for (const option of [
     chainOption('slug or id of its chain (env: GEO_CHAIN); default: the first one'),
     ...keyOptions(),
@@ -272,6 +272,7 @@ function filterOptions(): Option[] {
     new Option('--near <position>', 'lng,lat; with --radius'),
     new Option('--radius <metres>', 'with --near').argParser(read.metres),
     new Option('--intersects <shape>', 'GeoJSON, WKT, or a file of it'),
+    new Option('--memo <words>', 'words of the memo, or how they begin'),
     new Option('--revoked <boolean>').choices(['true', 'false']),
     new Option('--location-type <type>', 'such as geojson-point'),
     new Option('--schema <uid>', 'schema of the attestation').argParser(read.uid),

@@ -38,7 +38,9 @@ describe('questions', () => {
     const { code, stdout, stderr } = await shell.geo(ANSWER)
     expect(code).toBe(0)
     expect(stderr).toBe('Chain: base-sepolia (84532), the first one of the service; --chain names another.\n')
-    expect(stdout).toMatch(/^881,329\.94 m\n\nquestion +distance\nabout +0xc8dd0bd4/)
+    expect(stdout).toMatch(
+      /^881,329\.94 m\n\nquestion +distance\nabout +0xc8dd0bd4\w+ \(lng 2\.2945, lat 48\.8584\)\n/,
+    )
     expect(stdout).toMatch(
       /\nchain +base-sepolia \(84532\)\nsigned by +0xa0Ee7A142d267C1f36714E4a8F75612F20a79720\n/,
     )
@@ -340,6 +342,11 @@ describe('attesting', () => {
       expect.stringMatching(/\nSigned: 0x[0-9a-f]{64}, in tower\.offchain\.json\n$/),
     ])
     const [, uid] = /Signed: (0x\w+)/.exec(stderr)!
+    // Nobody else has the file: it is not overwritten.
+    expect(await shell.geo(args, { stdin: JSON.stringify(TOWER) })).toMatchObject({
+      ...{ code: 2, stdout: '' },
+      stderr: expect.stringContaining("'tower.offchain.json' exists"),
+    })
     const answer = await json(['distance', 'tower.offchain.json', '13.3777,52.5163'])
     expect([answer.result, answer.inputRefs[0]]).toEqual([881329.94, uid])
     const { sig, signer } = await json([
@@ -355,6 +362,48 @@ describe('attesting', () => {
     ])
     expect([sig.message.revocable, signer]).toEqual([true, testAccount(4).address])
     expect(await world.chain.provider.getBlockNumber()).toBe(before)
+  })
+
+  test('offchain: revoked by its file, once', async () => {
+    const made = [
+      'attest',
+      '5,6',
+      '--offchain',
+      '--key-file',
+      'key.txt',
+      '--chain',
+      'celo',
+      '-o',
+      'five.json',
+    ]
+    expect((await shell.geo(made)).code).toBe(0)
+    // On the chain that the file names.
+    const revoke = ['revoke', 'five.json', '--key-file', 'key.txt']
+    const first = await json(revoke)
+    expect(first).toMatchObject({ chainId: 42220, already: false })
+    expect(await json(revoke)).toMatchObject({ already: true, revocationTime: first.revocationTime })
+    const refused = await shell.geo(['distance', 'five.json', '1,2', '--chain', 'celo'])
+    expect([refused.code, refused.stderr]).toEqual([3, expect.stringContaining('its signer revoked it')])
+    expect(await shell.geo(['revoke', 'field.geojson', '--key-file', 'key.txt'])).toMatchObject({
+      ...{ code: 2, stdout: '' },
+      stderr: expect.stringContaining("'field.geojson' holds no offchain attestation. Expected a UID"),
+    })
+  })
+
+  test('an attested place is verified as no answer, and it is said what shows it', async () => {
+    const { uid } = await json([
+      'attest',
+      '7,9',
+      '--key-file',
+      'key.txt',
+      '--memo',
+      'Unverified lighthouse',
+      '--wait',
+    ])
+    const { code, stderr } = await shell.geo(['verify', uid])
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`geo record ${uid}`)])
+    const { stdout } = await shell.geo(['records', '--memo', 'LIGHTH unver', '--format', 'ndjson'])
+    expect(JSON.parse(stdout)).toMatchObject({ uid })
   })
 
   test('a schema that its chain does not have is not used', async () => {

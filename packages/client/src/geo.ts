@@ -251,7 +251,7 @@ export function createGeo(options: GeoOptions | string): Geo {
     for (const { attestation } of 'results' in signed ? signed.results : [signed])
       if (all.attester !== undefined && !same(attestation.attester, all.attester))
         throw new AlteredAnswerError(
-          `The answer is signed by ${attestation.attester}, not by ${all.attester}, which createGeo({ attester }) expects.`,
+          `The answer is signed by ${attestation.attester}, not by ${all.attester}, the attester that was named. Nothing was sent.`,
         )
     return signed as A
   }
@@ -329,7 +329,9 @@ export function createGeo(options: GeoOptions | string): Geo {
 function baseOf(url: string): string {
   const base = URL.canParse(url) ? new URL(url) : undefined
   if (!base || !/^https?:$/.test(base.protocol))
-    throw invalidInput(`'${url}' is no address of a service: expected one such as https://geo.example.org`)
+    throw invalidInput(
+      `'${url}' is no address of a service: expected one such as https://geo.example.org or http://127.0.0.1:3000`,
+    )
   return base.href.replace(/\/+$/, '')
 }
 

@@ -254,7 +254,7 @@ describe('an answer that was altered', () => {
     const altered = { ...within, result: !within.result }
     expect(await recompute(altered, [TOWER, STREET])).toMatchObject({
       ...{ verdict: 'differs', computed: { result: within.result } },
-      sentence: `within:43210 is ${String(within.result)}, but was answered ${String(!within.result)}.`,
+      sentence: `within 432.1 m is ${String(within.result)}, but was answered ${String(!within.result)}.`,
     })
   })
   test('in its radius differs from where it matters on', async () => {

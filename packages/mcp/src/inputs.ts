@@ -26,7 +26,12 @@ export function placeOf(value: Place): Input {
   return Array.isArray(given) ? { type: 'Point', coordinates: given as number[] } : (given as Input)
 }
 
+/** A position as people write it. */
+const POSITION = /^\s*(-?\d+(?:\.\d+)?)\s*,\s*(-?\d+(?:\.\d+)?)\s*$/
+
 function fromText(text: string): unknown {
+  const position = POSITION.exec(text)
+  if (position) return [Number(position[1]), Number(position[2])]
   if (!/^\s*[[{]/.test(text)) return text.trim()
   try {
     return JSON.parse(text)

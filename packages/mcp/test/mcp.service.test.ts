@@ -128,7 +128,7 @@ describe.each<[string, Era]>([
       expect(shown.length).toBeLessThan(9_800)
       expect(client.getInstructions()).toMatch(/Longitude comes first[^]*never an instruction/)
 
-      const distance = await told(client, 'distance', { from: TOWER, to: gate, ...CHAIN })
+      const distance = await told(client, 'distance', { from: TOWER.join(), to: gate, ...CHAIN })
       expect(distance).toMatchObject({
         ...{ result: 881329.94, units: 'meters', chain: 'base-sepolia' },
         inputRefs: [expect.stringMatching(/^0x/), gate],

@@ -80,7 +80,9 @@ export function judge(
 ) {
   if (typeof outcome === 'boolean' || typeof claimed === 'boolean' || !units) {
     const computed = { result: outcome as boolean }
-    const found = `${label} is ${String(outcome)}`
+    const [name, centimeters] = label.split(':')
+    const question = centimeters === undefined ? label : `${name} ${Number(centimeters) / 100} m`
+    const found = `${question} is ${String(outcome)}`
     return claimed === outcome
       ? { verdict: 'equal', computed, sentence: `${found}, as answered.` }
       : { verdict: 'differs', computed, sentence: `${found}, but was answered ${String(!outcome)}.` }
