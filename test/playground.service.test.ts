@@ -10,6 +10,7 @@ import { measurable } from '@geospatial-attestation/client/kernel'
 import { LOCAL_CHAIN, attest, locationRequest, testAccount } from '../dev/chain'
 import { drawGeometry, drawMeasured } from '../web/map/shapes'
 import { CHROMIUM, openPage, type OpenPage, type PageOptions } from './browser'
+import { insertRecords } from './records'
 import { StandIn } from './wallet'
 import { startTestWorld, type TestWorld } from './world'
 
@@ -251,6 +252,8 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
   })
 
   test('a record that is clicked on the map is the geometry; copied values are what is shown', async () => {
+    // Of another chain than the question's: not shown.
+    await insertRecords(world.databaseUrl, [{ chain: 'celo', geometry: at(-60.5, -30.25) }])
     const uid = await attest(world.chain, locationRequest(at(-60.5, -30.25)))
     await world.caughtUp()
     await using browser = await open({ a: '-60.5, -30.25' })

@@ -2,7 +2,6 @@ import {
   GeoError,
   InvalidInputError,
   type Attested,
-  type Chain,
   type LocationRecord,
   type Place,
   type PlaceDetails,
@@ -14,7 +13,7 @@ import { here, setParameters } from '../location'
 import { frame, show } from '../map/layers'
 import { live } from '../map/live'
 import { MapWithPanel, type PanelMap } from '../panel'
-import { ChainField } from '../panel/chain-field'
+import { ChainField, useChains } from '../panel/chain-field'
 import { FieldProblem } from '../panel/field-problem'
 import { GeometryField } from '../panel/geometry-field'
 import { parseInput } from '../panel/input'
@@ -46,7 +45,6 @@ export default function Attest() {
   const [time, setTime] = useState('')
   const [media, setMedia] = useState<readonly Medium[]>([])
   const [recipient, setRecipient] = useState('')
-  const [chains, setChains] = useState<readonly Chain[]>([])
   const [problem, setProblem] = useState<Problem>()
   const [made, setMade] = useState<PanelMap>()
   const [steps, setSteps] = useState<readonly string[]>([])
@@ -55,19 +53,14 @@ export default function Attest() {
   const leaving = useRef(new AbortController())
   const progress = useRef<HTMLOListElement>(null)
 
-  const chain =
-    chains.find(({ id, slug }) => [String(id), slug].includes(parameters.get('chain') ?? '')) ?? chains[0]
+  const { chains, chain } = useChains((error) =>
+    setProblem({ field: 'chain', sentence: `${error.message} Reload the page.` }),
+  )
   const parsed = parseInput(text)
   const geometry = parsed.kind === 'geometry' ? parsed.geometry : undefined
   const problemAt = (field: Field) => (problem?.field === field ? problem.sentence : undefined)
 
-  useEffect(() => {
-    geo.info().then(
-      (info) => setChains(info.chains),
-      (error: Error) => setProblem({ field: 'chain', sentence: `${error.message} Reload the page.` }),
-    )
-    return () => leaving.current.abort()
-  }, [])
+  useEffect(() => () => leaving.current.abort(), [])
   useEffect(() => progress.current?.scrollIntoView({ block: 'nearest' }), [steps])
   const shown = JSON.stringify(geometry)
   useEffect(() => {

@@ -1,5 +1,19 @@
 import type { Chain } from '@geospatial-attestation/client'
+import { useEffect, useState } from 'preact/hooks'
+import { here } from '../location'
+import { geo } from '../service'
 import { FieldProblem } from './field-problem'
+
+/** The service's chains, and the one that the address names, by slug or id; else the first. */
+export function useChains(onFailure: (error: Error) => void): {
+  chains: readonly Chain[]
+  chain: Chain | undefined
+} {
+  const [chains, setChains] = useState<readonly Chain[]>([])
+  useEffect(() => void geo.info().then((info) => setChains(info.chains), onFailure), [])
+  const named = here.value.parameters.get('chain') ?? ''
+  return { chains, chain: chains.find(({ id, slug }) => [String(id), slug].includes(named)) ?? chains[0] }
+}
 
 /** The chain of what a form asks for. */
 export function ChainField({

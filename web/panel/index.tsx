@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { addLayers } from '../map/layers'
 import type { Map } from '../map/library'
 import { followChanges, live } from '../map/live'
@@ -17,6 +17,7 @@ export interface PanelMap {
 export function MapWithPanel({
   onMap,
   onPick = () => {},
+  chain,
   isLive = false,
   withoutMap,
   children,
@@ -25,6 +26,8 @@ export function MapWithPanel({
   onMap: (made: PanelMap | undefined) => void
   /** Told of the record that was clicked, unless something is being drawn. */
   onPick?: (record: RecordKey) => void
+  /** Slug of the chain whose records are shown; all, where it is not given. */
+  chain?: string | undefined
   /** Whether changes of records are shown as they happen. */
   isLive?: boolean
   /** what can be done where the browser has no WebGL */
@@ -32,6 +35,12 @@ export function MapWithPanel({
   children: ComponentChildren
 }) {
   const [shown, setShown] = useState<Shown>()
+  const shownRecords = useRef<RecordsOnMap>(undefined)
+  const query = `revoked=false${chain === undefined ? '' : `&chain=${chain}`}`
+  // The map is made later, and once.
+  const latestQuery = useRef(query)
+  latestQuery.current = query
+  useEffect(() => void shownRecords.current?.setQuery(query), [query])
   return (
     <div class="with-panel">
       <div class="panel-map" data-places={shown?.places} data-live={isLive ? live.value : undefined}>
@@ -40,7 +49,7 @@ export function MapWithPanel({
           onReady={(map) => {
             const records = addRecords(
               map,
-              { query: 'revoked=false', look: { by: 'chain', hidden: [] } },
+              { query: latestQuery.current, look: { by: 'chain', hidden: [] } },
               {
                 onSelect: (record) => onPick(record),
                 // The records are an offer: the form works without.
@@ -48,12 +57,14 @@ export function MapWithPanel({
                 onShown: setShown,
               },
             )
+            shownRecords.current = records
             addLayers(map)
             onMap({ map, records })
             const leaveChanges = isLive
               ? followChanges({}, records.change, () => records.refresh())
               : () => {}
             return () => {
+              shownRecords.current = undefined
               leaveChanges()
               records.remove()
               onMap(undefined)

@@ -1,4 +1,4 @@
-import type { Answer, Chain, OperationName } from '@geospatial-attestation/client'
+import type { Answer, OperationName } from '@geospatial-attestation/client'
 import type { Feature, Geometry } from 'geojson'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { here, setParameters } from '../location'
@@ -7,11 +7,10 @@ import type { Map } from '../map/library'
 import type { Drawing } from '../map/shapes'
 import type { RecordKey } from '../map/records'
 import { MapWithPanel } from '../panel'
-import { ChainField } from '../panel/chain-field'
+import { ChainField, useChains } from '../panel/chain-field'
 import { FieldProblem } from '../panel/field-problem'
 import { GeometryField, type FieldState } from '../panel/geometry-field'
 import { parseInput, recordOf, type Parsed } from '../panel/input'
-import { geo } from '../service'
 import { AnswerView } from './answer'
 import { ask, OPERATIONS, type Question } from './question'
 import { problemOf, type Problem } from './words'
@@ -34,7 +33,6 @@ export default function Playground() {
   const { labels, about } = OPERATIONS[operation]
   const [texts, setTexts] = useState(FIELDS.map((name) => parameters.get(name) ?? ''))
   const [radius, setRadius] = useState(parameters.get('radius') ?? '1000')
-  const [chains, setChains] = useState<readonly Chain[]>([])
   const [problem, setProblem] = useState<Problem>()
   const [busy, setBusy] = useState(false)
   const [answered, setAnswered] = useState<{ question: Question; answer: Answer }>()
@@ -44,19 +42,12 @@ export default function Playground() {
   const asking = useRef<AbortController>(undefined)
   const active = useRef(0)
 
-  const chain =
-    chains.find(({ id, slug }) => [String(id), slug].includes(parameters.get('chain') ?? '')) ?? chains[0]
+  const { chains, chain } = useChains((error) => setProblem(problemOf(error, operation)))
   const parsed = labels.map((_, i) => parseInput(texts[i]!))
   const fields = useRecords(parsed)
   const geometries = fields.map(({ geometry }) => geometry)
 
-  useEffect(() => {
-    geo.info().then(
-      (info) => setChains(info.chains),
-      (error: unknown) => setProblem(problemOf(error, operation)),
-    )
-    return () => asking.current?.abort()
-  }, [])
+  useEffect(() => () => asking.current?.abort(), [])
   const ofRecord = fields.find(({ record }) => record)?.record?.chain
   useEffect(() => {
     if (ofRecord !== undefined && !here.value.parameters.has('chain')) setParameters({ chain: ofRecord })
@@ -170,6 +161,7 @@ export default function Playground() {
     <MapWithPanel
       onMap={(made) => setMap(made?.map)}
       onPick={(record) => pick.current(record)}
+      chain={chain?.slug}
       withoutMap="Questions are answered all the same: paste geometries."
     >
       <form
