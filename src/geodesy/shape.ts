@@ -1,6 +1,6 @@
 import { spend } from './effort'
 import { GeometryError } from './error'
-import { Kind, type Reading } from './geojson'
+import { Kind, type Reading, type SourceChain } from './geojson'
 import { FLATTENING, RADIANS, geodesicLine, inverse, longestArc } from './ellipsoid'
 import { BoxTree, type Indexed } from './tree'
 import { chord, normalLongitude, toCartesian, type Vertices } from './vertices'
@@ -50,7 +50,7 @@ export interface Shape extends Indexed {
  * without an inside.
  */
 export function buildShape(reading: Reading): Shape {
-  const builder = new Builder(reading.lon.length + 16)
+  const builder = new Builder(reading.lon.length + (reading.chains.every(isPoints) ? 0 : SPARE_VERTICES))
   const chains: Chain[] = []
   const polygons: Polygon[] = []
   const sources = [
@@ -68,6 +68,16 @@ export function buildShape(reading: Reading): Shape {
     chains.push({ ...source, start, end: builder.elements })
   }
   return builder.finish(reading.path, chains, polygons)
+}
+
+/**
+ * Room for the vertices that long edges and poles add, before the arrays grow. Points add none: the arrays of
+ * up to eight are then 64 bytes at most, which V8 allocates in its own heap, fifteen times as fast.
+ */
+const SPARE_VERTICES = 16
+
+function isPoints({ kind }: SourceChain): boolean {
+  return kind === Kind.Points
 }
 
 /** Index of the polygon that an element belongs to; -1 for points and lines. */
@@ -340,16 +350,17 @@ class Builder implements Vertices {
 
   finish(path: string, chains: Chain[], polygons: Polygon[]): Shape {
     const { lon, lat, x, y, z, from, to, chainOf, origin, elements } = this
+    const used = (array: Uint32Array) => (array.length === elements ? array : array.subarray(0, elements))
     const parts = {
       lon,
       lat,
       x,
       y,
       z,
-      from: from.subarray(0, elements),
-      to: to.subarray(0, elements),
-      chainOf: chainOf.subarray(0, elements),
-      origin: origin.subarray(0, elements),
+      from: used(from),
+      to: used(to),
+      chainOf: used(chainOf),
+      origin: used(origin),
     }
     const ringsEnd = chains.findLast(({ kind }) => kind === Kind.Ring)?.end ?? 0
     return { path, ...parts, chains, polygons, ringsEnd, tree: new BoxTree(parts) }

@@ -31,6 +31,7 @@ export interface Outline {
  * @param looking called with the path of each shell before its polygon is checked
  */
 export function checkPolygons(given: Shape, rings: Rings, looking: (path: string) => void): Outline {
+  if (given.polygons.length === 0) return { shape: given }
   const nodes = new Nodes(given, (e, f) => refuseCrossing(given, e, f))
   const met: number[] = []
   for (const [i, polygon] of given.polygons.entries()) {
