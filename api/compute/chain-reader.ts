@@ -171,12 +171,12 @@ export class ChainReader {
    * `fresh`, on local chains and on chains with fast blocks; otherwise at most 250 ms before it.
    */
   nonce(account: string, fresh = false): Promise<bigint> {
-    return this.now(this.connected.chain.eas, EAS, 'getNonce', [account], fresh) as Promise<bigint>
+    return this.now(this.connected.chain.eas, EAS, 'getNonce', [account], BigInt, fresh)
   }
 
   /** The account whose signatures a proxy takes, lower-case. It is read as `nonce` is. */
-  async proxyOwner(proxy: string, fresh = false): Promise<string> {
-    return ((await this.now(proxy, PROXY, 'owner', [], fresh)) as string).toLowerCase()
+  proxyOwner(proxy: string, fresh = false): Promise<string> {
+    return this.now(proxy, PROXY, 'owner', [], addressOf, fresh)
   }
 
   /** The registered schema; undefined when there is none. */
@@ -374,13 +374,29 @@ export class ChainReader {
     return this.request('web3_clientVersion', [], ESSENTIAL) as Promise<string>
   }
 
-  /** A view as it is now; shared by requests where blocks are slow, see CURRENT_SHARED_MS. */
-  private now(to: string, abi: Interface, name: string, parameters: unknown[], fresh: boolean) {
+  /**
+   * A view of one word as it is now; shared by requests where blocks are slow, see CURRENT_SHARED_MS. Every
+   * answer needs it: the call is encoded once.
+   */
+  private now<T>(
+    to: string,
+    abi: Interface,
+    name: string,
+    parameters: unknown[],
+    valueOf: (word: string) => T | undefined,
+    fresh: boolean,
+  ): Promise<T> {
     const key = [to, name, ...parameters].join()
-    let read = this.current.get(key)
+    let read = this.current.get(key) as SharedRead<T> | undefined
     if (!read) {
       const { chain } = this.connected
-      const call = () => this.call(to, abi, name, parameters, { essential: true, anew: true })
+      const data = abi.encodeFunctionData(name, parameters)
+      const call = async () => {
+        const answer = await this.ask(to, name, data, { essential: true, anew: true })
+        const value = /^0x[0-9a-f]{64}$/i.test(answer) ? valueOf(answer) : undefined
+        if (value === undefined) throw this.noAnswerOf(name, `answered ${answer.slice(0, 80)}`)
+        return value
+      }
       const sharedMs = this.local || chain.blockMs < SLOW_BLOCK_MS ? 0 : CURRENT_SHARED_MS
       this.current.set(key, (read = new SharedRead(call, sharedMs, this.clock)))
     }
@@ -426,22 +442,27 @@ export class ChainReader {
     abi: Interface,
     name: string,
     parameters: unknown[],
-    how: Reading = {},
+    how?: Reading,
   ): Promise<unknown> {
-    const answer = await this.request(
-      'eth_call',
-      [{ to, data: abi.encodeFunctionData(name, parameters) }, 'latest'],
-      how,
-    ).catch((error: UnavailableError) => {
-      throw isRevert(error.cause) ? this.noAnswerOf(name, error.cause) : error
-    })
-    if (answer === '0x')
-      throw new NoContractError(`The node of ${this.connected.chain.slug} has no contract at ${to}.`)
+    const answer = await this.ask(to, name, abi.encodeFunctionData(name, parameters), how)
     try {
-      return abi.decodeFunctionResult(name, answer as string)[0] as unknown
+      return abi.decodeFunctionResult(name, answer)[0] as unknown
     } catch (error) {
       throw this.noAnswerOf(name, error)
     }
+  }
+
+  /** The answer of a view, as the node gives it. */
+  private async ask(to: string, name: string, data: string, how?: Reading): Promise<string> {
+    const answer = await this.request('eth_call', [{ to, data }, 'latest'], how).catch(
+      (error: UnavailableError) => {
+        throw isRevert(error.cause) ? this.noAnswerOf(name, error.cause) : error
+      },
+    )
+    if (answer === '0x')
+      throw new NoContractError(`The node of ${this.connected.chain.slug} has no contract at ${to}.`)
+    if (typeof answer !== 'string') throw this.noAnswerOf(name, 'the answer is no text')
+    return answer
   }
 
   /** Shares equal calls that are under way, unless `anew`. */
@@ -482,6 +503,11 @@ export class ChainReader {
       cause,
     })
   }
+}
+
+/** The address in a word, lower-case; undefined where the word is none. */
+function addressOf(word: string): string | undefined {
+  return /^0x0{24}/.test(word) ? `0x${word.slice(26).toLowerCase()}` : undefined
 }
 
 /** Whether a node's error says that the call reverted: geth's code 3, or data of a revert. */

@@ -1,5 +1,5 @@
 import { createHmac, hkdfSync } from 'node:crypto'
-import { CURVE, type Curve } from './curve'
+import { CURVE, ETHERS_CURVE, type Curve } from './curve'
 import { hex } from './words'
 import { keccak256 } from './keccak'
 
@@ -7,7 +7,10 @@ import { keccak256 } from './keccak'
 export interface Signer {
   /** lower-case */
   readonly address: string
-  /** 65 bytes r + s + v in hex: low s, v 27 or 28, deterministic (RFC 6979). */
+  /**
+   * 65 bytes r + s + v in hex: low s, v 27 or 28, deterministic (RFC 6979). Throws rather than answer what it
+   * knows not to recover to the address.
+   */
   sign(digest: string): Promise<string>
   /**
    * A message authentication code of a text that only this signer can make, always the same: 16 bytes in
@@ -16,17 +19,48 @@ export interface Signer {
   seal(text: string): string
 }
 
-/** A signer whose private key, 32 bytes in hex, is in this process. Throws for an invalid key. */
+/** Every so many signatures one is recovered, the first one included. */
+const CHECK_EVERY = 64
+/** Digests that are signed when a signer is made, to compare two libraries. */
+const TRIALS = 16
+
+/**
+ * A signer whose private key, 32 bytes in hex, is in this process. Throws for an invalid key, and where the
+ * library does not sign as ethers does. One signature in 64 is recovered: after one that does not recover to
+ * the address it signs nothing more, as memory or the library is broken
+ * (docs/architecture/decisions/0016-checked-by-sampling.md).
+ */
 export async function keySigner(privateKey: string, curve: Curve = CURVE): Promise<Signer> {
   const key = Buffer.from(hex(privateKey, 32), 'hex')
   const sealKey = Buffer.from(hkdfSync('sha256', key, '', 'geospatial attestation service: seal', 32))
+  const address = await addressOf(curve.publicKey(key))
+  await compareWithEthers(curve, key)
+  let signed = 0
+  let broken = false
   return {
-    address: await addressOf(curve.publicKey(key)),
+    address,
     sign: async (digest) => {
-      const { signature, recovery } = curve.sign(Buffer.from(hex(digest, 32), 'hex'), key)
-      return `0x${Buffer.from(signature).toString('hex')}${recovery === 0 ? '1b' : '1c'}`
+      const signature = signBy(curve, Buffer.from(hex(digest, 32), 'hex'), key)
+      if (signed++ % CHECK_EVERY === 0 && (await recoverSigner(digest, signature, curve)) !== address)
+        broken = true
+      if (broken) throw new Error('a signature did not recover to the attester: nothing more is signed')
+      return signature
     },
     seal: (text) => createHmac('sha256', sealKey).update(text).digest().subarray(0, 16).toString('base64url'),
+  }
+}
+
+function signBy(curve: Curve, digest: Uint8Array, key: Uint8Array): string {
+  const { signature, recovery } = curve.sign(digest, key)
+  return `0x${Buffer.from(signature).toString('hex')}${recovery === 0 ? '1b' : '1c'}`
+}
+
+/** Throws unless a library signs digests with this key as ethers does: both are deterministic. */
+async function compareWithEthers(curve: Curve, key: Uint8Array): Promise<void> {
+  for (let i = 0; i < TRIALS; i++) {
+    const digest = Buffer.from(await keccak256(Uint8Array.of(i)), 'hex')
+    if (signBy(curve, digest, key) !== signBy(ETHERS_CURVE, digest, key))
+      throw new Error(`${curve.name} does not sign as ethers does: it must not be used`)
   }
 }
 

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { RpcClient, RpcError } from '@subsquid/rpc-client'
+import { RpcError, type RpcClient } from '@subsquid/rpc-client'
 import type { Logger } from '@subsquid/logger'
 import type { Chain } from '../chains'
+import { rpcClient } from './http'
 import { isTemporary } from './refusals'
 
 export interface EndpointOptions {
@@ -33,6 +34,9 @@ const DISTRUST_MS = 30_000
 const CHAIN_ID_ATTEMPTS = 3
 const CHAIN_ID_PAUSE_MS = 500
 
+/** The codes of errors of a connection that ended. */
+const CLOSED: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
+
 /** One JSON-RPC endpoint: its health, and the proof that it is of the right chain. */
 export class Endpoint {
   /** For logs: without path and query, where providers put the key. */
@@ -54,7 +58,7 @@ export class Endpoint {
     const { rateLimit, concurrency, batchSize, timeoutMs } = options
     this.host = new URL(url).host
     // The client's own log would hold the URL, and with it the key. Retries are decided in rpc.ts.
-    this.client = new RpcClient({
+    this.client = rpcClient({
       url,
       rateLimit,
       capacity: concurrency ?? 10,
@@ -80,9 +84,9 @@ export class Endpoint {
     try {
       const chainId = await this.checkedChainId()
       if (chainId !== this.options.chain.id) return { chainId }
-      const answer = await send(this.client).catch((error: { code?: string }) => {
+      const answer = await send(this.client).catch((error: { code?: unknown }) => {
         // A kept connection that the server had closed meanwhile: the call has not been read.
-        if (error.code === 'ECONNRESET' || error.code === 'EPIPE') return send(this.client)
+        if (CLOSED.has(error.code)) return send(this.client)
         throw error
       })
       this.failures = this.restsUntil = 0

@@ -145,7 +145,7 @@ test('with `once` each endpoint is asked once and none is waited for; with `requ
   const route = rpc(failing, lacking)
   await expect(route.call('eth_call', [], options)).rejects.toThrow('eth_call has no result')
   const before = failing.calls.length
-  await expect(rpc(failing).call('eth_call', [], options)).rejects.toThrow('Got 500')
+  await expect(rpc(failing).call('eth_call', [], options)).rejects.toThrow('HTTP status 500')
   expect(failing.calls.length).toBe(before + 2)
 })
 

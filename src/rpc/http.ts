@@ -1,0 +1,116 @@
+import { RpcClient, RpcProtocolError, type RpcClientOptions } from '@subsquid/rpc-client'
+import { Agent, interceptors, type Dispatcher } from 'undici'
+
+interface Request {
+  id: number
+}
+interface Response {
+  id: number
+}
+
+/** An answer that is no success. */
+export class HttpStatusError extends Error {
+  override readonly name = 'HttpStatusError'
+  readonly response: { status: number }
+
+  constructor(status: number) {
+    super(`HTTP status ${status}`)
+    this.response = { status }
+  }
+}
+
+/**
+ * Subsquid's JSON-RPC client (its queue, its limits) over undici: its own HTTP client, node-fetch, costs three
+ * times as much CPU for a call, and the API reads the chain for each answer.
+ */
+export function rpcClient(options: RpcClientOptions & { url: string }): RpcClient {
+  const client = new RpcClient(options)
+  if (/^https?:/i.test(options.url))
+    (client as unknown as { con: HttpConnection }).con = new HttpConnection(options.url)
+  return client
+}
+
+/** The connection that RpcClient 4.14.0 expects (`Connection` in its interfaces.ts). */
+class HttpConnection {
+  private readonly agent = new Agent()
+  private readonly dispatcher: Dispatcher
+  private readonly target: { origin: string; path: string; headers: Record<string, string> }
+
+  constructor(url: string) {
+    const { origin, pathname, search, username, password } = new URL(url)
+    const headers = {
+      'content-type': 'application/json',
+      accept: 'application/json',
+      'accept-encoding': 'gzip, deflate, br',
+    }
+    const account = [username, password].map(decodeURIComponent).join(':')
+    this.target = {
+      ...{ origin, path: pathname + search },
+      headers:
+        account === ':'
+          ? headers
+          : { ...headers, authorization: `Basic ${Buffer.from(account).toString('base64')}` },
+    }
+    this.dispatcher = this.agent.compose(
+      interceptors.decompress(),
+      interceptors.redirect({ maxRedirections: 5 }),
+    )
+  }
+
+  async connect(): Promise<void> {}
+
+  close(): void {
+    void this.agent.close()
+  }
+
+  async call(request: Request, timeoutMs = 0): Promise<Response> {
+    const answer = (await this.post(request, timeoutMs)) as Response
+    if (answer.id !== request.id) throw protocolError('the answer is to another request')
+    return answer
+  }
+
+  /** In the order of the requests. */
+  async batchCall(batch: Request[], timeoutMs = 0): Promise<Response[]> {
+    const answers = await this.post(batch, timeoutMs)
+    if (!Array.isArray(answers)) throw protocolError('the answer to a batch is no list')
+    if (answers.length !== batch.length) throw protocolError('the answer to a batch has another length')
+    const byId = new Map((answers as Response[]).map((answer) => [answer.id, answer]))
+    return batch.map(({ id }) => {
+      const answer = byId.get(id)
+      if (!answer) throw protocolError('an answer to a request of a batch is missing')
+      return answer
+    })
+  }
+
+  /** @param timeoutMs for the whole answer; 0 = no limit */
+  private async post(content: object, timeoutMs: number): Promise<unknown> {
+    const abort = new AbortController()
+    const timer = timeoutMs > 0 ? setTimeout(() => abort.abort(timedOut(timeoutMs)), timeoutMs) : undefined
+    try {
+      const { statusCode, body } = await this.dispatcher.request({
+        ...{ ...this.target, method: 'POST', signal: abort.signal, body: JSON.stringify(content) },
+        ...{ headersTimeout: 0, bodyTimeout: 0 },
+      })
+      if (statusCode < 200 || statusCode > 299) {
+        await body.dump()
+        throw new HttpStatusError(statusCode)
+      }
+      const text = await body.text()
+      try {
+        return JSON.parse(text) ?? {}
+      } catch (cause) {
+        throw protocolError('the answer is not valid JSON', cause)
+      }
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}
+
+function timedOut(milliseconds: number): Error {
+  return new Error(`no answer within ${milliseconds} ms`)
+}
+
+function protocolError(message: string, cause?: unknown): Error {
+  return Object.assign(new RpcProtocolError(1008, message), { cause })
+}
