@@ -41,7 +41,7 @@ export function guardRequests(
   parseLarge: ParseLarge = async (body) => parseBody(body),
 ): void {
   app.decorateRequest('rawBody', undefined)
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     exchanges.set(request.raw.socket, { request, reply })
     // Fastify's handlerTimeout (5.12.8) does not cover the time after the body was read.
     const timer = setTimeout(() => {
@@ -50,20 +50,9 @@ export function guardRequests(
         reply.send(new UnavailableError('There was no answer in time.'))
     }, answerMs)
     reply.raw.once('close', () => clearTimeout(timer))
-    const { httpVersion, rawHeaders } = request.raw
-    // Node's parser also accepts 0.9, and 2.0 without its preface.
-    if (httpVersion !== '1.1' && httpVersion !== '1.0') throw new RequestError(NOT_HTTP)
-    // The array holds names and values.
-    if (rawHeaders.length > 2 * MAX_HEADERS) {
-      reply.header('connection', 'close')
-      throw new RequestError(HEAD_TOO_LARGE, 431)
-    }
-    // RFC 9112, 3.2. Node itself would answer with an empty body.
-    if (httpVersion === '1.1' && request.headers.host === undefined)
-      throw new RequestError('The header Host is missing.')
-    const encoding = request.headers['content-encoding']
-    if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
-      throw new RequestError('Content-Encoding: not accepted; send the body as it is.')
+    const fault = headFault(request)
+    if (fault?.statusCode === 431) reply.header('connection', 'close')
+    done(fault)
   })
   // An expectation other than 100-continue is ignored (RFC 9110, 10.1.1). Node would answer 417 with an empty
   // body.
@@ -83,6 +72,21 @@ export function guardRequests(
       return body.length > LARGE_BODY ? parseLarge(body, clientOf(request)) : parseBody(body)
     },
   )
+}
+
+/** What is wrong with the head of a request. */
+function headFault({ raw: { httpVersion, rawHeaders }, headers }: FastifyRequest): RequestError | undefined {
+  // Node's parser also accepts 0.9, and 2.0 without its preface.
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return new RequestError(NOT_HTTP)
+  // The array holds names and values.
+  if (rawHeaders.length > 2 * MAX_HEADERS) return new RequestError(HEAD_TOO_LARGE, 431)
+  // RFC 9112, 3.2. Node itself would answer with an empty body.
+  if (httpVersion === '1.1' && headers.host === undefined)
+    return new RequestError('The header Host is missing.')
+  const encoding = headers['content-encoding']
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
+    return new RequestError('Content-Encoding: not accepted; send the body as it is.')
+  return undefined
 }
 
 /**

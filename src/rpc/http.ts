@@ -51,10 +51,7 @@ class HttpConnection {
           ? headers
           : { ...headers, authorization: `Basic ${Buffer.from(account).toString('base64')}` },
     }
-    this.dispatcher = this.agent.compose(
-      interceptors.decompress(),
-      interceptors.redirect({ maxRedirections: 5 }),
-    )
+    this.dispatcher = this.agent.compose(interceptors.decompress())
   }
 
   async connect(): Promise<void> {}
