@@ -136,6 +136,8 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       await requireFreePort(given.localChainPort + i, 'LOCAL_CHAIN_PORT', `local chain of ${slug}`)
     await requireFreePort(given.port, 'PORT', 'API')
 
+    // It has one session, which several processes only wait for.
+    if (localDatabase) environment.API_PROCESSES ||= '1'
     const databaseReady = localDatabase ? localDatabaseUp() : Promise.resolve()
     databaseReady.catch(() => {}) // awaited below; the chains start meanwhile
     async function localDatabaseUp(): Promise<void> {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
+import { availableParallelism } from 'node:os'
 import { bool, customCleanEnv, makeValidator, port, str } from 'envalid'
 import { CHAINS, chainBySlug, settingSuffix, type Chain } from './chains'
 import { ADDRESS_PATTERN, UID_PATTERN } from './eas'
@@ -33,6 +34,8 @@ export interface Settings {
   readonly redisUrl: string | undefined
   readonly host: string
   readonly port: number
+  /** Copies of the API that share the port, each a process. */
+  readonly apiProcesses: number
   /** Without a slash at the end. */
   readonly publicBaseUrl: string
   /** The deployment's name, such as staging, shown by GET /. */
@@ -180,6 +183,9 @@ const chainList = makeValidator<readonly Chain[]>((text) =>
 const NUMERIC_RESULT_SCHEMA_UID = '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a'
 const BOOLEAN_RESULT_SCHEMA_UID = '0x4958625091a773dcfb37a1c33099a378f32a975a7fb61f33d53c4be7589898f5'
 
+/** Each copy of the API takes some 150 MB and up to 40 connections of the database: more are for who asks. */
+const MOST_DEFAULT_PROCESSES = 4
+
 /**
  * Reads the settings out of an environment; .env.example says what each one means.
  * Throws a SettingsError that names everything missing or wrong at once.
@@ -208,6 +214,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
       REDIS_URL: redisUrl({ default: undefined }),
       HOST: str({ default: '127.0.0.1' }),
       PORT: port({ default: 3000 }),
+      API_PROCESSES: integer(1, 256)({ default: Math.min(availableParallelism(), MOST_DEFAULT_PROCESSES) }),
       PUBLIC_BASE_URL: httpUrl({ default: undefined }),
       DEPLOYMENT_NAME: str({ default: 'unnamed' }),
       TRUST_PROXY: addressRanges({ default: [] }),
@@ -298,6 +305,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     redisUrl: env.REDIS_URL,
     host: env.HOST,
     port: env.PORT,
+    apiProcesses: env.API_PROCESSES,
     publicBaseUrl: (
       env.PUBLIC_BASE_URL ?? `http://${env.HOST.includes(':') ? `[${env.HOST}]` : env.HOST}:${env.PORT}`
     ).replace(/\/+$/, ''),

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { MAX_SIGNATURE_BYTES, isCanonicalSignature, parseChecksumAddress, recoverSigner } from '../../src/eas'
 import { HOUR_MS, tellCount, type RequestCounter, type Tier } from '../http/limits'
 import { ComputeError, UnavailableError, verificationFailed } from '../http/problems'
-import type { SharedRedis } from '../http/redis'
+import type { Nonces } from '../http/nonces'
 import { isAccountSignature, type AccountSignature } from './account'
 import type { ChainReader } from './chain-reader'
 
@@ -222,47 +222,4 @@ export class WalletTier {
 /** x-wallet-nonce -> X-Wallet-Nonce */
 function titled(header: string): string {
   return header.replace(/(^|-)[a-z]/g, (start) => start.toUpperCase())
-}
-
-/**
- * Nonces remembered in this process, about 150 MB. Beyond that signed requests are refused until the oldest
- * may be forgotten.
- */
-const NONCES_REMEMBERED = 1_000_000
-
-/** Used nonces: in Redis when it is configured, else in this process. */
-export class Nonces {
-  /** By key: the millisecond at which it may be forgotten; oldest first. */
-  private readonly local = new Map<string, number>()
-
-  /** @param clock milliseconds */
-  constructor(
-    private readonly clock: () => number,
-    private readonly redis?: SharedRedis,
-  ) {}
-
-  /**
-   * Whether this is the key's first use within `ms`, which must be the same in all calls. Throws
-   * UnavailableError when that is not known: a used nonce must not pass again.
-   */
-  async claim(key: string, ms: number): Promise<boolean> {
-    if (!this.redis) return this.claimLocally(key, ms)
-    const first = await this.redis.claim(`nonce:${key}`, ms)
-    if (first === undefined)
-      throw new UnavailableError('Whether a nonce was used before cannot be told right now; take a new one.')
-    return first
-  }
-
-  private claimLocally(key: string, ms: number): boolean {
-    const now = this.clock()
-    for (const [old, until] of this.local) {
-      if (until > now) break
-      this.local.delete(old)
-    }
-    if (this.local.has(key)) return false
-    if (this.local.size >= NONCES_REMEMBERED)
-      throw new UnavailableError('Too many signed requests in the last minutes.')
-    this.local.set(key, now + ms)
-    return true
-  }
 }

@@ -1,16 +1,16 @@
 import { isIP } from 'node:net'
 import rateLimit, { normalizeIP, type FastifyRateLimitStore } from '@fastify/rate-limit'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Count, SharedRedis } from './redis'
+import type { Count, SharedMarks } from './redis'
 
 export const HOUR_MS = 3_600_000
 /** Clients that this process remembers; beyond that, it forgets those seen longest ago. */
 const CLIENTS_REMEMBERED = 100_000
 
 /**
- * Counts requests by client and window, in Redis, or in this process while Redis is out of reach. This
- * process also keeps the counts of Redis, and the larger count holds: no client starts at 0 when Redis fails
- * or comes back empty.
+ * Counts requests by client and window, where copies share the counts, or in this process while that is out
+ * of reach. This process also keeps the shared counts, and the larger count holds: no client starts at 0 when
+ * Redis fails or comes back empty.
  */
 export class RequestCounter {
   private readonly local = new Map<string, { current: number; until: number }>()
@@ -18,12 +18,12 @@ export class RequestCounter {
   /** @param clock milliseconds */
   constructor(
     private readonly clock: () => number,
-    private readonly redis?: SharedRedis,
+    private readonly shared?: SharedMarks,
   ) {}
 
   async count(key: string, windowMs: number): Promise<Count> {
     const asked = this.clock()
-    const shared = await this.redis?.count(key, windowMs)
+    const shared = await this.shared?.count(key, windowMs)
     const local = this.countLocally(key, windowMs)
     if (!shared || shared.current < local.current) return local
     this.local.set(key, { current: shared.current, until: asked + shared.ttl })

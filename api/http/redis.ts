@@ -14,11 +14,21 @@ export interface Count {
 }
 
 /**
- * Counters and single-use marks that the copies of the API share. Its methods never throw and never wait
+ * Counters and single-use marks that the copies of the API share. Undefined: what they share is out of reach.
+ */
+export interface SharedMarks {
+  /** Adds one to the counter `key`, whose window starts with its first request. */
+  count(key: string, windowMs: number): Promise<Count | undefined>
+  /** Marks `key` for `ms`; true for exactly one caller within that time. */
+  claim(key: string, ms: number): Promise<boolean | undefined>
+}
+
+/**
+ * Marks in Redis, which the copies of all machines share. Its methods never throw and never wait
  * long: undefined means that Redis is out of reach. While a command is overdue no other is sent, so only the
  * requests under way when Redis froze have to wait. A late answer or a new connection ends this.
  */
-export class SharedRedis {
+export class SharedRedis implements SharedMarks {
   private readonly client
   private overdue = 0
   private answering: boolean | undefined
@@ -48,7 +58,6 @@ export class SharedRedis {
     this.client.connect().catch(() => {})
   }
 
-  /** Adds one to the counter `key`, whose window starts with its first request. */
   count(key: string, windowMs: number): Promise<Count | undefined> {
     return this.ask(async () => {
       const [current, , ttl] = await this.client
@@ -61,7 +70,6 @@ export class SharedRedis {
     })
   }
 
-  /** Marks `key` for `ms`; true for exactly one caller within that time. */
   claim(key: string, ms: number): Promise<boolean | undefined> {
     return this.ask(
       async () =>

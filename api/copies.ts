@@ -1,0 +1,149 @@
+import cluster, { type Worker } from 'node:cluster'
+import path from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import pino, { type Logger } from 'pino'
+import type { Settings } from '../src/config'
+import { onStop } from '../src/process'
+import { RequestCounter } from './http/limits'
+import { Nonces } from './http/nonces'
+import { SharedRedis, type Count, type SharedMarks } from './http/redis'
+
+/** Asked of the primary process by a copy. */
+interface Question {
+  id: number
+  ask: keyof SharedMarks
+  key: string
+  ms: number
+}
+interface Answer {
+  id: number
+  answer: Count | boolean | undefined
+}
+
+/** The pause before a copy that has ended is started again; it doubles until a copy has run steadily. */
+const RESTART_MS = 250
+const LONGEST_RESTART_MS = 30_000
+const STEADY_MS = 10_000
+/** How long a copy may take to stop: longer than its own limit for requests under way. */
+const STOP_MS = 8_000
+/** A primary that does not answer in this time is out of reach. */
+const ANSWER_MS = 1_000
+
+/**
+ * Several copies of the API, as processes that listen on one port (node:cluster), which this process starts,
+ * starts again when they end, and stops. They serve on cores of their own and share nothing but rate limits
+ * and used nonces, which this process keeps, in Redis where there is one. The exit code of a copy that
+ * cannot start becomes that of this process.
+ */
+export async function runCopies(settings: Settings): Promise<void> {
+  const logger = pino({ level: settings.logLevel, base: undefined })
+  const redis = redisOf(settings, logger)
+  const clock = () => Date.now()
+  const counter = new RequestCounter(clock, redis)
+  const nonces = new Nonces(clock, redis)
+  // As undefined goes for what is out of reach, a copy refuses what it cannot tell.
+  const answer = async ({ ask, key, ms }: Question) =>
+    ask === 'count' ? counter.count(key, ms) : nonces.claim(key, ms).catch(() => undefined)
+  cluster.setupPrimary({ exec: path.join(__dirname, 'copy.js') })
+  cluster.on('message', (copy, message: Question | 'listening') => {
+    if (message === 'listening') return
+    const { id } = message
+    void answer(message).then((found) => {
+      if (copy.isConnected()) copy.send({ id, answer: found } satisfies Answer)
+    })
+  })
+
+  let stopping = false
+  onStop(() => {
+    stopping = true
+    redis?.close()
+    void Promise.all(copiesNow().map(stop)).then(() => process.exit(0))
+  })
+  const end = (code: number) => {
+    stopping = true
+    process.exitCode = code
+    void Promise.all(copiesNow().map(stop)).then(() => process.exit(code))
+  }
+  /** Runs a copy for ever; resolves once it listens for the first time. */
+  const keepRunning = (number: number) =>
+    new Promise<void>((listens) => {
+      const run = async (): Promise<void> => {
+        for (let rest = RESTART_MS, hasListened = false; !stopping; rest = Math.min(2 * rest, LONGEST_RESTART_MS)) {
+          const started = performance.now()
+          const copy = cluster.fork()
+          copy.once('message', () => {
+            hasListened = true
+            listens()
+          })
+          const code = await endOf(copy)
+          if (stopping) return
+          // Settings that are wrong now stay wrong; what fails at its first start is told to who started it.
+          if (code === 2 || !hasListened) return end(code)
+          if (performance.now() - started > STEADY_MS) rest = RESTART_MS
+          logger.error({ copy: number, code, restartMs: rest }, 'a copy of the API ended, and is started again')
+          await pause(rest)
+        }
+      }
+      void run()
+    })
+  // One first: what keeps it from starting is told once.
+  await keepRunning(1)
+  await Promise.all(Array.from({ length: settings.apiProcesses - 1 }, (_, i) => keepRunning(i + 2)))
+  logger.info({ copies: settings.apiProcesses, host: settings.host, port: settings.port }, 'all copies of the API listen')
+  process.send?.('listening')
+}
+
+/** What the copies of one or several machines share by REDIS_URL; undefined without it. */
+export function redisOf({ redisUrl }: Settings, logger: Logger): SharedRedis | undefined {
+  return redisUrl === undefined ? undefined : new SharedRedis(redisUrl, logger)
+}
+
+/** The marks that the primary process keeps, for a copy. */
+export class PrimaryMarks implements SharedMarks {
+  private readonly waiting = new Map<number, (answer: Answer['answer']) => void>()
+  private asked = 0
+
+  constructor() {
+    process.on('message', ({ id, answer }: Answer) => this.waiting.get(id)?.(answer))
+  }
+
+  async count(key: string, windowMs: number): Promise<Count | undefined> {
+    return (await this.ask('count', key, windowMs)) as Count | undefined
+  }
+
+  async claim(key: string, ms: number): Promise<boolean | undefined> {
+    return (await this.ask('claim', key, ms)) as boolean | undefined
+  }
+
+  close(): void {}
+
+  private ask(ask: Question['ask'], key: string, ms: number): Promise<Answer['answer']> {
+    const id = this.asked++
+    return new Promise<Answer['answer']>((resolve) => {
+      const timer = setTimeout(resolve, ANSWER_MS, undefined)
+      const settle = (answer: Answer['answer']) => {
+        clearTimeout(timer)
+        resolve(answer)
+      }
+      this.waiting.set(id, settle)
+      process.send!({ id, ask, key, ms } satisfies Question, (error: Error | null) => error && settle(undefined))
+    }).finally(() => this.waiting.delete(id))
+  }
+}
+
+function copiesNow(): Worker[] {
+  return Object.values(cluster.workers ?? {}).filter((copy) => copy !== undefined)
+}
+
+/** The exit code; 1 for a copy that was killed. */
+function endOf(copy: Worker): Promise<number> {
+  return new Promise((resolve) => copy.once('exit', (code: number | null) => resolve(code ?? 1)))
+}
+
+async function stop(copy: Worker): Promise<void> {
+  const ended = endOf(copy)
+  copy.process.kill('SIGTERM')
+  const insist = setTimeout(() => copy.process.kill('SIGKILL'), STOP_MS)
+  await ended
+  clearTimeout(insist)
+}

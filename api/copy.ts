@@ -1,0 +1,150 @@
+import cluster from 'node:cluster'
+import path from 'node:path'
+import pino, { type Logger } from 'pino'
+import { SettingsError, isLoopback, processSettings, type Settings } from '../src/config'
+import { CURVE } from '../src/eas'
+import { addLocationSchemas } from '../src/location'
+import {
+  Attester,
+  ChainReader,
+  loadIpfs,
+  loadSigner,
+  Measurer,
+  Resolver,
+  SafeFetcher,
+  WalletTier,
+} from './compute'
+import { PublishedGraphql, PublishedViews } from './graphql'
+import { RequestCounter } from './http/limits'
+import { PrimaryMarks, redisOf } from './copies'
+import { listenUntilStopped, runProcess } from './process'
+import { Nonces } from './http/nonces'
+import { RecordSearch, Store } from './records'
+import { buildServer } from './server'
+import { Pages } from './web'
+
+const NO_IPFS =
+  'IPFS_GATEWAYS: the optional packages that read IPFS are not installed. Install with `npm ci` (in Docker: --build-arg OMIT=--omit=dev), or leave the setting out.'
+
+/** A copy of the API: open, listen; on a signal close in the reverse order. */
+export async function serve(settings: Settings): Promise<void> {
+  addLocationSchemas(settings.locationSchemas)
+  const logger = pino({ level: settings.logLevel, base: undefined })
+  const clock = () => Date.now()
+
+  const attesters = await connectAttesters(settings, logger, clock)
+  const store = new Store(settings.databaseUrl, warnOfLoss(logger, 'a database connection was lost'))
+  const records = new RecordSearch(store)
+  const views = new PublishedViews(
+    settings.graphqlDatabaseUrl ?? settings.databaseUrl,
+    warnOfLoss(logger, 'a database connection of GraphQL was lost'),
+    settings.graphqlDatabaseUrl !== undefined,
+  )
+  const graphql = new PublishedGraphql(views, logger)
+  const shared = cluster.isWorker ? new PrimaryMarks() : redisOf(settings, logger)
+  const counter = new RequestCounter(clock, shared)
+  const { publicBaseUrl, maxLagSeconds } = settings
+  const walletTier =
+    settings.wallet &&
+    new WalletTier({
+      ...settings.wallet,
+      ...{ publicBaseUrl, counter, nonces: new Nonces(clock, shared), clock, maxLagSeconds },
+      smartAccounts: new Map(
+        settings.smartAccounts ? [...attesters].map(([id, { reader }]) => [id, reader]) : [],
+      ),
+    })
+  const measurer = new Measurer()
+  const resolver = new Resolver({
+    ...{ store, measurer, clock, maxLagSeconds, fetcher: await fetcherOf(settings, logger) },
+    indexMaxAgeSeconds: settings.indexMaxAgeSeconds,
+    minConfirmations: settings.minConfirmations,
+    smartAccounts: settings.smartAccounts,
+  })
+  const app = await buildServer({
+    ...{ store, records, measurer, attesters, resolver, counter, graphql, walletTier, clock, logger },
+    ...{ publicBaseUrl, maxLagSeconds },
+    chains: settings.chains,
+    deploymentName: settings.deploymentName,
+    mcp: settings.mcp,
+    pages: Pages.in(path.join(__dirname, '../web'), localNodesOf(settings)),
+    trustProxy: settings.trustProxy,
+    rateLimitPerHour: settings.rateLimitPerHour,
+    recordsRateLimitPerHour: settings.recordsRateLimitPerHour,
+    tileCacheBytes: settings.tileCacheBytes,
+    defaultSchemas: settings.defaultSchemas,
+    schemaCheck: settings.schemaCheck,
+    defaultSubmission: settings.defaultSubmission,
+    deadlineSeconds: settings.deadlineSeconds,
+    resignMaxAgeSeconds: settings.resignMaxAgeSeconds,
+  })
+
+  await listenUntilStopped(app, { host: settings.host, port: settings.port }, '', async () => {
+    await Promise.all([measurer.close(), records.close()])
+    shared?.close()
+    await graphql.close()
+    await store.close()
+  })
+  // In the background: the other APIs do not wait for it.
+  void graphql.start()
+}
+
+/** By chain id, the nodes on this machine that pages may ask; none unless the settings say so. */
+function localNodesOf({ localNodes, chains }: Settings): Record<number, string> {
+  const reached = chains.flatMap(({ chain, rpcUrls }) =>
+    rpcUrls.filter(isLoopback).map((url) => [chain.id, url] as const),
+  )
+  return Object.fromEntries(localNodes ? reached : [])
+}
+
+/** By chain id, who signs for it. Logs which chains can be signed for. */
+async function connectAttesters(
+  { chains, readSignerKey, attesterAddress }: Pick<Settings, 'chains' | 'readSignerKey' | 'attesterAddress'>,
+  logger: Logger,
+  clock: () => number,
+) {
+  const signer = await loadSigner(readSignerKey!, attesterAddress)
+  const attesters = new Map(
+    chains.map((connected) => {
+      const reader = new ChainReader(connected, clock)
+      return [
+        connected.chain.id,
+        { attester: new Attester(signer, connected, reader, clock), reader },
+      ] as const
+    }),
+  )
+  for (const { attester } of attesters.values()) {
+    const chain = attester.chain.slug
+    const refusal = await attester.direct.refusal()
+    if (refusal) logger.error({ chain, refusal }, 'this chain is not signed for')
+    else logger.info({ chain, attester: attester.address, library: CURVE.name }, 'signing')
+    const { proxy } = attester
+    if (!proxy) continue
+    const reason = await proxy.refusal()
+    if (reason) logger.error({ chain, proxy: proxy.address, reason }, 'this proxy is not signed for')
+    else logger.info({ chain, proxy: proxy.address }, 'signing for the proxy')
+  }
+  return attesters
+}
+
+/** Throws a SettingsError where IPFS is to be read and its packages are not installed. */
+async function fetcherOf(
+  { offchainUris, ipfsGateways }: Pick<Settings, 'offchainUris' | 'ipfsGateways'>,
+  logger: Logger,
+): Promise<SafeFetcher | undefined> {
+  if (!offchainUris) return undefined
+  if (ipfsGateways.length)
+    await loadIpfs().catch((cause: { code?: string }) => {
+      if (!cause.code?.endsWith('MODULE_NOT_FOUND')) throw cause
+      throw new SettingsError(NO_IPFS, { cause })
+    })
+  return new SafeFetcher({
+    ipfsGateways,
+    onRefusal: (where, reason) => logger.debug({ where, reason }, 'a document was not fetched'),
+  })
+}
+
+function warnOfLoss(logger: Logger, message: string) {
+  return (error: Error) => logger.warn({ reason: error.message }, message)
+}
+
+if (cluster.isWorker) runProcess(() => serve(processSettings('database', 'chains', 'signer')))

@@ -1,0 +1,45 @@
+import { UnavailableError } from './problems'
+import type { SharedMarks } from './redis'
+
+/**
+ * Nonces remembered in this process, about 150 MB. Beyond that signed requests are refused until the oldest
+ * may be forgotten.
+ */
+const NONCES_REMEMBERED = 1_000_000
+
+/** Used nonces: where copies share them, else in this process. */
+export class Nonces {
+  /** By key: the millisecond at which it may be forgotten; oldest first. */
+  private readonly local = new Map<string, number>()
+
+  /** @param clock milliseconds */
+  constructor(
+    private readonly clock: () => number,
+    private readonly shared?: SharedMarks,
+  ) {}
+
+  /**
+   * Whether this is the key's first use within `ms`, which must be the same in all calls. Throws
+   * UnavailableError when that is not known: a used nonce must not pass again.
+   */
+  async claim(key: string, ms: number): Promise<boolean> {
+    if (!this.shared) return this.claimLocally(key, ms)
+    const first = await this.shared.claim(`nonce:${key}`, ms)
+    if (first === undefined)
+      throw new UnavailableError('Whether a nonce was used before cannot be told right now; take a new one.')
+    return first
+  }
+
+  private claimLocally(key: string, ms: number): boolean {
+    const now = this.clock()
+    for (const [old, until] of this.local) {
+      if (until > now) break
+      this.local.delete(old)
+    }
+    if (this.local.has(key)) return false
+    if (this.local.size >= NONCES_REMEMBERED)
+      throw new UnavailableError('Too many signed requests in the last minutes.')
+    this.local.set(key, now + ms)
+    return true
+  }
+}
