@@ -68,7 +68,11 @@ export async function runCopies(settings: Settings): Promise<void> {
   const keepRunning = (number: number) =>
     new Promise<void>((listens) => {
       const run = async (): Promise<void> => {
-        for (let rest = RESTART_MS, hasListened = false; !stopping; rest = Math.min(2 * rest, LONGEST_RESTART_MS)) {
+        for (
+          let rest = RESTART_MS, hasListened = false;
+          !stopping;
+          rest = Math.min(2 * rest, LONGEST_RESTART_MS)
+        ) {
           const started = performance.now()
           const copy = cluster.fork()
           copy.once('message', () => {
@@ -80,7 +84,10 @@ export async function runCopies(settings: Settings): Promise<void> {
           // Settings that are wrong now stay wrong; what fails at its first start is told to who started it.
           if (code === 2 || !hasListened) return end(code)
           if (performance.now() - started > STEADY_MS) rest = RESTART_MS
-          logger.error({ copy: number, code, restartMs: rest }, 'a copy of the API ended, and is started again')
+          logger.error(
+            { copy: number, code, restartMs: rest },
+            'a copy of the API ended, and is started again',
+          )
           await pause(rest)
         }
       }
@@ -89,7 +96,10 @@ export async function runCopies(settings: Settings): Promise<void> {
   // One first: what keeps it from starting is told once.
   await keepRunning(1)
   await Promise.all(Array.from({ length: settings.apiProcesses - 1 }, (_, i) => keepRunning(i + 2)))
-  logger.info({ copies: settings.apiProcesses, host: settings.host, port: settings.port }, 'all copies of the API listen')
+  logger.info(
+    { copies: settings.apiProcesses, host: settings.host, port: settings.port },
+    'all copies of the API listen',
+  )
   process.send?.('listening')
 }
 
@@ -126,7 +136,10 @@ export class PrimaryMarks implements SharedMarks {
         resolve(answer)
       }
       this.waiting.set(id, settle)
-      process.send!({ id, ask, key, ms } satisfies Question, (error: Error | null) => error && settle(undefined))
+      process.send!(
+        { id, ask, key, ms } satisfies Question,
+        (error: Error | null) => error && settle(undefined),
+      )
     }).finally(() => this.waiting.delete(id))
   }
 }

@@ -214,7 +214,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
       REDIS_URL: redisUrl({ default: undefined }),
       HOST: str({ default: '127.0.0.1' }),
       PORT: port({ default: 3000 }),
-      API_PROCESSES: integer(1, 256)({ default: Math.min(availableParallelism(), MOST_DEFAULT_PROCESSES) }),
+      API_PROCESSES: integer(1, 256)({ default: undefined }),
       PUBLIC_BASE_URL: httpUrl({ default: undefined }),
       DEPLOYMENT_NAME: str({ default: 'unnamed' }),
       TRUST_PROXY: addressRanges({ default: [] }),
@@ -305,7 +305,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     redisUrl: env.REDIS_URL,
     host: env.HOST,
     port: env.PORT,
-    apiProcesses: env.API_PROCESSES,
+    apiProcesses: env.API_PROCESSES ?? Math.min(availableParallelism(), MOST_DEFAULT_PROCESSES),
     publicBaseUrl: (
       env.PUBLIC_BASE_URL ?? `http://${env.HOST.includes(':') ? `[${env.HOST}]` : env.HOST}:${env.PORT}`
     ).replace(/\/+$/, ''),

@@ -41,6 +41,7 @@ async function startCopy(port: number): Promise<Service> {
     ...rpcUrls,
     SIGNER_PRIVATE_KEY: LOCAL_SIGNER_KEY,
     PORT: String(port),
+    API_PROCESSES: '1',
     RECORDS_RATE_LIMIT_PER_HOUR: '0',
     TRUST_PROXY: '127.0.0.1',
   }

@@ -41,6 +41,8 @@ export async function startTestWorld(
       RATE_LIMIT_PER_HOUR: '0',
       RECORDS_RATE_LIMIT_PER_HOUR: '0',
       HEAD_POLL_SECONDS: '0.1',
+      // copies.service.test.ts tries several.
+      API_PROCESSES: '1',
       ...environment,
     },
     folder,

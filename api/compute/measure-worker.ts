@@ -1,3 +1,5 @@
+import { readlinkSync } from 'node:fs'
+import { constants, setPriority } from 'node:os'
 import { createXXHash64 } from 'hash-wasm'
 import { LRUCache } from 'lru-cache'
 import {
@@ -12,7 +14,18 @@ import { parseBody } from '../http/body'
 import { measureHere, referenceOf, type Measurement, type MeasureTask, type WorkerProblem } from './measure'
 import { RequestError } from '../http/problems'
 
-/** What worker threads do. */
+/** What worker threads do, behind the event loop: it answers all other requests on the same cores. */
+yieldToTheLoop()
+
+/** Gives this thread a lower priority (nice 10). Only Linux has priorities of threads. */
+function yieldToTheLoop(): void {
+  try {
+    const [, thread] = /\/task\/(\d+)$/.exec(readlinkSync('/proc/thread-self')) ?? []
+    if (thread !== undefined) setPriority(Number(thread), constants.priority.PRIORITY_BELOW_NORMAL)
+  } catch {
+    // Another system, or one that does not allow it.
+  }
+}
 
 export async function measure(task: MeasureTask): Promise<Measurement | WorkerProblem> {
   try {

@@ -38,7 +38,7 @@ import {
 } from '.'
 import { seededRandom } from '../../dev/random'
 import { LOCATION_SCHEMAS } from '../location'
-import { ETHERS_CURVE, NATIVE_CURVE } from './curve'
+import { CURVE, ETHERS_CURVE, NATIVE_CURVE, type Curve } from './curve'
 import { decodeBytes } from './decode'
 
 /** Vectors made by eas-sdk 2.10.0 and accepted by the contracts, as the file says. */
@@ -90,6 +90,34 @@ describe('signatures', () => {
       for (const other of others)
         expect([other, await recoverSigner(digest, other, curve)]).toEqual([other, undefined])
     expect(await recoverSigner(digest, signature.toUpperCase().replace('0X', '0x'))).toBe(signer.address)
+  })
+  test('a library that signs otherwise than ethers is refused before it signs', async () => {
+    const other: Curve = {
+      ...ETHERS_CURVE,
+      name: 'other',
+      sign: (digest, key) =>
+        ETHERS_CURVE.sign(
+          digest.map((byte) => byte ^ 1),
+          key,
+        ),
+    }
+    await expect(keySigner(`0x${'11'.repeat(32)}`, other)).rejects.toThrow(/other does not sign as ethers/)
+  })
+  test('a library that begins to sign wrongly is noticed within 64 signatures, and signs nothing more', async () => {
+    let isBroken = false
+    const failing: Curve = {
+      ...CURVE,
+      sign: (digest, key) => CURVE.sign(isBroken ? digest.map((byte) => byte ^ 1) : digest, key),
+    }
+    const signer = await keySigner(`0x${'11'.repeat(32)}`, failing)
+    const digest = `0x${'5a'.repeat(32)}`
+    for (let i = 0; i < 5; i++) await signer.sign(digest)
+    isBroken = true
+    let wrong = 0
+    while (await signer.sign(digest).catch(() => undefined)) wrong++
+    expect(wrong).toBe(59)
+    isBroken = false
+    for (let i = 0; i < 200; i++) await expect(signer.sign(digest)).rejects.toThrow(/nothing more is signed/)
   })
   test('a seal depends on the key and on the text', async () => {
     const [one, two] = await Promise.all(['11', '12'].map((byte) => keySigner(`0x${byte.repeat(32)}`)))

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import { Logger, type LogRecord } from '@subsquid/logger'
 import { afterEach, expect, test } from 'vitest'
 import { CHAINS } from '../chains'
@@ -202,4 +203,28 @@ test('an endpoint that is on another chain for a while is used again once its ch
   await expect(route.call('eth_call', [], { once: true })).rejects.toThrow('is on chain 1')
   chainId = `0x${CHAINS[0]!.id.toString(16)}`
   await expect.poll(() => route.call('eth_call', [], { once: true }).catch(() => 'wrong')).toBe('right')
+})
+
+test('compressed answers and batches in another order are read; credentials of the URL are sent', async () => {
+  const seen: (string | undefined)[] = []
+  const server = createServer((request, response) => {
+    let body = ''
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()))
+    request.on('end', () => {
+      seen.push(request.headers.authorization)
+      const calls = [JSON.parse(body)].flat() as { id: number; method: string }[]
+      const answers = calls.map(({ id, method }) => ({
+        ...{ jsonrpc: '2.0', id },
+        result: method === 'eth_chainId' ? `0x${CHAINS[0]!.id.toString(16)}` : method,
+      }))
+      const text = JSON.stringify(answers.length === 1 ? answers[0] : answers.reverse())
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(text))
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  closing.push(() => server.close().closeAllConnections())
+  const url = `http://user:pass%20word@127.0.0.1:${(server.address() as AddressInfo).port}/`
+  const calls = ['eth_a', 'eth_b', 'eth_c'].map((method) => ({ method, params: [] }))
+  expect(await rpc({ url }).batchCall(calls)).toEqual(['eth_a', 'eth_b', 'eth_c'])
+  expect(new Set(seen)).toEqual(new Set([`Basic ${Buffer.from('user:pass word').toString('base64')}`]))
 })

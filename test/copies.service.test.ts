@@ -1,0 +1,96 @@
+import { readFileSync, readdirSync } from 'node:fs'
+import http from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startTestWorld, type TestWorld } from './world'
+
+/** Two copies of the API that share a port (docs/architecture/decisions/0017-copies-on-one-machine.md). */
+
+const LIMIT = 40
+let world: TestWorld
+beforeAll(async () => {
+  world = await startTestWorld({ API_PROCESSES: '2', RATE_LIMIT_PER_HOUR: String(LIMIT) })
+})
+afterAll(() => world.stop())
+
+const point = (lng: number) => ({ type: 'Point', coordinates: [lng, 48] })
+
+/** POST over a connection of its own: connections are spread over the copies. */
+function ask(lng: number): Promise<{ status: number; remaining: number }> {
+  const body = JSON.stringify({ chainId: 84532, from: point(lng), to: point(lng + 1) })
+  return new Promise((resolve, reject) => {
+    const request = http.request(
+      `${world.url}/compute/v0/distance`,
+      { agent: false, method: 'POST', headers: { 'content-type': 'application/json' } },
+      (response) => {
+        response.resume()
+        response.once('end', () =>
+          resolve({
+            status: response.statusCode!,
+            remaining: Number(response.headers['ratelimit-remaining']),
+          }),
+        )
+      },
+    )
+    request.once('error', reject)
+    request.end(body)
+  })
+}
+
+/** The processes of the copies: the children of the primary one. */
+function copies(): number[] {
+  const parent = world.services.get('api')!.pid
+  const parentOf = (pid: string) => {
+    try {
+      return Number(/^PPid:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
+    } catch {
+      return undefined // it has ended meanwhile
+    }
+  }
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && parentOf(name) === parent)
+    .map(Number)
+}
+
+test('they count the requests of a client together: none is counted twice, none is forgotten', async () => {
+  const answers = await Promise.all(Array.from({ length: LIMIT + 20 }, (_, i) => ask(i)))
+  const allowed = answers.filter(({ status }) => status === 200)
+  expect(answers.filter(({ status }) => status === 429)).toHaveLength(20)
+  expect(allowed.map(({ remaining }) => remaining).sort((a, b) => a - b)).toEqual(
+    Array.from({ length: LIMIT }, (_, i) => i),
+  )
+})
+
+test.skipIf(process.platform !== 'linux')(
+  'a copy that is killed is started again, and the other one answers meanwhile',
+  async () => {
+    const before = copies()
+    expect(before).toHaveLength(2)
+    process.kill(before[0]!, 'SIGKILL')
+    let after: number[]
+    let answers = 0
+    do {
+      // A connection may be given to the copy in the moment in which it ends.
+      if (await fetch(`${world.url}/health`, { headers: { connection: 'close' } }).catch(() => undefined))
+        answers++
+      await pause(20)
+      after = copies()
+    } while (after.length < 2 || after.includes(before[0]!))
+    expect(after).toContain(before[1])
+    expect(answers).toBeGreaterThan(0)
+  },
+)
+
+test.skipIf(process.platform !== 'linux')('when the primary process is killed, its copies end', async () => {
+  const all = copies()
+  await world.services.get('api')!.kill()
+  const isRunning = (pid: number) => {
+    try {
+      // A zombie has ended: its new parent has not looked yet.
+      return !/^State:\s*Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+    } catch {
+      return false
+    }
+  }
+  while (all.some(isRunning)) await pause(20)
+})
