@@ -2,7 +2,7 @@ import Fastify from 'fastify'
 import { TypedDataEncoder, Wallet, ZeroAddress, ZeroHash, id } from 'ethers'
 import { LOCAL_CHAIN, LOCAL_SIGNER_KEY } from '../dev/chain'
 import { readSettings } from '../src/config'
-import { ATTEST_TYPE_HASHES, encodeNumericResult } from '../src/eas'
+import { ATTEST_TYPE_HASHES, attestDigest, domainSeparator, encodeNumericResult, keySigner } from '../src/eas'
 
 /** The Attest message of EAS 1.2.0, which the local chain's contract verifies. */
 const TYPES = {
@@ -21,7 +21,8 @@ const TYPES = {
 
 /**
  * A plain server to compare distance requests with: `node dist/bench/bare.js <port>` answers every POST /
- * with a signature of the same typed data by ethers' Wallet. It computes, reads and checks nothing.
+ * with a signature of the same typed data by ethers' Wallet, every POST /native with one by the service's own
+ * signer. It computes, reads and checks nothing.
  */
 async function main(): Promise<void> {
   if (id(TypedDataEncoder.from(TYPES).encodeType('Attest')) !== ATTEST_TYPE_HASHES.v1)
@@ -51,6 +52,12 @@ async function main(): Promise<void> {
   }
   const app = Fastify()
   app.post('/', async () => ({ signature: await wallet.signTypedData(domain, TYPES, message) }))
+  const signer = await keySigner(LOCAL_SIGNER_KEY)
+  const separator = domainSeparator(domain)
+  const attester = signer.address
+  app.post('/native', async () => ({
+    signature: await signer.sign(await attestDigest(separator, 'v1', { ...message, attester })),
+  }))
   await app.listen({ host: '127.0.0.1', port: Number(process.argv[2]) })
   process.send?.('listening')
 }

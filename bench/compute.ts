@@ -49,16 +49,16 @@ export async function compute(bench: Bench): Promise<Table[]> {
   bench.atEnd(() => bare.stop())
   await bare.ready
 
-  const secondPort = String(await freePort())
-  const second = startService(
-    'api-2',
+  const twoPort = String(await freePort())
+  const two = startService(
+    'api-two-processes',
     ['dist/api/main.js'],
-    { ...environment, PORT: secondPort },
+    { ...environment, PORT: twoPort, API_PROCESSES: '2' },
     bench.folder,
   )
-  bench.atEnd(() => second.stop())
-  await second.ready
-  const secondUrl = `http://127.0.0.1:${secondPort}/compute/v0/distance`
+  bench.atEnd(() => two.stop())
+  await two.ready
+  const twoUrl = `http://127.0.0.1:${twoPort}/compute/v0/distance`
 
   const url = `${world.settings.publicBaseUrl}/compute/v0/`
   const rows: Table[number][] = []
@@ -69,13 +69,14 @@ export async function compute(bench: Bench): Promise<Table[]> {
       return { load, concurrency, ...(await run({ urls, bodies, concurrency, seconds: SECONDS })) }
     }
     const measured = [
-      await measure('bare signing route', [`http://127.0.0.1:${barePort}/`], byPoints),
+      await measure('bare signing route', [`http://127.0.0.1:${barePort}/native`], byPoints),
+      await measure('bare signing route, ethers', [`http://127.0.0.1:${barePort}/`], byPoints),
       await measure('two GeoJSON points', [`${url}distance`], byPoints),
       await measure('points, with transaction', [`${url}distance`], withTransaction),
       await measure('points, for the proxy', [`${url}distance`], forProxy),
       await measure('two UIDs', [`${url}distance`], byUids),
-      await measure('points, two copies', [`${url}distance`, secondUrl], byPoints),
-      await measure('UIDs, two copies', [`${url}distance`, secondUrl], byUids),
+      await measure('points, two processes', [twoUrl], byPoints),
+      await measure('UIDs, two processes', [twoUrl], byUids),
     ]
     const ofBare = ({ requestsPerSecond }: Measured) =>
       Math.round((requestsPerSecond / measured[0]!.requestsPerSecond) * 100) / 100
@@ -191,6 +192,7 @@ async function bringUp(bench: Bench): Promise<{ world: World; environment: NodeJ
     RATE_LIMIT_PER_HOUR: '0',
     RECORDS_RATE_LIMIT_PER_HOUR: '0',
     HEAD_POLL_SECONDS: '0.5',
+    API_PROCESSES: '1',
   }
   const world = await startWorld({
     environment: { ...settings, PORT: String(port), LOCAL_CHAIN_PORT: String(chainPort) },

@@ -29,7 +29,12 @@ export async function landing(bench: Bench): Promise<Table[]> {
       ['dist/api/main.js'],
       {
         ...bench.environment,
-        ...{ DATABASE_URL: await bench.createDatabase(), PORT: String(port), RATE_LIMIT_PER_HOUR: '0' },
+        ...{
+          DATABASE_URL: await bench.createDatabase(),
+          PORT: String(port),
+          RATE_LIMIT_PER_HOUR: '0',
+          API_PROCESSES: '1',
+        },
         ...{ SIGNER_PRIVATE_KEY: LOCAL_SIGNER_KEY, CHAINS: slug },
         [`RPC_URL_${settingSuffix(row)}`]: chain.url,
         [`PROXY_${settingSuffix(row)}`]: chain.proxy,

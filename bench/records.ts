@@ -276,6 +276,7 @@ export async function startApi(
   const settings = {
     DATABASE_URL: databaseUrl,
     PORT: port,
+    API_PROCESSES: '1',
     RECORDS_RATE_LIMIT_PER_HOUR: '0',
     CHAINS: 'base-sepolia',
     RPC_URL_BASE_SEPOLIA: 'http://127.0.0.1:1',

@@ -210,7 +210,7 @@ export interface MultiDelegatedRequest extends Pick<DelegatedRequest, 'schema' |
   signatures: DelegatedRequest['signature'][]
 }
 
-/** 65 bytes r + s + v in hex, as the contracts take a signature. Throws a TypeError unless it is canonical. */
+/** 65 bytes r + s + v in hex as the contracts take them. Throws a TypeError unless they are canonical. */
 export function splitSignature(signature: string): DelegatedRequest['signature'] {
   if (!isCanonicalSignature(signature)) throw new TypeError('expected a canonical signature of 65 bytes')
   const digits = signature.toLowerCase()

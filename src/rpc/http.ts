@@ -26,8 +26,8 @@ export class HttpStatusError extends Error {
 }
 
 /**
- * Subsquid's JSON-RPC client (its queue, its limits) over undici: its own HTTP client, node-fetch, costs three
- * times as much CPU for a call, and the API reads the chain for each answer.
+ * Subsquid's JSON-RPC client (its queue, its limits) over undici: its own HTTP client, node-fetch, costs
+ * three times as much CPU for a call, and the API reads the chain for each answer.
  */
 export function rpcClient(options: RpcClientOptions & { url: string }): RpcClient {
   const client = new RpcClient(options)
