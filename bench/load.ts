@@ -13,6 +13,8 @@ export interface Load {
   readonly seconds: number
   /** Of GET requests. */
   readonly headers?: Readonly<Record<string, string>>
+  /** Digits that each body has once, which become the number of the request: no two requests are the same. */
+  readonly numbered?: string
 }
 
 /** The result. Rate and times are of requests with status 200; all others are errors. */
@@ -27,8 +29,9 @@ export interface Measured {
  * A socket per lane and the least that reads an answer of HTTP/1.1: Node's client would need ten times the
  * CPU, on the cores that it measures.
  */
-async function send({ urls, bodies, concurrency, seconds, headers = {} }: Load): Promise<Measured> {
+async function send({ urls, bodies, concurrency, seconds, headers = {}, numbered }: Load): Promise<Measured> {
   const messages = messagesOf(urls, bodies, headers)
+  const places = numbered === undefined ? [] : messages.map(({ bytes }) => bytes.indexOf(numbered))
   const times: number[] = []
   let errors = 0
   let next = 0
@@ -38,7 +41,10 @@ async function send({ urls, bodies, concurrency, seconds, headers = {} }: Load):
     const connections = new Map<string, Connection>()
     while (performance.now() < end) {
       const sent = performance.now()
-      const { target, bytes } = messages[next++ % messages.length]!
+      const number = next++
+      const { target, bytes } = messages[number % messages.length]!
+      if (numbered !== undefined)
+        bytes.write(String(number).padStart(numbered.length, '0'), places[number % messages.length]!)
       const status = await connectionTo(target, connections)
         .ask(bytes)
         .catch(() => 0)

@@ -274,6 +274,17 @@ describe('reading bodies in a worker', () => {
   })
 })
 
+test('a geometry for which there is no room drives out none that is in use', async () => {
+  const measurer = new Measurer()
+  const readingOf = (i: number) => readGeometry(ring(19_000 + i, 1), 'geometry')
+  let kept = 0
+  while (measurer.keep(`${kept}`, readingOf(kept)).prepared) kept++
+  expect(kept).toBeGreaterThan(20)
+  for (let i = 0; i < kept; i++) expect(measurer.known(`${i}`)?.prepared).toBeDefined()
+  expect(measurer.known(`${kept}`)).toBeUndefined()
+  await measurer.close()
+})
+
 describe('one client who floods the workers', () => {
   // Work that lasts until the test releases it, and work that ends at once.
   const file = path.join(mkdtempSync(path.join(tmpdir(), 'workers-')), 'worker.cjs')

@@ -75,6 +75,11 @@ const WORKERS = { all: 3, each: 2, waiting: 64, waitingEach: 16 }
  */
 const BYTES_KEPT = 128 * 1_048_576
 const LARGEST_KEPT = 20_000
+/**
+ * A kept geometry that nobody asked about for this long makes room. A new one never drives out one that is in
+ * use: with more zones than there is room for, each would be prepared on the event loop every time.
+ */
+const KEPT_UNASKED_MS = 5 * 60_000
 
 /**
  * Parses and measures without blocking the event loop: small geometries in this thread, large ones in worker
@@ -84,7 +89,12 @@ export class Measurer {
   private pool?: Piscina
   private readonly workers = new Semaphore(WORKERS)
   /** By reference: it is a hash of the content. */
-  private readonly kept = new LRUCache<string, MeasureInput>({ maxSize: BYTES_KEPT, sizeCalculation: sizeOf })
+  private readonly kept = new LRUCache<string, MeasureInput>({
+    maxSize: BYTES_KEPT,
+    sizeCalculation: sizeOf,
+    ttl: KEPT_UNASKED_MS,
+    updateAgeOnGet: true,
+  })
   /** References of large geometries that came once. */
   private readonly seen = new LRUCache<string, true>({ max: 10_000 })
 
@@ -113,9 +123,12 @@ export class Measurer {
     return this.kept.get(ref)
   }
 
-  /** Prepares an attested geometry and keeps it, unless it is too large. Throws a GeometryError. */
+  /**
+   * Prepares an attested geometry and keeps it, unless it is too large or there is no room. Throws a
+   * GeometryError.
+   */
   keep(ref: string, reading: Reading, key = ref): MeasureInput {
-    if (reading.lon.length > LARGEST_KEPT) return { ref, reading }
+    if (reading.lon.length > LARGEST_KEPT || !this.hasRoom(reading)) return { ref, reading }
     try {
       const input = { ref, reading, prepared: withEffort(HERE_MICROSECONDS, () => prepareGeometry(reading)) }
       this.kept.set(key, input)
@@ -124,6 +137,11 @@ export class Measurer {
       if (error instanceof EffortError) return { ref, reading }
       throw error
     }
+  }
+
+  private hasRoom(reading: Reading): boolean {
+    const isFull = () => this.kept.calculatedSize + sizeOf({ reading }) > BYTES_KEPT
+    return !isFull() || (this.kept.purgeStale() && !isFull())
   }
 
   /** A raw geometry that a worker read: the kept one where there is one. The second time it is kept. */
@@ -235,10 +253,10 @@ function tookTooLong(milliseconds: number): ComputeError {
 
 /**
  * Estimated bytes of a kept geometry: 6 kB for a point, and at most 200 for each vertex after long edges are
- * cut.
+ * cut; before it is prepared, without such cuts.
  */
-function sizeOf({ reading, prepared }: MeasureInput): number {
-  return 8_192 + 24 * reading.lon.length + 200 * (prepared?.shape.lon.length ?? 0)
+function sizeOf({ reading, prepared }: Pick<MeasureInput, 'reading' | 'prepared'>): number {
+  return 8_192 + 24 * reading.lon.length + 200 * (prepared ?? { shape: reading }).shape.lon.length
 }
 
 /** Measures in this thread. Throws a GeometryError, and an EffortError beyond the limit. */
