@@ -1,6 +1,15 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, chownSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs'
 import { createConnection } from 'node:net'
 import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -52,7 +61,11 @@ export function program(
     log,
     start: async () => {
       const out = openSync(file, 'a')
-      const started = (child = spawn(command!, args, { stdio: ['ignore', out, out], cwd: folder, ...options }))
+      const started = (child = spawn(command!, args, {
+        stdio: ['ignore', out, out],
+        cwd: folder,
+        ...options,
+      }))
       closeSync(out)
       while (!(await answers())) {
         if (started.exitCode !== null || started.signalCode !== null)
@@ -157,7 +170,10 @@ function initialise(folder: string, number: number): void {
   const data = dataOf(folder, number)
   emptyFolder(data)
   run(`${POSTGRES}/initdb`, '-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C.UTF-8')
-  writeFileSync(path.join(data, 'pg_hba.conf'), 'local all all trust\nhost all all 127.0.0.1/32 trust\nhost replication all 127.0.0.1/32 trust\n')
+  writeFileSync(
+    path.join(data, 'pg_hba.conf'),
+    'local all all trust\nhost all all 127.0.0.1/32 trust\nhost replication all 127.0.0.1/32 trust\n',
+  )
 }
 
 function emptyFolder(data: string): void {
@@ -176,13 +192,24 @@ async function databaseServer(folder: string, number: number): Promise<DatabaseS
       () => false,
     )
   const settings = {
-    ...{ port, listen_addresses: '127.0.0.1', unix_socket_directories: '', fsync: 'off', shared_buffers: '32MB' },
+    ...{
+      port,
+      listen_addresses: '127.0.0.1',
+      unix_socket_directories: '',
+      fsync: 'off',
+      shared_buffers: '32MB',
+    },
     ...{ max_connections: 100, wal_keep_size: '256MB', hot_standby_feedback: 'on', max_wal_senders: 10 },
   }
   const postgres = program(
     `postgres-${number}`,
     folder,
-    [`${POSTGRES}/postgres`, '-D', data, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
+    [
+      `${POSTGRES}/postgres`,
+      '-D',
+      data,
+      ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+    ],
     answers(port, 'postgres'),
     USER,
   )
@@ -200,7 +227,8 @@ async function databaseServer(folder: string, number: number): Promise<DatabaseS
   // It answers even while its server is away.
   const listens = () => isListening(bouncerPort)
   const bouncer = program(`pgbouncer-${number}`, folder, ['/usr/sbin/pgbouncer', ini], listens, USER)
-  const conninfo = (other: DatabaseServer) => `host=127.0.0.1 port=${other.port} user=postgres application_name=server_${number}`
+  const conninfo = (other: DatabaseServer) =>
+    `host=127.0.0.1 port=${other.port} user=postgres application_name=server_${number}`
   return {
     ...{ postgres, bouncer, port, bouncerPort, url },
     follow: async (other) => {

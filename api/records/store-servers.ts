@@ -89,7 +89,10 @@ class Server {
           LEFT JOIN LATERAL (SELECT true AS "isRow", statement.* FROM (${text}) AS statement) AS answer ON true`,
         values,
       })
-      return { marks: rows[0]?.marksOfServer ?? {}, rows: rows.filter(({ isRow }) => isRow) }
+      return {
+        marks: rows[0]?.marksOfServer ?? {},
+        rows: rows.flatMap(({ isRow, marksOfServer: _, ...row }) => (isRow ? [row as unknown as Row] : [])),
+      }
     } finally {
       this.reads--
     }
@@ -362,10 +365,9 @@ export class DatabaseServers {
         await pause(RETRY_MS, undefined, { ref: false })
         const isBack = async () => {
           const { marks } = await server.marks()
-          const { needed } = this
           // Read after the replica's: it may not have more than the primary, either.
-          const { marks: newest, ofPrimary } = await this.newest.fresh()
-          return reaches(marks, needed) && (!ofPrimary || reaches(newest, marks))
+          const newest = this.seeking ? undefined : await this.newest.fresh().catch(() => undefined)
+          return reaches(marks, this.needed) && (!newest?.ofPrimary || reaches(newest.marks, marks))
         }
         if (!(await isBack().catch(() => false))) continue
         server.isLeftOut = false
