@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { writeFileSync } from 'node:fs'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {
   LOCAL_SIGNER_KEY,
   attest,
@@ -155,7 +155,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
         await load()
         rounds.set(load.name, (rounds.get(load.name) ?? 0) + 1)
       } catch (error) {
-        if (!stopping) wrong.push(`${load.name}: ${(error as Error).message}`)
+        if (!stopping) (console.error(`${load.name}: ${(error as Error).message}`), wrong.push(load.name))
         await pause(100)
       }
   }
@@ -273,9 +273,9 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
   }
   async function exports(): Promise<void> {
     const answer = okay(await ask(`${LIST}?format=ndjson`))
-    const features = answer.text.trim().split('\n').filter(Boolean)
+    const lines = answer.text.trim().split('\n').filter(Boolean)
     holds(
-      features.map((line) => (JSON.parse(line) as { properties: Shown }).properties),
+      lines.map((line) => JSON.parse(line) as Shown),
       answer,
     )
   }
@@ -357,6 +357,8 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
         .length
     while ((await isStreaming()) < others.length) await pause(100)
   }
+
+  beforeEach(() => expect(wrong).toEqual([]))
 
   test('it answers', async () => {
     await lives()
