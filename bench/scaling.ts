@@ -1,7 +1,7 @@
 import { Client } from 'pg'
 import { MISSING_PACKAGES, startCluster } from '../test/cluster'
 import type { Bench, Table } from './bench'
-import { run } from './load'
+import { run } from './load-thread'
 import { fill, startApi } from './records'
 
 /** Records; two of the three copies of the data must fit into memory beside the rest. */

@@ -92,9 +92,10 @@ export function isListening(port: number): Promise<boolean> {
   })
 }
 
-function run(command: string, ...args: string[]): void {
-  const { status, stderr } = spawnSync(command, args, { encoding: 'utf8', cwd: '/', ...USER })
-  if (status !== 0) throw new Error(`${command} failed:\n${stderr}`)
+/** Runs a program of Postgres to its end, as the user that Postgres runs as. */
+export function run(command: string, ...args: string[]): void {
+  const { status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8', cwd: '/', ...USER })
+  if (status !== 0) throw new Error(`${command} failed:\n${stdout}${stderr}`)
 }
 
 /** A text of ops/ with other words in place of some; throws where one of them is not there. */
@@ -112,6 +113,8 @@ export interface DatabaseServer {
   readonly postgres: Program
   readonly bouncer: Program
   readonly port: number
+  /** The folder of its data, with its socket. */
+  readonly data: string
   readonly bouncerPort: number
   /** Straight to Postgres. */
   readonly url: string
@@ -147,9 +150,11 @@ export async function startCluster(replicas: number): Promise<Cluster> {
     await rows(primary!.url.replace('/geo', '/postgres'), 'CREATE DATABASE geo')
     migrate(primary!.url)
     for (const each of others) await each.follow(primary!)
-    // From here on a commit waits until a replica has it.
-    await rows(primary!.url, `ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (*)'`)
-    await rows(primary!.url, 'SELECT pg_reload_conf()')
+    if (replicas > 0) {
+      // From here on a commit waits until a replica has it.
+      await rows(primary!.url, `ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (*)'`)
+      await rows(primary!.url, 'SELECT pg_reload_conf()')
+    }
     for (const { bouncer } of servers) await bouncer.start()
   } catch (error) {
     await stop()
@@ -176,7 +181,7 @@ function initialise(folder: string, number: number): void {
   )
 }
 
-function emptyFolder(data: string): void {
+export function emptyFolder(data: string): void {
   removeFolder(data)
   mkdirSync(data, { mode: 0o700 })
   if (USER.uid !== undefined) chownSync(data, USER.uid, USER.gid!)
@@ -195,7 +200,7 @@ async function databaseServer(folder: string, number: number): Promise<DatabaseS
     ...{
       port,
       listen_addresses: '127.0.0.1',
-      unix_socket_directories: '',
+      unix_socket_directories: data,
       fsync: 'off',
       shared_buffers: '32MB',
     },
@@ -230,7 +235,7 @@ async function databaseServer(folder: string, number: number): Promise<DatabaseS
   const conninfo = (other: DatabaseServer) =>
     `host=127.0.0.1 port=${other.port} user=postgres application_name=server_${number}`
   return {
-    ...{ postgres, bouncer, port, bouncerPort, url },
+    ...{ postgres, bouncer, port, data, bouncerPort, url },
     follow: async (other) => {
       emptyFolder(data)
       run(`${POSTGRES}/pg_basebackup`, '-D', data, '-d', conninfo(other), '-R', '-X', 'stream', '-c', 'fast')
