@@ -61,6 +61,8 @@ describe.skipIf(missing.length > 0)(`pgBackRest${needs}`, () => {
     const state = async () => (await store.recordStates()).find(({ chain }) => chain === 'celo')
     try {
       await insertRecords(url, [{ uid: uidOf(1) }], 1)
+      // pgBackRest counts whole seconds: the backup ended in one before.
+      await rows(url, 'SELECT pg_sleep(1.1)')
       const [moment] = await rows<{ now: string }>(url, 'SELECT clock_timestamp()::text AS now')
       await insertRecords(url, [{ uid: uidOf(2) }], 2)
       const before = { list: await list(), state: await state() }
@@ -77,7 +79,8 @@ describe.skipIf(missing.length > 0)(`pgBackRest${needs}`, () => {
         )
         .toBe(1)
 
-      await postgres.kill()
+      // A fast shutdown: pgBackRest restores nothing under a server that may run.
+      await postgres.kill('SIGINT')
       backrest('--delta', '--type=time', `--target=${moment!.now}`, '--target-action=promote', 'restore')
       await postgres.start()
       await expect

@@ -40,8 +40,8 @@ const USER = isRoot && MISSING_PACKAGES.length === 0 ? { uid: idOf('-u'), gid: i
 export interface Program {
   readonly name: string
   start(): Promise<void>
-  /** Ends it at once, as a crash does. */
-  kill(): Promise<void>
+  /** Ends it at once, as a crash does; or by another signal. */
+  kill(signal?: NodeJS.Signals): Promise<void>
   log(): string
 }
 
@@ -73,10 +73,10 @@ export function program(
         await pause(50)
       }
     },
-    kill: async () => {
+    kill: async (signal = 'SIGKILL') => {
       if (!child || child.exitCode !== null || child.signalCode !== null) return
       const ended = once(child, 'exit')
-      child.kill('SIGKILL')
+      child.kill(signal)
       await ended
     },
   }
