@@ -155,7 +155,10 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
         await load()
         rounds.set(load.name, (rounds.get(load.name) ?? 0) + 1)
       } catch (error) {
-        if (!stopping) (console.error(`${load.name}: ${(error as Error).message}`), wrong.push(load.name))
+        if (!stopping) {
+          console.error(`${load.name}: ${(error as Error).message}`)
+          wrong.push(load.name)
+        }
         await pause(100)
       }
   }
@@ -238,7 +241,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
       shown.push(...data)
       cursor = next
     }
-    // A revocation that was told meanwhile may be on a page that was read before: not less than at the first one.
+    // Not less than was told at the first page: later revocations may be on pages that were read before.
     holds(shown, first!)
   }
   let copy: { etag: string; data: Shown[] } | undefined
@@ -316,7 +319,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
     }
     const listener = await listen(`${url}${LIST}/stream`, {
       keep: false,
-      onEvent: onEvent as never,
+      onEvent: onEvent,
       ...(position && { lastEventId: position }),
     }).catch(() => undefined)
     if (!listener || listener.status !== 200) return pause(100)

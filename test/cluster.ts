@@ -184,7 +184,7 @@ function initialise(folder: string, number: number): void {
 export function emptyFolder(data: string): void {
   removeFolder(data)
   mkdirSync(data, { mode: 0o700 })
-  if (USER.uid !== undefined) chownSync(data, USER.uid, USER.gid!)
+  if (USER.uid !== undefined) chownSync(data, USER.uid, USER.gid)
 }
 
 async function databaseServer(folder: string, number: number): Promise<DatabaseServer> {

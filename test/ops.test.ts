@@ -19,7 +19,6 @@ const isProgram = (path: string) =>
   )
 const slugs = CHAINS.map(({ slug }) => slug)
 
-/* eslint-disable @typescript-eslint/no-explicit-any -- YAML of others' schemas */
 const manifests: any[] = readdirSync('ops/kubernetes').flatMap((file) =>
   parseAllDocuments(read(`ops/kubernetes/${file}`)).map((document) => {
     expect(document.errors, file).toEqual([])

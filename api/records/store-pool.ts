@@ -15,7 +15,7 @@ export function openPool(config: PoolConfig, onError: (error: Error) => void): P
   return pool
 }
 
-/** Connections for the API's own statements, `max` to each server. PgBouncer sets the same (ops/pgbouncer.ini). */
+/** Connections for the API's own statements, `max` to each server. ops/pgbouncer.ini sets the same. */
 export function apiConnections(max: number, options: PoolConfig): PoolConfig {
   return {
     max,

@@ -19,6 +19,8 @@ const LOOK_EVERY_MS = 10
 const RETRY_MS = 500
 /** How long a statement waits for another primary. Clients wait as long for a connection. */
 const FAILOVER_MS = 2_000
+/** How long a server is taken for the primary without a look: behind PgBouncer no connection breaks. */
+const PRIMARY_FOR_MS = 1_000
 
 const MARKS = `(SELECT json_object_agg(chain, json_build_array(extract(epoch FROM since), revision)) FROM record_state)`
 const MARKS_POOL: PoolConfig = {
@@ -128,6 +130,7 @@ export class DatabaseServers {
   private needed: Marks = {}
   private neededAt = 0
   private turn = 0
+  private lookedAt = -Infinity
   private readonly newest = new SharedRead(
     () => this.readNewest(),
     0,
@@ -203,10 +206,9 @@ export class DatabaseServers {
         client.release(failed)
       }
       try {
-        const results = await client.query<{ marks: Marks | null }>(
-          `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY${marks}`,
-        )
-        const last = ([results].flat() as (typeof results)[]).at(-1)
+        // One result for each statement, or the only one.
+        const results: unknown = await client.query(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY${marks}`)
+        const last = [results].flat().at(-1) as { rows: { marks: Marks | null }[] } | undefined
         return { answer: client, marks: last?.rows[0]?.marks ?? {}, discard }
       } catch (error) {
         client.release(true)
@@ -221,7 +223,9 @@ export class DatabaseServers {
   private async onPrimary<T>(work: (server: Server) => Promise<T>): Promise<T> {
     if (this.isSingle) return work(this.primary)
     for (let attempt = 1; ; attempt++) {
-      if (this.seeking) await Promise.race([this.seeking, pause(FAILOVER_MS, undefined, { ref: false })])
+      if (this.candidates.length > 1 && performance.now() - this.lookedAt > PRIMARY_FOR_MS)
+        await this.newest.fresh().catch(() => {})
+      await this.found()
       if (this.seeking) throw new UnavailableError('No database server takes writes right now.')
       const server = this.primary
       try {
@@ -232,6 +236,11 @@ export class DatabaseServers {
         if (attempt === 2) throw error
       }
     }
+  }
+
+  /** Waits for another primary, if there is none, as long as clients are made to wait. */
+  private async found(): Promise<void> {
+    if (this.seeking) await Promise.race([this.seeking, pause(FAILOVER_MS, undefined, { ref: false })])
   }
 
   /** Runs a read on a replica; on the primary where none is fit for it. */
@@ -282,7 +291,7 @@ export class DatabaseServers {
     return best
   }
 
-  /** Whether the primary has got to the state that a replica shows; without a primary, the replica decides. */
+  /** Whether the primary has got to the state that a replica shows. Without a primary the replica decides. */
   private async isKnown(marks: Marks, newest: Newest, until: number): Promise<boolean> {
     for (let known = newest; known.ofPrimary; known = await this.newest.fresh())
       if (reaches(known.marks, marks)) return true
@@ -303,6 +312,7 @@ export class DatabaseServers {
   private async readNewest(): Promise<Newest> {
     const server = this.primary
     const turn = ++this.turn
+    this.lookedAt = performance.now()
     if (!this.seeking)
       try {
         const { marks, standby } = await server.marks()
@@ -328,8 +338,11 @@ export class DatabaseServers {
       }),
     )
     this.needed = found.reduce(furthest, this.needed)
-    if (!found.some((marks) => reaches(marks, this.needed)))
+    if (!found.some((marks) => reaches(marks, this.needed))) {
+      await this.found()
+      if (!this.seeking) return this.readNewest()
       throw new UnavailableError('No database server answers that has all records.')
+    }
     return { marks: this.needed, ofPrimary: false }
   }
 
