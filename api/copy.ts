@@ -33,10 +33,11 @@ export async function serve(settings: Settings): Promise<void> {
   const clock = () => Date.now()
 
   const attesters = await connectAttesters(settings, logger, clock)
-  const store = new Store(settings.databaseUrl, warnOfLoss(logger, 'a database connection was lost'))
+  const onLoss = warnOfLoss(logger, 'a database connection was lost')
+  const store = new Store(settings.databaseUrl, onLoss, {}, settings.databaseReadUrls)
   const records = new RecordSearch(store)
   const views = new PublishedViews(
-    settings.graphqlDatabaseUrl ?? settings.databaseUrl,
+    settings.graphqlDatabaseUrl ?? store.servers,
     warnOfLoss(logger, 'a database connection of GraphQL was lost'),
     settings.graphqlDatabaseUrl !== undefined,
   )

@@ -1,6 +1,7 @@
 import Fastify, { LogController, type FastifyBaseLogger } from 'fastify'
 import pino from 'pino'
 import { exportDatabaseUrl, processSettings } from '../src/config'
+import { primaryUrl } from '../src/postgres'
 import { openToAllOrigins } from './http/cors'
 import { clientErrorHandler, guardRequests } from './http/guard'
 import { SquidGraphql, graphqlRoutes } from './graphql/squid'
@@ -20,7 +21,7 @@ const ANSWER_TIMEOUT_MS = 15_000
 async function main(): Promise<void> {
   const settings = processSettings('database')
   const logger: FastifyBaseLogger = pino({ level: settings.logLevel, base: undefined })
-  exportDatabaseUrl(settings)
+  exportDatabaseUrl(await primaryUrl(settings.databaseUrl))
   const backend = await SquidGraphql.make(process.cwd())
   const app = Fastify({
     loggerInstance: logger,

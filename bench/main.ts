@@ -10,6 +10,7 @@ import { geodesy } from './geodesy'
 import { ingest } from './ingest'
 import { landing } from './landing'
 import { records } from './records'
+import { scaling } from './scaling'
 import { tiles } from './tiles'
 
 const BENCHES: Readonly<Record<string, (bench: Bench) => Promise<Table[]>>> = {
@@ -19,6 +20,7 @@ const BENCHES: Readonly<Record<string, (bench: Bench) => Promise<Table[]>>> = {
   geodesy,
   records,
   tiles,
+  scaling,
 }
 /** Interval of progress lines without a terminal. */
 const PROGRESS_MS = 5_000

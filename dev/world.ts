@@ -4,6 +4,7 @@ import { Wallet } from 'ethers'
 import { Client } from 'pg'
 import { ACTIVE_SLUGS, CHAINS, settingSuffix, stateSchema, type Chain } from '../src/chains'
 import { readSettings, type Settings } from '../src/config'
+import { primaryUrl } from '../src/postgres'
 import {
   LOCAL_CHAIN,
   LOCAL_SIGNER_KEY,
@@ -312,7 +313,7 @@ async function checkSameChain(
 }
 
 async function queryOnce<Row extends object>(databaseUrl: string, sql: string): Promise<Row[]> {
-  const client = new Client({ connectionString: databaseUrl })
+  const client = new Client({ connectionString: await primaryUrl(databaseUrl) })
   await client.connect()
   try {
     return (await client.query<Row>(sql)).rows

@@ -26,7 +26,10 @@ export interface ConnectedChain {
 }
 
 export interface Settings {
+  /** May name several hosts (src/postgres.ts). */
   readonly databaseUrl: string
+  /** Of replicas to read from. */
+  readonly databaseReadUrls: readonly string[]
   /** With a login for raw GraphQL alone; undefined: databaseUrl, under the role published_reader. */
   readonly graphqlDatabaseUrl: string | undefined
   /** Where the squid's own GraphQL server listens. */
@@ -132,6 +135,12 @@ const postgresUrl = pattern(
   /^postgres(ql)?:\/\/\S+$/,
   'a URL such as postgres://user:password@host:5432/name',
 )
+const postgresUrls = makeValidator<readonly string[]>((text) => {
+  const urls = text.split(/,(?=\s*postgres)/).map((url) => url.trim())
+  if (!urls.every((url) => /^postgres(ql)?:\/\/[^\s,]+$/.test(url) && URL.canParse(url)))
+    throw new Error('must be URLs such as postgres://user:password@host:5432/name, separated by commas')
+  return urls
+})
 const redisUrl = pattern(/^rediss?:\/\/\S+$/, 'a URL such as redis://host:6379')
 const PRIVATE_KEY = /^(0x)?[0-9a-fA-F]{64}$/
 const privateKey = pattern(PRIVATE_KEY, '32 bytes in hex')
@@ -208,6 +217,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     {
       DATABASE_URL: postgresUrl({ default: undefined }),
       DB_URL: postgresUrl({ default: undefined }),
+      DATABASE_READ_URLS: postgresUrls({ default: [] }),
       GRAPHQL_DATABASE_URL: postgresUrl({ default: undefined }),
       GQL_HOST: str({ default: '127.0.0.1' }),
       GQL_PORT: port({ default: 4350 }),
@@ -300,6 +310,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     throw new SettingsError(`The settings are not right (see .env.example):\n  ${problems.join('\n  ')}`)
   return Object.freeze({
     databaseUrl: databaseUrl ?? '',
+    databaseReadUrls: env.DATABASE_READ_URLS,
     graphqlDatabaseUrl: env.GRAPHQL_DATABASE_URL,
     squidGraphql: { host: env.GQL_HOST, port: env.GQL_PORT },
     redisUrl: env.REDIS_URL,
@@ -393,9 +404,9 @@ export function npmScript(): string {
   return process.env.npm_lifecycle_script ?? ''
 }
 
-/** Sets DB_URL, the only setting that TypeORM's Subsquid configuration reads. */
-export function exportDatabaseUrl(settings: Settings): void {
-  process.env.DB_URL = settings.databaseUrl
+/** Sets DB_URL, the only setting that TypeORM's Subsquid configuration reads. @param url of one host */
+export function exportDatabaseUrl(url: string): void {
+  process.env.DB_URL = url
 }
 
 function splitList(text: string): string[] {

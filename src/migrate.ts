@@ -3,6 +3,7 @@ import { createOrmConfig } from '@subsquid/typeorm-config'
 import { DataSource, MigrationExecutor } from 'typeorm'
 import { ACTIVE_SLUGS } from './chains'
 import { exportDatabaseUrl, processSettings } from './config'
+import { primaryUrl } from './postgres'
 import { onStop } from './process'
 
 /**
@@ -10,7 +11,7 @@ import { onStop } from './process'
  * once, before any other process of a release starts. Run in the project's root.
  */
 async function main(): Promise<void> {
-  exportDatabaseUrl(processSettings('database'))
+  exportDatabaseUrl(await primaryUrl(processSettings('database').databaseUrl))
   const database = await new DataSource(createOrmConfig()).initialize()
   try {
     const applied = await database.transaction(async ({ queryRunner }) => {

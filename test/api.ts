@@ -26,6 +26,8 @@ interface TestServerOptions extends Partial<
 > {
   /** Default: an unreachable database. */
   databaseUrl?: string
+  /** Of replicas. */
+  readUrls?: readonly string[]
   /** Of the local chain; without it, no chain is signed for. */
   rpcUrl?: string
   /** The chain's proxy. */
@@ -50,6 +52,7 @@ interface TestServer {
 export async function buildTestServer(options: TestServerOptions = {}): Promise<TestServer> {
   const {
     databaseUrl = 'postgres://nobody@127.0.0.1:1/none',
+    readUrls = [],
     rpcUrl,
     proxy,
     key = LOCAL_SIGNER_KEY,
@@ -62,7 +65,7 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
     measurer = new Measurer(20_000, MEASURE_WORKER),
     ...parts
   } = options
-  const store = new Store(databaseUrl, () => {})
+  const store = new Store(databaseUrl, () => {}, {}, readUrls)
   const records = new RecordSearch(store, SIEVE_WORKER)
   const redis = redisUrl === undefined ? undefined : new SharedRedis(redisUrl, Fastify().log, redisTimeoutMs)
   while (redis && (await redis.count('test:ready', 1)) === undefined)

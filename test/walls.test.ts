@@ -70,6 +70,7 @@ test('every file of api and src is in a room, except those that wire the rooms o
     'src/chains.ts',
     'src/config.ts',
     'src/migrate.ts',
+    'src/postgres.ts',
     'src/process.ts',
     'src/retry.ts',
     'src/strict-json.ts',

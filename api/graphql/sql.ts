@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
-import type { Pool, PoolClient } from 'pg'
+import { Pool, type PoolClient, type PoolConfig } from 'pg'
 import { QueryError } from './limits'
 import { UnavailableError } from '../http/problems'
-import { type DatabaseError, isOutage, openPool } from '../records'
+import { DatabaseServers, type DatabaseError, isOutage } from '../records'
 
 /** The schema of the views that raw GraphQL shows, and the role that may read them (migration Graphql). */
 export const PUBLISHED_SCHEMA = 'published'
@@ -19,6 +19,14 @@ const ANSWER_BYTES = 16 * 1_048_576
 /** PostGraphile's introspection of the views takes a second on the embedded database. */
 const INTROSPECTION_TIMEOUT_MS = 30_000
 
+const READS: PoolConfig = {
+  max: READS_AT_ONCE,
+  connectionTimeoutMillis: STATEMENT_TIMEOUT_MS,
+  statement_timeout: STATEMENT_TIMEOUT_MS,
+  query_timeout: STATEMENT_TIMEOUT_MS + 1_000,
+  application_name: 'graphql',
+}
+
 /** The part of a Postgres client that PostGraphile uses. */
 export interface StatementRunner {
   query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>
@@ -32,37 +40,25 @@ export type Reader = { readonly role: string | undefined; readonly warning?: str
  * statements one after another. The database cancels each after 3 seconds, all of them together after 5.
  */
 export class PublishedViews {
-  private readonly pool: Pool
+  private readonly servers: DatabaseServers
   private prelude = ''
 
   /**
+   * @param from the database servers of the API; or the URL of a login of its own for raw GraphQL
+   *   (GRAPHQL_DATABASE_URL), which is asked where it leads
    * @param onError receives the error of a connection that was lost while idle
-   * @param ownLogin whether the URL has a login of its own for raw GraphQL (GRAPHQL_DATABASE_URL)
+   * @param ownLogin whether it is a login of its own
    */
   constructor(
-    private readonly databaseUrl: string,
-    private readonly onError: (error: Error) => void,
+    private readonly from: DatabaseServers | string,
+    onError: (error: Error) => void,
     private readonly ownLogin: boolean,
   ) {
-    this.pool = this.connections(READS_AT_ONCE, STATEMENT_TIMEOUT_MS)
+    this.servers = typeof from === 'string' ? new DatabaseServers(from, [], onError) : from
   }
 
-  private connections(max: number, timeout: number): Pool {
-    return openPool(
-      {
-        connectionString: this.databaseUrl,
-        max,
-        connectionTimeoutMillis: STATEMENT_TIMEOUT_MS,
-        statement_timeout: timeout,
-        query_timeout: timeout + 1_000,
-        application_name: 'graphql',
-      },
-      this.onError,
-    )
-  }
-
-  close(): Promise<void> {
-    return this.pool.end()
+  async close(): Promise<void> {
+    if (typeof this.from === 'string') await this.servers.close()
   }
 
   /**
@@ -70,13 +66,13 @@ export class PublishedViews {
    * that says what is missing.
    */
   async open(): Promise<Reader> {
-    const reader = await this.pool.connect().then(
+    const reader = await this.servers.connect(READS).then(
       (client) => this.readerOf(client).finally(() => client.release()),
       (error: Error) => Promise.reject(unavailable(error)),
     )
     // SET LOCAL ends with the transaction: a pooler may share the connection with others. JIT compilation
     // costs more than it saves; parallel workers would take the processors from other requests.
-    this.prelude = `BEGIN READ ONLY; SET LOCAL statement_timeout = ${STATEMENT_TIMEOUT_MS}; SET LOCAL jit = off; SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL TimeZone = 'UTC'${reader.role === undefined ? '' : `; SET LOCAL ROLE ${reader.role}`}`
+    this.prelude = `SET LOCAL statement_timeout = ${STATEMENT_TIMEOUT_MS}; SET LOCAL jit = off; SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL TimeZone = 'UTC'${reader.role === undefined ? '' : `; SET LOCAL ROLE ${reader.role}`}`
     return reader
   }
 
@@ -120,7 +116,13 @@ export class PublishedViews {
 
   /** Runs work with a connection whose time limit is long enough for introspection. */
   async describe<T>(work: (pool: Pool) => Promise<T>): Promise<T> {
-    const pool = this.connections(1, INTROSPECTION_TIMEOUT_MS)
+    const pool = new Pool({
+      ...READS,
+      connectionString: await this.servers.primaryUrl(),
+      max: 1,
+      statement_timeout: INTROSPECTION_TIMEOUT_MS,
+      query_timeout: INTROSPECTION_TIMEOUT_MS + 1_000,
+    })
     try {
       return await work(pool)
     } finally {
@@ -134,7 +136,9 @@ export class PublishedViews {
    * an UnavailableError when the database does not answer.
    */
   async read<T>(signal: AbortSignal, work: (runner: StatementRunner) => Promise<T>): Promise<T> {
-    const client = await this.pool.connect().catch((error: Error) => Promise.reject(unavailable(error)))
+    const client = await this.servers
+      .begin(READS)
+      .catch((error: Error) => Promise.reject(isOutage(error) ? unavailable(error) : error))
     const { stream } = (client as unknown as { connection: { stream: Socket } }).connection
     let received = 0
     const count = (chunk: Buffer) => {

@@ -4,12 +4,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { SharedRead } from '../http/shared'
 import type { Store } from './store'
 
-/** How long the state of the data is reused: a 304 may be out of date by this time. */
+/** How long the state of the data is reused for the ETag of a whole answer. A 304 is never out of date. */
 const STATE_SHARED_MS = 250
 
 /**
  * ETags of answers that depend on the records alone (RFC 9110, 13): made of the state of the data, with 304
- * while it is the same. The state is read before the records, so an answer is never older than its ETag says.
+ * while it is the same. The state is read before the records, so an answer is never older than its ETag says;
+ * with replicas, too, as each read goes to a server that has all that was shown before (store-servers.ts).
  * Caches revalidate every copy (`no-cache`): a revocation shows at once.
  */
 export class Freshness {
@@ -23,7 +24,9 @@ export class Freshness {
    * As isKnown below, by the state of the data. `variant` names the representation among those of one URL.
    */
   async isKnown(request: FastifyRequest, reply: FastifyReply, variant = 'json'): Promise<boolean> {
-    return isKnown(request, reply, `W/"${await this.state.get()}-${variant}"`)
+    const isAsked = request.headers['if-none-match'] !== undefined
+    const state = await (isAsked ? this.state.fresh() : this.state.get())
+    return isKnown(request, reply, `W/"${state}-${variant}"`)
   }
 }
 

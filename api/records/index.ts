@@ -4,7 +4,8 @@
  * A request enters in routes.ts. parameters.ts says what it may ask and reads it, search.ts plans it,
  * store.ts sends the statements of sql.ts; formats.ts, csv.ts, pages.ts or exports.ts write the answer,
  * links.ts the addresses of its pages. freshness.ts answers 304 while no record has changed; readiness.ts
- * tells how far each chain's copy goes. A record's fields are the table RECORD_FIELDS of src/location.
+ * tells how far each chain's copy goes. store-servers.ts chooses the server that a statement goes to. A
+ * record's fields are the table RECORD_FIELDS of src/location.
  */
 
 export { cursorText, MAX_CURSOR_LENGTH, readCursor } from './cursor'
@@ -44,4 +45,5 @@ export {
 } from './sql'
 export { type IndexState, Store } from './store'
 export type { InputRow } from './store-inputs'
-export { type DatabaseError, isOutage, openPool } from './store-pool'
+export { type DatabaseError, isOutage } from './store-pool'
+export { DatabaseServers } from './store-servers'

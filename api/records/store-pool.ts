@@ -15,28 +15,19 @@ export function openPool(config: PoolConfig, onError: (error: Error) => void): P
   return pool
 }
 
-/** Connections for the API's own statements. */
-export function openApiPool(
-  databaseUrl: string,
-  max: number,
-  onError: (error: Error) => void,
-  options: PoolConfig,
-): Pool {
-  return openPool(
-    {
-      connectionString: databaseUrl,
-      max,
-      connectionTimeoutMillis: STATEMENT_TIMEOUT_MS,
-      statement_timeout: STATEMENT_TIMEOUT_MS,
-      query_timeout: STATEMENT_TIMEOUT_MS + 1_000,
-      application_name: 'api',
-      // Every query stops early or uses an index, which the planner cannot know of counts: JIT took 60 ms
-      // a query, starting workers as long. Two indexes together make bitmaps beyond the usual 4 MB.
-      options: '-c jit=off -c max_parallel_workers_per_gather=0 -c work_mem=16MB',
-      ...options,
-    },
-    onError,
-  )
+/** Connections for the API's own statements, `max` to each server. ops/pgbouncer.ini sets the same. */
+export function apiConnections(max: number, options: PoolConfig): PoolConfig {
+  return {
+    max,
+    connectionTimeoutMillis: STATEMENT_TIMEOUT_MS,
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    query_timeout: STATEMENT_TIMEOUT_MS + 1_000,
+    application_name: 'api',
+    // Every query stops early or uses an index, which the planner cannot know of counts: JIT took 60 ms
+    // a query, starting workers as long. Two indexes together make bitmaps beyond the usual 4 MB.
+    options: '-c jit=off -c max_parallel_workers_per_gather=0 -c work_mem=16MB',
+    ...options,
+  }
 }
 
 /** As pg throws them, with Postgres' code. */
@@ -61,4 +52,15 @@ export function isUnmigrated({ code }: DatabaseError): boolean {
 export function isOutage({ code, message }: DatabaseError): boolean {
   if (code) return /^(08|28|3D|53|57)/.test(code) || /^E[A-Z]+$/.test(code)
   return /timeout|terminated|not queryable/i.test(message)
+}
+
+/**
+ * Whether another server may do what this one did not: it is out of reach, hangs, takes no writes any more
+ * (25006), or stopped the statement for what it replays of its primary (40001). Not: the statement takes too
+ * long, or waits too long for a connection of ours.
+ */
+export function isLost(error: DatabaseError): boolean {
+  const { code, message } = error
+  if (code === '25006' || code === '40001') return true
+  return code !== '57014' && !/when trying to connect/.test(message) && isOutage(error)
 }

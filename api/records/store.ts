@@ -1,4 +1,4 @@
-import type { Pool, PoolConfig } from 'pg'
+import type { PoolConfig } from 'pg'
 import { CHAINS } from '../../src/chains'
 import { UnavailableError } from '../http/problems'
 import { SharedRead } from '../http/shared'
@@ -24,12 +24,13 @@ import {
 import { InputLookups, type InputRow } from './store-inputs'
 import {
   STATEMENT_TIMEOUT_MS,
+  apiConnections,
   isOutage,
   isTimeout,
   isUnmigrated,
-  openApiPool,
   type DatabaseError,
 } from './store-pool'
+import { DatabaseServers } from './store-servers'
 import { fitsWindows, listByWindows, type Extent } from './windows'
 
 /** How current the index of a chain is. */
@@ -86,9 +87,10 @@ const EXTENT_SHARED_MS = 10_000
 
 /** Every SQL statement of the API. Throws UnavailableError when the database does not answer. */
 export class Store {
-  private readonly pool: Pool
+  readonly servers: DatabaseServers
+  private readonly own: PoolConfig
   /** For lists and counts, which clients can make slow: everything else has connections of its own. */
-  private readonly lists: Pool
+  private readonly lists: PoolConfig
   private readonly inputs = new InputLookups((text, values) => this.query(text, values))
   private readonly extent = new SharedRead(
     () => this.readExtent(),
@@ -96,19 +98,28 @@ export class Store {
     () => performance.now(),
   )
 
-  /** @param onError gets the errors of idle connections; the pool replaces them */
-  constructor(databaseUrl: string, onError: (error: Error) => void, options: PoolConfig = {}) {
-    this.pool = openApiPool(databaseUrl, 5, onError, options)
-    this.lists = openApiPool(databaseUrl, 8, onError, options)
+  /**
+   * @param onError gets the errors of idle connections, which are replaced, and of servers that are left out
+   * @param readUrls of replicas
+   */
+  constructor(
+    databaseUrl: string,
+    onError: (error: Error) => void,
+    options: PoolConfig = {},
+    readUrls: readonly string[] = [],
+  ) {
+    this.servers = new DatabaseServers(databaseUrl, readUrls, onError)
+    this.own = apiConnections(5, options)
+    this.lists = apiConnections(8, options)
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.pool.end(), this.lists.end()])
+    await this.servers.close()
   }
 
-  /** Whether the database answers and is migrated. */
+  /** Whether the database answers, to reads at least, and is migrated. */
   async ping(): Promise<boolean> {
-    return this.query('SELECT FROM location_record LIMIT 1', []).then(
+    return this.run({ text: 'SELECT FROM location_record LIMIT 1', values: [] }).then(
       () => true,
       () => false,
     )
@@ -123,22 +134,22 @@ export class Store {
 
   private async list(query: RecordQuery, window?: TimeWindow): Promise<RecordResult[]> {
     const { text, values } = listQuery(query, window)
-    return readLines((await this.query<{ lines: string | null }>(text, values, this.lists))[0]!.lines)
+    return readLines((await this.run<{ lines: string | null }>({ text, values }, true))[0]!.lines)
   }
 
   /** How many records there are, and the times of the first and the last; undefined where there is none. */
   async readExtent(): Promise<Extent | undefined> {
-    const [row] = await this.query<{ total: number | null; first: Date | null; last: Date | null }>(
-      `SELECT (SELECT sum(total) FROM record_state)::float8 AS total, (SELECT min(timestamp) FROM location_record) AS first, (SELECT max(timestamp) FROM location_record) AS last`,
-      [],
-    )
+    const [row] = await this.run<{ total: number | null; first: Date | null; last: Date | null }>({
+      text: `SELECT (SELECT sum(total) FROM record_state)::float8 AS total, (SELECT min(timestamp) FROM location_record) AS first, (SELECT max(timestamp) FROM location_record) AS last`,
+      values: [],
+    })
     return row?.total && row.first && row.last ? (row as Extent) : undefined
   }
 
   /** How many records match, counted up to `cap`. */
   async countRecords(filter: RecordFilter, cap: number): Promise<number> {
     const { text, values } = countQuery(filter, cap)
-    return (await this.query<{ count: number }>(text, values, this.lists))[0]!.count
+    return (await this.run<{ count: number }>({ text, values }, true))[0]!.count
   }
 
   /** The record with this UID; the newest where several chains have one. Uses the primary key. */
@@ -153,10 +164,10 @@ export class Store {
    * The state of the data, and how many records there are, by chain; kept by the database as records change.
    */
   async recordStates(): Promise<RecordState[]> {
-    const rows = await this.query<Omit<RecordState, 'revision'> & { revision: string }>(
-      'SELECT chain, total::float8 AS total, revoked::float8 AS revoked, revision, since FROM record_state ORDER BY chain',
-      [],
-    )
+    const rows = await this.run<Omit<RecordState, 'revision'> & { revision: string }>({
+      text: 'SELECT chain, total::float8 AS total, revoked::float8 AS revoked, revision, since FROM record_state ORDER BY chain',
+      values: [],
+    })
     return rows.map((row) => ({ ...row, revision: BigInt(row.revision) }))
   }
 
@@ -181,13 +192,13 @@ export class Store {
   chainStatuses(): Promise<ChainStatusRow[]> {
     const blocks = (ranges: string) =>
       `(SELECT coalesce(sum(upper(r) - lower(r)), 0) FROM unnest(${ranges}) AS r)::float8`
-    return this.query<ChainStatusRow>(
-      `SELECT chain, head_height AS "headBlock", head_timestamp AS "headTime", checked_at AS "checkedAt", indexed_height AS "indexedBlock",
+    return this.run<ChainStatusRow>({
+      text: `SELECT chain, head_height AS "headBlock", head_timestamp AS "headTime", checked_at AS "checkedAt", indexed_height AS "indexedBlock",
          indexed_timestamp AS "indexedTime", ${blocks('reread')} AS "rereadBlocks", ${blocks('proven')} AS "provenBlocks",
          unproven_blocks::float8 AS "unprovenBlocks", repaired_events::float8 AS "repairedEvents", doubt, contradictions::float8,
          (SELECT count(*)::float8 FROM attestation_event AS event WHERE event.chain = chain_status.chain AND withheld) AS "withheldAttestations" FROM chain_status`,
-      [],
-    )
+      values: [],
+    })
   }
 
   /**
@@ -218,18 +229,18 @@ export class Store {
       at: string,
     ) => `((SELECT coalesce(sum(total), 0) FROM record_hour WHERE chain = state.chain AND hour > ${at})
       + (SELECT count(*) FROM location_record WHERE chain = state.chain AND timestamp > ${at} AND timestamp < date_trunc('hour', ${at}, 'UTC') + interval '1 hour'))::float8`
-    const rows = await this.query<{
+    const rows = await this.run<{
       chain: string
       total: number
       day: number
       week: number
       month: number
       revoked: number
-    }>(
-      `SELECT chain, total::float8 AS total, revoked::float8 AS revoked, ${since('$1::timestamptz')} AS day, ${since('$2::timestamptz')} AS week, ${since('$3::timestamptz')} AS month
+    }>({
+      text: `SELECT chain, total::float8 AS total, revoked::float8 AS revoked, ${since('$1::timestamptz')} AS day, ${since('$2::timestamptz')} AS week, ${since('$3::timestamptz')} AS month
        FROM record_state AS state ORDER BY chain`,
-      [1, 7, 30].map((days) => new Date(now.getTime() - days * 86_400_000)),
-    )
+      values: [1, 7, 30].map((days) => new Date(now.getTime() - days * 86_400_000)),
+    })
     const sum = (column: 'total' | 'day' | 'week' | 'month' | 'revoked') =>
       rows.reduce((total, row) => total + row[column], 0)
     return {
@@ -243,27 +254,33 @@ export class Store {
   }
 
   /**
-   * Runs a statement of another room.
+   * Runs a statement on a server that has all that anybody was shown before.
    * @param heavy whether clients can make it slow
    */
-  run<Row extends object>({ text, values }: Statement, heavy = false): Promise<Row[]> {
-    return this.query<Row>(text, values, heavy ? this.lists : this.pool)
+  run<Row extends object>(statement: Statement, heavy = false): Promise<Row[]> {
+    return translated(this.servers.read<Row>(heavy ? this.lists : this.own, statement), heavy)
   }
 
-  private async query<Row extends object>(text: string, values: unknown[], pool = this.pool): Promise<Row[]> {
-    try {
-      return (await pool.query<Row>(text, values)).rows
-    } catch (error) {
-      if (pool === this.lists && isTimeout(error as DatabaseError))
-        throw new UnavailableError(
-          `The database did not finish this in ${STATEMENT_TIMEOUT_MS / 1000} seconds. Narrow it by chain, prover, a shorter time or a smaller bbox, or sort by timestamp.`,
-          { cause: error },
-        )
-      if (isUnmigrated(error as DatabaseError))
-        throw new UnavailableError('The database is not migrated yet.', { cause: error })
-      if (isOutage(error as DatabaseError))
-        throw new UnavailableError('The database does not answer right now.', { cause: error })
-      throw error
-    }
+  /** Runs a statement on the primary: what a signature depends on. */
+  private query<Row extends object>(text: string, values: unknown[]): Promise<Row[]> {
+    return translated(this.servers.query<Row>(this.own, { text, values }), false)
+  }
+}
+
+/** @param heavy whether clients can make it slow */
+async function translated<T>(reading: Promise<T>, heavy: boolean): Promise<T> {
+  try {
+    return await reading
+  } catch (error) {
+    if (heavy && isTimeout(error as DatabaseError))
+      throw new UnavailableError(
+        `The database did not finish this in ${STATEMENT_TIMEOUT_MS / 1000} seconds. Narrow it by chain, prover, a shorter time or a smaller bbox, or sort by timestamp.`,
+        { cause: error },
+      )
+    if (isUnmigrated(error as DatabaseError))
+      throw new UnavailableError('The database is not migrated yet.', { cause: error })
+    if (isOutage(error as DatabaseError))
+      throw new UnavailableError('The database does not answer right now.', { cause: error })
+    throw error
   }
 }

@@ -15,6 +15,7 @@ import {
   type Replayed,
 } from './store'
 import { addLocationSchemas, locationSchemaUids } from '../location'
+import { primaryUrl } from '../postgres'
 import { onStop } from '../process'
 import { announcedTimes } from './processor'
 import { Rpc } from '../rpc'
@@ -39,7 +40,7 @@ async function main(): Promise<number> {
   const { positionals, values } = parse()
   const settings = processSettings('database', 'chains')
   addLocationSchemas(settings.locationSchemas)
-  const database = new Database(settings.databaseUrl, () => {})
+  const database = new Database(await primaryUrl(settings.databaseUrl), () => {})
   try {
     if (positionals[0] === 'replay')
       return await replay(

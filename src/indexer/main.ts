@@ -20,6 +20,7 @@ import {
 import { Lease } from './lease'
 import { addLocationSchemas, locationSchemaUids } from '../location'
 import { serveProcessorMetrics } from './metrics'
+import { primaryUrl } from '../postgres'
 import { onStop } from '../process'
 import { repeat } from '../retry'
 import { Rpc } from '../rpc'
@@ -53,8 +54,11 @@ async function main(): Promise<void> {
   }
   const { chain, rpcUrls, gatewayUrl, headPollMs } = chosenChain(settings.chains, slug)
   const rpc = new Rpc({ chain, urls: rpcUrls, ...settings.rpc, log })
-  const database = new Database(settings.databaseUrl, (error) =>
-    log.warn({ reason: error.message }, 'a database connection was lost'),
+  const databaseUrl = await primaryUrl(settings.databaseUrl)
+  const database = new Database(
+    databaseUrl,
+    (error) => log.warn({ reason: error.message }, 'a database connection was lost'),
+    fail,
   )
   lease = new Lease(database, chain, log)
   await lease.take(fail)
@@ -86,7 +90,7 @@ async function main(): Promise<void> {
   void forgetOldChanges(database, chain)
   void new Auditor({ chain, rpc, bodies, database, log, head, doubt }).follow(settings.auditCallsPerSecond)
 
-  exportDatabaseUrl(settings)
+  exportDatabaseUrl(databaseUrl)
   // READ COMMITTED: processors of other chains write to the same tables, but never to the same rows, and the
   // lease keeps a second processor of this chain out. SERIALIZABLE would make them abort each other (40001).
   const store = new TypeormDatabase({

@@ -18,14 +18,27 @@ const LOCK_SECONDS = 10
 export class Database {
   private readonly pool: Pool
 
-  /** `onLost` is told of connections that broke while idle; the pool replaces them. */
-  constructor(url: string, onLost: (error: Error) => void) {
+  /**
+   * @param onLost is told of connections that broke while idle; the pool replaces them
+   * @param onReadOnly is told when the server takes no writes any more: another one was promoted
+   */
+  constructor(
+    url: string,
+    onLost: (error: Error) => void,
+    private readonly onReadOnly: (error: Error) => void = () => {},
+  ) {
     this.pool = new Pool({ connectionString: url, max: MAX_CONNECTIONS, connectionTimeoutMillis: 10_000 })
     this.pool.on('error', onLost)
   }
 
-  readonly query: Query = async <Row extends object>(sql: string, values?: unknown[]) =>
-    (await this.pool.query<Row>(sql, values)).rows
+  readonly query: Query = async <Row extends object>(sql: string, values?: unknown[]) => {
+    try {
+      return (await this.pool.query<Row>(sql, values)).rows
+    } catch (error) {
+      if ((error as { code?: string }).code === '25006') this.onReadOnly(error as Error)
+      throw error
+    }
+  }
 
   /** Runs `work` in a transaction: commits when it resolves, rolls back when it throws. */
   async transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {

@@ -1,0 +1,189 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startApi, type TestApi } from '../../test/api'
+import { MISSING_PACKAGES, startCluster, type Cluster, type DatabaseServer } from '../../test/cluster'
+import { rows } from '../../test/database'
+import { insertRecords, uidOf } from '../../test/records'
+import { UnavailableError } from '../http/problems'
+import { Store } from './store'
+import { reaches } from './store-servers'
+
+test('a server reaches a state by the changes of every chain, and by a later epoch', () => {
+  expect(reaches({ celo: [1, 5] }, { celo: [1, 5] })).toBe(true)
+  expect(reaches({ celo: [1, 5], base: [1, 1] }, { celo: [1, 4] })).toBe(true)
+  expect(reaches({ celo: [1, 4] }, { celo: [1, 5] })).toBe(false)
+  expect(reaches({ base: [1, 9] }, { celo: [1, 1] })).toBe(false)
+  expect(reaches({ celo: [2, 1] }, { celo: [1, 5] })).toBe(true)
+  expect(reaches({ celo: [1, 9] }, { celo: [2, 1] })).toBe(false)
+  expect(reaches({}, {})).toBe(true)
+})
+
+/** A primary and two replicas that stop, lag and change places; the tests follow one another. */
+const needs = MISSING_PACKAGES.length ? ` (needs ${MISSING_PACKAGES.join(', ')})` : ''
+describe.skipIf(MISSING_PACKAGES.length > 0)(`reads on replicas${needs}`, () => {
+  let cluster: Cluster
+  let [primary, one, two]: DatabaseServer[] = []
+  const stores: Store[] = []
+  const apis: TestApi[] = []
+  const said: string[] = []
+  beforeAll(async () => {
+    cluster = await startCluster(2)
+    ;[primary, one, two] = cluster.servers
+  })
+  afterAll(async () => {
+    await Promise.all(apis.map((api) => api.close()))
+    await Promise.all(stores.map((store) => store.close()))
+    await cluster?.stop()
+  })
+  /** A copy of the service. */
+  const copy = (readers = [one!, two!]) => {
+    const store = new Store(
+      cluster.bouncerUrl('api'),
+      ({ message }) => said.push(message),
+      {},
+      readers.map((server) => cluster.bouncerUrl('api', [server])),
+    )
+    stores.push(store)
+    return store
+  }
+  let written = 0
+  /** Writes a record and returns its number. */
+  const write = async (to = primary!) => {
+    written++
+    await insertRecords(to.url, [{ uid: uidOf(written) }], written)
+    return written
+  }
+  const seen = async (store: Store) => (await store.listRecords({ limit: 1_000 })).length
+  const call = (server: DatabaseServer, sql: string) => rows(server.url, `SELECT ${sql}`)
+  const statementsOf = async (server: DatabaseServer) => {
+    await call(server, 'pg_stat_clear_snapshot()')
+    const [row] = await rows<{ scans: number }>(
+      server.url,
+      `SELECT sum(idx_scan + seq_scan)::float8 AS scans FROM pg_stat_user_tables WHERE relname = 'location_record'`,
+    )
+    return row!.scans
+  }
+
+  test('all copies show a record from when its commit was answered; replicas answer', async () => {
+    const copies = [copy(), copy([two!]), copy([primary!, one!])]
+    const before = await statementsOf(one!)
+    for (let i = 0; i < 30; i++) {
+      await write()
+      expect(await Promise.all(copies.map(seen))).toEqual([written, written, written])
+    }
+    // Statistics are written with some delay.
+    await expect.poll(() => statementsOf(one!)).toBeGreaterThan(before)
+  })
+  test('a replica that lags is not shown; it is left out, and comes back', async () => {
+    const [store, other] = [copy(), copy([one!])]
+    await call(one!, 'pg_wal_replay_pause()')
+    await write()
+    expect(await Promise.all([...Array.from({ length: 10 }, () => seen(store)), seen(other)])).toEqual(
+      Array.from({ length: 11 }, () => written),
+    )
+    await expect.poll(() => said.some((text) => /behind/.test(text))).toBe(true)
+    await call(one!, 'pg_wal_replay_resume()')
+    await call(two!, 'pg_wal_replay_pause()')
+    await write()
+    await expect.poll(() => statementsOf(one!)).toBeGreaterThan(0)
+    expect(await seen(store)).toBe(written)
+    await call(two!, 'pg_wal_replay_resume()')
+  })
+  test('without a replica that has got so far the primary answers, GraphQL and ETags included', async () => {
+    for (const server of [one!, two!]) await call(server, 'pg_wal_replay_pause()')
+    const [api, second] = await Promise.all(
+      [1, 2].map(() =>
+        startApi({
+          databaseUrl: cluster.bouncerUrl('api'),
+          readUrls: [one!, two!].map((server) => cluster.bouncerUrl('api', [server])),
+        }),
+      ),
+    )
+    apis.push(api!, second!)
+    const list = (of: TestApi, headers: Record<string, string> = {}) =>
+      fetch(`${of.url}/api/v0/location-records?limit=1000`, { headers })
+    await write()
+    const first = await list(api!)
+    expect(((await first.json()) as { count: number }).count).toBe(written)
+    // At the same state any copy knows the ETag, and not any more right after a change.
+    const known = { 'if-none-match': (await list(api!)).headers.get('etag')! }
+    expect((await list(second!, known)).status).toBe(304)
+    await write()
+    const next = await list(second!, known)
+    expect([next.status, ((await next.json()) as { count: number }).count]).toEqual([200, written])
+    for (const server of [one!, two!]) await call(server, 'pg_wal_replay_resume()')
+  })
+  test('what a replica has before the primary shows it is not shown', async () => {
+    const store = copy([one!])
+    const before = await seen(store)
+    await rows(primary!.url, `ALTER SYSTEM SET synchronous_standby_names = 'FIRST 2 (server_1, server_2)'`)
+    await call(primary!, 'pg_reload_conf()')
+    await expect
+      .poll(() => rows(primary!.url, `SELECT FROM pg_stat_replication WHERE sync_state = 'sync'`))
+      .toHaveLength(2)
+    await two!.postgres.kill()
+    const writing = write()
+    const onReplica = `SELECT FROM location_record`
+    while ((await rows(one!.url, onReplica)).length === before) await pause(10)
+    // The primary waits for the other replica: to it, and to everyone, the record is not there yet.
+    expect(await seen(store)).toBe(before)
+    await two!.postgres.start()
+    await writing
+    expect(await seen(store)).toBe(written)
+    await rows(primary!.url, `ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (*)'`)
+    await call(primary!, 'pg_reload_conf()')
+  })
+  test('dead replicas are left out, and used again', async () => {
+    const store = copy()
+    expect(await seen(store)).toBe(written)
+    await one!.postgres.kill()
+    for (let i = 0; i < 10; i++) expect(await seen(store)).toBe(written)
+    await two!.postgres.kill()
+    for (let i = 0; i < 3; i++) expect(await seen(store)).toBe(written)
+    await Promise.all([one!.postgres.start(), two!.postgres.start()])
+    await write()
+    expect(await seen(store)).toBe(written)
+  })
+  test('without a primary reads go on, and signing waits; a promoted replica is followed, in a new epoch', async () => {
+    const store = copy()
+    const input = () => store.inputByUid('celo', uidOf(written), false)
+    expect(await seen(store)).toBe(written)
+    expect(await input()).toMatchObject({ revoked: false })
+    const [state] = await store.recordStates()
+    for (const server of [one!, two!])
+      await expect
+        .poll(async () => (await rows(server.url, 'SELECT FROM location_record')).length)
+        .toBe(written)
+    await primary!.postgres.kill()
+    // PgBouncer may still count a replica that was just started as dead.
+    await expect.poll(() => seen(store).catch(() => undefined)).toBe(written)
+    for (let i = 0; i < 5; i++) expect(await seen(store)).toBe(written)
+    await expect(input()).rejects.toThrow(UnavailableError)
+    await one!.promote()
+    await two!.turnTo(one!)
+    await expect.poll(() => input().catch(() => undefined)).toMatchObject({ revoked: false })
+    expect((await store.recordStates())[0]).toEqual(state)
+    await write(one)
+    expect(await seen(store)).toBe(written)
+    const [next] = await store.recordStates()
+    expect(next!.since.getTime()).toBeGreaterThan(state!.since.getTime())
+    await write(one)
+    expect((await store.recordStates())[0]!.since).toEqual(next!.since)
+    // The old primary comes back as a replica: nothing goes to it but reads.
+    await primary!.follow(one!)
+    await write(one)
+    expect(await seen(store)).toBe(written)
+    expect(await input()).toMatchObject({ revoked: false })
+    // A switch while nobody asks: behind PgBouncer no connection tells of it.
+    const alone = copy([])
+    expect(await seen(alone)).toBe(written)
+    await one!.postgres.kill('SIGINT')
+    await two!.promote()
+    await primary!.turnTo(two!)
+    await one!.follow(two!)
+    await call(one!, 'pg_wal_replay_pause()')
+    await write(two)
+    await expect.poll(() => seen(alone).catch(() => undefined)).toBe(written)
+    await call(one!, 'pg_wal_replay_resume()')
+  })
+})

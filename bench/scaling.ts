@@ -1,0 +1,60 @@
+import { Client } from 'pg'
+import { MISSING_PACKAGES, startCluster } from '../test/cluster'
+import type { Bench, Table } from './bench'
+import { run } from './load-thread'
+import { fill, startApi } from './records'
+
+/** Records; two of the three copies of the data must fit into memory beside the rest. */
+const SIZE = Number(process.env.BENCH_SCALING || 200_000)
+const CONCURRENCY = 32
+const WARM_UP_SECONDS = 2
+const SECONDS = 6
+const KINDS = {
+  newest: ['limit=20'],
+  'by chain': ['base-sepolia', 'sepolia', 'arbitrum', 'celo'].map((chain) => `limit=20&chain=${chain}`),
+  'by box': [2, 12, 28, 77, 103, -74, -46, 139].map((lng) => `limit=20&bbox=${lng},30,${lng + 1},50`),
+}
+
+/**
+ * Lists per second of one API process on one, two and three database servers, directly and through PgBouncer,
+ * without writes. Bytes of a record at the end.
+ */
+export async function scaling(bench: Bench): Promise<Table[]> {
+  if (MISSING_PACKAGES.length) throw new Error(`Missing Debian packages: ${MISSING_PACKAGES.join(', ')}`)
+  const cluster = await startCluster(2)
+  bench.atEnd(() => cluster.stop())
+  const [primary, ...replicas] = cluster.servers
+  const client = new Client({ connectionString: primary!.url })
+  await client.connect()
+  await fill(bench, client, 0, SIZE)
+  const [size] = (
+    await client.query<{ bytes: string }>(
+      `SELECT round(pg_total_relation_size('location_record')::numeric / ${SIZE}) AS bytes`,
+    )
+  ).rows
+  await client.query('CHECKPOINT')
+  await client.end()
+  const rows: Table[number][] = []
+  for (const through of ['Postgres', 'PgBouncer'] as const)
+    for (let servers = 1; servers <= cluster.servers.length; servers++) {
+      const urlOf = (server: (typeof cluster.servers)[number]) =>
+        through === 'Postgres' ? server.url : cluster.bouncerUrl('api', [server])
+      const read = servers === 1 ? [] : [primary!, ...replicas].slice(0, servers)
+      const name = `api-${through}-${servers}`
+      const api = await startApi(
+        bench,
+        urlOf(primary!),
+        { DATABASE_READ_URLS: read.map(urlOf).join(','), API_PROCESSES: '1' },
+        name,
+      )
+      for (const [kind, queries] of Object.entries(KINDS)) {
+        bench.report(`${servers} database servers through ${through}, ${kind} ...`)
+        const urls = queries.map((query) => `${api.url}/api/v0/location-records?${query}`)
+        const load = { urls, bodies: [], concurrency: CONCURRENCY }
+        await run({ ...load, seconds: WARM_UP_SECONDS })
+        rows.push({ databaseServers: servers, through, kind, ...(await run({ ...load, seconds: SECONDS })) })
+      }
+      await api.service.stop()
+    }
+  return [rows, [{ records: SIZE, bytesOfRecordWithIndexes: Number(size!.bytes) }]]
+}

@@ -1,0 +1,252 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs'
+import { createConnection } from 'node:net'
+import path from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { freePort } from '../dev/services'
+import { migrate, removeFolder, rows, temporaryFolder } from './database'
+
+/** Postgres servers that follow one another, each behind a PgBouncer, from Debian's packages. */
+
+const POSTGRES = '/usr/lib/postgresql/15/bin'
+const PROGRAMS = {
+  'postgresql-15': `${POSTGRES}/initdb`,
+  'postgresql-15-postgis-3': '/usr/share/postgresql/15/extension/postgis.control',
+  pgbouncer: '/usr/sbin/pgbouncer',
+  haproxy: '/usr/sbin/haproxy',
+  'redis-server': '/usr/bin/redis-server',
+}
+/** The Debian packages that are missing here; a test that needs them is skipped and names them. */
+export const MISSING_PACKAGES = Object.entries(PROGRAMS)
+  .filter(([, file]) => !existsSync(file))
+  .map(([name]) => name)
+
+/** Neither Postgres nor PgBouncer runs as root: they run as the user of Debian's package then. */
+const isRoot = process.getuid?.() === 0
+const idOf = (flag: string) => Number(spawnSync('id', [flag, 'postgres'], { encoding: 'utf8' }).stdout)
+const USER = isRoot && MISSING_PACKAGES.length === 0 ? { uid: idOf('-u'), gid: idOf('-g') } : {}
+
+/** A program that can be ended at any moment, and started again. */
+export interface Program {
+  readonly name: string
+  start(): Promise<void>
+  /** Ends it at once, as a crash does; or by another signal. */
+  kill(signal?: NodeJS.Signals): Promise<void>
+  log(): string
+}
+
+/** @param answers tells whether it does, after the start */
+export function program(
+  name: string,
+  folder: string,
+  [command, ...args]: readonly string[],
+  answers: () => Promise<boolean>,
+  options: { uid?: number; gid?: number } = {},
+): Program {
+  const file = path.join(folder, `${name}.log`)
+  let child: ChildProcess | undefined
+  const log = () => readFileSync(file, 'utf8')
+  return {
+    name,
+    log,
+    start: async () => {
+      const out = openSync(file, 'a')
+      const started = (child = spawn(command!, args, {
+        stdio: ['ignore', out, out],
+        cwd: folder,
+        ...options,
+      }))
+      closeSync(out)
+      while (!(await answers())) {
+        if (started.exitCode !== null || started.signalCode !== null)
+          throw new Error(`${name} ended before it answered:\n${log().slice(-2_000)}`)
+        await pause(50)
+      }
+    },
+    kill: async (signal = 'SIGKILL') => {
+      if (!child || child.exitCode !== null || child.signalCode !== null) return
+      const ended = once(child, 'exit')
+      child.kill(signal)
+      await ended
+    },
+  }
+}
+
+/** Whether something accepts connections at this port. */
+export function isListening(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = createConnection(port, '127.0.0.1', () => {
+      socket.destroy()
+      resolve(true)
+    }).on('error', () => resolve(false))
+  })
+}
+
+/** Runs a program of Postgres to its end, as the user that Postgres runs as. */
+export function run(command: string, ...args: string[]): void {
+  const { status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8', cwd: '/', ...USER })
+  if (status !== 0) throw new Error(`${command} failed:\n${stdout}${stderr}`)
+}
+
+/** A text of ops/ with other words in place of some; throws where one of them is not there. */
+export function changed(file: string, words: Readonly<Record<string, string>>): string {
+  let text = readFileSync(file, 'utf8')
+  for (const [word, other] of Object.entries(words)) {
+    if (!text.includes(word)) throw new Error(`${file} has no '${word}' any more`)
+    text = text.replaceAll(word, other)
+  }
+  return text
+}
+
+/** A Postgres server and the PgBouncer beside it. */
+export interface DatabaseServer {
+  readonly postgres: Program
+  readonly bouncer: Program
+  readonly port: number
+  /** The folder of its data, with its socket. */
+  readonly data: string
+  readonly bouncerPort: number
+  /** Straight to Postgres. */
+  readonly url: string
+  /** Follows another server, from a new copy of its data. */
+  follow(other: DatabaseServer): Promise<void>
+  /** Goes on as a replica of another server. */
+  turnTo(other: DatabaseServer): Promise<void>
+  promote(): Promise<void>
+}
+
+export interface Cluster {
+  readonly folder: string
+  readonly servers: readonly DatabaseServer[]
+  /** A URL of PgBouncers that names these servers. */
+  bouncerUrl(database: 'api' | 'geo', servers?: readonly DatabaseServer[]): string
+  stop(): Promise<void>
+}
+
+/** A migrated primary, and replicas that follow it: no commit shows on the primary that none of them has. */
+export async function startCluster(replicas: number): Promise<Cluster> {
+  const folder = temporaryFolder()
+  chmodSync(folder, 0o711)
+  const servers: DatabaseServer[] = []
+  for (let i = 0; i <= replicas; i++) servers.push(await databaseServer(folder, i))
+  const stop = async () => {
+    for (const { bouncer, postgres } of servers) await Promise.all([bouncer.kill(), postgres.kill()])
+    removeFolder(folder)
+  }
+  try {
+    const [primary, ...others] = servers
+    initialise(folder, 0)
+    await primary!.postgres.start()
+    await rows(primary!.url.replace('/geo', '/postgres'), 'CREATE DATABASE geo')
+    migrate(primary!.url)
+    for (const each of others) await each.follow(primary!)
+    if (replicas > 0) {
+      // From here on a commit waits until a replica has it.
+      await rows(primary!.url, `ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (*)'`)
+      await rows(primary!.url, 'SELECT pg_reload_conf()')
+    }
+    for (const { bouncer } of servers) await bouncer.start()
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  return {
+    ...{ folder, servers, stop },
+    bouncerUrl: (database, some = servers) =>
+      `postgres://postgres@${some.map(({ bouncerPort }) => `127.0.0.1:${bouncerPort}`).join(',')}/${database}`,
+  }
+}
+
+function dataOf(folder: string, number: number): string {
+  return path.join(folder, `data-${number}`)
+}
+
+function initialise(folder: string, number: number): void {
+  const data = dataOf(folder, number)
+  emptyFolder(data)
+  run(`${POSTGRES}/initdb`, '-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C.UTF-8')
+  writeFileSync(
+    path.join(data, 'pg_hba.conf'),
+    'local all all trust\nhost all all 127.0.0.1/32 trust\nhost replication all 127.0.0.1/32 trust\n',
+  )
+}
+
+export function emptyFolder(data: string): void {
+  removeFolder(data)
+  mkdirSync(data, { mode: 0o700 })
+  if (USER.uid !== undefined) chownSync(data, USER.uid, USER.gid)
+}
+
+async function databaseServer(folder: string, number: number): Promise<DatabaseServer> {
+  const [port, bouncerPort] = [await freePort(), await freePort()]
+  const data = dataOf(folder, number)
+  const url = `postgres://postgres@127.0.0.1:${port}/geo`
+  const answers = (at: number, database: string) => () =>
+    rows(`postgres://postgres@127.0.0.1:${at}/${database}`, 'SELECT').then(
+      () => true,
+      () => false,
+    )
+  const settings = {
+    ...{
+      port,
+      listen_addresses: '127.0.0.1',
+      unix_socket_directories: data,
+      fsync: 'off',
+      shared_buffers: '32MB',
+    },
+    ...{ max_connections: 100, wal_keep_size: '256MB', hot_standby_feedback: 'on', max_wal_senders: 10 },
+  }
+  const postgres = program(
+    `postgres-${number}`,
+    folder,
+    [
+      `${POSTGRES}/postgres`,
+      '-D',
+      data,
+      ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+    ],
+    answers(port, 'postgres'),
+    USER,
+  )
+  const ini = path.join(folder, `pgbouncer-${number}.ini`)
+  writeFileSync(
+    ini,
+    changed('ops/pgbouncer.ini', {
+      'host=127.0.0.1 port=5432': `host=127.0.0.1 port=${port} user=postgres`,
+      'listen_addr = 0.0.0.0': 'listen_addr = 127.0.0.1',
+      'listen_port = 6432': `listen_port = ${bouncerPort}`,
+      'auth_type = scram-sha-256': 'auth_type = any',
+      'auth_file = /etc/pgbouncer/userlist.txt': '',
+    }),
+  )
+  // It answers even while its server is away.
+  const listens = () => isListening(bouncerPort)
+  const bouncer = program(`pgbouncer-${number}`, folder, ['/usr/sbin/pgbouncer', ini], listens, USER)
+  const conninfo = (other: DatabaseServer) =>
+    `host=127.0.0.1 port=${other.port} user=postgres application_name=server_${number}`
+  return {
+    ...{ postgres, bouncer, port, data, bouncerPort, url },
+    follow: async (other) => {
+      emptyFolder(data)
+      run(`${POSTGRES}/pg_basebackup`, '-D', data, '-d', conninfo(other), '-R', '-X', 'stream', '-c', 'fast')
+      await postgres.start()
+    },
+    turnTo: async (other) => {
+      await rows(url, `ALTER SYSTEM SET primary_conninfo = '${conninfo(other)}'`)
+      await rows(url, 'SELECT pg_reload_conf()')
+    },
+    promote: async () => {
+      await rows(url, 'SELECT pg_promote(true, 600)')
+    },
+  }
+}

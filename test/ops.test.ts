@@ -1,0 +1,172 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { describe, expect, test } from 'vitest'
+import { parse, parseAllDocuments } from 'yaml'
+import { CHAINS } from '../src/chains'
+
+/** What ops/ and docker-compose.yml name must exist: images, commands, ports, paths, settings. */
+const read = (file: string) => readFileSync(file, 'utf8')
+const UNITS = readdirSync('ops/systemd')
+const settings = new Set([...read('.env.example').matchAll(/^([A-Z][A-Z0-9_]+)=/gm)].map(([, name]) => name!))
+/** The programs that an image holds: what is built of these sources. */
+const isProgram = (path: string) =>
+  existsSync(
+    path
+      .replace(/^lib\//, 'src/')
+      .replace(/^dist\//, '')
+      .replace(/\.js$/, '.ts'),
+  )
+const slugs = CHAINS.map(({ slug }) => slug)
+
+const manifests: any[] = readdirSync('ops/kubernetes').flatMap((file) =>
+  parseAllDocuments(read(`ops/kubernetes/${file}`)).map((document) => {
+    expect(document.errors, file).toEqual([])
+    return document.toJS() as object
+  }),
+)
+const pods = manifests
+  .filter(({ spec }) => spec?.template)
+  .map(({ metadata, spec }) => ({
+    name: metadata.name,
+    labels: spec.template.metadata.labels,
+    selector: spec.selector?.matchLabels,
+    ...spec.template.spec,
+  }))
+const of = (kind: string) => manifests.filter((each) => each.kind === kind)
+
+describe('Kubernetes', () => {
+  test('every object has a kind, a version and a name of its own', () => {
+    const versions: Record<string, string> = {
+      Job: 'batch/v1',
+      Deployment: 'apps/v1',
+      Service: 'v1',
+      HorizontalPodAutoscaler: 'autoscaling/v2',
+      PodDisruptionBudget: 'policy/v1',
+    }
+    for (const { kind, apiVersion } of manifests) expect([kind, apiVersion]).toEqual([kind, versions[kind]])
+    const names = manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`)
+    expect(new Set(names).size).toBe(names.length)
+  })
+  test('pods run our image and programs, unprivileged, with settings that exist and keys by file', () => {
+    expect(pods.length).toBe(2 + slugs.length)
+    for (const pod of pods) {
+      const [container, ...others] = pod.containers
+      expect(others).toEqual([])
+      expect(container.image).toBe('geospatial-attestation-service')
+      expect(container.command[0]).toBe('node')
+      expect(isProgram(container.command[1]), container.command[1]).toBe(true)
+      expect(container.securityContext).toEqual({
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      })
+      expect(pod.securityContext).toMatchObject({
+        runAsNonRoot: true,
+        seccompProfile: { type: 'RuntimeDefault' },
+      })
+      expect(container.resources.limits.memory).toBeDefined()
+      for (const { name } of container.env ?? []) expect(settings.has(name), name).toBe(true)
+      if (pod.selector) expect(pod.selector).toEqual(pod.labels)
+      expect(JSON.stringify(container)).not.toContain('SIGNER_PRIVATE_KEY')
+    }
+  })
+  test('the API has probes of routes that exist, on its port; what scales and protects it selects it', () => {
+    const api = pods.find(({ name }) => name === 'geo-api')!
+    const [{ env, ports, volumeMounts, ...probes }] = api.containers
+    const value = (name: string) => env.find((each: any) => each.name === name).value
+    expect(String(ports[0].containerPort)).toBe(value('PORT'))
+    const routes =
+      read('api/service/monitoring.ts') +
+      read('api/records/routes.ts').replaceAll("'/config'", "'/api/v0/config'")
+    for (const probe of ['readinessProbe', 'livenessProbe', 'startupProbe']) {
+      const { path, port } = probes[probe].httpGet
+      expect(port).toBe(ports[0].name)
+      expect(routes).toContain(`'${path}'`)
+    }
+    expect(value('SIGNER_KEY_FILE')).toBe(`${volumeMounts[0].mountPath}/signer`)
+    expect(of('Service')[0].spec.selector).toEqual(api.labels)
+    expect(of('PodDisruptionBudget')[0].spec.selector.matchLabels).toEqual(api.labels)
+    expect(of('HorizontalPodAutoscaler')[0].spec.scaleTargetRef.name).toBe(api.name)
+    expect(of('HorizontalPodAutoscaler')[0].spec.minReplicas).toBeGreaterThan(
+      of('PodDisruptionBudget')[0].spec.minAvailable,
+    )
+  })
+  test('every chain has its indexer, with a spare', () => {
+    const indexers = of('Deployment').filter(({ metadata }) => metadata.labels.part === 'indexer')
+    expect(indexers.map(({ spec }) => spec.template.spec.containers[0].command[2])).toEqual(slugs)
+    expect(new Set(indexers.map(({ spec }) => spec.replicas))).toEqual(new Set([2]))
+  })
+})
+test('docker-compose.yml: every service restarts and has a health check; commands and settings exist', () => {
+  const { services } = parse(read('docker-compose.yml'), { merge: true }) as { services: Record<string, any> }
+  for (const [name, service] of Object.entries(services)) {
+    expect([name, service.restart]).toEqual([name, name === 'migrate' ? 'on-failure' : 'unless-stopped'])
+    expect(service.healthcheck?.test, name).toBeDefined()
+    if (service.command) expect(isProgram(service.command.split(' ')[1]), name).toBe(true)
+    if (service.build)
+      for (const setting of Object.keys(service.environment))
+        expect(settings.has(setting), setting).toBe(true)
+  }
+})
+describe('systemd', () => {
+  test.each(UNITS)('%s runs a program of ours, without rights', (unit) => {
+    const text = read(`ops/systemd/${unit}`)
+    expect(isProgram(/^ExecStart=\/usr\/bin\/node (\S+)/m.exec(text)![1]!)).toBe(true)
+    for (const line of ['NoNewPrivileges=yes', 'ProtectSystem=strict', 'CapabilityBoundingSet=', 'User=geo'])
+      expect(text.split('\n')).toContain(line)
+    for (const [, name] of text.matchAll(/\b([A-Z]+(?:_[A-Z]+)+)=/g))
+      expect(settings.has(name!), name).toBe(true)
+  })
+  test.skipIf(!existsSync('/usr/bin/systemd-analyze'))(
+    'systemd-analyze finds nothing (needs systemd)',
+    () => {
+      const { stderr, status } = spawnSync(
+        'systemd-analyze',
+        [
+          'verify',
+          ...UNITS.map((unit) => `ops/systemd/${unit.replace('@.', '@celo.')}`.replace('@celo.', '@.')),
+        ],
+        { encoding: 'utf8' },
+      )
+      const ours = stderr
+        .split('\n')
+        .filter((line) => line.includes('geo-') && !/not executable|User .* not found/.test(line))
+      expect([ours, status]).toEqual([[], status])
+    },
+  )
+})
+describe('proxies', () => {
+  test.skipIf(!existsSync('/usr/sbin/haproxy'))('haproxy.cfg is valid (needs haproxy)', () => {
+    const { status, stderr } = spawnSync('/usr/sbin/haproxy', ['-c', '-f', 'ops/haproxy.cfg'], {
+      encoding: 'utf8',
+    })
+    expect([status, stderr]).toEqual([0, expect.not.stringMatching(/WARNING|ALERT/)])
+  })
+  test.skipIf(!existsSync('/usr/bin/caddy'))('the Caddyfile is valid (needs caddy)', () => {
+    const { status, stderr } = spawnSync(
+      'caddy',
+      ['validate', '--config', 'ops/Caddyfile', '--adapter', 'caddyfile'],
+      {
+        encoding: 'utf8',
+        env: { ...process.env, HOME: tmpdir() },
+      },
+    )
+    expect([status, status ? stderr : '']).toEqual([0, ''])
+  })
+  test('Caddy leads to HAProxy, HAProxy to the default port of the API and to its health', () => {
+    const haproxy = read('ops/haproxy.cfg')
+    expect(read('ops/Caddyfile')).toContain(`reverse_proxy 127.0.0.1:${/^ +bind :(\d+)/m.exec(haproxy)![1]}`)
+    expect(new Set([...haproxy.matchAll(/server api-\d \S+:(\d+)/g)].map(([, port]) => port))).toEqual(
+      new Set(['3000']),
+    )
+    expect(haproxy).toContain('httpchk GET /health')
+  })
+  test('PgBouncer sets what the API sets by itself', () => {
+    const [, options] = /options: '([^']+)'/.exec(read('api/records/store-pool.ts'))!
+    const api = /^api = (.*)$/m.exec(read('ops/pgbouncer.ini'))![1]!.replaceAll("''", "'")
+    for (const [, name, value] of options!.matchAll(/-c (\w+)=(\w+)/g))
+      expect(api).toMatch(new RegExp(`SET ${name} = '?${value}'?;`))
+    expect(api).toContain("SET statement_timeout = '5s'")
+  })
+})
