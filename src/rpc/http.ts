@@ -15,7 +15,7 @@ interface Response {
 }
 
 /** An answer that is no success. */
-export class HttpStatusError extends Error {
+class HttpStatusError extends Error {
   override readonly name = 'HttpStatusError'
   readonly response: { status: number }
 
