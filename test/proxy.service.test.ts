@@ -477,3 +477,23 @@ test('/ready and the metrics tell of the proxy', async () => {
   const metrics = await (await fetch(`${world.url}/metrics`)).text()
   expect(metrics).toContain('geospatial_proxy_ready{chain="base-sepolia"} 1')
 })
+
+test('the metrics count the signatures by chain and submission', async () => {
+  const counts = async () => {
+    const metrics = await (await fetch(`${world.url}/metrics`)).text()
+    return ['direct', 'proxy'].map((submission) => {
+      const line = `geospatial_signatures_total{chain="base-sepolia",submission="${submission}"} `
+      return Number(
+        metrics
+          .split('\n')
+          .find((each) => each.startsWith(line))
+          ?.slice(line.length),
+      )
+    }) as [number, number]
+  }
+  const [direct, proxy] = await counts()
+  await asked('base-sepolia')
+  await asked('base-sepolia')
+  await asked('base-sepolia', { submission: 'direct' })
+  expect(await counts()).toEqual([direct + 1, proxy + 2])
+})

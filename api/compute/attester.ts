@@ -1,6 +1,6 @@
 import { ZeroAddress, ZeroHash } from 'ethers'
 import type { Chain } from '../../src/chains'
-import { SettingsError, type ConnectedChain } from '../../src/config'
+import { SettingsError, type ConnectedChain, type Submission } from '../../src/config'
 import {
   attestDigest,
   checksumAddress,
@@ -82,6 +82,8 @@ export class Attester {
   /** The chain's EAS. */
   readonly direct: VerifyingContract
   readonly proxy: VerifyingContract | undefined
+  /** How many signatures were made since the start, by what they are submitted to. */
+  readonly signatures: Record<Submission, number> = { direct: 0, proxy: 0 }
 
   /** @param clock milliseconds */
   constructor(
@@ -138,7 +140,9 @@ export class Attester {
    * UnavailableError.
    */
   async sign(contract: VerifyingContract, statement: Statement, terms: Terms): Promise<string> {
-    return this.signer.sign(await this.digest(await contract.ready(), statement, terms))
+    const signature = await this.signer.sign(await this.digest(await contract.ready(), statement, terms))
+    this.signatures[contract.submission]++
+    return signature
   }
 
   /** Whether this signer signed exactly this. Throws UnavailableError. */

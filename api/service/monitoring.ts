@@ -80,6 +80,10 @@ export function monitoring(
     const rows = await statuses().catch(() => undefined)
     metrics.databaseUp.set(rows ? 1 : 0)
     metrics.listeners.set(listeners())
+    metrics.signatures.reset()
+    for (const { attester } of attesters.values())
+      for (const [submission, count] of Object.entries(attester.signatures))
+        metrics.signatures.inc({ chain: attester.chain.slug, submission }, count)
     for (const connected of chains) {
       const { slug } = connected.chain
       const row = rows?.get(slug)
@@ -180,6 +184,12 @@ function makeMetrics(registry: Registry) {
       'geospatial_proxy_ready',
       "Whether the chain's EIP-712 proxy takes our signatures, as it was last seen",
     ),
+    signatures: new Counter({
+      name: 'geospatial_signatures_total',
+      help: 'Signatures made, by chain and by what they are submitted to: EAS (direct) or the proxy',
+      labelNames: ['chain', 'submission'],
+      registers,
+    }),
     requests: new Histogram({
       name: 'http_request_duration_seconds',
       help: 'Requests by method, route and status',
