@@ -2,6 +2,7 @@ import cluster, { type Worker } from 'node:cluster'
 import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import pino, { type Logger } from 'pino'
+import { AggregatorRegistry } from 'prom-client'
 import type { Settings } from '../src/config'
 import { onStop } from '../src/process'
 import { RequestCounter } from './http/limits'
@@ -11,14 +12,16 @@ import { SharedRedis, type Count, type SharedMarks } from './http/redis'
 /** Asked of the primary process by a copy. */
 interface Question {
   id: number
-  ask: keyof SharedMarks
+  ask: keyof SharedMarks | 'figures'
   key: string
   ms: number
 }
 interface Answer {
   id: number
-  answer: Count | boolean | undefined
+  answer: Count | boolean | string | undefined
 }
+/** Messages of others, such as those of prom-client, have no `ask`. */
+type Message = Question | { ask?: undefined } | 'listening'
 
 /** The pause before a copy that has ended is started again; it doubles until a copy has run steadily. */
 const RESTART_MS = 250
@@ -26,8 +29,10 @@ const LONGEST_RESTART_MS = 30_000
 const STEADY_MS = 10_000
 /** How long a copy may take to stop: longer than its own limit for requests under way. */
 const STOP_MS = 8_000
-/** A primary that does not answer in this time is out of reach. */
-const ANSWER_MS = 1_000
+/**
+ * A primary that does not answer in this time is out of reach. It waits 5 s for the figures of a busy copy.
+ */
+const ANSWER_MS = { count: 1_000, claim: 1_000, figures: 6_000 }
 
 /**
  * Several copies of the API, as processes that listen on one port (node:cluster), which this process starts,
@@ -41,12 +46,15 @@ export async function runCopies(settings: Settings): Promise<void> {
   const clock = () => Date.now()
   const counter = new RequestCounter(clock, redis)
   const nonces = new Nonces(clock, redis)
+  const figures = new AggregatorRegistry()
   // As undefined goes for what is out of reach, a copy refuses what it cannot tell.
-  const answer = async ({ ask, key, ms }: Question) =>
-    ask === 'count' ? counter.count(key, ms) : nonces.claim(key, ms).catch(() => undefined)
+  const answer = async ({ ask, key, ms }: Question): Promise<Answer['answer']> => {
+    if (ask === 'count') return counter.count(key, ms)
+    return (ask === 'claim' ? nonces.claim(key, ms) : figures.clusterMetrics()).catch(() => undefined)
+  }
   cluster.setupPrimary({ exec: path.join(__dirname, 'copy.js') })
-  cluster.on('message', (copy, message: Question | 'listening') => {
-    if (message === 'listening') return
+  cluster.on('message', (copy, message: Message) => {
+    if (message === 'listening' || message.ask === undefined) return
     const { id } = message
     void answer(message).then((found) => {
       if (copy.isConnected()) copy.send({ id, answer: found } satisfies Answer)
@@ -75,7 +83,8 @@ export async function runCopies(settings: Settings): Promise<void> {
         ) {
           const started = performance.now()
           const copy = cluster.fork()
-          copy.once('message', () => {
+          copy.on('message', (message: Message) => {
+            if (message !== 'listening') return
             hasListened = true
             listens()
           })
@@ -108,8 +117,8 @@ export function redisOf({ redisUrl }: Settings, logger: Logger): SharedRedis | u
   return redisUrl === undefined ? undefined : new SharedRedis(redisUrl, logger)
 }
 
-/** The marks that the primary process keeps, for a copy. */
-export class PrimaryMarks implements SharedMarks {
+/** What the primary process keeps for the copies, and knows of them. */
+export class PrimaryProcess implements SharedMarks {
   private readonly waiting = new Map<number, (answer: Answer['answer']) => void>()
   private asked = 0
 
@@ -125,12 +134,17 @@ export class PrimaryMarks implements SharedMarks {
     return (await this.ask('claim', key, ms)) as boolean | undefined
   }
 
+  /** The figures of the processes of all copies, added up, as Prometheus reads them. */
+  async figures(): Promise<string | undefined> {
+    return (await this.ask('figures', '', 0)) as string | undefined
+  }
+
   close(): void {}
 
   private ask(ask: Question['ask'], key: string, ms: number): Promise<Answer['answer']> {
     const id = this.asked++
     return new Promise<Answer['answer']>((resolve) => {
-      const timer = setTimeout(resolve, ANSWER_MS, undefined)
+      const timer = setTimeout(resolve, ANSWER_MS[ask], undefined)
       const settle = (answer: Answer['answer']) => {
         clearTimeout(timer)
         resolve(answer)

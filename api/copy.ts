@@ -16,7 +16,7 @@ import {
 } from './compute'
 import { PublishedGraphql, PublishedViews } from './graphql'
 import { RequestCounter } from './http/limits'
-import { PrimaryMarks, redisOf } from './copies'
+import { PrimaryProcess, redisOf } from './copies'
 import { listenUntilStopped, runProcess } from './process'
 import { Nonces } from './http/nonces'
 import { RecordSearch, Store } from './records'
@@ -42,7 +42,8 @@ export async function serve(settings: Settings): Promise<void> {
     settings.graphqlDatabaseUrl !== undefined,
   )
   const graphql = new PublishedGraphql(views, logger)
-  const shared = cluster.isWorker ? new PrimaryMarks() : redisOf(settings, logger)
+  const primary = cluster.isWorker ? new PrimaryProcess() : undefined
+  const shared = primary ?? redisOf(settings, logger)
   const counter = new RequestCounter(clock, shared)
   const { publicBaseUrl, maxLagSeconds } = settings
   const walletTier =
@@ -64,6 +65,7 @@ export async function serve(settings: Settings): Promise<void> {
   const app = await buildServer({
     ...{ store, records, measurer, attesters, resolver, counter, graphql, walletTier, clock, logger },
     ...{ publicBaseUrl, maxLagSeconds },
+    figuresOfCopies: primary && (() => primary.figures()),
     chains: settings.chains,
     deploymentName: settings.deploymentName,
     mcp: settings.mcp,

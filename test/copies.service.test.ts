@@ -61,6 +61,19 @@ test('they count the requests of a client together: none is counted twice, none 
   )
 })
 
+test('/metrics adds up what happened in all copies, and tells what the database says once', async () => {
+  const signed = async () => {
+    const text = await (await fetch(`${world.url}/metrics`, { headers: { connection: 'close' } })).text()
+    expect(text.match(/^geospatial_database_up /gm)).toHaveLength(1)
+    expect(text.match(/^geospatial_chain_ready\{chain="base-sepolia"\} 1$/gm)).toHaveLength(1)
+    return Number(
+      /^geospatial_signatures_total\{chain="base-sepolia",submission="direct"\} (\d+)$/m.exec(text)?.[1],
+    )
+  }
+  // Of the requests before, each copy answered some.
+  for (let i = 0; i < 6; i++) expect(await signed()).toBe(LIMIT)
+})
+
 test.skipIf(process.platform !== 'linux')(
   'a copy that is killed is started again, and the other one answers meanwhile',
   async () => {

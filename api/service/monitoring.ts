@@ -1,8 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import { version } from '../../package.json'
-import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client'
+import { AggregatorRegistry, Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client'
 import type { ConnectedChain } from '../../src/config'
 import type { ComputeParts } from '../compute'
+import { UnavailableError } from '../http/problems'
 import { SERVICE_ROUTES } from './schemas'
 import { readinessOf, type Store } from '../records'
 
@@ -17,6 +18,8 @@ export interface MonitoringParts {
   attesters: ComputeParts['attesters']
   /** Open streams of records. */
   listeners: () => number
+  /** The figures of the processes of all copies, added up; undefined where this copy is the only one. */
+  figuresOfCopies?: (() => Promise<string | undefined>) | undefined
 }
 
 /**
@@ -27,10 +30,18 @@ export interface MonitoringParts {
  */
 export function monitoring(
   app: FastifyInstance,
-  { store, chains, attesters, maxLagSeconds, clock, listeners }: MonitoringParts,
+  { store, chains, attesters, maxLagSeconds, clock, listeners, figuresOfCopies }: MonitoringParts,
 ): void {
-  const registry = new Registry()
-  const metrics = makeMetrics(registry)
+  const [ofDatabase, ofProcess] = [new Registry(), new Registry()]
+  const metrics = {
+    ...metricsOfDatabase(ofDatabase),
+    ...metricsOfProcess(ofProcess, { listeners, attesters }),
+  }
+  if (figuresOfCopies) {
+    // It answers the primary process, which asks the processes of all copies.
+    AggregatorRegistry.setRegistries(ofProcess)
+    new AggregatorRegistry()
+  }
   const statuses = async () => new Map((await store.chainStatuses()).map((row) => [row.chain, row]))
 
   /** Whether a chain's proxy takes our signatures; undefined for a chain without one. */
@@ -79,11 +90,6 @@ export function monitoring(
   app.get('/metrics', { schema: SERVICE_ROUTES.metrics }, async (_request, reply) => {
     const rows = await statuses().catch(() => undefined)
     metrics.databaseUp.set(rows ? 1 : 0)
-    metrics.listeners.set(listeners())
-    metrics.signatures.reset()
-    for (const { attester } of attesters.values())
-      for (const [submission, count] of Object.entries(attester.signatures))
-        metrics.signatures.inc({ chain: attester.chain.slug, submission }, count)
     for (const connected of chains) {
       const { slug } = connected.chain
       const row = rows?.get(slug)
@@ -114,7 +120,10 @@ export function monitoring(
         if (value === null || value === undefined) gauge.remove(slug)
         else gauge.set({ chain: slug }, value)
     }
-    return reply.type(registry.contentType).send(await registry.metrics())
+    const ofCopies = await (figuresOfCopies?.() ?? ofProcess.metrics())
+    // Those of one copy would look as if it had counted down.
+    if (ofCopies === undefined) throw new UnavailableError('Not every copy of the API told its figures.')
+    return reply.type(ofDatabase.contentType).send(`${await ofDatabase.metrics()}\n${ofCopies}`)
   })
 
   app.addHook('onResponse', (request, reply, done) => {
@@ -129,19 +138,14 @@ export function monitoring(
   })
 }
 
-function makeMetrics(registry: Registry) {
-  collectDefaultMetrics({ register: registry })
+/** What the database says: the same from every copy. */
+function metricsOfDatabase(registry: Registry) {
   const registers = [registry]
   const gauge = (name: string, help: string) => new Gauge({ name, help, labelNames: ['chain'], registers })
   return {
     databaseUp: new Gauge({
       name: 'geospatial_database_up',
       help: 'Whether the database answers',
-      registers,
-    }),
-    listeners: new Gauge({
-      name: 'geospatial_stream_listeners',
-      help: 'How many follow the records',
       registers,
     }),
     head: gauge('geospatial_chain_head_block', 'The last block of the chain, as its node last said'),
@@ -184,11 +188,36 @@ function makeMetrics(registry: Registry) {
       'geospatial_proxy_ready',
       "Whether the chain's EIP-712 proxy takes our signatures, as it was last seen",
     ),
+  }
+}
+
+/** What happens in this process, added up over the copies. */
+function metricsOfProcess(
+  registry: Registry,
+  { listeners, attesters }: Pick<MonitoringParts, 'listeners' | 'attesters'>,
+) {
+  collectDefaultMetrics({ register: registry })
+  const registers = [registry]
+  return {
+    listeners: new Gauge({
+      name: 'geospatial_stream_listeners',
+      help: 'How many follow the records',
+      registers,
+      collect() {
+        this.set(listeners())
+      },
+    }),
     signatures: new Counter({
       name: 'geospatial_signatures_total',
       help: 'Signatures made, by chain and by what they are submitted to: EAS (direct) or the proxy',
       labelNames: ['chain', 'submission'],
       registers,
+      collect() {
+        this.reset()
+        for (const { attester } of attesters.values())
+          for (const [submission, count] of Object.entries(attester.signatures))
+            this.inc({ chain: attester.chain.slug, submission }, count)
+      },
     }),
     requests: new Histogram({
       name: 'http_request_duration_seconds',
