@@ -189,7 +189,7 @@ describe.each(PAGES)('%s', (page) => {
     const env = { HOME: folder, PATH: process.env.PATH, GEO_URL: world.url }
     const child = spawn('sh', ['-c', `exec 2>&1; . '${file('sh')}'`], { cwd: folder, env })
     let output = ''
-    child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => (output += chunk))
     const status = await new Promise((resolve) => child.once('close', resolve))
     expect(status, `${command}\n${output}`).toBe(0)
     return output

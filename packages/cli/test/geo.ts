@@ -92,9 +92,10 @@ export function openShell(world: TestWorld, environment: Record<string, string> 
     const output = { stdout: '', stderr: '' }
     const looks = new Set<() => void>()
     for (const stream of ['stdout', 'stderr'] as const)
-      child[stream].on('data', (chunk: Buffer) => {
-        output[stream] += chunk.toString()
-        written += chunk.toString()
+      // A character may lie in two chunks.
+      child[stream].setEncoding('utf8').on('data', (chunk: string) => {
+        output[stream] += chunk
+        written += chunk
         looks.forEach((look) => look())
       })
     child.stdin.on('error', () => {})
