@@ -83,6 +83,7 @@ export async function runCopies(settings: Settings): Promise<void> {
         ) {
           const started = performance.now()
           const copy = cluster.fork()
+          closeWhatIsNotTaken(copy)
           copy.on('message', (message: Message) => {
             if (message !== 'listening') return
             hasListened = true
@@ -165,6 +166,21 @@ function copiesNow(): Worker[] {
 /** The exit code; 1 for a copy that was killed. */
 function endOf(copy: Worker): Promise<number> {
   return new Promise((resolve) => copy.once('exit', (code: number | null) => resolve(code ?? 1)))
+}
+
+/**
+ * Closes the connection that was on its way to a copy when it ended, so that its client learns of it at once:
+ * Node leaves it open for ever. One at a time is on its way, and one that was taken is closed here already.
+ */
+function closeWhatIsNotTaken(copy: Worker): void {
+  const { process } = copy
+  const send = process.send.bind(process) as (...args: unknown[]) => boolean
+  let given: { close(): void } | undefined
+  process.send = (message: unknown, handle?: unknown, ...rest: unknown[]) => {
+    if (handle) given = handle as { close(): void }
+    return send(message, handle, ...rest)
+  }
+  copy.once('exit', () => given?.close())
 }
 
 async function stop(copy: Worker): Promise<void> {
