@@ -74,6 +74,7 @@ export async function serve(settings: Settings): Promise<void> {
     rateLimitPerHour: settings.rateLimitPerHour,
     recordsRateLimitPerHour: settings.recordsRateLimitPerHour,
     tileCacheBytes: settings.tileCacheBytes,
+    pageCacheBytes: settings.pageCacheBytes,
     defaultSchemas: settings.defaultSchemas,
     schemaCheck: settings.schemaCheck,
     defaultSubmission: settings.defaultSubmission,

@@ -23,7 +23,7 @@ import {
   invalidInput,
   recordsErrorHandler,
 } from './http/problems'
-import { type RecordSearch, recordsRoutes, type Store } from './records'
+import { Freshness, type RecordSearch, recordsRoutes, type Store } from './records'
 import { tilesRoutes } from './tiles'
 
 export interface ServerParts extends AboutParts, Omit<MonitoringParts, 'listeners'> {
@@ -45,12 +45,15 @@ export interface ServerParts extends AboutParts, Omit<MonitoringParts, 'listener
   live?: Partial<LiveOptions>
   /** Bytes of vector tiles that are kept. Default: 64 MiB. */
   tileCacheBytes?: number
+  /** Bytes of answers of records that are kept. Default: 32 MiB. */
+  pageCacheBytes?: number
 }
 
 const COMPUTE_PREFIX = '/compute/v0'
 /** Bytes. A geometry of 100,000 positions with all digits fits, and is parsed in less than 100 ms. */
 const BODY_LIMIT = 5 * 1_048_576
 const TILE_CACHE_BYTES = 64 * 1_048_576
+const PAGE_CACHE_BYTES = 32 * 1_048_576
 /** Milliseconds for a request to arrive, and for its answer: a measurement may take 20 s. */
 const TIMEOUTS = { request: 10_000, answer: 28_000 }
 
@@ -69,16 +72,17 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
   const live = new LiveRecords(parts.store, app.log, { ...LIVE, ...parts.live })
   monitoring(app, { ...parts, listeners: () => live.size })
 
+  const freshness = new Freshness(parts.store, parts.clock, parts.pageCacheBytes ?? PAGE_CACHE_BYTES)
   await app.register(computeScope(parts), { prefix: '/compute' })
   await app.register(
     publicRecordsScope(app, parts, async (scope) => {
-      await scope.register(recordsRoutes(parts), { prefix: '/v0' })
+      await scope.register(recordsRoutes({ ...parts, freshness }), { prefix: '/v0' })
       await scope.register(streamRoutes({ live }), { prefix: '/v0' })
     }),
     { prefix: '/api' },
   )
   await app.register(
-    publicRecordsScope(app, parts, (scope) => ogcRoutes(scope, parts)),
+    publicRecordsScope(app, parts, (scope) => ogcRoutes(scope, { ...parts, freshness })),
     { prefix: '/ogc' },
   )
   await app.register(

@@ -86,6 +86,8 @@ export interface Settings {
   readonly recordsRateLimitPerHour: number
   /** Bytes of vector tiles that an API process keeps; 0: none. */
   readonly tileCacheBytes: number
+  /** Bytes of answers of records that an API process keeps; 0: none. */
+  readonly pageCacheBytes: number
   /**
    * Requests signed by a wallet: requests per hour of a wallet, and of a client address for all its wallets
    * (0 = no limit), and the tolerated clock skew. Undefined: the headers of such requests are ignored.
@@ -242,6 +244,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
       RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 100 }),
       RECORDS_RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 3600 }),
       TILE_CACHE_MB: integer(0, 100_000)({ default: 64 }),
+      PAGE_CACHE_MB: integer(0, 100_000)({ default: 32 }),
       WALLET_AUTH: bool({ default: false }),
       WALLET_RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 1000 }),
       WALLET_IP_RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 2000 }),
@@ -349,6 +352,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     rateLimitPerHour: env.RATE_LIMIT_PER_HOUR,
     recordsRateLimitPerHour: env.RECORDS_RATE_LIMIT_PER_HOUR,
     tileCacheBytes: env.TILE_CACHE_MB * 1_048_576,
+    pageCacheBytes: env.PAGE_CACHE_MB * 1_048_576,
     wallet: env.WALLET_AUTH
       ? {
           perHour: env.WALLET_RATE_LIMIT_PER_HOUR,

@@ -7,7 +7,7 @@ import {
   cursorText,
   type Feature,
   featureText,
-  Freshness,
+  type Freshness,
   type GivenQuery,
   isKnown,
   readParameters,
@@ -70,6 +70,7 @@ import { RecordsError, recordsErrorHandler } from '../http/problems'
 export interface OgcParts {
   store: Store
   records: RecordSearch
+  freshness: Freshness
   clock: () => number
   /** No slash at its end. */
   publicBaseUrl: string
@@ -82,13 +83,13 @@ export interface OgcParts {
  */
 export async function ogcRoutes(
   app: FastifyInstance,
-  { store, records, clock, publicBaseUrl, deploymentName }: OgcParts,
+  { store, records, freshness, clock, publicBaseUrl, deploymentName }: OgcParts,
 ): Promise<void> {
   app.setValidatorCompiler(readParameters)
   app.setErrorHandler(recordsErrorHandler(publicBaseUrl))
+  freshness.keepAnswersOf(app)
   const at = new OgcAddresses(publicBaseUrl)
   const to = new TilesAddresses(at)
-  const freshness = new Freshness(store, clock)
   const definition = ogcOpenApi(publicBaseUrl, deploymentName)
   // Part of every ETag: an answer depends on these too, not on the records alone.
   const edition = createHash('sha256')
@@ -152,7 +153,7 @@ export async function ogcRoutes(
   ) =>
     get(path, documentSchema(path), async (request, reply) => {
       const format = formatOf(request.query, request.headers.accept)
-      if (await freshness.isKnown(request, reply, variant(format))) return reply
+      if (await freshness.answers(request, reply, variant(format))) return reply
       return send(reply, format, await make(format, request.query.given, String(reply.getHeader('etag'))))
     })
 
@@ -234,7 +235,7 @@ export async function ogcRoutes(
       const { given } = request.query
       const search = searchOf(request.query)
       const format = formatOf(request.query, request.headers.accept)
-      if (await freshness.isKnown(request, reply, variant(format))) return reply
+      if (await freshness.answers(request, reply, variant(format))) return reply
       const [{ rows, next }, { total, exact }] = await Promise.all([
         records.page(search),
         countOf(String(reply.getHeader('etag')), search),
@@ -281,7 +282,7 @@ export async function ogcRoutes(
       }
       // A missing record is 404, never 304: neither by `*` nor by the ETag of another answer.
       if (request.headers['if-none-match'] !== undefined) await find()
-      if (id && (await freshness.isKnown(request, reply, variant(format)))) return reply
+      if (id && (await freshness.answers(request, reply, variant(format)))) return reply
       const row = await find()
       const href = at.feature(`${row.chain}-${row.uid}`)
       const links = [

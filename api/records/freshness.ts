@@ -1,33 +1,106 @@
 import { createHash } from 'node:crypto'
 import { version } from '../../package.json'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { LRUCache } from 'lru-cache'
 import { SharedRead } from '../http/shared'
 import type { Store } from './store'
 
-/** How long the state of the data is reused for the ETag of a whole answer. A 304 is never out of date. */
-const STATE_SHARED_MS = 250
+/** What an answer that is kept takes besides its body and its URL. */
+const ENTRY_BYTES = 1_000
+/** No answer takes more than this share of what is kept: one large page does not push out all others. */
+const LARGEST_SHARE = 1 / 8
+/** The headers that belong to a kept answer; the others belong to its request. */
+const KEPT_HEADERS = [
+  'content-type',
+  'content-disposition',
+  'content-security-policy',
+  'link',
+  'referrer-policy',
+  'x-content-type-options',
+] as const
+
+/** An answer as it is sent again. */
+interface KeptAnswer {
+  headers: Record<string, string>
+  body: Buffer
+}
 
 /**
- * ETags of answers that depend on the records alone (RFC 9110, 13): made of the state of the data, with 304
- * while it is the same. The state is read before the records, so an answer is never older than its ETag says;
- * with replicas, too, as each read goes to a server that has all that was shown before (store-servers.ts).
- * Caches revalidate every copy (`no-cache`): a revocation shows at once.
+ * Answers that depend on the records alone. Their ETags (RFC 9110, 13) are made of the state of the data, and
+ * while it is the same, what was asked before is answered without asking the database for records: by 304, or
+ * by the answer that was sent before.
+ *
+ * The state is read for each request, in one read for all that wait; so an answer is never older than its
+ * request, and a revocation shows at once (`no-cache`: caches revalidate every copy). It is read before the
+ * records, so an answer is never older than its ETag says; with replicas, too, as each read goes to a server
+ * that has all that was shown before (store-servers.ts).
  */
 export class Freshness {
   private readonly state: SharedRead<string>
+  /** By URL and ETag, all of one state. */
+  private readonly kept: LRUCache<string, KeptAnswer>
+  private keptState = ''
 
-  constructor(store: Store, clock: () => number) {
-    this.state = new SharedRead(async () => tagOf(await store.recordStates()), STATE_SHARED_MS, clock)
+  /** @param keptBytes of answers that are kept; 0: none */
+  constructor(store: Store, clock: () => number, keptBytes: number) {
+    this.state = new SharedRead(async () => tagOf(await store.recordStates()), 0, clock)
+    this.kept = new LRUCache({
+      maxSize: Math.max(1, keptBytes),
+      maxEntrySize: Math.max(1, Math.floor(keptBytes * LARGEST_SHARE)),
+      sizeCalculation: ({ body }, key) => body.length + key.length + ENTRY_BYTES,
+    })
+  }
+
+  /** Bytes of the answers that are kept. */
+  get size(): number {
+    return this.kept.calculatedSize
   }
 
   /**
-   * As isKnown below, by the state of the data. `variant` names the representation among those of one URL.
+   * Whether the request is answered: by 304 where the client has the answer, or with the one that is kept.
+   * If not, this sets the headers of the answer to come. `variant` names the representation among those of
+   * one URL.
    */
-  async isKnown(request: FastifyRequest, reply: FastifyReply, variant = 'json'): Promise<boolean> {
-    const isAsked = request.headers['if-none-match'] !== undefined
-    const state = await (isAsked ? this.state.fresh() : this.state.get())
-    return isKnown(request, reply, `W/"${state}-${variant}"`)
+  async answers(request: FastifyRequest, reply: FastifyReply, variant = 'json'): Promise<boolean> {
+    const state = await this.state.fresh()
+    if (state !== this.keptState) {
+      this.kept.clear()
+      this.keptState = state
+    }
+    const etag = `W/"${state}-${variant}"`
+    if (isKnown(request, reply, etag)) return true
+    const kept = this.kept.get(keyOf(request, etag))
+    if (!kept) return false
+    void reply.headers(kept.headers).send(kept.body)
+    return true
   }
+
+  /** Has the answers of a scope's routes kept for `answers`. Streams, errors and HEAD are not. */
+  keepAnswersOf(scope: FastifyInstance): void {
+    scope.addHook('onSend', (request, reply, payload: unknown, done) => {
+      const etag = reply.getHeader('etag')
+      if (
+        reply.statusCode !== 200 ||
+        request.method !== 'GET' ||
+        typeof payload !== 'string' ||
+        typeof etag !== 'string' ||
+        !etag.startsWith(`W/"${this.keptState}-`)
+      )
+        return done(null, payload)
+      const headers: KeptAnswer['headers'] = {}
+      for (const name of KEPT_HEADERS) {
+        const value = reply.getHeader(name)
+        if (value !== undefined) headers[name] = String(value)
+      }
+      const body = Buffer.from(payload)
+      this.kept.set(keyOf(request, etag), { headers, body })
+      done(null, body)
+    })
+  }
+}
+
+function keyOf({ url }: FastifyRequest, etag: string): string {
+  return `${url} ${etag}`
 }
 
 /**

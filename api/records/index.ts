@@ -3,9 +3,9 @@
  *
  * A request enters in routes.ts. parameters.ts says what it may ask and reads it, search.ts plans it,
  * store.ts sends the statements of sql.ts; formats.ts, csv.ts, pages.ts or exports.ts write the answer,
- * links.ts the addresses of its pages. freshness.ts answers 304 while no record has changed; readiness.ts
- * tells how far each chain's copy goes. store-servers.ts chooses the server that a statement goes to. A
- * record's fields are the table RECORD_FIELDS of src/location.
+ * links.ts the addresses of its pages. freshness.ts answers 304, or what it answered before, while no record
+ * has changed; readiness.ts tells how far each chain's copy goes. store-servers.ts chooses the server that a
+ * statement goes to. A record's fields are the table RECORD_FIELDS of src/location.
  */
 
 export { cursorText, MAX_CURSOR_LENGTH, readCursor } from './cursor'

@@ -9,7 +9,7 @@ import { SharedRead } from '../http/shared'
 import { cursorText } from './cursor'
 import { RecordExports } from './exports'
 import { RECORD_FORMATS, featureText, recordText } from './formats'
-import { Freshness } from './freshness'
+import type { Freshness } from './freshness'
 import { linkHeader, pageAddresses } from './links'
 import { recordsSchemas, type Configuration, type Statistics } from './openapi'
 import { listPage, recordPage, type Feature } from './pages'
@@ -32,13 +32,13 @@ const NOTHING: RecordPage = { rows: [] }
 export function recordsRoutes(parts: {
   store: Store
   records: RecordSearch
+  freshness: Freshness
   clock: () => number
   publicBaseUrl: string
   chains: readonly ConnectedChain[]
   maxLagSeconds: number
 }) {
-  const { store, records, clock, publicBaseUrl, chains, maxLagSeconds } = parts
-  const freshness = new Freshness(store, clock)
+  const { store, records, freshness, clock, publicBaseUrl, chains, maxLagSeconds } = parts
   const recordExports = new RecordExports(records, clock)
   const listAddress = `${publicBaseUrl}/api/v0/location-records`
   const home = [{ href: `${publicBaseUrl}/docs`, title: 'API' }]
@@ -48,6 +48,7 @@ export function recordsRoutes(parts: {
     const app = scope.withTypeProvider<TypeBoxTypeProvider>()
     app.setValidatorCompiler(readParameters)
     app.setErrorHandler(recordsErrorHandler(publicBaseUrl))
+    freshness.keepAnswersOf(app)
     app.addHook('preClose', (closed) => {
       recordExports.stop()
       closed()
@@ -61,7 +62,7 @@ export function recordsRoutes(parts: {
           'offset',
           `At most ${MAX_OFFSET}: so many records cannot be skipped at once. Go on from the page before with cursor=<its next_cursor>, or part the records by time`,
         )
-      if (await freshness.isKnown(request, reply, format)) return reply
+      if (await freshness.answers(request, reply, format)) return reply
       if (whole && format !== 'json' && format !== 'html')
         return recordExports.send(
           request,
@@ -108,9 +109,7 @@ export function recordsRoutes(parts: {
       return reply
         .type(JSON_TYPE)
         .send(
-          Buffer.from(
-            `{"data":[${rows.map(recordText).join()}],"count":${rows.length},"limit":${limit},"offset":${offset},"next_cursor":${JSON.stringify(nextCursor)}${total}}`,
-          ),
+          `{"data":[${rows.map(recordText).join()}],"count":${rows.length},"limit":${limit},"offset":${offset},"next_cursor":${JSON.stringify(nextCursor)}${total}}`,
         )
     }
 
@@ -151,7 +150,7 @@ export function recordsRoutes(parts: {
       }
       // A missing record is 404, never 304: neither by `*` nor by the ETag of another answer.
       if (request.headers['if-none-match'] !== undefined) await find()
-      if (await freshness.isKnown(request, reply, format)) return reply
+      if (await freshness.answers(request, reply, format)) return reply
       const row = await find()
       if (format === 'html') {
         const list = {

@@ -1,0 +1,151 @@
+import Fastify from 'fastify'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { insertRecordsSql } from '../../bench/generated-records'
+import { seededRandom } from '../../dev/random'
+import { buildTestServer } from '../../test/api'
+import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
+import { Freshness } from './freshness'
+import type { Store } from './store'
+
+/** Answers that are kept while no record changes. */
+
+const COUNT = 500
+let database: TestDatabase
+/** Keeps answers, keeps none, and keeps few. */
+let servers: Awaited<ReturnType<typeof buildTestServer>>[]
+beforeAll(async () => {
+  database = await createMigratedDatabase()
+  await rows(database.url, insertRecordsSql(), [1, COUNT])
+  // OGC answers tell when they were made.
+  const clock = () => 1_800_000_000_000
+  servers = await Promise.all(
+    [1_000_000, 0, 30_000].map((pageCacheBytes) =>
+      buildTestServer({ databaseUrl: database.url, clock, pageCacheBytes }),
+    ),
+  )
+})
+afterAll(async () => {
+  await Promise.all((servers ?? []).map(({ close }) => close()))
+  await database?.drop()
+})
+
+type Headers = Record<string, string>
+async function ask(
+  url: string,
+  headers: Headers = {},
+  { app } = servers[0]!,
+  method: 'GET' | 'HEAD' = 'GET',
+) {
+  const { statusCode, body, headers: answered } = await app.inject({ url, headers, method })
+  return { statusCode, body, headers: { ...answered, date: undefined } }
+}
+
+const LIST = '/api/v0/location-records'
+const ITEMS = '/ogc/collections/location-records/items'
+const someUids = async (sql = '') =>
+  (await rows<{ uid: string }>(database.url, `SELECT uid FROM location_record ${sql} LIMIT 5`)).map(
+    ({ uid }) => uid,
+  )
+
+test('after any change every answer is what a server answers that keeps none', async () => {
+  const random = seededRandom(18)
+  const pick = <T>(from: readonly T[]) => from[Math.floor(random() * from.length)]!
+  const uids = await someUids('ORDER BY timestamp')
+  const paths = [
+    ...['', '?limit=3', '?limit=3&offset=2', '?sort=timestamp&limit=7', '?total=true&limit=1'],
+    ...['?chain=celo', '?revoked=true', '?bbox=-180,-90,180,90&limit=20', '?limit=5000&format=ndjson'],
+    ...['?near=0,0&radius=9000000&limit=5', '?chain=nowhere', '?limit=0'],
+    ...uids.flatMap((uid) => [`/${uid}`, `/${uid}?chain=celo`]),
+  ]
+    .map((path) => `${LIST}${path}`)
+    .concat(
+      [ITEMS, `${ITEMS}?limit=2`, '/ogc/collections', '/ogc', '/ogc/collections/location-records'],
+      uids.map((uid) => `${ITEMS}/celo-${uid}`),
+    )
+  const accepts = ['*/*', 'application/geo+json', 'text/csv', 'text/html']
+  const changes = [
+    (n: number) => `UPDATE location_record SET revoked = NOT revoked WHERE uid = '${uids[n % 5]}'`,
+    (n: number) => `DELETE FROM location_record WHERE uid = '${uids[n % 5]}'`,
+    (n: number) =>
+      insertRecordsSql()
+        .replace('$1', String(COUNT + n))
+        .replace('$2', String(COUNT + n)),
+  ]
+  let [hits, long] = [0, 0]
+  for (let n = 1; n <= 400; n++) {
+    if (random() < 0.15) await rows(database.url, pick(changes)(n))
+    const [path, accept] = [pick(paths), pick(accepts)]
+    for (const server of [servers[0]!, servers[2]!]) {
+      const [kept, made] = [await ask(path, { accept }, server), await ask(path, { accept }, servers[1])]
+      expect(kept, `${n}: ${path} as ${accept}`).toEqual(made)
+      const etag = made.headers.etag
+      if (etag === undefined) continue
+      // Every second question is answered from what was kept, by 304, and without a body.
+      expect(await ask(path, { accept }, server)).toEqual(made)
+      expect((await ask(path, { accept, 'if-none-match': String(etag) }, server)).statusCode).toBe(304)
+      const head = await ask(path, { accept }, server, 'HEAD')
+      // Exports are streams: their length is not known before.
+      if (!made.headers['transfer-encoding']) expect(head).toEqual({ ...made, body: '' })
+      hits++
+      if (made.body.length > 1_000) long++
+    }
+  }
+  expect([hits > 300, long > 200]).toEqual([true, true])
+})
+
+/** A server with one route, on a store that counts what it is asked. */
+async function counted(keptBytes: number) {
+  let revision = 1n
+  const asked = { states: 0, answers: 0 }
+  const store = {
+    recordStates: () => {
+      asked.states++
+      return Promise.resolve([{ chain: 'celo', total: 1, revoked: 0, revision, since: new Date(0) }])
+    },
+  } as unknown as Store
+  const freshness = new Freshness(store, () => performance.now(), keptBytes)
+  const app = Fastify()
+  freshness.keepAnswersOf(app)
+  app.get<{ Params: { length: string } }>('/:length', async (request, reply) => {
+    if (await freshness.answers(request, reply)) return reply
+    asked.answers++
+    return reply.type('text/x').send(`${revision}`.repeat(Number(request.params.length)))
+  })
+  return { app, freshness, asked, change: () => revision++ }
+}
+
+test('an answer is made once for each state of the data', async () => {
+  const { app, asked, change } = await counted(1_000_000)
+  for (let i = 0; i < 3; i++) {
+    const answer = await app.inject('/3')
+    expect([answer.body, answer.headers['content-type'], asked.answers]).toEqual(['111', 'text/x', 1])
+  }
+  change()
+  expect([(await app.inject('/3')).body, asked.answers]).toEqual(['222', 2])
+  expect([(await app.inject('/3')).body, asked.answers]).toEqual(['222', 2])
+})
+
+test('requests that wait share one read of the state, which begins after they came', async () => {
+  const { app, asked } = await counted(1_000_000)
+  await app.inject('/3')
+  const before = asked.states
+  await Promise.all(Array.from({ length: 100 }, () => app.inject('/3')))
+  expect(asked.states - before).toBeLessThan(20)
+  expect(asked.answers).toBe(1)
+})
+
+test('what is kept stays within its bytes, the oldest goes first, and one answer takes an eighth at most', async () => {
+  const { app, asked, freshness } = await counted(100_000)
+  for (let length = 5_000; length < 5_050; length++) {
+    await app.inject(`/${length}`)
+    expect(freshness.size).toBeLessThanOrEqual(100_000)
+  }
+  expect(freshness.size).toBeGreaterThan(90_000)
+  const madeBy = async (length: number) => {
+    const before = asked.answers
+    await app.inject(`/${length}`)
+    return asked.answers - before
+  }
+  expect([await madeBy(5_049), await madeBy(5_000), await madeBy(5_000)]).toEqual([0, 1, 0])
+  expect([await madeBy(13_000), await madeBy(13_000)]).toEqual([1, 1])
+})
