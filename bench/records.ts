@@ -31,6 +31,8 @@ const FILLED = process.env.BENCH_RECORDS_DATABASE_URL
 /** Records per generating statement. */
 const CHUNK = 100_000
 const CONCURRENCY = 32
+/** For times that are not those of a queue. */
+const FEW = 8
 const SECONDS = 8
 const WARM_UP_SECONDS = 2
 /** Different requests of a kind, sent in turn; pgbench takes at most 128 scripts. */
@@ -66,20 +68,22 @@ export async function records(bench: Bench): Promise<Table[]> {
       if (!FILLED) await fill(bench, client, filled, size)
       filled = size
       const kinds = await kindsOf(client, size)
-      const api = await startApi(bench, databaseUrl)
+      const api = await startApi(bench, databaseUrl, { PAGE_CACHE_MB: '0' })
       const rows: Table[number][] = []
       for (const [kind, filters] of Object.entries(kinds)) {
         bench.report(`${size} records, ${kind} ...`)
         const pgbench = await runPgbench(bench, databaseUrl, await statementsOf(databaseUrl, filters))
-        const urls = filters.map((filter) => `${api.url}/api/v0/location-records?${queryString(filter)}`)
+        const urls = urlsOf(api.url, filters)
         await run({ urls, bodies: [], concurrency: CONCURRENCY, seconds: WARM_UP_SECONDS })
         const service = await run({ urls, bodies: [], concurrency: CONCURRENCY, seconds: SECONDS })
+        const few = await run({ urls, bodies: [], concurrency: FEW, seconds: SECONDS })
         const before = measured.get(kind)
         measured.set(kind, pgbench)
         rows.push({
           records: size,
           kind,
           ...service,
+          p99MsAt8: few.p99Ms,
           pgbenchPerSecond: Math.round(pgbench),
           ofPgbench: ratio(service.requestsPerSecond, pgbench),
           costOfSizeBefore: before === undefined ? 'n/a' : ratio(before, pgbench),
@@ -87,6 +91,7 @@ export async function records(bench: Bench): Promise<Table[]> {
       }
       tables.push(rows, await plain(bench, databaseUrl, size, kinds), await others(bench, api, size))
       await api.service.stop()
+      tables.push(await kept(bench, databaseUrl, size, kinds))
     }
   } finally {
     await client.end()
@@ -191,6 +196,10 @@ async function kindsOf(client: Client, size: number): Promise<Record<string, Rec
   }
 }
 
+function urlsOf(url: string, filters: readonly RecordFilter[]): string[] {
+  return filters.map((filter) => `${url}/api/v0/location-records?${queryString(filter)}`)
+}
+
 function queryString({ chain, prover, after, before, bbox }: RecordFilter): string {
   const given = {
     chain,
@@ -292,6 +301,32 @@ export async function startApi(
   bench.atEnd(() => service.stop())
   await service.ready
   return { url: `http://127.0.0.1:${port}`, service }
+}
+
+/** Pages that were asked before, while no record changes: from one process, and from the shipped default. */
+async function kept(
+  bench: Bench,
+  databaseUrl: string,
+  size: number,
+  kinds: Record<string, RecordFilter[]>,
+): Promise<Table> {
+  const rows: Table[number][] = []
+  for (const processes of ['1', '']) {
+    const api = await startApi(bench, databaseUrl, { API_PROCESSES: processes })
+    for (const kind of ['newest', 'by bbox, a city']) {
+      const urls = urlsOf(api.url, kinds[kind]!)
+      const load = { urls, bodies: [], concurrency: CONCURRENCY }
+      await run({ ...load, seconds: WARM_UP_SECONDS })
+      rows.push({
+        records: size,
+        askedBefore: kind,
+        processes: processes || 'default',
+        ...(await run({ ...load, seconds: SECONDS })),
+      })
+    }
+    await api.service.stop()
+  }
+  return rows
 }
 
 /** The bbox query in plain node-postgres, in a process of its own. */

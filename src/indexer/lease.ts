@@ -8,8 +8,8 @@ import type { Chain } from '../chains'
 import { holdWriter, releaseWriter, renewWriter, takeWriter, type Database, type Query } from './store'
 
 /** A writer that has not renewed its lease for this long may be replaced. */
-const LEASE_SECONDS = 15
-const RENEW_EVERY_MS = 3_000
+const LEASE_SECONDS = 6
+const RENEW_EVERY_MS = 1_500
 const LOOK_EVERY_MS = 500
 const SAY_EVERY_MS = 60_000
 const RELEASE_PATIENCE_MS = 1_000
@@ -29,9 +29,9 @@ export class LeaseLostError extends Error {
 /**
  * The right to write a chain's rows, which one process has at a time: a row in the database that its holder
  * renews. A second indexer waits. It takes over when the first one gives the lease up, has not renewed it for
- * 15 s, or is known to be dead (a process of this machine that is gone). Each batch checks the lease in its
+ * 6 s, or is known to be dead (a process of this machine that is gone). Each batch checks the lease in its
  * own transaction and locks it until the end, so that a process that lost it unnoticed, as after a pause,
- * writes nothing more. It is no advisory lock of the session: PgBouncer in transaction mode and the embedded
+ * writes nothing more; whoever takes over ends the session of a batch that is still open. It is no advisory lock of the session: PgBouncer in transaction mode and the embedded
  * database share sessions between clients.
  */
 export class Lease {

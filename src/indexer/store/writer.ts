@@ -1,11 +1,19 @@
+import { createHash } from 'node:crypto'
 import type { Chain } from '../../chains'
 import type { Database, Query } from './connection'
 
 /** The table chain_writer: which process may write a chain's rows (lease.ts). */
 
+/** The name of a writer's session while it writes, as pg_stat_activity shows it; Postgres takes 63 bytes. */
+function sessionName(chain: Chain, writer: string): string {
+  return `indexer of ${chain.slug} ${createHash('sha256').update(writer).digest('hex').slice(0, 16)}`
+}
+
 /**
  * Makes this process the writer of a chain and answers undefined, unless another one is: then answers that
- * one. A writer is replaced when its lease has run out, or when `isGone` says that its process has ended.
+ * one. A writer is replaced when its lease has run out, or when `isGone` says that its process has ended. The
+ * session in which it may still be writing is ended: a process that was frozen, or whose machine was cut off,
+ * keeps the locks of its transaction else.
  */
 export async function takeWriter(
   database: Database,
@@ -19,17 +27,22 @@ export async function takeWriter(
       `SELECT writer, until > now() AS held FROM chain_writer WHERE chain = $1 ${lock}`,
       [chain.slug],
     )
-    return found?.held && !isGone(found.writer) ? found.writer : undefined
+    return { last: found!.writer, other: found!.held && !isGone(found!.writer) ? found!.writer : undefined }
   }
   await database.query(
     `INSERT INTO chain_writer (chain, writer, until) VALUES ($1, '', '-infinity') ON CONFLICT DO NOTHING`,
     [chain.slug],
   )
   // Without a lock first: waiting for the row's lock keeps the writer from renewing its lease.
-  const other = await find(database.query, '')
+  const { last, other } = await find(database.query, '')
   if (other !== undefined) return other
+  await database.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+     WHERE datname = current_database() AND application_name = $1 AND pid <> pg_backend_pid()`,
+    [sessionName(chain, last)],
+  )
   return database.transaction(async (query) => {
-    const meanwhile = await find(query, 'FOR UPDATE')
+    const { other: meanwhile } = await find(query, 'FOR UPDATE')
     if (meanwhile === undefined)
       await query(
         'UPDATE chain_writer SET writer = $2, until = now() + make_interval(secs => $3) WHERE chain = $1',
@@ -56,13 +69,14 @@ export async function renewWriter(
 
 /**
  * Whether this process is the writer; if so, it remains it until the transaction ends: the lock lets renewals
- * pass, but no other writer.
+ * pass, but no other writer. The session bears the writer's name as long.
  */
 export async function holdWriter(query: Query, chain: Chain, writer: string): Promise<boolean> {
-  const held = await query('SELECT FROM chain_writer WHERE chain = $1 AND writer = $2 FOR KEY SHARE', [
-    chain.slug,
-    writer,
-  ])
+  const held = await query(
+    `SELECT set_config('application_name', $3, true) FROM chain_writer WHERE chain = $1 AND writer = $2
+     FOR KEY SHARE`,
+    [chain.slug, writer, sessionName(chain, writer)],
+  )
   return held.length > 0
 }
 
