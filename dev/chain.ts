@@ -1,5 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import {
   AbiCoder,
   Contract,
@@ -142,12 +144,14 @@ export async function startLocalChain({
   statesKept,
 }: LocalChainOptions): Promise<LocalChain> {
   const fresh = !stateFile || !existsSync(stateFile)
+  const states = statesFolder(stateFile)
   const child = spawn(
     nodeBinary(),
     [
       ...['--host', '127.0.0.1', '--port', String(port), '--chain-id', String(chain.id), '--quiet'],
       ...['--number', String(chain.firstBlock - BLOCKS_BEFORE_FIRST), '--gas-limit', '1000000000'],
       ...(fresh ? ['--timestamp', String(startsAt)] : []),
+      ...['--cache-path', states],
       ...(stateFile ? ['--state', stateFile] : []),
       ...(statesKept === undefined ? [] : ['--prune-history', String(statesKept)]),
     ],
@@ -156,7 +160,10 @@ export async function startLocalChain({
   )
   const killWithUs = () => child.kill('SIGKILL')
   process.once('exit', killWithUs)
-  child.once('exit', () => process.off('exit', killWithUs))
+  child.once('exit', () => {
+    process.off('exit', killWithUs)
+    rmSync(states, { recursive: true, force: true })
+  })
   guard(child)
   let errors = ''
   child.stderr.on('data', (chunk: Buffer) => (errors = (errors + chunk.toString()).slice(-2000)))
@@ -212,6 +219,17 @@ export async function startLocalChain({
     throw error
   }
   return local
+}
+
+/**
+ * A new folder for the states of old blocks, which a node writes to disk while it runs and leaves there when
+ * it is killed: gigabytes in days.
+ */
+function statesFolder(stateFile: string | undefined): string {
+  if (stateFile === undefined) return mkdtempSync(path.join(tmpdir(), 'geospatial-chain-'))
+  const folder = `${stateFile}.states`
+  rmSync(folder, { recursive: true, force: true })
+  return folder
 }
 
 let guardProcess: ChildProcess | undefined

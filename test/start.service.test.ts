@@ -109,7 +109,10 @@ test('a local chain ends with the process that started it, even a killed one, an
   const chain = await startLocalChain(options)
   expect(chain.fresh).toBe(false)
   expect(await chain.provider.getBlockNumber()).toBe(LOCAL_CHAIN.firstBlock + LOCAL_CHAIN.finality + 7)
+  // The states of old blocks go to the disk.
+  while (!existsSync(`${options.stateFile}.states`)) await chain.provider.send('anvil_mine', ['0x100'])
   await chain.stop()
+  expect(readdirSync(kept)).toEqual(['chain.json'])
   removeFolder(kept)
 })
 
