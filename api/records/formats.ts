@@ -1,11 +1,30 @@
 import { checksumAddress } from '../../src/eas'
 import { preferredType, prefersHtml } from '../http/accept'
 import { csvText } from './csv'
+import { RECORD_FIELD_LIST } from '../../src/location'
 import type { RecordResult } from './sql'
+
+const TIME_KEYS = RECORD_FIELD_LIST.filter(([, { type }]) => type === 'time').map(([name]) => `"${name}":"`)
+/** Characters of a time to the second. */
+const SECONDS = 19
 
 /** A record as JSON text (docs/spec/interface.md 4), its addresses with their checksum. */
 export function recordText({ uid, chain, prover, subject, rest }: RecordResult): string {
-  return `{"uid":"${uid}","chain":"${chain}","prover":"${checksumAddress(prover)}","subject":"${checksumAddress(subject)}",${rest.slice(1)}`
+  return `{"uid":"${uid}","chain":"${chain}","prover":"${checksumAddress(prover)}","subject":"${checksumAddress(subject)}",${timesWritten(rest, 1)}`
+}
+
+/** A record's JSON from `at` on, its times written as Date's toISOString does. */
+function timesWritten(rest: string, at: number): string {
+  let written = ''
+  // In order; no string can hold a key, as its quotes are escaped there.
+  for (const key of TIME_KEYS) {
+    const start = rest.indexOf(key, at) + key.length
+    const end = rest.indexOf('"', start)
+    const milliseconds = rest.slice(start + SECONDS + 1, Math.min(end, start + SECONDS + 4))
+    written += `${rest.slice(at, start + SECONDS)}.${milliseconds.padEnd(3, '0')}Z`
+    at = end
+  }
+  return written + rest.slice(at)
 }
 
 /**

@@ -285,7 +285,7 @@ function pageOf(rows: RecordResult[], limit: number, { by }: Sort): RecordPage {
     ? {
         rows: page,
         next: {
-          at: Date.parse((JSON.parse(last.rest) as Record<string, string>)[by]!),
+          at: Date.parse(`${(JSON.parse(last.rest) as Record<string, string>)[by]}Z`),
           id: `${last.chain}-${last.uid}`,
         },
       }
