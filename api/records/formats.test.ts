@@ -2,10 +2,11 @@ import { expect, test } from 'vitest'
 import { recordText } from './formats'
 
 const address = `0x${'a'.repeat(40)}`
-const row = (rest: object) => ({
-  ...{ uid: `0x${'1'.repeat(64)}`, chain: 'celo', prover: address, subject: address, geometry: null },
-  rest: JSON.stringify(rest),
-})
+const row = (rest: object) => {
+  const head = { uid: `0x${'1'.repeat(64)}`, chain: 'celo' }
+  const text = JSON.stringify({ ...head, prover: address, subject: address, ...rest })
+  return { ...head, text, geometry: null }
+}
 
 test.each([
   ['2026-01-02T03:04:05', '2026-01-02T03:04:05.000Z'],

@@ -4,27 +4,36 @@ import { csvText } from './csv'
 import { RECORD_FIELD_LIST } from '../../src/location'
 import type { RecordResult } from './sql'
 
-const TIME_KEYS = RECORD_FIELD_LIST.filter(([, { type }]) => type === 'time').map(([name]) => `"${name}":"`)
+/** The fields that Postgres does not write as we do, in their order. */
+const TO_COMPLETE = RECORD_FIELD_LIST.filter(([, { type }]) => type === 'address' || type === 'time').map(
+  ([name, { type }]) => ({ key: `"${name}":"`, isTime: type === 'time' }),
+)
+const ADDRESS_LENGTH = 42
 /** Characters of a time to the second. */
-const SECONDS = 19
+const SECONDS_LENGTH = 19
 
-/** A record as JSON text (docs/spec/interface.md 4), its addresses with their checksum. */
-export function recordText({ uid, chain, prover, subject, rest }: RecordResult): string {
-  return `{"uid":"${uid}","chain":"${chain}","prover":"${checksumAddress(prover)}","subject":"${checksumAddress(subject)}",${timesWritten(rest, 1)}`
-}
-
-/** A record's JSON from `at` on, its times written as Date's toISOString does. */
-function timesWritten(rest: string, at: number): string {
+/**
+ * A record as JSON text (docs/spec/interface.md 4): its addresses with their checksum, its times as Date's
+ * toISOString writes them.
+ */
+export function recordText({ text }: RecordResult): string {
   let written = ''
-  // In order; no string can hold a key, as its quotes are escaped there.
-  for (const key of TIME_KEYS) {
-    const start = rest.indexOf(key, at) + key.length
-    const end = rest.indexOf('"', start)
-    const milliseconds = rest.slice(start + SECONDS + 1, Math.min(end, start + SECONDS + 4))
-    written += `${rest.slice(at, start + SECONDS)}.${milliseconds.padEnd(3, '0')}Z`
-    at = end
+  let at = 0
+  // No string can hold a key: its quotes are escaped there.
+  for (const { key, isTime } of TO_COMPLETE) {
+    const start = text.indexOf(key, at) + key.length
+    if (isTime) {
+      const [point, end] = [start + SECONDS_LENGTH, text.indexOf('"', start)]
+      const milliseconds = text.slice(point + 1, Math.min(end, point + 4))
+      written += `${text.slice(at, point)}.${milliseconds.padEnd(3, '0')}Z`
+      at = end
+    } else {
+      const end = start + ADDRESS_LENGTH
+      written += text.slice(at, start) + checksumAddress(text.slice(start, end))
+      at = end
+    }
   }
-  return written + rest.slice(at)
+  return written + text.slice(at)
 }
 
 /**

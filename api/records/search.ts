@@ -265,8 +265,8 @@ function filterOf({
   return filter
 }
 
-function charactersOf({ rest, geometry }: RecordResult): number {
-  return rest.length + (geometry?.length ?? 0)
+function charactersOf({ text, geometry }: RecordResult): number {
+  return text.length + (geometry?.length ?? 0)
 }
 
 /** How many of the first rows fit into so many characters: at least one, where there is one. */
@@ -285,7 +285,7 @@ function pageOf(rows: RecordResult[], limit: number, { by }: Sort): RecordPage {
     ? {
         rows: page,
         next: {
-          at: Date.parse(`${(JSON.parse(last.rest) as Record<string, string>)[by]}Z`),
+          at: Date.parse(`${(JSON.parse(last.text) as Record<string, string>)[by]}Z`),
           id: `${last.chain}-${last.uid}`,
         },
       }

@@ -23,6 +23,9 @@ export interface ChainChanges {
 
 /** A record as an event shows it, and what filters need of it. */
 export interface ChangedRecord extends RecordResult {
+  /** lower-case, as the next */
+  prover: string
+  subject: string
   schema: string
   locationType: string
 }
@@ -47,7 +50,7 @@ export function changesQuery(after: ChangeIds, upTo: ChangeIds | undefined, limi
 /** These records, as far as they still exist. Uses the primary key. */
 export function changedRecordsQuery(ids: readonly string[]): Statement {
   return {
-    text: `SELECT ${RECORD_COLUMNS}, NULL AS geometry, schema_uid AS schema, location_type AS "locationType" FROM location_record WHERE id = ANY($1)`,
+    text: `SELECT ${RECORD_COLUMNS}, NULL AS geometry, prover, subject, schema_uid AS schema, location_type AS "locationType" FROM location_record WHERE id = ANY($1)`,
     values: [ids],
   }
 }

@@ -156,7 +156,7 @@ const scanned = async (passes: (place: { i: number; longitude: number; latitude:
   ).rows
     .filter(passes)
     .map(({ i }) => i)
-const numberOf = ({ rest }: RecordResult) => Number((JSON.parse(rest) as { memo: string }).memo.split(' ')[1])
+const numberOf = ({ text }: RecordResult) => Number((JSON.parse(text) as { memo: string }).memo.split(' ')[1])
 
 test('records in boxes, found window by window, equal a full scan: cities, the world, nothing, in pages', async () => {
   for (const [bbox, atLeast] of [
