@@ -1,13 +1,14 @@
 import cluster, { type Worker } from 'node:cluster'
 import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import pino, { type Logger } from 'pino'
-import { AggregatorRegistry } from 'prom-client'
+import type { Logger } from 'pino'
+import { AggregatorRegistry, Registry } from 'prom-client'
 import type { Settings } from '../src/config'
+import { openLog } from '../src/log'
 import { onStop } from '../src/process'
 import { RequestCounter } from './http/limits'
 import { Nonces } from './http/nonces'
-import { SharedRedis, type Count, type SharedMarks } from './http/redis'
+import { registerRedis, SharedRedis, type Count, type SharedMarks } from './http/redis'
 
 /** Asked of the primary process by a copy. */
 interface Question {
@@ -41,16 +42,19 @@ const ANSWER_MS = { count: 1_000, claim: 1_000, figures: 6_000 }
  * cannot start becomes that of this process.
  */
 export async function runCopies(settings: Settings): Promise<void> {
-  const logger = pino({ level: settings.logLevel, base: undefined })
+  const logger = openLog(settings.logLevel)
   const redis = redisOf(settings, logger)
   const clock = () => Date.now()
   const counter = new RequestCounter(clock, redis)
   const nonces = new Nonces(clock, redis)
   const figures = new AggregatorRegistry()
+  const own = new Registry()
+  if (redis) registerRedis(own, redis)
+  const allFigures = async () => `${await figures.clusterMetrics()}\n${await own.metrics()}`
   // As undefined goes for what is out of reach, a copy refuses what it cannot tell.
   const answer = async ({ ask, key, ms }: Question): Promise<Answer['answer']> => {
     if (ask === 'count') return counter.count(key, ms)
-    return (ask === 'claim' ? nonces.claim(key, ms) : figures.clusterMetrics()).catch(() => undefined)
+    return (ask === 'claim' ? nonces.claim(key, ms) : allFigures()).catch(() => undefined)
   }
   cluster.setupPrimary({ exec: path.join(__dirname, 'copy.js') })
   cluster.on('message', (copy, message: Message) => {

@@ -1,9 +1,10 @@
 import cluster from 'node:cluster'
 import path from 'node:path'
-import pino, { type Logger } from 'pino'
+import type { Logger } from 'pino'
 import { SettingsError, isLoopback, processSettings, type Settings } from '../src/config'
 import { CURVE } from '../src/eas'
 import { addLocationSchemas } from '../src/location'
+import { openLog } from '../src/log'
 import {
   Attester,
   ChainReader,
@@ -29,7 +30,7 @@ const NO_IPFS =
 /** A copy of the API: open, listen; on a signal close in the reverse order. */
 export async function serve(settings: Settings): Promise<void> {
   addLocationSchemas(settings.locationSchemas)
-  const logger = pino({ level: settings.logLevel, base: undefined })
+  const logger = openLog(settings.logLevel)
   const clock = () => Date.now()
 
   const attesters = await connectAttesters(settings, logger, clock)
@@ -43,7 +44,8 @@ export async function serve(settings: Settings): Promise<void> {
   )
   const graphql = new PublishedGraphql(views, logger)
   const primary = cluster.isWorker ? new PrimaryProcess() : undefined
-  const shared = primary ?? redisOf(settings, logger)
+  const redis = primary ? undefined : redisOf(settings, logger)
+  const shared = primary ?? redis
   const counter = new RequestCounter(clock, shared)
   const { publicBaseUrl, maxLagSeconds } = settings
   const walletTier =
@@ -65,6 +67,7 @@ export async function serve(settings: Settings): Promise<void> {
   const app = await buildServer({
     ...{ store, records, measurer, attesters, resolver, counter, graphql, walletTier, clock, logger },
     ...{ publicBaseUrl, maxLagSeconds },
+    redis,
     figuresOfCopies: primary && (() => primary.figures()),
     chains: settings.chains,
     deploymentName: settings.deploymentName,

@@ -1,6 +1,6 @@
 import Fastify, { LogController, type FastifyBaseLogger } from 'fastify'
-import pino from 'pino'
 import { exportDatabaseUrl, processSettings } from '../src/config'
+import { openLog } from '../src/log'
 import { primaryUrl } from '../src/postgres'
 import { openToAllOrigins } from './http/cors'
 import { clientErrorHandler, guardRequests } from './http/guard'
@@ -20,7 +20,7 @@ const ANSWER_TIMEOUT_MS = 15_000
  */
 async function main(): Promise<void> {
   const settings = processSettings('database')
-  const logger: FastifyBaseLogger = pino({ level: settings.logLevel, base: undefined })
+  const logger: FastifyBaseLogger = openLog(settings.logLevel)
   exportDatabaseUrl(await primaryUrl(settings.databaseUrl))
   const backend = await SquidGraphql.make(process.cwd())
   const app = Fastify({

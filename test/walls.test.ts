@@ -40,7 +40,7 @@ const ARROWS: Record<string, readonly string[]> = {
   'api/graphql': ['api/records'],
   'api/mcp': [],
   'api/web': [],
-  'api/service': ['api/compute', 'api/records', 'api/tiles', 'api/graphql', 'api/mcp', 'api/web'],
+  'api/service': ['api/compute', 'api/records', 'api/tiles', 'api/graphql', 'api/mcp', 'api/web', 'src/rpc'],
   'src/geodesy': [],
   'src/operations': ['src/geodesy'],
   'src/eas': [],
@@ -69,6 +69,7 @@ test('every file of api and src is in a room, except those that wire the rooms o
   ).toEqual([
     'src/chains.ts',
     'src/config.ts',
+    'src/log.ts',
     'src/migrate.ts',
     'src/postgres.ts',
     'src/process.ts',

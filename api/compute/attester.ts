@@ -84,6 +84,8 @@ export class Attester {
   readonly proxy: VerifyingContract | undefined
   /** How many signatures were made since the start, by what they are submitted to. */
   readonly signatures: Record<Submission, number> = { direct: 0, proxy: 0 }
+  /** The nonce as it was last read; undefined before. */
+  lastNonce: number | undefined
 
   /** @param clock milliseconds */
   constructor(
@@ -132,6 +134,7 @@ export class Attester {
     const nonce = Number(await this.reader.nonce(this.signer.address, fresh))
     if (!Number.isSafeInteger(nonce))
       throw new Error(`the attester's nonce ${nonce} is beyond what JSON numbers hold`)
+    this.lastNonce = nonce
     return nonce
   }
 

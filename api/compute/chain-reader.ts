@@ -134,7 +134,7 @@ export class ChainReader {
   private readonly inFlight = new Map<string | symbol, Promise<unknown>>()
   private readonly schemas = new Map<string, SchemaRecord>()
   private readonly current = new Map<string, SharedRead<unknown>>()
-  private readonly rpc: Rpc
+  readonly rpc: Rpc
   private readonly route: Route
   /** Unix seconds of the last block */
   private readonly headTime: SharedRead<number>

@@ -118,6 +118,11 @@ export class Measurer {
     return parsed
   }
 
+  /** Tasks in worker threads, and those that wait for one. */
+  get load(): { running: number; waiting: number } {
+    return this.workers.load
+  }
+
   /** The kept form of an attested geometry. */
   known(ref: string): MeasureInput | undefined {
     return this.kept.get(ref)

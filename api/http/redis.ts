@@ -1,4 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify'
+import { Gauge, type Registry } from 'prom-client'
 import { createClient } from 'redis'
 
 /** How long a command may take: a frozen Redis must not block requests. */
@@ -78,6 +79,11 @@ export class SharedRedis implements SharedMarks {
     )
   }
 
+  /** Whether it answered when it was last asked. */
+  get isAnswering(): boolean {
+    return this.answering === true
+  }
+
   close(): void {
     this.client.destroy()
   }
@@ -117,4 +123,16 @@ export class SharedRedis implements SharedMarks {
     if (answering) this.log.info({ reason }, 'Redis is in reach, rate limits are shared')
     else this.log.warn({ reason }, 'Redis is out of reach, rate limits are counted in this process')
   }
+}
+
+/** Whether Redis answers, as it was last seen: of the process that asks it. */
+export function registerRedis(registry: Registry, redis: SharedRedis): void {
+  new Gauge({
+    name: 'geospatial_redis_up',
+    help: 'Whether Redis answered when it was last asked; while it does not, copies count for themselves',
+    registers: [registry],
+    collect() {
+      this.set(redis.isAnswering ? 1 : 0)
+    },
+  })
 }

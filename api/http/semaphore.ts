@@ -62,6 +62,11 @@ export class Semaphore {
     return this.isFree(client) ? this.start(client) : undefined
   }
 
+  /** How many have a slot, and how many wait for one. */
+  get load(): { running: number; waiting: number } {
+    return { running: this.running, waiting: this.queue.length }
+  }
+
   /** Whether a client has as many slots as one client may have. */
   isAtLimit(client: string): boolean {
     return this.countOf(client) >= this.limits.each

@@ -100,6 +100,17 @@ class Server {
     }
   }
 
+  /** Its connections, of all pools together, and how many wait for one. */
+  get connections(): { idle: number; busy: number; waiting: number } {
+    let [idle, busy, waiting] = [0, 0, 0]
+    for (const pool of this.pools.values()) {
+      idle += pool.idleCount
+      busy += pool.totalCount - pool.idleCount
+      waiting += pool.waitingCount
+    }
+    return { idle, busy, waiting }
+  }
+
   async marks(): Promise<{ marks: Marks; standby: boolean }> {
     const [row] = await this.query<{ marks: Marks | null; standby: boolean }>(MARKS_POOL, {
       text: `SELECT ${MARKS} AS marks, pg_is_in_recovery() AS standby`,
@@ -157,6 +168,11 @@ export class DatabaseServers {
   async close(): Promise<void> {
     this.isClosed = true
     await Promise.all([...this.candidates, ...this.replicas].map((server) => server.close()))
+  }
+
+  /** The connections to each server, by its host and port. */
+  connections(): [host: string, Server['connections']][] {
+    return [...this.candidates, ...this.replicas].map((server) => [hostOf(server.url), server.connections])
   }
 
   /** Whether there is nothing to choose: statements then go to the server as they are. */

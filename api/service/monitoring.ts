@@ -4,6 +4,8 @@ import { AggregatorRegistry, Counter, Gauge, Histogram, Registry, collectDefault
 import type { ConnectedChain } from '../../src/config'
 import type { ComputeParts } from '../compute'
 import { UnavailableError } from '../http/problems'
+import { registerRedis, type SharedRedis } from '../http/redis'
+import { registerRpcCalls } from '../../src/rpc'
 import { SERVICE_ROUTES } from './schemas'
 import { readinessOf, type Store } from '../records'
 
@@ -18,6 +20,9 @@ export interface MonitoringParts {
   attesters: ComputeParts['attesters']
   /** Open streams of records. */
   listeners: () => number
+  measurer: ComputeParts['measurer']
+  /** Where this process keeps what copies share; undefined where it is in memory, or another one does. */
+  redis?: SharedRedis | undefined
   /** The figures of the processes of all copies, added up; undefined where this copy is the only one. */
   figuresOfCopies?: (() => Promise<string | undefined>) | undefined
 }
@@ -28,15 +33,14 @@ export interface MonitoringParts {
  * it. GET /metrics: the same figures, those of the audit and of the process, for Prometheus. None of them
  * waits for a node: the indexers write what they see into the database, and proxies are as last seen.
  */
-export function monitoring(
-  app: FastifyInstance,
-  { store, chains, attesters, maxLagSeconds, clock, listeners, figuresOfCopies }: MonitoringParts,
-): void {
+export function monitoring(app: FastifyInstance, parts: MonitoringParts): void {
+  const { store, chains, attesters, maxLagSeconds, clock, redis, figuresOfCopies } = parts
   const [ofDatabase, ofProcess] = [new Registry(), new Registry()]
   const metrics = {
     ...metricsOfDatabase(ofDatabase),
-    ...metricsOfProcess(ofProcess, { listeners, attesters }),
+    ...metricsOfProcess(ofProcess, parts),
   }
+  if (redis) registerRedis(ofProcess, redis)
   if (figuresOfCopies) {
     // It answers the primary process, which asks the processes of all copies.
     AggregatorRegistry.setRegistries(ofProcess)
@@ -192,13 +196,41 @@ function metricsOfDatabase(registry: Registry) {
 }
 
 /** What happens in this process, added up over the copies. */
-function metricsOfProcess(
-  registry: Registry,
-  { listeners, attesters }: Pick<MonitoringParts, 'listeners' | 'attesters'>,
-) {
+function metricsOfProcess(registry: Registry, { listeners, attesters, store, measurer }: MonitoringParts) {
   collectDefaultMetrics({ register: registry })
   const registers = [registry]
+  registerRpcCalls(registry, () => [...attesters.values()].map(({ reader }) => reader.rpc))
   return {
+    connections: new Gauge({
+      name: 'geospatial_database_connections',
+      help: 'Connections to each database server, idle or busy, and requests that wait for one',
+      labelNames: ['server', 'state'],
+      registers,
+      collect() {
+        for (const [server, states] of store.servers.connections())
+          for (const [state, count] of Object.entries(states)) this.set({ server, state }, count)
+      },
+    }),
+    measuring: new Gauge({
+      name: 'geospatial_measuring_tasks',
+      help: 'Large geometries in worker threads, and those that wait for one',
+      labelNames: ['state'],
+      registers,
+      collect() {
+        for (const [state, count] of Object.entries(measurer.load)) this.set({ state }, count)
+      },
+    }),
+    nonce: new Gauge({
+      name: 'geospatial_attester_nonce',
+      help: "The attester's nonce in the chain's EAS, as it was last read: it grows by what lands",
+      labelNames: ['chain'],
+      registers,
+      aggregator: 'max',
+      collect() {
+        for (const { attester } of attesters.values())
+          if (attester.lastNonce !== undefined) this.set({ chain: attester.chain.slug }, attester.lastNonce)
+      },
+    }),
     listeners: new Gauge({
       name: 'geospatial_stream_listeners',
       help: 'How many follow the records',

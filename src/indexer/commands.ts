@@ -3,6 +3,7 @@ import { createLogger } from '@subsquid/logger'
 import { Auditor, type Findings } from './audit'
 import { BodyReader } from './bodies'
 import type { Chain } from '../chains'
+import { unifySubsquidLog } from '../log'
 import { SettingsError, chosenChain, processSettings, type ConnectedChain, type Settings } from '../config'
 import {
   Database,
@@ -39,6 +40,7 @@ const DIFFERENCES_SHOWN = 20
 async function main(): Promise<number> {
   const { positionals, values } = parse()
   const settings = processSettings('database', 'chains')
+  unifySubsquidLog(settings.logLevel)
   addLocationSchemas(settings.locationSchemas)
   const database = new Database(await primaryUrl(settings.databaseUrl), () => {})
   try {

@@ -31,8 +31,9 @@ export class LeaseLostError extends Error {
  * renews. A second indexer waits. It takes over when the first one gives the lease up, has not renewed it for
  * 6 s, or is known to be dead (a process of this machine that is gone). Each batch checks the lease in its
  * own transaction and locks it until the end, so that a process that lost it unnoticed, as after a pause,
- * writes nothing more; whoever takes over ends the session of a batch that is still open. It is no advisory lock of the session: PgBouncer in transaction mode and the embedded
- * database share sessions between clients.
+ * writes nothing more; whoever takes over ends the session of a batch that is still open. It is no advisory
+ * lock of the session: PgBouncer in transaction mode and the embedded database share sessions between
+ * clients.
  */
 export class Lease {
   private readonly writer = `${PLACE}/${process.pid}/${randomBytes(4).toString('hex')}`

@@ -19,6 +19,7 @@ import {
 } from './store'
 import { Lease } from './lease'
 import { addLocationSchemas, locationSchemaUids } from '../location'
+import { unifySubsquidLog } from '../log'
 import { serveProcessorMetrics } from './metrics'
 import { primaryUrl } from '../postgres'
 import { onStop } from '../process'
@@ -40,7 +41,9 @@ const ASK_AGAIN_MS = 500
  * cannot go on; its supervisor restarts it.
  */
 async function main(): Promise<void> {
+  unifySubsquidLog('info')
   const settings = processSettings('database', 'chains')
+  unifySubsquidLog(settings.logLevel)
   addLocationSchemas(settings.locationSchemas)
   const slug = process.argv[2]
   const known = slug === undefined ? undefined : chainBySlug(slug)
@@ -103,6 +106,7 @@ async function main(): Promise<void> {
   const { indexerMetrics: metrics } = settings
   await serveProcessorMetrics(
     processor,
+    rpc,
     metrics && { ...metrics, port: metrics.port + CHAINS.indexOf(chain) },
   )
   processor.run(store, (context) => processBatch(chain, bodies, log, context))

@@ -1,29 +1,43 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { EvmBatchProcessor } from '@subsquid/evm-processor'
+import { Registry } from 'prom-client'
 import { SettingsError } from '../config'
+import { registerRpcCalls, type Rpc } from '../rpc'
 
 /**
- * Serves the processor's own metrics for Prometheus (GET /metrics) at this address, or nowhere without one.
+ * Serves the processor's own metrics for Prometheus (GET /metrics), and those of the endpoints, at this
+ * address, or nowhere without one.
  * By default evm-processor 1.27.3 opens a random port on all interfaces. Throws a SettingsError when the port
  * is in use.
  */
 export async function serveProcessorMetrics(
   processor: EvmBatchProcessor,
+  rpc: Rpc,
   address: { host: string; port: number } | undefined,
 ): Promise<void> {
   const prometheus = (processor as unknown as ProcessorParts).getPrometheusServer()
   const port = address
-    ? await listen(prometheus.registry, address)
+    ? await listen([prometheus.registry, registryOf(rpc)], address)
     : 'none, as INDEXER_METRICS_PORT is not set'
   prometheus.serve = () => Promise.resolve({ port, close: () => Promise.resolve() })
 }
 
-async function listen(registry: Registry, { host, port }: { host: string; port: number }): Promise<number> {
+/** Of our own: evm-processor's is of another version of prom-client. */
+function registryOf(rpc: Rpc): Registry {
+  const registry = new Registry()
+  registerRpcCalls(registry, () => [rpc])
+  return registry
+}
+
+async function listen(
+  registries: readonly [MetricsText, MetricsText],
+  { host, port }: { host: string; port: number },
+): Promise<number> {
   const server = createServer((request, response) => {
     if (request.method !== 'GET' || request.url !== '/metrics') return void response.writeHead(404).end()
-    registry.metrics().then(
-      (text) => response.writeHead(200, { 'content-type': registry.contentType }).end(text),
+    Promise.all(registries.map((registry) => registry.metrics())).then(
+      (texts) => response.writeHead(200, { 'content-type': registries[0].contentType }).end(texts.join('\n')),
       () => response.writeHead(500).end(),
     )
   })
@@ -39,7 +53,7 @@ async function listen(registry: Registry, { host, port }: { host: string; port: 
   return (server.address() as AddressInfo).port
 }
 
-interface Registry {
+interface MetricsText {
   contentType: string
   metrics(): Promise<string>
 }
@@ -47,7 +61,7 @@ interface Registry {
 /** Private parts of evm-processor 1.27.3. */
 interface ProcessorParts {
   getPrometheusServer(): {
-    registry: Registry
+    registry: MetricsText
     serve: () => Promise<{ port: number | string; close(): Promise<void> }>
   }
 }

@@ -27,6 +27,9 @@ export interface EndpointOptions {
  */
 export type Outcome<T> = { answer: T } | { refusal: RpcError } | { failure: Error } | { chainId: number }
 
+/** How many calls of a method ended how, since the start. */
+export type CallCounts = Record<'answered' | 'refused' | 'failed', number>
+
 const FIRST_REST_MS = 250
 const LONGEST_REST_MS = 15_000
 const DISTRUST_MS = 30_000
@@ -41,6 +44,8 @@ const CLOSED: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SO
 export class Endpoint {
   /** For logs: without path and query, where providers put the key. */
   readonly host: string
+  /** By method. */
+  readonly calls = new Map<string, CallCounts>()
   private readonly client: RpcClient
   private failures = 0
   /** Unix milliseconds: until then it is asked only when all others have failed too. */
@@ -79,27 +84,44 @@ export class Endpoint {
     return this.otherChain && this.otherChain.until > Date.now() ? this.otherChain.id : undefined
   }
 
-  /** Sends calls once it has shown that it is of this chain. Never throws. */
-  async ask<T>(send: (client: RpcClient) => Promise<T>): Promise<Outcome<T>> {
+  /** Sends calls of these methods once it has shown that it is of this chain. Never throws. */
+  async ask<T>(send: (client: RpcClient) => Promise<T>, methods: readonly string[]): Promise<Outcome<T>> {
+    let asked: readonly string[] = []
     try {
       const chainId = await this.checkedChainId()
       if (chainId !== this.options.chain.id) return { chainId }
+      asked = methods
       const answer = await send(this.client).catch((error: { code?: unknown }) => {
         // A kept connection that the server had closed meanwhile: the call has not been read.
         if (CLOSED.has(error.code)) return send(this.client)
         throw error
       })
       this.failures = this.restsUntil = 0
+      this.count(asked, 'answered')
       return { answer }
     } catch (thrown) {
       const error = this.withoutUrl(thrown as Error)
-      return error instanceof RpcError && !isTemporary(error) ? { refusal: error } : { failure: error }
+      const isRefusal = error instanceof RpcError && !isTemporary(error)
+      this.count(asked, isRefusal ? 'refused' : 'failed')
+      return isRefusal ? { refusal: error } : { failure: error }
+    }
+  }
+
+  private count(methods: readonly string[], outcome: keyof CallCounts): void {
+    for (const method of methods) {
+      let counts = this.calls.get(method)
+      if (!counts) this.calls.set(method, (counts = { answered: 0, refused: 0, failed: 0 }))
+      counts[outcome]++
     }
   }
 
   /** The chain id that it answers now. Throws when the answer is none. */
   async readChainId(): Promise<number> {
-    const answer = await this.client.call<unknown>('eth_chainId', [])
+    const answer = await this.client.call<unknown>('eth_chainId', []).catch((error: Error) => {
+      this.count(['eth_chainId'], 'failed')
+      throw error
+    })
+    this.count(['eth_chainId'], 'answered')
     if (typeof answer !== 'string' || !/^0x[0-9a-f]{1,13}$/i.test(answer))
       throw new Error('eth_chainId has no result')
     return Number(answer)

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { RpcClient, RpcError } from '@subsquid/rpc-client'
 import { SettingsError } from '../config'
-import { Endpoint, wrongChain, type EndpointOptions } from './endpoint'
+import { Endpoint, wrongChain, type CallCounts, type EndpointOptions } from './endpoint'
 import { isHttpTooMuch, isTooMuch } from './refusals'
 
 export interface RpcOptions extends EndpointOptions {
@@ -55,6 +55,13 @@ export class Rpc {
     this.endpoints = options.urls.map((url) => new Endpoint(url, options))
   }
 
+  /** How many calls of each method ended how at each endpoint, since the start. */
+  *counts(): Generator<{ chain: string; endpoint: string; method: string; counts: CallCounts }> {
+    for (const { host, calls } of this.endpoints)
+      for (const [method, counts] of calls)
+        yield { chain: this.options.chain.slug, endpoint: host, method, counts }
+  }
+
   /** How many endpoints there are. */
   get size(): number {
     return this.endpoints.length
@@ -85,9 +92,10 @@ export class Rpc {
   async ask<T>(
     reversed: boolean,
     send: (client: RpcClient) => Promise<T>,
-    method: string,
+    methods: readonly string[],
     { splittable, rounds = Infinity, once, required }: CallOptions = {},
   ): Promise<Answered<T>> {
+    const method = methods[0]!
     const excluded = new Set<Endpoint>()
     let refusal: Error | undefined
     for (let attempt = 1; ; attempt++) {
@@ -96,7 +104,7 @@ export class Rpc {
         : await this.next(reversed, excluded)
       if (!endpoint) throw refusal ?? this.noEndpoint()
       const askedAt = Date.now()
-      const outcome = await endpoint.ask(send)
+      const outcome = await endpoint.ask(send, methods)
       if ('answer' in outcome) {
         if (!required || (outcome.answer !== null && outcome.answer !== undefined))
           return answered(endpoint, method, outcome.answer)
@@ -125,11 +133,12 @@ export class Rpc {
    * SettingsError when the only endpoint is of another chain.
    */
   async *each<T>(reversed: boolean, calls: readonly RpcCall[]): AsyncGenerator<Opinion<T[]>> {
-    const method = calls[0]!.method
+    const methods = calls.map(({ method }) => method)
+    const method = methods[0]!
     for (const endpoint of this.inOrder(reversed)) {
       const askedAt = Date.now()
       if (endpoint.restsUntil > askedAt) continue
-      const outcome = await endpoint.ask((client) => client.batchCall<T>([...calls]))
+      const outcome = await endpoint.ask((client) => client.batchCall<T>([...calls]), methods)
       if ('answer' in outcome) yield answered(endpoint, method, outcome.answer)
       else if ('refusal' in outcome) yield outcome
       else if ('failure' in outcome) endpoint.rest(askedAt, method, outcome.failure)
@@ -204,8 +213,8 @@ export class Route {
    * of the chain; other errors only after `rounds`, or with `once`.
    */
   async call<T>(method: string, params: unknown[] = [], options?: CallOptions): Promise<T> {
-    return (await this.rpc.ask(this.reversed, (client) => client.call<T>(method, params), method, options))
-      .answer
+    const send = (client: RpcClient) => client.call<T>(method, params)
+    return (await this.rpc.ask(this.reversed, send, [method], options)).answer
   }
 
   /**
@@ -218,8 +227,8 @@ export class Route {
   /** As batchCall, for callers that can tell whether the answers may be true. */
   batch<T>(calls: readonly RpcCall[], options?: CallOptions): Promise<Answered<T[]>> {
     if (calls.length === 0) return Promise.resolve({ answer: [], distrust: () => {} })
-    const { method } = calls[0]!
-    return this.rpc.ask(this.reversed, (client) => client.batchCall<T>([...calls]), method, options)
+    const methods = calls.map(({ method }) => method)
+    return this.rpc.ask(this.reversed, (client) => client.batchCall<T>([...calls]), methods, options)
   }
 
   /**

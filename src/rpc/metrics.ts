@@ -1,0 +1,22 @@
+import { Counter, type Registry } from 'prom-client'
+import type { Rpc } from './rpc'
+
+/**
+ * Counts calls of JSON-RPC for Prometheus. An endpoint is its host: providers put keys into paths and
+ * queries. A call that is tried again counts again, as providers bill it.
+ */
+export function registerRpcCalls(registry: Registry, rpcs: () => Iterable<Rpc>): void {
+  new Counter({
+    name: 'geospatial_rpc_calls_total',
+    help: 'Calls of JSON-RPC by endpoint and method: answered, refused (an error of a node that is well), failed',
+    labelNames: ['chain', 'endpoint', 'method', 'outcome'],
+    registers: [registry],
+    collect() {
+      this.reset()
+      for (const rpc of rpcs())
+        for (const { counts, ...labels } of rpc.counts())
+          for (const [outcome, count] of Object.entries(counts))
+            if (count > 0) this.inc({ ...labels, outcome }, count)
+    },
+  })
+}
