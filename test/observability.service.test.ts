@@ -8,7 +8,7 @@ import { freePort } from '../dev/services'
 import { removeFolder, temporaryFolder } from './database'
 import { startTestWorld, type TestWorld } from './world'
 
-/** Figures and logs of a running service; ops/prometheus and ops/grafana against them and against promtool. */
+/** Figures and logs of a running service; ops/prometheus and ops/grafana against them and promtool. */
 
 const rules = (
   parse(readFileSync('ops/prometheus/alerts.yml', 'utf8')) as {
