@@ -8,5 +8,6 @@
  */
 
 export { RpcError } from '@subsquid/rpc-client'
+export { rpcClient } from './http'
 export { hexNumber, Rpc, type Answered, type Route, type RpcCall } from './rpc'
 export { allowedRange } from './refusals'
