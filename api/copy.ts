@@ -8,8 +8,8 @@ import { openLog } from '../src/log'
 import {
   Attester,
   ChainReader,
+  loadIdentity,
   loadIpfs,
-  loadSigner,
   Measurer,
   Resolver,
   SafeFetcher,
@@ -104,18 +104,14 @@ function localNodesOf({ localNodes, chains }: Settings): Record<number, string> 
 }
 
 /** By chain id, who signs for it. Logs which chains can be signed for. */
-async function connectAttesters(
-  { chains, readSignerKey, attesterAddress }: Pick<Settings, 'chains' | 'readSignerKey' | 'attesterAddress'>,
-  logger: Logger,
-  clock: () => number,
-) {
-  const signer = await loadSigner(readSignerKey!, attesterAddress)
+async function connectAttesters(settings: Settings, logger: Logger, clock: () => number) {
+  const identity = await loadIdentity(settings, logger)
   const attesters = new Map(
-    chains.map((connected) => {
+    settings.chains.map((connected) => {
       const reader = new ChainReader(connected, clock)
       return [
         connected.chain.id,
-        { attester: new Attester(signer, connected, reader, clock), reader },
+        { attester: new Attester(identity, connected, reader, clock), reader },
       ] as const
     }),
   )
@@ -123,7 +119,11 @@ async function connectAttesters(
     const chain = attester.chain.slug
     const refusal = await attester.direct.refusal()
     if (refusal) logger.error({ chain, refusal }, 'this chain is not signed for')
-    else logger.info({ chain, attester: attester.address, library: CURVE.name }, 'signing')
+    else
+      logger.info(
+        { chain, attester: attester.address, signer: settings.signer!.kind, library: CURVE.name },
+        'signing',
+      )
     const { proxy } = attester
     if (!proxy) continue
     const reason = await proxy.refusal()

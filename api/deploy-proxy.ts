@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import { parseArgs } from 'node:util'
-import { JsonRpcProvider, Wallet, formatEther, formatUnits } from 'ethers'
-import { Attester, ChainReader, loadSigner, proxyCreation } from './compute'
+import { JsonRpcProvider, Transaction, formatEther, formatUnits } from 'ethers'
+import { Attester, ChainReader, loadIdentity, proxyCreation } from './compute'
 import { runProcess } from './process'
 import { CHAINS, settingSuffix } from '../src/chains'
 import { SettingsError, chosenChain, processSettings } from '../src/config'
@@ -21,10 +21,14 @@ async function main(): Promise<void> {
   const { chain, rpcUrls } = connected
   const setting = `PROXY_${settingSuffix(chain)}`
   const clock = () => Date.now()
-  const signer = await loadSigner(settings.readSignerKey!, settings.attesterAddress)
+  if (settings.signer!.kind === 'remote')
+    throw new SettingsError(
+      'SIGNER_URL signs typed data, and this command has a transaction to sign: send it from there (docs/operations/proxy.md)',
+    )
+  const identity = await loadIdentity(settings)
 
   console.log(`Chain      ${chain.slug} (${chain.id})`)
-  const attester = new Attester(signer, connected, new ChainReader(connected, clock), clock)
+  const attester = new Attester(identity, connected, new ChainReader(connected, clock), clock)
   const refusal = await attester.direct.refusal()
   if (refusal) throw new SettingsError(`${chain.slug} cannot be signed for, as ${refusal}`)
   console.log(`EAS        ${attester.direct.address}`)
@@ -59,14 +63,18 @@ async function main(): Promise<void> {
     if (dryRun) return console.log('Dry run: nothing was sent.')
     if (!yes && !(await confirmed())) return console.log('Nothing was sent.')
 
-    const wallet = new Wallet(settings.readSignerKey!(), provider)
-    const sent = await wallet.sendTransaction({ data, gasLimit: gas, ...fees })
+    const nonce = await provider.getTransactionCount(attester.address, 'pending')
+    const transaction = Transaction.from({ chainId: chain.id, nonce, data, gasLimit: gas, ...fees })
+    transaction.signature = await identity.signer.sign(transaction.unsignedHash, () => {
+      throw new TypeError('a transaction is no typed data')
+    })
+    const sent = await provider.broadcastTransaction(transaction.serialized)
     console.log(`Sent       ${sent.hash}`)
     const receipt = await mined(provider, sent.hash)
     if (receipt.status !== 1) throw new Error(`The transaction reverted in block ${receipt.blockNumber}`)
     const proxy = receipt.contractAddress!
     const again = { ...connected, proxy: proxy.toLowerCase() }
-    const reason = await new Attester(signer, again, new ChainReader(again, clock), clock).proxy!.refusal()
+    const reason = await new Attester(identity, again, new ChainReader(again, clock), clock).proxy!.refusal()
     if (reason) throw new Error(`The proxy at ${proxy} was deployed, but it is not in order: ${reason}`)
     console.log(`Deployed   ${proxy}, in block ${receipt.blockNumber}, for ${receipt.gasUsed} gas`)
     console.log(`\nNow set this for every copy of the API, and start it again:\n\n${setting}=${proxy}`)

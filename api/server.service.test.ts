@@ -5,7 +5,7 @@ import { SettingsError } from '../src/config'
 import { buildTestServer } from '../test/api'
 import { createMigratedDatabase, type TestDatabase } from '../test/database'
 import { faults, startRpcProxy, type Fault, type RpcCall } from '../test/rpc-proxy'
-import { loadSigner } from './compute/attester'
+import { loadIdentity } from './compute/signers'
 import { ChainReader } from './compute/chain-reader'
 import { Measurer } from './compute/measure'
 import { ComputeError } from './http/problems'
@@ -474,11 +474,13 @@ describe('chains that are not signed for', () => {
     expect((await distance()).statusCode).toBe(200)
   })
   test("at the start a key that is not the published attester's is refused", async () => {
-    const key = `0x${'11'.repeat(32)}`
-    await expect(loadSigner(() => key, '0x00000000219ab540356cbb839cbe05303d7705fa')).rejects.toThrow(
-      SettingsError,
-    )
-    expect((await loadSigner(() => key, '0x19e7e376e7c213b7e7e7e46cc70a5dd086daff2a')).address).toBe(
+    const load = (attesterAddress: string) =>
+      loadIdentity({
+        signer: { kind: 'key', readKey: () => `0x${'11'.repeat(32)}` },
+        ...{ attesterAddress, signerTimeoutMs: 1, otherAttesters: [], readSealSecrets: undefined },
+      })
+    await expect(load('0x00000000219ab540356cbb839cbe05303d7705fa')).rejects.toThrow(SettingsError)
+    expect((await load('0x19e7e376e7c213b7e7e7e46cc70a5dd086daff2a')).signer.address).toBe(
       '0x19e7e376e7c213b7e7e7e46cc70a5dd086daff2a',
     )
   })

@@ -121,10 +121,12 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     if (local) {
       const missing = missingNodeBinary()
       if (missing) throw new PlainError(missing)
-    } else if (!given.readSignerKey)
+    } else if (!given.signer)
       throw new PlainError(
-        'RPC_URL_* names a real chain, so a real signer is needed: set SIGNER_KEY_FILE or SIGNER_PRIVATE_KEY (see .env.example).',
+        'RPC_URL_* names a real chain, so a real signer is needed: set SIGNER_KEY_FILE or another one (see .env.example).',
       )
+    // Local chains have proxies of its own.
+    const signer = given.attesterAddress ?? addressOf(given.signer)
     // Checked before the ports, as other ports would not help.
     if (options.keep && (local || localDatabase))
       unlock = await lockFolder(folder, {
@@ -171,9 +173,8 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       environment.RATE_LIMIT_PER_HOUR ||= '0'
       environment.RECORDS_RATE_LIMIT_PER_HOUR ||= '0'
       environment.LOCAL_NODES ||= 'true'
-      if (!given.readSignerKey) environment.SIGNER_PRIVATE_KEY = LOCAL_SIGNER_KEY
+      if (!given.signer) environment.SIGNER_PRIVATE_KEY = LOCAL_SIGNER_KEY
     }
-    const signer = new Wallet(given.readSignerKey?.() ?? LOCAL_SIGNER_KEY).address
     const started = await Promise.all(localRows.map((row, i) => localChainUp(row, given.localChainPort + i)))
     const chains: ReadonlyMap<string, LocalChain> = new Map(started.map((each) => [each.chain.slug, each]))
     const chain = chains.get(LOCAL_CHAIN.slug) ?? started[0]
@@ -255,6 +256,15 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     for (const each of started) await waitForHead(settings, each, options.progress)
     return { settings, chains, chain, services, broken, stop }
   }
+}
+
+/** The address of a key in a file; a PlainError for a key elsewhere. */
+function addressOf(signer: Settings['signer']): string {
+  if (signer && signer.kind !== 'key')
+    throw new PlainError(
+      'ATTESTER_ADDRESS: missing; the signer that is set does not tell it before the API runs.',
+    )
+  return new Wallet(signer?.readKey() ?? LOCAL_SIGNER_KEY).address
 }
 
 /** The last block that a chain's indexer has written; -1 before the first one. */

@@ -18,7 +18,7 @@ test('one error lists all missing and invalid settings', () => {
   expect(() =>
     readSettings({ CHAINS: 'celo,base', PORT: 'x', TRUST_PROXY: '' }, ['database', 'chains', 'signer']),
   ).toThrow(
-    /PORT: [^]*DATABASE_URL: missing[^]*RPC_URL_CELO: missing[^]*RPC_URL_BASE: missing[^]*SIGNER_KEY_FILE or SIGNER_PRIVATE_KEY: missing/,
+    /PORT: [^]*DATABASE_URL: missing[^]*RPC_URL_CELO: missing[^]*RPC_URL_BASE: missing[^]*SIGNER_KEY_FILE, SIGNER_PRIVATE_KEY, SIGNER_PKCS11_MODULE or SIGNER_URL: missing/,
   )
 })
 test.each([
@@ -30,6 +30,26 @@ test.each([
   ],
   [{ SIGNER_PRIVATE_KEY: 'abc' }, 'SIGNER_PRIVATE_KEY: must be 32 bytes in hex'],
   [{ SIGNER_KEY_FILE: '/key' }, 'SIGNER_KEY_FILE and SIGNER_PRIVATE_KEY: both given; keep one'],
+  [
+    { SIGNER_URL: 'https://signer.example', SIGNER_PKCS11_TOKEN: 'geo' },
+    'SIGNER_PRIVATE_KEY and SIGNER_PKCS11_MODULE and SIGNER_URL: all given; keep one',
+  ],
+  [
+    { SIGNER_PRIVATE_KEY: '', SIGNER_PKCS11_MODULE: '/lib/p11.so', SIGNER_PKCS11_KEY: 'signer' },
+    'SIGNER_PKCS11_TOKEN: missing; SIGNER_PKCS11_MODULE needs it\n  SIGNER_PKCS11_PIN_FILE: missing; SIGNER_PKCS11_MODULE needs it\n  SEAL_SECRET_FILE: missing; SIGNER_PKCS11_MODULE needs it',
+  ],
+  [
+    { SIGNER_PRIVATE_KEY: '', SIGNER_URL: 'https://signer.example', SEAL_SECRET_FILE: '/seal' },
+    'ATTESTER_ADDRESS: missing; SIGNER_URL needs it: the account that signs there',
+  ],
+  [
+    { SIGNER_PKCS11_KEY: 'id:xyz' },
+    'SIGNER_PKCS11_KEY: must be the label of a key, or id: and its id in hex',
+  ],
+  [
+    { OTHER_ATTESTERS: '0x12' },
+    'OTHER_ATTESTERS: must be addresses (0x and 40 hex digits), separated by commas',
+  ],
   [{ TRUST_PROXY: 'true' }, "TRUST_PROXY: 'true' is no address or CIDR range"],
   [{ PUBLIC_BASE_URL: 'https://x.example:port' }, 'PUBLIC_BASE_URL: must be an http(s) URL'],
   [{ OFFCHAIN_URIS: 'maybe' }, 'OFFCHAIN_URIS: '],
@@ -96,19 +116,43 @@ test('signed requests are off unless asked for', () => {
     }),
   ).toEqual({ perHour: 5, perHourByAddress: 6, maxSkewSeconds: 7 })
 })
+/** The signer's settings, and what is secret in them. */
+function signerOf(changes: NodeJS.ProcessEnv) {
+  const settings = readSettings({ ...complete, ...changes }, ['signer'])
+  const { signer } = settings
+  const secret = () =>
+    signer?.kind === 'key' ? signer.readKey() : signer?.kind === 'pkcs11' && signer.readPin()
+  return { settings, signer, secret }
+}
 test('the settings as JSON do not contain the key', () => {
-  const settings = readSettings(complete, ['signer'])
-  expect(settings.readSignerKey!()).toBe(`0x${'11'.repeat(32)}`)
+  const { settings, secret } = signerOf({})
+  expect(secret()).toBe(`0x${'11'.repeat(32)}`)
   expect(JSON.stringify(settings)).not.toContain('1111')
 })
-test('a missing or invalid key file gives a clear error', () => {
-  const read = (file: string) =>
-    readSettings({ ...complete, SIGNER_PRIVATE_KEY: '', SIGNER_KEY_FILE: file }, ['signer']).readSignerKey!
-  expect(read('/nowhere/key')).toThrow(
+test('a missing or invalid file of a secret gives a clear error', () => {
+  const key = (file: string) => signerOf({ SIGNER_PRIVATE_KEY: '', SIGNER_KEY_FILE: file }).secret
+  expect(key('/nowhere/key')).toThrow(
     new SettingsError('SIGNER_KEY_FILE: /nowhere/key cannot be read (ENOENT)'),
   )
-  expect(read('package.json')).toThrow(
+  expect(key('package.json')).toThrow(
     new SettingsError('SIGNER_KEY_FILE: the file must hold 32 bytes in hex'),
+  )
+  const pin = signerOf({
+    ...{ SIGNER_PRIVATE_KEY: '', SIGNER_PKCS11_MODULE: '/lib/p11.so', SIGNER_PKCS11_TOKEN: 'geo' },
+    ...{
+      SIGNER_PKCS11_KEY: 'id:0aFF',
+      SIGNER_PKCS11_PIN_FILE: '/nowhere/pin',
+      SEAL_SECRET_FILE: '/nowhere/seal',
+    },
+  })
+  expect(pin.secret).toThrow(
+    new SettingsError('SIGNER_PKCS11_PIN_FILE: /nowhere/pin cannot be read (ENOENT)'),
+  )
+  expect(pin.settings.readSealSecrets).toThrow(
+    new SettingsError('SEAL_SECRET_FILE: /nowhere/seal cannot be read (ENOENT)'),
+  )
+  expect(signerOf({ SEAL_SECRET_FILE: 'package.json' }).settings.readSealSecrets).toThrow(
+    new SettingsError('SEAL_SECRET_FILE: the file must hold one or more lines of 32 bytes in hex'),
   )
 })
 describe('the settings are documented', () => {

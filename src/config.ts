@@ -65,12 +65,14 @@ export interface Settings {
   readonly indexerMetrics: { readonly host: string; readonly port: number } | undefined
   /** A chain whose copy is more seconds behind its head than this is not ready. */
   readonly maxLagSeconds: number
-  /**
-   * Reads the private key when it is needed; undefined without a signer. It is a function so that no log of
-   * the settings holds the key.
-   */
-  readonly readSignerKey: (() => string) | undefined
+  readonly signer: SignerSettings | undefined
+  /** How long a signer outside this process may take for a signature. */
+  readonly signerTimeoutMs: number
   readonly attesterAddress: string | undefined
+  /** Lower-case: what these signed is ours too, as before and after a change of the key. */
+  readonly otherAttesters: readonly string[]
+  /** Reads the secrets of resign tokens: the first one makes them, all are accepted. */
+  readonly readSealSecrets: (() => readonly string[]) | undefined
   readonly defaultSchemas: { readonly number: string; readonly boolean: string }
   readonly schemaCheck: boolean
   /** Whether contracts may sign offchain attestations and requests: their chain is asked about them. */
@@ -110,6 +112,21 @@ export interface Settings {
   readonly logLevel: string
 }
 
+/** Who signs. What is secret is read when it is needed, so that no log of the settings holds it. */
+export type SignerSettings =
+  | { readonly kind: 'key'; readonly readKey: () => string }
+  | {
+      readonly kind: 'pkcs11'
+      /** The file of the library. */
+      readonly module: string
+      /** Its label. */
+      readonly token: string
+      /** Its label, or `id:` and its id in hex. */
+      readonly key: string
+      readonly readPin: () => string
+    }
+  | { readonly kind: 'remote'; readonly url: string }
+
 /** Settings are wrong or missing: the message names all of them and says what would be right. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError'
@@ -147,6 +164,12 @@ const redisUrl = pattern(/^rediss?:\/\/\S+$/, 'a URL such as redis://host:6379')
 const PRIVATE_KEY = /^(0x)?[0-9a-fA-F]{64}$/
 const privateKey = pattern(PRIVATE_KEY, '32 bytes in hex')
 const address = pattern(new RegExp(ADDRESS_PATTERN), 'an address: 0x and 40 hex digits')
+const addresses = makeValidator<readonly string[]>((text) => {
+  const list = splitList(text)
+  if (!list.every((each) => new RegExp(ADDRESS_PATTERN).test(each)))
+    throw new Error('must be addresses (0x and 40 hex digits), separated by commas')
+  return list.map((each) => each.toLowerCase())
+})
 const uid = pattern(new RegExp(UID_PATTERN), 'a schema UID: 0x and 64 hex digits')
 const integer = (minimum: number, maximum: number) =>
   makeValidator<number>((text) => {
@@ -179,6 +202,11 @@ const locationSchemas = makeValidator<readonly LocationSchema[]>((text) =>
     .filter(Boolean)
     .map(locationSchema),
 )
+const pkcs11Key = makeValidator<string>((text) => {
+  if (text.startsWith('id:') && !/^id:([0-9a-f]{2})+$/i.test(text))
+    throw new Error('must be the label of a key, or id: and its id in hex')
+  return text
+})
 const chainList = makeValidator<readonly Chain[]>((text) =>
   splitList(text).map((slug) => {
     const chain = chainBySlug(slug)
@@ -233,7 +261,15 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
       CHAINS: chainList({ default: undefined }),
       SIGNER_KEY_FILE: str({ default: undefined }),
       SIGNER_PRIVATE_KEY: privateKey({ default: undefined }),
+      SIGNER_PKCS11_MODULE: str({ default: undefined }),
+      SIGNER_PKCS11_TOKEN: str({ default: undefined }),
+      SIGNER_PKCS11_KEY: pkcs11Key({ default: undefined }),
+      SIGNER_PKCS11_PIN_FILE: str({ default: undefined }),
+      SIGNER_URL: httpUrl({ default: undefined }),
+      SIGNER_TIMEOUT_MS: integer(1, 600_000)({ default: 5000 }),
       ATTESTER_ADDRESS: address({ default: undefined }),
+      OTHER_ATTESTERS: addresses({ default: [] }),
+      SEAL_SECRET_FILE: str({ default: undefined }),
       DEFAULT_NUMERIC_SCHEMA: uid({ default: NUMERIC_RESULT_SCHEMA_UID }),
       DEFAULT_BOOLEAN_SCHEMA: uid({ default: BOOLEAN_RESULT_SCHEMA_UID }),
       SCHEMA_CHECK: bool({ default: true }),
@@ -304,10 +340,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
       `RPC_URL_*: none given; set one of ${CHAINS.map((c) => `RPC_URL_${settingSuffix(c)}`).join(', ')}`,
     )
 
-  const { SIGNER_KEY_FILE: keyFile, SIGNER_PRIVATE_KEY: key } = env
-  if (!keyFile && !key && requirements.includes('signer'))
-    problems.push('SIGNER_KEY_FILE or SIGNER_PRIVATE_KEY: missing; the private key that signs results')
-  if (keyFile && key) problems.push('SIGNER_KEY_FILE and SIGNER_PRIVATE_KEY: both given; keep one')
+  const signer = signerSettings(env, requirements, problems)
 
   if (problems.length)
     throw new SettingsError(`The settings are not right (see .env.example):\n  ${problems.join('\n  ')}`)
@@ -338,8 +371,12 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
         ? undefined
         : { host: env.INDEXER_METRICS_HOST, port: env.INDEXER_METRICS_PORT },
     maxLagSeconds: env.MAX_LAG_SECONDS,
-    readSignerKey: keyFile || key ? () => normalizeKey(key ?? readKeyFile(keyFile!)) : undefined,
+    signer,
+    signerTimeoutMs: env.SIGNER_TIMEOUT_MS,
     attesterAddress: env.ATTESTER_ADDRESS?.toLowerCase(),
+    otherAttesters: env.OTHER_ATTESTERS,
+    readSealSecrets:
+      env.SEAL_SECRET_FILE === undefined ? undefined : () => readSealSecrets(env.SEAL_SECRET_FILE!),
     defaultSchemas: {
       number: env.DEFAULT_NUMERIC_SCHEMA.toLowerCase(),
       boolean: env.DEFAULT_BOOLEAN_SCHEMA.toLowerCase(),
@@ -420,18 +457,73 @@ function splitList(text: string): string[] {
     .filter(Boolean)
 }
 
-function readKeyFile(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    throw new SettingsError(
-      `SIGNER_KEY_FILE: ${file} cannot be read (${(error as NodeJS.ErrnoException).code})`,
+/** The settings of each kind of signer, the one first that says that it is this kind. */
+const SIGNER_KINDS = [
+  ['SIGNER_KEY_FILE'],
+  ['SIGNER_PRIVATE_KEY'],
+  ['SIGNER_PKCS11_MODULE', 'SIGNER_PKCS11_TOKEN', 'SIGNER_PKCS11_KEY', 'SIGNER_PKCS11_PIN_FILE'],
+  ['SIGNER_URL'],
+] as const
+type SignerSetting = (typeof SIGNER_KINDS)[number][number]
+
+/** The one kind of signer that is set. Adds to the problems what is missing, or too much. */
+function signerSettings(
+  env: Partial<Record<SignerSetting | 'ATTESTER_ADDRESS' | 'SEAL_SECRET_FILE', string | undefined>>,
+  requirements: readonly Requirement[],
+  problems: string[],
+): SignerSettings | undefined {
+  const kinds = SIGNER_KINDS.map((names) => names.filter((name) => env[name]))
+  const given = SIGNER_KINDS.filter((_, i) => kinds[i]!.length > 0)
+  if (given.length > 1)
+    problems.push(
+      `${given.map(([first]) => first).join(' and ')}: ${given.length === 2 ? 'both' : 'all'} given; keep one`,
     )
+  if (given.length === 0 && requirements.includes('signer'))
+    problems.push(
+      'SIGNER_KEY_FILE, SIGNER_PRIVATE_KEY, SIGNER_PKCS11_MODULE or SIGNER_URL: missing; what signs results (docs/operations/keys.md)',
+    )
+  const [names] = given
+  if (!names || given.length > 1) return undefined
+  for (const name of names) if (!env[name]) problems.push(`${name}: missing; ${names[0]} needs it`)
+  const { SIGNER_KEY_FILE: keyFile, SIGNER_PRIVATE_KEY: key, SIGNER_URL: url } = env
+  if (keyFile) return { kind: 'key', readKey: () => readHex32('SIGNER_KEY_FILE', keyFile)[0]! }
+  if (key) return { kind: 'key', readKey: () => withPrefix(key) }
+  if (!env.SEAL_SECRET_FILE)
+    problems.push(`SEAL_SECRET_FILE: missing; ${names[0]} needs it, as resign tokens are not made by its key`)
+  if (url) {
+    if (!env.ATTESTER_ADDRESS)
+      problems.push('ATTESTER_ADDRESS: missing; SIGNER_URL needs it: the account that signs there')
+    return { kind: 'remote', url }
+  }
+  return {
+    kind: 'pkcs11',
+    module: env.SIGNER_PKCS11_MODULE!,
+    token: env.SIGNER_PKCS11_TOKEN!,
+    key: env.SIGNER_PKCS11_KEY!,
+    readPin: () => readSecret('SIGNER_PKCS11_PIN_FILE', env.SIGNER_PKCS11_PIN_FILE!),
   }
 }
 
-function normalizeKey(text: string): string {
-  const key = text.trim()
-  if (!PRIVATE_KEY.test(key)) throw new SettingsError('SIGNER_KEY_FILE: the file must hold 32 bytes in hex')
-  return key.startsWith('0x') ? key : `0x${key}`
+function readSealSecrets(file: string): readonly string[] {
+  return readHex32('SEAL_SECRET_FILE', file, 'one or more lines of ')
+}
+
+function readSecret(setting: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trim()
+  } catch (error) {
+    throw new SettingsError(`${setting}: ${file} cannot be read (${(error as NodeJS.ErrnoException).code})`)
+  }
+}
+
+/** The lines of a file: one of 32 bytes in hex; or, with `several`, any number of them. */
+function readHex32(setting: string, file: string, several = ''): string[] {
+  const lines = readSecret(setting, file).split(/\s*\n\s*/)
+  if ((lines.length > 1 && !several) || !lines.every((line) => PRIVATE_KEY.test(line)))
+    throw new SettingsError(`${setting}: the file must hold ${several}32 bytes in hex`)
+  return lines.map(withPrefix)
+}
+
+function withPrefix(digits: string): string {
+  return digits.startsWith('0x') ? digits : `0x${digits}`
 }

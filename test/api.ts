@@ -15,7 +15,8 @@ import { Store } from '../api/records/store'
 import { WalletTier, type WalletOptions } from '../api/compute/wallet'
 import { Nonces } from '../api/http/nonces'
 import { LOCAL_CHAIN, LOCAL_SIGNER_KEY } from '../dev/chain'
-import { keySigner } from '../src/eas'
+import { keySigner, sealOf } from '../src/eas'
+import type { Identity } from '../api/compute/signers'
 
 /** The compiled workers: `npm test` builds before it runs. */
 export const MEASURE_WORKER = path.resolve('dist/api/compute/measure-worker.js')
@@ -34,6 +35,8 @@ interface TestServerOptions extends Partial<
   proxy?: string
   /** Of the signer. Default: the local chain's. */
   key?: string
+  /** What else than its key makes it the service. */
+  identity?: Partial<Identity>
   redisUrl?: string
   /** Whether contracts may sign. Default: true. */
   smartAccounts?: boolean
@@ -56,6 +59,7 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
     rpcUrl,
     proxy,
     key = LOCAL_SIGNER_KEY,
+    identity = {},
     redisUrl,
     redisTimeoutMs = 60_000,
     wallet,
@@ -79,7 +83,8 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
     proxy: proxy?.toLowerCase(),
   }
   const reader = new ChainReader(connected, clock)
-  const attester = new Attester(await keySigner(key), connected, reader, clock)
+  const keyed: Identity = { signer: await keySigner(key), others: [], seals: [sealOf(key)] }
+  const attester = new Attester({ ...keyed, ...identity }, connected, reader, clock)
   const walletTier =
     wallet &&
     new WalletTier({

@@ -159,12 +159,12 @@ test('packages import nothing else of src and api, whose licence is another one'
     ),
   ).toEqual([])
 })
-test("parts get settings by name, and the signer's key goes to the attester alone", () => {
+test('parts get settings by name, and secrets go to the signers alone', () => {
   expect(holders(/\.\.\.settings\b(?![.\w])/)).toEqual([])
-  const keyReaders = holders(/\breadSignerKey\b/).filter((file) => !file.startsWith('dev/'))
-  expect(keyReaders).toEqual(['src/config.ts', 'api/copy.ts', 'api/deploy-proxy.ts'])
-  expect(source('api/copy.ts').match(/\breadSignerKey!?[^'\w]/g)).toHaveLength(2)
-  expect(source('api/copy.ts')).toContain('loadSigner(readSignerKey!, attesterAddress)')
+  const readers = (secret: RegExp) => holders(secret).filter((file) => !file.startsWith('dev/'))
+  expect(readers(/\breadKey\b/)).toEqual(['src/config.ts', 'api/compute/signers/index.ts'])
+  expect(readers(/\breadSealSecrets\b/)).toEqual(['src/config.ts', 'api/compute/signers/index.ts'])
+  expect(readers(/\breadPin\b/)).toEqual(['src/config.ts', 'api/compute/signers/pkcs11.ts'])
 })
 test("one place each: SQL, the environment, the key, outgoing calls, the indexer's store", () => {
   expect(
@@ -174,7 +174,13 @@ test("one place each: SQL, the environment, the key, outgoing calls, the indexer
   ).toEqual([])
   expect(holders(/process\.env\b|loadEnvFile/)).toEqual(['src/config.ts'])
   expect(holders(/\b(SigningKey|keySigner)\b/).filter((file) => !file.startsWith('src/eas/'))).toEqual([
-    'api/compute/attester.ts',
+    'api/compute/signers/index.ts',
+  ])
+  expect(holders(/'pkcs11js'/)).toEqual(['api/compute/signers/pkcs11-worker.ts'])
+  expect(holders(/\brpcClient\(/)).toEqual([
+    'src/rpc/endpoint.ts',
+    'src/rpc/http.ts',
+    'api/compute/signers/remote.ts',
   ])
   // Calls of the global fetch (not of a method with that name), and the modules that open connections (except
   // type imports).

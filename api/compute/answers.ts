@@ -151,10 +151,12 @@ export async function multiTransactionOf(
  * service can make.
  */
 function resignTokenOf(attester: Attester, statement: Statement, kinds: string): string {
-  const { schema, recipient, revocable, data } = statement
-  return `${kinds}.${attester.seal([schema, recipient, revocable, data, kinds].join(':'))}`
+  return `${kinds}.${attester.seal(sealedText(statement, kinds))}`
 }
-const TOKEN = /^([a-z0-9,-]+)\.[\w-]{22}$/
+function sealedText({ schema, recipient, revocable, data }: Statement, kinds: string): string {
+  return [schema, recipient, revocable, data, kinds].join(':')
+}
+const TOKEN = /^([a-z0-9,-]+)\.([\w-]{22})$/
 /** An operation has at most two inputs. */
 const MAX_TOKEN_LENGTH = 2 * MAX_SOURCE_LENGTH + 50
 
@@ -162,8 +164,8 @@ const MAX_TOKEN_LENGTH = 2 * MAX_SOURCE_LENGTH + 50
  * The kinds of an earlier answer's inputs. Throws a ComputeError unless the token belongs to the statement.
  */
 export function sourcesOf(attester: Attester, statement: Statement, token: string): string[] {
-  const kinds = token.length > MAX_TOKEN_LENGTH ? undefined : TOKEN.exec(token)?.[1]
-  if (kinds === undefined || resignTokenOf(attester, statement, kinds) !== token)
+  const [, kinds, seal] = (token.length > MAX_TOKEN_LENGTH ? undefined : TOKEN.exec(token)) ?? []
+  if (kinds === undefined || !attester.isSeal(sealedText(statement, kinds), seal!))
     throw verificationFailed(
       'delegatedAttestation.resignToken: not the one that was given with this attestation',
     )

@@ -1,16 +1,17 @@
 import { ZeroAddress, ZeroHash } from 'ethers'
 import type { Chain } from '../../src/chains'
-import { SettingsError, type ConnectedChain, type Submission } from '../../src/config'
+import type { ConnectedChain, Submission } from '../../src/config'
 import {
   attestDigest,
+  attestTypedData,
   checksumAddress,
-  keySigner,
   recoverSigner,
-  type AttestLayout,
+  type AttestMessage,
   type Signer,
 } from '../../src/eas'
 import { invalidInput, type ComputeError } from '../http/problems'
 import type { ChainReader } from './chain-reader'
+import type { Identity } from './signers'
 import { VerifyingContract, lookAtEas, lookAtProxy, ownedBy } from './verifying-contract'
 
 /** The recipient of an attestation that is for nobody in particular. */
@@ -56,18 +57,6 @@ const TEST_ADDRESSES = new Set([
   '0x23618e81e3f5cdf7f54c3d65f7fbc0abf5b21e8f',
   '0xa0ee7a142d267c1f36714e4a8f75612f20a79720',
 ])
-/** The signer; the only place that reads the key. Throws a SettingsError unless the key fits the address. */
-export async function loadSigner(
-  readKey: () => string,
-  expectedAddress: string | undefined,
-): Promise<Signer> {
-  const signer = await keySigner(readKey())
-  if (expectedAddress && expectedAddress !== signer.address)
-    throw new SettingsError(
-      `ATTESTER_ADDRESS is ${expectedAddress}, but the signer's key belongs to ${signer.address}: correct one of them`,
-    )
-  return signer
-}
 
 /** The error of a request for a proxy that takes no signature of ours. */
 export function proxyRefused({ slug }: Chain, reason: string): ComputeError {
@@ -86,14 +75,19 @@ export class Attester {
   readonly signatures: Record<Submission, number> = { direct: 0, proxy: 0 }
   /** The nonce as it was last read; undefined before. */
   lastNonce: number | undefined
+  /** How many the signer failed to make. */
+  failures = 0
+  private readonly signer: Signer
 
   /** @param clock milliseconds */
   constructor(
-    private readonly signer: Signer,
+    private readonly identity: Identity,
     { chain, proxy }: ConnectedChain,
     private readonly reader: ChainReader,
     clock: () => number,
   ) {
+    const { signer } = identity
+    this.signer = signer
     this.chain = chain
     this.address = checksumAddress(signer.address)
     this.direct = new VerifyingContract(
@@ -131,11 +125,27 @@ export class Attester {
       contract.refuse(reason)
       throw proxyRefused(this.chain, reason)
     }
-    const nonce = Number(await this.reader.nonce(this.signer.address, fresh))
+    return (this.lastNonce = await this.nonceOf(this.signer.address, fresh))
+  }
+
+  /** The nonce of an attester in EAS. Throws UnavailableError. */
+  async nonceOf(address: string, fresh: boolean): Promise<number> {
+    const nonce = Number(await this.reader.nonce(address.toLowerCase(), fresh))
     if (!Number.isSafeInteger(nonce))
       throw new Error(`the attester's nonce ${nonce} is beyond what JSON numbers hold`)
-    this.lastNonce = nonce
     return nonce
+  }
+
+  /** The address, with checksum, if what it signs or signed is ours: of the signer, or one of the others. */
+  ours(address: string): string | undefined {
+    const { signer, others } = this.identity
+    const lower = address.toLowerCase()
+    return lower === signer.address || others.includes(lower) ? checksumAddress(lower) : undefined
+  }
+
+  /** Why the signer cannot sign, as it was last seen, whatever the chain. Does not wait. */
+  signerNotReady(): string | undefined {
+    return this.signer.notReady()
   }
 
   /**
@@ -143,39 +153,55 @@ export class Attester {
    * UnavailableError.
    */
   async sign(contract: VerifyingContract, statement: Statement, terms: Terms): Promise<string> {
-    const signature = await this.signer.sign(await this.digest(await contract.ready(), statement, terms))
-    this.signatures[contract.submission]++
-    return signature
+    const { domain, separator, layout } = await contract.ready()
+    const message = messageOf(this.signer.address, statement, terms)
+    const digest = await attestDigest(separator, layout, message)
+    try {
+      const signature = await this.signer.sign(digest, () => attestTypedData(domain, layout, message))
+      this.signatures[contract.submission]++
+      return signature
+    } catch (error) {
+      this.failures++
+      throw error
+    }
   }
 
-  /** Whether this signer signed exactly this. Throws UnavailableError. */
+  /** Whether an attester signed exactly this. Throws UnavailableError. */
   async signed(
     contract: VerifyingContract,
+    attester: string,
     statement: Statement,
     terms: Terms,
     signature: string,
   ): Promise<boolean> {
-    const digest = await this.digest(await contract.known(), statement, terms)
-    return (await recoverSigner(digest, signature)) === this.signer.address
+    const { separator, layout } = await contract.known()
+    const digest = await attestDigest(separator, layout, messageOf(attester, statement, terms))
+    return (await recoverSigner(digest, signature)) === attester.toLowerCase()
   }
 
-  /** A code for a text on this chain that only the holder of the key can compute. */
+  /** A code for a text on this chain that only this service can compute. */
   seal(text: string): string {
-    return this.signer.seal(`${this.chain.id}:${text}`)
+    return this.identity.seals[0](this.sealed(text))
   }
 
-  private digest(
-    { separator, layout }: { separator: string; layout: AttestLayout },
-    statement: Statement,
-    { nonce = 0, expirationTime, deadline }: Terms,
-  ): Promise<string> {
-    return attestDigest(separator, layout, {
-      ...statement,
-      ...{ attester: this.signer.address, expirationTime, refUID: ZeroHash, value: 0, nonce, deadline },
-    })
+  /** Whether a code is the one for this text, by any secret of ours. */
+  isSeal(text: string, seal: string): boolean {
+    return this.identity.seals.some((each) => each(this.sealed(text)) === seal)
+  }
+
+  private sealed(text: string): string {
+    return `${this.chain.id}:${text}`
   }
 
   private async isLocal(): Promise<boolean> {
     return this.reader.local && /^(anvil|hardhat)/i.test(await this.reader.clientVersion())
   }
+}
+
+function messageOf(
+  attester: string,
+  statement: Statement,
+  { nonce = 0, expirationTime, deadline }: Terms,
+): AttestMessage {
+  return { ...statement, attester, expirationTime, refUID: ZeroHash, value: 0, nonce, deadline }
 }

@@ -79,12 +79,17 @@ function readAnswer(answer: EarlierAnswer): ReadAnswer {
   }
 }
 
-/** Whether this attester signed the answer as it is, for this contract. Throws UnavailableError. */
-async function isOurs(attester: Attester, contract: VerifyingContract, answer: ReadAnswer): Promise<boolean> {
-  return (
-    answer.attester.toLowerCase() === attester.address.toLowerCase() &&
-    attester.signed(contract, answer.statement, answer.terms, answer.signature)
-  )
+/**
+ * The address, with checksum, that signed the answer as it is, for this contract, if that is ours; undefined
+ * else. Throws UnavailableError.
+ */
+async function signerOf(
+  attester: Attester,
+  contract: VerifyingContract,
+  { attester: named, statement, terms, signature }: ReadAnswer,
+): Promise<string | undefined> {
+  const ours = attester.ours(named)
+  return ours && (await attester.signed(contract, ours, statement, terms, signature)) ? ours : undefined
 }
 
 const NOT_OURS =
@@ -182,8 +187,9 @@ async function reviewed(
   const { statement } = answer
   const contract = signedFor(attester, answer.submission)
   if (answer.contradiction) throw verificationFailed(answer.contradiction)
-  if (!(await isOurs(attester, contract, answer))) throw verificationFailed(`attestation: ${NOT_OURS}`)
-  const call = delegatedRequest(statement, answer.signature, attester.address, answer.terms)
+  const signer = await signerOf(attester, contract, answer)
+  if (!signer) throw verificationFailed(`attestation: ${NOT_OURS}`)
+  const call = delegatedRequest(statement, answer.signature, signer, answer.terms)
   const problem = await leftInProblem(contract, earlier, call)
   if (problem) throw verificationFailed(`${problem}; leave it out`)
   const claims = claimsOf(statement.data)
@@ -214,13 +220,14 @@ export async function verify(parts: ComputeParts, request: VerifyRequest): Promi
   const chain = await servedChain(parts, request.chainId)
   const { attester } = chain
   const contract = signedFor(attester, answer.submission)
-  const signed = await isOurs(attester, contract, answer)
-  const claims = signed ? claimsOf(answer.statement.data) : null
+  const signer = await signerOf(attester, contract, answer)
+  const claims = signer ? claimsOf(answer.statement.data) : null
   const reasons = claims
     ? otherThanSigned(claims, answer.claims).map((field) => `${field} is not what was signed`)
     : [NOT_OURS]
   if (answer.contradiction) reasons.unshift(answer.contradiction)
-  const call = delegatedRequest(answer.statement, answer.signature, attester.address, answer.terms)
+  const by = signer ?? attester.address
+  const call = delegatedRequest(answer.statement, answer.signature, by, answer.terms)
   const leftIn = claims && (await leftInProblem(contract, request, call))
   if (leftIn) reasons.push(leftIn)
   const ours = reasons.length === 0
@@ -229,7 +236,7 @@ export async function verify(parts: ComputeParts, request: VerifyRequest): Promi
   const standing =
     nonce === undefined
       ? await atProxy(chain, contract, answer, claims, call, late)
-      : await atEas(chain, contract, answer, claims, nonce, late)
+      : await atEas(chain, contract, answer, by, claims, nonce, late)
   reasons.push(...standing.reasons)
   return {
     ours,
@@ -257,18 +264,18 @@ async function atEas(
   chain: ServedChain,
   contract: VerifyingContract,
   { statement, terms }: ReadAnswer,
+  by: string,
   claims: Claims | null,
   nonce: number,
   late: boolean,
 ): Promise<Standing> {
-  const [current, { layout }] = await Promise.all([chain.attester.nonce(contract, true), contract.known()])
-  const landed =
-    claims && (await findLanded(chain, { ...statement, ...terms }, chain.attester.address, claims.timestamp))
+  const [current, { layout }] = await Promise.all([chain.attester.nonceOf(by, true), contract.known()])
+  const landed = claims && (await findLanded(chain, { ...statement, ...terms }, by, claims.timestamp))
   const reasons: string[] = []
-  if (nonce < current!) reasons.push(`nonce ${nonce} was used${landed ? USED_BY[landed.status] : ''}`)
-  if (nonce > current!) reasons.push(`nonce ${nonce} comes later: the contract now expects ${current}`)
+  if (nonce < current) reasons.push(`nonce ${nonce} was used${landed ? USED_BY[landed.status] : ''}`)
+  if (nonce > current) reasons.push(`nonce ${nonce} comes later: the contract now expects ${current}`)
   if (late && layout !== 'legacy') reasons.push(tooLate(terms))
-  return { reasons, landed, current: current! }
+  return { reasons, landed, current }
 }
 
 /**

@@ -23,7 +23,7 @@ const MAX_CALLS = 40
 export async function findLanded(
   { attester, reader }: ServedChain,
   statement: Statement & Pick<Terms, 'expirationTime'>,
-  /** Whom EAS records: our signer, or the proxy that the answer was signed for. */
+  /** Whom EAS records: the signer of the answer, or the proxy that the answer was signed for. */
   recorded: string,
   timestamp: number,
 ): Promise<Landed> {

@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import { version } from '../../package.json'
 import { checksumAddress } from '../../src/eas'
 import { prefersHtml } from '../http/accept'
-import { COMPUTE_COMPONENTS, type ComputeParts, type VerifyingContract } from '../compute'
+import { COMPUTE_COMPONENTS, type Attester, type ComputeParts, type VerifyingContract } from '../compute'
 import { ERROR_PAGES, errorPageHtml, errorPageJson, errorSlug } from '../http/error-pages'
 import { SERVICE_COMPONENTS, SERVICE_ROUTES } from './schemas'
 import { SHARED_COMPONENTS } from '../http/openapi-components'
@@ -130,8 +130,8 @@ export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Prom
           ...{ id, slug, eas: direct.address },
           schemaRegistry: checksumAddress(schemaRegistry),
           attester: attester.address,
-          ...(await described(direct)),
-          proxy: proxy ? { address: proxy.address, ...(await described(proxy)) } : null,
+          ...(await described(attester, direct)),
+          proxy: proxy ? { address: proxy.address, ...(await described(attester, proxy)) } : null,
         }
       }),
     ),
@@ -206,9 +206,9 @@ export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Prom
   })
 }
 
-/** Whether a contract takes our signatures, why not, and what a client submits them by. */
-async function described(contract: VerifyingContract) {
-  const reason = await contract.notReady()
+/** Whether answers can be signed for a contract, why not, and what a client submits them by. */
+async function described(attester: Attester, contract: VerifyingContract) {
+  const reason = (await contract.notReady()) ?? attester.signerNotReady()
   return {
     ready: reason === undefined,
     ...(reason !== undefined && { reason }),

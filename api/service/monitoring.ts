@@ -29,9 +29,10 @@ export interface MonitoringParts {
 
 /**
  * GET /health: whether the database answers. GET /ready: 200 when every chain is followed closely enough,
- * else 503, with the reason for each chain; a proxy that takes no signatures is told, but records do not need
- * it. GET /metrics: the same figures, those of the audit and of the process, for Prometheus. None of them
- * waits for a node: the indexers write what they see into the database, and proxies are as last seen.
+ * else 503, with the reason for each chain; a signer that does not sign and a proxy that takes no
+ * signatures are told, but records do not need them. GET /metrics: the same figures, those of the audit
+ * and of the process, for Prometheus. None of them waits for a node: the indexers write what they see into
+ * the database; proxies and the signer are as last seen.
  */
 export function monitoring(app: FastifyInstance, parts: MonitoringParts): void {
   const { store, chains, attesters, maxLagSeconds, clock, redis, figuresOfCopies } = parts
@@ -56,6 +57,14 @@ export function monitoring(app: FastifyInstance, parts: MonitoringParts): void {
     return { address, status: reason === undefined ? 'ready' : 'not ready', ...(reason && { reason }) }
   }
 
+  /** Whether the signer signs; undefined where there is no chain to sign for. */
+  const signerState = () => {
+    const [first] = attesters.values()
+    if (!first) return undefined
+    const reason = first.attester.signerNotReady()
+    return { status: reason === undefined ? 'ready' : 'not ready', ...(reason && { reason }) }
+  }
+
   app.get('/health', { schema: SERVICE_ROUTES.health }, async (_request, reply) => {
     const connected = await store.ping()
     return reply.status(connected ? 200 : 503).send({
@@ -71,7 +80,7 @@ export function monitoring(app: FastifyInstance, parts: MonitoringParts): void {
       return reply
         .status(503)
         .header('retry-after', '5')
-        .send({ status: 'not ready', database: 'disconnected', chains: {} })
+        .send({ status: 'not ready', database: 'disconnected', signer: signerState(), chains: {} })
     const readiness = chains.map(
       (connected) =>
         [
@@ -87,6 +96,7 @@ export function monitoring(app: FastifyInstance, parts: MonitoringParts): void {
     return reply.send({
       status: ready ? 'ready' : 'not ready',
       database: 'connected',
+      signer: signerState(),
       chains: Object.fromEntries(readiness),
     })
   })
@@ -249,6 +259,17 @@ function metricsOfProcess(registry: Registry, { listeners, attesters, store, mea
         for (const { attester } of attesters.values())
           for (const [submission, count] of Object.entries(attester.signatures))
             this.inc({ chain: attester.chain.slug, submission }, count)
+      },
+    }),
+    failures: new Counter({
+      name: 'geospatial_signature_failures_total',
+      help: 'Signatures that the signer failed to make, by chain',
+      labelNames: ['chain'],
+      registers,
+      collect() {
+        this.reset()
+        for (const { attester } of attesters.values())
+          this.inc({ chain: attester.chain.slug }, attester.failures)
       },
     }),
     requests: new Histogram({

@@ -140,6 +140,18 @@ const Readiness = named(
     {
       status: oneOfTexts(['ready', 'not ready'], 'Whether every chain is followed closely enough.'),
       database: DATABASE,
+      signer: Type.Optional(
+        Type.Object(
+          {
+            status: oneOfTexts(['ready', 'not ready'], 'Whether it signs.'),
+            reason: Type.Optional(text('Why not.')),
+          },
+          {
+            description:
+              'What signs, as it was last seen. Records do not need it: it does not make the service not ready.',
+          },
+        ),
+      ),
       chains: Type.Unsafe<Record<string, unknown>>({
         type: 'object',
         description: 'By slug.',

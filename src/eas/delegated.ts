@@ -137,6 +137,37 @@ export async function attestDigest(
   return `0x${keccak.init().update(DIGESTED).digest('hex')}`
 }
 
+/** The object that eth_signTypedData_v4 takes (EIP-712). Amounts and times are decimal texts. */
+export interface AttestTypedData {
+  types: Record<string, readonly TypedDataField[]>
+  primaryType: string
+  domain: AttestDomain
+  message: Record<string, string | boolean>
+}
+
+const DOMAIN_FIELDS: readonly TypedDataField[] = [
+  { name: 'name', type: 'string' },
+  { name: 'version', type: 'string' },
+  { name: 'chainId', type: 'uint256' },
+  { name: 'verifyingContract', type: 'address' },
+]
+
+/** What `attestDigest` is the digest of, for signers that make it themselves. */
+export function attestTypedData(
+  domain: AttestDomain,
+  layout: AttestLayout,
+  message: AttestMessage,
+): AttestTypedData {
+  const fields = FIELDS[layout].map(({ name }) => {
+    const value = message[name as keyof AttestMessage]
+    return [name, typeof value === 'boolean' ? value : String(value)] as const
+  })
+  return {
+    types: { EIP712Domain: DOMAIN_FIELDS, Attest: FIELDS[layout] },
+    ...{ primaryType: 'Attest', domain, message: Object.fromEntries(fields) },
+  }
+}
+
 /** 0x1901, the domain separator and the struct hash: written anew, and hashed, in one turn. */
 const DIGESTED = Buffer.concat([Buffer.from('1901', 'hex'), Buffer.alloc(64)])
 

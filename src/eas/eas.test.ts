@@ -27,11 +27,14 @@ import {
   encodeNumericResult,
   fieldTypes,
   hashesToUid,
+  attestTypedData,
+  canonicalSignature,
   keySigner,
   layoutOfTypeHash,
   multiAttestCalldata,
   payloadBytes,
   recoverSigner,
+  sealOf,
   schemaUid,
   splitSignature,
   type AttestLayout,
@@ -119,10 +122,32 @@ describe('signatures', () => {
     isBroken = false
     for (let i = 0; i < 200; i++) await expect(signer.sign(digest)).rejects.toThrow(/nothing more is signed/)
   })
-  test('a seal depends on the key and on the text', async () => {
-    const [one, two] = await Promise.all(['11', '12'].map((byte) => keySigner(`0x${byte.repeat(32)}`)))
-    expect(one!.seal('a')).toBe((await keySigner(`0x${'11'.repeat(32)}`)).seal('a'))
-    expect(new Set([one!.seal('a'), one!.seal('b'), two!.seal('a')]).size).toBe(3)
+  test('a seal depends on the secret and on the text', () => {
+    const [one, two] = ['11', '12'].map((byte) => sealOf(`0x${byte.repeat(32)}`))
+    expect(one!('a')).toBe(sealOf(`0x${'11'.repeat(32)}`)('a'))
+    expect(new Set([one!('a'), one!('b'), two!('a')]).size).toBe(3)
+  })
+  test('what a signer outside gives becomes canonical, or nothing: either s, another digest, another key', async () => {
+    const digest = `0x${'5a'.repeat(32)}`
+    for (let i = 1; i <= 16; i++) {
+      const signer = await keySigner(`0x${String(i).padStart(64, '0')}`)
+      const { address } = signer
+      const signature = await signer.sign(digest)
+      const low = Buffer.from(signature.slice(2, 130), 'hex')
+      const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
+      const s = (order - BigInt(`0x${signature.slice(66, 130)}`)).toString(16).padStart(64, '0')
+      const high = Buffer.concat([low.subarray(0, 32), Buffer.from(s, 'hex')])
+      for (const curve of CURVES)
+        for (const rs of [low, high]) {
+          expect(await canonicalSignature(digest, rs, address, curve)).toBe(signature)
+          expect(await canonicalSignature(`0x${'5b'.repeat(32)}`, rs, address, curve)).toBeUndefined()
+          expect(await canonicalSignature(digest, rs, `0x${'11'.repeat(20)}`, curve)).toBeUndefined()
+          expect(await canonicalSignature(digest, rs.subarray(1), address, curve)).toBeUndefined()
+        }
+    }
+    const zeros = Buffer.alloc(64)
+    expect(await canonicalSignature(digest, zeros, `0x${'11'.repeat(20)}`)).toBeUndefined()
+    expect(await canonicalSignature(digest, zeros.fill(0xff), `0x${'11'.repeat(20)}`)).toBeUndefined()
   })
   test('an invalid key is refused', async () => {
     for (const key of ['0x', `0x${'00'.repeat(32)}`, `0x${'ff'.repeat(32)}`])
@@ -145,6 +170,13 @@ describe('delegated attestations', () => {
     expect(domainSeparator(domain)).toBe(expected.domainSeparator)
     const digest = await attestDigest(domainSeparator(domain), layout, full)
     expect(digest).toBe(expected.digest)
+    const typed = JSON.parse(JSON.stringify(attestTypedData(domain, layout, full)))
+    const { EIP712Domain, ...types } = typed.types
+    expect(EIP712Domain.map(({ name }: { name: string }) => name)).toEqual(Object.keys(typed.domain))
+    expect([typed.primaryType, TypedDataEncoder.hash(typed.domain, types, typed.message)]).toEqual([
+      'Attest',
+      digest,
+    ])
     for (const curve of CURVES) {
       const signature = await (await keySigner(privateKey, curve)).sign(digest)
       expect(signature).toBe(expected.signature)

@@ -23,6 +23,7 @@ export {
   DELEGATED_ABIS,
   attestCalldata,
   attestDigest,
+  attestTypedData,
   delegationError,
   domainSeparator,
   layoutOfTypeHash,
@@ -30,10 +31,21 @@ export {
   splitSignature,
   type AttestDomain,
   type AttestLayout,
+  type AttestMessage,
+  type AttestTypedData,
   type DelegatedRequest,
   type MultiDelegatedRequest,
 } from './delegated'
-export { isCanonicalSignature, keySigner, recoverSigner, type Signer } from './signature'
+export {
+  addressOf,
+  canonicalSignature,
+  isCanonicalSignature,
+  keySigner,
+  recoverSigner,
+  sealOf,
+  type Seal,
+  type Signer,
+} from './signature'
 export { CURVE } from './curve'
 export { keccak256 } from './keccak'
 export { MAX_SIGNATURE_BYTES, OffchainError } from './offchain-document'

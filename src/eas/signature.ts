@@ -1,22 +1,34 @@
 import { createHmac, hkdfSync } from 'node:crypto'
 import { CURVE, ETHERS_CURVE, type Curve } from './curve'
+import type { AttestTypedData } from './delegated'
 import { hex } from './words'
 import { keccak256 } from './keccak'
 
-/** Signs digests. The key stays inside the signer, in this process or in another service. */
+/** Signs delegated attestations. The key stays in the signer: in this process, a token, another service. */
 export interface Signer {
   /** lower-case */
   readonly address: string
   /**
-   * 65 bytes r + s + v in hex: low s, v 27 or 28, deterministic (RFC 6979). Throws rather than answer what it
-   * knows not to recover to the address.
+   * 65 bytes r + s + v in hex: low s, v 27 or 28. Throws rather than answer what it knows not to recover to
+   * the address.
+   * @param typed what the digest is made of, for signers that make it themselves
    */
-  sign(digest: string): Promise<string>
-  /**
-   * A message authentication code of a text that only this signer can make, always the same: 16 bytes in
-   * base64url. It is no signature, so no contract accepts it.
-   */
-  seal(text: string): string
+  sign(digest: string, typed: () => AttestTypedData): Promise<string>
+  /** Why it cannot sign, as it was last seen; undefined when it can. Does not wait. */
+  notReady(): string | undefined
+}
+
+/**
+ * A message authentication code of a text: 16 bytes in base64url. It is no signature, so no contract accepts
+ * it.
+ */
+export type Seal = (text: string) => string
+
+/** Makes seals that only who knows the secret, 32 bytes in hex, can make. */
+export function sealOf(secret: string): Seal {
+  const source = Buffer.from(hex(secret, 32), 'hex')
+  const key = Buffer.from(hkdfSync('sha256', source, '', 'geospatial attestation service: seal', 32))
+  return (text) => createHmac('sha256', key).update(text).digest().subarray(0, 16).toString('base64url')
 }
 
 /** Every so many signatures one is recovered, the first one included. */
@@ -25,14 +37,16 @@ const CHECK_EVERY = 64
 const TRIALS = 16
 
 /**
- * A signer whose private key, 32 bytes in hex, is in this process. Throws for an invalid key, and where the
- * library does not sign as ethers does. One signature in 64 is recovered: after one that does not recover to
- * the address it signs nothing more, as memory or the library is broken
- * (docs/architecture/decisions/0016-checked-by-sampling.md).
+ * A signer whose private key, 32 bytes in hex, is in this process; its signatures are deterministic (RFC
+ * 6979). Throws for an invalid key, and where the library does not sign as ethers does. One signature in
+ * 64 is recovered: after one that does not recover to the address it signs nothing more, as memory or the
+ * library is broken (docs/architecture/decisions/0016-checked-by-sampling.md).
  */
-export async function keySigner(privateKey: string, curve: Curve = CURVE): Promise<Signer> {
+export async function keySigner(
+  privateKey: string,
+  curve: Curve = CURVE,
+): Promise<Signer & { sign(digest: string): Promise<string> }> {
   const key = Buffer.from(hex(privateKey, 32), 'hex')
-  const sealKey = Buffer.from(hkdfSync('sha256', key, '', 'geospatial attestation service: seal', 32))
   const address = await addressOf(curve.publicKey(key))
   await compareWithEthers(curve, key)
   let signed = 0
@@ -43,12 +57,14 @@ export async function keySigner(privateKey: string, curve: Curve = CURVE): Promi
       const signature = signBy(curve, Buffer.from(hex(digest, 32), 'hex'), key)
       if (signed++ % CHECK_EVERY === 0 && (await recoverSigner(digest, signature, curve)) !== address)
         broken = true
-      if (broken) throw new Error('a signature did not recover to the attester: nothing more is signed')
+      if (broken) throw new Error(BROKEN)
       return signature
     },
-    seal: (text) => createHmac('sha256', sealKey).update(text).digest().subarray(0, 16).toString('base64url'),
+    notReady: () => (broken ? BROKEN : undefined),
   }
 }
+
+const BROKEN = 'a signature did not recover to the attester: nothing more is signed'
 
 function signBy(curve: Curve, digest: Uint8Array, key: Uint8Array): string {
   const { signature, recovery } = curve.sign(digest, key)
@@ -69,6 +85,7 @@ async function compareWithEthers(curve: Curve, key: Uint8Array): Promise<void> {
  * (EIP-2).
  */
 const HALF_ORDER = '7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0'
+const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
 
 /** Whether a signature is 65 bytes in hex with the lower s, and v is 27 or 28. */
 export function isCanonicalSignature(signature: string): boolean {
@@ -95,7 +112,31 @@ export async function recoverSigner(
   }
 }
 
-/** The last 20 bytes of the hash of the public key (Yellow Paper, appendix F). */
-async function addressOf(publicKey: Uint8Array): Promise<string> {
+/**
+ * The canonical form of a signature by this address that a signer outside gave: r and s, 64 bytes, with
+ * either s. Undefined when it is of another digest or key.
+ */
+export async function canonicalSignature(
+  digest: string,
+  rs: Uint8Array,
+  address: string,
+  curve: Curve = CURVE,
+): Promise<string | undefined> {
+  if (rs.length !== 64) return undefined
+  const given = Buffer.from(rs).toString('hex')
+  const s = given.slice(64)
+  const low = s <= HALF_ORDER ? s : (ORDER - BigInt(`0x${s}`)).toString(16).padStart(64, '0')
+  for (const v of ['1b', '1c']) {
+    const signature = `0x${given.slice(0, 64)}${low}${v}`
+    if ((await recoverSigner(digest, signature, curve)) === address) return signature
+  }
+  return undefined
+}
+
+/**
+ * The address, lower-case, of a public key, x and y, 64 bytes: the last 20 bytes of its hash (Yellow Paper,
+ * appendix F).
+ */
+export async function addressOf(publicKey: Uint8Array): Promise<string> {
   return `0x${(await keccak256(publicKey)).slice(24)}`
 }

@@ -1650,6 +1650,16 @@ export interface components {
              * @enum {unknown}
              */
             database: "connected" | "disconnected";
+            /** @description What signs, as it was last seen. Records do not need it: it does not make the service not ready. */
+            signer?: {
+                /**
+                 * @description Whether it signs.
+                 * @enum {unknown}
+                 */
+                status: "ready" | "not ready";
+                /** @description Why not. */
+                reason?: string;
+            };
             /** @description By slug. */
             chains: {
                 [key: string]: {

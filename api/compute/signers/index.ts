@@ -1,0 +1,57 @@
+import type { Logger } from 'pino'
+import { SettingsError, type Settings } from '../../../src/config'
+import { checksumAddress, keySigner, sealOf, type Seal, type Signer } from '../../../src/eas'
+import { pkcs11Signer } from './pkcs11'
+import { remoteSigner } from './remote'
+
+/** Who signs for the service, the same on every chain. */
+export interface Identity {
+  readonly signer: Signer
+  /** Lower-case: other addresses whose signatures are ours, as before and after a change of the key. */
+  readonly others: readonly string[]
+  /** The first one makes seals; all are accepted. */
+  readonly seals: readonly [Seal, ...Seal[]]
+}
+
+type IdentitySettings = Pick<
+  Settings,
+  'signer' | 'signerTimeoutMs' | 'attesterAddress' | 'otherAttesters' | 'readSealSecrets'
+>
+
+/**
+ * The identity that the settings name; the only place that reads secrets. A remote signer need not answer
+ * yet. Throws a SettingsError unless the key is there and fits the attester's address.
+ */
+export async function loadIdentity(settings: IdentitySettings, logger?: Logger): Promise<Identity> {
+  const { attesterAddress: expected, readSealSecrets } = settings
+  const { signer, ownSeals } = await load(settings, logger)
+  if (expected && expected !== signer.address)
+    throw new SettingsError(
+      `ATTESTER_ADDRESS is ${checksumAddress(expected)}, but the signer's key belongs to ${checksumAddress(signer.address)}: correct one of them`,
+    )
+  const [first, ...more] = [...(readSealSecrets?.() ?? []).map(sealOf), ...ownSeals]
+  return { signer, others: settings.otherAttesters, seals: [first!, ...more] }
+}
+
+async function load(
+  { signer: settings, signerTimeoutMs: timeoutMs, attesterAddress }: IdentitySettings,
+  logger?: Logger,
+): Promise<{ signer: Signer; ownSeals: Seal[] }> {
+  const onChange = (problem: string | undefined, detail?: string) =>
+    problem === undefined
+      ? logger?.info('the signer signs again')
+      : logger?.error({ problem, detail }, 'the signer does not sign')
+  switch (settings!.kind) {
+    case 'key': {
+      const key = settings!.readKey()
+      return { signer: await keySigner(key), ownSeals: [sealOf(key)] }
+    }
+    case 'pkcs11':
+      return { signer: await pkcs11Signer(settings!, { timeoutMs, onChange }), ownSeals: [] }
+    case 'remote':
+      return {
+        signer: await remoteSigner(settings!.url, attesterAddress!, { timeoutMs, onChange }),
+        ownSeals: [],
+      }
+  }
+}

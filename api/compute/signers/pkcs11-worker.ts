@@ -1,0 +1,165 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import type { Handle, PKCS11 } from 'pkcs11js'
+
+/** What the thread of a token does: it opens a session, then signs one digest after another. */
+
+export interface Token {
+  /** The file of the library. */
+  module: string
+  /** Its label. */
+  token: string
+  /** Its label, or `id:` and its id in hex. */
+  key: string
+  pin: string
+}
+/** The first message: the public key, x and y, 64 bytes; or what is wrong with the settings. */
+export type Opened = { publicKey: Uint8Array } | { problem: string }
+/** For each digest r and s, 64 bytes. */
+export type Signed = { id: number } & ({ signature: Uint8Array } | { problem: string })
+
+/** Codes of PKCS#11 2.40 that say that a state is reached already: it belongs to the process. */
+const ALREADY_INITIALIZED = 0x191
+const ALREADY_LOGGED_IN = 0x100
+/** The PIN is wrong, locked or expired: further tries would lock the token. */
+const PIN_REFUSED: ReadonlySet<unknown> = new Set([0xa0, 0xa1, 0xa2, 0xa3, 0xa4])
+/** DER of the curve's object identifier, 1.3.132.0.10 (SEC 2). */
+const SECP256K1 = '06052b8104000a'
+
+const NO_PACKAGE =
+  'SIGNER_PKCS11_MODULE: the optional package pkcs11js is not installed, or was not compiled. Install with `npm ci` on a machine with Python and a C++ compiler (in Docker: docs/operations/keys.md), or sign in another way.'
+
+// `module` is a name of CommonJS.
+const { module: file, token, key, pin } = workerData as Token
+
+/** pkcs11js, which is optional. */
+type Pkcs11js = typeof import('pkcs11js')
+interface Session {
+  library: PKCS11
+  handle: Handle
+  privateKey: Handle
+  publicKey: Uint8Array
+}
+
+class TokenError extends Error {}
+
+let package11: Pkcs11js
+let pinRefused = false
+
+function load(): PKCS11 {
+  try {
+    package11 = require('pkcs11js') as Pkcs11js // eslint-disable-line @typescript-eslint/no-require-imports -- it may be missing
+  } catch {
+    throw new TokenError(NO_PACKAGE)
+  }
+  const library = new package11.PKCS11()
+  attempt('SIGNER_PKCS11_MODULE', `${file} cannot be loaded`, () => library.load(file))
+  attempt('SIGNER_PKCS11_MODULE', `${file} cannot be used`, () =>
+    unless(ALREADY_INITIALIZED, () => library.C_Initialize({ flags: package11.CKF_OS_LOCKING_OK })),
+  )
+  return library
+}
+
+function open(library: PKCS11): Session {
+  if (pinRefused) throw new TokenError('SIGNER_PKCS11_PIN_FILE: the token has refused this PIN')
+  const slots = library
+    .C_GetSlotList(true)
+    .filter((slot) => plain(library.C_GetTokenInfo(slot).label) === token)
+  if (slots.length !== 1)
+    throw new TokenError(
+      `SIGNER_PKCS11_TOKEN: ${slots.length || 'no'} token${slots.length ? 's have' : ' has'} the label '${token}'`,
+    )
+  // Those of before, if any: this thread alone uses the token in this process.
+  library.C_CloseAllSessions(slots[0]!)
+  const handle = library.C_OpenSession(slots[0]!, package11.CKF_SERIAL_SESSION)
+  attempt('SIGNER_PKCS11_PIN_FILE', `the token '${token}' refuses it`, () =>
+    unless(ALREADY_LOGGED_IN, () => library.C_Login(handle, package11.CKU_USER, pin)),
+  )
+  const privateKey = find(library, handle, package11.CKO_PRIVATE_KEY, 'private')
+  const of = find(library, handle, package11.CKO_PUBLIC_KEY, 'public')
+  const [curve, point] = library
+    .C_GetAttributeValue(handle, of, [{ type: package11.CKA_EC_PARAMS }, { type: package11.CKA_EC_POINT }])
+    .map(({ value }) => value)
+  // The point, uncompressed, in a DER octet string (PKCS#11 2.40, 2.3.3); some tokens give it bare.
+  const publicKey = point!.subarray(-64)
+  if (curve!.toString('hex') !== SECP256K1 || ![65, 67].includes(point!.length))
+    throw new TokenError(`SIGNER_PKCS11_KEY: the key '${key}' is of another curve than secp256k1`)
+  return { library, handle, privateKey, publicKey }
+}
+
+function find(library: PKCS11, session: Handle, kind: number, name: string): Handle {
+  const which = key.startsWith('id:')
+    ? { type: package11.CKA_ID, value: Buffer.from(key.slice(3), 'hex') }
+    : { type: package11.CKA_LABEL, value: key }
+  library.C_FindObjectsInit(session, [{ type: package11.CKA_CLASS, value: kind }, which])
+  const found = library.C_FindObjects(session, 2)
+  library.C_FindObjectsFinal(session)
+  if (found.length !== 1)
+    throw new TokenError(
+      `SIGNER_PKCS11_KEY: the token '${token}' has ${found.length ? 'several' : 'no'} ${name} keys '${key}'; one private and one public key must have this label or id`,
+    )
+  return found[0]!
+}
+
+/** Labels are padded, by spaces or zeros. */
+function plain(label: string): string {
+  return label.replace(/[ \0]+$/, '')
+}
+
+/** Runs a call; one error of it means that there is nothing to do. */
+function unless(code: number, call: () => void): void {
+  try {
+    call()
+  } catch (error) {
+    if ((error as { code?: number }).code !== code) throw error
+  }
+}
+
+/** Runs a call whose error is that of a setting. Throws a TokenError. */
+function attempt(setting: string, what: string, call: () => void): void {
+  try {
+    call()
+  } catch (error) {
+    pinRefused ||= PIN_REFUSED.has((error as { code?: number }).code)
+    throw new TokenError(`${setting}: ${what} (${(error as Error).message})`)
+  }
+}
+
+function signBy({ library, handle, privateKey }: Session, digest: Uint8Array): Uint8Array {
+  library.C_SignInit(handle, { mechanism: package11.CKM_ECDSA }, privateKey)
+  return library.C_Sign(handle, Buffer.from(digest), Buffer.alloc(64))
+}
+
+function main(port: NonNullable<typeof parentPort>): void {
+  let library: PKCS11
+  let session: Session | undefined
+  try {
+    library = load()
+    session = open(library)
+    port.postMessage({ publicKey: Uint8Array.from(session.publicKey) } satisfies Opened)
+  } catch (error) {
+    const problem =
+      error instanceof TokenError
+        ? error.message
+        : `SIGNER_PKCS11_MODULE: ${file} gives ${(error as Error).message}`
+    return port.postMessage({ problem } satisfies Opened)
+  }
+  port.on('message', ({ id, digest }: { id: number; digest: Uint8Array }) => {
+    const signed = ((): Signed => {
+      try {
+        try {
+          return { id, signature: signBy((session ??= open(library)), digest) }
+        } catch {
+          // The token was reset, or put in anew: its sessions are over.
+          session = undefined
+          session = open(library)
+          return { id, signature: signBy(session, digest) }
+        }
+      } catch (error) {
+        return { id, problem: (error as Error).message }
+      }
+    })()
+    port.postMessage(signed)
+  })
+}
+
+main(parentPort!)

@@ -1,0 +1,85 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { SigningKey } from 'ethers'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { UnavailableError } from '../../http/problems'
+import { pkcs11Signer } from './pkcs11'
+
+/** The thread of a token, played by a script: what a real one does is in test/keys.service.test.ts. */
+
+const KEY = new SigningKey(`0x${'11'.repeat(32)}`)
+const DIGEST = `0x${'5a'.repeat(32)}`
+const [HANGS, DIES, OF_ANOTHER_DIGEST] = ['01', '02', '03'].map((byte) => `0x${byte.repeat(32)}`) as [
+  string,
+  string,
+  string,
+]
+const SCRIPT = `
+const { parentPort, workerData } = require('node:worker_threads')
+const { SigningKey } = require(${JSON.stringify(require.resolve('ethers'))})
+const key = new SigningKey('${KEY.privateKey}')
+const gate = new Int32Array(workerData.pin)
+parentPort.postMessage({ publicKey: Buffer.from(key.publicKey.slice(4), 'hex') })
+parentPort.on('message', ({ id, digest }) => {
+  if (digest[0] === 1) Atomics.wait(gate, 0, 0)
+  if (digest[0] === 2) process.exit(0)
+  const { r, s } = key.sign(digest[0] === 3 ? Buffer.alloc(32) : digest)
+  parentPort.postMessage({ id, signature: Buffer.from(r.slice(2) + s.slice(2), 'hex') })
+})`
+
+let folder: string
+const closing: (() => Promise<void>)[] = []
+beforeAll(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'token-'))
+  writeFileSync(path.join(folder, 'worker.cjs'), SCRIPT)
+})
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+/** @returns also the gate that opens what hangs */
+async function tokenSigner(timeoutMs: number) {
+  const gate = new Int32Array(new SharedArrayBuffer(4))
+  const settings = {
+    kind: 'pkcs11',
+    module: '',
+    token: '',
+    key: '',
+    readPin: () => gate.buffer as never,
+  } as const
+  const signer = await pkcs11Signer(settings, { timeoutMs }, path.join(folder, 'worker.cjs'))
+  const open = () => {
+    Atomics.store(gate, 0, 1)
+    Atomics.notify(gate, 0)
+  }
+  closing.push(() => (open(), signer.close()))
+  const sign = (digest = DIGEST) => signer.sign(digest, () => undefined as never)
+  return { signer, sign, open }
+}
+
+test('a token that hangs: nothing waits for longer than the time-out, and it signs again once it is back', async () => {
+  const { signer, sign, open } = await tokenSigner(200)
+  expect(await sign()).toBe(KEY.sign(DIGEST).serialized)
+  const answers = await Promise.allSettled([sign(HANGS), ...Array.from({ length: 20 }, () => sign())])
+  for (const answer of answers)
+    expect(answer.status === 'rejected' && answer.reason).toBeInstanceOf(UnavailableError)
+  expect(signer.notReady()).toBe('the signer does not answer, or refuses')
+  // Refused at once while the token is in the call: nothing piles up behind it.
+  await expect(sign()).rejects.toThrow(UnavailableError)
+  open()
+  await expect.poll(() => sign().catch(() => undefined)).toBe(KEY.sign(DIGEST).serialized)
+  expect(signer.notReady()).toBeUndefined()
+})
+test('a thread that ends is started again', async () => {
+  const { sign } = await tokenSigner(600_000)
+  await expect(sign(DIES)).rejects.toThrow(UnavailableError)
+  expect(await sign()).toBe(KEY.sign(DIGEST).serialized)
+})
+test('a signature of another digest is not sent', async () => {
+  const { signer, sign } = await tokenSigner(600_000)
+  await expect(sign(OF_ANOTHER_DIGEST)).rejects.toThrow(/not by the attester/)
+  expect(signer.notReady()).toBe('the signer gives signatures that are not by the attester')
+  expect(await sign()).toBe(KEY.sign(DIGEST).serialized)
+})

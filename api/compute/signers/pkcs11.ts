@@ -1,0 +1,100 @@
+import path from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { SettingsError, type SignerSettings } from '../../../src/config'
+import { addressOf, type Signer } from '../../../src/eas'
+import { OutsideSigner, type Device, type OutsideOptions } from './outside'
+import type { Opened, Signed, Token } from './pkcs11-worker'
+
+type Pkcs11Settings = Extract<SignerSettings, { kind: 'pkcs11' }>
+
+/** Given to the worker at a time: it signs one after another, and need not wait for the next one. */
+const PARALLEL = 4
+
+/**
+ * A signer whose key is in a PKCS#11 token, found by its label or id. Throws a SettingsError when the token
+ * cannot be opened with these settings, or has no such key.
+ * @param workerFile compiled
+ */
+export async function pkcs11Signer(
+  { readPin, module, token, key }: Pkcs11Settings,
+  options: OutsideOptions,
+  workerFile = path.join(__dirname, 'pkcs11-worker.js'),
+): Promise<Signer & { close(): Promise<void> }> {
+  const device = new TokenDevice({ module, token, key, pin: readPin() }, workerFile)
+  const address = await addressOf(await device.open())
+  const signer = new OutsideSigner(address, device, options)
+  await signer.try()
+  return Object.assign(signer, { close: () => device.close() })
+}
+
+/**
+ * A token, in a thread of its own: calls of PKCS#11 block, a token beyond a network for as long as it likes.
+ */
+class TokenDevice implements Device {
+  readonly parallel = PARALLEL
+  private worker: Worker | undefined
+  private readonly waiting = new Map<number, (signed: Signed) => void>()
+  private asked = 0
+  private opening: Promise<Uint8Array> | undefined
+  /** Why it could not be opened: a PIN that was refused is not tried again, as that locks a token. */
+  private refused: SettingsError | undefined
+  /** Signatures that were given up: while the worker is in such a call, nothing more is asked of it. */
+  private readonly late = new Set<number>()
+
+  constructor(
+    private readonly token: Token,
+    private readonly workerFile: string,
+  ) {}
+
+  /** The public key, x and y, 64 bytes. Throws a SettingsError. */
+  async open(): Promise<Uint8Array> {
+    const worker = new Worker(this.workerFile, { workerData: this.token })
+    const opened = await new Promise<Opened>((resolve, reject) => {
+      worker.once('message', resolve)
+      worker.once('error', reject)
+    })
+    if ('problem' in opened) {
+      await worker.terminate()
+      throw (this.refused = new SettingsError(opened.problem))
+    }
+    worker.on('message', (signed: Signed) => {
+      this.late.delete(signed.id)
+      this.waiting.get(signed.id)?.(signed)
+    })
+    const ended = (problem: string) => {
+      if (this.worker === worker) this.worker = undefined
+      this.late.clear()
+      for (const [id, settle] of this.waiting) settle({ id, problem })
+    }
+    worker.on('error', (error) => ended(error.message))
+    worker.on('exit', () => ended('the thread of the token ended'))
+    // The server keeps the process alive, not the token.
+    worker.unref()
+    this.worker = worker
+    return opened.publicKey
+  }
+
+  async sign(digest: string, _typed: unknown, _isRight: unknown, timeoutMs: number): Promise<Uint8Array> {
+    if (this.late.size > 0) throw new Error('the token has not ended an earlier call')
+    if (this.refused) throw this.refused
+    if (!this.worker) await (this.opening ??= this.open().finally(() => (this.opening = undefined)))
+    const id = this.asked++
+    const signed = await new Promise<Signed>((resolve) => {
+      const timer = setTimeout(() => {
+        this.late.add(id)
+        resolve({ id, problem: `no answer of the token within ${Math.round(timeoutMs)} ms` })
+      }, timeoutMs)
+      this.waiting.set(id, (answer) => {
+        clearTimeout(timer)
+        resolve(answer)
+      })
+      this.worker!.postMessage({ id, digest: Buffer.from(digest.slice(2), 'hex') })
+    }).finally(() => this.waiting.delete(id))
+    if ('problem' in signed) throw new Error(signed.problem)
+    return signed.signature
+  }
+
+  async close(): Promise<void> {
+    await this.worker?.terminate()
+  }
+}

@@ -1,0 +1,190 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
+import { TypedDataEncoder, Wallet, toBeHex, zeroPadValue } from 'ethers'
+import { afterEach, describe, expect, test } from 'vitest'
+import { attestDigest, attestTypedData, domainSeparator, type AttestMessage } from '../../../src/eas'
+import { UnavailableError } from '../../http/problems'
+import { remoteSigner } from './remote'
+
+const KEY = new Wallet(`0x${'11'.repeat(32)}`)
+const OTHER = new Wallet(`0x${'12'.repeat(32)}`)
+const ADDRESS = KEY.address.toLowerCase()
+const SLOW_MS = 600_000
+
+const DOMAIN = { name: 'EAS', version: '1.2.0', chainId: 84532, verifyingContract: `0x${'42'.repeat(20)}` }
+const message = (nonce: number): AttestMessage => ({
+  ...{ attester: ADDRESS, schema: `0x${'ab'.repeat(32)}`, recipient: OTHER.address, expirationTime: 0n },
+  ...{
+    revocable: true,
+    refUID: `0x${'00'.repeat(32)}`,
+    data: '0x1234',
+    value: 0,
+    nonce,
+    deadline: 1_700_000_000,
+  },
+})
+const digestOf = (nonce: number) => attestDigest(domainSeparator(DOMAIN), 'v2', message(nonce))
+const typedOf = (nonce: number) => () => attestTypedData(DOMAIN, 'v2', message(nonce))
+
+interface Call {
+  id: number
+  method: string
+  params: [string, any]
+}
+type Answer =
+  { result: unknown } | { error: { code: number; message: string } } | { status: number } | undefined
+const UNKNOWN: Answer = { error: { code: -32601, message: 'Method not found' } }
+
+const closing: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
+
+/** A signer behind JSON-RPC, which answers as given; undefined is no answer. */
+async function service(
+  answer: (call: Call) => Answer,
+  port = 0,
+): Promise<{ url: string; calls: Call[]; close: () => Promise<void> }> {
+  const calls: Call[] = []
+  const server: Server = createServer((request, response) => {
+    void json(request).then((body) => {
+      const call = body as Call
+      calls.push(call)
+      const given = answer(call)
+      if (!given) return
+      const status = 'status' in given ? given.status : 200
+      response
+        .writeHead(status, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id: call.id, ...given }))
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  const close = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve())
+      server.closeAllConnections()
+    })
+  closing.push(close)
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, calls, close }
+}
+/** The signature of typed data by ethers. */
+function signed({ domain, types: { EIP712Domain: _, ...types }, message }: any, by = KEY) {
+  return by.signingKey.sign(TypedDataEncoder.hash(domain, types, message))
+}
+const v4 =
+  (sign: (data: any) => unknown = (data) => signed(data).serialized) =>
+  ({ method, params }: Call): Answer =>
+    method === 'eth_signTypedData_v4' ? { result: sign(params[1]) } : UNKNOWN
+
+describe('of services that sign', () => {
+  test.each<[string, (call: Call) => Answer, number]>([
+    ['eth_signTypedData_v4', v4(), 1],
+    [
+      'eth_signTypedData with the data in a text (Web3Signer)',
+      ({ method, params }) =>
+        method === 'eth_signTypedData' && typeof params[1] === 'string'
+          ? { result: signed(JSON.parse(params[1])).serialized }
+          : UNKNOWN,
+      2,
+    ],
+    [
+      'account_signTypedData (Clef)',
+      ({ method, params }) =>
+        method === 'account_signTypedData' ? { result: signed(params[1]).serialized } : UNKNOWN,
+      3,
+    ],
+    [
+      'a method that signs something else, and one that is right',
+      ({ method, params }) =>
+        method === 'eth_signTypedData'
+          ? { result: signed(JSON.parse(params[1])).serialized }
+          : { result: signed(params[1], OTHER).serialized },
+      2,
+    ],
+  ])('%s', async (_, answer, tries) => {
+    const { url, calls } = await service(answer)
+    const signer = await remoteSigner(url, ADDRESS, { timeoutMs: SLOW_MS })
+    expect(signer.notReady()).toBeUndefined()
+    // Which way it is was found out by the trial: one call each from now on.
+    expect(calls).toHaveLength(tries)
+    for (const nonce of [1, 2]) {
+      const digest = await digestOf(nonce)
+      expect(await signer.sign(digest, typedOf(nonce))).toBe(KEY.signingKey.sign(digest).serialized)
+    }
+    expect(calls).toHaveLength(tries + 2)
+    expect(calls.at(-1)!.params[0]).toBe(ADDRESS)
+  })
+  test('a signature with the higher s, and v 0 or 1, becomes canonical', async () => {
+    const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
+    const { url } = await service(
+      v4((data) => {
+        const { r, s, yParity } = signed(data)
+        return `${r}${zeroPadValue(toBeHex(ORDER - BigInt(s)), 32).slice(2)}0${1 - yParity}`
+      }),
+    )
+    const signer = await remoteSigner(url, ADDRESS, { timeoutMs: SLOW_MS })
+    const digest = await digestOf(7)
+    expect(await signer.sign(digest, typedOf(7))).toBe(KEY.signingKey.sign(digest).serialized)
+  })
+})
+
+describe('nothing uncertain is sent', () => {
+  test.each<[string, (call: Call) => Answer, RegExp]>([
+    ['a signature of another key', v4((data) => signed(data, OTHER).serialized), /not by the attester/],
+    [
+      'a signature of other data',
+      v4((data) => signed({ ...data, domain: { ...data.domain, chainId: 1_000_000 } }).serialized),
+      /not by the attester/,
+    ],
+    ['zeros', v4(() => `0x${'00'.repeat(65)}`), /not by the attester/],
+    ['no signature at all', v4(() => ({ no: 'signature' })), /not by the attester/],
+    ['an account that it does not have', () => UNKNOWN, /does not answer, or refuses/],
+    ['an HTTP error', () => ({ status: 502 }), /does not answer, or refuses/],
+  ])('%s', async (_, answer, problem) => {
+    const { url } = await service(answer)
+    const told: (string | undefined)[] = []
+    const signer = await remoteSigner(url, ADDRESS, {
+      timeoutMs: SLOW_MS,
+      onChange: (...change) => told.push(...change),
+    })
+    expect(signer.notReady()).toMatch(problem)
+    await expect(signer.sign(await digestOf(1), typedOf(1))).rejects.toThrow(UnavailableError)
+    await expect(signer.sign(await digestOf(1), typedOf(1))).rejects.toThrow(problem)
+    // Once, not with each request.
+    expect(told).toEqual([expect.stringMatching(problem), expect.any(String)])
+  })
+  test('one that is down is noticed, and one that is up again', async () => {
+    const up = await service(v4())
+    const told: (string | undefined)[] = []
+    const signer = await remoteSigner(up.url, ADDRESS, {
+      timeoutMs: SLOW_MS,
+      onChange: (problem) => told.push(problem),
+    })
+    await up.close()
+    const digest = await digestOf(1)
+    await expect(signer.sign(digest, typedOf(1))).rejects.toThrow(UnavailableError)
+    expect(signer.notReady()).toMatch(/does not answer/)
+    await service(v4(), Number(new URL(up.url).port))
+    expect(await signer.sign(digest, typedOf(1))).toBe(KEY.signingKey.sign(digest).serialized)
+    expect([signer.notReady(), told]).toEqual([
+      undefined,
+      [expect.stringMatching(/does not answer/), undefined],
+    ])
+  })
+  test('one that does not answer is waited for so long, with the wait for a turn, and the rest is refused', async () => {
+    const { url, calls } = await service(() => undefined)
+    // It counts from the start: the trial takes it once.
+    const signer = await remoteSigner(url, ADDRESS, { timeoutMs: 300 })
+    expect(signer.notReady()).toMatch(/does not answer/)
+    const digest = await digestOf(1)
+    const answers = await Promise.allSettled(
+      Array.from({ length: 400 }, () => signer.sign(digest, typedOf(1))),
+    )
+    const reasons = answers.map((each) => each.status === 'rejected' && String(each.reason))
+    const count = (text: RegExp) => reasons.filter((reason) => reason && text.test(reason)).length
+    expect([count(/too much to do/), count(/does not answer/)]).toEqual([400 - 32 - 256, 32 + 256])
+    // Those who waited until their time was over have asked nothing.
+    expect(calls.length).toBeLessThan(1 + 32 + 256)
+  })
+})

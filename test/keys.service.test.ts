@@ -1,0 +1,324 @@
+import { execFile } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { Contract, Interface, Wallet, getAddress, hexlify, parseEther, randomBytes } from 'ethers'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { loadIdentity, type Identity } from '../api/compute/signers'
+import { pkcs11Signer } from '../api/compute/signers/pkcs11'
+import { LOCAL_CHAIN, mined, startLocalChain, testAccount, type LocalChain } from '../dev/chain'
+import { blankSettings, freePort } from '../dev/services'
+import { SettingsError, readSettings, type SignerSettings } from '../src/config'
+import { recoverSigner } from '../src/eas'
+import { startApi } from './api'
+import { removeFolder, temporaryFolder } from './database'
+import { startRpcProxy } from './rpc-proxy'
+import { MISSING_FOR_TOKENS, makeToken, type SoftToken } from './softhsm'
+import { startTestWorld } from './world'
+
+/** Signers whose key is outside the service: a token (SoftHSM), and a service (a local node plays it). */
+
+type Json = any
+const GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
+const TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
+const QUESTION = { chainId: LOCAL_CHAIN.id, from: GATE, to: TOWER }
+/** Compiled: `npm test` builds before it runs. */
+const WORKER = path.resolve('dist/api/compute/signers/pkcs11-worker.js')
+const ATTESTED = new Interface([
+  'event Attested(address indexed recipient, address indexed attester, bytes32 uid, bytes32 indexed schemaUID)',
+])
+
+/** Sends an answer's transaction from a new account; the attester that EAS then shows. Throws on a revert. */
+async function land(chain: LocalChain, { transaction }: Json): Promise<string> {
+  const from = hexlify(randomBytes(20))
+  await chain.provider.send('anvil_setBalance', [from, `0x${parseEther('1').toString(16)}`])
+  await chain.provider.send('anvil_impersonateAccount', [from])
+  const { to, data } = transaction
+  const { logs } = await mined(chain, await chain.provider.send('eth_sendTransaction', [{ from, to, data }]))
+  const log = logs.find(
+    ({ address, topics }) =>
+      address.toLowerCase() === chain.chain.eas && topics[0] === ATTESTED.getEvent('Attested')!.topicHash,
+  )
+  return (await (await chain.eas()).getFunction('getAttestation').staticCall(log!.data)).attester
+}
+
+const needs = MISSING_FOR_TOKENS.length ? ` (needs ${MISSING_FOR_TOKENS.join(', ')})` : ''
+let folder: string
+let secret: string
+beforeAll(() => {
+  folder = temporaryFolder()
+  secret = path.join(folder, 'seal')
+  writeFileSync(secret, `${hexlify(randomBytes(32))}\n`)
+})
+afterAll(() => removeFolder(folder))
+
+/** The whole service signs in this way: its answers land, in EAS and through the proxy. */
+async function answersLand(environment: NodeJS.ProcessEnv, attester: string): Promise<void> {
+  const world = await startTestWorld({ ...environment, ATTESTER_ADDRESS: attester, SEAL_SECRET_FILE: secret })
+  try {
+    expect((await world.get('/')).body.chains).toMatchObject([{ attester, ready: true }])
+    expect((await world.get('/ready')).body.signer).toEqual({ status: 'ready' })
+    const landedBy: Record<string, string> = { direct: attester, proxy: world.chain.proxy }
+    for (const [submission, by] of Object.entries(landedBy)) {
+      const asked = await world.post('/compute/v0/distance', {
+        ...{ ...QUESTION, submission, include: ['transaction'] },
+      })
+      expect(asked).toMatchObject({ status: 200, body: { attestation: { attester } } })
+      expect(await land(world.chain, asked.body)).toBe(by)
+    }
+    const batch = await world.post('/compute/v0/batch', {
+      chainId: LOCAL_CHAIN.id,
+      operations: Array.from({ length: 20 }, () => ({ operation: 'distance', from: GATE, to: TOWER })),
+    })
+    expect([batch.status, batch.body.results.length]).toEqual([200, 20])
+    const [{ attestation, delegatedAttestation }] = batch.body.results
+    const again = { chainId: LOCAL_CHAIN.id, attestation, delegatedAttestation, include: ['transaction'] }
+    const resigned = await world.post('/compute/v0/resign', again)
+    expect(await land(world.chain, resigned.body)).toBe(attester)
+  } finally {
+    await world.stop()
+  }
+}
+
+test('a service that signs typed data: the answers land', async () => {
+  const LOCAL_CHAIN_PORT = String(await freePort())
+  await answersLand(
+    { LOCAL_CHAIN_PORT, SIGNER_URL: `http://127.0.0.1:${LOCAL_CHAIN_PORT}` },
+    testAccount(8).address,
+  )
+})
+
+describe.skipIf(MISSING_FOR_TOKENS.length > 0)(`a PKCS#11 token${needs}`, () => {
+  let token: SoftToken
+  const closing: (() => Promise<void>)[] = []
+  beforeAll(() => {
+    token = makeToken(folder, 'geo')
+    token.makeKey('signer', '0a01')
+    token.makeKey('twice', '0a02')
+    token.makeKey('twice', '0a03')
+    // prime256v1
+    token.makeKey('another curve', '0a04', '06082a8648ce3d030107')
+  })
+  afterEach(async () => {
+    for (const close of closing.splice(0)) await close()
+  })
+  const signerOf = async (changes: NodeJS.ProcessEnv = {}) => {
+    const environment = { ...token.environment, SIGNER_PKCS11_KEY: 'signer', SEAL_SECRET_FILE: secret }
+    const { signer } = readSettings({ ...environment, ...changes }, ['signer'])
+    const opened = await pkcs11Signer(
+      signer as Extract<SignerSettings, { kind: 'pkcs11' }>,
+      { timeoutMs: 600_000 },
+      WORKER,
+    )
+    closing.push(() => opened.close())
+    return opened
+  }
+
+  test('the private key stays in it; its signatures are canonical and by its address', async () => {
+    expect(token.extract('signer')).toBe('CKR_ATTRIBUTE_SENSITIVE')
+    const [byLabel, byId] = [await signerOf(), await signerOf({ SIGNER_PKCS11_KEY: 'id:0A01' })]
+    expect([byLabel.address, byLabel.notReady()]).toEqual([byId.address, undefined])
+    const digests = Array.from({ length: 100 }, () => hexlify(randomBytes(32)))
+    const signatures = await Promise.all(
+      digests.map((digest) => byLabel.sign(digest, () => Promise.reject(new Error('not needed')) as never)),
+    )
+    for (const [i, signature] of signatures.entries())
+      expect(await recoverSigner(digests[i]!, signature)).toBe(byLabel.address)
+  })
+  test('more than can wait are refused', async () => {
+    const signer = await signerOf()
+    const answers = await Promise.allSettled(
+      Array.from({ length: 400 }, () => signer.sign(hexlify(randomBytes(32)), () => undefined as never)),
+    )
+    expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(4 + 256)
+    expect(String((answers.at(-1) as PromiseRejectedResult).reason)).toMatch(/too much to do/)
+    expect(signer.notReady()).toBeUndefined()
+  })
+  test.each<[NodeJS.ProcessEnv, RegExp]>([
+    [{ SIGNER_PKCS11_MODULE: '/nowhere.so' }, /^SIGNER_PKCS11_MODULE: \/nowhere.so cannot be loaded/],
+    [{ SIGNER_PKCS11_TOKEN: 'other' }, /^SIGNER_PKCS11_TOKEN: no token has the label 'other'$/],
+    [
+      { SIGNER_PKCS11_KEY: 'none' },
+      /^SIGNER_PKCS11_KEY: the token 'geo' has no private keys 'none'; one private and one public/,
+    ],
+    [{ SIGNER_PKCS11_KEY: 'id:ff' }, /has no private keys 'id:ff'/],
+    [{ SIGNER_PKCS11_KEY: 'twice' }, /has several private keys 'twice'/],
+    [
+      { SIGNER_PKCS11_KEY: 'another curve' },
+      /^SIGNER_PKCS11_KEY: the key 'another curve' is of another curve than secp256k1$/,
+    ],
+    [
+      { SIGNER_PKCS11_PIN_FILE: 'package.json' },
+      /^SIGNER_PKCS11_PIN_FILE: the token 'geo' refuses it \(CKR_PIN_/,
+    ],
+  ])('%j is refused at the start', async (changes, problem) => {
+    const refused = signerOf(changes)
+    await expect(refused).rejects.toThrow(SettingsError)
+    await expect(refused).rejects.toThrow(problem)
+  })
+  test('a proxy is deployed by it', async () => {
+    const chain = await startLocalChain({ port: await freePort() })
+    closing.push(() => chain.stop())
+    const { address } = await signerOf()
+    await chain.provider.send('anvil_setBalance', [address, `0x${parseEther('1').toString(16)}`])
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      ['dist/api/deploy-proxy.js', '--chain', LOCAL_CHAIN.slug, '--yes'],
+      {
+        env: {
+          ...{ ...process.env, ...blankSettings(), ...token.environment, RPC_URL_BASE_SEPOLIA: chain.url },
+          ...{ SIGNER_PKCS11_KEY: 'signer', SEAL_SECRET_FILE: secret },
+        },
+      },
+    )
+    const [, proxy] = /^PROXY_BASE_SEPOLIA=(0x\w{40})$/m.exec(stdout)!
+    const owner = new Contract(proxy!, ['function owner() view returns (address)'], chain.provider)
+    expect(await owner.getFunction('owner').staticCall()).toBe(getAddress(address))
+  })
+  test('the answers of the service land', async () => {
+    const { address } = await signerOf()
+    await answersLand({ ...token.environment, SIGNER_PKCS11_KEY: 'signer' }, getAddress(address))
+  })
+})
+
+describe('with a local chain', () => {
+  let chain: LocalChain
+  const closing: (() => Promise<void>)[] = []
+  beforeAll(async () => {
+    chain = await startLocalChain({ port: await freePort() })
+  })
+  afterEach(async () => {
+    for (const close of closing.splice(0)) await close()
+  })
+  afterAll(() => chain?.stop())
+
+  /** A copy of the API, with these settings of its identity. */
+  async function copy(environment: NodeJS.ProcessEnv): Promise<{ url: string; identity: Identity }> {
+    const identity = await loadIdentity(readSettings(environment, ['signer']))
+    const { url, close } = await startApi({ rpcUrl: chain.url, identity })
+    closing.push(close)
+    return { url, identity }
+  }
+  async function post({ url }: { url: string }, path: string, body: object) {
+    const response = await fetch(`${url}/compute/v0/${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    return {
+      status: response.status,
+      retry: response.headers.get('retry-after'),
+      body: (await response.json()) as Json,
+    }
+  }
+  const ask = async (from: { url: string }): Promise<Json> =>
+    (await post(from, 'distance', { ...QUESTION, include: ['transaction'] })).body
+  const earlier = ({ attestation, delegatedAttestation }: Json, more = {}) => ({
+    ...{ chainId: LOCAL_CHAIN.id, attestation, delegatedAttestation, ...more },
+  })
+
+  test('a signer that is away: nothing is signed, and the answer says when to try again', async () => {
+    const signer = await startRpcProxy(chain.url)
+    closing.push(() => signer.close())
+    const api = await copy({
+      ...{ SIGNER_URL: signer.url, ATTESTER_ADDRESS: testAccount(8).address, SEAL_SECRET_FILE: secret },
+    })
+    const ready = async () => ((await (await fetch(`${api.url}/ready`)).json()) as Json).signer
+    const figure = async () =>
+      /^geospatial_signature_failures_total\{chain="base-sepolia"\} (\d+)$/m.exec(
+        await (await fetch(`${api.url}/metrics`)).text(),
+      )?.[1]
+    expect([await land(chain, await ask(api)), await figure()]).toEqual([testAccount(8).address, '0'])
+    signer.misbehave(() => ({ drop: true }))
+    expect(await post(api, 'distance', QUESTION)).toEqual({
+      ...{ status: 500, retry: '5' },
+      body: {
+        ...{ type: 'https://x.example/errors/computation-error', title: expect.any(String), status: 500 },
+        detail:
+          'Signing is not possible right now, as the signer does not answer, or refuses. Nothing was signed; try again in 5 seconds.',
+      },
+    })
+    expect([await ready(), await figure()]).toEqual([
+      { status: 'not ready', reason: 'the signer does not answer, or refuses' },
+      '1',
+    ])
+    signer.misbehave((call) =>
+      call.method === 'eth_signTypedData_v4'
+        ? { ask: (node) => node(call.method, [testAccount(7).address, call.params[1]]) }
+        : undefined,
+    )
+    expect((await post(api, 'distance', QUESTION)).body.detail).toBe(
+      'Signing is not possible right now, as the signer gives signatures that are not by the attester. Nothing was signed; try again in 5 seconds.',
+    )
+    signer.misbehave()
+    expect(await land(chain, await ask(api))).toBe(testAccount(8).address)
+    expect(await ready()).toEqual({ status: 'ready' })
+  })
+
+  /** docs/operations/keys.md, Changing the key: copies of each step serve beside those of the one before. */
+  test('the key changes while the service runs: all answers land, verify, and are signed again', async () => {
+    const [old, next] = [Wallet.createRandom(), Wallet.createRandom()]
+    const key = ({ privateKey }: { privateKey: string }, name: string) => {
+      const file = path.join(folder, name)
+      writeFileSync(file, privateKey)
+      return { SIGNER_KEY_FILE: file }
+    }
+    const [oldKey, nextKey] = [key(old, 'old'), key(next, 'next')]
+    const before = await copy({ ...oldKey, SEAL_SECRET_FILE: secret })
+    const prepared = await copy({ ...oldKey, SEAL_SECRET_FILE: secret, OTHER_ATTESTERS: next.address })
+    const changed = await copy({ ...nextKey, SEAL_SECRET_FILE: secret, OTHER_ATTESTERS: old.address })
+    const after = await copy({ ...nextKey, SEAL_SECRET_FILE: secret })
+
+    for (const [pair, signers] of [
+      [
+        [before, prepared],
+        [old, old],
+      ],
+      [
+        [prepared, changed],
+        [old, next],
+      ],
+    ] as const)
+      for (const [i, from] of pair.entries()) {
+        const answer = await ask(from)
+        expect(answer.attestation.attester).toBe(signers[i]!.address)
+        for (const [j, to] of pair.entries()) {
+          expect((await post(to, 'verify', earlier(answer))).body).toMatchObject({
+            ...{ ours: true, submittable: true, nonce: { signed: 0, current: 0 } },
+            says: { result: answer.result },
+          })
+          const again = await post(to, 'resign', earlier(answer, { include: ['transaction'] }))
+          expect([again.status, again.body.attestation.attester]).toEqual([200, signers[j]!.address])
+        }
+      }
+    // Each one lands at the nonce of its own attester, and is found there.
+    for (const [from, by] of [
+      [prepared, old],
+      [changed, next],
+    ] as const) {
+      const answer = await ask(from)
+      expect(await land(chain, answer)).toBe(by.address)
+      for (const to of [prepared, changed])
+        expect((await post(to, 'verify', earlier(answer))).body).toMatchObject({
+          ...{ ours: true, submittable: false, nonce: { signed: 0, current: 1 } },
+          landed: { status: 'landed', revoked: false },
+        })
+    }
+    // A token made by the last secret is taken while the next one makes them.
+    const answer = await ask(changed)
+    const secrets = path.join(folder, 'secrets')
+    writeFileSync(secrets, `${hexlify(randomBytes(32))}\n${readFileSync(secret, 'utf8')}`)
+    const resealed = await copy({ ...nextKey, SEAL_SECRET_FILE: secrets })
+    expect((await post(resealed, 'resign', earlier(answer))).status).toBe(200)
+    const sealedAnew = await ask(resealed)
+    expect((await post(changed, 'resign', earlier(sealedAnew))).status).toBe(401)
+    // Without the setting, what the old key signed is not ours: as it must be when it was stolen.
+    const stale = await ask(prepared)
+    expect((await post(after, 'verify', earlier(stale))).body).toMatchObject({ ours: false })
+    expect((await post(after, 'resign', earlier(stale))).status).toBe(401)
+    // Nor is what somebody else signed in the name of one of ours.
+    const forged = structuredClone(stale)
+    forged.attestation.attester = forged.delegatedAttestation.attester = next.address
+    expect((await post(changed, 'verify', earlier(forged))).body).toMatchObject({ ours: false })
+  })
+})
