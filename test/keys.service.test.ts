@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { Contract, Interface, Wallet, getAddress, hexlify, parseEther, randomBytes } from 'ethers'
+import { AlteredAnswerError, createGeo } from '@geospatial-attestation/client'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { loadIdentity, type Identity } from '../api/compute/signers'
 import { pkcs11Signer } from '../api/compute/signers/pkcs11'
@@ -85,6 +86,24 @@ test('a service that signs typed data: the answers land', async () => {
   await answersLand(
     { LOCAL_CHAIN_PORT, SIGNER_URL: `http://127.0.0.1:${LOCAL_CHAIN_PORT}` },
     testAccount(8).address,
+  )
+})
+
+test('without pkcs11js a token is refused in words', async () => {
+  // Beside no node_modules.
+  const worker = path.join(folder, 'worker.cjs')
+  copyFileSync(WORKER, worker)
+  const settings = {
+    kind: 'pkcs11',
+    module: '/p11.so',
+    token: 'geo',
+    key: 'signer',
+    readPin: () => '1',
+  } as const
+  const opened = pkcs11Signer(settings, { timeoutMs: 600_000 }, worker)
+  await expect(opened).rejects.toThrow(SettingsError)
+  await expect(opened).rejects.toThrow(
+    /^SIGNER_PKCS11_MODULE: the optional package pkcs11js is not installed/,
   )
 })
 
@@ -304,6 +323,20 @@ describe('with a local chain', () => {
           landed: { status: 'landed', revoked: false },
         })
     }
+    // The typed client learns of both at GET /, and lands and believes what either signed.
+    const geo = createGeo({
+      url: changed.url,
+      chain: LOCAL_CHAIN.slug,
+      providers: { [LOCAL_CHAIN.id]: chain.url },
+    })
+    expect(await geo.chain()).toMatchObject({ attester: next.address, otherAttesters: [old.address] })
+    for (const from of [prepared, changed]) {
+      const { uid } = await geo.land(
+        { chainId: LOCAL_CHAIN.id, ...(await ask(from)) },
+        await chain.provider.getSigner(3),
+      )
+      expect(await geo.check(uid)).toMatchObject({ valid: true, problems: [] })
+    }
     // A token made by the last secret is taken while the next one makes them.
     const answer = await ask(changed)
     const secrets = path.join(folder, 'secrets')
@@ -316,6 +349,10 @@ describe('with a local chain', () => {
     const stale = await ask(prepared)
     expect((await post(after, 'verify', earlier(stale))).body).toMatchObject({ ours: false })
     expect((await post(after, 'resign', earlier(stale))).status).toBe(401)
+    const unaware = createGeo({ url: after.url, chain: LOCAL_CHAIN.slug })
+    await expect(
+      unaware.land({ chainId: LOCAL_CHAIN.id, ...stale }, await chain.provider.getSigner(3)),
+    ).rejects.toThrow(AlteredAnswerError)
     // Nor is what somebody else signed in the name of one of ours.
     const forged = structuredClone(stale)
     forged.attestation.attester = forged.delegatedAttestation.attester = next.address

@@ -68,6 +68,8 @@ export class Attester {
   readonly chain: Chain
   /** With checksum. */
   readonly address: string
+  /** Whose signatures are ours too, with checksum. */
+  readonly others: readonly string[]
   /** The chain's EAS. */
   readonly direct: VerifyingContract
   readonly proxy: VerifyingContract | undefined
@@ -90,6 +92,7 @@ export class Attester {
     this.signer = signer
     this.chain = chain
     this.address = checksumAddress(signer.address)
+    this.others = identity.others.map(checksumAddress)
     this.direct = new VerifyingContract(
       'direct',
       chain.eas,
@@ -138,9 +141,8 @@ export class Attester {
 
   /** The address, with checksum, if what it signs or signed is ours: of the signer, or one of the others. */
   ours(address: string): string | undefined {
-    const { signer, others } = this.identity
     const lower = address.toLowerCase()
-    return lower === signer.address || others.includes(lower) ? checksumAddress(lower) : undefined
+    return [this.address, ...this.others].find((ours) => ours.toLowerCase() === lower)
   }
 
   /** Why the signer cannot sign, as it was last seen, whatever the chain. Does not wait. */

@@ -130,6 +130,7 @@ export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Prom
           ...{ id, slug, eas: direct.address },
           schemaRegistry: checksumAddress(schemaRegistry),
           attester: attester.address,
+          ...(attester.others.length > 0 && { otherAttesters: attester.others }),
           ...(await described(attester, direct)),
           proxy: proxy ? { address: proxy.address, ...(await described(attester, proxy)) } : null,
         }

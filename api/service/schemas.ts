@@ -58,6 +58,12 @@ const Information = named(
             attester: address(
               'Who signs for it. A contract that relies on answers accepts this attester only.',
             ),
+            otherAttesters: Type.Optional(
+              Type.Array(address('An address.'), {
+                description:
+                  'While the key changes: the next one, which some answers are signed by already, or the last one, whose answers stay good.',
+              }),
+            ),
             ready: Type.Boolean({
               description: 'Whether it can be signed for now, as seen within the last minute.',
             }),

@@ -37,8 +37,8 @@ const DISTRUST_MS = 30_000
 const CHAIN_ID_ATTEMPTS = 3
 const CHAIN_ID_PAUSE_MS = 500
 
-/** The codes of errors of a connection that ended. */
-const CLOSED: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
+/** The codes of errors of a connection that ended: what was sent on a kept one has not been read. */
+export const CLOSED: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
 /** One JSON-RPC endpoint: its health, and the proof that it is of the right chain. */
 export class Endpoint {

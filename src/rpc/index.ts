@@ -8,6 +8,7 @@
  */
 
 export { RpcError } from '@subsquid/rpc-client'
+export { CLOSED } from './endpoint'
 export { rpcClient } from './http'
 export { registerRpcCalls } from './metrics'
 export { hexNumber, Rpc, type Answered, type Route, type RpcCall } from './rpc'

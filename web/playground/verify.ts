@@ -1,4 +1,10 @@
-import { checkSigned, type Answer, type Input, type RecomputeInput } from '@geospatial-attestation/client'
+import {
+  checkSigned,
+  expectedAttester,
+  type Answer,
+  type Input,
+  type RecomputeInput,
+} from '@geospatial-attestation/client'
 import { geo, geoOnce } from '../service'
 
 /** One thing that the page has found out about an answer by itself. */
@@ -17,10 +23,11 @@ export async function checkSignature(answer: Answer): Promise<Check> {
       sentence: `The service names no contract on ${chain.slug} to check the signature for.`,
     }
   try {
-    await checkSigned(answer, contract.domain, chain.attester)
+    const attester = expectedAttester(chain, answer.attestation.attester)
+    await checkSigned(answer, contract.domain, attester)
     return {
       good: true,
-      sentence: `Signed by ${chain.attester}, the attester of this service on ${chain.slug}: recovered here from the signature.`,
+      sentence: `Signed by ${attester}, the attester of this service on ${chain.slug}: recovered here from the signature.`,
     }
   } catch (error) {
     return { good: false, sentence: (error as Error).message }

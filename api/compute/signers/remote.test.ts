@@ -33,7 +33,7 @@ interface Call {
   params: [string, any]
 }
 type Answer =
-  { result: unknown } | { error: { code: number; message: string } } | { status: number } | undefined
+  { result: unknown } | { error: { code: number; message: string } } | { status: number } | 'drop' | undefined
 const UNKNOWN: Answer = { error: { code: -32601, message: 'Method not found' } }
 
 const closing: (() => Promise<unknown>)[] = []
@@ -53,6 +53,7 @@ async function service(
       calls.push(call)
       const given = answer(call)
       if (!given) return
+      if (given === 'drop') return request.socket.destroy()
       const status = 'status' in given ? given.status : 200
       response
         .writeHead(status, { 'content-type': 'application/json' })
@@ -153,6 +154,14 @@ describe('nothing uncertain is sent', () => {
     await expect(signer.sign(await digestOf(1), typedOf(1))).rejects.toThrow(problem)
     // Once, not with each request.
     expect(told).toEqual([expect.stringMatching(problem), expect.any(String)])
+  })
+  test('a kept connection that the service had closed is no failure', async () => {
+    const drops = [false, true, false]
+    const { url, calls } = await service((call) => (drops[calls.length - 1] ? 'drop' : v4()(call)))
+    const signer = await remoteSigner(url, ADDRESS, { timeoutMs: SLOW_MS })
+    const digest = await digestOf(1)
+    expect(await signer.sign(digest, typedOf(1))).toBe(KEY.signingKey.sign(digest).serialized)
+    expect(calls).toHaveLength(3)
   })
   test('one that is down is noticed, and one that is up again', async () => {
     const up = await service(v4())

@@ -1,4 +1,4 @@
-import { RpcError, rpcClient } from '../../../src/rpc'
+import { CLOSED, RpcError, rpcClient } from '../../../src/rpc'
 import type { AttestTypedData, Signer } from '../../../src/eas'
 import { OutsideSigner, WrongSignature, type Device, type OutsideOptions } from './outside'
 
@@ -33,7 +33,7 @@ class RemoteDevice implements Device {
     url: string,
     private readonly address: string,
   ) {
-    // One call in a request, and no second try: the caller has a time limit.
+    // One call in a request.
     this.client = rpcClient({
       ...{ url, capacity: PARALLEL, maxBatchCallSize: 1, retryAttempts: 0, retrySchedule: [0], log: null },
     })
@@ -50,7 +50,13 @@ class RemoteDevice implements Device {
     const ask = async ({ method, asText }: (typeof WAYS)[number]) => {
       const timeout = Math.max(1, ends - performance.now())
       const params = [this.address, asText ? JSON.stringify(data) : data]
-      return readSignature(await this.client.call<unknown>(method, params, { timeout }))
+      const call = () => this.client.call<unknown>(method, params, { timeout })
+      // A kept connection that the service has closed meanwhile.
+      const answer = await call().catch((error: { code?: unknown }) => {
+        if (CLOSED.has(error.code)) return call()
+        throw error
+      })
+      return readSignature(answer)
     }
     if (this.way) return ask(this.way)
     let first: Error | undefined

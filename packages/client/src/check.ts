@@ -1,4 +1,10 @@
-import { decodeClaims, getAttestation, getProxiedAttester, type OnchainAttestation } from './eas'
+import {
+  decodeClaims,
+  expectedAttester,
+  getAttestation,
+  getProxiedAttester,
+  type OnchainAttestation,
+} from './eas'
 import {
   AttestationNotFoundError,
   ConnectionError,
@@ -85,7 +91,7 @@ export async function checkAnswer(
   const attester = proxied
     ? await asked(getProxiedAttester(reader, chain.proxy!.address, uid))
     : attestation.attester
-  const expected = options.attester ?? chain.attester
+  const expected = options.attester ?? expectedAttester(chain, attester)
   const { defaultSchemas } = await info()
   const accepted = schemas ?? Object.values(defaultSchemas)
   const decoded = decodeClaims(attestation.data)

@@ -11,7 +11,7 @@ import {
 import { AlteredAnswerError } from './errors'
 import { same } from './says'
 import { RevertedError, type Call, type ChainReader, type Hex } from './signer'
-import type { Answer, Claims } from './types'
+import type { Answer, Chain, Claims } from './types'
 
 /**
  * The part of EAS and its proxy that is used: calls, the event, errors, and what answers hold
@@ -291,6 +291,17 @@ export interface Domain {
   version: string
   chainId: number
   verifyingContract: string
+}
+
+/**
+ * Who must have signed what names this attester: this one, if the service says that it is one of its own
+ * (while its key changes there are two), else the service's attester.
+ */
+export function expectedAttester(
+  { attester, otherAttesters = [] }: Pick<Chain, 'attester' | 'otherAttesters'>,
+  named: string,
+): string {
+  return otherAttesters.find((other) => same(other, named)) ?? attester
 }
 
 /**

@@ -3,6 +3,7 @@ import {
   checkSigned,
   contractError,
   decodeClaims,
+  expectedAttester,
   getAttestation,
   getNonce,
   getProxiedAttester,
@@ -170,7 +171,7 @@ async function submissionOf(
     throw new LandingError(
       `The service has no ${submission === 'proxy' ? 'proxy' : 'contract'} of ${chain.slug} that takes its signatures now${chain.reason ? ` (${chain.reason})` : ''}: ask with another \`submission\`, or later.`,
     )
-  const attester = options.attester ?? chain.attester
+  const attester = options.attester ?? expectedAttester(chain, answers[0]!.attestation.attester)
   const checked: { legacy: boolean }[] = []
   for (const each of answers) checked.push(await checkSigned(each, contract.domain, attester))
   const { legacy } = checked[0]!

@@ -1567,6 +1567,8 @@ export interface components {
                 schemaRegistry: string;
                 /** @description Who signs for it. A contract that relies on answers accepts this attester only. */
                 attester: string;
+                /** @description While the key changes: the next one, which some answers are signed by already, or the last one, whose answers stay good. */
+                otherAttesters?: string[];
                 /** @description Whether it can be signed for now, as seen within the last minute. */
                 ready: boolean;
                 /** @description Why not. */
