@@ -38,7 +38,8 @@ export async function takeWriter(
   if (other !== undefined) return other
   await database.query(
     `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-     WHERE datname = current_database() AND application_name = $1 AND pid <> pg_backend_pid()`,
+     WHERE datname = current_database() AND usename = current_user AND application_name = $1
+       AND pid <> pg_backend_pid()`,
     [sessionName(chain, last)],
   )
   return database.transaction(async (query) => {
