@@ -1,3 +1,4 @@
+import '../src/tracing'
 import cluster from 'node:cluster'
 import path from 'node:path'
 import type { Logger } from 'pino'

@@ -1,3 +1,4 @@
+import '../src/tracing'
 import { processSettings } from '../src/config'
 import { runProcess } from './process'
 

@@ -306,6 +306,8 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
         choices: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
         default: 'info',
       }),
+      // Read by tracing.ts, before all else.
+      OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl({ default: undefined }),
       ...(perChain as object),
     },
     (cleaned) => cleaned,

@@ -75,6 +75,7 @@ test('every file of api and src is in a room, except those that wire the rooms o
     'src/process.ts',
     'src/retry.ts',
     'src/strict-json.ts',
+    'src/tracing.ts',
     'api/copies.ts',
     'api/copy.ts',
     'api/deploy-proxy.ts',

@@ -1,0 +1,77 @@
+import type { IncomingMessage } from 'node:http'
+import { SettingsError, processEnvironment } from './config'
+
+/**
+ * Traces of the API by OpenTelemetry, where OTEL_EXPORTER_OTLP_ENDPOINT says where they go: HTTP requests
+ * with their statements of the database and calls of nodes. Its programs import this file first, as packages
+ * are watched from when they are loaded; without the setting nothing more is loaded. The other OTEL_*
+ * settings are the standard ones.
+ */
+
+const NOT_INSTALLED =
+  'OTEL_EXPORTER_OTLP_ENDPOINT: the optional packages of OpenTelemetry are not installed. Install with `npm ci` (in Docker: --build-arg OMIT=--omit=dev), or leave the setting out.'
+/** Asked all the time, of no interest. */
+const UNTRACED = /^\/(health|ready|metrics)(\?|$)/
+
+function start(): void {
+  /* eslint-disable @typescript-eslint/no-require-imports -- import() would be too late */
+  const sdk = require('@opentelemetry/sdk-trace-node') as typeof import('@opentelemetry/sdk-trace-node')
+  const otlp =
+    require('@opentelemetry/exporter-trace-otlp-http') as typeof import('@opentelemetry/exporter-trace-otlp-http')
+  const resources = require('@opentelemetry/resources') as typeof import('@opentelemetry/resources')
+  const { registerInstrumentations } =
+    require('@opentelemetry/instrumentation') as typeof import('@opentelemetry/instrumentation')
+  const { HttpInstrumentation } =
+    require('@opentelemetry/instrumentation-http') as typeof import('@opentelemetry/instrumentation-http')
+  const { PgInstrumentation } =
+    require('@opentelemetry/instrumentation-pg') as typeof import('@opentelemetry/instrumentation-pg')
+  const { UndiciInstrumentation } =
+    require('@opentelemetry/instrumentation-undici') as typeof import('@opentelemetry/instrumentation-undici')
+  /* eslint-enable @typescript-eslint/no-require-imports */
+  const provider = new sdk.NodeTracerProvider({
+    resource: resources
+      .resourceFromAttributes({ 'service.name': 'geospatial-api' })
+      .merge(resources.detectResources({ detectors: [resources.envDetector] })),
+    spanProcessors: [new sdk.BatchSpanProcessor(new otlp.OTLPTraceExporter())],
+  })
+  provider.register()
+  registerInstrumentations({
+    instrumentations: [
+      new HttpInstrumentation({
+        ignoreIncomingRequestHook: ({ url }) => UNTRACED.test(url ?? ''),
+        applyCustomAttributesOnSpan: (span, request) => {
+          const { method, url } = request as IncomingMessage
+          if (url !== undefined) span.updateName(`${method} ${templateOf(url)}`)
+        },
+      }),
+      new PgInstrumentation({ requireParentSpan: true }),
+      new UndiciInstrumentation({
+        requireParentforSpans: true,
+        requestHook: (span, { origin, body }: { origin: string; body: unknown }) => {
+          // Providers put keys into paths and queries.
+          span.setAttributes({ 'url.full': origin, 'url.path': '/', 'url.query': '' })
+          const [, method] = /"method":"(\w+)"/.exec(Buffer.isBuffer(body) ? body.toString() : '') ?? []
+          if (method !== undefined) span.updateName(method).setAttribute('rpc.method', method)
+        },
+      }),
+    ],
+  })
+}
+
+/** A path with the places of what differs from request to request. */
+function templateOf(url: string): string {
+  return url
+    .split('?')[0]!
+    .replace(/0x[0-9a-f]{64}/gi, ':uid')
+    .replace(/\/\d+(?=[/.]|$)/g, '/:n')
+}
+
+const { OTEL_EXPORTER_OTLP_ENDPOINT: base, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: traces } = processEnvironment()
+if (base || traces)
+  try {
+    start()
+  } catch (error) {
+    if (!(error as { code?: string }).code?.endsWith('MODULE_NOT_FOUND')) throw error
+    console.error(new SettingsError(NOT_INSTALLED).message)
+    process.exit(2)
+  }

@@ -1,0 +1,89 @@
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { attest, locationRequest } from '../dev/chain'
+import { startTestWorld, type TestWorld } from './world'
+
+/** Traces of a running service, as a collector of OpenTelemetry gets them. */
+
+interface Attribute {
+  key: string
+  value: { stringValue?: string }
+}
+interface Span {
+  traceId: string
+  spanId: string
+  parentSpanId?: string
+  name: string
+  service: string
+  attributes: Record<string, string | undefined>
+}
+
+const spans: Span[] = []
+let collector: Server
+let world: TestWorld
+const textsOf = (attributes: readonly Attribute[]) =>
+  Object.fromEntries(attributes.map(({ key, value }) => [key, value.stringValue]))
+beforeAll(async () => {
+  collector = createServer((request, response) => {
+    void (async () => {
+      const { resourceSpans } = (await json(request)) as {
+        resourceSpans: {
+          resource: { attributes: Attribute[] }
+          scopeSpans: { spans: (Omit<Span, 'attributes' | 'service'> & { attributes: Attribute[] })[] }[]
+        }[]
+      }
+      for (const { resource, scopeSpans } of resourceSpans)
+        for (const span of scopeSpans.flatMap((scope) => scope.spans))
+          spans.push({
+            ...span,
+            attributes: textsOf(span.attributes),
+            service: textsOf(resource.attributes)['service.name']!,
+          })
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
+    })()
+  })
+  await once(collector.listen(0, '127.0.0.1'), 'listening')
+  world = await startTestWorld({
+    OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${(collector.address() as AddressInfo).port}`,
+    OTEL_BSP_SCHEDULE_DELAY: '50',
+  })
+})
+afterAll(async () => {
+  await world?.stop()
+  collector?.close()
+})
+
+/** The first span that passes, once it has come. */
+async function spanThat(passes: (span: Span) => boolean): Promise<Span> {
+  for (;;) {
+    const found = spans.find(passes)
+    if (found) return found
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+test('a question is a trace with its statements and calls; endpoints are told without path and query', async () => {
+  const { chain } = world
+  const from = await attest(chain, locationRequest({ type: 'Point', coordinates: [1, 2] }))
+  await world.caughtUp()
+  const to = { type: 'Point', coordinates: [2, 2] }
+  const asked = await world.post('/compute/v0/distance', { chainId: chain.chain.id, from, to })
+  expect(asked.status).toBe(200)
+  const request = await spanThat(({ name }) => name === 'POST /compute/v0/distance')
+  expect(request.service).toBe('geospatial-api')
+  const within = (passes: (span: Span) => boolean) =>
+    spanThat((span) => span.traceId === request.traceId && span !== request && passes(span))
+  const statement = await within(({ name }) => name.startsWith('pg.query:SELECT'))
+  expect(Object.values(statement.attributes).join()).toContain('FROM chain_status WHERE chain = $1')
+  const call = await within(({ attributes }) => attributes['rpc.method'] === 'eth_call')
+  expect([call.name, call.attributes['url.full'], call.attributes['url.path']]).toEqual([
+    ...['eth_call', new URL(chain.url).origin, '/'],
+  ])
+
+  expect((await world.get(`/api/v0/location-records/${from}`)).status).toBe(200)
+  await spanThat(({ name }) => name === 'GET /api/v0/location-records/:uid')
+  expect(spans.filter(({ name }) => /health|ready|metrics/.test(name))).toEqual([])
+})
