@@ -1,4 +1,4 @@
-import '../src/tracing'
+import { stopTracing } from '../src/tracing'
 import cluster from 'node:cluster'
 import path from 'node:path'
 import type { Logger } from 'pino'
@@ -91,6 +91,7 @@ export async function serve(settings: Settings): Promise<void> {
     shared?.close()
     await graphql.close()
     await store.close()
+    await stopTracing()
   })
   // In the background: the other APIs do not wait for it.
   void graphql.start()

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
 import { SettingsError, processEnvironment } from './config'
 
 /**
@@ -10,8 +11,17 @@ import { SettingsError, processEnvironment } from './config'
 
 const NOT_INSTALLED =
   'OTEL_EXPORTER_OTLP_ENDPOINT: the optional packages of OpenTelemetry are not installed. Install with `npm ci` (in Docker: --build-arg OMIT=--omit=dev), or leave the setting out.'
+/** A collector that does not answer delays the end of the process so long. */
+const STOP_MS = 1_000
 /** Asked all the time, of no interest. */
 const UNTRACED = /^\/(health|ready|metrics)(\?|$)/
+
+let stop: (() => Promise<void>) | undefined
+
+/** Sends what was not sent yet, within a second. Never throws. */
+export async function stopTracing(): Promise<void> {
+  if (stop) await Promise.race([stop().catch(() => {}), pause(STOP_MS)])
+}
 
 function start(): void {
   /* eslint-disable @typescript-eslint/no-require-imports -- import() would be too late */
@@ -34,14 +44,17 @@ function start(): void {
       .merge(resources.detectResources({ detectors: [resources.envDetector] })),
     spanProcessors: [new sdk.BatchSpanProcessor(new otlp.OTLPTraceExporter())],
   })
-  provider.register()
+  // Trace headers stay here: nodes, gateways and hosts that clients name get none.
+  provider.register({ propagator: null })
+  stop = () => provider.shutdown()
   registerInstrumentations({
     instrumentations: [
       new HttpInstrumentation({
         ignoreIncomingRequestHook: ({ url }) => UNTRACED.test(url ?? ''),
-        applyCustomAttributesOnSpan: (span, request) => {
+        applyCustomAttributesOnSpan: (span, request, { statusCode }) => {
           const { method, url } = request as IncomingMessage
-          if (url !== undefined) span.updateName(`${method} ${templateOf(url)}`)
+          // Paths that nobody knows would be names without end.
+          if (url !== undefined && statusCode !== 404) span.updateName(`${method} ${templateOf(url)}`)
         },
       }),
       new PgInstrumentation({ requireParentSpan: true }),

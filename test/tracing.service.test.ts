@@ -1,9 +1,11 @@
 import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { json } from 'node:stream/consumers'
+import { json, text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { attest, locationRequest } from '../dev/chain'
+import { LOCAL_SIGNER_KEY, attest, locationRequest } from '../dev/chain'
+import { blankSettings, freePort, startService } from '../dev/services'
+import { removeFolder, temporaryFolder } from './database'
 import { startTestWorld, type TestWorld } from './world'
 
 /** Traces of a running service, as a collector of OpenTelemetry gets them. */
@@ -86,4 +88,54 @@ test('a question is a trace with its statements and calls; endpoints are told wi
   expect((await world.get(`/api/v0/location-records/${from}`)).status).toBe(200)
   await spanThat(({ name }) => name === 'GET /api/v0/location-records/:uid')
   expect(spans.filter(({ name }) => /health|ready|metrics/.test(name))).toEqual([])
+})
+
+test('a node gets no headers of traces, neither ours nor those of callers; a stop sends the last spans', async () => {
+  const headers: IncomingHttpHeaders[] = []
+  const node = createServer((request, response) => {
+    headers.push(request.headers)
+    void (async () => {
+      const answer = await fetch(world.chain.url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: await text(request),
+      })
+      response.writeHead(200, { 'content-type': 'application/json' }).end(await answer.text())
+    })()
+  })
+  await once(node.listen(0, '127.0.0.1'), 'listening')
+  const [folder, port] = [temporaryFolder(), await freePort()]
+  const settings = {
+    ...blankSettings(),
+    DATABASE_URL: world.databaseUrl,
+    CHAINS: 'base-sepolia',
+    RPC_URL_BASE_SEPOLIA: `http://127.0.0.1:${(node.address() as AddressInfo).port}/key`,
+    SIGNER_PRIVATE_KEY: LOCAL_SIGNER_KEY,
+    PORT: String(port),
+    API_PROCESSES: '1',
+    OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${(collector.address() as AddressInfo).port}`,
+    OTEL_SERVICE_NAME: 'another',
+    OTEL_BSP_SCHEDULE_DELAY: '3600000',
+  }
+  const service = startService('another', ['dist/api/main.js'], { ...process.env, ...settings }, folder)
+  await service.ready
+  const before = headers.length
+  const trace = { traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`, baggage: 'a=b' }
+  const [from, to] = [1, 2].map((lng) => ({ type: 'Point', coordinates: [lng, 2] }))
+  const { status } = await fetch(`http://127.0.0.1:${port}/compute/v0/distance`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...trace },
+    body: JSON.stringify({ chainId: 84532, from, to }),
+  })
+  expect(status).toBe(200)
+  expect(headers.length).toBeGreaterThan(before)
+  for (const name of ['traceparent', 'tracestate', 'baggage'])
+    expect(headers.filter((each) => name in each)).toEqual([])
+  await service.stop()
+  const request = await spanThat(
+    ({ service, name }) => service === 'another' && name.startsWith('POST /compute'),
+  )
+  expect(request.traceId).not.toBe('a'.repeat(32))
+  node.close()
+  removeFolder(folder)
 })

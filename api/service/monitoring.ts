@@ -208,6 +208,8 @@ function metricsOfDatabase(registry: Registry) {
 /** What happens in this process, added up over the copies. */
 function metricsOfProcess(registry: Registry, { listeners, attesters, store, measurer }: MonitoringParts) {
   collectDefaultMetrics({ register: registry })
+  // An average would hide the one copy that is blocked.
+  Object.assign(registry.getSingleMetric('nodejs_eventloop_lag_p99_seconds')!, { aggregator: 'max' })
   const registers = [registry]
   registerRpcCalls(registry, () => [...attesters.values()].map(({ reader }) => reader.rpc))
   return {
@@ -217,8 +219,9 @@ function metricsOfProcess(registry: Registry, { listeners, attesters, store, mea
       labelNames: ['server', 'state'],
       registers,
       collect() {
+        this.reset()
         for (const [server, states] of store.servers.connections())
-          for (const [state, count] of Object.entries(states)) this.set({ server, state }, count)
+          for (const [state, count] of Object.entries(states)) this.inc({ server, state }, count)
       },
     }),
     measuring: new Gauge({

@@ -3,7 +3,8 @@ import type { Rpc } from './rpc'
 
 /**
  * Counts calls of JSON-RPC for Prometheus. An endpoint is its host: providers put keys into paths and
- * queries. A call that is tried again counts again, as providers bill it.
+ * queries. A call that is tried again counts again, as providers bill it; one
+ * that was sent again because its connection had been closed counts once.
  */
 export function registerRpcCalls(registry: Registry, rpcs: () => Iterable<Rpc>): void {
   new Counter({
