@@ -180,7 +180,7 @@ test('/ready and /metrics report the progress of each chain', async () => {
   await expect
     .poll(async () => (await world.get('/ready')).body)
     .toEqual({
-      ...{ status: 'ready', database: 'connected' },
+      ...{ status: 'ready', database: 'connected', signer: { status: 'ready' } },
       chains: {
         'base-sepolia': {
           status: 'ready',
