@@ -28,6 +28,21 @@ const place = (longitude: number, latitude = 10) =>
   locationRequest({ type: 'Point', coordinates: [longitude, latitude] })
 const status = async (uid: string) => (await world.get(`/api/v0/location-records/${uid}`)).status
 const isRevoked = async (uid: string) => (await world.get(`/api/v0/location-records/${uid}`)).body.revoked
+/** Another indexer of the world's chain. */
+const startIndexer = (name: string, folder: string, more: NodeJS.ProcessEnv = {}) =>
+  startService(
+    name,
+    ['lib/indexer/main.js', 'base-sepolia'],
+    {
+      ...process.env,
+      ...blankSettings(),
+      DATABASE_URL: world.databaseUrl,
+      RPC_URL_BASE_SEPOLIA: world.chain.url,
+      HEAD_POLL_SECONDS: '0.1',
+      ...more,
+    },
+    folder,
+  )
 
 test('a reorg that drops an attestation removes its record, and its replacement is indexed', async () => {
   const { chain, caughtUp } = world
@@ -352,15 +367,8 @@ test('a revocation is rolled back for any event time; an event time beyond year 
 
 test('two indexers of one chain, as in a rolling update: the second waits, takes over when the first dies, and no record is withdrawn or repeated', async () => {
   const { chain, caughtUp, databaseUrl } = world
-  const environment = {
-    ...process.env,
-    ...blankSettings(),
-    DATABASE_URL: databaseUrl,
-    RPC_URL_BASE_SEPOLIA: chain.url,
-    HEAD_POLL_SECONDS: '0.1',
-  }
   const folder = temporaryFolder()
-  const second = startService('second', ['lib/indexer/main.js', 'base-sepolia'], environment, folder)
+  const second = startIndexer('second', folder)
   const writers = () => rows<{ writer: string }>(databaseUrl, 'SELECT writer FROM chain_writer')
   while (!second.tail().includes('another indexer of base-sepolia is at work'))
     await new Promise((resolve) => setTimeout(resolve, 50))
@@ -395,22 +403,18 @@ test.skipIf(!TEST_DATABASE_URL)(
   async () => {
     const { chain, caughtUp, databaseUrl } = world
     const folder = temporaryFolder()
-    const environment = {
-      ...process.env,
-      ...blankSettings(),
-      DATABASE_URL: databaseUrl,
-      RPC_URL_BASE_SEPOLIA: chain.url,
-      HEAD_POLL_SECONDS: '0.1',
-    }
     await caughtUp()
     const first = world.services.get('indexer-base-sepolia')!
-    const second = startService('second', ['lib/indexer/main.js', 'base-sepolia'], environment, folder)
+    const writer = async () =>
+      (await rows<{ writer: string }>(databaseUrl, 'SELECT writer FROM chain_writer'))[0]!.writer
+    // It may just have been started again, and wait for the lease of the one before.
+    while (!(await writer()).includes(`/${first.pid}/`))
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    const second = startIndexer('second', folder)
     const blocker = new Client({ connectionString: databaseUrl })
     try {
       while (!second.tail().includes('another indexer of base-sepolia is at work'))
         await new Promise((resolve) => setTimeout(resolve, 50))
-      const writer = async () =>
-        (await rows<{ writer: string }>(databaseUrl, 'SELECT writer FROM chain_writer'))[0]!.writer
       expect(await writer()).toContain(`/${first.pid}/`)
 
       await blocker.connect()
@@ -446,6 +450,9 @@ test.skipIf(!TEST_DATABASE_URL)(
       await second.stop()
       removeFolder(folder)
     }
+    // The first is started again.
+    const again = () => `/${world.services.get('indexer-base-sepolia')!.pid}/`
+    while (!(await writer()).includes(again())) await new Promise((resolve) => setTimeout(resolve, 50))
   },
 )
 
@@ -475,7 +482,6 @@ test('an indexer that lost its lease unnoticed, as after a pause, writes nothing
 test.skipIf(process.platform !== 'linux')(
   'the indexer listens on loopback only; INDEXER_METRICS_PORT serves its metrics there',
   async () => {
-    const { chain, databaseUrl } = world
     const indexer = world.services.get('indexer-base-sepolia')!
     const addresses = listening(indexer.pid)
     // The gateway from which evm-processor reads the chain.
@@ -485,15 +491,7 @@ test.skipIf(process.platform !== 'linux')(
     await indexer.kill()
     const port = await freePort()
     const folder = temporaryFolder()
-    const environment = {
-      ...process.env,
-      ...blankSettings(),
-      DATABASE_URL: databaseUrl,
-      RPC_URL_BASE_SEPOLIA: chain.url,
-      HEAD_POLL_SECONDS: '0.1',
-      INDEXER_METRICS_PORT: String(port),
-    }
-    const own = startService('own', ['lib/indexer/main.js', 'base-sepolia'], environment, folder)
+    const own = startIndexer('own', folder, { INDEXER_METRICS_PORT: String(port) })
     // The other indexer is killed until this one gets the lease.
     const answer = async () =>
       (await fetch(`http://127.0.0.1:${port}/metrics`).catch(() => undefined))?.text()
