@@ -64,6 +64,7 @@ export async function serve(settings: Settings): Promise<void> {
     indexMaxAgeSeconds: settings.indexMaxAgeSeconds,
     minConfirmations: settings.minConfirmations,
     smartAccounts: settings.smartAccounts,
+    schemaPolicy: settings.schemaPolicy,
   })
   const app = await buildServer({
     ...{ store, records, measurer, attesters, resolver, counter, graphql, walletTier, clock, logger },

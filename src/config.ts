@@ -3,8 +3,8 @@ import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { bool, customCleanEnv, makeValidator, port, str } from 'envalid'
 import { CHAINS, chainBySlug, settingSuffix, type Chain } from './chains'
-import { ADDRESS_PATTERN, UID_PATTERN } from './eas'
-import { locationSchema, type LocationSchema } from './location'
+import { ADDRESS_PATTERN, UID_PATTERN, parseUid } from './eas'
+import { locationSchema, type LocationSchema, type SchemaPolicy } from './location'
 
 /**
  * How an answer lands: `direct`, in EAS at the attester's nonce; or `proxy`, through EAS's
@@ -47,6 +47,8 @@ export interface Settings {
   readonly chains: readonly ConnectedChain[]
   /** Location schemas beside the built-in ones (src/location). */
   readonly locationSchemas: readonly LocationSchema[]
+  /** Which schemas of the registries are read beside these. */
+  readonly schemaPolicy: SchemaPolicy
   /** Per RPC endpoint: requests per second (undefined = no limit), calls in one HTTP request, time-out. */
   readonly rpc: {
     readonly rateLimit: number | undefined
@@ -195,12 +197,20 @@ const addressRanges = makeValidator<readonly string[]>((text) => {
   if (wrong !== undefined) throw new Error(`'${wrong}' is no address or CIDR range`)
   return ranges
 })
-const locationSchemas = makeValidator<readonly LocationSchema[]>((text) =>
+/** Schemas by their texts, and UIDs of registered ones. */
+const locationSchemas = makeValidator<readonly (LocationSchema | string)[]>((text) =>
   text
     .split(';')
     .map((part) => part.trim())
     .filter(Boolean)
-    .map(locationSchema),
+    .map((part) => parseUid(part) ?? locationSchema(part)),
+)
+const uids = makeValidator<readonly string[]>((text) =>
+  splitList(text).map((part) => {
+    const uid = parseUid(part)
+    if (uid === undefined) throw new Error(`'${part}' is no UID (0x and 64 hex digits)`)
+    return uid
+  }),
 )
 const pkcs11Key = makeValidator<string>((text) => {
   if (text.startsWith('id:') && !/^id:([0-9a-f]{2})+$/i.test(text))
@@ -291,6 +301,8 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
       INDEX_MAX_AGE_SECONDS: integer(0, 86_400)({ default: 15 }),
       MIN_CONFIRMATIONS: integer(0, 100_000)({ default: 0 }),
       LOCATION_SCHEMAS: locationSchemas({ default: [] }),
+      SCHEMA_DISCOVERY: str({ choices: ['all', 'listed'] as const, default: 'all' }),
+      SCHEMAS_EXCLUDED: uids({ default: [] }),
       HEAD_POLL_SECONDS: positive({ default: undefined }),
       RPC_RATE_LIMIT: positive({ default: undefined }),
       RPC_BATCH_SIZE: integer(1, 1_000)({ default: 100 }),
@@ -361,7 +373,12 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     deploymentName: env.DEPLOYMENT_NAME,
     trustProxy: env.TRUST_PROXY,
     chains,
-    locationSchemas: env.LOCATION_SCHEMAS,
+    locationSchemas: env.LOCATION_SCHEMAS.filter((schema) => typeof schema !== 'string'),
+    schemaPolicy: {
+      found: env.SCHEMA_DISCOVERY,
+      listed: new Set(env.LOCATION_SCHEMAS.filter((schema) => typeof schema === 'string')),
+      excluded: new Set(env.SCHEMAS_EXCLUDED),
+    },
     rpc: {
       rateLimit: env.RPC_RATE_LIMIT,
       batchSize: env.RPC_BATCH_SIZE,

@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net'
+import { ALL_SCHEMAS } from '../src/location'
 import { connect } from 'node:net'
 import path from 'node:path'
 import Fastify, { type FastifyInstance } from 'fastify'
@@ -103,6 +104,7 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
     resolver: new Resolver({
       ...{ store, measurer, clock },
       ...{ indexMaxAgeSeconds: 15, maxLagSeconds: 60, minConfirmations: 0, smartAccounts },
+      schemaPolicy: ALL_SCHEMAS,
     }),
     defaultSchemas: {
       number: '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a',

@@ -5,8 +5,9 @@ import { bodyOf, eventOf, type ReadRow } from '../src/indexer/store'
 import { hashesToUid } from '../src/eas'
 import type { RpcLog } from '../src/chain'
 import { EventKind } from '../src/model'
-import { eventFilter } from '../src/indexer/processor'
 import { project } from '../src/indexer/project'
+import { attestationFilter } from '../src/indexer/registry'
+import { addLocationSchemas, locationSchemaUids, type LocationSchema } from '../src/location'
 import { hexNumber } from '../src/rpc'
 import { rows } from './database'
 
@@ -23,6 +24,13 @@ export async function expectInvariants(
 ): Promise<void> {
   const local = chains.get(slug)!
   const { chain, provider } = local
+  addLocationSchemas(
+    await rows<LocationSchema>(
+      databaseUrl,
+      'SELECT uid, fields FROM location_schema WHERE chain = $1 AND watched',
+      [slug],
+    ),
+  )
   const log = await rows<ReadRow>(
     databaseUrl,
     'SELECT * FROM attestation_event WHERE chain = $1 ORDER BY block_number, log_index',
@@ -165,7 +173,8 @@ async function receiptLogs({ chain, provider, url }: LocalChain): Promise<RpcLog
     'eth_getBlockReceipts',
     headers.filter(({ transactions }) => transactions.length).map(({ number }) => [number]),
   )
-  const { address, topic0, topic3 } = eventFilter(chain)
+  const { address, topic0 } = attestationFilter(chain)
+  const schemas = locationSchemaUids()
   return receipts
     .flat()
     .flatMap(({ logs }) => logs)
@@ -173,6 +182,6 @@ async function receiptLogs({ chain, provider, url }: LocalChain): Promise<RpcLog
       (entry) =>
         address.includes(entry.address.toLowerCase()) &&
         topic0.includes(entry.topics[0]!) &&
-        topic3.includes(entry.topics[3]!),
+        schemas.includes(entry.topics[3]!),
     )
 }

@@ -2,7 +2,7 @@ import { Client } from 'pg'
 import { seededRandom } from '../dev/random'
 import { readGeometry } from '../src/geodesy'
 import type { RecordRow } from '../src/indexer/project'
-import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA, recordFields } from '../src/location'
+import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA, recordFields, type Attributes } from '../src/location'
 import { planeShape } from '../src/location/plane'
 
 /** The one way for tests to write records without a chain: as the indexer writes them. */
@@ -33,6 +33,8 @@ export interface GivenRecord {
   /** Data of one medium, an image/png. */
   media?: string
   problem?: string | null
+  /** Further fields of the payload. */
+  attributes?: Attributes | null
   /** Columns as they are, whatever the rest says. */
   columns?: Partial<RecordRow>
 }
@@ -95,6 +97,7 @@ function completed({ media: _, columns: __, ...record }: GivenRecord, i: number)
       memo: '',
       location: geometry === null ? 'nowhere' : JSON.stringify(geometry),
       recipeTypes: [],
+      attributes: null,
       problem: geometry === null ? "location_type 'address' is not known" : null,
     },
     ...record,
@@ -127,6 +130,7 @@ function rowOf(record: StoredRecord, { media, columns }: GivenRecord): RecordRow
           point: geometry.type === 'Point' ? (geometry.coordinates as [number, number]) : null,
         },
         geometryProblem: record.problem,
+        attributes: record.attributes,
       },
     }),
     ...{

@@ -25,6 +25,7 @@ const COLUMN_TYPES = {
   number: 'numeric',
   boolean: 'bool',
   texts: 'text',
+  json: 'jsonb',
 }
 test("a record's fields are columns of the entity, and the projection fills all of its columns", async () => {
   process.env.DB_URL = database.url
@@ -41,6 +42,8 @@ test("a record's fields are columns of the entity, and the projection fills all 
     }
     // Lists read these from the beginning of a record's JSON.
     expect(RECORD_FIELD_LIST.slice(0, 2).map(([name]) => name)).toEqual(['uid', 'chain'])
+    // The JSON of a record ends with the one that may be left out.
+    expect(RECORD_FIELD_LIST.findIndex(([, field]) => field.optional)).toBe(RECORD_FIELD_LIST.length - 1)
     // No address and no time is missing where their JSON is completed.
     expect(
       RECORD_FIELD_LIST.filter(([, { type, nullable }]) => nullable && ['address', 'time'].includes(type)),

@@ -192,6 +192,8 @@ test('/ready and /metrics report the progress of each chain', async () => {
           indexed_time: time,
           doubt: null,
           withheld_attestations: 0,
+          location_schemas: 0,
+          schema_history_blocks: 0,
           proxy: { address: world.chain.proxy, status: 'ready' },
         },
       },

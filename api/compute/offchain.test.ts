@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { seededRandom } from '../../dev/random'
 import { CHAINS } from '../../src/chains'
 import { canonicalJson, readGeometry } from '../../src/geodesy'
+import { ALL_SCHEMAS } from '../../src/location'
 import type { ChainReader } from './chain-reader'
 import { Measurer } from './measure'
 import { OffchainResolver, offchainSource, validityOf, type DocumentFetcher } from './offchain'
@@ -32,6 +33,7 @@ const clock = () => now * 1000
 const readerOf = ({ chainState }: Pick<Vector, 'chainState'>) =>
   ({
     checkFresh: async () => {},
+    schema: async () => undefined,
     offchainRevocationTime: async (revoker: string, uid: string) =>
       BigInt(
         chainState?.revokeOffchain.find((each) => each.revoker.toLowerCase() === revoker && each.data === uid)
@@ -50,6 +52,7 @@ const resolve = (vector: Pick<Vector, 'chainId' | 'chainState'>, input: unknown,
     indexMaxAgeSeconds: 0,
     maxLagSeconds: 60,
     minConfirmations: 0,
+    schemaPolicy: ALL_SCHEMAS,
     fetcher,
   }).resolve(input, 'from', chainOf(vector.chainId), readerOf(vector), '203.0.113.7')
 const URI = 'https://x.example/a'
@@ -98,6 +101,7 @@ test('caches do not change outcomes: one resolver gets all vectors twice', async
     indexMaxAgeSeconds: 0,
     maxLagSeconds: 60,
     minConfirmations: 0,
+    schemaPolicy: ALL_SCHEMAS,
     fetcher: { fetch: async () => text },
   })
   for (let round = 0; round < 2; round++)
@@ -239,6 +243,7 @@ test('validity can be checked later: expiry and revocation', async () => {
     new OffchainResolver({
       measurer: new Measurer(),
       maxLagSeconds: 60,
+      schemaPolicy: ALL_SCHEMAS,
       clock: () => seconds * 1000,
     }).checkValid(
       uid,

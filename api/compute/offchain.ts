@@ -9,9 +9,10 @@ import {
   type OffchainAttestation,
 } from '../../src/eas'
 import { readGeometry } from '../../src/geodesy'
-import { decodeLocation, isLocationSchema } from '../../src/location'
+import { decodeLocation, isLocationSchema, plainLocationType, type SchemaPolicy } from '../../src/location'
 import { parseStrictJson } from '../../src/strict-json'
 import type { ChainReader } from './chain-reader'
+import { learnSchema } from './location-schemas'
 import type { MeasureInput, Measurer } from './measure'
 import { ComputeError, invalidInput, noGeometry } from '../http/problems'
 import type { ResolvedInput } from './resolve'
@@ -74,6 +75,7 @@ export class OffchainResolver {
       measurer: Measurer
       clock: () => number
       maxLagSeconds: number
+      schemaPolicy: SchemaPolicy
       smartAccounts?: boolean
       fetcher?: DocumentFetcher
     },
@@ -99,6 +101,7 @@ export class OffchainResolver {
       accounts: this.options.smartAccounts ?? false,
     }).catch(refuse(path))
     await this.checkValid(attestation.uid, attestation, path, reader)
+    await learnSchema(attestation.schema, reader, this.options.schemaPolicy)
     return { source: offchainSource(attestation), ...this.geometry(attestation, path, chain) }
   }
 
@@ -215,7 +218,11 @@ function readLocation({ schema, data }: OffchainAttestation, path: string): unkn
     const { geometry, geometryProblem, locationType } = decodeLocation(schema, data)
     if (!geometry) throw refused(path, 'invalid-input', `it ${noGeometry(geometryProblem)}`)
     const value = JSON.parse(geometry.json) as { type: string }
-    const promised = PROMISED_TYPES.get(locationType.toLowerCase().replace(/^(geojson|wkt)-/, ''))
+    const promised = PROMISED_TYPES.get(
+      plainLocationType(locationType)
+        .toLowerCase()
+        .replace(/^(geojson|wkt)[-.]/, ''),
+    )
     if (promised && promised !== value.type)
       throw refused(
         path,

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { LOCAL_CHAIN } from '../../dev/chain'
+import { ALL_SCHEMAS } from '../../src/location'
 import type { ChainReader, OnchainAttestation } from './chain-reader'
 import { Measurer } from './measure'
 import { UnavailableError } from '../http/problems'
@@ -40,11 +41,13 @@ async function resolve(given: {
     indexMaxAgeSeconds: 15,
     maxLagSeconds: 120,
     minConfirmations: given.minConfirmations ?? 0,
+    schemaPolicy: ALL_SCHEMAS,
   })
   const reader = {
     local: given.local ?? false,
     attestation: async () => (asked++, given.onchain === null ? undefined : { ...ONCHAIN, ...given.onchain }),
     checkFresh: async () => given.stuck && Promise.reject(new UnavailableError('stuck')),
+    schema: async () => undefined,
   } as unknown as ChainReader
   const { message } = await resolver.resolve(uid, 'from', LOCAL_CHAIN, reader, '').then(
     () => ({ message: 'resolved' }),

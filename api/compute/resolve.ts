@@ -1,8 +1,9 @@
 import type { Chain } from '../../src/chains'
 import { PayloadError, parseUid } from '../../src/eas'
 import { readGeometry } from '../../src/geodesy'
-import { decodeLocation, isLocationSchema } from '../../src/location'
+import { decodeLocation, isLocationSchema, type SchemaPolicy } from '../../src/location'
 import type { ChainReader, OnchainAttestation } from './chain-reader'
+import { learnSchema } from './location-schemas'
 import { ReadGeometry, type MeasureInput, type Measurer } from './measure'
 import { OffchainResolver, isOffchainForm, type DocumentFetcher } from './offchain'
 import { ComputeError, UnavailableError, invalidInput, noGeometry } from '../http/problems'
@@ -31,6 +32,8 @@ export interface ResolverOptions {
   minConfirmations: number
   /** Whether the signer of an offchain attestation may be a contract, which its chain is asked about. */
   smartAccounts?: boolean
+  /** Which schemas of the registries are read. */
+  schemaPolicy: SchemaPolicy
   /** Gets the documents of {uid, uri} inputs; undefined where they are not accepted. */
   fetcher?: DocumentFetcher
 }
@@ -97,7 +100,7 @@ export class Resolver {
     reader: ChainReader,
     withGeometry = false,
   ): Promise<FoundGeometry> {
-    const { store, clock, indexMaxAgeSeconds, maxLagSeconds, minConfirmations } = this.options
+    const { store, clock, schemaPolicy, indexMaxAgeSeconds, maxLagSeconds, minConfirmations } = this.options
     const refuse = (problem: string) => invalidInput(`${path}: attestation ${uid} ${problem}`)
     // In this order: the row is then at least as new as the state of its index.
     const index = await this.indexState(chain)
@@ -124,7 +127,9 @@ export class Resolver {
     if (minConfirmations > 0 && (!row || index.block - row.blockNumber + 1 < minConfirmations))
       throw refuse(`is not ${minConfirmations} blocks deep yet; try again later`)
     if (!withGeometry) return { geometry: null, problem: null }
-    return row ?? readPayload(attestation!, path)
+    if (row) return row
+    await learnSchema(attestation!.schema, reader, schemaPolicy)
+    return readPayload(attestation!, path)
   }
 
   private async byUid(text: string, path: string, chain: Chain, reader: ChainReader): Promise<ResolvedInput> {

@@ -8,6 +8,8 @@ import type { RecordResult } from './sql'
 const TO_COMPLETE = RECORD_FIELD_LIST.filter(([, { type }]) => type === 'address' || type === 'time').map(
   ([name, { type }]) => ({ key: `"${name}":"`, isTime: type === 'time' }),
 )
+/** How the JSON of a record ends whose optional field, the last one, is null. */
+const NO_OPTION = ',"attributes":null}'
 const ADDRESS_LENGTH = 42
 /** Characters of a time to the second. */
 const SECONDS_LENGTH = 19
@@ -16,10 +18,11 @@ const SECONDS_LENGTH = 19
  * A record as JSON text (docs/spec/interface.md 4): its addresses with their checksum, its times as Date's
  * toISOString writes them.
  */
-export function recordText({ text }: RecordResult): string {
+export function recordText(record: RecordResult): string {
+  const text = record.text.endsWith(NO_OPTION) ? `${record.text.slice(0, -NO_OPTION.length)}}` : record.text
   let written = ''
   let at = 0
-  // No string can hold a key: its quotes are escaped there.
+  // No string can hold a key: its quotes are escaped there. Attributes, which can, come last.
   for (const { key, isTime } of TO_COMPLETE) {
     const start = text.indexOf(key, at) + key.length
     if (isTime) {

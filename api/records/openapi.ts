@@ -22,10 +22,10 @@ import { CHAIN_READINESS } from './readiness'
 
 const count = (description: string, more: Schema = {}) => Type.Integer({ description, ...more })
 
-function fieldSchema({ type, nullable, description, items, schema }: RecordField): Schema {
+function fieldSchema({ type, nullable, optional, description, items, schema }: RecordField): Schema {
   const { type: name, ...more } = FIELD_TYPES[type] as Schema
   return {
-    type: nullable ? [name, 'null'] : name,
+    type: nullable && !optional ? [name, 'null'] : name,
     ...(items !== undefined && { items: { type: 'string', description: items } }),
     description,
     ...more,
@@ -36,7 +36,7 @@ function fieldSchema({ type, nullable, description, items, schema }: RecordField
 export const LOCATION_RECORD = {
   type: 'object',
   description: 'An attested location.',
-  required: RECORD_FIELD_LIST.map(([name]) => name),
+  required: RECORD_FIELD_LIST.filter(([, { optional }]) => !optional).map(([name]) => name),
   properties: Object.fromEntries(RECORD_FIELD_LIST.map(([name, field]) => [name, fieldSchema(field)])),
 }
 const STATISTICS = Type.Object(
@@ -88,6 +88,27 @@ const CONFIGURATION = Type.Object(
 )
 export type Configuration = Static<typeof CONFIGURATION>
 
+const SCHEMA_LIST = Type.Object(
+  {
+    data: Type.Array(
+      Type.Object({
+        uid: Type.String({ description: 'UID of the schema.', ...UID }),
+        chain: Type.String({ description: 'Slug of the chain that has it.' }),
+        fields: Type.String({ description: 'Its text as registered.', examples: ['string srs,...'] }),
+        resolver: Type.String({ description: 'Its resolver; the zero address where it has none.' }),
+        revocable: Type.Boolean({ description: 'Whether its attestations may be revoked.' }),
+        block: Type.Integer({ description: 'The block that registered it.' }),
+        indexed: Type.Boolean({
+          description: 'Whether its attestations become records: settings or the limit may leave it out.',
+        }),
+      }),
+      { description: 'By chain, in the order of their registration.' },
+    ),
+  },
+  { description: 'Location schemas that people have registered.' },
+)
+export type SchemaList = Static<typeof SCHEMA_LIST>
+
 /** The named schemas of records, for the document's components. */
 export const RECORDS_COMPONENTS: Readonly<Record<string, Schema>> = {
   LocationRecord: LOCATION_RECORD,
@@ -135,6 +156,7 @@ export const RECORDS_COMPONENTS: Readonly<Record<string, Schema>> = {
   ),
   Statistics: STATISTICS,
   Configuration: CONFIGURATION,
+  SchemaList: SCHEMA_LIST,
   ChainFreshness: CHAIN_READINESS,
 }
 
@@ -172,6 +194,7 @@ function formats(summary: string, schemas: Record<string, Schema>, headers: Sche
 const LIST_SUMMARY = 'Attested locations that match all filters'
 const RECORD_SUMMARY = 'One attested location by its UID'
 const STATISTICS_SUMMARY = 'Counts over all records'
+const SCHEMAS_SUMMARY = 'Location schemas found in the registries'
 const CONFIGURATION_SUMMARY = 'Chains and schema of the Records API'
 
 export const recordsSchemas = {
@@ -228,6 +251,18 @@ export const recordsSchemas = {
     querystring: NO_QUERY,
     response: {
       200: answer(ref('Statistics'), STATISTICS_SUMMARY, { headers: RATE_HEADERS }),
+      ...RECORDS_ERRORS,
+    },
+  },
+  schemas: {
+    operationId: 'listSchemas',
+    tags: ['Records'],
+    summary: SCHEMAS_SUMMARY,
+    description:
+      "Found in each chain's SchemaRegistry: every schema with an srs, a location type and a location. Those of the configuration are indexed on every chain, beside these.",
+    querystring: NO_QUERY,
+    response: {
+      200: answer(ref('SchemaList'), SCHEMAS_SUMMARY, { headers: RATE_HEADERS }),
       ...RECORDS_ERRORS,
     },
   },

@@ -8,11 +8,13 @@ import { chooseFormat, type FormatName } from './formats'
 import { invalid, parameter, pathOf, queryOf, type GivenQuery, type QueryOf } from './query'
 import {
   MAX_LOCATION_TYPE_LENGTH,
+  MAX_ATTRIBUTES_LENGTH,
   MAX_MEMO_WORDS_LENGTH,
   MAX_RADIUS,
   SORTS,
   choiceReader,
   readAddress,
+  readAttributes,
   readBbox,
   readBoolean,
   readChain,
@@ -117,6 +119,16 @@ export const FILTERS = {
       examples: ['eiffel tower'],
     },
     readMemoWords,
+  ),
+  attributes: parameter(
+    {
+      type: 'string',
+      description: 'A JSON object: only records whose `attributes` contain it, at every depth (jsonb `@>`).',
+      minLength: 2,
+      maxLength: MAX_ATTRIBUTES_LENGTH,
+      examples: ['{"assetId":"pump-7"}'],
+    },
+    readAttributes,
   ),
   revoked: parameter(
     { type: 'boolean', description: 'Only revoked ones, or only ones that are not.' },
@@ -226,6 +238,7 @@ export type RecordChoice = Pick<
   | 'schema'
   | 'locationType'
   | 'memo'
+  | 'attributes'
   | 'revoked'
   | 'after'
   | 'before'
@@ -240,9 +253,9 @@ export function choiceOf({
   toTimestamp: before,
   ...query
 }: QueryOf<Partial<typeof FILTERS>>): RecordChoice {
-  const { chain, prover, subject, schema, memo, revoked, bbox } = query
+  const { chain, prover, subject, schema, memo, attributes, revoked, bbox } = query
   return {
-    ...{ chain, prover, subject, schema, locationType, memo, revoked },
+    ...{ chain, prover, subject, schema, locationType, memo, attributes, revoked },
     ...{ after, before, bbox, place: placeIn(query) },
   }
 }
@@ -326,11 +339,13 @@ function positionIn(cursor: string, tag: string): RecordPosition {
 
 /** Names a list by its filters and its order, in 12 characters: a cursor of one list does not fit another. */
 export function choiceTag(choice: RecordChoice, sort: Sort): string {
-  const { chain, prover, subject, schema, locationType, memo, revoked, after, before, bbox, place } = choice
+  const { chain, prover, subject, schema, locationType, memo, attributes } = choice
+  const { revoked, after, before, bbox, place } = choice
   const canonical = JSON.stringify([
     ...[chain, prover, subject, schema, locationType?.toLowerCase(), revoked],
     ...[after?.getTime(), before?.getTime(), bbox, place?.geometry, place?.radiusMeters],
     ...[sort.by, sort.descending, memo],
+    ...(attributes === undefined ? [] : [attributes]),
   ])
   return createHash('sha256').update(canonical).digest('base64url').slice(0, 12)
 }

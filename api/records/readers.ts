@@ -20,6 +20,7 @@ export const MAX_RADIUS = 100_000_000
 const MAX_NUMBER_LENGTH = 40
 export const MAX_LOCATION_TYPE_LENGTH = 100
 export const MAX_MEMO_WORDS_LENGTH = 100
+export const MAX_ATTRIBUTES_LENGTH = 1_000
 const NUMBER = /^\s*[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?\s*$/i
 export const SORTS = SORT_FIELDS.flatMap((field) => [field, `-${field}`])
 
@@ -58,6 +59,28 @@ export function readMemoWords(text: string, name: string): string {
   if (text.length > MAX_MEMO_WORDS_LENGTH || text.includes('\0') || !/[^\0-/:-@[-`{-\x7f]/.test(text))
     throw invalid(name, `Expected words of the memo, at most ${MAX_MEMO_WORDS_LENGTH} characters`)
   return text
+}
+
+/** @returns JSON that Postgres takes */
+export function readAttributes(text: string, name: string): string {
+  const wanted = (problem: string) =>
+    invalid(
+      name,
+      `${problem} Expected a JSON object such as {"assetId":"pump-7"}, at most ${MAX_ATTRIBUTES_LENGTH} characters`,
+    )
+  if (text.length > MAX_ATTRIBUTES_LENGTH) throw wanted('It is too long.')
+  // Postgres refuses NUL, half a surrogate pair, and numbers of very many digits.
+  if (/\\u0000|\\u[dD][89a-fA-F]|\d{20}|\d[eE]/.test(text) || /[\0\p{Surrogate}]/u.test(text))
+    throw wanted('Write characters and numbers as they are, without NUL or exponents.')
+  let value: unknown
+  try {
+    value = parseStrictJson(text)
+  } catch (error) {
+    if (error instanceof SyntaxError) throw wanted(`It is no JSON: ${error.message}.`)
+    throw error
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw wanted('It is no object.')
+  return JSON.stringify(value)
 }
 
 export function readBoolean(text: string, name: string): boolean {

@@ -36,6 +36,13 @@ export const CHAIN_READINESS = Type.Object(
     withheld_attestations: Type.Integer({
       description: 'Attestations that could not be stored: they give no record, and everything else goes on.',
     }),
+    location_schemas: Type.Integer({
+      description: "Location schemas of the chain's registry that were found and are indexed.",
+    }),
+    schema_history_blocks: Type.Integer({
+      description:
+        'Blocks whose attestations of schemas that were found later are still to be read; 0 where none are.',
+    }),
   },
   { description: 'How far the copy of this chain goes.' },
 )
@@ -58,6 +65,8 @@ export function readinessOf(
     indexed_time: row?.indexedTime?.toISOString() ?? null,
     doubt: row?.doubt ?? null,
     withheld_attestations: row?.withheldAttestations ?? 0,
+    location_schemas: row?.schemasFound ?? 0,
+    schema_history_blocks: row?.schemaHistoryBlocks ?? 0,
   }
   if (!row || headBlock === null || indexedBlock === null || !row.checkedAt || !row.headTime)
     return { status: 'not started', ...figures }

@@ -2,6 +2,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { ACTIVE_SLUGS, CHAINS } from '../../src/chains'
 import type { ConnectedChain } from '../../src/config'
+import { checksumAddress } from '../../src/eas'
 import { LOCATION_SCHEMA } from '../../src/location'
 import { sendPage } from '../http/pages'
 import { RecordsError, recordsErrorHandler } from '../http/problems'
@@ -11,7 +12,7 @@ import { RecordExports } from './exports'
 import { RECORD_FORMATS, featureText, recordText } from './formats'
 import type { Freshness } from './freshness'
 import { linkHeader, pageAddresses } from './links'
-import { recordsSchemas, type Configuration, type Statistics } from './openapi'
+import { recordsSchemas, type Configuration, type SchemaList, type Statistics } from './openapi'
 import { listPage, recordPage, type Feature } from './pages'
 import { MAX_OFFSET, choiceTag, listRequest, recordFormat, type ListRequest } from './parameters'
 import { invalid, readParameters } from './query'
@@ -165,6 +166,11 @@ export function recordsRoutes(parts: {
       return format === 'geojson'
         ? reply.type(GEOJSON_TYPE).send(featureText(row))
         : reply.type(JSON_TYPE).send(recordText(row))
+    })
+
+    app.get('/schemas', { schema: recordsSchemas.schemas }, async (): Promise<SchemaList> => {
+      const data = await store.foundSchemas()
+      return { data: data.map((each) => ({ ...each, resolver: checksumAddress(each.resolver) })) }
     })
 
     app.get('/config', { schema: recordsSchemas.config }, (_request, reply): Configuration => {

@@ -15,6 +15,8 @@ export interface RecordFilter {
   locationType?: string
   /** words that the memo has, or the beginnings of some */
   memo?: string
+  /** A JSON object that the attributes contain. */
+  attributes?: string
   revoked?: boolean
   /** exclusive, as the next */
   after?: Date
@@ -227,6 +229,7 @@ export function conditions(
   if (filter.locationType !== undefined)
     where.push(isType('location_type', filter.locationType, `${value(filter.locationType)}::text`))
   if (filter.memo !== undefined) where.push(`memo_words(memo) @@ memo_query(${value(filter.memo)})`)
+  if (filter.attributes !== undefined) where.push(`attributes @> ${value(filter.attributes)}::jsonb`)
   if (filter.revoked !== undefined) where.push(filter.revoked ? 'revoked' : 'NOT revoked')
   if (filter.after !== undefined) where.push(`timestamp > ${value(filter.after)}`)
   if (filter.before !== undefined) where.push(`timestamp < ${value(filter.before)}`)

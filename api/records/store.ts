@@ -80,6 +80,24 @@ export interface ChainStatusRow {
   contradictions: number
   repairedEvents: number
   withheldAttestations: number
+  /** Location schemas of the chain's registry: those that are indexed, and those that are left out. */
+  schemasFound: number
+  schemasLeftOut: number
+  /** Blocks whose attestations of schemas that were found later are still to be read. */
+  schemaHistoryBlocks: number
+}
+
+/** A location schema of a chain's registry, hex lower-case. */
+export interface FoundSchemaRow {
+  uid: string
+  chain: string
+  fields: string
+  resolver: string
+  revocable: boolean
+  /** The block that registered it. */
+  block: number
+  /** Whether its attestations are indexed. */
+  indexed: boolean
 }
 
 /** How long the extent of the records is reused: it only decides how the newest of a place are looked for. */
@@ -188,6 +206,15 @@ export class Store {
     return { age: row?.age ?? Infinity, headAge: row?.headAge ?? 0, block: row?.block ?? -1 }
   }
 
+  /** The location schemas that were found in the chains' registries, in the order of their registration. */
+  foundSchemas(): Promise<FoundSchemaRow[]> {
+    return this.run<FoundSchemaRow>({
+      text: `SELECT uid, chain, fields, resolver, revocable, block_number AS block, watched AS indexed
+        FROM location_schema ORDER BY chain, block_number, uid`,
+      values: [],
+    })
+  }
+
   /** How far the copy of each chain goes. */
   chainStatuses(): Promise<ChainStatusRow[]> {
     const blocks = (ranges: string) =>
@@ -196,7 +223,12 @@ export class Store {
       text: `SELECT chain, head_height AS "headBlock", head_timestamp AS "headTime", checked_at AS "checkedAt", indexed_height AS "indexedBlock",
          indexed_timestamp AS "indexedTime", ${blocks('reread')} AS "rereadBlocks", ${blocks('proven')} AS "provenBlocks",
          unproven_blocks::float8 AS "unprovenBlocks", repaired_events::float8 AS "repairedEvents", doubt, contradictions::float8,
-         (SELECT count(*)::float8 FROM attestation_event AS event WHERE event.chain = chain_status.chain AND withheld) AS "withheldAttestations" FROM chain_status`,
+         (SELECT count(*)::float8 FROM attestation_event AS event WHERE event.chain = chain_status.chain AND withheld) AS "withheldAttestations",
+         coalesce(found, 0) AS "schemasFound", coalesce(left_out, 0) AS "schemasLeftOut", ${blocks('late - reread - proven')} AS "schemaHistoryBlocks"
+       FROM chain_status LEFT JOIN (
+         SELECT chain, count(*) FILTER (WHERE watched)::float8 AS found, count(*) FILTER (WHERE NOT watched)::float8 AS left_out,
+           range_agg(int8range(block_number, read_from)) FILTER (WHERE watched AND read_from > block_number) AS late
+         FROM location_schema GROUP BY chain) AS schemas USING (chain)`,
       values: [],
     })
   }

@@ -25,6 +25,9 @@ const row = {
   doubt: null,
   contradictions: 0,
   withheldAttestations: 0,
+  schemasFound: 0,
+  schemasLeftOut: 0,
+  schemaHistoryBlocks: 0,
 }
 
 test.each<[string, object, object]>([
@@ -87,6 +90,8 @@ test('a chain that was never checked; a local chain without new blocks', () => {
     indexed_time: null,
     doubt: null,
     withheld_attestations: 0,
+    location_schemas: 0,
+    schema_history_blocks: 0,
   })
   expect(
     readinessOf(local, { ...row, headTime: ago(86_400), indexedTime: ago(86_400) }, 60, NOW),

@@ -125,6 +125,9 @@ export function monitoring(app: FastifyInstance, parts: MonitoringParts): void {
         [metrics.unproven, row?.unprovenBlocks],
         [metrics.repaired, row?.repairedEvents],
         [metrics.withheld, row?.withheldAttestations],
+        [metrics.schemas, row?.schemasFound],
+        [metrics.schemasLeftOut, row?.schemasLeftOut],
+        [metrics.schemaHistory, row?.schemaHistoryBlocks],
         [metrics.inDoubt, row && (row.doubt === null ? 0 : 1)],
         [metrics.contradictions, row?.contradictions],
         [metrics.proxyReady, proxy && (proxy.status === 'ready' ? 1 : 0)],
@@ -189,6 +192,18 @@ function metricsOfDatabase(registry: Registry) {
     withheld: gauge(
       'geospatial_withheld_attestations',
       'Attestations that could not be stored: they give no record, and everything else goes on',
+    ),
+    schemas: gauge(
+      'geospatial_location_schemas',
+      "Location schemas of the chain's registry that were found and are indexed",
+    ),
+    schemasLeftOut: gauge(
+      'geospatial_location_schemas_left_out',
+      'Location schemas that settings or the limit of 1,000 leave out',
+    ),
+    schemaHistory: gauge(
+      'geospatial_schema_history_blocks',
+      'Blocks whose attestations of schemas that were found later are still to be read',
     ),
     inDoubt: gauge(
       'geospatial_chain_in_doubt',

@@ -4,8 +4,8 @@ import { freePort } from '../../dev/services'
 import { faults, startRpcProxy, testRpc, type Fault, type RpcProxy } from '../../test/rpc-proxy'
 import { BlockReader } from './blocks'
 import { Doubt } from './doubt'
-import { headerByHash, headerCall } from './logs'
-import { eventFilter } from '../indexer/processor'
+import { fixedSelection, headerByHash, headerCall } from './logs'
+import { attestationFilter } from '../indexer/registry'
 
 /** Blocks of a real node, behind endpoints that lie. */
 let chain: LocalChain
@@ -34,7 +34,7 @@ async function reader(...behind: Fault[][]) {
     doubt,
     blocks: new BlockReader(
       testRpc(proxies.map(({ url }) => url)),
-      [eventFilter(chain.chain)],
+      fixedSelection([attestationFilter(chain.chain)]),
       doubt,
       () => now,
     ),

@@ -1,7 +1,7 @@
 import { RpcError } from '@subsquid/rpc-client'
 import { hexNumber, type Answered, type Route, type Rpc, type RpcCall } from '../rpc'
 import { ContradictionError, type Doubt } from './doubt'
-import { logQuery, ofBlock, uniqueLogs, type LogFilter, type RpcLog } from './logs'
+import { logQuery, ofBlock, uniqueLogs, type LogSelection, type RpcLog } from './logs'
 import {
   bloomTest,
   hashesToItself,
@@ -35,6 +35,9 @@ export interface CheckedLogs {
   contradicted: boolean
   /** JSON-RPC calls made for them. */
   calls: number
+  /** The version of the selection that they pass, and by how many versions they have widened it. */
+  version: number
+  learned: number
 }
 
 /** Nothing of a form has hashed to what it should for this long: the form is taken for an unknown one. */
@@ -51,9 +54,12 @@ const BLOCKS_AWAITED = 1_000
  * returns what it knows to be false.
  */
 export class BlockReader {
-  readonly mayHold: (logsBloom: string | undefined) => boolean
   private readonly route: Route
-  private readonly isOurs: (log: RpcLog) => boolean
+  private tests: {
+    version: number
+    mayHold: ReturnType<typeof bloomTest>
+    isOurs: ReturnType<typeof logTest>
+  }
   private readonly headerForm: Form
   private readonly receiptsForm: Form
   /** Since when the receipts of a block, or the answers of two endpoints about it, are missing. */
@@ -61,13 +67,12 @@ export class BlockReader {
 
   constructor(
     private readonly rpc: Rpc,
-    private readonly filters: readonly LogFilter[],
+    readonly selection: LogSelection,
     private readonly doubt?: Doubt,
     private readonly clock: () => number = Date.now,
   ) {
     this.route = rpc.route()
-    this.mayHold = bloomTest(filters)
-    this.isOurs = logTest(filters)
+    this.tests = testsOf(selection)
     this.headerForm = new Form(clock)
     this.receiptsForm = new Form(clock)
   }
@@ -125,17 +130,35 @@ export class BlockReader {
     return { header, isValid }
   }
 
+  /** Whether a block with this bloom filter may have logs that are wanted, and whether a log is. */
+  private get test() {
+    if (this.tests.version !== this.selection.version) this.tests = testsOf(this.selection)
+    return this.tests
+  }
+
   /**
-   * The logs of a block that pass the filters: none where its bloom filter rules them out; those of its
+   * The logs of a block that are wanted, those too that a log of the block itself announces (LogSelection):
+   * none where its bloom filter rules them out; those of its
    * receipts where they hash to the header's root; else what two endpoints agree on, or the only one says.
    * Null when they cannot be had now. `receiptByReceipt` reads single receipts where no endpoint gives those
    * of a whole block.
    */
-  async logs(
+  async logs(checked: CheckedHeader, { receiptByReceipt = false } = {}): Promise<CheckedLogs | null> {
+    for (let learned = 0, calls = 0; ;) {
+      const { version } = this.selection
+      const found = await this.logsNow(checked, receiptByReceipt)
+      if (!found) return null
+      learned += await this.selection.learn(found.logs)
+      calls += found.calls
+      if (this.selection.version === version) return { ...found, calls, version, learned }
+    }
+  }
+
+  private async logsNow(
     { header, isValid }: CheckedHeader,
-    { receiptByReceipt = false } = {},
-  ): Promise<CheckedLogs | null> {
-    if (isValid && !this.mayHold(header.logsBloom))
+    receiptByReceipt: boolean,
+  ): Promise<Omit<CheckedLogs, 'version' | 'learned'> | null> {
+    if (isValid && !this.test.mayHold(header.logsBloom))
       return { logs: [], evidence: 'proven', contradicted: false, calls: 0 }
     const receipts = await this.receipts(header, receiptByReceipt)
     const { proven, wrong } = receipts
@@ -174,7 +197,7 @@ export class BlockReader {
   private async toldLogs(header: FullHeader) {
     const answers: Answered<RpcLog[]>[] = []
     let calls = 0
-    const questions = this.filters.map((filter) => ({
+    const questions = this.selection.filters.map((filter) => ({
       method: 'eth_getLogs',
       params: [{ blockHash: header.hash, ...logQuery(filter) }],
     }))
@@ -242,12 +265,12 @@ export class BlockReader {
   }
 
   private ours(header: FullHeader, receipts: readonly RpcReceipt[]): RpcLog[] {
-    return logsOf(header, receipts).filter(this.isOurs)
+    return logsOf(header, receipts).filter(this.test.isOurs)
   }
 
   private ofThisBlock(logs: RpcLog[], header: FullHeader): RpcLog[] | undefined {
     try {
-      return ofBlock(uniqueLogs(logs), header).filter(this.isOurs)
+      return ofBlock(uniqueLogs(logs), header).filter(this.test.isOurs)
     } catch (error) {
       if (error instanceof ContradictionError) return undefined
       throw error
@@ -261,6 +284,10 @@ export class BlockReader {
     if (this.awaited.size > BLOCKS_AWAITED) this.awaited.delete(this.awaited.keys().next().value!)
     return this.clock() - since < PATIENCE_MS
   }
+}
+
+function testsOf({ filters, version }: LogSelection) {
+  return { version, mayHold: bloomTest(filters), isOurs: logTest(filters) }
 }
 
 /**

@@ -6,7 +6,8 @@ import { mine } from '../../test/world'
 import { BlockReader } from './blocks'
 import { Doubt } from './doubt'
 import { HeadReader } from './head'
-import { eventFilter } from '../indexer/processor'
+import { fixedSelection } from './logs'
+import { attestationFilter } from '../indexer/registry'
 
 /** The head of a chain, behind nodes that stop or name a far head of another network. */
 const AHEAD = 300
@@ -56,7 +57,11 @@ const stoppedAt =
 async function reader(...behind: Fault[][]) {
   for (const each of behind) proxies.push(await startRpcProxy(chain.url, ...each))
   const doubt = new Doubt()
-  const blocks = new BlockReader(testRpc(proxies.map(({ url }) => url)), [eventFilter(chain.chain)], doubt)
+  const blocks = new BlockReader(
+    testRpc(proxies.map(({ url }) => url)),
+    fixedSelection([attestationFilter(chain.chain)]),
+    doubt,
+  )
   const onFalseTip = (error: Error) => falseTips.push(error.message)
   const head = new HeadReader(blocks, doubt, SILENT, 0, onFalseTip, () => Date.now() + later)
   const height = async () => Number((await head.answer([{ method: 'eth_blockNumber', params: [] }]))[0])

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from '@subsquid/logger'
 import type { RpcCall } from '../rpc'
-import type { BlockReader, CheckedHeader } from './blocks'
+import type { BlockReader, CheckedHeader, CheckedLogs } from './blocks'
 import type { Doubt } from './doubt'
 import { headerByHash, headerCall, type RpcLog } from './logs'
 import { RecentBlocks, type HeadBlock } from './recent'
@@ -58,7 +58,7 @@ export class HeadReader {
   /**
    * @param blocks of this reader alone: it turns to other endpoints
    * @param pollMs the greatest age of the head that is answered, in milliseconds
-   * @param onFalseTip called when the answered tip is no block of the chain: evm-processor must start again
+   * @param onFalseTip called when what evm-processor has is not the chain's: it must start again
    */
   constructor(
     private readonly blocks: BlockReader,
@@ -80,6 +80,7 @@ export class HeadReader {
     return Promise.all(
       calls.map(async (call) => {
         const block = blocks.get(call)
+        if (block) block.served = true
         if (block !== undefined)
           return (
             block && {
@@ -107,7 +108,12 @@ export class HeadReader {
 
   /** The block of this number on the followed chain, if it is in memory. */
   known(number: number): HeadBlock | undefined {
-    return this.recent.at(number)
+    return this.whole(this.recent.at(number))
+  }
+
+  /** The block, unless its logs were read before a part of the selection was known. */
+  private whole(block: HeadBlock | undefined): HeadBlock | undefined {
+    return block?.version === this.blocks.selection.version ? block : undefined
   }
 
   /** The audit has proven these blocks. */
@@ -157,7 +163,7 @@ export class HeadReader {
     if (!isNews || this.clock() - this.askedForAt > FOLLOWED_FOR_MS) return
     const isFar = height === undefined || number - height > LONGEST_STEP
     const path = isFar ? await this.leap(latest) : await this.steps(height, latest)
-    const read = await Promise.all(path.map((each) => this.complete(each)))
+    const read = await this.completeAll(path)
     const lacking = read.findIndex((block) => !block)
     const taken = (lacking < 0 ? read : read.slice(0, lacking)) as HeadBlock[]
     if (taken.length < path.length || path.length === 0) this.blocks.turn()
@@ -227,11 +233,22 @@ export class HeadReader {
     return path
   }
 
+  /** The same of several blocks: all of them pass the selection as it is after the last one. */
+  private async completeAll(checked: readonly (CheckedHeader | null)[]): Promise<(HeadBlock | null)[]> {
+    for (;;) {
+      const { version } = this.blocks.selection
+      const read = await Promise.all(checked.map((each) => each && this.complete(each)))
+      if (this.blocks.selection.version === version) return read
+    }
+  }
+
   /** The block with its logs; null while they cannot be had, or are known to be false. */
   private async complete(checked: CheckedHeader): Promise<HeadBlock | null> {
-    const known = this.recent.ofHash(checked.header.hash)
+    const known = this.whole(this.recent.ofHash(checked.header.hash))
     if (known) return known
+    const before = this.blocks.selection.version
     const found = await this.blocks.logs(checked)
+    if (found?.learned) this.widened(Number(checked.header.number), before, found)
     if (!found || (found.contradicted && found.evidence === 'single')) {
       this.log.info(
         { block: Number(checked.header.number) },
@@ -249,9 +266,21 @@ export class HeadReader {
       ...(logsBloom !== undefined && { logsBloom }),
       transactions: [],
     }
-    const block: HeadBlock = { header, logs: found.logs, evidence: found.evidence }
+    const block: HeadBlock = { header, logs: found.logs, evidence: found.evidence, version: found.version }
     this.recent.keep(block)
     return block
+  }
+
+  /** A block has widened the selection: what it announces is in no block below it. */
+  private widened(number: number, before: number, { version, learned }: CheckedLogs): void {
+    for (const block of this.recent.all()) {
+      const isBelow = Number(block.header.number) <= number
+      if (isBelow && block.version === before && version === before + learned) block.version = version
+      else if (!isBelow && block.served && block.version < version)
+        this.onFalseTip(
+          new Error(`block ${number} widens what is read of later blocks, which were given already`),
+        )
+    }
   }
 
   private take(block: HeadBlock): void {
@@ -288,17 +317,14 @@ export class HeadReader {
   }
 
   private async readOnce(calls: readonly RpcCall[]): Promise<Map<RpcCall, HeadBlock | null>> {
-    const lacking = calls.filter((call) => !this.recent.find(call))
-    const headers = await this.blocks.headers(lacking)
-    const read = await Promise.all(
-      headers.map((each) => (each ? this.complete(each) : Promise.resolve(null))),
-    )
+    const lacking = calls.filter((call) => !this.whole(this.recent.find(call)))
+    const read = await this.completeAll(await this.blocks.headers(lacking))
     if (read.includes(null)) this.blocks.turn()
     const fresh = new Map(lacking.map((call, i) => [call, read[i]!]))
     const found = new Map<RpcCall, HeadBlock | null>()
     // From the highest down, as each block names its parent.
     for (const call of [...calls].sort((a, b) => Number(b.params[0]) - Number(a.params[0]))) {
-      const block = fresh.get(call) ?? this.recent.find(call) ?? null
+      const block = fresh.get(call) ?? this.whole(this.recent.find(call)) ?? null
       found.set(
         call,
         call.method === 'eth_getBlockByNumber' ? await this.linked(block, Number(call.params[0])) : block,

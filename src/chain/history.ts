@@ -9,7 +9,7 @@ import {
   ofBlock,
   uniqueLogs,
   type BlockLogs,
-  type LogFilter,
+  type LogSelection,
   type RpcHeader,
   type RpcLog,
 } from './logs'
@@ -20,6 +20,8 @@ import { LOGS_PER_ANSWER, LogRange } from './range'
 export interface LogsAnswer {
   blocks: BlockLogs[]
   to: number
+  /** The version of the selection that the logs pass. */
+  version: number
 }
 
 /** The logs of a range, before they are sorted into blocks, and the header of its last block. */
@@ -27,6 +29,7 @@ interface RangeLogs {
   logs: RpcLog[]
   header: RpcHeader
   to: number
+  version: number
 }
 
 /** A range that fails on every endpoint this often is taken for too wide; single calls are never given up. */
@@ -49,14 +52,13 @@ export class HistoryReader {
   /** Logs that were read but did not fit the last answer. */
   private left: (RangeLogs & { from: number }) | undefined
   private final = { height: -1, readAt: 0 }
-  private readonly mayHold: (logsBloom: string | undefined) => boolean
   /** JSON-RPC calls made so far. */
   calls = 0
 
   constructor(
     rpc: Rpc,
     private readonly options: {
-      filters: readonly LogFilter[]
+      selection: LogSelection
       /** Only blocks at least this far below the head are served. */
       finality: number
       log: Logger
@@ -65,7 +67,6 @@ export class HistoryReader {
       doubt?: Doubt
     },
   ) {
-    this.mayHold = bloomTest(options.filters)
     this.route = rpc.route(options.start)
   }
 
@@ -106,6 +107,11 @@ export class HistoryReader {
 
     this.requestAhead(from, last)
     const answer = await this.ahead[0]!.answer
+    // An earlier range has widened the selection since: this one may lack logs.
+    if (answer.version !== this.options.selection.version) {
+      this.ahead = []
+      return this.readOnce(from, to)
+    }
     // An answer that was cut or refused ends early: the ranges requested behind it do not continue it.
     if (answer.to !== this.ahead[0]!.to)
       this.ahead = [{ from, to: answer.to, answer: Promise.resolve(answer) }]
@@ -170,7 +176,8 @@ export class HistoryReader {
 
   /** Logs from block `from` on: as far as one call reaches and one answer holds. */
   private async answer(from: number, end: number): Promise<LogsAnswer> {
-    const left = this.left?.from === from ? this.left : undefined
+    const { version } = this.options.selection
+    const left = this.left?.from === from && this.left.version === version ? this.left : undefined
     this.left = undefined
     const read = left ?? (await this.readAllowed(from, end))
     const { logs, header } = read
@@ -180,7 +187,7 @@ export class HistoryReader {
       this.left = { ...read, from: to + 1, logs: logs.filter((log) => Number(log.blockNumber) > to) }
     }
     const kept = logs.filter((log) => Number(log.blockNumber) <= to)
-    return { to, blocks: await this.blocks(kept, to, header) }
+    return { to, blocks: await this.blocks(kept, to, header), version: read.version }
   }
 
   /** Logs from block `from` on, of as many blocks as the provider allows. */
@@ -188,9 +195,9 @@ export class HistoryReader {
     for (let to = end; ;) {
       const asked = to - from + 1
       try {
-        const { logs, header } = await this.logs(from, to)
+        const { logs, header, version } = await this.logs(from, to)
         this.range.answered(asked, logs.length)
-        return { logs, header, to }
+        return { logs, header, to, version }
       } catch (error) {
         // Providers refuse in many ways: JSON-RPC errors, HTTP 400 or 413, time-outs. The range is narrowed
         // for all of them.
@@ -207,10 +214,21 @@ export class HistoryReader {
 
   /**
    * The logs, and the header of the last block in the same request (where batches are allowed): a node that
-   * has no logs because it has not got that far has no such header either.
+   * has no logs because it has not got that far has no such header either. Read again where the logs have
+   * widened the selection.
    */
-  private async logs(from: number, to: number): Promise<{ logs: RpcLog[]; header: RpcHeader }> {
-    const calls = this.options.filters.map((filter) => ({
+  private async logs(from: number, to: number): Promise<Omit<RangeLogs, 'to'>> {
+    const { selection } = this.options
+    for (;;) {
+      const { version } = selection
+      const read = await this.logsNow(from, to)
+      await selection.learn(read.logs)
+      if (selection.version === version) return { ...read, version }
+    }
+  }
+
+  private async logsNow(from: number, to: number): Promise<{ logs: RpcLog[]; header: RpcHeader }> {
+    const calls = this.options.selection.filters.map((filter) => ({
       method: 'eth_getLogs',
       params: [{ fromBlock: hexNumber(from), toBlock: hexNumber(to), ...logQuery(filter) }],
     }))
@@ -241,10 +259,11 @@ export class HistoryReader {
       Number(last.number),
       last,
     )
+    const mayHold = bloomTest(this.options.selection.filters)
     return numbers.map((number) => {
       const header = headers.get(number)!
       const own = ofBlock(logsOf.get(number)!, header)
-      if (own.length && hashesToItself(header) && !this.mayHold(header.logsBloom))
+      if (own.length && hashesToItself(header) && !mayHold(header.logsBloom))
         throw new ContradictionError(
           `the node gives logs of block ${number}, whose bloom filter rules them out`,
         )

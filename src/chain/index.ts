@@ -11,5 +11,13 @@ export { BlockReader } from './blocks'
 export { ContradictionError, Doubt } from './doubt'
 export { HeadReader } from './head'
 export { HistoryReader } from './history'
-export { type BlockLogs, headerCall, type LogFilter, type RpcHeader, type RpcLog } from './logs'
+export {
+  type BlockLogs,
+  fixedSelection,
+  headerCall,
+  type LogFilter,
+  type LogSelection,
+  type RpcHeader,
+  type RpcLog,
+} from './logs'
 export { startSource } from './source'

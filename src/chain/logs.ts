@@ -12,6 +12,23 @@ export interface LogFilter {
   topic3?: string[]
 }
 
+/** The logs that are wanted. What a log announces may widen them. */
+export interface LogSelection {
+  readonly filters: readonly LogFilter[]
+  /** Counts up whenever the filters change: logs of an earlier version may lack some. */
+  readonly version: number
+  /**
+   * Widens the filters by what these logs announce, and answers by how many versions: 0 where they say
+   * nothing new. Logs that pass the new filters come after the announcing log on their chain.
+   */
+  learn(logs: readonly RpcLog[]): Promise<number>
+}
+
+/** Filters that stay as they are. */
+export function fixedSelection(filters: readonly LogFilter[]): LogSelection {
+  return { filters, version: 0, learn: () => Promise.resolve(0) }
+}
+
 export interface RpcLog {
   address: string
   topics: string[]

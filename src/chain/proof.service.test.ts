@@ -4,7 +4,7 @@ import { attest, locationRequest, startLocalChain, type LocalChain } from '../..
 import { freePort } from '../../dev/services'
 import { inOneBlock, mine } from '../../test/world'
 import { CHAINS } from '../chains'
-import { eventFilter } from '../indexer/processor'
+import { attestationFilter } from '../indexer/registry'
 import { bloomTest, hashesToItself, logsOf, receiptsRoot, type FullHeader, type RpcReceipt } from './proof'
 
 /** Headers and receipts of a real node are the reference. */
@@ -122,7 +122,7 @@ test('a log is numbered by its place among the receipts, not by the node (some n
 })
 
 test('the bloom filter of a header passes the logs of its block, and few others', async () => {
-  const filter = eventFilter(chain.chain)
+  const filter = attestationFilter(chain.chain)
   const mayHold = bloomTest([filter])
   const uid = await attest(chain, locationRequest({ type: 'Point', coordinates: [3, 4] }))
   const { logsBloom } = await block('latest')

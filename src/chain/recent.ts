@@ -10,6 +10,10 @@ export interface HeadBlock {
   readonly header: RpcHeader
   readonly logs: RpcLog[]
   evidence: Evidence
+  /** The version of the selection that the logs pass. */
+  version: number
+  /** Whether evm-processor has had its logs. */
+  served?: true
 }
 
 /** The blocks near the head that have been read: the followed chain, and blocks of other forks. */
@@ -68,6 +72,11 @@ export class RecentBlocks {
   /** Forgets the followed chain, not the blocks. */
   detach(): void {
     this.byNumber.clear()
+  }
+
+  /** All blocks, of any fork. */
+  all(): Iterable<HeadBlock> {
+    return this.byHash.values()
   }
 
   /** The number of blocks of the followed chain whose logs only one endpoint vouches for. */

@@ -8,6 +8,7 @@ import { BlockReader } from './blocks'
 import { CHAINS } from '../chains'
 import { Doubt } from './doubt'
 import { HeadReader } from './head'
+import { fixedSelection } from './logs'
 import { LOCATION_SCHEMA } from '../location'
 import { startSource, type Source } from './source'
 
@@ -38,9 +39,9 @@ let proxy: RpcProxy
 let source: Source
 async function start(fault: Fault = () => undefined) {
   proxy = await startRpcProxy(chain.url, fault)
-  const [rpc, doubt] = [testRpc([proxy.url]), new Doubt()]
-  const head = new HeadReader(new BlockReader(rpc, QUERY.logs, doubt), doubt, SILENT, 50, () => {})
-  source = await startSource({ rpc, head, doubt, filters: QUERY.logs, finality, log: SILENT })
+  const [rpc, doubt, selection] = [testRpc([proxy.url]), new Doubt(), fixedSelection(QUERY.logs)]
+  const head = new HeadReader(new BlockReader(rpc, selection, doubt), doubt, SILENT, 50, () => {})
+  source = await startSource({ rpc, head, doubt, selection, finality, log: SILENT })
 }
 afterEach(async () => {
   await source.close()

@@ -6,7 +6,7 @@ import type { Rpc, RpcCall } from '../rpc'
 import type { Doubt } from './doubt'
 import type { HeadReader } from './head'
 import { HistoryReader } from './history'
-import type { BlockLogs, LogFilter } from './logs'
+import type { BlockLogs, LogSelection } from './logs'
 
 /**
  * The source that evm-processor 1.27.3 reads a chain from, as an HTTP server in this process: a Subsquid
@@ -31,8 +31,8 @@ export interface SourceOptions {
   rpc: Rpc
   head: HeadReader
   doubt: Doubt
-  /** The logs that the processor asks for. */
-  filters: readonly LogFilter[]
+  /** The logs that are served, of those that the processor asks for. */
+  selection: LogSelection
   finality: number
   log: Logger
   /** Called with blocks of history before the processor gets them. */
@@ -51,12 +51,12 @@ export async function startSource({
   rpc,
   head,
   doubt,
-  filters,
+  selection,
   finality,
   log,
   onHistory,
 }: SourceOptions): Promise<Source> {
-  const history = new HistoryReader(rpc, { filters, finality, log, doubt })
+  const history = new HistoryReader(rpc, { selection, finality, log, doubt })
   let url = ''
   const server = createServer((request, response) => {
     handle(request, response).catch((error: Error) => {

@@ -3,32 +3,146 @@ export class PayloadError extends Error {
   override readonly name = 'PayloadError'
 }
 
-/** The decoded value of a field: an integer, a boolean, a string, bytes, or a list of strings or bytes. */
-export type FieldValue = bigint | boolean | string | Uint8Array | string[] | Uint8Array[]
+/**
+ * The decoded value of a field: an integer, a boolean, a string, an address (lower-case hex), bytes, a list,
+ * or a tuple.
+ */
+export type FieldValue = bigint | boolean | string | Uint8Array | FieldValue[] | Tuple
+
+/** The fields of a tuple in order; the name of one that has none is its position. */
+export class Tuple {
+  constructor(readonly entries: readonly (readonly [name: string, value: FieldValue])[]) {}
+}
+
+/** A parsed ABI type. `size`: bytes in the head; `dynamic`: the head has an offset instead of the value. */
+export type AbiType = { readonly size: number; readonly dynamic: boolean } & (
+  | { readonly kind: 'uint' | 'int'; readonly bits: number }
+  | { readonly kind: 'bool' | 'address' | 'string' | 'bytes' }
+  | { readonly kind: 'bytesN'; readonly length: number }
+  | { readonly kind: 'array'; readonly of: AbiType; readonly length: number | undefined }
+  | { readonly kind: 'tuple'; readonly fields: readonly SchemaField[] }
+)
+
+export interface SchemaField {
+  /** As the schema has it; where it has none, the field's position from 0. */
+  readonly name: string
+  readonly type: AbiType
+}
 
 const WORD = 32
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
+/** Longer schema texts are not read; a schema of v0.1 has 170 characters. */
+const MAX_SCHEMA_LENGTH = 8_192
+const MAX_FIELDS = 128
+/** Tuples and lists within each other. */
+const MAX_TYPE_DEPTH = 6
+/** Bytes that a field may take in the head, as of uint256[100][3]. */
+const MAX_HEAD_BYTES = 1_000_000
+const NAME = /^[A-Za-z_$][\w$]{0,63}$/
+const LIST = /\[(\d{0,6})\]$/
+
 /**
- * Decodes an ABI payload (Contract ABI Specification, "Formal Specification of the Encoding") of the types
- * uint8 to uint256, bool, string, bytes, string[], bytes[] and bytes32[]. It is strict, and its time is
- * proportional to the payload: every pointer and length must be within bounds, strings must be valid UTF-8,
- * and fields must not overlap. Throws a PayloadError otherwise. Anyone can attest any bytes.
+ * Parses the text of an EAS schema, such as `uint256 result, (address owner, bytes4[] ids)[] parts`: each field
+ * an ABI type (Contract ABI Specification, "Types", without fixed) and a name, which may be missing. The time
+ * is linear in the text. Throws a TypeError that says what would be right.
  */
+export function parseSchema(schema: string): SchemaField[] {
+  if (schema.length > MAX_SCHEMA_LENGTH)
+    throw new TypeError(`a schema of ${schema.length} characters; at most ${MAX_SCHEMA_LENGTH} are read`)
+  return fieldsOf(schema, 0, { fields: 0 })
+}
+
+function fieldsOf(text: string, depth: number, count: { fields: number }): SchemaField[] {
+  const fields: SchemaField[] = []
+  const names = new Set<string>()
+  for (const part of splitOutside(text)) {
+    if (++count.fields > MAX_FIELDS) throw new TypeError(`more than ${MAX_FIELDS} fields`)
+    const field = part.trim()
+    // The name is what follows the last bracket or parenthesis, or the first word.
+    const end = Math.max(field.lastIndexOf(')'), field.lastIndexOf(']')) + 1
+    const type = end ? field.slice(0, end) : /^\S*/.exec(field)![0]
+    const given = field.slice(type.length).trim()
+    const name = given || String(fields.length)
+    if (!NAME.test(name) && name !== String(fields.length))
+      throw new TypeError(`'${excerpt(name)}' is no name of a field: letters, digits, _ and $`)
+    if (names.has(name)) throw new TypeError(`two fields ${name}`)
+    names.add(name)
+    fields.push({ name, type: typeOf(type, depth, count) })
+  }
+  return fields
+}
+
+/** Splits at commas that are in no parentheses. */
+function splitOutside(text: string): string[] {
+  const parts: string[] = []
+  let open = 0
+  let start = 0
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] === '(') open++
+    else if (text[at] === ')' && --open < 0)
+      throw new TypeError('a parenthesis is closed that was not opened')
+    else if (text[at] === ',' && open === 0) {
+      parts.push(text.slice(start, at))
+      start = at + 1
+    }
+  }
+  if (open) throw new TypeError('a parenthesis is not closed')
+  return [...parts, text.slice(start)]
+}
+
+function typeOf(text: string, depth: number, count: { fields: number }): AbiType {
+  if (depth > MAX_TYPE_DEPTH) throw new TypeError(`types nested deeper than ${MAX_TYPE_DEPTH}`)
+  const list = LIST.exec(text)
+  if (list) return arrayOf(typeOf(text.slice(0, list.index).trimEnd(), depth + 1, count), list[1]!)
+  const tuple = /^(?:tuple\s*)?\(([^]*)\)$/.exec(text)
+  if (tuple) {
+    const fields = fieldsOf(tuple[1]!, depth + 1, count)
+    const size = fields.reduce((sum, { type }) => sum + type.size, 0)
+    const dynamic = fields.some(({ type }) => type.dynamic)
+    if (size > MAX_HEAD_BYTES) throw new TypeError(`${excerpt(text)} is larger than ${MAX_HEAD_BYTES} bytes`)
+    return { kind: 'tuple', fields, dynamic, size: dynamic ? WORD : size }
+  }
+  if (text === 'string' || text === 'bytes') return { kind: text, dynamic: true, size: WORD }
+  if (text === 'bool' || text === 'address') return { kind: text, dynamic: false, size: WORD }
+  const number = /^(u?int)(\d{0,3})$/.exec(text)
+  const bits = Number(number?.[2] || 256)
+  if (number && bits >= 8 && bits <= 256 && bits % 8 === 0)
+    return { kind: number[1] as 'uint' | 'int', bits, dynamic: false, size: WORD }
+  const length = text === 'function' ? 24 : Number(/^bytes(\d{1,2})$/.exec(text)?.[1] ?? 0)
+  if (length >= 1 && length <= WORD) return { kind: 'bytesN', length, dynamic: false, size: WORD }
+  throw new TypeError(`'${excerpt(text)}' is no ABI type`)
+}
+
+function arrayOf(of: AbiType, digits: string): AbiType {
+  if (digits === '') return { kind: 'array', of, length: undefined, dynamic: true, size: WORD }
+  const length = Number(digits)
+  const size = length * of.size
+  if (length === 0 || size > MAX_HEAD_BYTES)
+    throw new TypeError(`a list of ${length} elements; 1 to ${Math.floor(MAX_HEAD_BYTES / of.size)} are read`)
+  return { kind: 'array', of, length, dynamic: of.dynamic, size: of.dynamic ? WORD : size }
+}
+
+function excerpt(text: string): string {
+  return text.length > 60 ? `${text.slice(0, 60)}...` : text
+}
+
+/**
+ * Decodes an ABI payload (Contract ABI Specification, "Formal Specification of the Encoding"). It is strict,
+ * and its time is proportional to the payload: every pointer and length must be within bounds, strings must be
+ * valid UTF-8, numbers must fit their types, and fields must not overlap. Throws a PayloadError otherwise.
+ * Anyone can attest any bytes.
+ */
+export function decodeFields(fields: readonly SchemaField[], bytes: Uint8Array): FieldValue[] {
+  return new Reader(bytes).tuple(fields, 0)
+}
+
+/** The same by the texts of the types. */
 export function decodeBytes(types: readonly string[], bytes: Uint8Array): FieldValue[] {
-  const reader = new Reader(bytes)
-  return types.map((type, i) => {
-    const head = i * WORD
-    if (type === 'string') return reader.text(reader.pointer(head))
-    if (type === 'bytes') return reader.bytes(reader.pointer(head))
-    if (type === 'string[]') return reader.list(reader.pointer(head), (at) => reader.text(at))
-    if (type === 'bytes[]') return reader.list(reader.pointer(head), (at) => reader.bytes(at))
-    if (type === 'bytes32[]') return reader.words(reader.pointer(head))
-    if (type === 'bool') return reader.uint(head, 1) === 1n
-    const bits = /^uint(\d+)$/.exec(type)?.[1]
-    if (bits) return reader.uint(head, Number(bits))
-    throw new TypeError(`no decoder for the type ${type}`)
-  })
+  return decodeFields(
+    types.map((text, i) => ({ name: String(i), type: typeOf(text, 0, { fields: 0 }) })),
+    bytes,
+  )
 }
 
 class Reader {
@@ -36,7 +150,45 @@ class Reader {
 
   constructor(private readonly buffer: Uint8Array) {}
 
-  uint(at: number, bits = 256): bigint {
+  /** The fields of a tuple whose head is at `base`. */
+  tuple(fields: readonly SchemaField[], base: number): FieldValue[] {
+    let head = base
+    return fields.map(({ type }) => {
+      const at = head
+      head += type.size
+      return this.value(type, at, base)
+    })
+  }
+
+  /** The value whose head is at `head`; an offset there counts from `base`. */
+  private value(type: AbiType, head: number, base: number): FieldValue {
+    const at = type.dynamic ? base + this.size(head) : head
+    switch (type.kind) {
+      case 'string':
+        return this.text(at)
+      case 'bytes':
+        return this.bytes(at)
+      case 'uint':
+        return this.uint(at, type.bits)
+      case 'int':
+        return this.int(at, type.bits)
+      case 'bool':
+        return this.uint(at, 1) === 1n
+      case 'address':
+        return `0x${this.uint(at, 160).toString(16).padStart(40, '0')}`
+      case 'bytesN':
+        return this.word(at, type.length)
+      case 'array':
+        return this.list(type, at)
+      case 'tuple': {
+        if (type.dynamic) this.spend(type.fields.reduce((sum, field) => sum + field.type.size, 0))
+        const values = this.tuple(type.fields, at)
+        return new Tuple(type.fields.map(({ name }, i) => [name, values[i]!]))
+      }
+    }
+  }
+
+  private uint(at: number, bits = 256): bigint {
     if (at + WORD > this.buffer.length)
       throw new PayloadError(`payload of ${this.buffer.length} bytes ends within a field at byte ${at}`)
     let value = 0n
@@ -55,19 +207,30 @@ class Reader {
     return value
   }
 
+  private int(at: number, bits: number): bigint {
+    const value = BigInt.asIntN(256, this.uint(at))
+    if (BigInt.asIntN(bits, value) !== value)
+      throw new PayloadError(`the number at byte ${at} does not fit ${bits} bits`)
+    return value
+  }
+
+  private word(at: number, length: number): Uint8Array {
+    if (at + WORD > this.buffer.length)
+      throw new PayloadError(`payload of ${this.buffer.length} bytes ends within a field at byte ${at}`)
+    if (this.buffer.subarray(at + length, at + WORD).some(Boolean))
+      throw new PayloadError(`the bytes at byte ${at} are more than ${length}`)
+    return this.buffer.subarray(at, at + length)
+  }
+
   /** Reads an offset or a length, which must lie within the payload. */
-  size(at: number): number {
+  private size(at: number): number {
     const value = this.uint(at)
     if (value > BigInt(this.buffer.length))
       throw new PayloadError(`the length or offset at byte ${at} points outside the payload`)
     return Number(value)
   }
 
-  pointer(head: number, base = 0): number {
-    return base + this.size(head)
-  }
-
-  bytes(at: number): Uint8Array {
+  private bytes(at: number): Uint8Array {
     const length = this.size(at)
     const start = at + WORD
     if (start + length > this.buffer.length)
@@ -76,7 +239,7 @@ class Reader {
     return this.buffer.subarray(start, start + length)
   }
 
-  text(at: number): string {
+  private text(at: number): string {
     try {
       return utf8.decode(this.bytes(at))
     } catch (error) {
@@ -85,20 +248,13 @@ class Reader {
     }
   }
 
-  list<T>(at: number, read: (at: number) => T): T[] {
-    const length = this.size(at)
-    const base = at + WORD
-    this.spend(WORD + length * WORD)
-    return Array.from({ length }, (_, i) => read(this.pointer(base + i * WORD, base)))
-  }
-
-  words(at: number): Uint8Array[] {
-    const length = this.size(at)
-    const start = at + WORD
-    if (start + length * WORD > this.buffer.length)
-      throw new PayloadError(`the ${length} words at byte ${start} reach beyond the payload`)
-    this.spend(WORD + length * WORD)
-    return Array.from({ length }, (_, i) => this.buffer.subarray(start + i * WORD, start + (i + 1) * WORD))
+  private list({ of, length: fixed }: AbiType & { kind: 'array' }, at: number): FieldValue[] {
+    const length = fixed ?? this.size(at)
+    const base = fixed === undefined ? at + WORD : at
+    if (base + length * of.size > this.buffer.length)
+      throw new PayloadError(`the ${length} elements at byte ${base} reach beyond the payload`)
+    if (fixed === undefined || of.dynamic) this.spend(WORD + length * of.size)
+    return Array.from({ length }, (_, i) => this.value(of, base + i * of.size, base))
   }
 
   /** Pointers may share a string, as contracts allow, but 52 kB must not decode to 20 MB. */
@@ -114,14 +270,5 @@ class Reader {
  * encode alike.
  */
 export function fieldTypes(schema: string): string[] {
-  return fieldWords(schema, 0)
-}
-
-/** The names of the fields of a schema text, in order. */
-export function fieldNames(schema: string): string[] {
-  return fieldWords(schema, 1)
-}
-
-function fieldWords(schema: string, word: number): string[] {
-  return schema.split(',').map((field) => field.trim().split(/\s+/)[word] ?? '')
+  return schema.split(',').map((field) => field.trim().split(/\s+/)[0]!)
 }

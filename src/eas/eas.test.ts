@@ -6,6 +6,7 @@ import {
   Wallet,
   getAddress,
   ZeroAddress,
+  ParamType,
   hexlify,
   id,
   recoverAddress,
@@ -42,7 +43,7 @@ import {
 import { seededRandom } from '../../dev/random'
 import { LOCATION_SCHEMAS } from '../location'
 import { CURVE, ETHERS_CURVE, NATIVE_CURVE, type Curve } from './curve'
-import { decodeBytes } from './decode'
+import { Tuple, decodeBytes, decodeFields, parseSchema } from './decode'
 
 /** Vectors made by eas-sdk 2.10.0 and accepted by the contracts, as the file says. */
 const { typeHashes, vectors } = JSON.parse(readFileSync('test/vectors/delegated-vectors.json', 'utf8'))
@@ -368,8 +369,8 @@ describe('payloads', () => {
 
   const TYPES = ['uint256', 'string', 'bytes', 'string[]', 'bytes[]', 'uint8']
   const encode = (...values: unknown[]) => AbiCoder.defaultAbiCoder().encode(TYPES, values)
-  const decodeFields = (types: string[], data: string) => decodeBytes(types, payloadBytes(data))
-  const decode = (data: string) => decodeFields(TYPES, data)
+  const decodeTypes = (types: string[], data: string) => decodeBytes(types, payloadBytes(data))
+  const decode = (data: string) => decodeTypes(TYPES, data)
   test('encoded by ethers are decoded', () => {
     expect(decode(encode(5n, 'Zürich', '0x0102', ['a', ''], ['0x', '0xff'], 255))).toEqual([
       5n,
@@ -388,19 +389,87 @@ describe('payloads', () => {
   })
   test('with invalid UTF-8, numbers that are too large, or overlapping pointers are refused', () => {
     const text = (hex: string) => AbiCoder.defaultAbiCoder().encode(['bytes'], [hex])
-    expect(() => decodeFields(['string'], text('0xc328'))).toThrow('the text at byte 32 is not valid UTF-8')
-    expect(() => decodeFields(['uint8'], `0x${'01'.padStart(62, '0')}00`)).toThrow(
+    expect(() => decodeTypes(['string'], text('0xc328'))).toThrow('the text at byte 32 is not valid UTF-8')
+    expect(() => decodeTypes(['uint8'], `0x${'01'.padStart(62, '0')}00`)).toThrow(
       'the number at byte 0 does not fit 8 bits',
     )
     // 500 list entries that all point to one text of 3 kB.
     const word = (value: number) => value.toString(16).padStart(64, '0')
     const aliased = `0x${word(32)}${word(500)}${word(500 * 32).repeat(500)}${word(3_000)}${'61'.repeat(3_008)}`
-    expect(() => decodeFields(['string[]'], aliased)).toThrow('the fields of the payload overlap')
+    expect(() => decodeTypes(['string[]'], aliased)).toThrow('the fields of the payload overlap')
   })
   test('may have several pointers to one text, as contracts accept that', () => {
     const word = (value: number) => value.toString(16).padStart(64, '0')
     const shared = `0x${word(64)}${word(64)}${word(200)}${'61'.repeat(224)}`
-    expect(decodeFields(['string', 'string'], shared)).toEqual(['a'.repeat(200), 'a'.repeat(200)])
+    expect(decodeTypes(['string', 'string'], shared)).toEqual(['a'.repeat(200), 'a'.repeat(200)])
+  })
+  test('of any types decode as by ethers (seed 11)', () => {
+    const random = seededRandom(11)
+    const below = (n: number) => Math.floor(random() * n)
+    const type = (depth: number): string => {
+      const kind = below(depth ? 11 : 8)
+      if (kind === 8) return `${type(depth - 1)}[]`
+      if (kind === 9) return `${type(depth - 1)}[${1 + below(3)}]`
+      if (kind === 10)
+        return `(${Array.from({ length: 1 + below(3) }, (_, i) => `${type(depth - 1)} f${i}`).join(',')})`
+      const bits = 8 * (1 + below(32))
+      return [
+        `uint${bits}`,
+        `int${bits}`,
+        `bytes${1 + below(32)}`,
+        'bool',
+        'address',
+        'string',
+        'bytes',
+        'uint',
+      ][kind]!
+    }
+    const bytes = (n: number) =>
+      `0x${Array.from({ length: n }, () => below(256).toString(16).padStart(2, '0')).join('')}`
+    const value = (of: ParamType): unknown => {
+      if (of.baseType === 'array')
+        return Array.from({ length: of.arrayLength! < 0 ? below(4) : of.arrayLength! }, () =>
+          value(of.arrayChildren!),
+        )
+      if (of.baseType === 'tuple') return of.components!.map(value)
+      const bits = Number(/\d+$/.exec(of.type)?.[0] ?? 256)
+      if (of.type.startsWith('uint')) return BigInt.asUintN(bits, BigInt(bytes(32)))
+      if (of.type.startsWith('int')) return BigInt.asIntN(bits, BigInt(bytes(32)))
+      if (of.type === 'bool') return below(2) === 1
+      if (of.type === 'address') return bytes(20)
+      if (of.type === 'string') return ['', 'Zürich', 'x'.repeat(below(70))][below(3)]
+      return bytes(of.type === 'bytes' ? below(70) : bits)
+    }
+    const plain = (read: unknown): unknown =>
+      read instanceof Uint8Array
+        ? hexlify(read)
+        : read instanceof Tuple
+          ? read.entries.map(([, each]) => plain(each))
+          : Array.isArray(read)
+            ? read.map(plain)
+            : read
+    for (let i = 0; i < 1_500; i++) {
+      const text = Array.from({ length: 1 + below(4) }, (_, n) => `${type(3)} name${n}`).join(', ')
+      const params = ParamType.from(`tuple(${text})`).components!
+      const values = params.map(value)
+      const payload = payloadBytes(AbiCoder.defaultAbiCoder().encode(params, values))
+      expect(plain(decodeFields(parseSchema(text), payload)), text).toEqual(values)
+      // Cut or changed, it gives a PayloadError or values, never another error.
+      const broken = payload.slice(0, below(payload.length + 1))
+      if (broken.length) broken[below(broken.length)] = below(256)
+      try {
+        decodeFields(parseSchema(text), broken)
+      } catch (error) {
+        expect(error, text).toBeInstanceOf(PayloadError)
+      }
+    }
+  })
+  test('of lists of lists that share their elements cost no more than the payload', () => {
+    const word = (value: number) => value.toString(16).padStart(64, '0')
+    // Each level has 40 pointers to the one below.
+    const level = `${word(40)}${word(40 * 32).repeat(40)}`
+    const payload = payloadBytes(`0x${word(32)}${level.repeat(4)}${word(0)}`)
+    expect(() => decodeFields(parseSchema('uint8[][][][][] a'), payload)).toThrow('overlap')
   })
   test('of random bytes give a PayloadError or values, quickly (seed 7)', () => {
     let state = 7

@@ -10,6 +10,7 @@ import {
   bodilessEvents,
   countUids,
   finalState,
+  foundSchemas,
   replayPage,
   storeBody,
   withheldAttestations,
@@ -19,6 +20,7 @@ import { addLocationSchemas, locationSchemaUids } from '../location'
 import { primaryUrl } from '../postgres'
 import { onStop } from '../process'
 import { announcedTimes } from './processor'
+import { Registry } from './registry'
 import { Rpc } from '../rpc'
 
 const USAGE = `node lib/indexer/commands.js replay [--chain <slug>] [--check]
@@ -87,6 +89,8 @@ async function replay(
     // A log without the state of an indexer is a copy: all of it is final.
     const finalHeight = (await finalState(database.query, chain))?.finalHeight ?? LAST_HEIGHT
     if (repair) await readBodiless(database, settings, chain, rpcUrls, finalHeight)
+    const found = await foundSchemas(database.query, chain)
+    addLocationSchemas(found.filter(({ watched }) => watched))
     const schemas = locationSchemaUids()
     const count = await countUids(database.query, chain, schemas)
     const total: Replayed = { uids: 0, differing: [], notFinal: [] }
@@ -168,7 +172,10 @@ async function audit(
   const log = createLogger('audit')
   const rpc = new Rpc({ chain, urls: rpcUrls, ...settings.rpc, log })
   await rpc.check()
-  const auditor = new Auditor({ chain, rpc, bodies: new BodyReader(rpc, chain.eas), database, log })
+  const registry = new Registry({ chain, rpc, database, policy: settings.schemaPolicy, log })
+  await registry.load()
+  const bodies = new BodyReader(rpc, chain.eas)
+  const auditor = new Auditor({ chain, rpc, registry, bodies, database, log })
   const show = (done: number, { events, repaired }: Pick<Findings, 'events' | 'repaired'>) =>
     progress.show(
       `${chain.slug}: ${done} of ${to - from + 1} blocks audited, ${events} events, ${repaired} repaired`,

@@ -13,19 +13,19 @@ import {
   forgetChanges,
   lastEventBlock,
   noteHead,
-  noteSchemas,
   rewindFinal,
   type ChainState,
 } from './store'
 import { Lease } from './lease'
-import { addLocationSchemas, locationSchemaUids } from '../location'
+import { addLocationSchemas } from '../location'
 import { unifySubsquidLog } from '../log'
 import { serveProcessorMetrics } from './metrics'
 import { primaryUrl } from '../postgres'
 import { onStop } from '../process'
 import { repeat } from '../retry'
 import { Rpc } from '../rpc'
-import { announcedTimes, decodeBlock, eventFilter, makeProcessor, processBatch } from './processor'
+import { announcedTimes, decodeBlock, makeProcessor, processBatch } from './processor'
+import { Registry } from './registry'
 
 const log = createLogger('indexer')
 /** A client that follows the records can resume for this long (docs/reference/streams.md). */
@@ -67,15 +67,16 @@ async function main(): Promise<void> {
   await lease.take(fail)
   const bodies = new BodyReader(rpc, chain.eas)
   const doubt = new Doubt()
-  const filters = [eventFilter(chain)]
-  const head = new HeadReader(new BlockReader(rpc, filters, doubt), doubt, log, headPollMs, fail)
+  const registry = new Registry({ chain, rpc, database, policy: settings.schemaPolicy, log })
+  const head = new HeadReader(new BlockReader(rpc, registry, doubt), doubt, log, headPollMs, fail)
   const state = await finalState(database.query, chain)
   await Promise.all([
     rpc.check(),
-    state && checkSameChain(state, () => new BlockReader(rpc, filters, doubt), database, chain),
+    state && checkSameChain(state, () => new BlockReader(rpc, registry, doubt), database, chain),
     bodies.hasMulticall(),
   ])
-  const added = await noteSchemas(database.query, chain, locationSchemaUids(), state === undefined)
+  await registry.load()
+  const added = await registry.note(state === undefined)
   if (added.length)
     log.info({ chain: chain.slug, schemas: added }, 'location schemas are new: the audit reads their history')
 
@@ -83,7 +84,7 @@ async function main(): Promise<void> {
     rpc,
     head,
     doubt,
-    filters,
+    selection: registry,
     finality: chain.finality,
     log,
     onHistory: (blocks) =>
@@ -91,7 +92,9 @@ async function main(): Promise<void> {
   })
   void followHead(database, head, doubt, chain, headPollMs)
   void forgetOldChanges(database, chain)
-  void new Auditor({ chain, rpc, bodies, database, log, head, doubt }).follow(settings.auditCallsPerSecond)
+  void new Auditor({ chain, rpc, registry, bodies, database, log, head, doubt }).follow(
+    settings.auditCallsPerSecond,
+  )
 
   exportDatabaseUrl(databaseUrl)
   // READ COMMITTED: processors of other chains write to the same tables, but never to the same rows, and the
@@ -109,7 +112,7 @@ async function main(): Promise<void> {
     rpc,
     metrics && { ...metrics, port: metrics.port + CHAINS.indexOf(chain) },
   )
-  processor.run(store, (context) => processBatch(chain, bodies, log, context))
+  processor.run(store, (context) => processBatch(chain, registry, bodies, log, context))
 }
 
 /**

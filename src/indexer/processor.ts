@@ -7,24 +7,16 @@ import type { Logger } from '@subsquid/logger'
 import type { Store } from '@subsquid/typeorm-store'
 import * as eas from '../abi/EAS'
 import type { Chain } from '../chains'
-import type { BlockLogs, LogFilter } from '../chain'
-import { isLocationSchema, locationSchemaUids } from '../location'
+import type { BlockLogs } from '../chain'
+import { isLocationSchema } from '../location'
 import { EventKind } from '../model'
 import type { BodyReader } from './bodies'
 import { BatchWriter, isFinal } from './store'
 import type { ChainEvent } from './project'
+import { attestationFilter, registrationFilter, type Registry } from './registry'
 
 /** Events projected at a time, while Postgres writes those before them. */
 const EVENTS_PER_WRITE = 500
-
-/** The logs that are indexed: Attested and Revoked of the location schemas, from the chain's EAS. */
-export function eventFilter(chain: Chain): Required<Pick<LogFilter, 'address' | 'topic0' | 'topic3'>> {
-  return {
-    address: [chain.eas],
-    topic0: [eas.events.Attested.topic, eas.events.Revoked.topic],
-    topic3: locationSchemaUids(),
-  }
-}
 
 const EVENT_KINDS = new Map<string, EventKind>([
   [eas.events.Attested.topic, EventKind.ATTESTED],
@@ -91,7 +83,8 @@ export function announcedTimes(events: readonly ChainEvent[]): Map<string, bigin
 }
 
 /**
- * The processor that reads a chain's events: history from `gatewayUrl`, the head from `rpcUrl` (source.ts).
+ * The processor that reads a chain's events: history from `gatewayUrl`, the head from `rpcUrl` (source.ts),
+ * which gives those of the watched schemas. A gateway of another gives those of all.
  */
 export function makeProcessor(chain: Chain, gatewayUrl: string, rpcUrl: string, headPollMs: number) {
   return new EvmBatchProcessor()
@@ -101,7 +94,8 @@ export function makeProcessor(chain: Chain, gatewayUrl: string, rpcUrl: string, 
     .setFinalityConfirmation(chain.finality)
     .setBlockRange({ from: chain.firstBlock })
     .setFields({ log: { transactionHash: true } })
-    .addLog(eventFilter(chain))
+    .addLog(attestationFilter(chain))
+    .addLog(registrationFilter(chain))
 }
 
 export type Fields = EvmBatchProcessorFields<ReturnType<typeof makeProcessor>>
@@ -112,11 +106,16 @@ export type Fields = EvmBatchProcessorFields<ReturnType<typeof makeProcessor>>
  */
 export async function processBatch(
   chain: Chain,
+  registry: Registry,
   bodies: BodyReader,
   log: Logger,
   { blocks, store, isHead }: DataHandlerContext<Store, Fields>,
 ): Promise<void> {
   const started = performance.now()
+  // The source of this process has told it already.
+  await registry.learn(
+    blocks.flatMap(({ header, logs }) => logs.map((each) => ({ ...each, blockNumber: header.height }))),
+  )
   const events = blocks.flatMap(({ header, logs }) => decodeEvents(chain, header, logs))
   const announced = announcedTimes(events)
   const found = await bodies.read(announced, isFinal(store))

@@ -21,12 +21,14 @@ import {
   type Database,
   type StoredEvent,
 } from './store'
-import { announcedTimes, decodeBlock, eventFilter } from './processor'
+import { announcedTimes, decodeBlock } from './processor'
 import { eventId, type ChainEvent } from './project'
+import type { Registry } from './registry'
 
 export interface AuditOptions {
   chain: Chain
   rpc: Rpc
+  registry: Registry
   bodies: BodyReader
   database: Database
   log: Logger
@@ -74,7 +76,7 @@ export class RangeAuditor {
   private readonly blocks: BlockReader
 
   constructor(private readonly options: AuditOptions) {
-    this.blocks = new BlockReader(options.rpc, [eventFilter(options.chain)], options.doubt)
+    this.blocks = new BlockReader(options.rpc, options.registry, options.doubt)
   }
 
   /** From now on proofs ask the endpoints in the opposite order. */
@@ -91,9 +93,9 @@ export class RangeAuditor {
     progress: (blocksDone: number) => void = () => {},
     goesOn: (calls: number) => boolean = () => true,
   ): Promise<Reread> {
-    const { chain, database, rpc, log, doubt } = this.options
+    const { chain, database, registry, rpc, log, doubt } = this.options
     const reader = new HistoryReader(rpc, {
-      filters: [eventFilter(chain)],
+      selection: registry,
       finality: chain.finality,
       log,
       start: 'last',
@@ -122,6 +124,16 @@ export class RangeAuditor {
    * read for certain, and an OrphanedLogError.
    */
   async prove(range: BlockRange, head?: HeadReader): Promise<RangeProof> {
+    const { registry } = this.options
+    for (;;) {
+      const { version } = registry
+      const proof = await this.compare(range, head)
+      // A block of the range may have registered a schema: those after it were read without it.
+      if (registry.version === version) return proof.finish()
+    }
+  }
+
+  private async compare(range: BlockRange, head?: HeadReader) {
     const { chain, database } = this.options
     const numbers = Array.from({ length: range.to - range.from + 1 }, (_, i) => range.from + i)
     const blocks = await this.headers(numbers, head)
@@ -161,11 +173,14 @@ export class RangeAuditor {
       if (found.evidence === 'proven') surplus.push(...wrong)
       else proof.unproven.push(number)
     }
-    for (const event of surplus) stored.delete(event.id)
-    proof.events = events.length
-    proof.repaired = await this.repair(events, surplus, stored, range)
-    await noteAudited(database.query, chain, 'proven', range, proof.unproven)
-    return proof
+    const finish = async (): Promise<RangeProof> => {
+      for (const event of surplus) stored.delete(event.id)
+      proof.events = events.length
+      proof.repaired = await this.repair(events, surplus, stored, range)
+      await noteAudited(database.query, chain, 'proven', range, proof.unproven)
+      return proof
+    }
+    return { finish }
   }
 
   private checkForOrphans(stored: readonly StoredEvent[], header: RpcHeader): void {
@@ -197,8 +212,7 @@ export class RangeAuditor {
       if (block)
         return {
           header: block.header,
-          read: () =>
-            Promise.resolve({ logs: block.logs, evidence: 'proven', contradicted: false, calls: 0 }),
+          read: () => Promise.resolve({ ...block, contradicted: false, calls: 0, learned: 0 }),
         }
       const each = byNumber.get(number)
       if (!each) throw this.contradiction(`the node has no block ${number}, which is final`)
@@ -223,12 +237,13 @@ export class RangeAuditor {
     stored: ReadonlyMap<string, StoredEvent>,
     { from, to }: BlockRange,
   ): Promise<number> {
-    const { chain, database, bodies, log, doubt } = this.options
+    const { chain, database, bodies, registry, log, doubt } = this.options
     const missing = events.filter(
       (event) => !stored.has(eventId(chain.slug, event.blockNumber, event.logIndex)),
     )
     if (missing.length === 0 && surplus.length === 0) return 0
-    doubt?.contradicted(`blocks ${from} to ${to} have other logs than a node has given`)
+    const isHistory = surplus.length === 0 && missing.every((event) => registry.isHistory(event))
+    if (!isHistory) doubt?.contradicted(`blocks ${from} to ${to} have other logs than a node has given`)
     const state = await finalState(database.query, chain)
     if (!state || state.finalHeight < to)
       throw new NotFinalError(`block ${to} is not final in the database yet`)
@@ -238,6 +253,10 @@ export class RangeAuditor {
       surplus,
       finalHeight: state.finalHeight,
     })
+    if (isHistory) {
+      log.info({ chain: chain.slug, from, to, added: repaired }, 'history of a new schema is read')
+      return repaired
+    }
     log.error(
       {
         chain: chain.slug,

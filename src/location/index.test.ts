@@ -1,10 +1,11 @@
-import { AbiCoder } from 'ethers'
+import { AbiCoder, ParamType } from 'ethers'
 import { describe, expect, test } from 'vitest'
 import { PayloadError, fieldTypes } from '../eas'
 import {
   LOCATION_PROTOCOL_SCHEMA,
   LOCATION_SCHEMA,
   LOCATION_SCHEMAS,
+  addLocationSchemas,
   decodeLocation,
   isLocationSchema,
   locationSchema,
@@ -43,6 +44,7 @@ describe('payloads of location schemas', () => {
         plane: expect.stringMatching(/^0101000020e6100000/),
       },
       geometryProblem: null,
+      attributes: null,
     })
   })
   test.each(LOCATION_SCHEMAS.slice(1))('$fields', (schema) => {
@@ -103,25 +105,106 @@ describe('schemas by setting', () => {
   })
   test.each<[string, string]>([
     ['string srs,string location', 'it needs string srs, string location_type and string location'],
+    ['string srs,string location_type,bytes location', 'it needs string srs'],
+    ['string srs,string location_type,string location,fixed128x18 alt', "'fixed128x18' is no ABI type"],
+    ['string srs,string location_type,string location,uint7 alt', "'uint7' is no ABI type"],
+    ['string srs,string location_type,string location,bytes33 alt', "'bytes33' is no ABI type"],
+    ['string srs,string location_type,string location,string srs', 'two fields srs'],
+    ['string srs,string locationType,string location,string location_type', 'has two fields locationType'],
+    ['string srs,string location_type,string location,(uint8 a b', 'a parenthesis is not closed'],
+    ['string srs,string location_type,string location,uint8 a) b', 'that was not opened'],
+    ['string srs,string location_type,string location,uint8 "a"', 'is no name of a field'],
+    ['string srs,string location_type,string location,() a', "'' is no ABI type"],
+    ['string srs,string location_type,string location,uint8[0] a', 'a list of 0 elements'],
+    ['string srs,string location_type,string location,uint8[999999] a', 'a list of 999999 elements'],
     [
-      'string srs,string location_type,string location,int256 alt',
-      'the field alt must be uint, string, bytes, string[] or bytes[], not int256',
+      `string srs,string location_type,string location,${'('.repeat(9)}uint8${')'.repeat(9)} a`,
+      'deeper than',
     ],
-    ['string srs,string location_type,string location,address who', 'not address'],
-    [
-      'string srs,string location_type,string location,uint256 memo',
-      'the field memo must be string, not uint256',
-    ],
-    [
-      'string srs,string location_type,string location,string eventTimestamp',
-      'the field eventTimestamp must be uint256, not string',
-    ],
-    [
-      'string srs,string location_type,string location,string recipeType',
-      'the field recipeType must be string[], not string',
-    ],
-    ['string srs,string location_type,string location,string srs', 'has two fields srs'],
-  ])('%s is refused, as its first attestation would stop the indexer', (fields, message) => {
+    [`string srs,string location_type,string location${',uint8'.repeat(200)}`, 'more than 128 fields'],
+    [`string srs,string location_type,string location,uint8 ${'a'.repeat(100_000)}`, 'at most 8192'],
+  ])('%s is refused', (fields, message) => {
     expect(() => locationSchema(fields)).toThrow(message)
+  })
+})
+
+describe('attributes', () => {
+  const decode = (fields: string, values: unknown[]) => {
+    const schema = locationSchema(fields)
+    addLocationSchemas([schema])
+    const types = ParamType.from(`tuple(${fields})`).components!
+    return decodeLocation(schema.uid, AbiCoder.defaultAbiCoder().encode(types, values))
+  }
+  const place = ['EPSG:4326', 'lp.geojson-point.v1', '{"type":"Point","coordinates":[7,8]}']
+
+  test("the public SDK's own schema", () => {
+    const fields =
+      'string lp_version,string srs,string location_type,string location,string assetId,address owner,uint256 timestamp'
+    const owner = '0xD8DA6BF26964aF9D7eEd9e03E53415D37aA96045'.toLowerCase()
+    expect(decode(fields, ['1.0.0', ...place, 'pump-7', owner, 1_700_000_000n])).toMatchObject({
+      attributes: { assetId: 'pump-7', owner, timestamp: '1700000000' },
+      geometry: { json: '{"coordinates":[7,8],"type":"Point"}' },
+    })
+  })
+  test('every kind of type, in lists and tuples', () => {
+    const fields =
+      'string srs,string location_type,string location,int24 depth,int256 big,bool ok,bytes4 id,bytes raw,(uint8 x,string[] names,(bool[2] b)[] inner)[] parts,uint16[3] three,bytes24 f,string __proto__'
+    const { attributes } = decode(fields, [
+      ...place,
+      ...[-5, -(2n ** 200n), true, '0x01020304', '0xff'],
+      [[7, ['a', 'ü'], [[[true, false]], [[false, true]]]]],
+      [1, 2, 3],
+      `0x${'ab'.repeat(24)}`,
+      'a name like any other',
+    ])
+    expect(Object.entries(attributes!)).toEqual([
+      ['depth', -5],
+      ['big', String(-(2n ** 200n))],
+      ['ok', true],
+      ['id', '0x01020304'],
+      ['raw', '0xff'],
+      ['parts', [{ x: 7, names: ['a', 'ü'], inner: [{ b: [true, false] }, { b: [false, true] }] }]],
+      ['three', [1, 2, 3]],
+      ['f', `0x${'ab'.repeat(24)}`],
+      ['__proto__', 'a name like any other'],
+    ])
+  })
+  test("the protocol's scalar media, and its attributes as JSON", () => {
+    const fields =
+      'string lp_version,string srs,string location_type,string location,string media_type,string media_data,string attributes,string attributes_schema,string proof,uint40 event_timestamp'
+    const read = (json: string) =>
+      decode(fields, ['1.0.0', ...place, 'image/png', 'ipfs://x', json, '', 'none', 1_700_000_000])
+    expect(read('{"species":"oak","height":{"m":12.5}}')).toMatchObject({
+      mediaTypes: ['image/png'],
+      mediaData: ['ipfs://x'],
+      eventTimestamp: 1_700_000_000,
+      attributes: {
+        attributes: { species: 'oak', height: { m: 12.5 } },
+        attributes_schema: '',
+        proof: 'none',
+      },
+    })
+    // What JSON would change, or Postgres refuse, stays a text.
+    for (const text of [
+      '{"n":12345678901234567890}',
+      '{"n":1e999}',
+      '{"a":1,"a":2}',
+      '{"z":"\\u0000"}',
+      '[1',
+    ])
+      expect(read(text).attributes).toMatchObject({ attributes: text })
+  })
+  test('a field of a known name with another type is an attribute', () => {
+    const fields = 'string srs,string location_type,string location,uint256 memo,string eventTimestamp'
+    expect(decode(fields, [...place, 5n, 'noon'])).toMatchObject({
+      memo: '',
+      eventTimestamp: undefined,
+      attributes: { memo: '5', eventTimestamp: 'noon' },
+    })
+  })
+  test('too large ones are left out, the location is kept', () => {
+    const fields = 'string srs,string location_type,string location,string note'
+    const location = decode(fields, [...place, 'x'.repeat(200_000)])
+    expect([location.attributes, location.geometry !== null]).toEqual([null, true])
   })
 })

@@ -10,13 +10,18 @@ import {
 import { planeShape } from './plane'
 
 export {
+  ALL_SCHEMAS,
   LOCATION_PROTOCOL_SCHEMA,
   LOCATION_SCHEMA,
   LOCATION_SCHEMAS,
   addLocationSchemas,
   isLocationSchema,
+  isLocationText,
   locationSchemaUids,
+  mayBeRead,
+  type Attributes,
   type LocationSchema,
+  type SchemaPolicy,
 } from './payload'
 export { cutLine, eastward, poleOf, unwrapped, WIDEST_DEGREES, type Line } from './plane'
 export {
@@ -27,6 +32,7 @@ export {
   type RecordField,
   type RecordFields,
 } from './record'
+export { plainLocationType } from './types'
 export { readWkt } from './wkt'
 
 /** A geometry as the projection stores it. */

@@ -1,5 +1,14 @@
-import { PayloadError, decodeBytes, fieldNames, fieldTypes, type FieldValue } from '../eas/portable'
+import {
+  PayloadError,
+  Tuple,
+  decodeFields,
+  parseSchema,
+  type FieldValue,
+  type SchemaField,
+} from '../eas/portable'
+
 import { GeometryError, readGeometry, type Reading } from '../geodesy'
+import { parseStrictJson } from '../strict-json'
 import { locationReader } from './types'
 
 /**
@@ -7,10 +16,7 @@ import { locationReader } from './types'
  * packages/client is built from it.
  */
 
-/**
- * A schema whose attestations are locations: its UID, lower-case, and its text exactly as registered (without
- * a resolver, revocable).
- */
+/** A schema whose attestations are locations: its UID, lower-case, and its text exactly as registered. */
 export interface LocationSchema {
   readonly uid: string
   readonly fields: string
@@ -29,8 +35,8 @@ export const LOCATION_PROTOCOL_SCHEMA: LocationSchema = {
 }
 
 /**
- * Every location schema that is indexed and accepted, the same on every chain. A new schema is one row, or an
- * entry of the setting LOCATION_SCHEMAS.
+ * Every location schema that is known from the start, the same on every chain: without a resolver, revocable.
+ * Others are entries of the setting LOCATION_SCHEMAS, or found in a chain's SchemaRegistry.
  */
 export const LOCATION_SCHEMAS: LocationSchema[] = [
   LOCATION_SCHEMA,
@@ -62,7 +68,12 @@ export interface Payload {
   mediaTypes: string[]
   mediaData: string[]
   memo: string
+  /** The fields that have no place above, as JSON; null where the schema has none. */
+  attributes: Attributes | null
 }
+
+/** Fields by their names in the schema (docs/reference/records.md, "Attributes"). */
+export type Attributes = Readonly<Record<string, unknown>>
 
 /** Larger payloads are not decoded. A payload of 100 kB already costs 70 million gas. */
 const MAX_PAYLOAD_BYTES = 1_000_000
@@ -86,48 +97,125 @@ const LONGITUDE_FIRST_SRS =
 const LATITUDE_FIRST_SRS =
   /^(urn:ogc:def:crs:EPSG::4326|https?:\/\/www\.opengis\.net\/def\/crs\/EPSG\/0\/4326\/?)$/i
 
+type Shape = 'text' | 'texts' | 'bytes' | 'bytesList' | 'uint'
+
 /**
- * The fields that are read from a payload, by their names in v0.1. Other fields are skipped, if their type
- * can be decoded.
+ * The fields that have a meaning here, by their names in v0.1 (the Location Protocol writes location_type for
+ * locationType), with the types that are read. A field of such a name and another type is an attribute.
  */
-const FIELD_TYPES: Readonly<Record<string, string>> = {
-  ...{ eventTimestamp: 'uint256', srs: 'string', locationType: 'string', location: 'string', memo: 'string' },
-  ...{ recipeType: 'string[]', recipePayload: 'bytes[]', mediaType: 'string[]', mediaData: 'string[]' },
+const KNOWN_FIELDS: ReadonlyMap<string, readonly Shape[]> = new Map<string, readonly Shape[]>([
+  ['eventTimestamp', ['uint']],
+  ['srs', ['text']],
+  ['locationType', ['text']],
+  ['location', ['text']],
+  ['recipeType', ['texts', 'text']],
+  ['recipePayload', ['bytesList', 'bytes']],
+  ['mediaType', ['texts', 'text']],
+  ['mediaData', ['texts', 'text']],
+  ['memo', ['text']],
+  ['lpVersion', ['text', 'uint']],
+  ['specVersion', ['text', 'uint']],
+])
+const REQUIRED = ['srs', 'locationType', 'location']
+
+/** Attributes larger than this as JSON are not kept: the record has none then. The log has the payload. */
+const MAX_ATTRIBUTES_LENGTH = 100_000
+/** Attributes whose text is JSON by the Location Protocol. */
+const JSON_ATTRIBUTES = new Set(['attributes', 'attributesSchema', 'proof', 'extensions'])
+
+/** Where a payload has what. */
+interface Plan {
+  readonly fields: readonly SchemaField[]
+  /** The place of each known field. */
+  readonly known: ReadonlyMap<string, number>
+  /** The places of the attributes. */
+  readonly others: readonly number[]
 }
-const DECODABLE = /^(uint\d*|string|bytes|string\[\]|bytes\[\])$/
 
 /** Throws a TypeError that says what would be right, unless this is the text of a location schema. */
 export function checkLocationFields(fields: string): void {
-  const types = fieldTypes(fields)
-  const names = fieldNames(fields).map(camelCase)
-  for (const name of ['srs', 'locationType', 'location'])
-    if (!names.includes(name))
-      throw new TypeError(
-        `'${fields}' is no location schema: it needs string srs, string location_type and string location`,
-      )
-  for (const [i, name] of names.entries()) {
-    const wanted = Object.hasOwn(FIELD_TYPES, name) ? FIELD_TYPES[name] : undefined
-    if (wanted ? types[i] !== wanted : !DECODABLE.test(types[i]!))
-      throw new TypeError(
-        `'${fields}': the field ${name} must be ${wanted ?? 'uint, string, bytes, string[] or bytes[]'}, not ${types[i]}`,
-      )
-    if (names.indexOf(name) !== i) throw new TypeError(`'${fields}' has two fields ${name}`)
+  planOf(fields)
+}
+
+/** Whether this is the text of a location schema. */
+export function isLocationText(text: string): boolean {
+  try {
+    planOf(text)
+    return true
+  } catch (error) {
+    if (error instanceof TypeError) return false
+    throw error
   }
 }
 
-/** Adds schemas to those that this process indexes and accepts. Called once, at its start. */
-export function addLocationSchemas(schemas: readonly LocationSchema[]): void {
-  for (const schema of schemas) if (!isLocationSchema(schema.uid)) LOCATION_SCHEMAS.push(schema)
+/** Which schemas of a chain's SchemaRegistry are read, beside those that are known from the start. */
+export interface SchemaPolicy {
+  /** All location schemas, or only those that are listed. */
+  readonly found: 'all' | 'listed'
+  /** UIDs, lower-case, as the next. */
+  readonly listed: ReadonlySet<string>
+  /** These are not read, unless they are listed. */
+  readonly excluded: ReadonlySet<string>
+}
+
+/** All of them. */
+export const ALL_SCHEMAS: SchemaPolicy = { found: 'all', listed: new Set(), excluded: new Set() }
+
+/** Whether the policy lets this schema be read, if it is a location schema. */
+export function mayBeRead({ found, listed, excluded }: SchemaPolicy, uid: string): boolean {
+  return listed.has(uid) || (found === 'all' && !excluded.has(uid))
+}
+
+function planOf(text: string): Plan {
+  const excerpt = text.length > 200 ? `${text.slice(0, 200)}...` : text
+  const fields = readFields(text, excerpt)
+  const known = new Map<string, number>()
+  const others: number[] = []
+  for (const [i, { name, type }] of fields.entries()) {
+    const meaning = camelCase(name)
+    const shape = shapeOf(type)
+    if (!shape || !KNOWN_FIELDS.get(meaning)?.includes(shape)) others.push(i)
+    else if (known.has(meaning)) throw new TypeError(`'${excerpt}' has two fields ${meaning}`)
+    else known.set(meaning, i)
+  }
+  if (!REQUIRED.every((name) => known.has(name)))
+    throw new TypeError(
+      `'${excerpt}' is no location schema: it needs string srs, string location_type and string location`,
+    )
+  return { fields, known, others }
+}
+
+function readFields(text: string, excerpt: string): SchemaField[] {
+  try {
+    return parseSchema(text)
+  } catch (error) {
+    throw new TypeError(`'${excerpt}' cannot be read: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+function shapeOf(type: SchemaField['type']): Shape | undefined {
+  if (type.kind === 'string') return 'text'
+  if (type.kind === 'bytes' || type.kind === 'uint') return type.kind
+  if (type.kind !== 'array' || type.length !== undefined) return undefined
+  return type.of.kind === 'string' ? 'texts' : type.of.kind === 'bytes' ? 'bytesList' : undefined
+}
+
+const schemas = new Map(LOCATION_SCHEMAS.map((schema) => [schema.uid, schema]))
+const plans = new WeakMap<LocationSchema, Plan>()
+
+/** Adds schemas to those that this process indexes and accepts; those that it has stay as they are. */
+export function addLocationSchemas(added: readonly LocationSchema[]): void {
+  for (const schema of added) if (!schemas.has(schema.uid)) schemas.set(schema.uid, schema)
 }
 
 /** The UIDs of all location schemas, lower-case. */
 export function locationSchemaUids(): string[] {
-  return LOCATION_SCHEMAS.map(({ uid }) => uid)
+  return [...schemas.keys()]
 }
 
 /** Whether attestations of this schema are locations. */
 export function isLocationSchema(schemaUid: string): boolean {
-  return LOCATION_SCHEMAS.some((schema) => schema.uid === schemaUid)
+  return schemas.has(schemaUid)
 }
 
 /**
@@ -135,31 +223,76 @@ export function isLocationSchema(schemaUid: string): boolean {
  * the payload does not match its schema.
  */
 export function decodePayload(schemaUid: string, data: Uint8Array): Payload {
-  const schema = LOCATION_SCHEMAS.find((s) => s.uid === schemaUid)
+  const schema = schemas.get(schemaUid)
   if (!schema) throw new TypeError(`${schemaUid} is not a location schema`)
-  return decodeFields(schema, data)
+  return decodeByText(schema, data)
 }
 
-/** The same by a schema that need not be one of LOCATION_SCHEMAS. */
-export function decodeFields(schema: LocationSchema, data: Uint8Array): Payload {
+/** The same by a schema that need not be one of those that this process knows. */
+export function decodeByText(schema: LocationSchema, data: Uint8Array): Payload {
   if (data.length > MAX_PAYLOAD_BYTES)
     throw new PayloadError(`payload larger than ${MAX_PAYLOAD_BYTES} bytes`)
-  const values = decodeBytes(fieldTypes(schema.fields), data)
-  // Location Protocol payloads say location_type where v0.1 says locationType.
-  const names = fieldNames(schema.fields).map(camelCase)
-  const fields = new Map(names.map((name, i) => [name, values[i]!]))
-  const text = (name: string) => storable(fields.get(name) as string | undefined) ?? ''
-  const texts = (name: string) => ((fields.get(name) as string[] | undefined) ?? []).map((t) => storable(t))
+  let plan = plans.get(schema)
+  if (!plan) plans.set(schema, (plan = planOf(schema.fields)))
+  const { fields, known, others } = plan
+  const values = decodeFields(fields, data)
+  const value = (name: string) => (known.has(name) ? values[known.get(name)!] : undefined)
+  const text = (name: string) => storable((value(name) as string | undefined) ?? '')
+  const texts = (name: string) => listOf<string>(value(name)).map(storable)
   return {
-    eventTimestamp: eventSeconds(fields.get('eventTimestamp')),
+    eventTimestamp: eventSeconds(value('eventTimestamp')),
     srs: text('srs'),
     locationType: text('locationType'),
     location: text('location'),
     recipeTypes: texts('recipeType'),
-    recipePayloads: (fields.get('recipePayload') as Uint8Array[] | undefined) ?? [],
+    recipePayloads: listOf<Uint8Array>(value('recipePayload')),
     mediaTypes: texts('mediaType'),
     mediaData: texts('mediaData'),
     memo: text('memo'),
+    attributes: others.length ? attributesOf(others.map((i) => [fields[i]!, values[i]!])) : null,
+  }
+}
+
+/** A list of a payload; one value is a list of one, an empty one is none. */
+function listOf<T extends string | Uint8Array>(value: FieldValue | undefined): T[] {
+  if (Array.isArray(value)) return value as T[]
+  return value === undefined || (value as T).length === 0 ? [] : [value as T]
+}
+
+function attributesOf(entries: readonly (readonly [SchemaField, FieldValue])[]): Attributes | null {
+  const attributes = Object.fromEntries(
+    entries.map(([{ name, type }, value]) => [
+      name,
+      JSON_ATTRIBUTES.has(camelCase(name)) && typeof value === 'string'
+        ? embeddedJson(value)
+        : attributeOf(type, value),
+    ]),
+  )
+  return JSON.stringify(attributes).length > MAX_ATTRIBUTES_LENGTH ? null : attributes
+}
+
+/** An integer of up to 48 bits is a number, of more a text; bytes are hex. */
+function attributeOf(type: SchemaField['type'], value: FieldValue): unknown {
+  if (type.kind === 'uint' || type.kind === 'int') return type.bits <= 48 ? Number(value) : String(value)
+  if (value instanceof Uint8Array)
+    return `0x${Array.from(value, (byte) => byte.toString(16).padStart(2, '0')).join('')}`
+  if (type.kind === 'array') return (value as FieldValue[]).map((each) => attributeOf(type.of, each))
+  if (value instanceof Tuple && type.kind === 'tuple')
+    return Object.fromEntries(
+      value.entries.map(([name, each], i) => [name, attributeOf(type.fields[i]!.type, each)]),
+    )
+  return typeof value === 'string' ? storable(value) : value
+}
+
+/** The JSON object or array that a text holds; the text where it holds none, or numbers that would change. */
+function embeddedJson(text: string): unknown {
+  storable(text)
+  if (!/^\s*[[{]/.test(text) || /\d{16}|\d[eE]|\\u0000|\\u[dD][89a-fA-F]/.test(text)) return text
+  try {
+    return parseStrictJson(text)
+  } catch (error) {
+    if (error instanceof SyntaxError) return text
+    throw error
   }
 }
 
@@ -175,8 +308,8 @@ function eventSeconds(value: FieldValue | undefined): number | undefined {
 }
 
 /** Postgres cannot store NUL in a text. */
-function storable<T extends string | undefined>(text: T): T {
-  if (text?.includes('\0')) throw new PayloadError('a text holds the character NUL')
+function storable(text: string): string {
+  if (text.includes('\0')) throw new PayloadError('a text holds the character NUL')
   return text
 }
 

@@ -20,7 +20,7 @@ interface RecordSource {
   now: Date
 }
 
-/** A type as JSON Schema says it. In SQL: text, text, timestamptz, numeric, boolean, text[]. */
+/** A type as JSON Schema says it. In SQL: text, text, timestamptz, numeric, boolean, text[], jsonb. */
 export const FIELD_TYPES = {
   text: { type: 'string' },
   /** Stored in lower case, shown with its checksum (EIP-55). */
@@ -30,12 +30,15 @@ export const FIELD_TYPES = {
   number: { type: 'number' },
   boolean: { type: 'boolean' },
   texts: { type: 'array' },
+  json: { type: 'object' },
 } as const
 
 export interface RecordField {
   type: keyof typeof FIELD_TYPES
   /** Whether it may be null. Default: it may not. */
   nullable?: true
+  /** Left out of JSON where it is null. Only the last field: formats.ts cuts it off. */
+  optional?: true
   /** For OpenAPI. */
   description: string
   /** What an item of a list is, for OpenAPI. */
@@ -138,6 +141,15 @@ export const RECORD_FIELDS = {
     description:
       'Why `location` cannot be read for certain, so that there is no geometry; null where there is one. (Beyond the specification.)',
     from: ({ location }) => location.geometryProblem,
+  },
+  attributes: {
+    type: 'json',
+    nullable: true,
+    optional: true,
+    description:
+      'Further fields of the payload, by their names in the schema: only where the schema has such. Integers of more than 48 bits are texts, bytes are hex. (Beyond the specification.)',
+    schema: { examples: [{ assetId: 'pump-7', owner: '0x00000000000000000000000000000000000000aa' }] },
+    from: ({ location }) => location.attributes,
   },
 } as const satisfies Record<string, RecordField>
 

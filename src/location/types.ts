@@ -16,10 +16,10 @@ type Read = (location: string, latitudeFirst: boolean) => unknown
  */
 const LOCATION_TYPES: readonly [name: RegExp, read: Read | string][] = [
   // The content of GeoJSON decides, whatever geometry the name says.
-  [/^geojson(-|$)/i, (location) => parseJson(location)],
+  [/^geojson([-.]|$)/i, (location) => parseJson(location)],
   [/^wkt(-|$)/i, readWkt],
-  [/^coordinate-decimal\+lon-lat$/i, (location) => readPair(location, 'longitude, latitude')],
-  [/^coordinate-decimal\+lat-lon$/i, (location) => readPair(location, 'latitude, longitude')],
+  [/^coordinate-decimal[+.]lon-lat$/i, (location) => readPair(location, 'longitude, latitude')],
+  [/^coordinate-decimal[+.]lat-lon$/i, (location) => readPair(location, 'latitude, longitude')],
   [/^scaled-?coordinates$/i, readScaled],
   [/^h3$/i, readH3],
   [/^geohash$/i, readGeohash],
@@ -32,9 +32,18 @@ const LOCATION_TYPES: readonly [name: RegExp, read: Read | string][] = [
 const UNKNOWN =
   'is not known: no geometry; known are geojson, wkt, coordinate-decimal+lon-lat, coordinate-decimal+lat-lon, scaledCoordinates, h3, geohash'
 
+/**
+ * A location_type without the namespace and major version of the Location Protocol's later names:
+ * `geojson-point` for `lp.geojson-point.v1`. Another namespace or version has another meaning, and stays.
+ */
+export function plainLocationType(locationType: string): string {
+  return /^lp\.(.+)\.v1$/i.exec(locationType)?.[1] ?? locationType
+}
+
 /** The reader of a location_type; or, as a text, why it has no geometry. */
 export function locationReader(locationType: string): Read | string {
-  return LOCATION_TYPES.find(([name]) => name.test(locationType))?.[1] ?? UNKNOWN
+  const plain = plainLocationType(locationType)
+  return LOCATION_TYPES.find(([name]) => name.test(plain))?.[1] ?? UNKNOWN
 }
 
 function refuse(problem: string): never {

@@ -1,7 +1,7 @@
 /**
  * Every statement that the indexer and its commands send to Postgres. A batch enters at BatchWriter
  * (batch.ts) and becomes rows of the log and records. replay.ts makes records anew from the log and repairs
- * the log; log.ts has the log's rows, status.ts how far a chain's copy goes, writer.ts which process may
+ * the log; log.ts has the log's rows, status.ts how far a chain's copy goes, schemas.ts which schemas were found, writer.ts which process may
  * write, connection.ts connections and locks.
  */
 export { BatchWriter, isFinal } from './batch'
@@ -19,6 +19,7 @@ export {
   type StoredEvent,
 } from './log'
 export { NotFinalError, repairLog, replayPage, type Replayed } from './replay'
+export { foundSchemas, noteWatched, storeSchemas, type FoundSchema } from './schemas'
 export {
   CHANGES_FORGOTTEN_AT_ONCE,
   finalState,

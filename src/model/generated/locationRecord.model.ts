@@ -1,4 +1,4 @@
-import {Entity as Entity_, Column as Column_, PrimaryColumn as PrimaryColumn_, Index as Index_, StringColumn as StringColumn_, DateTimeColumn as DateTimeColumn_, FloatColumn as FloatColumn_, BooleanColumn as BooleanColumn_, BigIntColumn as BigIntColumn_, IntColumn as IntColumn_} from "@subsquid/typeorm-store"
+import {Entity as Entity_, Column as Column_, PrimaryColumn as PrimaryColumn_, Index as Index_, StringColumn as StringColumn_, DateTimeColumn as DateTimeColumn_, FloatColumn as FloatColumn_, BooleanColumn as BooleanColumn_, JSONColumn as JSONColumn_, BigIntColumn as BigIntColumn_, IntColumn as IntColumn_} from "@subsquid/typeorm-store"
 
 /**
  * One row an attestation of a location schema whose payload could be read
@@ -102,6 +102,12 @@ export class LocationRecord {
      */
     @StringColumn_({nullable: true})
     problem!: string | undefined | null
+
+    /**
+     * Fields of the payload that have no column, by name; null where its schema has none
+     */
+    @JSONColumn_({nullable: true})
+    attributes!: unknown | undefined | null
 
     @StringColumn_({nullable: false})
     schemaUid!: string

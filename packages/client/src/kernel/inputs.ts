@@ -14,7 +14,7 @@ import { GeometryError, canonicalJson, readGeometry, type Reading } from '../../
 import {
   LOCATION_SCHEMAS,
   checkLocationFields,
-  decodeFields,
+  decodeByText,
   readLocation,
   type LocationSchema,
 } from '../../../../src/location/payload'
@@ -164,8 +164,8 @@ export async function readInput(
     const known = schemaOf(uid, options.locationSchemas ?? [])
     if (!known) return { refused: `${place} has the schema ${uid}, which is no location schema.` }
     try {
-      const payload = decodeFields(known, hexToBytes(data as Hex))
-      if (/^h3$/i.test(payload.locationType)) await loadH3()
+      const payload = decodeByText(known, hexToBytes(data as Hex))
+      if (/^h3$/i.test(plainLocationType(payload.locationType))) await loadH3()
       const location = readLocation(payload)
       if (typeof location === 'string') return { refused: `${place} has no certain geometry: ${location}.` }
       // As the service reads it: out of the text that it keeps.

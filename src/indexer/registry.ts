@@ -1,0 +1,235 @@
+import type { Logger } from '@subsquid/logger'
+import { events, functions } from '../abi/SchemaRegistry'
+import * as eas from '../abi/EAS'
+import type { Chain } from '../chains'
+import type { LogFilter, LogSelection, RpcLog } from '../chain'
+import { schemaUid } from '../eas'
+import {
+  addLocationSchemas,
+  isLocationText,
+  locationSchemaUids,
+  mayBeRead,
+  type SchemaPolicy,
+} from '../location'
+import type { Route, Rpc } from '../rpc'
+import {
+  foundSchemas,
+  noteSchemas,
+  noteWatched,
+  storeSchemas,
+  type Database,
+  type FoundSchema,
+} from './store'
+
+/**
+ * The location schemas of a chain: those that are known from the start, and those that people register in its
+ * SchemaRegistry. Nobody attests by a schema before it is registered. So whoever reads logs in order, those of
+ * the registry too, and widens the filter at each registration, misses nothing (chain/history.ts, head.ts).
+ */
+
+/** In one list of topics: more go into further filters, as providers limit the size of one. */
+const TOPICS_IN_FILTER = 200
+/** The most schemas of a chain that are found and watched; listed ones come on top. A registration costs gas. */
+const MOST_FOUND = 1_000
+/** Calls of getSchema in one request. */
+const CALLS_AT_ONCE = 100
+/** Registered of EAS 0.26: it has no record. */
+const REGISTERED_LEGACY = '0x7d917fcbc9a29a9705ff9936ffa599500e4fd902e4486bae317414fe967b307c'
+const ZERO_UID = `0x${'0'.repeat(64)}`
+/** In the list of schemas that a chain's copy holds (noteSchemas): its registrations are read, too. */
+const REGISTRATIONS = 'registrations'
+
+interface Content {
+  uid: string
+  schema: string
+  resolver: string
+  revocable: boolean
+}
+
+/** A log of the registry that was read. */
+type Registration = Pick<RpcLog, 'address' | 'topics' | 'data'> & { blockNumber: string | number }
+
+export class Registry implements LogSelection {
+  version = 0
+  private made: { version: number; filters: readonly LogFilter[] } | undefined
+  /** UIDs of every schema that was read, of whatever kind. */
+  private readonly seen = new Set<string>()
+  private readonly found = new Map<string, FoundSchema>()
+  private learning: Promise<unknown> = Promise.resolve()
+  private readonly route: Route
+  private readonly follows: boolean
+
+  constructor(
+    private readonly options: {
+      chain: Chain
+      rpc: Rpc
+      database: Database
+      policy: SchemaPolicy
+      log: Logger
+    },
+  ) {
+    this.route = options.rpc.route()
+    this.follows = options.policy.found === 'all' || options.policy.listed.size > 0
+  }
+
+  /** Takes the schemas that were found before, as the settings are now. */
+  async load(): Promise<void> {
+    const { chain, database } = this.options
+    for (const schema of await foundSchemas(database.query, chain)) {
+      this.seen.add(schema.uid)
+      this.watch(schema)
+    }
+  }
+
+  /**
+   * Notes what is watched from now on. `fresh`: nothing is indexed yet. Answers the schemas whose history the
+   * audit reads.
+   */
+  async note(fresh: boolean): Promise<string[]> {
+    const { chain, database } = this.options
+    await noteWatched(database.query, chain, this.watchedUids())
+    const all = [...locationSchemaUids(), ...(this.follows ? [REGISTRATIONS] : [])]
+    return noteSchemas(database.query, chain, all, fresh)
+  }
+
+  get filters(): readonly LogFilter[] {
+    if (this.made?.version !== this.version)
+      this.made = { version: this.version, filters: this.makeFilters() }
+    return this.made.filters
+  }
+
+  private makeFilters(): LogFilter[] {
+    const { chain } = this.options
+    const uids = locationSchemaUids()
+    const filters: LogFilter[] = []
+    for (let i = 0; i < uids.length; i += TOPICS_IN_FILTER)
+      filters.push({ ...attestationFilter(chain), topic3: uids.slice(i, i + TOPICS_IN_FILTER) })
+    return this.follows ? [...filters, registrationFilter(chain)] : filters
+  }
+
+  /** As LogSelection.learn. Schemas are stored before they are watched. */
+  async learn(logs: readonly Registration[]): Promise<number> {
+    if (!this.follows) return 0
+    const fresh = logs.filter((log) => this.isFresh(log))
+    if (fresh.length === 0) return 0
+    const turn = this.learning.then(() => this.learnNow(fresh.filter((log) => this.isFresh(log))))
+    this.learning = turn.catch(() => {})
+    return turn
+  }
+
+  private isFresh({ address, topics }: Registration): boolean {
+    return (
+      address.toLowerCase() === this.options.chain.schemaRegistry &&
+      REGISTERED.includes(topics[0]!) &&
+      !this.seen.has(topics[1]!)
+    )
+  }
+
+  private async learnNow(logs: readonly Registration[]): Promise<number> {
+    const { chain, database, log } = this.options
+    const contents = await this.contents(logs)
+    const schemas: Omit<FoundSchema, 'readFrom'>[] = []
+    for (const [i, { uid, schema, resolver, revocable }] of contents.entries()) {
+      // A text that is no UTF-8 has another hash when it is read; no location schema is one.
+      if (schemaUid(schema, resolver, revocable) !== uid) {
+        if (schema.includes('\ufffd')) continue
+        throw new Error(`the node's answer is not the schema ${uid}: it hashes to another UID`)
+      }
+      if (!isLocationText(schema)) continue
+      const block = Number(logs[i]!.blockNumber)
+      schemas.push({
+        uid,
+        fields: schema,
+        resolver: resolver.toLowerCase(),
+        revocable,
+        block,
+        watched: false,
+      })
+    }
+    const before = this.version
+    if (schemas.length) {
+      const room = MOST_FOUND - this.watchedUids().length
+      const wanted = schemas
+        .filter(({ uid }) => mayBeRead(this.options.policy, uid))
+        .slice(0, Math.max(0, room))
+      for (const each of wanted) each.watched = true
+      for (const stored of await storeSchemas(database, chain, schemas)) this.watch(stored)
+      log.info(
+        {
+          chain: chain.slug,
+          watched: wanted.map(({ uid }) => uid),
+          leftOut: schemas.filter(({ watched }) => !watched).map(({ uid }) => uid),
+        },
+        'location schemas were found in the registry',
+      )
+    }
+    for (const { uid } of contents) this.seen.add(uid)
+    return this.version - before
+  }
+
+  /** The records of these registrations, in order: from the log, or from the registry where logs have none. */
+  private async contents(logs: readonly Registration[]): Promise<Content[]> {
+    const known = logs.map(({ topics, data }) =>
+      topics[0] === REGISTERED_LEGACY
+        ? undefined
+        : { ...events.Registered.decode({ topics: [...topics], data }).schema, uid: topics[1]! },
+    )
+    const lacking = logs.filter((_, i) => !known[i]).map(({ topics }) => topics[1]!)
+    const read = new Map<string, Content>()
+    for (let i = 0; i < lacking.length; i += CALLS_AT_ONCE) {
+      const uids = lacking.slice(i, i + CALLS_AT_ONCE)
+      const answers = await this.route.batchCall<string>(
+        uids.map((uid) => ({
+          method: 'eth_call',
+          params: [
+            { to: this.options.chain.schemaRegistry, data: functions.getSchema.encode({ uid }) },
+            'latest',
+          ],
+        })),
+      )
+      for (const [n, answer] of answers.entries()) {
+        const content = functions.getSchema.decodeResult(answer)
+        if (content.uid === ZERO_UID) {
+          this.route.turn()
+          throw new Error(`the schema ${uids[n]} is announced by a log but not known to the registry`)
+        }
+        read.set(uids[n]!, { ...content, uid: uids[n]! })
+      }
+    }
+    return logs.map(({ topics }, i) => known[i] ?? read.get(topics[1]!)!)
+  }
+
+  /** Whether this event happened before its schema was known: that the log lacks it is no node's fault. */
+  isHistory({ schemaUid: uid, blockNumber }: { schemaUid: string; blockNumber: number }): boolean {
+    const schema = this.found.get(uid)
+    return schema !== undefined && blockNumber < schema.readFrom
+  }
+
+  /** Watches a schema if the settings and the limit let it. */
+  private watch(schema: FoundSchema): void {
+    const { uid } = schema
+    const isKnown = locationSchemaUids().includes(uid)
+    const isWatched =
+      mayBeRead(this.options.policy, uid) && (isKnown || this.watchedUids().length < MOST_FOUND)
+    this.found.set(uid, { ...schema, watched: isWatched })
+    if (!isWatched || isKnown) return
+    addLocationSchemas([schema])
+    this.version++
+  }
+
+  private watchedUids(): string[] {
+    return [...this.found.values()].filter(({ watched }) => watched).map(({ uid }) => uid)
+  }
+}
+
+const REGISTERED: readonly string[] = [events.Registered.topic, REGISTERED_LEGACY]
+
+/** Attested and Revoked of the chain's EAS, by any schema. */
+export function attestationFilter(chain: Chain) {
+  return { address: [chain.eas], topic0: [eas.events.Attested.topic, eas.events.Revoked.topic] }
+}
+
+/** Registered of the chain's SchemaRegistry. */
+export function registrationFilter(chain: Chain) {
+  return { address: [chain.schemaRegistry], topic0: [...REGISTERED] }
+}
