@@ -74,6 +74,8 @@ BEGIN
       'The shape that bbox queries meet'),
     ('location_record', 'problem', '@omit filter',
       'Why there is no geometry; null where there is one'),
+    ('location_record', 'attributes', '@omit filter',
+      'Further fields of the payload by their names in the schema; null where it has none. Integers of more than 48 bits are texts, bytes are hex'),
     ('attestation_event', NULL, '@primaryKey id @foreignKey (chain, uid) references location_record (chain, uid)|@fieldName locationRecord|@foreignFieldName events',
       'An event of the log that all records follow from: an attestation under a location schema, or its revocation.'),
     ('attestation_event', 'id', '@notNull',

@@ -12,7 +12,7 @@ export interface Chain {
   readonly schemaRegistry: string
   /** EIP-712 domain versions that this chain's EAS may use: the one whose separator matches is taken. */
   readonly domainVersions: readonly string[]
-  /** First block that can hold an attestation of ours. */
+  /** The first block of its EAS. */
   readonly firstBlock: number
   /** A block with so many blocks after it counts as final: the deepest reorg that the indexer tolerates. */
   readonly finality: number
@@ -53,7 +53,7 @@ export const CHAINS: readonly Chain[] = [
     eas: '0xc2679fbd37d54388ce493f1db75320d236e1815e',
     schemaRegistry: '0x0a7e2ff54e76b8e6659aedc9103fb21c038050d0',
     domainVersions: ['0.26'],
-    firstBlock: 6_269_763,
+    firstBlock: 2_958_570,
     finality: 75,
     headPollMs: 5_000,
     blockMs: 12_000,
@@ -68,7 +68,7 @@ export const CHAINS: readonly Chain[] = [
     eas: '0xbd75f629a22dc1ced33dda0b68c546a1c035c458',
     schemaRegistry: '0xa310da9c5b885e7fb3fba9d66e9ba6df512b78eb',
     domainVersions: ['0.26'],
-    firstBlock: 243_446_573,
+    firstBlock: 64_528_380,
     finality: 240,
     headPollMs: 2_000,
     blockMs: 250,
@@ -83,7 +83,7 @@ export const CHAINS: readonly Chain[] = [
     eas: '0x72e1d8ccf5299fb36fefd8cc4394b8ef7e98af92',
     schemaRegistry: '0x5ece93be4bdcf293ed61fa78698b594f2135af34',
     domainVersions: ['1.3.0'],
-    firstBlock: 26_901_063,
+    firstBlock: 24_646_038,
     finality: 75,
     headPollMs: 2_000,
     blockMs: 1_000,

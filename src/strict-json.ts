@@ -26,6 +26,11 @@ export function parseStrictJson(text: string): unknown {
   return value
 }
 
+/** Whether a JSON text has a number with a part that matches, outside of its strings. */
+export function hasNumber(text: string, part: RegExp): boolean {
+  return part.test(text.replace(/"(?:[^"\\]|\\.)*"/g, '""'))
+}
+
 /** The index of the quote that ends the string which begins at `start`. */
 function endOfText(text: string, start: number): number {
   for (let at = start + 1; ; at++) {

@@ -74,7 +74,7 @@ test('the entities match the migrations, except for the PostGIS column and the i
       ...[
         'attestation_event_revoked',
         'attestation_event_withheld',
-        ...['chain_revoked', 'geom', 'nowhere', 'revoked', 'type'].map((name) => `location_record_${name}`),
+        ...['attributes', 'chain_revoked', 'geom', 'nowhere', 'revoked', 'type'].map((name) => `location_record_${name}`),
       ].map((name) => `DROP INDEX "public"."${name}"`),
     ])
   } finally {
@@ -164,7 +164,7 @@ test('every column of the views has a comment, and keeps it when the migration P
     expect(all.filter(({ comment }) => comment === null)).toEqual([])
     await undoFrom(database.url, 'Poison')
     expect(await comments()).toEqual(
-      all.filter(({ column }) => !/location_record.problem|withheld/.test(column)),
+      all.filter(({ column }) => !/location_record.(problem|attributes)|withheld/.test(column)),
     )
   } finally {
     await database.drop()

@@ -107,6 +107,9 @@ test('a reorg while the indexer is down, and anvil_rollback', async () => {
 
 test('the audit reads the history of a location schema that is added to the settings later', async () => {
   const { chain } = world
+  // Left alone, the indexer finds it by itself (schemas.service.test.ts).
+  await indexer.stop()
+  restart([], { SCHEMA_DISCOVERY: 'listed' })
   const fields = 'string srs,string location_type,string location,string name'
   const schema = schemaUid(fields, ZeroAddress, true)
   await mined(
@@ -129,7 +132,7 @@ test('the audit reads the history of a location schema that is added to the sett
   expect(await records([before])).toEqual(['missing'])
 
   await indexer.stop()
-  restart([], { LOCATION_SCHEMAS: fields, AUDIT_CALLS_PER_SECOND: '10000' })
+  restart([], { SCHEMA_DISCOVERY: 'listed', LOCATION_SCHEMAS: fields, AUDIT_CALLS_PER_SECOND: '10000' })
   const after = await attest(chain, request(schema, payload))
   await until(async () => (await records([before, revoked, after])).join() === 'valid,revoked,valid')
   const [record] = await query<{ longitude: string; location_type: string }>(
@@ -142,7 +145,7 @@ test('the audit reads the history of a location schema that is added to the sett
   await indexer.stop()
   await query('DELETE FROM attestation_event WHERE schema_uid = $1', [schema])
   await query('DELETE FROM location_record WHERE schema_uid = $1', [schema])
-  restart()
+  restart([], { SCHEMA_DISCOVERY: 'listed' })
   await mine(chain, LOCAL_CHAIN.finality + 2)
   await world.caughtUp()
 })

@@ -52,7 +52,9 @@ describe.each(CHAINS)('on %s', (slug) => {
     })
     const found = async (attributes: object) => {
       const path = `/api/v0/location-records?chain=${slug}&attributes=${encodeURIComponent(JSON.stringify(attributes))}`
-      return ((await world.get(path)).body.data as { uid: string }[]).map((record) => record.uid).sort()
+      const { status, body } = await world.get(path)
+      expect([status, body]).toEqual([200, body])
+      return (body.data as { uid: string }[]).map((record) => record.uid).sort()
     }
     expect(await found({ assetId: 'pump-7' })).toEqual([uid])
     expect(await found({ owner: OWNER, timestamp: '1700000000' })).toEqual([uid, other].sort())

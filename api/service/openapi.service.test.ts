@@ -433,6 +433,7 @@ async function record(): Promise<Example[]> {
   await asked('getTile', 'column', 'No such column', get('/tiles/location-records/2/4/0.mvt'))
   await asked('getStatistics', 'counts', 'Counts', get('/api/v0/location-records/stats'))
   await asked('getConfiguration', 'chains', 'Chains and schema', get('/api/v0/config'))
+  await asked('listSchemas', 'found', 'Schemas of the registries', get('/api/v0/schemas'))
   await asked(
     'listLocationRecords',
     'chain',

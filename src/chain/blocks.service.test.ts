@@ -165,6 +165,8 @@ test('an empty block costs no call', async () => {
   const { blocks } = await reader([])
   const [header] = await blocks.headers([headerCall(number - 1)])
   const before = proxies[0]!.calls.length
-  expect(await blocks.logs(header!)).toEqual({ logs: [], evidence: 'proven', contradicted: false, calls: 0 })
+  expect(await blocks.logs(header!)).toMatchObject({
+    ...{ logs: [], evidence: 'proven', contradicted: false, calls: 0 },
+  })
   expect(proxies[0]!.calls.length).toBe(before)
 })

@@ -8,7 +8,7 @@ import {
 } from '../eas/portable'
 
 import { GeometryError, readGeometry, type Reading } from '../geodesy'
-import { parseStrictJson } from '../strict-json'
+import { hasNumber, parseStrictJson } from '../strict-json'
 import { locationReader } from './types'
 
 /**
@@ -287,7 +287,8 @@ function attributeOf(type: SchemaField['type'], value: FieldValue): unknown {
 /** The JSON object or array that a text holds; the text where it holds none, or numbers that would change. */
 function embeddedJson(text: string): unknown {
   storable(text)
-  if (!/^\s*[[{]/.test(text) || /\d{16}|\d[eE]|\\u0000|\\u[dD][89a-fA-F]/.test(text)) return text
+  if (!/^\s*[[{]/.test(text) || /\\u(?:0000|[dD][89a-fA-F])/.test(text)) return text
+  if (hasNumber(text, /\d{16}|[eE][+-]?\d/)) return text
   try {
     return parseStrictJson(text)
   } catch (error) {

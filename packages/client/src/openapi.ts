@@ -332,6 +332,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v0/schemas": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Location schemas found in the registries
+         * @description Found in each chain's SchemaRegistry: every schema with an srs, a location type and a location. Those of the configuration are indexed on every chain, beside these.
+         */
+        get: operations["listSchemas"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v0/config": {
         parameters: {
             query?: never;
@@ -1251,6 +1271,14 @@ export interface components {
             updated_at: string;
             /** @description Why `location` cannot be read for certain, so that there is no geometry; null where there is one. (Beyond the specification.) */
             problem: string | null;
+            /**
+             * @description Further fields of the payload, by their names in the schema: only where the schema has such. Integers of more than 48 bits are texts, bytes are hex. (Beyond the specification.)
+             * @example {
+             *       "assetId": "pump-7",
+             *       "owner": "0x00000000000000000000000000000000000000aa"
+             *     }
+             */
+            attributes?: Record<string, never>;
         };
         /** @description Location records. */
         ListResponse: {
@@ -1350,6 +1378,29 @@ export interface components {
              */
             version: "v0";
         };
+        /** @description Location schemas that people have registered. */
+        SchemaList: {
+            /** @description By chain, in the order of their registration. */
+            data: {
+                /** @description UID of the schema. */
+                uid: string;
+                /** @description Slug of the chain that has it. */
+                chain: string;
+                /**
+                 * @description Its text as registered.
+                 * @example string srs,...
+                 */
+                fields: string;
+                /** @description Its resolver; the zero address where it has none. */
+                resolver: string;
+                /** @description Whether its attestations may be revoked. */
+                revocable: boolean;
+                /** @description The block that registered it. */
+                block: number;
+                /** @description Whether its attestations become records: settings or the limit may leave it out. */
+                indexed: boolean;
+            }[];
+        };
         /** @description How far the copy of this chain goes. */
         ChainFreshness: {
             /**
@@ -1379,6 +1430,10 @@ export interface components {
             indexed_time: string | null;
             /** @description Attestations that could not be stored: they give no record, and everything else goes on. */
             withheld_attestations: number;
+            /** @description Location schemas of the chain's registry that were found and are indexed. */
+            location_schemas: number;
+            /** @description Blocks whose attestations of schemas that were found later are still to be read; 0 where none are. */
+            schema_history_blocks: number;
         };
         /** @description A description of tiles (TileJSON 3.0). */
         TileJson: {
@@ -1692,6 +1747,10 @@ export interface components {
                     indexed_time: string | null;
                     /** @description Attestations that could not be stored: they give no record, and everything else goes on. */
                     withheld_attestations: number;
+                    /** @description Location schemas of the chain's registry that were found and are indexed. */
+                    location_schemas: number;
+                    /** @description Blocks whose attestations of schemas that were found later are still to be read; 0 where none are. */
+                    schema_history_blocks: number;
                     /** @description The chain's EIP-712 proxy, as it was last seen. Records do not need it: it makes no chain not ready. */
                     proxy?: {
                         /** @description The contract. */
@@ -3256,6 +3315,11 @@ export interface operations {
                  * @example eiffel tower
                  */
                 memo?: string;
+                /**
+                 * @description A JSON object: only records whose `attributes` contain it, at every depth (jsonb `@>`).
+                 * @example {"assetId":"pump-7"}
+                 */
+                attributes?: string;
                 /** @description Only revoked ones, or only ones that are not. */
                 revoked?: boolean;
                 /**
@@ -3621,6 +3685,94 @@ export interface operations {
             };
         };
     };
+    listSchemas: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Location schemas found in the registries */
+            200: {
+                headers: {
+                    /** @description Requests allowed in an hour. Absent where the deployment has no limit. */
+                    "ratelimit-limit"?: number;
+                    /** @description Requests left in the running hour. */
+                    "ratelimit-remaining"?: number;
+                    /** @description Seconds until the hour ends. */
+                    "ratelimit-reset"?: number;
+                    /** @description Requests allowed in an hour. Absent where the deployment has no limit. */
+                    "x-ratelimit-limit"?: number;
+                    /** @description Requests left in the running hour. */
+                    "x-ratelimit-remaining"?: number;
+                    /** @description Seconds until the hour ends. */
+                    "x-ratelimit-reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SchemaList"];
+                };
+            };
+            /** @description A parameter is wrong, unknown, or given twice. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordsError"];
+                    "text/html": string;
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    /** @description Requests allowed in an hour. Absent where the deployment has no limit. */
+                    "ratelimit-limit"?: number;
+                    /** @description Requests left in the running hour. */
+                    "ratelimit-remaining"?: number;
+                    /** @description Seconds until the hour ends. */
+                    "ratelimit-reset"?: number;
+                    /** @description Requests allowed in an hour. Absent where the deployment has no limit. */
+                    "x-ratelimit-limit"?: number;
+                    /** @description Requests left in the running hour. */
+                    "x-ratelimit-remaining"?: number;
+                    /** @description Seconds until the hour ends. */
+                    "x-ratelimit-reset"?: number;
+                    /** @description Seconds after which another try makes sense. */
+                    "retry-after"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordsError"];
+                    "text/html": string;
+                };
+            };
+            /** @description A fault of ours. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordsError"];
+                    "text/html": string;
+                };
+            };
+            /** @description The database is out of reach. */
+            503: {
+                headers: {
+                    /** @description Seconds after which another try makes sense. */
+                    "retry-after"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordsError"];
+                    "text/html": string;
+                };
+            };
+        };
+    };
     getConfiguration: {
         parameters: {
             query?: never;
@@ -3838,6 +3990,11 @@ export interface operations {
                  * @example eiffel tower
                  */
                 memo?: string;
+                /**
+                 * @description A JSON object: only records whose `attributes` contain it, at every depth (jsonb `@>`).
+                 * @example {"assetId":"pump-7"}
+                 */
+                attributes?: string;
                 /** @description Only revoked ones, or only ones that are not. */
                 revoked?: boolean;
                 /**
@@ -3965,6 +4122,11 @@ export interface operations {
                  * @example eiffel tower
                  */
                 memo?: string;
+                /**
+                 * @description A JSON object: only records whose `attributes` contain it, at every depth (jsonb `@>`).
+                 * @example {"assetId":"pump-7"}
+                 */
+                attributes?: string;
                 /** @description Only revoked ones, or only ones that are not. */
                 revoked?: boolean;
                 /**
