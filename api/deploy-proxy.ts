@@ -1,3 +1,4 @@
+import '../src/chains-file'
 import { createInterface } from 'node:readline/promises'
 import { parseArgs } from 'node:util'
 import { JsonRpcProvider, Transaction, formatEther, formatUnits } from 'ethers'

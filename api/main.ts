@@ -1,4 +1,5 @@
 import '../src/tracing'
+import '../src/chains-file'
 import { processSettings } from '../src/config'
 import { runProcess } from './process'
 

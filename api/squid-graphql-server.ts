@@ -1,3 +1,4 @@
+import '../src/chains-file'
 import Fastify, { LogController, type FastifyBaseLogger } from 'fastify'
 import { exportDatabaseUrl, processSettings } from '../src/config'
 import { openLog } from '../src/log'

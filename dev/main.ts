@@ -1,3 +1,4 @@
+import '../src/chains-file'
 import path from 'node:path'
 import { ACTIVE_SLUGS } from '../src/chains'
 import { SettingsError, processEnvironment } from '../src/config'

@@ -268,6 +268,8 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
       PUBLIC_BASE_URL: httpUrl({ default: undefined }),
       DEPLOYMENT_NAME: str({ default: 'unnamed' }),
       TRUST_PROXY: addressRanges({ default: [] }),
+      // Read by chains-file.ts, before all else.
+      CHAINS_FILE: str({ default: undefined }),
       CHAINS: chainList({ default: undefined }),
       SIGNER_KEY_FILE: str({ default: undefined }),
       SIGNER_PRIVATE_KEY: privateKey({ default: undefined }),

@@ -1,3 +1,4 @@
+import './chains-file'
 import { readFile } from 'node:fs/promises'
 import { createOrmConfig } from '@subsquid/typeorm-config'
 import { DataSource, MigrationExecutor } from 'typeorm'

@@ -1,3 +1,4 @@
+import '../chains-file'
 import { parseArgs } from 'node:util'
 import { createLogger } from '@subsquid/logger'
 import { Auditor, type Findings } from './audit'

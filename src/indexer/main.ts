@@ -1,3 +1,4 @@
+import '../chains-file'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createLogger } from '@subsquid/logger'
 import { TypeormDatabase } from '@subsquid/typeorm-store'

@@ -1,0 +1,85 @@
+import { readFileSync } from 'node:fs'
+import { Type, type Static } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
+import { CHAINS, addChains, settingSuffix, type Chain } from './chains'
+import { processEnvironment } from './config'
+
+/**
+ * Adds the chains of CHAINS_FILE to the table (docs/reference/settings.md, "Further chains"). Each program
+ * imports this before the modules that make something of the table. A wrong file ends the process with code
+ * 2, as wrong settings do.
+ */
+
+const ADDRESS = '^0x[0-9a-fA-F]{40}$'
+const ROW = Type.Object(
+  {
+    id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+    slug: Type.String({ pattern: '^[a-z][a-z0-9]*(-[a-z0-9]+)*$', maxLength: 40 }),
+    aliases: Type.Optional(
+      Type.Array(Type.String({ pattern: '^[a-z][a-z0-9]*(-[a-z0-9]+)*$', maxLength: 40 })),
+    ),
+    eas: Type.String({ pattern: ADDRESS }),
+    schemaRegistry: Type.String({ pattern: ADDRESS }),
+    domainVersions: Type.Array(Type.String({ minLength: 1, maxLength: 20 }), { minItems: 1 }),
+    firstBlock: Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 }),
+    finality: Type.Integer({ minimum: 1, maximum: 900 }),
+    blockMs: Type.Integer({ minimum: 50, maximum: 600_000 }),
+    headPollMs: Type.Optional(Type.Integer({ minimum: 50, maximum: 600_000 })),
+    explorer: Type.Optional(Type.String({ pattern: '^https?://[^ ]*[^/ ]$' })),
+    attestations: Type.Optional(Type.String({ pattern: '^https?://[^ ]*[^/ ]$' })),
+  },
+  { additionalProperties: false },
+)
+const ROWS = Type.Array(ROW, { maxItems: 100 })
+
+/** The chains of a file's text. Throws an Error that names each place and says what would be right. */
+export function readChains(text: string): Chain[] {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    throw new Error(`it is no JSON: ${(error as Error).message}`, { cause: error })
+  }
+  if (!Value.Check(ROWS, value)) {
+    const problems = [...Value.Errors(ROWS, value)].slice(0, 10)
+    const said = problems.map(({ path, message, schema }) => {
+      const { pattern } = schema as { pattern?: string }
+      return `${path || 'the file'}: ${message.toLowerCase()}${pattern === undefined ? '' : ` (${pattern})`}`
+    })
+    throw new Error(`expected a list of chains; ${said.join('; ')}`)
+  }
+  const chains = value.map(chainOf)
+  const all = [...CHAINS, ...chains]
+  for (const [what, values] of [
+    ['id', all.map(({ id }) => id)],
+    ['slug or alias', all.flatMap(({ slug, aliases }) => [slug, ...aliases])],
+    ['name of settings', all.map(settingSuffix)],
+  ] as const) {
+    const twice = values.find((each, i) => (values as unknown[]).indexOf(each) !== i)
+    if (twice !== undefined) throw new Error(`two chains have the ${what} ${twice}`)
+  }
+  return chains
+}
+
+function chainOf({ eas, schemaRegistry, blockMs, ...row }: Static<typeof ROW>): Chain {
+  return {
+    aliases: [],
+    active: true,
+    headPollMs: Math.max(blockMs, 2_000),
+    explorer: '',
+    attestations: '',
+    ...row,
+    blockMs,
+    eas: eas.toLowerCase(),
+    schemaRegistry: schemaRegistry.toLowerCase(),
+  }
+}
+
+const { CHAINS_FILE } = processEnvironment()
+if (CHAINS_FILE)
+  try {
+    addChains(readChains(readFileSync(CHAINS_FILE, 'utf8')))
+  } catch (error) {
+    process.stderr.write(`CHAINS_FILE ${CHAINS_FILE}: ${(error as Error).message}\n`)
+    process.exit(2)
+  }

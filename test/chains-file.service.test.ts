@@ -1,0 +1,92 @@
+import { rmSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { readChains } from '../src/chains-file'
+import { CHAINS } from '../src/chains'
+import { attest, locationRequest } from '../dev/chain'
+import { expectInvariants } from './invariants'
+import { startTestWorld, type TestWorld } from './world'
+
+/** A chain that no table has, by CHAINS_FILE alone (docs/reference/settings.md, "Further chains"). */
+
+// Before the imports: programs read the file before all else.
+const { FILE, ROW } = vi.hoisted(() => {
+  const row = {
+    id: 424_242,
+    slug: 'far-chain',
+    aliases: ['far'],
+    eas: '0x00000000000000000000000000000000000EA500',
+    schemaRegistry: '0x000000000000000000000000000000000005C000',
+    domainVersions: ['9.9.9', '1.3.0'],
+    firstBlock: 1_000,
+    finality: 20,
+    blockMs: 1_000,
+  }
+  // eslint-disable-next-line @typescript-eslint/no-require-imports -- runs before every import
+  const [fs, os] = [require('node:fs'), require('node:os')] as [
+    typeof import('node:fs'),
+    typeof import('node:os'),
+  ]
+  const file = `${fs.mkdtempSync(`${os.tmpdir()}/chains-`)}/chains.json`
+  fs.writeFileSync(file, JSON.stringify([row]))
+  process.env.CHAINS_FILE = file
+  return { FILE: file, ROW: row }
+})
+
+let world: TestWorld
+beforeAll(async () => {
+  world = await startTestWorld({ CHAINS: 'far-chain', CHAINS_FILE: FILE })
+})
+afterAll(async () => {
+  await world.stop()
+  rmSync(FILE)
+})
+
+test('it goes the whole way: indexed, listed by slug and alias, and signed for', async () => {
+  const { chain } = world
+  expect([chain.chain.id, chain.chain.slug]).toEqual([ROW.id, 'far-chain'])
+  const uid = await attest(chain, locationRequest({ type: 'Point', coordinates: [7, 8] }))
+  await world.caughtUp()
+  const { body } = await world.get('/api/v0/location-records?chain=FAR')
+  expect(body.data).toMatchObject([{ uid, chain: 'far-chain', longitude: 7 }])
+  expect((await world.get('/api/v0/location-records/stats')).body.by_chain).toMatchObject({ 'far-chain': 1 })
+  expect((await world.get('/api/v0/config')).body.chains).toMatchObject({ celo: true, 'far-chain': true })
+  expect((await world.get('/ready')).body.chains['far-chain'].status).toBe('ready')
+  await expectInvariants(world, 'far-chain')
+
+  const { status, body: answer } = await world.post('/compute/v0/distance', {
+    chainId: ROW.id,
+    from: uid,
+    to: { type: 'Point', coordinates: [7, 9] },
+  })
+  expect(status).toBe(200)
+  const { delegatedAttestation: signed, attestation } = answer
+  const { v, r, s } = (await import('ethers')).Signature.from(signed.signature)
+  const eas = await chain.eas()
+  const sent = await eas.getFunction('attestByDelegation').send({
+    schema: attestation.schema,
+    data: {
+      ...{ recipient: attestation.recipient, expirationTime: 0, revocable: attestation.revocable },
+      ...{ refUID: attestation.refUID, data: attestation.data, value: 0 },
+    },
+    signature: { v, r, s },
+    attester: signed.attester,
+    deadline: signed.deadline,
+  })
+  expect((await sent.wait())!.status).toBe(1)
+})
+
+describe('a file with a mistake', () => {
+  test.each<[string, unknown, string]>([
+    ['no list', {}, 'expected a list of chains'],
+    ['no address', [{ ...ROW, id: 5, slug: 'other', aliases: [], eas: '0x1' }], '/0/eas'],
+    ['an unknown field', [{ ...ROW, colour: 'red' }], '/0/colour'],
+    ['a chain of the table', [{ ...ROW, id: 8453, slug: 'other', aliases: [] }], 'the id 8453'],
+    ['a slug of the table', [{ ...ROW, id: 5, slug: 'celo', aliases: [] }], 'the slug or alias celo'],
+  ])('%s', (_, value, message) => {
+    expect(() => readChains(JSON.stringify(value))).toThrow(message)
+  })
+  test('no JSON', () => {
+    expect(() => readChains('[')).toThrow('it is no JSON')
+    expect(CHAINS.at(-1)!.slug).toBe('far-chain')
+  })
+})
