@@ -58,6 +58,10 @@ export async function serve(settings: Settings): Promise<void> {
         settings.smartAccounts ? [...attesters].map(([id, { reader }]) => [id, reader]) : [],
       ),
     })
+  if (!settings.schemaCheck)
+    logger.warn(
+      'SCHEMA_CHECK is false: answers are signed under any schema that a request names, registered or not, and a contract may read them as something else',
+    )
   const measurer = new Measurer()
   const resolver = new Resolver({
     ...{ store, measurer, clock, maxLagSeconds, fetcher: await fetcherOf(settings, logger) },

@@ -84,8 +84,9 @@ describe('outages', () => {
     const byUid = await distance(`0x${'1'.repeat(64)}`)
     expect([byUid.statusCode, byUid.headers['retry-after']]).toEqual([500, '5'])
     expect(byUid.json()).toEqual({
-      ...{ type: 'https://x.example/errors/computation-error', title: 'Computation error', status: 500 },
+      ...{ type: 'https://x.example/errors/computation-error', title: 'Computation Error', status: 500 },
       detail: 'The database does not answer right now. Nothing was signed; try again in 5 seconds.',
+      instance: '/compute/v0/distance',
     })
     expect((await distance()).json()).toMatchObject({ result: 0 })
   })
@@ -503,7 +504,7 @@ describe('nonce and limits', () => {
   })
   test('429 has the form of its API; unknown paths count, /health and / do not', async () => {
     const { distance, get } = await serve({ perHour: 2, clock: () => 1_700_000_000_000 })
-    expect((await get('/compute/v0/unknown')).statusCode).toBe(400)
+    expect((await get('/compute/v0/unknown')).statusCode).toBe(404)
     expect((await distance()).statusCode).toBe(200)
     const refused = await distance()
     expect([refused.statusCode, refused.headers['content-type']]).toEqual([
@@ -512,9 +513,10 @@ describe('nonce and limits', () => {
     ])
     expect(refused.json()).toEqual({
       type: 'https://x.example/errors/rate-limited',
-      title: 'Too many requests',
+      title: 'Too Many Requests',
       status: 429,
       detail: 'More than 2 requests in an hour from your address; try again in 1 hour.',
+      instance: '/compute/v0/distance',
     })
     expect((await get('/api/v0/unknown')).statusCode).toBe(404)
     expect((await get('/api/v0/config')).statusCode).toBe(200)

@@ -20,7 +20,8 @@ import {
   ComputeError,
   RecordsError,
   computeErrorHandler,
-  invalidInput,
+  UnknownRouteError,
+  pathOf,
   recordsErrorHandler,
 } from './http/problems'
 import { Freshness, type RecordSearch, recordsRoutes, type Store } from './records'
@@ -171,7 +172,13 @@ function computeScope(parts: ServerParts) {
     walletTier?.guard(scope)
     const known = COMPUTE_ENDPOINTS.map((name) => `POST ${COMPUTE_PREFIX}/${name}`)
     scope.setNotFoundHandler(({ method, url }) => {
-      throw invalidInput(`There is no ${method} ${pathOf(url)}. Known: ${known.join(', ')}`)
+      const allowed = otherMethods(scope, method, pathOf(url)).join(', ')
+      throw new UnknownRouteError(
+        allowed
+          ? `${method} is not possible here; use ${allowed}.`
+          : `There is no ${method} ${pathOf(url)}. Known: ${known.join(', ')}`,
+        allowed,
+      )
     })
     await scope.register(computeRoutes(parts), { prefix: '/v0' })
   }
@@ -204,9 +211,7 @@ function unknownRecordsRoute(app: FastifyInstance) {
   return (request: FastifyRequest, reply: FastifyReply): void => {
     const { method } = request
     const path = pathOf(request.url)
-    const allowed = (['GET', 'POST'] as HTTPMethods[]).filter(
-      (other) => other !== method && app.findRoute({ method: other, url: path }) !== null,
-    )
+    const allowed = otherMethods(app, method, path)
     if (allowed.length === 0)
       throw new RecordsError('not-found', `There is nothing at ${path}. GET / lists the endpoints`)
     reply.header('allow', allowed.join(', '))
@@ -217,7 +222,9 @@ function unknownRecordsRoute(app: FastifyInstance) {
   }
 }
 
-/** The path of a URL, short enough for a message. */
-function pathOf(url: string): string {
-  return url.split('?')[0]!.slice(0, 200)
+/** The other methods that there are for a path. */
+function otherMethods(app: FastifyInstance, method: string, path: string): HTTPMethods[] {
+  return (['GET', 'POST'] as HTTPMethods[]).filter(
+    (other) => other !== method && app.findRoute({ method: other, url: path }) !== null,
+  )
 }

@@ -67,6 +67,7 @@ describe('types that openapi-typescript generates from /openapi.json by default'
       Object.keys(item as object).map((method) => `${method.toUpperCase()} ${route}`),
     )
     expect(described.filter((each) => !asked.includes(each))).toEqual([
+      'GET /api/v0/schemas',
       'GET /api/v0/location-records/stream',
       'GET /tiles/location-records.json',
       'GET /tiles/location-records/{z}/{x}/{y}.mvt',
@@ -107,7 +108,7 @@ describe('types that openapi-typescript generates from /openapi.json by default'
         tools: expect.arrayContaining([expect.objectContaining({ name: 'distance' })]),
         told: expect.stringMatching(/^# /),
         graphql: { locationRecords: { nodes: [{ uid }] } },
-        problem: { status: 400, title: 'Invalid input' },
+        problem: { status: 400, title: 'Invalid Input' },
         nonces: [0, 1],
         calls: [world.chain.proxy, expect.any(Number)],
         inputRef: expect.stringMatching(/^0x[0-9a-f]{64}$/),

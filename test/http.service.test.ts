@@ -246,7 +246,7 @@ describe('bad queries', () => {
       'location-records?fromTimstamp=2026-01-01',
       400,
       'Invalid query parameter',
-      "Unknown parameter 'fromTimstamp'. Known parameters: chain, prover, subject, fromTimestamp, toTimestamp, bbox, schema, location_type, memo, revoked, near, radius, intersects, sort, limit, offset, cursor, total, format",
+      "Unknown parameter 'fromTimstamp'. Known parameters: chain, prover, subject, fromTimestamp, toTimestamp, bbox, schema, location_type, memo, attributes, revoked, near, radius, intersects, sort, limit, offset, cursor, total, format",
     ],
     ['location-records/0x1234', 400, 'Invalid UID format', UID_FORMAT],
     [`location-records/${'1'.repeat(66)}`, 400, 'Invalid UID format', UID_FORMAT],
@@ -381,7 +381,10 @@ describe('bad computations', () => {
   ])('%j', async (body, detail) => {
     expect(await world.post('/compute/v0/distance', body)).toEqual({
       status: 400,
-      body: { type: `${world.url}/errors/invalid-input`, title: 'Invalid input', status: 400, detail },
+      body: {
+        ...{ type: `${world.url}/errors/invalid-input`, title: 'Invalid Input', status: 400, detail },
+        instance: '/compute/v0/distance',
+      },
     })
   })
 
@@ -415,29 +418,48 @@ describe('bad computations', () => {
       { method: 'POST', headers: json, body: '{"__proto__":{"chainId":84532}}' },
       'The body must not hold __proto__, nor a constructor with a prototype.',
     ],
-    [
-      'another operation',
-      '/compute/v0/volume',
-      { method: 'POST', headers: json, body: '{}' },
-      `There is no POST /compute/v0/volume. Known: ${KNOWN}`,
-    ],
-    [
-      'another method',
-      '/compute/v0/distance',
-      { method: 'GET' },
-      `There is no GET /compute/v0/distance. Known: ${KNOWN}`,
-    ],
-    [
-      'another version',
-      '/compute/v1/distance',
-      { method: 'POST', headers: json, body: '{}' },
-      `There is no POST /compute/v1/distance. Known: ${KNOWN}`,
-    ],
   ])('%s', async (_, path, init, detail) => {
     expect(await send(path, init)).toEqual({
       type: 'application/problem+json; charset=utf-8',
-      body: { type: `${world.url}/errors/invalid-input`, title: 'Invalid input', status: 400, detail },
+      body: {
+        ...{ type: `${world.url}/errors/invalid-input`, title: 'Invalid Input', status: 400, detail },
+        instance: path,
+      },
     })
+  })
+  test.each<[string, string, RequestInit, number, string, string]>([
+    [
+      'operation',
+      '/compute/v0/volume',
+      { method: 'POST', headers: json, body: '{}' },
+      404,
+      'Not Found',
+      `There is no POST /compute/v0/volume. Known: ${KNOWN}`,
+    ],
+    [
+      'version',
+      '/compute/v1/distance',
+      { method: 'POST', headers: json, body: '{}' },
+      404,
+      'Not Found',
+      `There is no POST /compute/v1/distance. Known: ${KNOWN}`,
+    ],
+    [
+      'method',
+      '/compute/v0/distance?a=b',
+      { method: 'GET' },
+      405,
+      'Method Not Allowed',
+      'GET is not possible here; use POST.',
+    ],
+  ])('another %s', async (_, path, init, status, title, detail) => {
+    const instance = path.split('?')[0]
+    expect(await send(path, init)).toEqual({
+      type: 'application/problem+json; charset=utf-8',
+      body: { type: 'about:blank', title, status, detail, instance },
+    })
+    const { headers } = await fetch(world.url + path, init)
+    expect(headers.get('allow')).toBe(status === 405 ? 'POST' : null)
   })
   test('a body that is too large is refused as soon as its length is known', async () => {
     const answer = await new Promise<string>((resolve, reject) => {
@@ -454,9 +476,10 @@ describe('bad computations', () => {
     })
     expect(JSON.parse(answer)).toEqual({
       type: `${world.url}/errors/invalid-input`,
-      title: 'Invalid input',
+      title: 'Invalid Input',
       status: 400,
       detail: 'The body is too large: at most 5 MiB.',
+      instance: '/compute/v0/distance',
     })
   })
   test('a request whose body never completes is cut off', async () => {

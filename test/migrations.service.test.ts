@@ -74,7 +74,9 @@ test('the entities match the migrations, except for the PostGIS column and the i
       ...[
         'attestation_event_revoked',
         'attestation_event_withheld',
-        ...['attributes', 'chain_revoked', 'geom', 'nowhere', 'revoked', 'type'].map((name) => `location_record_${name}`),
+        ...['attributes', 'chain_revoked', 'geom', 'nowhere', 'revoked', 'type'].map(
+          (name) => `location_record_${name}`,
+        ),
       ].map((name) => `DROP INDEX "public"."${name}"`),
     ])
   } finally {

@@ -280,6 +280,8 @@ async function chosenSchema(
   const fields = units ? NUMERIC_RESULT_FIELDS : BOOLEAN_RESULT_FIELDS
   const uid = (given ?? defaultSchemas[units ? 'number' : 'boolean']).toLowerCase()
   const record = await reader.schema(uid)
+  // Nobody can attest under it before it is registered, as SCHEMA_CHECK=false lets a deployer do afterwards.
+  if (!record && !schemaCheck) return { uid, revocable: true }
   if (!record)
     throw invalidInput(
       `schema: ${uid} is not registered on this chain${given === undefined ? ' (it is the default)' : ''}; register "${fields}" or name another`,

@@ -644,6 +644,7 @@ const Problem = named(
         description: 'The HTTP status.',
       }),
       detail: Type.String({ description: 'What is wrong with this request, and what would be right.' }),
+      instance: Type.Optional(Type.String({ description: 'The path of the request.' })),
     },
     { description: 'Problem details (RFC 7807).' },
   ),

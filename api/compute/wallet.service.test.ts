@@ -184,8 +184,8 @@ describe('one request', () => {
     expect(
       await send(api, await sign(wallet, { bodyHash: sha256('') }, { method: 'GET', path })),
     ).toMatchObject({
-      status: 400,
-      slug: 'invalid-input',
+      status: 404,
+      slug: 'about:blank',
       limit: [1000, expect.any(Number), expect.any(Number)],
       detail: expect.stringContaining('There is no GET /compute/v0/volume'),
     })

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { parseBody } from './body'
 import { clientOf } from './limits'
-import { RequestError, UnavailableError, problemDocument } from './problems'
+import { RequestError, UnavailableError, computeProblem, problemDocument } from './problems'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -123,7 +123,9 @@ function connectionFault(code: string | undefined): RequestError {
 }
 
 function rawAnswer(publicBaseUrl: string, { message, statusCode }: RequestError): string {
-  const { status, contentType, body } = problemDocument(publicBaseUrl, 'invalid-input', message, statusCode)
+  const { status, contentType, body } = problemDocument(
+    computeProblem(publicBaseUrl, 'invalid-input', message, statusCode),
+  )
   return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: ${contentType}\r\ncontent-length: ${Buffer.byteLength(body)}\r\ndate: ${new Date().toUTCString()}\r\nconnection: close\r\n\r\n${body}`
 }
 

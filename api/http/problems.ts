@@ -8,11 +8,11 @@ import { problemPage, wantsPage } from './problem-page'
  * ever leaves /compute.
  */
 export const COMPUTE_PROBLEMS = {
-  'invalid-input': { status: 400, title: 'Invalid input' },
-  'attestation-not-found': { status: 404, title: 'Attestation not found' },
-  'verification-failed': { status: 401, title: 'Verification failed' },
-  'computation-error': { status: 500, title: 'Computation error' },
-  'rate-limited': { status: 429, title: 'Too many requests' },
+  'invalid-input': { status: 400, title: 'Invalid Input' },
+  'attestation-not-found': { status: 404, title: 'Attestation Not Found' },
+  'verification-failed': { status: 401, title: 'Verification Failed' },
+  'computation-error': { status: 500, title: 'Computation Error' },
+  'rate-limited': { status: 429, title: 'Too Many Requests' },
 } as const
 export type ProblemSlug = keyof typeof COMPUTE_PROBLEMS
 
@@ -62,6 +62,18 @@ export class ComputeError extends Error {
   /** The same error, about a part of the request: `prefix` goes before its detail. */
   within(prefix: string): ComputeError {
     return new ComputeError(this.slug, prefix + this.message, this.retryAfter)
+  }
+}
+
+/** There is nothing at a path of /compute, or nothing by this method: `allow` has those that there are. */
+export class UnknownRouteError extends Error {
+  override readonly name = 'UnknownRouteError'
+
+  constructor(
+    detail: string,
+    readonly allow?: string,
+  ) {
+    super(detail)
   }
 }
 
@@ -134,41 +146,74 @@ function refusalOf(error: FastifyError): string | undefined {
  * opens an address of it.
  */
 export function computeErrorHandler(publicBaseUrl: string) {
-  return (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
-    const { slug, message, retryAfter } = asComputeProblem(error, request)
-    const { status, contentType, body } = problemDocument(
-      publicBaseUrl,
-      slug,
-      message,
-      error instanceof RequestError ? error.statusCode : undefined,
-    )
+  return (error: Error, request: FastifyRequest, reply: FastifyReply) => {
+    const { retryAfter, ...problem } = problemOf(publicBaseUrl, error, request)
+    const { status, contentType, body } = problemDocument({ ...problem, instance: pathOf(request.url) })
     if (retryAfter !== undefined) reply.header('retry-after', retryAfter)
+    if (error instanceof UnknownRouteError && error.allow) reply.header('allow', error.allow)
     if (wantsPage(request)) {
-      const shown = JSON.parse(body) as { type: string; title: string; detail: string }
+      const about = problem.type === ABOUT_BLANK ? {} : { about: problem.type }
       return sendPage(
         reply.status(status).header('vary', 'accept'),
-        problemPage({ ...shown, status, body: shown, about: shown.type }, publicBaseUrl),
+        problemPage({ ...problem, body: JSON.parse(body) as object, ...about }, publicBaseUrl),
       )
     }
     return reply.status(status).header('content-type', contentType).send(body)
   }
 }
 
+/** The path of a URL, short enough for a message. */
+export function pathOf(url: string): string {
+  return url.split('?')[0]!.slice(0, 200)
+}
+
+/** Problem details (RFC 7807) without their form. */
+interface Problem {
+  type: string
+  title: string
+  status: number
+  detail: string
+  /** The path of the request, where it is known. */
+  instance?: string
+}
+
+/** The type of a problem that its status says all about (RFC 7807, 4.2). */
+const ABOUT_BLANK = 'about:blank'
+
+function problemOf(
+  publicBaseUrl: string,
+  error: Error,
+  request: FastifyRequest,
+): Problem & { retryAfter: number | undefined } {
+  if (error instanceof UnknownRouteError)
+    return {
+      ...{ type: ABOUT_BLANK, detail: error.message, retryAfter: undefined },
+      ...(error.allow ? { status: 405, title: 'Method Not Allowed' } : { status: 404, title: 'Not Found' }),
+    }
+  const { slug, message, retryAfter } = asComputeProblem(error as FastifyError, request)
+  const status = error instanceof RequestError ? error.statusCode : undefined
+  return { ...computeProblem(publicBaseUrl, slug, message, status), retryAfter }
+}
+
 /**
- * Problem details as they are sent. @param status the slug's own, unless HTTP has a better one for what is
- * wrong with the request itself
+ * An error of the Compute API. @param status the slug's own, unless HTTP has a better one for what is wrong
+ * with the request itself
  */
-export function problemDocument(
+export function computeProblem(
   publicBaseUrl: string,
   slug: ProblemSlug,
   detail: string,
   status: number = COMPUTE_PROBLEMS[slug].status,
-): { status: number; contentType: string; body: string } {
-  const { title } = COMPUTE_PROBLEMS[slug]
+): Problem {
+  return { type: `${publicBaseUrl}/errors/${slug}`, title: COMPUTE_PROBLEMS[slug].title, status, detail }
+}
+
+/** Problem details as they are sent. */
+export function problemDocument(problem: Problem): { status: number; contentType: string; body: string } {
   return {
-    status,
+    status: problem.status,
     contentType: 'application/problem+json; charset=utf-8',
-    body: JSON.stringify({ type: `${publicBaseUrl}/errors/${slug}`, title, status, detail }),
+    body: JSON.stringify(problem),
   }
 }
 

@@ -255,7 +255,7 @@ describe('limits', () => {
       expect((await send('/mcp', AREA, first)).json().result).toMatchObject({
         ...{
           isError: true,
-          content: [{ text: expect.stringMatching(/^Too many requests: More than 2 requests/) }],
+          content: [{ text: expect.stringMatching(/^Too Many Requests: More than 2 requests/) }],
         },
       })
       expect((await send('/mcp', AREA, '203.0.113.8')).json().result.isError).toBeUndefined()

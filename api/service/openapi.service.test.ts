@@ -472,6 +472,7 @@ async function record(): Promise<Example[]> {
     'A parameter it does not have',
     get('/api/v0/config?chain=celo'),
   )
+  await asked('listSchemas', 'parameter', 'A parameter it does not have', get('/api/v0/schemas?chain=celo'))
 
   const query = (payload: object, headers = {}): InjectOptions => ({
     method: 'POST',

@@ -81,10 +81,10 @@ describe('answers', () => {
       ['nonsense', /^The line is no question: expected a JSON object such as/],
       [
         { operation: 'distance', from: `0x${'ab'.repeat(32)}`, to: '1,2' },
-        /^Attestation not found: from: there is no/,
+        /^Attestation Not Found: from: there is no/,
       ],
-      [{ operation: 'area', geometry: place }, /^Invalid input: geometry: area is that of a Polygon/],
-      [{ operation: 'volume', geometry: place }, /^Invalid input: operation: expected one of/],
+      [{ operation: 'area', geometry: place }, /^Invalid Input: geometry: area is that of a Polygon/],
+      [{ operation: 'volume', geometry: place }, /^Invalid Input: operation: expected one of/],
       [{ operation: 'distance', from: '1,2', to: 'key.txt' }, /^to: expected lng,lat, a UID/],
       [{ operation: 'distance', from: '1,2', to: '2,2', chain: 'mars' }, /The service has no chain mars/],
       [{ operation: 'distance', from: '1,2', to: '2,2', nope: 1 }, /nope: unknown field/],

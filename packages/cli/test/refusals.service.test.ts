@@ -205,7 +205,7 @@ describe('the world', () => {
       serving((request, response) =>
         response
           .writeHead(status, { 'content-type': 'application/json', ...headers })
-          .end(JSON.stringify({ title: 'Computation error', status, detail: 'The node is out of reach.' })),
+          .end(JSON.stringify({ title: 'Computation Error', status, detail: 'The node is out of reach.' })),
       )
     // A longer wait than the client's own.
     const away = { 'retry-after': '1000' }

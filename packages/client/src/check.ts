@@ -84,7 +84,7 @@ export async function checkAnswer(
   const attestation = await asked(getAttestation(reader, chain.eas, uid))
   if (!attestation)
     throw new AttestationNotFoundError({
-      ...{ status: 404, title: 'Attestation not found' },
+      ...{ status: 404, title: 'Attestation Not Found' },
       detail: `there is no attestation ${uid} on ${chain.slug} (chain ${chain.id})`,
     })
   const proxied = chain.proxy !== null && same(attestation.attester, chain.proxy.address)

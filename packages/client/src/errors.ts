@@ -40,7 +40,7 @@ export class InvalidInputError extends ApiError {
 }
 /** The error for a value that this package refuses itself, in the form of the service's own. */
 export function invalidInput(detail: string): InvalidInputError {
-  return new InvalidInputError({ status: 400, title: 'Invalid input', detail })
+  return new InvalidInputError({ status: 400, title: 'Invalid Input', detail })
 }
 /** `attestation-not-found`: no such attestation on that chain, or no such record. */
 export class AttestationNotFoundError extends ApiError {
@@ -162,7 +162,11 @@ export function apiError(status: number, body: unknown, retryAfter?: number): Ap
     ...(retryAfter !== undefined && { retryAfter }),
   }
   const slug = refusal.type?.split('/').pop() ?? ''
-  const Kind = BY_SLUG[slug] ?? BY_STATUS[status] ?? (status < 500 ? InvalidInputError : ApiError)
+  // RFC 7807, 4.2: what such a 404 lacks is the endpoint.
+  const isBlank = refusal.type === 'about:blank' && status < 500
+  const Kind = isBlank
+    ? InvalidInputError
+    : (BY_SLUG[slug] ?? BY_STATUS[status] ?? (status < 500 ? InvalidInputError : ApiError))
   return new Kind(refusal)
 }
 

@@ -1208,7 +1208,7 @@ export interface components {
              * @description The kind of error.
              * @enum {unknown}
              */
-            title: "Invalid input" | "Attestation not found" | "Verification failed" | "Computation error" | "Too many requests";
+            title: "Invalid Input" | "Attestation Not Found" | "Verification Failed" | "Computation Error" | "Too Many Requests";
             /**
              * @description The HTTP status.
              * @enum {unknown}
@@ -1216,6 +1216,8 @@ export interface components {
             status: 400 | 404 | 401 | 500 | 429;
             /** @description What is wrong with this request, and what would be right. */
             detail: string;
+            /** @description The path of the request. */
+            instance?: string;
         };
         /** @description An attested location. */
         LocationRecord: {

@@ -78,7 +78,7 @@ async function attestedAnswer(
   const found = await attestation(uid)
   if (!found)
     throw new AttestationNotFoundError({
-      ...{ status: 404, title: 'Attestation not found' },
+      ...{ status: 404, title: 'Attestation Not Found' },
       detail: `there is no attestation ${uid} on this chain`,
     })
   if (!isContentOf(found, uid))

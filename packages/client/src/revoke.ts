@@ -41,7 +41,7 @@ export async function revokeOnchain(
   const attestation = await getAttestation(reader, chain.eas, uid)
   if (!attestation)
     throw new AttestationNotFoundError({
-      ...{ status: 404, title: 'Attestation not found' },
+      ...{ status: 404, title: 'Attestation Not Found' },
       detail: `there is no attestation ${uid} on ${chain.slug} (chain ${chain.id})`,
     })
   const common = { uid, chainId: chain.id }

@@ -309,14 +309,14 @@ describe('errors say what to do next', () => {
       { ...POINT, from: [48, 200], ...CHAIN },
       /latitude must be from -90 to 90, got 200; positions are \[longitude, latitude\]\. Correct the input/,
     ],
-    ['distance', { ...POINT, from: 'Berlin', ...CHAIN }, /^Invalid input: from: .*UID.* Correct the input/],
+    ['distance', { ...POINT, from: 'Berlin', ...CHAIN }, /^Invalid Input: from: .*UID.* Correct the input/],
     [
       'distance',
       { ...POINT, from: `0x${'12'.repeat(32)}`, ...CHAIN },
-      /^Attestation not found: .* A UID counts on its own chain only; search_records finds places\.$/,
+      /^Attestation Not Found: .* A UID counts on its own chain only; search_records finds places\.$/,
     ],
     ['within', { geometry: TOWER, target: GATE, radius: -1, ...CHAIN }, /radius: expected metres, above 0/],
-    ['area', { geometry: TOWER, ...CHAIN }, /^Invalid input: geometry: .*Polygon/],
+    ['area', { geometry: TOWER, ...CHAIN }, /^Invalid Input: geometry: .*Polygon/],
     ['search_records', { near: GATE }, /radius/],
     ['search_records', { limit: 1000 }, /limit: Too big: expected number to be <=50/],
     ['search_records', { chain: 'mars' }, /^Invalid chain parameter: .*base-sepolia.* Correct the input/],
@@ -357,7 +357,7 @@ describe('errors say what to do next', () => {
       })
       expect([direct.status, direct.headers.get('ratelimit-remaining')]).toEqual([200, '0'])
       expect(await refused(client, 'area', { geometry: SQUARE, ...CHAIN })).toMatch(
-        /^Too many requests: More than 2 requests in an hour .* Do not call again before that; tell the user when it goes on \(in \d{4} s\)\.$/,
+        /^Too Many Requests: More than 2 requests in an hour .* Do not call again before that; tell the user when it goes on \(in \d{4} s\)\.$/,
       )
       await told(client, 'search_records', {})
     } finally {

@@ -182,7 +182,7 @@ const EXPECTED =
   'expected GeoJSON, { attestation } (an offchain one), the content of an attestation with its schema and data, or a UID'
 
 export function invalid(place: string, problem: string): InvalidInputError {
-  return new InvalidInputError({ status: 400, title: 'Invalid input', detail: `${place}: ${problem}.` })
+  return new InvalidInputError({ status: 400, title: 'Invalid Input', detail: `${place}: ${problem}.` })
 }
 
 function readOrThrow(json: unknown, place: string): Reading {
