@@ -4,7 +4,7 @@ import { request } from 'node:http'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, mined, testAccount } from '../dev/chain'
-import { AbiCoder, Wallet, ZeroAddress } from 'ethers'
+import { AbiCoder, Wallet, ZeroAddress, concat, keccak256 } from 'ethers'
 import { signedText } from '../api/compute/wallet'
 import { BOOLEAN_RESULT_FIELDS, NUMERIC_RESULT_FIELDS, fieldTypes } from '../src/eas'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../src/location'
@@ -620,6 +620,43 @@ describe('the six operations', () => {
       (await world.post('/compute/v0/within', { chainId: 84532, geometry: point, target: point, radius }))
         .body,
     ).toMatchObject({ status: 400, detail })
+  })
+  test('GeoJSON with a salt has the reference of both, in small and large bodies and in batches', async () => {
+    const salt = `0x${'5a'.repeat(32)}`
+    const plainOf = async (geometry: unknown) =>
+      (await world.post('/compute/v0/reference', { geometry })).body.inputRef as string
+    const salted = (plain: string) => keccak256(concat([salt, plain]))
+    const ref = salted(await plainOf(point))
+    expect(await plainOf({ geometry: point, salt })).toBe(ref)
+    const ask = (from: unknown) => world.post('/compute/v0/distance', { chainId: 84532, from, to: point })
+    expect((await ask({ geometry: point, salt })).body).toMatchObject({
+      result: 0,
+      inputRefs: [ref, await plainOf(point)],
+    })
+    // A body that a worker reads.
+    const line = {
+      type: 'LineString',
+      coordinates: Array.from({ length: 9_000 }, (_, i) => [i / 1_000, 48.123456789]),
+    }
+    const lineRef = salted(await plainOf(line))
+    for (const geometry of [line, { type: 'Feature', properties: {}, geometry: line }])
+      expect((await ask({ geometry, salt })).body.inputRefs[0]).toBe(lineRef)
+    const batch = await world.post('/compute/v0/batch', {
+      chainId: 84532,
+      operations: [{ operation: 'length', geometry: { geometry: line, salt } }],
+    })
+    expect(batch.body).toMatchObject({ results: [{ inputRefs: [lineRef] }] })
+
+    const refusals: [unknown, string][] = [
+      [{ ...point, salt }, 'from: a salt stands beside the geometry, not in it'],
+      [{ ...line, salt }, 'from: a salt stands beside the geometry, not in it'],
+      [{ geometry: point, salt: '0x5a' }, 'from.salt: expected 32 random bytes in hex'],
+      [{ geometry: point, salt, uid: uids.quito }, 'from: the field uid does not go with geometry and salt'],
+      [{ salt }, 'from.geometry: '],
+      [{ geometry: { ...line, type: 'Line' }, salt }, 'from.geometry'],
+    ]
+    for (const [from, detail] of refusals)
+      expect((await ask(from)).body).toMatchObject({ status: 400, detail: expect.stringContaining(detail) })
   })
   test('area and length of a geometry that has none are refused', async () => {
     expect(

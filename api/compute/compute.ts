@@ -14,6 +14,7 @@ import { ComputeError, UnavailableError, invalidInput } from '../http/problems'
 import { sign, signBatch, type Landing, type UnsignedResult } from './answers'
 import { NO_RECIPIENT, proxyRefused, type ServedChain } from './attester'
 import type { ChainReader } from './chain-reader'
+import { isSalted, resolveSalted } from './salted'
 import { ReadGeometry, referenceOf, type Measurement, type Measurer } from './measure'
 import { validityOf } from './offchain'
 import { OPERATIONS, type Operation } from './operations'
@@ -156,7 +157,12 @@ export async function inPlace<T>(place: string, work: () => Promise<T>): Promise
 /**
  * The reference that answers have for a raw geometry: contracts pin a place by it. Throws a GeometryError.
  */
-export async function reference({ geometry }: ReferenceRequest): Promise<Reference> {
+export async function reference(
+  { measurer }: ComputeParts,
+  { geometry }: ReferenceRequest,
+): Promise<Reference> {
+  if (geometry && typeof geometry === 'object' && isSalted(geometry, 'geometry'))
+    return { inputRef: (await resolveSalted(geometry, 'geometry', measurer)).ref }
   if (geometry instanceof ReadGeometry) return { inputRef: geometry.input.ref }
   if (typeof geometry === 'string' || (geometry && typeof geometry === 'object' && !('type' in geometry)))
     throw invalidInput(

@@ -12,6 +12,7 @@ import {
 } from '../../src/geodesy'
 import { parseBody } from '../http/body'
 import { measureHere, referenceOf, type Measurement, type MeasureTask, type WorkerProblem } from './measure'
+import { MISPLACED_SALT } from './salted'
 import { RequestError } from '../http/problems'
 
 /** What worker threads do, behind the event loop: it answers all other requests on the same cores. */
@@ -107,7 +108,12 @@ async function takeOut(parsed: unknown, reader: Reader): Promise<BodyRead> {
       }
       if (geometries.length === MAX_GEOMETRIES)
         throw new RequestError(`The body has more than ${MAX_GEOMETRIES} geometries, which no request takes.`)
-      geometries.push({ holder, field, geometry: await readOne(value, field, reader) })
+      const place = 'salt' in object ? [...holder.slice(-1), field].join('.') : field
+      geometries.push({
+        ...{ holder, field },
+        geometry:
+          'salt' in value ? { path: place, problem: MISPLACED_SALT } : await readOne(value, place, reader),
+      })
       object[field] = null
     }
   if (hasMoreValues(parsed, MAX_VALUES))
@@ -126,10 +132,19 @@ function holdersOf(parsed: unknown): { holder: (string | number)[]; object: Reco
   const operations = Array.isArray(parsed.operations)
     ? (parsed.operations as unknown[]).slice(0, MAX_GEOMETRIES)
     : []
-  return [
-    { holder: [], object: parsed },
+  const holders = [
+    { holder: [] as (string | number)[], object: parsed },
     ...operations.flatMap((object, i) => (isObject(object) ? [{ holder: ['operations', i], object }] : [])),
   ]
+  // A geometry with a salt is one level deeper.
+  return holders.flatMap(({ holder, object }) => [
+    { holder, object },
+    ...Object.entries(object).flatMap(([field, value]) =>
+      isObject(value) && 'salt' in value && !('type' in value)
+        ? [{ holder: [...holder, field], object: value }]
+        : [],
+    ),
+  ])
 }
 
 function hasMoreValues(root: unknown, limit: number): boolean {

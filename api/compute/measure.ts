@@ -189,7 +189,8 @@ export class Measurer {
     client: string,
     budgetMs: number,
   ): Promise<Answer> {
-    const limitMs = Math.min(budgetMs, this.budgetMs)
+    // AbortSignal.timeout takes whole milliseconds only.
+    const limitMs = Math.max(1, Math.ceil(Math.min(budgetMs, this.budgetMs)))
     const signal = AbortSignal.timeout(limitMs)
     const asked = performance.now()
     const release = await this.workers.acquire(client, signal).catch((error: Error) => {

@@ -126,7 +126,7 @@ const rejects = (input: unknown, detail: string, fetcher?: DocumentFetcher) =>
 
 describe('forms', () => {
   const mixed = (field: string, form: string) =>
-    `from: the field ${field} does not go with ${form}; give one form: a UID, {"uid"}, {"uid", "uri"}, {"attestation"} or GeoJSON`
+    `from: the field ${field} does not go with ${form}; give one form: a UID, {"uid"}, {"uid", "uri"}, {"attestation"}, {"geometry", "salt"} or GeoJSON`
   test.each<[unknown, string]>([
     [{ attestation, uid: UID }, mixed('uid', 'attestation')],
     [{ attestation, uri: URI }, mixed('uri', 'attestation')],

@@ -47,15 +47,17 @@ export function isOffchainForm(input: object, path: string): boolean {
   const offchain = has('attestation') || (has('uri') && !has('type'))
   const form = has('attestation')
     ? ['attestation']
-    : offchain
-      ? ['uid', 'uri']
-      : has('uid') && !has('type')
-        ? ['uid']
-        : undefined
+    : has('salt') && !has('type')
+      ? ['geometry', 'salt']
+      : offchain
+        ? ['uid', 'uri']
+        : has('uid') && !has('type')
+          ? ['uid']
+          : undefined
   const extra = form && Object.keys(input).find((name) => !form.includes(name))
   if (extra !== undefined)
     throw invalidInput(
-      `${path}: the field ${extra.slice(0, 40)} does not go with ${form!.join(' and ')}; give one form: a UID, {"uid"}, {"uid", "uri"}, {"attestation"} or GeoJSON`,
+      `${path}: the field ${extra.slice(0, 40)} does not go with ${form!.join(' and ')}; give one form: a UID, {"uid"}, {"uid", "uri"}, {"attestation"}, {"geometry", "salt"} or GeoJSON`,
     )
   return offchain
 }

@@ -5,6 +5,7 @@ import { decodeLocation, isLocationSchema, type SchemaPolicy } from '../../src/l
 import type { ChainReader, OnchainAttestation } from './chain-reader'
 import { learnSchema } from './location-schemas'
 import { ReadGeometry, type MeasureInput, type Measurer } from './measure'
+import { isSalted, resolveSalted } from './salted'
 import { OffchainResolver, isOffchainForm, type DocumentFetcher } from './offchain'
 import { ComputeError, UnavailableError, invalidInput, noGeometry } from '../http/problems'
 import { SharedRead } from '../http/shared'
@@ -75,6 +76,8 @@ export class Resolver {
     if (typeof input === 'string') return this.byUid(input, path, chain, reader)
     if (typeof input === 'object' && input !== null) {
       if (isOffchainForm(input, path)) return this.offchain.resolve(input, path, chain, reader, client)
+      if (isSalted(input, path))
+        return { source: 'geojson', ...(await resolveSalted(input, path, this.options.measurer)) }
       // An object with a type is GeoJSON, even with a foreign member uid.
       if ('uid' in input && !('type' in input)) {
         if (typeof input.uid !== 'string') throw invalidInput(`${path}.uid: ${EXPECTED_UID}`)

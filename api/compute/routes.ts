@@ -34,7 +34,7 @@ export function computeRoutes(parts: ComputeParts) {
       if (!('results' in body)) return resign(parts, body)
       return oneOfFewBatches(clientOf(request), () => resignBatch(parts, body))
     })
-    app.post('/reference', { schema: REFERENCE_ROUTE }, ({ body }) => reference(body))
+    app.post('/reference', { schema: REFERENCE_ROUTE }, ({ body }) => reference(parts, body))
     app.post('/verify', { schema: VERIFY_ROUTE }, ({ body }) => verify(parts, body))
     done()
   }

@@ -65,16 +65,28 @@ const object = <P extends TProperties>(title: string, description: string, prope
   Type.Object(properties, { title, description, additionalProperties: false })
 const ATTESTED_UID = 'UID of an attestation on the chain of the request.'
 
+const SALTED = object(
+  'GeoJSON with a salt',
+  'Its reference is the keccak256 of the salt and the plain reference, so that an answer on a chain does not give the place away.',
+  {
+    geometry: {
+      anyOf: ['Geometry', 'Feature', 'FeatureCollection'].map(refByName),
+    } as unknown as TSchema,
+    salt: Type.String({ description: '32 random bytes.', pattern: '^0x[0-9a-fA-F]{64}$' }),
+  },
+)
+
 /** Read by the resolver and the kernel, whose messages name the place within a geometry. */
 const Input = named(
   'Input',
   unchecked({
     description:
-      'A geometry, in one of four forms: the UID of an onchain attestation (as a string, or as `{"uid"}`); GeoJSON; an offchain attestation behind a URI (`{"uid", "uri"}`); an offchain attestation itself (`{"attestation"}`).',
+      'A geometry, in one of five forms: the UID of an onchain attestation (as a string, or as `{"uid"}`); GeoJSON; GeoJSON with a salt, whose reference tells nothing of the place (`{"geometry", "salt"}`); an offchain attestation behind a URI (`{"uid", "uri"}`); an offchain attestation itself (`{"attestation"}`).',
     anyOf: [
       uid(ATTESTED_UID, { title: 'UID' }),
       object('UID as object', 'The same as an object.', { uid: uid(ATTESTED_UID) }),
       ...['Geometry', 'Feature', 'FeatureCollection'].map(refByName),
+      SALTED,
       object(
         'UID and URI',
         'An offchain attestation that the service fetches: over https on port 443, or from IPFS.',
@@ -611,8 +623,8 @@ const ReferenceRequest = Type.Object(
   {
     geometry: withRules(
       unchecked({
-        description: 'A GeoJSON geometry, or a Feature or FeatureCollection of one.',
-        anyOf: ['Geometry', 'Feature', 'FeatureCollection'].map(refByName),
+        description: 'A GeoJSON geometry, or a Feature or FeatureCollection of one; with a salt or without.',
+        anyOf: [...['Geometry', 'Feature', 'FeatureCollection'].map(refByName), SALTED],
       } as unknown as TSchema),
       { missing: 'missing; expected a GeoJSON geometry' },
     ),

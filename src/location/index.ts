@@ -19,6 +19,7 @@ export {
   isLocationText,
   locationSchemaUids,
   mayBeRead,
+  plainLocationType,
   type Attributes,
   type LocationSchema,
   type SchemaPolicy,
@@ -32,7 +33,6 @@ export {
   type RecordField,
   type RecordFields,
 } from './record'
-export { plainLocationType } from './types'
 export { readWkt } from './wkt'
 
 /** A geometry as the projection stores it. */

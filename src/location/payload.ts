@@ -11,6 +11,8 @@ import { GeometryError, readGeometry, type Reading } from '../geodesy'
 import { hasNumber, parseStrictJson } from '../strict-json'
 import { locationReader } from './types'
 
+export { plainLocationType } from './types'
+
 /**
  * What the payload of a location schema says, and the geometry in it. It runs wherever JavaScript does:
  * packages/client is built from it.

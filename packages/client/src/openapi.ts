@@ -831,11 +831,15 @@ export interface components {
         };
         /** @description An EAS offchain attestation (version 0, 1 or 2) exactly as its signer's software or the explorer's file has it. Its UID, signature, chain, contract, times and revocation are checked before it is used. */
         OffchainAttestation: components["schemas"]["OffchainFile"] | components["schemas"]["OffchainObject"];
-        /** @description A geometry, in one of four forms: the UID of an onchain attestation (as a string, or as `{"uid"}`); GeoJSON; an offchain attestation behind a URI (`{"uid", "uri"}`); an offchain attestation itself (`{"attestation"}`). */
+        /** @description A geometry, in one of five forms: the UID of an onchain attestation (as a string, or as `{"uid"}`); GeoJSON; GeoJSON with a salt, whose reference tells nothing of the place (`{"geometry", "salt"}`); an offchain attestation behind a URI (`{"uid", "uri"}`); an offchain attestation itself (`{"attestation"}`). */
         Input: string | {
             /** @description UID of an attestation on the chain of the request. */
             uid: string;
         } | components["schemas"]["Geometry"] | components["schemas"]["Feature"] | components["schemas"]["FeatureCollection"] | {
+            geometry: components["schemas"]["Geometry"] | components["schemas"]["Feature"] | components["schemas"]["FeatureCollection"];
+            /** @description 32 random bytes. */
+            salt: string;
+        } | {
             /** @description Its UID, which the document must have. */
             uid: string;
             /**
@@ -3064,8 +3068,12 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    /** @description A GeoJSON geometry, or a Feature or FeatureCollection of one. */
-                    geometry: components["schemas"]["Geometry"] | components["schemas"]["Feature"] | components["schemas"]["FeatureCollection"];
+                    /** @description A GeoJSON geometry, or a Feature or FeatureCollection of one; with a salt or without. */
+                    geometry: components["schemas"]["Geometry"] | components["schemas"]["Feature"] | components["schemas"]["FeatureCollection"] | {
+                        geometry: components["schemas"]["Geometry"] | components["schemas"]["Feature"] | components["schemas"]["FeatureCollection"];
+                        /** @description 32 random bytes. */
+                        salt: string;
+                    };
                 };
             };
         };

@@ -136,6 +136,13 @@ function pairs(kinds: readonly string[]): string[][] {
   return kinds.flatMap((first) => kinds.map((second) => [first, second]))
 }
 
+test('an answer about a place with a salt is proven with both, not with one of them', async () => {
+  const salt = `0x${'5a'.repeat(32)}`
+  const answer = await ask('distance', { from: { geometry: TOWER, salt }, to: STREET })
+  expect(await recompute(answer, [{ geometry: TOWER, salt }, STREET])).toMatchObject({ verdict: 'equal' })
+  for (const input of [TOWER, { geometry: TOWER, salt: `0x${'5b'.repeat(32)}` }, { geometry: STREET, salt }])
+    expect(await recompute(answer, [input, STREET])).toMatchObject({ verdict: 'wrong inputs' })
+})
 test('many answers about random geometries are the same (seed 11)', async () => {
   const random = seededRandom(11)
   const place = () => [random() * 360 - 180, (Math.asin(2 * random() - 1) * 180) / Math.PI]
@@ -469,8 +476,8 @@ describe('what is no question of the service', () => {
       [TOWER, STREET],
       'answer.units: expected meters or centimeters',
     ],
-    ['input', claim(refs), [TOWER, null], 'inputs[1]: expected GeoJSON, { attestation }'],
-    ['input', claim(refs), [TOWER, {}], 'inputs[1]: expected GeoJSON, { attestation }'],
+    ['input', claim(refs), [TOWER, null], 'inputs[1]: expected GeoJSON, { geometry, salt }, { attestation }'],
+    ['input', claim(refs), [TOWER, {}], 'inputs[1]: expected GeoJSON, { geometry, salt }, { attestation }'],
     ['input', claim(refs), [TOWER, 'Paris'], "inputs[1]: 'Paris' is no UID"],
     [
       'input',

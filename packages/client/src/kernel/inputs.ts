@@ -15,6 +15,7 @@ import {
   LOCATION_SCHEMAS,
   checkLocationFields,
   decodeByText,
+  plainLocationType,
   readLocation,
   type LocationSchema,
 } from '../../../../src/location/payload'
@@ -39,7 +40,7 @@ export interface AttestationContent {
 }
 
 /**
- * What an answer was computed from: GeoJSON; an offchain attestation, as questions have it; or an attestation
+ * What an answer was computed from: GeoJSON, with the salt that it was given with; an offchain attestation, as questions have it; or an attestation
  * on the answer's chain, by its content, or by its UID (`{ uid }` may be a record), which is looked up.
  */
 export type RecomputeInput =
@@ -50,6 +51,7 @@ export type RecomputeInput =
   | { sig: object; signer: string }
   | AttestationContent
   | { uid: string }
+  | { geometry: Geometry | Feature | FeatureCollection; salt: string }
   | string
 
 /** How attestations are looked up, and read. */
@@ -102,18 +104,27 @@ export async function readInput(
   if (typeof input === 'string') return readUid(input)
   if (typeof input !== 'object' || input === null) throw invalid(place, EXPECTED)
   // ethers' results have their fields by name only where these are asked for.
-  const given = input as Partial<AttestationContent & Record<'attestation' | 'sig' | 'type' | 'uid', unknown>>
+  const given = input as Partial<
+    AttestationContent & Record<'attestation' | 'sig' | 'type' | 'uid' | 'salt' | 'geometry', unknown>
+  >
   if (given.attestation !== undefined) return readOffchain(given.attestation)
   if (given.sig !== undefined) return readOffchain(input)
   if (given.type !== undefined) return readGeoJson(input)
+  if (given.salt !== undefined) return readGeoJson(given.geometry, saltOf(given.salt))
   if (given.data !== undefined && given.schema !== undefined) return readAttested(given as AttestationContent)
   if (typeof given.uid === 'string') return readUid(given.uid)
   throw invalid(place, EXPECTED)
 
-  function readGeoJson(json: unknown): ReadInput | WrongInput {
+  function saltOf(salt: unknown): Hex {
+    if (typeof salt === 'string' && /^0x[0-9a-f]{64}$/i.test(salt)) return salt as Hex
+    throw invalid(`${place}.salt`, 'expected 32 bytes in hex, 0x and 64 digits')
+  }
+
+  function readGeoJson(json: unknown, salt?: Hex): ReadInput | WrongInput {
     const reading = readOrThrow(json, place)
     const text = canonicalJson(reading)
-    const got = keccak256(stringToBytes(text))
+    const plain = keccak256(stringToBytes(text))
+    const got = salt === undefined ? plain : keccak256(`${salt}${plain.slice(2)}`)
     if (got !== expected) return wrong(`hashes to ${got}, not to ${expected}.`, got)
     return { proven: { ref: expected, kind: 'geojson', geometry: JSON.parse(text) as Geometry }, reading }
   }
@@ -179,7 +190,7 @@ export async function readInput(
 }
 
 const EXPECTED =
-  'expected GeoJSON, { attestation } (an offchain one), the content of an attestation with its schema and data, or a UID'
+  'expected GeoJSON, { geometry, salt }, { attestation } (an offchain one), the content of an attestation with its schema and data, or a UID'
 
 export function invalid(place: string, problem: string): InvalidInputError {
   return new InvalidInputError({ status: 400, title: 'Invalid Input', detail: `${place}: ${problem}.` })

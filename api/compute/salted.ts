@@ -1,0 +1,47 @@
+import { GeometryError, readGeometry } from '../../src/geodesy'
+import { keccak256 } from '../../src/eas'
+import { invalidInput } from '../http/problems'
+import { ReadGeometry, referenceOf, type MeasureInput, type Measurer } from './measure'
+
+/**
+ * GeoJSON with a salt: `{"geometry", "salt"}`. Anybody can hash the places that come into question and compare
+ * them with a plain reference, on a chain for ever; without the salt nobody can (docs/reference/compute.md,
+ * "Private places").
+ */
+export interface Salted {
+  geometry: unknown
+  salt: unknown
+}
+
+const SALT = /^0x[0-9a-fA-F]{64}$/
+export const MISPLACED_SALT =
+  'a salt stands beside the geometry, not in it: {"geometry": {...}, "salt": "0x..."}'
+
+/** Whether an input is of this form. Throws a GeometryError where a salt stands in GeoJSON: it would not count. */
+export function isSalted(input: object, path: string): input is Salted {
+  if (!Object.hasOwn(input, 'salt')) return false
+  if (Object.hasOwn(input, 'type')) throw new GeometryError(path, MISPLACED_SALT)
+  return true
+}
+
+/**
+ * The geometry, with the keccak256 of the salt and the plain reference, 64 bytes, for a reference. Throws a
+ * ComputeError or GeometryError that names `path`.
+ */
+export async function resolveSalted(
+  { geometry, salt }: Salted,
+  path: string,
+  measurer: Measurer,
+): Promise<MeasureInput & { ref: string }> {
+  if (typeof salt !== 'string' || !SALT.test(salt))
+    throw invalidInput(`${path}.salt: expected 32 random bytes in hex, 0x and 64 digits`)
+  const input =
+    geometry instanceof ReadGeometry
+      ? measurer.recall(geometry.input)
+      : { reading: readGeometry(geometry, `${path}.geometry`) }
+  return { ...input, ref: await saltedReference(salt, input.ref ?? (await referenceOf(input.reading))) }
+}
+
+async function saltedReference(salt: string, plain: string): Promise<string> {
+  return `0x${await keccak256(Buffer.from(salt.slice(2) + plain.slice(2), 'hex'))}`
+}
