@@ -251,7 +251,12 @@ export function decodeByText(schema: LocationSchema, data: Uint8Array): Payload 
     mediaTypes: texts('mediaType'),
     mediaData: texts('mediaData'),
     memo: text('memo'),
-    attributes: others.length ? attributesOf(others.map((i) => [fields[i]!, values[i]!])) : null,
+    attributes: others.length
+      ? attributesOf(
+          others.map((i) => [fields[i]!, values[i]!]),
+          data.length,
+        )
+      : null,
   }
 }
 
@@ -261,7 +266,10 @@ function listOf<T extends string | Uint8Array>(value: FieldValue | undefined): T
   return value === undefined || (value as T).length === 0 ? [] : [value as T]
 }
 
-function attributesOf(entries: readonly (readonly [SchemaField, FieldValue])[]): Attributes | null {
+function attributesOf(
+  entries: readonly (readonly [SchemaField, FieldValue])[],
+  payloadBytes: number,
+): Attributes | null {
   const attributes = Object.fromEntries(
     entries.map(([{ name, type }, value]) => [
       name,
@@ -270,7 +278,9 @@ function attributesOf(entries: readonly (readonly [SchemaField, FieldValue])[]):
         : attributeOf(type, value),
     ]),
   )
-  return JSON.stringify(attributes).length > MAX_ATTRIBUTES_LENGTH ? null : attributes
+  // A byte takes six characters at most, as \u0001 does, and names come on top.
+  const mayBeLarge = payloadBytes > MAX_ATTRIBUTES_LENGTH / 10
+  return mayBeLarge && JSON.stringify(attributes).length > MAX_ATTRIBUTES_LENGTH ? null : attributes
 }
 
 /** An integer of up to 48 bits is a number, of more a text; bytes are hex. */
