@@ -4,9 +4,9 @@ import { invalidInput } from '../http/problems'
 import { ReadGeometry, referenceOf, type MeasureInput, type Measurer } from './measure'
 
 /**
- * GeoJSON with a salt: `{"geometry", "salt"}`. Anybody can hash the places that come into question and compare
- * them with a plain reference, on a chain for ever; without the salt nobody can (docs/reference/compute.md,
- * "Private places").
+ * GeoJSON with a salt: `{"geometry", "salt"}`. Anybody can hash the places that come into question and
+ * compare them with a plain reference, on a chain for ever; without the salt nobody can
+ * (docs/reference/compute.md, "Private places").
  */
 export interface Salted {
   geometry: unknown
@@ -17,7 +17,10 @@ const SALT = /^0x[0-9a-fA-F]{64}$/
 export const MISPLACED_SALT =
   'a salt stands beside the geometry, not in it: {"geometry": {...}, "salt": "0x..."}'
 
-/** Whether an input is of this form. Throws a GeometryError where a salt stands in GeoJSON: it would not count. */
+/**
+ * Whether an input is of this form. Throws a GeometryError where a salt stands in GeoJSON, as it would not
+ * count there.
+ */
 export function isSalted(input: object, path: string): input is Salted {
   if (!Object.hasOwn(input, 'salt')) return false
   if (Object.hasOwn(input, 'type')) throw new GeometryError(path, MISPLACED_SALT)

@@ -237,7 +237,9 @@ export class HeadReader {
   private async completeAll(checked: readonly (CheckedHeader | null)[]): Promise<(HeadBlock | null)[]> {
     for (;;) {
       const { version } = this.blocks.selection
-      const read = await Promise.all(checked.map((each) => each && this.complete(each)))
+      const read = await Promise.all(
+        checked.map((each) => (each ? this.complete(each) : Promise.resolve(null))),
+      )
       if (this.blocks.selection.version === version) return read
     }
   }

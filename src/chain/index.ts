@@ -13,7 +13,6 @@ export { HeadReader } from './head'
 export { HistoryReader } from './history'
 export {
   type BlockLogs,
-  fixedSelection,
   headerCall,
   type LogFilter,
   type LogSelection,

@@ -43,9 +43,9 @@ const NAME = /^[A-Za-z_$][\w$]{0,63}$/
 const LIST = /\[(\d{0,6})\]$/
 
 /**
- * Parses the text of an EAS schema, such as `uint256 result, (address owner, bytes4[] ids)[] parts`: each field
- * an ABI type (Contract ABI Specification, "Types", without fixed) and a name, which may be missing. The time
- * is linear in the text. Throws a TypeError that says what would be right.
+ * Parses the text of an EAS schema, such as `uint256 result, (address owner, bytes4[] ids)[] parts`: each
+ * field an ABI type (Contract ABI Specification, "Types", without fixed) and a name, which may be missing.
+ * The time is linear in the text. Throws a TypeError that says what would be right.
  */
 export function parseSchema(schema: string): SchemaField[] {
   if (schema.length > MAX_SCHEMA_LENGTH)
@@ -129,8 +129,8 @@ function excerpt(text: string): string {
 
 /**
  * Decodes an ABI payload (Contract ABI Specification, "Formal Specification of the Encoding"). It is strict,
- * and its time is proportional to the payload: every pointer and length must be within bounds, strings must be
- * valid UTF-8, numbers must fit their types, and fields must not overlap. Throws a PayloadError otherwise.
+ * and its time is proportional to the payload: every pointer and length must be within bounds, strings must
+ * be valid UTF-8, numbers must fit their types, and fields must not overlap. Throws a PayloadError otherwise.
  * Anyone can attest any bytes.
  */
 export function decodeFields(fields: readonly SchemaField[], bytes: Uint8Array): FieldValue[] {

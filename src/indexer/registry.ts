@@ -22,14 +22,15 @@ import {
 } from './store'
 
 /**
- * The location schemas of a chain: those that are known from the start, and those that people register in its
- * SchemaRegistry. Nobody attests by a schema before it is registered. So whoever reads logs in order, those of
- * the registry too, and widens the filter at each registration, misses nothing (chain/history.ts, head.ts).
+ * The location schemas of a chain: those that are known from the start, and those that people register in
+ * its SchemaRegistry. Nobody attests by a schema before it is registered. So whoever reads logs in order,
+ * those of the registry too, and widens the filter at each registration, misses nothing (chain/history.ts,
+ * head.ts).
  */
 
 /** In one list of topics: more go into further filters, as providers limit the size of one. */
 const TOPICS_IN_FILTER = 200
-/** The most schemas of a chain that are found and watched; listed ones come on top. A registration costs gas. */
+/** The most schemas of a chain that are found and watched. A registration costs gas. */
 const MOST_FOUND = 1_000
 /** Calls of getSchema in one request. */
 const CALLS_AT_ONCE = 100
@@ -167,7 +168,7 @@ export class Registry implements LogSelection {
     return this.version - before
   }
 
-  /** The records of these registrations, in order: from the log, or from the registry where logs have none. */
+  /** The records of these registrations, in order: of the log, or of the registry where logs have none. */
   private async contents(logs: readonly Registration[]): Promise<Content[]> {
     const known = logs.map(({ topics, data }) =>
       topics[0] === REGISTERED_LEGACY

@@ -285,7 +285,7 @@ function attributesOf(
 
 /** An integer of up to 48 bits is a number, of more a text; bytes are hex. */
 function attributeOf(type: SchemaField['type'], value: FieldValue): unknown {
-  if (type.kind === 'uint' || type.kind === 'int') return type.bits <= 48 ? Number(value) : String(value)
+  if (typeof value === 'bigint') return 'bits' in type && type.bits <= 48 ? Number(value) : value.toString()
   if (value instanceof Uint8Array)
     return `0x${Array.from(value, (byte) => byte.toString(16).padStart(2, '0')).join('')}`
   if (type.kind === 'array') return (value as FieldValue[]).map((each) => attributeOf(type.of, each))
@@ -316,7 +316,7 @@ function camelCase(name: string): string {
 function eventSeconds(value: FieldValue | undefined): number | undefined {
   if (value === undefined) return undefined
   if ((value as bigint) > MAX_EVENT_SECONDS)
-    throw new PayloadError(`eventTimestamp ${String(value)} is no time in Unix seconds`)
+    throw new PayloadError(`eventTimestamp ${(value as bigint).toString()} is no time in Unix seconds`)
   return Number(value)
 }
 
