@@ -30,7 +30,7 @@ export const FIELD_TYPES = {
   number: { type: 'number' },
   boolean: { type: 'boolean' },
   texts: { type: 'array' },
-  json: { type: 'object' },
+  json: { type: 'object', additionalProperties: true },
 } as const
 
 export interface RecordField {

@@ -1284,7 +1284,9 @@ export interface components {
              *       "owner": "0x00000000000000000000000000000000000000aa"
              *     }
              */
-            attributes?: Record<string, never>;
+            attributes?: {
+                [key: string]: unknown;
+            };
         };
         /** @description Location records. */
         ListResponse: {
