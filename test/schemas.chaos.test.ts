@@ -1,0 +1,181 @@
+import { AbiCoder, ParamType, ZeroAddress, zeroPadValue } from 'ethers'
+import { expect, test } from 'vitest'
+import { attest, mined, request } from '../dev/chain'
+import { seededRandom } from '../dev/random'
+import { events } from '../src/abi/EAS'
+import { schemaUid } from '../src/eas'
+import { finalize, indexer, place, query, records, restart, until, world } from './faulty'
+import { inOneBlock, mine } from './world'
+import type { Fault } from './rpc-proxy'
+
+/** Schemas that people register while indexers end, chains reorganize and nodes lie. */
+
+let made = 0
+const fieldsOf = (name: string) => `string srs,string location_type,string location,uint64 ${name}${made++}`
+const register = async (fields: string) => {
+  const { chain } = world
+  const send = (await chain.registry()).getFunction('register').send(fields, ZeroAddress, true)
+  await mined(chain, (await send).hash)
+  return schemaUid(fields, ZeroAddress, true)
+}
+const payload = (fields: string) =>
+  AbiCoder.defaultAbiCoder().encode(ParamType.from(`tuple(${fields})`).components!, [
+    ...['EPSG:4326', 'wkt', 'POINT(13.4 52.5)'],
+    made,
+  ])
+const attestBy = async (fields: string) =>
+  attest(world.chain, request(schemaUid(fields, ZeroAddress, true), payload(fields)))
+const valid = (uids: readonly string[]) => uids.map(() => 'valid')
+const status = async () =>
+  (
+    await query<{ doubt: string | null; contradictions: string; repaired: string }>(
+      'SELECT doubt, contradictions, repaired_events AS repaired FROM chain_status',
+    )
+  )[0]!
+
+test('history is read in order: each schema from its registration on, several in one range', async () => {
+  await indexer.stop()
+  const uids: string[] = []
+  for (const name of ['one', 'two', 'three']) {
+    const fields = fieldsOf(name)
+    await register(fields)
+    uids.push(await attestBy(fields), await attest(world.chain, place()), await attestBy(fields))
+    await mine(world.chain, 20)
+  }
+  await mine(world.chain, world.chain.chain.finality + 3)
+  const fields = fieldsOf('hot')
+  await register(fields)
+  uids.push(await attestBy(fields))
+  restart()
+  await world.caughtUp()
+  expect(await records(uids)).toEqual(valid(uids))
+  await finalize()
+  // Nothing was left to the audit.
+  expect(await status()).toMatchObject({ repaired: '0', doubt: null })
+})
+
+test('a schema that settings let in later: the audit reads its history, and calls no node a liar', async () => {
+  await indexer.stop()
+  restart([], { SCHEMA_DISCOVERY: 'listed' })
+  const fields = fieldsOf('late')
+  await register(fields)
+  const uids = [await attestBy(fields)]
+  await finalize()
+  uids.push(await attestBy(fields))
+  await world.caughtUp()
+  expect(await records(uids)).toEqual(['missing', 'missing'])
+  await indexer.stop()
+  const before = await status()
+  restart([], { AUDIT_CALLS_PER_SECOND: '10000' })
+  uids.push(await attestBy(fields))
+  await finalize()
+  await until(async () => String(await records(uids)) === String(valid(uids)))
+  expect((await status()).contradictions).toBe(before.contradictions)
+  expect(indexer.log()).not.toContain('a node gave other logs')
+  await indexer.stop()
+  restart()
+  await world.caughtUp()
+})
+
+test('a schema that is excluded is left out, and let in again', async () => {
+  const fields = fieldsOf('excluded')
+  const schema = schemaUid(fields, ZeroAddress, true)
+  await indexer.stop()
+  restart([], { SCHEMAS_EXCLUDED: schema })
+  await register(fields)
+  const uids = [await attestBy(fields)]
+  await world.caughtUp()
+  expect(await records(uids)).toEqual(['missing'])
+  expect(await query('SELECT watched FROM location_schema WHERE uid = $1', [schema])).toEqual([
+    { watched: false },
+  ])
+  await indexer.stop()
+  restart([], { AUDIT_CALLS_PER_SECOND: '10000' })
+  await finalize()
+  await until(async () => String(await records(uids)) === 'valid')
+  await indexer.stop()
+  restart()
+  await world.caughtUp()
+})
+
+test('a reorg takes a registration back, and another one follows', async () => {
+  const { chain, caughtUp } = world
+  const before = (await chain.provider.send('evm_snapshot', [])) as string
+  const fields = fieldsOf('again')
+  await register(fields)
+  const dropped = await attestBy(fields)
+  await caughtUp()
+  expect(await records([dropped])).toEqual(['valid'])
+  await chain.provider.send('evm_revert', [before])
+  await mine(chain, 1)
+  await register(fields)
+  const kept = await attestBy(fields)
+  await caughtUp()
+  expect(await records([dropped, kept])).toEqual(['missing', 'valid'])
+})
+
+test('a node that leaves a registration out: the audit finds it, and what was attested under it', async () => {
+  const fields = fieldsOf('hidden')
+  const schema = schemaUid(fields, ZeroAddress, true)
+  const hides: Fault = ({ method, params }) =>
+    method === 'eth_getLogs'
+      ? {
+          ask: async (ask) =>
+            ((await ask(method, params)) as { topics: string[] }[]).filter(
+              ({ topics }) => topics[1] !== schema,
+            ),
+        }
+      : undefined
+  await indexer.stop()
+  await register(fields)
+  const uids = [await attestBy(fields), await attestBy(fields)]
+  await mine(world.chain, world.chain.chain.finality + 3)
+  restart([hides])
+  await world.caughtUp()
+  expect(await records(uids)).toEqual(['missing', 'missing'])
+  await indexer.stop()
+  restart([], { AUDIT_CALLS_PER_SECOND: '10000' })
+  await finalize()
+  await until(async () => String(await records(uids)) === String(valid(uids)))
+  await indexer.stop()
+  restart()
+  await world.caughtUp()
+})
+
+test('registrations, attestations, kills and reorgs in random order ', async () => {
+  const { chain, caughtUp } = world
+  const random = seededRandom(Number(process.env.TEST_SEED ?? 19))
+  const known: string[] = []
+  for (let step = 0; step < 40; step++) {
+    const choice = random()
+    if (choice < 0.3 || known.length === 0) {
+      const fields = fieldsOf('random')
+      if (random() < 0.5) {
+        const [registry, eas] = [await chain.registry(), await chain.eas()]
+        const made = request(schemaUid(fields, ZeroAddress, true), payload(fields))
+        await inOneBlock(chain, [
+          () => registry.getFunction('register').send(fields, ZeroAddress, true, { gasLimit: 3_000_000 }),
+          () => eas.getFunction('attest').send(made, { gasLimit: 3_000_000 }),
+        ])
+      } else await register(fields)
+      known.push(fields)
+    } else if (choice < 0.65) await attestBy(known[Math.floor(random() * known.length)]!).catch(() => {})
+    else if (choice < 0.75) await indexer.kill()
+    else if (choice < 0.85) await mine(chain, 1 + Math.floor(random() * 20))
+    else if (choice < 0.92) await chain.provider.send('anvil_reorg', [1 + Math.floor(random() * 3), []])
+    else await caughtUp()
+  }
+  await mine(chain, 1)
+  await caughtUp()
+  // What the chain has, by its own logs.
+  const uids = new Set<string>()
+  for (const fields of known) {
+    const topics = [events.Attested.topic, null, null, zeroPadValue(schemaUid(fields, ZeroAddress, true), 32)]
+    for (const { data } of await chain.provider.getLogs({
+      ...{ address: chain.chain.eas, topics, fromBlock: chain.chain.firstBlock },
+    }))
+      uids.add(data)
+  }
+  expect(uids.size).toBeGreaterThan(5)
+  expect(await records([...uids])).toEqual(valid([...uids]))
+})
