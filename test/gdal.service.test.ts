@@ -116,7 +116,7 @@ describe.skipIf(!HAS_GDAL)("GDAL (skipped without ogrinfo, of Debian's gdal-bin)
       ...stdout.matchAll(/^(\w+): (String|DateTime|Real|StringList|Integer\(Boolean\)) \(0\.0\)$/gm),
     ].map(([, name, type]) => `${name} ${type}`)
     expect(fields.join('; ')).toBe(
-      'id String; uid String; chain String; prover String; subject String; timestamp DateTime; event_timestamp DateTime; srs String; location_type String; location String; longitude Real; latitude Real; recipe_types StringList; recipe_payloads StringList; media_types StringList; media_data StringList; memo String; revoked Integer(Boolean); created_at DateTime; updated_at DateTime; problem String',
+      'id String; uid String; chain String; prover String; subject String; timestamp DateTime; event_timestamp DateTime; srs String; location_type String; location String; longitude Real; latitude Real; recipe_types StringList; recipe_payloads StringList; media_types StringList; media_data StringList; memo String; revoked Integer(Boolean); created_at DateTime; updated_at DateTime; problem String; attributes String',
     )
   })
   test('ogr2ogr: the whole collection, every feature once, each geometry as it was attested', async () => {

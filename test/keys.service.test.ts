@@ -255,6 +255,7 @@ describe('with a local chain', () => {
         ...{ type: 'https://x.example/errors/computation-error', title: expect.any(String), status: 500 },
         detail:
           'Signing is not possible right now, as the signer does not answer, or refuses. Nothing was signed; try again in 5 seconds.',
+        instance: '/compute/v0/distance',
       },
     })
     expect([await ready(), await figure()]).toEqual([

@@ -57,6 +57,12 @@ beforeAll(async () => {
           'ort😀 zw',
         ]),
         geometry: random() < 0.1 ? null : { type: 'Point', coordinates: [lng(), lat()] },
+        attributes: pick([
+          null,
+          { n: 1 },
+          { n: 2, tags: ['a', 'b'] },
+          { n: '1', deep: { x: "it's", list: [{ k: true, z: null }] } },
+        ]),
       },
     })),
   )
@@ -449,6 +455,18 @@ const VALID: Record<string, () => string> = {
   location_type: () => pick(['geojson', 'GEOJSON-POINT', "it's", "IT'S", '%', 'Ünï']),
   memo: () =>
     pick(['tower', 'TOW', 'Ort zwei', 'zw, ort', 's mayor', '2', 'ünï', 'ort😀', 'b', 'owe', 'tower towers']),
+  attributes: () =>
+    pick([
+      '{}',
+      '{"n":1}',
+      '{"n":"1"}',
+      ' { "tags" : ["b"], "n": 2 }',
+      '{"tags":["b","a","b"]}',
+      '{"tags":["c"]}',
+      '{"deep":{"list":[{"k":true}]}}',
+      '{"deep":{"x":"it\'s"}}',
+      '{"deep":{"list":[{"z":null}]}}',
+    ]),
   revoked: () => pick(['true', 'false']),
   sort: () => pick(['timestamp', '-timestamp', 'event_timestamp', '-event_timestamp']),
   limit: () => String(1 + whole(1_200)),
@@ -487,6 +505,16 @@ const prepared = (geometry: unknown) => prepareGeometry(readGeometry(geometry, '
 /** Letters and digits of ASCII, and everything beyond it. */
 const wordsOf = (text: string) => text.toLowerCase().match(/[a-z0-9\u0080-\u{10ffff}]+/gu) ?? []
 
+/** Whether some JSON contains other JSON, as jsonb's @> says. */
+function contains(json: unknown, part: unknown): boolean {
+  if (Array.isArray(part))
+    return Array.isArray(json) && part.every((each) => json.some((one) => contains(one, each)))
+  if (typeof part !== 'object' || part === null) return json === part
+  if (typeof json !== 'object' || json === null || Array.isArray(json)) return false
+  return Object.entries(part).every(
+    ([name, value]) => Object.hasOwn(json, name) && contains((json as Record<string, unknown>)[name], value),
+  )
+}
 /** The reference: whether a record matches, without SQL. */
 function matches(
   record: StoredRecord,
@@ -494,7 +522,7 @@ function matches(
   target: ReturnType<typeof prepared> | undefined,
 ): boolean {
   const { chain, prover, subject, fromTimestamp, toTimestamp, bbox } = query
-  const { schema, location_type, memo, revoked, radius } = query
+  const { schema, location_type, memo, attributes, revoked, radius } = query
   if (chain !== undefined && record.chain !== (SLUGS[chain.toLowerCase()] ?? chain.toLowerCase()))
     return false
   if (prover !== undefined && record.prover !== prover.toLowerCase()) return false
@@ -509,6 +537,7 @@ function matches(
     const words = wordsOf(record.memo)
     if (!wordsOf(memo).every((asked) => words.some((word) => word.startsWith(asked)))) return false
   }
+  if (attributes !== undefined && !contains(record.attributes, JSON.parse(attributes))) return false
   if (revoked !== undefined && record.revoked !== (revoked === 'true')) return false
   const [x, y] = (record.geometry as { coordinates: [number, number] } | null)?.coordinates ?? []
   if (bbox !== undefined) {

@@ -112,8 +112,8 @@ const ERRORS: [string, number][] = [
   [`${LIST}?limit=0`, 400],
   [`${LIST}/0x12`, 400],
   [`${LIST}/0x${'1'.repeat(64)}`, 404],
-  ['/compute/v0/distance', 400],
-  ['/compute/v0/%3Cscript%3E', 400],
+  ['/compute/v0/distance', 405],
+  ['/compute/v0/%3Cscript%3E', 404],
   ['/%zz', 400],
 ]
 

@@ -148,7 +148,6 @@ export const RECORD_FIELDS = {
     optional: true,
     description:
       'Further fields of the payload, by their names in the schema: only where the schema has such. Integers of more than 48 bits are texts, bytes are hex. (Beyond the specification.)',
-    schema: { examples: [{ assetId: 'pump-7', owner: '0x00000000000000000000000000000000000000aa' }] },
     from: ({ location }) => location.attributes,
   },
 } as const satisfies Record<string, RecordField>

@@ -1277,13 +1277,7 @@ export interface components {
             updated_at: string;
             /** @description Why `location` cannot be read for certain, so that there is no geometry; null where there is one. (Beyond the specification.) */
             problem: string | null;
-            /**
-             * @description Further fields of the payload, by their names in the schema: only where the schema has such. Integers of more than 48 bits are texts, bytes are hex. (Beyond the specification.)
-             * @example {
-             *       "assetId": "pump-7",
-             *       "owner": "0x00000000000000000000000000000000000000aa"
-             *     }
-             */
+            /** @description Further fields of the payload, by their names in the schema: only where the schema has such. Integers of more than 48 bits are texts, bytes are hex. (Beyond the specification.) */
             attributes?: {
                 [key: string]: unknown;
             };
