@@ -4,6 +4,7 @@ import { attest, mined, request } from '../dev/chain'
 import { seededRandom } from '../dev/random'
 import { events } from '../src/abi/EAS'
 import { schemaUid } from '../src/eas'
+import { audit } from './behind'
 import { finalize, indexer, place, query, records, restart, until, world } from './faulty'
 import { inOneBlock, mine } from './world'
 import type { Fault } from './rpc-proxy'
@@ -25,6 +26,18 @@ const payload = (fields: string) =>
   ])
 const attestBy = async (fields: string) =>
   attest(world.chain, request(schemaUid(fields, ZeroAddress, true), payload(fields)))
+/** A node that leaves the registration of this schema out. */
+const hidden =
+  (schema: string): Fault =>
+  ({ method, params }) =>
+    method === 'eth_getLogs'
+      ? {
+          ask: async (ask) =>
+            ((await ask(method, params)) as { topics: string[] }[]).filter(
+              ({ topics }) => topics[1] !== schema,
+            ),
+        }
+      : undefined
 const valid = (uids: readonly string[]) => uids.map(() => 'valid')
 const status = async () =>
   (
@@ -117,15 +130,7 @@ test('a reorg takes a registration back, and another one follows', async () => {
 test('a node that leaves a registration out: the audit finds it, and what was attested under it', async () => {
   const fields = fieldsOf('hidden')
   const schema = schemaUid(fields, ZeroAddress, true)
-  const hides: Fault = ({ method, params }) =>
-    method === 'eth_getLogs'
-      ? {
-          ask: async (ask) =>
-            ((await ask(method, params)) as { topics: string[] }[]).filter(
-              ({ topics }) => topics[1] !== schema,
-            ),
-        }
-      : undefined
+  const hides = hidden(schema)
   await indexer.stop()
   await register(fields)
   const uids = [await attestBy(fields), await attestBy(fields)]
@@ -136,6 +141,28 @@ test('a node that leaves a registration out: the audit finds it, and what was at
   await indexer.stop()
   restart([], { AUDIT_CALLS_PER_SECOND: '10000' })
   await finalize()
+  await until(async () => String(await records(uids)) === String(valid(uids)))
+  await indexer.stop()
+  restart()
+  await world.caughtUp()
+})
+
+test('what npm run audit finds beside the indexer is whole after its next start', async () => {
+  const fields = fieldsOf('beside')
+  const hides = hidden(schemaUid(fields, ZeroAddress, true))
+  await indexer.stop()
+  await register(fields)
+  const uids = [await attestBy(fields)]
+  await mine(world.chain, world.chain.chain.finality + 3)
+  restart([hides])
+  await world.caughtUp()
+  // The command asks the node itself, the indexer goes on without the registration.
+  expect((await audit(world, world.chain.url)).code).toBe(1)
+  expect(await records(uids)).toEqual(['valid'])
+  uids.push(await attestBy(fields))
+  await finalize()
+  await indexer.stop()
+  restart([], { AUDIT_CALLS_PER_SECOND: '10000' })
   await until(async () => String(await records(uids)) === String(valid(uids)))
   await indexer.stop()
   restart()

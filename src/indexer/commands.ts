@@ -173,7 +173,14 @@ async function audit(
   const log = createLogger('audit')
   const rpc = new Rpc({ chain, urls: rpcUrls, ...settings.rpc, log })
   await rpc.check()
-  const registry = new Registry({ chain, rpc, database, policy: settings.schemaPolicy, log })
+  const registry = new Registry({
+    chain,
+    rpc,
+    database,
+    policy: settings.schemaPolicy,
+    log,
+    isIndexer: false,
+  })
   await registry.load()
   const bodies = new BodyReader(rpc, chain.eas)
   const auditor = new Auditor({ chain, rpc, registry, bodies, database, log })

@@ -68,7 +68,7 @@ async function main(): Promise<void> {
   await lease.take(fail)
   const bodies = new BodyReader(rpc, chain.eas)
   const doubt = new Doubt()
-  const registry = new Registry({ chain, rpc, database, policy: settings.schemaPolicy, log })
+  const registry = new Registry({ chain, rpc, database, policy: settings.schemaPolicy, log, isIndexer: true })
   const head = new HeadReader(new BlockReader(rpc, registry, doubt), doubt, log, headPollMs, fail)
   const state = await finalState(database.query, chain)
   await Promise.all([

@@ -67,6 +67,8 @@ export class Registry implements LogSelection {
       database: Database
       policy: SchemaPolicy
       log: Logger
+      /** Whether this process is the chain's indexer; else a command beside it. */
+      isIndexer: boolean
     },
   ) {
     this.route = options.rpc.route()
@@ -127,7 +129,7 @@ export class Registry implements LogSelection {
   }
 
   private async learnNow(logs: readonly Registration[]): Promise<number> {
-    const { chain, database, log } = this.options
+    const { chain, database, log, isIndexer } = this.options
     const contents = await this.contents(logs)
     const schemas: Omit<FoundSchema, 'readFrom'>[] = []
     for (const [i, { uid, schema, resolver, revocable }] of contents.entries()) {
@@ -154,7 +156,7 @@ export class Registry implements LogSelection {
         .filter(({ uid }) => mayBeRead(this.options.policy, uid))
         .slice(0, Math.max(0, room))
       for (const each of wanted) each.watched = true
-      for (const stored of await storeSchemas(database, chain, schemas)) this.watch(stored)
+      for (const stored of await storeSchemas(database, chain, schemas, isIndexer)) this.watch(stored)
       log.info(
         {
           chain: chain.slug,

@@ -35,13 +35,15 @@ export async function noteWatched(query: Query, chain: Chain, uids: readonly str
 }
 
 /**
- * Stores schemas that were found, and answers them with `readFrom`. The blocks of the copy that come after a
- * registration were read without the schema: the audit reads and proves them again.
+ * Stores schemas that were found, and answers them with `readFrom`. `isIndexer`: this process reads them from
+ * now on. Blocks of its copy that come after a registration were read without the schema: the audit reads and
+ * proves them again. What another process finds, the indexer takes in at its next start, as a new schema.
  */
 export function storeSchemas(
   database: Database,
   chain: Chain,
   found: readonly Omit<FoundSchema, 'readFrom'>[],
+  isIndexer: boolean,
 ): Promise<FoundSchema[]> {
   return database.transaction(async (query) => {
     await lockChain(query, chain)
@@ -62,6 +64,7 @@ export function storeSchemas(
        ON CONFLICT (chain, uid) DO UPDATE SET block_number = excluded.block_number, watched = excluded.watched`,
       [chain.slug, JSON.stringify(schemas)],
     )
+    if (!isIndexer) return schemas
     const watched = schemas.filter((schema) => schema.watched)
     const late = watched.filter(({ block }) => block <= copied).map(({ block }) => block)
     const kept = late.length ? `* int8multirange(int8range(NULL, ${Math.min(...late)}))` : ''
