@@ -30,7 +30,7 @@ import {
 
 /** In one list of topics: more go into further filters, as providers limit the size of one. */
 const TOPICS_IN_FILTER = 200
-/** The most schemas of a chain that are found and watched. A registration costs gas. */
+/** The most schemas of a chain that are found and watched, beside those that are listed. */
 const MOST_FOUND = 1_000
 /** Calls of getSchema in one request. */
 const CALLS_AT_ONCE = 100
@@ -56,6 +56,10 @@ export class Registry implements LogSelection {
   /** UIDs of every schema that was read, of whatever kind. */
   private readonly seen = new Set<string>()
   private readonly found = new Map<string, FoundSchema>()
+  /** Those that are known from the start. */
+  private readonly own = new Set(locationSchemaUids())
+  /** How many are watched that the limit counts. */
+  private crowd = 0
   private learning: Promise<unknown> = Promise.resolve()
   private readonly route: Route
   private readonly follows: boolean
@@ -151,16 +155,16 @@ export class Registry implements LogSelection {
     }
     const before = this.version
     if (schemas.length) {
-      const room = MOST_FOUND - this.watchedUids().length
-      const wanted = schemas
-        .filter(({ uid }) => mayBeRead(this.options.policy, uid))
-        .slice(0, Math.max(0, room))
-      for (const each of wanted) each.watched = true
+      let { crowd } = this
+      for (const each of schemas) {
+        each.watched = this.isWanted(each.uid, crowd)
+        if (each.watched && !this.isOnTop(each.uid)) crowd++
+      }
       for (const stored of await storeSchemas(database, chain, schemas, isIndexer)) this.watch(stored)
       log.info(
         {
           chain: chain.slug,
-          watched: wanted.map(({ uid }) => uid),
+          watched: schemas.filter(({ watched }) => watched).map(({ uid }) => uid),
           leftOut: schemas.filter(({ watched }) => !watched).map(({ uid }) => uid),
         },
         'location schemas were found in the registry',
@@ -208,14 +212,22 @@ export class Registry implements LogSelection {
     return schema !== undefined && blockNumber < schema.readFrom
   }
 
+  /** Whether a schema counts towards no limit: it is known from the start, or listed. */
+  private isOnTop(uid: string): boolean {
+    return this.own.has(uid) || this.options.policy.listed.has(uid)
+  }
+
+  private isWanted(uid: string, crowd: number): boolean {
+    return this.isOnTop(uid) || (mayBeRead(this.options.policy, uid) && crowd < MOST_FOUND)
+  }
+
   /** Watches a schema if the settings and the limit let it. */
   private watch(schema: FoundSchema): void {
     const { uid } = schema
-    const isKnown = locationSchemaUids().includes(uid)
-    const isWatched =
-      mayBeRead(this.options.policy, uid) && (isKnown || this.watchedUids().length < MOST_FOUND)
-    this.found.set(uid, { ...schema, watched: isWatched })
-    if (!isWatched || isKnown) return
+    const watched = this.isWanted(uid, this.crowd)
+    this.found.set(uid, { ...schema, watched })
+    if (!watched || this.own.has(uid)) return
+    if (!this.isOnTop(uid)) this.crowd++
     addLocationSchemas([schema])
     this.version++
   }
