@@ -152,7 +152,7 @@ describe.skipIf(!TEST_REDIS_URL)('through Redis (needs TEST_REDIS_URL)', () => {
     }
     // Unknown paths count too; health and information do not.
     expect(await ask(0)).toEqual([400, '2', '2'])
-    expect(await ask(1, '/compute/v1')).toEqual([400, '1', '1'])
+    expect(await ask(1, '/compute/v1')).toEqual([404, '1', '1'])
     expect((await ask(1, '/health'))[1]).toBe(null)
     expect((await ask(0, '/'))[1]).toBe(null)
     expect(await ask(0)).toEqual([400, '0', '0'])
