@@ -26,9 +26,14 @@ export function parseStrictJson(text: string): unknown {
   return value
 }
 
-/** Whether a JSON text has a number with a part that matches, outside of its strings. */
-export function hasNumber(text: string, part: RegExp): boolean {
-  return part.test(text.replace(/"(?:[^"\\]|\\.)*"/g, '""'))
+/**
+ * Whether a JSON text means the same to JavaScript and to Postgres's jsonb: no number that doubles change,
+ * and no escape of NUL or of a surrogate, which jsonb refuses.
+ */
+export function isPortableJson(text: string): boolean {
+  if (/\\u(?:0000|[dD][89a-fA-F])/.test(text)) return false
+  const withoutStrings = text.replace(/"(?:[^"\\]|\\.)*"/g, '""')
+  return !/\d{16}|[eE][+-]?\d/.test(withoutStrings)
 }
 
 /** The index of the quote that ends the string which begins at `start`. */

@@ -3,11 +3,10 @@ import { hexNumber, type Answered, type Route, type Rpc, type RpcCall } from '..
 import { ContradictionError, type Doubt } from './doubt'
 import { logQuery, ofBlock, uniqueLogs, type LogSelection, type RpcLog } from './logs'
 import {
-  bloomTest,
   hashesToItself,
-  logTest,
   logsOf,
   receiptsRoot,
+  SelectionTest,
   type FullHeader,
   type RpcReceipt,
 } from './proof'
@@ -55,11 +54,7 @@ const BLOCKS_AWAITED = 1_000
  */
 export class BlockReader {
   private readonly route: Route
-  private tests: {
-    version: number
-    mayHold: ReturnType<typeof bloomTest>
-    isOurs: ReturnType<typeof logTest>
-  }
+  private readonly test: SelectionTest
   private readonly headerForm: Form
   private readonly receiptsForm: Form
   /** Since when the receipts of a block, or the answers of two endpoints about it, are missing. */
@@ -72,7 +67,7 @@ export class BlockReader {
     private readonly clock: () => number = Date.now,
   ) {
     this.route = rpc.route()
-    this.tests = testsOf(selection)
+    this.test = new SelectionTest(selection)
     this.headerForm = new Form(clock)
     this.receiptsForm = new Form(clock)
   }
@@ -130,18 +125,11 @@ export class BlockReader {
     return { header, isValid }
   }
 
-  /** Whether a block with this bloom filter may have logs that are wanted, and whether a log is. */
-  private get test() {
-    if (this.tests.version !== this.selection.version) this.tests = testsOf(this.selection)
-    return this.tests
-  }
-
   /**
    * The logs of a block that are wanted, those too that a log of the block itself announces (LogSelection):
-   * none where its bloom filter rules them out; those of its
-   * receipts where they hash to the header's root; else what two endpoints agree on, or the only one says.
-   * Null when they cannot be had now. `receiptByReceipt` reads single receipts where no endpoint gives those
-   * of a whole block.
+   * none where its bloom filter rules them out; those of its receipts where they hash to the header's root;
+   * else what two endpoints agree on, or the only one says. Null when they cannot be had now.
+   * `receiptByReceipt` reads single receipts where no endpoint gives those of a whole block.
    */
   async logs(checked: CheckedHeader, { receiptByReceipt = false } = {}): Promise<CheckedLogs | null> {
     for (let learned = 0, calls = 0; ;) {
@@ -284,10 +272,6 @@ export class BlockReader {
     if (this.awaited.size > BLOCKS_AWAITED) this.awaited.delete(this.awaited.keys().next().value!)
     return this.clock() - since < PATIENCE_MS
   }
-}
-
-function testsOf({ filters, version }: LogSelection) {
-  return { version, mayHold: bloomTest(filters), isOurs: logTest(filters) }
 }
 
 /**

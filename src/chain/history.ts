@@ -13,7 +13,7 @@ import {
   type RpcHeader,
   type RpcLog,
 } from './logs'
-import { bloomTest, hashesToItself } from './proof'
+import { SelectionTest, hashesToItself } from './proof'
 import { LOGS_PER_ANSWER, LogRange } from './range'
 
 /** Logs of blocks up to `to`: each block that has any, and block `to` in any case. */
@@ -52,6 +52,7 @@ export class HistoryReader {
   /** Logs that were read but did not fit the last answer. */
   private left: (RangeLogs & { from: number }) | undefined
   private final = { height: -1, readAt: 0 }
+  private readonly test: SelectionTest
   /** JSON-RPC calls made so far. */
   calls = 0
 
@@ -67,6 +68,7 @@ export class HistoryReader {
       doubt?: Doubt
     },
   ) {
+    this.test = new SelectionTest(options.selection)
     this.route = rpc.route(options.start)
   }
 
@@ -259,11 +261,10 @@ export class HistoryReader {
       Number(last.number),
       last,
     )
-    const mayHold = bloomTest(this.options.selection.filters)
     return numbers.map((number) => {
       const header = headers.get(number)!
       const own = ofBlock(logsOf.get(number)!, header)
-      if (own.length && hashesToItself(header) && !mayHold(header.logsBloom))
+      if (own.length && hashesToItself(header) && !this.test.mayHold(header.logsBloom))
         throw new ContradictionError(
           `the node gives logs of block ${number}, whose bloom filter rules them out`,
         )

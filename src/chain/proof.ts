@@ -1,7 +1,7 @@
 import { createMPT } from '@ethereumjs/mpt'
 import { encodeRlp, getBytes, hexlify, keccak256, toBeArray, type RlpStructuredDataish } from 'ethers'
 import { hexNumber } from '../rpc'
-import type { LogFilter, RpcHeader, RpcLog } from './logs'
+import type { LogFilter, LogSelection, RpcHeader, RpcLog } from './logs'
 
 /**
  * What a header proves about the logs of its block: which ones it cannot have (bloom filter), and exactly
@@ -108,6 +108,35 @@ export function logTest(filters: readonly LogFilter[]): (log: RpcLog) => boolean
   return ({ address, topics }) => {
     const places = [address.toLowerCase(), ...topics]
     return wanted.some((each) => each.every((values, place) => !values || values.has(places[place]!)))
+  }
+}
+
+/** Tests by the filters of a selection, made anew only where it has changed. */
+export class SelectionTest {
+  private made: { version: number; mayHold: ReturnType<typeof bloomTest>; isOurs: ReturnType<typeof logTest> }
+
+  constructor(private readonly selection: LogSelection) {
+    this.made = this.make()
+  }
+
+  /** As bloomTest. */
+  get mayHold() {
+    return this.current.mayHold
+  }
+
+  /** As logTest. */
+  get isOurs() {
+    return this.current.isOurs
+  }
+
+  private get current() {
+    if (this.made.version !== this.selection.version) this.made = this.make()
+    return this.made
+  }
+
+  private make() {
+    const { filters, version } = this.selection
+    return { version, mayHold: bloomTest(filters), isOurs: logTest(filters) }
   }
 }
 

@@ -114,7 +114,11 @@ export async function processBatch(
   const started = performance.now()
   // The source of this process has told it already.
   await registry.learn(
-    blocks.flatMap(({ header, logs }) => logs.map((each) => ({ ...each, blockNumber: header.height }))),
+    blocks.flatMap(({ header, logs }) =>
+      logs
+        .filter(({ address }) => address === chain.schemaRegistry)
+        .map((each) => ({ ...each, blockNumber: header.height })),
+    ),
   )
   const events = blocks.flatMap(({ header, logs }) => decodeEvents(chain, header, logs))
   const announced = announcedTimes(events)

@@ -124,17 +124,27 @@ export class RangeAuditor {
    * read for certain, and an OrphanedLogError.
    */
   async prove(range: BlockRange, head?: HeadReader): Promise<RangeProof> {
+    const { chain, database } = this.options
+    const { proof, events, surplus, stored } = await this.compare(range, head)
+    for (const event of surplus) stored.delete(event.id)
+    proof.events = events.length
+    proof.repaired = await this.repair(events, surplus, stored, range)
+    await noteAudited(database.query, chain, 'proven', range, proof.unproven)
+    return proof
+  }
+
+  /** The range on the chain beside the log; again where a block of it has registered a schema. */
+  private async compare(range: BlockRange, head?: HeadReader): ReturnType<RangeAuditor['compareNow']> {
     const { registry } = this.options
     for (;;) {
       const { version } = registry
-      const proof = await this.compare(range, head)
-      // A block of the range may have registered a schema: those after it were read without it.
-      if (registry.version === version) return proof.finish()
+      const compared = await this.compareNow(range, head)
+      if (registry.version === version) return compared
     }
   }
 
-  private async compare(range: BlockRange, head?: HeadReader) {
-    const { chain, database } = this.options
+  private async compareNow(range: BlockRange, head?: HeadReader) {
+    const { chain } = this.options
     const numbers = Array.from({ length: range.to - range.from + 1 }, (_, i) => range.from + i)
     const blocks = await this.headers(numbers, head)
     const stored = await this.stored(range)
@@ -173,14 +183,7 @@ export class RangeAuditor {
       if (found.evidence === 'proven') surplus.push(...wrong)
       else proof.unproven.push(number)
     }
-    const finish = async (): Promise<RangeProof> => {
-      for (const event of surplus) stored.delete(event.id)
-      proof.events = events.length
-      proof.repaired = await this.repair(events, surplus, stored, range)
-      await noteAudited(database.query, chain, 'proven', range, proof.unproven)
-      return proof
-    }
-    return { finish }
+    return { proof, events, surplus, stored }
   }
 
   private checkForOrphans(stored: readonly StoredEvent[], header: RpcHeader): void {

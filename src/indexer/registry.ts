@@ -84,7 +84,7 @@ export class Registry implements LogSelection {
     const { chain, database } = this.options
     for (const schema of await foundSchemas(database.query, chain)) {
       this.seen.add(schema.uid)
-      this.watch(schema)
+      this.watch({ ...schema, watched: this.isWanted(schema.uid, this.crowd) })
     }
   }
 
@@ -217,15 +217,14 @@ export class Registry implements LogSelection {
     return this.own.has(uid) || this.options.policy.listed.has(uid)
   }
 
+  /** Whether the settings and the limit let a schema be watched, where so many are that the limit counts. */
   private isWanted(uid: string, crowd: number): boolean {
     return this.isOnTop(uid) || (mayBeRead(this.options.policy, uid) && crowd < MOST_FOUND)
   }
 
-  /** Watches a schema if the settings and the limit let it. */
   private watch(schema: FoundSchema): void {
-    const { uid } = schema
-    const watched = this.isWanted(uid, this.crowd)
-    this.found.set(uid, { ...schema, watched })
+    const { uid, watched } = schema
+    this.found.set(uid, schema)
     if (!watched || this.own.has(uid)) return
     if (!this.isOnTop(uid)) this.crowd++
     addLocationSchemas([schema])

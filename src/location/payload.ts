@@ -8,7 +8,7 @@ import {
 } from '../eas/portable'
 
 import { GeometryError, readGeometry, type Reading } from '../geodesy'
-import { hasNumber, parseStrictJson } from '../strict-json'
+import { isPortableJson, parseStrictJson } from '../strict-json'
 import { locationReader } from './types'
 
 export { plainLocationType } from './types'
@@ -299,8 +299,7 @@ function attributeOf(type: SchemaField['type'], value: FieldValue): unknown {
 /** The JSON object or array that a text holds; the text where it holds none, or numbers that would change. */
 function embeddedJson(text: string): unknown {
   storable(text)
-  if (!/^\s*[[{]/.test(text) || /\\u(?:0000|[dD][89a-fA-F])/.test(text)) return text
-  if (hasNumber(text, /\d{16}|[eE][+-]?\d/)) return text
+  if (!/^\s*[[{]/.test(text) || !isPortableJson(text)) return text
   try {
     return parseStrictJson(text)
   } catch (error) {
