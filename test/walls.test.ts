@@ -32,7 +32,8 @@ test('the sources are found and read', () => {
 /** By room: the other rooms that it may import, each by its door. All may import the floors of FLOORS. */
 const ARROWS: Record<string, readonly string[]> = {
   'api/http': ['src/geodesy', 'src/eas'],
-  'api/records': [],
+  'api/cql2': [],
+  'api/records': ['api/cql2'],
   'api/compute': ['api/records', 'src/rpc'],
   'api/stream': ['api/records'],
   'api/tiles': ['api/records'],

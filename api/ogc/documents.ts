@@ -1,5 +1,5 @@
-import type { GivenQuery } from '../records'
-import { COLLECTION, CRS84, type Format } from './parameters'
+import { CRS84, type GivenQuery } from '../records'
+import { COLLECTION, type Format } from './parameters'
 
 /** The documents of OGC API - Features (OGC 17-069r4, 7), all but the features. */
 
@@ -50,6 +50,10 @@ export class OgcAddresses {
 
   get collection(): string {
     return `${this.root}/collections/${COLLECTION}`
+  }
+
+  get queryables(): string {
+    return `${this.collection}/queryables`
   }
 
   get items(): string {
@@ -110,7 +114,17 @@ export function itemsLinks(
       ? []
       : [link(withParameters(at.items, { ...filters, ...form }), 'first', type, 'The first page')]),
     link(at.collection, 'collection', JSON_TYPE, 'The collection'),
+    queryablesLink(at),
   ]
+}
+
+function queryablesLink(at: OgcAddresses): Link {
+  return link(
+    at.queryables,
+    'http://www.opengis.net/def/rel/ogc/1.0/queryables',
+    SCHEMA,
+    'What a filter may name (JSON Schema)',
+  )
 }
 
 export function link(href: string, rel: string, type: string, title: string): Link {
@@ -142,10 +156,17 @@ export function landing(
   }
 }
 
-/** The requirements classes of OGC API - Features that are implemented, each whole. */
-export const CONFORMANCE = ['core', 'oas30', 'html', 'geojson'].map(
-  (name) => `http://www.opengis.net/spec/ogcapi-features-1/1.0/conf/${name}`,
-)
+/**
+ * The requirements classes of OGC API - Features, and of CQL2, that are implemented, each whole. (Not
+ * basic-spatial-functions-plus: its literals include polygons along 180 degrees of a meridian, which have no
+ * certain geodesic.)
+ */
+export const CONFORMANCE = [
+  ...['core', 'oas30', 'html', 'geojson'].map((name) => `ogcapi-features-1/1.0/conf/${name}`),
+  ...['queryables', 'filter', 'features-filter'].map((name) => `ogcapi-features-3/1.0/conf/${name}`),
+  ...['cql2-text', 'cql2-json', 'basic-cql2'].map((name) => `cql2/1.0/conf/${name}`),
+  ...['advanced-comparison-operators', 'basic-spatial-functions'].map((name) => `cql2/1.0/conf/${name}`),
+].map((name) => `http://www.opengis.net/spec/${name}`)
 
 /** @param times of the first and the last record */
 export function collection(
@@ -177,6 +198,7 @@ export function collection(
       // Link relations are compared without regard to case (RFC 8288, 2.1.1); GDAL knows this one as it is
       // written here.
       link(`${at.collection}/schema`, 'describedBy', SCHEMA, 'What a record looks like (JSON Schema)'),
+      queryablesLink(at),
     ],
   }
 }

@@ -1,8 +1,8 @@
 import { version } from '../../package.json'
-import { SHARED_COMPONENTS, object, ref, text, type Schema } from '../http/openapi-components'
-import { LOCATION_RECORD } from '../records'
+import { SHARED_COMPONENTS, object, ref, text, UID, type Schema } from '../http/openapi-components'
+import { CRS84, LOCATION_RECORD, QUERYABLES } from '../records'
 import { GEOJSON, HTML, JSON_TYPE, OPENAPI, SCHEMA, TITLE } from './documents'
-import { COLLECTION, CRS84, FEATURE_PATH, ITEMS_QUERY, MATRIX_SET } from './parameters'
+import { COLLECTION, FEATURE_PATH, ITEMS_QUERY, MATRIX_SET } from './parameters'
 
 /**
  * The definition of the OGC API as OpenAPI 3.0 (OGC 17-069r4, 9), which is what the standard and its clients
@@ -72,6 +72,7 @@ const PARAMETERS: Record<string, Parameter> = {
   featureId: parameterOf('featureId', 'path', FEATURE_PATH.properties.featureId),
 }
 
+const SCHEMA_DIALECT = 'https://json-schema.org/draft/2020-12/schema'
 const array = (items: Schema, more: Schema = {}): Schema => ({ type: 'array', items, ...more })
 
 /** A schema of OpenAPI 3.1 in the words of 3.0. */
@@ -144,7 +145,7 @@ const SCHEMAS: Record<string, Schema> = {
     ['temporal'],
   ),
   FeatureCollection: object(
-    'Features, newest first (RFC 7946).',
+    'Features, newest first unless `sortby` says otherwise (RFC 7946).',
     {
       type: text('Its type.', { enum: ['FeatureCollection'] }),
       timeStamp: text('When it was made.', { format: 'date-time' }),
@@ -289,9 +290,15 @@ const OPERATIONS: Record<string, Operation> = {
     type: SCHEMA,
     schema: { type: 'object' },
   },
+  [`/collections/${COLLECTION}/queryables`]: {
+    operationId: 'getQueryables',
+    summary: 'The properties that a filter may name, as JSON Schema',
+    type: SCHEMA,
+    schema: { type: 'object' },
+  },
   [`/collections/${COLLECTION}/items`]: {
     operationId: 'getFeatures',
-    summary: 'Location records that match all filters, newest first, in pages',
+    summary: 'Location records that match all filters, newest first unless asked otherwise, in pages',
     type: GEOJSON,
     schema: ref('FeatureCollection'),
     parameters: Object.keys(ITEMS_QUERY.properties),
@@ -392,17 +399,15 @@ export function operationsOf({
   }))
 }
 
-/**
- * A feature of the collection as JSON Schema, which GDAL takes the types of fields from. A property that is
- * null counts as missing.
- */
+/** A property of records without null: a property that is null counts as missing. */
+function withoutNull({ type, ...schema }: Schema): Schema {
+  return { type: Array.isArray(type) ? (type as string[])[0] : type, ...schema }
+}
+
+/** A feature of the collection as JSON Schema, which GDAL takes the types of fields from. */
 export function featureSchema(id: string): Schema {
-  const withoutNull = ({ type, ...schema }: Schema): Schema => ({
-    type: Array.isArray(type) ? (type as string[])[0] : type,
-    ...schema,
-  })
   return {
-    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    $schema: SCHEMA_DIALECT,
     $id: id,
     title: TITLE,
     type: 'object',
@@ -420,5 +425,37 @@ export function featureSchema(id: string): Schema {
         ),
       },
     },
+  }
+}
+
+/** Queryables that are no properties of a record. */
+const OTHER_QUERYABLES: Readonly<Record<string, Schema>> = {
+  id: { type: 'string', description: 'ID of the feature: `<chain>-<uid>`.', 'x-ogc-role': 'id' },
+  schema: text('UID of the location schema.', UID),
+  // QGIS recognises the reference, and the standard's successors the format.
+  geometry: {
+    $ref: 'https://geojson.org/schema/Geometry.json',
+    format: 'geometry-any',
+    'x-ogc-role': 'primary-geometry',
+    description: 'The geometry; its edges are geodesics. For S_INTERSECTS and IS NULL.',
+  },
+}
+
+/** What a filter may name, as JSON Schema (OGC 19-079r2, 6). */
+export function queryablesSchema(id: string): Schema {
+  const titleOf = (name: string) => name[0]!.toUpperCase() + name.slice(1).replaceAll('_', ' ')
+  const properties: Readonly<Record<string, Schema>> = LOCATION_RECORD.properties
+  return {
+    $schema: SCHEMA_DIALECT,
+    $id: id,
+    title: TITLE,
+    type: 'object',
+    properties: Object.fromEntries(
+      [...QUERYABLES.keys()].map((name) => [
+        name,
+        { title: titleOf(name), ...(OTHER_QUERYABLES[name] ?? withoutNull(properties[name]!)) },
+      ]),
+    ),
+    additionalProperties: false,
   }
 }

@@ -20,7 +20,7 @@ export function conformancePage(
   return page(
     'Conformance',
     trail,
-    html`<p>This service conforms to OGC API - Features, Part 1: Core, and to OGC API - Tiles, Part 1: Core. The conformance classes that it implements:</p>${list(conformsTo.map((uri) => html`<code>${uri}</code>`))}${linkList('Links', links)}`,
+    html`<p>This service conforms to OGC API - Features, Part 1: Core and Part 3: Filtering, to CQL2, and to OGC API - Tiles, Part 1: Core. The conformance classes that it implements:</p>${list(conformsTo.map((uri) => html`<code>${uri}</code>`))}${linkList('Links', links)}`,
   )
 }
 
@@ -53,7 +53,7 @@ function collectionBody({ id, description, itemType, crs, extent, links }: Colle
   })}${linkList('Links', links)}`
 }
 
-/** A page of features. @param box that was asked for */
+/** A page of features. @param order in words @param box that was asked for */
 export function itemsPage(
   answer: {
     features: readonly Feature[]
@@ -64,6 +64,7 @@ export function itemsPage(
   },
   itemHref: (id: string) => string,
   trail: Trail,
+  order: string,
   box?: Bbox,
 ): Page {
   const { features, links, timeStamp, numberReturned, numberMatched } = answer
@@ -91,7 +92,7 @@ export function itemsPage(
   return page(
     'Location records',
     trail,
-    html`<p>${numberReturned.toLocaleString('en')} of ${numberMatched === undefined ? 'many' : numberMatched.toLocaleString('en')} records, newest first, as of ${timeStamp}. ${notes.join(' ')}</p>
+    html`<p>${numberReturned.toLocaleString('en')} of ${numberMatched === undefined ? 'many' : numberMatched.toLocaleString('en')} records, ${order}, as of ${timeStamp}. ${notes.join(' ')}</p>
 ${trusted(svg)}<div class="pages">${paging}</div>${joined(details, '\n')}<div class="pages">${paging}</div>${linkList('Links', links)}`,
   )
 }
@@ -106,12 +107,18 @@ export function itemPage(feature: Feature & { links: readonly Link[] }, trail: T
   )
 }
 
-/** The JSON Schema of a feature. */
-export function schemaPage(schema: object, trail: Trail, links: readonly Link[]): Page {
+/** A JSON Schema, with a note of what it is. */
+export function schemaPage(
+  title: string,
+  note: string,
+  schema: object,
+  trail: Trail,
+  links: readonly Link[],
+): Page {
   return page(
-    'Schema of a record',
+    title,
     trail,
-    html`<p>What a feature looks like, as JSON Schema. A property that is null counts as missing.</p><pre>${JSON.stringify(schema, null, 2)}</pre>${linkList('Links', links)}`,
+    html`<p>${note}</p><pre>${JSON.stringify(schema, null, 2)}</pre>${linkList('Links', links)}`,
   )
 }
 

@@ -6,23 +6,33 @@ import { ADDRESS, UID } from '../http/openapi-components'
 import { RecordsError } from '../http/problems'
 import {
   bboxOf,
+  choiceOf,
+  choiceTag,
+  CQL2_FILTER,
+  CRS84,
+  CRS84H,
   DEFAULT_LIMIT,
   invalid,
   MAX_CURSOR_LENGTH,
   MAX_LIMIT,
+  NEWEST_FIRST,
   numbersOf,
   parameter,
   pathOf,
   queryOf,
   readAddress,
   readChain,
+  readCrs,
   readCursor,
   readLocationType,
   readSchemaUid,
+  readSort,
+  readText,
+  SORTS,
   wholeReader,
   type Bbox,
-  type RecordPosition,
   type SearchQuery,
+  type Sort,
 } from '../records'
 
 /**
@@ -34,9 +44,6 @@ import {
 export const MATRIX_SET = 'WebMercatorQuad'
 /** The collection's ID. */
 export const COLLECTION = 'location-records'
-export const CRS84 = 'http://www.opengis.net/def/crs/OGC/1.3/CRS84'
-/** The same with an ellipsoidal height, for a bbox of six numbers. */
-const CRS84H = 'http://www.opengis.net/def/crs/OGC/0/CRS84h'
 
 const FORMATS = ['json', 'html'] as const
 export type Format = (typeof FORMATS)[number]
@@ -47,18 +54,6 @@ function readFormat(text: string, name: string): Format {
   const format = FORMATS.find((each) => each === text)
   if (!format) throw invalid(name, 'Expected json or html')
   return format
-}
-
-function readCrs(text: string, name: string): string {
-  if (text !== CRS84 && text !== CRS84H)
-    throw invalid(name, `Expected ${CRS84}: a bbox is in degrees of longitude and latitude`)
-  return text
-}
-
-function readPosition(text: string, name: string): RecordPosition {
-  const read = readCursor(text)
-  if (!read || read.tag !== undefined) throw invalid(name, 'Follow the next link of an answer as it is')
-  return read.position
 }
 
 /** Four numbers, or six with heights. Records are on the ellipsoid: any height meets them. */
@@ -77,6 +72,11 @@ function readBox(text: string): Bbox {
       'Of six numbers the third and the sixth are heights, the lower one first',
     )
   return bboxOf([west, south, east, north])
+}
+
+/** A plus may arrive as a space, or be left out. */
+function readSortby(text: string, name: string): Sort {
+  return readSort(text.replace(/^[+ ]/, ''), name)
 }
 
 /** GDAL writes 1 and 0. */
@@ -270,6 +270,17 @@ export const ITEMS_QUERY = queryOf({
     },
     readUid,
   ),
+  ...CQL2_FILTER,
+  sortby: parameter(
+    {
+      description:
+        "The order: by the time of the attestation's block, or of the located event; `-` is descending. Records of one time are in the order of their IDs.",
+      type: 'string',
+      enum: SORTS,
+      default: '-timestamp',
+    },
+    readSortby,
+  ),
   limit: parameter(
     {
       description: `How many features at most. More than ${MAX_LIMIT} gives ${MAX_LIMIT}.`,
@@ -286,28 +297,38 @@ export const ITEMS_QUERY = queryOf({
       type: 'string',
       maxLength: MAX_CURSOR_LENGTH,
     },
-    readPosition,
+    readText,
   ),
   ...FORMAT,
 })
 
 // --- What they mean ---
 
-/** The search of records that a query of items asks for. */
-export function searchOf(query: typeof ITEMS_QUERY.static): SearchQuery {
-  const { bbox, chain, prover, subject, schema, location_type: locationType, revoked, uid } = query
-  return {
-    withGeometry: true,
-    limit: Math.min(query.limit ?? DEFAULT_LIMIT, MAX_LIMIT),
-    from: query.cursor,
-    ...query.datetime,
+/** The search of records that a query of items asks for. Throws a RecordsError. */
+export function searchOf(query: typeof ITEMS_QUERY.static): SearchQuery & { sort: Sort } {
+  const { datetime, cursor, sortby: sort = NEWEST_FIRST, limit, uid, ...filters } = query
+  const { chain, bbox } = filters
+  const search = {
+    ...choiceOf(filters),
+    ...datetime,
     // Features without a geometry are in every box (/req/core/fc-bbox-response, C).
-    ...(bbox && { bbox, nowhere: 'too' as const }),
-    ...{ chain, prover, subject, schema, locationType, revoked },
+    ...(bbox && { nowhere: 'too' as const }),
     ...(uid !== undefined && {
       ids: (chain === undefined ? CHAINS.map(({ slug }) => slug) : [chain]).map((slug) => `${slug}-${uid}`),
     }),
+    ...{ sort, withGeometry: true, limit: Math.min(limit ?? DEFAULT_LIMIT, MAX_LIMIT) },
   }
+  if (cursor === undefined) return search
+  const read = readCursor(cursor)
+  if (!read || read.tag !== cursorTag(sort))
+    throw invalid('cursor', 'Follow the next link of an answer as it is')
+  return { ...search, from: read.position }
+}
+
+/** What tells cursors of one order from those of another; the usual one has none. */
+export function cursorTag(sort: Sort): string | undefined {
+  const isUsual = sort.by === NEWEST_FIRST.by && sort.descending === NEWEST_FIRST.descending
+  return isUsual ? undefined : choiceTag({}, sort)
 }
 
 /** The format that is asked for: `f`, else what Accept prefers; JSON where it does not care. */

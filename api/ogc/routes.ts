@@ -10,6 +10,7 @@ import {
   type Freshness,
   type GivenQuery,
   isKnown,
+  orderOf,
   readParameters,
   type RecordSearch,
   type SearchQuery,
@@ -30,7 +31,7 @@ import {
   selfLinks,
   type Link,
 } from './documents'
-import { featureSchema, ogcOpenApi, operationsOf } from './openapi'
+import { featureSchema, ogcOpenApi, operationsOf, queryablesSchema } from './openapi'
 import {
   apiPage,
   collectionPage,
@@ -45,6 +46,7 @@ import {
 import {
   COLLECTION,
   COLLECTION_PATH,
+  cursorTag,
   DOCUMENT_QUERY,
   FEATURE_PATH,
   MATRIX_SET,
@@ -78,8 +80,9 @@ export interface OgcParts {
 }
 
 /**
- * OGC API - Features, Part 1: Core (OGC 17-069r4) with GeoJSON, HTML and OpenAPI 3.0: the records for GIS
- * software, mounted at /ogc. Its own OpenAPI document describes it; the one of the service leaves it out.
+ * OGC API - Features, Part 1: Core (OGC 17-069r4) with GeoJSON, HTML and OpenAPI 3.0, and Part 3: Filtering
+ * (OGC 19-079r2) with CQL2: the records for GIS software, mounted at /ogc. Its own OpenAPI document describes
+ * it; the one of the service leaves it out.
  */
 export async function ogcRoutes(
   app: FastifyInstance,
@@ -110,7 +113,7 @@ export async function ogcRoutes(
 
   /** Counts, by the ETag and the filters: a client that reads page after page has them counted once. */
   const counts = new LRUCache<string, ReturnType<RecordSearch['count']>>({ max: 1_000 })
-  const countOf = (etag: string, { limit: _, from: __, ...filters }: SearchQuery) =>
+  const countOf = (etag: string, { limit: _, from: __, sort: ___, ...filters }: SearchQuery) =>
     remembered(counts, `${etag} ${JSON.stringify(filters)}`, () => records.count({ limit: 0, ...filters }))
 
   /** GET and HEAD of an address; any other method is refused. */
@@ -177,7 +180,16 @@ export async function ogcRoutes(
   getFixed('/collections/:collectionId/schema', SCHEMA, (format, given) => {
     const document = featureSchema(`${at.collection}/schema`)
     const links = selfLinks(`${at.collection}/schema`, SCHEMA, 'This document', format, given)
-    return { document, links, html: () => schemaPage(document, trail, links) }
+    return {
+      document,
+      links,
+      html: () => schemaPage('Schema of a record', SCHEMA_NOTE, document, trail, links),
+    }
+  })
+  getFixed('/collections/:collectionId/queryables', SCHEMA, (format, given) => {
+    const document = queryablesSchema(at.queryables)
+    const links = selfLinks(at.queryables, SCHEMA, 'This document', format, given)
+    return { document, links, html: () => schemaPage('Queryables', QUERYABLES_NOTE, document, trail, links) }
   })
 
   /** The documents of tiles: each is given the links to itself and its other form. */
@@ -240,7 +252,7 @@ export async function ogcRoutes(
         records.page(search),
         countOf(String(reply.getHeader('etag')), search),
       ])
-      const links = itemsLinks(at, format, given, next && cursorText(next))
+      const links = itemsLinks(at, format, given, next && cursorText(next, cursorTag(search.sort)))
       const head = {
         ...(exact && { numberMatched: total }),
         numberReturned: rows.length,
@@ -258,6 +270,7 @@ export async function ogcRoutes(
             { ...head, features: features.map((text) => JSON.parse(text) as Feature) },
             (id) => `${at.feature(id)}?f=html`,
             trail,
+            orderOf(search.sort),
             search.bbox,
           ),
       })
@@ -303,6 +316,9 @@ export async function ogcRoutes(
     },
   )
 }
+
+const SCHEMA_NOTE = 'What a feature looks like, as JSON Schema. A property that is null counts as missing.'
+const QUERYABLES_NOTE = 'The properties that a filter in CQL2 may name, as JSON Schema.'
 
 /** A document in both of its forms. */
 interface Answer {

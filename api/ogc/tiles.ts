@@ -1,6 +1,7 @@
 import { BOUNDS, LAYERS, MAX_ZOOM, TILE_TYPE, tilesAddress } from '../tiles'
 import { JSON_TYPE, link, SCHEMA, selfLinks, TITLE, type Link, type OgcAddresses } from './documents'
-import { CRS84, MATRIX_SET, type Format } from './parameters'
+import { CRS84 } from '../records'
+import { MATRIX_SET, type Format } from './parameters'
 
 /**
  * The documents of OGC API - Tiles, Part 1: Core (OGC 20-057), and of its tile matrix set (OGC 17-083r4).

@@ -5,7 +5,9 @@
  * store.ts sends the statements of sql.ts; formats.ts, csv.ts, pages.ts or exports.ts write the answer,
  * links.ts the addresses of its pages. freshness.ts answers 304, or what it answered before, while no record
  * has changed; readiness.ts tells how far each chain's copy goes. store-servers.ts chooses the server that a
- * statement goes to. A record's fields are the table RECORD_FIELDS of src/location.
+ * statement goes to. filter.ts says what a filter in CQL2 (room cql2) means, of the properties in
+ * queryables.ts, and sql-filter.ts asks it of the database. A record's fields are the table RECORD_FIELDS of
+ * src/location.
  */
 
 export { cursorText, MAX_CURSOR_LENGTH, readCursor } from './cursor'
@@ -14,18 +16,32 @@ export { Freshness, isKnown } from './freshness'
 export { instantOf } from './iso-8601'
 export { drawMap } from './map'
 export { LOCATION_RECORD, RECORDS_COMPONENTS, RECORDS_ERRORS } from './openapi'
-export { type Feature, featureBody, headline, REVOKED, titleOf } from './pages'
-export { choiceOf, choiceTag, DEFAULT_LIMIT, FILTERS, MAX_LIMIT, type RecordChoice } from './parameters'
+export { type Feature, featureBody, headline, orderOf, REVOKED, titleOf } from './pages'
+export {
+  choiceOf,
+  choiceTag,
+  CQL2_FILTER,
+  DEFAULT_LIMIT,
+  FILTERS,
+  MAX_LIMIT,
+  type RecordChoice,
+} from './parameters'
+export { QUERYABLES } from './queryables'
 export { type GivenQuery, invalid, parameter, pathOf, queryOf, readParameters } from './query'
 export {
   bboxOf,
+  CRS84,
+  CRS84H,
   isBbox,
   numbersOf,
   readAddress,
   readChain,
+  readCrs,
   readLocationType,
   readSchemaUid,
+  readSort,
   readText,
+  SORTS,
   wholeReader,
 } from './readers'
 export { CHAIN_READINESS, readinessOf } from './readiness'
@@ -40,6 +56,7 @@ export {
   NEWEST_FIRST,
   type RecordFilter,
   type RecordPosition,
+  type Sort,
   type Statement,
   TYPE_INDEXED,
 } from './sql'

@@ -186,7 +186,7 @@ function placeInWords({ geometry, radiusMeters }: Place): string {
   return `within ${radiusMeters.toLocaleString('en')} m of longitude ${coordinates[0]}, latitude ${coordinates[1]}`
 }
 
-function orderOf({ by, descending }: Sort): string {
+export function orderOf({ by, descending }: Sort): string {
   const what = by === NEWEST_FIRST.by ? '' : ' by the time of the event'
   return `${descending ? 'newest' : 'oldest'} first${what}`
 }

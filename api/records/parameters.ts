@@ -4,9 +4,12 @@ import { parseUid } from '../../src/eas'
 import { ADDRESS, UID } from '../http/openapi-components'
 import { RecordsError } from '../http/problems'
 import { MAX_CURSOR_LENGTH, readCursor } from './cursor'
+import { filterChoice, FILTER_LANGUAGES, type FilterLanguage } from './filter'
 import { chooseFormat, type FormatName } from './formats'
 import { invalid, parameter, pathOf, queryOf, type GivenQuery, type QueryOf } from './query'
 import {
+  CRS84,
+  CRS84H,
   MAX_LOCATION_TYPE_LENGTH,
   MAX_ATTRIBUTES_LENGTH,
   MAX_MEMO_WORDS_LENGTH,
@@ -18,6 +21,7 @@ import {
   readBbox,
   readBoolean,
   readChain,
+  readCrs,
   readLocationType,
   readMemoWords,
   readPlace,
@@ -163,6 +167,39 @@ export const FILTERS = {
   ),
 }
 
+/** A filter in CQL2 (OGC 19-079r2, 8). It is read with its language, by filterChoice. */
+export const CQL2_FILTER = {
+  filter: parameter(
+    {
+      type: 'string',
+      description:
+        "Only records of which this is true, in CQL2: comparisons, LIKE, BETWEEN, IN, IS NULL and S_INTERSECTS, with AND, OR and NOT. A geometry's edges are geodesics; a BBOX is compared on the plane of longitude and latitude.",
+      examples: ['revoked = FALSE AND S_INTERSECTS(geometry, BBOX(13, 52, 14, 53))'],
+    },
+    readText,
+  ),
+  'filter-lang': parameter(
+    {
+      type: 'string',
+      description: 'The language of filter.',
+      enum: FILTER_LANGUAGES,
+      default: FILTER_LANGUAGES[0],
+    },
+    // GDAL knows its first draft, whose text it writes as CQL2 has it.
+    (text, name): FilterLanguage =>
+      text === 'cql-text' ? 'cql2-text' : choiceReader(FILTER_LANGUAGES)(text, name),
+  ),
+  'filter-crs': parameter(
+    {
+      type: 'string',
+      description: 'The reference system of the geometries in filter. There is only the one.',
+      enum: [CRS84, CRS84H],
+      default: CRS84,
+    },
+    readCrs,
+  ),
+}
+
 export const LIST_QUERY = queryOf({
   ...FILTERS,
   sort: parameter(
@@ -244,6 +281,7 @@ export type RecordChoice = Pick<
   | 'before'
   | 'bbox'
   | 'place'
+  | 'condition'
 >
 
 /** The records that the filters choose. Throws a RecordsError where two of them do not go together. */
@@ -251,12 +289,16 @@ export function choiceOf({
   location_type: locationType,
   fromTimestamp: after,
   toTimestamp: before,
+  filter,
   ...query
-}: QueryOf<Partial<typeof FILTERS>>): RecordChoice {
+}: QueryOf<Partial<typeof FILTERS & typeof CQL2_FILTER>>): RecordChoice {
   const { chain, prover, subject, schema, memo, attributes, revoked, bbox } = query
+  const place = placeIn(query)
   return {
     ...{ chain, prover, subject, schema, locationType, memo, attributes, revoked },
-    ...{ after, before, bbox, place: placeIn(query) },
+    ...{ after, before, bbox, place },
+    ...(filter !== undefined &&
+      filterChoice(filter, query['filter-lang'], { bbox: bbox !== undefined, place: place !== undefined })),
   }
 }
 
@@ -340,12 +382,13 @@ function positionIn(cursor: string, tag: string): RecordPosition {
 /** Names a list by its filters and its order, in 12 characters: a cursor of one list does not fit another. */
 export function choiceTag(choice: RecordChoice, sort: Sort): string {
   const { chain, prover, subject, schema, locationType, memo, attributes } = choice
-  const { revoked, after, before, bbox, place } = choice
+  const { revoked, after, before, bbox, place, condition } = choice
   const canonical = JSON.stringify([
     ...[chain, prover, subject, schema, locationType?.toLowerCase(), revoked],
     ...[after?.getTime(), before?.getTime(), bbox, place?.geometry, place?.radiusMeters],
     ...[sort.by, sort.descending, memo],
     ...(attributes === undefined ? [] : [attributes]),
+    ...(condition === undefined ? [] : [condition]),
   ])
   return createHash('sha256').update(canonical).digest('base64url').slice(0, 12)
 }

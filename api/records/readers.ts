@@ -30,6 +30,16 @@ export function readChain(text: string, name: string): string {
   return chain.slug
 }
 
+export const CRS84 = 'http://www.opengis.net/def/crs/OGC/1.3/CRS84'
+/** The same with an ellipsoidal height. */
+export const CRS84H = 'http://www.opengis.net/def/crs/OGC/0/CRS84h'
+
+export function readCrs(text: string, name: string): string {
+  if (text !== CRS84 && text !== CRS84H)
+    throw invalid(name, `Expected ${CRS84}: positions are in degrees of longitude and latitude`)
+  return text
+}
+
 /** @returns lower-case */
 export function readAddress(text: string, name: string): string {
   const address = parseAddress(text)

@@ -1,5 +1,6 @@
 import { RecordsError } from '../http/problems'
-import { Sieve, TASK_CHARACTERS, type Place } from './sieve'
+import type { Condition, DecidedPlace } from './filter'
+import { Sieve, TASK_CHARACTERS, type Place, type Sifted } from './sieve'
 import {
   NEWEST_FIRST,
   type RecordFilter,
@@ -11,10 +12,15 @@ import {
 import type { Store } from './store'
 
 /** What is searched for: filters of the database, and a place that the candidates are measured against. */
-export interface SearchQuery extends Omit<RecordQuery, 'from' | 'reaching'> {
+export interface SearchQuery extends Omit<RecordQuery, 'from' | 'reaching' | 'condition'> {
   place?: Place
+  condition?: Condition<Place>
   from?: RecordPosition
 }
+/** A search of which the database can decide all but the place. */
+type DecidedSearch = Omit<SearchQuery, 'condition'> & Pick<RecordFilter, 'condition'>
+/** What is searched for, without paging and order. */
+export type SearchFilter = Omit<RecordFilter, 'reaching' | 'condition'> & Pick<SearchQuery, 'condition'>
 
 export interface RecordPage {
   rows: RecordResult[]
@@ -65,7 +71,8 @@ export class RecordSearch {
    * One page: `limit` records, or fewer where they are large; `next` tells whether there are more. Throws a
    * RecordsError where too many records would have to be looked at.
    */
-  async page(search: SearchQuery): Promise<RecordPage> {
+  async page(query: SearchQuery): Promise<RecordPage> {
+    const search = await this.decidedSearch(query)
     const { limit, sort = NEWEST_FIRST } = search
     let { from, offset = 0 } = search
     const rows: RecordResult[] = []
@@ -96,7 +103,7 @@ export class RecordSearch {
   }
 
   /** One read of a search without a place. */
-  private async part(search: SearchQuery): Promise<RecordPage> {
+  private async part(search: DecidedSearch): Promise<RecordPage> {
     return pageOf(
       await this.store.listRecords({ ...search, limit: search.limit + 1 }),
       search.limit,
@@ -108,7 +115,8 @@ export class RecordSearch {
    * All that match, `limit` at most, in pages. Each is read when it is wanted: a client that waits costs
    * nothing. Records that arrive meanwhile neither repeat nor shift the others.
    */
-  async *pages(search: SearchQuery): AsyncGenerator<RecordResult[]> {
+  async *pages(query: SearchQuery): AsyncGenerator<RecordResult[]> {
+    const search = await this.decidedSearch(query)
     let { from, offset, limit } = search
     if (search.place) {
       if (
@@ -153,7 +161,8 @@ export class RecordSearch {
   }
 
   /** How many match. Not exact above COUNT_CAP, where the database keeps no count of them. */
-  async count(search: SearchQuery): Promise<{ total: number; exact: boolean }> {
+  async count(query: SearchQuery): Promise<{ total: number; exact: boolean }> {
+    const search = await this.decidedSearch(query)
     const { place } = search
     const filter = filterOf(search)
     if (place) {
@@ -189,22 +198,65 @@ export class RecordSearch {
    * The ids (`<chain>-<uid>`) of all that match a search by place. Throws a RecordsError where too many
    * records would have to be looked at.
    */
-  async idsAt(filter: RecordFilter, place: Place): Promise<string[]> {
-    const ids: string[] = []
-    let looked = 0
-    for await (const chunk of this.sifted({ ...filter, limit: 0 }, place)) {
-      for (const { chain, uid } of chunk.passed) ids.push(`${chain}-${uid}`)
-      looked += chunk.looked
-      if (looked >= MAX_CANDIDATES) throw tooManyCandidates()
-    }
-    return ids
+  async idsAt({ condition, ...filter }: SearchFilter, place: Place): Promise<string[]> {
+    const decided = await this.decided(condition, filter)
+    const measured = await this.measured({ ...filter, ...decided }, place, 0)
+    return measured.passed
   }
 
-  /** The candidates in order, and which of them pass: chunk by chunk, each larger than the one before. */
-  private async *sifted(
-    search: SearchQuery,
+  /**
+   * The same condition, with the places in it decided for all records that pass the filter. Throws a
+   * RecordsError where too many records would have to be measured.
+   */
+  async decided(
+    condition: Condition<Place> | undefined,
+    filter: RecordFilter,
+  ): Promise<Pick<RecordFilter, 'condition'>> {
+    if (!condition) return {}
+    // What the rest of the filter refuses needs no measuring.
+    const others = ('all' in condition ? condition.all : [condition]).filter(isPlaceless)
+    const narrow: RecordFilter = others.length > 0 ? { ...filter, condition: { all: others } } : filter
+    let looked = 0
+    const decide = async (part: Condition<Place>): Promise<Condition<DecidedPlace>> => {
+      if (isPlaceless(part)) return part
+      if ('place' in part) {
+        const measured = await this.measured(narrow, part.place, looked)
+        looked = measured.looked
+        const ids = part.not ? measured.failed : measured.passed
+        return { place: { reach: part.place.reach, ids }, not: part.not }
+      }
+      const parts: Condition<DecidedPlace>[] = []
+      for (const each of 'all' in part ? part.all : part.any) parts.push(await decide(each))
+      return 'all' in part ? { all: parts } : { any: parts }
+    }
+    return { condition: await decide(condition) }
+  }
+
+  private async decidedSearch({ condition, ...search }: SearchQuery): Promise<DecidedSearch> {
+    return { ...search, ...(await this.decided(condition, filterOf(search))) }
+  }
+
+  /**
+   * The ids (`<chain>-<uid>`) of the candidates of a place, by whether they meet it.
+   * @param looked how many were measured for the same answer before
+   */
+  private async measured(
+    filter: RecordFilter,
     place: Place,
-  ): AsyncGenerator<{ passed: RecordResult[]; looked: number }> {
+    looked: number,
+  ): Promise<{ passed: string[]; failed: string[]; looked: number }> {
+    const measured = { passed: [] as string[], failed: [] as string[], looked }
+    for await (const chunk of this.sifted({ ...filter, limit: 0 }, place)) {
+      for (const verdict of ['passed', 'failed'] as const)
+        for (const { chain, uid } of chunk[verdict]) measured[verdict].push(`${chain}-${uid}`)
+      measured.looked += chunk.looked
+      if (measured.looked >= MAX_CANDIDATES) throw tooManyCandidates()
+    }
+    return measured
+  }
+
+  /** The candidates in order, by whether they pass: chunk by chunk, each larger than the one before. */
+  private async *sifted(search: DecidedSearch, place: Place): AsyncGenerator<Sifted & { looked: number }> {
     const { place: _, offset: __, ...query } = search
     let { from } = search
     for (let size = CANDIDATES_FIRST; ;) {
@@ -222,7 +274,7 @@ export class RecordSearch {
       let characters = 0
       // Anyone may attest large geometries: a task is limited by characters, not by records.
       for (const part of tasksOf(rows)) {
-        yield { passed: await this.sieve.sift(part, place), looked: part.length }
+        yield { ...(await this.sieve.sift(part, place)), looked: part.length }
         for (const { geometry } of part) characters += geometry?.length ?? 0
       }
       size = characters > TASK_CHARACTERS ? CANDIDATES_FIRST : Math.min(size * 2, CANDIDATES_AT_ONCE)
@@ -252,6 +304,13 @@ function* tasksOf(rows: readonly RecordResult[]): Generator<RecordResult[]> {
   if (part.length) yield part
 }
 
+/** Whether the database can decide a condition alone. */
+function isPlaceless(condition: Condition<Place>): condition is Condition<never> {
+  if ('all' in condition) return condition.all.every(isPlaceless)
+  if ('any' in condition) return condition.any.every(isPlaceless)
+  return !('place' in condition)
+}
+
 /** The filters of a search, without its place. */
 function filterOf({
   place: _,
@@ -261,7 +320,7 @@ function filterOf({
   from: _____,
   withGeometry: ______,
   ...filter
-}: SearchQuery): RecordFilter {
+}: DecidedSearch): RecordFilter {
   return filter
 }
 

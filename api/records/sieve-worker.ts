@@ -17,6 +17,7 @@ export interface SieveTask {
   radiusMeters?: number
   candidates: readonly (string | null)[]
 }
+export type Verdict = boolean | null
 
 const prepared = new LRUCache<string, PreparedGeometry>({ max: 16 })
 /**
@@ -29,12 +30,15 @@ const large = new LRUCache<string, PreparedGeometry>({
 })
 const LARGE_CHARACTERS = 2_000
 
-/** Which candidates pass, by the kernel that also signs. A polygon without a certain inside does not pass. */
-export function sift({ geometry, radiusMeters, candidates }: SieveTask): boolean[] {
+/**
+ * Which candidates pass, by the kernel that also signs; null where nobody can tell: of none, and of a polygon
+ * without a certain inside.
+ */
+export function sift({ geometry, radiusMeters, candidates }: SieveTask): Verdict[] {
   const target = prepared.get(geometry) ?? prepare(geometry)
   prepared.set(geometry, target)
   return candidates.map((text) => {
-    if (text === null) return false
+    if (text === null) return null
     try {
       const candidate = large.get(text) ?? prepare(text)
       if (text.length > LARGE_CHARACTERS) large.set(text, candidate)
@@ -42,7 +46,7 @@ export function sift({ geometry, radiusMeters, candidates }: SieveTask): boolean
         ? intersects(candidate, target)
         : isWithin(candidate, target, radiusMeters)
     } catch (error) {
-      if (error instanceof GeometryError) return false
+      if (error instanceof GeometryError) return null
       throw error
     }
   })

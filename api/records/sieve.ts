@@ -2,7 +2,7 @@ import path from 'node:path'
 import { Piscina } from 'piscina'
 import { prepareGeometry, reachOf, readGeometry, withEffort, type Box } from '../../src/geodesy'
 import { UnavailableError } from '../http/problems'
-import type { SieveTask } from './sieve-worker'
+import type { SieveTask, Verdict } from './sieve-worker'
 import type { RecordResult } from './sql'
 
 /**
@@ -16,6 +16,12 @@ export interface Place {
   radiusMeters?: number
   /** Boxes that hold everything that can pass. */
   reach: readonly Box[]
+}
+
+/** Candidates that were measured. */
+export interface Sifted {
+  passed: RecordResult[]
+  failed: RecordResult[]
 }
 
 /** How long one task may take, waiting for a worker included, milliseconds. */
@@ -49,19 +55,23 @@ export class Sieve {
     await this.pool?.destroy()
   }
 
-  /** The candidates that are at the place. Throws an UnavailableError under too much load. */
-  async sift(candidates: readonly RecordResult[], place: Place): Promise<RecordResult[]> {
-    if (candidates.length === 0) return []
+  /**
+   * The candidates that are at the place, and those that certainly are not. Throws an UnavailableError under
+   * too much load.
+   */
+  async sift(candidates: readonly RecordResult[], place: Place): Promise<Sifted> {
+    if (candidates.length === 0) return { passed: [], failed: [] }
     const { geometry, radiusMeters } = place
-    const passes = await this.run({
+    const verdicts = await this.run({
       geometry,
       ...(radiusMeters !== undefined && { radiusMeters }),
       candidates: candidates.map((each) => each.geometry),
     })
-    return candidates.filter((_, i) => passes[i])
+    const those = (verdict: Verdict) => candidates.filter((_, i) => verdicts[i] === verdict)
+    return { passed: those(true), failed: those(false) }
   }
 
-  private async run(task: SieveTask): Promise<boolean[]> {
+  private async run(task: SieveTask): Promise<Verdict[]> {
     this.pool ??= new Piscina({
       filename: this.workerFile,
       minThreads: 0,
@@ -75,7 +85,7 @@ export class Sieve {
       return (await this.pool.run(task, {
         name: 'sift',
         signal: AbortSignal.timeout(TASK_MS),
-      })) as boolean[]
+      })) as Verdict[]
     } catch (error) {
       if ((error as Error).name === 'AbortError')
         throw new UnavailableError('Looking at so many geometries took too long.')

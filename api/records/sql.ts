@@ -1,9 +1,11 @@
 import { RECORD_FIELD_LIST } from '../../src/location'
+import type { Condition, DecidedPlace } from './filter'
+import { conditionSql } from './sql-filter'
+import { boxesOf, envelope, reaches, meets, touches, type Bbox } from './sql-places'
+
+export { boxesOf, envelope, meets, type Bbox } from './sql-places'
 
 /** The SQL of records: one filter, for lists, counts and exports alike. */
-
-/** minLng, minLat, maxLng, maxLat in degrees; minLng > maxLng crosses the antimeridian (RFC 7946, 5.2). */
-export type Bbox = readonly [number, number, number, number]
 
 export interface RecordFilter {
   chain?: string
@@ -30,6 +32,8 @@ export interface RecordFilter {
   shownIn?: Bbox
   /** Only these: `<chain>-<uid>` */
   ids?: readonly string[]
+  /** What a filter in CQL2 says. */
+  condition?: Condition<DecidedPlace>
 }
 
 export const SORT_FIELDS = ['timestamp', 'event_timestamp'] as const
@@ -91,22 +95,6 @@ const FIELDS = RECORD_FIELD_LIST.map(([name, { type }]) =>
 const RECORD_TEXT = `row_to_json((SELECT fields FROM (SELECT ${FIELDS}) AS fields))::text`
 /** The columns of a RecordResult but for its geometry. */
 export const RECORD_COLUMNS = `uid, chain, ${RECORD_TEXT} AS text`
-/**
- * A box between these longitudes and latitudes. Without width or height, ST_Envelope gives a line or a point;
- * ST_MakeEnvelope gives a polygon that meets nothing.
- */
-export const envelope = (w: string, s: string, e: string, n: string) =>
-  `ST_Envelope(ST_SetSRID(ST_MakeLine(ST_MakePoint(${w}, ${s}), ST_MakePoint(${e}, ${n})), 4326))`
-
-/**
- * Whether a shape and a box meet. By PostGIS's own distance, not by ST_Intersects: GEOS throws at rings that
- * cross themselves (a TopologyException, where the box has no width or height) and misses lines without
- * length. `::int <> 0` hides the test from the planner, which then takes it for true nearly always: `&&` has
- * given it the share of records already.
- */
-export const meets = (shape: string, box: string) => `(${shape} && ${box} AND ${touches(shape, box)})`
-const touches = (shape: string, box: string) => `ST_DWithin(${shape}, ${box}, 0)::int <> 0`
-
 /** Characters of a location type in its index: a type may be as long as a transaction, an index entry not. */
 export const TYPE_INDEXED = 100
 /** Whether a location type is this one, in any letter case. */
@@ -250,32 +238,8 @@ export function conditions(
         window?.since ? `(${around(each)} AND ${touches('geom', box(each))})` : meets('geom', box(each)),
       ),
     )
-  // Geodesic edges bulge towards the poles: only points are exactly where geom has them.
   for (const boxes of [filter.reaching, filter.shownIn && [filter.shownIn]])
-    if (boxes)
-      where.push(
-        any(
-          boxes,
-          (each) =>
-            `(longitude IS NOT NULL AND ${around(each)}) OR (longitude IS NULL AND geom IS NOT NULL AND location_reach(geom) && ${box(each)})`,
-        ),
-      )
+    if (boxes) where.push(reaches(boxes, box, around))
+  if (filter.condition !== undefined) where.push(conditionSql(filter.condition, value))
   return where
-}
-
-/**
- * The bbox as boxes on the plane: two when it crosses the antimeridian. Where it ends there or at a pole,
- * also the other coordinates of the same places (180 is -180, and a pole has every longitude).
- */
-export function boxesOf([minLng, minLat, maxLng, maxLat]: Bbox): Bbox[] {
-  const boxes: Bbox[] = []
-  if (minLng > maxLng) boxes.push([minLng, minLat, 180, maxLat], [-180, minLat, maxLng, maxLat])
-  else {
-    boxes.push([minLng, minLat, maxLng, maxLat])
-    if (minLng === -180 && maxLng < 180) boxes.push([180, minLat, 180, maxLat])
-    if (maxLng === 180 && minLng > -180) boxes.push([-180, minLat, -180, maxLat])
-  }
-  if (maxLat === 90) boxes.push([-180, 90, 180, 90])
-  if (minLat === -90) boxes.push([-180, -90, 180, -90])
-  return boxes
 }

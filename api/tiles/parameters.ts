@@ -1,4 +1,4 @@
-import { FILTERS, invalid, parameter, pathOf, queryOf, wholeReader } from '../records'
+import { CQL2_FILTER, FILTERS, invalid, parameter, pathOf, queryOf, wholeReader } from '../records'
 import { MAX_ZOOM, type Tile } from './grid'
 
 /** What can be asked of tiles. */
@@ -22,8 +22,8 @@ export const TILE_PATH = pathOf({
   x: index('Column, counted from 180 degrees west.'),
   y: index('Row, counted from the north.'),
 })
-/** The filters of the list of records. */
-export const TILE_QUERY = queryOf(FILTERS)
+/** The filters of the list of records, and CQL2. */
+export const TILE_QUERY = queryOf({ ...FILTERS, ...CQL2_FILTER })
 
 /** The tile of a path. Throws a RecordsError where there is none. */
 export function tileOf({ z, x, y }: Tile): Tile {

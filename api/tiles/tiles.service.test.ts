@@ -443,6 +443,35 @@ test('headers: revalidated by every cache, compressed where that is accepted', a
   expect(await isKnown(api, tileAt(4, -100, -50), empty.etag)).toBe(true)
 })
 
+test('tiles show what a filter in CQL2 finds, NOT and OR of places included', async () => {
+  const given = someRecords(1_500, 3).map((each) => ({ ...each, geometry: point(...firstOf(each)) }))
+  await insertRecords(database.url, given)
+  const api = await start()
+  const place = 'S_INTERSECTS(geometry, POLYGON((13.4 52.5, 13.5 52.5, 13.4 52.6, 13.4 52.5)))'
+  for (const filter of [
+    place,
+    `NOT ${place}`,
+    `${place} OR revoked = TRUE`,
+    `NOT (${place} OR S_INTERSECTS(geometry, BBOX(0, 0, 90, 80))) AND chain <> 'celo'`,
+    "S_INTERSECTS(geometry, BBOX(-90, -80, 90, 80)) AND memo LIKE '%'",
+    'FALSE',
+  ]) {
+    const query = `filter=${encodeURIComponent(filter)}`
+    const items = await fetch(`${api.url}/ogc/collections/location-records/items?limit=1&${query}`)
+    const { numberMatched } = (await items.json()) as { numberMatched: number }
+    for (const z of [0, 2])
+      expect([filter, z, await countAt(api, z, query)]).toEqual([filter, z, numberMatched])
+  }
+  const [one, other] = await Promise.all(
+    ['TRUE', 'revoked = TRUE'].map((filter) =>
+      ask(api, tileAt(0, 0, 0), `filter=${encodeURIComponent(filter)}`),
+    ),
+  )
+  expect(one!.etag).not.toBe(other!.etag)
+  const json = `filter-lang=cql2-json&filter=${encodeURIComponent('{"op":"=","args":[{"property":"revoked"},true]}')}`
+  expect((await ask(api, tileAt(0, 0, 0), json)).etag).toBe(other!.etag)
+})
+
 test('TileJSON says where the tiles are, with the filters that were given', async () => {
   const api = await start({ publicBaseUrl: 'https://x.example/geo' })
   const checker = openApiChecker(await (await fetch(`${api.url}/openapi.json`)).json())
@@ -472,6 +501,8 @@ test.each([
   ['0/0/0.mvt?radius=2', 'near'],
   ['0/0/0.mvt?chain=none', 'chain'],
   ['0/0/0.mvt?limit=5', 'query'],
+  ['0/0/0.mvt?filter=limit%3D5', 'filter'],
+  ['0/0/0.mvt?filter-lang=sql', 'filter-lang'],
 ])('%s is refused, and the error names %s', async (path, name) => {
   const api = await start()
   const response = await fetch(`${api.url}/tiles/location-records/${path}`)

@@ -123,8 +123,11 @@ export class Tiles {
 
   private async encode(tile: Tile, choice: RecordChoice): Promise<Buffer> {
     const { store, records } = this.options
-    const { place, ...filters } = choice
-    const filter = place ? { ids: await records.idsAt({ ...filters, shownIn: boxOf(tile) }, place) } : filters
+    const { place, condition, ...filters } = choice
+    const within = { ...filters, shownIn: boxOf(tile) }
+    const filter = place
+      ? { ids: await records.idsAt({ ...within, ...(condition && { condition }) }, place) }
+      : { ...filters, ...(await records.decided(condition, within)) }
     const found = await store.run<TileRecord>(recordsQuery(filter, tile), true)
     // Of none it is not known yet whether there are none or too many.
     const isTold = found.length > 0 || !isTotalled(filter, tile)

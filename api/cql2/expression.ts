@@ -1,0 +1,120 @@
+/**
+ * A filter as both encodings of CQL2 give it: Basic CQL2, the advanced comparison operators, and S_INTERSECTS
+ * between a property and a literal (OGC 21-065r2, 6, 7.2 and 7.5). What it refers to is not known here.
+ */
+
+/** Limits of a filter. A request's head has 16 KiB, so the first one only bounds what comes another way. */
+export const MAX_CHARACTERS = 16_000
+/** Parentheses, or operators, within each other. */
+export const MAX_DEPTH = 32
+const MAX_PREDICATES = 200
+/** Values of all lists together. */
+const MAX_VALUES = 1_000
+
+export const COMPARISONS = ['=', '<>', '<=', '>=', '<', '>'] as const
+export type Comparison = (typeof COMPARISONS)[number]
+/** The comparison that says the same with its sides exchanged. */
+const EXCHANGED: Record<Comparison, Comparison> = {
+  ...{ '=': '=', '<>': '<>' },
+  ...{ '<': '>', '>': '<', '<=': '>=', '>=': '<=' },
+}
+
+/** A literal. Dates and times are as they were written. */
+export type Scalar = string | number | boolean | { date: string } | { timestamp: string }
+export type Operand = { property: string } | { value: Scalar }
+/** A GeoJSON geometry, not checked yet, or the numbers of a box. */
+export type Spatial = { geometry: unknown } | { bbox: readonly number[] }
+
+/** `at` says where it stands in what was given, for errors. */
+export type Expression = { at: string } & (
+  | { op: 'and' | 'or'; args: readonly Expression[] }
+  | { op: 'not'; arg: Expression }
+  | { op: 'literal'; value: boolean }
+  | { op: Comparison; property: string; value: Scalar }
+  | { op: 'between'; property: string; low: Scalar; high: Scalar }
+  | { op: 'in'; property: string; values: readonly Scalar[] }
+  | { op: 'like'; property: string; pattern: string }
+  | { op: 'isNull'; property: string }
+  | ({ op: 's_intersects'; property: string } & Spatial)
+)
+
+/** A filter that is wrong or cannot be answered. The message says where, and what would be right. */
+export class Cql2Error extends Error {
+  override readonly name = 'Cql2Error'
+
+  constructor(at: string, detail: string) {
+    super(`${at}: ${detail}`)
+  }
+}
+
+/** Makes expressions of one filter, and holds it to the limits. */
+export class Builder {
+  private predicates = 0
+  private values = 0
+
+  literal(at: string, value: boolean): Expression {
+    return this.counted({ at, op: 'literal', value })
+  }
+
+  comparison(at: string, op: Comparison, left: Operand, right: Operand): Expression {
+    const [property, value, as] =
+      'property' in left
+        ? [left.property, literalOf(at, right), op]
+        : [propertyOf(at, right), left.value, EXCHANGED[op]]
+    return this.counted({ at, op: as, property, value })
+  }
+
+  between(at: string, operand: Operand, low: Operand, high: Operand): Expression {
+    const bounds = { low: literalOf(at, low), high: literalOf(at, high) }
+    return this.counted({ at, op: 'between', property: propertyOf(at, operand), ...bounds })
+  }
+
+  in(at: string, operand: Operand, list: readonly Operand[]): Expression {
+    const values = list.map((each) => literalOf(at, each))
+    this.values += values.length
+    if (this.values > MAX_VALUES) throw new Cql2Error(at, `expected at most ${MAX_VALUES} values in lists`)
+    return this.counted({ at, op: 'in', property: propertyOf(at, operand), values })
+  }
+
+  like(at: string, operand: Operand, pattern: Operand): Expression {
+    const text = literalOf(at, pattern)
+    if (typeof text !== 'string') throw new Cql2Error(at, "expected LIKE with a pattern such as 'tower%'")
+    return this.counted({ at, op: 'like', property: propertyOf(at, operand), pattern: text })
+  }
+
+  isNull(at: string, operand: Operand): Expression {
+    return this.counted({ at, op: 'isNull', property: propertyOf(at, operand) })
+  }
+
+  intersects(at: string, left: Operand | Spatial, right: Operand | Spatial): Expression {
+    const [operand, place] = isSpatial(left) ? [right, left] : [left, right]
+    if (isSpatial(operand) || !isSpatial(place) || !('property' in operand))
+      throw new Cql2Error(at, 'expected S_INTERSECTS of the property geometry and a geometry or BBOX')
+    return this.counted({ at, op: 's_intersects', property: operand.property, ...place })
+  }
+
+  private counted(expression: Expression): Expression {
+    if (++this.predicates > MAX_PREDICATES)
+      throw new Cql2Error(expression.at, `expected at most ${MAX_PREDICATES} predicates`)
+    return expression
+  }
+}
+
+function isSpatial(operand: Operand | Spatial): operand is Spatial {
+  return 'geometry' in operand || 'bbox' in operand
+}
+
+function propertyOf(at: string, operand: Operand): string {
+  if ('property' in operand) return operand.property
+  throw new Cql2Error(at, 'expected a property and a value, not two values')
+}
+
+function literalOf(at: string, operand: Operand): Scalar {
+  if ('value' in operand) return operand.value
+  throw new Cql2Error(at, 'expected a property and a value, not two properties')
+}
+
+/** What is said of the parts of CQL2 that are not supported. */
+export function unsupported(name: string): string {
+  return `${name} is not supported: expected comparisons, LIKE, BETWEEN, IN, IS NULL or S_INTERSECTS, with AND, OR and NOT`
+}

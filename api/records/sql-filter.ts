@@ -1,0 +1,36 @@
+import type { Condition, DecidedPlace } from './filter'
+import { boxesOf, envelope, meets, reaches, type Bbox } from './sql-places'
+
+/**
+ * What a record has to be, as SQL that is true for such records, and false or null for others. Columns come
+ * from the table of queryables, everything else is a parameter.
+ * @param value adds a parameter and returns its placeholder
+ */
+export function conditionSql(condition: Condition<DecidedPlace>, value: (v: unknown) => string): string {
+  const joined = (parts: readonly Condition<DecidedPlace>[], word: string) =>
+    `(${parts.map((part) => conditionSql(part, value)).join(word)})`
+  const box = ([w, s, e, n]: Bbox) => envelope(value(w), value(s), value(e), value(n))
+  if ('all' in condition) return joined(condition.all, ' AND ')
+  if ('any' in condition) return joined(condition.any, ' OR ')
+  if ('always' in condition) return condition.always ? 'true' : 'false'
+  if ('box' in condition) {
+    const within = boxesOf(condition.box).map((each) => meets('geom', box(each)))
+    return `${condition.not ? 'NOT ' : ''}(${within.join(' OR ')})`
+  }
+  if ('place' in condition) {
+    const { reach, ids } = condition.place
+    const known = `id = ANY(${value(ids)})`
+    // By what is known not to meet it, not by what is known to: records may have come since.
+    return condition.not ? `(geom IS NOT NULL AND (NOT ${reaches(reach, box)} OR ${known}))` : known
+  }
+  const { column } = condition
+  if ('isNull' in condition) return `${column} IS ${condition.isNull ? '' : 'NOT '}NULL`
+  if ('is' in condition) return condition.is ? column : `NOT ${column}`
+  const not = 'not' in condition && condition.not
+  if ('like' in condition) return `${column} ${not ? 'NOT ' : ''}LIKE ${value(condition.like)}`
+  if ('oneOf' in condition) return `${column} ${not ? '<> ALL' : '= ANY'}(${value(condition.oneOf)})`
+  const { compare, to } = condition
+  // Texts in the order of their code points, whatever the order of the database.
+  const collation = typeof to === 'string' && compare !== '=' && compare !== '<>' ? ' COLLATE "C"' : ''
+  return `${column}${collation} ${compare} ${value(to)}`
+}
