@@ -224,6 +224,7 @@ describe.each(PAGES)('%s', (page) => {
 /** The request that this curl command sends. */
 function curl(words: string[]): { url: string; method?: string; headers: [string, string][]; body?: string } {
   const request: ReturnType<typeof curl> = { url: '', headers: [] }
+  const query: string[] = []
   for (let i = 0; i < words.length; i++) {
     const word = words[i]!
     const operand = () => words[++i]!
@@ -231,11 +232,16 @@ function curl(words: string[]): { url: string; method?: string; headers: [string
       const [, name, value] = /^([^:]+): *(.*)$/.exec(operand())!
       request.headers.push([name!, value!])
     } else if (word === '-d') request.body = operand()
-    else if (word === '-X') request.method = operand()
+    else if (word === '--data-urlencode') {
+      const [, name, value] = /^([^=]+)=([^]*)$/.exec(operand())!
+      query.push(`${name!}=${encodeURIComponent(value!)}`)
+    } else if (word === '-X') request.method = operand()
     else if (word === '-o') operand()
     else if (/^https?:/.test(word)) request.url = word
-    else if (!/^-[sSNg]+$/.test(word)) throw new Error(`curl ${word}: not known to this test`)
+    else if (!/^-[sSNgG]+$/.test(word)) throw new Error(`curl ${word}: not known to this test`)
   }
+  // With -G they are a query.
+  if (query.length > 0) request.url += `?${query.join('&')}`
   if (request.body !== undefined) request.method ??= 'POST'
   return request
 }

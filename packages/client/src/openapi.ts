@@ -4015,6 +4015,15 @@ export interface operations {
                  * @example POLYGON((13.3 52.5, 13.5 52.5, 13.5 52.6, 13.3 52.6, 13.3 52.5))
                  */
                 intersects?: string;
+                /**
+                 * @description Only records of which this is true, in CQL2: comparisons, LIKE, BETWEEN, IN, IS NULL and S_INTERSECTS, with AND, OR and NOT. A geometry's edges are geodesics; a BBOX is compared on the plane of longitude and latitude.
+                 * @example revoked = FALSE AND S_INTERSECTS(geometry, BBOX(13, 52, 14, 53))
+                 */
+                filter?: string;
+                /** @description The language of filter. */
+                "filter-lang"?: "cql2-text" | "cql2-json";
+                /** @description The reference system of the geometries in filter. There is only the one. */
+                "filter-crs"?: "http://www.opengis.net/def/crs/OGC/1.3/CRS84" | "http://www.opengis.net/def/crs/OGC/0/CRS84h";
             };
             header?: never;
             path?: never;
@@ -4147,6 +4156,15 @@ export interface operations {
                  * @example POLYGON((13.3 52.5, 13.5 52.5, 13.5 52.6, 13.3 52.6, 13.3 52.5))
                  */
                 intersects?: string;
+                /**
+                 * @description Only records of which this is true, in CQL2: comparisons, LIKE, BETWEEN, IN, IS NULL and S_INTERSECTS, with AND, OR and NOT. A geometry's edges are geodesics; a BBOX is compared on the plane of longitude and latitude.
+                 * @example revoked = FALSE AND S_INTERSECTS(geometry, BBOX(13, 52, 14, 53))
+                 */
+                filter?: string;
+                /** @description The language of filter. */
+                "filter-lang"?: "cql2-text" | "cql2-json";
+                /** @description The reference system of the geometries in filter. There is only the one. */
+                "filter-crs"?: "http://www.opengis.net/def/crs/OGC/1.3/CRS84" | "http://www.opengis.net/def/crs/OGC/0/CRS84h";
             };
             header?: never;
             path: {
