@@ -102,7 +102,7 @@ export function textOf(filter: Filter, random: () => number): string {
   const text = (part: Filter): string => {
     if (part.op === 'and' || part.op === 'or')
       return part.args.map(enclosed).join(`${gap()}${word(part.op.toUpperCase())}${gap()}`)
-    if (part.op !== 'not') return leaf(part, '')
+    if (part.op !== 'not') return leaf(part as Leaf, '')
     const { arg } = part
     const hasOwn = arg.op === 'isNull' || arg.op === 'like' || arg.op === 'between' || arg.op === 'in'
     return hasOwn && random() < 0.5

@@ -209,8 +209,8 @@ describe.skipIf(!HAS_GDAL)("GDAL (skipped without ogrinfo, of Debian's gdal-bin)
       requests.join('\n'),
     ).toBe(true)
   })
-  // GDAL 3.6 writes filters in the draft's language only, where it is allowed to; what is no parameter it still
-  // filters itself.
+  // GDAL 3.6 writes filters in the draft's language only, where it is allowed to. It still filters itself by
+  // what is no parameter.
   test.each<[string, string, (place: Place) => boolean]>([
     [
       "chain = 'celo' OR chain = 'arbitrum'",

@@ -456,6 +456,14 @@ export function queryablesSchema(id: string): Schema {
         { title: titleOf(name), ...(OTHER_QUERYABLES[name] ?? withoutNull(properties[name]!)) },
       ]),
     ),
+    patternProperties: {
+      '^attributes\\..+$': {
+        title: 'Attribute',
+        type: ['string', 'number', 'boolean'],
+        description:
+          'A further field of the payload; names within it follow after dots. A number also finds the integer that is written as text.',
+      },
+    },
     additionalProperties: false,
   }
 }

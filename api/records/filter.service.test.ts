@@ -74,6 +74,13 @@ let stored: StoredRecord[]
 let prepared: Map<string, PreparedGeometry>
 const MEMOS = ['', 'Water tower', "it's", 'a%b_c\\d', 'Ünï', 'ünï', 'Z', 'a', '日本', '😀 x', '😀', 'x\ty\nz']
 const TYPES = ['geojson', 'GeoJSON-Point', 'wkt', '%']
+const ATTRIBUTES = [
+  null,
+  { assetId: 'pump-7', amount: 5, active: true, deep: { kind: 'a%b' } },
+  { assetId: 'Ünï', amount: '340282366920938463463374607431768211455', deep: { kind: null } },
+  { assetId: '5', amount: '-12', active: false, deep: ['a%b'] },
+  { amount: -0.5, deep: {} },
+]
 beforeAll(async () => {
   database = await createMigratedDatabase()
   api = await startApi({ databaseUrl: database.url })
@@ -91,6 +98,7 @@ beforeAll(async () => {
         eventTimestamp: NOON - whole(60) * HOUR,
         locationType: pick(TYPES),
         memo: pick(MEMOS),
+        attributes: pick(ATTRIBUTES),
         geometry: random() < 0.15 ? null : certainShape(),
       },
     })),
@@ -112,6 +120,12 @@ const POINT_AT = { longitude: 0, latitude: 1 } as const
 function valueOf(record: StoredRecord, property: string): Value {
   const { id, uid, chain, prover, subject, schema, memo, revoked, problem } = record
   const { timestamp, eventTimestamp, locationType, geometry } = record
+  if (property.startsWith('attributes.')) {
+    let value: unknown = { attributes: record.attributes }
+    for (const name of property.split('.'))
+      value = value === null ? null : ((value as Record<string, unknown>)[name] ?? null)
+    return value as Value
+  }
   switch (property) {
     case 'longitude':
     case 'latitude':
@@ -149,6 +163,15 @@ function spanOf(property: string, given: unknown): [Value, Value] {
 
 function compared(value: Value, op: string, property: string, given: unknown): Truth {
   if (value === null) return null
+  if (property.startsWith('attributes.')) {
+    if (op === '=' || op === '<>')
+      return (value === given || (Number.isInteger(given) && value === String(given))) === (op === '=')
+    const isNumber = typeof value === 'number' || /^-?\d+$/.test(String(value))
+    const difference = isNumber ? Number(value) - Number(given) : null
+    return difference === null
+      ? null
+      : { '<': difference < 0, '<=': difference <= 0, '>': difference > 0, '>=': difference >= 0 }[op]!
+  }
   const [from, next] = spanOf(property, given)
   const isTime = from !== next || QUERYABLES.get(property)!.type === 'time'
   const to = (other: Value) =>
@@ -220,17 +243,17 @@ async function truths(filter: Filter): Promise<Truth[]> {
       case 'isNull':
         return value === null
       case 'like': {
-        const isLower = QUERYABLES.get(property)!.type === 'lower'
-        return value === null
+        const isLower = QUERYABLES.get(property)?.type === 'lower'
+        return typeof value !== 'string'
           ? null
-          : like(value as string, isLower ? filter.pattern.toLowerCase() : filter.pattern)
+          : like(value, isLower ? filter.pattern.toLowerCase() : filter.pattern)
       }
       case 'between': {
         const [low, high] = [
           compared(value, '>=', property, filter.low),
           compared(value, '<=', property, filter.high),
         ]
-        return value === null ? null : low! && high!
+        return low === null ? null : low && high!
       }
       case 'in':
         return value === null ? null : filter.values.some((each) => compared(value, '=', property, each))
@@ -275,7 +298,25 @@ const BOXES = [
   [-180, 80, 180, 90],
 ]
 
+function someLeafOfAttributes(): Leaf {
+  const property = `attributes.${pick(['assetId', 'amount', 'active', 'deep.kind', 'none', 'assetId.x'])}`
+  const some = () => pick<string | number | boolean>(['pump-7', '5', 5, -12, -0.5, true, false, 'a%b', ''])
+  const number = () => pick([5, -12.5, -0.5, 4e30])
+  switch (whole(5)) {
+    case 0:
+      return { op: 'isNull', property }
+    case 1:
+      return { op: 'like', property, pattern: pick(['%', 'p%', 'Ü_ï', String.raw`a\%b`, '']) }
+    case 2:
+      return { op: 'in', property, values: [some(), some()] }
+    case 3:
+      return { op: pick(['<', '>', '<=', '>='] as const), property, value: number() }
+  }
+  return { op: pick(['=', '<>'] as const), property, value: some() }
+}
+
 function someLeaf(): Leaf {
+  if (random() < 0.15) return someLeafOfAttributes()
   const property = pick(PROPERTIES)
   const { type } = QUERYABLES.get(property)!
   const isText = type === 'text' || type === 'lower'

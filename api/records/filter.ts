@@ -26,8 +26,15 @@ export type Condition<At> =
   | { column: string; compare: Comparison; to: string | number | Date }
   | { column: string; oneOf: readonly (string | number)[]; not: boolean }
   | { column: string; like: string; not: boolean }
+  | Attribute<{ isNull: boolean }>
+  | Attribute<{ oneOf: readonly (string | number | boolean)[]; not: boolean }>
+  | Attribute<{ compare: '<' | '>' | '<=' | '>='; to: number }>
+  | Attribute<{ like: string; not: boolean }>
   | { box: Bbox; not: boolean }
   | { place: At; not: boolean }
+
+/** What is said of an attribute: its name, and the names within it. */
+type Attribute<Said> = { attribute: readonly string[] } & Said
 
 /** A place of which it is known which candidates meet it. */
 export interface DecidedPlace {
@@ -90,6 +97,10 @@ class Compiler {
   /** What is true where the expression is true or, with `not`, where it is false. */
   condition(expression: Expression, not: boolean): Condition<Place> {
     const { at } = expression
+    if ('property' in expression && expression.op !== 'between') {
+      const attribute = attributeIn(expression.property)
+      if (attribute) return attributeCondition(attribute, expression, not)
+    }
     switch (expression.op) {
       case 'and':
       case 'or': {
@@ -107,8 +118,8 @@ class Compiler {
       case 'between': {
         const { property, low, high } = expression
         const [from, to] = [
-          comparison(at, property, '>=', low, not),
-          comparison(at, property, '<=', high, not),
+          this.condition({ at, op: '>=', property, value: low }, not),
+          this.condition({ at, op: '<=', property, value: high }, not),
         ]
         return not ? { any: [from, to] } : all([from, to])
       }
@@ -118,11 +129,7 @@ class Compiler {
         const { column, type } = queryableOf(at, expression.property)
         if (type !== 'text' && type !== 'lower')
           throw new Cql2Error(at, `expected LIKE of a text; ${expression.property} is a ${type}`)
-        const pattern = textOf(at, expression.pattern, type)
-        // Each backslash takes the next character as it is (OGC 21-065r2, 7.2).
-        if (/^(?:[^\\]|\\[^])*\\$/.test(pattern))
-          throw new Cql2Error(at, 'expected a character after the last backslash of the pattern')
-        return { column, like: pattern, not }
+        return { column, like: patternOf(at, expression.pattern, type), not }
       }
       default:
         return comparison(at, expression.property, expression.op, expression.value, not)
@@ -151,13 +158,56 @@ function all(parts: readonly Condition<Place>[]): Condition<Place> {
   return { all: parts.flatMap((part) => ('all' in part ? part.all : [part])) }
 }
 
+/** The names in `attributes.<name>`, `attributes.<name>.<name>` and so on; undefined for other properties. */
+function attributeIn(property: string): string[] | undefined {
+  const [first, ...names] = property.split('.')
+  return first === 'attributes' && names.length > 0 && !names.includes('') ? names : undefined
+}
+
+/** A number also stands for an integer that is written as text, as integers of more than 48 bits are. */
+function attributeCondition(
+  attribute: readonly string[],
+  expression: Exclude<Expression, { op: 'and' | 'or' | 'not' | 'literal' | 'between' }>,
+  not: boolean,
+): Condition<Place> {
+  const { at, op } = expression
+  const attributeName = `attributes.${attribute.join('.')}`
+  for (const name of attribute) textOf(at, name, 'text')
+  const alike = (value: Scalar): (string | number | boolean)[] => {
+    if (typeof value === 'object')
+      throw new Cql2Error(at, `${attributeName} is compared with texts, numbers, TRUE and FALSE`)
+    if (typeof value === 'string') return [textOf(at, value, 'text')]
+    return Number.isInteger(value) ? [value, BigInt(value).toString()] : [value]
+  }
+  switch (op) {
+    case 'isNull':
+      return { attribute, isNull: !not }
+    case 's_intersects':
+      throw new Cql2Error(at, `expected S_INTERSECTS of geometry, not of ${attributeName}`)
+    case 'like':
+      return { attribute, like: patternOf(at, expression.pattern, 'text'), not }
+    case 'in':
+      return { attribute, oneOf: expression.values.flatMap(alike), not }
+    case '=':
+    case '<>':
+      return { attribute, oneOf: alike(expression.value), not: (op === '<>') !== not }
+    default: {
+      const { value: to } = expression
+      if (typeof to === 'number') return { attribute, compare: (not ? NEGATED[op] : op) as typeof op, to }
+      throw new Cql2Error(at, `${attributeName} is ordered by numbers only: expected one such as 13.4`)
+    }
+  }
+}
+
+const QUERYABLE_NAMES = [...QUERYABLES.keys(), 'attributes.<name>'].join(', ')
+
 function queryableOf(at: string, property: string): Queryable {
   const found = QUERYABLES.get(property)
   if (found) return found
   const name = Array.from(property.slice(0, 80)).slice(0, 40).join('')
   throw new Cql2Error(
     at,
-    `there is no property ${name}. Expected one of ${[...QUERYABLES.keys()].join(', ')}`,
+    `there is no property ${name}. Expected one of ${QUERYABLE_NAMES}`,
   )
 }
 
@@ -271,6 +321,14 @@ function booleanOf(at: string, property: string, value: Scalar): boolean {
   if (typeof value === 'boolean') return value
   if (value === 1 || value === 0) return value === 1
   throw new Cql2Error(at, `${property} is a boolean: expected TRUE or FALSE`)
+}
+
+/** Each backslash takes the next character as it is (OGC 21-065r2, 7.2). */
+function patternOf(at: string, value: Scalar, type: 'text' | 'lower'): string {
+  const pattern = textOf(at, value, type)
+  if (/^(?:[^\\]|\\[^])*\\$/.test(pattern))
+    throw new Cql2Error(at, 'expected a character after the last backslash of the pattern')
+  return pattern
 }
 
 function textOf(at: string, value: Scalar, type: 'text' | 'lower', property = 'the pattern'): string {

@@ -23,6 +23,7 @@ export function conditionSql(condition: Condition<DecidedPlace>, value: (v: unkn
     // By what is known not to meet it, not by what is known to: records may have come since.
     return condition.not ? `(geom IS NOT NULL AND (NOT ${reaches(reach, box)} OR ${known}))` : known
   }
+  if ('attribute' in condition) return attributeSql(condition, value)
   const { column } = condition
   if ('isNull' in condition) return `${column} IS ${condition.isNull ? '' : 'NOT '}NULL`
   if ('is' in condition) return condition.is ? column : `NOT ${column}`
@@ -33,4 +34,30 @@ export function conditionSql(condition: Condition<DecidedPlace>, value: (v: unkn
   // Texts in the order of their code points, whatever the order of the database.
   const collation = typeof to === 'string' && compare !== '=' && compare !== '<>' ? ' COLLATE "C"' : ''
   return `${column}${collation} ${compare} ${value(to)}`
+}
+
+/** By containment where that says it, as it has an index. JSON's null is null. */
+function attributeSql(
+  condition: Extract<Condition<DecidedPlace>, { attribute: readonly string[] }>,
+  value: (v: unknown) => string,
+): string {
+  const { attribute } = condition
+  const path = () => `${value(attribute)}::text[]`
+  const text = () => `(attributes #>> ${path()})`
+  if ('isNull' in condition) return `${text()} IS ${condition.isNull ? '' : 'NOT '}NULL`
+  if ('oneOf' in condition) {
+    const contains = condition.oneOf.map((each) => {
+      const object = attribute.reduceRight<unknown>((inner, name) => ({ [name]: inner }), each)
+      return `attributes @> ${value(JSON.stringify(object))}::jsonb`
+    })
+    return condition.not
+      ? `(${text()} IS NOT NULL AND NOT (${contains.join(' OR ')}))`
+      : `(${contains.join(' OR ')})`
+  }
+  const type = `jsonb_typeof(attributes #> ${path()})`
+  if ('like' in condition)
+    return `CASE WHEN ${type} = 'string' THEN ${text()} END ${condition.not ? 'NOT ' : ''}LIKE ${value(condition.like)}`
+  const { compare, to } = condition
+  const isNumber = `${type} = 'number' OR ${text()} ~ '^-?[0-9]{1,78}$'`
+  return `CASE WHEN ${isNumber} THEN ${text()}::numeric END ${compare} ${value(String(to))}::numeric`
 }
