@@ -8,6 +8,7 @@ import { LOCAL_SIGNER_KEY } from '../dev/chain'
 import { seededRandom } from '../dev/random'
 import { PlainError, freePort, startService, type Service } from '../dev/services'
 import { Store } from '../api/records/store'
+import { conditionIn } from '../api/records/filter'
 import { boxesOf, type RecordFilter, type Statement } from '../api/records/sql'
 import { processMegabytes, type Bench, type Table } from './bench'
 import {
@@ -28,6 +29,8 @@ import { run } from './load-thread'
 const SIZES = (process.env.BENCH_RECORDS || '1000000,10000000').split(',').map(Number)
 /** A migrated database that already has the one number of records of BENCH_RECORDS; it is not changed. */
 const FILLED = process.env.BENCH_RECORDS_DATABASE_URL
+/** Only these kinds of lists, separated by semicolons, and nothing else. */
+const KINDS = process.env.BENCH_KINDS?.split(';')
 /** Records per generating statement. */
 const CHUNK = 100_000
 const CONCURRENCY = 32
@@ -43,6 +46,12 @@ const LIMIT = 100
 const CITY = 0.2
 
 type Random = () => number
+/** A page that is asked for, and the reads of the database that its answer takes at least. */
+interface Page {
+  path: string
+  read: (store: Store) => Promise<unknown>
+  bbox?: RecordFilter['bbox']
+}
 interface City {
   lng: number
   lat: number
@@ -70,10 +79,10 @@ export async function records(bench: Bench): Promise<Table[]> {
       const kinds = await kindsOf(client, size)
       const api = await startApi(bench, databaseUrl, { PAGE_CACHE_MB: '0' })
       const rows: Table[number][] = []
-      for (const [kind, filters] of Object.entries(kinds)) {
+      for (const [kind, pages] of Object.entries(kinds).filter(([kind]) => !KINDS || KINDS.includes(kind))) {
         bench.report(`${size} records, ${kind} ...`)
-        const pgbench = await runPgbench(bench, databaseUrl, await statementsOf(databaseUrl, filters))
-        const urls = urlsOf(api.url, filters)
+        const pgbench = await runPgbench(bench, databaseUrl, await statementsOf(databaseUrl, pages))
+        const urls = urlsOf(api.url, pages)
         await run({ urls, bodies: [], concurrency: CONCURRENCY, seconds: WARM_UP_SECONDS })
         const service = await run({ urls, bodies: [], concurrency: CONCURRENCY, seconds: SECONDS })
         const few = await run({ urls, bodies: [], concurrency: FEW, seconds: SECONDS })
@@ -89,9 +98,10 @@ export async function records(bench: Bench): Promise<Table[]> {
           costOfSizeBefore: before === undefined ? 'n/a' : ratio(before, pgbench),
         })
       }
-      tables.push(rows, await plain(bench, databaseUrl, size, kinds), await others(bench, api, size))
+      tables.push(rows)
+      if (!KINDS) tables.push(await plain(bench, databaseUrl, size, kinds), await others(bench, api, size))
       await api.service.stop()
-      tables.push(await kept(bench, databaseUrl, size, kinds))
+      if (!KINDS) tables.push(await kept(bench, databaseUrl, size, kinds))
     }
   } finally {
     await client.end()
@@ -154,7 +164,7 @@ export async function fill(bench: Bench, client: Client, from: number, to: numbe
  * The kinds of requests. The selective ones find about as many records at every size, so their cost should
  * not grow.
  */
-async function kindsOf(client: Client, size: number): Promise<Record<string, RecordFilter[]>> {
+async function kindsOf(client: Client, size: number): Promise<Record<string, Page[]>> {
   const random = seededRandom(SEED)
   const cities = (await client.query<City>(CITIES_SQL)).rows
   const provers = (
@@ -176,12 +186,13 @@ async function kindsOf(client: Client, size: number): Promise<Record<string, Rec
   // A city of middling size has 0.4 of a thousandth of all records, half of them within 0.1 degrees: this box
   // has about a hundred.
   const neighbourhood = () => box(anyCity(), 0.05 * Math.sqrt(1_000_000 / size))
-  const variants = (make: (random: Random) => RecordFilter) =>
+  const variants = <Made>(make: (random: Random) => Made) =>
     Array.from({ length: VARIANTS }, () => make(random))
-  return {
+  const anyProver = () => provers[Math.floor(random() * PROVERS)]!.address
+  const lists: Record<string, RecordFilter[]> = {
     newest: [{}],
     'by chain': chains.map((chain) => ({ chain })),
-    'by prover': variants(() => ({ prover: provers[Math.floor(random() * PROVERS)]!.address })),
+    'by prover': variants(() => ({ prover: anyProver() })),
     'by time': variants(hour),
     'by bbox, a neighbourhood': variants(neighbourhood),
     'by bbox, a city': variants(() => box(anyCity(), CITY)),
@@ -194,10 +205,51 @@ async function kindsOf(client: Client, size: number): Promise<Record<string, Rec
       ...box(cities[Math.floor(random() * 50)]!, CITY),
     })),
   }
+  return {
+    ...Object.fromEntries(Object.entries(lists).map(([kind, filters]) => [kind, filters.map(listPage)])),
+    // Against the first in the order on the plane, which are not the nearest: their geometries only.
+    nearest: variants(() => {
+      const { lng, lat } = anyCity()
+      const at = [lng + random() - 0.5, lat + random() - 0.5].map((each) => Number(each.toFixed(5)))
+      const nearTo = [...at, ...at] as unknown as NonNullable<RecordFilter['bbox']>
+      return {
+        path: `/api/v0/location-records?sort=distance&near=${at.join()}`,
+        read: (store: Store) => store.sampleGeometries({}, [nearTo], LIMIT + 1),
+      }
+    }),
+    'CQL2: provers, and a box': variants(() =>
+      filterPage(
+        `prover IN ('${anyProver()}', '${anyProver()}') AND S_INTERSECTS(geometry, BBOX(-60, -60, 120, 70))`,
+      ),
+    ),
+    'CQL2: a city or a prover': variants(() =>
+      filterPage(`S_INTERSECTS(geometry, BBOX(${neighbourhood().bbox.join()})) OR prover = '${anyProver()}'`),
+    ),
+  }
 }
 
-function urlsOf(url: string, filters: readonly RecordFilter[]): string[] {
-  return filters.map((filter) => `${url}/api/v0/location-records?${queryString(filter)}`)
+function listPage(filter: RecordFilter): Page {
+  return {
+    path: `/api/v0/location-records?${queryString(filter)}`,
+    read: (store) => store.listRecords({ ...filter, limit: LIMIT + 1 }),
+    bbox: filter.bbox,
+  }
+}
+
+/** Features, and how many match. */
+function filterPage(filter: string): Page {
+  const condition = conditionIn(filter) as RecordFilter['condition']
+  return {
+    path: `/ogc/collections/location-records/items?${new URLSearchParams({ filter }).toString()}`,
+    read: async (store) => {
+      await store.listRecords({ condition, limit: LIMIT + 1, withGeometry: true })
+      await store.countRecords({ condition }, 10_001)
+    },
+  }
+}
+
+function urlsOf(url: string, pages: readonly Page[]): string[] {
+  return pages.map(({ path }) => `${url}${path}`)
 }
 
 function queryString({ chain, prover, after, before, bbox }: RecordFilter): string {
@@ -214,7 +266,7 @@ function queryString({ chain, prover, after, before, bbox }: RecordFilter): stri
 }
 
 /** The statements that the API sends for each of these pages. */
-async function statementsOf(databaseUrl: string, filters: RecordFilter[]): Promise<Statement[][]> {
+async function statementsOf(databaseUrl: string, pages: readonly Page[]): Promise<Statement[][]> {
   let sent: Statement[] = []
   class RecordingClient extends Client {
     // pg's query has a dozen signatures; the pool of the API uses this one.
@@ -227,9 +279,9 @@ async function statementsOf(databaseUrl: string, filters: RecordFilter[]): Promi
   // The store learns the number of records.
   await store.listRecords({ bbox: [0, 0, 1, 1], limit: 1 })
   const statements: Statement[][] = []
-  for (const filter of filters) {
+  for (const page of pages) {
     sent = []
-    await store.listRecords({ ...filter, limit: LIMIT + 1 })
+    await page.read(store)
     statements.push(sent)
   }
   await store.close()
@@ -269,9 +321,9 @@ async function runPgbench(bench: Bench, databaseUrl: string, pages: Statement[][
 function inlined({ text, values }: Statement): string {
   return text.replace(/\$(\d+)/g, (_, n: string) => {
     const value = values[Number(n) - 1]
-    return typeof value === 'number'
-      ? String(value)
-      : `'${value instanceof Date ? value.toISOString() : String(value)}'`
+    if (typeof value === 'number') return String(value)
+    if (Array.isArray(value)) return `'{${value.join()}}'`
+    return `'${value instanceof Date ? value.toISOString() : String(value)}'`
   })
 }
 
@@ -308,7 +360,7 @@ async function kept(
   bench: Bench,
   databaseUrl: string,
   size: number,
-  kinds: Record<string, RecordFilter[]>,
+  kinds: Record<string, Page[]>,
 ): Promise<Table> {
   const rows: Table[number][] = []
   for (const processes of ['1', '']) {
@@ -334,7 +386,7 @@ async function plain(
   bench: Bench,
   databaseUrl: string,
   size: number,
-  kinds: Record<string, RecordFilter[]>,
+  kinds: Record<string, Page[]>,
 ): Promise<Table> {
   const port = await freePort()
   const service = startService(

@@ -26,13 +26,13 @@ import {
   readCursor,
   readLocationType,
   readSchemaUid,
-  readSort,
+  readTimeSort,
   readText,
-  SORTS,
+  TIME_SORTS,
   wholeReader,
   type Bbox,
   type SearchQuery,
-  type Sort,
+  type TimeSort,
 } from '../records'
 
 /**
@@ -75,8 +75,8 @@ function readBox(text: string): Bbox {
 }
 
 /** A plus may arrive as a space, or be left out. */
-function readSortby(text: string, name: string): Sort {
-  return readSort(text.replace(/^[+ ]/, ''), name)
+function readSortby(text: string, name: string): TimeSort {
+  return readTimeSort(text.replace(/^[+ ]/, ''), name)
 }
 
 /** GDAL writes 1 and 0. */
@@ -276,7 +276,7 @@ export const ITEMS_QUERY = queryOf({
       description:
         "The order: by the time of the attestation's block, or of the located event; `-` is descending. Records of one time are in the order of their IDs.",
       type: 'string',
-      enum: SORTS,
+      enum: TIME_SORTS,
       default: '-timestamp',
     },
     readSortby,
@@ -305,7 +305,7 @@ export const ITEMS_QUERY = queryOf({
 // --- What they mean ---
 
 /** The search of records that a query of items asks for. Throws a RecordsError. */
-export function searchOf(query: typeof ITEMS_QUERY.static): SearchQuery & { sort: Sort } {
+export function searchOf(query: typeof ITEMS_QUERY.static): SearchQuery & { sort: TimeSort } {
   const { datetime, cursor, sortby: sort = NEWEST_FIRST, limit, uid, ...filters } = query
   const { chain, bbox } = filters
   const search = {
@@ -326,7 +326,7 @@ export function searchOf(query: typeof ITEMS_QUERY.static): SearchQuery & { sort
 }
 
 /** What tells cursors of one order from those of another; the usual one has none. */
-export function cursorTag(sort: Sort): string | undefined {
+export function cursorTag(sort: TimeSort): string | undefined {
   const isUsual = sort.by === NEWEST_FIRST.by && sort.descending === NEWEST_FIRST.descending
   return isUsual ? undefined : choiceTag({}, sort)
 }

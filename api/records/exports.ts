@@ -6,7 +6,7 @@ import { RecordsError, UnavailableError } from '../http/problems'
 import { Semaphore } from '../http/semaphore'
 import type { RecordFormat } from './formats'
 import type { RecordSearch, SearchQuery } from './search'
-import type { RecordResult } from './sql'
+import type { RecordResult, TimeSort } from './sql'
 
 /** Exports at once. Each holds a page of records in memory, and no connection while its client reads. */
 const EXPORTS_AT_ONCE = 16
@@ -64,7 +64,7 @@ export class RecordExports {
   async send(
     request: FastifyRequest,
     reply: FastifyReply,
-    search: SearchQuery,
+    search: SearchQuery & { sort?: TimeSort },
     format: RecordFormat,
   ): Promise<FastifyReply> {
     // Else Fastify runs the whole export and drops its body.

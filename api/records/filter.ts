@@ -205,10 +205,7 @@ function queryableOf(at: string, property: string): Queryable {
   const found = QUERYABLES.get(property)
   if (found) return found
   const name = Array.from(property.slice(0, 80)).slice(0, 40).join('')
-  throw new Cql2Error(
-    at,
-    `there is no property ${name}. Expected one of ${QUERYABLE_NAMES}`,
-  )
+  throw new Cql2Error(at, `there is no property ${name}. Expected one of ${QUERYABLE_NAMES}`)
 }
 
 const NEGATED: Record<Comparison, Comparison> = {

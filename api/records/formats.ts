@@ -16,10 +16,15 @@ const SECONDS_LENGTH = 19
 
 /**
  * A record as JSON text (docs/spec/interface.md 4): its addresses with their checksum, its times as Date's
- * toISOString writes them.
+ * toISOString writes them. What was searched for by distance says its distance.
  */
 export function recordText(record: RecordResult): string {
-  const text = record.text.endsWith(NO_OPTION) ? `${record.text.slice(0, -NO_OPTION.length)}}` : record.text
+  const { centimeters } = record
+  const options = record.text.endsWith(NO_OPTION)
+    ? `${record.text.slice(0, -NO_OPTION.length)}}`
+    : record.text
+  const text =
+    centimeters === undefined ? options : `${options.slice(0, -1)},"distance_meters":${centimeters / 100}}`
   let written = ''
   let at = 0
   // No string can hold a key: its quotes are escaped there. Attributes, which can, come last.

@@ -39,9 +39,9 @@ export {
   readCrs,
   readLocationType,
   readSchemaUid,
-  readSort,
+  readTimeSort,
   readText,
-  SORTS,
+  TIME_SORTS,
   wholeReader,
 } from './readers'
 export { CHAIN_READINESS, readinessOf } from './readiness'
@@ -56,7 +56,7 @@ export {
   NEWEST_FIRST,
   type RecordFilter,
   type RecordPosition,
-  type Sort,
+  type TimeSort,
   type Statement,
   TYPE_INDEXED,
 } from './sql'

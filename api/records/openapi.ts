@@ -111,7 +111,17 @@ export type SchemaList = Static<typeof SCHEMA_LIST>
 
 /** The named schemas of records, for the document's components. */
 export const RECORDS_COMPONENTS: Readonly<Record<string, Schema>> = {
-  LocationRecord: LOCATION_RECORD,
+  LocationRecord: {
+    ...LOCATION_RECORD,
+    properties: {
+      ...LOCATION_RECORD.properties,
+      distance_meters: {
+        type: 'number',
+        description: 'Distance from `near`, to the centimetre; with `sort=distance` only.',
+        minimum: 0,
+      },
+    },
+  },
   ListResponse: Type.Object(
     {
       data: Type.Array(Type.Unsafe(ref('LocationRecord')), { description: 'The records.', maxItems: 1000 }),

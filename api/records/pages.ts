@@ -5,6 +5,7 @@ import { noGeometry } from '../http/problems'
 import { recordText } from './formats'
 import { addressWith, type PageAddresses } from './links'
 import type { GivenQuery } from './query'
+import { MAX_RADIUS } from './readers'
 import type { SearchQuery } from './search'
 import type { Place } from './sieve'
 import { NEWEST_FIRST, type RecordResult, type Sort } from './sql'
@@ -183,10 +184,13 @@ function conditionsOf({
 function placeInWords({ geometry, radiusMeters }: Place): string {
   if (radiusMeters === undefined) return `sharing a place with ${shortened(geometry, 200)}`
   const { coordinates } = JSON.parse(geometry) as { coordinates: number[] }
-  return `within ${radiusMeters.toLocaleString('en')} m of longitude ${coordinates[0]}, latitude ${coordinates[1]}`
+  const distance =
+    radiusMeters < MAX_RADIUS ? `within ${radiusMeters.toLocaleString('en')} m` : 'at any distance'
+  return `${distance} of longitude ${coordinates[0]}, latitude ${coordinates[1]}`
 }
 
 export function orderOf({ by, descending }: Sort): string {
+  if (by === 'distance') return 'nearest first'
   const what = by === NEWEST_FIRST.by ? '' : ' by the time of the event'
   return `${descending ? 'newest' : 'oldest'} first${what}`
 }

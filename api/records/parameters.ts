@@ -35,7 +35,7 @@ import {
 } from './readers'
 import type { SearchQuery } from './search'
 import { placeOf, type Place } from './sieve'
-import { NEWEST_FIRST, type RecordPosition, type Sort } from './sql'
+import { NEWEST_FIRST, type RecordPosition, type Sort, type TimeSort } from './sql'
 
 /** What the Records API can be asked: each parameter with its documentation and its reader. */
 
@@ -142,7 +142,7 @@ export const FILTERS = {
     {
       type: 'string',
       description:
-        '`lng,lat` in degrees: only what lies within `radius` of it, on the ellipsoid, to the centimetre.',
+        '`lng,lat` in degrees: only what lies within `radius` of it, on the ellipsoid, to the centimetre; or what is nearest to it, with `sort=distance`.',
       examples: ['13.3777,52.5163'],
     },
     readPoint,
@@ -206,7 +206,8 @@ export const LIST_QUERY = queryOf({
     {
       enum: SORTS,
       default: '-timestamp',
-      description: "By the time of the attestation's block or of the located event; `-` is descending.",
+      description:
+        "By the time of the attestation's block or of the located event; `-` is descending. `distance`: nearest to `near` first, exactly; each record then has `distance_meters`, and `radius` is optional.",
     },
     readSort,
   ),
@@ -291,7 +292,7 @@ export function choiceOf({
   toTimestamp: before,
   filter,
   ...query
-}: QueryOf<Partial<typeof FILTERS & typeof CQL2_FILTER>>): RecordChoice {
+}: QueryOf<Partial<typeof FILTERS & typeof CQL2_FILTER>> & { sort?: Sort }): RecordChoice {
   const { chain, prover, subject, schema, memo, attributes, revoked, bbox } = query
   const place = placeIn(query)
   return {
@@ -306,24 +307,32 @@ function placeIn({
   near,
   radius,
   intersects,
-}: Pick<QueryOf<typeof FILTERS>, 'near' | 'radius' | 'intersects'>): Place | undefined {
+  sort,
+}: Pick<QueryOf<typeof FILTERS>, 'near' | 'radius' | 'intersects'> & { sort?: Sort }): Place | undefined {
+  const isNearest = sort?.by === 'distance'
   if (intersects) {
+    if (isNearest) throw invalid('sort', 'distance needs near=lng,lat, and no intersects')
     if (near) throw invalid('intersects', 'Give near and radius, or intersects: not both')
     if (radius !== undefined) throw invalid('radius', 'It belongs to near=lng,lat')
     return intersects
   }
+  if (!near && isNearest) throw invalid('sort', 'distance needs near=lng,lat')
   if (!near && radius === undefined) return undefined
   if (!near) throw invalid('near', 'Missing; radius needs near=lng,lat')
-  if (radius === undefined) throw invalid('radius', 'Missing; near needs a radius in metres')
-  return placeOf({ type: 'Point', coordinates: near }, 'near', radius)
+  if (radius === undefined && !isNearest)
+    throw invalid('radius', 'Missing; near needs a radius in metres, or sort=distance')
+  return placeOf({ type: 'Point', coordinates: near }, 'near', radius ?? MAX_RADIUS)
 }
 
 /** A request of the list, as it was read. */
-export interface ListRequest {
-  search: SearchQuery & { offset: number; sort: Sort }
+export type ListRequest = ListOptions &
+  (
+    | { whole: false; search: SearchQuery & { offset: number; sort: Sort } }
+    /** All matching records are sent, not a page of them. */
+    | { whole: true; search: SearchQuery & { offset: number; sort: TimeSort } }
+  )
+interface ListOptions {
   format: FormatName
-  /** Whether all matching records are sent, not a page of them. */
-  whole: boolean
   byCursor: boolean
   withTotal: boolean
   given: GivenQuery
@@ -343,18 +352,21 @@ export function listRequest(query: typeof LIST_QUERY.static, accept: string | un
   const paged = format === 'json' || format === 'html'
   if (total && !paged) throw invalid('total', 'It is told in JSON only')
   const whole = !paged && !(limit !== undefined && limit <= MAX_LIMIT)
+  const search = {
+    ...choice,
+    // A larger limit becomes the maximum; the answer has the limit that was applied.
+    limit: whole ? (limit ?? Infinity) : Math.min(limit ?? DEFAULT_LIMIT, MAX_LIMIT),
+    offset: query.offset ?? 0,
+    from,
+    withGeometry: format === 'geojson',
+  }
+  if (whole && sort.by === 'distance')
+    throw invalid('limit', `sort=distance comes in pages: give ${MAX_LIMIT} or less, and go on by cursor`)
   return {
-    search: {
-      ...choice,
-      sort,
-      // A larger limit becomes the maximum; the answer has the limit that was applied.
-      limit: whole ? (limit ?? Infinity) : Math.min(limit ?? DEFAULT_LIMIT, MAX_LIMIT),
-      offset: query.offset ?? 0,
-      from,
-      withGeometry: format === 'geojson',
-    },
+    ...(whole
+      ? { whole, search: { ...search, sort: sort as TimeSort } }
+      : { whole, search: { ...search, sort } }),
     format,
-    whole,
     byCursor: from !== undefined,
     // HTML pages show the total.
     withTotal: total === true || format === 'html',

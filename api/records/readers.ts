@@ -7,7 +7,7 @@ import { RecordsError } from '../http/problems'
 import { instantOf } from './iso-8601'
 import { invalid } from './query'
 import { placeOf, type Place } from './sieve'
-import { SORT_FIELDS, type Bbox, type Sort } from './sql'
+import { SORT_FIELDS, type Bbox, type Sort, type TimeSort } from './sql'
 
 /**
  * Readers of parameters: text to value. Each throws a RecordsError that says what would be right, and
@@ -22,7 +22,8 @@ export const MAX_LOCATION_TYPE_LENGTH = 100
 export const MAX_MEMO_WORDS_LENGTH = 100
 export const MAX_ATTRIBUTES_LENGTH = 1_000
 const NUMBER = /^\s*[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?\s*$/i
-export const SORTS = SORT_FIELDS.flatMap((field) => [field, `-${field}`])
+export const TIME_SORTS = SORT_FIELDS.flatMap((field) => [field, `-${field}`])
+export const SORTS = [...TIME_SORTS, 'distance']
 
 export function readChain(text: string, name: string): string {
   const chain = chainBySlug(text)
@@ -165,10 +166,14 @@ export function bboxOf(numbers: readonly number[]): Bbox {
   return numbers
 }
 
-export function readSort(text: string, name: string): Sort {
+export function readTimeSort(text: string, name: string, known: readonly string[] = TIME_SORTS): TimeSort {
   const by = SORT_FIELDS.find((field) => field === text.replace(/^-/, ''))
-  if (!by) throw invalid(name, `Expected one of ${SORTS.join(', ')} (- is descending)`)
+  if (!by) throw invalid(name, `Expected one of ${known.join(', ')} (- is descending)`)
   return { by, descending: text.startsWith('-') }
+}
+
+export function readSort(text: string, name: string): Sort {
+  return text === 'distance' ? { by: text, descending: false } : readTimeSort(text, name, SORTS)
 }
 
 export function readPoint(text: string, name: string): readonly [number, number] {

@@ -206,7 +206,7 @@ describe('filters beyond the specification', () => {
     })
   })
   test.each<[query: string, name: string, detail: unknown]>([
-    ['?near=1,2', 'radius', 'Missing; near needs a radius in metres'],
+    ['?near=1,2', 'radius', 'Missing; near needs a radius in metres, or sort=distance'],
     ['?radius=5', 'near', 'Missing; radius needs near=lng,lat'],
     ...['', '1', '1,2,3', '181,0', '0,91', 'a,b', 'NaN,0', '1e999,0', '0x1,2', '1;2'].map(
       (near) =>
@@ -261,7 +261,7 @@ describe('filters beyond the specification', () => {
         [
           `?sort=${text}`,
           'sort',
-          'Expected one of timestamp, -timestamp, event_timestamp, -event_timestamp (- is descending)',
+          'Expected one of timestamp, -timestamp, event_timestamp, -event_timestamp, distance (- is descending)',
         ] as [string, string, string],
     ),
     ...['', 'a'.repeat(101), 'a%00b', 'a%0Ab'].map(
@@ -675,7 +675,11 @@ describe('formats', () => {
       expect(Object.keys(properties)).toEqual(
         properties.uid === uid ? fields : fields.filter((name) => name !== 'attributes'),
       )
-    expect(Object.keys(checker.document.components.schemas.LocationRecord.properties)).toEqual(fields)
+    // The distance is not of the record, but of what was asked.
+    expect(Object.keys(checker.document.components.schemas.LocationRecord.properties)).toEqual([
+      ...fields,
+      'distance_meters',
+    ])
     const ogc = async (path: string) => (await fetch(`${api.url}/ogc${path}`)).json() as Promise<any>
     expect(Object.keys((await ogc('/api')).components.schemas.LocationRecord.properties)).toEqual(fields)
     expect(

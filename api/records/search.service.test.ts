@@ -86,7 +86,7 @@ afterAll(async () => {
 })
 
 const numbers = (found: RecordResult[]) => found.map(({ uid }) => uids.indexOf(uid)).sort((a, b) => a - b)
-const all = async (search: Omit<SearchQuery, 'limit'>) => {
+const all = async (search: Omit<SearchQuery, 'limit' | 'sort'>) => {
   const found: RecordResult[] = []
   for await (const page of records.pages({ ...search, limit: Infinity })) found.push(...page)
   return numbers(found)

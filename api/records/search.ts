@@ -1,5 +1,6 @@
 import { RecordsError } from '../http/problems'
 import type { Condition, DecidedPlace } from './filter'
+import { nearest } from './nearest'
 import { Sieve, TASK_CHARACTERS, type Place, type Sifted } from './sieve'
 import {
   NEWEST_FIRST,
@@ -8,12 +9,15 @@ import {
   type RecordQuery,
   type RecordResult,
   type Sort,
+  type TimeSort,
 } from './sql'
 import type { Store } from './store'
 
 /** What is searched for: filters of the database, and a place that the candidates are measured against. */
-export interface SearchQuery extends Omit<RecordQuery, 'from' | 'reaching' | 'condition'> {
+export interface SearchQuery extends Omit<RecordQuery, 'from' | 'reaching' | 'condition' | 'sort'> {
   place?: Place
+  /** Default: newest first. By distance only with a place that is a position. */
+  sort?: Sort
   condition?: Condition<Place>
   from?: RecordPosition
 }
@@ -72,8 +76,10 @@ export class RecordSearch {
    * RecordsError where too many records would have to be looked at.
    */
   async page(query: SearchQuery): Promise<RecordPage> {
-    const search = await this.decidedSearch(query)
-    const { limit, sort = NEWEST_FIRST } = search
+    const decided = await this.decidedSearch(query)
+    if (decided.sort?.by === 'distance') return this.nearestPage(decided, decided.sort)
+    const search = { ...decided, sort: decided.sort ?? NEWEST_FIRST }
+    const { limit, sort } = search
     let { from, offset = 0 } = search
     const rows: RecordResult[] = []
     if (!search.place)
@@ -102,12 +108,39 @@ export class RecordSearch {
     return pageOf(rows, Math.min(limit, countWithin(rows, PAGE_CHARACTERS)), sort)
   }
 
+  private async nearestPage(search: DecidedSearch, sort: Sort): Promise<RecordPage> {
+    const { place, limit, offset = 0, from } = search
+    if (!place) throw new Error('A search by distance needs a place')
+    const rows = await nearest(
+      { filter: filterOf(search), place, limit: offset + limit + 1, ...(from && { from }) },
+      {
+        count: (filter, cap) => this.store.countRecords(filter, cap),
+        sample: (filter, boxes, most) => this.store.sampleGeometries(filter, boxes, most),
+        all: (filter) => this.allCandidates(filter),
+        measure: (geometries, at) => this.sieve.distances(geometries, at),
+      },
+      MAX_CANDIDATES,
+    )
+    const page = rows.slice(offset)
+    return pageOf(page, Math.min(limit, countWithin(page, PAGE_CHARACTERS)), sort)
+  }
+
+  /** All candidates, in parts. Throws a RecordsError where they are too many to be measured. */
+  private async *allCandidates(filter: RecordFilter): AsyncGenerator<RecordResult[]> {
+    let looked = 0
+    for await (const part of this.candidates({ ...filter, limit: 0 })) {
+      looked += part.length
+      if (looked > MAX_CANDIDATES) throw tooManyCandidates()
+      yield part
+    }
+  }
+
   /** One read of a search without a place. */
-  private async part(search: DecidedSearch): Promise<RecordPage> {
+  private async part(search: DecidedSearch & { sort: TimeSort }): Promise<RecordPage> {
     return pageOf(
       await this.store.listRecords({ ...search, limit: search.limit + 1 }),
       search.limit,
-      search.sort ?? NEWEST_FIRST,
+      search.sort,
     )
   }
 
@@ -115,8 +148,8 @@ export class RecordSearch {
    * All that match, `limit` at most, in pages. Each is read when it is wanted: a client that waits costs
    * nothing. Records that arrive meanwhile neither repeat nor shift the others.
    */
-  async *pages(query: SearchQuery): AsyncGenerator<RecordResult[]> {
-    const search = await this.decidedSearch(query)
+  async *pages(query: SearchQuery & { sort?: TimeSort }): AsyncGenerator<RecordResult[]> {
+    const search = { ...(await this.decidedSearch(query)), sort: query.sort ?? NEWEST_FIRST }
     let { from, offset, limit } = search
     if (search.place) {
       if (
@@ -256,25 +289,34 @@ export class RecordSearch {
   }
 
   /** The candidates in order, by whether they pass: chunk by chunk, each larger than the one before. */
-  private async *sifted(search: DecidedSearch, place: Place): AsyncGenerator<Sifted & { looked: number }> {
-    const { place: _, offset: __, ...query } = search
-    let { from } = search
+  private async *sifted(
+    { place: _, offset: __, sort, ...query }: DecidedSearch,
+    place: Place,
+  ): AsyncGenerator<Sifted & { looked: number }> {
+    const times = sort?.by === 'distance' ? undefined : sort
+    const search = { ...query, reaching: place.reach, ...(times && { sort: times }) }
+    for await (const part of this.candidates(search))
+      yield { ...(await this.sieve.sift(part, place)), looked: part.length }
+  }
+
+  /** What passes a filter, in order, in parts that each are one task of the sieve. */
+  private async *candidates(query: RecordQuery): AsyncGenerator<RecordResult[]> {
+    let { from } = query
     for (let size = CANDIDATES_FIRST; ;) {
       const { rows, next } = pageOf(
         await this.store.listRecords({
           ...query,
-          reaching: place.reach,
           limit: size + 1,
           withGeometry: true,
           ...(from && { from }),
         }),
         size,
-        search.sort ?? NEWEST_FIRST,
+        query.sort ?? NEWEST_FIRST,
       )
       let characters = 0
       // Anyone may attest large geometries: a task is limited by characters, not by records.
       for (const part of tasksOf(rows)) {
-        yield { ...(await this.sieve.sift(part, place)), looked: part.length }
+        yield part
         for (const { geometry } of part) characters += geometry?.length ?? 0
       }
       size = characters > TASK_CHARACTERS ? CANDIDATES_FIRST : Math.min(size * 2, CANDIDATES_AT_ONCE)
@@ -344,7 +386,7 @@ function pageOf(rows: RecordResult[], limit: number, { by }: Sort): RecordPage {
     ? {
         rows: page,
         next: {
-          at: Date.parse(`${(JSON.parse(last.text) as Record<string, string>)[by]}Z`),
+          at: last.centimeters ?? Date.parse(`${(JSON.parse(last.text) as Record<string, string>)[by]}Z`),
           id: `${last.chain}-${last.uid}`,
         },
       }

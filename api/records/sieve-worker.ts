@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import {
   GeometryError,
+  distanceCentimeters,
   intersects,
   isWithin,
   prepareGeometry,
@@ -34,7 +35,21 @@ const LARGE_CHARACTERS = 2_000
  * Which candidates pass, by the kernel that also signs; null where nobody can tell: of none, and of a polygon
  * without a certain inside.
  */
-export function sift({ geometry, radiusMeters, candidates }: SieveTask): Verdict[] {
+export function sift({ radiusMeters, ...task }: SieveTask): Verdict[] {
+  return measured(task, (candidate, target) =>
+    radiusMeters === undefined ? intersects(candidate, target) : isWithin(candidate, target, radiusMeters),
+  )
+}
+
+/** Distances of the candidates in whole centimetres; null where nobody can tell. */
+export function distances(task: SieveTask): (number | null)[] {
+  return measured(task, distanceCentimeters)
+}
+
+function measured<Answer>(
+  { geometry, candidates }: SieveTask,
+  measure: (candidate: PreparedGeometry, target: PreparedGeometry) => Answer,
+): (Answer | null)[] {
   const target = prepared.get(geometry) ?? prepare(geometry)
   prepared.set(geometry, target)
   return candidates.map((text) => {
@@ -42,9 +57,7 @@ export function sift({ geometry, radiusMeters, candidates }: SieveTask): Verdict
     try {
       const candidate = large.get(text) ?? prepare(text)
       if (text.length > LARGE_CHARACTERS) large.set(text, candidate)
-      return radiusMeters === undefined
-        ? intersects(candidate, target)
-        : isWithin(candidate, target, radiusMeters)
+      return measure(candidate, target)
     } catch (error) {
       if (error instanceof GeometryError) return null
       throw error

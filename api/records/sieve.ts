@@ -62,7 +62,7 @@ export class Sieve {
   async sift(candidates: readonly RecordResult[], place: Place): Promise<Sifted> {
     if (candidates.length === 0) return { passed: [], failed: [] }
     const { geometry, radiusMeters } = place
-    const verdicts = await this.run({
+    const verdicts = await this.run<Verdict>('sift', {
       geometry,
       ...(radiusMeters !== undefined && { radiusMeters }),
       candidates: candidates.map((each) => each.geometry),
@@ -71,7 +71,16 @@ export class Sieve {
     return { passed: those(true), failed: those(false) }
   }
 
-  private async run(task: SieveTask): Promise<Verdict[]> {
+  /**
+   * Distances of GeoJSON geometries from that of the place in whole centimetres; null where nobody can tell.
+   * Throws an UnavailableError under too much load.
+   */
+  async distances(candidates: readonly (string | null)[], { geometry }: Place): Promise<(number | null)[]> {
+    if (candidates.length === 0) return []
+    return this.run<number | null>('distances', { geometry, candidates })
+  }
+
+  private async run<Answer>(name: 'sift' | 'distances', task: SieveTask): Promise<Answer[]> {
     this.pool ??= new Piscina({
       filename: this.workerFile,
       minThreads: 0,
@@ -83,9 +92,9 @@ export class Sieve {
       throw new UnavailableError('Too many searches by exact place wait already.')
     try {
       return (await this.pool.run(task, {
-        name: 'sift',
+        name,
         signal: AbortSignal.timeout(TASK_MS),
-      })) as Verdict[]
+      })) as Answer[]
     } catch (error) {
       if ((error as Error).name === 'AbortError')
         throw new UnavailableError('Looking at so many geometries took too long.')

@@ -37,15 +37,21 @@ export interface RecordFilter {
 }
 
 export const SORT_FIELDS = ['timestamp', 'event_timestamp'] as const
-export interface Sort {
+export interface TimeSort {
   by: (typeof SORT_FIELDS)[number]
   descending: boolean
 }
-export const NEWEST_FIRST: Sort = { by: 'timestamp', descending: true }
+/** Nearest first, to the place that is searched for: no order of the database's. */
+export interface DistanceSort {
+  by: 'distance'
+  descending: false
+}
+export type Sort = TimeSort | DistanceSort
+export const NEWEST_FIRST: TimeSort = { by: 'timestamp', descending: true }
 
 /** A position in the order of records: the next page starts after it, whatever arrives meanwhile. */
 export interface RecordPosition {
-  /** Unix milliseconds, of the field that is sorted by */
+  /** Unix milliseconds, of the field that is sorted by; by distance, centimetres */
   at: number
   /** `<chain>-<uid>` */
   id: string
@@ -55,7 +61,7 @@ export interface RecordQuery extends RecordFilter {
   limit: number
   offset?: number
   /** Default: newest first. */
-  sort?: Sort
+  sort?: TimeSort
   /** Only records after this position. */
   from?: RecordPosition
   /** Whether `geometry` is wanted. */
@@ -79,6 +85,8 @@ export interface RecordResult {
   text: string
   /** GeoJSON geometry as text; null where there is none or it was not asked for */
   geometry: string | null
+  /** The distance that a search by it found, in whole centimetres. */
+  centimeters?: number
 }
 
 /** A statement and its parameters. */
@@ -181,6 +189,29 @@ export function readLines(lines: string | null): RecordResult[] {
 const UID_LENGTH = 66
 const UID_AT = '{"uid":"'.length
 const CHAIN_AT = UID_AT + UID_LENGTH + '","chain":"'.length
+
+/** Characters of a geometry that a sample may have: anyone may attest large ones. */
+const SAMPLE_CHARACTERS = 2_000
+/**
+ * Geometries of the first records in the order of distances from each of these boxes on the plane, which
+ * the GiST index on geom has; large ones are left out. As lines of one text.
+ */
+export function sampleQuery(filter: RecordFilter, boxes: readonly Bbox[], limit: number): Statement {
+  const values: unknown[] = []
+  const value = (v: unknown) => `$${values.push(v)}`
+  const lists = boxes.map(([w, s, e, n]) => {
+    const where = whereClause([
+      ...conditions(filter, value),
+      `geom IS NOT NULL AND octet_length(geometry) <= ${SAMPLE_CHARACTERS}`,
+    ])
+    const box = envelope(value(w), value(s), value(e), value(n))
+    return `(SELECT id, geometry FROM location_record ${where} ORDER BY geom <-> ${box} LIMIT ${value(limit)})`
+  })
+  return {
+    text: `SELECT string_agg(geometry, E'\\n') AS lines FROM (${lists.join(' UNION ')}) AS sample`,
+    values,
+  }
+}
 
 /** The number of records that match, `cap` at most. */
 export function countQuery(filter: RecordFilter, cap: number): Statement {

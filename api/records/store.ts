@@ -14,6 +14,7 @@ import {
   countQuery,
   listQuery,
   readLines,
+  sampleQuery,
   type Bbox,
   type RecordFilter,
   type RecordQuery,
@@ -168,6 +169,15 @@ export class Store {
   async countRecords(filter: RecordFilter, cap: number): Promise<number> {
     const { text, values } = countQuery(filter, cap)
     return (await this.run<{ count: number }>({ text, values }, true))[0]!.count
+  }
+
+  /**
+   * Geometries of the first records in the order of distances from each of these boxes on the plane, `limit`
+   * of each at most.
+   */
+  async sampleGeometries(filter: RecordFilter, boxes: readonly Bbox[], limit: number): Promise<string[]> {
+    const [row] = await this.run<{ lines: string | null }>(sampleQuery(filter, boxes, limit), true)
+    return row!.lines?.split('\n') ?? []
   }
 
   /** The record with this UID; the newest where several chains have one. Uses the primary key. */

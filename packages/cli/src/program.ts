@@ -269,7 +269,7 @@ function filterOptions(): Option[] {
     new Option('--from-timestamp <time>', 'attested after this (ISO 8601)'),
     new Option('--to-timestamp <time>', 'attested before this (ISO 8601)'),
     new Option('--bbox <box>', 'minLng,minLat,maxLng,maxLat'),
-    new Option('--near <position>', 'lng,lat; with --radius'),
+    new Option('--near <position>', 'lng,lat; with --radius or --sort distance'),
     new Option('--radius <metres>', 'with --near').argParser(read.metres),
     new Option('--intersects <shape>', 'GeoJSON, WKT, or a file of it'),
     new Option('--memo <words>', 'words of the memo, or how they begin'),
@@ -281,7 +281,7 @@ function filterOptions(): Option[] {
 function listOptions(): Option[] {
   return [
     new Option('--sort <field>', 'default: the newest first').choices([
-      ...['timestamp', '-timestamp', 'event_timestamp', '-event_timestamp'],
+      ...['timestamp', '-timestamp', 'event_timestamp', '-event_timestamp', 'distance'],
     ]),
     new Option('--limit <n>', 'at most so many; default: 20 of a table, else all').argParser(read.count),
     new Option('--format <format>', 'default: table').choices(['table', 'json', 'ndjson', 'csv', 'geojson']),

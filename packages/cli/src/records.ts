@@ -87,16 +87,18 @@ async function shapeOf(given: string): Promise<string> {
 
 function recordTable(rows: readonly LocationRecord[], { paint }: Session): string[] {
   if (rows.length === 0) return []
+  const byDistance = rows[0]!.distance_meters !== undefined
   const [head, ...lines] = table(
     [
-      ['UID', 'CHAIN', 'TIME', 'TYPE', 'LNG', 'LAT', 'MEMO'],
-      ...rows.map(({ uid, chain, timestamp, location_type, longitude, latitude, memo, revoked }) => [
+      ['UID', 'CHAIN', 'TIME', 'TYPE', 'LNG', 'LAT', ...(byDistance ? ['METRES'] : []), 'MEMO'],
+      ...rows.map(({ uid, chain, timestamp, location_type, longitude, latitude, memo, revoked, ...row }) => [
         ...[uid, chain, time(timestamp), visible(location_type).slice(0, 24)],
         ...[longitude, latitude].map((degrees) => (degrees === null ? '' : degrees.toFixed(4))),
+        ...(byDistance ? [row.distance_meters!.toFixed(2)] : []),
         `${revoked ? '(revoked) ' : ''}${visible(memo ?? '').slice(0, 60)}`,
       ]),
     ],
-    [4, 5],
+    byDistance ? [4, 5, 6] : [4, 5],
   )
   return [paint.dim(head!), ...lines]
 }

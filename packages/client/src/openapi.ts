@@ -1281,6 +1281,8 @@ export interface components {
             attributes?: {
                 [key: string]: unknown;
             };
+            /** @description Distance from `near`, to the centimetre; with `sort=distance` only. */
+            distance_meters?: number;
         };
         /** @description Location records. */
         ListResponse: {
@@ -3329,7 +3331,7 @@ export interface operations {
                 /** @description Only revoked ones, or only ones that are not. */
                 revoked?: boolean;
                 /**
-                 * @description `lng,lat` in degrees: only what lies within `radius` of it, on the ellipsoid, to the centimetre.
+                 * @description `lng,lat` in degrees: only what lies within `radius` of it, on the ellipsoid, to the centimetre; or what is nearest to it, with `sort=distance`.
                  * @example 13.3777,52.5163
                  */
                 near?: string;
@@ -3340,8 +3342,8 @@ export interface operations {
                  * @example POLYGON((13.3 52.5, 13.5 52.5, 13.5 52.6, 13.3 52.6, 13.3 52.5))
                  */
                 intersects?: string;
-                /** @description By the time of the attestation's block or of the located event; `-` is descending. */
-                sort?: "timestamp" | "-timestamp" | "event_timestamp" | "-event_timestamp";
+                /** @description By the time of the attestation's block or of the located event; `-` is descending. `distance`: nearest to `near` first, exactly; each record then has `distance_meters`, and `radius` is optional. */
+                sort?: "timestamp" | "-timestamp" | "event_timestamp" | "-event_timestamp" | "distance";
                 /** @description How many at most. A page has 1000 at most: more gives 1000 in JSON, and streams the other formats. */
                 limit?: number;
                 /** @description How many to skip: page n of size L has (n-1)*L. At most 100000, unless beyond the last record: further on goes `cursor`. */
@@ -4004,7 +4006,7 @@ export interface operations {
                 /** @description Only revoked ones, or only ones that are not. */
                 revoked?: boolean;
                 /**
-                 * @description `lng,lat` in degrees: only what lies within `radius` of it, on the ellipsoid, to the centimetre.
+                 * @description `lng,lat` in degrees: only what lies within `radius` of it, on the ellipsoid, to the centimetre; or what is nearest to it, with `sort=distance`.
                  * @example 13.3777,52.5163
                  */
                 near?: string;
@@ -4145,7 +4147,7 @@ export interface operations {
                 /** @description Only revoked ones, or only ones that are not. */
                 revoked?: boolean;
                 /**
-                 * @description `lng,lat` in degrees: only what lies within `radius` of it, on the ellipsoid, to the centimetre.
+                 * @description `lng,lat` in degrees: only what lies within `radius` of it, on the ellipsoid, to the centimetre; or what is nearest to it, with `sort=distance`.
                  * @example 13.3777,52.5163
                  */
                 near?: string;

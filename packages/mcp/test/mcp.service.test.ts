@@ -317,7 +317,7 @@ describe('errors say what to do next', () => {
     ],
     ['within', { geometry: TOWER, target: GATE, radius: -1, ...CHAIN }, /radius: expected metres, above 0/],
     ['area', { geometry: TOWER, ...CHAIN }, /^Invalid Input: geometry: .*Polygon/],
-    ['search_records', { near: GATE }, /radius/],
+    ['search_records', { radius: 5 }, /near/],
     ['search_records', { limit: 1000 }, /limit: Too big: expected number to be <=50/],
     ['search_records', { chain: 'mars' }, /^Invalid chain parameter: .*base-sepolia.* Correct the input/],
     ['get_record', { uid: '0x12' }, /^Invalid UID format: .* Correct the input and call again\.$/],

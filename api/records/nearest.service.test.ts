@@ -1,0 +1,247 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { seededRandom } from '../../dev/random'
+import {
+  GeometryError,
+  distanceCentimeters,
+  prepareGeometry,
+  readGeometry,
+  type PreparedGeometry,
+} from '../../src/geodesy'
+import { startApi, type TestApi } from '../../test/api'
+import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
+import { ADDRESSES, insertRecords, type Geometry, type GivenRecord } from '../../test/records'
+
+/**
+ * sort=distance against brute force by the kernel: every record is measured, then sorted. NEAREST_SEED
+ * replays a run.
+ */
+const SEED = Number(process.env.NEAREST_SEED ?? 20_261_124)
+const COUNT = 100_000
+const random = seededRandom(SEED)
+const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]!
+const spread = (size: number) => (random() + random() + random() - 1.5) * size
+const onEarth = ([lng, lat]: readonly [number, number]): [number, number] => {
+  const over = Math.abs(lat) > 90
+  const shifted = over ? lng + 180 : lng
+  return [shifted - 360 * Math.round(shifted / 360), over ? Math.sign(lat) * 180 - lat : lat]
+}
+/** Towns of very different density: at both poles, on both sides of the antimeridian, on land. */
+const TOWNS: readonly (readonly [number, number, number])[] = [
+  ...([
+    [0, 90, 3],
+    [77, 90, 0.01],
+    [-120, -90, 8],
+    [180, 0, 2],
+    [-179.9, 66, 0.5],
+    [180, -84, 6],
+    [13.4, 52.5, 0.2],
+    [13.4, 52.5, 5],
+    [-70, 10, 40],
+  ] as const),
+]
+function somePlace(): [number, number] {
+  const [lng, lat, size] = pick(TOWNS)
+  return onEarth([lng + spread(size) / Math.max(0.05, Math.cos((lat * Math.PI) / 180)), lat + spread(size)])
+}
+function someShape(): Geometry {
+  const at = somePlace()
+  const near = () => onEarth([at[0] + spread(20), Math.max(-90, Math.min(90, at[1] + spread(8)))])
+  return random() < 0.5
+    ? { type: 'LineString', coordinates: [at, near(), near()] }
+    : { type: 'Polygon', coordinates: [[at, near(), near(), at]] }
+}
+function preparedOf(geometry: Geometry): PreparedGeometry | undefined {
+  try {
+    return prepareGeometry(readGeometry(geometry, 'geometry'))
+  } catch (error) {
+    if (error instanceof GeometryError) return undefined
+    throw error
+  }
+}
+
+interface Placed {
+  id: string
+  chain: string
+  prover: string
+  prepared: PreparedGeometry
+}
+let database: TestDatabase
+let api: TestApi
+const placed: Placed[] = []
+beforeAll(async () => {
+  database = await createMigratedDatabase()
+  api = await startApi({ databaseUrl: database.url })
+  const given = Array.from({ length: COUNT }, (_, i): GivenRecord & { geometry: Geometry | null } => ({
+    chain: i % 50 === 0 ? 'sepolia' : 'celo',
+    prover: i % 2_000 === 0 ? ADDRESSES[4]! : ADDRESSES[i % 4]!,
+    geometry:
+      i % 97 === 0
+        ? null
+        : i % 60 === 0
+          ? someShape()
+          : // Some stand at the same place, or at the centimetre beside it.
+            { type: 'Point', coordinates: random() < 0.05 ? [180, 0] : somePlace() },
+  }))
+  const stored = await insertRecords(database.url, given)
+  for (const { id, chain, prover, geometry } of stored) {
+    const prepared = geometry ? preparedOf(geometry) : undefined
+    if (prepared) placed.push({ id, chain, prover, prepared })
+  }
+  await rows(database.url, 'ANALYZE location_record')
+})
+afterAll(async () => {
+  await api?.close()
+  await database?.drop()
+})
+
+interface Answer {
+  data: { uid: string; chain: string; distance_meters: number }[]
+  next_cursor: string | null
+  detail?: string
+}
+async function ask(query: Record<string, string>): Promise<Answer> {
+  const answer = await fetch(`${api.url}/api/v0/location-records?${new URLSearchParams(query).toString()}`)
+  return (await answer.json()) as Answer
+}
+const listed = ({ data, detail }: Answer) => {
+  expect(detail).toBeUndefined()
+  return data.map(({ uid, chain, distance_meters }): [string, number] => [`${chain}-${uid}`, distance_meters])
+}
+/** All of them, by brute force. */
+function byDistance(at: readonly [number, number], of: readonly Placed[] = placed): [string, number][] {
+  const target = preparedOf({ type: 'Point', coordinates: at })!
+  return of
+    .map(({ id, prepared }): [string, number] => [id, distanceCentimeters(prepared, target)])
+    .sort(([a, first], [b, second]) => first - second || (a < b ? -1 : 1))
+    .map(([id, centimeters]) => [id, centimeters / 100])
+}
+const ORIGINS: readonly (readonly [number, number])[] = [
+  ...([
+    [0, 90],
+    [50, -90],
+    [180, 0],
+    [-180, 0],
+    [12, 89.99],
+    [-100, 88],
+    [179.999, 66],
+    [-179.7, -84.2],
+    [13.4, 52.5],
+    // Far from everything: the nearest are a quarter round the earth.
+    [95, -20],
+    [0, -45],
+  ] as const),
+]
+
+test.each(ORIGINS)('the nearest to %d, %d', async (lng, lat) => {
+  const expected = byDistance([lng, lat])
+  const near = `${lng},${lat}`
+  for (const limit of [1, 7, 300])
+    expect(listed(await ask({ near, sort: 'distance', limit: String(limit) }))).toEqual(
+      expected.slice(0, limit),
+    )
+  expect(listed(await ask({ near, sort: 'distance', limit: '5', offset: '333' }))).toEqual(
+    expected.slice(333, 338),
+  )
+})
+
+test(`random places, filters and radii (seed ${SEED})`, async () => {
+  for (let run = 0; run < 12; run++) {
+    const at = random() < 0.8 ? somePlace() : onEarth([random() * 360, random() * 180 - 90])
+    const filter = pick<Record<string, string>>([
+      ...[{}, { chain: 'sepolia' }, { prover: ADDRESSES[4]! }, { prover: ADDRESSES[0]! }],
+    ])
+    const radius = random() < 0.4 ? 10 ** (2 + 4 * random()) : undefined
+    const few = placed.filter((each) =>
+      Object.entries(filter).every(([name, value]) => each[name as keyof Placed] === value),
+    )
+    const expected = byDistance(at, few).filter(
+      ([, meters]) => radius === undefined || Math.round(meters * 100) <= Math.round(radius * 100),
+    )
+    const query = {
+      ...{ near: at.join(), sort: 'distance', limit: '50', ...filter },
+      ...(radius !== undefined && { radius: String(radius) }),
+    }
+    expect([query, listed(await ask(query))]).toEqual([query, expected.slice(0, 50)])
+  }
+})
+
+test('cursors go through all of them, at one distance too, and each stands once', async () => {
+  const at = [180, 0] as const
+  const expected = byDistance(at)
+  // Thousands of records are 0.00 m away.
+  expect(expected[2_000]![1]).toBe(0)
+  const query = { near: '-180,0', sort: 'distance', limit: '900' }
+  const found: [string, number][] = []
+  let cursor: string | null = ''
+  for (let page = 0; page < 4; page++) {
+    const answer: Answer = await ask({ ...query, ...(cursor && { cursor }) })
+    found.push(...listed(answer))
+    cursor = answer.next_cursor
+    expect(cursor).not.toBeNull()
+  }
+  expect(found).toEqual(expected.slice(0, 3_600))
+  const other = await ask({ ...query, near: '179,0', cursor: cursor! })
+  expect(other.detail).toMatch(/^It belongs to a list with other filters/)
+})
+
+test('the last page of a radius ends', async () => {
+  const expected = byDistance([13.4, 52.5]).filter(([, meters]) => meters <= 500)
+  const query = { near: '13.4,52.5', radius: '500', sort: 'distance', limit: '20' }
+  const found: [string, number][] = []
+  for (let cursor: string | null = ''; cursor !== null;) {
+    const answer: Answer = await ask({ ...query, ...(cursor && { cursor }) })
+    found.push(...listed(answer))
+    cursor = answer.next_cursor
+  }
+  expect(found.length).toBeGreaterThan(40)
+  expect(found).toEqual(expected)
+})
+
+test('records that come and go meanwhile', async () => {
+  const [late] = await insertRecords(
+    database.url,
+    [{ geometry: { type: 'Point', coordinates: [95, -20] } }],
+    COUNT + 1,
+  )
+  const query = { near: '95,-20', sort: 'distance', limit: '3' }
+  expect(listed(await ask(query))[0]).toEqual([late!.id, 0])
+  await rows(database.url, `DELETE FROM location_record WHERE id = '${late!.id}'`)
+  expect(listed(await ask(query))).toEqual(byDistance([95, -20]).slice(0, 3))
+})
+
+test('other formats have the distance, too', async () => {
+  const query = { near: '13.4,52.5', sort: 'distance', limit: '2' }
+  const expected = byDistance([13.4, 52.5]).slice(0, 2)
+  const url = (format: string) =>
+    `${api.url}/api/v0/location-records?${new URLSearchParams({ ...query, format }).toString()}`
+  const geojson = (await (await fetch(url('geojson'))).json()) as {
+    features: { id: string; properties: { distance_meters: number } }[]
+  }
+  expect(geojson.features.map(({ id, properties }) => [id, properties.distance_meters])).toEqual(expected)
+  const lines = (await (await fetch(url('ndjson'))).text()).trim().split('\n')
+  expect(lines.map((line) => (JSON.parse(line) as { distance_meters: number }).distance_meters)).toEqual(
+    expected.map(([, meters]) => meters),
+  )
+  expect(await (await fetch(url('html'))).text()).toContain('nearest first')
+})
+
+test.each<[Record<string, string>, string]>([
+  [{ sort: 'distance' }, 'distance needs near=lng,lat'],
+  [{ sort: 'distance', intersects: 'POINT(1 2)' }, 'distance needs near=lng,lat, and no intersects'],
+  [{ near: '1,2' }, 'Missing; near needs a radius in metres, or sort=distance'],
+  [
+    { near: '1,2', sort: '-distance' },
+    'Expected one of timestamp, -timestamp, event_timestamp, -event_timestamp, distance (- is descending)',
+  ],
+  [
+    { near: '1,2', sort: 'distance', format: 'csv', limit: '5000' },
+    'sort=distance comes in pages: give 1000 or less, and go on by cursor',
+  ],
+])('%o is refused', async (query, detail) => {
+  expect((await ask(query)).detail).toBe(detail)
+})
+
+test('so far down the list that too many would be measured: refused in words', async () => {
+  const answer = await ask({ near: '13.4,52.5', sort: 'distance', offset: '60000' })
+  expect(answer.detail).toMatch(/^More than 20000 records would have to be measured/)
+})

@@ -1,0 +1,153 @@
+import { reachOf, readGeometry } from '../../src/geodesy'
+import type { Place } from './sieve'
+import type { Bbox, RecordFilter, RecordPosition, RecordResult } from './sql'
+
+/**
+ * The records nearest to a place, by the kernel. The index knows the order on the plane of longitude and
+ * latitude only. So the first records in that order give a radius that has enough records in it, whatever
+ * their order; then all records within this radius are measured.
+ */
+
+/** A search with no more candidates than this measures them all. */
+const FEW = 4_000
+/** A circle with so many times the wanted candidates is halved: near a pole the plane misleads. */
+const CROWDED = 8
+/** Half the way round the earth is 20,003,931.5 m: no place is farther. */
+const FARTHEST = 20_004_000
+/** Records in the order on the plane that are read at most. */
+const MOST_SAMPLED = 1_000
+/** From this latitude on, degrees, what is near the pole is looked at as well. */
+const POLAR = 75
+
+export interface NearestQuery {
+  /** What the database decides: neither place, nor order, nor paging. */
+  filter: RecordFilter
+  /** A position, and how many metres records may be away from it */
+  place: Place
+  /** How many at most. */
+  limit: number
+  /** Only those after this position, whose `at` is in centimetres. */
+  from?: RecordPosition
+}
+
+/** What a search for the nearest asks of others. */
+export interface NearestReads {
+  /** Counts candidates, up to a cap. */
+  count: (filter: RecordFilter, cap: number) => Promise<number>
+  /** GeoJSON of the first records in the order of distances from each of these boxes on the plane. */
+  sample: (filter: RecordFilter, boxes: readonly Bbox[], limit: number) => Promise<string[]>
+  /** All candidates, in parts. Throws where they are too many. */
+  all: (filter: RecordFilter) => AsyncIterable<RecordResult[]>
+  /** Distances in whole centimetres; null where nobody can tell. */
+  measure: (geometries: readonly (string | null)[], place: Place) => Promise<(number | null)[]>
+}
+
+/**
+ * The records nearest to a position: by their distance in whole centimetres, then by id. Records without a
+ * geometry that can be measured are left out.
+ * @param most candidates that may be measured for one answer
+ */
+export async function nearest(
+  query: NearestQuery,
+  reads: NearestReads,
+  most: number,
+): Promise<RecordResult[]> {
+  const { filter, place, limit, from } = query
+  const isNarrow =
+    radiusOf(place) < FARTHEST || Object.values(filter).some((condition) => condition !== undefined)
+  if (isNarrow && (await reads.count({ ...filter, reaching: place.reach }, FEW + 1)) <= FEW)
+    return within(query, reads)
+  const before = from ? await reads.count({ ...filter, reaching: circle(place, from.at / 100) }, most) : 0
+  const wanted = before + limit
+  /** Certainly too small, and probably large enough, metres. */
+  let [low, high] = [0, await enoughMeters(query, reads, wanted)]
+  const isPolar = Math.abs(positionOf(place)[1]) > POLAR
+  const crowd = CROWDED * wanted + FEW
+  const isCrowded = async (reach: Place['reach']) =>
+    (await reads.count({ ...filter, reaching: reach }, crowd)) >= crowd
+  for (let meters = high; ;) {
+    const reach = circle(place, meters)
+    if (isPolar && meters > 1 && meters > 1.1 * low && (await isCrowded(reach))) {
+      high = meters
+      meters = low > 0 ? Math.sqrt(low * high) : high / 2
+      continue
+    }
+    const found = await within({ ...query, place: { ...place, reach } }, reads, meters)
+    if (found.length >= limit || meters >= radiusOf(place)) return found
+    low = meters
+    meters = high > meters ? Math.sqrt(low * high) : (high = 2 * meters)
+  }
+}
+
+/** A radius in metres with so many records in it; where there are not so many, that of the place. */
+async function enoughMeters(
+  { filter, place }: NearestQuery,
+  { sample, measure }: NearestReads,
+  wanted: number,
+): Promise<number> {
+  const [lng, lat] = positionOf(place)
+  // The order on the plane does not go on across the antimeridian, and not over a pole.
+  const sides: Bbox[] = [lng, lng < 0 ? lng + 360 : lng - 360].map((each) => [each, lat, each, lat])
+  if (Math.abs(lat) > POLAR) sides.push([-180, Math.sign(lat) * 90, 180, Math.sign(lat) * 90])
+  const sampled = Math.min(wanted, MOST_SAMPLED)
+  const distances = (await measure(await sample(filter, sides, sampled), place))
+    .filter((each) => each !== null)
+    .sort((a, b) => a - b)
+  const last = distances[sampled - 1]
+  if (last === undefined) return radiusOf(place)
+  return Math.min(((last + 1) / 100) * Math.sqrt(wanted / sampled), radiusOf(place))
+}
+
+/** The nearest of all that the place reaches, those farther than `meters` aside. */
+async function within(
+  { filter, place, limit, from }: NearestQuery,
+  { all, measure }: NearestReads,
+  meters = radiusOf(place),
+): Promise<RecordResult[]> {
+  const radius = Math.round(meters * 100)
+  let found: Measured[] = []
+  for await (const rows of all({ ...filter, reaching: place.reach })) {
+    const distances = await measure(
+      rows.map(({ geometry }) => geometry),
+      place,
+    )
+    for (const [i, row] of rows.entries()) {
+      const centimeters = distances[i]!
+      const each = { row, centimeters, id: `${row.chain}-${row.uid}` }
+      if (centimeters !== null && centimeters <= radius && (!from || isAfter(each, from))) found.push(each)
+    }
+    if (found.length > 2 * limit) found = found.sort(inOrder).slice(0, limit)
+  }
+  return found
+    .sort(inOrder)
+    .slice(0, limit)
+    .map(({ row, centimeters }) => ({ ...row, centimeters }))
+}
+
+interface Measured {
+  row: RecordResult
+  centimeters: number
+  id: string
+}
+
+function inOrder(a: Measured, b: Measured): number {
+  return a.centimeters - b.centimeters || (a.id < b.id ? -1 : 1)
+}
+
+function isAfter({ centimeters, id }: Measured, from: RecordPosition): boolean {
+  return centimeters > from.at || (centimeters === from.at && id > from.id)
+}
+
+function positionOf({ geometry }: Place): [number, number] {
+  return (JSON.parse(geometry) as { coordinates: [number, number] }).coordinates
+}
+
+function radiusOf({ radiusMeters }: Place): number {
+  return Math.min(radiusMeters ?? FARTHEST, FARTHEST)
+}
+
+function circle(place: Place, meters: number): Place['reach'] {
+  return meters >= radiusOf(place)
+    ? place.reach
+    : reachOf(readGeometry(JSON.parse(place.geometry), 'near'), meters)
+}
