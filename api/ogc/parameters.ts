@@ -2,7 +2,7 @@ import { DateTime, Duration } from 'luxon'
 import { ACTIVE_SLUGS, CHAINS } from '../../src/chains'
 import { parseUid } from '../../src/eas'
 import { prefersHtml } from '../http/accept'
-import { ADDRESS, UID } from '../http/openapi-components'
+import { UID } from '../http/openapi-components'
 import { RecordsError } from '../http/problems'
 import {
   bboxOf,
@@ -26,6 +26,7 @@ import {
   readCursor,
   readLocationType,
   readSchemaUid,
+  severalReader,
   readTimeSort,
   readText,
   TIME_SORTS,
@@ -226,34 +227,42 @@ export const ITEMS_QUERY = queryOf({
     readDatetime,
   ),
   chain: parameter(
-    { description: 'Only records of this chain.', type: 'string', enum: [...ACTIVE_SLUGS] },
-    readChain,
+    {
+      description: `Only records of this chain: ${ACTIVE_SLUGS.join(', ')}, or its ID. Several: separated by commas.`,
+      type: 'string',
+      examples: [ACTIVE_SLUGS[0]],
+    },
+    severalReader(readChain),
   ),
   prover: parameter(
     {
-      description: 'Only records attested by this address, in any letter case.',
+      description: 'Only records attested by this address, in any letter case. Several: separated by commas.',
       type: 'string',
-      ...ADDRESS,
     },
-    readAddress,
+    severalReader(readAddress),
   ),
   subject: parameter(
-    { description: 'Only records with this recipient, in any letter case.', type: 'string', ...ADDRESS },
-    readAddress,
+    {
+      description: 'Only records with this recipient, in any letter case. Several: separated by commas.',
+      type: 'string',
+    },
+    severalReader(readAddress),
   ),
   schema: parameter(
-    { description: 'Only records of the location schema with this UID.', type: 'string', ...UID },
-    readSchemaUid,
+    {
+      description: 'Only records of the location schema with this UID. Several: separated by commas.',
+      type: 'string',
+    },
+    severalReader(readSchemaUid),
   ),
   location_type: parameter(
     {
-      description: 'Only records of this form of location, in any letter case.',
+      description: 'Only records of this form of location, in any letter case. Several: separated by commas.',
       type: 'string',
       minLength: 1,
-      maxLength: 200,
       examples: ['geojson-point'],
     },
-    readLocationType,
+    severalReader(readLocationType),
   ),
   revoked: parameter(
     {
@@ -314,7 +323,9 @@ export function searchOf(query: typeof ITEMS_QUERY.static): SearchQuery & { sort
     // Features without a geometry are in every box (/req/core/fc-bbox-response, C).
     ...(bbox && { nowhere: 'too' as const }),
     ...(uid !== undefined && {
-      ids: (chain === undefined ? CHAINS.map(({ slug }) => slug) : [chain]).map((slug) => `${slug}-${uid}`),
+      ids: (chain === undefined ? CHAINS.map(({ slug }) => slug) : [chain].flat()).map(
+        (slug) => `${slug}-${uid}`,
+      ),
     }),
     ...{ sort, withGeometry: true, limit: Math.min(limit ?? DEFAULT_LIMIT, MAX_LIMIT) },
   }

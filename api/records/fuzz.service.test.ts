@@ -414,6 +414,8 @@ function mutated(text: string): string {
   return letters.join('')
 }
 
+const several = (make: () => string) => Array.from({ length: pick([1, 1, 1, 2, 4]) }, make).join()
+
 const VALID: Record<string, () => string> = {
   chain: () =>
     pick([
@@ -425,9 +427,12 @@ const VALID: Record<string, () => string> = {
       'arbitrum',
       'Arbitrum-One',
       'base-sepolia',
+      '42220',
+      '84532,CELO',
+      'sepolia,ethereum-sepolia,11155111,arbitrum',
     ]),
-  prover: () => pick(ADDRESSES),
-  subject: () => pick(ADDRESSES).toUpperCase().replace('0X', '0x'),
+  prover: () => several(() => pick(ADDRESSES)),
+  subject: () => several(() => pick(ADDRESSES).toUpperCase().replace('0X', '0x')),
   fromTimestamp: () =>
     pick([
       '2026',
@@ -451,8 +456,8 @@ const VALID: Record<string, () => string> = {
     const [a, b] = [lat(), lat()]
     return [lng(), Math.min(a, b), lng(), Math.max(a, b)].join()
   },
-  schema: () => pick([LOCATION_SCHEMA, LOCATION_PROTOCOL_SCHEMA]).uid,
-  location_type: () => pick(['geojson', 'GEOJSON-POINT', "it's", "IT'S", '%', 'Ünï']),
+  schema: () => several(() => pick([LOCATION_SCHEMA, LOCATION_PROTOCOL_SCHEMA]).uid),
+  location_type: () => several(() => pick(['geojson', 'GEOJSON-POINT', "it's", "IT'S", '%', 'Ünï'])),
   memo: () =>
     pick(['tower', 'TOW', 'Ort zwei', 'zw, ort', 's mayor', '2', 'ünï', 'ort😀', 'b', 'owe', 'tower towers']),
   attributes: () =>
@@ -499,6 +504,9 @@ const SLUGS: Record<string, string> = {
   'celo-mainnet': 'celo',
   'ethereum-sepolia': 'sepolia',
   'arbitrum-one': 'arbitrum',
+  '42220': 'celo',
+  '84532': 'base-sepolia',
+  '11155111': 'sepolia',
 }
 const prepared = (geometry: unknown) => prepareGeometry(readGeometry(geometry, 'x'))
 
@@ -523,16 +531,19 @@ function matches(
 ): boolean {
   const { chain, prover, subject, fromTimestamp, toTimestamp, bbox } = query
   const { schema, location_type, memo, attributes, revoked, radius } = query
-  if (chain !== undefined && record.chain !== (SLUGS[chain.toLowerCase()] ?? chain.toLowerCase()))
-    return false
-  if (prover !== undefined && record.prover !== prover.toLowerCase()) return false
-  if (subject !== undefined && record.subject !== subject.toLowerCase()) return false
+  const isAny = (value: string, wanted: string | undefined, meant: Record<string, string> = {}) =>
+    wanted === undefined ||
+    wanted
+      .toLowerCase()
+      .split(',')
+      .some((each) => (meant[each] ?? each) === value)
+  if (!isAny(record.chain, chain, SLUGS)) return false
+  if (!isAny(record.prover, prover) || !isAny(record.subject, subject)) return false
   if (fromTimestamp !== undefined && record.timestamp <= Date.parse(INSTANTS[fromTimestamp]!)) return false
   if (toTimestamp !== undefined && record.timestamp >= Date.parse(INSTANTS[toTimestamp]!)) return false
-  if (schema !== undefined && record.schema !== schema) return false
+  if (!isAny(record.schema, schema)) return false
   // Letter case beyond ASCII depends on the database's collation: not tested here.
-  if (location_type !== undefined && record.locationType.toLowerCase() !== location_type.toLowerCase())
-    return false
+  if (!isAny(record.locationType.toLowerCase(), location_type)) return false
   if (memo !== undefined) {
     const words = wordsOf(record.memo)
     if (!wordsOf(memo).every((asked) => words.some((word) => word.startsWith(asked)))) return false

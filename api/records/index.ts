@@ -39,6 +39,7 @@ export {
   readCrs,
   readLocationType,
   readSchemaUid,
+  severalReader,
   readTimeSort,
   readText,
   TIME_SORTS,
@@ -49,7 +50,10 @@ export { recordsRoutes } from './routes'
 export { RecordSearch, type SearchQuery } from './search'
 export type { ChainChanges, ChangedRecord, ChangeIds, ChangeKind } from './sql-changes'
 export {
+  isAny,
+  isOneOf,
   type Bbox,
+  type OneOrMore,
   boxesOf,
   conditions,
   envelope,

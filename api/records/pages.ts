@@ -8,7 +8,7 @@ import type { GivenQuery } from './query'
 import { MAX_RADIUS } from './readers'
 import type { SearchQuery } from './search'
 import type { Place } from './sieve'
-import { NEWEST_FIRST, type RecordResult, type Sort } from './sql'
+import { NEWEST_FIRST, type OneOrMore, type RecordResult, type Sort } from './sql'
 
 /** Records as pages for browsers: the list, and one of them. */
 
@@ -162,11 +162,11 @@ function conditionsOf({
 }: SearchQuery): string[] {
   const [west, south, east, north] = bbox ?? []
   return [
-    ...(chain === undefined ? [] : [`on the chain ${chain}`]),
-    ...(prover === undefined ? [] : [`attested by ${prover}`]),
-    ...(subject === undefined ? [] : [`about the recipient ${subject}`]),
-    ...(schema === undefined ? [] : [`of the schema ${schema}`]),
-    ...(locationType === undefined ? [] : [`of the location type ${locationType}`]),
+    ...(chain === undefined ? [] : [`on the chain ${either(chain)}`]),
+    ...(prover === undefined ? [] : [`attested by ${either(prover)}`]),
+    ...(subject === undefined ? [] : [`about the recipient ${either(subject)}`]),
+    ...(schema === undefined ? [] : [`of the schema ${either(schema)}`]),
+    ...(locationType === undefined ? [] : [`of the location type ${either(locationType)}`]),
     ...(memo === undefined ? [] : [`with the words ${memo} in the memo`]),
     ...(attributes === undefined ? [] : [`whose attributes contain ${shortened(attributes, 200)}`]),
     ...(revoked === undefined ? [] : [revoked ? 'revoked' : 'not revoked']),
@@ -180,6 +180,8 @@ function conditionsOf({
     ...(place === undefined ? [] : [placeInWords(place)]),
   ]
 }
+
+const either = (values: OneOrMore) => [values].flat().join(' or ')
 
 function placeInWords({ geometry, radiusMeters }: Place): string {
   if (radiusMeters === undefined) return `sharing a place with ${shortened(geometry, 200)}`

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { ACTIVE_SLUGS } from '../../src/chains'
 import { parseUid } from '../../src/eas'
-import { ADDRESS, UID } from '../http/openapi-components'
+import { UID } from '../http/openapi-components'
 import { RecordsError } from '../http/problems'
 import { MAX_CURSOR_LENGTH, readCursor } from './cursor'
 import { filterChoice, FILTER_LANGUAGES, type FilterLanguage } from './filter'
@@ -10,7 +10,6 @@ import { invalid, parameter, pathOf, queryOf, type GivenQuery, type QueryOf } fr
 import {
   CRS84,
   CRS84H,
-  MAX_LOCATION_TYPE_LENGTH,
   MAX_ATTRIBUTES_LENGTH,
   MAX_MEMO_WORDS_LENGTH,
   MAX_RADIUS,
@@ -30,12 +29,13 @@ import {
   readSchemaUid,
   readSort,
   readText,
+  severalReader,
   timeReader,
   wholeReader,
 } from './readers'
 import type { SearchQuery } from './search'
 import { placeOf, type Place } from './sieve'
-import { NEWEST_FIRST, type RecordPosition, type Sort, type TimeSort } from './sql'
+import { NEWEST_FIRST, type OneOrMore, type RecordPosition, type Sort, type TimeSort } from './sql'
 
 /** What the Records API can be asked: each parameter with its documentation and its reader. */
 
@@ -51,27 +51,33 @@ const SINGLE_FORMATS = ['json', 'geojson', 'html'] as const
 const CHAIN = parameter(
   {
     type: 'string',
-    description: `Slug of a chain: ${ACTIVE_SLUGS.join(', ')}; or an alias.`,
+    description: `Slug of a chain: ${ACTIVE_SLUGS.join(', ')}; an alias, or its ID.`,
     examples: [ACTIVE_SLUGS[0]],
   },
   readChain,
 )
 const FORMAT_TEXT = 'What to answer in; else `Accept` says, or it is JSON.'
 
-/** The filters, without paging and order. */
+/** The filters, without paging and order. Several values of one are alternatives. */
 export const FILTERS = {
-  chain: CHAIN,
+  chain: parameter(
+    {
+      type: 'string',
+      description: `Slug of a chain: ${ACTIVE_SLUGS.join(', ')}; an alias, or its ID. Several: separated by commas.`,
+      examples: [ACTIVE_SLUGS[0], '84532,42220'],
+    },
+    severalReader(readChain),
+  ),
   prover: parameter(
     {
       type: 'string',
-      description: 'Address that created the attestation, in any letter case.',
-      ...ADDRESS,
+      description: 'Address that created the attestation, in any letter case. Several: separated by commas.',
     },
-    readAddress,
+    severalReader(readAddress),
   ),
   subject: parameter(
-    { type: 'string', description: 'Its recipient, in any letter case.', ...ADDRESS },
-    readAddress,
+    { type: 'string', description: 'Its recipient, in any letter case. Several: separated by commas.' },
+    severalReader(readAddress),
   ),
   fromTimestamp: parameter(
     {
@@ -100,18 +106,20 @@ export const FILTERS = {
     readBbox,
   ),
   schema: parameter(
-    { type: 'string', description: 'UID of the schema of the attestation, in any letter case.', ...UID },
-    readSchemaUid,
+    {
+      type: 'string',
+      description: 'UID of the schema of the attestation, in any letter case. Several: separated by commas.',
+    },
+    severalReader(readSchemaUid),
   ),
   location_type: parameter(
     {
       type: 'string',
-      description: 'Format of `location`, in any letter case.',
+      description: 'Format of `location`, in any letter case. Several: separated by commas.',
       minLength: 1,
-      maxLength: MAX_LOCATION_TYPE_LENGTH,
-      examples: ['geojson-point'],
+      examples: ['geojson-point', 'geojson-point,h3'],
     },
-    readLocationType,
+    severalReader(readLocationType),
   ),
   memo: parameter(
     {
@@ -395,8 +403,10 @@ function positionIn(cursor: string, tag: string): RecordPosition {
 export function choiceTag(choice: RecordChoice, sort: Sort): string {
   const { chain, prover, subject, schema, locationType, memo, attributes } = choice
   const { revoked, after, before, bbox, place, condition } = choice
+  const lower = (types: OneOrMore | undefined) =>
+    typeof types === 'string' ? types.toLowerCase() : types?.map((type) => type.toLowerCase())
   const canonical = JSON.stringify([
-    ...[chain, prover, subject, schema, locationType?.toLowerCase(), revoked],
+    ...[chain, prover, subject, schema, lower(locationType), revoked],
     ...[after?.getTime(), before?.getTime(), bbox, place?.geometry, place?.radiusMeters],
     ...[sort.by, sort.descending, memo],
     ...(attributes === undefined ? [] : [attributes]),

@@ -1,4 +1,4 @@
-import { ACTIVE_SLUGS, chainBySlug } from '../../src/chains'
+import { ACTIVE_SLUGS, CHAINS, chainBySlug } from '../../src/chains'
 import { parseAddress, parseUid } from '../../src/eas'
 import { EffortError, GeometryError } from '../../src/geodesy'
 import { readWkt } from '../../src/location'
@@ -7,7 +7,7 @@ import { RecordsError } from '../http/problems'
 import { instantOf } from './iso-8601'
 import { invalid } from './query'
 import { placeOf, type Place } from './sieve'
-import { SORT_FIELDS, type Bbox, type Sort, type TimeSort } from './sql'
+import { SORT_FIELDS, type Bbox, type OneOrMore, type Sort, type TimeSort } from './sql'
 
 /**
  * Readers of parameters: text to value. Each throws a RecordsError that says what would be right, and
@@ -25,10 +25,22 @@ const NUMBER = /^\s*[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?\s*$/i
 export const TIME_SORTS = SORT_FIELDS.flatMap((field) => [field, `-${field}`])
 export const SORTS = [...TIME_SORTS, 'distance']
 
+/** A slug, an alias or the ID of a chain. */
 export function readChain(text: string, name: string): string {
-  const chain = chainBySlug(text)
+  const chain = chainBySlug(text) ?? CHAINS.find(({ id }) => String(id) === text)
   if (!chain?.active) throw invalid(name, `Supported chains: ${ACTIVE_SLUGS.join(', ')}`)
   return chain.slug
+}
+
+/** Of one filter. */
+export const MAX_VALUES = 50
+/** Reads a value, or several between commas. */
+export function severalReader(read: (text: string, name: string) => string) {
+  return (text: string, name: string): OneOrMore => {
+    const values = [...new Set(text.split(',').map((each) => read(each, name)))].sort()
+    if (values.length > MAX_VALUES) throw invalid(name, `Expected ${MAX_VALUES} values at most`)
+    return values.length === 1 ? values[0]! : values
+  }
 }
 
 export const CRS84 = 'http://www.opengis.net/def/crs/OGC/1.3/CRS84'

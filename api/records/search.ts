@@ -4,6 +4,7 @@ import { nearest } from './nearest'
 import { Sieve, TASK_CHARACTERS, type Place, type Sifted } from './sieve'
 import {
   NEWEST_FIRST,
+  isOneOf,
   type RecordFilter,
   type RecordPosition,
   type RecordQuery,
@@ -211,7 +212,7 @@ export class RecordSearch {
     const { chain, revoked, ...others } = filter
     if (Object.values(others).every((value) => value === undefined)) {
       const states = (await this.store.recordStates()).filter(
-        (state) => chain === undefined || state.chain === chain,
+        (state) => chain === undefined || isOneOf(chain, state.chain),
       )
       return {
         total: states.reduce(

@@ -7,14 +7,21 @@ export { boxesOf, envelope, meets, type Bbox } from './sql-places'
 
 /** The SQL of records: one filter, for lists, counts and exports alike. */
 
+/** A value, or a list of some. */
+export type OneOrMore = string | readonly string[]
+/** Whether a value is the one that is wanted, or one of them. */
+export function isOneOf(wanted: OneOrMore, value: string): boolean {
+  return typeof wanted === 'string' ? wanted === value : wanted.includes(value)
+}
+
 export interface RecordFilter {
-  chain?: string
+  chain?: OneOrMore
   /** lower-case, as the next two */
-  prover?: string
-  subject?: string
-  schema?: string
+  prover?: OneOrMore
+  subject?: OneOrMore
+  schema?: OneOrMore
   /** in any letter case */
-  locationType?: string
+  locationType?: OneOrMore
   /** words that the memo has, or the beginnings of some */
   memo?: string
   /** A JSON object that the attributes contain. */
@@ -103,12 +110,22 @@ const FIELDS = RECORD_FIELD_LIST.map(([name, { type }]) =>
 const RECORD_TEXT = `row_to_json((SELECT fields FROM (SELECT ${FIELDS}) AS fields))::text`
 /** The columns of a RecordResult but for its geometry. */
 export const RECORD_COLUMNS = `uid, chain, ${RECORD_TEXT} AS text`
+/** Whether a column is the value that is wanted, or one of them. */
+export function isAny(column: string, wanted: OneOrMore, value: (v: unknown) => string): string {
+  return typeof wanted === 'string' ? `${column} = ${value(wanted)}` : `${column} = ANY(${value(wanted)})`
+}
 /** Characters of a location type in its index: a type may be as long as a transaction, an index entry not. */
 export const TYPE_INDEXED = 100
 /** Whether a location type is this one, in any letter case. */
-function isType(column: string, name: string, given: string): string {
-  const indexed = `lower(left(${column}, ${TYPE_INDEXED})) = lower(left(${given}, ${TYPE_INDEXED}))`
-  return name.length < TYPE_INDEXED ? indexed : `${indexed} AND lower(${column}) = lower(${given})`
+function isType(column: string, names: OneOrMore, value: (v: unknown) => string): string {
+  const each = typeof names === 'string' ? [names] : names
+  return `(${each
+    .map((name) => {
+      const given = `${value(name)}::text`
+      const indexed = `lower(left(${column}, ${TYPE_INDEXED})) = lower(left(${given}, ${TYPE_INDEXED}))`
+      return name.length < TYPE_INDEXED ? indexed : `${indexed} AND lower(${column}) = lower(${given})`
+    })
+    .join(' OR ')})`
 }
 
 /** Place and time of a record as the index location_record_place_time has them; time in Unix seconds. */
@@ -160,14 +177,27 @@ export function listQuery(query: RecordQuery, window?: TimeWindow): Statement {
   return { text, values }
 }
 
-/** Records in a box, and records without a geometry, have an index each: two lists that are merged. */
+/** Filters that may have several values, those first that leave fewer records. */
+const SEVERAL = ['prover', 'subject', 'schema', 'locationType', 'chain'] as const
+/** Values that are looked up in an index one by one. */
+const MOST_BRANCHES = 8
+
+/**
+ * Lists that have an index each, and are merged: records in a box, and records without a geometry; records
+ * of one value of a filter, and of another.
+ */
 function branches(filter: RecordFilter): RecordFilter[] {
-  if (filter.nowhere !== 'too') return [filter]
-  const { bbox, nowhere: _, ...others } = filter
-  return [
-    { ...others, ...(bbox && { bbox }) },
-    { ...others, nowhere: true },
-  ]
+  if (filter.nowhere === 'too') {
+    const { bbox, nowhere: _, ...others } = filter
+    return [
+      { ...others, ...(bbox && { bbox }) },
+      { ...others, nowhere: true as const },
+    ].flatMap(branches)
+  }
+  const name = SEVERAL.find((each) => Array.isArray(filter[each]))
+  const values = name ? (filter[name] as readonly string[]) : []
+  if (!name || values.length > MOST_BRANCHES) return [filter]
+  return values.map((value) => ({ ...filter, [name]: value }))
 }
 
 /**
@@ -241,12 +271,11 @@ export function conditions(
 ): string[] {
   const where: string[] = []
   if (filter.ids !== undefined) where.push(`id = ANY(${value(filter.ids)})`)
-  if (filter.chain !== undefined) where.push(`chain = ${value(filter.chain)}`)
-  if (filter.prover !== undefined) where.push(`prover = ${value(filter.prover)}`)
-  if (filter.subject !== undefined) where.push(`subject = ${value(filter.subject)}`)
-  if (filter.schema !== undefined) where.push(`schema_uid = ${value(filter.schema)}`)
-  if (filter.locationType !== undefined)
-    where.push(isType('location_type', filter.locationType, `${value(filter.locationType)}::text`))
+  if (filter.chain !== undefined) where.push(isAny('chain', filter.chain, value))
+  if (filter.prover !== undefined) where.push(isAny('prover', filter.prover, value))
+  if (filter.subject !== undefined) where.push(isAny('subject', filter.subject, value))
+  if (filter.schema !== undefined) where.push(isAny('schema_uid', filter.schema, value))
+  if (filter.locationType !== undefined) where.push(isType('location_type', filter.locationType, value))
   if (filter.memo !== undefined) where.push(`memo_words(memo) @@ memo_query(${value(filter.memo)})`)
   if (filter.attributes !== undefined) where.push(`attributes @> ${value(filter.attributes)}::jsonb`)
   if (filter.revoked !== undefined) where.push(filter.revoked ? 'revoked' : 'NOT revoked')

@@ -5,6 +5,8 @@ import {
   type ChangedRecord,
   type ChangeIds,
   type ChangeKind,
+  isOneOf,
+  type OneOrMore,
   recordText,
   type Store,
 } from '../records'
@@ -39,13 +41,13 @@ export interface RecordEvent {
  * passes all of them but `chain`.
  */
 export interface ChangeFilter {
-  chain?: string
+  chain?: OneOrMore
   /** lower-case, as the next two */
-  prover?: string
-  subject?: string
-  schema?: string
-  /** in any letter case */
-  locationType?: string
+  prover?: OneOrMore
+  subject?: OneOrMore
+  schema?: OneOrMore
+  /** lower-case */
+  locationType?: OneOrMore
   bbox?: Bbox
 }
 
@@ -183,17 +185,16 @@ export async function locate(
 
 /** The events of a page that pass a filter; its box, if it has one, was located. */
 export function eventsOf({ events, inBox }: ChangePage, filter: ChangeFilter): RecordEvent[] {
-  const { chain, prover, subject, schema, bbox } = filter
-  const locationType = filter.locationType?.toLowerCase()
+  const { chain, prover, subject, schema, locationType, bbox } = filter
   const box = bbox && inBox.get(bbox.join())
   return events.filter(
     ({ chain: of, id, record }) =>
-      (chain === undefined || of === chain) &&
+      (chain === undefined || isOneOf(chain, of)) &&
       (record === undefined ||
-        ((prover === undefined || record.prover === prover) &&
-          (subject === undefined || record.subject === subject) &&
-          (schema === undefined || record.schema === schema) &&
-          (locationType === undefined || record.locationType.toLowerCase() === locationType) &&
+        ((prover === undefined || isOneOf(prover, record.prover)) &&
+          (subject === undefined || isOneOf(subject, record.subject)) &&
+          (schema === undefined || isOneOf(schema, record.schema)) &&
+          (locationType === undefined || isOneOf(locationType, record.locationType.toLowerCase())) &&
           (box === undefined || box.has(id)))),
   )
 }

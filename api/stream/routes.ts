@@ -117,7 +117,9 @@ function open(request: FastifyRequest, reply: FastifyReply): FastifyReply['raw']
 
 function filterOf(query: typeof QUERY.static): ChangeFilter {
   const { chain, prover, subject, schema, locationType, bbox } = choiceOf(query)
-  return { chain, prover, subject, schema, locationType: locationType?.toLowerCase(), bbox }
+  const lower = (type: string) => type.toLowerCase()
+  const types = typeof locationType === 'string' ? lower(locationType) : locationType?.map(lower)
+  return { chain, prover, subject, schema, locationType: types, bbox }
 }
 
 /**

@@ -1,4 +1,12 @@
-import { boxesOf, conditions, envelope, TYPE_INDEXED, type RecordFilter, type Statement } from '../records'
+import {
+  boxesOf,
+  conditions,
+  envelope,
+  isAny,
+  TYPE_INDEXED,
+  type RecordFilter,
+  type Statement,
+} from '../records'
 import { boxOf, cellsOf, EXTENT, WORLD_BITS, type Tile } from './grid'
 
 /** The SQL of tiles. */
@@ -113,7 +121,7 @@ function inCells(
   const between = ([first, last]: [number, number]) => `BETWEEN ${value(first)} AND ${value(last)}`
   return [
     `level = ${level} AND x ${between(cellsOf(x, z, level))} AND y ${between(cellsOf(y, z, level))}`,
-    ...(chain === undefined ? [] : [`chain = ${value(chain)}`]),
+    ...(chain === undefined ? [] : [isAny('chain', chain, value)]),
     ...(revoked === undefined ? [] : [revoked ? 'revoked' : 'NOT revoked']),
   ].join(' AND ')
 }

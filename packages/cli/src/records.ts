@@ -61,13 +61,11 @@ export async function records(session: Session<RecordFlags>): Promise<void> {
 }
 
 /** The filters of the list, under the names of the API. */
-export async function filtersOf({ options, geo, signal }: Session<RecordFlags>): Promise<RecordFilters> {
+export async function filtersOf({ options }: Session<RecordFlags>): Promise<RecordFilters> {
   const { chain, prover, subject, fromTimestamp, toTimestamp, schema, sort, revoked } = options
   const { near, radius, memo, locationType: location_type } = options
-  // Ids are taken for the chains that answers are signed for; the API itself takes slugs.
-  const slug = chain && /^\d+$/.test(chain) ? (await geo.chain(chain, { signal })).slug : chain
   const all = {
-    ...{ chain: slug, prover, subject, fromTimestamp, toTimestamp, schema, sort, location_type, revoked },
+    ...{ chain, prover, subject, fromTimestamp, toTimestamp, schema, sort, location_type, revoked },
     ...{ bbox: options.bbox?.trim(), near: near?.trim(), radius, memo },
     intersects: options.intersects && (await shapeOf(options.intersects)),
   }

@@ -3287,14 +3287,11 @@ export interface operations {
     listLocationRecords: {
         parameters: {
             query?: {
-                /**
-                 * @description Slug of a chain: base-sepolia, sepolia, arbitrum, celo; or an alias.
-                 * @example base-sepolia
-                 */
+                /** @description Slug of a chain: base-sepolia, sepolia, arbitrum, celo; an alias, or its ID. Several: separated by commas. */
                 chain?: string;
-                /** @description Address that created the attestation, in any letter case. */
+                /** @description Address that created the attestation, in any letter case. Several: separated by commas. */
                 prover?: string;
-                /** @description Its recipient, in any letter case. */
+                /** @description Its recipient, in any letter case. Several: separated by commas. */
                 subject?: string;
                 /**
                  * @description Attested after this time (ISO 8601; without an offset UTC; of a date, a month or a year, its start).
@@ -3311,12 +3308,9 @@ export interface operations {
                  * @example -10,35,30,60
                  */
                 bbox?: string;
-                /** @description UID of the schema of the attestation, in any letter case. */
+                /** @description UID of the schema of the attestation, in any letter case. Several: separated by commas. */
                 schema?: string;
-                /**
-                 * @description Format of `location`, in any letter case.
-                 * @example geojson-point
-                 */
+                /** @description Format of `location`, in any letter case. Several: separated by commas. */
                 location_type?: string;
                 /**
                  * @description Words that all occur among the first 2,000 characters of the memo, in any letter case; each may be the beginning of one.
@@ -3563,7 +3557,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Slug of a chain: base-sepolia, sepolia, arbitrum, celo; or an alias.
+                 * @description Slug of a chain: base-sepolia, sepolia, arbitrum, celo; an alias, or its ID.
                  * @example base-sepolia
                  */
                 chain?: string;
@@ -3850,21 +3844,15 @@ export interface operations {
     streamLocationRecords: {
         parameters: {
             query?: {
-                /**
-                 * @description Slug of a chain: base-sepolia, sepolia, arbitrum, celo; or an alias.
-                 * @example base-sepolia
-                 */
+                /** @description Slug of a chain: base-sepolia, sepolia, arbitrum, celo; an alias, or its ID. Several: separated by commas. */
                 chain?: string;
-                /** @description Address that created the attestation, in any letter case. */
+                /** @description Address that created the attestation, in any letter case. Several: separated by commas. */
                 prover?: string;
-                /** @description Its recipient, in any letter case. */
+                /** @description Its recipient, in any letter case. Several: separated by commas. */
                 subject?: string;
-                /** @description UID of the schema of the attestation, in any letter case. */
+                /** @description UID of the schema of the attestation, in any letter case. Several: separated by commas. */
                 schema?: string;
-                /**
-                 * @description Format of `location`, in any letter case.
-                 * @example geojson-point
-                 */
+                /** @description Format of `location`, in any letter case. Several: separated by commas. */
                 location_type?: string;
                 /**
                  * @description `minLng,minLat,maxLng,maxLat` in degrees, edges included; minLng > maxLng crosses the antimeridian.
@@ -3962,14 +3950,11 @@ export interface operations {
     getTileJson: {
         parameters: {
             query?: {
-                /**
-                 * @description Slug of a chain: base-sepolia, sepolia, arbitrum, celo; or an alias.
-                 * @example base-sepolia
-                 */
+                /** @description Slug of a chain: base-sepolia, sepolia, arbitrum, celo; an alias, or its ID. Several: separated by commas. */
                 chain?: string;
-                /** @description Address that created the attestation, in any letter case. */
+                /** @description Address that created the attestation, in any letter case. Several: separated by commas. */
                 prover?: string;
-                /** @description Its recipient, in any letter case. */
+                /** @description Its recipient, in any letter case. Several: separated by commas. */
                 subject?: string;
                 /**
                  * @description Attested after this time (ISO 8601; without an offset UTC; of a date, a month or a year, its start).
@@ -3986,12 +3971,9 @@ export interface operations {
                  * @example -10,35,30,60
                  */
                 bbox?: string;
-                /** @description UID of the schema of the attestation, in any letter case. */
+                /** @description UID of the schema of the attestation, in any letter case. Several: separated by commas. */
                 schema?: string;
-                /**
-                 * @description Format of `location`, in any letter case.
-                 * @example geojson-point
-                 */
+                /** @description Format of `location`, in any letter case. Several: separated by commas. */
                 location_type?: string;
                 /**
                  * @description Words that all occur among the first 2,000 characters of the memo, in any letter case; each may be the beginning of one.
@@ -4103,14 +4085,11 @@ export interface operations {
     getTile: {
         parameters: {
             query?: {
-                /**
-                 * @description Slug of a chain: base-sepolia, sepolia, arbitrum, celo; or an alias.
-                 * @example base-sepolia
-                 */
+                /** @description Slug of a chain: base-sepolia, sepolia, arbitrum, celo; an alias, or its ID. Several: separated by commas. */
                 chain?: string;
-                /** @description Address that created the attestation, in any letter case. */
+                /** @description Address that created the attestation, in any letter case. Several: separated by commas. */
                 prover?: string;
-                /** @description Its recipient, in any letter case. */
+                /** @description Its recipient, in any letter case. Several: separated by commas. */
                 subject?: string;
                 /**
                  * @description Attested after this time (ISO 8601; without an offset UTC; of a date, a month or a year, its start).
@@ -4127,12 +4106,9 @@ export interface operations {
                  * @example -10,35,30,60
                  */
                 bbox?: string;
-                /** @description UID of the schema of the attestation, in any letter case. */
+                /** @description UID of the schema of the attestation, in any letter case. Several: separated by commas. */
                 schema?: string;
-                /**
-                 * @description Format of `location`, in any letter case.
-                 * @example geojson-point
-                 */
+                /** @description Format of `location`, in any letter case. Several: separated by commas. */
                 location_type?: string;
                 /**
                  * @description Words that all occur among the first 2,000 characters of the memo, in any letter case; each may be the beginning of one.
