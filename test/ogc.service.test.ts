@@ -999,6 +999,7 @@ describe('A.3 OpenAPI 3.0', () => {
       'filter-lang': 'cql2-text',
       'filter-crs': CRS84,
       sortby: '-timestamp',
+      include: 'provenance',
     }
     for (const [path, { get }] of Object.entries<Json>(definition.paths)) {
       const url = `/ogc${path === '/' ? '' : path}`.replace('{featureId}', idOf(places[0]!))

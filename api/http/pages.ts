@@ -118,6 +118,7 @@ export function list(items: readonly (Html | string)[]): Html {
 export function definitions(values: Record<string, unknown>): Html {
   return html`<dl>${Object.entries(values).map(([name, value]) => {
     const text = typeof value === 'string' ? value : JSON.stringify(value)
-    return html`<dt>${name}</dt><dd${text.length > 1_000 && trusted(' class="long"')}><bdi>${text}</bdi></dd>`
+    const shown = name.endsWith('_url') && typeof value === 'string' ? anchor(value, value) : text
+    return html`<dt>${name}</dt><dd${text.length > 1_000 && trusted(' class="long"')}><bdi>${shown}</bdi></dd>`
   })}</dl>`
 }

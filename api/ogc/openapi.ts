@@ -1,6 +1,6 @@
 import { version } from '../../package.json'
 import { SHARED_COMPONENTS, object, ref, text, UID, type Schema } from '../http/openapi-components'
-import { CRS84, LOCATION_RECORD, QUERYABLES } from '../records'
+import { CRS84, LOCATION_RECORD, PROVENANCE_PROPERTIES, QUERYABLES } from '../records'
 import { GEOJSON, HTML, JSON_TYPE, OPENAPI, SCHEMA, TITLE } from './documents'
 import { COLLECTION, FEATURE_PATH, ITEMS_QUERY, MATRIX_SET } from './parameters'
 
@@ -194,7 +194,10 @@ const SCHEMAS: Record<string, Schema> = {
     ),
     nullable: true,
   },
-  LocationRecord: asOpenApi30(LOCATION_RECORD),
+  LocationRecord: asOpenApi30({
+    ...LOCATION_RECORD,
+    properties: { ...LOCATION_RECORD.properties, ...PROVENANCE_PROPERTIES },
+  }),
   Exception: asOpenApi30(SHARED_COMPONENTS.RecordsError!),
 }
 

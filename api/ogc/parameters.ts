@@ -9,6 +9,7 @@ import {
   choiceOf,
   choiceTag,
   CQL2_FILTER,
+  INCLUDE,
   CRS84,
   CRS84H,
   DEFAULT_LIMIT,
@@ -189,6 +190,7 @@ export const FEATURE_PATH = pathOf({
   collectionId,
   featureId: parameter({ description: 'ID of a feature: `<chain>-<uid>`.', type: 'string' }, String),
 })
+export const FEATURE_QUERY = queryOf({ include: INCLUDE, ...FORMAT })
 /** GDAL and others filter by parameters that are named as properties. */
 export const ITEMS_QUERY = queryOf({
   bbox: parameter(
@@ -280,6 +282,7 @@ export const ITEMS_QUERY = queryOf({
     readUid,
   ),
   ...CQL2_FILTER,
+  include: INCLUDE,
   sortby: parameter(
     {
       description:
@@ -315,7 +318,7 @@ export const ITEMS_QUERY = queryOf({
 
 /** The search of records that a query of items asks for. Throws a RecordsError. */
 export function searchOf(query: typeof ITEMS_QUERY.static): SearchQuery & { sort: TimeSort } {
-  const { datetime, cursor, sortby: sort = NEWEST_FIRST, limit, uid, ...filters } = query
+  const { datetime, cursor, sortby: sort = NEWEST_FIRST, limit, uid, include, ...filters } = query
   const { chain, bbox } = filters
   const search = {
     ...choiceOf(filters),
@@ -327,7 +330,8 @@ export function searchOf(query: typeof ITEMS_QUERY.static): SearchQuery & { sort
         (slug) => `${slug}-${uid}`,
       ),
     }),
-    ...{ sort, withGeometry: true, limit: Math.min(limit ?? DEFAULT_LIMIT, MAX_LIMIT) },
+    ...{ sort, withGeometry: true, withProvenance: include === 'provenance' },
+    ...{ limit: Math.min(limit ?? DEFAULT_LIMIT, MAX_LIMIT) },
   }
   if (cursor === undefined) return search
   const read = readCursor(cursor)

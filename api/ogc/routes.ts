@@ -48,6 +48,7 @@ import {
   COLLECTION_PATH,
   cursorTag,
   DOCUMENT_QUERY,
+  FEATURE_QUERY,
   FEATURE_PATH,
   MATRIX_SET,
   formatOf,
@@ -279,13 +280,18 @@ export async function ogcRoutes(
 
   get(
     '/collections/:collectionId/items/:featureId',
-    { params: FEATURE_PATH, querystring: DOCUMENT_QUERY },
+    { params: FEATURE_PATH, querystring: FEATURE_QUERY },
     async (request, reply) => {
       const { featureId } = request.params
       const format = formatOf(request.query, request.headers.accept)
       const id = parseFeatureId(featureId)
       const find = async () => {
-        const row = id && (await store.recordByUid(id.uid, id.chain, true))
+        const row =
+          id &&
+          (await store.recordByUid(id.uid, id.chain, {
+            withGeometry: true,
+            withProvenance: request.query.include === 'provenance',
+          }))
         if (!row)
           throw new RecordsError(
             'record-not-found',

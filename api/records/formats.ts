@@ -1,7 +1,9 @@
 import { checksumAddress } from '../../src/eas'
 import { preferredType, prefersHtml } from '../http/accept'
 import { csvText } from './csv'
-import { RECORD_FIELD_LIST } from '../../src/location'
+import type { Geometry } from 'geojson'
+import { RECORD_FIELD_LIST, writeWkt } from '../../src/location'
+import { provenanceText } from './provenance'
 import type { RecordResult } from './sql'
 
 /** The fields that Postgres does not write as we do, in their order. */
@@ -16,15 +18,10 @@ const SECONDS_LENGTH = 19
 
 /**
  * A record as JSON text (docs/spec/interface.md 4): its addresses with their checksum, its times as Date's
- * toISOString writes them. What was searched for by distance says its distance.
+ * toISOString writes them; then what was asked for beyond it.
  */
 export function recordText(record: RecordResult): string {
-  const { centimeters } = record
-  const options = record.text.endsWith(NO_OPTION)
-    ? `${record.text.slice(0, -NO_OPTION.length)}}`
-    : record.text
-  const text =
-    centimeters === undefined ? options : `${options.slice(0, -1)},"distance_meters":${centimeters / 100}}`
+  const text = record.text.endsWith(NO_OPTION) ? `${record.text.slice(0, -NO_OPTION.length)}}` : record.text
   let written = ''
   let at = 0
   // No string can hold a key: its quotes are escaped there. Attributes, which can, come last.
@@ -41,7 +38,11 @@ export function recordText(record: RecordResult): string {
       at = end
     }
   }
-  return written + text.slice(at)
+  const more = [
+    provenanceText(record),
+    record.centimeters === undefined ? undefined : `"distance_meters":${record.centimeters / 100}`,
+  ].filter((each) => each !== undefined)
+  return more.length ? `${written}${text.slice(at, -1)},${more.join()}}` : written + text.slice(at)
 }
 
 /**
@@ -97,19 +98,26 @@ export const RECORD_FORMATS: Readonly<Record<Exclude<FormatName, 'json' | 'html'
     separator: '',
     tail: '',
   },
-  csv: {
+  csv: csvFormat([]),
+}
+
+/** CSV with further columns: of the provenance, `distance_meters`, and `geometry`, which is WKT. */
+export function csvFormat(more: readonly string[]): RecordFormat {
+  const cells = (row: RecordResult) => ({
+    ...(JSON.parse(recordText(row)) as object),
+    ...(more.includes('geometry') && {
+      geometry: row.geometry && writeWkt(JSON.parse(row.geometry) as Geometry),
+    }),
+  })
+  return {
     type: `${MEDIA_TYPES.csv}; charset=utf-8; header=present`,
     file: 'attachment; filename="location-records.csv"',
-    withGeometry: false,
-    head: csvText([], true),
-    write: (rows) =>
-      csvText(
-        rows.map((row) => JSON.parse(recordText(row)) as object),
-        false,
-      ),
+    withGeometry: more.includes('geometry'),
+    head: csvText([], true, more),
+    write: (rows) => csvText(rows.map(cells), false, more),
     separator: '',
     tail: '',
-  },
+  }
 }
 
 /**

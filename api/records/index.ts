@@ -15,7 +15,7 @@ export { featureText, recordText } from './formats'
 export { Freshness, isKnown } from './freshness'
 export { instantOf } from './iso-8601'
 export { drawMap } from './map'
-export { LOCATION_RECORD, RECORDS_COMPONENTS, RECORDS_ERRORS } from './openapi'
+export { LOCATION_RECORD, PROVENANCE_PROPERTIES, RECORDS_COMPONENTS, RECORDS_ERRORS } from './openapi'
 export { type Feature, featureBody, headline, orderOf, REVOKED, titleOf } from './pages'
 export {
   choiceOf,
@@ -23,6 +23,7 @@ export {
   CQL2_FILTER,
   DEFAULT_LIMIT,
   FILTERS,
+  INCLUDE,
   MAX_LIMIT,
   type RecordChoice,
 } from './parameters'

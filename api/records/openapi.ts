@@ -14,6 +14,7 @@ import {
   type Schema,
 } from '../http/openapi-components'
 import { LIST_QUERY, NO_QUERY, RECORD_PATH, RECORD_QUERY } from './parameters'
+import { PROVENANCE_FIELDS } from './provenance'
 import { CHAIN_READINESS } from './readiness'
 
 /** What is documented of the Records API, as OpenAPI 3.1; parameters.ts has what it can be asked. */
@@ -39,6 +40,13 @@ export const LOCATION_RECORD = {
   required: RECORD_FIELD_LIST.filter(([, { optional }]) => !optional).map(([name]) => name),
   properties: Object.fromEntries(RECORD_FIELD_LIST.map(([name, field]) => [name, fieldSchema(field)])),
 }
+/** What a record has with `include=provenance`. */
+export const PROVENANCE_PROPERTIES: Readonly<Record<string, Schema>> = Object.fromEntries(
+  Object.entries(PROVENANCE_FIELDS).map(([name, { description, ...field }]) => [
+    name,
+    { ...field, description: `${description} With \`include=provenance\` only.` },
+  ]),
+)
 const STATISTICS = Type.Object(
   {
     total: count('All of them.'),
@@ -115,6 +123,7 @@ export const RECORDS_COMPONENTS: Readonly<Record<string, Schema>> = {
     ...LOCATION_RECORD,
     properties: {
       ...LOCATION_RECORD.properties,
+      ...PROVENANCE_PROPERTIES,
       distance_meters: {
         type: 'number',
         description: 'Distance from `near`, to the centimetre; with `sort=distance` only.',

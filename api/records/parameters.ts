@@ -6,6 +6,7 @@ import { RecordsError } from '../http/problems'
 import { MAX_CURSOR_LENGTH, readCursor } from './cursor'
 import { filterChoice, FILTER_LANGUAGES, type FilterLanguage } from './filter'
 import { chooseFormat, type FormatName } from './formats'
+import { PROVENANCE_FIELDS } from './provenance'
 import { invalid, parameter, pathOf, queryOf, type GivenQuery, type QueryOf } from './query'
 import {
   CRS84,
@@ -56,6 +57,16 @@ const CHAIN = parameter(
   },
   readChain,
 )
+/** What a record may have beyond its fields. */
+const INCLUDED = ['provenance'] as const
+export const INCLUDE = parameter(
+  {
+    enum: INCLUDED,
+    description: `What each record has beyond its fields. provenance: ${Object.keys(PROVENANCE_FIELDS).join(', ')}.`,
+  },
+  choiceReader(INCLUDED),
+)
+const GEOMETRY_COLUMNS = ['wkt'] as const
 const FORMAT_TEXT = 'What to answer in; else `Accept` says, or it is JSON.'
 
 /** The filters, without paging and order. Several values of one are alternatives. */
@@ -255,10 +266,19 @@ export const LIST_QUERY = queryOf({
     readBoolean,
   ),
   format: parameter({ enum: LIST_FORMATS, description: FORMAT_TEXT }, choiceReader(LIST_FORMATS)),
+  include: INCLUDE,
+  geometry: parameter(
+    {
+      enum: GEOMETRY_COLUMNS,
+      description: 'A column `geometry` in CSV: Well-Known Text, longitude first.',
+    },
+    choiceReader(GEOMETRY_COLUMNS),
+  ),
 })
 
 export const RECORD_QUERY = queryOf({
   chain: CHAIN,
+  include: INCLUDE,
   format: parameter({ enum: SINGLE_FORMATS, description: FORMAT_TEXT }, choiceReader(SINGLE_FORMATS)),
 })
 /** @returns the UID as it was given */
@@ -341,6 +361,8 @@ export type ListRequest = ListOptions &
   )
 interface ListOptions {
   format: FormatName
+  /** Of CSV, beyond those of the record. */
+  columns: readonly string[]
   byCursor: boolean
   withTotal: boolean
   given: GivenQuery
@@ -351,7 +373,7 @@ interface ListOptions {
  * matching records. Throws a RecordsError for parameters that exclude each other.
  */
 export function listRequest(query: typeof LIST_QUERY.static, accept: string | undefined): ListRequest {
-  const { limit, total, given, sort = NEWEST_FIRST } = query
+  const { limit, total, given, include, geometry, sort = NEWEST_FIRST } = query
   const choice = choiceOf(query)
   const format = chooseFormat(query.format, accept, LIST_FORMATS)
   if (query.cursor !== undefined && query.offset !== undefined)
@@ -359,6 +381,7 @@ export function listRequest(query: typeof LIST_QUERY.static, accept: string | un
   const from = query.cursor === undefined ? undefined : positionIn(query.cursor, choiceTag(choice, sort))
   const paged = format === 'json' || format === 'html'
   if (total && !paged) throw invalid('total', 'It is told in JSON only')
+  if (geometry && format !== 'csv') throw invalid('geometry', 'It is a column of format=csv')
   const whole = !paged && !(limit !== undefined && limit <= MAX_LIMIT)
   const search = {
     ...choice,
@@ -366,7 +389,8 @@ export function listRequest(query: typeof LIST_QUERY.static, accept: string | un
     limit: whole ? (limit ?? Infinity) : Math.min(limit ?? DEFAULT_LIMIT, MAX_LIMIT),
     offset: query.offset ?? 0,
     from,
-    withGeometry: format === 'geojson',
+    withGeometry: format === 'geojson' || geometry !== undefined,
+    withProvenance: include === 'provenance',
   }
   if (whole && sort.by === 'distance')
     throw invalid('limit', `sort=distance comes in pages: give ${MAX_LIMIT} or less, and go on by cursor`)
@@ -375,6 +399,11 @@ export function listRequest(query: typeof LIST_QUERY.static, accept: string | un
       ? { whole, search: { ...search, sort: sort as TimeSort } }
       : { whole, search: { ...search, sort } }),
     format,
+    columns: [
+      ...(include ? Object.keys(PROVENANCE_FIELDS) : []),
+      ...(sort.by === 'distance' ? ['distance_meters'] : []),
+      ...(geometry ? ['geometry'] : []),
+    ],
     byCursor: from !== undefined,
     // HTML pages show the total.
     withTotal: total === true || format === 'html',

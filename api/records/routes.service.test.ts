@@ -8,6 +8,7 @@ import { openApiChecker, type OpenApiChecker } from '../../test/openapi'
 import { ADDRESSES, insertRecords, type GivenRecord, type StoredRecord } from '../../test/records'
 import { CSV_COLUMNS, guarded } from './csv'
 import { chooseFormat } from './formats'
+import { PROVENANCE_FIELDS } from './provenance'
 
 /** The list of records, on a real database: filters, order, paging, formats, headers. */
 const BASE = 'https://x.example/geo'
@@ -21,6 +22,7 @@ let checker: OpenApiChecker
 let stored: StoredRecord[]
 const named: Record<string, StoredRecord> = {}
 
+const PROVENANCE_PROVER = `0x${'7'.repeat(39)}a`
 const point = (lng: number, lat: number) => ({ type: 'Point', coordinates: [lng, lat] })
 const line = (...coordinates: number[][]) => ({ type: 'LineString', coordinates })
 
@@ -675,19 +677,137 @@ describe('formats', () => {
       expect(Object.keys(properties)).toEqual(
         properties.uid === uid ? fields : fields.filter((name) => name !== 'attributes'),
       )
-    // The distance is not of the record, but of what was asked.
+    // What a record has only where it is asked for comes after them.
     expect(Object.keys(checker.document.components.schemas.LocationRecord.properties)).toEqual([
       ...fields,
+      ...Object.keys(PROVENANCE_FIELDS),
       'distance_meters',
     ])
     const ogc = async (path: string) => (await fetch(`${api.url}/ogc${path}`)).json() as Promise<any>
-    expect(Object.keys((await ogc('/api')).components.schemas.LocationRecord.properties)).toEqual(fields)
+    expect(Object.keys((await ogc('/api')).components.schemas.LocationRecord.properties)).toEqual([
+      ...fields,
+      ...Object.keys(PROVENANCE_FIELDS),
+    ])
     expect(
       Object.keys((await ogc('/collections/location-records/schema')).properties.properties.properties),
     ).toEqual(fields)
     expect(Object.keys((await ogc(`/collections/location-records/items/${id}`)).properties)).toEqual(fields)
     const page = await (await fetch(`${api.url}${LIST}/${uid}?format=html`)).text()
-    expect([...page.matchAll(/<dt>(\w+)<\/dt>/g)].map(([, name]) => name)).toEqual(['id', ...fields])
+    expect([...page.matchAll(/<dt>(\w+)<\/dt>/g)].map(([, name]) => name)).toEqual([
+      'id',
+      ...fields,
+      ...Object.keys(PROVENANCE_FIELDS),
+    ])
+  })
+  describe('provenance', () => {
+    const hash = `0x${'ab'.repeat(32)}`
+    const from = {
+      schema: LOCATION_PROTOCOL_SCHEMA.uid,
+      ref_uid: `0x${'0'.repeat(64)}`,
+      revocable: true,
+      expiration_time: '2096-10-02T07:06:40.000Z',
+      revocation_time: '2026-05-01T10:00:00.250Z',
+      block_number: 123_456,
+      block_hash: `0x${'cd'.repeat(32)}`,
+      transaction_hash: hash,
+      log_index: 7,
+      transaction_url: `https://celoscan.io/tx/${hash}`,
+    }
+    let uid: string
+    let expected: Record<string, unknown>
+    beforeAll(async () => {
+      const [record] = await insertRecords(
+        database.url,
+        [
+          {
+            ...{ chain: 'celo', prover: PROVENANCE_PROVER, revoked: true },
+            ...{ geometry: point(1.5, 2e-7), attributes: { schema: 'not the UID' } },
+            columns: {
+              expiration_time: '4000000000',
+              revocation_time: new Date(from.revocation_time),
+              block_number: from.block_number,
+              block_hash: from.block_hash,
+              transaction_hash: hash,
+              log_index: 7,
+            },
+          },
+        ],
+        30_000,
+      )
+      uid = record!.uid
+      expected = { ...from, attestation_url: `https://celo.easscan.org/attestation/view/${uid}` }
+    })
+    afterAll(async () => {
+      await rows(database.url, `DELETE FROM location_record WHERE uid = '${uid}'`)
+    })
+    test('is told where it is asked for, in every format, after the record', async () => {
+      const plain = (await ask(`/${uid}`)).body as object
+      const wanted = { ...plain, ...expected }
+      const names = Object.keys(wanted)
+      const list = `?prover=${PROVENANCE_PROVER}&include=provenance`
+      const answers: object[] = [
+        (await ask(`/${uid}?include=provenance`)).body,
+        (await ask(`/${uid}?include=provenance&format=geojson`)).body.properties,
+        (await ask(list)).body.data[0],
+        (await ask(`${list}&format=geojson`)).body.features[0].properties,
+        JSON.parse((await ask(`${list}&format=ndjson`)).text) as object,
+      ]
+      for (const each of ['', `/celo-${uid}`]) {
+        const query = each === '' ? `?prover=${PROVENANCE_PROVER}&` : '?'
+        const url = `${api.url}/ogc/collections/location-records/items${each}${query}include=provenance`
+        const body: any = await (await fetch(url)).json()
+        answers.push(each === '' ? body.features[0].properties : body.properties)
+      }
+      for (const answer of answers) {
+        expect(answer).toEqual(wanted)
+        expect(Object.keys(answer)).toEqual(names)
+      }
+      const [head, cells] = parseCsv((await ask(`${list}&format=csv`)).text)
+      expect(head).toEqual([...CSV_COLUMNS, ...Object.keys(expected)])
+      expect(cells!.slice(CSV_COLUMNS.length)).toEqual(Object.values(expected).map(String))
+      const pages = [
+        `${LIST}/${uid}?format=html`,
+        `/ogc/collections/location-records/items/celo-${uid}?f=html&include=provenance`,
+      ]
+      for (const page of pages)
+        expect(await (await fetch(`${api.url}${page}`)).text()).toContain(
+          `<a href="${from.transaction_url}">${from.transaction_url}</a>`,
+        )
+    })
+    test('what never expires, was not revoked, or is on a chain without explorers: null', async () => {
+      const { id } = named.fiji!
+      const never = { expiration_time: '18446744073709551615', revocation_time: null }
+      for (const [name, value] of Object.entries(never))
+        await rows(
+          database.url,
+          `UPDATE location_record SET ${name} = ${value === null ? 'NULL' : value} WHERE id = '${id}'`,
+        )
+      const { body } = await ask(`/${named.fiji!.uid}?include=provenance`)
+      expect([body.expiration_time, body.revocation_time]).toEqual([null, null])
+    })
+    test('a cursor goes on with it, and what else it could mean is refused', async () => {
+      const first = (await ask('?include=provenance&limit=1')).body
+      const second = (await ask(`?include=provenance&limit=1&cursor=${first.next_cursor}`)).body.data[0]
+      expect(second.transaction_hash).toMatch(/^0x/)
+      expect((await ask('?include=all')).body.detail).toBe('Expected one of provenance')
+    })
+  })
+  test('CSV has the geometry as WKT where that is asked for', async () => {
+    const csv = async (query: string) => parseCsv((await ask(`?format=csv&geometry=wkt&${query}`)).text)
+    const place = (record: StoredRecord, lines: string[][]) =>
+      lines.find((line) => line[0] === record.uid)!.at(-1)
+    const old = 'toTimestamp=2026-01-01'
+    const [paged, whole] = [await csv(`${old}&limit=100`), await csv(old)]
+    expect(paged[0]).toEqual([...CSV_COLUMNS, 'geometry'])
+    expect(paged).toEqual(whole)
+    expect(place(named.parallel!, paged)).toBe('LINESTRING (-40 60, -20 60)')
+    expect(place(named.bowtie!, paged)).toBe('POLYGON ((-60 0, -58 2, -58 0, -60 2, -60 0))')
+    expect(place(named.nowhere!, paged)).toBe('')
+    const near = await csv('near=-20,0&sort=distance&limit=1')
+    expect(near[0]).toEqual([...CSV_COLUMNS, 'distance_meters', 'geometry'])
+    expect(near[1]!.slice(-2)[0]).toBe('1000')
+    expect((await ask('?geometry=wkt')).body.detail).toBe('It is a column of format=csv')
+    expect((await ask('?geometry=wkb&format=csv')).body.detail).toBe('Expected one of wkt')
   })
   test('every format gives the reason why a record has no geometry', async () => {
     const { uid, id } = named.nowhere!
@@ -732,7 +852,7 @@ describe('formats', () => {
     expect(await problem(`/${uid}?limit=1`)).toEqual([
       400,
       'Invalid query parameter',
-      "Unknown parameter 'limit'. Known parameters: chain, format",
+      "Unknown parameter 'limit'. Known parameters: chain, include, format",
     ])
   })
 })

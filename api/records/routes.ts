@@ -9,7 +9,7 @@ import { RecordsError, recordsErrorHandler } from '../http/problems'
 import { SharedRead } from '../http/shared'
 import { cursorText } from './cursor'
 import { RecordExports } from './exports'
-import { RECORD_FORMATS, featureText, recordText } from './formats'
+import { RECORD_FORMATS, csvFormat, featureText, recordText } from './formats'
 import type { Freshness } from './freshness'
 import { linkHeader, pageAddresses } from './links'
 import { recordsSchemas, type Configuration, type SchemaList, type Statistics } from './openapi'
@@ -69,14 +69,14 @@ export function recordsRoutes(parts: {
           request,
           reply,
           isDeep(search) ? { ...search, limit: 0 } : search,
-          RECORD_FORMATS[format],
+          format === 'csv' ? csvFormat(asked.columns) : RECORD_FORMATS[format],
         )
       return sendList(reply, asked)
     })
 
     async function sendList(
       reply: FastifyReply,
-      { search, format, byCursor, withTotal, given }: ListRequest,
+      { search, format, columns, byCursor, withTotal, given }: ListRequest,
     ): Promise<FastifyReply> {
       const { sort, limit, offset } = search
       // A deep offset that was not refused lies beyond the last record.
@@ -100,7 +100,8 @@ export function recordsRoutes(parts: {
           `These records are so large that a page ends after ${rows.length}, and where to go on does not fit into a Link header: give limit=${rows.length} or less, leave it out to get them all, or take JSON`,
         )
       if (format !== 'json') {
-        const { type, file, head, write, tail } = RECORD_FORMATS[format]
+        const { type, file, head, write, tail } =
+          format === 'csv' ? csvFormat(columns) : RECORD_FORMATS[format]
         return reply
           .type(type)
           .header('content-disposition', file)
@@ -138,10 +139,14 @@ export function recordsRoutes(parts: {
 
     app.get('/location-records/:uid', { schema: recordsSchemas.byUid }, async (request, reply) => {
       const { uid } = request.params
-      const { chain, given } = request.query
+      const { chain, include, given } = request.query
       const format = recordFormat(request.query, request.headers.accept)
       const find = async () => {
-        const row = await store.recordByUid(uid.toLowerCase(), chain, format !== 'json')
+        const row = await store.recordByUid(uid.toLowerCase(), chain, {
+          withGeometry: format !== 'json',
+          // People want to know where it comes from.
+          withProvenance: include === 'provenance' || format === 'html',
+        })
         if (!row)
           throw new RecordsError(
             'record-not-found',

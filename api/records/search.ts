@@ -362,6 +362,7 @@ function filterOf({
   sort: ____,
   from: _____,
   withGeometry: ______,
+  withProvenance: _______,
   ...filter
 }: DecidedSearch): RecordFilter {
   return filter

@@ -1,4 +1,5 @@
 import { RECORD_FIELD_LIST } from '../../src/location'
+import type { ProvenanceColumn } from './provenance'
 import type { Condition, DecidedPlace } from './filter'
 import { conditionSql } from './sql-filter'
 import { boxesOf, envelope, reaches, meets, touches, type Bbox } from './sql-places'
@@ -73,6 +74,8 @@ export interface RecordQuery extends RecordFilter {
   from?: RecordPosition
   /** Whether `geometry` is wanted. */
   withGeometry?: boolean
+  /** Whether `provenance` is wanted. */
+  withProvenance?: boolean
 }
 
 /** A part of the time: from `since` on, before `until`; either may be open. */
@@ -92,6 +95,8 @@ export interface RecordResult {
   text: string
   /** GeoJSON geometry as text; null where there is none or it was not asked for */
   geometry: string | null
+  /** Where it comes from, and what became of it: JSON as text, where it was asked for (provenance.ts). */
+  provenance?: string
   /** The distance that a search by it found, in whole centimetres. */
   centimeters?: number
 }
@@ -107,6 +112,24 @@ const NAMES = RECORD_FIELD_LIST.map(([name]) => name).join(', ')
 const FIELDS = RECORD_FIELD_LIST.map(([name, { type }]) =>
   type === 'time' ? `${name} AT TIME ZONE 'UTC' AS ${name}` : name,
 ).join(', ')
+const time = (value: string) => `to_char(${value} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+const PROVENANCE: Readonly<Record<ProvenanceColumn, string>> = {
+  schema: 'schema_uid',
+  ref_uid: 'ref_uid',
+  revocable: 'revocable',
+  // A later time is never, too: Postgres and JavaScript write no such year.
+  expiration_time: `CASE WHEN expiration_time BETWEEN 1 AND 253402300799 THEN ${time('to_timestamp(expiration_time::float8)')} END`,
+  revocation_time: time('revocation_time'),
+  block_number: 'block_number',
+  block_hash: 'block_hash',
+  transaction_hash: 'transaction_hash',
+  log_index: 'log_index',
+}
+const PROVENANCE_TEXT = `row_to_json((SELECT fields FROM (SELECT ${Object.entries(PROVENANCE)
+  .map(([name, column]) => `${column} AS ${name}`)
+  .join(', ')}) AS fields))::text`
+const PROVENANCE_COLUMNS =
+  'schema_uid, ref_uid, revocable, expiration_time, revocation_time, block_number, block_hash, transaction_hash, log_index'
 const RECORD_TEXT = `row_to_json((SELECT fields FROM (SELECT ${FIELDS}) AS fields))::text`
 /** The columns of a RecordResult but for its geometry. */
 export const RECORD_COLUMNS = `uid, chain, ${RECORD_TEXT} AS text`
@@ -144,11 +167,13 @@ export function listQuery(query: RecordQuery, window?: TimeWindow): Statement {
   const value = (v: unknown) => `$${values.push(v)}`
   const { by, descending } = query.sort ?? NEWEST_FIRST
   const direction = descending ? 'DESC' : 'ASC'
-  const { limit, offset = 0, withGeometry } = query
+  const { limit, offset = 0, withGeometry, withProvenance } = query
   const either = branches(query)
   // Each line of a list is a row as it is; with more than the record's fields in it, JSON is made of some.
-  const isPlain = !withGeometry && either.length === 1
-  const columns = isPlain ? FIELDS : `id, ${NAMES}${withGeometry ? ', geometry' : ''}`
+  const isPlain = !withGeometry && !withProvenance && either.length === 1
+  const columns = isPlain
+    ? FIELDS
+    : `id, ${NAMES}${withGeometry ? ', geometry' : ''}${withProvenance ? `, ${PROVENANCE_COLUMNS}` : ''}`
   const order = (table: string) => `ORDER BY ${table}.${by} ${direction}, ${table}.id ${direction}`
   const select = (filter: RecordFilter) => {
     const where = conditions(filter, value, window)
@@ -170,7 +195,13 @@ export function listQuery(query: RecordQuery, window?: TimeWindow): Statement {
   // text, a line for each record: this takes a third less time of this process than rows do.
   const line = isPlain
     ? 'row_to_json(page)::text'
-    : `${RECORD_TEXT}${withGeometry ? ` || coalesce(E'\\t' || geometry, '')` : ''}`
+    : [
+        RECORD_TEXT,
+        ...(withGeometry || withProvenance
+          ? [`E'\\t' || ${withGeometry ? "coalesce(geometry, '')" : "''"}`]
+          : []),
+        ...(withProvenance ? [`E'\\t' || ${PROVENANCE_TEXT}`] : []),
+      ].join(' || ')
   const text = `SELECT string_agg(${line}, E'\\n') AS lines FROM (
       ${rows}
       ${page(limit, offset)}) AS page`
@@ -207,12 +238,13 @@ function branches(filter: RecordFilter): RecordFilter[] {
 export function readLines(lines: string | null): RecordResult[] {
   if (lines === null) return []
   return lines.split('\n').map((line) => {
-    const tab = line.indexOf('\t')
+    const [text, geometry, provenance] = line.split('\t') as [string, string?, string?]
     return {
       uid: line.slice(UID_AT, UID_AT + UID_LENGTH),
       chain: line.slice(CHAIN_AT, line.indexOf('"', CHAIN_AT)),
-      text: tab < 0 ? line : line.slice(0, tab),
-      geometry: tab < 0 ? null : line.slice(tab + 1),
+      text,
+      geometry: geometry || null,
+      ...(provenance !== undefined && { provenance }),
     }
   })
 }

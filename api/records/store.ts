@@ -181,11 +181,15 @@ export class Store {
   }
 
   /** The record with this UID; the newest where several chains have one. Uses the primary key. */
-  async recordByUid(uid: string, chain?: string, withGeometry = false): Promise<RecordResult | undefined> {
+  async recordByUid(
+    uid: string,
+    chain?: string,
+    wanted: Pick<RecordQuery, 'withGeometry' | 'withProvenance'> = {},
+  ): Promise<RecordResult | undefined> {
     const ids = (chain === undefined ? CHAINS.map(({ slug }) => slug) : [chain]).map(
       (slug) => `${slug}-${uid}`,
     )
-    return (await this.listRecords({ ids, limit: 1, withGeometry }))[0]
+    return (await this.listRecords({ ids, limit: 1, ...wanted }))[0]
   }
 
   /**

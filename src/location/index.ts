@@ -33,7 +33,7 @@ export {
   type RecordField,
   type RecordFields,
 } from './record'
-export { readWkt } from './wkt'
+export { readWkt, writeWkt } from './wkt'
 
 /** A geometry as the projection stores it. */
 export interface LocationGeometry {

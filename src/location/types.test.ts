@@ -1,7 +1,7 @@
 import { AbiCoder } from 'ethers'
 import fc from 'fast-check'
 import { Geodesic } from 'geographiclib-geodesic'
-import type { Polygon, Position } from 'geojson'
+import type { Geometry, Polygon, Position } from 'geojson'
 import { cellArea, cellToLatLng, getPentagons, getRes0Cells, latLngToCell } from 'h3-js'
 import { describe, expect, test } from 'vitest'
 import {
@@ -14,6 +14,7 @@ import {
 } from '../geodesy'
 import { LOCATION_PROTOCOL_SCHEMA, decodeLocation } from '.'
 import { locationReader } from './types'
+import { readWkt, writeWkt } from './wkt'
 
 const CRS84 = 'http://www.opengis.net/def/crs/OGC/1.3/CRS84'
 const EPSG_URL = 'http://www.opengis.net/def/crs/EPSG/0/4326'
@@ -328,6 +329,31 @@ describe('a location that cannot be read with certainty has no geometry, and a r
 /** Twice the area on the plane, positive for a counter-clockwise ring. */
 const turning = (ring: Position[]) =>
   ring.slice(1).reduce((sum, [x, y], i) => sum + ring[i]![0]! * y! - x! * ring[i]![1]!, 0)
+
+test('Well-Known Text that is written is read as the same geometry', () => {
+  const positions = [
+    [13.3777, 52.5163],
+    [-1e-7, 90],
+    [180, -0.1234567890123456],
+  ]
+  const deep = positions.map(([lng, lat]) => [lng!, lat!, 5.5])
+  const ring = [...positions, positions[0]!]
+  const geometries = [
+    { type: 'Point', coordinates: positions[1] },
+    { type: 'Point', coordinates: deep[0] },
+    { type: 'MultiPoint', coordinates: positions },
+    { type: 'LineString', coordinates: deep },
+    { type: 'MultiLineString', coordinates: [positions, positions.slice(1)] },
+    { type: 'Polygon', coordinates: [ring, ring] },
+    { type: 'MultiPolygon', coordinates: [[ring], [ring, ring]] },
+  ] as Geometry[]
+  for (const geometry of [...geometries, { type: 'GeometryCollection' as const, geometries }])
+    expect(readWkt(writeWkt(geometry), false)).toEqual(geometry)
+  // A position without a height: none can have one.
+  expect(writeWkt({ type: 'LineString', coordinates: [deep[0]!, positions[1]!] })).toBe(
+    'LINESTRING (13.3777 52.5163, -1e-7 90)',
+  )
+})
 
 describe('H3 cells', () => {
   const centre = (cell: string) => prepare(point(...(cellToLatLng(cell).reverse() as [number, number])))

@@ -1,3 +1,4 @@
+import type { Geometry, Position } from 'geojson'
 import { GeometryError } from '../geodesy'
 
 /**
@@ -40,6 +41,27 @@ export function readWkt(text: string, latitudeFirst: boolean): unknown {
       'EPSG/0/4326 is latitude first, but most tools write WKT longitude first: no geometry; srs EPSG:4326 or CRS84 is certain',
     )
   return new WktReader(text).read()
+}
+
+/** Writes a GeoJSON geometry as Well-Known Text, longitude first; with Z where all its positions have one. */
+export function writeWkt(geometry: Geometry): string {
+  if (geometry.type === 'GeometryCollection')
+    return `GEOMETRYCOLLECTION (${geometry.geometries.map(writeWkt).join(', ')})`
+  const { type, coordinates } = geometry
+  const size = positionsIn(coordinates).every(({ length }) => length > 2) ? 3 : 2
+  const listed = (list: Coordinates): string =>
+    isPosition(list) ? list.slice(0, size).join(' ') : `(${list.map(listed).join(', ')})`
+  return `${type.toUpperCase()}${size === 3 ? ' Z' : ''} ${type === 'Point' ? `(${listed(coordinates)})` : listed(coordinates)}`
+}
+
+type Coordinates = Position | Coordinates[]
+
+function isPosition(list: Coordinates): list is Position {
+  return typeof list[0] === 'number'
+}
+
+function positionsIn(list: Coordinates): Position[] {
+  return isPosition(list) ? [list] : list.flatMap(positionsIn)
 }
 
 class WktReader {

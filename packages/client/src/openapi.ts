@@ -1281,6 +1281,28 @@ export interface components {
             attributes?: {
                 [key: string]: unknown;
             };
+            /** @description UID of the schema of the attestation. With `include=provenance` only. */
+            schema?: string;
+            /** @description UID of the attestation that it refers to; zeros where it does not. With `include=provenance` only. */
+            ref_uid?: string;
+            /** @description Whether its attester may revoke it. With `include=provenance` only. */
+            revocable?: boolean;
+            /** @description When it expires; null: never, or after the year 9999. With `include=provenance` only. */
+            expiration_time?: string | null;
+            /** @description When it was revoked; null where it was not. With `include=provenance` only. */
+            revocation_time?: string | null;
+            /** @description Number of its block. With `include=provenance` only. */
+            block_number?: number;
+            /** @description Hash of its block. With `include=provenance` only. */
+            block_hash?: string;
+            /** @description Hash of its transaction. With `include=provenance` only. */
+            transaction_hash?: string;
+            /** @description Index of the event in its block's logs. With `include=provenance` only. */
+            log_index?: number;
+            /** @description Its transaction in the chain's explorer; null where the chain has none. With `include=provenance` only. */
+            transaction_url?: string | null;
+            /** @description The attestation in the explorer of EAS; null where the chain has none. With `include=provenance` only. */
+            attestation_url?: string | null;
             /** @description Distance from `near`, to the centimetre; with `sort=distance` only. */
             distance_meters?: number;
         };
@@ -3348,6 +3370,10 @@ export interface operations {
                 total?: boolean;
                 /** @description What to answer in; else `Accept` says, or it is JSON. */
                 format?: "json" | "geojson" | "ndjson" | "csv" | "html";
+                /** @description What each record has beyond its fields. provenance: schema, ref_uid, revocable, expiration_time, revocation_time, block_number, block_hash, transaction_hash, log_index, transaction_url, attestation_url. */
+                include?: "provenance";
+                /** @description A column `geometry` in CSV: Well-Known Text, longitude first. */
+                geometry?: "wkt";
             };
             header?: never;
             path?: never;
@@ -3561,6 +3587,8 @@ export interface operations {
                  * @example base-sepolia
                  */
                 chain?: string;
+                /** @description What each record has beyond its fields. provenance: schema, ref_uid, revocable, expiration_time, revocation_time, block_number, block_hash, transaction_hash, log_index, transaction_url, attestation_url. */
+                include?: "provenance";
                 /** @description What to answer in; else `Accept` says, or it is JSON. */
                 format?: "json" | "geojson" | "html";
             };
