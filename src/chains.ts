@@ -124,6 +124,11 @@ export function chainBySlug(name: string): Chain | undefined {
   return CHAINS.find((c) => c.slug === slug || c.aliases.includes(slug))
 }
 
+/** The chain with this slug, alias or ID; undefined if there is none. */
+export function chainNamed(name: string): Chain | undefined {
+  return chainBySlug(name) ?? CHAINS.find(({ id }) => String(id) === name)
+}
+
 /** How the names of a chain's settings end: `RPC_URL_BASE_SEPOLIA`, `GATEWAY_URL_BASE_SEPOLIA`. */
 export function settingSuffix(chain: Chain): string {
   return chain.slug.toUpperCase().replaceAll('-', '_')

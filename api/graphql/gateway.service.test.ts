@@ -55,6 +55,8 @@ beforeAll(async () => {
         locationType: 'geojson-point',
         geometry: { type: 'Point', coordinates },
         revoked: i % 10 === 0,
+        ...(i % 100 === 0 &&
+          i < 25_000 && { memo: `Water tower ${i}`, attributes: { asset: { id: `pump-${i % 700}` } } }),
         columns: { block_number: i },
       }
     }),
@@ -223,6 +225,24 @@ describe('results', () => {
     }
   })
 
+  test('words of the memo and attributes find what the Records API finds', async () => {
+    for (const filter of [
+      { memo: 'tow WATER', attributes: '{"asset":{"id":"pump-100"}}' },
+      { attributes: '{"asset":{}}' },
+      { memo: 'tower 2100' },
+      { memo: 'no such' },
+    ]) {
+      const { locationRecords } = await data(
+        'query ($words: String, $attributes: String) { locationRecords(first: 200, filter: { memoWords: $words, attributes: $attributes }) { totalCount nodes { uid } } }',
+        { words: filter.memo, attributes: filter.attributes },
+      )
+      const expected = await store.listRecords({ ...filter, limit: COUNT })
+      expect([filter, locationRecords.totalCount, locationRecords.nodes.map(({ uid }: Json) => uid)]).toEqual(
+        [filter, expected.length, expected.slice(0, 200).map(({ uid }) => uid)],
+      )
+    }
+  })
+
   test('addresses, UIDs and chains are found in any letter case; lists and ranges', async () => {
     const upper = (hex: string) => `0x${hex.slice(2).toUpperCase()}`
     const { a, b, c, d, e, f } = await data(`{
@@ -382,6 +402,16 @@ describe('plans', () => {
       'a city',
       'locationRecords(filter: { bbox: [13, 52, 14, 53] }) { totalCount nodes { uid geometry } }',
       /location_record_geom/,
+    ],
+    [
+      'attributes',
+      'locationRecords(filter: { attributes: "{\\"asset\\":{\\"id\\":\\"pump-100\\"}}" }) { nodes { uid } }',
+      /location_record_attributes/,
+    ],
+    [
+      'words of the memo',
+      'locationRecords(filter: { memoWords: "tower 2100" }) { nodes { uid } }',
+      /location_record_memo_words/,
     ],
     [
       'a box across the antimeridian',
@@ -709,6 +739,8 @@ describe('requests refused before execution', () => {
     ['a bbox upside down', '{ bbox: [1, 2, 3, 1] }', /^filter: bbox: expected/],
     ['a bbox beyond the world', '{ bbox: [-181, 0, 0, 1] }', /^filter: bbox: expected/],
     ['a bbox of nothing', '{ bbox: [] }', /^filter: bbox/],
+    ['no words', '{ memoWords: "--" }', /^filter: memoWords: Expected words of the memo/],
+    ['attributes that are none', '{ attributes: "[1]" }', /^filter: attributes: It is no object/],
   ])('a filter that could find nothing: %s', async (_, filter, message) => {
     expect(await ask(`{ locationRecords(filter: ${filter}) { totalCount } }`)).toMatchObject({
       status: 200,
@@ -852,10 +884,12 @@ describe('responses', () => {
         'locationRecords',
       ])
       expect(fields('LocationRecordFilter').sort()).toEqual([
+        'attributes',
         'bbox',
         'chain',
         'id',
         'locationType',
+        'memoWords',
         'prover',
         'revoked',
         'schemaUid',

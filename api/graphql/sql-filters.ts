@@ -2,15 +2,24 @@ import type { GraphQLInputFieldConfigMap } from 'graphql'
 import type * as PgSql from 'pg-sql2'
 import type { SQL } from 'graphile-build-pg'
 import type { Build, Plugin } from 'postgraphile'
-import { CHAINS, chainBySlug } from '../../src/chains'
+import { CHAINS, chainNamed } from '../../src/chains'
 import { parseAddress, parseUid } from '../../src/eas'
 import { QueryError } from './limits'
-import { type Bbox, boxesOf, isBbox, instantOf as millisecondsOf, TYPE_INDEXED } from '../records'
+import { RecordsError } from '../http/problems'
+import {
+  type Bbox,
+  boxesOf,
+  isBbox,
+  instantOf as millisecondsOf,
+  readAttributes,
+  readMemoWords,
+  TYPE_INDEXED,
+} from '../records'
 
 /**
- * Filters of the published views: equality, lists, ranges of time, and bbox. No patterns, negations or
- * functions: every filter can use an index. Values are checked, and normalised to the stored form, before
- * they become SQL.
+ * Filters of the published views: equality, lists, ranges of time, bbox, words of the memo and attributes. No
+ * patterns, negations or functions: every filter can use an index. Values are checked, and normalised to the
+ * stored form, before they become SQL.
  */
 
 /** The filter plugin's operators that are offered, by type. */
@@ -100,7 +109,7 @@ export const FiltersPlugin: Plugin = (builder) => {
     ['PublishedFilters'],
   )
 
-  // Finds the same records as the bbox of the Records API.
+  // They find the same records as those of the Records API.
   builder.hook(
     'GraphQLInputObjectType:fields',
     (fields: GraphQLInputFieldConfigMap, build, context) => {
@@ -108,7 +117,7 @@ export const FiltersPlugin: Plugin = (builder) => {
       if (!isPgConnectionFilter || pgIntrospection!.name !== 'location_record') return fields
       const { pgSql: sql, connectionFilterRegisterResolver: register } = build as unknown as FilterBuild
       const typeName = (context as unknown as { Self: { name: string } }).Self.name
-      const { GraphQLList, GraphQLNonNull, GraphQLFloat } = build.graphql
+      const { GraphQLList, GraphQLNonNull, GraphQLFloat, GraphQLString } = build.graphql
       register(typeName, 'bbox', ({ sourceAlias, fieldValue }) => {
         // ST_Envelope gives a box without width or height as the line or point that it is; ST_MakeEnvelope's
         // meets nothing.
@@ -124,8 +133,30 @@ export const FiltersPlugin: Plugin = (builder) => {
         )
         return sql.fragment`(${sql.join(boxes, ' or ')})`
       })
+      register(
+        typeName,
+        'memoWords',
+        ({ sourceAlias, fieldValue }) =>
+          sql.fragment`memo_words(${sourceAlias}.memo) @@ memo_query(${sql.value(textOf('memoWords', fieldValue, readMemoWords))})`,
+      )
+      register(
+        typeName,
+        'attributes',
+        ({ sourceAlias, fieldValue }) =>
+          sql.fragment`${sourceAlias}.attributes @> ${sql.value(textOf('attributes', fieldValue, readAttributes))}::jsonb`,
+      )
       return {
         ...fields,
+        memoWords: {
+          description:
+            'Words that all occur among the first 2,000 characters of the memo, in any letter case; each may be the beginning of one.',
+          type: GraphQLString,
+        },
+        attributes: {
+          description:
+            'A JSON object as text: records whose attributes contain it, at every depth, such as "{\\"assetId\\":\\"pump-7\\"}".',
+          type: GraphQLString,
+        },
         bbox: {
           description:
             '[minLng, minLat, maxLng, maxLat] in degrees, edges included; minLng > maxLng crosses the antimeridian. A record without a geometry is in none.',
@@ -186,7 +217,7 @@ export function storedValue(field: string, value: unknown, where: string): unkno
       return address
     }
     case 'chain': {
-      const chain = chainBySlug(value)
+      const chain = chainNamed(value)
       if (!chain) throw wanted(`one of ${CHAINS.map(({ slug }) => slug).join(', ')}`)
       return chain.slug
     }
@@ -224,6 +255,16 @@ export function instantOf(text: string): string | undefined {
   // Postgres has no year 0; a zone's offset can lead there, or beyond the year 9999.
   const written = new Date(instant).toISOString()
   return /^(?!0000)\d{4}-/.test(written) ? written : undefined
+}
+
+/** A text as a reader of the Records API takes it. Throws a QueryError in that reader's words. */
+function textOf(field: string, value: unknown, read: (text: string, name: string) => string): string {
+  try {
+    return read(String(value), field)
+  } catch (error) {
+    if (error instanceof RecordsError) throw new QueryError(`filter: ${field}: ${error.detail}.`)
+    throw error
+  }
 }
 
 function readBbox(value: unknown): Bbox {

@@ -1,4 +1,4 @@
-import { ACTIVE_SLUGS, CHAINS, chainBySlug } from '../../src/chains'
+import { ACTIVE_SLUGS, chainNamed } from '../../src/chains'
 import { parseAddress, parseUid } from '../../src/eas'
 import { EffortError, GeometryError } from '../../src/geodesy'
 import { readWkt } from '../../src/location'
@@ -27,7 +27,7 @@ export const SORTS = [...TIME_SORTS, 'distance']
 
 /** A slug, an alias or the ID of a chain. */
 export function readChain(text: string, name: string): string {
-  const chain = chainBySlug(text) ?? CHAINS.find(({ id }) => String(id) === text)
+  const chain = chainNamed(text)
   if (!chain?.active) throw invalid(name, `Supported chains: ${ACTIVE_SLUGS.join(', ')}`)
   return chain.slug
 }

@@ -124,6 +124,14 @@ function CardBody({ record, details }: Full) {
         <Field name="Reference system">
           <bdi>{record.srs.slice(0, SHOWN)}</bdi>
         </Field>
+        {record.attributes && (
+          <Field name="Attributes">
+            <span class="attested" tabIndex={0} role="group" aria-label="Attributes">
+              <bdi>{JSON.stringify(record.attributes, null, 1).slice(0, SHOWN)}</bdi>
+            </span>
+            <CopyButton text={JSON.stringify(record.attributes)} what="the attributes" />
+          </Field>
+        )}
         {record.longitude !== null && record.latitude !== null && (
           <Field name="Longitude, latitude">
             {record.longitude}, {record.latitude}
