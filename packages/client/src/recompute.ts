@@ -1,4 +1,4 @@
-import { decodeClaims, getAttestation, type OnchainAttestation } from './eas'
+import { decodeClaims, getAttestation, getSchema, type OnchainAttestation } from './eas'
 import { AttestationNotFoundError, GeoError, invalidInput, refuseUnknown, SignerError } from './errors'
 import type { Context } from './geo'
 import type { Claim, Recomputed, RecomputeInput, RecomputeOptions } from './kernel'
@@ -7,7 +7,7 @@ import { readerOf, type ChainReader, type Provider } from './signer'
 import type { Chain } from './types'
 import { untilAborted } from './waiting'
 
-export interface RecomputeAnswerOptions extends Omit<RecomputeOptions, 'attestation'> {
+export interface RecomputeAnswerOptions extends Omit<RecomputeOptions, 'attestation' | 'schema'> {
   /** the chain of the answer and its inputs: its id, or its slug; default: the answer's, or the client's */
   chain?: number | string
   /** the node to ask for attestations; default: that of createGeo({ providers }) */
@@ -17,7 +17,7 @@ export interface RecomputeAnswerOptions extends Omit<RecomputeOptions, 'attestat
 
 /**
  * See `Geo.recompute`. The kernel is loaded here. Attestations, the answer's own too, are read from the
- * chain, by a node that cannot lie about them, as their content must hash to their UID.
+ * chain, and so are schemas, by a node that cannot lie about them, as what it says must hash to their UID.
  */
 export async function recomputeAnswer(
   context: Context,
@@ -33,9 +33,17 @@ export async function recomputeAnswer(
     const chain = await context.chain(named)
     return { chain, reader: await connect(context, chain, provider) }
   })
+  const isConnectable = async () =>
+    (provider ?? context.options.providers?.[(await context.chain(named)).id]) !== undefined
   const attestation = async (uid: string) => {
     const { chain, reader } = await connected()
     return untilAborted(getAttestation(reader, chain.eas, uid), signal)
+  }
+  const schema = async (uid: string) => {
+    // An offchain attestation needs no node but for its schema.
+    if (!(await isConnectable())) return undefined
+    const { chain, reader } = await connected()
+    return untilAborted(getSchema(reader, chain.schemaRegistry, uid), signal)
   }
   const { isContentOf, recompute } = await import('./kernel')
   const found = uid === undefined ? undefined : await attestedAnswer(uid, attestation, isContentOf)
@@ -48,7 +56,7 @@ export async function recomputeAnswer(
   // An input that is not given may be an attestation, which its reference names.
   const all = claim.inputRefs.map((ref, i) => inputs[i] ?? ref)
   const used = [...all, ...inputs.slice(all.length)] as RecomputeInput[]
-  const recomputed = await recompute(claim, used, { ...options, attestation })
+  const recomputed = await recompute(claim, used, { ...options, attestation, schema })
   return found ? { ...recomputed, attester: found.attester } : recomputed
 }
 

@@ -360,7 +360,7 @@ describe('an attestation that', () => {
       sentence: expect.stringMatching(/^inputs\[0\] cannot be read: payload of 2 bytes ends/),
     })
   })
-  test('has a schema that the service was set to accept is read with it', async () => {
+  test('has a schema that others registered is read by what the registry of the chain says', async () => {
     const registry = await world.chain.registry()
     await mined(
       world.chain,
@@ -372,7 +372,14 @@ describe('an attestation that', () => {
     const uid = await attest(world.chain, request(schemaUid(FLOOR_SCHEMA, ZeroAddress, true), data))
     const answer = await ask('distance', { from: uid, to: STREET })
     const recomputed = (options: object) => recompute(answer, [uid, STREET], { ...onChain, ...options })
+    const geo = createGeo({
+      ...{ url: world.url, chain: 'base-sepolia', providers: { 84532: world.chain.url } },
+    })
+    expect(await geo.recompute(answer, [uid, STREET])).toMatchObject({ verdict: 'equal' })
+    // The kernel alone knows the registry only where it is told how to ask it.
     expect(await recomputed({})).toMatchObject({ verdict: 'refused' })
+    const lie = { fields: FLOOR_SCHEMA, resolver: ZeroAddress, revocable: false }
+    expect(await recomputed({ schema: () => Promise.resolve(lie) })).toMatchObject({ verdict: 'refused' })
     await expect(recomputed({ locationSchemas: ['uint8 floor'] })).rejects.toThrow(
       "locationSchemas: 'uint8 floor' is no location schema",
     )

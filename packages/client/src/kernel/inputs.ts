@@ -19,7 +19,7 @@ import {
   readLocation,
   type LocationSchema,
 } from '../../../../src/location/payload'
-import { keccakDigits } from '../eas'
+import { ZERO_ADDRESS, keccakDigits, schemaUid, type Schema } from '../eas'
 import { InvalidInputError, messageOf } from '../errors'
 import type { Hex } from '../signer'
 import { loadH3 } from './h3'
@@ -59,7 +59,9 @@ export type RecomputeInput =
 export interface RecomputeOptions {
   /** The attestation with this UID on the answer's chain; undefined where there is none. */
   attestation?: (uid: string) => Promise<AttestationContent | undefined>
-  /** Texts of location schemas that the service accepts beyond its own (its setting LOCATION_SCHEMAS). */
+  /** The schema with this UID in the registry of the answer's chain; undefined where it has none. */
+  schema?: (uid: string) => Promise<Omit<Schema, 'uid'> | undefined>
+  /** Texts of location schemas beyond the service's own, where no registry can be asked. */
   locationSchemas?: readonly string[]
 }
 
@@ -167,13 +169,27 @@ export async function readInput(
     })
   }
 
+  /** What the registry has is proven, as it hashes to the UID. */
+  async function registeredSchema(uid: string): Promise<LocationSchema | undefined> {
+    const found = await options.schema?.(uid)
+    if (!found || schemaUid(found) !== uid) return undefined
+    const { fields } = found
+    try {
+      checkLocationFields(fields)
+      return { uid, fields }
+    } catch (error) {
+      if (error instanceof TypeError) return undefined
+      throw error
+    }
+  }
+
   async function readPayload(
     schema: string,
     data: string,
     proven: Omit<ProvenInput, 'geometry'>,
   ): Promise<ReadInput> {
     const uid = schema.toLowerCase()
-    const known = schemaOf(uid, options.locationSchemas ?? [])
+    const known = schemaOf(uid, options.locationSchemas ?? []) ?? (await registeredSchema(uid))
     if (!known) return { refused: `${place} has the schema ${uid}, which is no location schema.` }
     try {
       const payload = decodeByText(known, hexToBytes(data as Hex))
@@ -289,8 +305,7 @@ function schemaOf(uid: string, texts: readonly string[]): LocationSchema | undef
     } catch (error) {
       throw invalid('locationSchemas', (error as Error).message)
     }
-    // Without a resolver, revocable (SchemaRegistry.sol, _getUID).
-    return { uid: keccak256(`${toHex(fields)}${'0'.repeat(40)}01`), fields }
+    return { uid: schemaUid({ fields, resolver: ZERO_ADDRESS, revocable: true }), fields }
   })
   return [...LOCATION_SCHEMAS, ...added].find((schema) => schema.uid === uid)
 }
