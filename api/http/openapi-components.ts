@@ -1,4 +1,4 @@
-import { ADDRESS_PATTERN, UID_PATTERN } from '../../src/eas'
+import { UID_PATTERN } from '../../src/eas'
 
 /**
  * The named schemas of the API's description (JSON Schema 2020-12): what inputs and answers look like.
@@ -36,7 +36,6 @@ export const object = (
   properties,
 })
 export const UID = { pattern: UID_PATTERN }
-export const ADDRESS = { pattern: ADDRESS_PATTERN }
 
 // --- Geometries ---
 

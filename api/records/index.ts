@@ -62,7 +62,6 @@ export {
   envelope,
   NEWEST_FIRST,
   type RecordFilter,
-  type RecordPosition,
   type TimeSort,
   type Statement,
   TYPE_INDEXED,

@@ -18,7 +18,7 @@ import { SORT_FIELDS, type Bbox, type OneOrMore, type Sort, type TimeSort } from
 export const MAX_RADIUS = 100_000_000
 /** A degree needs 20 characters at most. */
 const MAX_NUMBER_LENGTH = 40
-export const MAX_LOCATION_TYPE_LENGTH = 100
+const MAX_LOCATION_TYPE_LENGTH = 100
 export const MAX_MEMO_WORDS_LENGTH = 100
 export const MAX_ATTRIBUTES_LENGTH = 1_000
 const NUMBER = /^\s*[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?\s*$/i
@@ -33,7 +33,7 @@ export function readChain(text: string, name: string): string {
 }
 
 /** Of one filter. */
-export const MAX_VALUES = 50
+const MAX_VALUES = 50
 /** Reads a value, or several between commas. */
 export function severalReader(read: (text: string, name: string) => string) {
   return (text: string, name: string): OneOrMore => {
