@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
 import { LOCAL_CHAIN, type LocalChain } from '../dev/chain'
+import type { Finality } from '../api/records'
 import { stateSchema } from '../src/chains'
 import { bodyOf, eventOf, type ReadRow } from '../src/indexer/store'
 import { hashesToUid } from '../src/eas'
@@ -16,7 +17,7 @@ import { rows } from './database'
  * (docs/spec/trust.md 6): I1 the records equal a projection of the whole log; I2 every body is the chain's
  * and hashes to its UID; I3 the log holds exactly the Attested and Revoked events of the chain's receipts; I4
  * the cursor's block is canonical; I7 the stored counts equal those of a scan, and a client that follows the
- * changes from the first one on has exactly the stored records.
+ * changes from the first one on has exactly the stored records, of final changes exactly the final ones.
  */
 export async function expectInvariants(
   { chains, databaseUrl }: { chains: ReadonlyMap<string, LocalChain>; databaseUrl: string },
@@ -89,7 +90,22 @@ export async function expectInvariants(
   expect((await provider.getBlock(cursor!.height))?.hash).toBe(cursor!.hash)
 
   await expectCounts(databaseUrl, slug)
-  await expectChanges(databaseUrl, slug)
+  await expectChanges(
+    databaseUrl,
+    slug,
+    'latest',
+    'SELECT uid, revoked FROM location_record WHERE chain = $1',
+  )
+  await expectChanges(
+    databaseUrl,
+    slug,
+    'final',
+    `SELECT record.uid, event.id IS NOT NULL AS revoked FROM ${stateSchema(chain)}.status
+     JOIN location_record AS record ON record.block_number <= status.height
+     LEFT JOIN attestation_event AS event ON event.chain = record.chain AND event.uid = record.uid
+       AND event.kind = 'REVOKED' AND event.block_number <= status.height
+     WHERE record.chain = $1`,
+  )
 }
 
 /** I7: the counts that are kept as records change. */
@@ -112,9 +128,14 @@ async function expectCounts(databaseUrl: string, slug: string): Promise<void> {
 
 /**
  * I7: the changes that the stream sends. Each change must be possible after those before it, and the last
- * change of a record must lead to its stored state.
+ * change of a record must lead to its stored state, which `storedSql` reads.
  */
-async function expectChanges(databaseUrl: string, slug: string): Promise<void> {
+async function expectChanges(
+  databaseUrl: string,
+  slug: string,
+  finality: Finality,
+  storedSql: string,
+): Promise<void> {
   type State = 'none' | 'valid' | 'revoked'
   const steps: Record<string, Partial<Record<State, readonly State[]>>> = {
     new: { none: ['valid'] },
@@ -124,26 +145,25 @@ async function expectChanges(databaseUrl: string, slug: string): Promise<void> {
   }
   const changes = await rows<{ kind: string; uid: string }>(
     databaseUrl,
-    'SELECT kind, uid FROM record_change WHERE chain = $1 ORDER BY id',
-    [slug],
+    `SELECT kind, uid FROM record_change WHERE chain = $1 AND finality IN ('both', $2) ORDER BY id`,
+    [slug, finality],
   )
   const possible = new Map<string, readonly State[]>()
   for (const { kind, uid } of changes) {
     const states = (possible.get(uid) ?? ['none']).flatMap((state) => steps[kind]![state] ?? [])
-    expect(states, `${kind} of ${uid}, which was ${possible.get(uid)?.join(' or ')}`).not.toEqual([])
+    expect(
+      states,
+      `${finality}: ${kind} of ${uid}, which was ${possible.get(uid)?.join(' or ')}`,
+    ).not.toEqual([])
     possible.set(uid, states)
   }
   const stored = new Map(
-    (
-      await rows<{ uid: string; revoked: boolean }>(
-        databaseUrl,
-        'SELECT uid, revoked FROM location_record WHERE chain = $1',
-        [slug],
-      )
-    ).map(({ uid, revoked }) => [uid, revoked ? 'revoked' : 'valid'] as const),
+    (await rows<{ uid: string; revoked: boolean }>(databaseUrl, storedSql, [slug])).map(
+      ({ uid, revoked }) => [uid, revoked ? 'revoked' : 'valid'] as const,
+    ),
   )
   for (const uid of new Set([...possible.keys(), ...stored.keys()]))
-    expect(possible.get(uid) ?? [], uid).toContain(stored.get(uid) ?? 'none')
+    expect(possible.get(uid) ?? [], `${finality}: ${uid}`).toContain(stored.get(uid) ?? 'none')
 }
 
 /** Our logs in the receipts of all blocks, from the node itself: its eth_getLogs may be the one that lies. */

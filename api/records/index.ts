@@ -51,7 +51,14 @@ export {
 export { CHAIN_READINESS, readinessOf } from './readiness'
 export { recordsRoutes } from './routes'
 export { RecordSearch, type SearchQuery } from './search'
-export type { ChainChanges, ChangedRecord, ChangeIds, ChangeKind } from './sql-changes'
+export {
+  type ChainChanges,
+  type ChangedRecord,
+  type ChangeIds,
+  type ChangeKind,
+  FINALITIES,
+  type Finality,
+} from './sql-changes'
 export {
   isAny,
   isOneOf,

@@ -1,9 +1,17 @@
+import { RECORD_FIELD_LIST } from '../../src/location'
 import { RECORD_COLUMNS, boxesOf, envelope, meets, type Bbox, type RecordResult, type Statement } from './sql'
 
 /** The SQL of the stream: changes of records in order. */
 
 /** reorged: after a reorg the record is gone, or not revoked any more. */
 export type ChangeKind = 'new' | 'revoked' | 'reorged'
+
+/**
+ * What a reader hears of. latest: everything that happens to records. final: only what no reorg takes back;
+ * `reorged` is then a correction, as no reorg comes so deep.
+ */
+export const FINALITIES = ['latest', 'final'] as const
+export type Finality = (typeof FINALITIES)[number]
 
 /** How far each chain's changes were read: the id of the last one, by chain. */
 export type ChangeIds = Readonly<Record<string, number>>
@@ -15,9 +23,9 @@ export interface ChainChanges {
   since: Date
   /** Changes up to this id were deleted. */
   forgotten: number
-  /** Id of the last change, kept or deleted. */
+  /** Id of the last change, kept or deleted, of any finality. */
   last: number
-  /** id, kind, UID */
+  /** Those of the finality that is asked for: id, kind, UID. */
   changes: [number, ChangeKind, string][]
 }
 
@@ -35,22 +43,44 @@ export interface ChangedRecord extends RecordResult {
  * Ids become visible in order within a chain only (migration Records), so each chain has its own position.
  * Uses the primary key.
  */
-export function changesQuery(after: ChangeIds, upTo: ChangeIds | undefined, limit: number): Statement {
+export function changesQuery(
+  finality: Finality,
+  after: ChangeIds,
+  upTo: ChangeIds | undefined,
+  limit: number,
+): Statement {
   return {
     text: `SELECT chain, since, forgotten::float8 AS forgotten,
         coalesce((SELECT max(id) FROM record_change WHERE chain = state.chain), forgotten)::float8 AS last,
         (SELECT coalesce(json_agg(json_build_array(id, kind, uid) ORDER BY id), '[]') FROM (
           SELECT id, kind, uid FROM record_change WHERE chain = state.chain AND id > coalesce(($1::jsonb ->> state.chain)::bigint, 0)
-            AND ($2::jsonb IS NULL OR id <= coalesce(($2::jsonb ->> state.chain)::bigint, 0)) ORDER BY id LIMIT $3) AS next) AS changes
+            AND finality <> $4 AND ($2::jsonb IS NULL OR id <= coalesce(($2::jsonb ->> state.chain)::bigint, 0)) ORDER BY id LIMIT $3) AS next) AS changes
       FROM record_state AS state ORDER BY chain`,
-    values: [JSON.stringify(after), upTo === undefined ? null : JSON.stringify(upTo), limit],
+    values: [
+      JSON.stringify(after),
+      upTo === undefined ? null : JSON.stringify(upTo),
+      limit,
+      finality === 'final' ? 'latest' : 'final',
+    ],
   }
 }
 
+const RECORD_NAMES = RECORD_FIELD_LIST.map(([name]) => name)
+/** What a record shows of a revocation, without one that a reorg may still take back. */
+const FINAL_VALUES: Readonly<Record<string, string>> = {
+  revoked: 'revoked AND NOT is_hot AS revoked',
+  updated_at: 'CASE WHEN is_hot THEN created_at ELSE updated_at END AS updated_at',
+}
+const FINAL_RECORD = `(SELECT id, schema_uid, ${RECORD_NAMES.map((name) => FINAL_VALUES[name] ?? name).join(', ')}
+  FROM location_record AS record, LATERAL (
+    SELECT revoked AND EXISTS (SELECT FROM attestation_event AS event WHERE event.chain = record.chain AND event.uid = record.uid
+      AND event.kind = 'REVOKED' AND event.block_number <@ hot_blocks(record.chain)) AS is_hot) AS revocation)`
+
 /** These records, as far as they still exist. Uses the primary key. */
-export function changedRecordsQuery(ids: readonly string[]): Statement {
+export function changedRecordsQuery(finality: Finality, ids: readonly string[]): Statement {
   return {
-    text: `SELECT ${RECORD_COLUMNS}, NULL AS geometry, prover, subject, schema_uid AS schema, location_type AS "locationType" FROM location_record WHERE id = ANY($1)`,
+    text: `SELECT ${RECORD_COLUMNS}, NULL AS geometry, prover, subject, schema_uid AS schema, location_type AS "locationType"
+      FROM ${finality === 'final' ? FINAL_RECORD : 'location_record'} AS record WHERE id = ANY($1)`,
     values: [ids],
   }
 }

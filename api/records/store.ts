@@ -9,6 +9,7 @@ import {
   type ChainChanges,
   type ChangeIds,
   type ChangedRecord,
+  type Finality,
 } from './sql-changes'
 import {
   countQuery,
@@ -251,13 +252,21 @@ export class Store {
    * What changed in each chain's records after these places, `limit` changes a chain at most, none beyond
    * `upTo`; all of one moment.
    */
-  changesAfter(after: ChangeIds, upTo: ChangeIds | undefined, limit: number): Promise<ChainChanges[]> {
-    return this.run<ChainChanges>(changesQuery(after, upTo, limit))
+  changesAfter(
+    finality: Finality,
+    after: ChangeIds,
+    upTo: ChangeIds | undefined,
+    limit: number,
+  ): Promise<ChainChanges[]> {
+    return this.run<ChainChanges>(changesQuery(finality, after, upTo, limit))
   }
 
-  /** These records (`<chain>-<uid>`), where they still are, in no order. */
-  changedRecords(ids: readonly string[]): Promise<ChangedRecord[]> {
-    return this.run<ChangedRecord>(changedRecordsQuery(ids))
+  /**
+   * These records (`<chain>-<uid>`), where they still are, in no order. final: without revocations that are
+   * not.
+   */
+  changedRecords(finality: Finality, ids: readonly string[]): Promise<ChangedRecord[]> {
+    return this.run<ChangedRecord>(changedRecordsQuery(finality, ids))
   }
 
   /** Which of these records (`<chain>-<uid>`) lie in which of the boxes. */

@@ -26,7 +26,7 @@ import {
 import { openApiChecker, pointerTo, type OpenApiChecker } from '../../test/openapi'
 import { startRpcProxy, type Fault } from '../../test/rpc-proxy'
 import type { ComputeResult } from '../compute/schemas'
-import { BEGINNING, positionText } from '../stream/changes'
+import { beginning, positionText } from '../stream/changes'
 import { ERROR_PAGES } from '../http/error-pages'
 import type { GraphqlBackend } from '../graphql/gateway'
 import { PublishedGraphql } from '../graphql/published'
@@ -227,7 +227,7 @@ const get = (url: string): InjectOptions => ({ method: 'GET', url })
 async function streamed(app: FastifyInstance, events: number): Promise<string> {
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   const { body } = await fetch(
-    `${url}/api/v0/location-records/stream?last_event_id=${positionText(BEGINNING)}`,
+    `${url}/api/v0/location-records/stream?last_event_id=${positionText(beginning('latest'))}`,
   )
   let text = ''
   const decoder = new TextDecoder()

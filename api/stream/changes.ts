@@ -5,6 +5,7 @@ import {
   type ChangedRecord,
   type ChangeIds,
   type ChangeKind,
+  type Finality,
   isOneOf,
   type OneOrMore,
   recordText,
@@ -18,16 +19,21 @@ const RECORDS_AT_ONCE = 100
 const BOXES_AT_ONCE = 200
 
 /**
- * A position in the changes of all chains: the last id of each, as ids are in order within a chain only. The
- * epoch names the database: in another one, or in this one filled anew, the same ids mean other changes.
+ * A position in the changes of all chains, of one finality: the last id of each, as ids are in order within a
+ * chain only. The epoch names the database and the finality: in another one, or in this one filled anew, the
+ * same ids mean other changes.
  */
 export interface Position {
   epoch: string
   ids: ChangeIds
 }
 
+/** The names of events that tell of a record. */
+export type EventName = ChangeKind | 'corrected'
+
 /** What happened to a record, as listeners get it. */
 export interface RecordEvent {
+  name: EventName
   chain: string
   id: string
   /** The record as it was when this was read; undefined where it is gone. */
@@ -68,7 +74,9 @@ export interface ChangePage {
 export class LostPositionError extends Error {}
 
 /** The position before the first change, in a database without records. */
-export const BEGINNING: Position = { epoch: epochOf([]), ids: {} }
+export function beginning(finality: Finality): Position {
+  return { epoch: epochOf(finality, []), ids: {} }
+}
 
 /** The position as the `id` of an event, opaque to clients. */
 export function positionText({ epoch, ids }: Position): string {
@@ -93,19 +101,27 @@ export function isSamePosition(one: Position, other: Position): boolean {
 }
 
 /** Where the changes are now. */
-export async function currentPosition(store: Store): Promise<Position> {
-  const states = await store.changesAfter({}, {}, 0)
-  return { epoch: epochOf(states), ids: Object.fromEntries(states.map(({ chain, last }) => [chain, last])) }
+export async function currentPosition(store: Store, finality: Finality): Promise<Position> {
+  const states = await store.changesAfter(finality, {}, {}, 0)
+  return {
+    epoch: epochOf(finality, states),
+    ids: Object.fromEntries(states.map(({ chain, last }) => [chain, last])),
+  }
 }
 
 /**
  * The next changes after a position, none beyond `upTo`. Throws a LostPositionError, and an UnavailableError
  * where the database does not answer.
  */
-export async function changesAfter(store: Store, from: Position, upTo?: Position): Promise<ChangePage> {
-  const states = await store.changesAfter(from.ids, upTo?.ids, CHANGES_AT_ONCE)
+export async function changesAfter(
+  store: Store,
+  finality: Finality,
+  from: Position,
+  upTo?: Position,
+): Promise<ChangePage> {
+  const states = await store.changesAfter(finality, from.ids, upTo?.ids, CHANGES_AT_ONCE)
   const known = states.filter(({ chain }) => from.ids[chain] !== undefined)
-  if (epochOf(known) !== from.epoch || known.length !== Object.keys(from.ids).length)
+  if (epochOf(finality, known) !== from.epoch || known.length !== Object.keys(from.ids).length)
     throw new LostPositionError('The records were read anew since, or this is no position of theirs.')
   const forgotten = states.find(({ chain, forgotten }) => (from.ids[chain] ?? 0) < forgotten)
   if (forgotten)
@@ -117,10 +133,13 @@ export async function changesAfter(store: Store, from: Position, upTo?: Position
   // A record that changed again since is shown as it is now, and once more by the later change.
   const records = new Map(
     wanted.size
-      ? (await store.changedRecords([...wanted])).map((record) => [`${record.chain}-${record.uid}`, record])
+      ? (await store.changedRecords(finality, [...wanted])).map((record) => [
+          `${record.chain}-${record.uid}`,
+          record,
+        ])
       : [],
   )
-  const epoch = epochOf(states)
+  const epoch = epochOf(finality, states)
   const ids: Record<string, number> = Object.fromEntries(
     states.map(({ chain }) => [chain, from.ids[chain] ?? 0]),
   )
@@ -131,18 +150,25 @@ export async function changesAfter(store: Store, from: Position, upTo?: Position
       const id = `${chain}-${uid}`
       const record = records.get(id)
       // A record that is gone already is left out: its `reorged` follows.
-      if (record || kind === 'reorged')
+      if (record || kind === 'reorged') {
+        const name = kind === 'reorged' && finality === 'final' ? 'corrected' : kind
         events.push({
+          name,
           chain,
           id,
           record,
           bytes: eventBytes(
-            kind,
+            name,
             { epoch, ids },
             record ? recordText(record) : JSON.stringify({ uid, chain }),
           ),
         })
+      }
     }
+  // What lies after the last one is for readers of the other finality.
+  for (const { chain, changes, last } of states)
+    if (changes.length < CHANGES_AT_ONCE)
+      ids[chain] = Math.max(ids[chain]!, Math.min(last, upTo ? (upTo.ids[chain] ?? 0) : last))
   return {
     events,
     end: { epoch, ids },
@@ -153,8 +179,8 @@ export async function changesAfter(store: Store, from: Position, upTo?: Position
 }
 
 /** An event of Server-Sent Events. Its data has no line break: neither Postgres nor we write one in JSON. */
-export function eventBytes(kind: ChangeKind | 'reset', position: Position, data: string): Buffer {
-  return Buffer.from(`event: ${kind}\nid: ${positionText(position)}\ndata: ${data}\n\n`)
+export function eventBytes(name: EventName | 'reset', position: Position, data: string): Buffer {
+  return Buffer.from(`event: ${name}\nid: ${positionText(position)}\ndata: ${data}\n\n`)
 }
 
 /** The filters whose box is not yet compared with the page's records. */
@@ -199,8 +225,9 @@ export function eventsOf({ events, inBox }: ChangePage, filter: ChangeFilter): R
   )
 }
 
-function epochOf(states: readonly Pick<ChainChanges, 'chain' | 'since'>[]): string {
+function epochOf(finality: Finality, states: readonly Pick<ChainChanges, 'chain' | 'since'>[]): string {
   const hash = createHash('sha256')
+  if (finality === 'final') hash.update('final;')
   for (const { chain, since } of states) hash.update(`${chain} ${since.getTime()};`)
   return hash.digest('base64url').slice(0, 8)
 }

@@ -8,7 +8,7 @@ import { TEST_DATABASE_URL, createMigratedDatabase, rows, type TestDatabase } fr
 import { insertRecords, uidOf, type GivenRecord } from '../../test/records'
 import { startRedisProxy } from '../../test/redis-proxy'
 import { listen, type SseEvent, type SseListener } from '../../test/sse'
-import { BEGINNING as THE_BEGINNING, positionText } from './changes'
+import { beginning, positionText } from './changes'
 
 /** Streams of the server in this process, on a real database that tests write to directly. */
 let database: TestDatabase
@@ -76,7 +76,7 @@ const answered = async (api: TestApi, query: string, headers: Record<string, str
   return [listener.status, JSON.parse(listener.body)]
 }
 /** The position before all changes. */
-const BEGINNING = positionText(THE_BEGINNING)
+const BEGINNING = positionText(beginning('latest'))
 
 describe('events', () => {
   test('new, revoked and reorged records, with the headers, retry time and position that a client needs', async () => {

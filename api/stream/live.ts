@@ -17,7 +17,7 @@ import {
   type Position,
 } from './changes'
 import { UnavailableError } from '../http/problems'
-import type { Store } from '../records'
+import { FINALITIES, type Finality, type Store } from '../records'
 
 export interface LiveOptions {
   /** Interval between reads of the changes while anybody listens, in milliseconds. */
@@ -62,12 +62,52 @@ interface Listener {
   live: boolean
 }
 
+/** The listeners of the stream, by what they hear of. */
+export class LiveRecords {
+  private readonly audiences: Readonly<Record<Finality, Audience>>
+  private readonly maxListeners: number
+  private stopping = false
+
+  constructor(store: Store, log: FastifyBaseLogger, options: LiveOptions = LIVE) {
+    const audience = (finality: Finality) => new Audience(store, finality, log.child({ finality }), options)
+    this.audiences = { latest: audience('latest'), final: audience('final') }
+    this.maxListeners = options.maxListeners
+  }
+
+  /** Number of listeners. */
+  get size(): number {
+    return FINALITIES.reduce((sum, finality) => sum + this.audiences[finality].size, 0)
+  }
+
+  /**
+   * Adds a listener for the changes that pass the filter. Throws an UnavailableError.
+   * @param from position to go on from; null: an unknown one; undefined: from now on
+   * @param open gives the response to write to, once nothing can fail any more
+   */
+  async add(
+    finality: Finality,
+    filter: ChangeFilter,
+    from: Position | null | undefined,
+    open: () => ServerResponse,
+  ): Promise<void> {
+    if (this.stopping) throw new UnavailableError('The service is stopping.')
+    if (this.size >= this.maxListeners) throw new UnavailableError('Too many listen already.')
+    await this.audiences[finality].add(filter, from, open)
+  }
+
+  /** Ends all connections. Clients reconnect to another copy of the service and miss nothing. */
+  stop(): void {
+    this.stopping = true
+    for (const finality of FINALITIES) this.audiences[finality].stop()
+  }
+}
+
 /**
- * The listeners of the stream. While there are any, one reader for all of them polls the database for
+ * The listeners of one finality. While there are any, one reader for all of them polls the database for
  * changes, and each event is read and serialised once. A listener that reconnects first gets what it missed,
  * up to the reader's position.
  */
-export class LiveRecords {
+class Audience {
   private readonly listeners = new Set<Listener>()
   /** Live listeners, by filter. */
   private readonly groups = new Map<string, { filter: ChangeFilter; members: Set<Listener> }>()
@@ -86,27 +126,20 @@ export class LiveRecords {
 
   constructor(
     private readonly store: Store,
+    private readonly finality: Finality,
     private readonly log: FastifyBaseLogger,
-    private readonly options: LiveOptions = LIVE,
+    private readonly options: LiveOptions,
   ) {}
 
-  /** Number of listeners. */
   get size(): number {
     return this.listeners.size + this.joining
   }
 
-  /**
-   * Adds a listener for the changes that pass the filter. Throws an UnavailableError.
-   * @param from position to go on from; null: an unknown one; undefined: from now on
-   * @param open gives the response to write to, once nothing can fail any more
-   */
   async add(
     filter: ChangeFilter,
     from: Position | null | undefined,
     open: () => ServerResponse,
   ): Promise<void> {
-    if (this.stopping) throw new UnavailableError('The service is stopping.')
-    if (this.size >= this.options.maxListeners) throw new UnavailableError('Too many listen already.')
     this.joining++
     try {
       await (this.reader ??= this.startReader())
@@ -129,7 +162,6 @@ export class LiveRecords {
     }
   }
 
-  /** Ends all connections. Clients reconnect to another copy of the service and miss nothing. */
   stop(): void {
     this.stopping = true
     for (const { out } of this.listeners)
@@ -138,7 +170,7 @@ export class LiveRecords {
   }
 
   private startReader(): Promise<void> {
-    const started = currentPosition(this.store).then((position) => {
+    const started = currentPosition(this.store, this.finality).then((position) => {
       this.position = position
       void this.read()
     })
@@ -153,7 +185,7 @@ export class LiveRecords {
     while (this.size > 0 && !this.stopping) {
       let more = false
       try {
-        const page = await changesAfter(this.store, this.position)
+        const page = await changesAfter(this.store, this.finality, this.position)
         this.note(undefined)
         ahead = page.ahead ? ahead || Date.now() : 0
         if (ahead && Date.now() - ahead > this.options.aheadMs)
@@ -252,7 +284,7 @@ export class LiveRecords {
     const key = `${positionText(from)} ${positionText(upTo)}`
     let page = this.pages.get(key)
     if (!page) {
-      page = this.withSlot(() => changesAfter(this.store, from, upTo))
+      page = this.withSlot(() => changesAfter(this.store, this.finality, from, upTo))
       page.catch(() => this.pages.delete(key))
       this.pages.set(key, page)
     }
@@ -302,7 +334,7 @@ export class LiveRecords {
 
   private async loseAll({ message }: Error): Promise<void> {
     try {
-      this.position = await currentPosition(this.store)
+      this.position = await currentPosition(this.store, this.finality)
       this.reset(
         [...this.listeners].filter(({ live }) => live),
         message,

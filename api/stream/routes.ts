@@ -6,7 +6,9 @@ import { RecordsError } from '../http/problems'
 import { Semaphore } from '../http/semaphore'
 import {
   FILTERS,
+  FINALITIES,
   RECORDS_ERRORS,
+  type Finality,
   choiceOf,
   invalid,
   parameter,
@@ -22,6 +24,15 @@ const STREAMS_PER_CLIENT = 50
 const { chain, prover, subject, schema, location_type, bbox } = FILTERS
 const QUERY = queryOf({
   ...{ chain, prover, subject, schema, location_type, bbox },
+  finality: parameter(
+    {
+      enum: FINALITIES,
+      default: 'latest',
+      description:
+        'What to hear of: everything at once (`latest`), or only what no reorg takes back, once that is certain (`final`).',
+    },
+    readFinality,
+  ),
   last_event_id: parameter(
     {
       type: 'string',
@@ -38,6 +49,7 @@ const SCHEMA = {
   description: [
     'Server-Sent Events, as `EventSource` of browsers reads them. `new`, `revoked` (data: the record as it is now) and `reorged`: the chain took it back (data: `{"uid","chain"}` where the record is gone, the record where only its revocation is). Data replaces what is known of that UID and chain.',
     'Who comes back with the `id` of the last event (browsers do) is told all since, once and in order, by any copy of the service. `reset` says that this is not possible: load the list anew, then go on. Without one it begins now: begin to listen, then load the list. Changes are kept for 7 days.',
+    'With `finality=final` a record is told when its block is final, and its revocation when that block is, each once; nothing that a reorg took back, or may take back, is told or shown. `corrected` in place of `reorged`: a node had made it up, as the audit proved.',
     '`reorged` of records that are gone passes all filters but `chain`. A comment every 15 seconds is a sign of life.',
   ].join('\n\n'),
   querystring: QUERY,
@@ -85,7 +97,7 @@ export function streamRoutes({ live }: { live: LiveRecords }) {
         }
         reply.raw.once('close', release)
         try {
-          await live.add(filter, from, () => open(request, reply))
+          await live.add(request.query.finality ?? 'latest', filter, from, () => open(request, reply))
         } catch (error) {
           release()
           throw error
@@ -113,6 +125,12 @@ function open(request: FastifyRequest, reply: FastifyReply): FastifyReply['raw']
     connection: 'close',
   } as Record<string, string>)
   return reply.raw
+}
+
+function readFinality(text: string, name: string): Finality {
+  const finality = FINALITIES.find((each) => each === text)
+  if (!finality) throw invalid(name, `Expected ${FINALITIES.join(' or ')}`)
+  return finality
 }
 
 function filterOf(query: typeof QUERY.static): ChangeFilter {

@@ -15,6 +15,7 @@ import {
   lastEventBlock,
   noteHead,
   rewindFinal,
+  settleWithState,
   type ChainState,
 } from './store'
 import { Lease } from './lease'
@@ -106,6 +107,7 @@ async function main(): Promise<void> {
     isolationLevel: 'READ COMMITTED',
   })
   lease.fence(store)
+  settleWithState(store, chain)
   const processor = makeProcessor(chain, gatewayUrl ?? source.gatewayUrl, source.rpcUrl, headPollMs)
   const { indexerMetrics: metrics } = settings
   await serveProcessorMetrics(

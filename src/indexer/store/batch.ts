@@ -13,11 +13,14 @@ import {
   type RecordRow,
 } from '../project'
 import { limitStatements, lockChain, type Query } from './connection'
+import { settleHotBlocks } from './final'
 import { insertSql, insertWithheld, jsonTexts } from './log'
 import { noteIndexed } from './status'
 
 /** Records whose old state one statement saves for a rollback: the largest take 25 MB each. */
 const TRACKED_AT_ONCE = 10
+/** The greatest integer of Postgres, above every block number. */
+const LAST_HEIGHT = 2 ** 31 - 1
 
 /** Private parts of typeorm-store 1.5.1: test/indexer.service.test.ts rolls back what is written here. */
 interface StoreParts {
@@ -106,6 +109,8 @@ export class BatchWriter {
     this.locked = true
     await lockChain(this.query, this.chain)
     await limitStatements(this.query)
+    // Blocks that are written as final ones follow the hot ones, which are final with them: their changes come first.
+    if (!this.changes) await settleHotBlocks(this.query, this.chain, LAST_HEIGHT)
   }
 
   private prepare(

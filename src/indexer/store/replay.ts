@@ -49,6 +49,8 @@ export interface LogRepair {
 
 /** Columns that say when a record was written: a replay writes others. */
 const NOT_REPLAYED = ['created_at', 'updated_at']
+/** Columns that a revocation changes, and nothing else. */
+const REVOCATION = ['revoked', 'revocation_time']
 
 /** An attestation to be repaired has events in blocks that are not final: the repair has to wait. */
 export class NotFinalError extends Error {
@@ -175,29 +177,40 @@ async function replayPart(
   const { events, records } = projectContent(chain, rows)
   const given = contentJson(records)
   const ids = uids.map((uid) => recordId(chain.slug, uid))
-  const differing = await query<Replayed['differing'][number]>(
+  const differing = await query<Replayed['differing'][number] & { isRevocation: boolean }>(
     `SELECT coalesce(given.id, stored.id) AS id,
-       CASE WHEN stored.id IS NULL THEN 'missing' WHEN given.id IS NULL THEN 'surplus' ELSE 'different' END AS what
+       CASE WHEN stored.id IS NULL THEN 'missing' WHEN given.id IS NULL THEN 'surplus' ELSE 'different' END AS what,
+       coalesce(to_jsonb(given) - $4::text[] = to_jsonb(stored) - $4::text[] AND given.geom::bytea IS NOT DISTINCT FROM stored.geom::bytea, false) AS "isRevocation"
      FROM json_populate_recordset(NULL::location_record, $1) AS given
      FULL JOIN (SELECT * FROM location_record WHERE id = ANY($2)) AS stored ON stored.id = given.id
      WHERE to_jsonb(given) - $3::text[] IS DISTINCT FROM to_jsonb(stored) - $3::text[]
        OR given.geom::bytea IS DISTINCT FROM stored.geom::bytea
      ORDER BY 1`,
-    [given, ids, [...NOT_REPLAYED, 'geom']],
+    [given, ids, [...NOT_REPLAYED, 'geom'], [...NOT_REPLAYED, 'geom', ...REVOCATION]],
   )
-  if (!repair) return differing
-  if (differing.length) {
-    const changed = new Set(differing.map(({ id }) => id))
+  const found = differing.map(({ id, what }) => ({ id, what }))
+  if (!repair) return found
+  const revocations = new Set(differing.filter(({ isRevocation }) => isRevocation).map(({ id }) => id))
+  const changed = new Set(found.flatMap(({ id }) => (revocations.has(id) ? [] : [id])))
+  if (changed.size) {
     await query('DELETE FROM location_record WHERE id = ANY($1)', [[...changed]])
     await query(insertSql('location_record'), [JSON.stringify(records.filter(({ id }) => changed.has(id)))])
   }
+  // Whoever follows the records is told of the revocation, not of the record once more.
+  if (revocations.size)
+    await query(
+      `UPDATE location_record AS record
+       SET revoked = given.revoked, revocation_time = given.revocation_time, updated_at = given.updated_at
+       FROM json_populate_recordset(NULL::location_record, $1) AS given WHERE record.id = given.id`,
+      [JSON.stringify(records.filter(({ id }) => revocations.has(id)))],
+    )
   await query(
     `UPDATE attestation_event AS event SET problem = given.problem, withheld = false
      FROM json_populate_recordset(NULL::attestation_event, $1) AS given
      WHERE event.id = given.id AND (event.withheld OR event.problem IS DISTINCT FROM given.problem)`,
     [JSON.stringify(events.map(({ id, problem }) => ({ id, problem })))],
   )
-  return differing
+  return found
 }
 
 /** An attestation that cannot be stored, still or now: it has no record, and its event says why. */

@@ -1,0 +1,215 @@
+import { Client } from 'pg'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { chainBySlug } from '../../src/chains'
+import { eventRow } from '../../src/indexer/project'
+import { settleHotBlocks } from '../../src/indexer/store'
+import { insertSql } from '../../src/indexer/store/log'
+import { LOCATION_SCHEMA } from '../../src/location'
+import { EventKind } from '../../src/model'
+import { startApi, type TestApi } from '../../test/api'
+import { createMigratedDatabase, type TestDatabase } from '../../test/database'
+import { ADDRESSES, insertRecords, uidOf } from '../../test/records'
+import { listen, type SseListener } from '../../test/sse'
+
+/** Streams of final changes, on a real database with the state that evm-processor keeps of hot blocks. */
+const CELO = chainBySlug('celo')!
+const STATE = 'squid_celo'
+const PATH = '/api/v0/location-records/stream'
+let database: TestDatabase
+let client: Client
+let api: TestApi
+const query = async <Row extends object>(sql: string, values?: unknown[]) =>
+  (await client.query<Row>(sql, values)).rows
+beforeAll(async () => {
+  database = await createMigratedDatabase()
+  client = new Client({ connectionString: database.url })
+  await client.connect()
+  await client.query(`CREATE SCHEMA ${STATE};
+    CREATE TABLE ${STATE}.status (id int PRIMARY KEY, height int NOT NULL);
+    CREATE TABLE ${STATE}.hot_block (height int PRIMARY KEY, hash text NOT NULL);
+    INSERT INTO ${STATE}.status VALUES (0, 100)`)
+})
+const closing: (() => unknown)[] = []
+beforeEach(async () => {
+  await client.query(`TRUNCATE location_record; TRUNCATE attestation_event; TRUNCATE ${STATE}.hot_block;
+    UPDATE ${STATE}.status SET height = 100`)
+  api = await startApi({ databaseUrl: database.url, live: { pollMs: 20, heartbeatMs: 40 } })
+})
+afterEach(async () => {
+  closing.splice(0).forEach((close) => close())
+  await api.close()
+})
+afterAll(async () => {
+  await client?.end()
+  await database?.drop()
+})
+
+const follow = async (search: string, lastEventId?: string): Promise<SseListener> => {
+  const listener = await listen(`${api.url}${PATH}${search}`, { ...(lastEventId && { lastEventId }) })
+  closing.push(() => listener.close())
+  await listener.until(() => listener.lastEventId !== '')
+  return listener
+}
+const told = ({ events }: SseListener) =>
+  events.map(({ event, data }) => (data.uid ? `${event} ${parseInt(data.uid)}` : event))
+const logged = (kind: EventKind, n: number, block: number) =>
+  query(insertSql('attestation_event'), [
+    JSON.stringify([
+      eventRow('celo', {
+        ...{ kind, uid: uidOf(n), schemaUid: LOCATION_SCHEMA.uid },
+        ...{ attester: ADDRESSES[0]!, recipient: ADDRESSES[0]! },
+        ...{ blockNumber: block, blockHash: uidOf(block), blockTimestamp: block * 1000 },
+        ...{ transactionHash: uidOf(n), logIndex: n },
+      }),
+    ]),
+  ])
+/** As the indexer writes a block: its hot_block unless it is final, the events, what they do to records. */
+async function block(
+  height: number,
+  { attested = [], revoked = [] }: { attested?: number[]; revoked?: number[] },
+) {
+  await query('BEGIN')
+  const [{ final }] = (await query<{ final: number }>(`SELECT height AS final FROM ${STATE}.status`)) as [
+    { final: number },
+  ]
+  if (height > final) await query(`INSERT INTO ${STATE}.hot_block VALUES ($1, $2)`, [height, uidOf(height)])
+  for (const n of attested) await logged(EventKind.ATTESTED, n, height)
+  for (const n of revoked) await logged(EventKind.REVOKED, n, height)
+  await insertRecords(
+    client,
+    attested.map((n) => ({ chain: 'celo', uid: uidOf(n), columns: { block_number: height, log_index: n } })),
+  )
+  if (revoked.length)
+    await query(
+      `UPDATE location_record SET revoked = true, revocation_time = now(), updated_at = now() WHERE uid = ANY($1)`,
+      [revoked.map(uidOf)],
+    )
+  await query('COMMIT')
+}
+/** As evm-processor takes a block back: the last first, records before their events. */
+async function rollBack(height: number) {
+  await query('BEGIN')
+  await query(
+    `UPDATE location_record SET revoked = false, revocation_time = NULL WHERE revoked AND uid IN
+       (SELECT uid FROM attestation_event WHERE block_number = $1 AND kind = 'REVOKED')`,
+    [height],
+  )
+  await query('DELETE FROM location_record WHERE block_number = $1', [height])
+  await query('DELETE FROM attestation_event WHERE block_number = $1', [height])
+  await query(`DELETE FROM ${STATE}.hot_block WHERE height = $1`, [height])
+  await query('COMMIT')
+}
+async function settle(height: number) {
+  await query('BEGIN')
+  await settleHotBlocks(query, CELO, height)
+  await query(`UPDATE ${STATE}.status SET height = $1`, [height])
+  await query('COMMIT')
+}
+
+test('a change is told when its block is final, in the order of the chain, once; what is taken back is never told', async () => {
+  const [latest, final] = [await follow(''), await follow('?finality=final')]
+  await block(101, { attested: [1, 2] })
+  await block(102, { attested: [3], revoked: [1] })
+  await rollBack(102)
+  await rollBack(101)
+  // The same attestations, mined in another block.
+  await block(101, { attested: [2] })
+  await block(102, { attested: [1], revoked: [2] })
+  await block(103, {})
+  await latest.until(() => told(latest).at(-1) === 'revoked 2')
+  expect(told(final)).toEqual([])
+  await settle(101)
+  await final.count(1)
+  // Nothing is attested any more: the chain goes on alone.
+  await settle(102)
+  await final.count(3)
+  expect(told(final)).toEqual(['new 2', 'new 1', 'revoked 2'])
+})
+
+test('the data of a final event does not show a revocation that is not final', async () => {
+  const final = await follow('?finality=final')
+  await block(101, { attested: [1] })
+  await block(102, { revoked: [1] })
+  await settle(101)
+  await final.count(1)
+  const { data } = final.events[0]!
+  expect([data.revoked, data.updated_at]).toEqual([false, data.created_at])
+  const record = (await (await fetch(`${api.url}/api/v0/location-records/${uidOf(1)}`)).json()) as object
+  expect(record).toMatchObject({ revoked: true })
+  await settle(102)
+  await final.count(2)
+  expect(final.events[1]).toMatchObject({ event: 'revoked', data: record })
+})
+
+test('blocks that are written as final follow the hot ones that are final with them', async () => {
+  const final = await follow('?finality=final')
+  await block(101, { attested: [1] })
+  await query('BEGIN')
+  await settleHotBlocks(query, CELO, 2 ** 31 - 1)
+  await query(`UPDATE ${STATE}.status SET height = 102`)
+  await query('COMMIT')
+  await block(102, { attested: [2], revoked: [1] })
+  await final.count(3)
+  expect(told(final).sort()).toEqual(['new 1', 'new 2', 'revoked 1'])
+  expect(told(final).indexOf('new 1')).toBeLessThan(told(final).indexOf('revoked 1'))
+})
+
+test('what turns out never to have been is told as corrected', async () => {
+  await block(99, { attested: [1, 2] })
+  await block(100, { revoked: [2] })
+  const final = await follow('?finality=final')
+  await query('DELETE FROM attestation_event WHERE uid = $1', [uidOf(1)])
+  await query('DELETE FROM location_record WHERE uid = $1', [uidOf(1)])
+  await query(`DELETE FROM attestation_event WHERE kind = 'REVOKED'`)
+  await query('UPDATE location_record SET revoked = false, revocation_time = NULL')
+  await final.count(2)
+  expect(final.events).toMatchObject([
+    { event: 'corrected', data: { uid: uidOf(1), chain: 'celo' } },
+    { event: 'corrected', data: { uid: uidOf(2), revoked: false } },
+  ])
+  expect(Object.keys(final.events[0]!.data)).toEqual(['uid', 'chain'])
+})
+
+test('a position is of one finality; it moves on over changes of the other, and what follows it is told once', async () => {
+  const [latest, final] = [await follow(''), await follow('?finality=final')]
+  await block(101, { attested: [1] })
+  await settle(101)
+  await block(102, { attested: [2, 3] })
+  await Promise.all([latest.count(3), final.count(1)])
+  const [last] = await query<{ last: string }>('SELECT max(id) AS last FROM record_change')
+  const isAtEnd = ({ lastEventId }: SseListener) => lastEventId.endsWith(`celo.${last!.last}`)
+  await Promise.all([latest.until(() => isAtEnd(latest)), final.until(() => isAtEnd(final))])
+  for (const [from, search] of [
+    [latest, '?finality=final'],
+    [final, '?finality=latest'],
+  ] as const) {
+    const lost = await follow(search, from.lastEventId)
+    await lost.count(1)
+    expect(told(lost)).toEqual(['reset'])
+  }
+  // All changes of the latest are forgotten: a final listener that was told nothing of them does not care.
+  await query('DELETE FROM record_change')
+  await query('UPDATE record_state SET forgotten = $1', [last!.last])
+  const back = await follow('?finality=final', final.lastEventId)
+  await settle(102)
+  await back.count(2)
+  expect(told(back)).toEqual(['new 2', 'new 3'])
+})
+
+test('filters, and the documented values', async () => {
+  const final = await follow(`?finality=final&bbox=-1,-1,1,1`)
+  await insertRecords(
+    client,
+    [0, 5, 0.5].map((at, i) => ({
+      ...{ chain: 'celo', uid: uidOf(i + 1), geometry: { type: 'Point', coordinates: [at, at] } },
+      columns: { block_number: 100, log_index: i },
+    })),
+  )
+  await final.count(2)
+  expect(told(final)).toEqual(['new 1', 'new 3'])
+  const refused = await fetch(`${api.url}${PATH}?finality=safe`)
+  expect([refused.status, await refused.json()]).toEqual([
+    400,
+    { status: 'error', message: 'Invalid finality parameter', detail: 'Expected latest or final' },
+  ])
+})
