@@ -385,6 +385,8 @@ export interface paths {
          *
          *     Who comes back with the `id` of the last event (browsers do) is told all since, once and in order, by any copy of the service. `reset` says that this is not possible: load the list anew, then go on. Without one it begins now: begin to listen, then load the list. Changes are kept for 7 days.
          *
+         *     With `finality=final` a record is told when its block is final, and its revocation when that block is, each once; nothing that a reorg took back, or may take back, is told or shown. `corrected` in place of `reorged`: a node had made it up, as the audit proved.
+         *
          *     `reorged` of records that are gone passes all filters but `chain`. A comment every 15 seconds is a sign of life.
          */
         get: operations["streamLocationRecords"];
@@ -3887,6 +3889,8 @@ export interface operations {
                  * @example -10,35,30,60
                  */
                 bbox?: string;
+                /** @description What to hear of: everything at once (`latest`), or only what no reorg takes back, once that is certain (`final`). */
+                finality?: "latest" | "final";
                 /** @description Where to go on, for clients that cannot set the header Last-Event-ID; the header goes before it. */
                 last_event_id?: string;
             };

@@ -25,6 +25,8 @@ export interface StreamOptions extends Pick<
   RecordFilters,
   'chain' | 'prover' | 'subject' | 'schema' | 'location_type' | 'bbox'
 > {
+  /** final: only what no reorg takes back, once that is certain; default: latest, everything at once */
+  finality?: 'latest' | 'final'
   /** the id of the last event that was handled: every later change follows */
   after?: string
   signal?: AbortSignal
@@ -40,9 +42,12 @@ export interface StreamOptions extends Pick<
 /** A change of a record (docs/reference/streams.md). */
 export type RecordEvent = { id: string } & (
   | { kind: 'new' | 'revoked'; record: LocationRecord }
-  /** the chain took back the record (then it is `gone`) or its revocation */
-  | { kind: 'reorged'; record: LocationRecord }
-  | { kind: 'reorged'; gone: { uid: string; chain: string } }
+  /**
+   * the chain took back the record (then it is `gone`) or its revocation; corrected, of final changes: a node
+   * had made it up
+   */
+  | { kind: 'reorged' | 'corrected'; record: LocationRecord }
+  | { kind: 'reorged' | 'corrected'; gone: { uid: string; chain: string } }
   /** the position is lost: load the list again */
   | { kind: 'reset'; reason: string }
 )
@@ -187,6 +192,7 @@ function eventOf({ event, data, id = '' }: EventSourceMessage): RecordEvent | un
     case 'revoked':
       return { id, kind: event, record: body! }
     case 'reorged':
+    case 'corrected':
       return 'revoked' in body! ? { id, kind: event, record: body } : { id, kind: event, gone: body! }
     case 'reset':
       return { id, kind: event, reason: body!.reason }

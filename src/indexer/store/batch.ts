@@ -109,7 +109,7 @@ export class BatchWriter {
     this.locked = true
     await lockChain(this.query, this.chain)
     await limitStatements(this.query)
-    // Blocks that are written as final ones follow the hot ones, which are final with them: their changes come first.
+    // Blocks that are written as final ones make the hot ones below them final: those are told of first.
     if (!this.changes) await settleHotBlocks(this.query, this.chain, LAST_HEIGHT)
   }
 

@@ -39,7 +39,7 @@ export function settleWithState(store: TypeormDatabase, chain: Chain): void {
     settleHotBlocks((sql, values) => em.query(sql, values), chain, height)
 }
 
-/** The private method of typeorm-store 1.5.1 that is called in the transaction that moves its last final block. */
+/** The private method of typeorm-store 1.5.1 that is called where its last final block moves. */
 interface StoreParts {
   deleteHotBlocks(
     em: { query<Row>(sql: string, values?: unknown[]): Promise<Row[]> },

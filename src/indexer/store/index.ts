@@ -1,8 +1,9 @@
 /**
  * Every statement that the indexer and its commands send to Postgres. A batch enters at BatchWriter
- * (batch.ts) and becomes rows of the log and records; final.ts logs what became final. replay.ts makes records
- * anew from the log and repairs the log; log.ts has the log's rows, status.ts how far a chain's copy goes,
- * schemas.ts which schemas were found, writer.ts which process may write, connection.ts connections and locks.
+ * (batch.ts) and becomes rows of the log and records; final.ts logs what became final. replay.ts makes
+ * records anew from the log and repairs the log; log.ts has the log's rows, status.ts how far a chain's copy
+ * goes, schemas.ts which schemas were found, writer.ts which process may write, connection.ts connections and
+ * locks.
  */
 export { BatchWriter, isFinal } from './batch'
 export { Database, type Query } from './connection'
