@@ -1,6 +1,7 @@
 import { stopTracing } from '../src/tracing'
 import cluster from 'node:cluster'
 import path from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { SettingsError, isLoopback, processSettings, type Settings } from '../src/config'
 import { CURVE } from '../src/eas'
@@ -14,6 +15,7 @@ import {
   Measurer,
   Resolver,
   SafeFetcher,
+  SafeSender,
   WalletTier,
 } from './compute'
 import { PublishedGraphql, PublishedViews } from './graphql'
@@ -24,9 +26,13 @@ import { Nonces } from './http/nonces'
 import { RecordSearch, Store } from './records'
 import { buildServer } from './server'
 import { Pages } from './web'
+import { Deliverer, readWebhooksFile, WebhookStore } from './webhooks'
 
 const NO_IPFS =
   'IPFS_GATEWAYS: the optional packages that read IPFS are not installed. Install with `npm ci` (in Docker: --build-arg OMIT=--omit=dev), or leave the setting out.'
+
+/** Between two tries to store the webhooks of the settings while the database does not answer. */
+const SET_AGAIN_MS = 1_000
 
 /** A copy of the API: open, listen; on a signal close in the reverse order. */
 export async function serve(settings: Settings): Promise<void> {
@@ -70,10 +76,12 @@ export async function serve(settings: Settings): Promise<void> {
     smartAccounts: settings.smartAccounts,
     schemaPolicy: settings.schemaPolicy,
   })
+  const webhooks = delivererOf(settings, store, logger)
   const app = await buildServer({
     ...{ store, records, measurer, attesters, resolver, counter, graphql, walletTier, clock, logger },
     ...{ publicBaseUrl, maxLagSeconds },
     redis,
+    webhooks: webhooks?.deliverer,
     figuresOfCopies: primary && (() => primary.figures()),
     chains: settings.chains,
     deploymentName: settings.deploymentName,
@@ -92,6 +100,7 @@ export async function serve(settings: Settings): Promise<void> {
   })
 
   await listenUntilStopped(app, { host: settings.host, port: settings.port }, '', async () => {
+    await webhooks?.deliverer.stop()
     await Promise.all([measurer.close(), records.close()])
     shared?.close()
     await graphql.close()
@@ -100,6 +109,33 @@ export async function serve(settings: Settings): Promise<void> {
   })
   // In the background: the other APIs do not wait for it.
   void graphql.start()
+  void webhooks?.start()
+}
+
+/** Who sends changes to subscribers. Throws a SettingsError where their file is wrong. */
+function delivererOf({ webhooks }: Settings, store: Store, logger: Logger) {
+  if (!webhooks) return undefined
+  const sender = new SafeSender(new Set(webhooks.privateHosts))
+  const given = webhooks.file === undefined ? [] : readWebhooksFile(webhooks.file, sender)
+  const rows = new WebhookStore(store.servers)
+  const deliverer = new Deliverer(store, rows, sender, logger)
+  const start = () =>
+    repeatUntilDone(
+      () => rows.setFile(given),
+      (error) => logger.warn({ reason: error.message }, 'the webhooks of the settings cannot be stored yet'),
+    ).then(() => deliverer.start())
+  return { deliverer, start }
+}
+
+/** Tries until it succeeds. */
+async function repeatUntilDone(work: () => Promise<void>, onError: (error: Error) => void): Promise<void> {
+  for (let said = false; ; said = true)
+    try {
+      return await work()
+    } catch (error) {
+      if (!said) onError(error as Error)
+      await pause(SET_AGAIN_MS, undefined, { ref: false })
+    }
 }
 
 /** By chain id, the nodes on this machine that pages may ask; none unless the settings say so. */

@@ -85,6 +85,14 @@ export interface Settings {
   readonly ipfsGateways: readonly string[]
   /** Whether /mcp serves agents. */
   readonly mcp: boolean
+  /** Messages about changes. Undefined: none are sent. */
+  readonly webhooks:
+    | {
+        readonly file: string | undefined
+        /** Hosts that may have private addresses, and be reached by http. */
+        readonly privateHosts: readonly string[]
+      }
+    | undefined
   /** Requests per hour and client; 0 = no limit. */
   readonly rateLimitPerHour: number
   readonly recordsRateLimitPerHour: number
@@ -197,6 +205,13 @@ const addressRanges = makeValidator<readonly string[]>((text) => {
   if (wrong !== undefined) throw new Error(`'${wrong}' is no address or CIDR range`)
   return ranges
 })
+const hosts = makeValidator<readonly string[]>((text) =>
+  splitList(text.toLowerCase()).map((host) => {
+    if (!URL.canParse(`http://${host}/`) || /[/@?#]/.test(host))
+      throw new Error(`'${host}' is no host such as hooks.internal or 127.0.0.1:8080`)
+    return host
+  }),
+)
 /** Schemas by their texts, and UIDs of registered ones. */
 const locationSchemas = makeValidator<readonly (LocationSchema | string)[]>((text) =>
   text
@@ -289,6 +304,8 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
       OFFCHAIN_URIS: bool({ default: false }),
       IPFS_GATEWAYS: httpUrls({ default: [] }),
       MCP: bool({ default: true }),
+      WEBHOOKS_FILE: str({ default: undefined }),
+      WEBHOOK_PRIVATE_HOSTS: hosts({ default: [] }),
       RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 100 }),
       RECORDS_RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 3600 }),
       TILE_CACHE_MB: integer(0, 100_000)({ default: 64 }),
@@ -407,6 +424,10 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     offchainUris: env.OFFCHAIN_URIS,
     ipfsGateways: env.IPFS_GATEWAYS,
     mcp: env.MCP,
+    webhooks:
+      env.WEBHOOKS_FILE === undefined
+        ? undefined
+        : { file: env.WEBHOOKS_FILE, privateHosts: env.WEBHOOK_PRIVATE_HOSTS },
     rateLimitPerHour: env.RATE_LIMIT_PER_HOUR,
     recordsRateLimitPerHour: env.RECORDS_RATE_LIMIT_PER_HOUR,
     tileCacheBytes: env.TILE_CACHE_MB * 1_048_576,

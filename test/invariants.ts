@@ -1,6 +1,7 @@
 import { expect } from 'vitest'
 import { LOCAL_CHAIN, type LocalChain } from '../dev/chain'
 import type { Finality } from '../api/records'
+import * as eas from '../src/abi/EAS'
 import { stateSchema } from '../src/chains'
 import { bodyOf, eventOf, type ReadRow } from '../src/indexer/store'
 import { hashesToUid } from '../src/eas'
@@ -204,4 +205,16 @@ async function receiptLogs({ chain, provider, url }: LocalChain): Promise<RpcLog
         topic0.includes(entry.topics[0]!) &&
         schemas.includes(entry.topics[3]!),
     )
+}
+
+/** Attested and Revoked of the location schemas from a block on, in order, as events tell them. */
+export async function onChain({ chain, provider }: LocalChain, from: number): Promise<string[]> {
+  const { address, topic0 } = attestationFilter(chain)
+  const logs = await provider.getLogs({
+    ...{ address: address[0]!, topics: [topic0] },
+    ...{ fromBlock: from, toBlock: 'latest' },
+  })
+  return logs
+    .filter(({ topics }) => locationSchemaUids().includes(topics[3]!))
+    .map(({ topics, data }) => `${topics[0] === eas.events.Attested.topic ? 'new' : 'revoked'} ${data}`)
 }

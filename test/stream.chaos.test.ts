@@ -5,12 +5,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { LOCAL_SIGNER_KEY, attest, locationRequest, mined, revoke } from '../dev/chain'
 import { blankSettings, freePort, startService, type Service } from '../dev/services'
 import { seededRandom } from '../dev/random'
-import * as eas from '../src/abi/EAS'
 import { settingSuffix } from '../src/chains'
-import { attestationFilter } from '../src/indexer/registry'
-import { locationSchemaUids } from '../src/location'
 import { removeFolder, rows, temporaryFolder } from './database'
-import { expectInvariants } from './invariants'
+import { expectInvariants, onChain } from './invariants'
 import { listen, type SseEvent, type SseListener } from './sse'
 import { mine, startTestWorld, type TestWorld } from './world'
 
@@ -164,21 +161,6 @@ test('copies of the API are killed while two chains attest and revoke: a client 
   await Promise.all(copies.map((copy) => copy.stop()))
 })
 
-/** Attested and Revoked of the location schemas from a block on, in order, as events tell them. */
-async function onChain(from: number): Promise<string[]> {
-  const { chain, provider } = world.chain
-  const { address, topic0 } = attestationFilter(chain)
-  const logs = await provider.getLogs({
-    address: address[0]!,
-    topics: [topic0],
-    fromBlock: from,
-    toBlock: 'latest',
-  })
-  return logs
-    .filter(({ topics }) => locationSchemaUids().includes(topics[3]!))
-    .map(({ topics, data }) => `${topics[0] === eas.events.Attested.topic ? 'new' : 'revoked'} ${data}`)
-}
-
 const SEED = Number(process.env.FINAL_SEED || 1)
 test(`reorgs, and kills of the indexer and the API (seed ${SEED}): listeners of final changes hear exactly what the final chain holds, once and in order`, async () => {
   const { chain, databaseUrl, caughtUp } = world
@@ -247,7 +229,7 @@ test(`reorgs, and kills of the indexer and the API (seed ${SEED}): listeners of 
   }
   await mine(chain, finality + 15)
   await caughtUp()
-  const expected = await onChain(from)
+  const expected = await onChain(world.chain, from)
   await steady.count(expected.length)
   while (heard.length < expected.length) await pause(20)
   // Long enough for anything that should not come.

@@ -36,6 +36,7 @@ const ARROWS: Record<string, readonly string[]> = {
   'api/records': ['api/cql2'],
   'api/compute': ['api/records', 'src/rpc'],
   'api/stream': ['api/records'],
+  'api/webhooks': ['api/compute', 'api/records', 'api/stream'],
   'api/tiles': ['api/records'],
   'api/ogc': ['api/records', 'api/tiles'],
   'api/graphql': ['api/records'],
@@ -192,7 +193,7 @@ test("one place each: SQL, the environment, the key, outgoing calls, the indexer
     holders(
       /import (?!type)[^\n]*\b(?:Client|Agent|Pool|request|fetch|connect|get)\b[^\n]* from '(?:undici|node:(?:https?|http2|net|tls))'/,
     ).filter((file) => !file.startsWith('dev/')),
-  ).toEqual(['src/rpc/http.ts', 'api/compute/fetch/fetcher.ts'])
+  ).toEqual(['src/rpc/http.ts', 'api/compute/fetch/fetcher.ts', 'api/compute/fetch/sender.ts'])
   expect(
     holders(/\b(INSERT INTO|UPDATE|DELETE FROM)\b/).filter(
       (file) => file.startsWith('src/') && !file.startsWith('src/indexer/store/'),

@@ -75,5 +75,5 @@ export {
 } from './sql'
 export { type IndexState, Store } from './store'
 export type { InputRow } from './store-inputs'
-export { type DatabaseError, isOutage } from './store-pool'
+export { apiConnections, type DatabaseError, isOutage } from './store-pool'
 export { DatabaseServers } from './store-servers'

@@ -25,8 +25,8 @@ export interface ChainChanges {
   forgotten: number
   /** Id of the last change, kept or deleted, of any finality. */
   last: number
-  /** Those of the finality that is asked for: id, kind, UID. */
-  changes: [number, ChangeKind, string][]
+  /** Those of the finality that is asked for: id, kind, UID, when it was logged. */
+  changes: [number, ChangeKind, string, string][]
 }
 
 /** A record as an event shows it, and what filters need of it. */
@@ -52,8 +52,8 @@ export function changesQuery(
   return {
     text: `SELECT chain, since, forgotten::float8 AS forgotten,
         coalesce((SELECT max(id) FROM record_change WHERE chain = state.chain), forgotten)::float8 AS last,
-        (SELECT coalesce(json_agg(json_build_array(id, kind, uid) ORDER BY id), '[]') FROM (
-          SELECT id, kind, uid FROM record_change WHERE chain = state.chain AND id > coalesce(($1::jsonb ->> state.chain)::bigint, 0)
+        (SELECT coalesce(json_agg(json_build_array(id, kind, uid, changed_at) ORDER BY id), '[]') FROM (
+          SELECT id, kind, uid, changed_at FROM record_change WHERE chain = state.chain AND id > coalesce(($1::jsonb ->> state.chain)::bigint, 0)
             AND finality <> $4 AND ($2::jsonb IS NULL OR id <= coalesce(($2::jsonb ->> state.chain)::bigint, 0)) ORDER BY id LIMIT $3) AS next) AS changes
       FROM record_state AS state ORDER BY chain`,
     values: [

@@ -21,6 +21,8 @@ export interface MonitoringParts {
   /** Open streams of records. */
   listeners: () => number
   measurer: ComputeParts['measurer']
+  /** Who sends webhooks; undefined: nobody. */
+  webhooks?: { register(registry: Registry): void } | undefined
   /** Where this process keeps what copies share; undefined where it is in memory, or another one does. */
   redis?: SharedRedis | undefined
   /** The figures of the processes of all copies, added up; undefined where this copy is the only one. */
@@ -42,6 +44,7 @@ export function monitoring(app: FastifyInstance, parts: MonitoringParts): void {
     ...metricsOfProcess(ofProcess, parts),
   }
   if (redis) registerRedis(ofProcess, redis)
+  parts.webhooks?.register(ofProcess)
   if (figuresOfCopies) {
     // It answers the primary process, which asks the processes of all copies.
     AggregatorRegistry.setRegistries(ofProcess)

@@ -36,8 +36,17 @@ export interface RecordEvent {
   name: EventName
   chain: string
   id: string
+  /** Which change of its chain it is; `since`, in Unix milliseconds, tells the database from another one. */
+  change: number
+  since: number
+  /** When it was logged. */
+  loggedAt: Date
+  /** Where changes go on after it. */
+  position: Position
   /** The record as it was when this was read; undefined where it is gone. */
   record: ChangedRecord | undefined
+  /** JSON of the record; of one that is gone its UID and chain. */
+  data: string
   /** The event in the form of Server-Sent Events. */
   bytes: Buffer
 }
@@ -144,24 +153,21 @@ export async function changesAfter(
     states.map(({ chain }) => [chain, from.ids[chain] ?? 0]),
   )
   const events: RecordEvent[] = []
-  for (const { chain, changes } of states)
-    for (const [change, kind, uid] of changes) {
+  for (const { chain, since, changes } of states)
+    for (const [change, kind, uid, loggedAt] of changes) {
       ids[chain] = change
       const id = `${chain}-${uid}`
       const record = records.get(id)
       // A record that is gone already is left out: its `reorged` follows.
       if (record || kind === 'reorged') {
         const name = kind === 'reorged' && finality === 'final' ? 'corrected' : kind
+        const position = { epoch, ids: { ...ids } }
+        const data = record ? recordText(record) : JSON.stringify({ uid, chain })
         events.push({
-          name,
-          chain,
-          id,
-          record,
-          bytes: eventBytes(
-            name,
-            { epoch, ids },
-            record ? recordText(record) : JSON.stringify({ uid, chain }),
-          ),
+          ...{ name, chain, id, change, record, data, position },
+          since: since.getTime(),
+          loggedAt: new Date(loggedAt),
+          bytes: eventBytes(name, position, data),
         })
       }
     }

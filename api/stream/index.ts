@@ -2,8 +2,24 @@
  * GET /api/v0/stream: changes of records as they come, as server-sent events.
  *
  * A listener enters in routes.ts. live.ts polls the database for changes and sends them to all listeners;
- * changes.ts reads them from a position on, so that a listener that reconnects misses none.
+ * changes.ts reads them from a position on, so that a listener that reconnects misses none. filter.ts has the
+ * filters, which webhooks share.
  */
 
+export {
+  changesAfter,
+  currentPosition,
+  eventsOf,
+  locate,
+  LostPositionError,
+  parsePosition,
+  positionText,
+  unlocated,
+  type ChangeFilter,
+  type ChangePage,
+  type Position,
+  type RecordEvent,
+} from './changes'
+export { filterOfTexts } from './filter'
 export { LIVE, type LiveOptions, LiveRecords } from './live'
 export { streamRoutes } from './routes'

@@ -5,25 +5,23 @@ import { RATE_HEADERS, answer } from '../http/openapi-components'
 import { RecordsError } from '../http/problems'
 import { Semaphore } from '../http/semaphore'
 import {
-  FILTERS,
   FINALITIES,
   RECORDS_ERRORS,
   type Finality,
-  choiceOf,
   invalid,
   parameter,
   queryOf,
   readParameters,
   readText,
 } from '../records'
-import { parsePosition, type ChangeFilter, type Position } from './changes'
+import { parsePosition, type Position } from './changes'
+import { CHANGE_FILTERS, filterOf } from './filter'
 import type { LiveRecords } from './live'
 
 /** One address (IPv6: /64) may stand for many people; no browser opens more than six streams itself. */
 const STREAMS_PER_CLIENT = 50
-const { chain, prover, subject, schema, location_type, bbox } = FILTERS
 const QUERY = queryOf({
-  ...{ chain, prover, subject, schema, location_type, bbox },
+  ...CHANGE_FILTERS,
   finality: parameter(
     {
       enum: FINALITIES,
@@ -131,13 +129,6 @@ function readFinality(text: string, name: string): Finality {
   const finality = FINALITIES.find((each) => each === text)
   if (!finality) throw invalid(name, `Expected ${FINALITIES.join(' or ')}`)
   return finality
-}
-
-function filterOf(query: typeof QUERY.static): ChangeFilter {
-  const { chain, prover, subject, schema, locationType, bbox } = choiceOf(query)
-  const lower = (type: string) => type.toLowerCase()
-  const types = typeof locationType === 'string' ? lower(locationType) : locationType?.map(lower)
-  return { chain, prover, subject, schema, locationType: types, bbox }
 }
 
 /**

@@ -48,7 +48,7 @@ export interface FetchWorld {
   refusalMs: number
 }
 
-const INTERNET: FetchWorld = { resolve: resolveHost, dial, fetchMs: FETCH_MS, refusalMs: REFUSAL_MS }
+export const INTERNET: FetchWorld = { resolve: resolveHost, dial, fetchMs: FETCH_MS, refusalMs: REFUSAL_MS }
 
 export interface FetcherOptions {
   /**
@@ -192,7 +192,7 @@ function malformed(rule: string): ComputeError {
  * The rule that an https URL breaks; undefined when it breaks none. The URL class has made it canonical:
  * 127.1 and 0x7f000001 have become 127.0.0.1.
  */
-function urlProblem(url: URL): string | undefined {
+export function urlProblem(url: URL): string | undefined {
   if (url.protocol !== 'https:') return 'expected https://'
   if (url.username || url.password) return 'expected no user name or password'
   if (url.port) return 'expected port 443'
@@ -230,7 +230,10 @@ export function isPublicAddress(address: string): boolean {
  * Connects to host names whose addresses are all public. The name, all its addresses and the address that the
  * socket is connected to are checked before a byte is sent.
  */
-function checkingConnector(world: FetchWorld, signal: AbortSignal): buildConnector.connector {
+export function checkingConnector(
+  world: Pick<FetchWorld, 'resolve' | 'dial' | 'ca'>,
+  signal: AbortSignal,
+): buildConnector.connector {
   const open = async (host: string): Promise<TLSSocket> => {
     const problem = hostProblem(host)
     if (problem) throw new Error(problem)

@@ -1,0 +1,96 @@
+import { Agent, type buildConnector, type Dispatcher } from 'undici'
+import { checkingConnector, INTERNET, urlProblem, type FetchWorld } from './fetcher'
+
+const CONNECT_MS = 5_000
+/** An answer is read so far, to use its connection again, and thrown away. */
+const MAX_ANSWER_BYTES = 4_096
+const MAX_HEADER_BYTES = 16_384
+const MAX_URL_LENGTH = 2_048
+const CONNECTIONS_PER_HOST = 32
+const KEEP_ALIVE_MS = 4_000
+
+/** What a receiver answered. */
+export interface SentAnswer {
+  status: number
+  /** Retry-After, as it came. */
+  retryAfter: string | undefined
+}
+
+/**
+ * Posts to addresses that others name, by the rules of docs/spec/trust.md 3: https on port 443 of a host all
+ * of whose addresses are public, checked for each connection before a byte is sent. Redirects are not
+ * followed. Hosts that the operator names are reached whatever they are, by http too.
+ */
+export class SafeSender {
+  private readonly open: Agent
+  private readonly own: Agent
+
+  /** @param privateHosts host names or addresses, with their port where it is another one than usual */
+  constructor(
+    private readonly privateHosts: ReadonlySet<string>,
+    world: Pick<FetchWorld, 'resolve' | 'dial' | 'ca'> = INTERNET,
+  ) {
+    const options: Agent.Options = {
+      connections: CONNECTIONS_PER_HOST,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      keepAliveMaxTimeout: KEEP_ALIVE_MS,
+      maxHeaderSize: MAX_HEADER_BYTES,
+      allowH2: false,
+    }
+    this.open = new Agent({ ...options, connect: publicConnector(world) })
+    this.own = new Agent({ ...options, connect: { timeout: CONNECT_MS } })
+  }
+
+  /** The rule that a URL breaks; undefined when it breaks none. */
+  problemOf(text: string): string | undefined {
+    if (text.length > MAX_URL_LENGTH) return `at most ${MAX_URL_LENGTH} characters`
+    if (!/^[\x21-\x5b\x5d-\x7e]+$/.test(text) || !URL.canParse(text)) return 'not a valid URL'
+    const url = new URL(text)
+    if (!this.isPrivate(url)) return urlProblem(url)
+    if (!/^https?:$/.test(url.protocol)) return 'expected http:// or https://'
+    return url.username || url.password ? 'expected no user name or password' : undefined
+  }
+
+  /** Posts a body, and answers once the head of the answer is there. Throws where there is none in time. */
+  async post(
+    text: string,
+    headers: Readonly<Record<string, string>>,
+    body: string,
+    signal: AbortSignal,
+  ): Promise<SentAnswer> {
+    const problem = this.problemOf(text)
+    if (problem) throw new Error(problem)
+    const url = new URL(text)
+    const answer = await (this.isPrivate(url) ? this.own : this.open).request({
+      origin: url.origin,
+      path: `${url.pathname}${url.search}`,
+      method: 'POST',
+      headers,
+      body,
+      signal,
+    } satisfies Dispatcher.RequestOptions & { origin: string })
+    const retryAfter = answer.headers['retry-after']
+    await answer.body.dump({ limit: MAX_ANSWER_BYTES, signal }).catch(() => {})
+    return { status: answer.statusCode, retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.open.destroy(), this.own.destroy()])
+  }
+
+  private isPrivate({ host, hostname }: URL): boolean {
+    return this.privateHosts.has(host) || this.privateHosts.has(hostname)
+  }
+}
+
+/** Checks each connection on its own, as it is made. */
+function publicConnector(world: Pick<FetchWorld, 'resolve' | 'dial' | 'ca'>): buildConnector.connector {
+  return (options, callback) => {
+    const late = new AbortController()
+    const timer = setTimeout(() => late.abort(new Error('no connection in time')), CONNECT_MS)
+    checkingConnector(world, late.signal)(options, (...result) => {
+      clearTimeout(timer)
+      callback(...result)
+    })
+  }
+}

@@ -1,0 +1,22 @@
+import { choiceOf, FILTERS, queryOf, readParameters } from '../records'
+import type { ChangeFilter } from './changes'
+
+/** The filters of changes: those of the list that a change can be held against. */
+const { chain, prover, subject, schema, location_type, bbox } = FILTERS
+export const CHANGE_FILTERS = { chain, prover, subject, schema, location_type, bbox }
+const QUERY = queryOf(CHANGE_FILTERS)
+
+export function filterOf(query: typeof QUERY.static): ChangeFilter {
+  const { chain, prover, subject, schema, locationType, bbox } = choiceOf(query)
+  const lower = (type: string) => type.toLowerCase()
+  const types = typeof locationType === 'string' ? lower(locationType) : locationType?.map(lower)
+  return { chain, prover, subject, schema, locationType: types, bbox }
+}
+
+/** The filter that a query of the stream with these texts has. Throws a RecordsError. */
+export function filterOfTexts(texts: Readonly<Record<string, string>>): ChangeFilter {
+  const read = readParameters({ schema: QUERY, method: '', url: '' })(texts) as
+    { value: typeof QUERY.static } | { error: Error }
+  if ('error' in read) throw read.error
+  return filterOf(read.value)
+}

@@ -1,0 +1,374 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import Fastify from 'fastify'
+import { Client } from 'pg'
+import { Webhook } from 'standardwebhooks'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { seededRandom } from '../../dev/random'
+import { createMigratedDatabase, type TestDatabase } from '../../test/database'
+import { answers, distinct, startReceiver, type Receiver } from '../../test/receiver'
+import { insertRecords, uidOf } from '../../test/records'
+import { SafeSender } from '../compute'
+import { Store } from '../records'
+import { Deliverer, WebhookStore, type DelivererOptions, type GivenSubscription } from '.'
+
+/** Deliverers in this process, on a real database, to real receivers. */
+const SECRETS = ['a', 'b'].map((each) => `whsec_${Buffer.from(each.repeat(32)).toString('base64')}`)
+let database: TestDatabase
+let client: Client
+beforeAll(async () => {
+  database = await createMigratedDatabase()
+  client = new Client({ connectionString: database.url })
+  await client.connect()
+})
+const closing: (() => unknown)[] = []
+beforeEach(async () => {
+  await client.query(
+    'TRUNCATE location_record; TRUNCATE webhook_message; TRUNCATE webhook_subscription CASCADE',
+  )
+  // The epoch is that of the first record.
+  await insert(0)
+})
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
+afterAll(async () => {
+  await client?.end()
+  await database?.drop()
+})
+
+const insert = (...ns: number[]) =>
+  insertRecords(
+    client,
+    ns.map((n) => ({ chain: 'celo', uid: uidOf(n), geometry: { type: 'Point', coordinates: [n % 90, 0] } })),
+  )
+const receiver = async (...given: Parameters<typeof startReceiver>): Promise<Receiver> => {
+  const started = await startReceiver(...given)
+  closing.push(() => started.close())
+  return started
+}
+const subscription = (url: string, more: Partial<GivenSubscription> = {}): GivenSubscription => ({
+  ...{ id: 'one', url, finality: 'final', filter: {}, secrets: SECRETS.slice(0, 1) },
+  ...more,
+})
+const QUICK: Partial<DelivererOptions> = {
+  ...{ pollMs: 10, leaseMs: 1_500, renewMs: 50, timeoutMs: 300, firstPauseMs: 20 },
+}
+async function deliver(
+  given: readonly GivenSubscription[] | undefined,
+  options: Partial<DelivererOptions> = {},
+  sender = new SafeSender(new Set(['127.0.0.1'])),
+): Promise<Deliverer> {
+  const store = new Store(database.url, () => {})
+  const webhooks = new WebhookStore(store.servers)
+  if (given) await webhooks.setFile(given)
+  const deliverer = new Deliverer(store, webhooks, sender, Fastify().log, { ...QUICK, ...options })
+  deliverer.start()
+  closing.push(async () => {
+    await deliverer.stop()
+    await store.close()
+  })
+  // It begins where the changes are.
+  if (given) while ((await state('position IS NULL')).length) await pause(10)
+  return deliverer
+}
+const state = async (where = 'true') =>
+  (await client.query<Record<string, any>>(`SELECT * FROM webhook_subscription WHERE ${where} ORDER BY id`))
+    .rows
+const letters = async () =>
+  (
+    await client.query<{ message: string; attempts: number; error: string }>(
+      'SELECT * FROM webhook_dead_letter ORDER BY number',
+    )
+  ).rows
+const told = (received: readonly { body: string }[]) =>
+  received.map(({ body }) => {
+    const { type, data } = JSON.parse(body) as { type: string; data: { uid: string } }
+    return data.uid ? `${type} ${parseInt(data.uid)}` : type
+  })
+const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i)
+
+test('messages are those of Standard Webhooks, signed by both secrets while one rotates, in the order of the changes', async () => {
+  const target = await receiver()
+  await deliver([subscription(`${target.url}/hook?x=1`, { secrets: SECRETS })])
+  await insert(1, 2)
+  await client.query('UPDATE location_record SET revoked = true WHERE uid = $1', [uidOf(1)])
+  await client.query('DELETE FROM location_record WHERE uid = $1', [uidOf(2)])
+  await target.until(() => told(target.received).at(-1) === 'record.corrected 2')
+  const list = told(target.received)
+  expect(list.filter((each) => !each.endsWith(' 2')).slice(0, 2)).toEqual([
+    'record.new 1',
+    'record.revoked 1',
+  ])
+  for (const { body, headers, path } of target.received) {
+    for (const secret of SECRETS) expect(new Webhook(secret).verify(body, headers)).toEqual(JSON.parse(body))
+    expect([path, headers['content-type']]).toEqual(['/hook?x=1', 'application/json; charset=utf-8'])
+  }
+  const { data, type, timestamp } = JSON.parse(target.received[0]!.body) as Record<string, any>
+  expect([type, data.uid, Math.abs(Date.now() - Date.parse(timestamp)) < 60_000]).toEqual([
+    'record.new',
+    uidOf(1),
+    true,
+  ])
+  expect(new Set(target.received.map(({ id }) => id)).size).toBe(target.received.length)
+})
+
+test('filters of the stream; of a thousand subscriptions', async () => {
+  const target = await receiver()
+  await deliver(
+    range(0, 1_000).map((i) =>
+      subscription(`${target.url}/${i}`, {
+        id: `s${i}`,
+        filter: i % 2 ? { bbox: '0.5,-1,1.5,1' } : i % 4 ? { chain: 'sepolia' } : {},
+      }),
+    ),
+    { pollMs: 100, timeoutMs: 5_000, leaseMs: 30_000 },
+  )
+  await insert(1, 2)
+  await target.until(() => target.received.length >= 500 + 2 * 250)
+  await pause(200)
+  const of = (rest: number) => target.received.filter(({ path }) => Number(path.slice(1)) % 4 === rest)
+  expect([of(0).length, of(1).length, of(2).length, of(3).length]).toEqual([500, 250, 0, 250])
+  expect(new Set(told(of(1)))).toEqual(new Set(['record.new 1']))
+  const bodies = await client.query<{ count: number }>('SELECT count(*)::int FROM webhook_message')
+  expect(bodies.rows[0]!.count).toBe(2)
+})
+
+const SEED = Number(process.env.WEBHOOK_SEED || 1)
+test(`a receiver that fails, hangs, resets, is slow and loses answers at random (seed ${SEED}), and deliverers that are replaced: nothing is lost, repeats have the same id and bytes, the order is kept`, async () => {
+  const random = seededRandom(SEED)
+  const kinds = [answers.status(500), answers.status(429), answers.reset, answers.hang, answers.slow]
+  const target = await receiver(() =>
+    random() < 0.4 ? kinds[Math.floor(random() * kinds.length)]! : answers.ok,
+  )
+  const other = await receiver()
+  const given = [subscription(target.url), subscription(other.url, { id: 'two' })]
+  const first = await deliver(given, { firstPauseMs: 5, timeoutMs: 100 })
+  for (let n = 1; n <= 40; n++) {
+    await insert(n)
+    if (n === 20) {
+      await deliver(undefined, { firstPauseMs: 5, timeoutMs: 100 })
+      await first.stop()
+    }
+  }
+  const wanted = range(1, 41).map((n) => `record.new ${n}`)
+  await other.until(() => distinct(other.received).length === 40)
+  await target.until(() => distinct(target.received).length === 40)
+  expect(told(distinct(target.received))).toEqual(wanted)
+  expect(told(distinct(other.received))).toEqual(wanted)
+  // A repeat is of the message that was last tried, never of an older one.
+  let last = -1
+  const order = distinct(target.received).map(({ id }) => id)
+  for (const { id } of target.received) {
+    expect(order.indexOf(id)).toBeGreaterThanOrEqual(last)
+    last = order.indexOf(id)
+  }
+  expect(target.received.length).toBeGreaterThan(45)
+})
+
+test('a subscription is delivered by one of two deliverers; the other goes on when the first is cut off', async () => {
+  const target = await receiver()
+  const store = new Store(database.url, () => {})
+  const webhooks = new WebhookStore(store.servers)
+  await webhooks.setFile(range(0, 20).map((i) => subscription(`${target.url}/${i}`, { id: `s${i}` })))
+  // Its database is out of reach from some moment on, but not its receivers.
+  let cut = false
+  const partitioned = new Proxy(webhooks, {
+    get: (of, name) => {
+      const method = Reflect.get(of, name) as (...args: unknown[]) => Promise<unknown>
+      return (...args: unknown[]) => (cut ? Promise.reject(new Error('cut off')) : method.apply(of, args))
+    },
+  })
+  const first = new Deliverer(
+    store,
+    partitioned,
+    new SafeSender(new Set(['127.0.0.1'])),
+    Fastify().log,
+    QUICK,
+  )
+  first.start()
+  closing.push(async () => (await first.stop(), await store.close()))
+  while ((await state('position IS NULL')).length) await pause(10)
+  await deliver(undefined)
+  await insert(1)
+  await target.until(() => target.received.length >= 20)
+  await pause(100)
+  expect(target.received.length).toBe(20)
+  cut = true
+  await insert(2)
+  await target.until(() => distinct(target.received).length >= 40)
+  for (const i of range(0, 20))
+    expect(told(distinct(target.received.filter(({ path }) => path === `/${i}`)))).toEqual([
+      'record.new 1',
+      'record.new 2',
+    ])
+})
+
+describe('failures', () => {
+  test('after three days a message becomes a dead letter, those behind it as they come of age; then delivery goes on', async () => {
+    let now = Date.now()
+    const target = await receiver(() => answers.status(503))
+    await deliver([subscription(target.url)], { clock: () => now })
+    await insert(1)
+    await target.until(() => target.received.length >= 1)
+    await insert(2)
+    const failed = async (times: number) => {
+      while ((await state(`failures = ${times}`)).length === 0) await pause(10)
+    }
+    await failed(1)
+    // Tries go on, ever more seldom.
+    for (let i = 0; i < 5; i++) {
+      now += 6 * 3_600_000 * 1.3
+      await failed(i + 2)
+    }
+    expect(await letters()).toEqual([])
+    now += 3 * 86_400_000
+    while ((await letters()).length < 2) await pause(10)
+    target.answer = () => answers.ok
+    await client.query('BEGIN')
+    await insert(3)
+    await client.query('UPDATE record_change SET changed_at = $2 WHERE uid = $1', [uidOf(3), new Date(now)])
+    await client.query('COMMIT')
+    now += 7 * 3_600_000
+    await target.until(() => told(target.received).at(-1) === 'record.new 3')
+    const dead = await letters()
+    expect(dead.map(({ error }) => error)).toEqual([503, 503].map((each) => `the receiver answered ${each}`))
+    expect([...new Set(told(distinct(target.received)))].sort()).toEqual(
+      expect.arrayContaining(['record.new 1', 'record.new 3']),
+    )
+    // A dead letter that is asked for is sent once more, the same.
+    await client.query('UPDATE webhook_dead_letter SET wanted_at = now() WHERE message = $1', [
+      dead[0]!.message,
+    ])
+    await target.until(() => target.received.at(-1)!.id === dead[0]!.message)
+    while ((await letters()).length > 1) await pause(10)
+    expect(distinct(target.received).filter(({ id }) => id === dead[0]!.message)).toHaveLength(1)
+  })
+  test('410 ends the subscription; a redirect is a failure and is not followed', async () => {
+    const elsewhere = await receiver()
+    const gone = await receiver(() => answers.status(410))
+    const moved = await receiver(() => answers.status(307, { location: elsewhere.url }))
+    await deliver([subscription(gone.url), subscription(moved.url, { id: 'two' })])
+    await insert(1)
+    await moved.until(() => moved.received.length >= 2)
+    while ((await state('disabled IS NOT NULL')).length === 0) await pause(10)
+    await insert(2)
+    await pause(200)
+    expect([gone.received.length, elsewhere.received.length]).toEqual([1, 0])
+    const [one, two] = await state()
+    expect([one!.disabled, one!.holder, two!.disabled]).toEqual([
+      'the receiver answered 410 Gone',
+      null,
+      null,
+    ])
+  })
+  test('Retry-After is honoured', async () => {
+    const target = await receiver(() => answers.status(503, { 'retry-after': '2' }))
+    await deliver([subscription(target.url)])
+    await insert(1)
+    await target.until(() => target.received.length >= 2)
+    expect(target.received[1]!.at - target.received[0]!.at).toBeGreaterThanOrEqual(1_990)
+  })
+  test('receivers that hang hold nobody else', async () => {
+    const hanging = await receiver(() => answers.hang)
+    const target = await receiver()
+    await deliver(
+      [
+        ...range(0, 300).map((i) => subscription(`${hanging.url}/${i}`, { id: `h${i}` })),
+        subscription(target.url, { id: 'z' }),
+      ],
+      {
+        timeoutMs: 5_000,
+        leaseMs: 60_000,
+        atOnce: { working: { all: 64, each: 32 }, failing: { all: 8, each: 8 } },
+      },
+    )
+    const began = performance.now()
+    await insert(1, 2)
+    await target.until(() => target.received.length === 2)
+    expect(performance.now() - began).toBeLessThan(4_000)
+    // As many as one host may have.
+    expect(hanging.received.length).toBeLessThanOrEqual(32)
+  })
+})
+
+describe('changes of a subscription', () => {
+  test('deleted while a message is on its way: nothing follows; a new address and new secrets are used for what follows', async () => {
+    const [one, two] = [await receiver(() => answers.slow), await receiver()]
+    await deliver([subscription(one.url), subscription(one.url, { id: 'two' })])
+    const store = new Store(database.url, () => {})
+    closing.push(() => store.close())
+    await insert(1)
+    await one.until(() => one.received.length === 2)
+    await new WebhookStore(store.servers).setFile([
+      subscription(two.url, { id: 'two', secrets: [SECRETS[1]!] }),
+    ])
+    await pause(200)
+    await insert(2)
+    await two.until(() => told(two.received).includes('record.new 2'))
+    await pause(100)
+    expect(one.received.length).toBe(2)
+    expect((await state()).map(({ id }) => id)).toEqual(['two'])
+    const last = two.received.at(-1)!
+    expect(() => new Webhook(SECRETS[0]!).verify(last.body, last.headers)).toThrow()
+    expect(new Webhook(SECRETS[1]!).verify(last.body, last.headers)).toBeTruthy()
+  })
+  test('a position in a database that was filled anew: the subscriber is told of the reset, then of what is new', async () => {
+    const target = await receiver()
+    await deliver([subscription(target.url)])
+    await client.query('TRUNCATE location_record')
+    await target.until(() => target.received.length === 1)
+    await insert(7)
+    await target.until(() => target.received.length === 2)
+    expect(told(target.received)).toEqual(['reset', 'record.new 7'])
+  })
+})
+
+describe('addresses', () => {
+  const sender = new SafeSender(new Set(['hooks.internal:8080']))
+  closing.push(() => sender.close())
+  test.each([
+    ...[
+      'http://good.example/',
+      'ftp://good.example/',
+      'https://good.example:8443/',
+      'https://u:p@good.example/',
+    ],
+    ...[
+      'https://127.0.0.1/',
+      'https://2130706433/',
+      'https://0x7f.1/',
+      'https://[::1]/',
+      'https://[::ffff:7f00:1]/',
+    ],
+    ...['https://localhost/', 'https://kubernetes/', 'https://①②⑦.⓪.⓪.①/', 'https://169.254.169.254/latest'],
+    ...['http://hooks.internal/', 'https://hooks.internal.example:8080/', 'https://good.example/ x'],
+  ])('%s is refused', async (url) => {
+    expect(sender.problemOf(url)).toBeTruthy()
+    await expect(sender.post(url, {}, '', AbortSignal.timeout(1_000))).rejects.toThrow()
+  })
+  test('those that a setting names may be anything', () => {
+    expect(sender.problemOf('http://hooks.internal:8080/x')).toBeUndefined()
+    expect(sender.problemOf('https://good.example/x?y')).toBeUndefined()
+  })
+  test.each([
+    ['private', ['10.0.0.1']],
+    ['one private among public', ['93.184.216.34', '127.0.0.1']],
+    ['of IPv6 that holds one', ['::ffff:127.0.0.1']],
+    ['none', []],
+  ])('a name whose addresses are %s is not connected to', async (_, addresses) => {
+    const dialled: unknown[] = []
+    const world = {
+      resolve: () => Promise.resolve(addresses),
+      dial: (...args: unknown[]) => {
+        dialled.push(args)
+        throw new Error('dialled')
+      },
+    }
+    const checked = new SafeSender(new Set(), world)
+    await expect(checked.post('https://good.example/', {}, '', AbortSignal.timeout(2_000))).rejects.toThrow(
+      /address/,
+    )
+    expect(dialled).toEqual([])
+    await checked.close()
+  })
+})

@@ -1,0 +1,545 @@
+import { randomBytes } from 'node:crypto'
+import { setMaxListeners } from 'node:events'
+import { hostname } from 'node:os'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { FastifyBaseLogger } from 'fastify'
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import type { SafeSender } from '../compute'
+import { Semaphore } from '../http/semaphore'
+import type { Store } from '../records'
+import {
+  changesAfter,
+  currentPosition,
+  eventsOf,
+  filterOfTexts,
+  locate,
+  LostPositionError,
+  parsePosition,
+  positionText,
+  unlocated,
+  type ChangeFilter,
+  type ChangePage,
+  type Position,
+  type RecordEvent,
+} from '../stream'
+import { bodyOf, headersOf, messageId, pauseAfter, resetBody, type Message } from './message'
+import type { DeadLetter, HeldRow, WebhookStore } from './store'
+
+export interface DelivererOptions {
+  /** Interval between looks for changes and for what is due, milliseconds. */
+  pollMs: number
+  /** How long a subscription stays with a process, and how often that renews it, milliseconds. */
+  leaseMs: number
+  renewMs: number
+  /** How long a receiver may take for an answer, milliseconds. */
+  timeoutMs: number
+  /** The pause after the first failure, milliseconds; it grows threefold up to six hours. */
+  firstPauseMs: number
+  /** For how long a message is tried, milliseconds. */
+  giveUpMs: number
+  /** Requests at once, of all and to one host: for receivers that work, and for those that have failed. */
+  atOnce: { working: { all: number; each: number }; failing: { all: number; each: number } }
+  /** Unix milliseconds */
+  clock: () => number
+}
+export const DELIVERY: DelivererOptions = {
+  pollMs: 500,
+  leaseMs: 30_000,
+  renewMs: 5_000,
+  timeoutMs: 10_000,
+  firstPauseMs: 5_000,
+  giveUpMs: 3 * 86_400_000,
+  atOnce: { working: { all: 256, each: 32 }, failing: { all: 64, each: 8 } },
+  clock: () => Date.now(),
+}
+/** Subscriptions taken at a look: copies that start together share them. */
+const CLAIMED_AT_ONCE = 250
+/** Positions that are read from at a look: most subscriptions share one. */
+const POSITIONS_AT_ONCE = 16
+/** What went on is written this long after it did, so that one statement writes all of it. */
+const KEEP_AFTER_MS = 20
+const WANTED_AT_ONCE = 50
+const FORGET_EVERY_MS = 3_600_000
+/** As for listeners of the stream: a replica that lags catches up in this time. */
+const AHEAD_MS = 10_000
+const ERROR_CHARACTERS = 300
+/** How long a stop waits for answers; what is sent without one is sent again by another process. */
+const STOP_MS = 2_000
+
+interface Item {
+  message: Message
+  /** Where the subscription is once it was handled. */
+  after: Position
+}
+
+/** A subscription that this process delivers for. */
+interface Held {
+  readonly row: HeldRow
+  readonly filter: ChangeFilter
+  /** Before the next change that is read. */
+  position: Position | undefined
+  /** What lies before the position and waits to be sent, in order. */
+  queue: Item[]
+  reset: { reason: string; at: Date } | undefined
+  failures: number
+  failingSince: number | undefined
+  nextTry: number
+  lastError: string | null
+  disabled: string | null
+  /** Whether a message is on its way. */
+  busy: boolean
+  /** Whether it was given up: nothing more is sent. */
+  dropped: boolean
+}
+
+/**
+ * Sends the changes of records to subscribers. A subscription is held by one process at a time, by a lease in
+ * the database; it gets one message at a time, in the order of the changes, each until it is taken or has
+ * failed for three days. What was taken is written right after, so a crash repeats messages, with the same id
+ * and bytes, and loses none. All subscriptions at one position share what is read from there.
+ */
+export class Deliverer {
+  private readonly holder = `${hostname()}/${process.pid}/${randomBytes(6).toString('hex')}`
+  private readonly held = new Map<string, Held>()
+  /** Until when the leases last renewed are certain, by performance.now(). */
+  private leasedUntil = -Infinity
+  private readonly dirty = new Set<Held>()
+  private dead: DeadLetter[] = []
+  private keeping: Promise<void> = Promise.resolve()
+  private timer: NodeJS.Timeout | undefined
+  private readonly working: Semaphore
+  private readonly failing: Semaphore
+  private readonly redelivering = new Set<string>()
+  private readonly aheadSince = new Map<string, number>()
+  private readonly stopping = new AbortController()
+  private running: Promise<void> | undefined
+  private outage = false
+  private readonly figures = { delivered: 0, failed: 0, dead: 0 }
+  private delay: Histogram | undefined
+  private readonly options: DelivererOptions
+
+  constructor(
+    private readonly store: Store,
+    private readonly webhooks: WebhookStore,
+    private readonly sender: SafeSender,
+    private readonly log: FastifyBaseLogger,
+    options: Partial<DelivererOptions> = {},
+  ) {
+    this.options = { ...DELIVERY, ...options }
+    // Each that waits for a slot listens to it.
+    setMaxListeners(0, this.stopping.signal)
+    const unbounded = { waiting: Infinity, waitingEach: Infinity }
+    this.working = new Semaphore({ ...this.options.atOnce.working, ...unbounded })
+    this.failing = new Semaphore({ ...this.options.atOnce.failing, ...unbounded })
+  }
+
+  start(): void {
+    this.running ??= this.run()
+  }
+
+  /** Waits for what is on its way, writes how far it got, and gives the subscriptions to others. */
+  async stop(): Promise<void> {
+    this.stopping.abort()
+    await this.running
+    const until = performance.now() + STOP_MS
+    while (performance.now() < until && [...this.held.values()].some(({ busy }) => busy)) await pause(20)
+    await this.keep().catch(() => {})
+    await this.webhooks.release(this.holder).catch(() => {})
+    await this.sender.close()
+  }
+
+  /** Registers what this process did. */
+  register(registry: Registry): void {
+    const registers = [registry]
+    const { figures } = this
+    const count = () => this.held.size
+    this.delay = new Histogram({
+      name: 'geospatial_webhook_delay_seconds',
+      help: 'From the log of changes to the answer of a receiver, of messages that were taken at the first try',
+      buckets: [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300],
+      registers,
+    })
+    new Counter({
+      name: 'geospatial_webhook_messages_total',
+      help: 'Tries that a receiver took or did not take, and messages that were given up',
+      labelNames: ['outcome'],
+      registers,
+      collect() {
+        this.reset()
+        for (const [outcome, value] of Object.entries(figures)) this.inc({ outcome }, value)
+      },
+    })
+    new Gauge({
+      name: 'geospatial_webhook_held',
+      help: 'Subscriptions that this process delivers for',
+      registers,
+      collect() {
+        this.set(count())
+      },
+    })
+  }
+
+  private get isStopping(): boolean {
+    return this.stopping.signal.aborted
+  }
+
+  private async run(): Promise<void> {
+    let [renewAt, forgetAt] = [-Infinity, performance.now() + FORGET_EVERY_MS]
+    while (!this.isStopping) {
+      let more = false
+      try {
+        if (performance.now() >= renewAt) {
+          await this.claim()
+          renewAt = performance.now() + this.options.renewMs
+        }
+        if (performance.now() >= forgetAt) {
+          await this.webhooks.forget()
+          forgetAt = performance.now() + FORGET_EVERY_MS
+        }
+        more = await this.readAll()
+        for (const held of this.held.values()) this.drain(held)
+        if (this.dirty.size) await this.keep()
+        this.note(undefined)
+      } catch (error) {
+        this.note(error as Error)
+      }
+      if (!more) await pause(this.options.pollMs, undefined, { signal: this.stopping.signal }).catch(() => {})
+    }
+  }
+
+  /** Renews the leases, takes free subscriptions, and takes in what others changed of those that it has. */
+  private async claim(): Promise<void> {
+    const { leaseMs } = this.options
+    const began = performance.now()
+    await this.keep()
+    const versions = await this.webhooks.claim(this.holder, leaseMs, CLAIMED_AT_ONCE)
+    this.leasedUntil = began + leaseMs
+    for (const [id, held] of this.held)
+      if (held.dropped || versions.get(id) !== held.row.version) {
+        held.dropped = true
+        // What is on its way comes first; what follows it is read then.
+        if (!held.busy) this.held.delete(id)
+      }
+    const unknown = [...versions.keys()].filter((id) => !this.held.has(id))
+    if (unknown.length)
+      for (const row of await this.webhooks.held(this.holder, unknown)) this.held.set(row.id, heldOf(row))
+    for (const letter of await this.webhooks.wanted(this.holder, WANTED_AT_ONCE)) void this.redeliver(letter)
+  }
+
+  /** Whether a request that begins now ends while the leases hold. */
+  private get isLeased(): boolean {
+    return performance.now() + this.options.timeoutMs < this.leasedUntil
+  }
+
+  /** Reads on for the subscriptions that have nothing to send. Answers whether there is more right after. */
+  private async readAll(): Promise<boolean> {
+    const groups = new Map<string, Held[]>()
+    const now = new Map<string, Position>()
+    for (const held of this.held.values()) {
+      if (held.dropped || held.queue.length || held.reset || held.busy) continue
+      if (!held.position) {
+        const { finality } = held.row
+        if (!now.has(finality)) now.set(finality, await currentPosition(this.store, finality))
+        held.position = now.get(finality)!
+        this.dirty.add(held)
+      }
+      const key = `${held.row.finality} ${positionText(held.position)}`
+      const group = groups.get(key)
+      if (group) group.push(held)
+      else groups.set(key, [held])
+    }
+    for (const key of this.aheadSince.keys()) if (!groups.has(key)) this.aheadSince.delete(key)
+    let more = groups.size > POSITIONS_AT_ONCE
+    // Those far behind take turns; the largest groups go first.
+    const largest = [...groups].sort(([, one], [, other]) => other.length - one.length)
+    const turn = [
+      ...largest.slice(0, POSITIONS_AT_ONCE / 2),
+      ...shuffled(largest.slice(POSITIONS_AT_ONCE / 2)),
+    ]
+    for (const [key, group] of turn.slice(0, POSITIONS_AT_ONCE)) {
+      if (this.isStopping) return false
+      if (await this.readFor(key, group)) more = true
+    }
+    return more
+  }
+
+  private async readFor(key: string, group: readonly Held[]): Promise<boolean> {
+    const { finality } = group[0]!.row
+    let page: ChangePage
+    try {
+      page = await changesAfter(this.store, finality, group[0]!.position!)
+      if (page.ahead) {
+        const since = this.aheadSince.get(key) ?? performance.now()
+        this.aheadSince.set(key, since)
+        if (performance.now() - since > AHEAD_MS) throw new LostPositionError('The database was set back.')
+        return false
+      }
+    } catch (error) {
+      if (!(error instanceof LostPositionError)) throw error
+      const now = await currentPosition(this.store, finality)
+      for (const held of group) {
+        held.position = now
+        held.reset = { reason: error.message, at: new Date(this.options.clock()) }
+        this.dirty.add(held)
+      }
+      return true
+    }
+    const filters = group.map(({ filter }) => filter)
+    if (page.events.length && unlocated(page, filters).length) await locate(this.store, page, filters)
+    const chosen = group.map((held) => [held, eventsOf(page, held.filter)] as const)
+    const bodies = await this.bodiesFor(finality, new Set(chosen.flatMap(([, events]) => events)))
+    for (const [held, events] of chosen) {
+      held.queue = events.map((event, i) => ({
+        message: {
+          id: messageId(held.row.id, finality, event.chain, event.since, event.change),
+          body: bodies.get(event)!,
+          since: event.loggedAt.getTime(),
+        },
+        after: i === events.length - 1 ? page.end : event.position,
+      }))
+      if (events.length === 0 && positionText(held.position!) !== positionText(page.end)) {
+        held.position = page.end
+        this.dirty.add(held)
+      }
+      this.drain(held)
+    }
+    return page.more
+  }
+
+  /** What is sent of these events: as whoever sent it first has stored it. */
+  private async bodiesFor(
+    finality: HeldRow['finality'],
+    events: ReadonlySet<RecordEvent>,
+  ): Promise<Map<RecordEvent, string>> {
+    if (events.size === 0) return new Map()
+    const keyOf = ({ chain, since, change }: { chain: string; since: number; change: number }) =>
+      `${chain} ${since} ${change}`
+    const stored = await this.webhooks.storeBodies(
+      finality,
+      [...events].map((event) => ({
+        chain: event.chain,
+        since: event.since,
+        change: event.change,
+        body: bodyOf(event),
+      })),
+    )
+    const bodies = new Map(stored.map((each) => [keyOf(each), each.body]))
+    return new Map([...events].map((event) => [event, bodies.get(keyOf(event))!]))
+  }
+
+  /** Sends what a subscription has, one message after another, as far as it is taken. */
+  private drain(held: Held): void {
+    if (held.busy || held.dropped || held.nextTry > this.options.clock()) return
+    if (held.queue.length === 0 && !held.reset) return
+    held.busy = true
+    void this.sendAll(held).finally(() => {
+      held.busy = false
+    })
+  }
+
+  private async sendAll(held: Held): Promise<void> {
+    while (!held.dropped && !held.disabled && held.nextTry <= this.options.clock()) {
+      const item = this.nextItem(held)
+      if (!item) return
+      if (held.failures && this.isOverdue(held, item)) {
+        this.giveUp(held, item)
+        continue
+      }
+      const host = new URL(held.row.url).host
+      let release: () => void
+      try {
+        const slots = held.failures ? this.failing : this.working
+        release = await slots.acquire(host, this.stopping.signal)
+      } catch {
+        return
+      }
+      try {
+        if (held.dropped || this.isStopping || !this.isLeased) return
+        await this.send(held, item)
+      } finally {
+        release()
+      }
+    }
+  }
+
+  private nextItem({ reset, position, queue, row }: Held): Item | undefined {
+    if (!reset) return queue[0]
+    const id = messageId(row.id, 'reset', positionText(position!))
+    const message = { id, body: resetBody(reset.reason, reset.at), since: reset.at.getTime() }
+    return { message, after: position! }
+  }
+
+  private isOverdue({ failingSince }: Held, { message }: Item): boolean {
+    const waitsSince = Math.max(message.since, failingSince ?? -Infinity)
+    return this.options.clock() - waitsSince >= this.options.giveUpMs
+  }
+
+  private async send(held: Held, item: Item): Promise<void> {
+    const isFirst = held.failures === 0
+    const { error, status, retryAfter } = await this.post(held.row, item.message)
+    if (error !== undefined && this.isStopping) return
+    const now = this.options.clock()
+    this.dirty.add(held)
+    if (error === undefined) {
+      this.figures.delivered++
+      if (isFirst) this.delay?.observe(Math.max(0, now - item.message.since) / 1000)
+      Object.assign(held, { failures: 0, failingSince: undefined, nextTry: 0, lastError: null })
+      this.pass(held, item)
+    } else {
+      this.figures.failed++
+      held.failures++
+      held.failingSince ??= now
+      held.lastError = error
+      held.nextTry = now + pauseAfter(held.failures, this.options.firstPauseMs, retryAfter, new Date(now))
+      if (status === 410) held.disabled = 'the receiver answered 410 Gone'
+      else if (this.isOverdue(held, item)) this.giveUp(held, item)
+    }
+    this.keepSoon()
+  }
+
+  private pass(held: Held, { after }: Item): void {
+    if (held.reset) held.reset = undefined
+    else held.queue.shift()
+    held.position = after
+    this.dirty.add(held)
+  }
+
+  private giveUp(held: Held, item: Item): void {
+    this.figures.dead++
+    this.dead.push({
+      subscription: held.row.id,
+      message: item.message.id,
+      body: item.message.body,
+      attempts: held.failures,
+      error: held.lastError ?? '',
+    })
+    this.pass(held, item)
+    this.keepSoon()
+  }
+
+  /** One try. `error` says why the message was not taken; undefined: it was. */
+  private async post(
+    row: HeldRow,
+    message: Message,
+  ): Promise<{ error?: string; status?: number; retryAfter?: string | undefined }> {
+    try {
+      const { status, retryAfter } = await this.sender.post(
+        row.url,
+        headersOf(message, row.secrets, new Date(this.options.clock())),
+        message.body,
+        AbortSignal.timeout(this.options.timeoutMs),
+      )
+      if (status >= 200 && status < 300) return { status }
+      return { error: `the receiver answered ${status}`, status, retryAfter }
+    } catch (error) {
+      return { error: (error as Error).message.slice(0, ERROR_CHARACTERS) || 'no answer' }
+    }
+  }
+
+  /** Tries a dead letter once more, beside the messages of its subscription. */
+  private async redeliver(letter: DeadLetter): Promise<void> {
+    const key = `${letter.subscription} ${letter.message}`
+    const held = this.held.get(letter.subscription)
+    if (!held || held.dropped || this.redelivering.has(key)) return
+    this.redelivering.add(key)
+    try {
+      const release = await this.failing.acquire(new URL(held.row.url).host, this.stopping.signal)
+      try {
+        if (!this.isLeased) return
+        const { error } = await this.post(held.row, { id: letter.message, body: letter.body, since: 0 })
+        this.figures[error === undefined ? 'delivered' : 'failed']++
+        await this.webhooks.tried(letter, error)
+      } finally {
+        release()
+      }
+    } catch {
+      // It is still wanted: the next look finds it.
+    } finally {
+      this.redelivering.delete(key)
+    }
+  }
+
+  private keepSoon(): void {
+    this.timer ??= setTimeout(() => {
+      this.timer = undefined
+      this.keep().catch((error: Error) => this.note(error))
+    }, KEEP_AFTER_MS)
+  }
+
+  /** One after another: an older state must not be written over a newer one. */
+  private keep(): Promise<void> {
+    const kept = this.keeping.then(() => this.keepNow())
+    this.keeping = kept.catch(() => {})
+    return kept
+  }
+
+  /** Writes what went on since. What cannot be written is written later. */
+  private async keepNow(): Promise<void> {
+    const [given, dead] = [[...this.dirty], this.dead]
+    if (given.length === 0) return
+    this.dirty.clear()
+    this.dead = []
+    let kept: Set<string>
+    try {
+      kept = await this.webhooks.keep(
+        this.holder,
+        given.map((held) => ({
+          id: held.row.id,
+          version: held.row.version,
+          position: held.position ? positionText(held.position) : null,
+          resetReason: held.reset?.reason ?? null,
+          resetAt: held.reset?.at ?? null,
+          failures: held.failures,
+          failingSince: held.failingSince === undefined ? null : new Date(held.failingSince),
+          nextTry: held.nextTry ? new Date(held.nextTry) : null,
+          lastError: held.lastError,
+          disabled: held.disabled,
+        })),
+        dead,
+      )
+    } catch (error) {
+      for (const held of given) this.dirty.add(held)
+      this.dead.unshift(...dead)
+      throw error
+    }
+    for (const held of given) {
+      // Somebody else changed or deleted it, or has it now.
+      if (kept.has(held.row.id) && !held.disabled) continue
+      held.dropped = true
+      this.dirty.delete(held)
+      if (!held.busy && this.held.get(held.row.id) === held) this.held.delete(held.row.id)
+    }
+  }
+
+  /** Logs the begin and the end of an outage, and nothing between. */
+  private note(error: Error | undefined): void {
+    if (this.isStopping || this.outage === (error !== undefined)) return
+    this.outage = error !== undefined
+    if (error) this.log.warn({ reason: error.message }, 'webhooks cannot be delivered: they wait')
+    else this.log.info('webhooks are delivered again')
+  }
+}
+
+function heldOf(row: HeldRow): Held {
+  return {
+    row,
+    filter: filterOfTexts(row.filter),
+    position: row.position === null ? undefined : parsePosition(row.position),
+    queue: [],
+    reset: row.resetReason === null ? undefined : { reason: row.resetReason, at: row.resetAt! },
+    failures: row.failures,
+    failingSince: row.failingSince?.getTime(),
+    nextTry: row.nextTry?.getTime() ?? 0,
+    lastError: null,
+    disabled: null,
+    busy: false,
+    dropped: false,
+  }
+}
+
+function shuffled<T>(list: readonly T[]): T[] {
+  return list
+    .map((each) => [Math.random(), each] as const)
+    .sort(([one], [other]) => one - other)
+    .map(([, each]) => each)
+}

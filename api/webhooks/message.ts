@@ -1,0 +1,62 @@
+import { createHash } from 'node:crypto'
+import { Webhook } from 'standardwebhooks'
+import type { RecordEvent } from '../stream'
+
+/** A message as it is sent: its body is the same at every try, by any process. */
+export interface Message {
+  /** Standard Webhooks' webhook-id: the same at every try, another one for each subscription. */
+  id: string
+  body: string
+  /** Since when it waits to be sent, Unix milliseconds. */
+  since: number
+}
+
+const LONGEST_PAUSE_MS = 6 * 3_600_000
+/** How much a receiver may ask for by Retry-After. */
+const LONGEST_WISH_MS = 24 * 3_600_000
+
+/** The body of the message about an event: JSON of `type`, `timestamp` and `data`. */
+export function bodyOf({ name, loggedAt, data }: RecordEvent): string {
+  return `{"type":"record.${name}","timestamp":"${loggedAt.toISOString()}","data":${data}}`
+}
+
+/** The body of the message that changes were lost. */
+export function resetBody(reason: string, at: Date): string {
+  return JSON.stringify({ type: 'reset', timestamp: at.toISOString(), data: { reason } })
+}
+
+/** A webhook-id: what makes the message one. */
+export function messageId(subscription: string, ...parts: readonly (string | number)[]): string {
+  const hash = createHash('sha256').update([subscription, ...parts].join(' '))
+  return `msg_${hash.digest('base64url').slice(0, 27)}`
+}
+
+/** The headers of a try. @param secrets each signs, so that a receiver may know either */
+export function headersOf(
+  { id, body }: Message,
+  secrets: readonly string[],
+  now: Date,
+): Record<string, string> {
+  return {
+    'content-type': 'application/json; charset=utf-8',
+    'user-agent': 'geospatial-attestation-service',
+    'webhook-id': id,
+    'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
+    'webhook-signature': secrets.map((secret) => new Webhook(secret).sign(id, now, body)).join(' '),
+  }
+}
+
+/** The pause after so many failed tries in a row, milliseconds; a receiver may ask for a longer one. */
+export function pauseAfter(
+  failures: number,
+  firstPauseMs: number,
+  retryAfter: string | undefined,
+  now: Date,
+): number {
+  const usual = Math.min(firstPauseMs * 3 ** (failures - 1), LONGEST_PAUSE_MS) * (0.75 + Math.random() / 2)
+  if (retryAfter === undefined) return usual
+  const wished = /^\d+$/.test(retryAfter)
+    ? Number(retryAfter) * 1000
+    : new Date(retryAfter).getTime() - now.getTime()
+  return Math.max(usual, Math.min(wished || 0, LONGEST_WISH_MS))
+}

@@ -1,0 +1,207 @@
+import { apiConnections, type DatabaseServers } from '../records'
+import type { GivenSubscription } from './subscriptions'
+
+/** A subscription that this process delivers for. */
+export interface HeldRow {
+  id: string
+  url: string
+  finality: 'latest' | 'final'
+  filter: Record<string, string>
+  /** Those that sign, the newest first. */
+  secrets: string[]
+  position: string | null
+  resetReason: string | null
+  resetAt: Date | null
+  failures: number
+  failingSince: Date | null
+  nextTry: Date | null
+  version: string
+}
+
+/** What a deliverer writes of a subscription. */
+export type Progress = Pick<
+  HeldRow,
+  'id' | 'version' | 'position' | 'resetReason' | 'resetAt' | 'failures' | 'failingSince' | 'nextTry'
+> & { lastError: string | null; disabled: string | null }
+
+export interface DeadLetter {
+  subscription: string
+  message: string
+  body: string
+  attempts: number
+  error: string
+}
+
+/** What is sent of a change. */
+export interface StoredBody {
+  chain: string
+  since: number
+  change: number
+  body: string
+}
+
+/** Bodies are needed as long as their changes, which are kept for 7 days, and three more of tries. */
+const BODIES_KEPT_DAYS = 11
+const DEAD_LETTERS_KEPT_DAYS = 30
+const FORGOTTEN_AT_ONCE = 5_000
+
+/** The statements of webhooks, all on the primary. */
+export class WebhookStore {
+  private readonly config = apiConnections(3, {})
+
+  constructor(private readonly servers: DatabaseServers) {}
+
+  private query<Row extends object>(text: string, values: unknown[]): Promise<Row[]> {
+    return this.servers.query<Row>(this.config, { text, values })
+  }
+
+  /** Makes the subscriptions of the settings file what it says; one whose finality changes begins anew. */
+  async setFile(given: readonly GivenSubscription[]): Promise<void> {
+    await this.query(
+      `WITH given AS (
+         SELECT * FROM json_to_recordset($1) AS given (id text, url text, finality text, filter jsonb, secrets text[])
+       ), gone AS (
+         DELETE FROM webhook_subscription WHERE source = 'file' AND id NOT IN (SELECT id FROM given))
+       INSERT INTO webhook_subscription AS old (id, source, url, finality, filter, secrets, old_until)
+       SELECT id, 'file', url, finality, filter, secrets, 'infinity' FROM given ORDER BY id
+       ON CONFLICT (id) DO UPDATE SET source = 'file', url = excluded.url, finality = excluded.finality,
+         filter = excluded.filter, secrets = excluded.secrets, old_until = 'infinity', version = old.version + 1,
+         disabled = CASE WHEN old.url = excluded.url THEN old.disabled END,
+         position = CASE WHEN old.finality = excluded.finality THEN old.position END
+       WHERE (old.source, old.url, old.finality, old.filter, old.secrets)
+         IS DISTINCT FROM ('file', excluded.url, excluded.finality, excluded.filter, excluded.secrets)`,
+      [JSON.stringify(given)],
+    )
+  }
+
+  /**
+   * Renews the leases of this holder, takes up to `atMost` free subscriptions, and answers the versions of
+   * all that it has now, by id.
+   */
+  async claim(holder: string, leaseMs: number, atMost: number): Promise<Map<string, string>> {
+    const rows = await this.query<{ id: string; version: string }>(
+      `WITH free AS (
+         SELECT id FROM webhook_subscription WHERE disabled IS NULL AND holder IS DISTINCT FROM $1
+           AND (held_until IS NULL OR held_until < now()) ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED)
+       UPDATE webhook_subscription AS row SET holder = $1, held_until = now() + make_interval(secs => $2),
+         version = version + (holder IS DISTINCT FROM $1)::int
+       WHERE disabled IS NULL AND (holder = $1 OR id IN (SELECT id FROM free)) RETURNING id, version`,
+      [holder, leaseMs / 1000, atMost],
+    )
+    return new Map(rows.map(({ id, version }) => [id, version]))
+  }
+
+  /** Those of these subscriptions that the holder has. */
+  held(holder: string, ids: readonly string[]): Promise<HeldRow[]> {
+    return this.query<HeldRow>(
+      `SELECT id, url, finality, filter, CASE WHEN old_until > now() THEN secrets ELSE secrets[1:1] END AS secrets,
+         position, reset_reason AS "resetReason", reset_at AS "resetAt", failures, failing_since AS "failingSince",
+         next_try AS "nextTry", version
+       FROM webhook_subscription WHERE holder = $1 AND id = ANY($2)`,
+      [holder, ids],
+    )
+  }
+
+  /**
+   * Writes how far deliveries got, and what was given up; only where the holder still has the subscription,
+   * as it knew it. Answers the ids of those.
+   */
+  async keep(
+    holder: string,
+    progress: readonly Progress[],
+    dead: readonly DeadLetter[],
+  ): Promise<Set<string>> {
+    const rows = await this.query<{ id: string }>(
+      `WITH kept AS (
+         UPDATE webhook_subscription AS row SET position = given.position, reset_reason = given."resetReason",
+           reset_at = given."resetAt", failures = given.failures, failing_since = given."failingSince",
+           next_try = given."nextTry", last_error = given."lastError", disabled = given.disabled,
+           holder = CASE WHEN given.disabled IS NULL THEN row.holder END
+         FROM json_to_recordset($2) AS given (id text, version bigint, position text, "resetReason" text,
+           "resetAt" timestamptz, failures integer, "failingSince" timestamptz, "nextTry" timestamptz, "lastError" text,
+           disabled text)
+         WHERE row.id = given.id AND row.version = given.version AND row.holder = $1 RETURNING row.id
+       ), dead AS (
+         INSERT INTO webhook_dead_letter (subscription, message, body, attempts, error)
+         SELECT subscription, message, body, attempts, error
+         FROM json_to_recordset($3) AS given (subscription text, message text, body text, attempts integer, error text)
+         JOIN kept ON kept.id = subscription ON CONFLICT DO NOTHING)
+       SELECT id FROM kept`,
+      [holder, JSON.stringify(progress), JSON.stringify(dead)],
+    )
+    return new Set(rows.map(({ id }) => id))
+  }
+
+  /** Stores what is sent of these changes, unless it is there; answers what is there. */
+  async storeBodies(finality: string, bodies: readonly StoredBody[]): Promise<StoredBody[]> {
+    const given = JSON.stringify(bodies)
+    const columns = 'given (chain text, since bigint, change bigint, body text)'
+    await this.query(
+      `INSERT INTO webhook_message (finality, chain, since, change, body)
+       SELECT $1, chain, since, change, body FROM json_to_recordset($2) AS ${columns} ORDER BY chain, change
+       ON CONFLICT DO NOTHING`,
+      [finality, given],
+    )
+    return this.query<StoredBody>(
+      `SELECT chain, since::float8 AS since, change::float8 AS change, message.body
+       FROM webhook_message AS message JOIN json_to_recordset($2) AS ${columns} USING (chain, since, change)
+       WHERE finality = $1`,
+      [finality, given],
+    )
+  }
+
+  /** Dead letters that somebody wants to be tried again, of subscriptions of this holder. */
+  wanted(holder: string, atMost: number): Promise<DeadLetter[]> {
+    return this.query<DeadLetter>(
+      `SELECT subscription, message, body, attempts, error FROM webhook_dead_letter AS letter
+       JOIN webhook_subscription AS row ON row.id = subscription
+       WHERE wanted_at IS NOT NULL AND row.holder = $1 ORDER BY wanted_at, number LIMIT $2`,
+      [holder, atMost],
+    )
+  }
+
+  /** Notes how another try of a dead letter went; error: undefined where it was taken. */
+  async tried({ subscription, message }: DeadLetter, error: string | undefined): Promise<void> {
+    if (error === undefined)
+      await this.query('DELETE FROM webhook_dead_letter WHERE subscription = $1 AND message = $2', [
+        subscription,
+        message,
+      ])
+    else
+      await this.query(
+        `UPDATE webhook_dead_letter SET wanted_at = NULL, attempts = attempts + 1, error = $3
+         WHERE subscription = $1 AND message = $2`,
+        [subscription, message, error],
+      )
+  }
+
+  /** Gives all subscriptions up, so that others need not wait. */
+  async release(holder: string): Promise<void> {
+    await this.query('UPDATE webhook_subscription SET holder = NULL, held_until = NULL WHERE holder = $1', [
+      holder,
+    ])
+  }
+
+  /** Deletes bodies and dead letters that are old. */
+  async forget(): Promise<void> {
+    await this.query(
+      `WITH bodies AS (
+         DELETE FROM webhook_message WHERE ctid IN (SELECT ctid FROM webhook_message
+           WHERE created_at < now() - make_interval(days => $1) LIMIT $3))
+       DELETE FROM webhook_dead_letter WHERE died_at < now() - make_interval(days => $2)`,
+      [BODIES_KEPT_DAYS, DEAD_LETTERS_KEPT_DAYS, FORGOTTEN_AT_ONCE],
+    )
+  }
+
+  /** How many subscriptions there are by state, and how many dead letters. */
+  async counts(): Promise<{ active: number; failing: number; disabled: number; dead: number }> {
+    const [row] = await this.query<{ active: number; failing: number; disabled: number; dead: number }>(
+      `SELECT (count(*) FILTER (WHERE disabled IS NULL AND failures = 0))::float8 AS active,
+         (count(*) FILTER (WHERE disabled IS NULL AND failures > 0))::float8 AS failing,
+         (count(*) FILTER (WHERE disabled IS NOT NULL))::float8 AS disabled,
+         (SELECT count(*) FROM webhook_dead_letter)::float8 AS dead FROM webhook_subscription`,
+      [],
+    )
+    return row!
+  }
+}

@@ -1,0 +1,3 @@
+DROP TABLE "webhook_dead_letter";
+DROP TABLE "webhook_message";
+DROP TABLE "webhook_subscription";

@@ -1,0 +1,77 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { setTimeout as pause } from 'node:timers/promises'
+
+/** A message as it came, whatever was answered. */
+export interface Received {
+  id: string
+  path: string
+  body: string
+  headers: Record<string, string>
+  at: number
+}
+
+/** How a request is answered; the message counts as received before. */
+export type Answer = (request: IncomingMessage, response: ServerResponse) => unknown
+
+export const answers = {
+  ok: ((_, response) => response.writeHead(204).end()) as Answer,
+  status:
+    (status: number, headers: Record<string, string> = {}): Answer =>
+    (_, response) =>
+      response.writeHead(status, headers).end('no'),
+  reset: ((request) => request.socket.resetAndDestroy()) as Answer,
+  hang: (() => {}) as Answer,
+  slow: (async (_, response) => {
+    await pause(30)
+    response.writeHead(200).end('x'.repeat(100_000))
+  }) as Answer,
+}
+
+export interface Receiver {
+  readonly url: string
+  readonly received: Received[]
+  /** Of the requests that follow. */
+  answer: (message: Received) => Answer
+  until(holds: () => boolean): Promise<void>
+  close(): void
+}
+
+/** A receiver of webhooks, on a real socket. */
+export async function startReceiver(answer: Receiver['answer'] = () => answers.ok): Promise<Receiver> {
+  const received: Received[] = []
+  const server = createServer((request, response) => {
+    void text(request).then(
+      (body) => {
+        const headers = request.headers as Record<string, string>
+        const message = { id: headers['webhook-id']!, path: request.url!, body, headers, at: Date.now() }
+        received.push(message)
+        return receiver.answer(message)(request, response)
+      },
+      () => {},
+    )
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const receiver: Receiver = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    received,
+    answer,
+    until: async (holds) => {
+      while (!holds()) await pause(5)
+    },
+    close: () => server.close().closeAllConnections(),
+  }
+  return receiver
+}
+
+/** What was received, each message once, in order; throws where a repeat has other bytes. */
+export function distinct(received: readonly Received[]): Received[] {
+  const first = new Map<string, Received>()
+  for (const each of received) {
+    const known = first.get(each.id)
+    if (known && known.body !== each.body) throw new Error(`${each.id} has two bodies`)
+    if (!known) first.set(each.id, each)
+  }
+  return [...first.values()]
+}

@@ -1,0 +1,140 @@
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { toBeHex, zeroPadValue } from 'ethers'
+import { Webhook } from 'standardwebhooks'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { LOCAL_SIGNER_KEY, attest, locationRequest, revoke } from '../dev/chain'
+import { seededRandom } from '../dev/random'
+import { blankSettings, freePort, startService, type Service } from '../dev/services'
+import { removeFolder, rows, temporaryFolder } from './database'
+import { onChain } from './invariants'
+import { answers, distinct, startReceiver, type Receiver } from './receiver'
+import { mine, startTestWorld, type TestWorld } from './world'
+
+/**
+ * Webhooks of the whole service: copies of the API that are killed while they deliver, reorgs, an indexer
+ * that is killed, and a receiver that fails at random.
+ */
+const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+const SEED = Number(process.env.WEBHOOK_SEED || 1)
+let world: TestWorld
+let receiver: Receiver
+const copies: Service[] = []
+const folder = temporaryFolder()
+const file = path.join(folder, 'webhooks.json')
+const started: { port: number }[] = []
+beforeAll(async () => {
+  world = await startTestWorld()
+  receiver = await startReceiver()
+  writeFileSync(
+    file,
+    JSON.stringify([
+      { id: 'final', url: `${receiver.url}/final`, secret: SECRET },
+      { id: 'latest', url: `${receiver.url}/latest`, finality: 'latest', secret: SECRET },
+      { id: 'nowhere', url: `${receiver.url}/nowhere`, secret: SECRET, filter: { bbox: '0,-80,1,-79' } },
+    ]),
+  )
+})
+afterAll(async () => {
+  await Promise.all(copies.map((copy) => copy.stop()))
+  receiver?.close()
+  await world?.stop()
+  removeFolder(folder)
+})
+
+async function startCopy(port: number): Promise<Service> {
+  const copy = startService(
+    `api-${port}`,
+    ['dist/api/main.js'],
+    {
+      ...process.env,
+      ...blankSettings(),
+      DATABASE_URL: world.databaseUrl,
+      RPC_URL_BASE_SEPOLIA: world.chain.url,
+      SIGNER_PRIVATE_KEY: LOCAL_SIGNER_KEY,
+      PORT: String(port),
+      API_PROCESSES: '1',
+      WEBHOOKS_FILE: file,
+      WEBHOOK_PRIVATE_HOSTS: new URL(receiver.url).host,
+    },
+    folder,
+  )
+  await copy.ready
+  return copy
+}
+const told = (path: string) =>
+  distinct(receiver.received.filter((each) => each.path === path)).map(({ body }) => {
+    const { type, data } = JSON.parse(body) as { type: string; data: { uid: string } }
+    return `${type.replace('record.', '')} ${data.uid}`
+  })
+let longitude = -180
+const place = () => locationRequest({ type: 'Point', coordinates: [(longitude += 0.01), 20] })
+
+test(`copies of the API that are killed, reorgs, and a receiver that fails at random (seed ${SEED}): a final subscription gets exactly what the final chain holds, in order; repeats have the same id and bytes`, async () => {
+  const { chain, caughtUp } = world
+  const { finality } = chain.chain
+  const random = seededRandom(SEED)
+  const below = (end: number) => Math.floor(random() * end)
+  for (let i = 0; i < 2; i++) {
+    started.push({ port: await freePort() })
+    copies.push(await startCopy(started[i]!.port))
+  }
+  const positions = () =>
+    rows(world.databaseUrl, 'SELECT FROM webhook_subscription WHERE position IS NOT NULL')
+  while ((await positions()).length < 3) await pause(50)
+  const from = (await chain.provider.getBlockNumber()) + 1
+  const kinds = [answers.status(500), answers.reset, answers.slow]
+  receiver.answer = () => (random() < 0.15 ? kinds[below(kinds.length)]! : answers.ok)
+  let [kills, reorgs, highest] = [0, 0, from]
+  const attested: string[] = [await attest(chain, place())]
+  for (let i = 0; i < 60; i++) {
+    const act = below(10)
+    if (act < 4) attested.push(await attest(chain, place()))
+    else if (act === 4)
+      await revoke(chain, attested.at(-1 - below(Math.min(5, attested.length)))!).catch(() => {})
+    else if (act === 5) await mine(chain, below(finality))
+    else if (act === 6) {
+      const depth = 1 + below(1 + below(10))
+      const height = await chain.provider.getBlockNumber()
+      if (height - depth > Math.max(from, highest - finality + 30)) {
+        await chain.provider.send('anvil_setCoinbase', [zeroPadValue(toBeHex(++reorgs), 20)])
+        await chain.provider.send('anvil_reorg', [depth, []])
+      }
+    } else if (act === 7) await pause(below(300))
+    else if (act === 8 && i % 2) await world.services.get('indexer-base-sepolia')!.kill()
+    else if (kills < 3 && i > 10 * (kills + 1)) {
+      // The one that delivers, in the middle of what it does.
+      const [row] = await rows<{ pid: string }>(
+        world.databaseUrl,
+        `SELECT split_part(holder, '/', 2) AS pid FROM webhook_subscription WHERE id = 'final'`,
+      )
+      const holds = copies.findIndex(({ pid }) => String(pid) === row!.pid)
+      const at = holds < 0 ? kills % 2 : holds
+      await copies[at]!.kill()
+      copies[at] = await startCopy(started[at]!.port)
+      kills++
+    }
+    highest = Math.max(highest, await chain.provider.getBlockNumber())
+  }
+  await mine(chain, finality + 15)
+  await caughtUp()
+  const expected = await onChain(world.chain, from)
+  while (told('/final').length < expected.length) await pause(50)
+  await pause(1_200)
+  const heard = told('/final')
+  expect([...heard].sort()).toEqual([...expected].sort())
+  const ofRecord = (list: readonly string[]) =>
+    attested.map((uid) => list.filter((each) => each.endsWith(uid)))
+  expect(ofRecord(heard)).toEqual(ofRecord(expected))
+  const news = (list: readonly string[]) => list.filter((each) => each.startsWith('new '))
+  expect(news(heard)).toEqual(news(expected))
+  expect(told('/nowhere')).toEqual([])
+  // Those of the latest state were told what was taken back, too.
+  expect(told('/latest').some((each) => each.startsWith('reorged '))).toBe(true)
+  for (const { body, headers } of receiver.received)
+    expect(
+      new Webhook(SECRET).verify(body, { ...headers, 'webhook-timestamp': headers['webhook-timestamp']! }),
+    ).toBeTruthy()
+  expect([kills, reorgs > 1, expected.length > 10]).toEqual([3, true, true])
+})
