@@ -82,6 +82,7 @@ export async function serve(settings: Settings): Promise<void> {
     ...{ publicBaseUrl, maxLagSeconds },
     redis,
     webhooks: webhooks?.deliverer,
+    webhookAdmin: webhooks?.admin,
     figuresOfCopies: primary && (() => primary.figures()),
     chains: settings.chains,
     deploymentName: settings.deploymentName,
@@ -124,7 +125,8 @@ function delivererOf({ webhooks }: Settings, store: Store, logger: Logger) {
       () => rows.setFile(given),
       (error) => logger.warn({ reason: error.message }, 'the webhooks of the settings cannot be stored yet'),
     ).then(() => deliverer.start())
-  return { deliverer, start }
+  const admin = webhooks.readAdminKey && { webhooks: rows, sender, adminKey: webhooks.readAdminKey() }
+  return { deliverer, start, admin }
 }
 
 /** Tries until it succeeds. */

@@ -26,6 +26,7 @@ import {
 } from './http/problems'
 import { Freshness, type RecordSearch, recordsRoutes, type Store } from './records'
 import { tilesRoutes } from './tiles'
+import { webhookAdminRoutes, type WebhookAdminParts } from './webhooks'
 
 export interface ServerParts extends AboutParts, Omit<MonitoringParts, 'listeners'> {
   store: Store
@@ -35,6 +36,8 @@ export interface ServerParts extends AboutParts, Omit<MonitoringParts, 'listener
   recordsRateLimitPerHour: number
   /** Requests signed by a wallet; undefined: their headers are ignored. */
   walletTier?: WalletTier
+  /** Subscriptions by an admin key; undefined: there is no /admin. */
+  webhookAdmin?: Omit<WebhookAdminParts, 'store'> | undefined
   /** Raw GraphQL; undefined in some tests. */
   graphql?: GraphqlBackend
   /** CIDR ranges of the proxies whose X-Forwarded-For is trusted. */
@@ -69,7 +72,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
   await openToAllOrigins(app)
 
   // Registered before the routes, so that it applies to all of them.
-  await describeRoutes(app, parts)
+  await describeRoutes(app, parts, parts.webhookAdmin !== undefined)
   const live = new LiveRecords(parts.store, app.log, { ...LIVE, ...parts.live })
   monitoring(app, { ...parts, listeners: () => live.size })
 
@@ -105,6 +108,10 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
       prefix: '/mcp',
     })
   }
+  if (parts.webhookAdmin)
+    await app.register(webhookAdminRoutes({ ...parts.webhookAdmin, store: parts.store }), {
+      prefix: '/admin/v0',
+    })
   await parts.pages?.register(app)
   await aboutRoutes(app, parts)
   return app

@@ -91,6 +91,8 @@ export interface Settings {
         readonly file: string | undefined
         /** Hosts that may have private addresses, and be reached by http. */
         readonly privateHosts: readonly string[]
+        /** Reads the key of the admin API; undefined: there is none. */
+        readonly readAdminKey: (() => string) | undefined
       }
     | undefined
   /** Requests per hour and client; 0 = no limit. */
@@ -205,6 +207,8 @@ const addressRanges = makeValidator<readonly string[]>((text) => {
   if (wrong !== undefined) throw new Error(`'${wrong}' is no address or CIDR range`)
   return ranges
 })
+const ADMIN_KEY_PATTERN = /^[\x21-\x7e]{32,}$/
+const adminKey = pattern(ADMIN_KEY_PATTERN, '32 or more printable characters without spaces')
 const hosts = makeValidator<readonly string[]>((text) =>
   splitList(text.toLowerCase()).map((host) => {
     if (!URL.canParse(`http://${host}/`) || /[/@?#]/.test(host))
@@ -306,6 +310,8 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
       MCP: bool({ default: true }),
       WEBHOOKS_FILE: str({ default: undefined }),
       WEBHOOK_PRIVATE_HOSTS: hosts({ default: [] }),
+      ADMIN_KEY: adminKey({ default: undefined }),
+      ADMIN_KEY_FILE: str({ default: undefined }),
       RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 100 }),
       RECORDS_RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 3600 }),
       TILE_CACHE_MB: integer(0, 100_000)({ default: 64 }),
@@ -374,6 +380,14 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     )
 
   const signer = signerSettings(env, requirements, problems)
+  const { ADMIN_KEY: ownAdminKey, ADMIN_KEY_FILE: adminKeyFile } = env
+  if (ownAdminKey !== undefined && adminKeyFile !== undefined)
+    problems.push('ADMIN_KEY and ADMIN_KEY_FILE: both given; keep one')
+  const readAdminKey = ownAdminKey
+    ? () => ownAdminKey
+    : adminKeyFile
+      ? () => readAdminKeyFile(adminKeyFile)
+      : undefined
 
   if (problems.length)
     throw new SettingsError(`The settings are not right (see .env.example):\n  ${problems.join('\n  ')}`)
@@ -425,9 +439,9 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     ipfsGateways: env.IPFS_GATEWAYS,
     mcp: env.MCP,
     webhooks:
-      env.WEBHOOKS_FILE === undefined
+      env.WEBHOOKS_FILE === undefined && readAdminKey === undefined
         ? undefined
-        : { file: env.WEBHOOKS_FILE, privateHosts: env.WEBHOOK_PRIVATE_HOSTS },
+        : { file: env.WEBHOOKS_FILE, privateHosts: env.WEBHOOK_PRIVATE_HOSTS, readAdminKey },
     rateLimitPerHour: env.RATE_LIMIT_PER_HOUR,
     recordsRateLimitPerHour: env.RECORDS_RATE_LIMIT_PER_HOUR,
     tileCacheBytes: env.TILE_CACHE_MB * 1_048_576,
@@ -544,6 +558,13 @@ function signerSettings(
     key: env.SIGNER_PKCS11_KEY!,
     readPin: () => readSecret('SIGNER_PKCS11_PIN_FILE', env.SIGNER_PKCS11_PIN_FILE!),
   }
+}
+
+function readAdminKeyFile(file: string): string {
+  const key = readSecret('ADMIN_KEY_FILE', file)
+  if (!ADMIN_KEY_PATTERN.test(key))
+    throw new SettingsError('ADMIN_KEY_FILE: the file must hold 32 or more printable characters, no spaces')
+  return key
 }
 
 function readSealSecrets(file: string): readonly string[] {

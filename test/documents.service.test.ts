@@ -43,7 +43,10 @@ let folder: string
 beforeAll(async () => {
   folder = temporaryFolder()
   world = await startTestWorld(
-    { CHAINS: 'base-sepolia,sepolia,arbitrum,celo', WALLET_AUTH: 'true', DEPLOYMENT_NAME: 'local' },
+    {
+      ...{ CHAINS: 'base-sepolia,sepolia,arbitrum,celo', WALLET_AUTH: 'true', DEPLOYMENT_NAME: 'local' },
+      ADMIN_KEY: 'an-admin-key-of-32-characters-or-more',
+    },
     { samples: true },
   )
 })

@@ -22,6 +22,7 @@ const RECORDS_ERRORS = {
   'invalid-query': { status: 400, message: 'Invalid query parameter' },
   'invalid-format': { status: 400, message: 'Invalid format parameter' },
   'invalid-bbox': { status: 400, message: 'Invalid bbox format' },
+  unauthorized: { status: 401, message: 'Unauthorized' },
   'invalid-uid': { status: 400, message: 'Invalid UID format' },
   'record-not-found': { status: 404, message: 'Location record not found' },
   'not-found': { status: 404, message: 'Not found' },

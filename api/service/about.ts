@@ -40,6 +40,7 @@ const DESCRIPTION = 'Location attestations of several chains, and signed answers
 export async function describeRoutes(
   app: FastifyInstance,
   { publicBaseUrl, deploymentName, mcp }: Pick<AboutParts, 'publicBaseUrl' | 'deploymentName' | 'mcp'>,
+  isAdministered: boolean,
 ): Promise<void> {
   // Rooms that check requests by their schemas set a validator of their own. JSON.stringify writes answers.
   app.setValidatorCompiler(() => () => true)
@@ -71,9 +72,15 @@ export async function describeRoutes(
           description: "The same and the log of events, as a query asks for them. Errors are GraphQL's.",
         },
         ...(mcp ? [{ name: 'Agents', description: 'The same as tools (Model Context Protocol).' }] : []),
+        ...(isAdministered ? [{ name: 'Admin', description: 'Webhooks, for who knows the admin key.' }] : []),
         { name: 'Service', description: 'What this deployment is, and how it is doing.' },
       ],
       components: {
+        ...(isAdministered && {
+          securitySchemes: {
+            adminKey: { type: 'http', scheme: 'bearer', description: 'ADMIN_KEY of the deployment.' },
+          },
+        }),
         schemas: {
           ...SHARED_COMPONENTS,
           ...COMPUTE_COMPONENTS,

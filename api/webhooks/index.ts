@@ -4,8 +4,9 @@
  * subscriptions.ts says what a subscription is and reads WEBHOOKS_FILE. deliverer.ts holds the subscriptions
  * that this process delivers for, reads changes for them by the room stream, and sends one message at a time
  * to each; message.ts makes its bytes, id and signature, and says when it is tried again. store.ts has the
- * statements.
+ * statements; routes.ts is the admin API.
  */
-export { Deliverer, type DelivererOptions, DELIVERY } from './deliverer'
+export { Deliverer, type DelivererOptions } from './deliverer'
+export { webhookAdminRoutes, type WebhookAdminParts } from './routes'
 export { WebhookStore } from './store'
 export { readWebhooksFile, type GivenSubscription } from './subscriptions'

@@ -18,6 +18,35 @@ export interface HeldRow {
   version: string
 }
 
+/** A subscription as its operator sees it; secrets are not shown. */
+export interface SubscriptionRow {
+  id: string
+  source: 'file' | 'admin'
+  url: string
+  finality: 'latest' | 'final'
+  filter: Record<string, string>
+  state: 'active' | 'failing' | 'disabled'
+  /** Before the next change that is sent; null: it begins where the changes are. */
+  position: string | null
+  failures: number
+  last_error: string | null
+  next_try: Date | null
+  disabled: string | null
+  dead_letters: number
+  created_at: Date
+}
+
+/** A dead letter as its operator sees it. */
+export interface DeadLetterRow {
+  number: number
+  message: string
+  body: string
+  attempts: number
+  error: string
+  died_at: Date
+  wanted_at: Date | null
+}
+
 /** What a deliverer writes of a subscription. */
 export type Progress = Pick<
   HeldRow,
@@ -44,6 +73,11 @@ export interface StoredBody {
 const BODIES_KEPT_DAYS = 11
 const DEAD_LETTERS_KEPT_DAYS = 30
 const FORGOTTEN_AT_ONCE = 5_000
+/** How long a secret signs on after another one has replaced it. */
+const OLD_SECRET_HOURS = 24
+const SHOWN = `id, source, url, finality, filter, position, failures, last_error, next_try, disabled, created_at,
+  CASE WHEN disabled IS NOT NULL THEN 'disabled' WHEN failures > 0 THEN 'failing' ELSE 'active' END AS state,
+  (SELECT count(*)::int FROM webhook_dead_letter WHERE subscription = row.id) AS dead_letters`
 
 /** The statements of webhooks, all on the primary. */
 export class WebhookStore {
@@ -82,7 +116,7 @@ export class WebhookStore {
     const rows = await this.query<{ id: string; version: string }>(
       `WITH free AS (
          SELECT id FROM webhook_subscription WHERE disabled IS NULL AND holder IS DISTINCT FROM $1
-           AND (held_until IS NULL OR held_until < now()) ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED)
+           AND (holder IS NULL OR held_until < now()) ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED)
        UPDATE webhook_subscription AS row SET holder = $1, held_until = now() + make_interval(secs => $2),
          version = version + (holder IS DISTINCT FROM $1)::int
        WHERE disabled IS NULL AND (holder = $1 OR id IN (SELECT id FROM free)) RETURNING id, version`,
@@ -193,15 +227,80 @@ export class WebhookStore {
     )
   }
 
-  /** How many subscriptions there are by state, and how many dead letters. */
-  async counts(): Promise<{ active: number; failing: number; disabled: number; dead: number }> {
-    const [row] = await this.query<{ active: number; failing: number; disabled: number; dead: number }>(
-      `SELECT (count(*) FILTER (WHERE disabled IS NULL AND failures = 0))::float8 AS active,
-         (count(*) FILTER (WHERE disabled IS NULL AND failures > 0))::float8 AS failing,
-         (count(*) FILTER (WHERE disabled IS NOT NULL))::float8 AS disabled,
-         (SELECT count(*) FROM webhook_dead_letter)::float8 AS dead FROM webhook_subscription`,
-      [],
+  /** Adds a subscription unless there are `atMost`; undefined: there are. */
+  async add(given: GivenSubscription, atMost: number): Promise<SubscriptionRow | undefined> {
+    const { id, url, finality, filter, secrets } = given
+    const [row] = await this.query<SubscriptionRow>(
+      `INSERT INTO webhook_subscription AS row (id, source, url, finality, filter, secrets)
+       SELECT $1, 'admin', $2, $3, $4, $5 WHERE (SELECT count(*) FROM webhook_subscription) < $6 RETURNING ${SHOWN}`,
+      [id, url, finality, JSON.stringify(filter), secrets, atMost],
     )
-    return row!
+    return row
+  }
+
+  /** In the order of ids. */
+  list(after: string, limit: number): Promise<SubscriptionRow[]> {
+    return this.query<SubscriptionRow>(
+      `SELECT ${SHOWN} FROM webhook_subscription AS row WHERE id > $1 ORDER BY id LIMIT $2`,
+      [after, limit],
+    )
+  }
+
+  async get(id: string): Promise<SubscriptionRow | undefined> {
+    const rows = await this.query<SubscriptionRow>(
+      `SELECT ${SHOWN} FROM webhook_subscription AS row WHERE id = $1`,
+      [id],
+    )
+    return rows[0]
+  }
+
+  /** Its deliverer sends nothing more from its next look on. */
+  async remove(id: string): Promise<void> {
+    await this.query(`DELETE FROM webhook_subscription WHERE id = $1 AND source = 'admin'`, [id])
+  }
+
+  /** From now on this secret signs; the one before too, for a day. */
+  async rotate(id: string, secret: string): Promise<void> {
+    await this.query(
+      `UPDATE webhook_subscription SET secrets = ARRAY[$2, secrets[1]], version = version + 1,
+         old_until = now() + make_interval(hours => $3) WHERE id = $1 AND source = 'admin'`,
+      [id, secret, OLD_SECRET_HOURS],
+    )
+  }
+
+  /** Goes on from this position, with nothing held against the receiver. */
+  async replay(id: string, position: string): Promise<void> {
+    await this.query(
+      `UPDATE webhook_subscription SET position = $2, reset_reason = NULL, reset_at = NULL, failures = 0,
+         failing_since = NULL, next_try = NULL, disabled = NULL, version = version + 1 WHERE id = $1`,
+      [id, position],
+    )
+  }
+
+  /** The last change of each chain up to a time, of those that are kept. */
+  async changesUntil(time: Date): Promise<Record<string, number>> {
+    const rows = await this.query<{ chain: string; last: number }>(
+      `SELECT chain, greatest(forgotten, (SELECT max(id) FROM record_change AS change
+         WHERE change.chain = state.chain AND changed_at <= $1))::float8 AS last FROM record_state AS state`,
+      [time],
+    )
+    return Object.fromEntries(rows.map(({ chain, last }) => [chain, last]))
+  }
+
+  deadLetters(subscription: string, after: number, limit: number): Promise<DeadLetterRow[]> {
+    return this.query<DeadLetterRow>(
+      `SELECT number::float8 AS number, message, body, attempts, error, died_at, wanted_at FROM webhook_dead_letter
+       WHERE subscription = $1 AND number > $2 ORDER BY number LIMIT $3`,
+      [subscription, after, limit],
+    )
+  }
+
+  /** Has a dead letter tried once more; answers whether there is one. */
+  async want(subscription: string, message: string): Promise<boolean> {
+    const rows = await this.query<{ message: string }>(
+      `UPDATE webhook_dead_letter SET wanted_at = now() WHERE subscription = $1 AND message = $2 RETURNING message`,
+      [subscription, message],
+    )
+    return rows.length > 0
   }
 }

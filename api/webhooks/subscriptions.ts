@@ -20,7 +20,7 @@ export const SUBSCRIPTION_FIELDS = {
     }),
   ),
   filter: Type.Optional(
-    Type.Record(Type.String({ maxLength: 40 }), Type.String({ maxLength: 200 }), {
+    Type.Record(Type.String({ maxLength: 40 }), Type.String({ maxLength: 4_000 }), {
       description: 'The filters of the stream, by name.',
     }),
   ),

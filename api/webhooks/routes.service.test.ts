@@ -1,0 +1,222 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import Fastify from 'fastify'
+import { Webhook } from 'standardwebhooks'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { startApi, type TestApi } from '../../test/api'
+import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
+import { openApiChecker } from '../../test/openapi'
+import { answers, startReceiver, type Receiver } from '../../test/receiver'
+import { insertRecords, uidOf } from '../../test/records'
+import { SafeSender } from '../compute'
+import { Store } from '../records'
+import { Deliverer, WebhookStore } from '.'
+
+/** The admin API of webhooks, on a real database, with a deliverer and a receiver. */
+const KEY = 'k'.repeat(40)
+let database: TestDatabase
+let store: Store
+let api: TestApi
+let deliverer: Deliverer
+let receiver: Receiver
+beforeAll(async () => {
+  database = await createMigratedDatabase()
+  store = new Store(database.url, () => {})
+  const webhooks = new WebhookStore(store.servers)
+  const sender = new SafeSender(new Set(['127.0.0.1']))
+  api = await startApi({ databaseUrl: database.url, webhookAdmin: { webhooks, sender, adminKey: KEY } })
+  receiver = await startReceiver()
+  deliverer = new Deliverer(store, webhooks, sender, Fastify().log, {
+    ...{ pollMs: 10, renewMs: 30, leaseMs: 20_000, firstPauseMs: 20, timeoutMs: 5_000 },
+  })
+  deliverer.start()
+})
+beforeEach(async () => {
+  await rows(database.url, 'DELETE FROM webhook_subscription')
+  receiver.received.length = 0
+  receiver.answer = () => answers.ok
+})
+afterAll(async () => {
+  await deliverer?.stop()
+  await api?.close()
+  receiver?.close()
+  await store?.close()
+  await database?.drop()
+})
+
+const ask = async (method: string, path: string, body?: unknown, key = KEY) => {
+  const answer = await fetch(`${api.url}/admin/v0/webhooks${path}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${key}`,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  })
+  const text = await answer.text()
+  return {
+    status: answer.status,
+    body: (text ? JSON.parse(text) : undefined),
+    headers: answer.headers,
+  }
+}
+let n = 0
+const insert = () =>
+  insertRecords(database.url, [{ chain: 'celo', uid: uidOf(++n), columns: { log_index: n } }])
+/** Resolves once the deliverer has taken it in. */
+const begun = async (id: string) => {
+  while ((await ask('GET', `/${id}`)).body.position === null) await pause(10)
+}
+const added = async (more: object = {}) => {
+  const { status, body } = await ask('POST', '', { url: `${receiver.url}/hook`, ...more })
+  expect(status).toBe(201)
+  await begun(body.id)
+  return body as { id: string; secret: string; position: string }
+}
+
+test('a subscription is added, listed, shown without its secret, and ended', async () => {
+  await insert()
+  const { id, secret } = await added({ filter: { chain: 'celo' } })
+  await insert()
+  await receiver.until(() => receiver.received.length === 1)
+  const [{ body, headers }] = receiver.received as [Receiver['received'][number]]
+  expect(new Webhook(secret).verify(body, headers)).toMatchObject({
+    type: 'record.new',
+    data: { uid: uidOf(n) },
+  })
+  const list = await ask('GET', '')
+  expect(list.headers.get('cache-control')).toBe('no-store')
+  expect(list.body).toEqual([
+    expect.objectContaining({
+      id,
+      source: 'admin',
+      finality: 'final',
+      filter: { chain: 'celo' },
+      state: 'active',
+    }),
+  ])
+  expect(JSON.stringify([list.body, (await ask('GET', `/${id}`)).body])).not.toContain(secret.slice(6))
+  expect((await ask('DELETE', `/${id}`)).status).toBe(204)
+  expect((await ask('GET', `/${id}`)).status).toBe(404)
+  await pause(100)
+  await insert()
+  await pause(200)
+  expect(receiver.received.length).toBe(1)
+})
+
+test('a new secret signs beside the old one', async () => {
+  const { id, secret } = await added()
+  const { body } = await ask('POST', `/${id}/rotate-secret`)
+  expect(body.secret).not.toBe(secret)
+  await pause(200)
+  await insert()
+  await receiver.until(() => receiver.received.length === 1)
+  for (const each of [secret, body.secret as string])
+    expect(new Webhook(each).verify(receiver.received[0]!.body, receiver.received[0]!.headers)).toBeTruthy()
+  await rows(database.url, `UPDATE webhook_subscription SET old_until = now(), version = version + 1`)
+  await pause(200)
+  await insert()
+  await receiver.until(() => receiver.received.length === 2)
+  const [, { body: text, headers }] = receiver.received as [never, Receiver['received'][number]]
+  expect(() => new Webhook(secret).verify(text, headers)).toThrow()
+})
+
+test('a replay, from a position and from a time, repeats the same messages', async () => {
+  const { id } = await added()
+  const { position } = (await ask('GET', `/${id}`)).body
+  const since = new Date()
+  await insert()
+  await insert()
+  await receiver.until(() => receiver.received.length === 2)
+  for (const from of [{ position }, { since: since.toISOString() }]) {
+    const before = receiver.received.length
+    expect((await ask('POST', `/${id}/replay`, from)).status).toBe(202)
+    await receiver.until(() => receiver.received.length === before + 2)
+    const ofEach = (list: Receiver['received']) => list.map((each) => [each.id, each.body])
+    expect(ofEach(receiver.received.slice(-2))).toEqual(ofEach(receiver.received.slice(0, 2)))
+  }
+})
+
+test('410 disables, a replay enables again; dead letters are listed and sent once more', async () => {
+  receiver.answer = () => answers.status(410)
+  const { id } = await added()
+  const { position } = (await ask('GET', `/${id}`)).body
+  await insert()
+  while ((await ask('GET', `/${id}`)).body.state !== 'disabled') await pause(10)
+  receiver.answer = () => answers.ok
+  await ask('POST', `/${id}/replay`, { position })
+  await receiver.until(() => receiver.received.length === 2)
+  await rows(
+    database.url,
+    `INSERT INTO webhook_dead_letter (subscription, message, body, attempts, error) VALUES ($1, 'msg_x', '{}', 9, 'no')`,
+    [id],
+  )
+  const letters = await ask('GET', `/${id}/dead-letters`)
+  expect(letters.body).toMatchObject([
+    { message: 'msg_x', body: '{}', attempts: 9, error: 'no', wanted_at: null },
+  ])
+  expect((await ask('POST', `/${id}/dead-letters/msg_x/redeliver`)).status).toBe(202)
+  await receiver.until(() => receiver.received.at(-1)!.id === 'msg_x')
+  while ((await ask('GET', `/${id}/dead-letters`)).body.length) await pause(10)
+  expect((await ask('POST', `/${id}/dead-letters/msg_x/redeliver`)).status).toBe(404)
+})
+
+describe('refusals', () => {
+  test.each([
+    ['', 401],
+    ['x'.repeat(40), 401],
+    [`${KEY}k`, 401],
+  ])('the key %j', async (key, status) => {
+    const answer = await ask('GET', '', undefined, key)
+    expect([answer.status, answer.body.message]).toEqual([status, 'Unauthorized'])
+    expect((await ask('POST', '', { url: receiver.url }, key)).status).toBe(status)
+  })
+  test.each<[object, RegExp]>([
+    [{}, /url/],
+    [{ url: 'https://10.0.0.1/' }, /host name/],
+    [{ url: 'http://good.example/' }, /https/],
+    [{ url: 'https://good.example/', filter: { chain: 'solana' } }, /chain/],
+    [{ url: 'https://good.example/', filter: { limit: '3' } }, /limit/],
+    [{ url: 'https://good.example/', finality: 'safe' }, /finality/],
+    [{ url: 'https://good.example/', secret: 'whsec_short' }, /secret/],
+    [{ url: 'https://good.example/', more: 1 }, /more/],
+  ])('%j', async (body, detail) => {
+    const answer = await ask('POST', '', body)
+    expect([answer.status, answer.body.detail]).toEqual([400, expect.stringMatching(detail)])
+  })
+  test('a replay of nothing certain; what is not there; those of the file', async () => {
+    const { id } = await added()
+    for (const body of [{}, { position: 'x' }, { since: 'yesterday' }, { position: 'a', since: 'b' }])
+      expect((await ask('POST', `/${id}/replay`, body)).status).toBe(400)
+    expect((await ask('POST', '/none/replay', { since: '2026-01-01' })).status).toBe(404)
+    await rows(database.url, `UPDATE webhook_subscription SET source = 'file'`)
+    expect((await ask('DELETE', `/${id}`)).status).toBe(409)
+    expect((await ask('POST', `/${id}/rotate-secret`)).status).toBe(409)
+  })
+  test('without the setting there is nothing, in OpenAPI neither; with it, answers are as described', async () => {
+    const without = await startApi({ databaseUrl: database.url })
+    const answer = await fetch(`${without.url}/admin/v0/webhooks`, {
+      headers: { authorization: `Bearer ${KEY}` },
+    })
+    expect(answer.status).toBe(404)
+    expect(await (await fetch(`${without.url}/openapi.json`)).text()).not.toContain('/admin/')
+    await without.close()
+    const checker = openApiChecker(await (await fetch(`${api.url}/openapi.json`)).json())
+    const { id } = await added()
+    for (const path of [
+      '/admin/v0/webhooks',
+      `/admin/v0/webhooks/${id}`,
+      `/admin/v0/webhooks/${id}/dead-letters`,
+    ]) {
+      const response = await fetch(api.url + path, { headers: { authorization: `Bearer ${KEY}` } })
+      const type = response.headers.get('content-type')!
+      checker.check({
+        method: 'GET',
+        path,
+        request: undefined,
+        status: response.status,
+        type,
+        response: await response.json(),
+      })
+    }
+  })
+})

@@ -1,0 +1,249 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { Type, type Static, type TSchema } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { SafeSender } from '../compute'
+import { RecordsError } from '../http/problems'
+import type { Store } from '../records'
+import { currentPosition, parsePosition, positionText } from '../stream'
+import type { SubscriptionRow, WebhookStore } from './store'
+import { isSecret, MOST_SUBSCRIPTIONS, problemOf, SUBSCRIPTION_FIELDS } from './subscriptions'
+
+export interface WebhookAdminParts {
+  store: Store
+  webhooks: WebhookStore
+  sender: SafeSender
+  /** Who knows it may do all of this. */
+  adminKey: string
+}
+
+const PAGE = 100
+const closed = { additionalProperties: false }
+const GIVEN = Type.Object(
+  {
+    ...SUBSCRIPTION_FIELDS,
+    secret: Type.Optional(
+      Type.String({ description: '`whsec_` and 24 to 64 bytes in base64. Default: one is made.' }),
+    ),
+  },
+  closed,
+)
+const REPLAY = Type.Object(
+  {
+    position: Type.Optional(
+      Type.String({ description: 'The id of an event of the stream of the same finality.' }),
+    ),
+    since: Type.Optional(Type.String({ description: 'A time: all that was logged after it.' })),
+  },
+  closed,
+)
+const SUBSCRIPTION = Type.Object({
+  id: Type.String(),
+  source: Type.String({ description: '`file`: of WEBHOOKS_FILE; `admin`: made here.' }),
+  url: Type.String(),
+  finality: Type.String(),
+  filter: Type.Record(Type.String(), Type.String()),
+  state: Type.String({ description: '`active`, `failing`, or `disabled`.' }),
+  position: Type.Union([Type.String(), Type.Null()], {
+    description: 'Before the next change that is sent; null: it begins now.',
+  }),
+  failures: Type.Integer({ description: 'Failed tries since the last that was taken.' }),
+  last_error: Type.Union([Type.String(), Type.Null()]),
+  next_try: Type.Union([Type.String(), Type.Null()]),
+  disabled: Type.Union([Type.String(), Type.Null()], { description: 'Why nothing is sent.' }),
+  dead_letters: Type.Integer(),
+  created_at: Type.String(),
+})
+const WITH_SECRET = Type.Object({ ...SUBSCRIPTION.properties, secret: Type.String() })
+const DEAD_LETTER = Type.Object({
+  number: Type.Integer({ description: 'Ascends within the subscription.' }),
+  message: Type.String({ description: 'Its webhook-id.' }),
+  body: Type.String({ description: 'What was sent.' }),
+  attempts: Type.Integer(),
+  error: Type.String({ description: 'Of the last try.' }),
+  died_at: Type.String(),
+  wanted_at: Type.Union([Type.String(), Type.Null()], { description: 'When another try was asked for.' }),
+})
+const ID = { type: 'object', properties: { id: { type: 'string' } } } as const
+
+/** What OpenAPI says of a route; the handlers check requests themselves. */
+const route = (
+  operationId: string,
+  summary: string,
+  status: number,
+  response: TSchema,
+  more: object = {},
+) => ({
+  schema: {
+    operationId,
+    summary,
+    tags: ['Admin'],
+    security: [{ adminKey: [] }],
+    response: { [status]: { description: summary, content: { 'application/json': { schema: response } } } },
+    ...more,
+  },
+})
+
+/**
+ * /admin/v0/webhooks: subscriptions of webhooks, for who knows the key (docs/reference/webhooks.md). Errors
+ * are those of the Records API.
+ */
+export function webhookAdminRoutes({ store, webhooks, sender, adminKey }: WebhookAdminParts) {
+  const digest = (text: string) => createHash('sha256').update(text).digest()
+  const wanted = digest(`Bearer ${adminKey}`)
+  const known = async (id: string): Promise<SubscriptionRow> => {
+    const row = await webhooks.get(id)
+    if (!row) throw new RecordsError('not-found', `There is no subscription '${id.slice(0, 64)}'`)
+    return row
+  }
+  /** One that was made here: the others are changed in their file. */
+  const own = async (id: string): Promise<SubscriptionRow> => {
+    const row = await known(id)
+    if (row.source === 'file')
+      throw new RecordsError(
+        'invalid-request',
+        'This subscription is one of WEBHOOKS_FILE: change the file',
+        409,
+      )
+    return row
+  }
+  const idOf = (request: FastifyRequest) => (request.params as { id: string }).id
+  const queryOf = (request: FastifyRequest) => request.query as Record<string, string | undefined>
+
+  return (app: FastifyInstance, _options: object, done: () => void): void => {
+    app.addHook('onRequest', (request, reply, next) => {
+      if (timingSafeEqual(digest(request.headers.authorization ?? ''), wanted)) return next()
+      void reply.header('www-authenticate', 'Bearer')
+      next(new RecordsError('unauthorized', 'Expected the header Authorization: Bearer and the admin key'))
+    })
+    app.addHook('onSend', (_request, reply, _payload, next) => {
+      void reply.header('cache-control', 'no-store')
+      next()
+    })
+
+    app.post(
+      '/webhooks',
+      route('addWebhook', 'Adds a subscription', 201, WITH_SECRET, { body: GIVEN }),
+      async (request, reply) => {
+        const given = bodyOf(GIVEN, request.body)
+        const { url, finality = 'final', filter = {}, secret = madeSecret() } = given
+        if (!isSecret(secret))
+          throw new RecordsError('invalid-request', 'secret: expected whsec_ and 24 to 64 bytes in base64')
+        const problem = problemOf(given, sender)
+        if (problem) throw new RecordsError('invalid-request', problem)
+        const id = `wh_${randomBytes(12).toString('hex')}`
+        const row = await webhooks.add({ id, url, finality, filter, secrets: [secret] }, MOST_SUBSCRIPTIONS)
+        if (!row)
+          throw new RecordsError('invalid-request', `There are ${MOST_SUBSCRIPTIONS} already, the most`, 409)
+        return reply.status(201).send({ ...row, secret })
+      },
+    )
+    app.get(
+      '/webhooks',
+      route('listWebhooks', 'Subscriptions, in the order of their ids', 200, Type.Array(SUBSCRIPTION), {
+        querystring: {
+          type: 'object',
+          properties: { after: { type: 'string', description: 'The last id of the page before.' } },
+        },
+      }),
+      (request) => webhooks.list(queryOf(request).after ?? '', PAGE),
+    )
+    app.get(
+      '/webhooks/:id',
+      route('getWebhook', 'A subscription', 200, SUBSCRIPTION, { params: ID }),
+      (request) => known(idOf(request)),
+    )
+    app.delete(
+      '/webhooks/:id',
+      route('removeWebhook', 'Ends a subscription', 204, Type.Null(), { params: ID }),
+      async (request, reply) => {
+        await webhooks.remove((await own(idOf(request))).id)
+        return reply.status(204).send()
+      },
+    )
+    app.post(
+      '/webhooks/:id/rotate-secret',
+      route('rotateWebhookSecret', 'A new secret; the old one signs too for 24 hours', 200, WITH_SECRET, {
+        params: ID,
+      }),
+      async (request) => {
+        const row = await own(idOf(request))
+        const secret = madeSecret()
+        await webhooks.rotate(row.id, secret)
+        return { ...row, secret }
+      },
+    )
+    app.post(
+      '/webhooks/:id/replay',
+      route('replayWebhook', 'Sends again what follows a position or a time', 202, SUBSCRIPTION, {
+        params: ID,
+        body: REPLAY,
+      }),
+      async (request, reply) => {
+        const { position, since } = bodyOf(REPLAY, request.body)
+        const { id, finality } = await known(idOf(request))
+        if ((position === undefined) === (since === undefined))
+          throw new RecordsError('invalid-request', 'Expected position or since, one of them')
+        if (position !== undefined && !parsePosition(position))
+          throw new RecordsError('invalid-request', 'position: expected the id of an event of the stream')
+        const time = new Date(since ?? 0)
+        if (Number.isNaN(time.getTime()))
+          throw new RecordsError('invalid-request', 'since: expected a time such as 2026-01-31T12:00:00Z')
+        const { epoch } = await currentPosition(store, finality)
+        await webhooks.replay(id, position ?? positionText({ epoch, ids: await webhooks.changesUntil(time) }))
+        return reply.status(202).send(await known(id))
+      },
+    )
+    app.get(
+      '/webhooks/:id/dead-letters',
+      route(
+        'listDeadLetters',
+        'Messages that were given up, the oldest first',
+        200,
+        Type.Array(DEAD_LETTER),
+        {
+          params: ID,
+          querystring: {
+            type: 'object',
+            properties: { after: { type: 'integer', description: 'The last number of the page before.' } },
+          },
+        },
+      ),
+      async (request) => {
+        const after = Number(queryOf(request).after ?? 0)
+        if (!Number.isSafeInteger(after)) throw new RecordsError({ parameter: 'after' }, 'Expected a number')
+        return webhooks.deadLetters((await known(idOf(request))).id, after, PAGE)
+      },
+    )
+    app.post(
+      '/webhooks/:id/dead-letters/:message/redeliver',
+      route(
+        'redeliverDeadLetter',
+        'Tries a message once more; it is gone from here once it is taken',
+        202,
+        Type.Null(),
+        {
+          params: { type: 'object', properties: { id: { type: 'string' }, message: { type: 'string' } } },
+        },
+      ),
+      async (request, reply) => {
+        const { id, message } = request.params as { id: string; message: string }
+        if (!(await webhooks.want((await known(id)).id, message)))
+          throw new RecordsError('not-found', `There is no dead letter '${message.slice(0, 64)}'`)
+        return reply.status(202).send()
+      },
+    )
+    done()
+  }
+}
+
+/** Throws a RecordsError that names the place. */
+function bodyOf<T extends TSchema>(schema: T, body: unknown): Static<T> {
+  if (Value.Check(schema, body)) return body
+  const error = Value.Errors(schema, body).First()!
+  throw new RecordsError('invalid-request', `${error.path || 'the body'}: ${error.message.toLowerCase()}`)
+}
+
+function madeSecret(): string {
+  return `whsec_${randomBytes(32).toString('base64')}`
+}
