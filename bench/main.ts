@@ -12,6 +12,7 @@ import { landing } from './landing'
 import { records } from './records'
 import { scaling } from './scaling'
 import { tiles } from './tiles'
+import { webhooks } from './webhooks'
 
 const BENCHES: Readonly<Record<string, (bench: Bench) => Promise<Table[]>>> = {
   ingest,
@@ -21,6 +22,7 @@ const BENCHES: Readonly<Record<string, (bench: Bench) => Promise<Table[]>>> = {
   records,
   tiles,
   scaling,
+  webhooks,
 }
 /** Interval of progress lines without a terminal. */
 const PROGRESS_MS = 5_000

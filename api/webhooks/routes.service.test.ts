@@ -55,7 +55,7 @@ const ask = async (method: string, path: string, body?: unknown, key = KEY) => {
   const text = await answer.text()
   return {
     status: answer.status,
-    body: (text ? JSON.parse(text) : undefined),
+    body: text ? JSON.parse(text) : undefined,
     headers: answer.headers,
   }
 }

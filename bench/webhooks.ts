@@ -1,0 +1,94 @@
+import { execFile } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import path from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { Client } from 'pg'
+import { processMegabytes, type Bench, type Table } from './bench'
+import { insertRecordsSql } from './generated-records'
+import { startApi } from './records'
+
+const SUBSCRIPTIONS = Number(process.env.BENCH_WEBHOOKS || 1_000)
+/** Records of the burst, all at once. */
+const BURST = 20
+/** Records one after another, each when the last was delivered to all. */
+const SINGLE = 20
+
+/** One API process, subscriptions without a filter, one receiver in this process that answers at once. */
+export async function webhooks(bench: Bench): Promise<Table[]> {
+  const databaseUrl = await bench.createDatabase()
+  await promisify(execFile)(process.execPath, ['lib/migrate.js'], {
+    env: { ...bench.environment, DATABASE_URL: databaseUrl },
+  })
+  const arrived: number[] = []
+  const server = createServer((request, response) => {
+    request.resume().once('end', () => {
+      arrived.push(performance.now())
+      response.writeHead(204).end()
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  bench.atEnd(async () => void server.close().closeAllConnections())
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  const file = path.join(bench.folder, 'webhooks.json')
+  const secret = `whsec_${Buffer.alloc(32, 1).toString('base64')}`
+  writeFileSync(
+    file,
+    JSON.stringify(
+      Array.from({ length: SUBSCRIPTIONS }, (_, i) => ({ id: `s${i}`, url: `http://${host}/${i}`, secret })),
+    ),
+  )
+  const client = new Client({ connectionString: databaseUrl })
+  await client.connect()
+  try {
+    await client.query(insertRecordsSql(), [1, 1])
+    const { service } = await startApi(bench, databaseUrl, {
+      WEBHOOKS_FILE: file,
+      WEBHOOK_PRIVATE_HOSTS: host,
+    })
+    const count = async (where: string) =>
+      (await client.query<{ count: number }>(`SELECT count(*)::int FROM webhook_subscription WHERE ${where}`))
+        .rows[0]!.count
+    while ((await count('position IS NOT NULL')) < SUBSCRIPTIONS) await pause(100)
+    let next = 2
+    /** Milliseconds from the commit of these records to each arrival. */
+    const deliver = async (records: number): Promise<number[]> => {
+      arrived.length = 0
+      await client.query(insertRecordsSql(), [next, next + records - 1])
+      const began = performance.now()
+      next += records
+      while (arrived.length < records * SUBSCRIPTIONS) {
+        await pause(20)
+        bench.progress('messages', arrived.length, records * SUBSCRIPTIONS)
+      }
+      return arrived.map((at) => at - began)
+    }
+    await deliver(2)
+    const burst = await deliver(BURST)
+    const single: number[] = []
+    for (let i = 0; i < SINGLE; i++) {
+      single.push(...(await deliver(1)))
+      await pause(200)
+    }
+    const at = (list: number[], share: number) =>
+      Math.round(list.sort((a, b) => a - b)[Math.floor(share * (list.length - 1))]!)
+    return [
+      [
+        {
+          subscriptions: SUBSCRIPTIONS,
+          burstRecords: BURST,
+          messagesPerSecond: Math.round(burst.length / (Math.max(...burst) / 1000)),
+          burstP50Ms: at(burst, 0.5),
+          burstP99Ms: at(burst, 0.99),
+          singleP50Ms: at(single, 0.5),
+          singleP99Ms: at(single, 0.99),
+          processMegabytes: processMegabytes(service.pid!, 'VmHWM'),
+        },
+      ],
+    ]
+  } finally {
+    await client.end()
+  }
+}
