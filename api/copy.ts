@@ -23,7 +23,7 @@ import { RequestCounter } from './http/limits'
 import { PrimaryProcess, redisOf } from './copies'
 import { listenUntilStopped, runProcess } from './process'
 import { Nonces } from './http/nonces'
-import { RecordSearch, Store } from './records'
+import { ColumnarFiles, RecordSearch, Store } from './records'
 import { buildServer } from './server'
 import { Pages } from './web'
 import { Deliverer, readWebhooksFile, WebhookStore } from './webhooks'
@@ -44,6 +44,7 @@ export async function serve(settings: Settings): Promise<void> {
   const onLoss = warnOfLoss(logger, 'a database connection was lost')
   const store = new Store(settings.databaseUrl, onLoss, {}, settings.databaseReadUrls)
   const records = new RecordSearch(store)
+  const columnarFiles = new ColumnarFiles(settings.exportDiskBytes)
   const views = new PublishedViews(
     settings.graphqlDatabaseUrl ?? store.servers,
     warnOfLoss(logger, 'a database connection of GraphQL was lost'),
@@ -78,7 +79,19 @@ export async function serve(settings: Settings): Promise<void> {
   })
   const webhooks = delivererOf(settings, store, logger)
   const app = await buildServer({
-    ...{ store, records, measurer, attesters, resolver, counter, graphql, walletTier, clock, logger },
+    ...{
+      store,
+      records,
+      columnarFiles,
+      measurer,
+      attesters,
+      resolver,
+      counter,
+      graphql,
+      walletTier,
+      clock,
+      logger,
+    },
     ...{ publicBaseUrl, maxLagSeconds },
     redis,
     webhooks: webhooks?.deliverer,
@@ -102,7 +115,7 @@ export async function serve(settings: Settings): Promise<void> {
 
   await listenUntilStopped(app, { host: settings.host, port: settings.port }, '', async () => {
     await webhooks?.deliverer.stop()
-    await Promise.all([measurer.close(), records.close()])
+    await Promise.all([measurer.close(), records.close(), columnarFiles.close()])
     shared?.close()
     await graphql.close()
     await store.close()

@@ -24,13 +24,14 @@ import {
   pathOf,
   recordsErrorHandler,
 } from './http/problems'
-import { Freshness, type RecordSearch, recordsRoutes, type Store } from './records'
+import { type ColumnarFiles, Freshness, type RecordSearch, recordsRoutes, type Store } from './records'
 import { tilesRoutes } from './tiles'
 import { webhookAdminRoutes, type WebhookAdminParts } from './webhooks'
 
 export interface ServerParts extends AboutParts, Omit<MonitoringParts, 'listeners'> {
   store: Store
   records: RecordSearch
+  columnarFiles: ColumnarFiles
   counter: RequestCounter
   rateLimitPerHour: number
   recordsRateLimitPerHour: number

@@ -6,6 +6,7 @@ import { Client } from 'pg'
 import { PlainError, blankSettings } from '../dev/services'
 import type { Bench, Table } from './bench'
 import { compute } from './compute'
+import { exportsOfRecords } from './exports'
 import { geodesy } from './geodesy'
 import { ingest } from './ingest'
 import { landing } from './landing'
@@ -20,6 +21,7 @@ const BENCHES: Readonly<Record<string, (bench: Bench) => Promise<Table[]>>> = {
   landing,
   geodesy,
   records,
+  exports: exportsOfRecords,
   tiles,
   scaling,
   webhooks,

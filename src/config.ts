@@ -102,6 +102,7 @@ export interface Settings {
   readonly tileCacheBytes: number
   /** Bytes of answers of records that an API process keeps; 0: none. */
   readonly pageCacheBytes: number
+  readonly exportDiskBytes: number
   /**
    * Requests signed by a wallet: requests per hour of a wallet, and of a client address for all its wallets
    * (0 = no limit), and the tolerated clock skew. Undefined: the headers of such requests are ignored.
@@ -316,6 +317,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
       RECORDS_RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 3600 }),
       TILE_CACHE_MB: integer(0, 100_000)({ default: 64 }),
       PAGE_CACHE_MB: integer(0, 100_000)({ default: 32 }),
+      EXPORT_DISK_MB: integer(0, 10_000_000)({ default: 4096 }),
       WALLET_AUTH: bool({ default: false }),
       WALLET_RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 1000 }),
       WALLET_IP_RATE_LIMIT_PER_HOUR: integer(0, 1e9)({ default: 2000 }),
@@ -446,6 +448,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     recordsRateLimitPerHour: env.RECORDS_RATE_LIMIT_PER_HOUR,
     tileCacheBytes: env.TILE_CACHE_MB * 1_048_576,
     pageCacheBytes: env.PAGE_CACHE_MB * 1_048_576,
+    exportDiskBytes: env.EXPORT_DISK_MB * 1_048_576,
     wallet: env.WALLET_AUTH
       ? {
           perHour: env.WALLET_RATE_LIMIT_PER_HOUR,

@@ -11,6 +11,7 @@ import { SharedRedis } from '../api/http/redis'
 import { Resolver } from '../api/compute/resolve'
 import { buildServer, type ServerParts } from '../api/server'
 import { Pages } from '../api/web'
+import { ColumnarFiles } from '../api/records/columnar/file'
 import { RecordSearch } from '../api/records/search'
 import { Store } from '../api/records/store'
 import { WalletTier, type WalletOptions } from '../api/compute/wallet'
@@ -22,6 +23,7 @@ import type { Identity } from '../api/compute/signers'
 /** The compiled workers: `npm test` builds before it runs. */
 export const MEASURE_WORKER = path.resolve('dist/api/compute/measure-worker.js')
 export const SIEVE_WORKER = path.resolve('dist/api/records/sieve-worker.js')
+export const COLUMNAR_WORKER = path.resolve('dist/api/records/columnar/worker.js')
 
 interface TestServerOptions extends Partial<
   Omit<ServerParts, 'store' | 'records' | 'attesters' | 'resolver' | 'counter' | 'walletTier'>
@@ -68,6 +70,7 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
     clock = () => Date.now(),
     publicBaseUrl = 'https://x.example',
     measurer = new Measurer(20_000, MEASURE_WORKER),
+    columnarFiles = new ColumnarFiles(2 ** 30, COLUMNAR_WORKER),
     ...parts
   } = options
   const store = new Store(databaseUrl, () => {}, {}, readUrls)
@@ -95,7 +98,17 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
       smartAccounts: new Map(rpcUrl === undefined || !smartAccounts ? [] : [[LOCAL_CHAIN.id, reader]]),
     })
   const app = await buildServer({
-    ...{ store, records, clock, publicBaseUrl, counter, measurer, schemaCheck: true, trustProxy: [] },
+    ...{
+      store,
+      records,
+      columnarFiles,
+      clock,
+      publicBaseUrl,
+      counter,
+      measurer,
+      schemaCheck: true,
+      trustProxy: [],
+    },
     ...{ rateLimitPerHour: 0, recordsRateLimitPerHour: 0, deploymentName: 'test', mcp: true },
     pages: Pages.in(path.resolve('dist/web'), {}),
     ...{ maxLagSeconds: 60, defaultSubmission: 'direct', deadlineSeconds: 3600, resignMaxAgeSeconds: 3600 },
@@ -116,7 +129,7 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
   const close = async () => {
     await app.close()
     redis?.close()
-    await Promise.all([measurer.close(), records.close()])
+    await Promise.all([measurer.close(), records.close(), columnarFiles.close()])
     await store.close()
   }
   return { app, redis, close }

@@ -22,7 +22,10 @@ export function wantsPage({ method, query, headers }: FastifyRequest): boolean {
   if (method !== 'GET' && method !== 'HEAD') return false
   const { f, format = f } = (query ?? {}) as Record<string, unknown>
   if (format === 'html') return true
-  return !['json', 'geojson', 'ndjson', 'csv'].includes(String(format)) && prefersHtml(headers.accept)
+  return (
+    !['json', 'geojson', 'ndjson', 'csv', 'geoparquet', 'flatgeobuf'].includes(String(format)) &&
+    prefersHtml(headers.accept)
+  )
 }
 
 /** @param publicBaseUrl no slash at its end */

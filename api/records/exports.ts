@@ -1,10 +1,11 @@
 import { Readable } from 'node:stream'
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { clientOf } from '../http/limits'
 import { RecordsError, UnavailableError } from '../http/problems'
 import { Semaphore } from '../http/semaphore'
-import type { RecordFormat } from './formats'
+import type { ColumnarFile, ColumnarFiles } from './columnar/file'
+import type { ColumnarFormat, RecordFormat, TextFormat } from './formats'
 import type { RecordSearch, SearchQuery } from './search'
 import type { RecordResult, TimeSort } from './sql'
 
@@ -24,6 +25,11 @@ const GRACE_MS = 60_000
 const MAX_AGE_MS = 3_600_000
 /** Rows that are formatted in one go: some 3 ms of the event loop. */
 const SLICE = 200
+/**
+ * While a file in space order is filled, nothing can be sent but the bytes that it begins with: one each time.
+ * Proxies take a silence of half a minute for a hang. A failure before the first byte is an error in words.
+ */
+const SIGN_OF_LIFE_MS = 10_000
 
 /** An export in progress. Times in milliseconds, of the clock. */
 interface Export {
@@ -53,6 +59,7 @@ export class RecordExports {
   /** @param clock milliseconds */
   constructor(
     private readonly records: RecordSearch,
+    private readonly columnarFiles: ColumnarFiles,
     private readonly clock: () => number,
   ) {}
 
@@ -81,7 +88,12 @@ export class RecordExports {
         own.leave()
         return reply
       }
-      const stream = Readable.from(this.write(first, pages, format, own))
+      const chunks =
+        'columnar' in format
+          ? await this.beginColumnar(first, pages, format, own, reply)
+          : this.write(first, pages, format, own)
+      if (!chunks) return reply
+      const stream = Readable.from(chunks)
       stream.once('close', own.leave)
       return reply.type(format.type).header('content-disposition', format.file).send(stream)
     } catch (error) {
@@ -90,10 +102,96 @@ export class RecordExports {
     }
   }
 
+  /**
+   * Begins a file in space order: it is filled before it is sent. Resolves when it is full, or a sign of life
+   * is due; undefined where nobody waits for it any more.
+   */
+  private async beginColumnar(
+    first: IteratorResult<RecordResult[]>,
+    pages: AsyncGenerator<RecordResult[]>,
+    format: ColumnarFormat,
+    own: Export,
+    reply: FastifyReply,
+  ): Promise<AsyncGenerator<Uint8Array> | undefined> {
+    const file = this.columnarFiles.begin(format.columnar)
+    let ended = false
+    const isWanted = () => !ended && !reply.raw.destroyed
+    const filled = this.fill(file, first, pages, own, isWanted)
+    // Whoever awaits it gets the error, too.
+    filled.catch(() => {})
+    const end = async () => {
+      ended = true
+      // A page that is being read or sorted comes to its end before its file is closed.
+      await filled.catch(() => {})
+      await file.close()
+    }
+    try {
+      await Promise.race([filled, setTimeout(SIGN_OF_LIFE_MS, undefined, { ref: false })])
+    } catch (error) {
+      await end()
+      throw error
+    }
+    if (reply.sent || reply.raw.headersSent || !isWanted()) {
+      own.leave()
+      void end()
+      return undefined
+    }
+    return this.writeColumnar(file, filled, own, end)
+  }
+
+  private async fill(
+    file: ColumnarFile,
+    first: IteratorResult<RecordResult[]>,
+    pages: AsyncGenerator<RecordResult[]>,
+    own: Export,
+    isWanted: () => boolean,
+  ): Promise<void> {
+    try {
+      for (let page = first; !page.done && isWanted(); page = await this.read(pages, own)) {
+        const began = this.clock()
+        await file.add(page.value)
+        this.credit(own, this.clock() - began)
+      }
+    } finally {
+      await pages.return(undefined)
+    }
+  }
+
+  private async *writeColumnar(
+    file: ColumnarFile,
+    filled: Promise<void>,
+    own: Export,
+    end: () => Promise<void>,
+  ): AsyncGenerator<Uint8Array> {
+    try {
+      let [sent, isFull] = [0, false]
+      const full = filled.then(() => (isFull = true))
+      for (;;) {
+        await Promise.race([full, setTimeout(SIGN_OF_LIFE_MS, undefined, { ref: false })])
+        if (isFull) break
+        const sign = file.magic[sent] ?? file.padding
+        if (sign === undefined) continue
+        yield Uint8Array.of(sign)
+        sent++
+      }
+      if (sent < file.magic.length) yield file.magic.subarray(sent)
+      for await (const chunk of file.rest(Math.max(sent, file.magic.length))) {
+        yield chunk
+        this.credit(own, chunk.length / LEAST_PACE)
+        await setImmediate()
+      }
+    } catch (error) {
+      own.breakOff()
+      throw error
+    } finally {
+      await end()
+    }
+  }
+
   private async *write(
     first: IteratorResult<RecordResult[]>,
     pages: AsyncGenerator<RecordResult[]>,
-    format: RecordFormat,
+    format: TextFormat,
     own: Export,
   ): AsyncGenerator<string> {
     try {

@@ -1,5 +1,6 @@
 import { checksumAddress } from '../../src/eas'
 import { preferredType, prefersHtml } from '../http/accept'
+import type { ColumnarName } from './columnar/file'
 import { csvText } from './csv'
 import type { Geometry } from 'geojson'
 import { RECORD_FIELD_LIST, writeWkt } from '../../src/location'
@@ -53,15 +54,17 @@ export function featureText(row: RecordResult): string {
   return `{"type":"Feature","id":"${row.chain}-${row.uid}","geometry":${row.geometry},"properties":${recordText(row)}}`
 }
 
-export type FormatName = 'json' | 'geojson' | 'ndjson' | 'csv' | 'html'
+export type FormatName = 'json' | 'geojson' | 'ndjson' | 'csv' | ColumnarName | 'html'
 
-/** How a file of records is written: a head, the rows, a tail. */
-export interface RecordFormat {
+interface FileFormat {
   /** Media type with its parameters. */
   readonly type: string
   /** Content-Disposition */
   readonly file: string
-  readonly withGeometry: boolean
+}
+
+/** How a file of records is written as they come: a head, the rows, a tail. */
+export interface TextFormat extends FileFormat {
   readonly head: string
   /** Writes some of the rows. */
   readonly write: (rows: readonly RecordResult[]) => string
@@ -70,20 +73,28 @@ export interface RecordFormat {
   readonly tail: string
 }
 
+/** A file that needs all its records before it begins (columnar/file.ts). */
+export interface ColumnarFormat extends FileFormat {
+  readonly columnar: ColumnarName
+}
+
+export type RecordFormat = TextFormat | ColumnarFormat
+
 /** Media types, the preferred one first where a client has no preference. */
 const MEDIA_TYPES: Readonly<Record<FormatName, string>> = {
   json: 'application/json',
   geojson: 'application/geo+json',
   ndjson: 'application/x-ndjson',
   csv: 'text/csv',
+  geoparquet: 'application/vnd.apache.parquet',
+  flatgeobuf: 'application/vnd.flatgeobuf',
   html: 'text/html',
 }
 
-export const RECORD_FORMATS: Readonly<Record<Exclude<FormatName, 'json' | 'html'>, RecordFormat>> = {
+export const TEXT_FORMATS: Readonly<Record<'geojson' | 'ndjson' | 'csv', TextFormat>> = {
   geojson: {
     type: `${MEDIA_TYPES.geojson}; charset=utf-8`,
     file: 'attachment; filename="location-records.geojson"',
-    withGeometry: true,
     head: '{"type":"FeatureCollection","features":[\n',
     write: (rows) => rows.map(featureText).join(',\n'),
     separator: ',\n',
@@ -92,7 +103,6 @@ export const RECORD_FORMATS: Readonly<Record<Exclude<FormatName, 'json' | 'html'
   ndjson: {
     type: `${MEDIA_TYPES.ndjson}; charset=utf-8`,
     file: 'attachment; filename="location-records.ndjson"',
-    withGeometry: false,
     head: '',
     write: (rows) => rows.map((row) => `${recordText(row)}\n`).join(''),
     separator: '',
@@ -102,7 +112,7 @@ export const RECORD_FORMATS: Readonly<Record<Exclude<FormatName, 'json' | 'html'
 }
 
 /** CSV with further columns: of the provenance, `distance_meters`, and `geometry`, which is WKT. */
-export function csvFormat(more: readonly string[]): RecordFormat {
+export function csvFormat(more: readonly string[]): TextFormat {
   const cells = (row: RecordResult) => ({
     ...(JSON.parse(recordText(row)) as object),
     ...(more.includes('geometry') && {
@@ -112,12 +122,33 @@ export function csvFormat(more: readonly string[]): RecordFormat {
   return {
     type: `${MEDIA_TYPES.csv}; charset=utf-8; header=present`,
     file: 'attachment; filename="location-records.csv"',
-    withGeometry: more.includes('geometry'),
     head: csvText([], true, more),
     write: (rows) => csvText(rows.map(cells), false, more),
     separator: '',
     tail: '',
   }
+}
+
+const COLUMNAR_FORMATS: Readonly<Record<ColumnarName, ColumnarFormat>> = {
+  geoparquet: {
+    type: MEDIA_TYPES.geoparquet,
+    file: 'attachment; filename="location-records.parquet"',
+    columnar: 'geoparquet',
+  },
+  flatgeobuf: {
+    type: MEDIA_TYPES.flatgeobuf,
+    file: 'attachment; filename="location-records.fgb"',
+    columnar: 'flatgeobuf',
+  },
+}
+
+export const RECORD_FORMATS: Readonly<Record<Exclude<FormatName, 'json' | 'html'>, RecordFormat>> = {
+  ...TEXT_FORMATS,
+  ...COLUMNAR_FORMATS,
+}
+
+export function isColumnar(format: FormatName): format is ColumnarName {
+  return format in COLUMNAR_FORMATS
 }
 
 /**

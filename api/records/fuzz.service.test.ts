@@ -477,7 +477,7 @@ const VALID: Record<string, () => string> = {
   limit: () => String(1 + whole(1_200)),
   offset: () => String(whole(100)),
   total: () => pick(['true', 'false']),
-  format: () => pick(['json', 'geojson', 'ndjson', 'csv', 'html']),
+  format: () => pick(['json', 'geojson', 'ndjson', 'csv', 'geoparquet', 'flatgeobuf', 'html']),
 }
 
 /** The instant of each form above, written by hand. */

@@ -222,7 +222,7 @@ export const recordsSchemas = {
     tags: ['Records'],
     summary: LIST_SUMMARY,
     description:
-      'Newest first, unless sorted otherwise. The order is total, so pages neither repeat nor lose a record. JSON and HTML come in pages, and so do the other formats where `limit` is 1000 or less; with a larger one they hold so many, without all that match, streamed. A parameter that is unknown or given twice is an error. (The specification has `chain` to `bbox`, `limit` and `offset`; the other parameters are extensions to it.)',
+      'Newest first, unless sorted otherwise. The order is total, so pages neither repeat nor lose a record. JSON and HTML come in pages, and so do GeoJSON, NDJSON and CSV where `limit` is 1000 or less; with a larger one they hold so many, without all that match, streamed. GeoParquet and FlatGeobuf are always streamed. A parameter that is unknown or given twice is an error. (The specification has `chain` to `bbox`, `limit` and `offset`; the other parameters are extensions to it.)',
     querystring: LIST_QUERY,
     response: {
       ...formats(
@@ -235,6 +235,16 @@ export const recordsSchemas = {
             type: 'string',
             description:
               'RFC 4180 in UTF-8 with a header row: the fields of `LocationRecord`, lists as JSON text, null as nothing. What a spreadsheet could take for a formula has an apostrophe before it (docs/reference/records.md says how to take it away).',
+          },
+          'application/vnd.apache.parquet': {
+            type: 'string',
+            description:
+              'GeoParquet 1.1, bytes: the fields of `LocationRecord`, and `geometry` and `bbox`; along a Hilbert curve, so that `sort` decides only which records a `limit` leaves. Edges are geodesics of WGS84.',
+          },
+          'application/vnd.flatgeobuf': {
+            type: 'string',
+            description:
+              'FlatGeobuf 3, bytes, with an index of places, in the same order; lists as JSON text.',
           },
           'text/html': HTML,
         },

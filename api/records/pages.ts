@@ -79,7 +79,7 @@ export function listPage(
     html`<p>${which} of ${total}${conditions.length ? ' that match' : ''}, ${orderOf(search.sort)}.</p>
 ${conditions.length > 0 && list(conditions.map((each) => html`<bdi>${each}</bdi>`))}
 ${paging}${rows.length > 0 && [table, paging]}
-<p>This page as ${links(here, { json: 'JSON', geojson: 'GeoJSON', csv: 'CSV' })}. All ${conditions.length ? 'that match' : 'records'} as ${links(all, { geojson: 'GeoJSON', ndjson: 'NDJSON', csv: 'CSV' })}.</p>`,
+<p>This page as ${links(here, { json: 'JSON', geojson: 'GeoJSON', csv: 'CSV' })}. All ${conditions.length ? 'that match' : 'records'} as ${links(all, { geojson: 'GeoJSON', ndjson: 'NDJSON', csv: 'CSV', geoparquet: 'GeoParquet', flatgeobuf: 'FlatGeobuf' })}.</p>`,
   )
 }
 

@@ -3,9 +3,10 @@ import { ACTIVE_SLUGS } from '../../src/chains'
 import { parseUid } from '../../src/eas'
 import { UID } from '../http/openapi-components'
 import { RecordsError } from '../http/problems'
+import type { ColumnarName } from './columnar/file'
 import { MAX_CURSOR_LENGTH, readCursor } from './cursor'
 import { filterChoice, FILTER_LANGUAGES, type FilterLanguage } from './filter'
-import { chooseFormat, type FormatName } from './formats'
+import { chooseFormat, isColumnar, type FormatName } from './formats'
 import { PROVENANCE_FIELDS } from './provenance'
 import { invalid, parameter, pathOf, queryOf, type GivenQuery, type QueryOf } from './query'
 import {
@@ -44,7 +45,7 @@ export const DEFAULT_LIMIT = 100
 export const MAX_LIMIT = 1000
 /** Postgres reads the rows that it skips: beyond this, a client goes on from a cursor. */
 export const MAX_OFFSET = 100_000
-const LIST_FORMATS = ['json', 'geojson', 'ndjson', 'csv', 'html'] as const
+const LIST_FORMATS = ['json', 'geojson', 'ndjson', 'csv', 'geoparquet', 'flatgeobuf', 'html'] as const
 const SINGLE_FORMATS = ['json', 'geojson', 'html'] as const
 
 // --- Parameters ---
@@ -233,7 +234,7 @@ export const LIST_QUERY = queryOf({
   limit: parameter(
     {
       type: 'integer',
-      description: `How many at most. A page has ${MAX_LIMIT} at most: more gives ${MAX_LIMIT} in JSON, and streams the other formats.`,
+      description: `How many at most. A page has ${MAX_LIMIT} at most: more gives ${MAX_LIMIT} in JSON, and streams the other formats. GeoParquet and FlatGeobuf are never pages.`,
       minimum: 1,
       default: DEFAULT_LIMIT,
     },
@@ -355,12 +356,13 @@ function placeIn({
 /** A request of the list, as it was read. */
 export type ListRequest = ListOptions &
   (
-    | { whole: false; search: SearchQuery & { offset: number; sort: Sort } }
+    | { whole: false; format: PageFormat; search: SearchQuery & { offset: number; sort: Sort } }
     /** All matching records are sent, not a page of them. */
-    | { whole: true; search: SearchQuery & { offset: number; sort: TimeSort } }
+    | { whole: true; format: FileFormat; search: SearchQuery & { offset: number; sort: TimeSort } }
   )
+type PageFormat = Exclude<FormatName, ColumnarName>
+type FileFormat = Exclude<FormatName, 'json' | 'html'>
 interface ListOptions {
-  format: FormatName
   /** Of CSV, beyond those of the record. */
   columns: readonly string[]
   byCursor: boolean
@@ -369,8 +371,9 @@ interface ListOptions {
 }
 
 /**
- * JSON and HTML come in pages. So do the other formats if `limit` is at most a page's; else they contain all
- * matching records. Throws a RecordsError for parameters that exclude each other.
+ * JSON and HTML come in pages. So do formats of text if `limit` is at most a page's; else they contain all
+ * matching records, as columnar files always do. Throws a RecordsError for parameters that exclude each
+ * other.
  */
 export function listRequest(query: typeof LIST_QUERY.static, accept: string | undefined): ListRequest {
   const { limit, total, given, include, geometry, sort = NEWEST_FIRST } = query
@@ -382,23 +385,29 @@ export function listRequest(query: typeof LIST_QUERY.static, accept: string | un
   const paged = format === 'json' || format === 'html'
   if (total && !paged) throw invalid('total', 'It is told in JSON only')
   if (geometry && format !== 'csv') throw invalid('geometry', 'It is a column of format=csv')
-  const whole = !paged && !(limit !== undefined && limit <= MAX_LIMIT)
+  if (include && isColumnar(format))
+    throw invalid('include', 'GeoParquet and FlatGeobuf have the fields of the record: take another format')
+  const whole = isColumnar(format) || (!paged && !(limit !== undefined && limit <= MAX_LIMIT))
   const search = {
     ...choice,
     // A larger limit becomes the maximum; the answer has the limit that was applied.
     limit: whole ? (limit ?? Infinity) : Math.min(limit ?? DEFAULT_LIMIT, MAX_LIMIT),
     offset: query.offset ?? 0,
     from,
-    withGeometry: format === 'geojson' || geometry !== undefined,
+    withGeometry: format === 'geojson' || isColumnar(format) || geometry !== undefined,
     withProvenance: include === 'provenance',
   }
+  if (isColumnar(format) && sort.by === 'distance')
+    throw invalid(
+      'sort',
+      'GeoParquet and FlatGeobuf are in space order: leave it out, or take another format',
+    )
   if (whole && sort.by === 'distance')
     throw invalid('limit', `sort=distance comes in pages: give ${MAX_LIMIT} or less, and go on by cursor`)
   return {
     ...(whole
-      ? { whole, search: { ...search, sort: sort as TimeSort } }
-      : { whole, search: { ...search, sort } }),
-    format,
+      ? { whole, format: format as FileFormat, search: { ...search, sort: sort as TimeSort } }
+      : { whole, format: format as PageFormat, search: { ...search, sort } }),
     columns: [
       ...(include ? Object.keys(PROVENANCE_FIELDS) : []),
       ...(sort.by === 'distance' ? ['distance_meters'] : []),

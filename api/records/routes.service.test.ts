@@ -284,11 +284,11 @@ describe('filters beyond the specification', () => {
     ),
     ...['', 'xml', 'JSON', 'json,csv'].map(
       (text) =>
-        [`?format=${text}`, 'format', 'Expected one of json, geojson, ndjson, csv, html'] as [
-          string,
-          string,
-          string,
-        ],
+        [
+          `?format=${text}`,
+          'format',
+          'Expected one of json, geojson, ndjson, csv, geoparquet, flatgeobuf, html',
+        ] as [string, string, string],
     ),
     ['?total=1', 'total', 'Expected true or false'],
     ['?total=true&format=csv', 'total', 'It is told in JSON only'],
@@ -551,6 +551,8 @@ describe('formats', () => {
     ['application/geo+json, */*', 'geojson'],
     ['application/json;q=0.5, application/geo+json;q=0.7, text/csv;q=0.6', 'geojson'],
     ['application/x-ndjson;q=0.9, application/json;q=0.8', 'ndjson'],
+    ['application/vnd.apache.parquet', 'geoparquet'],
+    ['application/vnd.flatgeobuf, application/json;q=0.9', 'flatgeobuf'],
     ['*/*, application/json;q=0', 'geojson'],
     ['application/json;q=0', 'json'],
     ['text/csv;q=0, */*;q=0.1', 'json'],
@@ -559,7 +561,17 @@ describe('formats', () => {
     [',;,=;q', 'json'],
     ['a'.repeat(100_000), 'json'],
   ])('Accept: %s', (accept, expected) => {
-    expect(chooseFormat(undefined, accept, ['json', 'geojson', 'ndjson', 'csv', 'html'])).toBe(expected)
+    expect(
+      chooseFormat(undefined, accept, [
+        'json',
+        'geojson',
+        'ndjson',
+        'csv',
+        'geoparquet',
+        'flatgeobuf',
+        'html',
+      ]),
+    ).toBe(expected)
   })
   test('format wins over Accept; answers have their Content-Type and Vary: Accept', async () => {
     const csv = await ask('?format=csv&limit=1', { accept: 'application/json' })

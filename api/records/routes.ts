@@ -7,9 +7,10 @@ import { LOCATION_SCHEMA } from '../../src/location'
 import { sendPage } from '../http/pages'
 import { RecordsError, recordsErrorHandler } from '../http/problems'
 import { SharedRead } from '../http/shared'
+import type { ColumnarFiles } from './columnar/file'
 import { cursorText } from './cursor'
 import { RecordExports } from './exports'
-import { RECORD_FORMATS, csvFormat, featureText, recordText } from './formats'
+import { RECORD_FORMATS, TEXT_FORMATS, csvFormat, featureText, recordText } from './formats'
 import type { Freshness } from './freshness'
 import { linkHeader, pageAddresses } from './links'
 import { recordsSchemas, type Configuration, type SchemaList, type Statistics } from './openapi'
@@ -38,9 +39,11 @@ export function recordsRoutes(parts: {
   publicBaseUrl: string
   chains: readonly ConnectedChain[]
   maxLagSeconds: number
+  /** Makes the files in space order. */
+  columnarFiles: ColumnarFiles
 }) {
-  const { store, records, freshness, clock, publicBaseUrl, chains, maxLagSeconds } = parts
-  const recordExports = new RecordExports(records, clock)
+  const { store, records, freshness, clock, publicBaseUrl, chains, maxLagSeconds, columnarFiles } = parts
+  const recordExports = new RecordExports(records, columnarFiles, clock)
   const listAddress = `${publicBaseUrl}/api/v0/location-records`
   const home = [{ href: `${publicBaseUrl}/docs`, title: 'API' }]
   const known = new SharedRead(() => records.count({ limit: 0 }), COUNT_SHARED_MS, clock)
@@ -57,26 +60,26 @@ export function recordsRoutes(parts: {
 
     app.get('/location-records', { schema: recordsSchemas.list }, async (request, reply) => {
       const asked = listRequest(request.query, request.headers.accept)
-      const { search, format, whole } = asked
+      const { search, format } = asked
       if (isDeep(search) && search.offset < (await known.get()).total)
         throw invalid(
           'offset',
           `At most ${MAX_OFFSET}: so many records cannot be skipped at once. Go on from the page before with cursor=<its next_cursor>, or part the records by time`,
         )
       if (await freshness.answers(request, reply, format)) return reply
-      if (whole && format !== 'json' && format !== 'html')
+      if (asked.whole)
         return recordExports.send(
           request,
           reply,
-          isDeep(search) ? { ...search, limit: 0 } : search,
-          format === 'csv' ? csvFormat(asked.columns) : RECORD_FORMATS[format],
+          isDeep(search) ? { ...asked.search, limit: 0 } : asked.search,
+          asked.format === 'csv' ? csvFormat(asked.columns) : RECORD_FORMATS[asked.format],
         )
       return sendList(reply, asked)
     })
 
     async function sendList(
       reply: FastifyReply,
-      { search, format, columns, byCursor, withTotal, given }: ListRequest,
+      { search, format, columns, byCursor, withTotal, given }: ListRequest & { whole: false },
     ): Promise<FastifyReply> {
       const { sort, limit, offset } = search
       // A deep offset that was not refused lies beyond the last record.
@@ -101,7 +104,7 @@ export function recordsRoutes(parts: {
         )
       if (format !== 'json') {
         const { type, file, head, write, tail } =
-          format === 'csv' ? csvFormat(columns) : RECORD_FORMATS[format]
+          format === 'csv' ? csvFormat(columns) : TEXT_FORMATS[format]
         return reply
           .type(type)
           .header('content-disposition', file)

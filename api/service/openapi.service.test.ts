@@ -402,6 +402,15 @@ async function record(): Promise<Example[]> {
   )
   for (const format of ['geojson', 'ndjson', 'csv'])
     await asked('listLocationRecords', 'file', 'As a file', get(`/api/v0/location-records?format=${format}`))
+  for (const [format, letters] of [
+    ['geoparquet', 4],
+    ['flatgeobuf', 3],
+  ] as const)
+    await recorder.send(
+      ...([app, 'listLocationRecords', 'file', 'As a file: how its bytes begin'] as const),
+      get(`/api/v0/location-records?format=${format}`),
+      (text) => `${text.slice(0, letters)}...`,
+    )
   await asked(
     'getLocationRecord',
     'feature',

@@ -15,6 +15,8 @@ const EXPORTS = [
   { format: 'geojson', name: 'GeoJSON' },
   { format: 'csv', name: 'CSV' },
   { format: 'ndjson', name: 'NDJSON' },
+  { format: 'geoparquet', name: 'GeoParquet' },
+  { format: 'flatgeobuf', name: 'FlatGeobuf' },
 ]
 
 /** The query of what is seen: the filters, within the area that was drawn, else within the view. */

@@ -64,13 +64,15 @@ describe.runIf(has('bash'))('bash', () => {
   test.each(FILES)('files after %j %j %j', (...words) => expect(complete(words)).toEqual([]))
   test('an option and its value may be joined', () => {
     // Bash takes it for three words.
-    expect(complete(['geo', 'records', '--format', '=', 'geo'])).toEqual(['geojson'])
+    expect(complete(['geo', 'records', '--format', '=', 'geoj'])).toEqual(['geojson'])
     expect(complete(['geo', 'records', '--format', '='])).toEqual([
       'table',
       'json',
       'ndjson',
       'csv',
       'geojson',
+      'geoparquet',
+      'flatgeobuf',
     ])
   })
   test('what is typed is not run', () => {

@@ -23,6 +23,13 @@ const COMMA = 0x2c
 const BRACE = 0x7b
 const encode = (text: string) => new TextEncoder().encode(text)
 
+type TextFormat = Exclude<ExportFormat, 'geoparquet' | 'flatgeobuf'>
+
+/** Whether it is a file for programs, whose records cannot be counted as they go by. */
+export function isBinary(format: FileOptions['format']): format is 'geoparquet' | 'flatgeobuf' {
+  return format === 'geoparquet' || format === 'flatgeobuf'
+}
+
 /** @param onMore is told how many records, and bytes, went by */
 export async function* fileOf(
   geo: Geo,
@@ -39,6 +46,19 @@ export async function* fileOf(
       before = ','
     }
     yield encode(before === '[' ? '[]\n' : '\n]\n')
+    return
+  }
+  if (isBinary(format)) {
+    const body = await geo.records.export({
+      ...filters,
+      format,
+      ...(limit !== undefined && { limit }),
+      signal,
+    })
+    for await (const chunk of whole(body, signal)) {
+      onMore(0, chunk.length)
+      yield chunk
+    }
     return
   }
   const asked = limit === undefined ? undefined : Math.max(limit, LARGEST_PAGE + 1)
@@ -77,7 +97,7 @@ async function* whole(body: ReadableStream<Uint8Array>, signal: AbortSignal): As
 }
 
 /** Finds where records end in chunk after chunk: the indexes after their line breaks. */
-function recordEnds(format: ExportFormat): (chunk: Uint8Array) => number[] {
+function recordEnds(format: TextFormat): (chunk: Uint8Array) => number[] {
   let [quoted, header, start] = [false, format !== 'ndjson', 0]
   return (chunk) => {
     const ends: number[] = []
@@ -95,7 +115,7 @@ function recordEnds(format: ExportFormat): (chunk: Uint8Array) => number[] {
 }
 
 /** A file that ends after this record. */
-function ended(bytes: Buffer, format: ExportFormat): Buffer {
+function ended(bytes: Buffer, format: TextFormat): Buffer {
   if (format !== 'geojson') return bytes
   const feature = bytes.subarray(0, bytes.at(-2) === COMMA ? -2 : -1)
   return Buffer.concat([feature, encode('\n]}\n')])

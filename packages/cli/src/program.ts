@@ -284,7 +284,9 @@ function listOptions(): Option[] {
       ...['timestamp', '-timestamp', 'event_timestamp', '-event_timestamp', 'distance'],
     ]),
     new Option('--limit <n>', 'at most so many; default: 20 of a table, else all').argParser(read.count),
-    new Option('--format <format>', 'default: table').choices(['table', 'json', 'ndjson', 'csv', 'geojson']),
+    new Option('--format <format>', 'default: table').choices([
+      ...['table', 'json', 'ndjson', 'csv', 'geojson', 'geoparquet', 'flatgeobuf'],
+    ]),
     new Option('-o, --output <file>', 'write to this file, once it is whole'),
   ]
 }

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { ExportFormat, LocationRecord, RecordFilters } from '@geospatial-attestation/client'
 import { UsageError } from './exit'
-import { fileOf } from './framing'
+import { fileOf, isBinary } from './framing'
 import { readText } from './inputs'
 import { bytes, fields, grouped, table, time, visible } from './output'
 import { startProgress } from './progress'
@@ -41,7 +41,9 @@ export async function records(session: Session<RecordFlags>): Promise<void> {
   const { limit } = options
   if (format !== 'table') return write(session, filters, format, limit)
   if (options.output)
-    throw new UsageError('A table is for the terminal: give --format csv, geojson, ndjson or json.')
+    throw new UsageError(
+      'A table is for the terminal: give --format csv, geojson, ndjson, geoparquet, flatgeobuf or json.',
+    )
   const found: LocationRecord[] = []
   // One more tells that there are more.
   const rows = limit ?? TABLE_ROWS
@@ -110,7 +112,10 @@ async function write(
 ): Promise<void> {
   const { options, geo, signal } = session
   const { stdout, stderr } = process
-  const drawn = !options.quiet && stderr.isTTY && (options.output !== undefined || !stdout.isTTY)
+  const binary = isBinary(format)
+  if (binary && options.output === undefined && stdout.isTTY)
+    throw new UsageError(`A ${format} file is nothing for a terminal: give -o and its name, or a pipe.`)
+  const drawn = !binary && !options.quiet && stderr.isTTY && (options.output !== undefined || !stdout.isTTY)
   const counted = drawn ? await geo.records.page({ ...filters, limit: 1, total: true, signal }) : undefined
   const total = counted && Math.min(limit ?? Infinity, counted.total ?? 0)
   const progress = drawn
@@ -136,7 +141,9 @@ async function write(
     progress?.end()
   }
   if (drawn || options.output !== undefined)
-    session.note(`${grouped(count)} records, ${bytes(size)}${options.output ? `, in ${options.output}` : ''}`)
+    session.note(
+      `${binary ? '' : `${grouped(count)} records, `}${bytes(size)}${options.output ? `, in ${options.output}` : ''}`,
+    )
 }
 
 /** The file appears when it is whole. */

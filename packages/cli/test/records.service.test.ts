@@ -49,6 +49,27 @@ describe('files', () => {
     expect(existsSync(path.join(shell.folder, `all.${format}.part`))).toBe(false)
   })
 
+  test.each(['geoparquet', 'flatgeobuf'])(
+    '%s is what the service sends, but not to a terminal',
+    async (format) => {
+      for (const limit of [undefined, '3']) {
+        const query = `format=${format}${limit ? `&limit=${limit}` : ''}`
+        const expected = Buffer.from(await (await fetch(`${world.url}${LIST}?${query}`)).arrayBuffer())
+        const args = ['records', '--format', format, ...(limit ? ['--limit', limit] : [])]
+        expect(await shell.geo([...args, '-o', 'all.bin'])).toEqual({
+          ...{ code: 0, stdout: '' },
+          stderr: expect.stringMatching(/^\d+\.\d kB, in all\.bin\n$/),
+        })
+        expect(readFileSync(path.join(shell.folder, 'all.bin')).equals(expected)).toBe(true)
+        const piped = await shell.sh(`geo ${args.join(' ')} | cksum && cksum < all.bin`).ended
+        const [pipe, file] = piped.stdout.trim().split('\n')
+        expect([piped.code, pipe]).toEqual([0, file])
+      }
+      const shown = await shell.terminal(`geo records --format ${format}`)?.ended
+      if (shown) expect(shown.stdout).toContain(`A ${format} file is nothing for a terminal`)
+    },
+  )
+
   test.each(FORMATS)('%s with a limit holds the first records, whole', async (format) => {
     const uids = (await listed('limit=1000')).map(({ uid }) => uid as string)
     expect(uids).toHaveLength(379)

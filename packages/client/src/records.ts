@@ -4,8 +4,11 @@ import { requireJson, type Send } from './http'
 import type { ListPage, LocationRecord, RecordFilters, Statistics } from './types'
 import { pause } from './waiting'
 
-/** Formats of an export; each is streamed to its end. */
-export type ExportFormat = 'geojson' | 'csv' | 'ndjson'
+/**
+ * Formats of an export; each is streamed to its end. GeoParquet and FlatGeobuf are in space order: they begin
+ * when the service has read all records.
+ */
+export type ExportFormat = 'geojson' | 'csv' | 'ndjson' | 'geoparquet' | 'flatgeobuf'
 
 export interface ListOptions extends RecordFilters {
   /** stops after so many records; all by default */

@@ -1,0 +1,193 @@
+import { deserialize, serialize } from 'node:v8'
+import { ByteWriter, geojsonToWkb, ParquetWriter, type SchemaElement } from 'hyparquet-writer'
+import { RECORD_FIELD_LIST, type RecordField } from '../../../src/location'
+import { extend, NOWHERE, type Bounds, type Shape } from './shape'
+
+/**
+ * GeoParquet 1.1 (https://geoparquet.org): row groups, then a footer that knows where each is. A row group is
+ * written apart from the others, so that any worker can write the next one.
+ */
+
+export const MAGIC = Buffer.from('PAR1')
+
+type Element = Omit<SchemaElement, 'name' | 'repetition_type'>
+const TEXT: Element = { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } }
+const COLUMN_TYPES: Readonly<Record<Exclude<RecordField['type'], 'texts'>, Element>> = {
+  text: TEXT,
+  address: TEXT,
+  time: {
+    type: 'INT64',
+    converted_type: 'TIMESTAMP_MILLIS',
+    logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' },
+  },
+  number: { type: 'DOUBLE' },
+  boolean: { type: 'BOOLEAN' },
+  json: { type: 'BYTE_ARRAY', converted_type: 'JSON', logical_type: { type: 'JSON' } },
+}
+const BOUNDS = ['xmin', 'ymin', 'xmax', 'ymax'] as const
+
+const SCHEMA: SchemaElement[] = [
+  // A column for each field, then geometry and bbox.
+  { name: 'schema', num_children: RECORD_FIELD_LIST.length + 2 },
+  ...RECORD_FIELD_LIST.flatMap(([name, { type, nullable }]): SchemaElement[] =>
+    type === 'texts'
+      ? [
+          {
+            name,
+            repetition_type: 'REQUIRED',
+            num_children: 1,
+            converted_type: 'LIST',
+            logical_type: { type: 'LIST' },
+          },
+          { name: 'list', repetition_type: 'REPEATED', num_children: 1 },
+          { name: 'element', repetition_type: 'REQUIRED', ...TEXT },
+        ]
+      : [{ name, repetition_type: nullable ? 'OPTIONAL' : 'REQUIRED', ...COLUMN_TYPES[type] }],
+  ),
+  { name: 'geometry', repetition_type: 'OPTIONAL', type: 'BYTE_ARRAY' },
+  { name: 'bbox', repetition_type: 'OPTIONAL', num_children: BOUNDS.length },
+  ...BOUNDS.map((name): SchemaElement => ({ name, repetition_type: 'REQUIRED', type: 'DOUBLE' })),
+]
+
+/** What the footer says of a row group; `chunks` as only this file reads it. */
+export interface RowGroupNote {
+  chunks: Uint8Array
+  types: string[]
+  bounds: Bounds
+}
+type Chunks = Pick<ParquetWriter, 'row_groups' | 'num_rows' | 'pendingIndexes'>
+
+/**
+ * A row group.
+ * @param records as their JSON has them
+ * @param base its place in the file, bytes
+ */
+export function rowGroup(
+  records: readonly Readonly<Record<string, unknown>>[],
+  shapes: readonly (Shape | undefined)[],
+  base: number,
+): { bytes: Uint8Array; note: RowGroupNote } {
+  const writer = new ByteWriter(1_048_576)
+  // The library writes its magic bytes first: these are left out again.
+  writer.offset = base - MAGIC.length
+  const parquet = new ParquetWriter({ writer, schema: SCHEMA })
+  void parquet.write({
+    columnData: [
+      ...RECORD_FIELD_LIST.map(([name, { type }]) => ({
+        name,
+        data: records.map((record) => columnValue(record[name], type)),
+      })),
+      {
+        name: 'geometry',
+        // The smallest WKB says nothing: bbox has the statistics that readers use.
+        statistics: false,
+        data: shapes.map((shape) => (shape ? geojsonToWkb(shape.geometry) : null)),
+      },
+      {
+        name: 'bbox',
+        data: shapes.map((shape) =>
+          shape ? Object.fromEntries(BOUNDS.map((name, i) => [name, shape.bounds[i]])) : null,
+        ),
+      },
+    ],
+    rowGroupSize: records.length,
+  })
+  const { row_groups, num_rows, pendingIndexes } = parquet
+  const bounds: Bounds = [...NOWHERE]
+  const types = new Set<string>()
+  for (const shape of shapes)
+    if (shape) {
+      extend(bounds, shape.bounds)
+      types.add(`${shape.geometry.type}${shape.hasZ ? ' Z' : ''}`)
+    }
+  return {
+    bytes: writer.getBytes().slice(MAGIC.length),
+    note: {
+      chunks: serialize({ row_groups, num_rows, pendingIndexes } satisfies Chunks),
+      types: [...types],
+      bounds,
+    },
+  }
+}
+
+function columnValue(value: unknown, type: RecordField['type']): unknown {
+  if (value === null || value === undefined) return null
+  return type === 'time' ? new Date(value as string) : value
+}
+
+/**
+ * The end of a file of these row groups.
+ * @param base its place in the file, bytes
+ */
+export function footerOf(notes: readonly RowGroupNote[], base: number): Uint8Array {
+  const writer = new ByteWriter(1_048_576)
+  writer.offset = base - MAGIC.length
+  const parquet = new ParquetWriter({
+    writer,
+    schema: SCHEMA,
+    createdBy: 'geospatial-attestation-service',
+    kvMetadata: [{ key: 'geo', value: JSON.stringify(geoMetadata(notes)) }],
+  })
+  for (const { chunks } of notes) {
+    const { row_groups, num_rows, pendingIndexes } = deserialize(chunks) as Chunks
+    parquet.row_groups.push(...row_groups)
+    parquet.num_rows += num_rows
+    parquet.pendingIndexes.push(...pendingIndexes)
+  }
+  void parquet.finish()
+  return writer.getBytes().slice(MAGIC.length)
+}
+
+function geoMetadata(notes: readonly RowGroupNote[]): object {
+  const bounds: Bounds = [...NOWHERE]
+  for (const each of notes) extend(bounds, each.bounds)
+  const types = new Set(notes.flatMap((each) => each.types))
+  return {
+    version: '1.1.0',
+    primary_column: 'geometry',
+    columns: {
+      geometry: {
+        encoding: 'WKB',
+        geometry_types: [...types].sort(),
+        crs: CRS84,
+        // Geodesics of the ellipsoid: the format knows planar and spherical edges only.
+        edges: 'spherical',
+        ...(bounds[0] <= bounds[2] && { bbox: bounds }),
+        covering: { bbox: Object.fromEntries(BOUNDS.map((name) => [name, ['bbox', name]])) },
+      },
+    },
+  }
+}
+
+/** OGC:CRS84, as PROJ writes it: longitude first. */
+const CRS84 = {
+  $schema: 'https://proj.org/schemas/v0.7/projjson.schema.json',
+  type: 'GeographicCRS',
+  name: 'WGS 84 (CRS84)',
+  datum_ensemble: {
+    name: 'World Geodetic System 1984 ensemble',
+    members: [
+      { name: 'World Geodetic System 1984 (Transit)', id: { authority: 'EPSG', code: 1166 } },
+      { name: 'World Geodetic System 1984 (G730)', id: { authority: 'EPSG', code: 1152 } },
+      { name: 'World Geodetic System 1984 (G873)', id: { authority: 'EPSG', code: 1153 } },
+      { name: 'World Geodetic System 1984 (G1150)', id: { authority: 'EPSG', code: 1154 } },
+      { name: 'World Geodetic System 1984 (G1674)', id: { authority: 'EPSG', code: 1155 } },
+      { name: 'World Geodetic System 1984 (G1762)', id: { authority: 'EPSG', code: 1156 } },
+      { name: 'World Geodetic System 1984 (G2139)', id: { authority: 'EPSG', code: 1309 } },
+    ],
+    ellipsoid: { name: 'WGS 84', semi_major_axis: 6378137, inverse_flattening: 298.257223563 },
+    accuracy: '2.0',
+    id: { authority: 'EPSG', code: 6326 },
+  },
+  coordinate_system: {
+    subtype: 'ellipsoidal',
+    axis: [
+      { name: 'Geodetic longitude', abbreviation: 'Lon', direction: 'east', unit: 'degree' },
+      { name: 'Geodetic latitude', abbreviation: 'Lat', direction: 'north', unit: 'degree' },
+    ],
+  },
+  scope: 'Not known.',
+  area: 'World.',
+  bbox: { south_latitude: -90, west_longitude: -180, north_latitude: 90, east_longitude: 180 },
+  id: { authority: 'OGC', code: 'CRS84' },
+}

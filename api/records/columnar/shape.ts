@@ -1,0 +1,77 @@
+import type { Geometry, Position } from 'geojson'
+import { reachOf, readGeometry } from '../../../src/geodesy'
+
+/** A record's geometry as the columnar formats need it. */
+export interface Shape {
+  /** Positions have a height all, or none of them: where some have, the others get NaN. */
+  geometry: Geometry
+  hasZ: boolean
+  bounds: Bounds
+}
+
+/** West, south, east, north in degrees; west <= east: what crosses the antimeridian reaches from -180 to 180. */
+export type Bounds = [number, number, number, number]
+
+/** Bounds of nothing: no box meets them, and they add nothing to others. */
+export const NOWHERE: Readonly<Bounds> = [Infinity, Infinity, -Infinity, -Infinity]
+
+/**
+ * Reads GeoJSON text. Its bounds hold every position, and every geodesic between two of them: what readers that
+ * draw straight lines take it for, and what it is.
+ */
+export function shapeOf(text: string): Shape {
+  const geometry = JSON.parse(text) as Geometry
+  const bounds: Bounds = [...NOWHERE]
+  let [hasZ, lacksZ] = [false, false]
+  eachPosition(geometry, ([lng, lat, height]) => {
+    extend(bounds, [lng!, lat!, lng!, lat!])
+    if (height === undefined) lacksZ = true
+    else hasZ = true
+  })
+  if (geometry.type !== 'Point' && geometry.type !== 'MultiPoint')
+    for (const [west, south, east, north] of reachOf(readGeometry(geometry, 'geometry')))
+      extend(bounds, west > east ? [-180, south, 180, north] : [west, south, east, north])
+  if (hasZ && lacksZ) eachPosition(geometry, (position) => (position[2] ??= NaN))
+  return { geometry, hasZ, bounds }
+}
+
+/** Makes bounds hold others, too. */
+export function extend(bounds: Bounds, [west, south, east, north]: Readonly<Bounds>): void {
+  if (west < bounds[0]) bounds[0] = west
+  if (south < bounds[1]) bounds[1] = south
+  if (east > bounds[2]) bounds[2] = east
+  if (north > bounds[3]) bounds[3] = north
+}
+
+function eachPosition(geometry: Geometry, visit: (position: Position) => void): void {
+  if (geometry.type === 'GeometryCollection')
+    for (const part of geometry.geometries) eachPosition(part, visit)
+  else eachIn(geometry.coordinates as Nested, visit)
+}
+type Nested = Position | Nested[]
+function eachIn(nested: Nested, visit: (position: Position) => void): void {
+  if (typeof nested[0] === 'number') visit(nested as Position)
+  else for (const each of nested as Nested[]) eachIn(each, visit)
+}
+
+/** Steps of the curve along each axis, as a power of two: cells of 600 m at the equator. */
+const CURVE_ORDER = 16
+/** Where records without a geometry stand: behind all others. */
+export const LAST_KEY = 2 ** 32 - 1
+
+/** The place of the middle of some bounds on a Hilbert curve over the world: neighbours have close numbers. */
+export function curveKey([west, south, east, north]: Readonly<Bounds>): number {
+  const cell = (degrees: number, range: number) =>
+    Math.max(0, Math.min(2 ** CURVE_ORDER - 1, Math.floor((degrees / range + 0.5) * 2 ** CURVE_ORDER)))
+  let [x, y, key] = [cell((west + east) / 2, 360), cell((south + north) / 2, 180), 0]
+  for (let side = 2 ** (CURVE_ORDER - 1); side >= 1; side /= 2) {
+    const [right, upper] = [x & side ? 1 : 0, y & side ? 1 : 0]
+    key += side * side * ((3 * right) ^ upper)
+    // The curve within a lower quarter is turned.
+    if (!upper) {
+      if (right) [x, y] = [side - 1 - (x & (side - 1)), side - 1 - (y & (side - 1))]
+      ;[x, y] = [y, x]
+    }
+  }
+  return key
+}

@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto'
+import { open, unlink, type FileHandle } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { UnavailableError } from '../../http/problems'
+
+/** What fits into this stays in memory. */
+const IN_MEMORY = 4_194_304
+
+/** Bytes of temporary files that may be in use at the same time. */
+export class DiskBudget {
+  private used = 0
+
+  constructor(private readonly bytes: number) {}
+
+  /** Throws an UnavailableError where it is exceeded. */
+  take(bytes: number): void {
+    if (this.used + bytes > this.bytes)
+      throw new UnavailableError(
+        `Exports in space order have filled the ${Math.round(this.bytes / 1_048_576)} MB of temporary files that they may take together; narrow this one, for example by chain or time, or ask for another format.`,
+      )
+    this.used += bytes
+  }
+
+  give(bytes: number): void {
+    this.used -= bytes
+  }
+}
+
+/**
+ * Bytes that are written once and read at any place: in memory, or, where they are many, in a temporary file.
+ * The file has no name from its first moment on, so that it is gone with this process, however that ends.
+ */
+export class Spool {
+  private memory: Uint8Array | undefined = new Uint8Array(0)
+  private file: FileHandle | undefined
+  private onDisk = 0
+  length = 0
+
+  constructor(private readonly budget: DiskBudget) {}
+
+  /** Throws an UnavailableError where the disk, or our share of it, is full. */
+  async append(bytes: Uint8Array): Promise<void> {
+    if (this.memory && this.length + bytes.length <= IN_MEMORY) {
+      this.memory = Buffer.concat([this.memory, bytes])
+    } else {
+      if (this.memory) await this.write(this.memory)
+      this.memory = undefined
+      await this.write(bytes)
+    }
+    this.length += bytes.length
+  }
+
+  private async write(bytes: Uint8Array): Promise<void> {
+    this.budget.take(bytes.length)
+    const at = this.onDisk
+    this.onDisk += bytes.length
+    try {
+      this.file ??= await namelessFile()
+      for (let from = 0; from < bytes.length;)
+        from += (await this.file.write(bytes, from, bytes.length - from, at + from)).bytesWritten
+    } catch (error) {
+      throw new UnavailableError(
+        `The temporary file that sorts this export cannot be written in ${tmpdir()} (${(error as NodeJS.ErrnoException).code}); formats that are not sorted need none.`,
+        { cause: error },
+      )
+    }
+  }
+
+  async read(into: Uint8Array, at: number): Promise<void> {
+    if (this.memory) return into.set(this.memory.subarray(at, at + into.length))
+    for (let from = 0; from < into.length;) {
+      const { bytesRead } = await this.file!.read(into, from, into.length - from, at + from)
+      if (bytesRead === 0) throw new Error('A temporary file is shorter than what was written')
+      from += bytesRead
+    }
+  }
+
+  async close(): Promise<void> {
+    const { file } = this
+    this.file = undefined
+    this.memory = undefined
+    this.budget.give(this.onDisk)
+    this.onDisk = 0
+    await file?.close()
+  }
+}
+
+async function namelessFile(): Promise<FileHandle> {
+  const name = path.join(tmpdir(), `geo-export-${randomUUID()}`)
+  const file = await open(name, 'wx+', 0o600)
+  await unlink(name)
+  return file
+}

@@ -1,0 +1,82 @@
+import { execFile } from 'node:child_process'
+import { get } from 'node:http'
+import { promisify } from 'node:util'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Client } from 'pg'
+import { processMegabytes, type Bench, type Table } from './bench'
+import { fill, startApi } from './records'
+
+const COUNT = Number(process.env.BENCH_EXPORTS || 1_000_000)
+/** A migrated database that already has so many records; it is not changed. */
+const FILLED = process.env.BENCH_RECORDS_DATABASE_URL
+const FORMATS = ['ndjson', 'geojson', 'csv', 'geoparquet', 'flatgeobuf']
+
+/** All records in each format, each from an API process of its own: speed, memory, and what others notice. */
+export async function exportsOfRecords(bench: Bench): Promise<Table[]> {
+  const databaseUrl = FILLED || (await bench.createDatabase())
+  if (!FILLED) {
+    await promisify(execFile)(process.execPath, ['lib/migrate.js'], {
+      env: { ...bench.environment, DATABASE_URL: databaseUrl },
+    })
+    const client = new Client({ connectionString: databaseUrl })
+    await client.connect()
+    await fill(bench, client, 0, COUNT)
+    await client.end()
+  }
+  const table: Table[number][] = []
+  for (const format of FORMATS) {
+    bench.report(`${COUNT} records as ${format} ...`)
+    const { url, service } = await startApi(bench, databaseUrl, {}, `api-${format}`)
+    const before = processMegabytes(service.pid, 'VmHWM')
+    const asking = new AbortController()
+    const waits = others(`${url}/api/v0/config`, asking.signal)
+    const started = performance.now()
+    const { bytes, firstMs } = await download(`${url}/api/v0/location-records?format=${format}`)
+    const seconds = (performance.now() - started) / 1000
+    asking.abort()
+    const sorted = (await waits).sort((a, b) => a - b)
+    table.push({
+      records: COUNT,
+      format,
+      seconds: Math.round(seconds * 10) / 10,
+      secondsToFirst: Math.round(firstMs / 100) / 10,
+      megabytes: Math.round(bytes / 1e6),
+      megabytesPerSecond: Math.round(bytes / 1e5 / seconds) / 10,
+      recordsPerSecond: Math.round(COUNT / seconds),
+      peakMegabytesBefore: before,
+      peakMegabytesAfter: processMegabytes(service.pid, 'VmHWM'),
+      othersP99Ms: Math.round(sorted[Math.floor(sorted.length * 0.99)]! * 10) / 10,
+      othersMaxMs: Math.round(sorted.at(-1)! * 10) / 10,
+    })
+    await service.stop()
+  }
+  return [table]
+}
+
+/** The times of small requests, one after the other, which wait for the event loop only. Milliseconds. */
+async function others(url: string, signal: AbortSignal): Promise<number[]> {
+  const times: number[] = []
+  while (!signal.aborted) {
+    const started = performance.now()
+    await (await fetch(url)).arrayBuffer()
+    times.push(performance.now() - started)
+    await pause(5)
+  }
+  return times
+}
+
+function download(url: string): Promise<{ bytes: number; firstMs: number }> {
+  const started = performance.now()
+  return new Promise((resolve, reject) => {
+    get(url, (response) => {
+      let [bytes, firstMs] = [0, 0]
+      response.on('data', (chunk: Buffer) => {
+        // The first sixteen bytes may be signs of life.
+        if (bytes <= 16) firstMs = performance.now() - started
+        bytes += chunk.length
+      })
+      response.once('end', () => resolve({ bytes, firstMs }))
+      response.once('error', reject)
+    }).once('error', reject)
+  })
+}
