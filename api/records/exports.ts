@@ -26,8 +26,9 @@ const MAX_AGE_MS = 3_600_000
 /** Rows that are formatted in one go: some 3 ms of the event loop. */
 const SLICE = 200
 /**
- * While a file in space order is filled, nothing can be sent but the bytes that it begins with: one each time.
- * Proxies take a silence of half a minute for a hang. A failure before the first byte is an error in words.
+ * While a file in space order is filled, nothing can be sent but the bytes that it begins with: one each
+ * time. Proxies take a silence of half a minute for a hang. A failure before the first byte is an error in
+ * words.
  */
 const SIGN_OF_LIFE_MS = 10_000
 

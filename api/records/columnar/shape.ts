@@ -9,15 +9,15 @@ export interface Shape {
   bounds: Bounds
 }
 
-/** West, south, east, north in degrees; west <= east: what crosses the antimeridian reaches from -180 to 180. */
+/** West, south, east, north in degrees; what crosses the antimeridian reaches from -180 to 180. */
 export type Bounds = [number, number, number, number]
 
 /** Bounds of nothing: no box meets them, and they add nothing to others. */
 export const NOWHERE: Readonly<Bounds> = [Infinity, Infinity, -Infinity, -Infinity]
 
 /**
- * Reads GeoJSON text. Its bounds hold every position, and every geodesic between two of them: what readers that
- * draw straight lines take it for, and what it is.
+ * Reads GeoJSON text. Its bounds hold every position, and every geodesic between two of them: what it is, and
+ * what readers take it for that draw straight lines.
  */
 export function shapeOf(text: string): Shape {
   const geometry = JSON.parse(text) as Geometry
@@ -46,7 +46,7 @@ export function extend(bounds: Bounds, [west, south, east, north]: Readonly<Boun
 function eachPosition(geometry: Geometry, visit: (position: Position) => void): void {
   if (geometry.type === 'GeometryCollection')
     for (const part of geometry.geometries) eachPosition(part, visit)
-  else eachIn(geometry.coordinates as Nested, visit)
+  else eachIn(geometry.coordinates, visit)
 }
 type Nested = Position | Nested[]
 function eachIn(nested: Nested, visit: (position: Position) => void): void {
@@ -59,7 +59,7 @@ const CURVE_ORDER = 16
 /** Where records without a geometry stand: behind all others. */
 export const LAST_KEY = 2 ** 32 - 1
 
-/** The place of the middle of some bounds on a Hilbert curve over the world: neighbours have close numbers. */
+/** The place of the middle of bounds on a Hilbert curve over the world: neighbours have close numbers. */
 export function curveKey([west, south, east, north]: Readonly<Bounds>): number {
   const cell = (degrees: number, range: number) =>
     Math.max(0, Math.min(2 ** CURVE_ORDER - 1, Math.floor((degrees / range + 0.5) * 2 ** CURVE_ORDER)))

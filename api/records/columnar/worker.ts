@@ -4,7 +4,7 @@ import { beginningOf, FeatureWriter, type Beginning } from './flatgeobuf'
 import { footerOf, rowGroup, type RowGroupNote } from './geoparquet'
 import { curveKey, LAST_KEY, NOWHERE, shapeOf, type Shape } from './shape'
 
-/** The work of columnar files that takes longer than an event loop should be held: tasks of one page or batch. */
+/** The work of columnar files that would hold the event loop for too long: tasks of a page or a row group. */
 
 /** A record's JSON, and its geometry as GeoJSON text; null where it has none. */
 export interface Row {
