@@ -71,6 +71,16 @@ export async function startFaultyWorld(): Promise<FaultyWorld> {
   }
 }
 
+/** The same chain and endpoint, with another database. */
+export function onDatabase(world: FaultyWorld, databaseUrl: string): FaultyWorld {
+  return {
+    ...world,
+    databaseUrl,
+    environment: { ...world.environment, DATABASE_URL: databaseUrl },
+    caughtUp: () => caughtUp(world.chain, databaseUrl),
+  }
+}
+
 async function caughtUp(chain: LocalChain, databaseUrl: string): Promise<void> {
   const state = stateSchema(chain.chain)
   for (;;) {
@@ -94,7 +104,7 @@ export function audit(
   return command({ ...environment, RPC_URL_BASE_SEPOLIA: rpcUrl }, 'audit', '--chain', SLUG)
 }
 
-/** Runs `npm run replay` or `npm run audit` with these settings; returns its exit code and output. */
+/** Runs a command of lib/indexer/commands.js, such as `npm run audit`, with these settings; returns its exit code and output. */
 export async function command(
   env: NodeJS.ProcessEnv,
   ...args: string[]

@@ -1,11 +1,19 @@
 import '../chains-file'
 import { parseArgs } from 'node:util'
 import { createLogger } from '@subsquid/logger'
+import { TypeormDatabase } from '@subsquid/typeorm-store'
 import { Auditor, type Findings } from './audit'
 import { BodyReader } from './bodies'
-import type { Chain } from '../chains'
+import { stateSchema, type Chain } from '../chains'
 import { unifySubsquidLog } from '../log'
-import { SettingsError, chosenChain, processSettings, type ConnectedChain, type Settings } from '../config'
+import {
+  SettingsError,
+  chosenChain,
+  exportDatabaseUrl,
+  processSettings,
+  type ConnectedChain,
+  type Settings,
+} from '../config'
 import {
   Database,
   bodilessEvents,
@@ -23,12 +31,17 @@ import { onStop } from '../process'
 import { announcedTimes } from './processor'
 import { Registry } from './registry'
 import { Rpc } from '../rpc'
+import { SnapshotError, restoreSnapshot, takeSnapshot } from './snapshot'
 
 const USAGE = `node lib/indexer/commands.js replay [--chain <slug>] [--check]
   Projects every attestation anew from the event log alone, and puts right what differs; --check only says so.
 node lib/indexer/commands.js audit --chain <slug> [--from <block>] [--to <block>] [--quick]
   Holds the event log against the chain, block by block, by headers and receipts, and puts right what differs.
-  --quick reads the logs of the range a second time instead. The range is from the chain's first block to the last final one.`
+  --quick reads the logs of the range a second time instead. The range is from the chain's first block to the last final one.
+node lib/indexer/commands.js snapshot <new folder>
+  Writes the final part of the event log, with checksums and the position of each chain, as of one moment.
+node lib/indexer/commands.js restore <folder>
+  Restores a snapshot into an empty, migrated database. Nothing of it counts as audited.`
 
 const UIDS_PER_PAGE = 500
 /** The greatest integer of Postgres, above every block number. */
@@ -37,7 +50,7 @@ const SAID_EVERY_MS = 5_000
 const DIFFERENCES_SHOWN = 20
 
 /**
- * `npm run replay` and `npm run audit`. Exit code 0: all is right; 1: something was wrong (it may be repaired
+ * `npm run replay`, `npm run audit`, `npm run snapshot` and `npm run restore`. Exit code 0: all is right; 1: something was wrong (it may be repaired
  * by now); 2: it could not be determined.
  */
 async function main(): Promise<number> {
@@ -47,7 +60,10 @@ async function main(): Promise<number> {
   addLocationSchemas(settings.locationSchemas)
   const database = new Database(await primaryUrl(settings.databaseUrl), () => {})
   try {
-    if (positionals[0] === 'replay')
+    const [verb, folder] = positionals
+    if (verb === 'snapshot') return await snapshot(database, settings, folder!)
+    if (verb === 'restore') return await restore(database, settings, folder!)
+    if (verb === 'replay')
       return await replay(
         database,
         settings,
@@ -72,8 +88,11 @@ function parse() {
         quick: { type: 'boolean' },
       },
     })
-    if (parsed.positionals.length === 1 && ['replay', 'audit'].includes(parsed.positionals[0]!)) return parsed
-    throw new Error(`expected replay or audit, got '${parsed.positionals.join(' ')}'`)
+    const [verb, ...rest] = parsed.positionals
+    if (rest.length === { replay: 0, audit: 0, snapshot: 1, restore: 1 }[verb ?? '']) return parsed
+    throw new Error(
+      `expected replay, audit, snapshot <new folder> or restore <folder>, got '${parsed.positionals.join(' ')}'`,
+    )
   } catch (error) {
     throw new SettingsError(`${(error as Error).message}\n\n${USAGE}`)
   }
@@ -209,6 +228,33 @@ async function audit(
   return (await sayWithheld(database, chain)) || total.repaired ? 1 : 0
 }
 
+async function snapshot(database: Database, settings: Settings, folder: string): Promise<number> {
+  const chains = settings.chains.map(({ chain }) => chain)
+  const { chains: taken } = await takeSnapshot(database, chains, folder, (line) => progress.show(line))
+  for (const { chain, finalHeight, events } of taken)
+    progress.line(`${chain}: ${events.lines} events up to block ${finalHeight}, in ${folder}`)
+  return 0
+}
+
+async function restore(database: Database, settings: Settings, folder: string): Promise<number> {
+  const chains = settings.chains.map(({ chain }) => chain)
+  exportDatabaseUrl(await primaryUrl(settings.databaseUrl))
+  const prepare = async (chain: Chain) => {
+    const store = new TypeormDatabase({ supportHotBlocks: true, stateSchema: stateSchema(chain) })
+    await store.connect()
+    await store.disconnect()
+  }
+  const { manifest, uids } = await restoreSnapshot(database, chains, folder, prepare, (line) =>
+    progress.show(line),
+  )
+  for (const { chain, finalHeight, events } of manifest.chains)
+    progress.line(`${chain}: ${events.lines} events restored, up to block ${finalHeight}`)
+  progress.line(
+    `${uids} attestations are restored as the snapshot has them. Start the indexers: they go on from there, and the audit holds all of it against the chains`,
+  )
+  return 0
+}
+
 function blockNumber(option: string, text: string | undefined, otherwise: number): number {
   if (text === undefined) return otherwise
   if (!/^\d{1,12}$/.test(text)) throw new SettingsError(`${option} must be a block number, got '${text}'`)
@@ -239,7 +285,7 @@ onStop((reason) => {
 main().then(
   (code) => process.exit(code),
   (error: Error) => {
-    console.error(error instanceof SettingsError ? error.message : error)
+    console.error(error instanceof SettingsError || error instanceof SnapshotError ? error.message : error)
     process.exit(2)
   },
 )

@@ -2,8 +2,8 @@
  * Every statement that the indexer and its commands send to Postgres. A batch enters at BatchWriter
  * (batch.ts) and becomes rows of the log and records; final.ts logs what became final. replay.ts makes
  * records anew from the log and repairs the log; log.ts has the log's rows, status.ts how far a chain's copy
- * goes, schemas.ts which schemas were found, writer.ts which process may write, connection.ts connections and
- * locks.
+ * goes, schemas.ts which schemas were found, writer.ts which process may write, snapshot.ts what a snapshot
+ * has, connection.ts connections and locks.
  */
 export { BatchWriter, isFinal } from './batch'
 export { Database, type Query } from './connection'
@@ -21,6 +21,18 @@ export {
   type StoredEvent,
 } from './log'
 export { NotFinalError, repairLog, replayPage, type Replayed } from './replay'
+export {
+  atOneMoment,
+  beginRestore,
+  contentOf,
+  endRestore,
+  eventTexts,
+  insertEvents,
+  insertSchemas,
+  migrationsOf,
+  snapshotPosition,
+  type SnapshotPosition,
+} from './snapshot'
 export { foundSchemas, noteWatched, storeSchemas, type FoundSchema } from './schemas'
 export {
   CHANGES_FORGOTTEN_AT_ONCE,

@@ -122,16 +122,29 @@ export function replayPage(
 ): Promise<Replayed & { last: string | undefined }> {
   return database.transaction(async (query) => {
     await lockChain(query, chain)
-    const uids = await query<{ uid: string }>(
-      `(SELECT DISTINCT uid FROM attestation_event
-        WHERE chain = $1 AND uid > $2 AND schema_uid = ANY($4) ORDER BY uid LIMIT $3)
-       UNION (SELECT uid FROM location_record
-        WHERE chain = $1 AND uid > $2 AND schema_uid = ANY($4) ORDER BY uid LIMIT $3) ORDER BY uid LIMIT $3`,
-      [chain.slug, after, pageSize, schemas],
-    )
-    const list = uids.map(({ uid }) => uid)
-    return { ...(await replayUids(query, chain, list, finalHeight, repair)), last: list[list.length - 1] }
+    return replayNext(query, chain, schemas, after, pageSize, finalHeight, repair)
   })
+}
+
+/** As replayPage, in a transaction that holds the chain's lock. */
+export async function replayNext(
+  query: Query,
+  chain: Chain,
+  schemas: readonly string[],
+  after: string,
+  pageSize: number,
+  finalHeight: number,
+  repair: boolean,
+): Promise<Replayed & { last: string | undefined }> {
+  const uids = await query<{ uid: string }>(
+    `(SELECT DISTINCT uid FROM attestation_event
+      WHERE chain = $1 AND uid > $2 AND schema_uid = ANY($4) ORDER BY uid LIMIT $3)
+     UNION (SELECT uid FROM location_record
+      WHERE chain = $1 AND uid > $2 AND schema_uid = ANY($4) ORDER BY uid LIMIT $3) ORDER BY uid LIMIT $3`,
+    [chain.slug, after, pageSize, schemas],
+  )
+  const list = uids.map(({ uid }) => uid)
+  return { ...(await replayUids(query, chain, list, finalHeight, repair)), last: list[list.length - 1] }
 }
 
 async function replayUids(

@@ -1,0 +1,146 @@
+import { stateSchema, type Chain } from '../../chains'
+import { limitStatements, lockChain, type Database, type Query } from './connection'
+import { eventId } from '../project'
+import { insertSql } from './log'
+import { replayNext } from './replay'
+import type { FoundSchema } from './schemas'
+import { finalState } from './status'
+
+/** What a snapshot reads from a database, and a restore writes into an empty one (../snapshot.ts). */
+
+/** Characters of the events that one statement reads. */
+const PAGE_CHARACTERS = 8_000_000
+const PAGE_FIRST = 100
+const PAGE_MOST = 2_000
+const UIDS_AT_ONCE = 500
+
+/** Where a chain's copy ends, of a snapshot: all before it is final. */
+export interface SnapshotPosition {
+  finalHeight: number
+  finalHash: string
+  /** The schemas that the copy holds (noteSchemas). */
+  schemas: string[]
+  /** The epoch of the chain's records, ISO 8601 with microseconds; null where it has none. */
+  epoch: string | null
+}
+
+/** Runs `work` in one transaction that sees one moment of the database, and writes nothing. */
+export function atOneMoment<T>(database: Database, work: (query: Query) => Promise<T>): Promise<T> {
+  return database.transaction(async (query) => {
+    await query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY')
+    return work(query)
+  })
+}
+
+/** The names of the migrations that made the tables, in their order. */
+export async function migrationsOf(query: Query): Promise<string[]> {
+  const rows = await query<{ name: string }>('SELECT name FROM migrations ORDER BY timestamp')
+  return rows.map(({ name }) => name)
+}
+
+/** Undefined before the first final block. */
+export async function snapshotPosition(query: Query, chain: Chain): Promise<SnapshotPosition | undefined> {
+  const state = await finalState(query, chain)
+  if (!state) return undefined
+  const [row] = await query<{ schemas: string[] | null; epoch: string | null }>(
+    `SELECT (SELECT schemas FROM chain_status WHERE chain = $1) AS schemas,
+       (SELECT to_char(since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') FROM record_state WHERE chain = $1) AS epoch`,
+    [chain.slug],
+  )
+  return { ...state, schemas: row!.schemas ?? [], epoch: row!.epoch }
+}
+
+/** The final events of a chain as JSON texts, in the order of the chain: page by page. */
+export async function* eventTexts(query: Query, chain: Chain, finalHeight: number): AsyncGenerator<string[]> {
+  let [after, size] = [`${chain.slug}-`, PAGE_FIRST]
+  const last = eventId(chain.slug, finalHeight, 999_999)
+  for (;;) {
+    const rows = await query<{ id: string; text: string }>(
+      `SELECT id, row_to_json(event)::text AS text FROM attestation_event AS event
+       WHERE chain = $1 AND id > $2 AND id <= $3 ORDER BY id LIMIT $4`,
+      [chain.slug, after, last, size],
+    )
+    if (rows.length) yield rows.map(({ text }) => text)
+    if (rows.length < size) return
+    after = rows.at(-1)!.id
+    const characters = rows.reduce((sum, { text }) => sum + text.length, 0)
+    size = Math.min(PAGE_MOST, Math.max(1, Math.floor((rows.length / characters) * PAGE_CHARACTERS)))
+  }
+}
+
+/** What a database already holds, in words; undefined where it is empty, and no indexer writes to it. */
+export async function contentOf(query: Query, chains: readonly Chain[]): Promise<string | undefined> {
+  for (const table of ['attestation_event', 'location_record', 'location_schema', 'record_state'])
+    if ((await query(`SELECT FROM ${table} LIMIT 1`)).length) return `${table} has rows`
+  for (const chain of chains)
+    if (await finalState(query, chain)) return `an indexer of ${chain.slug} has begun`
+  const [writer] = await query<{ chain: string }>(
+    'SELECT chain FROM chain_writer WHERE until > now() LIMIT 1',
+  )
+  return writer && `an indexer of ${writer.chain} is running`
+}
+
+/** Writes events, as eventTexts gave them. */
+export async function insertEvents(query: Query, texts: readonly string[]): Promise<void> {
+  await query(insertSql('attestation_event'), [`[${texts.join()}]`])
+}
+
+export async function insertSchemas(
+  query: Query,
+  chain: Chain,
+  schemas: readonly FoundSchema[],
+): Promise<void> {
+  await query(
+    `INSERT INTO location_schema (chain, uid, fields, resolver, revocable, block_number, watched, read_from)
+     SELECT $1, uid, fields, resolver, revocable, block, watched, "readFrom"
+     FROM json_to_recordset($2) AS found (uid text, fields text, resolver text, revocable boolean, block integer,
+       watched boolean, "readFrom" integer)`,
+    [chain.slug, JSON.stringify(schemas)],
+  )
+}
+
+/** Keeps all other writers of a chain out until the transaction ends. */
+export async function beginRestore(query: Query, chain: Chain): Promise<void> {
+  await lockChain(query, chain)
+}
+
+/**
+ * Makes the records of a chain from its log, and sets where its indexer goes on. Nothing counts as audited. Answers the number of attestations.
+ */
+export async function endRestore(
+  query: Query,
+  chain: Chain,
+  schemas: readonly string[],
+  position: SnapshotPosition,
+  progress: (uids: number) => void,
+): Promise<number> {
+  await query('ANALYZE attestation_event')
+  await limitStatements(query)
+  let uids = 0
+  for (let after = ''; ;) {
+    const page = await replayNext(query, chain, schemas, after, UIDS_AT_ONCE, position.finalHeight, true)
+    progress((uids += page.uids))
+    if (page.last === undefined) break
+    after = page.last
+  }
+  const state = stateSchema(chain)
+  await query(`UPDATE ${state}.status SET height = $1, hash = $2, nonce = nonce + 1 WHERE id = 0`, [
+    position.finalHeight,
+    position.finalHash,
+  ])
+  // The time of the last block is not known: that of the last event is earlier.
+  await query(
+    `INSERT INTO chain_status (chain, schemas, indexed_height, indexed_timestamp)
+     VALUES ($1, $2, $3, (SELECT block_timestamp FROM attestation_event WHERE chain = $1 ORDER BY id DESC LIMIT 1))
+     ON CONFLICT (chain) DO UPDATE SET schemas = excluded.schemas, indexed_height = excluded.indexed_height,
+       indexed_timestamp = excluded.indexed_timestamp, reread = '{}', proven = '{}'`,
+    [chain.slug, position.schemas, position.finalHeight],
+  )
+  // Above that of the snapshot, whatever this server's clock says: no ETag and no position comes twice.
+  await query(
+    `UPDATE record_state SET since = greatest(clock_timestamp(), $2::timestamptz + interval '1 millisecond')
+     WHERE chain = $1`,
+    [chain.slug, position.epoch ?? '-infinity'],
+  )
+  return uids
+}

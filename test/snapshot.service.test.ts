@@ -1,0 +1,332 @@
+import { createHash } from 'node:crypto'
+import { cpSync, existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { AbiCoder, ParamType, ZeroAddress } from 'ethers'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { LOCAL_CHAIN, attest, locationRequest, mined, request, revoke } from '../dev/chain'
+import { schemaUid } from '../src/eas'
+import { startApi } from './api'
+import {
+  audit,
+  command,
+  onDatabase,
+  startFaultyWorld,
+  startIndexerBehind,
+  type FaultyWorld,
+  type KeptIndexer,
+} from './behind'
+import { createMigratedDatabase, removeFolder, rows, temporaryFolder, type TestDatabase } from './database'
+import { expectInvariants } from './invariants'
+import { mine } from './world'
+
+/** `npm run snapshot` and `npm run restore`: what is restored equals what the chain gives. */
+
+const SLUG = LOCAL_CHAIN.slug
+const FIELDS = 'string srs,string location_type,string location,string assetId'
+let world: FaultyWorld
+let snapshot: string
+/** Events that were final when it was taken. */
+let final: number
+const folder = temporaryFolder()
+const databases: TestDatabase[] = []
+let indexer: KeptIndexer | undefined
+
+const place = (longitude: number) =>
+  locationRequest({ type: 'Point', coordinates: [longitude, 20] }, { memo: `place ${longitude}` })
+
+beforeAll(async () => {
+  world = await startFaultyWorld()
+  const { chain } = world
+  const first = startIndexerBehind(world)
+  const uids: string[] = []
+  for (let i = 0; i < 5; i++) uids.push(await attest(chain, place(i)))
+  await attest(chain, locationRequest({ type: 'Point', coordinates: [500, 95] }))
+  await revoke(chain, uids[1]!)
+  const registry = await chain.registry()
+  await mined(chain, (await registry.getFunction('register').send(FIELDS, ZeroAddress, true)).hash)
+  const data = AbiCoder.defaultAbiCoder().encode(ParamType.from(`tuple(${FIELDS})`).components!, [
+    ...['EPSG:4326', 'geojson-point', '{"type":"Point","coordinates":[7,8]}', 'pump-7'],
+  ])
+  await attest(chain, request(schemaUid(FIELDS, ZeroAddress, true), data))
+  await mine(chain, LOCAL_CHAIN.finality + 2)
+  // These are not final when the snapshot is taken.
+  await attest(chain, place(50))
+  await revoke(chain, uids[2]!)
+  await world.caughtUp()
+  await first.stop()
+  snapshot = path.join(folder, 'snapshot')
+  const taken = await command(world.environment, 'snapshot', snapshot)
+  expect([taken.code, taken.output]).toEqual([0, expect.stringContaining(`${SLUG}: 8 events up to block`)])
+  final = 8
+  await expectInvariants(world)
+})
+afterEach(async () => {
+  await indexer?.stop()
+  indexer = undefined
+  for (const each of databases.splice(0)) await each.drop()
+})
+afterAll(async () => {
+  removeFolder(folder)
+  await world?.stop()
+})
+
+/** The world with an empty, migrated database. */
+async function emptied(): Promise<FaultyWorld> {
+  const database = await createMigratedDatabase()
+  databases.push(database)
+  return onDatabase(world, database.url)
+}
+const count = async (of: FaultyWorld, table: string) =>
+  (await rows<{ count: number }>(of.databaseUrl, `SELECT count(*)::int AS count FROM ${table}`))[0]!.count
+
+describe('a restored service', () => {
+  test('equals one that was indexed from the chain, and goes on', async () => {
+    const other = await emptied()
+    const restored = await command(other.environment, 'restore', snapshot)
+    expect([restored.code, restored.output]).toEqual([
+      0,
+      expect.stringContaining(`${SLUG}: ${final} events restored`),
+    ])
+    expect(await count(other, 'attestation_event')).toBe(final)
+    // Records are those of the log as of then: the revocation that was not final is not in them.
+    const columns = `uid, schema_uid, memo, geometry, geom::text, attributes, problem, block_hash`
+    const of = (url: string) => rows(url, `SELECT ${columns} FROM location_record ORDER BY uid`)
+    const before = (await of(world.databaseUrl)) as { memo: string }[]
+    expect(await of(other.databaseUrl)).toEqual(before.filter(({ memo }) => memo !== 'place 50'))
+    const [status] = await rows(
+      other.databaseUrl,
+      'SELECT reread::text, proven::text, indexed_height AS indexed FROM chain_status',
+    )
+    expect(status).toMatchObject({ reread: '{}', proven: '{}' })
+
+    indexer = startIndexerBehind(other)
+    await attest(world.chain, place(60))
+    await other.caughtUp()
+    await expectInvariants(other)
+    expect(await count(other, 'location_record')).toBe(9)
+  })
+  test('repeats no state: ETags and positions of before are known to be lost', async () => {
+    const other = await emptied()
+    await command(other.environment, 'restore', snapshot)
+    const states = await Promise.all(
+      [world, other].map(({ databaseUrl }) =>
+        rows<{ since: Date }>(databaseUrl, 'SELECT since FROM record_state WHERE chain = $1', [SLUG]),
+      ),
+    )
+    expect(states[1]![0]!.since.getTime()).toBeGreaterThan(states[0]![0]!.since.getTime())
+    const tags: (string | null)[] = []
+    for (const { databaseUrl } of [world, other]) {
+      const api = await startApi({ databaseUrl })
+      tags.push((await fetch(`${api.url}/api/v0/location-records`)).headers.get('etag'))
+      await api.close()
+    }
+    expect(tags[0]).not.toBe(tags[1])
+  })
+  test('goes on where blocks after the final ones were reorganised while it was down', async () => {
+    const other = await emptied()
+    await command(other.environment, 'restore', snapshot)
+    await world.chain.provider.send('anvil_reorg', [20, []])
+    await attest(world.chain, place(70))
+    indexer = startIndexerBehind(other)
+    await other.caughtUp()
+    await expectInvariants(other)
+  })
+  test('is held against the chain: a forged event with right checksums is found', async () => {
+    const forged = copyOf('forged')
+    rewrite(forged, 'events', (lines) => {
+      const events = lines.map((line) => JSON.parse(line) as Record<string, unknown>)
+      const made = events.find(({ kind, uid }) => kind === 'ATTESTED' && uid !== events[1]!.uid)!
+      // A revocation that never was, and an attestation that is left out.
+      const fake = {
+        ...{ ...made, kind: 'REVOKED', log_index: 7, id: String(made.id).replace(/.$/, '7') },
+        ...{ ref_uid: null, time: null, expiration_time: null, revocable: null, data: null },
+      }
+      const kept = events.filter((_, i) => i !== 4)
+      return [...kept, fake]
+        .sort((a, b) => (String((a as { id: string }).id) < String((b as { id: string }).id) ? -1 : 1))
+        .map((event) => JSON.stringify(event))
+    })
+    const other = await emptied()
+    const restored = await command(other.environment, 'restore', forged)
+    expect([restored.code, restored.output]).toEqual([0, expect.stringContaining('events restored')])
+    const found = await audit(other)
+    expect([found.code, found.output]).toEqual([
+      1,
+      expect.stringContaining('2 were not in the log as they are on the chain, and are put right'),
+    ])
+    expect((await audit(other)).code).toBe(0)
+    indexer = startIndexerBehind(other)
+    await other.caughtUp()
+    await expectInvariants(other)
+  })
+})
+
+describe('a snapshot is refused', () => {
+  const nothingWritten = async (of: FaultyWorld) => {
+    for (const table of ['attestation_event', 'location_record', 'location_schema', 'chain_status'])
+      expect(await count(of, table)).toBe(0)
+  }
+  test.each<[string, (folder: string) => void, RegExp]>([
+    [
+      'that is cut',
+      (at) => writeFileSync(fileOf(at, 'events'), readFileSync(fileOf(at, 'events')).subarray(0, -7)),
+      /events\.ndjson\.gz' has \d+ bytes, the manifest says \d+: it is cut or changed/,
+    ],
+    [
+      'in which a byte was changed',
+      (at) => {
+        const bytes = readFileSync(fileOf(at, 'events'))
+        bytes[40]! ^= 1
+        writeFileSync(fileOf(at, 'events'), bytes)
+      },
+      /events\.ndjson\.gz' has another checksum than the manifest says: it was changed/,
+    ],
+    [
+      'whose manifest was changed',
+      (at) =>
+        writeFileSync(
+          path.join(at, 'manifest.json'),
+          readFileSync(path.join(at, 'manifest.json'), 'utf8').replace(
+            /"finalHeight": (\d)/,
+            '"finalHeight": 9$1',
+          ),
+        ),
+      /manifest\.json' has another checksum than it says: it was changed/,
+    ],
+    [
+      'without a manifest, as one that was not finished',
+      (at) => writeFileSync(path.join(at, 'manifest.json'), ''),
+      /manifest\.json' is no JSON: it is cut or changed/,
+    ],
+    [
+      'that is something else',
+      (at) => writeFileSync(path.join(at, 'manifest.json'), '{"format":"other"}'),
+      /manifest\.json' is not the manifest of a snapshot/,
+    ],
+    [
+      'of another version of the format',
+      (at) => changeManifest(at, (manifest) => ({ ...manifest, version: 2 })),
+      /has version 2 of the format; this program reads 1/,
+    ],
+    [
+      'of another migration level',
+      (at) => changeManifest(at, (manifest) => ({ ...manifest, migrations: ['Initial1'] })),
+      /The snapshot was taken after migration Initial1, the database is at Schemas\d+: run npm run migrate/,
+    ],
+    [
+      'of a chain that is another one',
+      (at) => changeChain(at, { chainId: 1 }),
+      /The snapshot's base-sepolia has the id 1 and EAS at 0x\w+, this service's 84532 and .+: it is of another network/,
+    ],
+    [
+      'of a chain that is not indexed here',
+      (at) => changeChain(at, { chain: 'celo' }),
+      /The snapshot has celo, which this service does not index: set its endpoint/,
+    ],
+    [
+      'with an event of another chain, though its checksums are right',
+      (at) => rewrite(at, 'events', (lines) => lines.map((line) => line.replaceAll(SLUG, 'celo'))),
+      /has an event that is not of base-sepolia up to block \d+/,
+    ],
+    [
+      'with a schema that is not the hash of its content, though its checksums are right',
+      (at) => rewrite(at, 'schemas', (lines) => lines.map((line) => line.replace('assetId', 'assetIt'))),
+      /has a schema whose UID is not the hash of its content/,
+    ],
+    [
+      'with lines that are no events, though its checksums are right',
+      (at) => rewrite(at, 'events', () => ['{"id":', 'x']),
+      /has a line that is no event and no schema/,
+    ],
+  ])('%s', async (name, damage, message) => {
+    const damaged = copyOf(name.replaceAll(/\W/g, '-'))
+    damage(damaged)
+    const other = await emptied()
+    const { code, output } = await command(other.environment, 'restore', damaged)
+    expect([code, output]).toEqual([2, expect.stringMatching(message)])
+    await nothingWritten(other)
+  })
+  test('by a database that is not empty, or whose indexer runs', async () => {
+    const { code, output } = await command(world.environment, 'restore', snapshot)
+    expect([code, output]).toEqual([
+      2,
+      expect.stringMatching(
+        /A snapshot is restored into an empty database only, and here attestation_event has rows: stop the indexers, make a new database/,
+      ),
+    ])
+    const other = await emptied()
+    await rows(
+      other.databaseUrl,
+      `INSERT INTO chain_writer (chain, writer, until) VALUES ($1, 'another', now() + interval '1 hour')`,
+      [SLUG],
+    )
+    const second = await command(other.environment, 'restore', snapshot)
+    expect([second.code, second.output]).toEqual([
+      2,
+      expect.stringContaining(`here an indexer of ${SLUG} is running`),
+    ])
+    await nothingWritten(other)
+  })
+  test('whose final block is not the chain’s: the indexer does not go on from it', async () => {
+    const foreign = copyOf('foreign')
+    changeChain(foreign, { finalHash: `0x${'ab'.repeat(32)}` })
+    rewrite(foreign, 'events', (lines) =>
+      lines.map((line) => line.replace(/"block_hash":"0x\w+"/, `"block_hash":"0x${'cd'.repeat(32)}"`)),
+    )
+    const other = await emptied()
+    expect((await command(other.environment, 'restore', foreign)).code).toBe(0)
+    indexer = startIndexerBehind(other)
+    expect(await indexer.refused).toMatch(/Either the endpoint or the database is of another network/)
+  })
+})
+
+test('a snapshot is taken into a new folder only, and of something', async () => {
+  const again = await command(world.environment, 'snapshot', snapshot)
+  expect([again.code, again.output]).toEqual([
+    2,
+    expect.stringContaining(`'${snapshot}' exists already: name a folder that does not`),
+  ])
+  const other = await emptied()
+  const none = await command(other.environment, 'snapshot', path.join(folder, 'none'))
+  expect([none.code, none.output]).toEqual([
+    2,
+    expect.stringContaining('The database holds no final block of any chain yet: index first'),
+  ])
+  expect(existsSync(path.join(folder, 'none'))).toBe(false)
+  expect(readdirSync(folder).filter((name) => name.endsWith('.part'))).toEqual([])
+})
+
+function copyOf(name: string): string {
+  const copy = path.join(folder, name)
+  cpSync(snapshot, copy, { recursive: true })
+  return copy
+}
+function fileOf(at: string, name: 'events' | 'schemas'): string {
+  return path.join(at, `${SLUG}.${name}.ndjson.gz`)
+}
+type ManifestJson = { chains: Record<string, unknown>[] } & Record<string, unknown>
+/** Writes a manifest anew, with the checksum that it should have. */
+function changeManifest(at: string, change: (manifest: ManifestJson) => object): void {
+  const file = path.join(at, 'manifest.json')
+  const { sha256: _, ...manifest } = JSON.parse(readFileSync(file, 'utf8')) as ManifestJson
+  const changed = change(manifest as ManifestJson)
+  const sha256 = createHash('sha256').update(JSON.stringify(changed)).digest('hex')
+  writeFileSync(file, JSON.stringify({ ...changed, sha256 }))
+}
+function changeChain(at: string, change: object): void {
+  changeManifest(at, (manifest) => ({
+    ...manifest,
+    chains: manifest.chains.map((chain) => ({ ...chain, ...change })),
+  }))
+}
+/** Changes the lines of a file, and makes every checksum right. */
+function rewrite(at: string, name: 'events' | 'schemas', change: (lines: string[]) => string[]): void {
+  const file = fileOf(at, name)
+  const lines = change(gunzipSync(readFileSync(file)).toString().trimEnd().split('\n'))
+  const bytes = gzipSync(lines.map((line) => `${line}\n`).join(''))
+  writeFileSync(file, bytes)
+  const sha256 = createHash('sha256').update(bytes).digest('hex')
+  const note = { name: path.basename(file), lines: lines.length, bytes: bytes.length, sha256 }
+  changeChain(at, { [name === 'events' ? 'events' : 'found']: note })
+}
