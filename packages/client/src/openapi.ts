@@ -3362,7 +3362,7 @@ export interface operations {
                 intersects?: string;
                 /** @description By the time of the attestation's block or of the located event; `-` is descending. `distance`: nearest to `near` first, exactly; each record then has `distance_meters`, and `radius` is optional. */
                 sort?: "timestamp" | "-timestamp" | "event_timestamp" | "-event_timestamp" | "distance";
-                /** @description How many at most. A page has 1000 at most: more gives 1000 in JSON, and streams the other formats. */
+                /** @description How many at most. A page has 1000 at most: more gives 1000 in JSON, and streams the other formats. GeoParquet and FlatGeobuf are never pages. */
                 limit?: number;
                 /** @description How many to skip: page n of size L has (n-1)*L. At most 100000, unless beyond the last record: further on goes `cursor`. */
                 offset?: number;
