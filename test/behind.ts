@@ -104,7 +104,7 @@ export function audit(
   return command({ ...environment, RPC_URL_BASE_SEPOLIA: rpcUrl }, 'audit', '--chain', SLUG)
 }
 
-/** Runs a command of lib/indexer/commands.js, such as `npm run audit`, with these settings; returns its exit code and output. */
+/** Runs a command of lib/indexer/commands.js with these settings; returns its exit code and output. */
 export async function command(
   env: NodeJS.ProcessEnv,
   ...args: string[]

@@ -310,7 +310,7 @@ type ManifestJson = { chains: Record<string, unknown>[] } & Record<string, unkno
 function changeManifest(at: string, change: (manifest: ManifestJson) => object): void {
   const file = path.join(at, 'manifest.json')
   const { sha256: _, ...manifest } = JSON.parse(readFileSync(file, 'utf8')) as ManifestJson
-  const changed = change(manifest as ManifestJson)
+  const changed = change(manifest)
   const sha256 = createHash('sha256').update(JSON.stringify(changed)).digest('hex')
   writeFileSync(file, JSON.stringify({ ...changed, sha256 }))
 }

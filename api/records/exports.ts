@@ -147,13 +147,23 @@ export class RecordExports {
     own: Export,
     isWanted: () => boolean,
   ): Promise<void> {
+    // A page is sorted while the next one is read.
+    let sorting = Promise.resolve()
+    const sorted = async () => {
+      const began = this.clock()
+      await sorting
+      this.credit(own, this.clock() - began)
+    }
     try {
       for (let page = first; !page.done && isWanted(); page = await this.read(pages, own)) {
-        const began = this.clock()
-        await file.add(page.value)
-        this.credit(own, this.clock() - began)
+        await sorted()
+        sorting = file.add(page.value)
+        // Thrown where it is awaited.
+        sorting.catch(() => {})
       }
+      await sorted()
     } finally {
+      await sorting.catch(() => {})
       await pages.return(undefined)
     }
   }

@@ -6,8 +6,8 @@
  * links.ts the addresses of its pages; columnar/file.ts makes GeoParquet and FlatGeobuf. freshness.ts answers
  * 304, or what it answered before, while no record has changed; readiness.ts tells how far each chain's copy
  * goes. store-servers.ts chooses the server that a statement goes to. filter.ts says what a filter in CQL2
- * (room cql2) means, of the properties in queryables.ts, and sql-filter.ts asks it of the database. The fields
- * of a record are the table RECORD_FIELDS of src/location.
+ * (room cql2) means, of the properties in queryables.ts, and sql-filter.ts asks it of the database. The
+ * fields of a record are the table RECORD_FIELDS of src/location.
  */
 
 export { ColumnarFiles } from './columnar/file'

@@ -406,8 +406,8 @@ export function listRequest(query: typeof LIST_QUERY.static, accept: string | un
     throw invalid('limit', `sort=distance comes in pages: give ${MAX_LIMIT} or less, and go on by cursor`)
   return {
     ...(whole
-      ? { whole, format: format as FileFormat, search: { ...search, sort: sort as TimeSort } }
-      : { whole, format: format as PageFormat, search: { ...search, sort } }),
+      ? { whole, format, search: { ...search, sort: sort as TimeSort } }
+      : { whole, format, search: { ...search, sort } }),
     columns: [
       ...(include ? Object.keys(PROVENANCE_FIELDS) : []),
       ...(sort.by === 'distance' ? ['distance_meters'] : []),

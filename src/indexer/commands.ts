@@ -50,8 +50,8 @@ const SAID_EVERY_MS = 5_000
 const DIFFERENCES_SHOWN = 20
 
 /**
- * `npm run replay`, `npm run audit`, `npm run snapshot` and `npm run restore`. Exit code 0: all is right; 1: something was wrong (it may be repaired
- * by now); 2: it could not be determined.
+ * `npm run replay`, `audit`, `snapshot` and `restore`. Exit code 0: all is right; 1: something was wrong (it
+ * may be repaired by now); 2: it could not be determined or done.
  */
 async function main(): Promise<number> {
   const { positionals, values } = parse()

@@ -70,7 +70,10 @@ export class SnapshotError extends Error {
 /** Says what is being done. */
 export type Progress = (line: string) => void
 
-/** Writes a snapshot of these chains into a new folder. Throws a SnapshotError where there is nothing final yet. */
+/**
+ * Writes a snapshot of these chains into a new folder. Throws a SnapshotError where nothing is final yet, or
+ * the folder exists.
+ */
 export async function takeSnapshot(
   database: Database,
   chains: readonly Chain[],
@@ -94,7 +97,8 @@ export async function takeSnapshot(
       const taken = new Date().toISOString()
       return { format: FORMAT, version: VERSION, taken, migrations, chains: notes } satisfies Manifest
     })
-    await writeFile(path.join(part, MANIFEST), sealed(manifest), { flush: true } as object)
+    await writeFile(path.join(part, MANIFEST), sealed(manifest))
+    await synced(path.join(part, MANIFEST))
     await rename(part, folder)
     return manifest
   } catch (error) {
@@ -148,10 +152,15 @@ async function writeLines(
     hashing(hash, (more) => (bytes += more)),
     createWriteStream(file),
   )
+  await synced(file)
+  return { name, lines, bytes, sha256: hash.digest('hex') }
+}
+
+/** Has a file written through to the disk. */
+async function synced(file: string): Promise<void> {
   const handle = await open(file, 'r+')
   await handle.sync()
   await handle.close()
-  return { name, lines, bytes, sha256: hash.digest('hex') }
 }
 
 function hashing(hash: Hash, onBytes: (bytes: number) => void): Transform {
@@ -250,7 +259,8 @@ async function readManifest(folder: string): Promise<Manifest> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new SnapshotError(`'${file}' cannot be read (${error.code}): name the folder of a snapshot`)
   })
-  let manifest: Manifest & { sha256: string }
+  let manifest:
+    (Omit<Manifest, 'format' | 'version'> & { format: string; version: number; sha256: string }) | null
   try {
     manifest = JSON.parse(text) as typeof manifest
   } catch {
@@ -259,12 +269,12 @@ async function readManifest(folder: string): Promise<Manifest> {
   if (manifest?.format !== FORMAT) throw new SnapshotError(`'${file}' is not the manifest of a snapshot`)
   if (manifest.version !== VERSION)
     throw new SnapshotError(
-      `'${file}' has version ${String(manifest.version)} of the format; this program reads ${VERSION}`,
+      `'${file}' has version ${manifest.version} of the format; this program reads ${VERSION}`,
     )
   const { sha256, ...content } = manifest
   if (sha256 !== checksum(content))
     throw new SnapshotError(`'${file}' has another checksum than it says: it was changed`)
-  return content
+  return content as Manifest
 }
 
 function chainOf({ chain: slug, chainId, eas }: ChainNote, chains: readonly Chain[]): Chain {

@@ -28,20 +28,17 @@ export interface Run {
 /** Rows as features of FlatGeobuf. */
 export function features(rows: readonly Row[]): Run {
   const writer = new FeatureWriter()
-  return runOf(rows, (record, shape) => writer.write(record, shape))
+  return runOf(rows, (row, shape) => writer.write(recordOf(row), shape))
 }
 
 /** Rows as they are, for rowGroupOf. */
 export function lines(rows: readonly Row[]): Run {
-  return runOf(rows, (_, __, row) => Buffer.from(JSON.stringify(row)))
+  return runOf(rows, (row) => Buffer.from(JSON.stringify(row)))
 }
 
 type Fields = Readonly<Record<string, unknown>>
 
-function runOf(
-  rows: readonly Row[],
-  itemOf: (record: Fields, shape: Shape | undefined, row: Row) => Uint8Array,
-): Run {
+function runOf(rows: readonly Row[], itemOf: (row: Row, shape: Shape | undefined) => Uint8Array): Run {
   const placed = rows.map((row) => {
     const shape = row.geometry === null ? undefined : shapeOf(row.geometry)
     return { row, shape, key: shape ? curveKey(shape.bounds) : LAST_KEY }
@@ -52,7 +49,7 @@ function runOf(
   let bytes = Buffer.allocUnsafeSlow(rows.reduce((sum, row) => sum + row.text.length, 4_096))
   let at = 0
   for (const [i, { row, shape, key }] of placed.entries()) {
-    const item = itemOf(recordOf(row), shape, row)
+    const item = itemOf(row, shape)
     if (at + item.length > bytes.length) {
       const larger = Buffer.allocUnsafeSlow(2 * (at + item.length))
       bytes.copy(larger, 0, 0, at)

@@ -105,7 +105,8 @@ export async function beginRestore(query: Query, chain: Chain): Promise<void> {
 }
 
 /**
- * Makes the records of a chain from its log, and sets where its indexer goes on. Nothing counts as audited. Answers the number of attestations.
+ * Makes the records of a chain from its log, and sets where its indexer goes on. Nothing counts as audited.
+ * Answers the number of attestations.
  */
 export async function endRestore(
   query: Query,
