@@ -17,12 +17,23 @@ const ADDRESS_LENGTH = 42
 /** Characters of a time to the second. */
 const SECONDS_LENGTH = 19
 
-/**
- * A record as JSON text (docs/spec/interface.md 4): its addresses with their checksum, its times as Date's
- * toISOString writes them; then what was asked for beyond it.
- */
+/** A record as JSON text, with what was asked for beyond its fields. */
 export function recordText(record: RecordResult): string {
-  const text = record.text.endsWith(NO_OPTION) ? `${record.text.slice(0, -NO_OPTION.length)}}` : record.text
+  const text = fieldsText(record.text)
+  const more = [
+    provenanceText(record),
+    record.centimeters === undefined ? undefined : `"distance_meters":${record.centimeters / 100}`,
+  ].filter((each) => each !== undefined)
+  return more.length ? `${text.slice(0, -1)},${more.join()}}` : text
+}
+
+/**
+ * The fields of a record as JSON text (docs/spec/interface.md 4): its addresses with their checksum, its
+ * times as Date's toISOString writes them.
+ * @param given as Postgres writes it
+ */
+export function fieldsText(given: string): string {
+  const text = given.endsWith(NO_OPTION) ? `${given.slice(0, -NO_OPTION.length)}}` : given
   let written = ''
   let at = 0
   // No string can hold a key: its quotes are escaped there. Attributes, which can, come last.
@@ -39,11 +50,7 @@ export function recordText(record: RecordResult): string {
       at = end
     }
   }
-  const more = [
-    provenanceText(record),
-    record.centimeters === undefined ? undefined : `"distance_meters":${record.centimeters / 100}`,
-  ].filter((each) => each !== undefined)
-  return more.length ? `${written}${text.slice(at, -1)},${more.join()}}` : written + text.slice(at)
+  return written + text.slice(at)
 }
 
 /**
