@@ -281,7 +281,7 @@ export interface paths {
         };
         /**
          * Attested locations that match all filters
-         * @description Newest first, unless sorted otherwise. The order is total, so pages neither repeat nor lose a record. JSON and HTML come in pages, and so do the other formats where `limit` is 1000 or less; with a larger one they hold so many, without all that match, streamed. A parameter that is unknown or given twice is an error. (The specification has `chain` to `bbox`, `limit` and `offset`; the other parameters are extensions to it.)
+         * @description Newest first, unless sorted otherwise. The order is total, so pages neither repeat nor lose a record. JSON and HTML come in pages, and so do GeoJSON, NDJSON and CSV where `limit` is 1000 or less; with a larger one they hold so many, without all that match, streamed. GeoParquet and FlatGeobuf are always streamed. A parameter that is unknown or given twice is an error. (The specification has `chain` to `bbox`, `limit` and `offset`; the other parameters are extensions to it.)
          */
         get: operations["listLocationRecords"];
         put?: never;
@@ -3371,7 +3371,7 @@ export interface operations {
                 /** @description Whether to count all that match, in JSON; a page for browsers always says it. */
                 total?: boolean;
                 /** @description What to answer in; else `Accept` says, or it is JSON. */
-                format?: "json" | "geojson" | "ndjson" | "csv" | "html";
+                format?: "json" | "geojson" | "ndjson" | "csv" | "geoparquet" | "flatgeobuf" | "html";
                 /** @description What each record has beyond its fields. provenance: schema, ref_uid, revocable, expiration_time, revocation_time, block_number, block_hash, transaction_hash, log_index, transaction_url, attestation_url. */
                 include?: "provenance";
                 /** @description A column `geometry` in CSV: Well-Known Text, longitude first. */
@@ -3411,6 +3411,8 @@ export interface operations {
                     "application/geo+json": components["schemas"]["RecordFeatureCollection"];
                     "application/x-ndjson": string;
                     "text/csv": string;
+                    "application/vnd.apache.parquet": string;
+                    "application/vnd.flatgeobuf": string;
                     "text/html": string;
                 };
             };
