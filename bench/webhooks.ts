@@ -84,7 +84,7 @@ export async function webhooks(bench: Bench): Promise<Table[]> {
           burstP99Ms: at(burst, 0.99),
           singleP50Ms: at(single, 0.5),
           singleP99Ms: at(single, 0.99),
-          processMegabytes: processMegabytes(service.pid!, 'VmHWM'),
+          processMegabytes: processMegabytes(service.pid, 'VmHWM'),
         },
       ],
     ]

@@ -42,7 +42,7 @@ export interface DelivererOptions {
   /** Unix milliseconds */
   clock: () => number
 }
-export const DELIVERY: DelivererOptions = {
+const DELIVERY: DelivererOptions = {
   pollMs: 500,
   leaseMs: 30_000,
   renewMs: 5_000,
