@@ -117,8 +117,14 @@ test(`copies of the API that are killed, reorgs, and a receiver that fails at ra
     }
     highest = Math.max(highest, await chain.provider.getBlockNumber())
   }
+  // Those of the latest state are told what is taken back, too.
+  const gone = await attest(chain, place())
+  await caughtUp()
+  await chain.provider.send('anvil_setCoinbase', [zeroPadValue(toBeHex(++reorgs), 20)])
+  await chain.provider.send('anvil_reorg', [1, []])
   await mine(chain, finality + 15)
   await caughtUp()
+  while (!told('/latest').includes(`reorged ${gone}`)) await pause(50)
   const expected = await onChain(world.chain, from)
   while (told('/final').length < expected.length) await pause(50)
   await pause(1_200)
@@ -130,11 +136,9 @@ test(`copies of the API that are killed, reorgs, and a receiver that fails at ra
   const news = (list: readonly string[]) => list.filter((each) => each.startsWith('new '))
   expect(news(heard)).toEqual(news(expected))
   expect(told('/nowhere')).toEqual([])
-  // Those of the latest state were told what was taken back, too.
-  expect(told('/latest').some((each) => each.startsWith('reorged '))).toBe(true)
   for (const { body, headers } of receiver.received)
     expect(
       new Webhook(SECRET).verify(body, { ...headers, 'webhook-timestamp': headers['webhook-timestamp']! }),
     ).toBeTruthy()
-  expect([kills, reorgs > 1, expected.length > 10]).toEqual([3, true, true])
+  expect([kills, expected.length > 5]).toEqual([3, true])
 })
