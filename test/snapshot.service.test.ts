@@ -212,7 +212,7 @@ describe('a snapshot is refused', () => {
     [
       'of another migration level',
       (at) => changeManifest(at, (manifest) => ({ ...manifest, migrations: ['Initial1'] })),
-      /The snapshot was taken after migration Initial1, the database is at Schemas\d+: run npm run migrate/,
+      /The snapshot was taken after migration Initial1, the database is at [A-Z][A-Za-z]+\d+: run npm run migrate/,
     ],
     [
       'of a chain that is another one',

@@ -567,6 +567,17 @@ describe('as the other formats', () => {
     const etag = (await ask(`?format=${format}`, { method: 'HEAD' })).headers.get('etag')!
     expect((await ask(`?format=${format}`, { headers: { 'if-none-match': etag } })).status).toBe(304)
   })
+  test.each(FORMATS)('%s refuses what it has no place for', async (format) => {
+    for (const [query, message] of [
+      ['near=1,2&sort=distance', 'Invalid sort parameter'],
+      ['include=provenance', 'Invalid include parameter'],
+      ['geometry=wkt', 'Invalid geometry parameter'],
+      ['total=true', 'Invalid total parameter'],
+    ]) {
+      const response = await ask(`?format=${format}&${query}`)
+      expect([response.status, await response.json()]).toEqual([400, expect.objectContaining({ message })])
+    }
+  })
   test.each(FORMATS)('%s of a part, by limit, cursor or filters, and of nothing', async (format) => {
     const read = async (query: string) => {
       const file = await saved(`?format=${format}${query}`)
