@@ -103,8 +103,7 @@ export function recordsRoutes(parts: {
           `These records are so large that a page ends after ${rows.length}, and where to go on does not fit into a Link header: give limit=${rows.length} or less, leave it out to get them all, or take JSON`,
         )
       if (format !== 'json') {
-        const { type, file, head, write, tail } =
-          format === 'csv' ? csvFormat(columns) : TEXT_FORMATS[format]
+        const { type, file, head, write, tail } = format === 'csv' ? csvFormat(columns) : TEXT_FORMATS[format]
         return reply
           .type(type)
           .header('content-disposition', file)
