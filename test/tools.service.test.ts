@@ -163,7 +163,7 @@ test.each<[string[], string]>([
   [['audit', '--chain', 'celo'], 'Say which chain, one of: base-sepolia'],
   [['audit', '--chain', 'base-sepolia', '--from', 'x'], '--from must be a block number'],
   [['audit', '--chain', 'base-sepolia', '--to', '999999999'], 'cannot be audited; what is indexed and final'],
-  [['rewind'], 'expected replay or audit'],
+  [['rewind'], 'expected replay, audit, snapshot <new folder> or restore <folder>'],
   [['replay', '--wrong'], 'Unknown option'],
 ])('%s: the message says what is expected', async (args, message) => {
   // With one chain connected, audit needs no --chain.
