@@ -1,10 +1,10 @@
 import { stopTracing } from '../src/tracing'
 import cluster from 'node:cluster'
 import path from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { SettingsError, isLoopback, processSettings, type Settings } from '../src/config'
 import { CURVE } from '../src/eas'
+import { retry } from '../src/retry'
 import { addLocationSchemas } from '../src/location'
 import { openLog } from '../src/log'
 import {
@@ -133,24 +133,18 @@ function delivererOf({ webhooks }: Settings, store: Store, logger: Logger) {
   const given = webhooks.file === undefined ? [] : readWebhooksFile(webhooks.file, sender)
   const rows = new WebhookStore(store.servers)
   const deliverer = new Deliverer(store, rows, sender, logger)
+  let said = false
   const start = () =>
-    repeatUntilDone(
-      () => rows.setFile(given),
-      (error) => logger.warn({ reason: error.message }, 'the webhooks of the settings cannot be stored yet'),
-    ).then(() => deliverer.start())
+    retry(() => rows.setFile(given), {
+      attempts: Infinity,
+      pauseMs: () => SET_AGAIN_MS,
+      onFailure: ({ message }) => {
+        if (!said) logger.warn({ reason: message }, 'the webhooks of the settings cannot be stored yet')
+        said = true
+      },
+    }).then(() => deliverer.start())
   const admin = webhooks.readAdminKey && { webhooks: rows, sender, adminKey: webhooks.readAdminKey() }
   return { deliverer, start, admin }
-}
-
-/** Tries until it succeeds. */
-async function repeatUntilDone(work: () => Promise<void>, onError: (error: Error) => void): Promise<void> {
-  for (let said = false; ; said = true)
-    try {
-      return await work()
-    } catch (error) {
-      if (!said) onError(error as Error)
-      await pause(SET_AGAIN_MS, undefined, { ref: false })
-    }
 }
 
 /** By chain id, the nodes on this machine that pages may ask; none unless the settings say so. */

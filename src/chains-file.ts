@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { Type, type Static } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { CHAINS, addChains, settingSuffix, type Chain } from './chains'
-import { processEnvironment } from './config'
+import { processEnvironment, schemaProblems } from './config'
 
 /**
  * Adds the chains of CHAINS_FILE to the table (docs/reference/settings.md, "Further chains"). Each program
@@ -40,14 +40,7 @@ export function readChains(text: string): Chain[] {
   } catch (error) {
     throw new Error(`it is no JSON: ${(error as Error).message}`, { cause: error })
   }
-  if (!Value.Check(ROWS, value)) {
-    const problems = [...Value.Errors(ROWS, value)].slice(0, 10)
-    const said = problems.map(({ path, message, schema }) => {
-      const { pattern } = schema as { pattern?: string }
-      return `${path || 'the file'}: ${message.toLowerCase()}${pattern === undefined ? '' : ` (${pattern})`}`
-    })
-    throw new Error(`expected a list of chains; ${said.join('; ')}`)
-  }
+  if (!Value.Check(ROWS, value)) throw new Error(`expected a list of chains; ${schemaProblems(ROWS, value)}`)
   const chains = value.map(chainOf)
   const all = [...CHAINS, ...chains]
   for (const [what, values] of [

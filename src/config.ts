@@ -1,3 +1,5 @@
+import type { TSchema } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
@@ -143,6 +145,22 @@ export type SignerSettings =
 /** Settings are wrong or missing: the message names all of them and says what would be right. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError'
+}
+
+/** Problems of a file that are told at once. */
+const PROBLEMS_TOLD = 10
+/**
+ * What keeps the content of a settings file from its schema: each place, and what would be right there. The
+ * value itself is not shown, as it may be a secret.
+ */
+export function schemaProblems(schema: TSchema, value: unknown): string {
+  return [...Value.Errors(schema, value)]
+    .slice(0, PROBLEMS_TOLD)
+    .map(({ path, message, schema: { pattern } }) => {
+      const form = pattern === undefined ? '' : ` (${String(pattern)})`
+      return `${path || 'the file'}: ${message.toLowerCase()}${form}`
+    })
+    .join('; ')
 }
 
 /** Settings that a process needs to start, so that one message names all that are missing. */

@@ -1,6 +1,6 @@
 import { Client } from 'pg'
 import { seededRandom } from '../dev/random'
-import { readGeometry } from '../src/geodesy'
+import { GeometryError, prepareGeometry, readGeometry, type PreparedGeometry } from '../src/geodesy'
 import type { RecordRow } from '../src/indexer/project'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA, recordFields, type Attributes } from '../src/location'
 import { planeShape } from '../src/location/plane'
@@ -51,6 +51,16 @@ const CHUNK = 2_000
 
 export const uidOf = (i: number) => `0x${i.toString(16).padStart(64, '0')}`
 export const addressOf = (i: number) => `0x${i.toString(16).padStart(40, '0')}`
+
+/** undefined: one that the kernel does not take, or a polygon without a certain inside */
+export function preparedOf(geometry: Geometry): PreparedGeometry | undefined {
+  try {
+    return prepareGeometry(readGeometry(geometry, 'geometry'))
+  } catch (error) {
+    if (error instanceof GeometryError) return undefined
+    throw error
+  }
+}
 
 /** The shape that the indexer writes of this GeoJSON text. */
 function planeOf(geometry: string): string {

@@ -1,16 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { seededRandom } from '../../dev/random'
-import {
-  GeometryError,
-  intersects,
-  prepareGeometry,
-  readGeometry,
-  type PreparedGeometry,
-} from '../../src/geodesy'
+import { intersects, type PreparedGeometry } from '../../src/geodesy'
 import { SIEVE_WORKER, startApi, type TestApi } from '../../test/api'
 import { jsonOf, someFilter, textOf, type Filter } from '../../test/cql2'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
-import { ADDRESSES, insertRecords, type Geometry, type StoredRecord } from '../../test/records'
+import { ADDRESSES, insertRecords, preparedOf, type Geometry, type StoredRecord } from '../../test/records'
 import { conditionIn } from './filter'
 import { QUERYABLES } from './queryables'
 import { RecordSearch } from './search'
@@ -51,15 +45,6 @@ function someShape(): Geometry {
   if (kind === 2) return { type: 'LineString', coordinates: [at, near(), near()] }
   if (kind === 3) return { type: 'MultiPoint', coordinates: [at, near()] }
   return { type: 'Polygon', coordinates: [[at, near(), near(), at]] }
-}
-/** undefined: one that the kernel does not take, or a polygon without a certain inside */
-function preparedOf(geometry: Geometry): PreparedGeometry | undefined {
-  try {
-    return prepareGeometry(readGeometry(geometry, 'geometry'))
-  } catch (error) {
-    if (error instanceof GeometryError) return undefined
-    throw error
-  }
 }
 const certainShape = (): Geometry => {
   for (;;) {

@@ -63,11 +63,12 @@ export {
 export {
   isAny,
   isOneOf,
+  lowered,
   type Bbox,
   type OneOrMore,
   boxesOf,
   conditions,
-  envelope,
+  boxSql,
   NEWEST_FIRST,
   type RecordFilter,
   type TimeSort,

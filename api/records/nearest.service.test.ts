@@ -1,15 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { seededRandom } from '../../dev/random'
-import {
-  GeometryError,
-  distanceCentimeters,
-  prepareGeometry,
-  readGeometry,
-  type PreparedGeometry,
-} from '../../src/geodesy'
+import { distanceCentimeters, type PreparedGeometry } from '../../src/geodesy'
 import { startApi, type TestApi } from '../../test/api'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
-import { ADDRESSES, insertRecords, type Geometry, type GivenRecord } from '../../test/records'
+import { ADDRESSES, insertRecords, preparedOf, type Geometry, type GivenRecord } from '../../test/records'
 
 /**
  * sort=distance against brute force by the kernel: every record is measured, then sorted. NEAREST_SEED
@@ -49,14 +43,6 @@ function someShape(): Geometry {
   return random() < 0.5
     ? { type: 'LineString', coordinates: [at, near(), near()] }
     : { type: 'Polygon', coordinates: [[at, near(), near(), at]] }
-}
-function preparedOf(geometry: Geometry): PreparedGeometry | undefined {
-  try {
-    return prepareGeometry(readGeometry(geometry, 'geometry'))
-  } catch (error) {
-    if (error instanceof GeometryError) return undefined
-    throw error
-  }
 }
 
 interface Placed {

@@ -113,8 +113,9 @@ async function within(
     )
     for (const [i, row] of rows.entries()) {
       const centimeters = distances[i]!
+      if (centimeters === null || centimeters > radius) continue
       const each = { row, centimeters, id: `${row.chain}-${row.uid}` }
-      if (centimeters !== null && centimeters <= radius && (!from || isAfter(each, from))) found.push(each)
+      if (!from || isAfter(each, from)) found.push(each)
     }
     if (found.length > 2 * limit) found = found.sort(inOrder).slice(0, limit)
   }

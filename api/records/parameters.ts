@@ -37,7 +37,7 @@ import {
 } from './readers'
 import type { SearchQuery } from './search'
 import { placeOf, type Place } from './sieve'
-import { NEWEST_FIRST, type OneOrMore, type RecordPosition, type Sort, type TimeSort } from './sql'
+import { NEWEST_FIRST, lowered, type RecordPosition, type Sort, type TimeSort } from './sql'
 
 /** What the Records API can be asked: each parameter with its documentation and its reader. */
 
@@ -441,10 +441,8 @@ function positionIn(cursor: string, tag: string): RecordPosition {
 export function choiceTag(choice: RecordChoice, sort: Sort): string {
   const { chain, prover, subject, schema, locationType, memo, attributes } = choice
   const { revoked, after, before, bbox, place, condition } = choice
-  const lower = (types: OneOrMore | undefined) =>
-    typeof types === 'string' ? types.toLowerCase() : types?.map((type) => type.toLowerCase())
   const canonical = JSON.stringify([
-    ...[chain, prover, subject, schema, lower(locationType), revoked],
+    ...[chain, prover, subject, schema, locationType && lowered(locationType), revoked],
     ...[after?.getTime(), before?.getTime(), bbox, place?.geometry, place?.radiusMeters],
     ...[sort.by, sort.descending, memo],
     ...(attributes === undefined ? [] : [attributes]),

@@ -1,9 +1,8 @@
 import path from 'node:path'
-import { Piscina } from 'piscina'
 import { prepareGeometry, reachOf, readGeometry, withEffort, type Box } from '../../src/geodesy'
-import { UnavailableError } from '../http/problems'
 import type { SieveTask, Verdict } from './sieve-worker'
 import type { RecordResult } from './sql'
+import { Workers, type WorkerLimits } from './workers'
 
 /**
  * Search by exact place: the database gives candidates, workers measure them with the kernel that also signs.
@@ -24,12 +23,13 @@ export interface Sifted {
   failed: RecordResult[]
 }
 
-/** How long one task may take, waiting for a worker included, milliseconds. */
-const TASK_MS = 15_000
 /** Characters of the geometries of one task. */
 export const TASK_CHARACTERS = 1_000_000
-const WORKERS = 2
-const TASKS_WAITING = 64
+const LIMITS: WorkerLimits = {
+  ...{ threads: 2, waiting: 64, taskMs: 15_000 },
+  busy: 'Too many searches by exact place wait already.',
+  slow: 'Looking at so many geometries took too long.',
+}
 
 /**
  * Reads a place to search at. Throws a GeometryError; an EffortError where the geometry takes too long to
@@ -47,12 +47,14 @@ export function placeOf(geojson: unknown, name: string, radiusMeters?: number): 
 
 /** Measures candidates in worker threads, which start with the first search. */
 export class Sieve {
-  private pool?: Piscina
+  private readonly workers: Workers
 
-  constructor(private readonly workerFile = path.join(__dirname, 'sieve-worker.js')) {}
+  constructor(workerFile = path.join(__dirname, 'sieve-worker.js')) {
+    this.workers = new Workers(workerFile, LIMITS)
+  }
 
   async close(): Promise<void> {
-    await this.pool?.destroy()
+    await this.workers.close()
   }
 
   /**
@@ -81,24 +83,6 @@ export class Sieve {
   }
 
   private async run<Answer>(name: 'sift' | 'distances', task: SieveTask): Promise<Answer[]> {
-    this.pool ??= new Piscina({
-      filename: this.workerFile,
-      minThreads: 0,
-      maxThreads: WORKERS,
-      idleTimeout: 60_000,
-      maxQueue: TASKS_WAITING,
-    })
-    if (this.pool.queueSize >= TASKS_WAITING)
-      throw new UnavailableError('Too many searches by exact place wait already.')
-    try {
-      return (await this.pool.run(task, {
-        name,
-        signal: AbortSignal.timeout(TASK_MS),
-      })) as Answer[]
-    } catch (error) {
-      if ((error as Error).name === 'AbortError')
-        throw new UnavailableError('Looking at so many geometries took too long.')
-      throw error
-    }
+    return (await this.workers.run(name, task)) as Answer[]
   }
 }

@@ -1,5 +1,5 @@
 import type { Condition, DecidedPlace } from './filter'
-import { boxesOf, envelope, meets, reaches, type Bbox } from './sql-places'
+import { boxesOf, boxSql, meets, reaches, type Bbox } from './sql-places'
 
 /**
  * What a record has to be, as SQL that is true for such records, and false or null for others. Columns come
@@ -9,7 +9,7 @@ import { boxesOf, envelope, meets, reaches, type Bbox } from './sql-places'
 export function conditionSql(condition: Condition<DecidedPlace>, value: (v: unknown) => string): string {
   const joined = (parts: readonly Condition<DecidedPlace>[], word: string) =>
     `(${parts.map((part) => conditionSql(part, value)).join(word)})`
-  const box = ([w, s, e, n]: Bbox) => envelope(value(w), value(s), value(e), value(n))
+  const box = (each: Bbox) => boxSql(each, value)
   if ('all' in condition) return joined(condition.all, ' AND ')
   if ('any' in condition) return joined(condition.any, ' OR ')
   if ('always' in condition) return condition.always ? 'true' : 'false'

@@ -10,6 +10,12 @@ export type Bbox = readonly [number, number, number, number]
 export const envelope = (w: string, s: string, e: string, n: string) =>
   `ST_Envelope(ST_SetSRID(ST_MakeLine(ST_MakePoint(${w}, ${s}), ST_MakePoint(${e}, ${n})), 4326))`
 
+/** The envelope of a box. @param value adds a parameter and returns its placeholder */
+export function boxSql(box: Bbox, value: (v: unknown) => string): string {
+  const [w, s, e, n] = box.map((degrees) => value(degrees)) as [string, string, string, string]
+  return envelope(w, s, e, n)
+}
+
 /**
  * Whether a shape and a box meet. By PostGIS's own distance, not by ST_Intersects: GEOS throws at rings that
  * cross themselves (a TopologyException, where the box has no width or height) and misses lines without

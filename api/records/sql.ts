@@ -2,14 +2,17 @@ import { RECORD_FIELD_LIST } from '../../src/location'
 import type { ProvenanceColumn } from './provenance'
 import type { Condition, DecidedPlace } from './filter'
 import { conditionSql } from './sql-filter'
-import { boxesOf, envelope, reaches, meets, touches, type Bbox } from './sql-places'
+import { boxesOf, boxSql, reaches, meets, touches, type Bbox } from './sql-places'
 
-export { boxesOf, envelope, meets, type Bbox } from './sql-places'
+export { boxesOf, boxSql, envelope, meets, type Bbox } from './sql-places'
 
 /** The SQL of records: one filter, for lists, counts and exports alike. */
 
 /** A value, or a list of some. */
 export type OneOrMore = string | readonly string[]
+export function lowered(values: OneOrMore): OneOrMore {
+  return typeof values === 'string' ? values.toLowerCase() : values.map((value) => value.toLowerCase())
+}
 /** Whether a value is the one that is wanted, or one of them. */
 export function isOneOf(wanted: OneOrMore, value: string): boolean {
   return typeof wanted === 'string' ? wanted === value : wanted.includes(value)
@@ -261,13 +264,12 @@ const SAMPLE_CHARACTERS = 2_000
 export function sampleQuery(filter: RecordFilter, boxes: readonly Bbox[], limit: number): Statement {
   const values: unknown[] = []
   const value = (v: unknown) => `$${values.push(v)}`
-  const lists = boxes.map(([w, s, e, n]) => {
+  const lists = boxes.map((box) => {
     const where = whereClause([
       ...conditions(filter, value),
       `geom IS NOT NULL AND octet_length(geometry) <= ${SAMPLE_CHARACTERS}`,
     ])
-    const box = envelope(value(w), value(s), value(e), value(n))
-    return `(SELECT id, geometry FROM location_record ${where} ORDER BY geom <-> ${box} LIMIT ${value(limit)})`
+    return `(SELECT id, geometry FROM location_record ${where} ORDER BY geom <-> ${boxSql(box, value)} LIMIT ${value(limit)})`
   })
   return {
     text: `SELECT string_agg(geometry, E'\\n') AS lines FROM (${lists.join(' UNION ')}) AS sample`,
@@ -315,7 +317,7 @@ export function conditions(
   if (filter.before !== undefined) where.push(`timestamp < ${value(filter.before)}`)
   if (window?.since) where.push(`timestamp >= ${value(window.since)}`)
   if (window?.until) where.push(`timestamp < ${value(window.until)}`)
-  const box = ([w, s, e, n]: Bbox) => envelope(value(w), value(s), value(e), value(n))
+  const box = (each: Bbox) => boxSql(each, value)
   const boxInTime = ([w, s, e, n]: Bbox) =>
     `ST_SetSRID(ST_MakeLine(ST_MakePoint(${value(w)}, ${value(s)}, ${value(window!.since!.getTime() / 1000)}), ST_MakePoint(${value(e)}, ${value(n)}, ${value(window?.until ? window.until.getTime() / 1000 : ENDLESS)})), 4326)`
   const any = (boxes: readonly Bbox[], condition: (box: Bbox) => string) =>

@@ -1,4 +1,4 @@
-import { choiceOf, FILTERS, queryOf, readParameters } from '../records'
+import { choiceOf, FILTERS, lowered, queryOf, readParameters } from '../records'
 import type { ChangeFilter } from './changes'
 
 /** The filters of changes: those of the list that a change can be held against. */
@@ -8,9 +8,7 @@ const QUERY = queryOf(CHANGE_FILTERS)
 
 export function filterOf(query: typeof QUERY.static): ChangeFilter {
   const { chain, prover, subject, schema, locationType, bbox } = choiceOf(query)
-  const lower = (type: string) => type.toLowerCase()
-  const types = typeof locationType === 'string' ? lower(locationType) : locationType?.map(lower)
-  return { chain, prover, subject, schema, locationType: types, bbox }
+  return { chain, prover, subject, schema, locationType: locationType && lowered(locationType), bbox }
 }
 
 /** The filter that a query of the stream with these texts has. Throws a RecordsError. */

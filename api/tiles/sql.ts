@@ -1,7 +1,7 @@
 import {
   boxesOf,
   conditions,
-  envelope,
+  boxSql,
   isAny,
   TYPE_INDEXED,
   type RecordFilter,
@@ -149,9 +149,7 @@ export function countsQuery(filter: RecordFilter, tile: Tile): Statement {
   if (z === 0) where.push('geom IS NOT NULL')
   // The middle of a shape's box is within the box.
   else {
-    const boxes = boxesOf(boxOf(tile)).map(
-      ([w, s, e, n]) => `geom && ${envelope(value(w), value(s), value(e), value(n))}`,
-    )
+    const boxes = boxesOf(boxOf(tile)).map((box) => `geom && ${boxSql(box, value)}`)
     where.push(`(${boxes.join(' OR ')})`)
   }
   const between = (bounds: [number, number]) => `BETWEEN ${value(bounds[0])} AND ${value(bounds[1])}`

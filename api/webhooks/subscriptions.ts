@@ -4,7 +4,7 @@ import { Value } from '@sinclair/typebox/value'
 import { Webhook } from 'standardwebhooks'
 import { filterOfTexts } from '../stream'
 import type { SafeSender } from '../compute'
-import { SettingsError } from '../../src/config'
+import { SettingsError, schemaProblems } from '../../src/config'
 
 /** At most so many subscriptions. */
 export const MOST_SUBSCRIPTIONS = 10_000
@@ -53,14 +53,8 @@ export function readWebhooksFile(file: string, sender: SafeSender): GivenSubscri
   } catch (error) {
     throw wrong(file, (error as Error).message)
   }
-  if (!Value.Check(ROWS, value)) {
-    // The value at a place is never shown: it may be a secret.
-    const said = [...Value.Errors(ROWS, value)].slice(0, 10).map(({ path, message, schema }) => {
-      const { pattern } = schema as { pattern?: string }
-      return `${path || 'the file'}: ${message.toLowerCase()}${pattern === undefined ? '' : ` (${pattern})`}`
-    })
-    throw wrong(file, `expected a list of subscriptions; ${said.join('; ')}`)
-  }
+  if (!Value.Check(ROWS, value))
+    throw wrong(file, `expected a list of subscriptions; ${schemaProblems(ROWS, value)}`)
   const twice = value.find(({ id }, i) => value.findIndex((each) => each.id === id) !== i)
   if (twice) throw wrong(file, `two subscriptions have the id ${twice.id}`)
   return value.map((row) => {

@@ -1,8 +1,8 @@
 import path from 'node:path'
-import { Piscina } from 'piscina'
 import { UnavailableError } from '../../http/problems'
 import { Semaphore } from '../../http/semaphore'
 import type { RecordResult } from '../sql'
+import { Workers, type WorkerLimits } from '../workers'
 import { MAGIC as FLATGEOBUF_MAGIC, type Beginning } from './flatgeobuf'
 import { MAGIC as PARQUET_MAGIC, type RowGroupNote } from './geoparquet'
 import { DiskBudget, Spool } from './spool'
@@ -18,10 +18,11 @@ export type ColumnarName = 'geoparquet' | 'flatgeobuf'
 
 /** Files that are made at once: each holds some 50 bytes a record in memory. */
 const FILES_AT_ONCE = 4
-const WORKERS = 2
-const TASKS_WAITING = 64
-/** How long one task may take, waiting for a worker included, milliseconds. */
-const TASK_MS = 60_000
+const LIMITS: WorkerLimits = {
+  ...{ threads: 2, waiting: 64, taskMs: 60_000 },
+  busy: 'Too many exports in space order wait already.',
+  slow: 'Sorting these records took too long.',
+}
 /** A row group ends with whichever is reached first: the larger it is, the more a reader has to hold. */
 const GROUP_RECORDS = 10_000
 const GROUP_BYTES = 16_000_000
@@ -33,7 +34,7 @@ const [LEAST_READ, MOST_READ] = [8_192, 262_144]
 
 /** Makes columnar files. */
 export class ColumnarFiles {
-  private pool?: Piscina
+  private readonly workers: Workers
   private readonly slots = new Semaphore({ all: FILES_AT_ONCE, each: FILES_AT_ONCE })
   private readonly budget: DiskBudget
 
@@ -41,15 +42,13 @@ export class ColumnarFiles {
    * @param diskBytes of temporary files, of all exports together
    * @param workerFile default: the one beside this file
    */
-  constructor(
-    diskBytes: number,
-    private readonly workerFile = path.join(__dirname, 'worker.js'),
-  ) {
+  constructor(diskBytes: number, workerFile = path.join(__dirname, 'worker.js')) {
+    this.workers = new Workers(workerFile, LIMITS)
     this.budget = new DiskBudget(diskBytes)
   }
 
   async close(): Promise<void> {
-    await this.pool?.destroy()
+    await this.workers.close()
   }
 
   /** A file to fill. Close it in the end. Throws an UnavailableError where too many are made. */
@@ -60,30 +59,11 @@ export class ColumnarFiles {
         `${FILES_AT_ONCE} exports in space order are under way; formats that are not sorted can be had.`,
       )
     const Kind = name === 'geoparquet' ? GeoParquetFile : FlatGeobufFile
-    return new Kind(new Spool(this.budget), (task) => this.run(task), release)
-  }
-
-  private async run({ name, input, transfer }: Task): Promise<unknown> {
-    this.pool ??= new Piscina({
-      filename: this.workerFile,
-      minThreads: 0,
-      maxThreads: WORKERS,
-      idleTimeout: 60_000,
-      maxQueue: TASKS_WAITING,
-    })
-    if (this.pool.queueSize >= TASKS_WAITING)
-      throw new UnavailableError('Too many exports in space order wait already.')
-    try {
-      return (await this.pool.run(input, {
-        name,
-        signal: AbortSignal.timeout(TASK_MS),
-        ...(transfer && { transferList: transfer }),
-      })) as unknown
-    } catch (error) {
-      if ((error as Error).name === 'AbortError')
-        throw new UnavailableError('Sorting these records took too long.')
-      throw error
-    }
+    return new Kind(
+      new Spool(this.budget),
+      ({ name, input, transfer }) => this.workers.run(name, input, transfer),
+      release,
+    )
   }
 }
 

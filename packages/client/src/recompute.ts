@@ -29,19 +29,21 @@ export async function recomputeAnswer(
   const { chain: which, provider, signal, ...options } = given
   const uid = typeof answer === 'string' ? answer : undefined
   const named = which ?? (typeof answer === 'string' ? undefined : answer.chainId)
-  const connected = once(async () => {
+  const located = once(async () => {
     const chain = await context.chain(named)
-    return { chain, reader: await connect(context, chain, provider) }
+    return { chain, node: provider ?? context.options.providers?.[chain.id] }
   })
-  const isConnectable = async () =>
-    (provider ?? context.options.providers?.[(await context.chain(named)).id]) !== undefined
+  const connected = once(async () => {
+    const { chain, node } = await located()
+    return { chain, reader: await connect(chain, node) }
+  })
   const attestation = async (uid: string) => {
     const { chain, reader } = await connected()
     return untilAborted(getAttestation(reader, chain.eas, uid), signal)
   }
   const schema = async (uid: string) => {
     // An offchain attestation needs no node but for its schema.
-    if (!(await isConnectable())) return undefined
+    if ((await located()).node === undefined) return undefined
     const { chain, reader } = await connected()
     return untilAborted(getSchema(reader, chain.schemaRegistry, uid), signal)
   }
@@ -60,12 +62,7 @@ export async function recomputeAnswer(
   return found ? { ...recomputed, attester: found.attester } : recomputed
 }
 
-async function connect(
-  { options }: Context,
-  chain: Chain,
-  provider: Provider | undefined,
-): Promise<ChainReader> {
-  const node = provider ?? options.providers?.[chain.id]
+async function connect(chain: Chain, node: Provider | undefined): Promise<ChainReader> {
   if (node === undefined)
     throw new SignerError(
       `recompute reads attestations from ${chain.slug} itself: give its node, as in recompute(answer, inputs, { provider: 'https://...' }) or createGeo({ providers: { ${chain.id}: 'https://...' } }). Inputs that were GeoJSON cannot be read there: give them.`,
