@@ -7,6 +7,7 @@ import { CURVE } from '../src/eas'
 import { retry } from '../src/retry'
 import { addLocationSchemas } from '../src/location'
 import { openLog } from '../src/log'
+import { noteAttesters } from './answers'
 import {
   Attester,
   ChainReader,
@@ -123,6 +124,7 @@ export async function serve(settings: Settings): Promise<void> {
   })
   // In the background: the other APIs do not wait for it.
   void graphql.start()
+  void noteAttesters(store.servers, attesters.values(), logger)
   void webhooks?.start()
 }
 

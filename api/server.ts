@@ -8,6 +8,7 @@ import Fastify, {
   type HTTPMethods,
 } from 'fastify'
 import { type AboutParts, aboutRoutes, describeRoutes, monitoring, type MonitoringParts } from './service'
+import { answersRoutes } from './answers'
 import { COMPUTE_ENDPOINTS, computeRoutes, type WalletTier } from './compute'
 import { openToAllOrigins } from './http/cors'
 import { clientErrorHandler, guardRequests, isOfCompute } from './http/guard'
@@ -82,6 +83,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
   await app.register(
     publicRecordsScope(app, parts, async (scope) => {
       await scope.register(recordsRoutes({ ...parts, freshness }), { prefix: '/v0' })
+      await scope.register(answersRoutes({ ...parts, freshness }), { prefix: '/v0' })
       await scope.register(streamRoutes({ live }), { prefix: '/v0' })
     }),
     { prefix: '/api' },

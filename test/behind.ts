@@ -3,9 +3,11 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { startLocalChain, type LocalChain } from '../dev/chain'
+import { ZeroHash } from 'ethers'
+import { request, startLocalChain, testAccount, type LocalChain } from '../dev/chain'
 import { blankSettings, freePort, startService, type Service } from '../dev/services'
 import { stateSchema } from '../src/chains'
+import { encodeBooleanResult, encodeNumericResult } from '../src/eas'
 import { createMigratedDatabase, removeFolder, rows, temporaryFolder } from './database'
 import { startRpcProxy, type Fault, type RpcProxy } from './rpc-proxy'
 import { LOCAL_CHAIN, mine } from './world'
@@ -35,6 +37,21 @@ export interface KeptIndexer {
   stop(): Promise<void>
 }
 
+/** The test account that attests the answers of a faulty world. */
+export const ANSWERER = 5
+/** The content of an answer's attestation: a distance, or a boolean. */
+export function answerRequest(result: bigint | boolean, schema = RESULT_SCHEMA) {
+  const context = { inputRefs: [ZeroHash], timestamp: 1_767_225_600 }
+  return request(
+    schema,
+    typeof result === 'bigint'
+      ? encodeNumericResult(result, 'centimeters', { ...context, operation: 'distance' })
+      : encodeBooleanResult(result, { ...context, operation: 'within:50000' }),
+  )
+}
+/** That of numeric results: EAS itself compares no payload with its schema. */
+export const RESULT_SCHEMA = '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a'
+
 /** How long an indexer with HASTY waits for an RPC answer: for tests in which answers are late. */
 export const TIMEOUT_MS = 2_000
 export const HASTY: NodeJS.ProcessEnv = { RPC_TIMEOUT_SECONDS: String(TIMEOUT_MS / 1000) }
@@ -48,6 +65,9 @@ export async function startFaultyWorld(): Promise<FaultyWorld> {
     createMigratedDatabase(),
   ])
   const proxy = await startRpcProxy(chain.url)
+  await rows(database.url, 'INSERT INTO answer_attester (chain, address, first_block) VALUES ($1, $2, 0)', [
+    ...[SLUG, testAccount(ANSWERER).address.toLowerCase()],
+  ])
   return {
     chain,
     chains: new Map([[SLUG, chain]]),

@@ -7,15 +7,16 @@ import { bodyOf, eventOf, type ReadRow } from '../src/indexer/store'
 import { hashesToUid } from '../src/eas'
 import type { RpcLog } from '../src/chain'
 import { EventKind } from '../src/model'
-import { project } from '../src/indexer/project'
-import { attestationFilter } from '../src/indexer/registry'
+import { addAnswerAttesters } from '../src/answer'
+import { PROJECTED_TABLES, project } from '../src/indexer/project'
+import { attestationFilter, watchedOf } from '../src/indexer/registry'
 import { addLocationSchemas, locationSchemaUids, type LocationSchema } from '../src/location'
 import { hexNumber } from '../src/rpc'
 import { rows } from './database'
 
 /**
  * What holds for a chain (Base Sepolia unless named) after every fault, once its indexer has caught up
- * (docs/spec/trust.md 6): I1 the records equal a projection of the whole log; I2 every body is the chain's
+ * (docs/spec/trust.md 6): I1 records and answers equal a projection of the whole log; I2 every body is the chain's
  * and hashes to its UID; I3 the log holds exactly the Attested and Revoked events of the chain's receipts; I4
  * the cursor's block is canonical; I7 the stored counts equal those of a scan, and a client that follows the
  * changes from the first one on has exactly the stored records, of final changes exactly the final ones.
@@ -32,6 +33,12 @@ export async function expectInvariants(
       'SELECT uid, fields FROM location_schema WHERE chain = $1 AND watched',
       [slug],
     ),
+  )
+  addAnswerAttesters(
+    slug,
+    await rows<{ address: string }>(databaseUrl, 'SELECT address FROM answer_attester WHERE chain = $1', [
+      slug,
+    ]),
   )
   const log = await rows<ReadRow>(
     databaseUrl,
@@ -63,11 +70,6 @@ export async function expectInvariants(
     log.filter((row) => row.kind === EventKind.ATTESTED).map((row) => [row.uid, bodyOf(row)]),
   )
   const replayed = project(slug, log.map(eventOf), bodies, new Date(0))
-  const projected = await rows<Record<string, unknown>>(
-    databaseUrl,
-    'SELECT * FROM location_record WHERE chain = $1',
-    [slug],
-  )
   const comparable = (record: Record<string, unknown>) => {
     const { created_at, updated_at, ...rest } = record
     // pg gives numeric columns as text, PostGIS writes hex in upper case.
@@ -81,7 +83,14 @@ export async function expectInvariants(
   }
   const byId = (list: Record<string, unknown>[]) =>
     Object.fromEntries(list.map((record) => [record.id, comparable(record)]))
-  expect(byId(projected)).toEqual(byId(replayed.records as unknown as Record<string, unknown>[]))
+  for (const table of PROJECTED_TABLES) {
+    const stored = await rows<Record<string, unknown>>(
+      databaseUrl,
+      `SELECT * FROM ${table} WHERE chain = $1`,
+      [slug],
+    )
+    expect(byId(stored)).toEqual(byId(replayed.rows[table] as unknown as Record<string, unknown>[]))
+  }
   expect(log.map((row) => row.problem)).toEqual(replayed.events.map((row) => row.problem))
 
   const [cursor] = await rows<{ height: number; hash: string }>(
@@ -195,7 +204,7 @@ async function receiptLogs({ chain, provider, url }: LocalChain): Promise<RpcLog
     headers.filter(({ transactions }) => transactions.length).map(({ number }) => [number]),
   )
   const { address, topic0 } = attestationFilter(chain)
-  const schemas = locationSchemaUids()
+  const { schemas, attesters } = watchedOf(chain)
   return receipts
     .flat()
     .flatMap(({ logs }) => logs)
@@ -203,7 +212,7 @@ async function receiptLogs({ chain, provider, url }: LocalChain): Promise<RpcLog
       (entry) =>
         address.includes(entry.address.toLowerCase()) &&
         topic0.includes(entry.topics[0]!) &&
-        schemas.includes(entry.topics[3]!),
+        (schemas.includes(entry.topics[3]!) || attesters.includes(`0x${entry.topics[2]!.slice(-40)}`)),
     )
 }
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { seededRandom } from '../dev/random'
 import { CHAINS, stateSchema } from '../src/chains'
 import { BatchWriter, Database, countUids, replayPage, withheldAttestations } from '../src/indexer/store'
-import { locationSchemaUids } from '../src/location'
+import { watchedOf } from '../src/indexer/registry'
 import { EventKind } from '../src/model'
 import type { ChainEvent } from '../src/indexer/project'
 import { createMigratedDatabase, rows, type TestDatabase } from './database'
@@ -72,7 +72,7 @@ async function replay(): Promise<string[]> {
     const page = await replayPage(
       replaying,
       CHAIN,
-      locationSchemaUids(),
+      watchedOf(CHAIN),
       after,
       EVENTS_PER_WRITE,
       LAST_HEIGHT,
@@ -213,12 +213,12 @@ test(
   { timeout: 3_600_000 },
   async () => {
     const random = seededRandom(SEED)
-    const before = await countUids(replaying.query, CHAIN, locationSchemaUids())
+    const before = await countUids(replaying.query, CHAIN, watchedOf(CHAIN))
     for (let done = 0; done < COUNT; done += 1_000) {
       const batch = Array.from({ length: 1_000 }, () => hostile(number++, random))
       expect(await write(batch)).toMatchObject({ withheld: 0 })
     }
-    expect(await countUids(replaying.query, CHAIN, locationSchemaUids())).toBe(before + COUNT)
+    expect(await countUids(replaying.query, CHAIN, watchedOf(CHAIN))).toBe(before + COUNT)
     expect(await replay()).toEqual([])
   },
 )

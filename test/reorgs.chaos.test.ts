@@ -1,8 +1,9 @@
 import { AbiCoder, ZeroAddress } from 'ethers'
 import { Client } from 'pg'
 import { expect, test } from 'vitest'
-import { attest, mined, request, revoke } from '../dev/chain'
+import { attest, mined, request, revoke, testAccount } from '../dev/chain'
 import { fieldTypes, schemaUid } from '../src/eas'
+import { ANSWERER, RESULT_SCHEMA, answerRequest, audit } from './behind'
 import { TEST_DATABASE_URL } from './database'
 import {
   world,
@@ -57,6 +58,61 @@ test('reorgs drop a revocation, an attestation with its revocation, and both in 
   await provider.send('evm_revert', [before])
   await caughtUp()
   expect(await records([kept, also, dropped, both])).toEqual(['valid', 'valid', 'missing', 'missing'])
+})
+
+test('reorgs drop an answer, the revocation of one, and what is no answer', async () => {
+  const { chain, caughtUp } = world
+  const { provider } = chain
+  const answers = async (uids: readonly string[]) => {
+    const found = await query<{ uid: string; revoked: boolean }>('SELECT uid, revoked FROM answer')
+    return uids.map((uid) => found.find((each) => each.uid === uid)?.revoked)
+  }
+  const kept = await attest(chain, answerRequest(12_345n), ANSWERER)
+  // Another attester's says nothing of ours.
+  const foreign = await attest(chain, answerRequest(1n), 0)
+  await caughtUp()
+  const before = await provider.send('evm_snapshot', [])
+  await revoke(chain, kept, ANSWERER, RESULT_SCHEMA)
+  const dropped = await attest(chain, answerRequest(true), ANSWERER)
+  const located = await attest(chain, place(), ANSWERER)
+  const noAnswer = await attest(chain, request(RESULT_SCHEMA, '0x1234'), ANSWERER)
+  await caughtUp()
+  expect(await answers([kept, foreign, dropped, located, noAnswer])).toEqual([
+    ...[true, undefined, false],
+    ...[undefined, undefined],
+  ])
+  expect(await records([located])).toEqual(['valid'])
+  expect(await query('SELECT problem FROM attestation_event WHERE uid = $1', [noAnswer])).toEqual([
+    { problem: expect.stringContaining('it is no answer of this service') },
+  ])
+  await provider.send('evm_revert', [before])
+  await caughtUp()
+  expect(await answers([kept, dropped])).toEqual([false, undefined])
+  expect(await query('SELECT FROM attestation_event WHERE uid = $1', [noAnswer])).toEqual([])
+})
+
+test('the answers of an attester that is noted later: those to come at once, its history by the audit', async () => {
+  const { chain, caughtUp } = world
+  const [late, address] = [6, testAccount(6).address.toLowerCase()]
+  const count = async () =>
+    (await query<{ uid: string }>('SELECT uid FROM answer WHERE attester = $1', [address])).map(
+      ({ uid }) => uid,
+    )
+  const old = await attest(chain, answerRequest(1n), late)
+  await finalize()
+  expect(await count()).toEqual([])
+  await query('INSERT INTO answer_attester (chain, address, first_block) VALUES ($1, $2, 0)', [
+    ...[LOCAL_CHAIN.slug, address],
+  ])
+  await until(async () => (await query('SELECT FROM answer_attester WHERE read_from IS NULL')).length === 0)
+  // A block whose reading had begun before may lack it: the audit adds those.
+  const fresh = await attest(chain, answerRequest(2n), late)
+  await finalize()
+  const { code, output } = await audit(world)
+  expect([code, output]).toEqual([1, expect.stringMatching(/; [12] were not in the log/)])
+  expect((await count()).sort()).toEqual([old, fresh].sort())
+  const [{ doubt } = {}] = await query<{ doubt: string | null }>('SELECT doubt FROM chain_status')
+  expect(doubt).toBeNull()
 })
 
 test('an attestation mined again at another time has another UID', async () => {
@@ -230,7 +286,7 @@ test('a reorg below the last final block: the indexer halts with code 2, logs wh
   expect(await copy()).toEqual(written)
   // The new chain is indexed from scratch, so that the invariants hold after this test too.
   await query(
-    'DROP SCHEMA squid_base_sepolia CASCADE; TRUNCATE attestation_event, location_record, chain_status',
+    'DROP SCHEMA squid_base_sepolia CASCADE; TRUNCATE attestation_event, location_record, answer, chain_status',
   )
   restart()
   await caughtUp()

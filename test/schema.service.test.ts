@@ -62,13 +62,13 @@ function projectedRecord(): object {
   const event = { kind: EventKind.ATTESTED, uid, schemaUid, attester, recipient }
   const block = { blockNumber: 1, blockHash: uid, blockTimestamp: 0, transactionHash: uid, logIndex: 0 }
   const body = { uid, schema: schemaUid, attester, recipient, refUID: uid, data, time: 0n }
-  const { records } = project(
+  const { rows: projected } = project(
     'celo',
     [{ ...event, ...block }],
     new Map([[uid, { ...body, expirationTime: 0n, revocationTime: 0n, revocable: true }]]),
     new Date(),
   )
-  return records[0]!
+  return projected.location_record[0]!
 }
 
 const planeOf = (geojson: object) => planeShape(readGeometry(geojson, 'location'))

@@ -6,8 +6,10 @@ import { seededRandom } from '../dev/random'
 import * as eas from '../src/abi/EAS'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../src/location'
 import {
+  ANSWERER,
   HASTY,
   TIMEOUT_MS,
+  answerRequest,
   audit,
   startFaultyWorld,
   startIndexerBehind,
@@ -81,8 +83,10 @@ const MODES: readonly Fault[] = [
   ...[faults.lagging(1), faults.lagging(5)],
 ]
 
+/** Who attests places, and whose attestations are answers. */
+const [PLACES, ANSWERS] = [testAccount(0).address, testAccount(ANSWERER).address]
 /** Candidates for a revocation; a reorg may have removed some. */
-const attested: { uid: string; schema: string }[] = []
+const attested: { uid: string; schema: string; from: string }[] = []
 let highest = 0
 let reorgs = 0
 let kills = 0
@@ -123,7 +127,7 @@ function payload() {
 }
 
 /** Sends calls of EAS, each mined in its own block or all in one. A reverted transaction is fine. */
-async function send(calls: readonly string[], inOneBlock = false): Promise<void> {
+async function send(calls: readonly string[], inOneBlock = false, from = PLACES): Promise<void> {
   const { provider, chain } = world.chain
   const automine = (on: boolean) => (inOneBlock ? provider.send('evm_setAutomine', [on]) : undefined)
   const hashes: string[] = []
@@ -131,7 +135,7 @@ async function send(calls: readonly string[], inOneBlock = false): Promise<void>
   for (const data of calls)
     hashes.push(
       (await provider.send('eth_sendTransaction', [
-        { from: testAccount(0).address, to: chain.eas, data, gas: '0x1dcd650' },
+        { from, to: chain.eas, data, gas: '0x1dcd650' },
       ])) as string,
     )
   if (inOneBlock) await mine(world.chain, 1)
@@ -144,13 +148,20 @@ async function send(calls: readonly string[], inOneBlock = false): Promise<void>
     attested.push(
       ...receipt.logs
         .filter(({ topics }) => topics[0] === eas.events.Attested.topic)
-        .map(({ topics, data }) => ({ uid: data, schema: topics[3]! })),
+        .map(({ topics, data }) => ({ uid: data, schema: topics[3]!, from })),
     )
   }
 }
 
 const steps: Record<string, { weight: number; act: () => Promise<unknown> }> = {
   attest: { weight: 30, act: async () => send([await call('attest', payload())]) },
+  answer: {
+    weight: 6,
+    act: async () => {
+      const content = pick([() => answerRequest(BigInt(below(1e9))), () => answerRequest(true), payload])()
+      await send([await call('attest', content)], false, ANSWERS)
+    },
+  },
   'several in a block': {
     weight: 12,
     act: async () => {
@@ -173,8 +184,8 @@ const steps: Record<string, { weight: number; act: () => Promise<unknown> }> = {
     act: async () => {
       const recent = attested.slice(-60)
       if (recent.length === 0) return
-      const { uid, schema } = pick(recent)
-      await send([await call('revoke', { schema, data: { uid, value: 0 } })])
+      const { uid, schema, from } = pick(recent)
+      await send([await call('revoke', { schema, data: { uid, value: 0 } })], false, from)
     },
   },
   mine: { weight: 14, act: () => mine(world.chain, 1 + below(3)) },
@@ -254,7 +265,7 @@ test(
     await Promise.race([run(), refusal()])
     const [counts] = await rows<object>(
       world.databaseUrl,
-      `SELECT count(*)::int AS events, (SELECT count(*)::int FROM location_record) AS records, (SELECT count(*)::int FROM location_record WHERE revoked) AS revoked, (SELECT repaired_events::int FROM chain_status) AS repaired FROM attestation_event`,
+      `SELECT count(*)::int AS events, (SELECT count(*)::int FROM location_record) AS records, (SELECT count(*)::int FROM answer) AS answers, (SELECT count(*)::int FROM location_record WHERE revoked) AS revoked, (SELECT repaired_events::int FROM chain_status) AS repaired FROM attestation_event`,
     )
     console.log(
       `chaos of seed ${SEED}: ${JSON.stringify({ ...done, ...counts, blocks: highest - LOCAL_CHAIN.firstBlock, starts: indexer.exits.length + 1, seconds: Math.round((performance.now() - started) / 1000) })}`,

@@ -206,8 +206,8 @@ describe('a snapshot is refused', () => {
     ],
     [
       'of another version of the format',
-      (at) => changeManifest(at, (manifest) => ({ ...manifest, version: 2 })),
-      /has version 2 of the format; this program reads 1/,
+      (at) => changeManifest(at, (manifest) => ({ ...manifest, version: 1 })),
+      /has version 1 of the format; this program reads 2/,
     ],
     [
       'of another migration level',

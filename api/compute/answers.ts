@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto'
 import { ZeroHash } from 'ethers'
+import { readAnswer } from '../../src/answer'
 import {
   attestCalldata,
-  decodeResult,
   multiAttestCalldata,
   splitSignature,
   type DelegatedRequest,
@@ -11,7 +11,6 @@ import {
 import { invalidInput, verificationFailed } from '../http/problems'
 import type { Attester, Statement, Terms } from './attester'
 import { MAX_SOURCE_LENGTH } from './offchain'
-import { OPERATIONS } from './operations'
 import type { BatchResult, Claims, ComputeResult, Transaction } from './schemas'
 import type { VerifyingContract } from './verifying-contract'
 
@@ -174,15 +173,7 @@ export function sourcesOf(attester: Attester, statement: Statement, token: strin
 
 /** What a payload claims, in the answer's units. Throws a ComputeError for one that no operation gives. */
 export function claimsOf(data: string): Claims {
-  const payload = decodeResult(data)
-  const units =
-    payload &&
-    Object.values(OPERATIONS).find((operation) => operation.units?.payload === payload.units)?.units
-  if (!payload || (payload.units !== undefined && !units))
-    throw invalidInput('attestation.data: not the payload of a result')
-  const { result, operation, timestamp, inputRefs } = payload
-  const context = { operation, timestamp, inputRefs: [...inputRefs] }
-  return typeof result === 'bigint'
-    ? { result: Number(result) / units!.perAnswerUnit, units: units!.answer, ...context }
-    : { result, ...context }
+  const read = readAnswer(data)
+  if (!read) throw invalidInput('attestation.data: not the payload of a result')
+  return read.claims
 }

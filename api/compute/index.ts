@@ -10,7 +10,7 @@
  * contracts whether they signed.
  */
 
-export { Attester } from './attester'
+export { Attester, type ServedChain } from './attester'
 export { ChainReader } from './chain-reader'
 export { SafeFetcher } from './fetch/fetcher'
 export { loadIpfs } from './fetch/ipfs'

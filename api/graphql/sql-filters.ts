@@ -92,9 +92,28 @@ export const FiltersPlugin: Plugin = (builder) => {
         ]
         return sql.fragment`(${sql.join(both, ' and ')})`
       }
+      // The same condition as that of the Records API (api/answers/sql.ts), which has an index.
+      const ofOperation = (
+        source: SQL,
+        { equalTo, in: listed }: { equalTo?: string; in?: string[] },
+      ): SQL => {
+        const is = (text: string) => {
+          const named = sql.fragment`split_part(${source}, ':', 1) = ${sql.value(text.split(':')[0])}::text`
+          return text.includes(':')
+            ? sql.fragment`(${named} and ${source} = ${sql.value(text)}::text)`
+            : named
+        }
+        const both = [
+          ...(equalTo !== undefined ? [is(equalTo)] : []),
+          ...(listed ? [sql.fragment`(${sql.join(listed.map(is), ' or ')})`] : []),
+        ]
+        return sql.fragment`(${sql.join(both, ' and ')})`
+      }
       const checked: Resolve = (value, source, typeName, query, pgType, modifier, field) => {
         if (field === 'locationType')
           return ofType(source, valuesOf(field, value) as { equalTo?: string; in?: string[] })
+        if (field === 'operation')
+          return ofOperation(source, valuesOf(field, value) as { equalTo?: string; in?: string[] })
         if (field !== undefined)
           return resolve(valuesOf(field, value), source, typeName, query, pgType, modifier, field)
         const filter = fieldsOf(value)
@@ -168,6 +187,34 @@ export const FiltersPlugin: Plugin = (builder) => {
   )
 }
 
+/** The references of an answer's inputs, as the Records API finds them. */
+export const AnswerFiltersPlugin: Plugin = (builder) => {
+  builder.hook(
+    'GraphQLInputObjectType:fields',
+    (fields: GraphQLInputFieldConfigMap, build, context) => {
+      const { isPgConnectionFilter, pgIntrospection } = context.scope as Scope
+      if (!isPgConnectionFilter || pgIntrospection!.name !== 'answer') return fields
+      const { pgSql: sql, connectionFilterRegisterResolver: register } = build as unknown as FilterBuild
+      const typeName = (context as unknown as { Self: { name: string } }).Self.name
+      register(
+        typeName,
+        'input',
+        ({ sourceAlias, fieldValue }) =>
+          sql.fragment`${sourceAlias}.input_refs @> array[${sql.value(storedValue('uid', fieldValue, 'filter: input'))}::text]`,
+      )
+      return {
+        ...fields,
+        input: {
+          description:
+            'Answers about this input: the UID of an attestation, or the reference of a geometry (POST /compute/v0/reference).',
+          type: build.graphql.GraphQLString,
+        },
+      }
+    },
+    ['PublishedAnswers'],
+  )
+}
+
 /** The fields of a filter. Throws a QueryError for null and empty ones: they would filter nothing. */
 function fieldsOf(filter: unknown): Fields {
   const fields = (filter ?? {}) as Fields
@@ -211,7 +258,8 @@ export function storedValue(field: string, value: unknown, where: string): unkno
     }
     case 'prover':
     case 'subject':
-    case 'attester': {
+    case 'attester':
+    case 'recipient': {
       const address = parseAddress(value)
       if (address === undefined) throw wanted('an address: 0x and 40 hex digits')
       return address

@@ -15,6 +15,7 @@ import { instantOf } from './sql-filters'
 const TIME_COLUMN: Readonly<Record<string, string>> = {
   location_record: 'timestamp',
   attestation_event: 'block_timestamp',
+  answer: 'timestamp',
 }
 const NEWEST_FIRST = 'NEWEST_FIRST'
 /** Counting stops here, after a quarter of a second. */

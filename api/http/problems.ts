@@ -25,6 +25,7 @@ const RECORDS_ERRORS = {
   unauthorized: { status: 401, message: 'Unauthorized' },
   'invalid-uid': { status: 400, message: 'Invalid UID format' },
   'record-not-found': { status: 404, message: 'Location record not found' },
+  'answer-not-found': { status: 404, message: 'Answer not found' },
   'not-found': { status: 404, message: 'Not found' },
   'method-not-allowed': { status: 405, message: 'Method not allowed' },
   'rate-limited': { status: 429, message: 'Rate limit exceeded' },

@@ -19,19 +19,25 @@ export { drawMap } from './map'
 export { LOCATION_RECORD, PROVENANCE_PROPERTIES, RECORDS_COMPONENTS, RECORDS_ERRORS } from './openapi'
 export { type Feature, featureBody, headline, orderOf, REVOKED, titleOf } from './pages'
 export {
+  CHAIN,
   choiceOf,
   choiceTag,
   CQL2_FILTER,
   DEFAULT_LIMIT,
   FILTERS,
   INCLUDE,
+  listTag,
   MAX_LIMIT,
+  positionIn,
+  RECORD_PATH,
   type RecordChoice,
 } from './parameters'
+export { PROVENANCE_FIELDS, provenanceText } from './provenance'
 export { QUERYABLES } from './queryables'
 export { type GivenQuery, invalid, parameter, pathOf, queryOf, readParameters } from './query'
 export {
   bboxOf,
+  choiceReader,
   CRS84,
   CRS84H,
   isBbox,
@@ -70,7 +76,9 @@ export {
   conditions,
   boxSql,
   NEWEST_FIRST,
+  PROVENANCE_TEXT,
   type RecordFilter,
+  type RecordPosition,
   type TimeSort,
   type Statement,
   TYPE_INDEXED,

@@ -50,7 +50,8 @@ const SINGLE_FORMATS = ['json', 'geojson', 'html'] as const
 
 // --- Parameters ---
 
-const CHAIN = parameter(
+/** One chain. */
+export const CHAIN = parameter(
   {
     type: 'string',
     description: `Slug of a chain: ${ACTIVE_SLUGS.join(', ')}; an alias, or its ID.`,
@@ -425,7 +426,8 @@ export function recordFormat({ format }: typeof RECORD_QUERY.static, accept: str
   return chooseFormat(format, accept, SINGLE_FORMATS)
 }
 
-function positionIn(cursor: string, tag: string): RecordPosition {
+/** The position of a cursor. Throws a RecordsError where it is none of the list with this tag. */
+export function positionIn(cursor: string, tag: string): RecordPosition {
   const read = readCursor(cursor)
   if (read?.tag === undefined)
     throw invalid('cursor', 'Expected a next_cursor as it was answered; leave it out to begin')
@@ -441,12 +443,16 @@ function positionIn(cursor: string, tag: string): RecordPosition {
 export function choiceTag(choice: RecordChoice, sort: Sort): string {
   const { chain, prover, subject, schema, locationType, memo, attributes } = choice
   const { revoked, after, before, bbox, place, condition } = choice
-  const canonical = JSON.stringify([
+  return listTag([
     ...[chain, prover, subject, schema, locationType && lowered(locationType), revoked],
     ...[after?.getTime(), before?.getTime(), bbox, place?.geometry, place?.radiusMeters],
     ...[sort.by, sort.descending, memo],
     ...(attributes === undefined ? [] : [attributes]),
     ...(condition === undefined ? [] : [condition]),
   ])
-  return createHash('sha256').update(canonical).digest('base64url').slice(0, 12)
+}
+
+/** Names a list by what chooses and orders it. */
+export function listTag(choice: unknown): string {
+  return createHash('sha256').update(JSON.stringify(choice)).digest('base64url').slice(0, 12)
 }

@@ -46,7 +46,11 @@ export const PROVENANCE_FIELDS: Readonly<Record<string, ProvenanceField>> = {
 }
 
 /** The provenance as members of a JSON object, without its braces; undefined where it was not asked for. */
-export function provenanceText({ provenance, chain, uid }: RecordResult): string | undefined {
+export function provenanceText({
+  provenance,
+  chain,
+  uid,
+}: Pick<RecordResult, 'provenance' | 'chain' | 'uid'>): string | undefined {
   if (provenance === undefined) return undefined
   const { transaction_hash } = JSON.parse(provenance) as { transaction_hash: string }
   const { explorer, attestations } = chainBySlug(chain) ?? {}

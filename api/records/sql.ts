@@ -128,7 +128,8 @@ const PROVENANCE: Readonly<Record<ProvenanceColumn, string>> = {
   transaction_hash: 'transaction_hash',
   log_index: 'log_index',
 }
-const PROVENANCE_TEXT = `row_to_json((SELECT fields FROM (SELECT ${Object.entries(PROVENANCE)
+/** The provenance of a row of location_record or answer, as a JSON text. */
+export const PROVENANCE_TEXT = `row_to_json((SELECT fields FROM (SELECT ${Object.entries(PROVENANCE)
   .map(([name, column]) => `${column} AS ${name}`)
   .join(', ')}) AS fields))::text`
 const PROVENANCE_COLUMNS =

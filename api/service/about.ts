@@ -12,6 +12,7 @@ import { SHARED_COMPONENTS } from '../http/openapi-components'
 import { GRAPHQL_COMPONENTS } from '../graphql'
 import { MCP_COMPONENTS } from '../mcp'
 import type { Pages } from '../web'
+import { ANSWERS_COMPONENTS } from '../answers'
 import { RECORDS_COMPONENTS } from '../records'
 import { TILES_COMPONENTS } from '../tiles'
 import { llmsText } from './llms'
@@ -66,7 +67,10 @@ export async function describeRoutes(
           description:
             'Questions about geometries, answered with a signed attestation. Errors are problem details (RFC 7807).',
         },
-        { name: 'Records', description: 'Attested locations, as they are stored.' },
+        {
+          name: 'Records',
+          description: 'Attested locations, and answers that have landed, as they are stored.',
+        },
         {
           name: 'GraphQL',
           description: "The same and the log of events, as a query asks for them. Errors are GraphQL's.",
@@ -85,6 +89,7 @@ export async function describeRoutes(
           ...SHARED_COMPONENTS,
           ...COMPUTE_COMPONENTS,
           ...RECORDS_COMPONENTS,
+          ...ANSWERS_COMPONENTS,
           ...TILES_COMPONENTS,
           ...GRAPHQL_COMPONENTS,
           ...(mcp && MCP_COMPONENTS),

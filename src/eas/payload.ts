@@ -72,6 +72,7 @@ export function decodeResult(
       const values = decodeBytes(fieldTypes(fields), payloadBytes(data))
       const units = values.length === 5 ? (values.splice(1, 1)[0] as string) : undefined
       const [result, refs, timestamp, operation] = values as [bigint | boolean, Uint8Array[], bigint, string]
+      if (timestamp > Number.MAX_SAFE_INTEGER) return undefined
       const context = {
         inputRefs: refs.map((ref) => `0x${Buffer.from(ref).toString('hex')}`),
         timestamp: Number(timestamp),

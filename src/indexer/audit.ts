@@ -116,7 +116,8 @@ export class Auditor {
 
   /** Does the next piece of work. Returns the pause after it, in milliseconds. */
   private async step(callsPerSecond: number): Promise<number> {
-    const { chain, database } = this.options
+    const { chain, database, registry } = this.options
+    await registry.takeNoted()
     const state = await finalState(database.query, chain)
     // History comes first: to read it twice at a time would slow both.
     if (!state || !(await followsHead(database.query, chain))) return IDLE_MS

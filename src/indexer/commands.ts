@@ -22,14 +22,16 @@ import {
   foundSchemas,
   replayPage,
   storeBody,
+  takenAttesters,
   withheldAttestations,
   type Replayed,
 } from './store'
-import { addLocationSchemas, locationSchemaUids } from '../location'
+import { addAnswerAttesters } from '../answer'
+import { addLocationSchemas } from '../location'
 import { primaryUrl } from '../postgres'
 import { onStop } from '../process'
 import { announcedTimes } from './processor'
-import { Registry } from './registry'
+import { Registry, watchedOf } from './registry'
 import { Rpc } from '../rpc'
 import { SnapshotError, restoreSnapshot, takeSnapshot } from './snapshot'
 
@@ -111,11 +113,12 @@ async function replay(
     if (repair) await readBodiless(database, settings, chain, rpcUrls, finalHeight)
     const found = await foundSchemas(database.query, chain)
     addLocationSchemas(found.filter(({ watched }) => watched))
-    const schemas = locationSchemaUids()
-    const count = await countUids(database.query, chain, schemas)
+    addAnswerAttesters(chain.slug, await takenAttesters(database.query, chain))
+    const watched = watchedOf(chain)
+    const count = await countUids(database.query, chain, watched)
     const total: Replayed = { uids: 0, differing: [], notFinal: [] }
     for (let after = ''; ;) {
-      const page = await replayPage(database, chain, schemas, after, UIDS_PER_PAGE, finalHeight, repair)
+      const page = await replayPage(database, chain, watched, after, UIDS_PER_PAGE, finalHeight, repair)
       total.uids += page.uids
       total.notFinal.push(...page.notFinal)
       for (const difference of page.differing) {

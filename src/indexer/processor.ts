@@ -8,6 +8,7 @@ import type { Store } from '@subsquid/typeorm-store'
 import * as eas from '../abi/EAS'
 import type { Chain } from '../chains'
 import type { BlockLogs } from '../chain'
+import { isAnswerAttester } from '../answer'
 import { isLocationSchema } from '../location'
 import { EventKind } from '../model'
 import type { BodyReader } from './bodies'
@@ -35,7 +36,7 @@ function decodeEvents(
   const events = new Map<number, ChainEvent>()
   for (const entry of logs) {
     const kind = entry.address === chain.eas ? EVENT_KINDS.get(entry.topics[0]!) : undefined
-    if (!kind || !isLocationSchema(entry.topics[3]!)) continue
+    if (!kind || !isWatched(chain, entry.topics)) continue
     // Attested and Revoked have the same parameters.
     const { uid, schemaUID, attester, recipient } =
       eas.events[kind === EventKind.ATTESTED ? 'Attested' : 'Revoked'].decode(entry)
@@ -53,6 +54,11 @@ function decodeEvents(
     })
   }
   return [...events.values()].sort((a, b) => a.logIndex - b.logIndex)
+}
+
+/** Whether the schema or the attester of an Attested or Revoked log is watched. */
+function isWatched({ slug }: Chain, [, , attester, schema]: readonly string[]): boolean {
+  return isLocationSchema(schema!) || isAnswerAttester(slug, `0x${attester!.slice(-40)}`)
 }
 
 /** A log as evm-processor gives it. */
@@ -139,6 +145,7 @@ export async function processBatch(
       attested: announced.size,
       revoked: events.length - announced.size,
       records: writer.total.records,
+      answers: writer.total.answers,
       problems: writer.total.problems,
       withheld: writer.total.withheld,
       bodiesMs: Math.round(fetched - started),

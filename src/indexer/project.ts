@@ -1,9 +1,10 @@
 import type { AttestationBody } from './bodies'
 import { PayloadError } from '../eas'
-import { decodeLocation, recordFields, type Location, type RecordFields } from '../location'
+import { readAnswer, type Claims } from '../answer'
+import { decodeLocation, isLocationSchema, recordFields, type Location, type RecordFields } from '../location'
 import { EventKind } from '../model'
 
-/** A decoded Attested or Revoked log of a watched schema, hex lower-case. */
+/** A decoded Attested or Revoked log of a watched schema or attester, hex lower-case. */
 export interface ChainEvent {
   kind: EventKind
   uid: string
@@ -43,10 +44,9 @@ export interface EventRow {
   log_index: number
 }
 
-/** A row of location_record: the record's fields, and more. schema.graphql says what each column means. */
-export interface RecordRow extends RecordFields {
+/** What a row has of its attestation, whatever it attests. */
+interface AttestationColumns {
   id: string
-  geometry: string | null
   schema_uid: string
   ref_uid: string
   revocable: boolean
@@ -56,15 +56,49 @@ export interface RecordRow extends RecordFields {
   block_hash: string
   transaction_hash: string
   log_index: number
+}
+
+/** A row of location_record: the record's fields, and more. schema.graphql says what each column means. */
+export interface RecordRow extends RecordFields, AttestationColumns {
+  geometry: string | null
   /** What bbox queries look at: EWKB in hex; no column of the entity, which knows no PostGIS */
   geom: string | null
 }
 
-/** What a batch writes: rows of the log, new records, and which of the older records it revokes. */
+/** A row of answer. */
+export interface AnswerRow extends AttestationColumns {
+  uid: string
+  chain: string
+  attester: string
+  recipient: string
+  operation: string
+  result: number | boolean
+  units: string | null
+  value: string | null
+  input_refs: string[]
+  computed_at: Date
+  timestamp: Date
+  revoked: boolean
+  created_at: Date
+  updated_at: Date
+}
+
+/** The tables that follow from the log, with their rows. */
+export interface ProjectedRows {
+  location_record: RecordRow
+  answer: AnswerRow
+}
+export type ProjectedTable = keyof ProjectedRows
+export const PROJECTED_TABLES: readonly ProjectedTable[] = ['location_record', 'answer']
+
+/** What a revocation changes in a row. */
+export type Revocation = Pick<RecordRow, 'id' | 'revocation_time' | 'updated_at'>
+
+/** What a batch writes: rows of the log; new rows of each table, and which of its older ones it revokes. */
 export interface Projection {
   events: EventRow[]
-  records: RecordRow[]
-  revocations: Pick<RecordRow, 'id' | 'revocation_time' | 'updated_at'>[]
+  rows: { [Table in ProjectedTable]: ProjectedRows[Table][] }
+  revocations: Record<ProjectedTable, Revocation[]>
 }
 
 /** The key of an event: those of one chain sort as they happened. */
@@ -72,7 +106,7 @@ export function eventId(chain: string, block: number, logIndex: number): string 
   return `${chain}-${String(block).padStart(12, '0')}-${String(logIndex).padStart(6, '0')}`
 }
 
-/** The key of a record: a UID names no chain, so the chain is part of it. */
+/** The key of a record or an answer: a UID names no chain, so the chain is part of it. */
 export function recordId(chain: string, uid: string): string {
   return `${chain}-${uid}`
 }
@@ -98,9 +132,9 @@ export function requireBodies(
 
 /**
  * Turns events, in chain order, into rows. Pure: `bodies` holds every attestation announced by them
- * (requireBodies), `now` is the time of writing. A payload that cannot be read stays in the log with its
- * problem and gives no record; a revocation of what is not announced here is one of an older record, if there
- * is any.
+ * (requireBodies), `now` is the time of writing. What is of no location schema is of an attester of ours, and
+ * read as an answer. A payload that cannot be read stays in the log with its problem and gives no row; a
+ * revocation of what is not announced here is one of an older row, if there is any.
  */
 export function project(
   chain: string,
@@ -108,27 +142,41 @@ export function project(
   bodies: ReadonlyMap<string, AttestationBody>,
   now: Date,
 ): Projection {
-  const rows: EventRow[] = []
+  const log: EventRow[] = []
   const records = new Map<string, RecordRow>()
-  const revocations: Projection['revocations'] = []
+  const answers = new Map<string, AnswerRow>()
+  const revocations: Projection['revocations'] = { location_record: [], answer: [] }
 
   for (const event of events) {
     const id = recordId(chain, event.uid)
+    const isLocation = isLocationSchema(event.schemaUid)
     if (event.kind === EventKind.REVOKED) {
-      const record = records.get(id)
+      const row = isLocation ? records.get(id) : answers.get(id)
       const revocation = { revocation_time: new Date(event.blockTimestamp), updated_at: now }
-      if (record) Object.assign(record, revocation, { revoked: true })
-      else revocations.push({ id, ...revocation })
-      rows.push(eventRow(chain, event))
+      if (row) Object.assign(row, revocation, { revoked: true })
+      else revocations[isLocation ? 'location_record' : 'answer'].push({ id, ...revocation })
+      log.push(eventRow(chain, event))
       continue
     }
     const body = bodies.get(event.uid)!
-    const { location, problem } = readLocation(body)
-    if (location) records.set(id, locationRecord(chain, event, body, location, now))
-    rows.push(eventRow(chain, event, body, problem))
+    if (isLocation) {
+      const { location, problem } = readLocation(body)
+      if (location) records.set(id, locationRecord(chain, event, body, location, now))
+      log.push(eventRow(chain, event, body, problem))
+    } else {
+      const answer = readAnswer(body.data)
+      if (answer) answers.set(id, answerRow(chain, event, body, answer, now))
+      log.push(eventRow(chain, event, body, answer ? null : NO_ANSWER))
+    }
   }
-  return { events: rows, records: [...records.values()], revocations }
+  return {
+    events: log,
+    rows: { location_record: [...records.values()], answer: [...answers.values()] },
+    revocations,
+  }
 }
+
+const NO_ANSWER = 'it is no answer of this service: its payload is neither that of a number nor of a boolean'
 
 function readLocation(body: AttestationBody): { location?: Location; problem: string | null } {
   try {
@@ -198,8 +246,35 @@ function locationRecord(
       location,
       now,
     }),
-    id: recordId(chain, event.uid),
+    ...attestationColumns(chain, event, body),
     geometry: geometry?.json ?? null,
+    geom: geometry?.plane ?? null,
+  }
+}
+
+function answerRow(
+  chain: string,
+  event: ChainEvent,
+  body: AttestationBody,
+  { claims, value }: { claims: Claims; value: bigint | null },
+  now: Date,
+): AnswerRow {
+  const { result, units, operation, timestamp, inputRefs } = claims
+  return {
+    ...{ uid: event.uid, chain, attester: body.attester, recipient: body.recipient },
+    ...{ operation, result, units: units ?? null, value: value?.toString() ?? null },
+    input_refs: inputRefs,
+    computed_at: new Date(timestamp * 1000),
+    timestamp: new Date(event.blockTimestamp),
+    revoked: false,
+    ...{ created_at: now, updated_at: now },
+    ...attestationColumns(chain, event, body),
+  }
+}
+
+function attestationColumns(chain: string, event: ChainEvent, body: AttestationBody): AttestationColumns {
+  return {
+    id: recordId(chain, event.uid),
     schema_uid: event.schemaUid,
     ref_uid: body.refUID,
     revocable: body.revocable,
@@ -209,6 +284,5 @@ function locationRecord(
     block_hash: event.blockHash,
     transaction_hash: event.transactionHash,
     log_index: event.logIndex,
-    geom: geometry?.plane ?? null,
   }
 }

@@ -9,7 +9,6 @@ import {
   type RpcHeader,
 } from '../chain'
 import type { Chain } from '../chains'
-import { locationSchemaUids } from '../location'
 import type { Rpc } from '../rpc'
 import type { BodyReader } from './bodies'
 import {
@@ -23,7 +22,7 @@ import {
 } from './store'
 import { announcedTimes, decodeBlock } from './processor'
 import { eventId, type ChainEvent } from './project'
-import type { Registry } from './registry'
+import { watchedOf, type Registry } from './registry'
 
 export interface AuditOptions {
   chain: Chain
@@ -257,7 +256,10 @@ export class RangeAuditor {
       finalHeight: state.finalHeight,
     })
     if (isHistory) {
-      log.info({ chain: chain.slug, from, to, added: repaired }, 'history of a new schema is read')
+      log.info(
+        { chain: chain.slug, from, to, added: repaired },
+        'history of a new schema or attester is read',
+      )
       return repaired
     }
     log.error(
@@ -274,9 +276,10 @@ export class RangeAuditor {
     return repaired
   }
 
-  /** Stored events of the watched schemas. Those of a schema that is no longer watched are not compared. */
+  /** Stored events of what is watched. Those of a schema that is no longer watched are not compared. */
   private stored({ from, to }: BlockRange): Promise<Map<string, StoredEvent>> {
-    return storedEvents(this.options.database.query, this.options.chain, from, to, locationSchemaUids())
+    const { chain, database } = this.options
+    return storedEvents(database.query, chain, from, to, watchedOf(chain))
   }
 }
 

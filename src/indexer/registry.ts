@@ -1,6 +1,7 @@
 import type { Logger } from '@subsquid/logger'
 import { events, functions } from '../abi/SchemaRegistry'
 import * as eas from '../abi/EAS'
+import { addAnswerAttesters, answerAttesters } from '../answer'
 import type { Chain } from '../chains'
 import type { LogFilter, LogSelection, RpcLog } from '../chain'
 import { schemaUid } from '../eas'
@@ -17,15 +18,22 @@ import {
   noteSchemas,
   noteWatched,
   storeSchemas,
+  takeAttesters,
+  takenAttesters,
+  type AnswerAttester,
   type Database,
   type FoundSchema,
+  type Watched,
 } from './store'
 
 /**
- * The location schemas of a chain: those that are known from the start, and those that people register in
- * its SchemaRegistry. Nobody attests by a schema before it is registered. So whoever reads logs in order,
- * those of the registry too, and widens the filter at each registration, misses nothing (chain/history.ts,
- * head.ts).
+ * Whose attestations of a chain are read: those of the location schemas, and those of the attesters of this
+ * service's answers.
+ *
+ * Location schemas are known from the start, or people register them in the chain's SchemaRegistry. Nobody
+ * attests by a schema before it is registered. So whoever reads logs in order, those of the registry too, and
+ * widens the filter at each registration, misses nothing (chain/history.ts, head.ts). Attesters are noted by
+ * the API, at any time: the audit reads the blocks before.
  */
 
 /** In one list of topics: more go into further filters, as providers limit the size of one. */
@@ -56,6 +64,8 @@ export class Registry implements LogSelection {
   /** UIDs of every schema that was read, of whatever kind. */
   private readonly seen = new Set<string>()
   private readonly found = new Map<string, FoundSchema>()
+  /** By address. */
+  private readonly attesters = new Map<string, AnswerAttester>()
   /** Those that are known from the start. */
   private readonly own = new Set(locationSchemaUids())
   /** How many are watched that the limit counts. */
@@ -79,13 +89,34 @@ export class Registry implements LogSelection {
     this.follows = options.policy.found === 'all' || options.policy.listed.size > 0
   }
 
-  /** Takes the schemas that were found before, as the settings are now. */
+  /** Takes the schemas that were found before, as the settings are now, and the attesters. */
   async load(): Promise<void> {
-    const { chain, database } = this.options
+    const { chain, database, isIndexer } = this.options
+    this.take(await takenAttesters(database.query, chain))
+    if (isIndexer) await this.takeNoted()
     for (const schema of await foundSchemas(database.query, chain)) {
       this.seen.add(schema.uid)
       this.watch({ ...schema, watched: this.isWanted(schema.uid, this.crowd) })
     }
+  }
+
+  /** Takes the attesters that the API has noted since. To be called while no audit is under way. */
+  async takeNoted(): Promise<void> {
+    const { chain, database, log } = this.options
+    const taken = await takeAttesters(database, chain)
+    if (taken.length === 0) return
+    this.take(taken)
+    log.info(
+      { chain: chain.slug, attesters: taken.map(({ address }) => address) },
+      'answers of these attesters are read',
+    )
+  }
+
+  private take(attesters: readonly AnswerAttester[]): void {
+    if (attesters.length === 0) return
+    for (const attester of attesters) this.attesters.set(attester.address, attester)
+    addAnswerAttesters(this.options.chain.slug, attesters)
+    this.version++
   }
 
   /**
@@ -111,6 +142,9 @@ export class Registry implements LogSelection {
     const filters: LogFilter[] = []
     for (let i = 0; i < uids.length; i += TOPICS_IN_FILTER)
       filters.push({ ...attestationFilter(chain), topic3: uids.slice(i, i + TOPICS_IN_FILTER) })
+    const attesters = answerAttesters(chain.slug)
+    if (attesters.length)
+      filters.push({ ...attestationFilter(chain), topic2: attesters.map((address) => zeroPadded(address)) })
     return this.follows ? [...filters, registrationFilter(chain)] : filters
   }
 
@@ -206,10 +240,21 @@ export class Registry implements LogSelection {
     return logs.map(({ topics }, i) => known[i] ?? read.get(topics[1]!)!)
   }
 
-  /** Whether this event happened before its schema was known: that the log lacks it is no node's fault. */
-  isHistory({ schemaUid: uid, blockNumber }: { schemaUid: string; blockNumber: number }): boolean {
-    const schema = this.found.get(uid)
-    return schema !== undefined && blockNumber < schema.readFrom
+  /**
+   * Whether this event happened before its schema, or its attester, was known: that the log lacks it is no
+   * node's fault.
+   */
+  isHistory({
+    schemaUid: uid,
+    attester,
+    blockNumber,
+  }: {
+    schemaUid: string
+    attester: string
+    blockNumber: number
+  }): boolean {
+    const known = this.found.get(uid) ?? this.attesters.get(attester)
+    return known !== undefined && blockNumber < known.readFrom
   }
 
   /** Whether a schema counts towards no limit: it is known from the start, or listed. */
@@ -234,6 +279,16 @@ export class Registry implements LogSelection {
   private watchedUids(): string[] {
     return [...this.found.values()].filter(({ watched }) => watched).map(({ uid }) => uid)
   }
+}
+
+/** What is watched of a chain as of now. */
+export function watchedOf({ slug }: Chain): Watched {
+  return { schemas: locationSchemaUids(), attesters: answerAttesters(slug) }
+}
+
+/** An address as a topic. */
+function zeroPadded(address: string): string {
+  return `0x${address.slice(2).padStart(64, '0')}`
 }
 
 const REGISTERED: readonly string[] = [events.Registered.topic, REGISTERED_LEGACY]

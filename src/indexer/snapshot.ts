@@ -7,8 +7,10 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import type { Chain } from '../chains'
 import { schemaUid } from '../eas'
-import { addLocationSchemas, locationSchemaUids } from '../location'
+import { addAnswerAttesters } from '../answer'
+import { addLocationSchemas } from '../location'
 import { eventId } from './project'
+import { watchedOf } from './registry'
 import {
   atOneMoment,
   beginRestore,
@@ -16,10 +18,13 @@ import {
   endRestore,
   eventTexts,
   foundSchemas,
+  insertAttesters,
   insertEvents,
   insertSchemas,
   migrationsOf,
   snapshotPosition,
+  takenAttesters,
+  type AnswerAttester,
   type Database,
   type FoundSchema,
   type Query,
@@ -27,13 +32,14 @@ import {
 } from './store'
 
 /**
- * A snapshot: the final part of the event log, with the schemas that were found and the position of each
- * chain, all of one moment. The records follow from the log, so a restore makes them anew. It is a folder: a
+ * A snapshot: the final part of the event log, with the schemas that were found, the attesters of answers
+ * and the position of each chain, all of one moment. Records and answers follow from the log, so a restore
+ * makes them anew. It is a folder: a
  * file of events and one of schemas for each chain, JSON by lines, gzipped; and manifest.json, written last.
  */
 
 const FORMAT = 'geospatial-attestation-snapshot'
-const VERSION = 1
+const VERSION = 2
 const MANIFEST = 'manifest.json'
 /** Characters of the events that are inserted at once. */
 const INSERT_CHARACTERS = 8_000_000
@@ -50,6 +56,7 @@ interface ChainNote extends SnapshotPosition {
   chainId: number
   /** Contract, lower-case. */
   eas: string
+  attesters: AnswerAttester[]
   events: FileNote
   found: FileNote
 }
@@ -128,6 +135,7 @@ async function writeChain(
     writeLines(folder, `${chain.slug}.${name}.ndjson.gz`, pages)
   return {
     ...{ chain: chain.slug, chainId: chain.id, eas: chain.eas.toLowerCase(), ...position },
+    attesters: await takenAttesters(query, chain),
     events: await write('events', events()),
     found: await write('schemas', [found.map((schema) => JSON.stringify(schema))]),
   }
@@ -227,6 +235,7 @@ async function restoreChain(
   const found: FoundSchema[] = []
   for await (const line of linesOf(folder, note.found)) found.push(schemaOf(line, note))
   await insertSchemas(query, chain, found)
+  await insertAttesters(query, chain, note.attesters)
   let [texts, characters, count]: [string[], number, number] = [[], 0, 0]
   const flush = async () => {
     if (texts.length) await insertEvents(query, texts)
@@ -241,7 +250,8 @@ async function restoreChain(
   }
   await flush()
   addLocationSchemas(found.filter(({ watched }) => watched))
-  return endRestore(query, chain, locationSchemaUids(), note, (uids) =>
+  addAnswerAttesters(chain.slug, note.attesters)
+  return endRestore(query, chain, watchedOf(chain), note, (uids) =>
     progress(`${chain.slug}: records of ${uids} attestations made`),
   )
 }

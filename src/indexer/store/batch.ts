@@ -1,16 +1,17 @@
 import type { Logger } from '@subsquid/logger'
 import type { Store } from '@subsquid/typeorm-store'
 import type { Chain } from '../../chains'
-import { AttestationEvent, EventKind, LocationRecord } from '../../model'
+import { Answer, AttestationEvent, EventKind, LocationRecord } from '../../model'
 import type { AttestationBody } from '../bodies'
 import { ContentError, isolate } from '../isolate'
 import {
   project,
+  PROJECTED_TABLES,
   requireBodies,
   type ChainEvent,
-  type EventRow,
+  type ProjectedTable,
   type Projection,
-  type RecordRow,
+  type Revocation,
 } from '../project'
 import { limitStatements, lockChain, type Query } from './connection'
 import { settleHotBlocks } from './final'
@@ -31,15 +32,13 @@ interface StoreParts {
     trackUpsert(type: Entity, rows: { id: string }[]): Promise<void>
   }
 }
-type Entity = typeof AttestationEvent | typeof LocationRecord
+type Entity = typeof AttestationEvent | typeof LocationRecord | typeof Answer
+const ENTITIES: Readonly<Record<ProjectedTable, Entity>> = { location_record: LocationRecord, answer: Answer }
 
-/** A part of a batch, ready to be sent. */
-interface Prepared {
-  rows: EventRow[]
-  records: RecordRow[]
-  revocations: Projection['revocations']
-  rowTexts: string[]
-  recordTexts: string[]
+/** A part of a batch, ready to be sent: with its rows as JSON texts. */
+interface Prepared extends Projection {
+  eventTexts: string[]
+  rowTexts: Record<ProjectedTable, string[]>
 }
 
 /**
@@ -50,7 +49,7 @@ interface Prepared {
  */
 export class BatchWriter {
   /** Of all that was written. */
-  readonly total = { records: 0, problems: 0, withheld: 0, projectMs: 0 }
+  readonly total = { records: 0, answers: 0, problems: 0, withheld: 0, projectMs: 0 }
   private writing: Promise<unknown> | undefined
   private locked = false
   private readonly query: Query
@@ -119,8 +118,13 @@ export class BatchWriter {
   ): Prepared | ContentError {
     const began = performance.now()
     try {
-      const { events: rows, records, revocations } = project(this.chain.slug, events, bodies, new Date())
-      return { rows, records, revocations, rowTexts: jsonTexts(rows), recordTexts: jsonTexts(records) }
+      const projection = project(this.chain.slug, events, bodies, new Date())
+      const { location_record, answer } = projection.rows
+      return {
+        ...projection,
+        eventTexts: jsonTexts(projection.events),
+        rowTexts: { location_record: jsonTexts(location_record), answer: jsonTexts(answer) },
+      }
     } catch (error) {
       return new ContentError((error as Error).message)
     } finally {
@@ -128,14 +132,17 @@ export class BatchWriter {
     }
   }
 
-  private async insert({ rows, records, revocations, rowTexts, recordTexts }: Prepared): Promise<void> {
-    await this.changes?.trackInsert(AttestationEvent, rows)
-    for (const text of rowTexts) await this.query(insertSql('attestation_event'), [text])
-    if (records.length) await this.changes?.trackInsert(LocationRecord, records)
-    for (const text of recordTexts) await this.query(insertSql('location_record'), [text])
-    if (revocations.length) await this.revoke(revocations)
-    this.total.records += records.length
-    this.total.problems += rows.filter(({ problem }) => problem).length
+  private async insert({ events, eventTexts, rows, rowTexts, revocations }: Prepared): Promise<void> {
+    await this.changes?.trackInsert(AttestationEvent, events)
+    for (const text of eventTexts) await this.query(insertSql('attestation_event'), [text])
+    for (const table of PROJECTED_TABLES) {
+      if (rows[table].length) await this.changes?.trackInsert(ENTITIES[table], rows[table])
+      for (const text of rowTexts[table]) await this.query(insertSql(table), [text])
+      if (revocations[table].length) await this.revoke(table, revocations[table])
+    }
+    this.total.records += rows.location_record.length
+    this.total.answers += rows.answer.length
+    this.total.problems += events.filter(({ problem }) => problem).length
   }
 
   /** Writes an Attested without its record. A revocation has no content that could fail. */
@@ -150,18 +157,18 @@ export class BatchWriter {
     )
   }
 
-  private async revoke(revocations: Projection['revocations']): Promise<void> {
-    const known = await this.query<{ id: string }>('SELECT id FROM location_record WHERE id = ANY($1)', [
+  private async revoke(table: ProjectedTable, revocations: readonly Revocation[]): Promise<void> {
+    const known = await this.query<{ id: string }>(`SELECT id FROM ${table} WHERE id = ANY($1)`, [
       revocations.map(({ id }) => id),
     ])
     if (known.length === 0) return
     if (this.changes)
       for (let i = 0; i < known.length; i += TRACKED_AT_ONCE)
-        await this.changes.trackUpsert(LocationRecord, known.slice(i, i + TRACKED_AT_ONCE))
+        await this.changes.trackUpsert(ENTITIES[table], known.slice(i, i + TRACKED_AT_ONCE))
     await this.query(
-      `UPDATE location_record AS record
+      `UPDATE ${table} AS stored
        SET revoked = true, revocation_time = given.revocation_time, updated_at = given.updated_at
-       FROM json_populate_recordset(NULL::location_record, $1) AS given WHERE record.id = given.id`,
+       FROM json_populate_recordset(NULL::${table}, $1) AS given WHERE stored.id = given.id`,
       [JSON.stringify(revocations)],
     )
   }

@@ -1,10 +1,11 @@
 /**
  * Every statement that the indexer and its commands send to Postgres. A batch enters at BatchWriter
- * (batch.ts) and becomes rows of the log and records; final.ts logs what became final. replay.ts makes
- * records anew from the log and repairs the log; log.ts has the log's rows, status.ts how far a chain's copy
- * goes, schemas.ts which schemas were found, writer.ts which process may write, snapshot.ts what a snapshot
- * has, connection.ts connections and locks.
+ * (batch.ts) and becomes rows of the log, records and answers; final.ts logs what became final. replay.ts
+ * makes records and answers anew from the log and repairs the log; log.ts has the log's rows, status.ts how
+ * far a chain's copy goes, schemas.ts which schemas were found, attesters.ts whose answers are read,
+ * writer.ts which process may write, snapshot.ts what a snapshot has, connection.ts connections and locks.
  */
+export { insertAttesters, takeAttesters, takenAttesters, type AnswerAttester } from './attesters'
 export { BatchWriter, isFinal } from './batch'
 export { Database, type Query } from './connection'
 export { settleHotBlocks, settleWithState } from './final'
@@ -19,6 +20,7 @@ export {
   withheldAttestations,
   type ReadRow,
   type StoredEvent,
+  type Watched,
 } from './log'
 export { NotFinalError, repairLog, replayPage, type Replayed } from './replay'
 export {

@@ -2,7 +2,7 @@ import type { Chain } from '../../chains'
 import { EventKind } from '../../model'
 import type { AttestationBody } from '../bodies'
 import { ContentError, attempt } from '../isolate'
-import { eventId, eventRow, type ChainEvent, type EventRow } from '../project'
+import { eventId, eventRow, type ChainEvent, type EventRow, type ProjectedTable } from '../project'
 import { limitStatements, lockChain, type Database, type Query } from './connection'
 
 /** Rows of the event log, and how rows are written. */
@@ -30,6 +30,12 @@ export interface Withheld {
   problem: string
   /** Whether its body is in the log: else it is read from the chain before it can be replayed. */
   hasBody: boolean
+}
+
+/** Whose events the log of a chain has: those of these schemas, and those of these attesters; lower-case. */
+export interface Watched {
+  schemas: readonly string[]
+  attesters: readonly string[]
 }
 
 /** Longest JSON text of one statement, in characters. */
@@ -68,7 +74,7 @@ export function bodyOf(row: ReadRow): AttestationBody {
 }
 
 /** Inserts rows, given as a JSON array ($1) of objects whose keys are the columns. */
-export function insertSql(table: 'attestation_event' | 'location_record'): string {
+export function insertSql(table: 'attestation_event' | ProjectedTable): string {
   return `INSERT INTO ${table} SELECT * FROM json_populate_recordset(NULL::${table}, $1)`
 }
 
@@ -182,18 +188,19 @@ export function storeBody(
   })
 }
 
-/** The stored events of these schemas and blocks, by id. */
+/** The stored events of these blocks, by id. */
 export async function storedEvents(
   query: Query,
   chain: Chain,
   from: number,
   to: number,
-  schemas: readonly string[],
+  { schemas, attesters }: Watched,
 ): Promise<Map<string, StoredEvent>> {
   const rows = await query<StoredEvent>(
     `SELECT id, kind, uid, schema_uid, attester, recipient, block_number, block_hash, transaction_hash
-     FROM attestation_event WHERE id BETWEEN $1 AND $2 AND chain = $3 AND schema_uid = ANY($4)`,
-    [eventId(chain.slug, from, 0), eventId(chain.slug, to, 999_999), chain.slug, schemas],
+     FROM attestation_event
+     WHERE id BETWEEN $1 AND $2 AND chain = $3 AND (schema_uid = ANY($4) OR attester = ANY($5))`,
+    [eventId(chain.slug, from, 0), eventId(chain.slug, to, 999_999), chain.slug, schemas, attesters],
   )
   return new Map(rows.map((row) => [row.id, row]))
 }
@@ -212,12 +219,16 @@ export async function lastEventBlock(
   return row
 }
 
-/** How many attestations of these schemas are in the log. */
-export async function countUids(query: Query, chain: Chain, schemas: readonly string[]): Promise<number> {
+/** How many attestations are in the log. */
+export async function countUids(
+  query: Query,
+  chain: Chain,
+  { schemas, attesters }: Watched,
+): Promise<number> {
   const [row] = await query<{ uids: number }>(
     `SELECT count(DISTINCT uid)::int AS uids FROM attestation_event
-     WHERE chain = $1 AND schema_uid = ANY($2)`,
-    [chain.slug, schemas],
+     WHERE chain = $1 AND (schema_uid = ANY($2) OR attester = ANY($3))`,
+    [chain.slug, schemas, attesters],
   )
   return row!.uids
 }

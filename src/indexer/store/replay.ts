@@ -6,9 +6,12 @@ import {
   eventId,
   eventRow,
   project,
+  PROJECTED_TABLES,
   recordId,
   requireBodies,
   type ChainEvent,
+  type ProjectedRows,
+  type ProjectedTable,
   type Projection,
 } from '../project'
 import { limitStatements, lockChain, type Database, type Query } from './connection'
@@ -23,12 +26,13 @@ import {
   withheldProblem,
   type ReadRow,
   type StoredEvent,
+  type Watched,
 } from './log'
 import { noteRepaired } from './status'
 
-/** Records made anew from the log, and repairs of the log, which replay the attestations concerned. */
+/** Records and answers made anew from the log, and repairs of the log, which replay the attestations concerned. */
 
-/** What a replay found: records that did not follow from the log, and that a repair has corrected. */
+/** What a replay found: rows that did not follow from the log, and that a repair has corrected. */
 export interface Replayed {
   /** Attestations looked at. */
   uids: number
@@ -108,13 +112,13 @@ async function insertMissing(
 }
 
 /**
- * Projects the next attestations of these schemas after `after`, in order of UIDs, from the log alone, and
- * compares them with their records; `repair` corrects those. Answers the last UID, undefined at the end.
+ * Projects the next watched attestations after `after`, in order of UIDs, from the log alone, and compares
+ * them with their records and answers; `repair` corrects those. Answers the last UID, undefined at the end.
  */
 export function replayPage(
   database: Database,
   chain: Chain,
-  schemas: readonly string[],
+  watched: Watched,
   after: string,
   pageSize: number,
   finalHeight: number,
@@ -122,7 +126,7 @@ export function replayPage(
 ): Promise<Replayed & { last: string | undefined }> {
   return database.transaction(async (query) => {
     await lockChain(query, chain)
-    return replayNext(query, chain, schemas, after, pageSize, finalHeight, repair)
+    return replayNext(query, chain, watched, after, pageSize, finalHeight, repair)
   })
 }
 
@@ -130,7 +134,7 @@ export function replayPage(
 export async function replayNext(
   query: Query,
   chain: Chain,
-  schemas: readonly string[],
+  watched: Watched,
   after: string,
   pageSize: number,
   finalHeight: number,
@@ -138,10 +142,12 @@ export async function replayNext(
 ): Promise<Replayed & { last: string | undefined }> {
   const uids = await query<{ uid: string }>(
     `(SELECT DISTINCT uid FROM attestation_event
-      WHERE chain = $1 AND uid > $2 AND schema_uid = ANY($4) ORDER BY uid LIMIT $3)
+      WHERE chain = $1 AND uid > $2 AND (schema_uid = ANY($4) OR attester = ANY($5)) ORDER BY uid LIMIT $3)
      UNION (SELECT uid FROM location_record
-      WHERE chain = $1 AND uid > $2 AND schema_uid = ANY($4) ORDER BY uid LIMIT $3) ORDER BY uid LIMIT $3`,
-    [chain.slug, after, pageSize, schemas],
+      WHERE chain = $1 AND uid > $2 AND schema_uid = ANY($4) ORDER BY uid LIMIT $3)
+     UNION (SELECT uid FROM answer
+      WHERE chain = $1 AND uid > $2 AND attester = ANY($5) ORDER BY uid LIMIT $3) ORDER BY uid LIMIT $3`,
+    [chain.slug, after, pageSize, watched.schemas, watched.attesters],
   )
   const list = uids.map(({ uid }) => uid)
   return { ...(await replayUids(query, chain, list, finalHeight, repair)), last: list[list.length - 1] }
@@ -186,47 +192,68 @@ async function replayPart(
   repair: boolean,
 ): Promise<Replayed['differing']> {
   // An attestation whose body could not be stored gives no record until its body is read again.
-  const rows = logs.filter((log) => !log.some(isBodiless)).flat()
-  const { events, records } = projectContent(chain, rows)
-  const given = contentJson(records)
+  const events = logs.filter((log) => !log.some(isBodiless)).flat()
+  const projected = projectContent(chain, events)
   const ids = uids.map((uid) => recordId(chain.slug, uid))
+  const found: Replayed['differing'] = []
+  for (const table of PROJECTED_TABLES)
+    found.push(...(await replayTable(query, table, projected.rows[table], ids, repair)))
+  if (repair)
+    await query(
+      `UPDATE attestation_event AS event SET problem = given.problem, withheld = false
+       FROM json_populate_recordset(NULL::attestation_event, $1) AS given
+       WHERE event.id = given.id AND (event.withheld OR event.problem IS DISTINCT FROM given.problem)`,
+      [JSON.stringify(projected.events.map(({ id, problem }) => ({ id, problem })))],
+    )
+  return found
+}
+
+/** The column of PostGIS, whose JSON is not exact: it is compared as bytes. */
+const SHAPES: Readonly<Record<ProjectedTable, (row: string) => string>> = {
+  location_record: (row) => `${row}.geom::bytea`,
+  answer: () => 'NULL',
+}
+
+/** Compares the rows of a table that have these ids with those that should be there. */
+async function replayTable(
+  query: Query,
+  table: ProjectedTable,
+  rows: readonly ProjectedRows[ProjectedTable][],
+  ids: readonly string[],
+  repair: boolean,
+): Promise<Replayed['differing']> {
+  const shape = SHAPES[table]
   const differing = await query<Replayed['differing'][number] & { isRevocation: boolean }>(
     `SELECT coalesce(given.id, stored.id) AS id,
        CASE WHEN stored.id IS NULL THEN 'missing' WHEN given.id IS NULL THEN 'surplus' ELSE 'different' END AS what,
-       coalesce(to_jsonb(given) - $4::text[] = to_jsonb(stored) - $4::text[] AND given.geom::bytea IS NOT DISTINCT FROM stored.geom::bytea, false) AS "isRevocation"
-     FROM json_populate_recordset(NULL::location_record, $1) AS given
-     FULL JOIN (SELECT * FROM location_record WHERE id = ANY($2)) AS stored ON stored.id = given.id
+       coalesce(to_jsonb(given) - $4::text[] = to_jsonb(stored) - $4::text[] AND ${shape('given')} IS NOT DISTINCT FROM ${shape('stored')}, false) AS "isRevocation"
+     FROM json_populate_recordset(NULL::${table}, $1) AS given
+     FULL JOIN (SELECT * FROM ${table} WHERE id = ANY($2)) AS stored ON stored.id = given.id
      WHERE to_jsonb(given) - $3::text[] IS DISTINCT FROM to_jsonb(stored) - $3::text[]
-       OR given.geom::bytea IS DISTINCT FROM stored.geom::bytea
+       OR ${shape('given')} IS DISTINCT FROM ${shape('stored')}
      ORDER BY 1`,
-    [given, ids, [...NOT_REPLAYED, 'geom'], [...NOT_REPLAYED, 'geom', ...REVOCATION]],
+    [contentJson(rows), ids, [...NOT_REPLAYED, 'geom'], [...NOT_REPLAYED, 'geom', ...REVOCATION]],
   )
   const found = differing.map(({ id, what }) => ({ id, what }))
   if (!repair) return found
   const revocations = new Set(differing.filter(({ isRevocation }) => isRevocation).map(({ id }) => id))
   const changed = new Set(found.flatMap(({ id }) => (revocations.has(id) ? [] : [id])))
   if (changed.size) {
-    await query('DELETE FROM location_record WHERE id = ANY($1)', [[...changed]])
-    await query(insertSql('location_record'), [JSON.stringify(records.filter(({ id }) => changed.has(id)))])
+    await query(`DELETE FROM ${table} WHERE id = ANY($1)`, [[...changed]])
+    await query(insertSql(table), [JSON.stringify(rows.filter(({ id }) => changed.has(id)))])
   }
   // Whoever follows the records is told of the revocation, not of the record once more.
   if (revocations.size)
     await query(
-      `UPDATE location_record AS record
+      `UPDATE ${table} AS stored
        SET revoked = given.revoked, revocation_time = given.revocation_time, updated_at = given.updated_at
-       FROM json_populate_recordset(NULL::location_record, $1) AS given WHERE record.id = given.id`,
-      [JSON.stringify(records.filter(({ id }) => revocations.has(id)))],
+       FROM json_populate_recordset(NULL::${table}, $1) AS given WHERE stored.id = given.id`,
+      [JSON.stringify(rows.filter(({ id }) => revocations.has(id)))],
     )
-  await query(
-    `UPDATE attestation_event AS event SET problem = given.problem, withheld = false
-     FROM json_populate_recordset(NULL::attestation_event, $1) AS given
-     WHERE event.id = given.id AND (event.withheld OR event.problem IS DISTINCT FROM given.problem)`,
-    [JSON.stringify(events.map(({ id, problem }) => ({ id, problem })))],
-  )
   return found
 }
 
-/** An attestation that cannot be stored, still or now: it has no record, and its event says why. */
+/** An attestation that cannot be stored, still or now: it has no row, and its event says why. */
 async function replayWithheld(
   query: Query,
   chain: Chain,
@@ -236,9 +263,12 @@ async function replayWithheld(
   repair: boolean,
 ): Promise<Replayed['differing']> {
   const id = recordId(chain.slug, uid)
-  const [stored] = await query<{ id: string }>('SELECT id FROM location_record WHERE id = $1', [id])
+  const [stored] = await query<{ id: string }>(
+    PROJECTED_TABLES.map((table) => `SELECT id FROM ${table} WHERE id = $1`).join(' UNION '),
+    [id],
+  )
   if (repair) {
-    await query('DELETE FROM location_record WHERE id = $1', [id])
+    for (const table of PROJECTED_TABLES) await query(`DELETE FROM ${table} WHERE id = $1`, [id])
     await query(
       `UPDATE attestation_event SET problem = $2, withheld = true WHERE id = ANY($1) AND NOT withheld`,
       [log.filter((row) => row.kind === EventKind.ATTESTED).map((row) => row.id), withheldProblem(reason)],

@@ -1,7 +1,7 @@
 import { stateSchema, type Chain } from '../../chains'
 import { limitStatements, lockChain, type Database, type Query } from './connection'
 import { eventId } from '../project'
-import { insertSql } from './log'
+import { insertSql, type Watched } from './log'
 import { replayNext } from './replay'
 import type { FoundSchema } from './schemas'
 import { finalState } from './status'
@@ -70,7 +70,10 @@ export async function* eventTexts(query: Query, chain: Chain, finalHeight: numbe
 
 /** What a database already holds, in words; undefined where it is empty, and no indexer writes to it. */
 export async function contentOf(query: Query, chains: readonly Chain[]): Promise<string | undefined> {
-  for (const table of ['attestation_event', 'location_record', 'location_schema', 'record_state'])
+  for (const table of [
+    ...['attestation_event', 'location_record', 'location_schema'],
+    ...['answer', 'record_state'],
+  ])
     if ((await query(`SELECT FROM ${table} LIMIT 1`)).length) return `${table} has rows`
   for (const chain of chains)
     if (await finalState(query, chain)) return `an indexer of ${chain.slug} has begun`
@@ -105,13 +108,13 @@ export async function beginRestore(query: Query, chain: Chain): Promise<void> {
 }
 
 /**
- * Makes the records of a chain from its log, and sets where its indexer goes on. Nothing counts as audited.
+ * Makes the records and answers of a chain from its log, and sets where its indexer goes on. Nothing counts as audited.
  * Answers the number of attestations.
  */
 export async function endRestore(
   query: Query,
   chain: Chain,
-  schemas: readonly string[],
+  watched: Watched,
   position: SnapshotPosition,
   progress: (uids: number) => void,
 ): Promise<number> {
@@ -119,7 +122,7 @@ export async function endRestore(
   await limitStatements(query)
   let uids = 0
   for (let after = ''; ;) {
-    const page = await replayNext(query, chain, schemas, after, UIDS_AT_ONCE, position.finalHeight, true)
+    const page = await replayNext(query, chain, watched, after, UIDS_AT_ONCE, position.finalHeight, true)
     progress((uids += page.uids))
     if (page.last === undefined) break
     after = page.last

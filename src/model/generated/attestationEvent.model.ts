@@ -2,7 +2,7 @@ import {Entity as Entity_, Column as Column_, PrimaryColumn as PrimaryColumn_, I
 import {EventKind} from "./_eventKind"
 
 /**
- * Append-only: every Attested and Revoked of the watched location schemas, one row an event
+ * Append-only: every Attested and Revoked of the watched location schemas and of our attesters, one row an event
  */
 @Index_(["chain", "uid"], {unique: false})
 @Index_(["blockTimestamp", "id"], {unique: false})
@@ -68,7 +68,7 @@ export class AttestationEvent {
     data!: Uint8Array | undefined | null
 
     /**
-     * Why this attestation gave no record, or its record no geometry; null when nothing was wrong
+     * Why this attestation gave no record and no answer, or its record no geometry; null when nothing was wrong
      */
     @StringColumn_({nullable: true})
     problem!: string | undefined | null

@@ -1,0 +1,219 @@
+import { Type } from '@sinclair/typebox'
+import type { FastifySchema } from 'fastify'
+import { parseUid } from '../../src/eas'
+import { OPERATIONS, readLabel } from '../../src/operations'
+import { RATE_HEADERS, UID, answer, recordsError, ref, text, type Schema } from '../http/openapi-components'
+import {
+  CHAIN,
+  choiceReader,
+  DEFAULT_LIMIT,
+  FILTERS,
+  invalid,
+  listTag,
+  MAX_CURSOR_LENGTH,
+  MAX_LIMIT,
+  parameter,
+  positionIn,
+  PROVENANCE_FIELDS,
+  queryOf,
+  readAddress,
+  readText,
+  RECORD_PATH,
+  RECORDS_ERRORS,
+  severalReader,
+  wholeReader,
+} from '../records'
+import type { AnswerFilter, AnswerQuery } from './sql'
+
+/** What the answers that have landed can be asked, and what is documented of them. */
+
+const NAMES = Object.keys(OPERATIONS)
+
+function readOperation(given: string, name: string): string {
+  if (!NAMES.includes(given) && !readLabel(given))
+    throw invalid(name, `Expected ${NAMES.join(', ')}, or within:<radius in centimetres>`)
+  return given
+}
+function readInput(given: string, name: string): string {
+  const reference = parseUid(given)
+  if (reference === undefined)
+    throw invalid(
+      name,
+      'Expected the UID of an attestation, or the reference of a geometry: 0x and 64 hex digits',
+    )
+  return reference
+}
+
+const SORTS = ['-timestamp', 'timestamp'] as const
+const addresses = (description: string) =>
+  parameter(
+    { type: 'string', description: `${description}, in any letter case. Several: separated by commas.` },
+    severalReader(readAddress),
+  )
+
+const LIST_QUERY = queryOf({
+  chain: FILTERS.chain,
+  attester: addresses('Who attested, as EAS has it: our signer, or the proxy of the chain'),
+  recipient: addresses('Recipient of the attestation'),
+  operation: parameter(
+    {
+      type: 'string',
+      description: `${NAMES.join(', ')}; \`within\` with any radius, \`within:50000\` with this one (in centimetres). Several: separated by commas.`,
+      examples: ['distance', 'within:50000'],
+    },
+    severalReader(readOperation),
+  ),
+  input: parameter(
+    {
+      type: 'string',
+      description:
+        'What an answer is about: the UID of an attestation, or the reference of a geometry (`POST /compute/v0/reference`). Several, of which an answer has one: separated by commas.',
+    },
+    severalReader(readInput),
+  ),
+  schema: FILTERS.schema,
+  revoked: FILTERS.revoked,
+  fromTimestamp: FILTERS.fromTimestamp,
+  toTimestamp: FILTERS.toTimestamp,
+  sort: parameter(
+    {
+      enum: SORTS,
+      default: SORTS[0],
+      description: "By the time of the attestation's block; `-` is descending.",
+    },
+    choiceReader(SORTS),
+  ),
+  limit: parameter(
+    {
+      type: 'integer',
+      description: `How many at most. More than ${MAX_LIMIT} gives ${MAX_LIMIT}.`,
+      minimum: 1,
+      default: DEFAULT_LIMIT,
+    },
+    wholeReader(1),
+  ),
+  cursor: parameter(
+    {
+      type: 'string',
+      description: '`next_cursor` of the page before, with the same filters and sort.',
+      maxLength: MAX_CURSOR_LENGTH,
+    },
+    readText,
+  ),
+})
+const ANSWER_QUERY = queryOf({ chain: CHAIN })
+
+/** The answers that a request asks for, with the tag of its cursors. Throws a RecordsError. */
+export function answersRequest(query: typeof LIST_QUERY.static): AnswerQuery & { tag: string } {
+  const { fromTimestamp: after, toTimestamp: before, sort, limit, cursor, given: _, ...filters } = query
+  const filter: AnswerFilter = { ...filters, ...(after && { after }), ...(before && { before }) }
+  const ascending = sort === 'timestamp'
+  const tag = listTag(['answers', ascending, Object.entries(filter).sort()])
+  return {
+    ...filter,
+    ascending,
+    tag,
+    limit: Math.min(limit ?? DEFAULT_LIMIT, MAX_LIMIT),
+    from: cursor === undefined ? undefined : positionIn(cursor, tag),
+  }
+}
+
+// --- Answers ---
+
+const ADDRESS = { pattern: '^0x[0-9a-fA-F]{40}$' }
+const TIME = { format: 'date-time' }
+const FIELDS: Readonly<Record<string, Schema>> = {
+  uid: text('UID of the attestation.', UID),
+  chain: text('Slug of its chain.'),
+  attester: text(
+    'Who attested it, as EAS has it: our signer, or the proxy of the chain, which takes our signatures alone.',
+    ADDRESS,
+  ),
+  recipient: text('Its recipient.', ADDRESS),
+  operation: text('Such as `distance`, or `within:50000` (a radius in centimetres).'),
+  result: {
+    oneOf: [{ type: 'number' }, { type: 'boolean' }],
+    description: 'A number of `units`, or a boolean, as it was answered.',
+  },
+  units: { type: ['string', 'null'], description: '`meters` or `square_meters`; null for booleans.' },
+  value: {
+    type: ['string', 'null'],
+    description:
+      'The whole number that a contract reads, centimetres or square centimetres, as text; null for booleans.',
+  },
+  input_refs: {
+    type: 'array',
+    description: 'What it is about, in order: UIDs of attestations, or references of geometries.',
+    items: text('32 bytes in hex.', UID),
+  },
+  computed_at: text('When it was computed.', TIME),
+  timestamp: text('When it was attested: the time of its block.', TIME),
+  revoked: { type: 'boolean', description: 'Whether it was revoked.' },
+  ...Object.fromEntries(Object.entries(PROVENANCE_FIELDS).map(([name, field]) => [name, { ...field }])),
+}
+export const ANSWERS_COMPONENTS: Readonly<Record<string, Schema>> = {
+  LandedAnswer: {
+    type: 'object',
+    description: 'An answer of this service that is an attestation.',
+    required: Object.keys(FIELDS),
+    properties: FIELDS,
+  },
+  LandedAnswerList: Type.Object(
+    {
+      data: Type.Array(Type.Unsafe(ref('LandedAnswer')), {
+        description: 'The answers.',
+        maxItems: MAX_LIMIT,
+      }),
+      count: Type.Integer({ description: 'How many they are.', minimum: 0 }),
+      limit: Type.Integer({ description: 'The limit applied.', minimum: 1, maximum: MAX_LIMIT }),
+      next_cursor: Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        description: '`cursor` of the next page; null at the end.',
+      }),
+    },
+    { description: 'Answers that have landed.' },
+  ),
+}
+
+const HEADERS = {
+  ...RATE_HEADERS,
+  etag: text('Names the state of the data; with If-None-Match, the answer is 304 until it changes.'),
+}
+const NOT_MODIFIED = {
+  type: 'null',
+  description: 'Nothing changed since the answer with this ETag.',
+  headers: HEADERS,
+}
+const LIST_SUMMARY = 'Answers of this service that are attestations'
+const ANSWER_SUMMARY = 'One of them by its UID'
+
+export const answersSchemas = {
+  list: {
+    operationId: 'listAnswers',
+    tags: ['Records'],
+    summary: LIST_SUMMARY,
+    description:
+      'Signed answers of the Compute API that were submitted, by whomever, directly or through the proxy, found on the chain by their attester. Newest first, unless sorted otherwise. (An extension to the specification.)',
+    querystring: LIST_QUERY,
+    response: {
+      200: answer(ref('LandedAnswerList'), LIST_SUMMARY, { headers: HEADERS }),
+      304: NOT_MODIFIED,
+      ...RECORDS_ERRORS,
+    },
+  },
+  byUid: {
+    operationId: 'getAnswer',
+    tags: ['Records'],
+    summary: ANSWER_SUMMARY,
+    description:
+      'Where several chains have the UID, the newest; `chain` picks. (An extension to the specification.)',
+    params: RECORD_PATH,
+    querystring: ANSWER_QUERY,
+    response: {
+      200: answer(ref('LandedAnswer'), ANSWER_SUMMARY, { headers: HEADERS }),
+      304: NOT_MODIFIED,
+      ...RECORDS_ERRORS,
+      404: recordsError('No answer of this service has this UID.'),
+    },
+  },
+} satisfies Record<string, FastifySchema>

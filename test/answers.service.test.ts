@@ -1,0 +1,263 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { parseEther } from 'ethers'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { attest, mined, revoke, testAccount, type LocalChain } from '../dev/chain'
+import { answerRequest } from './behind'
+import { rows } from './database'
+import { startTestWorld, type TestWorld } from './world'
+
+/**
+ * Answers that land on real chains, directly and through the proxy, as GET /api/v0/answers and GraphQL tell
+ * of them.
+ */
+
+type Json = any
+const CHAINS = ['base-sepolia', 'celo']
+const EIFFEL_TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
+const BRANDENBURG_GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
+const SIGNER = testAccount(9).address
+const RECIPIENT = testAccount(3).address
+
+let world: TestWorld
+interface Landing {
+  uid: string
+  answer: Json
+  /** Of the block, Unix seconds. */
+  time: number
+}
+const landed: Record<string, Landing & { chain: LocalChain }> = {}
+const local = (slug: string) => world.chains.get(slug)!
+const uidsOf = ({ body }: { body: Json }): string[] => body.data.map(({ uid }: Json) => uid)
+/** Newest first; of one time, in the order of their ids. */
+const uids = (...names: string[]) =>
+  names
+    .map((name) => landed[name]!)
+    .map(({ uid, time, chain }) => ({ uid, key: `${time} ${chain.chain.slug}-${uid}` }))
+    .sort((a, b) => (a.key < b.key ? 1 : -1))
+    .map(({ uid }) => uid)
+
+/** Computes, submits by an account that has nothing to do with the service, and answers the UID. */
+async function land(slug: string, operation: string, question: object): Promise<Landing> {
+  const chain = local(slug)
+  const { body: answer } = await world.post(`/compute/v0/${operation}`, {
+    ...{ chainId: chain.chain.id, include: ['transaction'] },
+    ...question,
+  })
+  const { to, data } = answer.transaction
+  const from = testAccount(7).address
+  await chain.provider.send('anvil_setBalance', [from, `0x${parseEther('10').toString(16)}`])
+  const { logs, blockNumber } = await mined(
+    chain,
+    await chain.provider.send('eth_sendTransaction', [{ from, to, data, gas: '0x1dcd650' }]),
+  )
+  const attested = logs.find(({ address }) => address.toLowerCase() === chain.chain.eas)!
+  const { timestamp: time } = (await chain.provider.getBlock(blockNumber))!
+  return { uid: attested.data, answer, time }
+}
+
+beforeAll(async () => {
+  world = await startTestWorld({ CHAINS: CHAINS.join() })
+  // The API notes its signer and the proxy of each chain, the indexers take them: from then on nothing is
+  // missed.
+  const taken = () => rows(world.databaseUrl, 'SELECT FROM answer_attester WHERE read_from IS NOT NULL')
+  while ((await taken()).length < 2 * CHAINS.length) await pause(50)
+  const distance = { from: EIFFEL_TOWER, to: BRANDENBURG_GATE }
+  const within = { geometry: EIFFEL_TOWER, target: BRANDENBURG_GATE }
+  for (const [name, slug, operation, question] of [
+    ['distance', 'base-sepolia', 'distance', { ...distance, submission: 'direct' }],
+    [
+      'near',
+      'base-sepolia',
+      'within',
+      { ...within, radius: 500, submission: 'direct', recipient: RECIPIENT },
+    ],
+    ['far', 'celo', 'within', { ...within, radius: 1_000_000, submission: 'proxy' }],
+    ['again', 'celo', 'distance', { ...distance, submission: 'proxy', recipient: RECIPIENT }],
+  ] as const)
+    landed[name] = { ...(await land(slug, operation, question)), chain: local(slug) }
+  // Anyone may attest by the same schema.
+  await attest(local('celo'), answerRequest(1n, landed.distance!.answer.attestation.schema), 2)
+  await world.caughtUp()
+}, 180_000)
+afterAll(() => world?.stop())
+
+test('an answer that landed has what was answered, and where it is', async () => {
+  const { uid, answer, chain } = landed.distance!
+  const { body } = await world.get(`/api/v0/answers/${uid}`)
+  const { timestamp } = (await chain.provider.getBlock(body.block_hash))!
+  expect(body).toEqual({
+    uid,
+    chain: 'base-sepolia',
+    attester: SIGNER,
+    recipient: answer.attestation.recipient,
+    operation: 'distance',
+    result: answer.result,
+    units: 'meters',
+    value: String(Math.round(answer.result * 100)),
+    input_refs: answer.inputRefs,
+    computed_at: new Date(answer.timestamp * 1000).toISOString(),
+    timestamp: new Date(timestamp * 1000).toISOString(),
+    revoked: false,
+    schema: answer.attestation.schema,
+    ref_uid: `0x${'0'.repeat(64)}`,
+    revocable: true,
+    expiration_time: null,
+    revocation_time: null,
+    block_number: expect.any(Number),
+    block_hash: expect.any(String),
+    transaction_hash: expect.any(String),
+    log_index: 0,
+    transaction_url: `https://sepolia.basescan.org/tx/${body.transaction_hash}`,
+    attestation_url: `https://base-sepolia.easscan.org/attestation/view/${uid}`,
+  })
+  // What the service itself says of it.
+  const { attestation, delegatedAttestation } = answer
+  const { body: verified } = await world.post('/compute/v0/verify', {
+    ...{ chainId: chain.chain.id, attestation, delegatedAttestation },
+  })
+  expect(verified.landed).toMatchObject({
+    ...{ status: 'landed', uid, transactionHash: body.transaction_hash, blockNumber: body.block_number },
+  })
+})
+
+test('an answer for the proxy is attested by the proxy', async () => {
+  const { uid, answer, chain } = landed.far!
+  const { body } = await world.get(`/api/v0/answers/${uid.toUpperCase().replace('0X', '0x')}?chain=42220`)
+  expect(body).toMatchObject({
+    ...{ attester: chain.proxy, operation: 'within:100000000', result: true, units: null, value: null },
+    ...{ uid, input_refs: answer.inputRefs, expiration_time: null },
+  })
+})
+
+describe('the list', () => {
+  const [signer, recipient] = [SIGNER.toLowerCase(), RECIPIENT]
+  const input = () => landed.distance!.answer.inputRefs[1] as string
+  test.each<[string, () => string, string[]]>([
+    ['everything, newest first', () => '', ['again', 'far', 'near', 'distance']],
+    ['a chain', () => 'chain=celo', ['again', 'far']],
+    ['chains by ID', () => 'chain=84532,celo', ['again', 'far', 'near', 'distance']],
+    ['an attester', () => `attester=${signer}`, ['near', 'distance']],
+    ['attesters', () => `attester=${signer},${local('celo').proxy}`, ['again', 'far', 'near', 'distance']],
+    ['a recipient', () => `recipient=${recipient}`, ['again', 'near']],
+    ['an operation', () => 'operation=distance', ['again', 'distance']],
+    ['an operation with any number', () => 'operation=within', ['far', 'near']],
+    ['an operation with its number', () => 'operation=within:50000', ['near']],
+    ['operations', () => 'operation=within:50000,distance', ['again', 'near', 'distance']],
+    ['an input', () => `input=${input()}`, ['again', 'far', 'near', 'distance']],
+    ['another input', () => `input=0x${'1'.repeat(64)}`, []],
+    ['inputs', () => `input=0x${'1'.repeat(64)},${input()}`, ['again', 'far', 'near', 'distance']],
+    ['a schema', () => `schema=${landed.near!.answer.attestation.schema}`, ['far', 'near']],
+    ['of both', () => `recipient=${recipient}&operation=within`, ['near']],
+    ['a time to come', () => 'fromTimestamp=2100-01-01', []],
+  ])('%s', async (_name, query, expected) => {
+    expect(uidsOf(await world.get(`/api/v0/answers?${query()}`))).toEqual(uids(...expected))
+  })
+
+  test('pages neither repeat nor lose one; a cursor belongs to its list', async () => {
+    for (const sort of ['timestamp', '-timestamp']) {
+      const seen: string[] = []
+      let cursor: string | null = ''
+      while (cursor !== null) {
+        const { body }: { body: Json } = await world.get(
+          `/api/v0/answers?limit=1&sort=${sort}${cursor && `&cursor=${cursor}`}`,
+        )
+        seen.push(...uidsOf({ body }))
+        cursor = body.next_cursor as string | null
+        if (cursor !== null && seen.length === 1)
+          expect(await world.get(`/api/v0/answers?limit=1&chain=celo&cursor=${cursor}`)).toMatchObject({
+            status: 400,
+            body: { message: 'Invalid cursor parameter' },
+          })
+      }
+      const all = uids('distance', 'near', 'far', 'again')
+      expect(seen).toEqual(sort === 'timestamp' ? all.reverse() : all)
+    }
+  })
+
+  test.each([
+    ['attester=0x12', 'Invalid attester parameter', 'Expected an address: 0x and 40 hex digits'],
+    ['operation=volume', 'Invalid operation parameter', /^Expected distance, contains, within/],
+    ['operation=within:05', 'Invalid operation parameter', /within:<radius in centimetres>/],
+    ['input=0x12', 'Invalid input parameter', /UID of an attestation, or the reference of a geometry/],
+    ['chain=mars', 'Invalid chain parameter', /^Supported chains: /],
+    ['limit=0', 'Invalid limit parameter', /./],
+    ['prover=0x12', 'Invalid query parameter', /Unknown parameter 'prover'/],
+  ])('%s is refused', async (query, message, detail) => {
+    const { status, body } = await world.get(`/api/v0/answers?${query}`)
+    expect([status, body.message]).toEqual([400, message])
+    expect(body.detail).toMatch(detail)
+  })
+
+  test('a UID of no answer is not found, and what is no UID is refused', async () => {
+    const none = `0x${'1'.repeat(64)}`
+    expect(await world.get(`/api/v0/answers/${none}`)).toEqual({
+      status: 404,
+      body: {
+        ...{ status: 'error', message: 'Answer not found' },
+        detail: `No answer of this service with UID ${none} found`,
+      },
+    })
+    expect((await world.get(`/api/v0/answers/${landed.far!.uid}?chain=base-sepolia`)).status).toBe(404)
+    expect((await world.get('/api/v0/answers/0x12')).status).toBe(400)
+  })
+})
+
+test('raw GraphQL has the same answers, by the same filters, and their events', async () => {
+  const { body } = await world.post('/graphql', {
+    query: `query ($input: String, $attester: String!) {
+      all: answers { totalCount nodes { uid } }
+      ofInput: answers(filter: { input: $input, operation: { equalTo: "distance" } }) {
+        nodes { uid result units value inputRefs attester events { nodes { kind answer { uid } } } }
+      }
+      radius: answers(filter: { operation: { in: ["within:50000"] }, attester: { equalTo: $attester } }) {
+        nodes { uid operation result computedAt }
+      }
+    }`,
+    variables: {
+      input: landed.distance!.answer.inputRefs[0].toUpperCase().replace('0X', '0x'),
+      attester: SIGNER,
+    },
+  })
+  const { answer, uid } = landed.distance!
+  expect(body).toEqual({
+    data: {
+      all: { totalCount: 4, nodes: uids('again', 'far', 'near', 'distance').map((each) => ({ uid: each })) },
+      ofInput: {
+        nodes: [
+          expect.objectContaining({ uid: landed.again!.uid, attester: local('celo').proxy }),
+          {
+            ...{ uid, result: answer.result, units: 'meters', attester: SIGNER },
+            value: String(Math.round(answer.result * 100)),
+            inputRefs: answer.inputRefs,
+            events: { nodes: [{ kind: 'ATTESTED', answer: { uid } }] },
+          },
+        ],
+      },
+      radius: {
+        nodes: [
+          {
+            ...{ uid: landed.near!.uid, operation: 'within:50000', result: false },
+            computedAt: new Date(landed.near!.answer.timestamp * 1000).toISOString(),
+          },
+        ],
+      },
+    },
+  })
+})
+
+test('a revocation shows at once, and changes the ETag', async () => {
+  const { uid, chain, answer } = landed.near!
+  const url = `${world.url}/api/v0/answers?recipient=${RECIPIENT}`
+  const etag = (await fetch(url)).headers.get('etag')!
+  expect((await fetch(url, { headers: { 'if-none-match': etag } })).status).toBe(304)
+  await revoke(chain, uid, 9, answer.attestation.schema)
+  await world.caughtUp()
+  const after = await fetch(url, { headers: { 'if-none-match': etag } })
+  expect(after.status).toBe(200)
+  const { data } = (await after.json()) as Json
+  expect(data.map((each: Json) => [each.uid, each.revoked, each.revocation_time !== null])).toEqual([
+    [landed.again!.uid, false, false],
+    [uid, true, true],
+  ])
+  expect(uidsOf(await world.get('/api/v0/answers?revoked=true'))).toEqual([uid])
+})
