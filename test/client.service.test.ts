@@ -98,6 +98,8 @@ describe('types that openapi-typescript generates from /openapi.json by default'
       ...{
         records: [{ uid }],
         stats: 1,
+        results: [],
+        answer: undefined,
         active: true,
         geometries: [{ type: 'Point', coordinates: [13.4, 52.5] }],
         text: expect.stringContaining(uid),

@@ -35,6 +35,7 @@ const ARROWS: Record<string, readonly string[]> = {
   'api/cql2': [],
   'api/records': ['api/cql2'],
   'api/compute': ['api/records', 'src/rpc'],
+  'api/answers': ['api/compute', 'api/records'],
   'api/stream': ['api/records'],
   'api/webhooks': ['api/compute', 'api/records', 'api/stream'],
   'api/tiles': ['api/records'],
@@ -42,20 +43,21 @@ const ARROWS: Record<string, readonly string[]> = {
   'api/graphql': ['api/records'],
   'api/mcp': [],
   'api/web': [],
-  'api/service': ['api/compute', 'api/records', 'api/tiles', 'api/graphql', 'api/mcp', 'api/web', 'src/rpc'],
+  'api/service': ['api/answers', 'api/compute', 'api/records', 'api/tiles', 'api/graphql', 'api/mcp', 'api/web', 'src/rpc'],
   'src/geodesy': [],
   'src/operations': ['src/geodesy'],
   'src/eas': [],
   'src/location': ['src/geodesy', 'src/eas'],
+  'src/answer': ['src/operations', 'src/eas'],
   'src/rpc': [],
   'src/chain': ['src/rpc'],
-  'src/indexer': ['src/chain', 'src/rpc', 'src/location', 'src/eas', 'src/abi', 'src/model'],
+  'src/indexer': ['src/chain', 'src/rpc', 'src/location', 'src/answer', 'src/eas', 'src/abi', 'src/model'],
 }
 /**
  * Rooms that every room of api/ may import. Each file of http is a door: a worker loads only the one that it
  * needs, and no web server.
  */
-const FLOORS = ['api/http', 'src/geodesy', 'src/operations', 'src/eas', 'src/location']
+const FLOORS = ['api/http', 'src/geodesy', 'src/operations', 'src/eas', 'src/location', 'src/answer']
 /**
  * Doors beside a room's index: the squid's GraphQL loads packages that the API does not need; the others
  * lead to what also runs in browsers.

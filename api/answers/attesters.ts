@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import { retry } from '../../src/retry'
 import type { ServedChain } from '../compute'
 import { apiConnections, type DatabaseServers } from '../records'
+import { attesterStatement } from './sql'
 
 /** Between two tries while the database or a node does not answer. */
 const AGAIN_MS = 10_000
@@ -17,12 +18,8 @@ export async function noteAttesters(
   log: Logger,
 ): Promise<void> {
   const connections = apiConnections(1, {})
-  const note = async (chain: string, address: string, firstBlock: number) =>
-    servers.query(connections, {
-      text: `INSERT INTO answer_attester (chain, address, first_block) VALUES ($1, $2, $3)
-        ON CONFLICT (chain, address) DO NOTHING`,
-      values: [chain, address.toLowerCase(), firstBlock],
-    })
+  const note = (chain: string, address: string, firstBlock: number) =>
+    servers.query(connections, attesterStatement(chain, address.toLowerCase(), firstBlock))
   await Promise.all(
     [...chains].map(({ attester, reader }) => {
       const { chain, address, others, proxy } = attester

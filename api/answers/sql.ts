@@ -1,6 +1,6 @@
 import { isAny, PROVENANCE_TEXT, type OneOrMore, type RecordPosition, type Statement } from '../records'
 
-/** The SQL of answers that have landed: the table answer. */
+/** The SQL of answers that have landed: the tables answer, and answer_attester of whose they are. */
 
 export interface AnswerFilter {
   chain?: OneOrMore
@@ -90,4 +90,13 @@ function each(values: OneOrMore): readonly string[] {
 function isOperation(text: string, value: (v: unknown) => string): string {
   const named = `split_part(operation, ':', 1) = ${value(text.split(':')[0])}`
   return text.includes(':') ? `(${named} AND operation = ${value(text)})` : named
+}
+
+/** Notes an attester (lower-case) that has attested nothing in blocks below the first. */
+export function attesterStatement(chain: string, address: string, firstBlock: number): Statement {
+  return {
+    text: `INSERT INTO answer_attester (chain, address, first_block) VALUES ($1, $2, $3)
+      ON CONFLICT (chain, address) DO NOTHING`,
+    values: [chain, address, firstBlock],
+  }
 }

@@ -877,6 +877,7 @@ describe('responses', () => {
           .find((type: Json) => type.name === name)
           [name.endsWith('Filter') ? 'inputFields' : 'fields'].map((field: Json) => field.name)
       expect(fields('Query').sort()).toEqual([
+        ...['answerByChainAndUid', 'answerById', 'answers'],
         'attestationEventById',
         'attestationEvents',
         'locationRecordByChainAndUid',
@@ -894,6 +895,18 @@ describe('responses', () => {
         'revoked',
         'schemaUid',
         'subject',
+        'timestamp',
+        'uid',
+      ])
+      expect(fields('AnswerFilter').sort()).toEqual([
+        'attester',
+        'chain',
+        'id',
+        'input',
+        'operation',
+        'recipient',
+        'revoked',
+        'schemaUid',
         'timestamp',
         'uid',
       ])

@@ -25,6 +25,13 @@ query InBox($bbox: [Float!] = [-10, 35, 30, 60]) {
   }
 }
 
+# Answers of this service that landed, and what they are about.
+query Answers {
+  answers(first: 10, filter: { operation: { equalTo: "distance" } }) {
+    nodes { chain uid timestamp attester recipient operation result units inputRefs revoked }
+  }
+}
+
 # What was revoked lately, and the record it leaves.
 query Revocations {
   attestationEvents(first: 5, filter: { kind: { equalTo: "REVOKED" } }) {

@@ -116,6 +116,24 @@ beforeAll(async () => {
   await at(0.5)
   await revoke(chain, uids.revoked, 1)
 
+  await rows(database.url, 'INSERT INTO answer_attester (chain, address, first_block) VALUES ($1, $2, 0)', [
+    ...[LOCAL_CHAIN.slug, testAccount(9).address.toLowerCase()],
+  ])
+  await index()
+  // The time when rows were written is the only one that the test's clock does not set.
+  await rows(
+    database.url,
+    `UPDATE location_record SET created_at = timestamp + interval '2 seconds', updated_at = timestamp + interval '2 seconds'`,
+  )
+})
+afterAll(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+  await chain?.stop()
+  await database?.drop()
+})
+
+/** Has the indexer read all that the chain has. */
+async function index(): Promise<void> {
   const folder = temporaryFolder()
   const environment = {
     ...process.env,
@@ -140,17 +158,7 @@ beforeAll(async () => {
   }
   await indexer.stop()
   removeFolder(folder)
-  // The time when rows were written is the only one that the test's clock does not set.
-  await rows(
-    database.url,
-    `UPDATE location_record SET created_at = timestamp + interval '2 seconds', updated_at = timestamp + interval '2 seconds'`,
-  )
-})
-afterAll(async () => {
-  for (const close of closing.splice(0).reverse()) await close()
-  await chain?.stop()
-  await database?.drop()
-})
+}
 
 async function serve({
   fault = () => undefined,
@@ -348,6 +356,16 @@ async function record(): Promise<Example[]> {
     'The same, once it has landed',
     post('verify', { attestation, delegatedAttestation }),
   )
+  await index()
+  // A block of a local node has another hash each time.
+  await rows(database.url, `UPDATE answer SET block_hash = '0x' || repeat('5e', 32)`)
+  const [answered] = (
+    await asked('listAnswers', 'operation', 'Distances', get('/api/v0/answers?operation=distance'))
+  ).json().data
+  await asked('getAnswer', 'distance', 'A distance', get(`/api/v0/answers/${answered.uid}`))
+  await asked('listAnswers', 'input', 'An input that is none', get('/api/v0/answers?input=Berlin'))
+  await asked('getAnswer', 'format', 'A UID cut short', get('/api/v0/answers/0x12'))
+  await asked('getAnswer', 'unknown', 'A UID of no answer', get(`/api/v0/answers/0x${'12'.repeat(32)}`))
   await asked(
     'resign',
     'batch',

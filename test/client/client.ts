@@ -139,6 +139,11 @@ export async function askEverything(
   const record = good(await client.GET('/api/v0/location-records/{uid}', { params: { path: { uid } } }))
   const prover: string = record.prover
   const stats: number = good(await client.GET('/api/v0/location-records/stats')).total
+  const answers = good(
+    await client.GET('/api/v0/answers', { params: { query: { operation: 'distance', limit: 10 } } }),
+  )
+  const found = await client.GET('/api/v0/answers/{uid}', { params: { path: { uid } } })
+  const results: (number | boolean)[] = answers.data.map(({ result }) => result)
   const { chains } = good(await client.GET('/api/v0/config'))
   const active: boolean = chains['base-sepolia']
   const features = createClient<paths, 'application/geo+json'>({ baseUrl })
@@ -194,6 +199,8 @@ export async function askEverything(
       records,
       prover,
       stats,
+      results,
+      answer: found.data?.operation,
       active,
       geometries,
       text,

@@ -372,6 +372,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v0/answers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Answers of this service that are attestations
+         * @description Signed answers of the Compute API that were submitted, by whomever, directly or through the proxy, found on the chain by their attester. Newest first, unless sorted otherwise. (An extension to the specification.)
+         */
+        get: operations["listAnswers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v0/answers/{uid}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One of them by its UID
+         * @description Where several chains have the UID, the newest; `chain` picks. (An extension to the specification.)
+         */
+        get: operations["getAnswer"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v0/location-records/stream": {
         parameters: {
             query?: never;
@@ -1462,6 +1502,72 @@ export interface components {
             location_schemas: number;
             /** @description Blocks whose attestations of schemas that were found later are still to be read; 0 where none are. */
             schema_history_blocks: number;
+        };
+        /** @description An answer of this service that is an attestation. */
+        LandedAnswer: {
+            /** @description UID of the attestation. */
+            uid: string;
+            /** @description Slug of its chain. */
+            chain: string;
+            /** @description Who attested it, as EAS has it: our signer, or the proxy of the chain, which takes our signatures alone. */
+            attester: string;
+            /** @description Its recipient. */
+            recipient: string;
+            /** @description Such as `distance`, or `within:50000` (a radius in centimetres). */
+            operation: string;
+            /** @description A number of `units`, or a boolean, as it was answered. */
+            result: number | boolean;
+            /** @description `meters` or `square_meters`; null for booleans. */
+            units: string | null;
+            /** @description The whole number that a contract reads, centimetres or square centimetres, as text; null for booleans. */
+            value: string | null;
+            /** @description What it is about, in order: UIDs of attestations, or references of geometries. */
+            input_refs: string[];
+            /**
+             * Format: date-time
+             * @description When it was computed.
+             */
+            computed_at: string;
+            /**
+             * Format: date-time
+             * @description When it was attested: the time of its block.
+             */
+            timestamp: string;
+            /** @description Whether it was revoked. */
+            revoked: boolean;
+            /** @description UID of the schema of the attestation. */
+            schema: string;
+            /** @description UID of the attestation that it refers to; zeros where it does not. */
+            ref_uid: string;
+            /** @description Whether its attester may revoke it. */
+            revocable: boolean;
+            /** @description When it expires; null: never, or after the year 9999. */
+            expiration_time: string | null;
+            /** @description When it was revoked; null where it was not. */
+            revocation_time: string | null;
+            /** @description Number of its block. */
+            block_number: number;
+            /** @description Hash of its block. */
+            block_hash: string;
+            /** @description Hash of its transaction. */
+            transaction_hash: string;
+            /** @description Index of the event in its block's logs. */
+            log_index: number;
+            /** @description Its transaction in the chain's explorer; null where the chain has none. */
+            transaction_url: string | null;
+            /** @description The attestation in the explorer of EAS; null where the chain has none. */
+            attestation_url: string | null;
+        };
+        /** @description Answers that have landed. */
+        LandedAnswerList: {
+            /** @description The answers. */
+            data: components["schemas"]["LandedAnswer"][];
+            /** @description How many they are. */
+            count: number;
+            /** @description The limit applied. */
+            limit: number;
+            /** @description `cursor` of the next page; null at the end. */
+            next_cursor: string | null;
         };
         /** @description A description of tiles (TileJSON 3.0). */
         TileJson: {
@@ -3862,6 +3968,278 @@ export interface operations {
                     "x-ratelimit-remaining"?: number;
                     /** @description Seconds until the hour ends. */
                     "x-ratelimit-reset"?: number;
+                    /** @description Seconds after which another try makes sense. */
+                    "retry-after"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordsError"];
+                    "text/html": string;
+                };
+            };
+        };
+    };
+    listAnswers: {
+        parameters: {
+            query?: {
+                /** @description Slug of a chain: base-sepolia, sepolia, arbitrum, celo; an alias, or its ID. Several: separated by commas. */
+                chain?: string;
+                /** @description Who attested, as EAS has it: our signer, or the proxy of the chain, in any letter case. Several: separated by commas. */
+                attester?: string;
+                /** @description Recipient of the attestation, in any letter case. Several: separated by commas. */
+                recipient?: string;
+                /** @description distance, contains, within, intersects, area, length; `within` with any radius, `within:50000` with this one (in centimetres). Several: separated by commas. */
+                operation?: string;
+                /** @description What an answer is about: the UID of an attestation, or the reference of a geometry (`POST /compute/v0/reference`). Several, of which an answer has one: separated by commas. */
+                input?: string;
+                /** @description UID of the schema of the attestation, in any letter case. Several: separated by commas. */
+                schema?: string;
+                /** @description Only revoked ones, or only ones that are not. */
+                revoked?: boolean;
+                /**
+                 * @description Attested after this time (ISO 8601; without an offset UTC; of a date, a month or a year, its start).
+                 * @example 2025-12-01
+                 */
+                fromTimestamp?: string;
+                /**
+                 * @description Attested before this time (as `fromTimestamp`).
+                 * @example 2026-01-01T12:00:00Z
+                 */
+                toTimestamp?: string;
+                /** @description By the time of the attestation's block; `-` is descending. */
+                sort?: "-timestamp" | "timestamp";
+                /** @description How many at most. More than 1000 gives 1000. */
+                limit?: number;
+                /** @description `next_cursor` of the page before, with the same filters and sort. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Answers of this service that are attestations */
+            200: {
+                headers: {
+                    /** @description Requests allowed in an hour. Absent where the deployment has no limit. */
+                    "ratelimit-limit"?: number;
+                    /** @description Requests left in the running hour. */
+                    "ratelimit-remaining"?: number;
+                    /** @description Seconds until the hour ends. */
+                    "ratelimit-reset"?: number;
+                    /** @description Requests allowed in an hour. Absent where the deployment has no limit. */
+                    "x-ratelimit-limit"?: number;
+                    /** @description Requests left in the running hour. */
+                    "x-ratelimit-remaining"?: number;
+                    /** @description Seconds until the hour ends. */
+                    "x-ratelimit-reset"?: number;
+                    /** @description Names the state of the data; with If-None-Match, the answer is 304 until it changes. */
+                    etag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LandedAnswerList"];
+                };
+            };
+            /** @description Nothing changed since the answer with this ETag. */
+            304: {
+                headers: {
+                    /** @description Requests allowed in an hour. Absent where the deployment has no limit. */
+                    "ratelimit-limit"?: number;
+                    /** @description Requests left in the running hour. */
+                    "ratelimit-remaining"?: number;
+                    /** @description Seconds until the hour ends. */
+                    "ratelimit-reset"?: number;
+                    /** @description Requests allowed in an hour. Absent where the deployment has no limit. */
+                    "x-ratelimit-limit"?: number;
+                    /** @description Requests left in the running hour. */
+                    "x-ratelimit-remaining"?: number;
+                    /** @description Seconds until the hour ends. */
+                    "x-ratelimit-reset"?: number;
+                    /** @description Names the state of the data; with If-None-Match, the answer is 304 until it changes. */
+                    etag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A parameter is wrong, unknown, or given twice. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordsError"];
+                    "text/html": string;
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    /** @description Requests allowed in an hour. Absent where the deployment has no limit. */
+                    "ratelimit-limit"?: number;
+                    /** @description Requests left in the running hour. */
+                    "ratelimit-remaining"?: number;
+                    /** @description Seconds until the hour ends. */
+                    "ratelimit-reset"?: number;
+                    /** @description Requests allowed in an hour. Absent where the deployment has no limit. */
+                    "x-ratelimit-limit"?: number;
+                    /** @description Requests left in the running hour. */
+                    "x-ratelimit-remaining"?: number;
+                    /** @description Seconds until the hour ends. */
+                    "x-ratelimit-reset"?: number;
+                    /** @description Seconds after which another try makes sense. */
+                    "retry-after"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordsError"];
+                    "text/html": string;
+                };
+            };
+            /** @description A fault of ours. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordsError"];
+                    "text/html": string;
+                };
+            };
+            /** @description The database is out of reach. */
+            503: {
+                headers: {
+                    /** @description Seconds after which another try makes sense. */
+                    "retry-after"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordsError"];
+                    "text/html": string;
+                };
+            };
+        };
+    };
+    getAnswer: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Slug of a chain: base-sepolia, sepolia, arbitrum, celo; an alias, or its ID.
+                 * @example base-sepolia
+                 */
+                chain?: string;
+            };
+            header?: never;
+            path: {
+                /** @description UID of the attestation, in any letter case. */
+                uid: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One of them by its UID */
+            200: {
+                headers: {
+                    /** @description Requests allowed in an hour. Absent where the deployment has no limit. */
+                    "ratelimit-limit"?: number;
+                    /** @description Requests left in the running hour. */
+                    "ratelimit-remaining"?: number;
+                    /** @description Seconds until the hour ends. */
+                    "ratelimit-reset"?: number;
+                    /** @description Requests allowed in an hour. Absent where the deployment has no limit. */
+                    "x-ratelimit-limit"?: number;
+                    /** @description Requests left in the running hour. */
+                    "x-ratelimit-remaining"?: number;
+                    /** @description Seconds until the hour ends. */
+                    "x-ratelimit-reset"?: number;
+                    /** @description Names the state of the data; with If-None-Match, the answer is 304 until it changes. */
+                    etag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LandedAnswer"];
+                };
+            };
+            /** @description Nothing changed since the answer with this ETag. */
+            304: {
+                headers: {
+                    /** @description Requests allowed in an hour. Absent where the deployment has no limit. */
+                    "ratelimit-limit"?: number;
+                    /** @description Requests left in the running hour. */
+                    "ratelimit-remaining"?: number;
+                    /** @description Seconds until the hour ends. */
+                    "ratelimit-reset"?: number;
+                    /** @description Requests allowed in an hour. Absent where the deployment has no limit. */
+                    "x-ratelimit-limit"?: number;
+                    /** @description Requests left in the running hour. */
+                    "x-ratelimit-remaining"?: number;
+                    /** @description Seconds until the hour ends. */
+                    "x-ratelimit-reset"?: number;
+                    /** @description Names the state of the data; with If-None-Match, the answer is 304 until it changes. */
+                    etag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A parameter is wrong, unknown, or given twice. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordsError"];
+                    "text/html": string;
+                };
+            };
+            /** @description No answer of this service has this UID. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordsError"];
+                    "text/html": string;
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    /** @description Requests allowed in an hour. Absent where the deployment has no limit. */
+                    "ratelimit-limit"?: number;
+                    /** @description Requests left in the running hour. */
+                    "ratelimit-remaining"?: number;
+                    /** @description Seconds until the hour ends. */
+                    "ratelimit-reset"?: number;
+                    /** @description Requests allowed in an hour. Absent where the deployment has no limit. */
+                    "x-ratelimit-limit"?: number;
+                    /** @description Requests left in the running hour. */
+                    "x-ratelimit-remaining"?: number;
+                    /** @description Seconds until the hour ends. */
+                    "x-ratelimit-reset"?: number;
+                    /** @description Seconds after which another try makes sense. */
+                    "retry-after"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordsError"];
+                    "text/html": string;
+                };
+            };
+            /** @description A fault of ours. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordsError"];
+                    "text/html": string;
+                };
+            };
+            /** @description The database is out of reach. */
+            503: {
+                headers: {
                     /** @description Seconds after which another try makes sense. */
                     "retry-after"?: number;
                     [name: string]: unknown;
