@@ -52,7 +52,7 @@ const COLUMNS = `id, uid, chain, attester, recipient, operation, result, units, 
 
 /**
  * Answers in a total order. Uses the indexes (timestamp, id), (attester, timestamp), (recipient, timestamp),
- * that of operations, and the GIN index of references.
+ * (operation, timestamp), that of names of operations, and the GIN index of references.
  */
 export function answersQuery(query: AnswerQuery): Statement {
   const values: unknown[] = []
@@ -88,8 +88,7 @@ function each(values: OneOrMore): readonly string[] {
 
 /** An operation by its name, or with its numbers. */
 function isOperation(text: string, value: (v: unknown) => string): string {
-  const named = `split_part(operation, ':', 1) = ${value(text.split(':')[0])}`
-  return text.includes(':') ? `(${named} AND operation = ${value(text)})` : named
+  return `${text.includes(':') ? 'operation' : "split_part(operation, ':', 1)"} = ${value(text)}`
 }
 
 /** Notes an attester (lower-case) that has attested nothing in blocks below the first. */

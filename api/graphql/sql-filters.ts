@@ -97,12 +97,10 @@ export const FiltersPlugin: Plugin = (builder) => {
         source: SQL,
         { equalTo, in: listed }: { equalTo?: string; in?: string[] },
       ): SQL => {
-        const is = (text: string) => {
-          const named = sql.fragment`split_part(${source}, ':', 1) = ${sql.value(text.split(':')[0])}::text`
-          return text.includes(':')
-            ? sql.fragment`(${named} and ${source} = ${sql.value(text)}::text)`
-            : named
-        }
+        const is = (text: string) =>
+          text.includes(':')
+            ? sql.fragment`${source} = ${sql.value(text)}::text`
+            : sql.fragment`split_part(${source}, ':', 1) = ${sql.value(text)}::text`
         const both = [
           ...(equalTo !== undefined ? [is(equalTo)] : []),
           ...(listed ? [sql.fragment`(${sql.join(listed.map(is), ' or ')})`] : []),

@@ -25,6 +25,7 @@ CREATE INDEX "IDX_5d8dc137b1b5794bb2277c3774" ON "answer" ("uid");
 CREATE INDEX "IDX_2899e5cac33e94a4beddb02e37" ON "answer" ("timestamp", "id");
 CREATE INDEX "IDX_adf54581a2dc9d632e0e4aecdc" ON "answer" ("attester", "timestamp");
 CREATE INDEX "IDX_9180eeb78bebafab04e7b84f48" ON "answer" ("recipient", "timestamp");
+CREATE INDEX "IDX_897f9dd6633b9e75de1690d7c4" ON "answer" ("operation", "timestamp");
 -- By the name of the operation, without its numbers.
 CREATE INDEX answer_operation ON "answer" (split_part(operation, ':', 1), "timestamp");
 CREATE INDEX answer_inputs ON "answer" USING gin ("input_refs");

@@ -6,6 +6,7 @@ import {Entity as Entity_, Column as Column_, PrimaryColumn as PrimaryColumn_, I
 @Index_(["timestamp", "id"], {unique: false})
 @Index_(["attester", "timestamp"], {unique: false})
 @Index_(["recipient", "timestamp"], {unique: false})
+@Index_(["operation", "timestamp"], {unique: false})
 @Entity_()
 export class Answer {
     constructor(props?: Partial<Answer>) {
