@@ -8,6 +8,8 @@ import { LOCAL_CHAIN, attest, locationRequest, mined, request, revoke } from '..
 import { schemaUid } from '../src/eas'
 import { startApi } from './api'
 import {
+  ANSWERER,
+  answerRequest,
   audit,
   command,
   onDatabase,
@@ -49,6 +51,7 @@ beforeAll(async () => {
     ...['EPSG:4326', 'geojson-point', '{"type":"Point","coordinates":[7,8]}', 'pump-7'],
   ])
   await attest(chain, request(schemaUid(FIELDS, ZeroAddress, true), data))
+  await attest(chain, answerRequest(88_132_994n), ANSWERER)
   await mine(chain, LOCAL_CHAIN.finality + 2)
   // These are not final when the snapshot is taken.
   await attest(chain, place(50))
@@ -57,8 +60,8 @@ beforeAll(async () => {
   await first.stop()
   snapshot = path.join(folder, 'snapshot')
   const taken = await command(world.environment, 'snapshot', snapshot)
-  expect([taken.code, taken.output]).toEqual([0, expect.stringContaining(`${SLUG}: 8 events up to block`)])
-  final = 8
+  expect([taken.code, taken.output]).toEqual([0, expect.stringContaining(`${SLUG}: 9 events up to block`)])
+  final = 9
   await expectInvariants(world)
 })
 afterEach(async () => {
@@ -94,17 +97,23 @@ describe('a restored service', () => {
     const of = (url: string) => rows(url, `SELECT ${columns} FROM location_record ORDER BY uid`)
     const before = (await of(world.databaseUrl)) as { memo: string }[]
     expect(await of(other.databaseUrl)).toEqual(before.filter(({ memo }) => memo !== 'place 50'))
+    const answers = (url: string) => rows(url, 'SELECT uid, result, input_refs FROM answer')
+    expect(await answers(other.databaseUrl)).toEqual(await answers(world.databaseUrl))
+    expect(await count(other, 'answer')).toBe(1)
     const [status] = await rows(
       other.databaseUrl,
       'SELECT reread::text, proven::text, indexed_height AS indexed FROM chain_status',
     )
     expect(status).toMatchObject({ reread: '{}', proven: '{}' })
 
+    // It reads the answers of the attesters that the snapshot names.
     indexer = startIndexerBehind(other)
     await attest(world.chain, place(60))
+    await attest(world.chain, answerRequest(true), ANSWERER)
     await other.caughtUp()
     await expectInvariants(other)
     expect(await count(other, 'location_record')).toBe(9)
+    expect(await count(other, 'answer')).toBe(2)
   })
   test('repeats no state: ETags and positions of before are known to be lost', async () => {
     const other = await emptied()
