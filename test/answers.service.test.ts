@@ -1,10 +1,8 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { parseEther } from 'ethers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { attest, mined, revoke, testAccount, type LocalChain } from '../dev/chain'
 import { answerRequest } from './behind'
-import { rows } from './database'
-import { startTestWorld, type TestWorld } from './world'
+import { answersAreRead, startTestWorld, type TestWorld } from './world'
 
 /**
  * Answers that land on real chains, directly and through the proxy, as GET /api/v0/answers and GraphQL tell
@@ -59,8 +57,7 @@ beforeAll(async () => {
   world = await startTestWorld({ CHAINS: CHAINS.join() })
   // The API notes its signer and the proxy of each chain, the indexers take them: from then on nothing is
   // missed.
-  const taken = () => rows(world.databaseUrl, 'SELECT FROM answer_attester WHERE read_from IS NOT NULL')
-  while ((await taken()).length < 2 * CHAINS.length) await pause(50)
+  await answersAreRead(world)
   const distance = { from: EIFFEL_TOWER, to: BRANDENBURG_GATE }
   const within = { geometry: EIFFEL_TOWER, target: BRANDENBURG_GATE }
   for (const [name, slug, operation, question] of [

@@ -1,8 +1,9 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { TransactionReceipt } from 'ethers'
 import { LOCAL_CHAIN, mined, type LocalChain } from '../dev/chain'
 import { blankSettings, freePort } from '../dev/services'
 import { startWorld, waitForHead, type World } from '../dev/world'
-import { createMigratedDatabase, removeFolder, temporaryFolder } from './database'
+import { createMigratedDatabase, removeFolder, rows, temporaryFolder } from './database'
 import { openApiChecker } from './openapi'
 
 export interface TestWorld extends Omit<World, 'chain'> {
@@ -89,6 +90,14 @@ export async function startTestWorld(
       removeFolder(folder)
     },
   }
+}
+
+/** Resolves once the indexers read the answers of all attesters. */
+export async function answersAreRead({ url, databaseUrl, chains }: TestWorld): Promise<void> {
+  const { chains: described } = (await (await fetch(url)).json()) as { chains: { proxy?: object }[] }
+  const wanted = chains.size + described.filter(({ proxy }) => proxy).length
+  const taken = () => rows(databaseUrl, 'SELECT FROM answer_attester WHERE read_from IS NOT NULL')
+  while ((await taken()).length < wanted) await pause(50)
 }
 
 /** Mines empty blocks. */

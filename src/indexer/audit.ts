@@ -41,6 +41,8 @@ const REREAD_AT_LEAST = 2_000
 /** JSON-RPC calls of rereading between two looks at the budget. */
 const READS_AT_ONCE = 100
 const IDLE_MS = 5_000
+/** How often it looks for new attesters of answers. */
+const LOOK_MS = 1_000
 /** Saved calls are spent at this rate per second. */
 const HIGHEST_RATE = 20
 const DAY_SECONDS = 86_400
@@ -83,11 +85,16 @@ export class Auditor {
    * Audits what becomes final, for ever. `callsPerSecond` is an average; 0 means no proofs. Never throws.
    */
   follow(callsPerSecond: number): Promise<never> {
+    let next = 0
     return repeat(
       async () => {
+        // Between two steps: what is under way reads without them.
+        await this.options.registry.takeNoted()
+        if (performance.now() < next) return LOOK_MS
         const pauseMs = await this.step(callsPerSecond)
         this.failures = 0
-        return pauseMs
+        next = performance.now() + pauseMs
+        return Math.min(pauseMs, LOOK_MS)
       },
       (error) => this.failed(error),
     )
@@ -116,8 +123,7 @@ export class Auditor {
 
   /** Does the next piece of work. Returns the pause after it, in milliseconds. */
   private async step(callsPerSecond: number): Promise<number> {
-    const { chain, database, registry } = this.options
-    await registry.takeNoted()
+    const { chain, database } = this.options
     const state = await finalState(database.query, chain)
     // History comes first: to read it twice at a time would slow both.
     if (!state || !(await followsHead(database.query, chain))) return IDLE_MS

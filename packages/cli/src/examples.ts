@@ -50,6 +50,10 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   ],
   record: [{ text: 'one attested place', command: 'geo record $PLACE' }],
   stats: [{ text: 'how many there are', command: 'geo stats' }],
+  answers: [
+    { text: 'the last distances that landed', command: 'geo answers --operation distance --limit 5' },
+    { text: 'all about an attested place', command: 'geo answers --input $PLACE --json' },
+  ],
   watch: [
     { text: 'changes in a box, as they come', command: 'geo watch --bbox -10,35,30,60' },
     { text: 'for a program, from a position on', command: 'geo watch --json --after $POSITION' },

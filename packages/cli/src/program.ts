@@ -18,7 +18,7 @@ export type Runner = (work: Work, options: Options, args: readonly unknown[]) =>
 /** Above what the client's own tries of one request take, and a block of the slowest chain. */
 const TIMEOUT_SECONDS = 300
 /** Commands that take as long as there is something to do. */
-const LONG: ReadonlySet<string> = new Set(['batch', 'mcp', 'records', 'watch'])
+const LONG: ReadonlySet<string> = new Set(['answers', 'batch', 'mcp', 'records', 'watch'])
 
 const PLACE = 'lng,lat, a UID, a GeoJSON file, or -'
 const OPERATIONS = {
@@ -94,6 +94,12 @@ export function buildProgram(version: string, run: Runner): Command {
     .addArgument(new Argument('<uid>').argParser(read.uid))
     .addOption(chainFilter())
   command('stats', 'how many places are attested', async () => (await import('./records')).stats)
+  const answers = command(
+    'answers',
+    'answers of the service that landed',
+    async () => (await import('./answers')).answers,
+  )
+  for (const option of [chainFilter(), ...answerOptions()]) answers.addOption(option)
   const watch = command(
     'watch',
     'new, revoked and reorged places, as they come',
@@ -276,6 +282,18 @@ function filterOptions(): Option[] {
     new Option('--revoked <boolean>').choices(['true', 'false']),
     new Option('--location-type <type>', 'such as geojson-point'),
     new Option('--schema <uid>', 'schema of the attestation').argParser(read.uid),
+  ]
+}
+function answerOptions(): Option[] {
+  return [
+    new Option('--attested-by <address>', 'the signer, or the proxy of a chain').argParser(read.address),
+    new Option('--recipient <address>', 'whom they are for').argParser(read.address),
+    new Option('--operation <name>', 'such as distance, within, or within:50000 (centimetres)'),
+    new Option('--input <uid>', 'about this attestation, or the reference of a geometry').argParser(read.uid),
+    new Option('--from-timestamp <time>', 'landed after this (ISO 8601)'),
+    new Option('--to-timestamp <time>', 'landed before this (ISO 8601)'),
+    new Option('--revoked <boolean>').choices(['true', 'false']),
+    new Option('--limit <n>', 'at most so many; default: 20 of a table, else all').argParser(read.count),
   ]
 }
 function listOptions(): Option[] {

@@ -1,4 +1,5 @@
 import createClient from 'openapi-fetch'
+import { answersOf, type Answers } from './answers'
 import type { Attested, AttestedOffchain, AttestOptions } from './attest'
 import { AlteredAnswerError, invalidInput, messageOf, ServiceVersionError } from './errors'
 import { notTheService, requireJson, sender, type HttpOptions } from './http'
@@ -139,6 +140,8 @@ export interface Geo {
   ): Promise<Revoked>
 
   readonly records: Records
+  /** The service's answers that landed: lists, and single ones. */
+  readonly answers: Answers
   /** Raw GraphQL over records and events. Throws an InvalidInputError with the first of its errors. */
   graphql<T = Record<string, unknown>>(
     query: string,
@@ -305,6 +308,7 @@ export function createGeo(options: GeoOptions | string): Geo {
       (await import('./revoke')).revokeSigned(context, attestation, signer, options),
 
     records,
+    answers: answersOf(url, send),
     graphql: async <T>(
       query: string,
       variables?: Record<string, unknown>,

@@ -86,8 +86,31 @@ const SILENCE_MS = 40_000
 const RECONNECT_MS = 1_000
 const RECONNECT_MOST_MS = 30_000
 
-export function recordsOf(base: string, send: Send): Records {
-  const request = (path: string, query: object = {}, headers?: Record<string, string>) => {
+interface Options {
+  limit?: number
+  cursor?: string
+  signal?: AbortSignal
+}
+interface Paged {
+  data: unknown[]
+  next_cursor: string | null
+}
+/** A list of the service that comes in pages, and its single rows. */
+interface Lists<Page extends Paged, Asked extends Options> {
+  request: (path: string, query?: object, headers?: Record<string, string>) => Request
+  json: <T>(path: string, query: object, signal?: AbortSignal) => Promise<T>
+  page: (options?: Asked) => Promise<Page>
+  list: (options?: Omit<Asked, 'cursor'>) => AsyncGenerator<Page['data'][number]>
+  get: (uid: string, options?: { chain?: string; signal?: AbortSignal }) => Promise<Page['data'][number]>
+}
+
+/** The list at this path of the service. */
+export function listOf<Page extends Paged, Asked extends Options>(
+  base: string,
+  at: string,
+  send: Send,
+): Lists<Page, Asked> {
+  const request: Lists<Page, Asked>['request'] = (path, query = {}, headers) => {
     const url = new URL(base + path)
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) url.searchParams.set(name, String(value))
@@ -95,21 +118,38 @@ export function recordsOf(base: string, send: Send): Records {
   }
   const json = async <T>(path: string, query: object, signal?: AbortSignal) =>
     (await requireJson(await send(request(path, query), { signal }), base).json()) as T
-  const page = ({ signal, ...query }: PageOptions = {}) => json<ListPage>(PATH, query, signal)
-
+  const page: Lists<Page, Asked>['page'] = (options) => {
+    const { signal, ...query } = options ?? {}
+    return json(at, query, signal)
+  }
   return {
+    request,
+    json,
     page,
-    list: async function* ({ limit = Infinity, ...options }: ListOptions = {}) {
+    list: async function* (options) {
       let cursor: string | undefined
-      for (let left = limit; left > 0;) {
-        const { data, next_cursor } = await page({ ...options, limit: Math.min(left, PAGE), cursor })
+      for (let left = options?.limit ?? Infinity; left > 0;) {
+        const { data, next_cursor } = await page({
+          ...(options as Asked),
+          limit: Math.min(left, PAGE),
+          cursor,
+        })
         yield* data
         left -= data.length
         cursor = next_cursor ?? undefined
         if (cursor === undefined) return
       }
     },
-    get: (uid, { chain, signal } = {}) => json(`${PATH}/${encodeURIComponent(uid)}`, { chain }, signal),
+    get: (uid, { chain, signal } = {}) => json(`${at}/${encodeURIComponent(uid)}`, { chain }, signal),
+  }
+}
+
+export function recordsOf(base: string, send: Send): Records {
+  const { request, json, page, list, get } = listOf<ListPage, PageOptions>(base, PATH, send)
+  return {
+    page,
+    list,
+    get,
     stats: ({ signal } = {}) => json(`${PATH}/stats`, {}, signal),
     export: async ({ signal, ...query }) => {
       // A million records are an answer without an end that could be told beforehand.

@@ -43,6 +43,11 @@ type ListQuery = NonNullable<operations['listLocationRecords']['parameters']['qu
 /** What records are asked for (docs/reference/records.md, Filters). */
 export type RecordFilters = Omit<ListQuery, 'format' | 'cursor' | 'offset' | 'total' | 'limit'>
 export type ListPage = Schemas['ListResponse']
+type AnswersQuery = NonNullable<operations['listAnswers']['parameters']['query']>
+/** What answers that landed are asked for (docs/reference/answers.md, Filters). */
+export type AnswerFilters = Omit<AnswersQuery, 'cursor' | 'limit'>
+export type LandedAnswer = Schemas['LandedAnswer']
+export type LandedAnswerPage = Schemas['LandedAnswerList']
 export type RecordFeatureCollection = Schemas['RecordFeatureCollection']
 
 /** One question of a batch; each may have a schema and a recipient of its own. */

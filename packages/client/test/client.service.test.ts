@@ -21,7 +21,7 @@ import { Wallet } from 'ethers'
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, revoke, testAccount } from '../../../dev/chain'
-import { startTestWorld, type TestWorld } from '../../../test/world'
+import { answersAreRead, startTestWorld, type TestWorld } from '../../../test/world'
 import vectors from '../../../test/vectors/offchain-vectors.json'
 
 /** Requests of the built package to the running service. */
@@ -136,6 +136,29 @@ describe('questions', () => {
     expect((await geo.health()).status).toBe('healthy')
     await world.caughtUp()
     expect((await geo.ready()).status).toBe('ready')
+  })
+})
+
+describe('answers that landed', () => {
+  test('are listed, page after page, and one by one', async () => {
+    const signer = new Wallet(testAccount(6).privateKey, world.chain.provider)
+    await answersAreRead(world)
+    const uids: string[] = []
+    for (const longitude of [1, 2, 3]) {
+      const answer = await geo.distance({ type: 'Point', coordinates: [longitude, 1] }, GATE, {
+        recipient: signer.address,
+      })
+      uids.push((await geo.land(answer, signer)).uid)
+    }
+    await world.caughtUp()
+    const found: string[] = []
+    for await (const { uid } of geo.answers.list({ recipient: signer.address, limit: 2 })) found.push(uid)
+    const { data, next_cursor } = await geo.answers.page({ recipient: signer.address })
+    expect(data.map(({ uid }) => uid).sort()).toEqual(uids.sort())
+    expect([found, next_cursor]).toEqual([data.slice(0, 2).map(({ uid }) => uid), null])
+    expect(await geo.answers.get(found[0]!)).toEqual(data[0])
+    expect(await caught(geo.answers.get(`0x${'ab'.repeat(32)}`))).toBeInstanceOf(AttestationNotFoundError)
+    expect(await caught(geo.answers.page({ operation: 'volume' }))).toBeInstanceOf(InvalidInputError)
   })
 })
 

@@ -1,0 +1,69 @@
+import type { AnswerFilters, LandedAnswer } from '@geospatial-attestation/client'
+import { grouped, table, time } from './output'
+import type { Session } from './session'
+
+/** `geo answers` */
+
+interface AnswerFlags {
+  attestedBy?: string
+  recipient?: string
+  operation?: string
+  input?: string
+  revoked?: 'true' | 'false'
+  fromTimestamp?: string
+  toTimestamp?: string
+  limit?: number
+}
+
+/** Rows of a table that nobody limited. */
+const TABLE_ROWS = 20
+
+export async function answers({
+  options,
+  geo,
+  signal,
+  print,
+  printJson,
+  note,
+  paint,
+}: Session<AnswerFlags>): Promise<void> {
+  const { chain, recipient, operation, input, revoked, fromTimestamp, toTimestamp } = options
+  const given = {
+    chain,
+    attester: options.attestedBy,
+    recipient,
+    operation,
+    input,
+    fromTimestamp,
+    toTimestamp,
+  }
+  const filters: AnswerFilters = {
+    ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
+    ...(revoked !== undefined && { revoked: revoked === 'true' }),
+  }
+  const rows = options.limit ?? (options.json ? Infinity : TABLE_ROWS)
+  const found: LandedAnswer[] = []
+  // One more tells that there are more.
+  for await (const each of geo.answers.list({ ...filters, limit: rows + 1, signal })) found.push(each)
+  const shown = found.slice(0, rows)
+  if (options.json) return printJson(shown)
+  if (shown.length === 0) return note('No answer matches.')
+  const [head, ...lines] = table(
+    [
+      ['UID', 'CHAIN', 'LANDED', 'OPERATION', 'RESULT', 'RECIPIENT'],
+      ...shown.map((each) => [
+        ...[each.uid, each.chain, time(each.timestamp), each.operation],
+        `${each.revoked ? '(revoked) ' : ''}${resultOf(each)}`,
+        /^0x0+$/.test(each.recipient) ? '' : each.recipient,
+      ]),
+    ],
+    [4],
+  )
+  for (const line of [paint.dim(head!), ...lines]) print(line)
+  if (found.length > rows)
+    note(`These are the first ${grouped(rows)}: --limit shows more, --json writes all.`)
+}
+
+function resultOf({ result, units }: LandedAnswer): string {
+  return typeof result === 'boolean' ? String(result) : `${result} ${units === 'meters' ? 'm' : 'm2'}`
+}
