@@ -2,6 +2,7 @@ import { parseEther } from 'ethers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { attest, mined, revoke, testAccount, type LocalChain } from '../dev/chain'
 import { answerRequest } from './behind'
+import { rows } from './database'
 import { answersAreRead, startTestWorld, type TestWorld } from './world'
 
 /**
@@ -77,6 +78,19 @@ beforeAll(async () => {
   await world.caughtUp()
 }, 180_000)
 afterAll(() => world?.stop())
+
+test('of a signer that has signed nothing yet no history is read; of the proxy all is', async () => {
+  const noted = await rows<{ address: string; first: boolean }>(
+    world.databaseUrl,
+    'SELECT address, first_block > 0 AS first FROM answer_attester ORDER BY chain, first_block',
+  )
+  expect(noted).toEqual(
+    CHAINS.flatMap((slug) => [
+      { address: local(slug).proxy.toLowerCase(), first: false },
+      { address: SIGNER.toLowerCase(), first: true },
+    ]),
+  )
+})
 
 test('an answer that landed has what was answered, and where it is', async () => {
   const { uid, answer, chain } = landed.distance!
@@ -176,7 +190,7 @@ describe('the list', () => {
     ['operation=volume', 'Invalid operation parameter', /^Expected distance, contains, within/],
     ['operation=within:05', 'Invalid operation parameter', /within:<radius in centimetres>/],
     ['input=0x12', 'Invalid input parameter', /UID of an attestation, or the reference of a geometry/],
-    ['chain=mars', 'Invalid chain parameter', /^Supported chains: /],
+    ['chain=mars', 'Invalid chain parameter', /^Known chains: base-sepolia, .*base$/],
     ['limit=0', 'Invalid limit parameter', /./],
     ['prover=0x12', 'Invalid query parameter', /Unknown parameter 'prover'/],
   ])('%s is refused', async (query, message, detail) => {

@@ -1,10 +1,10 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifySchema } from 'fastify'
+import { CHAINS, chainNamed } from '../../src/chains'
 import { parseUid } from '../../src/eas'
 import { OPERATIONS, readLabel } from '../../src/operations'
 import { RATE_HEADERS, UID, answer, recordsError, ref, text, type Schema } from '../http/openapi-components'
 import {
-  CHAIN,
   choiceReader,
   DEFAULT_LIMIT,
   FILTERS,
@@ -29,6 +29,12 @@ import type { AnswerFilter, AnswerQuery } from './sql'
 
 const NAMES = Object.keys(OPERATIONS)
 
+/** Any chain that is known: answers are signed for those that are coming soon, too. */
+function readKnownChain(given: string, name: string): string {
+  const chain = chainNamed(given)
+  if (!chain) throw invalid(name, `Known chains: ${CHAINS.map(({ slug }) => slug).join(', ')}`)
+  return chain.slug
+}
 function readOperation(given: string, name: string): string {
   if (!NAMES.includes(given) && !readLabel(given))
     throw invalid(name, `Expected ${NAMES.join(', ')}, or within:<radius in centimetres>`)
@@ -52,7 +58,14 @@ const addresses = (description: string) =>
   )
 
 const LIST_QUERY = queryOf({
-  chain: FILTERS.chain,
+  chain: parameter(
+    {
+      type: 'string',
+      description: `Slug of a chain: ${CHAINS.map(({ slug }) => slug).join(', ')}; an alias, or its ID. Several: separated by commas.`,
+      examples: ['base-sepolia', '84532,42220'],
+    },
+    severalReader(readKnownChain),
+  ),
   attester: addresses('Who attested, as EAS has it: our signer, or the proxy of the chain'),
   recipient: addresses('Recipient of the attestation'),
   operation: parameter(
@@ -101,7 +114,12 @@ const LIST_QUERY = queryOf({
     readText,
   ),
 })
-const ANSWER_QUERY = queryOf({ chain: CHAIN })
+const ANSWER_QUERY = queryOf({
+  chain: parameter(
+    { type: 'string', description: 'Slug of its chain, an alias, or its ID.', examples: ['base-sepolia'] },
+    readKnownChain,
+  ),
+})
 
 /** The answers that a request asks for, with the tag of its cursors. Throws a RecordsError. */
 export function answersRequest(query: typeof LIST_QUERY.static): AnswerQuery & { tag: string } {

@@ -19,7 +19,6 @@ export { drawMap } from './map'
 export { LOCATION_RECORD, PROVENANCE_PROPERTIES, RECORDS_COMPONENTS, RECORDS_ERRORS } from './openapi'
 export { type Feature, featureBody, headline, orderOf, REVOKED, titleOf } from './pages'
 export {
-  CHAIN,
   choiceOf,
   choiceTag,
   CQL2_FILTER,

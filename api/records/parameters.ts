@@ -50,8 +50,7 @@ const SINGLE_FORMATS = ['json', 'geojson', 'html'] as const
 
 // --- Parameters ---
 
-/** One chain. */
-export const CHAIN = parameter(
+const CHAIN = parameter(
   {
     type: 'string',
     description: `Slug of a chain: ${ACTIVE_SLUGS.join(', ')}; an alias, or its ID.`,

@@ -34,8 +34,8 @@ import {
 /**
  * A snapshot: the final part of the event log, with the schemas that were found, the attesters of answers
  * and the position of each chain, all of one moment. Records and answers follow from the log, so a restore
- * makes them anew. It is a folder: a
- * file of events and one of schemas for each chain, JSON by lines, gzipped; and manifest.json, written last.
+ * makes them anew. It is a folder: a file of events and one of schemas for each chain, JSON by lines,
+ * gzipped; and manifest.json, written last.
  */
 
 const FORMAT = 'geospatial-attestation-snapshot'

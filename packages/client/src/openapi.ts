@@ -3982,7 +3982,7 @@ export interface operations {
     listAnswers: {
         parameters: {
             query?: {
-                /** @description Slug of a chain: base-sepolia, sepolia, arbitrum, celo; an alias, or its ID. Several: separated by commas. */
+                /** @description Slug of a chain: base-sepolia, sepolia, arbitrum, celo, base; an alias, or its ID. Several: separated by commas. */
                 chain?: string;
                 /** @description Who attested, as EAS has it: our signer, or the proxy of the chain, in any letter case. Several: separated by commas. */
                 attester?: string;
@@ -4125,7 +4125,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Slug of a chain: base-sepolia, sepolia, arbitrum, celo; an alias, or its ID.
+                 * @description Slug of its chain, an alias, or its ID.
                  * @example base-sepolia
                  */
                 chain?: string;
