@@ -76,7 +76,7 @@ export function shellWords(command: string): string[] {
  * UID that a page shows is replaced, from there on, by the one that the service answers.
  */
 const VARYING = new Set([
-  ...['uid', 'id', 'timestamp', 'event_timestamp', 'created_at', 'updated_at', 'timeStamp'],
+  ...['uid', 'id', 'timestamp', 'event_timestamp', 'created_at', 'updated_at', 'computed_at', 'timeStamp'],
   ...[
     'deadline',
     'nonce',
@@ -86,6 +86,10 @@ const VARYING = new Set([
     'transactionHash',
     'blockNumber',
     'block_hash',
+    'block_number',
+    'transaction_hash',
+    'transaction_url',
+    'attestation_url',
   ],
   ...['blockTimestamp', 'next_cursor', 'endCursor', 'cursor', 'href', 'version', 'signed', 'current'],
   ...['head_block', 'indexed_block', 'head_time', 'indexed_time', 'lag_seconds', 'lag_blocks'],
