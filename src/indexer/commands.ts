@@ -247,8 +247,13 @@ async function restore(database: Database, settings: Settings, folder: string): 
     await store.connect()
     await store.disconnect()
   }
-  const { manifest, uids } = await restoreSnapshot(database, chains, folder, prepare, (line) =>
-    progress.show(line),
+  const { manifest, uids } = await restoreSnapshot(
+    database,
+    chains,
+    folder,
+    prepare,
+    createLogger('restore'),
+    (line) => progress.show(line),
   )
   for (const { chain, finalHeight, events } of manifest.chains)
     progress.line(`${chain}: ${events.lines} events restored, up to block ${finalHeight}`)

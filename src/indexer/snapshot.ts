@@ -5,30 +5,39 @@ import path from 'node:path'
 import { Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
+import type { Logger } from '@subsquid/logger'
 import type { Chain } from '../chains'
 import { schemaUid } from '../eas'
 import { addAnswerAttesters } from '../answer'
 import { addLocationSchemas } from '../location'
+import { EventKind } from '../model'
 import { eventId } from './project'
 import { watchedOf } from './registry'
 import {
+  BatchWriter,
   atOneMoment,
   beginRestore,
+  bodyOf,
   contentOf,
   endRestore,
+  eventOf,
   eventTexts,
   foundSchemas,
   insertAttesters,
   insertEvents,
   insertSchemas,
+  isBodiless,
   migrationsOf,
+  rowOf,
   snapshotPosition,
   takenAttesters,
   type AnswerAttester,
   type Database,
   type FoundSchema,
   type Query,
+  type ReadRow,
   type SnapshotPosition,
+  type Watched,
 } from './store'
 
 /**
@@ -41,9 +50,9 @@ import {
 const FORMAT = 'geospatial-attestation-snapshot'
 const VERSION = 2
 const MANIFEST = 'manifest.json'
-/** Characters of the events that are inserted at once. */
-const INSERT_CHARACTERS = 8_000_000
-const INSERT_EVENTS = 5_000
+/** Events that are written at once, and their characters. */
+const WRITTEN_EVENTS = 500
+const WRITTEN_CHARACTERS = 8_000_000
 
 interface FileNote {
   name: string
@@ -199,6 +208,7 @@ export async function restoreSnapshot(
   chains: readonly Chain[],
   folder: string,
   prepare: (chain: Chain) => Promise<void>,
+  log: Logger,
   progress: Progress,
 ): Promise<{ manifest: Manifest; uids: number }> {
   const manifest = await readManifest(folder)
@@ -219,7 +229,8 @@ export async function restoreSnapshot(
     for (const { chain } of known) await beginRestore(query, chain)
     await requireEmpty(query, chains)
     let total = 0
-    for (const { note, chain } of known) total += await restoreChain(query, chain, folder, note, progress)
+    for (const { note, chain } of known)
+      total += await restoreChain(query, chain, folder, note, log, progress)
     return total
   })
   return { manifest, uids }
@@ -230,30 +241,47 @@ async function restoreChain(
   chain: Chain,
   folder: string,
   note: ChainNote,
+  log: Logger,
   progress: Progress,
 ): Promise<number> {
   const found: FoundSchema[] = []
   for await (const line of linesOf(folder, note.found)) found.push(schemaOf(line, note))
   await insertSchemas(query, chain, found)
   await insertAttesters(query, chain, note.attesters)
-  let [texts, characters, count]: [string[], number, number] = [[], 0, 0]
-  const flush = async () => {
-    if (texts.length) await insertEvents(query, texts)
-    progress(`${chain.slug}: ${(count += texts.length)} of ${note.events.lines} events restored`)
-    ;[texts, characters] = [[], 0]
-  }
-  for await (const line of linesOf(folder, note.events)) {
-    checkEvent(line, note)
-    texts.push(line)
-    characters += line.length
-    if (characters > INSERT_CHARACTERS || texts.length >= INSERT_EVENTS) await flush()
-  }
-  await flush()
   addLocationSchemas(found.filter(({ watched }) => watched))
   addAnswerAttesters(chain.slug, note.attesters)
-  return endRestore(query, chain, watchedOf(chain), note, (uids) =>
-    progress(`${chain.slug}: records of ${uids} attestations made`),
-  )
+  const isWatched = watchedBy(watchedOf(chain))
+  const writer = new BatchWriter(query, chain, log)
+  let [rows, characters, count, uids]: [ReadRow[], number, number, number] = [[], 0, 0, 0]
+  const flush = async () => {
+    const bodies = new Map(rows.filter(({ data }) => data).map((row) => [row.uid, bodyOf(row)]))
+    await writer.write(rows.map(eventOf), bodies)
+    progress(`${chain.slug}: ${count} of ${note.events.lines} events restored`)
+    ;[rows, characters] = [[], 0]
+  }
+  for await (const line of linesOf(folder, note.events)) {
+    const row = eventIn(line, note)
+    count++
+    if (row.kind === EventKind.ATTESTED) uids++
+    // Nothing follows from it: it only stays in the log.
+    if (isBodiless(row) || !isWatched(row)) {
+      await writer.written()
+      await insertEvents(query, [line])
+      continue
+    }
+    rows.push(row)
+    characters += line.length
+    if (characters > WRITTEN_CHARACTERS || rows.length >= WRITTEN_EVENTS) await flush()
+  }
+  await flush()
+  await writer.written()
+  await endRestore(query, chain, note)
+  return uids
+}
+
+function watchedBy({ schemas, attesters }: Watched): (row: ReadRow) => boolean {
+  const [bySchema, byAttester] = [new Set(schemas), new Set(attesters)]
+  return ({ schema_uid, attester }) => bySchema.has(schema_uid) || byAttester.has(attester)
 }
 
 async function requireEmpty(query: Query, chains: readonly Chain[]): Promise<void> {
@@ -337,20 +365,21 @@ async function* linesOf(folder: string, { name, lines }: FileNote): AsyncGenerat
 }
 
 /** What an event claims is the audit's to check; this one is of its chain, and final. */
-function checkEvent(line: string, { chain, finalHeight, events }: ChainNote): void {
-  const event = objectOf<{ id: string; chain: string; block_number: number; log_index: number }>(line, events)
+function eventIn(line: string, { chain, finalHeight, events }: ChainNote): ReadRow {
+  const row = readAs(rowOf, line, events)
   if (
-    event.chain !== chain ||
-    event.block_number > finalHeight ||
-    event.id !== eventId(chain, event.block_number, event.log_index)
+    row.chain !== chain ||
+    row.block_number > finalHeight ||
+    row.id !== eventId(chain, row.block_number, row.log_index)
   )
     throw new SnapshotError(
       `'${events.name}' has an event that is not of ${chain} up to block ${finalHeight}`,
     )
+  return row
 }
 
 function schemaOf(line: string, { found }: ChainNote): FoundSchema {
-  const schema = objectOf<FoundSchema>(line, found)
+  const schema = readAs((text) => JSON.parse(text) as FoundSchema, line, found)
   if (schemaUid(schema.fields, schema.resolver, schema.revocable) !== schema.uid)
     throw new SnapshotError(
       `'${found.name}' has a schema whose UID is not the hash of its content: it was changed`,
@@ -358,9 +387,9 @@ function schemaOf(line: string, { found }: ChainNote): FoundSchema {
   return schema
 }
 
-function objectOf<T>(line: string, { name }: FileNote): T {
+function readAs<T>(read: (text: string) => T, line: string, { name }: FileNote): T {
   try {
-    const value = JSON.parse(line) as T
+    const value = read(line)
     if (typeof value === 'object' && value !== null) return value
   } catch {
     // Said below.

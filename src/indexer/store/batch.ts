@@ -42,10 +42,10 @@ interface Prepared extends Projection {
 }
 
 /**
- * Writes a batch into the transaction of evm-processor's store, in parts: while Postgres writes one, the next
- * is projected. A set of rows is one statement with one JSON text, several times as fast as TypeORM's
- * inserts; as TypeORM's inserts do, it first tells the store's tracker of changes what may be rolled back.
- * What cannot be stored is isolated (isolate.ts) and withheld.
+ * Writes events and what follows from them into a transaction, that of evm-processor's store or another, in
+ * parts: while Postgres writes one, the next is projected. A set of rows is one statement with one JSON text,
+ * several times as fast as TypeORM's inserts; as TypeORM's inserts do, it first tells the store's tracker of
+ * changes what may be rolled back. What cannot be stored is isolated (isolate.ts) and withheld.
  */
 export class BatchWriter {
   /** Of all that was written. */
@@ -53,16 +53,20 @@ export class BatchWriter {
   private writing: Promise<unknown> | undefined
   private locked = false
   private readonly query: Query
-  private readonly changes: StoreParts['changes']
+  private readonly changes: StoreParts['changes'] = undefined
 
+  /** @param target evm-processor's store; or a transaction that writes final blocks */
   constructor(
-    store: Store,
+    target: Store | Query,
     private readonly chain: Chain,
     private readonly log: Logger,
   ) {
-    const parts = store as unknown as StoreParts
-    this.query = (sql, values) => parts.em().query(sql, values)
-    this.changes = parts.changes
+    if (typeof target === 'function') this.query = target
+    else {
+      const parts = target as unknown as StoreParts
+      this.query = (sql, values) => parts.em().query(sql, values)
+      this.changes = parts.changes
+    }
   }
 
   /** Takes events in chain order. Resolves once the earlier ones are written and these are under way. */
@@ -93,12 +97,15 @@ export class BatchWriter {
     this.writing.catch(() => {}) // thrown where it is awaited
   }
 
-  /**
-   * Waits until all is written, and notes how far the chain's copy goes now; timestamp in Unix milliseconds.
-   */
-  async finish(last: { height: number; timestamp: number }): Promise<void> {
+  /** Waits until all is written. */
+  async written(): Promise<void> {
     await this.lock()
     await this.writing
+  }
+
+  /** The same, and notes how far the chain's copy goes now; timestamp in Unix milliseconds. */
+  async finish(last: { height: number; timestamp: number }): Promise<void> {
+    await this.written()
     await noteIndexed(this.query, this.chain, last)
   }
 

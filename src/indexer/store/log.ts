@@ -73,6 +73,21 @@ export function bodyOf(row: ReadRow): AttestationBody {
   }
 }
 
+/** A row of the log that was written as JSON, as row_to_json writes it. */
+export function rowOf(text: string): ReadRow {
+  const row = JSON.parse(text) as Omit<ReadRow, 'data' | 'block_timestamp'> & {
+    data: string | null
+    block_timestamp: string
+  }
+  return {
+    ...row,
+    // Up to 2^64-1, which JSON.parse would round. (Within a text the quotes are escaped.)
+    expiration_time: /"expiration_time":(\d+)/.exec(text)?.[1] ?? null,
+    data: row.data === null ? null : Buffer.from(row.data.slice(2), 'hex'),
+    block_timestamp: new Date(row.block_timestamp),
+  }
+}
+
 /** Inserts rows, given as a JSON array ($1) of objects whose keys are the columns. */
 export function insertSql(table: 'attestation_event' | ProjectedTable): string {
   return `INSERT INTO ${table} SELECT * FROM json_populate_recordset(NULL::${table}, $1)`

@@ -1,8 +1,7 @@
 import { stateSchema, type Chain } from '../../chains'
-import { limitStatements, lockChain, type Database, type Query } from './connection'
+import { lockChain, type Database, type Query } from './connection'
 import { eventId } from '../project'
-import { insertSql, type Watched } from './log'
-import { replayNext } from './replay'
+import { insertSql } from './log'
 import type { FoundSchema } from './schemas'
 import { finalState } from './status'
 
@@ -12,7 +11,6 @@ import { finalState } from './status'
 const PAGE_CHARACTERS = 8_000_000
 const PAGE_FIRST = 100
 const PAGE_MOST = 2_000
-const UIDS_AT_ONCE = 500
 
 /** Where a chain's copy ends, of a snapshot: all before it is final. */
 export interface SnapshotPosition {
@@ -83,7 +81,7 @@ export async function contentOf(query: Query, chains: readonly Chain[]): Promise
   return writer && `an indexer of ${writer.chain} is running`
 }
 
-/** Writes events, as eventTexts gave them. */
+/** Writes events, as eventTexts gave them, and nothing that follows from them. */
 export async function insertEvents(query: Query, texts: readonly string[]): Promise<void> {
   await query(insertSql('attestation_event'), [`[${texts.join()}]`])
 }
@@ -107,26 +105,8 @@ export async function beginRestore(query: Query, chain: Chain): Promise<void> {
   await lockChain(query, chain)
 }
 
-/**
- * Makes the records and answers of a chain from its log, and sets where its indexer goes on. Nothing counts as audited.
- * Answers the number of attestations.
- */
-export async function endRestore(
-  query: Query,
-  chain: Chain,
-  watched: Watched,
-  position: SnapshotPosition,
-  progress: (uids: number) => void,
-): Promise<number> {
-  await query('ANALYZE attestation_event')
-  await limitStatements(query)
-  let uids = 0
-  for (let after = ''; ;) {
-    const page = await replayNext(query, chain, watched, after, UIDS_AT_ONCE, position.finalHeight, true)
-    progress((uids += page.uids))
-    if (page.last === undefined) break
-    after = page.last
-  }
+/** Sets where a chain's indexer goes on. Nothing counts as audited. */
+export async function endRestore(query: Query, chain: Chain, position: SnapshotPosition): Promise<void> {
   const state = stateSchema(chain)
   await query(`UPDATE ${state}.status SET height = $1, hash = $2, nonce = nonce + 1 WHERE id = 0`, [
     position.finalHeight,
@@ -146,5 +126,4 @@ export async function endRestore(
      WHERE chain = $1`,
     [chain.slug, position.epoch ?? '-infinity'],
   )
-  return uids
 }
