@@ -16,10 +16,11 @@ import { rows } from './database'
 
 /**
  * What holds for a chain (Base Sepolia unless named) after every fault, once its indexer has caught up
- * (docs/spec/trust.md 6): I1 records and answers equal a projection of the whole log; I2 every body is the chain's
- * and hashes to its UID; I3 the log holds exactly the Attested and Revoked events of the chain's receipts; I4
- * the cursor's block is canonical; I7 the stored counts equal those of a scan, and a client that follows the
- * changes from the first one on has exactly the stored records, of final changes exactly the final ones.
+ * (docs/spec/trust.md 6): I1 records and answers equal a projection of the whole log; I2 every body is the
+ * chain's and hashes to its UID; I3 the log holds exactly the Attested and Revoked events of the chain's
+ * receipts; I4 the cursor's block is canonical; I7 the stored counts equal those of a scan, and a client that
+ * follows the changes from the first one on has exactly the stored records, of final changes exactly the
+ * final ones.
  */
 export async function expectInvariants(
   { chains, databaseUrl }: { chains: ReadonlyMap<string, LocalChain>; databaseUrl: string },

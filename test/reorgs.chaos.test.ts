@@ -92,7 +92,7 @@ test('reorgs drop an answer, the revocation of one, and what is no answer', asyn
 })
 
 test('the answers of an attester that is noted later: those to come at once, its history by the audit', async () => {
-  const { chain, caughtUp } = world
+  const { chain } = world
   const [late, address] = [6, testAccount(6).address.toLowerCase()]
   const count = async () =>
     (await query<{ uid: string }>('SELECT uid FROM answer WHERE attester = $1', [address])).map(

@@ -9,8 +9,8 @@ const AGAIN_MS = 10_000
 
 /**
  * Notes in the database whose attestations are answers of this service, for the indexers: our signer, the
- * others whose signatures are ours, and the proxy, which takes these alone. Goes on until all are noted; never
- * throws.
+ * others whose signatures are ours, and the proxy, which takes these alone. Goes on until all are noted.
+ * Never throws.
  */
 export async function noteAttesters(
   servers: DatabaseServers,

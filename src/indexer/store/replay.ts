@@ -30,7 +30,10 @@ import {
 } from './log'
 import { noteRepaired } from './status'
 
-/** Records and answers made anew from the log, and repairs of the log, which replay the attestations concerned. */
+/**
+ * Records and answers made anew from the log, and repairs of the log, which replay the attestations
+ * concerned.
+ */
 
 /** What a replay found: rows that did not follow from the log, and that a repair has corrected. */
 export interface Replayed {
@@ -126,31 +129,18 @@ export function replayPage(
 ): Promise<Replayed & { last: string | undefined }> {
   return database.transaction(async (query) => {
     await lockChain(query, chain)
-    return replayNext(query, chain, watched, after, pageSize, finalHeight, repair)
+    const uids = await query<{ uid: string }>(
+      `(SELECT DISTINCT uid FROM attestation_event
+        WHERE chain = $1 AND uid > $2 AND (schema_uid = ANY($4) OR attester = ANY($5)) ORDER BY uid LIMIT $3)
+       UNION (SELECT uid FROM location_record
+        WHERE chain = $1 AND uid > $2 AND schema_uid = ANY($4) ORDER BY uid LIMIT $3)
+       UNION (SELECT uid FROM answer
+        WHERE chain = $1 AND uid > $2 AND attester = ANY($5) ORDER BY uid LIMIT $3) ORDER BY uid LIMIT $3`,
+      [chain.slug, after, pageSize, watched.schemas, watched.attesters],
+    )
+    const list = uids.map(({ uid }) => uid)
+    return { ...(await replayUids(query, chain, list, finalHeight, repair)), last: list[list.length - 1] }
   })
-}
-
-/** As replayPage, in a transaction that holds the chain's lock. */
-export async function replayNext(
-  query: Query,
-  chain: Chain,
-  watched: Watched,
-  after: string,
-  pageSize: number,
-  finalHeight: number,
-  repair: boolean,
-): Promise<Replayed & { last: string | undefined }> {
-  const uids = await query<{ uid: string }>(
-    `(SELECT DISTINCT uid FROM attestation_event
-      WHERE chain = $1 AND uid > $2 AND (schema_uid = ANY($4) OR attester = ANY($5)) ORDER BY uid LIMIT $3)
-     UNION (SELECT uid FROM location_record
-      WHERE chain = $1 AND uid > $2 AND schema_uid = ANY($4) ORDER BY uid LIMIT $3)
-     UNION (SELECT uid FROM answer
-      WHERE chain = $1 AND uid > $2 AND attester = ANY($5) ORDER BY uid LIMIT $3) ORDER BY uid LIMIT $3`,
-    [chain.slug, after, pageSize, watched.schemas, watched.attesters],
-  )
-  const list = uids.map(({ uid }) => uid)
-  return { ...(await replayUids(query, chain, list, finalHeight, repair)), last: list[list.length - 1] }
 }
 
 async function replayUids(
