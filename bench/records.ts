@@ -214,7 +214,7 @@ async function kindsOf(client: Client, size: number): Promise<Record<string, Pag
       const nearTo = [...at, ...at] as unknown as NonNullable<RecordFilter['bbox']>
       return {
         path: `/api/v0/location-records?sort=distance&near=${at.join()}`,
-        read: (store: Store) => store.sampleGeometries({}, [nearTo], LIMIT + 1),
+        read: (store: Store) => store.samplePlaces({}, [nearTo], LIMIT + 1),
       }
     }),
     'CQL2: provers, and a box': variants(() =>

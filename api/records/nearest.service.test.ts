@@ -208,7 +208,15 @@ test('other formats have the distance, too', async () => {
   expect(lines.map((line) => (JSON.parse(line) as { distance_meters: number }).distance_meters)).toEqual(
     expected.map(([, meters]) => meters),
   )
-  expect(await (await fetch(url('html'))).text()).toContain('nearest first')
+  // Nobody counts what has no bound.
+  expect(await (await fetch(url('html'))).text()).toContain(
+    '<p>Records 1 to 2 that match, nearest first.</p>',
+  )
+  expect(await (await fetch(`${url('html')}&radius=100000`)).text()).toMatch(
+    /<p>Records 1 to 2 of [\d,]+ that match, nearest first/,
+  )
+  const [first] = (await ask({ ...query, include: 'provenance' })).data
+  expect(first).toMatchObject({ transaction_hash: expect.any(String), distance_meters: expected[0]![1] })
 })
 
 test.each<[Record<string, string>, string]>([

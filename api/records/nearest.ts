@@ -1,6 +1,6 @@
 import { reachOf, readGeometry } from '../../src/geodesy'
 import type { Place } from './sieve'
-import type { Bbox, RecordFilter, RecordPosition, RecordResult } from './sql'
+import type { Bbox, PlacedRecord, RecordFilter, RecordPosition } from './sql'
 
 /**
  * The records nearest to a place, by the kernel. The index knows the order on the plane of longitude and
@@ -18,6 +18,8 @@ const FARTHEST = 20_004_000
 const MOST_SAMPLED = 1_000
 /** From this latitude on, degrees, what is near the pole is looked at as well. */
 const POLAR = 75
+/** From this longitude on, what is across the antimeridian. */
+const MERIDIAN = 120
 
 export interface NearestQuery {
   /** What the database decides: neither place, nor order, nor paging. */
@@ -34,12 +36,19 @@ export interface NearestQuery {
 export interface NearestReads {
   /** Counts candidates, up to a cap. */
   count: (filter: RecordFilter, cap: number) => Promise<number>
-  /** GeoJSON of the first records in the order of distances from each of these boxes on the plane. */
-  sample: (filter: RecordFilter, boxes: readonly Bbox[], limit: number) => Promise<string[]>
+  /** The first records in the order of distances from each of these boxes on the plane. */
+  sample: (filter: RecordFilter, boxes: readonly Bbox[], limit: number) => Promise<PlacedRecord[]>
   /** All candidates, in parts. Throws where they are too many. */
-  all: (filter: RecordFilter) => AsyncIterable<RecordResult[]>
+  all: (filter: RecordFilter) => AsyncIterable<PlacedRecord[]>
   /** Distances in whole centimetres; null where nobody can tell. */
   measure: (geometries: readonly (string | null)[], place: Place) => Promise<(number | null)[]>
+}
+
+/** A record that was measured. */
+export interface Measured {
+  /** `<chain>-<uid>` */
+  id: string
+  centimeters: number
 }
 
 /**
@@ -47,11 +56,7 @@ export interface NearestReads {
  * geometry that can be measured are left out.
  * @param most candidates that may be measured for one answer
  */
-export async function nearest(
-  query: NearestQuery,
-  reads: NearestReads,
-  most: number,
-): Promise<RecordResult[]> {
+export async function nearest(query: NearestQuery, reads: NearestReads, most: number): Promise<Measured[]> {
   const { filter, place, limit, from } = query
   const isNarrow =
     radiusOf(place) < FARTHEST || Object.values(filter).some((condition) => condition !== undefined)
@@ -86,11 +91,21 @@ async function enoughMeters(
   wanted: number,
 ): Promise<number> {
   const [lng, lat] = positionOf(place)
+  const sides: Bbox[] = [[lng, lat, lng, lat]]
   // The order on the plane does not go on across the antimeridian, and not over a pole.
-  const sides: Bbox[] = [lng, lng < 0 ? lng + 360 : lng - 360].map((each) => [each, lat, each, lat])
+  if (Math.abs(lng) > MERIDIAN) {
+    const image = lng < 0 ? lng + 360 : lng - 360
+    sides.push([image, lat, image, lat])
+  }
   if (Math.abs(lat) > POLAR) sides.push([-180, Math.sign(lat) * 90, 180, Math.sign(lat) * 90])
   const sampled = Math.min(wanted, MOST_SAMPLED)
-  const distances = (await measure(await sample(filter, sides, sampled), place))
+  const near = await sample(filter, sides, sampled)
+  const distances = (
+    await measure(
+      near.map(({ geometry }) => geometry),
+      place,
+    )
+  )
     .filter((each) => each !== null)
     .sort((a, b) => a - b)
   const last = distances[sampled - 1]
@@ -103,7 +118,7 @@ async function within(
   { filter, place, limit, from }: NearestQuery,
   { all, measure }: NearestReads,
   meters = radiusOf(place),
-): Promise<RecordResult[]> {
+): Promise<Measured[]> {
   const radius = Math.round(meters * 100)
   let found: Measured[] = []
   for await (const rows of all({ ...filter, reaching: place.reach })) {
@@ -111,24 +126,15 @@ async function within(
       rows.map(({ geometry }) => geometry),
       place,
     )
-    for (const [i, row] of rows.entries()) {
+    for (const [i, { id }] of rows.entries()) {
       const centimeters = distances[i]!
       if (centimeters === null || centimeters > radius) continue
-      const each = { row, centimeters, id: `${row.chain}-${row.uid}` }
+      const each = { id, centimeters }
       if (!from || isAfter(each, from)) found.push(each)
     }
     if (found.length > 2 * limit) found = found.sort(inOrder).slice(0, limit)
   }
-  return found
-    .sort(inOrder)
-    .slice(0, limit)
-    .map(({ row, centimeters }) => ({ ...row, centimeters }))
-}
-
-interface Measured {
-  row: RecordResult
-  centimeters: number
-  id: string
+  return found.sort(inOrder).slice(0, limit)
 }
 
 function inOrder(a: Measured, b: Measured): number {

@@ -25,8 +25,8 @@ export interface ListPage {
   search: SearchQuery & { offset: number; sort: Sort }
   given: GivenQuery
   addresses: PageAddresses
-  /** How many match. */
-  counted: { total: number; exact: boolean }
+  /** How many match; undefined where that is not told. */
+  counted: { total: number; exact: boolean } | undefined
   byCursor: boolean
 }
 
@@ -40,10 +40,8 @@ export function listPage(
   trail: Trail,
 ): Page {
   const { next, prev, first } = addresses
-  const [count, total] = [
-    rows.length.toLocaleString('en'),
-    `${counted.exact ? '' : 'at least '}${counted.total.toLocaleString('en')}`,
-  ]
+  const count = rows.length.toLocaleString('en')
+  const total = counted && `${counted.exact ? '' : 'at least '}${counted.total.toLocaleString('en')}`
   const from = search.offset + 1
   const which =
     rows.length === 0
@@ -76,7 +74,7 @@ export function listPage(
   return page(
     'Location records',
     trail,
-    html`<p>${which} of ${total}${conditions.length ? ' that match' : ''}, ${orderOf(search.sort)}.</p>
+    html`<p>${which}${total !== undefined && html` of ${total}`}${conditions.length > 0 && ' that match'}, ${orderOf(search.sort)}.</p>
 ${conditions.length > 0 && list(conditions.map((each) => html`<bdi>${each}</bdi>`))}
 ${paging}${rows.length > 0 && [table, paging]}
 <p>This page as ${links(here, { json: 'JSON', geojson: 'GeoJSON', csv: 'CSV' })}. All ${conditions.length ? 'that match' : 'records'} as ${links(all, { geojson: 'GeoJSON', ndjson: 'NDJSON', csv: 'CSV', geoparquet: 'GeoParquet', flatgeobuf: 'FlatGeobuf' })}.</p>`,

@@ -414,8 +414,9 @@ export function listRequest(query: typeof LIST_QUERY.static, accept: string | un
       ...(geometry ? ['geometry'] : []),
     ],
     byCursor: from !== undefined,
-    // HTML pages show the total.
-    withTotal: total === true || format === 'html',
+    // HTML pages show the total. All are near a place that no radius bounds: they would all be measured.
+    withTotal:
+      total === true || (format === 'html' && !(sort.by === 'distance' && query.radius === undefined)),
     given,
   }
 }

@@ -94,7 +94,7 @@ export function recordsRoutes(parts: {
       if (format === 'html')
         return sendPage(
           reply,
-          listPage({ rows, search, given, addresses, counted: counted!, byCursor }, listAddress, home),
+          listPage({ rows, search, given, addresses, counted, byCursor }, listAddress, home),
         )
       // Without a Link header, a page with fewer records than asked for looks like the last one.
       if (links === undefined && format !== 'json' && next && rows.length < limit)

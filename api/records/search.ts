@@ -1,10 +1,11 @@
 import { RecordsError } from '../http/problems'
 import type { Condition, DecidedPlace } from './filter'
-import { nearest } from './nearest'
+import { nearest, type Measured } from './nearest'
 import { Sieve, TASK_CHARACTERS, type Place, type Sifted } from './sieve'
 import {
   NEWEST_FIRST,
   isOneOf,
+  type PlacedRecord,
   type RecordFilter,
   type RecordPosition,
   type RecordQuery,
@@ -112,27 +113,58 @@ export class RecordSearch {
   private async nearestPage(search: DecidedSearch, sort: Sort): Promise<RecordPage> {
     const { place, limit, offset = 0, from } = search
     if (!place) throw new Error('A search by distance needs a place')
-    const rows = await nearest(
+    const found = await nearest(
       { filter: filterOf(search), place, limit: offset + limit + 1, ...(from && { from }) },
       {
         count: (filter, cap) => this.store.countRecords(filter, cap),
-        sample: (filter, boxes, most) => this.store.sampleGeometries(filter, boxes, most),
-        all: (filter) => this.allCandidates(filter),
+        sample: (filter, boxes, most) => this.store.samplePlaces(filter, boxes, most),
+        all: (filter) => this.allPlaces(filter),
         measure: (geometries, at) => this.sieve.distances(geometries, at),
       },
       MAX_CANDIDATES,
     )
-    const page = rows.slice(offset)
-    return pageOf(page, Math.min(limit, countWithin(page, PAGE_CHARACTERS)), sort)
+    const page = found.slice(offset, offset + limit)
+    const rows: RecordResult[] = []
+    for (let i = 0; i < page.length; i += PAGE_CHUNK) {
+      rows.push(...(await this.measuredRecords(page.slice(i, i + PAGE_CHUNK), search)))
+      const fitting = countWithin(rows, PAGE_CHARACTERS)
+      if (fitting < rows.length) return pageOf(rows, fitting, sort)
+    }
+    const last = page.at(-1)
+    return found.length > offset + limit && last
+      ? { rows, next: { at: last.centimeters, id: last.id } }
+      : { rows }
   }
 
-  /** All candidates, in parts. Throws a RecordsError where they are too many to be measured. */
-  private async *allCandidates(filter: RecordFilter): AsyncGenerator<RecordResult[]> {
+  /** These records in this order, where they still are. */
+  private async measuredRecords(
+    measured: readonly Measured[],
+    { withGeometry = false, withProvenance = false }: DecidedSearch,
+  ): Promise<RecordResult[]> {
+    const ids = measured.map(({ id }) => id)
+    const rows = await this.store.listRecords({ ids, limit: ids.length, withGeometry, withProvenance })
+    const byId = new Map(rows.map((row) => [`${row.chain}-${row.uid}`, row]))
+    return measured.flatMap(({ id, centimeters }) => {
+      const row = byId.get(id)
+      return row ? [{ ...row, centimeters }] : []
+    })
+  }
+
+  /** Where all candidates are, in parts. Throws a RecordsError where they are too many to be measured. */
+  private async *allPlaces(filter: RecordFilter): AsyncGenerator<PlacedRecord[]> {
     let looked = 0
-    for await (const part of this.candidates({ ...filter, limit: 0 })) {
-      looked += part.length
+    for (let [after, size] = ['', CANDIDATES_FIRST]; ;) {
+      const rows = await this.store.placesAfter(filter, after, size)
+      looked += rows.length
       if (looked > MAX_CANDIDATES) throw tooManyCandidates()
-      yield part
+      let characters = 0
+      for (const part of tasksOf(rows)) {
+        yield part
+        for (const { geometry } of part) characters += geometry?.length ?? 0
+      }
+      if (rows.length < size) return
+      after = rows.at(-1)!.id
+      size = nextSize(size, characters)
     }
   }
 
@@ -320,11 +352,16 @@ export class RecordSearch {
         yield part
         for (const { geometry } of part) characters += geometry?.length ?? 0
       }
-      size = characters > TASK_CHARACTERS ? CANDIDATES_FIRST : Math.min(size * 2, CANDIDATES_AT_ONCE)
+      size = nextSize(size, characters)
       if (!next) return
       from = next
     }
   }
+}
+
+/** How many candidates to read next, after so many with geometries of so many characters. */
+function nextSize(size: number, characters: number): number {
+  return characters > TASK_CHARACTERS ? CANDIDATES_FIRST : Math.min(size * 2, CANDIDATES_AT_ONCE)
 }
 
 function tooManyCandidates(): RecordsError {
@@ -335,8 +372,8 @@ function tooManyCandidates(): RecordsError {
 }
 
 /** Runs of rows whose geometries have TASK_CHARACTERS together. */
-function* tasksOf(rows: readonly RecordResult[]): Generator<RecordResult[]> {
-  let [part, characters]: [RecordResult[], number] = [[], 0]
+function* tasksOf<Row extends { geometry: string | null }>(rows: readonly Row[]): Generator<Row[]> {
+  let [part, characters]: [Row[], number] = [[], 0]
   for (const row of rows) {
     part.push(row)
     characters += row.geometry?.length ?? 0

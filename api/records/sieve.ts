@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { prepareGeometry, reachOf, readGeometry, withEffort, type Box } from '../../src/geodesy'
-import type { SieveTask, Verdict } from './sieve-worker'
+import { distances, type SieveTask, type Verdict } from './sieve-worker'
 import type { RecordResult } from './sql'
 import { Workers, type WorkerLimits } from './workers'
 
@@ -25,6 +25,8 @@ export interface Sifted {
 
 /** Characters of the geometries of one task. */
 export const TASK_CHARACTERS = 1_000_000
+/** So many points are measured in two or three milliseconds. */
+const POINTS_HERE = 600
 const LIMITS: WorkerLimits = {
   ...{ threads: 2, waiting: 64, taskMs: 15_000 },
   busy: 'Too many searches by exact place wait already.',
@@ -43,6 +45,11 @@ export function placeOf(geojson: unknown, name: string, radiusMeters?: number): 
     ...(radiusMeters !== undefined && { radiusMeters }),
     reach: reachOf(reading, radiusMeters),
   }
+}
+
+/** Whether a geometry, as it is stored, is a point. */
+function isPoint(text: string | null): boolean {
+  return text === null || text.endsWith(',"type":"Point"}')
 }
 
 /** Measures candidates in worker threads, which start with the first search. */
@@ -78,8 +85,11 @@ export class Sieve {
    * Throws an UnavailableError under too much load.
    */
   async distances(candidates: readonly (string | null)[], { geometry }: Place): Promise<(number | null)[]> {
-    if (candidates.length === 0) return []
-    return this.run<number | null>('distances', { geometry, candidates })
+    const task = { geometry, candidates }
+    // A worker costs more than some points.
+    return candidates.length <= POINTS_HERE && candidates.every(isPoint)
+      ? distances(task)
+      : this.run<number | null>('distances', task)
   }
 
   private async run<Answer>(name: 'sift' | 'distances', task: SieveTask): Promise<Answer[]> {

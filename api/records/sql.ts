@@ -256,11 +256,43 @@ const UID_LENGTH = 66
 const UID_AT = '{"uid":"'.length
 const CHAIN_AT = UID_AT + UID_LENGTH + '","chain":"'.length
 
+/** Where a record is. */
+export interface PlacedRecord {
+  /** `<chain>-<uid>` */
+  id: string
+  /** GeoJSON as text; null where there is none */
+  geometry: string | null
+}
+const PLACES = `string_agg(id || E'\\t' || coalesce(geometry, ''), E'\\n') AS lines`
+/** The records of a statement that answers PLACES. */
+export function readPlaces(lines: string | null): PlacedRecord[] {
+  if (lines === null) return []
+  return lines.split('\n').map((line) => {
+    const end = line.indexOf('\t')
+    return { id: line.slice(0, end), geometry: line.slice(end + 1) || null }
+  })
+}
+
+/**
+ * Records after an id, in the order of the bytes of their ids: the primary key has another order, so that it
+ * is not read from its start to find the few that match.
+ */
+export function placesQuery(filter: RecordFilter, after: string, limit: number): Statement {
+  const values: unknown[] = []
+  const value = (v: unknown) => `$${values.push(v)}`
+  const where = [...conditions(filter, value), `id COLLATE "C" > ${value(after)}`]
+  return {
+    text: `SELECT ${PLACES} FROM (SELECT id, geometry FROM location_record ${whereClause(where)}
+      ORDER BY id COLLATE "C" LIMIT ${value(limit)}) AS placed`,
+    values,
+  }
+}
+
 /** Characters of a geometry that a sample may have: anyone may attest large ones. */
 const SAMPLE_CHARACTERS = 2_000
 /**
- * Geometries of the first records in the order of distances from each of these boxes on the plane, which
- * the GiST index on geom has; large ones are left out. As lines of one text.
+ * The first records in the order of distances from each of these boxes on the plane, which the GiST index on
+ * geom has; large geometries are left out.
  */
 export function sampleQuery(filter: RecordFilter, boxes: readonly Bbox[], limit: number): Statement {
   const values: unknown[] = []
@@ -272,10 +304,7 @@ export function sampleQuery(filter: RecordFilter, boxes: readonly Bbox[], limit:
     ])
     return `(SELECT id, geometry FROM location_record ${where} ORDER BY geom <-> ${boxSql(box, value)} LIMIT ${value(limit)})`
   })
-  return {
-    text: `SELECT string_agg(geometry, E'\\n') AS lines FROM (${lists.join(' UNION ')}) AS sample`,
-    values,
-  }
+  return { text: `SELECT ${PLACES} FROM (${lists.join(' UNION ')}) AS sample`, values }
 }
 
 /** The number of records that match, `cap` at most. */

@@ -14,9 +14,12 @@ import {
 import {
   countQuery,
   listQuery,
+  placesQuery,
   readLines,
+  readPlaces,
   sampleQuery,
   type Bbox,
+  type PlacedRecord,
   type RecordFilter,
   type RecordQuery,
   type RecordResult,
@@ -173,12 +176,21 @@ export class Store {
   }
 
   /**
-   * Geometries of the first records in the order of distances from each of these boxes on the plane, `limit`
-   * of each at most.
+   * The first records in the order of distances from each of these boxes on the plane, `limit` of each at
+   * most.
    */
-  async sampleGeometries(filter: RecordFilter, boxes: readonly Bbox[], limit: number): Promise<string[]> {
-    const [row] = await this.run<{ lines: string | null }>(sampleQuery(filter, boxes, limit), true)
-    return row!.lines?.split('\n') ?? []
+  samplePlaces(filter: RecordFilter, boxes: readonly Bbox[], limit: number): Promise<PlacedRecord[]> {
+    return this.places(sampleQuery(filter, boxes, limit))
+  }
+
+  /** Records after an id, in the order of their ids. */
+  placesAfter(filter: RecordFilter, after: string, limit: number): Promise<PlacedRecord[]> {
+    return this.places(placesQuery(filter, after, limit))
+  }
+
+  private async places(statement: Statement): Promise<PlacedRecord[]> {
+    const [row] = await this.run<{ lines: string | null }>(statement, true)
+    return readPlaces(row!.lines)
   }
 
   /** The record with this UID; the newest where several chains have one. Uses the primary key. */
