@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { Type, type Static } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { CHAINS, addChains, settingSuffix, type Chain } from './chains'
-import { processEnvironment, schemaProblems } from './config'
+import { parseSettingsFile, processEnvironment, schemaProblems } from './config'
 
 /**
  * Adds the chains of CHAINS_FILE to the table (docs/reference/settings.md, "Further chains"). Each program
@@ -34,12 +34,7 @@ const ROWS = Type.Array(ROW, { maxItems: 100 })
 
 /** The chains of a file's text. Throws an Error that names each place and says what would be right. */
 export function readChains(text: string): Chain[] {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (error) {
-    throw new Error(`it is no JSON: ${(error as Error).message}`, { cause: error })
-  }
+  const value = parseSettingsFile(text)
   if (!Value.Check(ROWS, value)) throw new Error(`expected a list of chains; ${schemaProblems(ROWS, value)}`)
   const chains = value.map(chainOf)
   const all = [...CHAINS, ...chains]

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { CHAINS, settingSuffix } from './chains'
-import { SettingsError, readSettings } from './config'
+import { SettingsError, parseSettingsFile, readSettings } from './config'
 
 /** The result schemas of docs/spec/facts.md 2, without spaces after commas. */
 const NUMERIC_RESULT_SCHEMA_UID = '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a'
@@ -202,5 +202,30 @@ describe('the settings are documented', () => {
     for (const [name, text] of table)
       if (!workedOut.includes(name))
         expect([name, text]).toEqual([name, shown(name) ? `\`${shown(name)}\`` : 'none'])
+  })
+})
+
+describe('a settings file that is no JSON', () => {
+  const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
+  test.each<[string, string, RegExp]>([
+    ['cut', `[{"secret":"${secret}`, /^it is no JSON/],
+    ['a comma too many', `[\n  {"secret":"${secret}",}]`, /^it is no JSON/],
+    ['no quotes', `[{"secret":${secret}}]`, /^it is no JSON/],
+    ['empty', '', /^it is no JSON/],
+    ['a key twice', `[{"secret":"${secret}","secret":"${secret}"}]`, /the key "secret" is given twice/],
+  ])('%s: is told without its content', (_, text, expected) => {
+    const error = (() => {
+      try {
+        return parseSettingsFile(text)
+      } catch (thrown) {
+        return thrown as Error
+      }
+    })() as Error
+    expect(error.message).toMatch(expected)
+    expect(error.message).not.toMatch(/whsec|MfKQ/)
+    expect(error.cause).toBeUndefined()
+  })
+  test('says where, if the parser does', () => {
+    expect(() => parseSettingsFile('[\n  {"id": "a",}\n]')).toThrow('it is no JSON from line 2, column 14 on')
   })
 })

@@ -7,6 +7,7 @@ import { bool, customCleanEnv, makeValidator, port, str } from 'envalid'
 import { CHAINS, chainBySlug, settingSuffix, type Chain } from './chains'
 import { ADDRESS_PATTERN, UID_PATTERN, parseUid } from './eas'
 import { locationSchema, type LocationSchema, type SchemaPolicy } from './location'
+import { parseStrictJson } from './strict-json'
 
 /**
  * How an answer lands: `direct`, in EAS at the attester's nonce; or `proxy`, through EAS's
@@ -145,6 +146,22 @@ export type SignerSettings =
 /** Settings are wrong or missing: the message names all of them and says what would be right. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError'
+}
+
+/**
+ * Parses a settings file. Throws an Error that says where it is no JSON; not what stands there, which may be
+ * a part of a secret, and which JSON.parse would show.
+ */
+export function parseSettingsFile(text: string): unknown {
+  try {
+    JSON.parse(text)
+  } catch (error) {
+    const [, position] = / at position (\d+)/.exec((error as Error).message) ?? []
+    const lines = text.slice(0, position === undefined ? undefined : Number(position)).split('\n')
+    const where = `line ${lines.length}, column ${lines.at(-1)!.length + 1}`
+    throw new Error(`it is no JSON${position === undefined ? '' : ` from ${where} on`}`)
+  }
+  return parseStrictJson(text)
 }
 
 /** Problems of a file that are told at once. */

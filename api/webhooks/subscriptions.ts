@@ -4,7 +4,7 @@ import { Value } from '@sinclair/typebox/value'
 import { Webhook } from 'standardwebhooks'
 import { filterOfTexts } from '../stream'
 import type { SafeSender } from '../compute'
-import { SettingsError, schemaProblems } from '../../src/config'
+import { SettingsError, parseSettingsFile, schemaProblems } from '../../src/config'
 
 /** At most so many subscriptions. */
 export const MOST_SUBSCRIPTIONS = 10_000
@@ -49,7 +49,7 @@ export interface GivenSubscription {
 export function readWebhooksFile(file: string, sender: SafeSender): GivenSubscription[] {
   let value: unknown
   try {
-    value = JSON.parse(readFileSync(file, 'utf8'))
+    value = parseSettingsFile(readFileSync(file, 'utf8'))
   } catch (error) {
     throw wrong(file, (error as Error).message)
   }
