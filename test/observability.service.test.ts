@@ -35,6 +35,7 @@ beforeAll(async () => {
   indexerPort = await freePort()
   world = await startTestWorld({
     INDEXER_METRICS_PORT: String(indexerPort),
+    ADMIN_KEY: 'an-admin-key-of-32-characters-or-more',
     ...(process.env.TEST_REDIS_URL && { REDIS_URL: process.env.TEST_REDIS_URL }),
   })
   const uid = await attest(world.chain, locationRequest({ type: 'Point', coordinates: [1, 2] }))
