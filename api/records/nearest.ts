@@ -41,7 +41,7 @@ export interface NearestReads {
   /** All candidates, in parts. Throws where they are too many. */
   all: (filter: RecordFilter) => AsyncIterable<PlacedRecord[]>
   /** Distances in whole centimetres; null where nobody can tell. */
-  measure: (geometries: readonly (string | null)[], place: Place) => Promise<(number | null)[]>
+  measure: (records: readonly PlacedRecord[], place: Place) => Promise<(number | null)[]>
 }
 
 /** A record that was measured. */
@@ -58,6 +58,7 @@ export interface Measured {
  */
 export async function nearest(query: NearestQuery, reads: NearestReads, most: number): Promise<Measured[]> {
   const { filter, place, limit, from } = query
+  reads = eachOnce(reads)
   const isNarrow =
     radiusOf(place) < FARTHEST || Object.values(filter).some((condition) => condition !== undefined)
   if (isNarrow && (await reads.count({ ...filter, reaching: place.reach }, FEW + 1)) <= FEW)
@@ -84,6 +85,20 @@ export async function nearest(query: NearestQuery, reads: NearestReads, most: nu
   }
 }
 
+/** The same reads, which measure no record a second time. */
+function eachOnce(reads: NearestReads): NearestReads {
+  const known = new Map<string, number | null>()
+  return {
+    ...reads,
+    measure: async (records, place) => {
+      const others = records.filter(({ id }) => !known.has(id))
+      const distances = await reads.measure(others, place)
+      for (const [i, { id }] of others.entries()) known.set(id, distances[i]!)
+      return records.map(({ id }) => known.get(id)!)
+    },
+  }
+}
+
 /** A radius in metres with so many records in it; where there are not so many, that of the place. */
 async function enoughMeters(
   { filter, place }: NearestQuery,
@@ -99,13 +114,7 @@ async function enoughMeters(
   }
   if (Math.abs(lat) > POLAR) sides.push([-180, Math.sign(lat) * 90, 180, Math.sign(lat) * 90])
   const sampled = Math.min(wanted, MOST_SAMPLED)
-  const near = await sample(filter, sides, sampled)
-  const distances = (
-    await measure(
-      near.map(({ geometry }) => geometry),
-      place,
-    )
-  )
+  const distances = (await measure(await sample(filter, sides, sampled), place))
     .filter((each) => each !== null)
     .sort((a, b) => a - b)
   const last = distances[sampled - 1]
@@ -122,10 +131,7 @@ async function within(
   const radius = Math.round(meters * 100)
   let found: Measured[] = []
   for await (const rows of all({ ...filter, reaching: place.reach })) {
-    const distances = await measure(
-      rows.map(({ geometry }) => geometry),
-      place,
-    )
+    const distances = await measure(rows, place)
     for (const [i, { id }] of rows.entries()) {
       const centimeters = distances[i]!
       if (centimeters === null || centimeters > radius) continue

@@ -119,7 +119,11 @@ export class RecordSearch {
         count: (filter, cap) => this.store.countRecords(filter, cap),
         sample: (filter, boxes, most) => this.store.samplePlaces(filter, boxes, most),
         all: (filter) => this.allPlaces(filter),
-        measure: (geometries, at) => this.sieve.distances(geometries, at),
+        measure: (records, at) =>
+          this.sieve.distances(
+            records.map(({ geometry }) => geometry),
+            at,
+          ),
       },
       MAX_CANDIDATES,
     )

@@ -25,8 +25,12 @@ export interface Sifted {
 
 /** Characters of the geometries of one task. */
 export const TASK_CHARACTERS = 1_000_000
-/** So many points are measured in two or three milliseconds. */
-const POINTS_HERE = 600
+/**
+ * What is measured in this thread, in a millisecond or two, as a worker costs as much: points and small
+ * shapes.
+ */
+const CHARACTERS_HERE = 20_000
+const SHORT_CHARACTERS = 300
 const LIMITS: WorkerLimits = {
   ...{ threads: 2, waiting: 64, taskMs: 15_000 },
   busy: 'Too many searches by exact place wait already.',
@@ -47,9 +51,8 @@ export function placeOf(geojson: unknown, name: string, radiusMeters?: number): 
   }
 }
 
-/** Whether a geometry, as it is stored, is a point. */
-function isPoint(text: string | null): boolean {
-  return text === null || text.endsWith(',"type":"Point"}')
+function isLong(geometry: string | null): boolean {
+  return geometry !== null && geometry.length > SHORT_CHARACTERS
 }
 
 /** Measures candidates in worker threads, which start with the first search. */
@@ -86,8 +89,8 @@ export class Sieve {
    */
   async distances(candidates: readonly (string | null)[], { geometry }: Place): Promise<(number | null)[]> {
     const task = { geometry, candidates }
-    // A worker costs more than some points.
-    return candidates.length <= POINTS_HERE && candidates.every(isPoint)
+    const characters = candidates.reduce((sum, each) => sum + (each?.length ?? 0), 0)
+    return characters <= CHARACTERS_HERE && !candidates.some(isLong)
       ? distances(task)
       : this.run<number | null>('distances', task)
   }
