@@ -135,14 +135,13 @@ function delivererOf({ webhooks }: Settings, store: Store, logger: Logger) {
   const given = webhooks.file === undefined ? [] : readWebhooksFile(webhooks.file, sender)
   const rows = new WebhookStore(store.servers)
   const deliverer = new Deliverer(store, rows, sender, logger)
-  let said = false
   const start = () =>
     retry(() => rows.setFile(given), {
       attempts: Infinity,
       pauseMs: () => SET_AGAIN_MS,
-      onFailure: ({ message }) => {
-        if (!said) logger.warn({ reason: message }, 'the webhooks of the settings cannot be stored yet')
-        said = true
+      onFailure: ({ message }, attempt) => {
+        if (attempt === 1)
+          logger.warn({ reason: message }, 'the webhooks of the settings cannot be stored yet')
       },
     }).then(() => deliverer.start())
   const admin = webhooks.readAdminKey && { webhooks: rows, sender, adminKey: webhooks.readAdminKey() }

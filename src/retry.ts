@@ -11,15 +11,15 @@ export async function retry<T>(
     attempts: number
     /** The pause after each failed attempt, counted from 1, in milliseconds. */
     pauseMs: (attempt: number) => number
-    /** Called after every failed attempt, the last one included. */
-    onFailure?: (error: Error) => void
+    /** Called after every failed attempt, counted from 1, the last one included. */
+    onFailure?: (error: Error, attempt: number) => void
   },
 ): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await work()
     } catch (error) {
-      onFailure?.(error as Error)
+      onFailure?.(error as Error, attempt)
       if (attempt === attempts) throw error
       await pause(pauseMs(attempt))
     }

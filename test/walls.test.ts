@@ -57,7 +57,7 @@ const ARROWS: Record<string, readonly string[]> = {
   'src/operations': ['src/geodesy'],
   'src/eas': [],
   'src/location': ['src/geodesy', 'src/eas'],
-  'src/answer': ['src/operations', 'src/eas'],
+  'src/answer': ['src/operations', 'src/eas', 'src/location'],
   'src/rpc': [],
   'src/chain': ['src/rpc'],
   'src/indexer': ['src/chain', 'src/rpc', 'src/location', 'src/answer', 'src/eas', 'src/abi', 'src/model'],

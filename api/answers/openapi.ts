@@ -3,11 +3,12 @@ import type { FastifySchema } from 'fastify'
 import { CHAINS, chainNamed } from '../../src/chains'
 import { parseUid } from '../../src/eas'
 import { OPERATIONS, readLabel } from '../../src/operations'
-import { RATE_HEADERS, UID, answer, recordsError, ref, text, type Schema } from '../http/openapi-components'
+import { UID, recordsError, ref, text, type Schema } from '../http/openapi-components'
 import {
   choiceReader,
   DEFAULT_LIMIT,
   FILTERS,
+  formats,
   invalid,
   listTag,
   MAX_CURSOR_LENGTH,
@@ -193,15 +194,6 @@ export const ANSWERS_COMPONENTS: Readonly<Record<string, Schema>> = {
   ),
 }
 
-const HEADERS = {
-  ...RATE_HEADERS,
-  etag: text('Names the state of the data; with If-None-Match, the answer is 304 until it changes.'),
-}
-const NOT_MODIFIED = {
-  type: 'null',
-  description: 'Nothing changed since the answer with this ETag.',
-  headers: HEADERS,
-}
 const LIST_SUMMARY = 'Answers of this service that are attestations'
 const ANSWER_SUMMARY = 'One of them by its UID'
 
@@ -214,8 +206,7 @@ export const answersSchemas = {
       'Signed answers of the Compute API that were submitted, by whomever, directly or through the proxy, found on the chain by their attester. Newest first, unless sorted otherwise. (An extension to the specification.)',
     querystring: LIST_QUERY,
     response: {
-      200: answer(ref('LandedAnswerList'), LIST_SUMMARY, { headers: HEADERS }),
-      304: NOT_MODIFIED,
+      ...formats(LIST_SUMMARY, { 'application/json': ref('LandedAnswerList') }),
       ...RECORDS_ERRORS,
     },
   },
@@ -228,8 +219,7 @@ export const answersSchemas = {
     params: RECORD_PATH,
     querystring: ANSWER_QUERY,
     response: {
-      200: answer(ref('LandedAnswer'), ANSWER_SUMMARY, { headers: HEADERS }),
-      304: NOT_MODIFIED,
+      ...formats(ANSWER_SUMMARY, { 'application/json': ref('LandedAnswer') }),
       ...RECORDS_ERRORS,
       404: recordsError('No answer of this service has this UID.'),
     },

@@ -36,21 +36,18 @@ export function answersRoutes(parts: { store: Store; freshness: Freshness; publi
     app.get('/answers/:uid', { schema: answersSchemas.byUid }, async (request, reply) => {
       const { uid } = request.params
       const { chain, given } = request.query
-      const find = async () => {
+      const row = await freshness.find(request, reply, async () => {
         const slugs = chain === undefined ? CHAINS.map(({ slug }) => slug) : [chain]
         const ids = slugs.map((slug) => `${slug}-${uid.toLowerCase()}`)
-        const [row] = await store.run<AnswerResult>(answersQuery({ ids, limit: 1 }))
-        if (!row)
+        const [found] = await store.run<AnswerResult>(answersQuery({ ids, limit: 1 }))
+        if (!found)
           throw new RecordsError(
             'answer-not-found',
             `No answer of this service with UID ${uid} found${chain === undefined ? '' : ` on ${given.chain}`}`,
           )
-        return row
-      }
-      // A missing answer is 404, never 304.
-      if (request.headers['if-none-match'] !== undefined) await find()
-      if (await freshness.answers(request, reply)) return reply
-      return reply.type(JSON_TYPE).send(answerText(await find()))
+        return found
+      })
+      return row ? reply.type(JSON_TYPE).send(answerText(row)) : reply
     })
     done()
   }

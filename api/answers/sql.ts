@@ -1,3 +1,4 @@
+import type { AnswerFields } from '../../src/answer'
 import { isAny, PROVENANCE_TEXT, type OneOrMore, type RecordPosition, type Statement } from '../records'
 
 /** The SQL of answers that have landed: the tables answer, and answer_attester of whose they are. */
@@ -28,21 +29,9 @@ export interface AnswerQuery extends AnswerFilter {
   from?: RecordPosition | undefined
 }
 
-/** An answer as the query gives it: hex in lower case. */
-export interface AnswerResult {
+/** An answer as the query gives it. */
+export interface AnswerResult extends AnswerFields {
   id: string
-  uid: string
-  chain: string
-  attester: string
-  recipient: string
-  operation: string
-  result: number | boolean
-  units: string | null
-  value: string | null
-  input_refs: string[]
-  computed_at: Date
-  timestamp: Date
-  revoked: boolean
   /** JSON as text (api/records/provenance.ts) */
   provenance: string
 }

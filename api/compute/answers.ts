@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { ZeroHash } from 'ethers'
-import { readAnswer } from '../../src/answer'
+import { readAnswer, type Claims } from '../../src/answer'
 import {
   attestCalldata,
   multiAttestCalldata,
@@ -11,7 +11,7 @@ import {
 import { invalidInput, verificationFailed } from '../http/problems'
 import type { Attester, Statement, Terms } from './attester'
 import { MAX_SOURCE_LENGTH } from './offchain'
-import type { BatchResult, Claims, ComputeResult, Transaction } from './schemas'
+import type { BatchResult, ComputeResult, Transaction } from './schemas'
 import type { VerifyingContract } from './verifying-contract'
 
 /** What was computed, before it is signed. */

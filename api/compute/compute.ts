@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import type { Claims } from '../../src/answer'
 import type { Submission } from '../../src/config'
 import {
   BOOLEAN_RESULT_FIELDS,
@@ -22,7 +23,6 @@ import type { Resolver } from './resolve'
 import type {
   BatchRequest,
   BatchResult,
-  Claims,
   ComputeResult,
   OperationRequest,
   Reference,

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { ZeroHash } from 'ethers'
+import type { Claims } from '../../src/answer'
 import type { Submission } from '../../src/config'
 import { attestCalldata, delegationError, parseChecksumAddress, type DelegatedRequest } from '../../src/eas'
 import { invalidInput, verificationFailed } from '../http/problems'
@@ -20,7 +21,6 @@ import { NOWHERE, findLanded } from './landed'
 import {
   CLAIM_NAMES,
   type BatchResult,
-  type Claims,
   type ComputeResult,
   type EarlierAnswer,
   type EarlierBatch,

@@ -1,4 +1,5 @@
 import { Type, type Static, type TProperties, type TSchema, type TUnsafe } from '@sinclair/typebox'
+import type { Claims as AnswerClaims } from '../../src/answer'
 import { SUBMISSIONS, type Submission } from '../../src/config'
 import { parseChecksumAddress } from '../../src/eas'
 import type { OperationName } from '../../src/operations'
@@ -300,8 +301,6 @@ const CLAIMS = {
 const Claims = Type.Object(CLAIMS, {
   description: 'What `data` says, decoded; null where it is not ours.',
 })
-/** What a result claims, in JSON; its payload says the same to contracts. */
-export type Claims = Static<typeof Claims>
 
 const AttestationRequestData = Type.Object(
   {
@@ -490,7 +489,7 @@ const LEFT_IN = {
   timestamp: Type.Optional(unchecked(CLAIMS.timestamp)),
   inputRefs: Type.Optional(unchecked(CLAIMS.inputRefs)),
 }
-export const CLAIM_NAMES = Object.keys(LEFT_IN) as readonly (keyof Claims)[]
+export const CLAIM_NAMES = Object.keys(LEFT_IN) as readonly (keyof AnswerClaims)[]
 const CALLS_LEFT_IN = {
   attestByDelegation: Type.Optional(
     unchecked({

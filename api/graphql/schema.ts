@@ -4,7 +4,7 @@ import type { Plugin } from 'postgraphile'
 import { checksumAddress } from '../../src/eas'
 import { PAGE_LIMITS, pageRows, type RowsOf } from './limits'
 import { PUBLISHED_SCHEMA } from './sql'
-import { AnswerFiltersPlugin, FiltersPlugin, storedValue } from './sql-filters'
+import { FiltersPlugin, storedValue } from './sql-filters'
 import { OrderPlugin, PageInfoPlugin, PagesPlugin, TotalCountPlugin } from './sql-pages'
 
 /** Columns that hold addresses: stored in lower case, answered with their checksum. */
@@ -98,7 +98,6 @@ export async function buildPublishedSchema(pool: Pool): Promise<GraphQLSchema> {
       TotalCountPlugin,
       connectionFilter,
       FiltersPlugin,
-      AnswerFiltersPlugin,
     ],
     skipPlugins: [
       // No global object ids, no query within a query.

@@ -1,4 +1,11 @@
-import type { GraphQLInputFieldConfigMap } from 'graphql'
+import {
+  GraphQLFloat,
+  GraphQLList,
+  GraphQLNonNull,
+  GraphQLString,
+  type GraphQLInputFieldConfigMap,
+  type GraphQLInputType,
+} from 'graphql'
 import type * as PgSql from 'pg-sql2'
 import type { SQL } from 'graphile-build-pg'
 import type { Build, Plugin } from 'postgraphile'
@@ -58,6 +65,89 @@ interface Scope {
   pgIntrospection?: { name: string }
 }
 
+type Sql = typeof PgSql
+
+/** A filter beside those by column. It finds the same rows as that of the Records API. */
+interface FurtherFilter {
+  description: string
+  /** Default: a text. */
+  type?: GraphQLInputType
+  /** Throws a QueryError. */
+  condition: (sql: Sql, source: SQL, value: unknown) => SQL
+}
+/** By table. */
+const FURTHER: Readonly<Record<string, Readonly<Record<string, FurtherFilter>>>> = {
+  location_record: {
+    memoWords: {
+      description:
+        'Words that all occur among the first 2,000 characters of the memo, in any letter case; each may be the beginning of one.',
+      condition: (sql, source, value) =>
+        sql.fragment`memo_words(${source}.memo) @@ memo_query(${sql.value(textOf('memoWords', value, readMemoWords))})`,
+    },
+    attributes: {
+      description:
+        'A JSON object as text: records whose attributes contain it, at every depth, such as "{\\"assetId\\":\\"pump-7\\"}".',
+      condition: (sql, source, value) =>
+        sql.fragment`${source}.attributes @> ${sql.value(textOf('attributes', value, readAttributes))}::jsonb`,
+    },
+    bbox: {
+      description:
+        '[minLng, minLat, maxLng, maxLat] in degrees, edges included; minLng > maxLng crosses the antimeridian. A record without a geometry is in none.',
+      type: new GraphQLList(new GraphQLNonNull(GraphQLFloat)),
+      condition: (sql, source, value) => {
+        // ST_Envelope gives a box without width or height as the line or point that it is; ST_MakeEnvelope's
+        // meets nothing.
+        const corner = (x: number, y: number) =>
+          sql.fragment`ST_MakePoint(${sql.value(x)}::float8, ${sql.value(y)}::float8)`
+        const envelope = ([w, s, e, n]: Bbox) =>
+          sql.fragment`ST_Envelope(ST_SetSRID(ST_MakeLine(${corner(w, s)}, ${corner(e, n)}), 4326))`
+        // The same condition as that of the Records API (meets in api/records/sql.ts).
+        const meets = (shape: SQL, place: SQL) =>
+          sql.fragment`(${shape} && ${place} and ST_DWithin(${shape}, ${place}, 0)::int <> 0)`
+        const boxes = boxesOf(readBbox(value)).map((box) =>
+          meets(sql.fragment`${source}.geom`, envelope(box)),
+        )
+        return sql.fragment`(${sql.join(boxes, ' or ')})`
+      },
+    },
+  },
+  answer: {
+    input: {
+      description:
+        'Answers about this input: the UID of an attestation, or the reference of a geometry (POST /compute/v0/reference).',
+      condition: (sql, source, value) =>
+        sql.fragment`${source}.input_refs @> array[${sql.value(storedValue('uid', value, 'filter: input'))}::text]`,
+    },
+  },
+}
+
+/** Columns that are compared as the Records API compares them, by an index of an expression. */
+const NAMED: Readonly<Record<string, (sql: Sql, source: SQL, name: string) => SQL>> = {
+  // isType in api/records/sql.ts
+  locationType: (sql, source, name) => {
+    const [given, length] = [sql.fragment`${sql.value(name)}::text`, sql.literal(TYPE_INDEXED)]
+    const indexed = sql.fragment`lower(left(${source}, ${length})) = lower(left(${given}, ${length}))`
+    return name.length < TYPE_INDEXED
+      ? indexed
+      : sql.fragment`(${indexed} and lower(${source}) = lower(${given}))`
+  },
+  // isOperation in api/answers/sql.ts
+  operation: (sql, source, name) =>
+    name.includes(':')
+      ? sql.fragment`${source} = ${sql.value(name)}::text`
+      : sql.fragment`split_part(${source}, ':', 1) = ${sql.value(name)}::text`,
+}
+
+/** The operators that texts have, for a column of NAMED. */
+function isNamed(sql: Sql, operands: unknown, is: (name: string) => SQL): SQL {
+  const { equalTo, in: listed } = operands as { equalTo?: string; in?: string[] }
+  const both = [
+    ...(equalTo !== undefined ? [is(equalTo)] : []),
+    ...(listed ? [sql.fragment`(${sql.join(listed.map(is), ' or ')})`] : []),
+  ]
+  return sql.fragment`(${sql.join(both, ' and ')})`
+}
+
 /**
  * Limits the filter plugin's operators, and checks every value before that plugin makes SQL of it. Loaded
  * after it.
@@ -66,54 +156,27 @@ export const FiltersPlugin: Plugin = (builder) => {
   builder.hook(
     'build',
     (build: Build) => {
-      const { connectionFilterScalarOperators: operators, connectionFilterResolve: resolve } =
-        build as unknown as FilterBuild
+      const {
+        pgSql: sql,
+        connectionFilterScalarOperators: operators,
+        connectionFilterResolve: resolve,
+      } = build as unknown as FilterBuild
       for (const type of Object.keys(operators)) {
         const known = operators[type]!
         operators[type] = Object.fromEntries((OPERATORS[type] ?? []).map((name) => [name, known[name]]))
       }
-      const { pgSql: sql } = build as unknown as FilterBuild
       const everyChain = sql.join(
         CHAINS.map(({ slug }) => sql.literal(slug)),
         ', ',
       )
-      // The same condition as that of the Records API (isType in api/records/sql.ts), which has an index.
-      const ofType = (source: SQL, { equalTo, in: listed }: { equalTo?: string; in?: string[] }): SQL => {
-        const is = (name: string) => {
-          const [given, length] = [sql.fragment`${sql.value(name)}::text`, sql.literal(TYPE_INDEXED)]
-          const indexed = sql.fragment`lower(left(${source}, ${length})) = lower(left(${given}, ${length}))`
-          return name.length < TYPE_INDEXED
-            ? indexed
-            : sql.fragment`(${indexed} and lower(${source}) = lower(${given}))`
-        }
-        const both = [
-          ...(equalTo !== undefined ? [is(equalTo)] : []),
-          ...(listed ? [sql.fragment`(${sql.join(listed.map(is), ' or ')})`] : []),
-        ]
-        return sql.fragment`(${sql.join(both, ' and ')})`
-      }
-      // The same condition as that of the Records API (api/answers/sql.ts), which has an index.
-      const ofOperation = (
-        source: SQL,
-        { equalTo, in: listed }: { equalTo?: string; in?: string[] },
-      ): SQL => {
-        const is = (text: string) =>
-          text.includes(':')
-            ? sql.fragment`${source} = ${sql.value(text)}::text`
-            : sql.fragment`split_part(${source}, ':', 1) = ${sql.value(text)}::text`
-        const both = [
-          ...(equalTo !== undefined ? [is(equalTo)] : []),
-          ...(listed ? [sql.fragment`(${sql.join(listed.map(is), ' or ')})`] : []),
-        ]
-        return sql.fragment`(${sql.join(both, ' and ')})`
-      }
       const checked: Resolve = (value, source, typeName, query, pgType, modifier, field) => {
-        if (field === 'locationType')
-          return ofType(source, valuesOf(field, value) as { equalTo?: string; in?: string[] })
-        if (field === 'operation')
-          return ofOperation(source, valuesOf(field, value) as { equalTo?: string; in?: string[] })
-        if (field !== undefined)
-          return resolve(valuesOf(field, value), source, typeName, query, pgType, modifier, field)
+        if (field !== undefined) {
+          const values = valuesOf(field, value)
+          const is = NAMED[field]
+          return is
+            ? isNamed(sql, values, (name) => is(sql, source, name))
+            : resolve(values, source, typeName, query, pgType, modifier, field)
+        }
         const filter = fieldsOf(value)
         const found = resolve(filter, source, typeName, query, pgType, modifier)
         // The log's index begins with the chain: without a filter on it, all chains are named.
@@ -126,90 +189,27 @@ export const FiltersPlugin: Plugin = (builder) => {
     ['PublishedFilters'],
   )
 
-  // They find the same records as those of the Records API.
   builder.hook(
     'GraphQLInputObjectType:fields',
     (fields: GraphQLInputFieldConfigMap, build, context) => {
       const { isPgConnectionFilter, pgIntrospection } = context.scope as Scope
-      if (!isPgConnectionFilter || pgIntrospection!.name !== 'location_record') return fields
+      const further = isPgConnectionFilter && FURTHER[pgIntrospection!.name]
+      if (!further) return fields
       const { pgSql: sql, connectionFilterRegisterResolver: register } = build as unknown as FilterBuild
       const typeName = (context as unknown as { Self: { name: string } }).Self.name
-      const { GraphQLList, GraphQLNonNull, GraphQLFloat, GraphQLString } = build.graphql
-      register(typeName, 'bbox', ({ sourceAlias, fieldValue }) => {
-        // ST_Envelope gives a box without width or height as the line or point that it is; ST_MakeEnvelope's
-        // meets nothing.
-        const corner = (x: number, y: number) =>
-          sql.fragment`ST_MakePoint(${sql.value(x)}::float8, ${sql.value(y)}::float8)`
-        const box = ([w, s, e, n]: Bbox) =>
-          sql.fragment`ST_Envelope(ST_SetSRID(ST_MakeLine(${corner(w, s)}, ${corner(e, n)}), 4326))`
-        // The same condition as that of the Records API (meets in api/records/sql.ts).
-        const meets = (shape: SQL, place: SQL) =>
-          sql.fragment`(${shape} && ${place} and ST_DWithin(${shape}, ${place}, 0)::int <> 0)`
-        const boxes = boxesOf(readBbox(fieldValue)).map((each) =>
-          meets(sql.fragment`${sourceAlias}.geom`, box(each)),
-        )
-        return sql.fragment`(${sql.join(boxes, ' or ')})`
-      })
-      register(
-        typeName,
-        'memoWords',
-        ({ sourceAlias, fieldValue }) =>
-          sql.fragment`memo_words(${sourceAlias}.memo) @@ memo_query(${sql.value(textOf('memoWords', fieldValue, readMemoWords))})`,
-      )
-      register(
-        typeName,
-        'attributes',
-        ({ sourceAlias, fieldValue }) =>
-          sql.fragment`${sourceAlias}.attributes @> ${sql.value(textOf('attributes', fieldValue, readAttributes))}::jsonb`,
-      )
+      for (const [name, { condition }] of Object.entries(further))
+        register(typeName, name, ({ sourceAlias, fieldValue }) => condition(sql, sourceAlias, fieldValue))
       return {
         ...fields,
-        memoWords: {
-          description:
-            'Words that all occur among the first 2,000 characters of the memo, in any letter case; each may be the beginning of one.',
-          type: GraphQLString,
-        },
-        attributes: {
-          description:
-            'A JSON object as text: records whose attributes contain it, at every depth, such as "{\\"assetId\\":\\"pump-7\\"}".',
-          type: GraphQLString,
-        },
-        bbox: {
-          description:
-            '[minLng, minLat, maxLng, maxLat] in degrees, edges included; minLng > maxLng crosses the antimeridian. A record without a geometry is in none.',
-          type: new GraphQLList(new GraphQLNonNull(GraphQLFloat)),
-        },
+        ...Object.fromEntries(
+          Object.entries(further).map(([name, { description, type = GraphQLString }]) => [
+            name,
+            { description, type },
+          ]),
+        ),
       }
     },
-    ['PublishedBbox'],
-  )
-}
-
-/** The references of an answer's inputs, as the Records API finds them. */
-export const AnswerFiltersPlugin: Plugin = (builder) => {
-  builder.hook(
-    'GraphQLInputObjectType:fields',
-    (fields: GraphQLInputFieldConfigMap, build, context) => {
-      const { isPgConnectionFilter, pgIntrospection } = context.scope as Scope
-      if (!isPgConnectionFilter || pgIntrospection!.name !== 'answer') return fields
-      const { pgSql: sql, connectionFilterRegisterResolver: register } = build as unknown as FilterBuild
-      const typeName = (context as unknown as { Self: { name: string } }).Self.name
-      register(
-        typeName,
-        'input',
-        ({ sourceAlias, fieldValue }) =>
-          sql.fragment`${sourceAlias}.input_refs @> array[${sql.value(storedValue('uid', fieldValue, 'filter: input'))}::text]`,
-      )
-      return {
-        ...fields,
-        input: {
-          description:
-            'Answers about this input: the UID of an attestation, or the reference of a geometry (POST /compute/v0/reference).',
-          type: build.graphql.GraphQLString,
-        },
-      }
-    },
-    ['PublishedAnswers'],
+    ['PublishedFurtherFilters'],
   )
 }
 

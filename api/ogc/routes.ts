@@ -286,23 +286,21 @@ export async function ogcRoutes(
       const format = formatOf(request.query, request.headers.accept)
       const id = parseFeatureId(featureId)
       const find = async () => {
-        const row =
+        const found =
           id &&
           (await store.recordByUid(id.uid, id.chain, {
             withGeometry: true,
             withProvenance: request.query.include === 'provenance',
           }))
-        if (!row)
+        if (!found)
           throw new RecordsError(
             'record-not-found',
             `There is no feature '${featureId.slice(0, 100)}'. The ID of a feature is <chain>-<uid>`,
           )
-        return row
+        return found
       }
-      // A missing record is 404, never 304: neither by `*` nor by the ETag of another answer.
-      if (request.headers['if-none-match'] !== undefined) await find()
-      if (id && (await freshness.answers(request, reply, variant(format)))) return reply
-      const row = await find()
+      const row = await freshness.find(request, reply, find, variant(format))
+      if (!row) return reply
       const href = at.feature(`${row.chain}-${row.uid}`)
       const links = [
         ...selfLinks(href, GEOJSON, 'This record', format, request.query.given),

@@ -75,6 +75,20 @@ export class Freshness {
     return true
   }
 
+  /**
+   * What `find` finds, to be answered; undefined where `answers` has answered the request. A thing that is
+   * missing, where `find` throws, is 404, never 304: neither by `*` nor by the ETag of another answer.
+   */
+  async find<T>(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    find: () => Promise<T>,
+    variant?: string,
+  ): Promise<T | undefined> {
+    if (request.headers['if-none-match'] !== undefined) await find()
+    return (await this.answers(request, reply, variant)) ? undefined : find()
+  }
+
   /** Has the answers of a scope's routes kept for `answers`. Streams, errors and HEAD are not. */
   keepAnswersOf(scope: FastifyInstance): void {
     scope.addHook('onSend', (request, reply, payload: unknown, done) => {

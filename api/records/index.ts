@@ -16,7 +16,13 @@ export { featureText, recordText } from './formats'
 export { Freshness, isKnown } from './freshness'
 export { instantOf } from './iso-8601'
 export { drawMap } from './map'
-export { LOCATION_RECORD, PROVENANCE_PROPERTIES, RECORDS_COMPONENTS, RECORDS_ERRORS } from './openapi'
+export {
+  formats,
+  LOCATION_RECORD,
+  PROVENANCE_PROPERTIES,
+  RECORDS_COMPONENTS,
+  RECORDS_ERRORS,
+} from './openapi'
 export { type Feature, featureBody, headline, orderOf, REVOKED, titleOf } from './pages'
 export {
   choiceOf,

@@ -202,7 +202,7 @@ const NOT_MODIFIED = {
   headers: { ...RATE_HEADERS, ...ETAG },
 }
 /** What follows from the records alone, in several formats. */
-function formats(summary: string, schemas: Record<string, Schema>, headers: Schema = {}): object {
+export function formats(summary: string, schemas: Record<string, Schema>, headers: Schema = {}): object {
   const content = Object.fromEntries(Object.entries(schemas).map(([type, schema]) => [type, { schema }]))
   return {
     200: { description: summary, headers: { ...RATE_HEADERS, ...ETAG, ...headers }, content },

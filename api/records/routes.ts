@@ -144,22 +144,20 @@ export function recordsRoutes(parts: {
       const { chain, include, given } = request.query
       const format = recordFormat(request.query, request.headers.accept)
       const find = async () => {
-        const row = await store.recordByUid(uid.toLowerCase(), chain, {
+        const found = await store.recordByUid(uid.toLowerCase(), chain, {
           withGeometry: format !== 'json',
           // People want to know where it comes from.
           withProvenance: include === 'provenance' || format === 'html',
         })
-        if (!row)
+        if (!found)
           throw new RecordsError(
             'record-not-found',
             `No attestation with UID ${uid} found${chain === undefined ? '' : ` on ${given.chain}`}`,
           )
-        return row
+        return found
       }
-      // A missing record is 404, never 304: neither by `*` nor by the ETag of another answer.
-      if (request.headers['if-none-match'] !== undefined) await find()
-      if (await freshness.answers(request, reply, format)) return reply
-      const row = await find()
+      const row = await freshness.find(request, reply, find, format)
+      if (!row) return reply
       if (format === 'html') {
         const list = {
           href: `${listAddress}${given.format === undefined ? '' : '?format=html'}`,

@@ -1,4 +1,4 @@
-import { RECORD_FIELD_LIST } from '../../src/location'
+import { LATEST_SECOND, RECORD_FIELD_LIST } from '../../src/location'
 import type { ProvenanceColumn } from './provenance'
 import type { Condition, DecidedPlace } from './filter'
 import { conditionSql } from './sql-filter'
@@ -121,7 +121,7 @@ const PROVENANCE: Readonly<Record<ProvenanceColumn, string>> = {
   ref_uid: 'ref_uid',
   revocable: 'revocable',
   // A later time is never, too: Postgres and JavaScript write no such year.
-  expiration_time: `CASE WHEN expiration_time BETWEEN 1 AND 253402300799 THEN ${time('to_timestamp(expiration_time::float8)')} END`,
+  expiration_time: `CASE WHEN expiration_time BETWEEN 1 AND ${LATEST_SECOND} THEN ${time('to_timestamp(expiration_time::float8)')} END`,
   revocation_time: time('revocation_time'),
   block_number: 'block_number',
   block_hash: 'block_hash',

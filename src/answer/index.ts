@@ -1,4 +1,5 @@
 import { decodeResult } from '../eas'
+import { LATEST_SECOND } from '../location'
 import { OPERATIONS, type Operation } from '../operations'
 
 /**
@@ -18,8 +19,22 @@ export interface Claims {
   inputRefs: string[]
 }
 
-/** The latest second that Postgres and JavaScript write as a year of four digits. */
-const LAST_SECOND = 253_402_300_799
+/** The fields of an answer as its row has them: hex in lower case. */
+export interface AnswerFields {
+  uid: string
+  chain: string
+  attester: string
+  recipient: string
+  operation: string
+  result: number | boolean
+  units: string | null
+  /** The whole number of the payload, as text; null for booleans */
+  value: string | null
+  input_refs: string[]
+  computed_at: Date
+  timestamp: Date
+  revoked: boolean
+}
 
 /**
  * What a payload says, with the whole number that it holds; undefined where it is no answer: other fields, or
@@ -28,7 +43,7 @@ const LAST_SECOND = 253_402_300_799
  */
 export function readAnswer(data: string): { claims: Claims; value: bigint | null } | undefined {
   const payload = decodeResult(data)
-  if (!payload || payload.timestamp > LAST_SECOND) return undefined
+  if (!payload || payload.timestamp > LATEST_SECOND) return undefined
   const { result, operation, timestamp, inputRefs } = payload
   const context = { operation, timestamp, inputRefs: [...inputRefs] }
   if (typeof result === 'boolean') return { claims: { result, ...context }, value: null }

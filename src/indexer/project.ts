@@ -1,6 +1,6 @@
 import type { AttestationBody } from './bodies'
 import { PayloadError } from '../eas'
-import { readAnswer, type Claims } from '../answer'
+import { readAnswer, type AnswerFields, type Claims } from '../answer'
 import { decodeLocation, isLocationSchema, recordFields, type Location, type RecordFields } from '../location'
 import { EventKind } from '../model'
 
@@ -66,19 +66,7 @@ export interface RecordRow extends RecordFields, AttestationColumns {
 }
 
 /** A row of answer. */
-export interface AnswerRow extends AttestationColumns {
-  uid: string
-  chain: string
-  attester: string
-  recipient: string
-  operation: string
-  result: number | boolean
-  units: string | null
-  value: string | null
-  input_refs: string[]
-  computed_at: Date
-  timestamp: Date
-  revoked: boolean
+export interface AnswerRow extends AnswerFields, AttestationColumns {
   created_at: Date
   updated_at: Date
 }

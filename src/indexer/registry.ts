@@ -1,4 +1,5 @@
 import type { Logger } from '@subsquid/logger'
+import { zeroPadValue } from 'ethers'
 import { events, functions } from '../abi/SchemaRegistry'
 import * as eas from '../abi/EAS'
 import { addAnswerAttesters, answerAttesters } from '../answer'
@@ -144,7 +145,10 @@ export class Registry implements LogSelection {
       filters.push({ ...attestationFilter(chain), topic3: uids.slice(i, i + TOPICS_IN_FILTER) })
     const attesters = answerAttesters(chain.slug)
     if (attesters.length)
-      filters.push({ ...attestationFilter(chain), topic2: attesters.map((address) => zeroPadded(address)) })
+      filters.push({
+        ...attestationFilter(chain),
+        topic2: attesters.map((address) => zeroPadValue(address, 32)),
+      })
     return this.follows ? [...filters, registrationFilter(chain)] : filters
   }
 
@@ -284,11 +288,6 @@ export class Registry implements LogSelection {
 /** What is watched of a chain as of now. */
 export function watchedOf({ slug }: Chain): Watched {
   return { schemas: locationSchemaUids(), attesters: answerAttesters(slug) }
-}
-
-/** An address as a topic. */
-function zeroPadded(address: string): string {
-  return `0x${address.slice(2).padStart(64, '0')}`
 }
 
 const REGISTERED: readonly string[] = [events.Registered.topic, REGISTERED_LEGACY]

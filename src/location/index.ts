@@ -33,6 +33,7 @@ export {
   type RecordField,
   type RecordFields,
 } from './record'
+export { LATEST_SECOND } from './payload'
 export { readWkt, writeWkt } from './wkt'
 
 /** A geometry as the projection stores it. */

@@ -79,12 +79,13 @@ export type Attributes = Readonly<Record<string, unknown>>
 
 /** Larger payloads are not decoded. A payload of 100 kB already costs 70 million gas. */
 const MAX_PAYLOAD_BYTES = 1_000_000
+
 /**
- * The end of the year 9999. The store restores rows of rolled-back blocks from JSON, where JavaScript writes
- * a later year as "+058859-...". Postgres refuses that (22009), so the revocation of such a record could
- * never be rolled back.
+ * The end of the year 9999, in Unix seconds: the latest time that a row has. The store restores rows of
+ * rolled-back blocks from JSON, where JavaScript writes a later year as "+058859-...". Postgres refuses that
+ * (22009), so the revocation of such a row could never be rolled back.
  */
-const MAX_EVENT_SECONDS = 253_402_300_799n
+export const LATEST_SECOND = 253_402_300_799
 
 /**
  * Names of WGS84 with the axes longitude, latitude: by definition or, for EPSG:4326 and WGS84, by the
@@ -314,7 +315,7 @@ function camelCase(name: string): string {
 
 function eventSeconds(value: FieldValue | undefined): number | undefined {
   if (value === undefined) return undefined
-  if ((value as bigint) > MAX_EVENT_SECONDS)
+  if ((value as bigint) > LATEST_SECOND)
     throw new PayloadError(`eventTimestamp ${(value as bigint).toString()} is no time in Unix seconds`)
   return Number(value)
 }

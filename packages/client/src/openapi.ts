@@ -4034,7 +4034,7 @@ export interface operations {
                     "x-ratelimit-remaining"?: number;
                     /** @description Seconds until the hour ends. */
                     "x-ratelimit-reset"?: number;
-                    /** @description Names the state of the data; with If-None-Match, the answer is 304 until it changes. */
+                    /** @description Names the state of the data; with If-None-Match, the answer is 304 until a record changes. */
                     etag?: string;
                     [name: string]: unknown;
                 };
@@ -4057,7 +4057,7 @@ export interface operations {
                     "x-ratelimit-remaining"?: number;
                     /** @description Seconds until the hour ends. */
                     "x-ratelimit-reset"?: number;
-                    /** @description Names the state of the data; with If-None-Match, the answer is 304 until it changes. */
+                    /** @description Names the state of the data; with If-None-Match, the answer is 304 until a record changes. */
                     etag?: string;
                     [name: string]: unknown;
                 };
@@ -4154,7 +4154,7 @@ export interface operations {
                     "x-ratelimit-remaining"?: number;
                     /** @description Seconds until the hour ends. */
                     "x-ratelimit-reset"?: number;
-                    /** @description Names the state of the data; with If-None-Match, the answer is 304 until it changes. */
+                    /** @description Names the state of the data; with If-None-Match, the answer is 304 until a record changes. */
                     etag?: string;
                     [name: string]: unknown;
                 };
@@ -4177,7 +4177,7 @@ export interface operations {
                     "x-ratelimit-remaining"?: number;
                     /** @description Seconds until the hour ends. */
                     "x-ratelimit-reset"?: number;
-                    /** @description Names the state of the data; with If-None-Match, the answer is 304 until it changes. */
+                    /** @description Names the state of the data; with If-None-Match, the answer is 304 until a record changes. */
                     etag?: string;
                     [name: string]: unknown;
                 };
