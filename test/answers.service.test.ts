@@ -79,19 +79,6 @@ beforeAll(async () => {
 }, 180_000)
 afterAll(() => world?.stop())
 
-test('of a signer that has signed nothing yet no history is read; of the proxy all is', async () => {
-  const noted = await rows<{ address: string; first: boolean }>(
-    world.databaseUrl,
-    'SELECT address, first_block > 0 AS first FROM answer_attester ORDER BY chain, first_block',
-  )
-  expect(noted).toEqual(
-    CHAINS.flatMap((slug) => [
-      { address: local(slug).proxy.toLowerCase(), first: false },
-      { address: SIGNER.toLowerCase(), first: true },
-    ]),
-  )
-})
-
 test('an answer that landed has what was answered, and where it is', async () => {
   const { uid, answer, chain } = landed.distance!
   const { body } = await world.get(`/api/v0/answers/${uid}`)

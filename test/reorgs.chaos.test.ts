@@ -3,6 +3,11 @@ import { Client } from 'pg'
 import { expect, test } from 'vitest'
 import { attest, mined, request, revoke, testAccount } from '../dev/chain'
 import { fieldTypes, schemaUid } from '../src/eas'
+import { BodyReader } from '../src/indexer/bodies'
+import { RangeAuditor } from '../src/indexer/range-auditor'
+import { Registry } from '../src/indexer/registry'
+import { Database, finalState } from '../src/indexer/store'
+import { ALL_SCHEMAS } from '../src/location'
 import { ANSWERER, RESULT_SCHEMA, answerRequest, audit } from './behind'
 import { TEST_DATABASE_URL } from './database'
 import {
@@ -18,7 +23,7 @@ import {
   HISTORY_AND_HEAD,
 } from './faulty'
 import { expectInvariants } from './invariants'
-import type { Fault } from './rpc-proxy'
+import { SILENT, testRpc, type Fault } from './rpc-proxy'
 import { LOCAL_CHAIN, inOneBlock, mine } from './world'
 
 /** The indexer through reorgs, kills and lost connections (docs/spec/trust.md 6). */
@@ -113,6 +118,30 @@ test('the answers of an attester that is noted later: those to come at once, its
   expect((await count()).sort()).toEqual([old, fresh].sort())
   const [{ doubt } = {}] = await query<{ doubt: string | null }>('SELECT doubt FROM chain_status')
   expect(doubt).toBeNull()
+})
+
+test('an audit beside the indexer that has begun before an attester is noted finds its answers', async () => {
+  const { chain } = world
+  const [late, address] = [7, testAccount(7).address.toLowerCase()]
+  const old = await attest(chain, answerRequest(3n), late)
+  await finalize()
+  const database = new Database(world.databaseUrl, () => {})
+  try {
+    const rpc = testRpc([chain.url])
+    const parts = { chain: LOCAL_CHAIN, rpc, database, log: SILENT }
+    const registry = new Registry({ ...parts, policy: ALL_SCHEMAS, isIndexer: false })
+    await registry.load()
+    const auditor = new RangeAuditor({ ...parts, registry, bodies: new BodyReader(rpc, LOCAL_CHAIN.eas) })
+    await query('INSERT INTO answer_attester (chain, address, first_block) VALUES ($1, $2, 0)', [
+      ...[LOCAL_CHAIN.slug, address],
+    ])
+    await until(async () => (await query('SELECT FROM answer_attester WHERE read_from IS NULL')).length === 0)
+    const { finalHeight: to } = (await finalState(database.query, LOCAL_CHAIN))!
+    await auditor.reread({ from: LOCAL_CHAIN.firstBlock, to })
+    expect(await query('SELECT uid FROM answer WHERE attester = $1', [address])).toEqual([{ uid: old }])
+  } finally {
+    await database.close()
+  }
 })
 
 test('an attestation mined again at another time has another UID', async () => {

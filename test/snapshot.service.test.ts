@@ -283,6 +283,26 @@ describe('a snapshot is refused', () => {
     expect([code, output]).toEqual([2, expect.stringMatching(message)])
     await nothingWritten(other)
   })
+  test('after parts of it are under way: nothing of them stays', async () => {
+    const damaged = copyOf('late')
+    rewrite(damaged, 'events', (lines) => {
+      const place = lines.find((line) => line.includes('"kind":"ATTESTED"'))!
+      const { id, block_number: block } = JSON.parse(place) as { id: string; block_number: number }
+      const copies = Array.from({ length: 700 }, (_, i) => {
+        const [from, index] = [block - 1, String(i).padStart(6, '0')]
+        return place
+          .replace(id, `${SLUG}-${String(from).padStart(12, '0')}-${index}`)
+          .replace(/"block_number":\d+/, `"block_number":${from}`)
+          .replace(/"log_index":\d+/, `"log_index":${i}`)
+          .replace(/"uid":"0x\w{6}/, `"uid":"0x${index}`)
+      })
+      return [...copies, 'x']
+    })
+    const other = await emptied()
+    const { code, output } = await command(other.environment, 'restore', damaged)
+    expect([code, output]).toEqual([2, expect.stringContaining('has a line that is no event and no schema')])
+    await nothingWritten(other)
+  })
   test('by a database that is not empty, or whose indexer runs', async () => {
     const { code, output } = await command(world.environment, 'restore', snapshot)
     expect([code, output]).toEqual([

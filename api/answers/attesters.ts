@@ -4,13 +4,13 @@ import type { ServedChain } from '../compute'
 import { apiConnections, type DatabaseServers } from '../records'
 import { attesterStatement } from './sql'
 
-/** Between two tries while the database or a node does not answer. */
-const AGAIN_MS = 10_000
+/** Between two tries while the database or a node does not answer: longer and longer. */
+const AGAIN_MS = { first: 10_000, most: 600_000 }
 
 /**
  * Notes in the database whose attestations are answers of this service, for the indexers: our signer, the
- * others whose signatures are ours, and the proxy, which takes these alone. Goes on until all are noted.
- * Never throws.
+ * others whose signatures are ours, and the proxy, where it takes these alone. Those that cannot sign for a
+ * chain, such as a test account that everybody has, are not noted. Goes on until all are. Never throws.
  */
 export async function noteAttesters(
   servers: DatabaseServers,
@@ -18,35 +18,46 @@ export async function noteAttesters(
   log: Logger,
 ): Promise<void> {
   const connections = apiConnections(1, {})
-  const note = (chain: string, address: string, firstBlock: number) =>
-    servers.query(connections, attesterStatement(chain, address.toLowerCase(), firstBlock))
   await Promise.all(
-    [...chains].map(({ attester, reader }) => {
-      const { chain, address, others, proxy } = attester
-      let said = false
-      return retry(
-        async () => {
-          for (const signer of [address, ...others]) {
-            // Of an attester that no block up to this one has heard of, no history is read.
-            const { number } = await reader.block('latest')
-            const isNew = (await attester.nonceOf(signer, true)) === 0
-            await note(chain.slug, signer, isNew ? Math.max(0, number - chain.finality) : 0)
-          }
-          if (!proxy) return
-          // Its answer must come from the contract that is configured: one that takes our signatures alone.
-          await proxy.known()
-          await note(chain.slug, proxy.address, 0)
-        },
-        {
-          attempts: Infinity,
-          pauseMs: () => AGAIN_MS,
-          onFailure: ({ message }) => {
-            if (!said)
-              log.warn({ chain: chain.slug, reason: message }, 'whose answers are read cannot be noted yet')
-            said = true
+    [...chains].flatMap(({ attester, reader }) => {
+      const { chain, address: ours, others, proxy } = attester
+      /** @param firstBlock throws while the attester is not known to be ours */
+      const note = (address: string, firstBlock: () => Promise<number>) =>
+        retry(
+          async () =>
+            servers.query(
+              connections,
+              attesterStatement(chain.slug, address.toLowerCase(), await firstBlock()),
+            ),
+          {
+            attempts: Infinity,
+            pauseMs: (attempt) => Math.min(AGAIN_MS.first * attempt, AGAIN_MS.most),
+            onFailure: ({ message }, attempt) => {
+              if (attempt === 1)
+                log.warn(
+                  { chain: chain.slug, attester: address, reason: message },
+                  'the answers of this attester cannot be read yet',
+                )
+            },
           },
-        },
-      )
+        )
+      const firstOfSigner = async (signer: string) => {
+        const refusal = await attester.direct.refusal()
+        if (refusal !== undefined) throw new Error(refusal)
+        return (await reader.unusedUntil(signer)) ?? 0
+      }
+      const firstOfProxy = async (contract: NonNullable<typeof proxy>) => {
+        // It must be the contract that is configured: one that takes the signatures of its owner alone.
+        await contract.known()
+        const owner = await reader.proxyOwner(contract.address, true)
+        if (attester.ours(owner) === undefined)
+          throw new Error(`the owner of the proxy is ${owner}, no attester of this service`)
+        return 0
+      }
+      return [
+        ...[ours, ...others].map((signer) => note(signer, () => firstOfSigner(signer))),
+        ...(proxy ? [note(proxy.address, () => firstOfProxy(proxy))] : []),
+      ]
     }),
   )
 }

@@ -174,6 +174,24 @@ export class ChainReader {
     return this.now(this.connected.chain.eas, EAS, 'getNonce', [account], BigInt, fresh)
   }
 
+  /**
+   * A final block up to which this account has attested nothing, neither by signatures (its nonce in EAS) nor
+   * in transactions of its own; undefined where it may have. Both are of one block, whichever endpoint
+   * answers. Throws UnavailableError.
+   */
+  async unusedUntil(account: string): Promise<number | undefined> {
+    const { eas, finality } = this.connected.chain
+    const { number } = await this.block('latest')
+    const at = toQuantity(number)
+    const counts = await Promise.all([
+      this.request('eth_call', [{ to: eas, data: EAS.encodeFunctionData('getNonce', [account]) }, at]),
+      this.request('eth_getTransactionCount', [account, at]),
+    ])
+    return counts.every((count) => BigInt(count as string) === 0n)
+      ? Math.max(0, number - finality)
+      : undefined
+  }
+
   /** The account whose signatures a proxy takes, lower-case. It is read as `nonce` is. */
   proxyOwner(proxy: string, fresh = false): Promise<string> {
     return this.now(proxy, PROXY, 'owner', [], addressOf, fresh)

@@ -88,7 +88,7 @@ export interface ChainStatusRow {
   /** Location schemas of the chain's registry: those that are indexed, and those that are left out. */
   schemasFound: number
   schemasLeftOut: number
-  /** Blocks whose attestations of schemas that were found later are still to be read. */
+  /** Blocks whose attestations of schemas or attesters that were found later are still to be read. */
   schemaHistoryBlocks: number
 }
 
@@ -251,12 +251,16 @@ export class Store {
          indexed_timestamp AS "indexedTime", ${blocks('reread')} AS "rereadBlocks", ${blocks('proven')} AS "provenBlocks",
          unproven_blocks::float8 AS "unprovenBlocks", repaired_events::float8 AS "repairedEvents", doubt, contradictions::float8,
          (SELECT count(*)::float8 FROM attestation_event AS event WHERE event.chain = chain_status.chain AND withheld) AS "withheldAttestations",
-         coalesce(found, 0) AS "schemasFound", coalesce(left_out, 0) AS "schemasLeftOut", ${blocks('late - reread - proven')} AS "schemaHistoryBlocks"
+         coalesce(found, 0) AS "schemasFound", coalesce(left_out, 0) AS "schemasLeftOut", ${blocks(`coalesce(schemas.late, '{}') + coalesce(attesters.late, '{}') - reread - proven`)} AS "schemaHistoryBlocks"
        FROM chain_status LEFT JOIN (
          SELECT chain, count(*) FILTER (WHERE watched)::float8 AS found, count(*) FILTER (WHERE NOT watched)::float8 AS left_out,
            range_agg(int8range(block_number, read_from)) FILTER (WHERE watched AND read_from > block_number) AS late
-         FROM location_schema GROUP BY chain) AS schemas USING (chain)`,
-      values: [],
+         FROM location_schema GROUP BY chain) AS schemas USING (chain)
+       LEFT JOIN (
+         SELECT chain, range_agg(int8range(greatest(first_block, start), greatest(first_block, start, read_from))) AS late
+         FROM answer_attester JOIN unnest($1::text[], $2::int[]) AS known (chain, start) USING (chain)
+         WHERE read_from IS NOT NULL GROUP BY chain) AS attesters USING (chain)`,
+      values: [CHAINS.map(({ slug }) => slug), CHAINS.map(({ firstBlock }) => firstBlock)],
     })
   }
 

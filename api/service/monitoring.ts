@@ -206,7 +206,7 @@ function metricsOfDatabase(registry: Registry) {
     ),
     schemaHistory: gauge(
       'geospatial_schema_history_blocks',
-      'Blocks whose attestations of schemas that were found later are still to be read',
+      'Blocks whose attestations of schemas or attesters that were found later are still to be read',
     ),
     inDoubt: gauge(
       'geospatial_chain_in_doubt',

@@ -102,12 +102,16 @@ export class RangeAuditor {
     })
     const result: Reread = { to: from - 1, events: 0, repaired: 0, calls: 0 }
     while (result.to < to) {
+      const { watched } = registry
       const answer = await reader.read(result.to + 1, to)
       const range = { from: result.to + 1, to: answer.to }
       const events = answer.blocks.flatMap((block) => decodeBlock(chain, block))
       result.events += events.length
       result.repaired += await this.repair(events, [], await this.stored(range), range)
-      await noteAudited(database.query, chain, 'reread', range)
+      if (!(await noteAudited(database.query, chain, 'reread', range, watched))) {
+        await registry.catchUp(watched)
+        continue
+      }
       const calls = reader.calls - result.calls
       result.calls = reader.calls
       result.to = answer.to
@@ -123,13 +127,17 @@ export class RangeAuditor {
    * read for certain, and an OrphanedLogError.
    */
   async prove(range: BlockRange, head?: HeadReader): Promise<RangeProof> {
-    const { chain, database } = this.options
-    const { proof, events, surplus, stored } = await this.compare(range, head)
-    for (const event of surplus) stored.delete(event.id)
-    proof.events = events.length
-    proof.repaired = await this.repair(events, surplus, stored, range)
-    await noteAudited(database.query, chain, 'proven', range, proof.unproven)
-    return proof
+    const { chain, database, registry } = this.options
+    for (let repaired = 0; ;) {
+      const { watched } = registry
+      const { proof, events, surplus, stored } = await this.compare(range, head)
+      for (const event of surplus) stored.delete(event.id)
+      proof.events = events.length
+      proof.repaired = repaired += await this.repair(events, surplus, stored, range)
+      if (await noteAudited(database.query, chain, 'proven', range, watched, proof.unproven)) return proof
+      // Read by less than what is watched now: once more.
+      await registry.catchUp(watched)
+    }
   }
 
   /** The range on the chain beside the log; again where a block of it has registered a schema. */

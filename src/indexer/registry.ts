@@ -92,13 +92,39 @@ export class Registry implements LogSelection {
 
   /** Takes the schemas that were found before, as the settings are now, and the attesters. */
   async load(): Promise<void> {
-    const { chain, database, isIndexer } = this.options
-    this.take(await takenAttesters(database.query, chain))
-    if (isIndexer) await this.takeNoted()
+    await this.takeKnown()
+    if (this.options.isIndexer) await this.takeNoted()
+  }
+
+  /**
+   * Takes what the chain's indexer has come to watch since `watched`. Throws an Error where it watches more
+   * than the settings of this process say.
+   */
+  async catchUp(watched: readonly string[]): Promise<void> {
+    await this.learning
+    await this.takeKnown()
+    if (this.watched.length === watched.length)
+      throw new Error(
+        `the indexer of ${this.options.chain.slug} reads more schemas or attesters than this process: give both the same settings`,
+      )
+  }
+
+  private async takeKnown(): Promise<void> {
+    const { chain, database } = this.options
+    this.take(
+      (await takenAttesters(database.query, chain)).filter(({ address }) => !this.attesters.has(address)),
+    )
     for (const schema of await foundSchemas(database.query, chain)) {
+      if (this.found.has(schema.uid)) continue
       this.seen.add(schema.uid)
       this.watch({ ...schema, watched: this.isWanted(schema.uid, this.crowd) })
     }
+  }
+
+  /** What is watched now: UIDs of schemas, addresses of attesters, and whether registrations are. */
+  get watched(): readonly string[] {
+    const { schemas, attesters } = watchedOf(this.options.chain)
+    return [...schemas, ...attesters, ...(this.follows ? [REGISTRATIONS] : [])]
   }
 
   /** Takes the attesters that the API has noted since. To be called while no audit is under way. */
@@ -127,8 +153,7 @@ export class Registry implements LogSelection {
   async note(fresh: boolean): Promise<string[]> {
     const { chain, database } = this.options
     await noteWatched(database.query, chain, this.watchedUids())
-    const all = [...locationSchemaUids(), ...(this.follows ? [REGISTRATIONS] : [])]
-    return noteSchemas(database.query, chain, all, fresh)
+    return noteSchemas(database.query, chain, this.watched, fresh)
   }
 
   get filters(): readonly LogFilter[] {
@@ -191,14 +216,16 @@ export class Registry implements LogSelection {
         watched: false,
       })
     }
-    const before = this.version
+    let learned = 0
     if (schemas.length) {
       let { crowd } = this
       for (const each of schemas) {
         each.watched = this.isWanted(each.uid, crowd)
         if (each.watched && !this.isOnTop(each.uid)) crowd++
       }
-      for (const stored of await storeSchemas(database, chain, schemas, isIndexer)) this.watch(stored)
+      // Attesters may be taken meanwhile: they are not learned from these logs.
+      for (const stored of await storeSchemas(database, chain, schemas, isIndexer))
+        if (this.watch(stored)) learned++
       log.info(
         {
           chain: chain.slug,
@@ -209,7 +236,7 @@ export class Registry implements LogSelection {
       )
     }
     for (const { uid } of contents) this.seen.add(uid)
-    return this.version - before
+    return learned
   }
 
   /** The records of these registrations, in order: of the log, or of the registry where logs have none. */
@@ -257,7 +284,8 @@ export class Registry implements LogSelection {
     attester: string
     blockNumber: number
   }): boolean {
-    const known = this.found.get(uid) ?? this.attesters.get(attester)
+    const schema = this.found.get(uid)
+    const known = schema?.watched ? schema : this.attesters.get(attester)
     return known !== undefined && blockNumber < known.readFrom
   }
 
@@ -271,13 +299,15 @@ export class Registry implements LogSelection {
     return this.isOnTop(uid) || (mayBeRead(this.options.policy, uid) && crowd < MOST_FOUND)
   }
 
-  private watch(schema: FoundSchema): void {
+  /** Whether the schema is watched from now on, and was not before. */
+  private watch(schema: FoundSchema): boolean {
     const { uid, watched } = schema
     this.found.set(uid, schema)
-    if (!watched || this.own.has(uid)) return
+    if (!watched || this.own.has(uid)) return false
     if (!this.isOnTop(uid)) this.crowd++
     addLocationSchemas([schema])
     this.version++
+    return true
   }
 
   private watchedUids(): string[] {

@@ -252,26 +252,24 @@ async function restoreChain(
   addAnswerAttesters(chain.slug, note.attesters)
   const isWatched = watchedBy(watchedOf(chain))
   const writer = new BatchWriter(query, chain, log)
-  let [rows, characters, count, uids]: [ReadRow[], number, number, number] = [[], 0, 0, 0]
+  let [rows, kept, characters]: [ReadRow[], string[], number] = [[], [], 0]
+  let [count, uids] = [0, 0]
   const flush = async () => {
+    if (kept.length) await insertEvents(query, kept)
     const bodies = new Map(rows.filter(({ data }) => data).map((row) => [row.uid, bodyOf(row)]))
     await writer.write(rows.map(eventOf), bodies)
     progress(`${chain.slug}: ${count} of ${note.events.lines} events restored`)
-    ;[rows, characters] = [[], 0]
+    ;[rows, kept, characters] = [[], [], 0]
   }
   for await (const line of linesOf(folder, note.events)) {
     const row = eventIn(line, note)
     count++
     if (row.kind === EventKind.ATTESTED) uids++
     // Nothing follows from it: it only stays in the log.
-    if (isBodiless(row) || !isWatched(row)) {
-      await writer.written()
-      await insertEvents(query, [line])
-      continue
-    }
-    rows.push(row)
+    if (isBodiless(row) || !isWatched(row)) kept.push(line)
+    else rows.push(row)
     characters += line.length
-    if (characters > WRITTEN_CHARACTERS || rows.length >= WRITTEN_EVENTS) await flush()
+    if (characters > WRITTEN_CHARACTERS || rows.length + kept.length >= WRITTEN_EVENTS) await flush()
   }
   await flush()
   await writer.written()

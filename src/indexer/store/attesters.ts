@@ -43,10 +43,11 @@ export async function takeAttesters(database: Database, chain: Chain): Promise<A
     )
     const first = Math.min(...taken.map(({ firstBlock }) => firstBlock))
     const kept = '* int8multirange(int8range(NULL, $2::int8))'
-    await query(`UPDATE chain_status SET reread = reread ${kept}, proven = proven ${kept} WHERE chain = $1`, [
-      chain.slug,
-      first,
-    ])
+    await query(
+      `UPDATE chain_status SET schemas = schemas || $3::text[], reread = reread ${kept}, proven = proven ${kept}
+       WHERE chain = $1`,
+      [chain.slug, first, taken.map(({ address }) => address)],
+    )
     return taken
   })
 }

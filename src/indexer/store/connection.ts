@@ -1,4 +1,4 @@
-import { Pool, type PoolClient } from 'pg'
+import { Pool } from 'pg'
 import type { Chain } from '../../chains'
 
 /** Runs one statement and answers its rows. */
@@ -40,19 +40,30 @@ export class Database {
     }
   }
 
-  /** Runs `work` in a transaction: commits when it resolves, rolls back when it throws. */
+  /**
+   * Runs `work` in a transaction: commits when it resolves, rolls back when it throws. From then on its query
+   * throws.
+   */
   async transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {
     const client = await this.pool.connect()
     // The pool does not listen to a client that is checked out; the query under way fails by itself.
     let lost: Error | undefined
     const onError = (error: Error) => (lost = error)
     client.on('error', onError)
+    let isOver = false
+    const query: Query = async <Row extends object>(sql: string, values?: unknown[]) => {
+      // What `work` left under way would be committed by itself.
+      if (isOver) throw new Error('this transaction is over')
+      return (await client.query<Row>(sql, values)).rows
+    }
     try {
       await client.query('BEGIN')
-      const result = await work(queryOf(client))
+      const result = await work(query)
+      isOver = true
       await client.query('COMMIT')
       return result
     } catch (error) {
+      isOver = true
       await client.query('ROLLBACK').catch((failed: Error) => (lost ??= failed))
       throw error
     } finally {
@@ -64,11 +75,6 @@ export class Database {
   close(): Promise<void> {
     return this.pool.end()
   }
-}
-
-function queryOf(client: PoolClient): Query {
-  return async <Row extends object>(sql: string, values?: unknown[]) =>
-    (await client.query<Row>(sql, values)).rows
 }
 
 /**

@@ -123,8 +123,8 @@ export async function followsHead(query: Query, chain: Chain): Promise<boolean> 
 }
 
 /**
- * Notes the location schemas that are indexed from now on and answers those that are new. Their history is
- * not in the log yet: the audit then reads all blocks again. `fresh`: nothing is indexed yet, so none is new.
+ * Notes what is watched from now on (Registry.watched) and answers what is new. Its history is not in the log
+ * yet: the audit then reads all blocks again. `fresh`: nothing is indexed yet, so nothing is new.
  */
 export async function noteSchemas(
   query: Query,
@@ -190,20 +190,28 @@ export async function unaudited(
   return rows.map(({ from, to }) => ({ from: Number(from), to: Number(to) }))
 }
 
-/** Notes that the blocks of a range were read twice, or proven, except those of `but`. */
+/**
+ * Notes that the blocks of a range were read twice, or proven, except those of `but`, by a process that
+ * watched all this. Answers false, and notes nothing, where the chain's indexer watches more by now.
+ */
 export async function noteAudited(
   query: Query,
   chain: Chain,
   what: 'reread' | 'proven',
   range: Range,
+  watched: readonly string[],
   but: readonly number[] = [],
-): Promise<void> {
+): Promise<boolean> {
   const less = multirange(but.map((block) => ({ from: block, to: block })))
-  await query(
+  // The condition is of the row as it is once it is locked.
+  const noted = await query(
     `INSERT INTO chain_status (chain, ${what}) VALUES ($1, $2::int8multirange - $3::int8multirange)
-     ON CONFLICT (chain) DO UPDATE SET ${what} = chain_status.${what} + excluded.${what}`,
-    [chain.slug, multirange([range]), less],
+     ON CONFLICT (chain) DO UPDATE SET ${what} = chain_status.${what} + excluded.${what}
+       WHERE NOT EXISTS (SELECT unnest(chain_status.schemas) EXCEPT SELECT unnest($4::text[]))
+     RETURNING chain`,
+    [chain.slug, multirange([range]), less, watched],
   )
+  return noted.length > 0
 }
 
 /** Notes how many blocks cannot be proven as of now. */

@@ -1,0 +1,80 @@
+import pino from 'pino'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { LOCAL_CHAIN, attest, startLocalChain, testAccount, type LocalChain } from '../../dev/chain'
+import { freePort } from '../../dev/services'
+import { keySigner, sealOf } from '../../src/eas'
+import { answerRequest } from '../../test/behind'
+import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
+import { until } from '../../test/faulty'
+import { Attester } from '../compute/attester'
+import { ChainReader } from '../compute/chain-reader'
+import { DatabaseServers } from '../records'
+import { noteAttesters } from './attesters'
+
+/** Whose attestations are noted as answers of this service, from a real chain. */
+
+const [OWNER, DIRECT, UNUSED] = [testAccount(1), testAccount(5), testAccount(6)]
+let chain: LocalChain
+let database: TestDatabase
+let servers: DatabaseServers
+beforeAll(async () => {
+  chain = await startLocalChain({ port: await freePort(), signer: OWNER.address })
+  // An attestation of its own raises no nonce in EAS.
+  await attest(chain, answerRequest(true), 5)
+})
+beforeEach(async () => {
+  database = await createMigratedDatabase()
+  servers = new DatabaseServers(database.url, [], () => {})
+})
+afterEach(async () => {
+  await servers?.close()
+  await database?.drop()
+})
+afterAll(() => chain?.stop())
+
+/** @param host 0.0.0.0 reaches the loopback interface too, but does not count as local */
+async function served(
+  key: string,
+  { proxy, others = [], host = '127.0.0.1' }: { proxy?: string; others?: string[]; host?: string } = {},
+) {
+  const rpcUrls = [chain.url.replace('127.0.0.1', host)]
+  const connected = { chain: LOCAL_CHAIN, rpcUrls, gatewayUrl: undefined, headPollMs: 0, proxy }
+  const reader = new ChainReader(connected, () => Date.now())
+  const identity = { signer: await keySigner(key), others, seals: [sealOf(key)] as const }
+  return { reader, attester: new Attester(identity, connected, reader, () => Date.now()) }
+}
+/** Notes what can be noted, and answers it once so many were refused, with the refusals. */
+async function noted(of: Awaited<ReturnType<typeof served>>, count: number, refused: number) {
+  const refusals: string[] = []
+  const log = pino({ level: 'warn' }, { write: (line) => refusals.push(JSON.parse(line).reason as string) })
+  void noteAttesters(servers, [of], log)
+  const sql = 'SELECT address, first_block > 0 AS "isNew" FROM answer_attester ORDER BY address'
+  const read = () => rows<{ address: string; isNew: boolean }>(database.url, sql)
+  await until(async () => refusals.length === refused && (await read()).length === count)
+  return { refusals, rows: await read() }
+}
+
+test('a signer, the others, and the proxy that one of them owns', async () => {
+  const others = [OWNER, DIRECT].map(({ address }) => address.toLowerCase())
+  const found = await noted(await served(UNUSED.privateKey, { proxy: chain.proxy, others }), 4, 0)
+  const isNew = Object.fromEntries(found.rows.map((row) => [row.address, row.isNew]))
+  expect(isNew).toEqual({
+    [UNUSED.address.toLowerCase()]: true,
+    // It has attested itself, without a nonce in EAS.
+    [DIRECT.address.toLowerCase()]: false,
+    // It has deployed the proxy.
+    [OWNER.address.toLowerCase()]: false,
+    [chain.proxy.toLowerCase()]: false,
+  })
+})
+
+test('not a proxy that somebody else owns, whose attestations are no answers of ours', async () => {
+  const found = await noted(await served(UNUSED.privateKey, { proxy: chain.proxy }), 1, 1)
+  expect(found.rows.map(({ address }) => address)).toEqual([UNUSED.address.toLowerCase()])
+  expect(found.refusals[0]).toMatch(/^the owner of the proxy is 0x\w+, no attester of this service$/)
+})
+
+test('not a test account on a public chain, by whose key anyone attests', async () => {
+  const found = await noted(await served(UNUSED.privateKey, { host: '0.0.0.0' }), 0, 1)
+  expect(found.refusals[0]).toMatch(/publicly known test account/)
+})

@@ -1,0 +1,26 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createMigratedDatabase, rows, type TestDatabase } from '../../../test/database'
+import { Database } from './connection'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createMigratedDatabase()
+})
+afterAll(() => database?.drop())
+
+test('what a transaction leaves under way when it fails is not written', async () => {
+  const connections = new Database(database.url, () => {})
+  const insert = `INSERT INTO chain_status (chain) VALUES ('celo')`
+  let left: Promise<unknown> = Promise.resolve()
+  const failed = connections.transaction((query) => {
+    left = query(insert)
+      .then(() => query('SELECT pg_sleep(0)'))
+      .then(() => query(insert.replace('celo', 'base')))
+    left.catch(() => {})
+    return Promise.reject(new Error('a line that is none'))
+  })
+  await expect(failed).rejects.toThrow('a line that is none')
+  await expect(left).rejects.toThrow('this transaction is over')
+  expect(await rows(database.url, 'SELECT chain FROM chain_status')).toEqual([])
+  await connections.close()
+})
