@@ -2,7 +2,6 @@ import { parseEther } from 'ethers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { attest, mined, revoke, testAccount, type LocalChain } from '../dev/chain'
 import { answerRequest } from './behind'
-import { rows } from './database'
 import { answersAreRead, startTestWorld, type TestWorld } from './world'
 
 /**
