@@ -5,7 +5,6 @@ import { freePort } from '../../dev/services'
 import { keySigner, sealOf } from '../../src/eas'
 import { answerRequest } from '../../test/behind'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
-import { until } from '../../test/faulty'
 import { Attester } from '../compute/attester'
 import { ChainReader } from '../compute/chain-reader'
 import { DatabaseServers } from '../records'
@@ -50,7 +49,7 @@ async function noted(of: Awaited<ReturnType<typeof served>>, count: number, refu
   void noteAttesters(servers, [of], log)
   const sql = 'SELECT address, first_block > 0 AS "isNew" FROM answer_attester ORDER BY address'
   const read = () => rows<{ address: string; isNew: boolean }>(database.url, sql)
-  await until(async () => refusals.length === refused && (await read()).length === count)
+  await expect.poll(async () => [refusals.length, (await read()).length]).toEqual([refused, count])
   return { refusals, rows: await read() }
 }
 

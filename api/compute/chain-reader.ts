@@ -123,6 +123,8 @@ interface Reading {
    * The answer must not be older than the question: it is not shared with an equal call that is under way.
    */
   anew?: boolean
+  /** The block whose state is asked; default: the latest. */
+  block?: string
 }
 const ESSENTIAL: Reading = { essential: true }
 
@@ -182,14 +184,12 @@ export class ChainReader {
   async unusedUntil(account: string): Promise<number | undefined> {
     const { eas, finality } = this.connected.chain
     const { number } = await this.block('latest')
-    const at = toQuantity(number)
-    const counts = await Promise.all([
-      this.request('eth_call', [{ to: eas, data: EAS.encodeFunctionData('getNonce', [account]) }, at]),
-      this.request('eth_getTransactionCount', [account, at]),
+    const block = toQuantity(number)
+    const [nonce, sent] = await Promise.all([
+      this.call(eas, EAS, 'getNonce', [account], { block }),
+      this.request('eth_getTransactionCount', [account, block]),
     ])
-    return counts.every((count) => BigInt(count as string) === 0n)
-      ? Math.max(0, number - finality)
-      : undefined
+    return nonce === 0n && Number(sent) === 0 ? Math.max(0, number - finality) : undefined
   }
 
   /** The account whose signatures a proxy takes, lower-case. It is read as `nonce` is. */
@@ -472,7 +472,7 @@ export class ChainReader {
 
   /** The answer of a view, as the node gives it. */
   private async ask(to: string, name: string, data: string, how?: Reading): Promise<string> {
-    const answer = await this.request('eth_call', [{ to, data }, 'latest'], how).catch(
+    const answer = await this.request('eth_call', [{ to, data }, how?.block ?? 'latest'], how).catch(
       (error: UnavailableError) => {
         throw isRevert(error.cause) ? this.noAnswerOf(name, error.cause) : error
       },

@@ -80,7 +80,7 @@ async function main(): Promise<void> {
   await registry.load()
   const added = await registry.note(state === undefined)
   if (added.length)
-    log.info({ chain: chain.slug, schemas: added }, 'location schemas are new: the audit reads their history')
+    log.info({ chain: chain.slug, added }, 'schemas or attesters are new: the audit reads their history')
 
   const source = await startSource({
     rpc,

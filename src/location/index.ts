@@ -11,6 +11,7 @@ import { planeShape } from './plane'
 
 export {
   ALL_SCHEMAS,
+  LATEST_SECOND,
   LOCATION_PROTOCOL_SCHEMA,
   LOCATION_SCHEMA,
   LOCATION_SCHEMAS,
@@ -33,7 +34,6 @@ export {
   type RecordField,
   type RecordFields,
 } from './record'
-export { LATEST_SECOND } from './payload'
 export { readWkt, writeWkt } from './wkt'
 
 /** A geometry as the projection stores it. */
