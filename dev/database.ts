@@ -76,7 +76,9 @@ class SharedSession {
           i < messages.length - 1 &&
           answer.length >= READY_BYTES &&
           answer[answer.length - READY_BYTES] === READY
-        if (socket.writable) socket.write(early ? answer.subarray(0, -READY_BYTES) : answer)
+        // It was told that its rows are awaited before PGlite knew of them.
+        const told = answer[0] === COPY_IN_RESPONSE[0] ? 1 + answer.readInt32BE(1) : 0
+        if (socket.writable) socket.write(answer.subarray(told, early ? -READY_BYTES : undefined))
       }
     } finally {
       if (!this.database.isInTransaction()) this.pass()
@@ -112,6 +114,16 @@ const SSL_REQUEST = 80_877_103
 const CANCEL_REQUEST = 80_877_102
 /** Messages that the server answers with ReadyForQuery: Query, Sync, FunctionCall. */
 const ENDS_QUERY = new Set(['Q', 'S', 'F'])
+/**
+ * PGlite has no client to ask for the rows of a COPY: it reads them from the bytes that the query came in. So
+ * the client is told to send them (CopyInResponse, as text), and all goes to PGlite at once.
+ */
+const COPY_IN = /^COPY\s[^]*\sFROM\s+STDIN\b/i
+const COPY_IN_RESPONSE = Buffer.from([0x47, 0, 0, 0, 7, 0, 0, 0])
+/** Bytes of a query in which FROM STDIN is looked for. */
+const COPY_TEXT = 10_000
+/** CopyDone, CopyFail. */
+const ENDS_COPY = new Set(['c', 'f'])
 
 /**
  * Serves one client: cuts its bytes into messages (Postgres protocol 3.0), gathers them into queries, and
@@ -121,6 +133,7 @@ async function serve(socket: Socket, session: SharedSession): Promise<void> {
   let buffered = Buffer.alloc(0)
   let started = false
   let query: Buffer[] = []
+  let copies = false
   socket.setNoDelay(true).on('error', () => {})
   try {
     for await (const chunk of socket) {
@@ -139,10 +152,15 @@ async function serve(socket: Socket, session: SharedSession): Promise<void> {
         const letter = started ? String.fromCharCode(message[0]!) : ''
         if (letter === 'X') return
         query.push(message)
-        if (started && !ENDS_QUERY.has(letter)) continue
+        if (letter === 'Q' && COPY_IN.test(message.toString('latin1', 5, 5 + COPY_TEXT))) {
+          copies = true
+          socket.write(COPY_IN_RESPONSE)
+        }
+        if (started && !(copies ? ENDS_COPY : ENDS_QUERY).has(letter)) continue
         started = true
-        await session.run(socket, query)
+        await session.run(socket, copies ? [Buffer.concat(query)] : query)
         query = []
+        copies = false
       }
     }
   } catch (error) {

@@ -1,6 +1,7 @@
 import { Client } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freePort, startService, type Service } from '../dev/services'
+import { copyOver } from '../src/indexer/store/copy'
 import { removeFolder, temporaryFolder } from './database'
 
 /** The embedded database, through the pg driver: several clients share its only session. */
@@ -62,3 +63,27 @@ test('a transaction keeps other clients out until it ends, also when its client 
   ;(vanishing as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy()
   expect((await other).rows).toEqual([{ count: '0' }])
 })
+
+test('COPY writes rows, and a refused one leaves the connection usable', () =>
+  connected(async (client) => {
+    const copy = copyOver(client)
+    await client.query('CREATE TABLE copied (n int, t text)')
+    await client.query('BEGIN')
+    // As rows that come in parts: a message each.
+    await copy('copied', ['n', 't'], ['1\tone\n', '2\t\\N\n', `3\t${'x'.repeat(3_000_000)}\n`])
+    await client.query('SAVEPOINT here')
+    await expect(copy('copied', ['n', 't'], ['4\tfour\nfive\tfive\n'])).rejects.toMatchObject({
+      code: '22P02',
+    })
+    await client.query('ROLLBACK TO SAVEPOINT here')
+    await expect(copy('missing', ['n'], ['1\n'])).rejects.toMatchObject({ code: '42P01' })
+    await client.query('ROLLBACK TO SAVEPOINT here')
+    await copy('copied', ['n', 't'], [])
+    await client.query('COMMIT')
+    expect((await client.query('SELECT n, length(t) AS length FROM copied ORDER BY n')).rows).toEqual([
+      { n: 1, length: 3 },
+      { n: 2, length: null },
+      { n: 3, length: 3_000_000 },
+    ])
+    expect(await one(client, 'after')).toBe('after')
+  }))

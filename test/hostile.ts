@@ -1,5 +1,5 @@
 import { CHAINS } from '../src/chains'
-import type { AttestationBody } from '../src/indexer/bodies'
+import type { AttestationBody } from '../src/indexer/calls'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../src/location'
 import { EventKind } from '../src/model'
 import type { ChainEvent } from '../src/indexer/project'
@@ -68,7 +68,7 @@ function attested(n: number, schema: string, data: string, changes: Partial<Atte
       expirationTime: 0n,
       revocable: true,
       refUID: `0x${word(0)}`,
-      data,
+      data: Buffer.from(data.slice(2), 'hex'),
       ...changes,
     },
   }

@@ -3,12 +3,12 @@ import { LOCAL_CHAIN, type LocalChain } from '../dev/chain'
 import type { Finality } from '../api/records'
 import * as eas from '../src/abi/EAS'
 import { stateSchema } from '../src/chains'
-import { bodyOf, eventOf, type ReadRow } from '../src/indexer/store'
+import { bodyOf, eventOf } from '../src/indexer/store'
 import { hashesToUid } from '../src/eas'
 import type { RpcLog } from '../src/chain'
 import { EventKind } from '../src/model'
 import { addAnswerAttesters } from '../src/answer'
-import { PROJECTED_TABLES, project } from '../src/indexer/project'
+import { PROJECTED_TABLES, project, type EventRow } from '../src/indexer/project'
 import { attestationFilter, watchedOf } from '../src/indexer/registry'
 import { addLocationSchemas, locationSchemaUids, type LocationSchema } from '../src/location'
 import { hexNumber } from '../src/rpc'
@@ -41,7 +41,7 @@ export async function expectInvariants(
       slug,
     ]),
   )
-  const log = await rows<ReadRow>(
+  const log = await rows<EventRow>(
     databaseUrl,
     'SELECT * FROM attestation_event WHERE chain = $1 ORDER BY block_number, log_index',
     [slug],
@@ -64,7 +64,7 @@ export async function expectInvariants(
     const body = bodyOf(row)
     expect(await hashesToUid(body, row.uid)).toBe(true)
     const stored = await contract.getFunction('getAttestation').staticCall(row.uid)
-    expect([stored.uid, stored.data, stored.time]).toEqual([row.uid, body.data, body.time])
+    expect([stored.uid, stored.data, stored.time]).toEqual([row.uid, `0x${body.data.toString('hex')}`, body.time])
   }
 
   const bodies = new Map(

@@ -249,7 +249,10 @@ test('a database of the first migration, with records of every kind, is migrated
       ])
       for (const { url } of [old, fresh])
         for (const [table, given] of [
-          ['attestation_event', log],
+          [
+            'attestation_event',
+            log.map((row) => ({ ...row, data: row.data && `\\x${row.data.toString('hex')}` })),
+          ],
           ['location_record', records],
         ] as const)
           await rows(url, `INSERT INTO ${table} SELECT * FROM json_populate_recordset(NULL::${table}, $1)`, [

@@ -1,5 +1,6 @@
 import { keccak256, solidityPackedKeccak256 } from 'ethers'
 import { hasher } from './keccak'
+import { payloadBytes } from './payload'
 import { MAX_BUMP, packUid, type UidFields } from './uid-fields'
 import { uint } from './words'
 
@@ -21,20 +22,23 @@ export function attestationUid(fields: UidFields, bump = 0): string {
 }
 
 /**
- * Whether an attestation of this content can have this UID, with any bump. The content is hashed only once.
+ * Whether an attestation of this content can have this UID, with any bump. The payload may be given as bytes.
  */
-export async function hashesToUid(fields: UidFields, uid: string): Promise<boolean> {
+export async function hashesToUid(
+  { data, ...fields }: Omit<UidFields, 'data'> & { data: string | Uint8Array },
+  uid: string,
+): Promise<boolean> {
   const keccak = await hasher
-  keccak.init()
-  const text = packUid(fields)
-  const bytes = Buffer.from(text, 'hex')
-  if (2 * bytes.length !== text.length) throw new TypeError(`expected hex, got ${fields.data.slice(0, 80)}`)
-  const content = keccak.update(bytes).save()
-  const bumpBytes = Buffer.alloc(4)
-  for (let bump = 0; bump < MAX_BUMP; bump++) {
-    if (bump > 0) keccak.load(content)
-    bumpBytes.writeUInt32BE(bump)
-    if (keccak.update(bumpBytes).digest('hex') === uid.slice(2)) return true
+  const head = Buffer.from(packUid({ ...fields, data: '0x' }), 'hex')
+  const payload = typeof data === 'string' ? payloadBytes(data) : data
+  const content = () => keccak.init().update(head).update(payload)
+  const bump = Buffer.alloc(4)
+  if (content().update(bump).digest('hex') === uid.slice(2)) return true
+  // Equal content within one block is rare: it is hashed once more, and kept from there on.
+  const state = content().save()
+  for (let i = 1; i < MAX_BUMP; i++) {
+    bump.writeUInt32BE(i)
+    if (keccak.load(state).update(bump).digest('hex') === uid.slice(2)) return true
   }
   return false
 }

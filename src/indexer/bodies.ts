@@ -1,17 +1,17 @@
 import { DataConsistencyError } from '@subsquid/util-internal-ingest-tools'
-import * as eas from '../abi/EAS'
-import * as multicall from '../abi/Multicall3'
-import { hashesToUid, type UidFields } from '../eas'
+import { hashesToUid } from '../eas'
 import { retry } from '../retry'
 import type { Route, Rpc } from '../rpc'
+import {
+  attestationCall,
+  bytesOf,
+  decodeAttestation,
+  MULTICALL3,
+  multicall,
+  multicallAnswers,
+  type AttestationBody,
+} from './calls'
 
-/** An attestation as EAS stores it, hex lower-case, without its revocation, which can change later. */
-export interface AttestationBody extends UidFields {
-  uid: string
-}
-
-/** The address is the same on every chain that has the contract. */
-const MULTICALL3 = '0xca11bde05977b3631167028862be2a173976ca11'
 /** Bodies in one eth_call: 100 of usual size stay well under the response limits of public nodes. */
 const PAGE_SIZE = 100
 /** The most bodies that are read ahead. */
@@ -107,7 +107,7 @@ export class BodyReader {
    * Reads a page; one that the node refuses, as its gas or its answer is capped, in halves, down to single
    * bodies.
    */
-  private async readSplit(uids: string[], route: Route): Promise<eas.GetAttestationReturn[]> {
+  private async readSplit(uids: string[], route: Route): Promise<AttestationBody[]> {
     try {
       return await this.readPage(uids, route)
     } catch (error) {
@@ -120,37 +120,23 @@ export class BodyReader {
     }
   }
 
-  private async readPage(uids: string[], route: Route): Promise<eas.GetAttestationReturn[]> {
+  private async readPage(uids: string[], route: Route): Promise<AttestationBody[]> {
     // Only a single body, which cannot be split, is asked for without end.
     const options = uids.length > 1 ? { splittable: true, rounds: PAGE_ROUNDS } : {}
-    const calls = uids.map((uid) => ({
-      target: this.easAddress,
-      allowFailure: false,
-      callData: eas.functions.getAttestation.encode({ uid }),
-    }))
     // A single body is read from EAS itself: Multicall3 would copy it in memory, which costs gas.
     const byMulticall = uids.length > 1 && (await this.hasMulticall())
-    const answers = byMulticall
-      ? [
-          await route.call<string>(
-            'eth_call',
-            [{ to: MULTICALL3, data: multicall.functions.aggregate3.encode({ calls }) }, 'latest'],
-            options,
-          ),
-        ]
+    const call = (to: string, data: string) => ({ method: 'eth_call', params: [{ to, data }, 'latest'] })
+    const paged = byMulticall ? call(MULTICALL3, multicall(this.easAddress, uids)) : undefined
+    const answers = paged
+      ? [await route.call<string>(paged.method, paged.params, options)]
       : await route.batchCall<string>(
-          calls.map((call) => ({
-            method: 'eth_call',
-            params: [{ to: call.target, data: call.callData }, 'latest'],
-          })),
+          uids.map((uid) => call(this.easAddress, attestationCall(uid))),
           options,
         )
-    let bodies: eas.GetAttestationReturn[]
+    let bodies: AttestationBody[]
     try {
-      const each = byMulticall
-        ? multicall.functions.aggregate3.decodeResult(answers[0]!).map((result) => result.returnData)
-        : answers
-      bodies = each.map((answer) => eas.functions.getAttestation.decodeResult(answer))
+      const each = paged ? multicallAnswers(answers[0]!) : answers.map(bytesOf)
+      bodies = each.map(decodeAttestation)
     } catch (error) {
       // Some nodes answer 0x when a call runs out of gas: a smaller page may succeed.
       const message = `the node's answer is no attestation: ${(error as Error).message}`

@@ -37,15 +37,16 @@ function decodeEvents(
   for (const entry of logs) {
     const kind = entry.address === chain.eas ? EVENT_KINDS.get(entry.topics[0]!) : undefined
     if (!kind || !isWatched(chain, entry.topics)) continue
-    // Attested and Revoked have the same parameters.
-    const { uid, schemaUID, attester, recipient } =
-      eas.events[kind === EventKind.ATTESTED ? 'Attested' : 'Revoked'].decode(entry)
+    // Attested and Revoked have the same parameters, each a word: recipient, attester, the UID, schema.
+    const [, recipient, attester, schemaUid] = entry.topics as [string, string, string, string]
+    if (entry.data.length !== WORD_LENGTH)
+      throw new Error(`a log of block ${block.height} has no UID: ${entry.data.slice(0, 80)}`)
     events.set(entry.logIndex, {
       kind,
-      uid,
-      schemaUid: schemaUID,
-      attester,
-      recipient,
+      uid: entry.data.toLowerCase(),
+      schemaUid: schemaUid.toLowerCase(),
+      attester: addressIn(attester),
+      recipient: addressIn(recipient),
       blockNumber: block.height,
       blockHash: block.hash,
       blockTimestamp: block.timestamp,
@@ -58,7 +59,14 @@ function decodeEvents(
 
 /** Whether the schema or the attester of an Attested or Revoked log is watched. */
 function isWatched({ slug }: Chain, [, , attester, schema]: readonly string[]): boolean {
-  return isLocationSchema(schema!) || isAnswerAttester(slug, `0x${attester!.slice(-40)}`)
+  return isLocationSchema(schema!) || isAnswerAttester(slug, addressIn(attester!))
+}
+
+/** 0x and a word in hex. */
+const WORD_LENGTH = 66
+
+function addressIn(topic: string): string {
+  return `0x${topic.slice(-40).toLowerCase()}`
 }
 
 /** A log as evm-processor gives it. */

@@ -1,4 +1,4 @@
-import type { AttestationBody } from './bodies'
+import type { AttestationBody } from './calls'
 import { PayloadError } from '../eas'
 import { readAnswer, type AnswerFields, type Claims } from '../answer'
 import { decodeLocation, isLocationSchema, recordFields, type Location, type RecordFields } from '../location'
@@ -19,7 +19,7 @@ export interface ChainEvent {
   logIndex: number
 }
 
-/** A row of the log, named as its columns; bytes and large numbers as Postgres writes them. */
+/** A row of the log, named as its columns; large numbers as Postgres writes them. */
 export interface EventRow {
   id: string
   chain: string
@@ -32,8 +32,7 @@ export interface EventRow {
   time: string | null
   expiration_time: string | null
   revocable: boolean | null
-  /** \\x and hex */
-  data: string | null
+  data: Buffer | null
   problem: string | null
   /** Something of it could not be stored: no record follows from it. */
   withheld: boolean
@@ -152,7 +151,7 @@ export function project(
       if (location) records.set(id, locationRecord(chain, event, body, location, now))
       log.push(eventRow(chain, event, body, problem))
     } else {
-      const answer = readAnswer(body.data)
+      const answer = readAnswer(`0x${body.data.toString('hex')}`)
       if (answer) answers.set(id, answerRow(chain, event, body, answer, now))
       log.push(eventRow(chain, event, body, answer ? null : NO_ANSWER))
     }
@@ -197,7 +196,7 @@ export function eventRow(
     time: body?.time.toString() ?? null,
     expiration_time: body?.expirationTime.toString() ?? null,
     revocable: body?.revocable ?? null,
-    data: body ? `\\x${body.data.slice(2)}` : null,
+    data: body?.data ?? null,
     problem: problem && storable(problem),
     withheld,
     block_number: event.blockNumber,
@@ -224,20 +223,19 @@ function locationRecord(
   now: Date,
 ): RecordRow {
   const { geometry } = location
-  return {
-    ...recordFields({
-      chain,
-      uid: event.uid,
-      attester: body.attester,
-      recipient: body.recipient,
-      blockTime: new Date(event.blockTimestamp),
-      location,
-      now,
-    }),
-    ...attestationColumns(chain, event, body),
+  const fields = recordFields({
+    chain,
+    uid: event.uid,
+    attester: body.attester,
+    recipient: body.recipient,
+    blockTime: new Date(event.blockTimestamp),
+    location,
+    now,
+  })
+  return Object.assign(fields, attestationColumns(chain, event, body), {
     geometry: geometry?.json ?? null,
     geom: geometry?.plane ?? null,
-  }
+  })
 }
 
 function answerRow(

@@ -11,7 +11,7 @@ import { schemaUid } from '../eas'
 import { addAnswerAttesters } from '../answer'
 import { addLocationSchemas } from '../location'
 import { EventKind } from '../model'
-import { eventId } from './project'
+import { eventId, type EventRow } from './project'
 import { watchedOf } from './registry'
 import {
   BatchWriter,
@@ -24,7 +24,7 @@ import {
   eventTexts,
   foundSchemas,
   insertAttesters,
-  insertEvents,
+  insertEventTexts,
   insertSchemas,
   isBodiless,
   migrationsOf,
@@ -32,10 +32,10 @@ import {
   snapshotPosition,
   takenAttesters,
   type AnswerAttester,
+  type Copy,
   type Database,
   type FoundSchema,
   type Query,
-  type ReadRow,
   type SnapshotPosition,
   type Watched,
 } from './store'
@@ -225,12 +225,12 @@ export async function restoreSnapshot(
     }
   await requireEmpty(database.query, chains)
   for (const { chain } of known) await prepare(chain)
-  const uids = await database.transaction(async (query) => {
+  const uids = await database.transaction(async (query, copy) => {
     for (const { chain } of known) await beginRestore(query, chain)
     await requireEmpty(query, chains)
     let total = 0
     for (const { note, chain } of known)
-      total += await restoreChain(query, chain, folder, note, log, progress)
+      total += await restoreChain(query, copy, chain, folder, note, log, progress)
     return total
   })
   return { manifest, uids }
@@ -238,6 +238,7 @@ export async function restoreSnapshot(
 
 async function restoreChain(
   query: Query,
+  copy: Copy,
   chain: Chain,
   folder: string,
   note: ChainNote,
@@ -251,11 +252,11 @@ async function restoreChain(
   addLocationSchemas(found.filter(({ watched }) => watched))
   addAnswerAttesters(chain.slug, note.attesters)
   const isWatched = watchedBy(watchedOf(chain))
-  const writer = new BatchWriter(query, chain, log)
-  let [rows, kept, characters]: [ReadRow[], string[], number] = [[], [], 0]
+  const writer = new BatchWriter({ query, copy }, chain, log)
+  let [rows, kept, characters]: [EventRow[], string[], number] = [[], [], 0]
   let [count, uids] = [0, 0]
   const flush = async () => {
-    if (kept.length) await insertEvents(query, kept)
+    if (kept.length) await insertEventTexts(query, kept)
     const bodies = new Map(rows.filter(({ data }) => data).map((row) => [row.uid, bodyOf(row)]))
     await writer.write(rows.map(eventOf), bodies)
     progress(`${chain.slug}: ${count} of ${note.events.lines} events restored`)
@@ -277,7 +278,7 @@ async function restoreChain(
   return uids
 }
 
-function watchedBy({ schemas, attesters }: Watched): (row: ReadRow) => boolean {
+function watchedBy({ schemas, attesters }: Watched): (row: EventRow) => boolean {
   const [bySchema, byAttester] = [new Set(schemas), new Set(attesters)]
   return ({ schema_uid, attester }) => bySchema.has(schema_uid) || byAttester.has(attester)
 }
@@ -363,7 +364,7 @@ async function* linesOf(folder: string, { name, lines }: FileNote): AsyncGenerat
 }
 
 /** What an event claims is the audit's to check; this one is of its chain, and final. */
-function eventIn(line: string, { chain, finalHeight, events }: ChainNote): ReadRow {
+function eventIn(line: string, { chain, finalHeight, events }: ChainNote): EventRow {
   const row = readAs(rowOf, line, events)
   if (
     row.chain !== chain ||

@@ -70,16 +70,16 @@ export function locationSchema(fields: string): LocationSchema {
 }
 
 /**
- * Reads the payload of an attestation of a location schema, in hex. Throws a PayloadError when the payload
+ * Reads the payload of an attestation of a location schema, bytes or hex. Throws a PayloadError when the payload
  * does not match its schema. An unreadable `location` is no error: it gives a record without a geometry.
  */
-export function decodeLocation(schemaUid: string, data: string): Location {
-  const { recipePayloads, ...payload } = decodePayload(schemaUid, payloadBytes(data))
-  return {
-    ...payload,
-    recipePayloads: recipePayloads.map((bytes) => Buffer.from(bytes).toString('base64')),
+export function decodeLocation(schemaUid: string, data: string | Uint8Array): Location {
+  const bytes = typeof data === 'string' ? payloadBytes(data) : data
+  const payload = decodePayload(schemaUid, bytes)
+  return Object.assign(payload, {
+    recipePayloads: payload.recipePayloads.map((each) => Buffer.from(each).toString('base64')),
     ...geometryOf(payload),
-  }
+  })
 }
 
 function geometryOf(

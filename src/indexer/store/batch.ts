@@ -1,8 +1,9 @@
 import type { Logger } from '@subsquid/logger'
 import type { Store } from '@subsquid/typeorm-store'
+import type { ClientBase } from 'pg'
 import type { Chain } from '../../chains'
 import { Answer, AttestationEvent, EventKind, LocationRecord } from '../../model'
-import type { AttestationBody } from '../bodies'
+import type { AttestationBody } from '../calls'
 import { ContentError, isolate } from '../isolate'
 import {
   project,
@@ -14,8 +15,9 @@ import {
   type Revocation,
 } from '../project'
 import { limitStatements, lockChain, type Query } from './connection'
+import { copyOver, copyTexts, type Copy } from './copy'
 import { settleHotBlocks } from './final'
-import { insertSql, insertWithheld, jsonTexts } from './log'
+import { insertWithheld } from './log'
 import { noteIndexed } from './status'
 
 /** Records whose old state one statement saves for a rollback: the largest take 25 MB each. */
@@ -25,7 +27,11 @@ const LAST_HEIGHT = 2 ** 31 - 1
 
 /** Private parts of typeorm-store 1.5.1: test/indexer.service.test.ts rolls back what is written here. */
 interface StoreParts {
-  em(): { query<Row>(sql: string, values?: unknown[]): Promise<Row[]> }
+  em(): {
+    query<Row>(sql: string, values?: unknown[]): Promise<Row[]>
+    /** Its connection, which is that of the transaction. */
+    queryRunner: { connect(): Promise<ClientBase> }
+  }
   /** Saves what a rollback restores; absent while blocks are final. */
   changes?: {
     trackInsert(type: Entity, rows: { id: string }[]): Promise<void>
@@ -35,17 +41,26 @@ interface StoreParts {
 type Entity = typeof AttestationEvent | typeof LocationRecord | typeof Answer
 const ENTITIES: Readonly<Record<ProjectedTable, Entity>> = { location_record: LocationRecord, answer: Answer }
 
-/** A part of a batch, ready to be sent: with its rows as JSON texts. */
+/** Rows of a table, ready to be sent. */
+interface Copied {
+  type: Entity
+  table: string
+  columns: readonly string[]
+  rows: readonly { id: string }[]
+  texts: readonly string[]
+}
+
+/** A part of a batch, ready to be sent. */
 interface Prepared extends Projection {
-  eventTexts: string[]
-  rowTexts: Record<ProjectedTable, string[]>
+  /** The log first. */
+  copied: readonly Copied[]
 }
 
 /**
  * Writes events and what follows from them into a transaction, that of evm-processor's store or another, in
- * parts: while Postgres writes one, the next is projected. A set of rows is one statement with one JSON text,
- * several times as fast as TypeORM's inserts; as TypeORM's inserts do, it first tells the store's tracker of
- * changes what may be rolled back. What cannot be stored is isolated (isolate.ts) and withheld.
+ * parts: while Postgres writes one, the next is projected. A set of rows is one COPY, many times as fast as
+ * TypeORM's inserts; as TypeORM's inserts do, it first tells the store's tracker of changes what may be rolled
+ * back. What cannot be stored is isolated (isolate.ts) and withheld.
  */
 export class BatchWriter {
   /** Of all that was written. */
@@ -53,18 +68,20 @@ export class BatchWriter {
   private writing: Promise<unknown> | undefined
   private locked = false
   private readonly query: Query
+  private readonly copy: Copy
   private readonly changes: StoreParts['changes'] = undefined
 
   /** @param target evm-processor's store; or a transaction that writes final blocks */
   constructor(
-    target: Store | Query,
+    target: Store | { query: Query; copy: Copy },
     private readonly chain: Chain,
     private readonly log: Logger,
   ) {
-    if (typeof target === 'function') this.query = target
+    if ('copy' in target) ({ query: this.query, copy: this.copy } = target)
     else {
       const parts = target as unknown as StoreParts
       this.query = (sql, values) => parts.em().query(sql, values)
+      this.copy = async (...given) => copyOver(await parts.em().queryRunner.connect())(...given)
       this.changes = parts.changes
     }
   }
@@ -126,11 +143,12 @@ export class BatchWriter {
     const began = performance.now()
     try {
       const projection = project(this.chain.slug, events, bodies, new Date())
-      const { location_record, answer } = projection.rows
       return {
         ...projection,
-        eventTexts: jsonTexts(projection.events),
-        rowTexts: { location_record: jsonTexts(location_record), answer: jsonTexts(answer) },
+        copied: [
+          copied(AttestationEvent, 'attestation_event', projection.events),
+          ...PROJECTED_TABLES.map((table) => copied(ENTITIES[table], table, projection.rows[table])),
+        ].flat(),
       }
     } catch (error) {
       return new ContentError((error as Error).message)
@@ -139,14 +157,13 @@ export class BatchWriter {
     }
   }
 
-  private async insert({ events, eventTexts, rows, rowTexts, revocations }: Prepared): Promise<void> {
-    await this.changes?.trackInsert(AttestationEvent, events)
-    for (const text of eventTexts) await this.query(insertSql('attestation_event'), [text])
-    for (const table of PROJECTED_TABLES) {
-      if (rows[table].length) await this.changes?.trackInsert(ENTITIES[table], rows[table])
-      for (const text of rowTexts[table]) await this.query(insertSql(table), [text])
-      if (revocations[table].length) await this.revoke(table, revocations[table])
+  private async insert({ copied, events, rows, revocations }: Prepared): Promise<void> {
+    for (const each of copied) {
+      await this.changes?.trackInsert(each.type, [...each.rows])
+      await this.copy(each.table, each.columns, each.texts)
     }
+    for (const table of PROJECTED_TABLES)
+      if (revocations[table].length) await this.revoke(table, revocations[table])
     this.total.records += rows.location_record.length
     this.total.answers += rows.answer.length
     this.total.problems += events.filter(({ problem }) => problem).length
@@ -159,8 +176,14 @@ export class BatchWriter {
     reason: Error,
   ): Promise<void> {
     if (event.kind === EventKind.REVOKED) throw reason
-    await insertWithheld(this.query, this.chain, event, bodies.get(event.uid), reason, async (row) =>
-      this.changes?.trackInsert(AttestationEvent, [row]),
+    await insertWithheld(
+      this.query,
+      this.copy,
+      this.chain,
+      event,
+      bodies.get(event.uid),
+      reason,
+      async (row) => this.changes?.trackInsert(AttestationEvent, [row]),
     )
   }
 
@@ -179,6 +202,13 @@ export class BatchWriter {
       [JSON.stringify(revocations)],
     )
   }
+}
+
+/** The rows of a table, if there are any. */
+function copied(type: Entity, table: string, rows: readonly { id: string }[]): Copied[] {
+  if (rows.length === 0) return []
+  const columns = Object.keys(rows[0]!)
+  return [{ type, table, columns, rows, texts: copyTexts(rows, columns) }]
 }
 
 /** Whether the blocks of this store's batch are final. */

@@ -1,5 +1,6 @@
 import { Pool } from 'pg'
 import type { Chain } from '../../chains'
+import { copyOver, type Copy } from './copy'
 
 /** Runs one statement and answers its rows. */
 export type Query = <Row extends object>(sql: string, values?: unknown[]) => Promise<Row[]>
@@ -42,23 +43,30 @@ export class Database {
 
   /**
    * Runs `work` in a transaction: commits when it resolves, rolls back when it throws. From then on its query
-   * throws.
+   * and its copy throw.
    */
-  async transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {
+  async transaction<T>(work: (query: Query, copy: Copy) => Promise<T>): Promise<T> {
     const client = await this.pool.connect()
     // The pool does not listen to a client that is checked out; the query under way fails by itself.
     let lost: Error | undefined
     const onError = (error: Error) => (lost = error)
     client.on('error', onError)
     let isOver = false
-    const query: Query = async <Row extends object>(sql: string, values?: unknown[]) => {
-      // What `work` left under way would be committed by itself.
+    // What `work` left under way would be committed by itself.
+    const requireOpen = () => {
       if (isOver) throw new Error('this transaction is over')
+    }
+    const query: Query = async <Row extends object>(sql: string, values?: unknown[]) => {
+      requireOpen()
       return (await client.query<Row>(sql, values)).rows
+    }
+    const copy: Copy = async (...given) => {
+      requireOpen()
+      await copyOver(client)(...given)
     }
     try {
       await client.query('BEGIN')
-      const result = await work(query)
+      const result = await work(query, copy)
       isOver = true
       await client.query('COMMIT')
       return result

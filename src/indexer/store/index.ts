@@ -3,11 +3,13 @@
  * (batch.ts) and becomes rows of the log, records and answers; final.ts logs what became final. replay.ts
  * makes records and answers anew from the log and repairs the log; log.ts has the log's rows, status.ts how
  * far a chain's copy goes, schemas.ts which schemas were found, attesters.ts whose answers are read,
- * writer.ts which process may write, snapshot.ts what a snapshot has, connection.ts connections and locks.
+ * writer.ts which process may write, snapshot.ts what a snapshot has, connection.ts connections and locks,
+ * copy.ts how many rows are written at once.
  */
 export { insertAttesters, takeAttesters, takenAttesters, type AnswerAttester } from './attesters'
 export { BatchWriter, isFinal } from './batch'
 export { Database, type Query } from './connection'
+export type { Copy } from './copy'
 export { settleHotBlocks, settleWithState } from './final'
 export {
   bodilessEvents,
@@ -20,7 +22,6 @@ export {
   storeBody,
   storedEvents,
   withheldAttestations,
-  type ReadRow,
   type StoredEvent,
   type Watched,
 } from './log'
@@ -31,7 +32,7 @@ export {
   contentOf,
   endRestore,
   eventTexts,
-  insertEvents,
+  insertEventTexts,
   insertSchemas,
   migrationsOf,
   snapshotPosition,

@@ -1,14 +1,12 @@
 import type { Chain } from '../../chains'
 import { EventKind } from '../../model'
-import type { AttestationBody } from '../bodies'
-import { ContentError, attempt } from '../isolate'
+import type { AttestationBody } from '../calls'
+import { attempt } from '../isolate'
 import { eventId, eventRow, type ChainEvent, type EventRow, type ProjectedTable } from '../project'
 import { limitStatements, lockChain, type Database, type Query } from './connection'
+import { copyTexts, type Copy } from './copy'
 
 /** Rows of the event log, and how rows are written. */
-
-/** A row of the log as the driver gives it. */
-export type ReadRow = Omit<EventRow, 'data'> & { data: Buffer | null }
 
 /** A stored event, as far as the audit compares it with the chain. */
 export type StoredEvent = Pick<
@@ -38,12 +36,10 @@ export interface Watched {
   attesters: readonly string[]
 }
 
-/** Longest JSON text of one statement, in characters. */
-const JSON_CHARACTERS = 8_000_000
 const PROBLEM_CHARACTERS = 300
 
 /** The event that a row of the log was made of. */
-export function eventOf(row: ReadRow): ChainEvent {
+export function eventOf(row: EventRow): ChainEvent {
   return {
     kind: row.kind,
     uid: row.uid,
@@ -59,7 +55,7 @@ export function eventOf(row: ReadRow): ChainEvent {
 }
 
 /** The body of an Attested that has one: these fields are then not null. */
-export function bodyOf(row: ReadRow): AttestationBody {
+export function bodyOf(row: EventRow): AttestationBody {
   return {
     uid: row.uid,
     schema: row.schema_uid,
@@ -69,13 +65,13 @@ export function bodyOf(row: ReadRow): AttestationBody {
     expirationTime: BigInt(row.expiration_time!),
     revocable: row.revocable!,
     refUID: row.ref_uid!,
-    data: `0x${row.data!.toString('hex')}`,
+    data: row.data!,
   }
 }
 
 /** A row of the log that was written as JSON, as row_to_json writes it. */
-export function rowOf(text: string): ReadRow {
-  const row = JSON.parse(text) as Omit<ReadRow, 'data' | 'block_timestamp'> & {
+export function rowOf(text: string): EventRow {
+  const row = JSON.parse(text) as Omit<EventRow, 'data' | 'block_timestamp'> & {
     data: string | null
     block_timestamp: string
   }
@@ -88,40 +84,16 @@ export function rowOf(text: string): ReadRow {
   }
 }
 
+/** Writes rows into the log. */
+export async function insertEvents(copy: Copy, rows: readonly EventRow[]): Promise<void> {
+  if (rows.length === 0) return
+  const columns = Object.keys(rows[0]!)
+  await copy('attestation_event', columns, copyTexts(rows, columns))
+}
+
 /** Inserts rows, given as a JSON array ($1) of objects whose keys are the columns. */
 export function insertSql(table: 'attestation_event' | ProjectedTable): string {
   return `INSERT INTO ${table} SELECT * FROM json_populate_recordset(NULL::${table}, $1)`
-}
-
-/**
- * Rows as JSON arrays of at most some megabytes, or of one row: Postgres takes a gigabyte, a JavaScript
- * string half of one.
- */
-export function jsonTexts(rows: readonly object[]): string[] {
-  const texts: string[] = []
-  let part: string[] = []
-  let length = 0
-  for (const row of rows) {
-    const text = JSON.stringify(row)
-    if (length + text.length > JSON_CHARACTERS && part.length) {
-      texts.push(`[${part.join()}]`)
-      part = []
-      length = 0
-    }
-    part.push(text)
-    length += text.length
-  }
-  if (part.length) texts.push(`[${part.join()}]`)
-  return texts
-}
-
-/** Throws a ContentError where the text would be longer than a string can be. */
-export function contentJson(value: unknown): string {
-  try {
-    return JSON.stringify(value)
-  } catch (error) {
-    throw new ContentError((error as Error).message)
-  }
 }
 
 /**
@@ -130,6 +102,7 @@ export function contentJson(value: unknown): string {
  */
 export async function insertWithheld(
   query: Query,
+  copy: Copy,
   chain: Chain,
   event: ChainEvent,
   body: AttestationBody | undefined,
@@ -142,7 +115,7 @@ export async function insertWithheld(
     failure = await attempt(query, async () => {
       const row = eventRow(chain.slug, event, kept, problem, true)
       await onRow?.(row)
-      await query(insertSql('attestation_event'), [contentJson([row])])
+      await insertEvents(copy, [row])
     })
     if (!failure) return
   }
@@ -165,7 +138,7 @@ export function withheldAttestations(query: Query, chain: Chain): Promise<Withhe
 
 /** Final events of attestations whose body could not be stored, as their logs announced them. */
 export async function bodilessEvents(query: Query, chain: Chain, finalHeight: number): Promise<ChainEvent[]> {
-  const rows = await query<ReadRow>(
+  const rows = await query<EventRow>(
     `SELECT * FROM attestation_event
      WHERE chain = $1 AND withheld AND data IS NULL AND kind = 'ATTESTED' AND block_number <= $2 ORDER BY id`,
     [chain.slug, finalHeight],
@@ -174,7 +147,7 @@ export async function bodilessEvents(query: Query, chain: Chain, finalHeight: nu
 }
 
 /** Whether the event lacks the body that it announces. */
-export function isBodiless({ kind, data }: ReadRow): boolean {
+export function isBodiless({ kind, data }: EventRow): boolean {
   return kind === EventKind.ATTESTED && data === null
 }
 

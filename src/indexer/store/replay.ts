@@ -1,6 +1,6 @@
 import type { Chain } from '../../chains'
 import { EventKind } from '../../model'
-import type { AttestationBody } from '../bodies'
+import type { AttestationBody } from '../calls'
 import { ContentError, isolate } from '../isolate'
 import {
   eventId,
@@ -10,21 +10,21 @@ import {
   recordId,
   requireBodies,
   type ChainEvent,
+  type EventRow,
   type ProjectedRows,
   type ProjectedTable,
   type Projection,
 } from '../project'
 import { limitStatements, lockChain, type Database, type Query } from './connection'
+import type { Copy } from './copy'
 import {
   bodyOf,
-  contentJson,
   eventOf,
+  insertEvents,
   insertSql,
   insertWithheld,
   isBodiless,
-  jsonTexts,
   withheldProblem,
-  type ReadRow,
   type StoredEvent,
   type Watched,
 } from './log'
@@ -73,12 +73,12 @@ export class NotFinalError extends Error {
 export function repairLog(database: Database, chain: Chain, repair: LogRepair): Promise<number> {
   const { events, bodies, surplus, finalHeight } = repair
   requireBodies(events, bodies)
-  return database.transaction(async (query) => {
+  return database.transaction(async (query, copy) => {
     await lockChain(query, chain)
     await limitStatements(query)
     if (surplus.length)
       await query('DELETE FROM attestation_event WHERE id = ANY($1)', [surplus.map(({ id }) => id)])
-    const inserted = await insertMissing(query, chain, events, bodies)
+    const inserted = await insertMissing(query, copy, chain, events, bodies)
     const uids = [...new Set([...events, ...surplus].map(({ uid }) => uid))]
     const { notFinal } = await replayUids(query, chain, uids, finalHeight, true)
     if (notFinal.length)
@@ -92,6 +92,7 @@ export function repairLog(database: Database, chain: Chain, repair: LogRepair): 
 /** Inserts the events that the log lacks, and answers their ids. */
 async function insertMissing(
   query: Query,
+  copy: Copy,
   chain: Chain,
   events: readonly ChainEvent[],
   bodies: ReadonlyMap<string, AttestationBody>,
@@ -105,11 +106,12 @@ async function insertMissing(
   await isolate(
     query,
     missing,
-    async (part) => {
-      const rows = part.map((event) => eventRow(chain.slug, event, bodies.get(event.uid)))
-      for (const text of jsonTexts(rows)) await query(insertSql('attestation_event'), [text])
-    },
-    (event, reason) => insertWithheld(query, chain, event, undefined, reason),
+    (part) =>
+      insertEvents(
+        copy,
+        part.map((event) => eventRow(chain.slug, event, bodies.get(event.uid))),
+      ),
+    (event, reason) => insertWithheld(query, copy, chain, event, undefined, reason),
   )
   return missing.map(idOf)
 }
@@ -150,12 +152,12 @@ async function replayUids(
   finalHeight: number,
   repair: boolean,
 ): Promise<Replayed> {
-  const log = await query<ReadRow>(
+  const log = await query<EventRow>(
     'SELECT * FROM attestation_event WHERE chain = $1 AND uid = ANY($2) ORDER BY id',
     [chain.slug, uids],
   )
   const notFinal = new Set(log.filter((row) => row.block_number > finalHeight).map((row) => row.uid))
-  const byUid = new Map<string, ReadRow[]>(uids.filter((uid) => !notFinal.has(uid)).map((uid) => [uid, []]))
+  const byUid = new Map<string, EventRow[]>(uids.filter((uid) => !notFinal.has(uid)).map((uid) => [uid, []]))
   for (const row of log) byUid.get(row.uid)?.push(row)
   // By the first UID of each part that was replayed.
   const found = new Map<string, Replayed['differing']>()
@@ -177,7 +179,7 @@ async function replayUids(
 async function replayPart(
   query: Query,
   chain: Chain,
-  logs: readonly ReadRow[][],
+  logs: readonly EventRow[][],
   uids: readonly string[],
   repair: boolean,
 ): Promise<Replayed['differing']> {
@@ -222,7 +224,7 @@ async function replayTable(
      WHERE to_jsonb(given) - $3::text[] IS DISTINCT FROM to_jsonb(stored) - $3::text[]
        OR ${shape('given')} IS DISTINCT FROM ${shape('stored')}
      ORDER BY 1`,
-    [contentJson(rows), ids, [...NOT_REPLAYED, 'geom'], [...NOT_REPLAYED, 'geom', ...REVOCATION]],
+    [JSON.stringify(rows), ids, [...NOT_REPLAYED, 'geom'], [...NOT_REPLAYED, 'geom', ...REVOCATION]],
   )
   const found = differing.map(({ id, what }) => ({ id, what }))
   if (!repair) return found
@@ -248,7 +250,7 @@ async function replayWithheld(
   query: Query,
   chain: Chain,
   uid: string,
-  log: readonly ReadRow[],
+  log: readonly EventRow[],
   reason: Error,
   repair: boolean,
 ): Promise<Replayed['differing']> {
@@ -270,7 +272,7 @@ async function replayWithheld(
 }
 
 /** Throws a ContentError: a projection fails only by its content. */
-function projectContent(chain: Chain, rows: readonly ReadRow[]): Projection {
+function projectContent(chain: Chain, rows: readonly EventRow[]): Projection {
   try {
     return project(
       chain.slug,

@@ -82,7 +82,7 @@ export async function contentOf(query: Query, chains: readonly Chain[]): Promise
 }
 
 /** Writes events, as eventTexts gave them, and nothing that follows from them. */
-export async function insertEvents(query: Query, texts: readonly string[]): Promise<void> {
+export async function insertEventTexts(query: Query, texts: readonly string[]): Promise<void> {
   await query(insertSql('attestation_event'), [`[${texts.join()}]`])
 }
 

@@ -1,0 +1,85 @@
+import fc from 'fast-check'
+import { Client } from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createDatabase, type TestDatabase } from '../../../test/database'
+import { copyOver, copyTexts } from './copy'
+
+let database: TestDatabase
+let client: Client
+beforeAll(async () => {
+  database = await createDatabase()
+  client = new Client({ connectionString: database.url })
+  await client.connect()
+})
+afterAll(async () => {
+  await client?.end()
+  await database?.drop()
+})
+
+const COLUMNS = ['t', 'n', 'i', 'b', 'at', 'bytes', 'list', 'json']
+/** Any text that Postgres can store, with those that COPY reads as something else. */
+const text = fc.oneof(
+  fc.string({ unit: 'binary' }).map((value) => value.replaceAll('\0', '')),
+  fc.constantFrom(
+    '\\N',
+    '\\.',
+    '\\',
+    '',
+    'NULL',
+    '\t',
+    '\n',
+    '\r',
+    '\r\n',
+    '"',
+    '{}',
+    'a\\tb',
+    '\\x00',
+    '\u2028',
+  ),
+)
+const row = fc.record({
+  t: fc.option(text),
+  n: fc.option(fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => value + 0)),
+  i: fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }),
+  b: fc.boolean(),
+  at: fc.date({ min: new Date(0), max: new Date('9999-12-31T23:59:59.999Z'), noInvalidDate: true }),
+  bytes: fc.option(fc.uint8Array({ maxLength: 50 }).map((bytes) => Buffer.from(bytes))),
+  list: fc.array(text, { maxLength: 4 }),
+  json: fc.option(fc.dictionary(text, fc.oneof(text, fc.integer(), fc.boolean(), fc.constant(null)))),
+})
+
+test('values of every type come back as they went', async () => {
+  await client.query(
+    'CREATE TABLE kinds (at_row serial, t text, n float8, i int, b boolean, at timestamptz, bytes bytea, list text[], json jsonb)',
+  )
+  const copy = copyOver(client)
+  const seed = Number(process.env.TEST_SEED ?? Date.now() % 1_000_000)
+  await fc.assert(
+    fc.asyncProperty(fc.array(row, { minLength: 1, maxLength: 20 }), async (rows) => {
+      await client.query('TRUNCATE kinds')
+      await copy('kinds', COLUMNS, copyTexts(rows, COLUMNS))
+      const { rows: stored } = await client.query(`SELECT ${COLUMNS.join()} FROM kinds ORDER BY at_row`)
+      expect(stored).toEqual(rows.map((each) => ({ ...each, json: each.json && { ...each.json } })))
+    }),
+    { seed, numRuns: 200 },
+  )
+})
+
+test('what Postgres cannot store is refused with its reason, and the next rows are taken', async () => {
+  const copy = copyOver(client)
+  await client.query('CREATE TABLE texts (t text)')
+  await expect(copy('texts', ['t'], copyTexts([{ t: 'a\0b' }], ['t']))).rejects.toMatchObject({
+    code: '22021',
+  })
+  await copy('texts', ['t'], copyTexts([{ t: 'next' }], ['t']))
+  expect((await client.query('SELECT t FROM texts')).rows).toEqual([{ t: 'next' }])
+})
+
+test('rows are cut into texts of whole lines', () => {
+  const rows = Array.from({ length: 30 }, (_, i) => ({ t: `${i}${'x'.repeat(100_000)}` }))
+  const texts = copyTexts(rows, ['t'])
+  expect(texts.length).toBeGreaterThan(1)
+  expect(texts.every((each) => each.endsWith('\n'))).toBe(true)
+  expect(texts.join('')).toBe(rows.map(({ t }) => `${t}\n`).join(''))
+  expect(copyTexts([], ['t'])).toEqual([])
+})
