@@ -75,7 +75,8 @@ async function dense(bench: Bench, chain: LocalChain): Promise<Table> {
   const batching = indexed.ended - firstBatch
 
   bench.report('Inserting the same rows by plain SQL ...')
-  const plain = await plainSqlMs(client)
+  const plain = await plainSqlMs(client, false)
+  const plainTriggered = await plainSqlMs(client, true)
   const perSecond = (ms: number) => Math.round((ATTESTATIONS * 1000) / ms)
   const rows = [
     figure('from process start', perSecond(total), 'attestations/s'),
@@ -92,10 +93,14 @@ async function dense(bench: Bench, chain: LocalChain): Promise<Table> {
       'ms',
     ),
     figure('batches', batches.length, 'count'),
-    figure('plain SQL', perSecond(plain), 'attestations/s'),
-    figure('plain SQL', Math.round(plain), 'ms'),
-    figure('indexer : plain SQL, from process start', round(total / plain), 'times'),
-    figure('indexer : plain SQL, from first batch', round(batching / plain), 'times'),
+    figure('plain SQL, indexes', perSecond(plain), 'attestations/s'),
+    figure('plain SQL, indexes', Math.round(plain), 'ms'),
+    figure('plain SQL, indexes and triggers', perSecond(plainTriggered), 'attestations/s'),
+    figure('plain SQL, indexes and triggers', Math.round(plainTriggered), 'ms'),
+    figure('from process start : plain SQL, indexes', round(total / plain), 'times'),
+    figure('from process start : plain SQL, indexes and triggers', round(total / plainTriggered), 'times'),
+    figure('from first batch : plain SQL, indexes', round(batching / plain), 'times'),
+    figure('from first batch : plain SQL, indexes and triggers', round(batching / plainTriggered), 'times'),
     figure('indexer RSS at a quarter', indexed.megabytes[0]!, 'MB'),
     figure('indexer RSS at half', indexed.megabytes[1]!, 'MB'),
     figure('indexer RSS at the end', indexed.megabytes[2]!, 'MB'),
@@ -290,12 +295,14 @@ function batchLines(file: string): BatchLine[] {
 
 /**
  * Milliseconds that Postgres takes to insert the rows of both tables, by one statement each in one
- * transaction, into empty copies with the same indexes. The rows are texts in memory, as a driver sends them.
+ * transaction: into empty copies with the same indexes, or anew into the tables themselves, which have
+ * triggers too. The rows are texts in memory, as a driver sends them.
  */
-async function plainSqlMs(client: Client): Promise<number> {
+async function plainSqlMs(client: Client, withTriggers: boolean): Promise<number> {
+  const target = (table: string) => (withTriggers ? table : `plain_${table}`)
   const inserts: { text: string; values: (string | null)[][] }[] = []
   for (const table of ['attestation_event', 'location_record']) {
-    await client.query(`CREATE TABLE plain_${table} (LIKE ${table} INCLUDING ALL)`)
+    if (!withTriggers) await client.query(`CREATE TABLE ${target(table)} (LIKE ${table} INCLUDING ALL)`)
     const { rows: columns } = await client.query<{ name: string; type: string }>(
       `SELECT attname AS name, format_type(atttypid, atttypmod) AS type FROM pg_attribute
        WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum`,
@@ -306,19 +313,20 @@ async function plainSqlMs(client: Client): Promise<number> {
       `SELECT ${names.map((name) => `${name}::text`).join()} FROM ${table} ORDER BY id`,
     )
     inserts.push({
-      text: `INSERT INTO plain_${table} (${names.join()}) SELECT ${columns.map(({ name, type }) => `${name}::${type}`).join()}
+      text: `INSERT INTO ${target(table)} (${names.join()}) SELECT ${columns.map(({ name, type }) => `${name}::${type}`).join()}
         FROM unnest(${names.map((_, i) => `$${i + 1}::text[]`).join()}) AS given (${names.join()})`,
       values: names.map((name) => rows.map((row) => row[name]!)),
     })
   }
 
+  if (withTriggers) await client.query('TRUNCATE attestation_event, location_record')
   const started = performance.now()
   await client.query('BEGIN')
   for (const insert of inserts) await client.query(insert)
   await client.query('COMMIT')
   const ms = performance.now() - started
   const { rows } = await client.query<{ count: number }>(
-    'SELECT count(*)::int AS count FROM plain_location_record WHERE geom IS NOT NULL',
+    `SELECT count(*)::int AS count FROM ${target('location_record')} WHERE geom IS NOT NULL`,
   )
   if (rows[0]!.count !== ATTESTATIONS)
     throw new Error(`plain SQL gave ${rows[0]!.count} records with a shape`)
