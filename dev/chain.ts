@@ -51,9 +51,8 @@ export const MULTICALL3 = '0xcA11bde05977b3631167028862bE2a173976CA11'
  * that is not local.
  */
 const TEST_MNEMONIC = 'test test test test test test test test test test test junk'
-const testAccounts = Array.from({ length: 10 }, (_, index) =>
-  HDNodeWallet.fromPhrase(TEST_MNEMONIC, undefined, `m/44'/60'/0'/0/${index}`),
-)
+const testWallet = HDNodeWallet.fromPhrase(TEST_MNEMONIC, undefined, "m/44'/60'/0'/0")
+const testAccounts: HDNodeWallet[] = []
 /** Test account 9 signs for the local service; accounts 0 to 8 attest. */
 export const LOCAL_SIGNER_KEY = testAccount(9).privateKey
 /** A local chain starts this many blocks before the first indexed one; the deployment is in these blocks. */
@@ -78,7 +77,7 @@ export interface LocalChain {
 
 /** The test account's wallet, not connected to a chain. */
 export function testAccount(index: number): HDNodeWallet {
-  return testAccounts[index]!
+  return (testAccounts[index] ??= testWallet.deriveChild(index))
 }
 
 /** Why a local chain cannot run on this machine, in one line; undefined when it can. */

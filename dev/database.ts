@@ -64,8 +64,8 @@ async function open(folder: string | undefined): Promise<PGlite> {
  */
 const postgisAlone: Extension = {
   ...postgis,
-  setup: async (...parameters) => {
-    const set = await postgis.setup(...parameters)
+  setup: async (pglite, options) => {
+    const set = await postgis.setup(pglite, options)
     const whole = set.bundlePath!
     const cut = path.join(__dirname, `postgis-${statSync(whole).size}.tar.gz`)
     if (!existsSync(cut)) {
