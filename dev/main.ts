@@ -1,3 +1,4 @@
+import './cache'
 import '../src/chains-file'
 import path from 'node:path'
 import { ACTIVE_SLUGS } from '../src/chains'

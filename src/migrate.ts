@@ -28,7 +28,9 @@ async function isUpToDate(url: string, comments: string): Promise<boolean> {
   const database = new Client({ connectionString: url })
   await database.connect()
   try {
-    const { rows: [table] } = await database.query<{ name: string | null }>(`SELECT to_regclass('migrations')::text AS name`)
+    const {
+      rows: [table],
+    } = await database.query<{ name: string | null }>(`SELECT to_regclass('migrations')::text AS name`)
     if (!table?.name) return false
     const { rows } = await database.query<{ name: string }>('SELECT name FROM migrations')
     const applied = new Set(rows.map(({ name }) => name))
@@ -42,7 +44,10 @@ async function isUpToDate(url: string, comments: string): Promise<boolean> {
 
 /** The names of the migrations that were applied. */
 async function migrate(url: string, comments: string): Promise<string[]> {
-  const [{ createOrmConfig }, typeorm] = await Promise.all([import('@subsquid/typeorm-config'), import('typeorm')])
+  const [{ createOrmConfig }, typeorm] = await Promise.all([
+    import('@subsquid/typeorm-config'),
+    import('typeorm'),
+  ])
   exportDatabaseUrl(url)
   const database: DataSource = await new typeorm.DataSource(createOrmConfig()).initialize()
   try {
