@@ -399,8 +399,8 @@ export async function attest(
   attestation: ReturnType<typeof request>,
   account = 0,
 ): Promise<string> {
-  const receipt = await send(chain, account, EAS.encodeFunctionData('attest', [attestation]))
-  return EAS.parseLog(receipt.logs[0]!)!.args.uid as string
+  const [log] = await send(chain, account, EAS.encodeFunctionData('attest', [attestation]))
+  return EAS.parseLog(log!)!.args.uid as string
 }
 
 /** Revokes an attestation of a location schema. */
@@ -414,19 +414,22 @@ export async function revoke(
 }
 
 /**
- * Sends a call of EAS by a test account. Plain JSON-RPC, as ethers' signer makes five more calls per
- * transaction.
+ * Sends a call of EAS by a test account and returns what was logged, once it is mined (EIP-7966). Plain
+ * JSON-RPC, as ethers' signer makes five more calls per transaction.
  */
-async function send(chain: LocalChain, account: number, data: string): Promise<TransactionReceipt> {
+async function send(
+  { chain, provider }: LocalChain,
+  account: number,
+  data: string,
+): Promise<{ topics: string[]; data: string }[]> {
   const from = testAccount(account).address
   // Set, so that nothing is estimated: large payloads cost more than the estimate.
   const gas = '0x1dcd6500'
-  return mined(
-    chain,
-    await (chain.provider.send('eth_sendTransaction', [
-      { from, to: chain.chain.eas, data, gas },
-    ]) as Promise<string>),
-  )
+  const { status, transactionHash, logs } = (await provider.send('eth_sendTransactionSync', [
+    { from, to: chain.eas, data, gas },
+  ])) as { status: string; transactionHash: string; logs: { topics: string[]; data: string }[] }
+  if (status !== '0x1') throw new Error(`transaction ${transactionHash} reverted`)
+  return logs
 }
 
 /**

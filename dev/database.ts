@@ -98,7 +98,7 @@ const postgisAlone: Extension = {
   ...postgis,
   setup: async (pglite, options) => {
     const set = await postgis.setup(pglite, options)
-    const whole = set.bundlePath!
+    const whole = set.bundlePath
     const cut = path.join(__dirname, `postgis-${statSync(whole).size}.tar.gz`)
     if (!existsSync(cut)) {
       // Not compressed. Another process may do the same.
@@ -113,7 +113,7 @@ const USED_FILES =
   /^(lib\/postgresql\/postgis-3\.so|share\/proj\/.*|share\/postgresql\/extension\/postgis(--\d+\.\d+\.\d+\.sql|\.control))$/
 const TAR_BLOCK = 512
 
-/** The files of a tar archive whose paths match. Of a header: the path's 100 bytes, and the size, octal, at 124. */
+/** The files of a tar archive with such paths. A header has its path first, and the size at 124, in octal. */
 function cutTar(archive: Buffer, wanted: RegExp): Buffer {
   const kept: Buffer[] = []
   for (let at = 0; archive[at];) {

@@ -179,15 +179,15 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     // Loading programs takes longest of a start: that goes on beside the database's own start.
     const held = (name: string, modules: string, program: string, ...args: string[]) =>
       start(name, ['dist/dev/held.js', modules, program, ...args], environment)
-    const migration = held('migrate', 'lib/config.js,lib/postgres.js', 'lib/migrate.js')
-    const api = held('api', 'dist/api/copy.js', 'dist/api/main.js')
+    const migration = held('migrate', 'lib/chains-file.js,lib/postgres.js', 'lib/migrate.js')
+    const api = held('api', 'dist/src/chains-file.js,dist/api/copy.js', 'dist/api/main.js')
     // The embedded database has one session anyway, and four processes take longer to load.
     const slugs = given.chains.map((each) => each.chain.slug)
     const groups = localDatabase ? [slugs] : slugs.map((slug) => [slug])
     const indexers = new Map(groups.map((group: readonly string[]) => [group, heldIndexer(group)]))
     function heldIndexer(group: readonly string[]): Service {
       const name = group.length === 1 ? `indexer-${group[0]}` : 'indexers'
-      return held(name, 'lib/indexer/run.js', 'lib/indexer/main.js', ...group)
+      return held(name, 'lib/chains-file.js,lib/indexer/run.js', 'lib/indexer/main.js', ...group)
     }
     stops.push(async () => void (await Promise.all([...indexers.values()].map((each) => each.stop()))))
     stops.push(() => api.stop())
