@@ -61,6 +61,7 @@ export default tseslint.config(
     files: [
       '*.mjs',
       '*.mts',
+      'dev/*.mjs',
       'docs/guide/*.mjs',
       'test/*.mjs',
       'packages/**/*.mjs',

@@ -24,39 +24,51 @@ if (!enough)
 
 if (newest(['package-lock.json']) > newest(['node_modules/.package-lock.json'])) {
   say('Installing packages (a minute or so the first time) ...')
+  var since = Date.now()
+  var telling = setInterval(function () {
+    say('  installing packages ... ' + Math.round((Date.now() - since) / 1000) + ' s')
+  }, 2500)
   run(
     fs.existsSync('node_modules') ? ['install'] : ['ci'],
     'The packages could not be installed: see the lines above.',
+    function () {
+      clearInterval(telling)
+      fs.utimesSync('node_modules/.package-lock.json', new Date(), new Date())
+      build()
+    },
   )
-  fs.utimesSync('node_modules/.package-lock.json', new Date(), new Date())
-}
-if (
-  newest([
-    'src',
-    'api',
-    'dev',
-    'bench',
-    'web',
-    'packages/build.mjs',
-    'packages/library.mjs',
-    'packages/client/src',
-    'packages/client/rolldown.config.mjs',
-    'packages/client/kernel-plugins.mjs',
-    'packages/client/exact-math.mjs',
-    'packages/mcp/src',
-    'packages/mcp/rolldown.config.mjs',
-    'packages/cli/src',
-    'packages/cli/rolldown.config.mjs',
-    'tsconfig.json',
-    'tsconfig.dist.json',
-    'package-lock.json',
-  ]) > newest(['dist/.built'])
-) {
-  say('Building ...')
-  run(['run', '--silent', 'build'], 'The build failed: see the lines above.')
-  removeStale('lib', 'src')
-  removeStale('dist', '.') // but for what Vite makes, which empties its folder itself
-  fs.writeFileSync('dist/.built', '')
+} else build()
+
+function build() {
+  if (
+    newest([
+      'src',
+      'api',
+      'dev',
+      'bench',
+      'web',
+      'packages/build.mjs',
+      'packages/library.mjs',
+      'packages/client/src',
+      'packages/client/rolldown.config.mjs',
+      'packages/client/kernel-plugins.mjs',
+      'packages/client/exact-math.mjs',
+      'packages/mcp/src',
+      'packages/mcp/rolldown.config.mjs',
+      'packages/cli/src',
+      'packages/cli/rolldown.config.mjs',
+      'tsconfig.json',
+      'tsconfig.dist.json',
+      'package-lock.json',
+    ]) > newest(['dist/.built'])
+  ) {
+    say('Building ...')
+    run(['run', '--silent', 'build'], 'The build failed: see the lines above.', function () {
+      removeStale('lib', 'src')
+      removeStale('dist', '.') // but for what Vite makes, which empties its folder itself
+      fs.writeFileSync('dist/.built', '')
+    })
+  }
 }
 
 /** Removes the build output of sources that are gone, which an incremental build keeps. */
@@ -88,16 +100,20 @@ function newest(paths) {
   }, 0)
 }
 
-function run(npmArguments, problem) {
+/** Runs npm, then calls `next`; ends with the problem where npm fails. */
+function run(npmArguments, problem, next) {
   var quiet = ['--no-audit', '--no-fund', '--loglevel=error']
   var npm = process.env.npm_execpath
-  var result = npm
-    ? childProcess.spawnSync(process.execPath, [npm].concat(npmArguments, quiet), { stdio: 'inherit' })
-    : childProcess.spawnSync('npm', npmArguments.concat(quiet), {
+  var child = npm
+    ? childProcess.spawn(process.execPath, [npm].concat(npmArguments, quiet), { stdio: 'inherit' })
+    : childProcess.spawn('npm', npmArguments.concat(quiet), {
         stdio: 'inherit',
         shell: process.platform === 'win32',
       })
-  if (result.status !== 0) stop(problem)
+  child.on('exit', function (code) {
+    if (code !== 0) stop(problem)
+    next()
+  })
 }
 
 function say(line) {

@@ -51,9 +51,8 @@ export const MULTICALL3 = '0xcA11bde05977b3631167028862bE2a173976CA11'
  * that is not local.
  */
 const TEST_MNEMONIC = 'test test test test test test test test test test test junk'
-const testAccounts = Array.from({ length: 10 }, (_, index) =>
-  HDNodeWallet.fromPhrase(TEST_MNEMONIC, undefined, `m/44'/60'/0'/0/${index}`),
-)
+const testWallet = HDNodeWallet.fromPhrase(TEST_MNEMONIC, undefined, "m/44'/60'/0'/0")
+const testAccounts: HDNodeWallet[] = []
 /** Test account 9 signs for the local service; accounts 0 to 8 attest. */
 export const LOCAL_SIGNER_KEY = testAccount(9).privateKey
 /** A local chain starts this many blocks before the first indexed one; the deployment is in these blocks. */
@@ -78,7 +77,7 @@ export interface LocalChain {
 
 /** The test account's wallet, not connected to a chain. */
 export function testAccount(index: number): HDNodeWallet {
-  return testAccounts[index]!
+  return (testAccounts[index] ??= testWallet.deriveChild(index))
 }
 
 /** Why a local chain cannot run on this machine, in one line; undefined when it can. */
@@ -400,8 +399,8 @@ export async function attest(
   attestation: ReturnType<typeof request>,
   account = 0,
 ): Promise<string> {
-  const receipt = await send(chain, account, EAS.encodeFunctionData('attest', [attestation]))
-  return EAS.parseLog(receipt.logs[0]!)!.args.uid as string
+  const [log] = await send(chain, account, EAS.encodeFunctionData('attest', [attestation]))
+  return EAS.parseLog(log!)!.args.uid as string
 }
 
 /** Revokes an attestation of a location schema. */
@@ -415,19 +414,22 @@ export async function revoke(
 }
 
 /**
- * Sends a call of EAS by a test account. Plain JSON-RPC, as ethers' signer makes five more calls per
- * transaction.
+ * Sends a call of EAS by a test account and returns what was logged, once it is mined (EIP-7966). Plain
+ * JSON-RPC, as ethers' signer makes five more calls per transaction.
  */
-async function send(chain: LocalChain, account: number, data: string): Promise<TransactionReceipt> {
+async function send(
+  { chain, provider }: LocalChain,
+  account: number,
+  data: string,
+): Promise<{ topics: string[]; data: string }[]> {
   const from = testAccount(account).address
   // Set, so that nothing is estimated: large payloads cost more than the estimate.
   const gas = '0x1dcd6500'
-  return mined(
-    chain,
-    await (chain.provider.send('eth_sendTransaction', [
-      { from, to: chain.chain.eas, data, gas },
-    ]) as Promise<string>),
-  )
+  const { status, transactionHash, logs } = (await provider.send('eth_sendTransactionSync', [
+    { from, to: chain.eas, data, gas },
+  ])) as { status: string; transactionHash: string; logs: { topics: string[]; data: string }[] }
+  if (status !== '0x1') throw new Error(`transaction ${transactionHash} reverted`)
+  return logs
 }
 
 /**

@@ -1,6 +1,11 @@
-import { rmSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { cpSync, existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
-import { PGlite } from '@electric-sql/pglite'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { setFlagsFromString } from 'node:v8'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { PGlite, type Extension } from '@electric-sql/pglite'
 import { postgis } from '@electric-sql/pglite-postgis'
 
 /**
@@ -10,7 +15,14 @@ import { postgis } from '@electric-sql/pglite-postgis'
  * share one session: no SET, no LISTEN, and an open transaction makes the others wait.
  */
 async function main(): Promise<void> {
+  // Optimized later than by default, 1.8 million: a start runs much of Postgres, and little of it often.
+  setFlagsFromString('--wasm-tiering-budget=180000000')
   const [port, folder] = process.argv.slice(2)
+  if (port === MAKE) {
+    const made = await create(folder)
+    await made.exec('CREATE EXTENSION postgis')
+    return made.close()
+  }
   const database = await open(folder)
   const session = new SharedSession(database)
   const server = createServer((socket) => void serve(socket, session))
@@ -34,17 +46,84 @@ async function main(): Promise<void> {
   process.once('disconnect', () => void stop())
 }
 
+/** In the place of the port: the folder gets a new database, and that is all. */
+const MAKE = 'make'
+/** The default is 160 MB, in memory beside the files themselves or the system's cache of them. */
+const START_PARAMETERS = [...PGlite.defaultStartParams, '-c', 'shared_buffers=32MB', '-c', 'wal_buffers=1MB']
+
 async function open(folder: string | undefined): Promise<PGlite> {
-  const create = () => PGlite.create({ ...(folder ? { dataDir: folder } : {}), extensions: { postgis } })
+  if (!folder) return create()
+  if (!existsSync(path.join(folder, 'PG_VERSION'))) cpSync(newDatabase(), folder, { recursive: true })
   try {
-    return await create()
-  } catch (error) {
-    if (!folder) throw error
+    return await create(folder)
+  } catch {
     // It was killed during a write. All its data is on the chain and is read from there again.
     console.log('rebuilding')
     rmSync(folder, { recursive: true, force: true })
-    return create()
+    cpSync(newDatabase(), folder, { recursive: true })
+    return create(folder)
   }
+}
+
+function create(dataDir?: string): Promise<PGlite> {
+  return PGlite.create({
+    ...(dataDir !== undefined && { dataDir }),
+    extensions: { postgis: postgisAlone },
+    startParams: START_PARAMETERS,
+  })
+}
+
+/**
+ * A folder with a new database that has PostGIS. A process of its own makes it once, as that takes seconds,
+ * and memory that PGlite does not give back.
+ */
+function newDatabase(): string {
+  const folder = path.join(__dirname, 'new-database')
+  if (!existsSync(folder)) {
+    const made = `${folder}.${process.pid}`
+    const { status } = spawnSync(process.execPath, [__filename, MAKE, made], { stdio: 'inherit' })
+    if (status !== 0) throw new Error('the new database could not be made: see the lines above')
+    if (existsSync(folder))
+      rmSync(made, { recursive: true }) // another process has made one meanwhile
+    else renameSync(made, folder)
+  }
+  return folder
+}
+
+/**
+ * PostGIS as its package sets it up, but for its files: of their 95 MB, which each start unpacks into memory,
+ * two thirds are rasters, topology and upgrades. They are cut out once, for all later starts.
+ */
+const postgisAlone: Extension = {
+  ...postgis,
+  setup: async (pglite, options) => {
+    const set = await postgis.setup(pglite, options)
+    const whole = set.bundlePath
+    const cut = path.join(__dirname, `postgis-${statSync(whole).size}.tar.gz`)
+    if (!existsSync(cut)) {
+      // Not compressed. Another process may do the same.
+      const temporary = `${cut}.${process.pid}`
+      writeFileSync(temporary, gzipSync(cutTar(gunzipSync(readFileSync(whole)), USED_FILES), { level: 0 }))
+      renameSync(temporary, cut)
+    }
+    return { ...set, bundlePath: pathToFileURL(cut) }
+  },
+}
+const USED_FILES =
+  /^(lib\/postgresql\/postgis-3\.so|share\/proj\/.*|share\/postgresql\/extension\/postgis(--\d+\.\d+\.\d+\.sql|\.control))$/
+const TAR_BLOCK = 512
+
+/** The files of a tar archive with such paths. A header has its path first, and the size at 124, in octal. */
+function cutTar(archive: Buffer, wanted: RegExp): Buffer {
+  const kept: Buffer[] = []
+  for (let at = 0; archive[at];) {
+    const field = (from: number, to: number) =>
+      archive.toString('latin1', at + from, at + to).replace(/\0.*$/, '')
+    const end = at + TAR_BLOCK * (1 + Math.ceil(parseInt(field(124, 136), 8) / TAR_BLOCK))
+    if (wanted.test(field(0, 100))) kept.push(archive.subarray(at, end))
+    at = end
+  }
+  return Buffer.concat([...kept, Buffer.alloc(2 * TAR_BLOCK)])
 }
 
 /**

@@ -1,3 +1,4 @@
+import './cache'
 import '../src/chains-file'
 import path from 'node:path'
 import { ACTIVE_SLUGS } from '../src/chains'
@@ -6,32 +7,28 @@ import { onStop } from '../src/process'
 import { LOCAL_CHAIN } from './chain'
 import { LOCAL_FOLDER } from './lock'
 import { PlainError } from './services'
+import { Steps } from './steps'
 import { startWorld, type World } from './world'
 
 /** `npm start`: runs everything until Ctrl-C, with local parts for whatever the settings do not name. */
 async function main(): Promise<void> {
   process.chdir(path.join(__dirname, '../..'))
   const started = performance.now()
-  const tty = process.stdout.isTTY
+  const steps = new Steps(process.stdout)
   const abort = new AbortController()
-  let reported = 0
   const starting = startWorld({
     environment: processEnvironment(),
     folder: path.resolve(LOCAL_FOLDER),
     samples: true,
     keep: true,
     signal: abort.signal,
-    report: (line) => console.log(line),
-    progress: (what, done, total) => {
-      if (tty) process.stdout.write(`\r\x1b[K  ${done} of ${total} ${what}${done === total ? '\n' : ''}`)
-      else if (done === total || performance.now() - reported > 5_000) {
-        reported = performance.now()
-        console.log(`  ${done} of ${total} ${what}`)
-      }
-    },
+    report: steps.note,
+    step: steps.step,
+    progress: steps.progress,
   })
   const stop = async () => {
-    console.log(`${tty ? '\r\x1b[K' : ''}Stopping ...`)
+    steps.stop()
+    console.log('Stopping ...')
     abort.abort()
     // A start that failed has stopped its parts itself.
     await starting.then((world) => world.stop()).catch(() => {})
@@ -43,6 +40,7 @@ async function main(): Promise<void> {
     if (abort.signal.aborted) return new Promise<never>(() => {})
     throw error
   })
+  steps.stop()
   console.log(`Running after ${((performance.now() - started) / 1000).toFixed(1)} s.\n`)
   console.log(await welcome(world))
   const reason = await world.broken

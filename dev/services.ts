@@ -10,6 +10,8 @@ import path from 'node:path'
 export interface Service {
   readonly name: string
   readonly pid: number
+  /** Sends settings to a program that dev/held.ts holds, which then runs. */
+  release(settings: NodeJS.ProcessEnv): void
   /** Resolves when it has ended, with its exit code, or 'signal' when it was killed. */
   readonly ended: Promise<number | 'signal'>
   /** Resolves when it reports over IPC or on its output that it is ready; rejects when it ends before. */
@@ -65,6 +67,7 @@ export function startService(
     pid: child.pid ?? 0,
     ended,
     ready,
+    release: (settings) => void child.send(settings, () => {}),
     tail,
     kill: () => end('SIGKILL'),
     stop: async () => {

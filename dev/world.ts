@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { Wallet } from 'ethers'
 import { Client } from 'pg'
 import { ACTIVE_SLUGS, CHAINS, settingSuffix, stateSchema, type Chain } from '../src/chains'
@@ -43,6 +44,8 @@ export interface WorldOptions {
   /** Aborts the start: what was started by then is stopped, and startWorld throws. */
   signal?: AbortSignal
   report: (line: string) => void
+  /** Called with each step as it begins; by default its name is reported. */
+  step?: <Result>(what: string, work: Promise<Result>) => Promise<Result>
   /** Called often during long steps. */
   progress: (what: string, done: number, total: number) => void
 }
@@ -51,6 +54,7 @@ export interface WorldOptions {
 const RESTART_MS = 250
 const LONGEST_RESTART_MS = 30_000
 const STEADY_MS = 10_000
+const LOOK_MS = 100
 /** The local chains when neither CHAINS nor any RPC_URL_* names one. */
 const DEFAULT_LOCAL_CHAINS = ACTIVE_SLUGS.join(',')
 /** The first local chain gets all sample places, the others every tenth. */
@@ -64,6 +68,12 @@ const NTH_PLACE_ELSEWHERE = 10
  */
 export async function startWorld(options: WorldOptions): Promise<World> {
   const { report, folder } = options
+  const step =
+    options.step ??
+    (<Result>(what: string, work: Promise<Result>) => {
+      report(`${what} ...`)
+      return work
+    })
   const stops: (() => Promise<void>)[] = []
   const services = new Map<string, Service>()
   const logs = path.join(folder, 'logs')
@@ -76,16 +86,10 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   }
   let setBroken: (reason: string) => void
   const broken = new Promise<string>((resolve) => (setBroken = resolve))
-  const start = async (
-    name: string,
-    args: string[],
-    environment: NodeJS.ProcessEnv,
-    waitForReady: boolean,
-  ) => {
+  const start = (name: string, args: string[], environment: NodeJS.ProcessEnv) => {
     if (stopping) throw new PlainError('Stopped while starting.')
     const service = startService(name, args, environment, logs)
     services.set(name, service)
-    if (waitForReady) await service.ready
     return service
   }
 
@@ -141,17 +145,17 @@ export async function startWorld(options: WorldOptions): Promise<World> {
 
     // It has one session, which several processes only wait for.
     if (localDatabase) environment.API_PROCESSES ||= '1'
-    const databaseReady = localDatabase ? localDatabaseUp() : Promise.resolve()
+    const databaseReady = localDatabase
+      ? step('Embedded database: Postgres with PostGIS', localDatabaseUp())
+      : Promise.resolve()
     databaseReady.catch(() => {}) // awaited below; the chains start meanwhile
     async function localDatabaseUp(): Promise<void> {
-      report('Starting the embedded database (Postgres with PostGIS) ...')
       environment.DATABASE_URL = `postgres://postgres@127.0.0.1:${given.localDbPort}/postgres`
       const memoryOrFolder = options.keep ? [path.join(folder, 'database')] : []
-      const database = await start(
+      const database = start(
         'database',
         ['dist/dev/database.js', String(given.localDbPort), ...memoryOrFolder],
         environment,
-        false,
       )
       stops.unshift(() => database.stop())
       await database.ready
@@ -163,9 +167,6 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     }
 
     if (local) {
-      report(
-        `Starting ${localRows.length === 1 ? 'the local chain' : `${localRows.length} local chains`} (${localRows.map((row) => `${row.slug}: real EAS ${localVersion(row)}`).join(', ')}) ...`,
-      )
       environment.CHAINS = localRows.map(({ slug }) => slug).join(',')
       environment.HEAD_POLL_SECONDS ||= '0.5'
       environment.DEPLOYMENT_NAME ||= 'local'
@@ -175,14 +176,38 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       environment.LOCAL_NODES ||= 'true'
       if (!given.signer) environment.SIGNER_PRIVATE_KEY = LOCAL_SIGNER_KEY
     }
-    const started = await Promise.all(localRows.map((row, i) => localChainUp(row, given.localChainPort + i)))
+    // Loading programs takes longest of a start: that goes on beside the database's own start.
+    const held = (name: string, modules: string, program: string, ...args: string[]) =>
+      start(name, ['dist/dev/held.js', modules, program, ...args], environment)
+    const migration = held('migrate', 'lib/chains-file.js,lib/postgres.js', 'lib/migrate.js')
+    const api = held('api', 'dist/src/chains-file.js,dist/api/copy.js', 'dist/api/main.js')
+    // The embedded database has one session anyway, and four processes take longer to load.
+    const slugs = given.chains.map((each) => each.chain.slug)
+    const groups = localDatabase ? [slugs] : slugs.map((slug) => [slug])
+    const indexers = new Map(groups.map((group: readonly string[]) => [group, heldIndexer(group)]))
+    function heldIndexer(group: readonly string[]): Service {
+      const name = group.length === 1 ? `indexer-${group[0]}` : 'indexers'
+      return held(name, 'lib/chains-file.js,lib/indexer/run.js', 'lib/indexer/main.js', ...group)
+    }
+    stops.push(async () => void (await Promise.all([...indexers.values()].map((each) => each.stop()))))
+    stops.push(() => api.stop())
+    const upAndSampled = localRows.map((row, i) => {
+      const version = `Local chain of ${row.slug}, with EAS ${localVersion(row)}`
+      return step(version, localChainUp(row, given.localChainPort + i))
+    })
+    const started = await Promise.all(upAndSampled)
     const chains: ReadonlyMap<string, LocalChain> = new Map(started.map((each) => [each.chain.slug, each]))
     const chain = chains.get(LOCAL_CHAIN.slug) ?? started[0]
-    for (const each of started) {
+    const sampled = Promise.all(started.map(attestSamples))
+    sampled.catch(() => {}) // awaited below; the embedded database starts meanwhile
+    async function attestSamples(each: LocalChain): Promise<void> {
       const { slug } = each.chain
       if (options.samples && each.fresh)
-        await attestPlaces(each, each === chain ? 1 : NTH_PLACE_ELSEWHERE, (done, total) =>
-          options.progress(`places attested on ${slug}`, done, total),
+        await step(
+          `Sample places of ${slug}`,
+          attestPlaces(each, each === chain ? 1 : NTH_PLACE_ELSEWHERE, (done, total) =>
+            options.progress(`places attested on ${slug}`, done, total),
+          ),
         )
       if (options.keep) writeFileSync(completeFile(slug), '')
     }
@@ -209,51 +234,49 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       return path.join(folder, `chain-${slug}-complete`)
     }
     await databaseReady
+    // A database of the user's must not learn of a chain that is thrown away when this start is stopped.
+    if (!localDatabase) await sampled
 
     const settings = readSettings(environment, ['database', 'chains', 'signer'])
-    report('Migrating the database ...')
-    const migration = await start('migrate', ['lib/migrate.js'], environment, false)
-    if ((await migration.ended) !== 0)
+    migration.release(environment)
+    if ((await step('Migrations', migration.ended)) !== 0)
       throw new PlainError(`The database could not be migrated:\n${migration.tail()}`)
     services.delete('migrate')
     for (const each of started) await checkSameChain(settings, each, localDatabase, report)
 
-    for (const { chain: indexed } of settings.chains) {
-      report(`Starting the indexer of ${indexed.slug} ...`)
-      const name = `indexer-${indexed.slug}`
-      let pause = RESTART_MS
-      const run = async (): Promise<void> => {
-        const started = performance.now()
-        const indexer = await start(name, ['lib/indexer/main.js', indexed.slug], environment, false)
-        void indexer.ended.then((code) => {
+    const before = await looks(settings.databaseUrl)
+    for (const group of groups) runIndexer(group)
+    function runIndexer(group: readonly string[], rest = RESTART_MS): void {
+      const since = performance.now()
+      const indexer = indexers.get(group)!
+      indexer.release(environment)
+      void indexer.ended.then((code) => {
+        if (stopping) return
+        const name = `indexer of ${group.join(', ')}`
+        if (code === 2) return setBroken(`The ${name} refuses to run:\n${indexer.tail()}`)
+        // It lost its database or its node, or was killed. It continues where it was.
+        const next =
+          performance.now() - since > STEADY_MS ? RESTART_MS : Math.min(2 * rest, LONGEST_RESTART_MS)
+        report(`The ${name} ended (${code}; ${path.join(logs, indexer.name)}.log), it is started again ...`)
+        setTimeout(() => {
           if (stopping) return
-          if (code === 2)
-            return setBroken(`The indexer of ${indexed.slug} refuses to run:\n${indexer.tail()}`)
-          // It lost its database or its node, or was killed. It continues where it was.
-          pause =
-            performance.now() - started > STEADY_MS ? RESTART_MS : Math.min(2 * pause, LONGEST_RESTART_MS)
-          report(
-            `The indexer of ${indexed.slug} ended (${code}; ${path.join(logs, `${name}.log`)}), it is started again ...`,
-          )
-          setTimeout(() => stopping || void run(), pause)
-        })
-      }
-      await run()
+          indexers.set(group, heldIndexer(group))
+          runIndexer(group, next)
+        }, next)
+      })
     }
-    stops.push(async () => {
-      await Promise.all(
-        [...services.values()]
-          .filter((service) => service.name.startsWith('indexer-'))
-          .map((service) => service.stop()),
-      )
-    })
-
-    report('Starting the API ...')
-    const api = await start('api', ['dist/api/main.js'], environment, true)
-    stops.push(() => api.stop())
+    api.release(environment)
     void api.ended.then((code) => stopping || setBroken(`The API ended (${code}):\n${api.tail()}`))
+    await step('API', api.ready)
+    await sampled
 
-    for (const each of started) await waitForHead(settings, each, options.progress)
+    await step('Indexers', Promise.all(started.map((each) => waitForIndexer(each))))
+    async function waitForIndexer(each: LocalChain): Promise<void> {
+      await waitForHead(settings, each, options.progress)
+      // Until it has looked, the API takes the copy of an earlier run for outdated.
+      const { slug } = each.chain
+      while ((await looks(settings.databaseUrl)).get(slug) === before.get(slug)) await pause(LOOK_MS)
+    }
     return { settings, chains, chain, services, broken, stop }
   }
 }
@@ -277,6 +300,15 @@ async function indexedHeight(databaseUrl: string, chain: Chain): Promise<number>
   return rows[0]?.height ?? -1
 }
 
+/** When the indexer of each chain last looked at its head, by slug. */
+async function looks(databaseUrl: string): Promise<Map<string, string>> {
+  const rows = await queryOnce<{ chain: string; at: string }>(
+    databaseUrl,
+    'SELECT chain, checked_at::text AS at FROM chain_status WHERE checked_at IS NOT NULL',
+  )
+  return new Map(rows.map(({ chain, at }) => [chain, at]))
+}
+
 /** Resolves once the chain's indexer has written the block that is the head at the time of the call. */
 export async function waitForHead(
   settings: Settings,
@@ -289,7 +321,7 @@ export async function waitForHead(
     const height = await indexedHeight(settings.databaseUrl, chain.chain)
     progress(`blocks of ${slug} indexed`, Math.max(0, Math.min(height, head) - from), head - from)
     if (height >= head) return
-    await new Promise((resolve) => setTimeout(resolve, 150))
+    await pause(LOOK_MS)
   }
 }
 

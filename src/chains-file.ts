@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { Type, type Static } from '@sinclair/typebox'
-import { Value } from '@sinclair/typebox/value'
+import type { Static } from '@sinclair/typebox'
 import { CHAINS, addChains, settingSuffix, type Chain } from './chains'
 import { parseSettingsFile, processEnvironment, schemaProblems } from './config'
 
@@ -10,33 +9,39 @@ import { parseSettingsFile, processEnvironment, schemaProblems } from './config'
  * 2, as wrong settings do.
  */
 
-const ADDRESS = '^0x[0-9a-fA-F]{40}$'
-const ROW = Type.Object(
-  {
-    id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
-    slug: Type.String({ pattern: '^[a-z][a-z0-9]*(-[a-z0-9]+)*$', maxLength: 40 }),
-    aliases: Type.Optional(
-      Type.Array(Type.String({ pattern: '^[a-z][a-z0-9]*(-[a-z0-9]+)*$', maxLength: 40 })),
-    ),
-    eas: Type.String({ pattern: ADDRESS }),
-    schemaRegistry: Type.String({ pattern: ADDRESS }),
-    domainVersions: Type.Array(Type.String({ minLength: 1, maxLength: 20 }), { minItems: 1 }),
-    firstBlock: Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 }),
-    finality: Type.Integer({ minimum: 1, maximum: 900 }),
-    blockMs: Type.Integer({ minimum: 50, maximum: 600_000 }),
-    headPollMs: Type.Optional(Type.Integer({ minimum: 50, maximum: 600_000 })),
-    explorer: Type.Optional(Type.String({ pattern: '^https?://[^ ]*[^/ ]$' })),
-    attestations: Type.Optional(Type.String({ pattern: '^https?://[^ ]*[^/ ]$' })),
-  },
-  { additionalProperties: false },
-)
-const ROWS = Type.Array(ROW, { maxItems: 100 })
+/** A list of chains. Its packages are loaded where there is such a file alone: they are 250 files. */
+function schemaOfRows() {
+  const { Type } = require('@sinclair/typebox') as typeof import('@sinclair/typebox') // eslint-disable-line @typescript-eslint/no-require-imports -- import() would be too late
+  const address = Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' })
+  const slug = Type.String({ pattern: '^[a-z][a-z0-9]*(-[a-z0-9]+)*$', maxLength: 40 })
+  const link = Type.String({ pattern: '^https?://[^ ]*[^/ ]$' })
+  const row = Type.Object(
+    {
+      id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+      slug,
+      aliases: Type.Optional(Type.Array(slug)),
+      eas: address,
+      schemaRegistry: address,
+      domainVersions: Type.Array(Type.String({ minLength: 1, maxLength: 20 }), { minItems: 1 }),
+      firstBlock: Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 }),
+      finality: Type.Integer({ minimum: 1, maximum: 900 }),
+      blockMs: Type.Integer({ minimum: 50, maximum: 600_000 }),
+      headPollMs: Type.Optional(Type.Integer({ minimum: 50, maximum: 600_000 })),
+      explorer: Type.Optional(link),
+      attestations: Type.Optional(link),
+    },
+    { additionalProperties: false },
+  )
+  return Type.Array(row, { maxItems: 100 })
+}
+type Rows = Static<ReturnType<typeof schemaOfRows>>
 
 /** The chains of a file's text. Throws an Error that names each place and says what would be right. */
 export function readChains(text: string): Chain[] {
   const value = parseSettingsFile(text)
-  if (!Value.Check(ROWS, value)) throw new Error(`expected a list of chains; ${schemaProblems(ROWS, value)}`)
-  const chains = value.map(chainOf)
+  const problems = schemaProblems(schemaOfRows(), value)
+  if (problems) throw new Error(`expected a list of chains; ${problems}`)
+  const chains = (value as Rows).map(chainOf)
   const all = [...CHAINS, ...chains]
   for (const [what, values] of [
     ['id', all.map(({ id }) => id)],
@@ -49,7 +54,7 @@ export function readChains(text: string): Chain[] {
   return chains
 }
 
-function chainOf({ eas, schemaRegistry, blockMs, ...row }: Static<typeof ROW>): Chain {
+function chainOf({ eas, schemaRegistry, blockMs, ...row }: Rows[number]): Chain {
   return {
     aliases: [],
     active: true,

@@ -1,5 +1,4 @@
 import type { TSchema } from '@sinclair/typebox'
-import { Value } from '@sinclair/typebox/value'
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
@@ -171,6 +170,7 @@ const PROBLEMS_TOLD = 10
  * value itself is not shown, as it may be a secret.
  */
 export function schemaProblems(schema: TSchema, value: unknown): string {
+  const { Value } = require('@sinclair/typebox/value') as typeof import('@sinclair/typebox/value') // eslint-disable-line @typescript-eslint/no-require-imports -- 150 files, which few processes need
   return [...Value.Errors(schema, value)]
     .slice(0, PROBLEMS_TOLD)
     .map(({ path, message, schema: { pattern } }) => {

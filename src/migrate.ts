@@ -1,7 +1,8 @@
 import './chains-file'
 import { readFile } from 'node:fs/promises'
-import { createOrmConfig } from '@subsquid/typeorm-config'
-import { DataSource, MigrationExecutor } from 'typeorm'
+import path from 'node:path'
+import { Client } from 'pg'
+import type { DataSource } from 'typeorm'
 import { ACTIVE_SLUGS } from './chains'
 import { exportDatabaseUrl, processSettings } from './config'
 import { primaryUrl } from './postgres'
@@ -12,22 +13,51 @@ import { onStop } from './process'
  * once, before any other process of a release starts. Run in the project's root.
  */
 async function main(): Promise<void> {
-  exportDatabaseUrl(await primaryUrl(processSettings('database').databaseUrl))
-  const database = await new DataSource(createOrmConfig()).initialize()
+  const url = await primaryUrl(processSettings('database').databaseUrl)
+  const comments = (await readFile('db/comments.sql', 'utf8')).replaceAll('{chains}', ACTIVE_SLUGS.join(', '))
+  const applied = (await isUpToDate(url, comments)) ? [] : await migrate(url, comments)
+  console.log(applied.length ? `Applied ${applied.join(', ')}` : 'The database is up to date')
+}
+
+/**
+ * Whether the database has all migrations; then the comments are applied, too. Without TypeORM, which takes
+ * longer to load than this.
+ */
+async function isUpToDate(url: string, comments: string): Promise<boolean> {
+  const known = require(path.resolve('db/migrations/load.js')) as (new () => { name: string })[] // eslint-disable-line @typescript-eslint/no-require-imports -- outside of the sources
+  const database = new Client({ connectionString: url })
+  await database.connect()
   try {
-    const applied = await database.transaction(async ({ queryRunner }) => {
-      const executor = new MigrationExecutor(database, queryRunner)
+    const {
+      rows: [table],
+    } = await database.query<{ name: string | null }>(`SELECT to_regclass('migrations')::text AS name`)
+    if (!table?.name) return false
+    const { rows } = await database.query<{ name: string }>('SELECT name FROM migrations')
+    const applied = new Set(rows.map(({ name }) => name))
+    if (!known.every((Migration) => applied.has(new Migration().name))) return false
+    await database.query(comments)
+    return true
+  } finally {
+    await database.end()
+  }
+}
+
+/** The names of the migrations that were applied. */
+async function migrate(url: string, comments: string): Promise<string[]> {
+  const [{ createOrmConfig }, typeorm] = await Promise.all([
+    import('@subsquid/typeorm-config'),
+    import('typeorm'),
+  ])
+  exportDatabaseUrl(url)
+  const database: DataSource = await new typeorm.DataSource(createOrmConfig()).initialize()
+  try {
+    return await database.transaction(async ({ queryRunner }) => {
+      const executor = new typeorm.MigrationExecutor(database, queryRunner)
       executor.transaction = 'all'
       const done = await executor.executePendingMigrations()
-      const comments = await readFile('db/comments.sql', 'utf8')
-      await queryRunner!.query(comments.replaceAll('{chains}', ACTIVE_SLUGS.join(', ')))
-      return done
+      await queryRunner!.query(comments)
+      return done.map(({ name }) => name)
     })
-    console.log(
-      applied.length
-        ? `Applied ${applied.map((migration) => migration.name).join(', ')}`
-        : 'The database is up to date',
-    )
   } finally {
     await database.destroy()
   }

@@ -1,4 +1,6 @@
-import { AbiCoder, ZeroAddress, toQuantity } from 'ethers'
+import { AbiCoder } from 'ethers/abi'
+import { ZeroAddress } from 'ethers/constants'
+import { toQuantity } from 'ethers/utils'
 import { MAX_SIGNATURE_BYTES } from '../../src/eas'
 
 /** A signature that only the contract at the account's address can judge. Addresses are lower-case. */

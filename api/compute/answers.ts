@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { ZeroHash } from 'ethers'
+import { ZeroHash } from 'ethers/constants'
 import { readAnswer, type Claims } from '../../src/answer'
 import {
   attestCalldata,

@@ -1,4 +1,4 @@
-import { ZeroAddress, ZeroHash } from 'ethers'
+import { ZeroAddress, ZeroHash } from 'ethers/constants'
 import type { Chain } from '../../src/chains'
 import type { ConnectedChain, Submission } from '../../src/config'
 import {

@@ -1,4 +1,7 @@
-import { Interface, ZeroHash, id, toQuantity, zeroPadValue } from 'ethers'
+import { Interface } from 'ethers/abi'
+import { ZeroHash } from 'ethers/constants'
+import { id } from 'ethers/hash'
+import { toQuantity, zeroPadValue } from 'ethers/utils'
 import { isLoopback, type ConnectedChain } from '../../src/config'
 import { fieldTypes, hashesToUid, schemaUid, type UidFields } from '../../src/eas'
 import { Rpc, RpcError, type Route } from '../../src/rpc'

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { ZeroHash } from 'ethers'
+import { ZeroHash } from 'ethers/constants'
 import type { Claims } from '../../src/answer'
 import type { Submission } from '../../src/config'
 import { attestCalldata, delegationError, parseChecksumAddress, type DelegatedRequest } from '../../src/eas'

@@ -1,4 +1,4 @@
-import { ZeroHash } from 'ethers'
+import { ZeroHash } from 'ethers/constants'
 import type { Chain } from '../../src/chains'
 import { attestationUid } from '../../src/eas'
 import type { ServedChain, Statement, Terms } from './attester'

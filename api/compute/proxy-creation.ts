@@ -1,4 +1,4 @@
-import { AbiCoder } from 'ethers'
+import { AbiCoder } from 'ethers/abi'
 import { creationCode } from './proxy-contract.json'
 
 /**

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { hashMessage } from 'ethers'
+import { hashMessage } from 'ethers/hash'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { MAX_SIGNATURE_BYTES, isCanonicalSignature, parseChecksumAddress, recoverSigner } from '../../src/eas'
 import { HOUR_MS, tellCount, type RequestCounter, type Tier } from '../http/limits'

@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify'
 import { Gauge, type Registry } from 'prom-client'
-import { createClient } from 'redis'
+import type { RedisClientType } from 'redis'
 
 /** How long a command may take: a frozen Redis must not block requests. */
 const TIMEOUT_MS = 200
@@ -30,7 +30,7 @@ export interface SharedMarks {
  * requests under way when Redis froze have to wait. A late answer or a new connection ends this.
  */
 export class SharedRedis implements SharedMarks {
-  private readonly client
+  private readonly client: RedisClientType
   private overdue = 0
   private answering: boolean | undefined
 
@@ -43,6 +43,8 @@ export class SharedRedis implements SharedMarks {
     private readonly log: FastifyBaseLogger,
     private readonly timeoutMs = TIMEOUT_MS,
   ) {
+    // Loaded where there is a Redis: it is 600 files.
+    const { createClient } = require('redis') as typeof import('redis') // eslint-disable-line @typescript-eslint/no-require-imports -- without waiting
     this.client = createClient({
       url,
       disableOfflineQueue: true,

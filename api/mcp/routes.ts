@@ -1,5 +1,3 @@
-import { createGeo } from '@geospatial-attestation/client'
-import { createHttpHandler, createMcpServer, jsonRpcError } from '@geospatial-attestation/mcp'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fetchInside } from './inside'
 import { limitRequests, type RequestCounter } from '../http/limits'
@@ -41,9 +39,7 @@ class McpRequestError extends Error {
  */
 export async function mcpRoutes(app: FastifyInstance, parts: McpParts): Promise<void> {
   const { counter, rateLimitPerHour, publicBaseUrl } = parts
-  const answer = createHttpHandler((error) =>
-    app.log.debug({ reason: error.message }, 'a message was refused'),
-  )
+  let answer: ReturnType<Awaited<ReturnType<typeof packages>>['createHttpHandler']> | undefined
   app.setErrorHandler(errorHandler)
   app.addHook('onRequest', async (request) => refuseForeignPages(request, publicBaseUrl))
   const where = `Send each message to ${publicBaseUrl}/mcp by POST.`
@@ -71,6 +67,10 @@ export async function mcpRoutes(app: FastifyInstance, parts: McpParts): Promise<
         const abort = new AbortController()
         reply.raw.once('close', () => abort.abort())
         if (reply.raw.destroyed) abort.abort()
+        const { createGeo, createHttpHandler, createMcpServer } = await packages()
+        answer ??= createHttpHandler((error) =>
+          app.log.debug({ reason: error.message }, 'a message was refused'),
+        )
         const geo = createGeo({ url: INSIDE, fetch: fetchInside(app, request), retries: 0 })
         const onError = (error: unknown) => request.log.error(error, 'a tool failed')
         const response = await answer(webRequest(request, abort.signal), request.body, () =>
@@ -80,6 +80,15 @@ export async function mcpRoutes(app: FastifyInstance, parts: McpParts): Promise<
       },
     )
   })
+}
+
+/** Loaded with the first message: they are 500 files, a quarter of what the API loads. */
+async function packages() {
+  const [client, mcp] = await Promise.all([
+    import('@geospatial-attestation/client'),
+    import('@geospatial-attestation/mcp'),
+  ])
+  return { ...client, ...mcp }
 }
 
 /**
@@ -119,8 +128,13 @@ function send(reply: FastifyReply, status: number, body: string): FastifyReply {
 }
 
 /** The error handler of this scope. */
-function errorHandler(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+async function errorHandler(
+  error: FastifyError,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
   const [status, code, message] = refusalOf(error, request, reply)
+  const { jsonRpcError } = await packages()
   return send(reply, status, JSON.stringify(jsonRpcError(code, message)))
 }
 

@@ -229,7 +229,7 @@ function metricsOfProcess(registry: Registry, { listeners, attesters, store, mea
   // An average would hide the one copy that is blocked.
   Object.assign(registry.getSingleMetric('nodejs_eventloop_lag_p99_seconds')!, { aggregator: 'max' })
   const registers = [registry]
-  registerRpcCalls(registry, () => [...attesters.values()].map(({ reader }) => reader.rpc))
+  registerRpcCalls({ Counter }, registry, () => [...attesters.values()].map(({ reader }) => reader.rpc))
   return {
     connections: new Gauge({
       name: 'geospatial_database_connections',

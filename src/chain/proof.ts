@@ -1,5 +1,5 @@
-import { createMPT } from '@ethereumjs/mpt'
-import { encodeRlp, getBytes, hexlify, keccak256, toBeArray, type RlpStructuredDataish } from 'ethers'
+import { keccak256 } from 'ethers/crypto'
+import { encodeRlp, getBytes, hexlify, toBeArray, type RlpStructuredDataish } from 'ethers/utils'
 import { hexNumber } from '../rpc'
 import type { LogFilter, LogSelection, RpcHeader, RpcLog } from './logs'
 
@@ -152,6 +152,8 @@ function bloomBits(value: string): number[] {
  * Celo as a layer 2 and Arbitrum; those of other forms have another root without being false.
  */
 export async function receiptsRoot(receipts: readonly RpcReceipt[]): Promise<string> {
+  // Loaded with the first receipts: few batches need any.
+  const { createMPT } = await import('@ethereumjs/mpt')
   const trie = await createMPT({})
   for (const [i, receipt] of receipts.entries())
     await trie.put(getBytes(encodeRlp(quantity(i))), encodedReceipt(receipt))

@@ -1,4 +1,4 @@
-import { getAddress } from 'ethers'
+import { getAddress } from 'ethers/address'
 
 /** An address in any letter case, as a JSON Schema pattern. */
 export const ADDRESS_PATTERN = '^0x[0-9a-fA-F]{40}$'

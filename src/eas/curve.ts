@@ -1,4 +1,5 @@
-import { SigningKey, hexlify } from 'ethers'
+import { SigningKey } from 'ethers/crypto'
+import { hexlify } from 'ethers/utils'
 
 /**
  * The operations of secp256k1 for signing and recovering. Signatures are r and s, 64 bytes, with the lower s;

@@ -1,4 +1,5 @@
-import { Interface, TypedDataEncoder, id, type TypedDataField } from 'ethers'
+import { Interface } from 'ethers/abi'
+import { TypedDataEncoder, id, type TypedDataField } from 'ethers/hash'
 import { hasher } from './keccak'
 import { isCanonicalSignature } from './signature'
 import { hex, padded, uint } from './words'

@@ -1,4 +1,5 @@
-import { keccak256, solidityPackedKeccak256 } from 'ethers'
+import { keccak256 } from 'ethers/crypto'
+import { solidityPackedKeccak256 } from 'ethers/hash'
 import { hasher } from './keccak'
 import { payloadBytes } from './payload'
 import { MAX_BUMP, packUid, type UidFields } from './uid-fields'

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { EvmBatchProcessor } from '@subsquid/evm-processor'
-import { Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
 import { SettingsError } from '../config'
 import { registerRpcCalls, type Rpc } from '../rpc'
 
@@ -18,15 +18,16 @@ export async function serveProcessorMetrics(
 ): Promise<void> {
   const prometheus = (processor as unknown as ProcessorParts).getPrometheusServer()
   const port = address
-    ? await listen([prometheus.registry, registryOf(rpc)], address)
+    ? await listen([prometheus.registry, await registryOf(rpc)], address)
     : 'none, as INDEXER_METRICS_PORT is not set'
   prometheus.serve = () => Promise.resolve({ port, close: () => Promise.resolve() })
 }
 
 /** Of our own: evm-processor's is of another version of prom-client. */
-function registryOf(rpc: Rpc): Registry {
-  const registry = new Registry()
-  registerRpcCalls(registry, () => [rpc])
+async function registryOf(rpc: Rpc): Promise<Registry> {
+  const prometheus = await import('prom-client')
+  const registry = new prometheus.Registry()
+  registerRpcCalls(prometheus, registry, () => [rpc])
   return registry
 }
 

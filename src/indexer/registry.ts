@@ -1,5 +1,5 @@
 import type { Logger } from '@subsquid/logger'
-import { zeroPadValue } from 'ethers'
+import { zeroPadValue } from 'ethers/utils'
 import { events, functions } from '../abi/SchemaRegistry'
 import * as eas from '../abi/EAS'
 import { addAnswerAttesters, answerAttesters } from '../answer'

@@ -1,13 +1,18 @@
-import { Counter, type Registry } from 'prom-client'
+import type { Counter, Registry } from 'prom-client'
 import type { Rpc } from './rpc'
 
 /**
  * Counts calls of JSON-RPC for Prometheus. An endpoint is its host: providers put keys into paths and
  * queries. A call that is tried again counts again, as providers bill it; one
  * that was sent again because its connection had been closed counts once.
+ * @param prometheus prom-client, which most indexers never load
  */
-export function registerRpcCalls(registry: Registry, rpcs: () => Iterable<Rpc>): void {
-  new Counter({
+export function registerRpcCalls(
+  prometheus: { Counter: typeof Counter },
+  registry: Registry,
+  rpcs: () => Iterable<Rpc>,
+): void {
+  new prometheus.Counter({
     name: 'geospatial_rpc_calls_total',
     help: 'Calls of JSON-RPC by endpoint and method: answered, refused (an error of a node that is well), failed',
     labelNames: ['chain', 'endpoint', 'method', 'outcome'],

@@ -1,4 +1,4 @@
-import { ZeroAddress, ZeroHash } from 'ethers'
+import { ZeroAddress, ZeroHash } from 'ethers/constants'
 import {
   attestDigest,
   attestTypedData,

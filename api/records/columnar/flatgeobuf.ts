@@ -15,8 +15,6 @@ import { extend, NOWHERE, type Bounds, type Shape } from './shape'
  * library's own writer holds all features in memory, and writes no index and no feature without a geometry.
  */
 
-/** `fgb`, version 3, `fgb`, patch level 0. */
-export const MAGIC = Uint8Array.of(0x66, 0x67, 0x62, 3, 0x66, 0x67, 0x62, 0)
 /** Children of a node of the index: the default of all writers. */
 const NODE_SIZE = 16
 /** A node: west, south, east, north as doubles, and where its children or its feature are. */

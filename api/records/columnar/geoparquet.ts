@@ -1,14 +1,13 @@
 import { deserialize, serialize } from 'node:v8'
 import { ByteWriter, geojsonToWkb, ParquetWriter, type SchemaElement } from 'hyparquet-writer'
 import { RECORD_FIELD_LIST, type RecordField } from '../../../src/location'
+import { PARQUET_MAGIC } from './magic'
 import { extend, NOWHERE, type Bounds, type Shape } from './shape'
 
 /**
  * GeoParquet 1.1 (https://geoparquet.org): row groups, then a footer that knows where each is. A row group is
  * written apart from the others, so that any worker can write the next one.
  */
-
-export const MAGIC = Buffer.from('PAR1')
 
 type Element = Omit<SchemaElement, 'name' | 'repetition_type'>
 const TEXT: Element = { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } }
@@ -69,7 +68,7 @@ export function rowGroup(
 ): { bytes: Uint8Array; note: RowGroupNote } {
   const writer = new ByteWriter(1_048_576)
   // The library writes its magic bytes first: these are left out again.
-  writer.offset = base - MAGIC.length
+  writer.offset = base - PARQUET_MAGIC.length
   const parquet = new ParquetWriter({ writer, schema: SCHEMA })
   void parquet.write({
     columnData: [
@@ -101,7 +100,7 @@ export function rowGroup(
       types.add(`${shape.geometry.type}${shape.hasZ ? ' Z' : ''}`)
     }
   return {
-    bytes: writer.getBytes().slice(MAGIC.length),
+    bytes: writer.getBytes().slice(PARQUET_MAGIC.length),
     note: {
       chunks: serialize({ row_groups, num_rows, pendingIndexes } satisfies Chunks),
       types: [...types],
@@ -121,7 +120,7 @@ function columnValue(value: unknown, type: RecordField['type']): unknown {
  */
 export function footerOf(notes: readonly RowGroupNote[], base: number): Uint8Array {
   const writer = new ByteWriter(1_048_576)
-  writer.offset = base - MAGIC.length
+  writer.offset = base - PARQUET_MAGIC.length
   const parquet = new ParquetWriter({
     writer,
     schema: SCHEMA,
@@ -135,7 +134,7 @@ export function footerOf(notes: readonly RowGroupNote[], base: number): Uint8Arr
     parquet.pendingIndexes.push(...pendingIndexes)
   }
   void parquet.finish()
-  return writer.getBytes().slice(MAGIC.length)
+  return writer.getBytes().slice(PARQUET_MAGIC.length)
 }
 
 function geoMetadata(notes: readonly RowGroupNote[]): object {

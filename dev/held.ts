@@ -1,0 +1,22 @@
+import path from 'node:path'
+
+/**
+ * `node dist/dev/held.js <modules> <program> [arguments]`: a program that is started before what it needs is
+ * there. It loads the modules, separated by commas, which takes most of its start, and runs once its parent
+ * sends it the settings that were still missing.
+ */
+const [node, , modules, program, ...parameters] = process.argv
+const file = path.resolve(program!)
+for (const each of modules!.split(',')) load(path.resolve(each))
+
+const giveUp = () => process.exit(0)
+process.once('disconnect', giveUp).once('message', (settings: NodeJS.ProcessEnv) => {
+  process.off('disconnect', giveUp)
+  Object.assign(process.env, settings)
+  process.argv = [node!, file, ...parameters]
+  load(file)
+})
+
+function load(name: string): void {
+  require(name) // eslint-disable-line @typescript-eslint/no-require-imports -- the programs are CommonJS
+}
