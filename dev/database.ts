@@ -3,6 +3,7 @@ import { cpSync, existsSync, readFileSync, renameSync, rmSync, statSync, writeFi
 import { createServer, type Socket } from 'node:net'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { parseArgs } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { PGlite, type Extension } from '@electric-sql/pglite'
@@ -10,14 +11,22 @@ import { postgis } from '@electric-sql/pglite-postgis'
 
 /**
  * The embedded database: Postgres with PostGIS in this process (PGlite), behind a socket for Postgres
- * clients. `node dist/dev/database.js <port> [folder]`; without a folder it is in memory. It is a process of
- * its own, as a query blocks its event loop. It tells its parent when it accepts connections. All clients
- * share one session: no SET, no LISTEN, and an open transaction makes the others wait.
+ * clients. `node dist/dev/database.js [--small] <port> [folder]`; without a folder it is in memory. `--small`
+ * is for little data: less memory and a quicker start, but slower long queries. It is a process of its own,
+ * as a query blocks its event loop. It tells its parent when it accepts connections. All clients share one
+ * session: no SET, no LISTEN, and an open transaction makes the others wait.
  */
 async function main(): Promise<void> {
-  // Optimized later than by default, 1.8 million: a start runs much of Postgres, and little of it often.
-  setFlagsFromString('--wasm-tiering-budget=180000000')
-  const [port, folder] = process.argv.slice(2)
+  const {
+    positionals: [port, folder],
+    values: { small },
+  } = parseArgs({ allowPositionals: true, options: { small: { type: 'boolean' } } })
+  if (small) {
+    // By default 1.8 million. A start runs much of Postgres, and little of it often.
+    setFlagsFromString('--wasm-tiering-budget=180000000')
+    // By default 160 MB, beside the files' own place in memory or the system's cache of them.
+    startParameters.push('-c', 'shared_buffers=32MB')
+  }
   if (port === MAKE) {
     const made = await create(folder)
     await made.exec('CREATE EXTENSION postgis')
@@ -48,8 +57,7 @@ async function main(): Promise<void> {
 
 /** In the place of the port: the folder gets a new database, and that is all. */
 const MAKE = 'make'
-/** The default is 160 MB, in memory beside the files themselves or the system's cache of them. */
-const START_PARAMETERS = [...PGlite.defaultStartParams, '-c', 'shared_buffers=32MB', '-c', 'wal_buffers=1MB']
+const startParameters = [...PGlite.defaultStartParams]
 
 async function open(folder: string | undefined): Promise<PGlite> {
   if (!folder) return create()
@@ -69,7 +77,7 @@ function create(dataDir?: string): Promise<PGlite> {
   return PGlite.create({
     ...(dataDir !== undefined && { dataDir }),
     extensions: { postgis: postgisAlone },
-    startParams: START_PARAMETERS,
+    startParams: startParameters,
   })
 }
 

@@ -154,7 +154,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       const memoryOrFolder = options.keep ? [path.join(folder, 'database')] : []
       const database = start(
         'database',
-        ['dist/dev/database.js', String(given.localDbPort), ...memoryOrFolder],
+        ['dist/dev/database.js', '--small', String(given.localDbPort), ...memoryOrFolder],
         environment,
       )
       stops.unshift(() => database.stop())
