@@ -88,7 +88,7 @@ export {
   type Statement,
   TYPE_INDEXED,
 } from './sql'
-export { type IndexState, Store } from './store'
+export { type IndexState, Store, translated } from './store'
 export type { InputRow } from './store-inputs'
 export { apiConnections, type DatabaseError, isOutage } from './store-pool'
 export { DatabaseServers } from './store-servers'

@@ -1,4 +1,4 @@
-import { apiConnections, type DatabaseServers } from '../records'
+import { apiConnections, translated, type DatabaseServers } from '../records'
 import type { GivenSubscription } from './subscriptions'
 
 /** A subscription that this process delivers for. */
@@ -87,7 +87,7 @@ export class WebhookStore {
   constructor(private readonly servers: DatabaseServers) {}
 
   private query<Row extends object>(text: string, values: unknown[]): Promise<Row[]> {
-    return this.servers.query<Row>(this.config, { text, values })
+    return translated(this.servers.query<Row>(this.config, { text, values }), false)
   }
 
   /** Makes the subscriptions of the settings file what it says; one whose finality changes begins anew. */
