@@ -12,7 +12,8 @@
 
 export { ColumnarFiles } from './columnar/file'
 export { cursorText, MAX_CURSOR_LENGTH, readCursor } from './cursor'
-export { featureText, recordText } from './formats'
+export { featureText, recordText, chooseFormat, csvFile, ndjsonFile } from './formats'
+export { Exports } from './exports'
 export { Freshness, isKnown } from './freshness'
 export { instantOf } from './iso-8601'
 export { drawMap } from './map'

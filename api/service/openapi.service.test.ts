@@ -380,6 +380,8 @@ async function record(): Promise<Example[]> {
   const [answered] = (
     await asked('listAnswers', 'operation', 'Distances', get('/api/v0/answers?operation=distance'))
   ).json().data
+  for (const format of ['ndjson', 'csv'])
+    await asked('listAnswers', format, `As ${format.toUpperCase()}`, get(`/api/v0/answers?format=${format}`))
   await asked('getAnswer', 'distance', 'A distance', get(`/api/v0/answers/${answered.uid}`))
   await asked('listAnswers', 'input', 'An input that is none', get('/api/v0/answers?input=Berlin'))
   await asked('getAnswer', 'format', 'A UID cut short', get('/api/v0/answers/0x12'))
