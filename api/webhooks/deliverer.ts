@@ -55,8 +55,6 @@ const DELIVERY: DelivererOptions = {
   atOnce: { working: { all: 256, each: 32 }, failing: { all: 64, each: 8 } },
   clock: () => Date.now(),
 }
-/** Subscriptions taken at a look: copies that start together share them. */
-const CLAIMED_AT_ONCE = 250
 /** Positions that are read from at a look: most subscriptions share one. */
 const POSITIONS_AT_ONCE = 16
 /** What went on is written this long after it did, so that one statement writes all of it. */
@@ -275,7 +273,8 @@ export class Deliverer {
   private async renew(): Promise<void> {
     const { leaseMs, syncMs } = this.options
     const began = performance.now()
-    if (!(await this.webhooks.renew(this.holder, leaseMs))) {
+    const isKnown = await this.webhooks.renew(this.holder, leaseMs)
+    if (!isKnown) {
       // It is no more, or never was. Nobody has what is written now under a new name.
       await this.keep()
       for (const held of this.held.values()) this.drop(held)
@@ -288,7 +287,8 @@ export class Deliverer {
       () => this.requests.forEach((request) => request.abort(new Error('the lease is over'))),
       this.leasedUntil - performance.now(),
     )
-    const taken = await this.webhooks.take(this.holder, CLAIMED_AT_ONCE)
+    // From the next time on: copies that start together share what there is.
+    const taken = isKnown ? await this.webhooks.take(this.holder) : 0
     if (taken === 0 && performance.now() < this.syncAt) return
     await this.sync()
     this.syncAt = performance.now() + syncMs

@@ -132,18 +132,22 @@ export class WebhookStore {
     return rows.length > 0
   }
 
-  /** Takes up to `atMost` subscriptions that no holder with a lease has; answers how many. */
-  async take(holder: string, atMost: number): Promise<number> {
+  /** Takes its share of the subscriptions that no holder with a lease has; answers how many. */
+  async take(holder: string): Promise<number> {
     // Who takes a row changes its version: what somebody took since this statement began is left to them.
+    // Each holder has an order of its own, so that those who take at once seldom want the same.
     const rows = await this.query<{ id: string }>(
       `WITH free AS MATERIALIZED (
          SELECT id, version FROM webhook_subscription AS row WHERE disabled IS NULL
-           AND NOT EXISTS (SELECT FROM webhook_holder AS other WHERE other.holder = row.holder) ORDER BY id LIMIT $2
+           AND NOT EXISTS (SELECT FROM webhook_holder AS other WHERE other.holder = row.holder)
+       ), share AS MATERIALIZED (
+         SELECT id, version FROM free ORDER BY md5(id || $1) LIMIT (
+           SELECT ceil((SELECT count(*) FROM free)::float8 / greatest(1, count(*))) FROM webhook_holder)
        ), mine AS (
-         SELECT row.id FROM webhook_subscription AS row JOIN free USING (id, version) FOR UPDATE OF row SKIP LOCKED)
+         SELECT row.id FROM webhook_subscription AS row JOIN share USING (id, version) FOR UPDATE OF row SKIP LOCKED)
        UPDATE webhook_subscription AS row SET holder = $1, version = version + 1 FROM mine WHERE row.id = mine.id
        RETURNING row.id`,
-      [holder, atMost],
+      [holder],
     )
     return rows.length
   }
