@@ -2,6 +2,7 @@ import { stopTracing } from '../src/tracing'
 import cluster from 'node:cluster'
 import path from 'node:path'
 import type { Logger } from 'pino'
+import { leaveOutExplorers } from '../src/chains'
 import { SettingsError, isLoopback, processSettings, type Settings } from '../src/config'
 import { CURVE } from '../src/eas'
 import { retry } from '../src/retry'
@@ -38,6 +39,8 @@ const SET_AGAIN_MS = 1_000
 /** A copy of the API: open, listen; on a signal close in the reverse order. */
 export async function serve(settings: Settings): Promise<void> {
   addLocationSchemas(settings.locationSchemas)
+  const localNodes = localNodesOf(settings)
+  leaveOutExplorers(Object.keys(localNodes).map(Number))
   const logger = openLog(settings.logLevel)
   const clock = () => Date.now()
 
@@ -101,7 +104,7 @@ export async function serve(settings: Settings): Promise<void> {
     chains: settings.chains,
     deploymentName: settings.deploymentName,
     mcp: settings.mcp,
-    pages: Pages.in(path.join(__dirname, '../web'), localNodesOf(settings)),
+    pages: Pages.in(path.join(__dirname, '../web'), localNodes),
     trustProxy: settings.trustProxy,
     rateLimitPerHour: settings.rateLimitPerHour,
     recordsRateLimitPerHour: settings.recordsRateLimitPerHour,

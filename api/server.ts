@@ -25,7 +25,14 @@ import {
   pathOf,
   recordsErrorHandler,
 } from './http/problems'
-import { type ColumnarFiles, Freshness, type RecordSearch, recordsRoutes, type Store } from './records'
+import {
+  type ColumnarFiles,
+  Exports,
+  Freshness,
+  type RecordSearch,
+  recordsRoutes,
+  type Store,
+} from './records'
 import { tilesRoutes } from './tiles'
 import { webhookAdminRoutes, type WebhookAdminParts } from './webhooks'
 
@@ -80,10 +87,11 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
 
   const freshness = new Freshness(parts.store, parts.clock, parts.pageCacheBytes ?? PAGE_CACHE_BYTES)
   await app.register(computeScope(parts), { prefix: '/compute' })
+  const fileExports = new Exports(parts.columnarFiles, parts.clock)
   await app.register(
     publicRecordsScope(app, parts, async (scope) => {
-      await scope.register(recordsRoutes({ ...parts, freshness }), { prefix: '/v0' })
-      await scope.register(answersRoutes({ ...parts, freshness }), { prefix: '/v0' })
+      await scope.register(recordsRoutes({ ...parts, freshness, fileExports }), { prefix: '/v0' })
+      await scope.register(answersRoutes({ ...parts, freshness, fileExports }), { prefix: '/v0' })
       await scope.register(streamRoutes({ live }), { prefix: '/v0' })
     }),
     { prefix: '/api' },

@@ -16,7 +16,7 @@ const BURST = 20
 /** Records one after another, each when the last was delivered to all. */
 const SINGLE = 20
 
-/** One API process, subscriptions without a filter, one receiver in this process that answers at once. */
+/** API processes, subscriptions without a filter, one receiver in this process that answers at once. */
 export async function webhooks(bench: Bench): Promise<Table[]> {
   const databaseUrl = await bench.createDatabase()
   await promisify(execFile)(process.execPath, ['lib/migrate.js'], {
@@ -72,6 +72,11 @@ export async function webhooks(bench: Bench): Promise<Table[]> {
       single.push(...(await deliver(1)))
       await pause(200)
     }
+    const megabytes = processMegabytes(service.pid, 'VmHWM')
+    // A second copy, when the first is killed.
+    await startApi(bench, databaseUrl, { WEBHOOKS_FILE: file, WEBHOOK_PRIVATE_HOSTS: host }, 'api-2')
+    await service.kill()
+    const takenOver = await deliver(1)
     const at = (list: number[], share: number) =>
       Math.round(list.sort((a, b) => a - b)[Math.floor(share * (list.length - 1))]!)
     return [
@@ -84,7 +89,9 @@ export async function webhooks(bench: Bench): Promise<Table[]> {
           burstP99Ms: at(burst, 0.99),
           singleP50Ms: at(single, 0.5),
           singleP99Ms: at(single, 0.99),
-          processMegabytes: processMegabytes(service.pid, 'VmHWM'),
+          killedP50Ms: at(takenOver, 0.5),
+          killedMaxMs: at(takenOver, 1),
+          processMegabytes: megabytes,
         },
       ],
     ]

@@ -118,6 +118,12 @@ export function addChains(chains: readonly Chain[]): void {
   ;(ACTIVE_SLUGS as string[]).push(...chains.filter(({ active }) => active).map(({ slug }) => slug))
 }
 
+/** Leaves out the explorers of chains that are played on this machine: no page of others knows these. */
+export function leaveOutExplorers(ids: readonly number[]): void {
+  for (const chain of CHAINS)
+    if (ids.includes(chain.id)) Object.assign(chain, { explorer: '', attestations: '' })
+}
+
 /** The chain with this slug or alias, in any letter case; undefined if there is none. */
 export function chainBySlug(name: string): Chain | undefined {
   const slug = name.toLowerCase()

@@ -277,6 +277,29 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     expect(complaints).toEqual([])
   })
 
+  test('a private place: only its salted hash is in the answer, no link holds it, and it can be saved', async () => {
+    await using browser = await open({ a: '-60.5, -30.25', b: '0, 0' })
+    const { page, complaints } = browser
+    await page.getByRole('button', { name: 'Make private: From' }).click()
+    const kept = await page.getByLabel('From', { exact: true }).inputValue()
+    const { geometry, salt } = JSON.parse(kept) as { geometry: Geometry; salt: string }
+    expect([geometry, salt]).toEqual([at(-60.5, -30.25), expect.stringMatching(/^0x[0-9a-f]{64}$/)])
+    expect(page.url()).not.toMatch(/60\.5|[?&]a=/)
+    expect(await page.getByRole('button', { name: 'Make private: From' }).count()).toBe(0)
+    const saved = page.waitForEvent('download')
+    await page.getByRole('link', { name: 'Save the private From' }).click()
+    expect(readFileSync(await (await saved).path(), 'utf8')).toBe(kept)
+    await ask(browser)
+    await verified(browser)
+    await page.locator('.answer[data-drawn]').waitFor()
+    const ref = (await world.post('/compute/v0/reference', { geometry: { geometry, salt } })).body.inputRef
+    expect(await page.locator('.fields').innerText()).toContain(ref)
+    expect(page.url()).not.toMatch(/60\.5|[?&]a=/)
+    expect(await browser.barriers()).toEqual([])
+    expect(complaints).toEqual([])
+    await browser.picture('playground-private')
+  })
+
   test('a record by its UID', async () => {
     const record = await attested()
     await using browser = await open({ op: 'distance', a: record, b: '0, 0' })

@@ -120,29 +120,37 @@ test('the answers of an attester that is noted later: those to come at once, its
   expect(doubt).toBeNull()
 })
 
-test('an audit beside the indexer that has begun before an attester is noted finds its answers', async () => {
-  const { chain } = world
-  const [late, address] = [7, testAccount(7).address.toLowerCase()]
-  const old = await attest(chain, answerRequest(3n), late)
-  await finalize()
-  const database = new Database(world.databaseUrl, () => {})
-  try {
-    const rpc = testRpc([chain.url])
-    const parts = { chain: LOCAL_CHAIN, rpc, database, log: SILENT }
-    const registry = new Registry({ ...parts, policy: ALL_SCHEMAS, isIndexer: false })
-    await registry.load()
-    const auditor = new RangeAuditor({ ...parts, registry, bodies: new BodyReader(rpc, LOCAL_CHAIN.eas) })
-    await query('INSERT INTO answer_attester (chain, address, first_block) VALUES ($1, $2, 0)', [
-      ...[LOCAL_CHAIN.slug, address],
-    ])
-    await until(async () => (await query('SELECT FROM answer_attester WHERE read_from IS NULL')).length === 0)
-    const { finalHeight: to } = (await finalState(database.query, LOCAL_CHAIN))!
-    await auditor.reread({ from: LOCAL_CHAIN.firstBlock, to })
-    expect(await query('SELECT uid FROM answer WHERE attester = $1', [address])).toEqual([{ uid: old }])
-  } finally {
-    await database.close()
-  }
-})
+test.each([
+  ['reread', 7],
+  ['prove', 8],
+] as const)(
+  'an audit beside the indexer (%s) that has begun before an attester is noted finds its answers',
+  async (how, late) => {
+    const { chain } = world
+    const address = testAccount(late).address.toLowerCase()
+    const old = await attest(chain, answerRequest(3n), late)
+    await finalize()
+    const database = new Database(world.databaseUrl, () => {})
+    try {
+      const rpc = testRpc([chain.url])
+      const parts = { chain: LOCAL_CHAIN, rpc, database, log: SILENT }
+      const registry = new Registry({ ...parts, policy: ALL_SCHEMAS, isIndexer: false })
+      await registry.load()
+      const auditor = new RangeAuditor({ ...parts, registry, bodies: new BodyReader(rpc, LOCAL_CHAIN.eas) })
+      await query('INSERT INTO answer_attester (chain, address, first_block) VALUES ($1, $2, 0)', [
+        ...[LOCAL_CHAIN.slug, address],
+      ])
+      await until(
+        async () => (await query('SELECT FROM answer_attester WHERE read_from IS NULL')).length === 0,
+      )
+      const { finalHeight: to } = (await finalState(database.query, LOCAL_CHAIN))!
+      await auditor[how]({ from: LOCAL_CHAIN.firstBlock, to })
+      expect(await query('SELECT uid FROM answer WHERE attester = $1', [address])).toEqual([{ uid: old }])
+    } finally {
+      await database.close()
+    }
+  },
+)
 
 test('an attestation mined again at another time has another UID', async () => {
   const { chain, caughtUp } = world

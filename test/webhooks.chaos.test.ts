@@ -142,3 +142,38 @@ test(`copies of the API that are killed, reorgs, and a receiver that fails at ra
     ).toBeTruthy()
   expect([kills, expected.length > 5]).toEqual([3, true])
 })
+
+test('the copy that delivers is killed, and does not come back: the other goes on, with nothing lost and in order', async () => {
+  const { chain, caughtUp } = world
+  receiver.answer = () => answers.ok
+  const attested: string[] = []
+  const heard = () => told('/latest').filter((each) => attested.includes(each.slice('new '.length)))
+  const more = async () => {
+    attested.push(await attest(chain, place()))
+    await caughtUp()
+    await receiver.until(() => heard().length >= attested.length)
+  }
+  const holder = async () => {
+    const [row] = await rows<{ holder: string }>(
+      world.databaseUrl,
+      `SELECT holder FROM webhook_subscription JOIN webhook_holder USING (holder) WHERE id = 'latest'`,
+    )
+    return row?.holder
+  }
+  await more()
+  const before = (await holder())!
+  const dying = copies.find(({ pid }) => String(pid) === before.split('/')[1])!
+  // It has the message, and never learns that it was taken.
+  receiver.answer = () => () => void dying.kill()
+  attested.push(await attest(chain, place()))
+  await caughtUp()
+  await receiver.until(() => heard().length >= attested.length)
+  receiver.answer = () => answers.ok
+  await more()
+  expect(await holder()).not.toBe(before)
+  expect(heard()).toEqual(attested.map((uid) => `new ${uid}`))
+  const repeats = receiver.received.filter(
+    ({ body }) => body.includes(attested[1]!) && body.includes('record.new'),
+  )
+  expect(repeats.filter(({ path }) => path === '/latest').length).toBeGreaterThan(1)
+})

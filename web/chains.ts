@@ -1,4 +1,6 @@
+import { useEffect, useState } from 'preact/hooks'
 import { CHAINS } from '../src/chains'
+import { localNodes } from './wallet/nodes'
 
 /** What the pages say of a chain. Colours differ on light and dark land, and for colour-blind people. */
 const COLOURS = ['#2f6fde', '#8a4fd3', '#d9480f', '#0b8f6a', '#c2255c', '#946200', '#0c8599', '#5f6b7a']
@@ -17,16 +19,23 @@ export const chainName = (slug: string): string =>
 
 export const chainColour = (slug: string): string => known.get(slug)?.colour ?? OTHER
 
-/** Pages of others about something of a chain; undefined for a chain that is not in the table. */
-export function pagesOf(slug: string) {
+/**
+ * Pages of others about something of a chain; undefined for a chain that is not in the table, and for one of
+ * this machine, which nobody else has seen.
+ */
+export function usePages(slug: string) {
   const chain = known.get(slug)
-  return (
-    chain && {
-      transaction: (hash: string) => `${chain.explorer}/tx/${hash}`,
-      address: (address: string) => `${chain.explorer}/address/${address}`,
-      attestation: (uid: string) => `${chain.attestations}/attestation/view/${uid}`,
-    }
+  const [isLocal, setIsLocal] = useState(true)
+  useEffect(
+    () => void localNodes().then((nodes) => setIsLocal(chain !== undefined && chain.id in nodes)),
+    [slug],
   )
+  if (!chain || isLocal) return undefined
+  return {
+    transaction: (hash: string) => `${chain.explorer}/tx/${hash}`,
+    address: (address: string) => `${chain.explorer}/address/${address}`,
+    attestation: (uid: string) => `${chain.attestations}/attestation/view/${uid}`,
+  }
 }
 
 /** Kinds of location types, by how their names begin: the first that fits. */

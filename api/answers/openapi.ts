@@ -6,6 +6,7 @@ import { OPERATIONS, readLabel } from '../../src/operations'
 import { UID, recordsError, ref, text, type Schema } from '../http/openapi-components'
 import {
   choiceReader,
+  chooseFormat,
   DEFAULT_LIMIT,
   FILTERS,
   formats,
@@ -51,6 +52,7 @@ function readInput(given: string, name: string): string {
   return reference
 }
 
+const LIST_FORMATS = ['json', 'ndjson', 'csv'] as const
 const SORTS = ['-timestamp', 'timestamp'] as const
 const addresses = (description: string) =>
   parameter(
@@ -100,11 +102,17 @@ const LIST_QUERY = queryOf({
   limit: parameter(
     {
       type: 'integer',
-      description: `How many at most. More than ${MAX_LIMIT} gives ${MAX_LIMIT}.`,
+      description: `How many at most. Of JSON ${DEFAULT_LIMIT} unless told otherwise, and ${MAX_LIMIT} at most; other formats hold all that match without it.`,
       minimum: 1,
-      default: DEFAULT_LIMIT,
     },
     wholeReader(1),
+  ),
+  format: parameter(
+    {
+      enum: LIST_FORMATS,
+      description: 'Default: what the Accept header prefers, else JSON.',
+    },
+    choiceReader(LIST_FORMATS),
   ),
   cursor: parameter(
     {
@@ -123,8 +131,13 @@ const ANSWER_QUERY = queryOf({
 })
 
 /** The answers that a request asks for, with the tag of its cursors. Throws a RecordsError. */
-export function answersRequest(query: typeof LIST_QUERY.static): AnswerQuery & { tag: string } {
-  const { fromTimestamp: after, toTimestamp: before, sort, limit, cursor, given: _, ...filters } = query
+export function answersRequest(
+  query: typeof LIST_QUERY.static,
+  accept: string | undefined,
+): AnswerQuery & { tag: string; format: (typeof LIST_FORMATS)[number] } {
+  const { fromTimestamp: after, toTimestamp: before, sort, limit, cursor, given: _, ...rest } = query
+  const { format: wanted, ...filters } = rest
+  const format = chooseFormat(wanted, accept, LIST_FORMATS)
   const filter: AnswerFilter = { ...filters, ...(after && { after }), ...(before && { before }) }
   const ascending = sort === 'timestamp'
   const tag = listTag(['answers', ascending, Object.entries(filter).sort()])
@@ -132,7 +145,8 @@ export function answersRequest(query: typeof LIST_QUERY.static): AnswerQuery & {
     ...filter,
     ascending,
     tag,
-    limit: Math.min(limit ?? DEFAULT_LIMIT, MAX_LIMIT),
+    format,
+    limit: format === 'json' ? Math.min(limit ?? DEFAULT_LIMIT, MAX_LIMIT) : (limit ?? Infinity),
     from: cursor === undefined ? undefined : positionIn(cursor, tag),
   }
 }
@@ -170,6 +184,8 @@ const FIELDS: Readonly<Record<string, Schema>> = {
   revoked: { type: 'boolean', description: 'Whether it was revoked.' },
   ...Object.fromEntries(Object.entries(PROVENANCE_FIELDS).map(([name, field]) => [name, { ...field }])),
 }
+/** Names of the fields, in their order. */
+export const ANSWER_FIELDS: readonly string[] = Object.keys(FIELDS)
 export const ANSWERS_COMPONENTS: Readonly<Record<string, Schema>> = {
   LandedAnswer: {
     type: 'object',
@@ -203,10 +219,14 @@ export const answersSchemas = {
     tags: ['Records'],
     summary: LIST_SUMMARY,
     description:
-      'Signed answers of the Compute API that were submitted, by whomever, directly or through the proxy, found on the chain by their attester. Newest first, unless sorted otherwise. (An extension to the specification.)',
+      'Signed answers of the Compute API that were submitted, by whomever, directly or through the proxy, found on the chain by their attester. Newest first, unless sorted otherwise. JSON comes in pages; NDJSON and CSV hold all that match, or `limit` of them, streamed. (An extension to the specification.)',
     querystring: LIST_QUERY,
     response: {
-      ...formats(LIST_SUMMARY, { 'application/json': ref('LandedAnswerList') }),
+      ...formats(LIST_SUMMARY, {
+        'application/json': ref('LandedAnswerList'),
+        'application/x-ndjson': { type: 'string', description: 'A `LandedAnswer` a line.' },
+        'text/csv': { type: 'string', description: 'Its fields as columns; `input_refs` as JSON.' },
+      }),
       ...RECORDS_ERRORS,
     },
   },

@@ -3,15 +3,46 @@ import type { FastifyInstance } from 'fastify'
 import { CHAINS } from '../../src/chains'
 import { checksumAddress } from '../../src/eas'
 import { RecordsError, recordsErrorHandler } from '../http/problems'
-import { cursorText, provenanceText, readParameters, type Freshness, type Store } from '../records'
-import { answersRequest, answersSchemas } from './openapi'
-import { answersQuery, type AnswerResult } from './sql'
+import {
+  csvFile,
+  cursorText,
+  ndjsonFile,
+  provenanceText,
+  readParameters,
+  type Exports,
+  type Freshness,
+  type Store,
+} from '../records'
+import { ANSWER_FIELDS, answersRequest, answersSchemas } from './openapi'
+import { answersQuery, type AnswerQuery, type AnswerResult } from './sql'
 
+/** Answers of an export that are read at once. */
+const EXPORTED_AT_ONCE = 1_000
+const FORMATS = {
+  ndjson: ndjsonFile('answers', answerText),
+  csv: csvFile('answers', ANSWER_FIELDS, (row: AnswerResult) => JSON.parse(answerText(row)) as object),
+}
 const JSON_TYPE = 'application/json; charset=utf-8'
 
 /** The answers that have landed (docs/reference/answers.md), mounted at /api/v0. */
-export function answersRoutes(parts: { store: Store; freshness: Freshness; publicBaseUrl: string }) {
-  const { store, freshness, publicBaseUrl } = parts
+export function answersRoutes(parts: {
+  store: Store
+  freshness: Freshness
+  fileExports: Exports
+  publicBaseUrl: string
+}) {
+  const { store, freshness, fileExports, publicBaseUrl } = parts
+  /** All that match, `limit` at most, in pages that are read when they are wanted. */
+  async function* pagesOf(query: AnswerQuery): AsyncGenerator<AnswerResult[]> {
+    for (let { from, limit } = query; limit > 0;) {
+      const size = Math.min(limit, EXPORTED_AT_ONCE)
+      const rows = await store.run<AnswerResult>(answersQuery({ ...query, from, limit: size }), true)
+      if (rows.length) yield rows
+      if (rows.length < size) return
+      limit -= size
+      from = positionOf(rows.at(-1)!)
+    }
+  }
 
   return (scope: FastifyInstance, _options: object, done: () => void): void => {
     const app = scope.withTypeProvider<TypeBoxTypeProvider>()
@@ -20,12 +51,14 @@ export function answersRoutes(parts: { store: Store; freshness: Freshness; publi
     freshness.keepAnswersOf(app)
 
     app.get('/answers', { schema: answersSchemas.list }, async (request, reply) => {
-      const { tag, limit, ...query } = answersRequest(request.query)
-      if (await freshness.answers(request, reply)) return reply
+      const { tag, limit, format, ...query } = answersRequest(request.query, request.headers.accept)
+      if (await freshness.answers(request, reply, format)) return reply
+      if (format !== 'json')
+        return fileExports.send(request, reply, pagesOf({ ...query, limit }), FORMATS[format])
       const rows = await store.run<AnswerResult>(answersQuery({ ...query, limit: limit + 1 }), true)
       const page = rows.slice(0, limit)
       const last = rows.length > limit ? page.at(-1) : undefined
-      const next = last ? cursorText({ at: last.timestamp.getTime(), id: last.id }, tag) : null
+      const next = last ? cursorText(positionOf(last), tag) : null
       return reply
         .type(JSON_TYPE)
         .send(
@@ -52,6 +85,8 @@ export function answersRoutes(parts: { store: Store; freshness: Freshness; publi
     done()
   }
 }
+
+const positionOf = ({ timestamp, id }: AnswerResult) => ({ at: timestamp.getTime(), id })
 
 /** An answer as JSON, the fields in the order of the documentation. */
 function answerText(row: AnswerResult): string {

@@ -8,15 +8,15 @@ import { RECORD_FIELDS } from '../../src/location'
  */
 
 /** A record's fields, in their order. */
-export const CSV_COLUMNS = Object.keys(RECORD_FIELDS)
+export const CSV_COLUMNS: readonly string[] = Object.keys(RECORD_FIELDS)
 
 /**
  * Lists are JSON text, null is empty, numbers are numbers.
- * @param more columns after those of the record
+ * @param columns by default those of the record
  */
-export function csvText(rows: readonly unknown[], header: boolean, more: readonly string[] = []): string {
+export function csvText(rows: readonly unknown[], header: boolean, columns = CSV_COLUMNS): string {
   return stringify(rows as object[], {
-    columns: [...CSV_COLUMNS, ...more],
+    columns: [...columns],
     header,
     record_delimiter: 'windows',
     // A line feed or carriage return alone ends a line to many readers.

@@ -5,9 +5,8 @@ import { clientOf } from '../http/limits'
 import { RecordsError, UnavailableError } from '../http/problems'
 import { Semaphore } from '../http/semaphore'
 import type { ColumnarFile, ColumnarFiles } from './columnar/file'
-import type { ColumnarFormat, RecordFormat, TextFormat } from './formats'
-import type { RecordSearch, SearchQuery } from './search'
-import type { RecordResult, TimeSort } from './sql'
+import type { ColumnarFormat, TextFormat } from './formats'
+import type { RecordResult } from './sql'
 
 /** Exports at once. Each holds a page of records in memory, and no connection while its client reads. */
 const EXPORTS_AT_ONCE = 16
@@ -48,7 +47,7 @@ interface Export {
  * like any other. A later one resets the connection: through any proxy, no client takes the file for
  * complete.
  */
-export class RecordExports {
+export class Exports {
   private readonly open = new Set<Export>()
   private readonly clients = new Semaphore({ all: Infinity, each: EXPORTS_OF_CLIENT })
   private readonly reads = new Semaphore({
@@ -59,7 +58,6 @@ export class RecordExports {
 
   /** @param clock milliseconds */
   constructor(
-    private readonly records: RecordSearch,
     private readonly columnarFiles: ColumnarFiles,
     private readonly clock: () => number,
   ) {}
@@ -69,18 +67,18 @@ export class RecordExports {
     for (const { breakOff } of this.open) breakOff()
   }
 
-  async send(
+  /** Columnar files are of records. */
+  async send<Row = RecordResult>(
     request: FastifyRequest,
     reply: FastifyReply,
-    search: SearchQuery & { sort?: TimeSort },
-    format: RecordFormat,
+    pages: AsyncGenerator<Row[]>,
+    format: TextFormat<Row> | ColumnarFormat,
   ): Promise<FastifyReply> {
     // Else Fastify runs the whole export and drops its body.
     if (request.method === 'HEAD')
       return reply.type(format.type).header('content-disposition', format.file).send(Readable.from([]))
     const breakOff = () => void request.raw.socket.resetAndDestroy()
     const own = this.enter(reply, clientOf(request), breakOff)
-    const pages = this.records.pages(search)
     try {
       const first = await this.read(pages, own)
       // The client left, or got the answer that this took too long.
@@ -91,7 +89,13 @@ export class RecordExports {
       }
       const chunks =
         'columnar' in format
-          ? await this.beginColumnar(first, pages, format, own, reply)
+          ? await this.beginColumnar(
+              first as IteratorResult<unknown> as IteratorResult<RecordResult[]>,
+              pages as AsyncGenerator<unknown> as AsyncGenerator<RecordResult[]>,
+              format,
+              own,
+              reply,
+            )
           : this.write(first, pages, format, own)
       if (!chunks) return reply
       const stream = Readable.from(chunks)
@@ -199,10 +203,10 @@ export class RecordExports {
     }
   }
 
-  private async *write(
-    first: IteratorResult<RecordResult[]>,
-    pages: AsyncGenerator<RecordResult[]>,
-    format: TextFormat,
+  private async *write<Row>(
+    first: IteratorResult<Row[]>,
+    pages: AsyncGenerator<Row[]>,
+    format: TextFormat<Row>,
     own: Export,
   ): AsyncGenerator<string> {
     try {
@@ -227,10 +231,7 @@ export class RecordExports {
     }
   }
 
-  private async read(
-    pages: AsyncGenerator<RecordResult[]>,
-    own: Export,
-  ): Promise<IteratorResult<RecordResult[]>> {
+  private async read<Row>(pages: AsyncGenerator<Row[]>, own: Export): Promise<IteratorResult<Row[]>> {
     const asked = this.clock()
     const release = await this.reads.acquire('', NEVER)
     try {

@@ -1,7 +1,7 @@
 import { checksumAddress } from '../../src/eas'
 import { preferredType, prefersHtml } from '../http/accept'
 import type { ColumnarName } from './columnar/file'
-import { csvText } from './csv'
+import { CSV_COLUMNS, csvText } from './csv'
 import type { Geometry } from 'geojson'
 import { RECORD_FIELD_LIST, writeWkt } from '../../src/location'
 import { provenanceText } from './provenance'
@@ -70,11 +70,11 @@ interface FileFormat {
   readonly file: string
 }
 
-/** How a file of records is written as they come: a head, the rows, a tail. */
-export interface TextFormat extends FileFormat {
+/** How a file of records, or other rows, is written as they come: a head, the rows, a tail. */
+export interface TextFormat<Row = RecordResult> extends FileFormat {
   readonly head: string
   /** Writes some of the rows. */
-  readonly write: (rows: readonly RecordResult[]) => string
+  readonly write: (rows: readonly Row[]) => string
   /** Between the texts of two calls of `write`. */
   readonly separator: string
   readonly tail: string
@@ -107,30 +107,43 @@ export const TEXT_FORMATS: Readonly<Record<'geojson' | 'ndjson' | 'csv', TextFor
     separator: ',\n',
     tail: '\n]}\n',
   },
-  ndjson: {
-    type: `${MEDIA_TYPES.ndjson}; charset=utf-8`,
-    file: 'attachment; filename="location-records.ndjson"',
-    head: '',
-    write: (rows) => rows.map((row) => `${recordText(row)}\n`).join(''),
-    separator: '',
-    tail: '',
-  },
+  ndjson: ndjsonFile('location-records', recordText),
   csv: csvFormat([]),
 }
 
 /** CSV with further columns: of the provenance, `distance_meters`, and `geometry`, which is WKT. */
 export function csvFormat(more: readonly string[]): TextFormat {
-  const cells = (row: RecordResult) => ({
+  return csvFile('location-records', [...CSV_COLUMNS, ...more], (row: RecordResult) => ({
     ...(JSON.parse(recordText(row)) as object),
     ...(more.includes('geometry') && {
       geometry: row.geometry && writeWkt(JSON.parse(row.geometry) as Geometry),
     }),
-  })
+  }))
+}
+
+/** A file of JSON, a row a line. */
+export function ndjsonFile<Row>(name: string, textOf: (row: Row) => string): TextFormat<Row> {
+  return {
+    type: `${MEDIA_TYPES.ndjson}; charset=utf-8`,
+    file: `attachment; filename="${name}.ndjson"`,
+    head: '',
+    write: (rows) => rows.map((row) => `${textOf(row)}\n`).join(''),
+    separator: '',
+    tail: '',
+  }
+}
+
+/** A file of CSV with these columns; `cellsOf` gives those of a row by their names. */
+export function csvFile<Row>(
+  name: string,
+  columns: readonly string[],
+  cellsOf: (row: Row) => object,
+): TextFormat<Row> {
   return {
     type: `${MEDIA_TYPES.csv}; charset=utf-8; header=present`,
-    file: 'attachment; filename="location-records.csv"',
-    head: csvText([], true, more),
-    write: (rows) => csvText(rows.map(cells), false, more),
+    file: `attachment; filename="${name}.csv"`,
+    head: csvText([], true, columns),
+    write: (rows) => csvText(rows.map(cellsOf), false, columns),
     separator: '',
     tail: '',
   }

@@ -12,7 +12,8 @@
 
 export { ColumnarFiles } from './columnar/file'
 export { cursorText, MAX_CURSOR_LENGTH, readCursor } from './cursor'
-export { featureText, recordText } from './formats'
+export { featureText, recordText, chooseFormat, csvFile, ndjsonFile } from './formats'
+export { Exports } from './exports'
 export { Freshness, isKnown } from './freshness'
 export { instantOf } from './iso-8601'
 export { drawMap } from './map'
@@ -88,7 +89,7 @@ export {
   type Statement,
   TYPE_INDEXED,
 } from './sql'
-export { type IndexState, Store } from './store'
+export { type IndexState, Store, translated } from './store'
 export type { InputRow } from './store-inputs'
 export { apiConnections, type DatabaseError, isOutage } from './store-pool'
 export { DatabaseServers } from './store-servers'

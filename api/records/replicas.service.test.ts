@@ -1,9 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { chainBySlug } from '../../src/chains'
+import { eventRow } from '../../src/indexer/project'
+import { settleHotBlocks } from '../../src/indexer/store'
+import { insertSql } from '../../src/indexer/store/log'
+import { LOCATION_SCHEMA } from '../../src/location'
+import { EventKind } from '../../src/model'
 import { startApi, type TestApi } from '../../test/api'
 import { MISSING_PACKAGES, startCluster, type Cluster, type DatabaseServer } from '../../test/cluster'
 import { rows } from '../../test/database'
-import { insertRecords, uidOf } from '../../test/records'
+import { ADDRESSES, insertRecords, uidOf } from '../../test/records'
+import { listen } from '../../test/sse'
 import { UnavailableError } from '../http/problems'
 import { Store } from './store'
 import { reaches } from './store-servers'
@@ -112,6 +120,72 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`reads on replicas${needs}`, () => 
     const next = await list(second!, known)
     expect([next.status, ((await next.json()) as { count: number }).count]).toEqual([200, written])
     for (const server of [one!, two!]) await call(server, 'pg_wal_replay_resume()')
+  })
+  test('final changes are told while replicas lag, each once, in order, and without a reset', async () => {
+    const celo = chainBySlug('celo')!
+    const client = new Client({ connectionString: primary!.url })
+    await client.connect()
+    const query = async <Row extends object>(sql: string, values?: unknown[]) =>
+      (await client.query<Row>(sql, values)).rows
+    await query(`CREATE SCHEMA squid_celo;
+      CREATE TABLE squid_celo.status (id int PRIMARY KEY, height int NOT NULL);
+      CREATE TABLE squid_celo.hot_block (height int PRIMARY KEY, hash text NOT NULL);
+      INSERT INTO squid_celo.status VALUES (0, 100)`)
+    /** As the indexer writes a block that a reorg may take back. */
+    const block = async (height: number) => {
+      const n = ++written
+      await query('BEGIN')
+      await query('INSERT INTO squid_celo.hot_block VALUES ($1, $2)', [height, uidOf(height)])
+      const event = {
+        ...{ kind: EventKind.ATTESTED, uid: uidOf(n), schemaUid: LOCATION_SCHEMA.uid },
+        ...{ attester: ADDRESSES[0]!, recipient: ADDRESSES[0]!, transactionHash: uidOf(n), logIndex: 0 },
+        ...{ blockNumber: height, blockHash: uidOf(height), blockTimestamp: height * 1000 },
+      }
+      await query(insertSql('attestation_event'), [JSON.stringify([eventRow('celo', event)])])
+      await insertRecords(client, [{ chain: 'celo', uid: uidOf(n), columns: { block_number: height } }])
+      await query('COMMIT')
+      return n
+    }
+    const settle = async (height: number) => {
+      await query('BEGIN')
+      await settleHotBlocks(query, celo, height)
+      await query('UPDATE squid_celo.status SET height = $1', [height])
+      await query('COMMIT')
+    }
+    const servers = [one!, two!]
+    const api = await startApi({
+      databaseUrl: cluster.bouncerUrl('api'),
+      readUrls: servers.map((server) => cluster.bouncerUrl('api', [server])),
+      live: { pollMs: 20, heartbeatMs: 40 },
+    })
+    apis.push(api)
+    const follow = (lastEventId = '') =>
+      listen(`${api.url}/api/v0/location-records/stream?finality=final`, { lastEventId })
+    const final = await follow()
+    await final.until(() => final.lastEventId !== '')
+    const expected: string[] = []
+    const next = async (height: number) => {
+      expected.push(`new ${await block(height)}`)
+      await settle(height)
+      await final.count(expected.length)
+    }
+    await next(101)
+    await call(one!, 'pg_wal_replay_pause()')
+    await next(102)
+    await call(two!, 'pg_wal_replay_pause()')
+    await next(103)
+    // From the position before them, by a copy that asks a replica that has none of them.
+    const again = await follow(final.events[0]!.id)
+    await again.count(2)
+    for (const server of servers) await call(server, 'pg_wal_replay_resume()')
+    await next(104)
+    await again.count(3)
+    const told = ({ events }: typeof final) =>
+      events.map(({ event, data }) => `${event} ${parseInt(data.uid as string)}`)
+    expect([told(final), told(again)]).toEqual([expected, expected.slice(1)])
+    final.close()
+    again.close()
+    await client.end()
   })
   test('what a replica has before the primary shows it is not shown', async () => {
     const store = copy([one!])

@@ -7,9 +7,9 @@ import { LOCATION_SCHEMA } from '../../src/location'
 import { sendPage } from '../http/pages'
 import { RecordsError, recordsErrorHandler } from '../http/problems'
 import { SharedRead } from '../http/shared'
-import type { ColumnarFiles } from './columnar/file'
+
 import { cursorText } from './cursor'
-import { RecordExports } from './exports'
+import type { Exports } from './exports'
 import { RECORD_FORMATS, TEXT_FORMATS, csvFormat, featureText, recordText } from './formats'
 import type { Freshness } from './freshness'
 import { linkHeader, pageAddresses } from './links'
@@ -39,11 +39,10 @@ export function recordsRoutes(parts: {
   publicBaseUrl: string
   chains: readonly ConnectedChain[]
   maxLagSeconds: number
-  /** Makes the files in space order. */
-  columnarFiles: ColumnarFiles
+  /** Sends files of any length. */
+  fileExports: Exports
 }) {
-  const { store, records, freshness, clock, publicBaseUrl, chains, maxLagSeconds, columnarFiles } = parts
-  const recordExports = new RecordExports(records, columnarFiles, clock)
+  const { store, records, freshness, clock, publicBaseUrl, chains, maxLagSeconds, fileExports } = parts
   const listAddress = `${publicBaseUrl}/api/v0/location-records`
   const home = [{ href: `${publicBaseUrl}/docs`, title: 'API' }]
   const known = new SharedRead(() => records.count({ limit: 0 }), COUNT_SHARED_MS, clock)
@@ -54,7 +53,7 @@ export function recordsRoutes(parts: {
     app.setErrorHandler(recordsErrorHandler(publicBaseUrl))
     freshness.keepAnswersOf(app)
     app.addHook('preClose', (closed) => {
-      recordExports.stop()
+      fileExports.stop()
       closed()
     })
 
@@ -68,10 +67,10 @@ export function recordsRoutes(parts: {
         )
       if (await freshness.answers(request, reply, format)) return reply
       if (asked.whole)
-        return recordExports.send(
+        return fileExports.send(
           request,
           reply,
-          isDeep(search) ? { ...asked.search, limit: 0 } : asked.search,
+          records.pages(isDeep(search) ? { ...asked.search, limit: 0 } : asked.search),
           asked.format === 'csv' ? csvFormat(asked.columns) : RECORD_FORMATS[asked.format],
         )
       return sendList(reply, asked)

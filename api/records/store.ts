@@ -338,8 +338,11 @@ export class Store {
   }
 }
 
-/** @param heavy whether clients can make it slow */
-async function translated<T>(reading: Promise<T>, heavy: boolean): Promise<T> {
+/**
+ * What the database answers; its outages as an UnavailableError.
+ * @param heavy whether clients can make it slow
+ */
+export async function translated<T>(reading: Promise<T>, heavy: boolean): Promise<T> {
   try {
     return await reading
   } catch (error) {

@@ -45,7 +45,7 @@ export function withExamples<D extends Document>(document: D, publicBaseUrl: str
       if (answered) (answered.examples ??= {})[name] = { summary, value: response }
       const asked = operation.requestBody?.content['application/json']
       // A request of another operation need not be valid for this one.
-      if (asked && request !== undefined && of === operation.operationId && status === 200)
+      if (asked && request !== undefined && of === operation.operationId && status < 300)
         (asked.examples ??= {})[name] = { summary, value: request }
     }
   return document

@@ -1,9 +1,13 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import Fastify from 'fastify'
 import { Client } from 'pg'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { seededRandom } from '../../dev/random'
+import { freePort } from '../../dev/services'
 import { createMigratedDatabase, type TestDatabase } from '../../test/database'
 import { answers, distinct, startReceiver, type Receiver } from '../../test/receiver'
 import { insertRecords, uidOf } from '../../test/records'
@@ -23,7 +27,7 @@ beforeAll(async () => {
 const closing: (() => unknown)[] = []
 beforeEach(async () => {
   await client.query(
-    'TRUNCATE location_record; TRUNCATE webhook_message; TRUNCATE webhook_subscription CASCADE',
+    'TRUNCATE location_record; TRUNCATE webhook_message; TRUNCATE webhook_subscription, webhook_holder CASCADE',
   )
   // The epoch is that of the first record.
   await insert(0)
@@ -51,7 +55,7 @@ const subscription = (url: string, more: Partial<GivenSubscription> = {}): Given
   ...more,
 })
 const QUICK: Partial<DelivererOptions> = {
-  ...{ pollMs: 10, leaseMs: 1_500, renewMs: 50, timeoutMs: 300, firstPauseMs: 20 },
+  ...{ pollMs: 10, leaseMs: 1_500, renewMs: 50, syncMs: 50, timeoutMs: 300, firstPauseMs: 20 },
 }
 async function deliver(
   given: readonly GivenSubscription[] | undefined,
@@ -165,35 +169,37 @@ test(`a receiver that fails, hangs, resets, is slow and loses answers at random 
   expect(target.received.length).toBeGreaterThan(45)
 })
 
-test('a subscription is delivered by one of two deliverers; the other goes on when the first is cut off', async () => {
-  const target = await receiver()
+/** Whose database is out of reach from some moment on, but not its receivers. */
+async function deliverUntilCut(given: readonly GivenSubscription[], options: Partial<DelivererOptions> = {}) {
   const store = new Store(database.url, () => {})
   const webhooks = new WebhookStore(store.servers)
-  await webhooks.setFile(range(0, 20).map((i) => subscription(`${target.url}/${i}`, { id: `s${i}` })))
-  // Its database is out of reach from some moment on, but not its receivers.
-  let cut = false
+  await webhooks.setFile(given)
+  let isCut = false
   const partitioned = new Proxy(webhooks, {
     get: (of, name) => {
       const method = Reflect.get(of, name) as (...args: unknown[]) => Promise<unknown>
-      return (...args: unknown[]) => (cut ? Promise.reject(new Error('cut off')) : method.apply(of, args))
+      return (...args: unknown[]) => (isCut ? Promise.reject(new Error('cut off')) : method.apply(of, args))
     },
   })
-  const first = new Deliverer(
-    store,
-    partitioned,
-    new SafeSender(new Set(['127.0.0.1'])),
-    Fastify().log,
-    QUICK,
-  )
-  first.start()
-  closing.push(async () => (await first.stop(), await store.close()))
+  const sender = new SafeSender(new Set(['127.0.0.1']))
+  const deliverer = new Deliverer(store, partitioned, sender, Fastify().log, { ...QUICK, ...options })
+  deliverer.start()
+  closing.push(async () => (await deliverer.stop(), await store.close()))
   while ((await state('position IS NULL')).length) await pause(10)
+  return { cut: () => (isCut = true) }
+}
+
+test('a subscription is delivered by one of two deliverers; the other goes on when the first is cut off', async () => {
+  const target = await receiver()
+  const { cut } = await deliverUntilCut(
+    range(0, 20).map((i) => subscription(`${target.url}/${i}`, { id: `s${i}` })),
+  )
   await deliver(undefined)
   await insert(1)
   await target.until(() => target.received.length >= 20)
   await pause(100)
   expect(target.received.length).toBe(20)
-  cut = true
+  cut()
   await insert(2)
   await target.until(() => distinct(target.received).length >= 40)
   for (const i of range(0, 20))
@@ -201,6 +207,98 @@ test('a subscription is delivered by one of two deliverers; the other goes on wh
       'record.new 1',
       'record.new 2',
     ])
+})
+
+test('a request that is on its way when the lease ends is cut off, and only then sent by another', async () => {
+  const events: string[] = []
+  const target = await receiver(() => (request, response) => {
+    events.push('sent')
+    if (events.length > 1) return response.writeHead(204).end()
+    response.once('close', () => events.push('cut off'))
+    cut()
+  })
+  const { cut } = await deliverUntilCut([subscription(target.url)], { timeoutMs: 600_000 })
+  await deliver(undefined)
+  await insert(1)
+  await target.until(() => events.length >= 3)
+  expect([events, distinct(target.received).length]).toEqual([['sent', 'cut off', 'sent'], 1])
+})
+
+test('who has lost its lease goes on under another name, and loses no message', async () => {
+  const target = await receiver()
+  await deliver(range(0, 20).map((i) => subscription(`${target.url}/${i}`, { id: `s${i}` })))
+  const names = new Set<string>()
+  for (const n of range(1, 6)) {
+    names.add((await client.query('DELETE FROM webhook_holder RETURNING holder')).rows[0]!.holder)
+    await insert(n)
+    await target.until(() => distinct(target.received).length >= 20 * n)
+    while ((await client.query('SELECT FROM webhook_holder')).rowCount === 0) await pause(10)
+  }
+  expect(names.size).toBe(5)
+  for (const i of range(0, 20))
+    expect(told(distinct(target.received.filter(({ path }) => path === `/${i}`)))).toEqual(
+      range(1, 6).map((n) => `record.new ${n}`),
+    )
+})
+
+test('what many take at once nobody has twice', async () => {
+  const store = new Store(database.url, () => {})
+  closing.push(() => store.close())
+  const webhooks = new WebhookStore(store.servers)
+  await webhooks.setFile(range(0, 500).map((i) => subscription('https://maps.example', { id: `s${i}` })))
+  const holders = ['a', 'b', 'c']
+  for (const holder of holders) await webhooks.enter(holder, 60_000)
+  let taken = 0
+  while ((await state('holder IS NULL')).length)
+    for (const count of await Promise.all(holders.map((holder) => webhooks.take(holder)))) taken += count
+  const versions = await Promise.all(holders.map((holder) => webhooks.versions(holder)))
+  expect([taken, new Set(versions.flatMap((each) => [...each.keys()])).size]).toEqual([500, 500])
+  // Each had its share at every time.
+  expect(Math.min(...versions.map(({ size }) => size))).toBeGreaterThan(50)
+  // What one had is free once its lease is over, and not before.
+  expect(await webhooks.take('b')).toBe(0)
+  await client.query(`UPDATE webhook_holder SET held_until = now() - interval '1 s' WHERE holder = 'a'`)
+  expect(await webhooks.take('b')).toBe(0)
+  expect([await webhooks.renew('b', 60_000), await webhooks.renew('a', 60_000)]).toEqual([true, false])
+  const free = versions[0]!.size
+  expect([await webhooks.take('b'), await webhooks.take('c')]).toEqual([
+    Math.ceil(free / 2),
+    Math.ceil(Math.floor(free / 2) / 2),
+  ])
+})
+
+test('the receiver of docs/reference/webhooks.md takes what is signed, each message once', async () => {
+  const [, program] = /```js\n([^]*?)```/.exec(readFileSync('docs/reference/webhooks.md', 'utf8'))!
+  // Beside the packages that it imports.
+  const file = `api/webhooks/receiver-${process.pid}.mjs`
+  writeFileSync(file, program!)
+  closing.push(() => rmSync(file))
+  const port = await freePort()
+  const env = { ...process.env, PORT: String(port), WEBHOOK_SECRET: SECRETS[0] }
+  const child = spawn(process.execPath, [file], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  closing.push(async () => child.kill() && (await once(child, 'exit')))
+  let printed = ''
+  child.stdout.setEncoding('utf8').on('data', (text) => (printed += text))
+  const url = `http://127.0.0.1:${port}`
+  // Between them and the receiver one that loses the first answer of each.
+  const seen = new Set<string>()
+  const statuses: number[] = []
+  const target = await receiver(({ id, body, headers }) => async (_, response) => {
+    const { status } = await fetch(url, { method: 'POST', body, headers: { ...headers, host: '' } })
+    statuses.push(status)
+    if (seen.has(id)) return response.writeHead(status).end()
+    seen.add(id)
+    response.destroy()
+  })
+  while (!(await fetch(url).catch(() => undefined))) await pause(50)
+  await deliver([subscription(target.url)])
+  await insert(1, 2)
+  while (statuses.length < 4 || !printed.includes(uidOf(2))) await pause(10)
+  const { body, headers } = target.received[0]!
+  const forged = await fetch(url, { method: 'POST', body: body.replace('record.new', 'record.old'), headers })
+  expect(forged.status).toBe(401)
+  expect(new Set(statuses)).toEqual(new Set([204]))
+  expect([statuses.length, printed.match(/record\.new/g)]).toEqual([4, ['record.new', 'record.new']])
 })
 
 describe('failures', () => {

@@ -28,9 +28,11 @@ import type { DeadLetter, HeldRow, WebhookStore } from './store'
 export interface DelivererOptions {
   /** Interval between looks for changes and for what is due, milliseconds. */
   pollMs: number
-  /** How long a subscription stays with a process, and how often that renews it, milliseconds. */
+  /** How long a process that is silent keeps its subscriptions, and how often one is heard, milliseconds. */
   leaseMs: number
   renewMs: number
+  /** How often what others changed of its subscriptions is taken in, milliseconds. */
+  syncMs: number
   /** How long a receiver may take for an answer, milliseconds. */
   timeoutMs: number
   /** The pause after the first failure, milliseconds; it grows threefold up to six hours. */
@@ -44,16 +46,15 @@ export interface DelivererOptions {
 }
 const DELIVERY: DelivererOptions = {
   pollMs: 500,
-  leaseMs: 30_000,
-  renewMs: 5_000,
+  leaseMs: 5_000,
+  renewMs: 1_000,
+  syncMs: 5_000,
   timeoutMs: 10_000,
   firstPauseMs: 5_000,
   giveUpMs: 3 * 86_400_000,
   atOnce: { working: { all: 256, each: 32 }, failing: { all: 64, each: 8 } },
   clock: () => Date.now(),
 }
-/** Subscriptions taken at a look: copies that start together share them. */
-const CLAIMED_AT_ONCE = 250
 /** Positions that are read from at a look: most subscriptions share one. */
 const POSITIONS_AT_ONCE = 16
 /** What went on is written this long after it did, so that one statement writes all of it. */
@@ -93,16 +94,24 @@ interface Held {
 }
 
 /**
- * Sends the changes of records to subscribers. A subscription is held by one process at a time, by a lease in
- * the database; it gets one message at a time, in the order of the changes, each until it is taken or has
- * failed for three days. What was taken is written right after, so a crash repeats messages, with the same id
- * and bytes, and loses none. All subscriptions at one position share what is read from there.
+ * Sends the changes of records to subscribers. A subscription is held by one process at a time, which has a
+ * lease in the database, and no request goes on when that is over. It gets one message at a time, in the
+ * order of the changes, each until it is taken or has failed for three days. What was taken is written right
+ * after, so a crash repeats messages, with the same id and bytes, and loses none. All subscriptions at one
+ * position share what is read from there.
  */
 export class Deliverer {
-  private readonly holder = `${hostname()}/${process.pid}/${randomBytes(6).toString('hex')}`
+  /** Under which name its lease is; another one after each that it lost. */
+  private holder = ''
   private readonly held = new Map<string, Held>()
-  /** Until when the leases last renewed are certain, by performance.now(). */
+  /** Until when the lease is certain, by performance.now(). */
   private leasedUntil = -Infinity
+  private lapse: NodeJS.Timeout | undefined
+  /** Of the requests that are on their way. */
+  private readonly requests = new Set<AbortController>()
+  private syncAt = -Infinity
+  /** When all that it has was last looked through for changes, by performance.now(). */
+  private lookedAt = -Infinity
   private readonly dirty = new Set<Held>()
   private dead: DeadLetter[] = []
   private keeping: Promise<void> = Promise.resolve()
@@ -112,9 +121,11 @@ export class Deliverer {
   private readonly redelivering = new Set<string>()
   private readonly aheadSince = new Map<string, number>()
   private readonly stopping = new AbortController()
-  private running: Promise<void> | undefined
+  private running: Promise<unknown> | undefined
   private outage = false
+  private isRenewing = false
   private readonly figures = { delivered: 0, failed: 0, dead: 0 }
+  private counts: Readonly<Record<string, number>> = {}
   private delay: Histogram | undefined
   private readonly options: DelivererOptions
 
@@ -134,7 +145,7 @@ export class Deliverer {
   }
 
   start(): void {
-    this.running ??= this.run()
+    this.running ??= Promise.all([this.keepLease(), this.run()])
   }
 
   /** Waits for what is on its way, writes how far it got, and gives the subscriptions to others. */
@@ -145,6 +156,7 @@ export class Deliverer {
     while (performance.now() < until && [...this.held.values()].some(({ busy }) => busy)) await pause(20)
     await this.keep().catch(() => {})
     await this.webhooks.release(this.holder).catch(() => {})
+    clearTimeout(this.lapse)
     await this.sender.close()
   }
 
@@ -152,7 +164,9 @@ export class Deliverer {
   register(registry: Registry): void {
     const registers = [registry]
     const { figures } = this
-    const count = () => this.held.size
+    const count = () => this.mine().length
+    const counts = () => Object.entries(this.counts)
+    const waiting = () => Object.entries(this.waitingSeconds())
     this.delay = new Histogram({
       name: 'geospatial_webhook_delay_seconds',
       help: 'From the log of changes to the answer of a receiver, of messages that were taken at the first try',
@@ -177,29 +191,63 @@ export class Deliverer {
         this.set(count())
       },
     })
+    new Gauge({
+      name: 'geospatial_webhook_subscriptions',
+      help: 'Subscriptions by state, whoever delivers for them',
+      labelNames: ['state'],
+      aggregator: 'max',
+      registers,
+      collect() {
+        for (const [state, value] of counts()) this.set({ state }, value)
+      },
+    })
+    new Gauge({
+      name: 'geospatial_webhook_waiting_seconds',
+      help: 'How long a message waits at most, for receivers that take messages and for those that do not',
+      labelNames: ['receivers'],
+      aggregator: 'max',
+      registers,
+      collect() {
+        for (const [receivers, value] of waiting()) this.set({ receivers }, value)
+      },
+    })
   }
 
   private get isStopping(): boolean {
     return this.stopping.signal.aborted
   }
 
+  /** What it delivers for. */
+  private mine(): Held[] {
+    return this.isLeased ? [...this.held.values()].filter(({ dropped }) => !dropped) : []
+  }
+
+  private waitingSeconds(): { working: number; failing: number } {
+    const mine = this.mine()
+    const now = this.options.clock()
+    // A look that does not end is as bad as a message that does not go.
+    let working = mine.length ? performance.now() - this.lookedAt : 0
+    let failing = 0
+    for (const { failures, failingSince = now, queue } of mine)
+      if (failures) failing = Math.max(failing, now - failingSince)
+      else working = Math.max(working, now - (queue[0]?.message.since ?? now))
+    return { working: working / 1000, failing: failing / 1000 }
+  }
+
   private async run(): Promise<void> {
-    let [renewAt, forgetAt] = [-Infinity, performance.now() + FORGET_EVERY_MS]
+    let forgetAt = performance.now() + FORGET_EVERY_MS
     while (!this.isStopping) {
       let more = false
       try {
-        if (performance.now() >= renewAt) {
-          await this.claim()
-          renewAt = performance.now() + this.options.renewMs
-        }
         if (performance.now() >= forgetAt) {
           await this.webhooks.forget()
           forgetAt = performance.now() + FORGET_EVERY_MS
         }
-        more = await this.readAll()
+        more = this.isLeased && (await this.readAll())
         for (const held of this.held.values()) this.drain(held)
         if (this.dirty.size) await this.keep()
-        this.note(undefined)
+        this.lookedAt = performance.now()
+        if (this.isRenewing) this.note(undefined)
       } catch (error) {
         this.note(error as Error)
       }
@@ -207,28 +255,67 @@ export class Deliverer {
     }
   }
 
-  /** Renews the leases, takes free subscriptions, and takes in what others changed of those that it has. */
-  private async claim(): Promise<void> {
-    const { leaseMs } = this.options
-    const began = performance.now()
-    await this.keep()
-    const versions = await this.webhooks.claim(this.holder, leaseMs, CLAIMED_AT_ONCE)
-    this.leasedUntil = began + leaseMs
-    for (const [id, held] of this.held)
-      if (held.dropped || versions.get(id) !== held.row.version) {
-        held.dropped = true
-        // What is on its way comes first; what follows it is read then.
-        if (!held.busy) this.held.delete(id)
+  /** Beside all else, as a look for changes may take longer than a lease. */
+  private async keepLease(): Promise<void> {
+    while (!this.isStopping) {
+      try {
+        await this.renew()
+        this.isRenewing = true
+      } catch (error) {
+        this.isRenewing = false
+        this.note(error as Error)
       }
+      await pause(this.options.renewMs, undefined, { signal: this.stopping.signal }).catch(() => {})
+    }
+  }
+
+  /** Renews the lease, and takes free subscriptions. */
+  private async renew(): Promise<void> {
+    const { leaseMs, syncMs } = this.options
+    const began = performance.now()
+    const isKnown = await this.webhooks.renew(this.holder, leaseMs)
+    if (!isKnown) {
+      // It is no more, or never was. Nobody has what is written now under a new name.
+      await this.keep()
+      for (const held of this.held.values()) this.drop(held)
+      this.holder = `${hostname()}/${process.pid}/${randomBytes(6).toString('hex')}`
+      await this.webhooks.enter(this.holder, leaseMs)
+    }
+    this.leasedUntil = began + leaseMs
+    clearTimeout(this.lapse)
+    this.lapse = setTimeout(
+      () => this.requests.forEach((request) => request.abort(new Error('the lease is over'))),
+      this.leasedUntil - performance.now(),
+    )
+    // From the next time on: copies that start together share what there is.
+    const taken = isKnown ? await this.webhooks.take(this.holder) : 0
+    if (taken === 0 && performance.now() < this.syncAt) return
+    await this.sync()
+    this.syncAt = performance.now() + syncMs
+  }
+
+  /** Takes in what was taken, and what others changed of what it has. */
+  private async sync(): Promise<void> {
+    await this.keep()
+    const versions = await this.webhooks.versions(this.holder)
+    for (const held of this.held.values())
+      if (held.dropped || versions.get(held.row.id) !== held.row.version) this.drop(held)
     const unknown = [...versions.keys()].filter((id) => !this.held.has(id))
     if (unknown.length)
       for (const row of await this.webhooks.held(this.holder, unknown)) this.held.set(row.id, heldOf(row))
+    this.counts = await this.webhooks.counts()
     for (const letter of await this.webhooks.wanted(this.holder, WANTED_AT_ONCE)) void this.redeliver(letter)
   }
 
-  /** Whether a request that begins now ends while the leases hold. */
+  /** Sends nothing more. What is on its way comes first; what follows it is read then. */
+  private drop(held: Held): void {
+    held.dropped = true
+    this.dirty.delete(held)
+    if (!held.busy && this.held.get(held.row.id) === held) this.held.delete(held.row.id)
+  }
+
   private get isLeased(): boolean {
-    return performance.now() + this.options.timeoutMs < this.leasedUntil
+    return performance.now() < this.leasedUntil
   }
 
   /** Reads on for the subscriptions that have nothing to send. Answers whether there is more right after. */
@@ -377,7 +464,8 @@ export class Deliverer {
   private async send(held: Held, item: Item): Promise<void> {
     const isFirst = held.failures === 0
     const { error, status, retryAfter } = await this.post(held.row, item.message)
-    if (error !== undefined && this.isStopping) return
+    // Cut off: another process sends it, or this one once more.
+    if (error !== undefined && (this.isStopping || !this.isLeased)) return
     const now = this.options.clock()
     this.dirty.add(held)
     if (error === undefined) {
@@ -422,17 +510,21 @@ export class Deliverer {
     row: HeldRow,
     message: Message,
   ): Promise<{ error?: string; status?: number; retryAfter?: string | undefined }> {
+    const request = new AbortController()
+    this.requests.add(request)
     try {
       const { status, retryAfter } = await this.sender.post(
         row.url,
         headersOf(message, row.secrets, new Date(this.options.clock())),
         message.body,
-        AbortSignal.timeout(this.options.timeoutMs),
+        AbortSignal.any([request.signal, AbortSignal.timeout(this.options.timeoutMs)]),
       )
       if (status >= 200 && status < 300) return { status }
       return { error: `the receiver answered ${status}`, status, retryAfter }
     } catch (error) {
       return { error: (error as Error).message.slice(0, ERROR_CHARACTERS) || 'no answer' }
+    } finally {
+      this.requests.delete(request)
     }
   }
 
@@ -447,6 +539,7 @@ export class Deliverer {
       try {
         if (!this.isLeased) return
         const { error } = await this.post(held.row, { id: letter.message, body: letter.body, since: 0 })
+        if (error !== undefined && !this.isLeased) return
         this.figures[error === undefined ? 'delivered' : 'failed']++
         await this.webhooks.tried(letter, error)
       } finally {
@@ -505,9 +598,7 @@ export class Deliverer {
     for (const held of given) {
       // Somebody else changed or deleted it, or has it now.
       if (kept.has(held.row.id) && !held.disabled) continue
-      held.dropped = true
-      this.dirty.delete(held)
-      if (!held.busy && this.held.get(held.row.id) === held) this.held.delete(held.row.id)
+      this.drop(held)
     }
   }
 

@@ -25,7 +25,7 @@ beforeAll(async () => {
   const sender = new SafeSender(new Set(['127.0.0.1']))
   api = await startApi({ databaseUrl: database.url, webhookAdmin: { webhooks, sender, adminKey: KEY } })
   deliverer = new Deliverer(store, webhooks, sender, Fastify().log, {
-    ...{ pollMs: 10, renewMs: 30, leaseMs: 20_000, firstPauseMs: 20, timeoutMs: 5_000 },
+    ...{ pollMs: 10, renewMs: 30, syncMs: 30, leaseMs: 20_000, firstPauseMs: 20, timeoutMs: 5_000 },
   })
   deliverer.start()
 })

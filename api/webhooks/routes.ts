@@ -3,6 +3,7 @@ import { Type, type Static, type TSchema } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { SafeSender } from '../compute'
+import { recordsError, RETRY_AFTER } from '../http/openapi-components'
 import { RecordsError } from '../http/problems'
 import type { Store } from '../records'
 import { currentPosition, parsePosition, positionText } from '../stream'
@@ -64,22 +65,41 @@ const DEAD_LETTER = Type.Object({
   died_at: Type.String(),
   wanted_at: Type.Union([Type.String(), Type.Null()], { description: 'When another try was asked for.' }),
 })
-const ID = { type: 'object', properties: { id: { type: 'string' } } } as const
 
-/** What OpenAPI says of a route; the handlers check requests themselves. */
+const BY_ID = {
+  params: { type: 'object', properties: { id: { type: 'string', description: 'Of the subscription.' } } },
+} as const
+const ERRORS = {
+  401: recordsError('The admin key is missing, or is another one.'),
+  503: recordsError('The database is out of reach.', RETRY_AFTER),
+}
+const WRONG = { 400: recordsError('The request is wrong.') }
+const UNKNOWN = { 404: recordsError('There is no such subscription, or message.') }
+const OF_FILE = { 409: recordsError('It is one of WEBHOOKS_FILE: change the file.') }
+
+/** What OpenAPI says of a route; the handlers check requests themselves. `response`: undefined for none. */
 const route = (
   operationId: string,
   summary: string,
-  status: number,
-  response: TSchema,
+  description: string,
+  [status, response]: [number, TSchema | undefined],
+  errors: object,
   more: object = {},
 ) => ({
   schema: {
     operationId,
     summary,
+    description,
     tags: ['Admin'],
     security: [{ adminKey: [] }],
-    response: { [status]: { description: summary, content: { 'application/json': { schema: response } } } },
+    response: {
+      [status]: {
+        description: summary,
+        ...(response ? { content: { 'application/json': { schema: response } } } : { type: 'null' }),
+      },
+      ...ERRORS,
+      ...errors,
+    } as Record<number, object>,
     ...more,
   },
 })
@@ -123,7 +143,14 @@ export function webhookAdminRoutes({ store, webhooks, sender, adminKey }: Webhoo
 
     app.post(
       '/webhooks',
-      route('addWebhook', 'Adds a subscription', 201, WITH_SECRET, { body: GIVEN }),
+      route(
+        'addWebhook',
+        'Adds a subscription',
+        'It begins now. `secret` is not shown again.',
+        [201, WITH_SECRET],
+        { ...WRONG, 409: recordsError('There are as many as there may be.') },
+        { body: GIVEN },
+      ),
       async (request, reply) => {
         const given = bodyOf(GIVEN, request.body)
         const { url, finality = 'final', filter = {}, secret = madeSecret() } = given
@@ -140,22 +167,36 @@ export function webhookAdminRoutes({ store, webhooks, sender, adminKey }: Webhoo
     )
     app.get(
       '/webhooks',
-      route('listWebhooks', 'Subscriptions, in the order of their ids', 200, Type.Array(SUBSCRIPTION), {
-        querystring: {
-          type: 'object',
-          properties: { after: { type: 'string', description: 'The last id of the page before.' } },
+      route(
+        'listWebhooks',
+        'Subscriptions, in the order of their ids',
+        'At most 100 a page.',
+        [200, Type.Array(SUBSCRIPTION)],
+        {},
+        {
+          querystring: {
+            type: 'object',
+            properties: { after: { type: 'string', description: 'The last id of the page before.' } },
+          },
         },
-      }),
+      ),
       (request) => webhooks.list(queryOf(request).after ?? '', PAGE),
     )
     app.get(
       '/webhooks/:id',
-      route('getWebhook', 'A subscription', 200, SUBSCRIPTION, { params: ID }),
+      route('getWebhook', 'A subscription', 'Secrets are not shown.', [200, SUBSCRIPTION], UNKNOWN, BY_ID),
       (request) => known(idOf(request)),
     )
     app.delete(
       '/webhooks/:id',
-      route('removeWebhook', 'Ends a subscription', 204, Type.Null(), { params: ID }),
+      route(
+        'removeWebhook',
+        'Ends a subscription',
+        'A message that is on its way still arrives.',
+        [204, undefined],
+        { ...UNKNOWN, ...OF_FILE },
+        BY_ID,
+      ),
       async (request, reply) => {
         await webhooks.remove((await own(idOf(request))).id)
         return reply.status(204).send()
@@ -163,9 +204,14 @@ export function webhookAdminRoutes({ store, webhooks, sender, adminKey }: Webhoo
     )
     app.post(
       '/webhooks/:id/rotate-secret',
-      route('rotateWebhookSecret', 'A new secret; the old one signs too for 24 hours', 200, WITH_SECRET, {
-        params: ID,
-      }),
+      route(
+        'rotateWebhookSecret',
+        'A new secret',
+        'The old one signs too for 24 hours.',
+        [200, WITH_SECRET],
+        { ...UNKNOWN, ...OF_FILE },
+        BY_ID,
+      ),
       async (request) => {
         const row = await own(idOf(request))
         const secret = madeSecret()
@@ -175,10 +221,14 @@ export function webhookAdminRoutes({ store, webhooks, sender, adminKey }: Webhoo
     )
     app.post(
       '/webhooks/:id/replay',
-      route('replayWebhook', 'Sends again what follows a position or a time', 202, SUBSCRIPTION, {
-        params: ID,
-        body: REPLAY,
-      }),
+      route(
+        'replayWebhook',
+        'Sends again what follows a position or a time',
+        'With the same ids and bytes. Enables a disabled one.',
+        [202, SUBSCRIPTION],
+        { ...WRONG, ...UNKNOWN },
+        { ...BY_ID, body: REPLAY },
+      ),
       async (request, reply) => {
         const { position, since } = bodyOf(REPLAY, request.body)
         const { id, finality } = await known(idOf(request))
@@ -199,10 +249,11 @@ export function webhookAdminRoutes({ store, webhooks, sender, adminKey }: Webhoo
       route(
         'listDeadLetters',
         'Messages that were given up, the oldest first',
-        200,
-        Type.Array(DEAD_LETTER),
+        'At most 100 a page; they are kept for 30 days.',
+        [200, Type.Array(DEAD_LETTER)],
+        { ...WRONG, ...UNKNOWN },
         {
-          params: ID,
+          ...BY_ID,
           querystring: {
             type: 'object',
             properties: { after: { type: 'integer', description: 'The last number of the page before.' } },
@@ -219,11 +270,18 @@ export function webhookAdminRoutes({ store, webhooks, sender, adminKey }: Webhoo
       '/webhooks/:id/dead-letters/:message/redeliver',
       route(
         'redeliverDeadLetter',
-        'Tries a message once more; it is gone from here once it is taken',
-        202,
-        Type.Null(),
+        'Tries a message once more',
+        'It is gone from here once it is taken.',
+        [202, undefined],
+        UNKNOWN,
         {
-          params: { type: 'object', properties: { id: { type: 'string' }, message: { type: 'string' } } },
+          params: {
+            type: 'object',
+            properties: {
+              ...BY_ID.params.properties,
+              message: { type: 'string', description: 'Its webhook-id.' },
+            },
+          },
         },
       ),
       async (request, reply) => {

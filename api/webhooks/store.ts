@@ -1,4 +1,4 @@
-import { apiConnections, type DatabaseServers } from '../records'
+import { apiConnections, translated, type DatabaseServers } from '../records'
 import type { GivenSubscription } from './subscriptions'
 
 /** A subscription that this process delivers for. */
@@ -75,8 +75,9 @@ const DEAD_LETTERS_KEPT_DAYS = 30
 const FORGOTTEN_AT_ONCE = 5_000
 /** How long a secret signs on after another one has replaced it. */
 const OLD_SECRET_HOURS = 24
+const STATE = `CASE WHEN disabled IS NOT NULL THEN 'disabled' WHEN failures > 0 THEN 'failing' ELSE 'active' END`
 const SHOWN = `id, source, url, finality, filter, position, failures, last_error, next_try, disabled, created_at,
-  CASE WHEN disabled IS NOT NULL THEN 'disabled' WHEN failures > 0 THEN 'failing' ELSE 'active' END AS state,
+  ${STATE} AS state,
   (SELECT count(*)::int FROM webhook_dead_letter WHERE subscription = row.id) AS dead_letters`
 
 /** The statements of webhooks, all on the primary. */
@@ -86,7 +87,7 @@ export class WebhookStore {
   constructor(private readonly servers: DatabaseServers) {}
 
   private query<Row extends object>(text: string, values: unknown[]): Promise<Row[]> {
-    return this.servers.query<Row>(this.config, { text, values })
+    return translated(this.servers.query<Row>(this.config, { text, values }), false)
   }
 
   /** Makes the subscriptions of the settings file what it says; one whose finality changes begins anew. */
@@ -108,21 +109,68 @@ export class WebhookStore {
     )
   }
 
+  /** Enters a holder, whose lease ends unless it is renewed. */
+  async enter(holder: string, leaseMs: number): Promise<void> {
+    await this.query(
+      'INSERT INTO webhook_holder (holder, held_until) VALUES ($1, now() + make_interval(secs => $2))',
+      [holder, leaseMs / 1000],
+    )
+  }
+
   /**
-   * Renews the leases of this holder, takes up to `atMost` free subscriptions, and answers the versions of
-   * all that it has now, by id.
+   * Renews the lease of a holder, and ends those that were not renewed in time. False: its own was ended, and
+   * what it had may be others' now.
    */
-  async claim(holder: string, leaseMs: number, atMost: number): Promise<Map<string, string>> {
+  async renew(holder: string, leaseMs: number): Promise<boolean> {
+    const rows = await this.query<{ holder: string }>(
+      `WITH lapsed AS (
+         DELETE FROM webhook_holder WHERE holder IN (SELECT holder FROM webhook_holder
+           WHERE held_until < now() AND holder <> $1 FOR UPDATE SKIP LOCKED))
+       UPDATE webhook_holder SET held_until = now() + make_interval(secs => $2) WHERE holder = $1 RETURNING holder`,
+      [holder, leaseMs / 1000],
+    )
+    return rows.length > 0
+  }
+
+  /** Takes its share of the subscriptions that no holder with a lease has; answers how many. */
+  async take(holder: string): Promise<number> {
+    // Who takes a row changes its version: what somebody took since this statement began is left to them.
+    // Each holder has an order of its own, so that those who take at once seldom want the same.
+    const rows = await this.query<{ id: string }>(
+      `WITH free AS MATERIALIZED (
+         SELECT id, version FROM webhook_subscription AS row WHERE disabled IS NULL
+           AND NOT EXISTS (SELECT FROM webhook_holder AS other WHERE other.holder = row.holder)
+       ), share AS MATERIALIZED (
+         SELECT id, version FROM free ORDER BY md5(id || $1) LIMIT (
+           SELECT ceil((SELECT count(*) FROM free)::float8 / greatest(1, count(*))) FROM webhook_holder)
+       ), mine AS (
+         SELECT row.id FROM webhook_subscription AS row JOIN share USING (id, version) FOR UPDATE OF row SKIP LOCKED)
+       UPDATE webhook_subscription AS row SET holder = $1, version = version + 1 FROM mine WHERE row.id = mine.id
+       RETURNING row.id`,
+      [holder],
+    )
+    return rows.length
+  }
+
+  /** The versions of the enabled subscriptions of a holder, by id. */
+  async versions(holder: string): Promise<Map<string, string>> {
     const rows = await this.query<{ id: string; version: string }>(
-      `WITH free AS (
-         SELECT id FROM webhook_subscription WHERE disabled IS NULL AND holder IS DISTINCT FROM $1
-           AND (holder IS NULL OR held_until < now()) ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED)
-       UPDATE webhook_subscription AS row SET holder = $1, held_until = now() + make_interval(secs => $2),
-         version = version + (holder IS DISTINCT FROM $1)::int
-       WHERE disabled IS NULL AND (holder = $1 OR id IN (SELECT id FROM free)) RETURNING id, version`,
-      [holder, leaseMs / 1000, atMost],
+      'SELECT id, version FROM webhook_subscription WHERE holder = $1 AND disabled IS NULL',
+      [holder],
     )
     return new Map(rows.map(({ id, version }) => [id, version]))
+  }
+
+  /** How many subscriptions there are in each state, whoever has them. */
+  async counts(): Promise<Record<SubscriptionRow['state'], number>> {
+    const rows = await this.query<{ state: SubscriptionRow['state']; count: number }>(
+      `SELECT ${STATE} AS state, count(*)::int FROM webhook_subscription GROUP BY 1`,
+      [],
+    )
+    return {
+      ...{ active: 0, failing: 0, disabled: 0 },
+      ...Object.fromEntries(rows.map(({ state, count }) => [state, count])),
+    }
   }
 
   /** Those of these subscriptions that the holder has. */
@@ -209,11 +257,9 @@ export class WebhookStore {
       )
   }
 
-  /** Gives all subscriptions up, so that others need not wait. */
+  /** Ends the lease of a holder, so that others need not wait for what it has. */
   async release(holder: string): Promise<void> {
-    await this.query('UPDATE webhook_subscription SET holder = NULL, held_until = NULL WHERE holder = $1', [
-      holder,
-    ])
+    await this.query('DELETE FROM webhook_holder WHERE holder = $1', [holder])
   }
 
   /** Deletes bodies and dead letters that are old. */

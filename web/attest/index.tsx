@@ -99,6 +99,8 @@ export default function Attest() {
         'place',
         'This is the UID of an attestation: a place is attested by its position or GeoJSON.',
       )
+    if (parsed.isPrivate)
+      throw wrong('place', 'What is attested everyone can read: a private place, with its salt, is not.')
     const at = time === '' ? undefined : new Date(time)
     if (at && Number.isNaN(at.getTime())) throw wrong('time', 'Expected a date and a time.')
     const lacks = media.findIndex(({ type, data }) => !type.trim() || !data.trim())

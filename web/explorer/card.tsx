@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import { chainName, pagesOf } from '../chains'
+import { chainName, usePages } from '../chains'
 import { CopyButton } from '../copy-button'
 import type { Loaded } from '../loading'
 import { addressOf } from '../service'
@@ -72,7 +72,7 @@ export function Card({
 
 function CardBody({ record, details }: Full) {
   const { chain, uid, memo, problem, media_data: media } = record
-  const pages = pagesOf(chain)
+  const pages = usePages(chain)
   const rest = `api/v0/location-records/${uid}?chain=${chain}`
   const events = details?.events.nodes ?? []
   const payload = events.find(({ kind }) => kind === 'ATTESTED')?.data

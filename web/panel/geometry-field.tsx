@@ -2,8 +2,9 @@ import type { Geometry } from 'geojson'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Map } from '../map/library'
 import type { Shape } from './drawing'
+import { CopyButton } from '../copy-button'
 import { FieldProblem } from './field-problem'
-import type { Found } from './input'
+import { privateText, type Found, type Parsed } from './input'
 
 /** What a field stands for, as far as it is known. */
 export interface FieldState {
@@ -36,6 +37,7 @@ export function GeometryField({
   problem,
   map,
   placeholder,
+  mayBePrivate,
   onText,
   onActive = () => {},
 }: {
@@ -49,6 +51,8 @@ export function GeometryField({
   /** undefined where nothing can be drawn */
   map: Map | undefined
   placeholder: string
+  /** What the text means, where a place may be private. */
+  mayBePrivate?: Parsed
   onText: (text: string) => void
   /** The field is the one that a record picked on the map goes to. */
   onActive?: () => void
@@ -107,6 +111,30 @@ export function GeometryField({
         </div>
       )}
       {drawing && <p role="status">{SHAPES.find(({ shape }) => shape === drawing)!.how}</p>}
+      {mayBePrivate?.kind === 'geometry' && !mayBePrivate.isPrivate && (
+        <button
+          type="button"
+          class="private"
+          aria-label={`Make private: ${label}`}
+          title="Only a salted hash of it is signed, which tells nothing of the place"
+          onClick={() => onText(privateText(mayBePrivate))}
+        >
+          Make private
+        </button>
+      )}
+      {mayBePrivate?.kind === 'geometry' && mayBePrivate.isPrivate && (
+        <p class="soft private" role="status">
+          Only a salted hash of this place is signed. Keep the text above: without it nobody can prove what
+          the answer is about, and no link holds it. <CopyButton text={text} what={`the private ${label}`} />{' '}
+          <a
+            download="private-place.json"
+            href={`data:application/json,${encodeURIComponent(text)}`}
+            aria-label={`Save the private ${label}`}
+          >
+            Save
+          </a>
+        </p>
+      )}
       {note && <p class="soft">{note}</p>}
       {record && (
         <p class="soft record">

@@ -1,4 +1,4 @@
-import type { Input } from '@geospatial-attestation/client'
+import { privatePlace, type Input, type PrivatePlace } from '@geospatial-attestation/client'
 import type { Geometry } from 'geojson'
 import { addressOf } from '../service'
 
@@ -6,7 +6,7 @@ import { addressOf } from '../service'
 export type Parsed =
   | { kind: 'nothing' }
   | { kind: 'uid'; uid: string; input: Input }
-  | { kind: 'geometry'; geometry: Geometry; input: Input }
+  | { kind: 'geometry'; geometry: Geometry; input: Input; isPrivate: boolean }
   | { kind: 'wrong'; problem: string }
 
 const TYPES = ['Point', 'MultiPoint', 'LineString', 'MultiLineString', 'Polygon', 'MultiPolygon']
@@ -32,7 +32,7 @@ function position(longitude: number, latitude: number): Parsed {
     return wrong(`Longitude comes first: the second number, ${latitude}, is no latitude from -90 to 90.`)
   if (Math.abs(longitude) > 180) return wrong(`${longitude} is no longitude from -180 to 180.`)
   const geometry: Geometry = { type: 'Point', coordinates: [longitude, latitude] }
-  return { kind: 'geometry', geometry, input: geometry }
+  return { kind: 'geometry', geometry, input: geometry, isPrivate: false }
 }
 
 function parseGeoJson(text: string): Parsed {
@@ -42,14 +42,15 @@ function parseGeoJson(text: string): Parsed {
   } catch (error) {
     return { kind: 'wrong', problem: `This is no JSON: ${(error as Error).message}.` }
   }
-  const geometry = geometryIn(json)
+  const isPrivate = (json as Partial<PrivatePlace>).salt !== undefined
+  const geometry = geometryIn(isPrivate ? (json as PrivatePlace).geometry : json)
   return geometry
-    ? { kind: 'geometry', geometry, input: json as Input }
+    ? { kind: 'geometry', geometry, input: json as Input, isPrivate }
     : { kind: 'wrong', problem: `Expected GeoJSON: a geometry, a Feature or a FeatureCollection.` }
 }
 
 function geometryIn(json: unknown): Geometry | undefined {
-  const { type, geometry, features, geometries, coordinates } = json as {
+  const { type, geometry, features, geometries, coordinates } = (json ?? {}) as {
     type?: unknown
     geometry?: unknown
     features?: unknown[]
@@ -65,6 +66,11 @@ function geometryIn(json: unknown): Geometry | undefined {
   }
   if (type === 'GeometryCollection' && Array.isArray(geometries)) return json as Geometry
   return TYPES.includes(String(type)) && Array.isArray(coordinates) ? (json as Geometry) : undefined
+}
+
+/** The text of a geometry with a fresh salt (docs/reference/compute.md, Private places). */
+export function privateText({ input }: Parsed & { kind: 'geometry' }): string {
+  return JSON.stringify(privatePlace(input as PrivatePlace['geometry']))
 }
 
 /** A record, as far as a field shows it. */

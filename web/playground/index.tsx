@@ -68,9 +68,11 @@ export default function Playground() {
     setProblem(undefined)
   }
   const inAddress = (next: readonly string[]) => {
-    const fits = next.reduce((sum, text) => sum + encodeURIComponent(text).length, 0) <= LONGEST_PARAMETERS
+    // Addresses are kept in many places.
+    const open = next.map((text) => (isPrivate(text) ? '' : text))
+    const fits = open.reduce((sum, text) => sum + encodeURIComponent(text).length, 0) <= LONGEST_PARAMETERS
     setShared(fits)
-    setParameters(Object.fromEntries(FIELDS.map((name, i) => [name, (fits && next[i]) || undefined])))
+    setParameters(Object.fromEntries(FIELDS.map((name, i) => [name, (fits && open[i]) || undefined])))
   }
   const change = (index: number, text: string) => {
     forget()
@@ -199,6 +201,7 @@ export default function Playground() {
             chain={chain?.slug}
             problem={problemAt(i as 0 | 1)}
             map={map}
+            mayBePrivate={parsed[i]}
             placeholder="2.2945, 48.8584, GeoJSON, or the UID of a record"
             onText={(text) => change(i, text)}
             onActive={() => (active.current = i)}
@@ -247,6 +250,11 @@ export default function Playground() {
       )}
     </MapWithPanel>
   )
+}
+
+function isPrivate(text: string): boolean {
+  const parsed = parseInput(text)
+  return parsed.kind === 'geometry' && parsed.isPrivate
 }
 
 /** What is drawn, for those who do not see it: tests. */

@@ -1,10 +1,9 @@
 import type { Answer, Chain, Checked, Landed, Provider, Signer } from '@geospatial-attestation/client'
-import { useEffect, useState } from 'preact/hooks'
-import { pagesOf } from '../chains'
+import { useState } from 'preact/hooks'
+import { usePages } from '../chains'
 import { CopyButton } from '../copy-button'
 import { geo } from '../service'
 import { WithSigner } from '../wallet'
-import { localNodes } from '../wallet/nodes'
 
 /** Lands an answer on its chain by a wallet, and reads there what it says. */
 export function Landing({ answer, chain }: { answer: Answer; chain: Chain }) {
@@ -12,10 +11,8 @@ export function Landing({ answer, chain }: { answer: Answer; chain: Chain }) {
   const [landed, setLanded] = useState<Landed>()
   const [checked, setChecked] = useState<Checked>()
   const [unread, setUnread] = useState('')
-  // Nobody else has seen a local chain.
-  const [isLocal, setIsLocal] = useState(true)
-  useEffect(() => void localNodes().then((nodes) => setIsLocal(chain.id in nodes)), [chain.id])
-  const page = landed && !isLocal ? pagesOf(chain.slug)?.attestation(landed.uid) : undefined
+  const pages = usePages(chain.slug)
+  const page = landed && pages?.attestation(landed.uid)
   const land = async (signer: Signer) => {
     setSteps(['The wallet is asked to send the answer.'])
     const done = await geo.land(answer, signer, {

@@ -9,6 +9,7 @@ import type {
 import { readInput } from './inputs'
 import { landAnswer, landedFields, landedJson } from './land'
 import { distanceInTime, fields, grouped, time } from './output'
+import { isPrivate, keepPrivate, makePrivate } from './private'
 import type { Session } from './session'
 
 /** `geo distance` and the other five: asks, shows the signed answer, and lands it with --land. */
@@ -19,16 +20,21 @@ export interface AskFlags {
   submission?: Submission
   land?: boolean
 }
+interface QuestionFlags extends AskFlags {
+  private?: string[]
+}
 
 export async function ask(
-  session: Session<AskFlags>,
+  session: Session<QuestionFlags>,
   name: OperationName,
-  given: readonly string[],
+  /** what stands for its places, by the names of the arguments */
+  given: Readonly<Record<string, string>>,
   radius = 0,
 ): Promise<void> {
   const { options, geo, signal } = session
   const inputs: Input[] = []
-  for (const argument of given) inputs.push(await readInput(argument, session.stdin))
+  for (const argument of Object.values(given)) inputs.push(await readInput(argument, session.stdin))
+  const kept = makePrivate(inputs, Object.keys(given), options.private ?? [])
   const chain = await session.chain()
   const wallet = options.land ? await session.wallet(chain) : undefined
   const { recipient, schema, submission } = options
@@ -43,6 +49,8 @@ export async function ask(
     length: () => geo.length(a, how),
   }
   const answer = await questions[name]()
+  // Before it lands: what is on a chain can never be given another salt.
+  await keepPrivate(kept, session.note)
   const landed = wallet && (await landAnswer(session, answer, wallet))
   if (options.json) session.printJson({ ...answer, ...(landed && { landed: landedJson(landed) }) })
   else
@@ -86,6 +94,7 @@ function answerFields(
 
 /** A point as it was read: who gave the latitude first sees it here. */
 function positionText(input: Input | undefined): string {
+  if (isPrivate(input)) return ' (private)'
   const { type, coordinates } = (typeof input === 'object' ? input : {}) as Record<string, unknown>
   if (type !== 'Point' || !Array.isArray(coordinates)) return ''
   return ` (lng ${coordinates[0]}, lat ${coordinates[1]})`
@@ -105,13 +114,16 @@ function waitingFields({
   ]
 }
 
-/** A page of the service with a map: of an attested place, or of the places around the geometries. */
+/**
+ * A page of the service with a map: of an attested place, or of the places around the geometries; none of
+ * private ones, as addresses are kept in many places.
+ */
 function mapLink(url: string, inputs: readonly Input[]): string | undefined {
   const uid = inputs
     .map((input) => (typeof input === 'string' ? input : (input as { uid?: string }).uid))
     .find(Boolean)
   if (uid) return `${url}/api/v0/location-records/${uid}?format=html`
-  const positions = inputs.flatMap(positionsOf)
+  const positions = inputs.some(isPrivate) ? [] : inputs.flatMap(positionsOf)
   if (positions.length === 0) return undefined
   const [lngs, lats] = [0, 1].map((axis) => positions.map((position) => position[axis]!)) as [
     number[],

@@ -75,7 +75,9 @@ export async function attest(session: Session<AttestFlags>, given: string): Prom
 async function geojsonOf({ stdin }: Session, given: string): Promise<unknown> {
   const input = await readInput(given, stdin)
   if (typeof input === 'object' && 'type' in input) return input
-  throw new UsageError('A place that is attested is lng,lat or GeoJSON, not an attestation.')
+  throw new UsageError(
+    'A place that is attested is lng,lat or GeoJSON, not an attestation or a private place.',
+  )
 }
 
 /** `geo revoke UID`, or the file of an offchain attestation. */

@@ -19,6 +19,10 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
       command: 'geo distance - 13.3777,52.5163 --json < tower.geojson > answer.json',
     },
     {
+      text: 'from a private place, of which only a salted hash is signed',
+      command: 'geo distance tower.geojson $PLACE --private home.json',
+    },
+    {
       text: 'landed: an attestation that contracts can read',
       command: 'geo distance $PLACE 2.2945,48.8584 --land --key-file key.txt --rpc http://127.0.0.1:8545',
     },

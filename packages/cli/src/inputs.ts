@@ -10,7 +10,7 @@ import { UID } from './readers'
 /** Numbers with commas: meant as a position, right or wrong. */
 const NUMBERS = /^[-+\d.e,\s]+$/i
 const FORMS =
-  'Expected a position as lng,lat, a UID (0x and 64 hex digits), the path of a GeoJSON file or offchain attestation, or - for standard input'
+  'Expected a position as lng,lat, a UID (0x and 64 hex digits), the path of a file with GeoJSON, a private place or an offchain attestation, or - for standard input'
 
 /** Reads standard input. Throws a UsageError the second time. */
 export function standardInput(stream: NodeJS.ReadableStream): () => Promise<string> {
@@ -73,7 +73,8 @@ async function inputOfJson(content: string, from: string): Promise<Input> {
   if (typeof value === 'object' && value !== null) {
     if ('sig' in value || ('message' in value && 'domain' in value))
       return offchainInput(value as OffchainSource)
-    if ('type' in value || 'uid' in value || 'attestation' in value) return value as Input
+    const isPlace = ['type', 'uid', 'attestation', 'salt'].some((name) => name in value)
+    if (isPlace) return value as Input
     // As EAS's explorer and its GraphQL write an attestation on chain.
     if ('id' in value && typeof value.id === 'string' && UID.test(value.id))
       throw new UsageError(
@@ -81,6 +82,6 @@ async function inputOfJson(content: string, from: string): Promise<Input> {
       )
   }
   throw new UsageError(
-    `${from} holds no place: expected GeoJSON (a geometry, a Feature, a FeatureCollection of one feature) or an offchain attestation.`,
+    `${from} holds no place: expected GeoJSON (a geometry, a Feature, a FeatureCollection of one feature), a private place or an offchain attestation.`,
   )
 }

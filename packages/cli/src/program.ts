@@ -72,17 +72,18 @@ export function buildProgram(version: string, run: Runner): Command {
   for (const [name, { summary, args }] of Object.entries(OPERATIONS)) {
     const each = command(name, summary, async () => {
       const { ask } = await import('./ask')
-      const { length } = Object.keys(args).filter((argument) => argument !== 'radius')
+      const names = Object.keys(args).filter((argument) => argument !== 'radius')
       return (session: Parameters<typeof ask>[0], ...given: (string | number)[]) =>
         ask(
           session,
           name as keyof typeof OPERATIONS,
-          given.slice(0, length) as string[],
-          given[length] as number,
+          Object.fromEntries(names.map((argument, i) => [argument, given[i] as string])),
+          given[names.length] as number,
         )
     })
     for (const [argument, text] of Object.entries(args)) each.addArgument(readArgument(argument, text))
-    for (const option of [...questionOptions(), landOption(), ...keyOptions()]) each.addOption(option)
+    for (const option of [privateOption(), ...questionOptions(), landOption(), ...keyOptions()])
+      each.addOption(option)
   }
   const records = command(
     'records',
@@ -223,6 +224,11 @@ const chainOption = (
   text = 'slug or id of the chain of the question (env: GEO_CHAIN); default: the first one',
 ) => new Option('--chain <chain>', text).argParser(read.chain)
 const chainFilter = () => new Option('--chain <chain>', 'of this chain only').argParser(read.chain)
+const privateOption = () =>
+  new Option(
+    '--private <file>',
+    'sign only a salted hash of a place, and keep both in this file; of two places NAME=file',
+  ).argParser((value: string, before: string[] = []) => [...before, value])
 const landOption = () => new Option('--land', 'land the answer, which becomes an attestation')
 const rpcOption = () =>
   new Option('--rpc <url>', 'a node of the chain (env: GEO_RPC_URL_<CHAIN>, GEO_RPC_URL)')

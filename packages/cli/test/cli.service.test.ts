@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { encryptKeystoreJsonSync } from 'ethers'
 import { Client } from '@modelcontextprotocol/client'
@@ -50,6 +50,51 @@ describe('questions', () => {
     expect(stdout + stderr).not.toContain('\x1b')
     const [map] = /http\S+$/m.exec(stdout)!
     expect((await fetch(map)).status).toBe(200)
+  })
+
+  test('a private place is kept with its salt, proves the answer, and is a place in other questions', async () => {
+    const { code, stdout, stderr } = await shell.geo([...ANSWER, '--private', 'a=home.json'])
+    expect([code, stderr]).toEqual([0, expect.stringMatching(/\nKept: home\.json, the place and its salt\./)])
+    expect(stdout).toMatch(/\nabout +0x\w{64} \(private\)\n +0x\w{64} \(lng 13\.3777, lat 52\.5163\)\n/)
+    expect(stdout).not.toMatch(/map|2\.2945/)
+    const home = path.join(shell.folder, 'home.json')
+    expect(statSync(home).mode & 0o777).toBe(0o600)
+    const kept = JSON.parse(readFileSync(home, 'utf8'))
+    expect(kept).toEqual({ geometry: TOWER, salt: expect.stringMatching(/^0x[0-9a-f]{64}$/) })
+    const [ref] = /0x\w{64}/.exec(stdout)!
+    const again = await json(['within', '13.3777,52.5163', 'home.json', '500'])
+    expect(again.inputRefs[1]).toBe(ref)
+    shell.write('within.json', again)
+    expect(await json(['recompute', 'within.json', '13.3777,52.5163', 'home.json'])).toMatchObject({
+      verdict: 'equal',
+    })
+    // Each has a salt of its own.
+    const both = await json([...ANSWER, '--private', 'a=one.json', '--private', 'b=other.json'])
+    expect(new Set([ref, ...both.inputRefs]).size).toBe(3)
+    const contained = ['contains', 'field.geojson', '13.351,52.5105', '--private', 'place=place.json']
+    expect((await json(contained)).result).toBe(true)
+    expect((await json(['distance', place, '13.3777,52.5163', '--private', 'only.json'])).inputRefs[0]).toBe(
+      place,
+    )
+  })
+
+  test.each([
+    [
+      [...ANSWER, '--private', 'x.json'],
+      'Which place is private? Say so: --private a=x.json or --private b=x.json.',
+    ],
+    [
+      ['area', 'field.geojson', '--private', 'tower.geojson'],
+      "'tower.geojson' exists, and may be the only copy",
+    ],
+    [[...ANSWER, '--private', 'a=x.json', '--private', 'b=x.json'], "'x.json' exists"],
+    [[...ANSWER, '--private', 'a=x.json', '--private', 'a=y.json'], 'The place a is private already'],
+    [['distance', '-', '0,0', '--private', 'a=x.json'], 'an attestation is known to all by its UID'],
+    [[...ANSWER, '--private', 'a='], '--private names no file'],
+    [[...ANSWER, '--private', 'a=no/x.json'], "The salt cannot be kept in 'no/x.json' (ENOENT)"],
+  ])('%j is refused', async (args, problem) => {
+    const { code, stdout, stderr } = await shell.geo(args, { stdin: place })
+    expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(problem)])
   })
 
   test('on a terminal there are colours, unless NO_COLOR is set', async () => {

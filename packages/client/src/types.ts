@@ -1,5 +1,6 @@
 import type { Feature, FeatureCollection, Geometry } from 'geojson'
 import type { components, operations } from './openapi'
+import type { PrivatePlace } from './private'
 
 /** Types of the service's own OpenAPI document, under the names that callers use. */
 type Schemas = components['schemas']
@@ -7,8 +8,8 @@ type Schemas = components['schemas']
 /** An offchain attestation as EAS's explorer and library write it, as JSON. */
 export type OffchainAttestation = Schemas['OffchainAttestation']
 /**
- * A geometry: the UID of an attestation on the chain of the question, GeoJSON, an offchain attestation behind
- * a URI, or one itself (`geo.offchain`).
+ * A geometry: the UID of an attestation on the chain of the question, GeoJSON, GeoJSON with a salt
+ * (`privatePlace`), an offchain attestation behind a URI, or one itself (`geo.offchain`).
  */
 export type Input =
   | string
@@ -18,6 +19,7 @@ export type Input =
   | Geometry
   | Feature
   | FeatureCollection
+  | PrivatePlace
 
 /** The names of the six operations. */
 export type OperationName = 'distance' | 'contains' | 'within' | 'intersects' | 'area' | 'length'

@@ -18,7 +18,7 @@ export const place = (role: string) =>
 export const chain = (description: string) =>
   z.string({ error: 'expected the slug of a chain, such as base-sepolia' }).describe(description)
 
-type Place = z.output<ReturnType<typeof place>>
+export type Place = z.output<ReturnType<typeof place>>
 
 /** A place as the client takes it. Throws a ToolInputError for text that begins like JSON and is none. */
 export function placeOf(value: Place): Input {

@@ -87,7 +87,7 @@ async function refused(client: Client, name: string, input: Record<string, unkno
 
 const READING = [
   ...['distance', 'contains', 'within', 'intersects', 'area', 'length'],
-  ...['search_records', 'get_record', 'verify_answer', 'list_chains'],
+  ...['search_records', 'get_record', 'search_answers', 'verify_answer', 'list_chains'],
 ]
 const CHAIN = { chain: 'base-sepolia' }
 const LINE = { type: 'LineString', coordinates: [TOWER, GATE] }
@@ -125,7 +125,7 @@ describe.each<[string, Era]>([
       }
       // What hosts show a model of each tool: docs/guide/agents.md tells its size.
       const shown = JSON.stringify(tools.map(({ outputSchema: _, ...tool }) => tool))
-      expect(shown.length).toBeLessThan(9_800)
+      expect(shown.length).toBeLessThan(11_400)
       expect(client.getInstructions()).toMatch(/Longitude comes first[^]*never an instruction/)
 
       const distance = await told(client, 'distance', { from: TOWER.join(), to: gate, ...CHAIN })
@@ -170,6 +170,22 @@ describe.each<[string, Era]>([
         })
     })
   })
+})
+
+test('a private place: its salt is told once, and with the geometry it has the reference', async () => {
+  const client = await overHttp()
+  const asked = { from: TOWER, to: gate, private: ['from'], ...CHAIN }
+  const { salts, inputRefs, texts } = await told(client, 'distance', asked)
+  expect(salts).toEqual({ from: expect.stringMatching(/^0x[0-9a-f]{64}$/) })
+  expect(texts[1]).toContain(`Salt of from: ${salts.from}. Tell the user to keep it`)
+  expect(inputRefs[1]).toBe(gate)
+  const from = { geometry: { type: 'Point', coordinates: TOWER }, salt: salts.from }
+  expect((await told(client, 'distance', { from, to: gate, ...CHAIN })).inputRefs).toEqual(inputRefs)
+  expect((await told(client, 'distance', asked)).salts.from).not.toBe(salts.from)
+  for (const wrong of [gate, from])
+    expect(await refused(client, 'distance', { ...asked, from: wrong })).toContain(
+      'from cannot be made private: only [longitude, latitude] and GeoJSON without a salt can.',
+    )
 })
 
 /** A server over stdio, as bytes. */
@@ -261,6 +277,24 @@ describe('landing', () => {
     })
     const other = await told(client, 'land_answer', { answer: second.answer_id })
     expect((await geo().check(other.uid)).says).toMatchObject({ operation: 'length', result: 881329.94 })
+
+    await world.caughtUp()
+    const found = await told(client, 'search_answers', { input: gate, recipient, ...CHAIN })
+    expect(found.answers).toMatchObject([
+      {
+        uid: landed.uid,
+        operation: 'distance',
+        result: 881329.94,
+        input_refs: asked.inputRefs,
+        revoked: false,
+      },
+    ])
+    expect(found.texts).toEqual([`1 answer.\n- ${landed.uid} on base-sepolia: ${asked.sentence}`])
+    const page = await told(client, 'search_answers', { limit: 1 })
+    expect([page.answers.length, page.next_cursor]).toEqual([1, expect.any(String)])
+    expect(await told(client, 'search_answers', { operation: 'area', input: gate })).toMatchObject({
+      ...{ answers: [], next_cursor: null, texts: ['0 answers: none matches.'] },
+    })
   })
   test('an answer that was asked for elsewhere lands whole, and not when it was altered', async () => {
     const client = await withKey()

@@ -21,6 +21,7 @@ import {
 } from '../../../../src/location/payload'
 import { ZERO_ADDRESS, keccakDigits, schemaUid, type Schema } from '../eas'
 import { InvalidInputError, messageOf } from '../errors'
+import type { PrivatePlace } from '../private'
 import type { Hex } from '../signer'
 import { loadH3 } from './h3'
 
@@ -52,7 +53,7 @@ export type RecomputeInput =
   | { sig: object; signer: string }
   | AttestationContent
   | { uid: string }
-  | { geometry: Geometry | Feature | FeatureCollection; salt: string }
+  | (Omit<PrivatePlace, 'salt'> & { salt: string })
   | string
 
 /** How attestations are looked up, and read. */

@@ -1,0 +1,68 @@
+import { existsSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { privatePlace, type Input, type PrivatePlace } from '@geospatial-attestation/client'
+import { UsageError } from './exit'
+import { fileNamed } from './key'
+import { jsonLine } from './output'
+
+/** `--private`: places of a question whose references tell nothing of them. */
+
+/** A file that a private place is to be kept in. */
+interface Kept {
+  file: string
+  place: PrivatePlace
+}
+
+/**
+ * Gives places of a question (`inputs`, changed here) a fresh salt: for each of `given`, a file or
+ * `name=file`, that place, or the only one that is GeoJSON or a position. Throws a UsageError; a file that
+ * exists is never written over, as it may be the only copy of a salt.
+ */
+export function makePrivate(inputs: Input[], names: readonly string[], given: readonly string[]): Kept[] {
+  const kept: Kept[] = []
+  for (const value of given) {
+    const bare = names.filter((_, i) => isGeoJson(inputs[i]))
+    const named = names.find((name) => value.startsWith(`${name}=`))
+    const file = named === undefined ? value : value.slice(named.length + 1)
+    if (named === undefined && bare.length > 1)
+      throw new UsageError(
+        `Which place is private? Say so: ${bare.map((name) => `--private ${name}=${file}`).join(' or ')}.`,
+      )
+    const index = names.indexOf(named ?? bare[0] ?? names[0]!)
+    const input = inputs[index]
+    if (!isGeoJson(input))
+      throw new UsageError(
+        isPrivate(input)
+          ? `The place ${names[index]} is private already: it has a salt.`
+          : '--private is for a position or GeoJSON: an attestation is known to all by its UID.',
+      )
+    if (file === '') throw new UsageError('--private names no file that keeps the place and its salt.')
+    if (existsSync(file) || kept.some((other) => other.file === file))
+      throw new UsageError(
+        `${fileNamed(file)} exists, and may be the only copy of a salt: name another file, or give it as the place if it holds this one.`,
+      )
+    inputs[index] = privatePlace(input)
+    kept.push({ file, place: inputs[index] })
+  }
+  return kept
+}
+
+/** Keeps private places, each in its file, which only its owner reads. Throws a UsageError. */
+export async function keepPrivate(kept: readonly Kept[], note: (line: string) => void): Promise<void> {
+  for (const { file, place } of kept) {
+    await writeFile(file, `${jsonLine(place)}\n`, { flag: 'wx', mode: 0o600 }).catch(
+      (error: NodeJS.ErrnoException) => {
+        throw new UsageError(
+          `The salt cannot be kept in ${fileNamed(file)} (${error.code}): without it the answer proves nothing, and is not shown.`,
+        )
+      },
+    )
+    note(`Kept: ${file}, the place and its salt. Without it nobody can prove what the answer is about.`)
+  }
+}
+
+export const isPrivate = (input: Input | undefined): input is PrivatePlace =>
+  typeof input === 'object' && 'salt' in input
+
+const isGeoJson = (input: Input | undefined): input is PrivatePlace['geometry'] =>
+  typeof input === 'object' && 'type' in input

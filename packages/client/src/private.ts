@@ -1,0 +1,20 @@
+import { toHex } from 'viem'
+import type { GeoJson } from './geojson'
+import type { Hex } from './signer'
+
+/**
+ * A private place: GeoJSON with a salt of 32 random bytes, without which the reference in an answer tells
+ * nothing of it (docs/reference/compute.md, Private places).
+ */
+export interface PrivatePlace {
+  geometry: GeoJson
+  salt: Hex
+}
+
+/**
+ * GeoJSON with a fresh salt. Keep what it gives: without it nobody can prove what an answer about the place
+ * is about. A salt is good for one place.
+ */
+export function privatePlace(geometry: GeoJson): PrivatePlace {
+  return { geometry, salt: toHex(crypto.getRandomValues(new Uint8Array(32))) }
+}

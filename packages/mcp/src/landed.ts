@@ -1,0 +1,56 @@
+import { sentenceOf, type AnswerPageOptions, type Claims } from '@geospatial-attestation/client'
+import { z } from 'zod'
+import { chain } from './inputs'
+import { addTool, READS, type Tools } from './tool'
+
+const answer = z.object({
+  uid: z.string().describe('The attestation that holds it'),
+  chain: z.string(),
+  attester: z.string(),
+  recipient: z.string(),
+  operation: z.string(),
+  result: z.union([z.number(), z.boolean()]),
+  units: z.string().nullable(),
+  input_refs: z.array(z.string()),
+  computed_at: z.string(),
+  timestamp: z.string().describe('When it was attested'),
+  revoked: z.boolean(),
+})
+
+const search = {
+  name: 'search_answers',
+  title: 'Search answers that landed',
+  description: 'Answers of this service that are on a chain, whoever landed them, newest first.',
+  annotations: READS,
+  input: z.object({
+    chain: chain('Only of this chain').optional(),
+    operation: z.string().optional().describe('distance, within, within:50000 (centimetres), ...'),
+    input: z.string().optional().describe('About this UID or reference'),
+    recipient: z.string().optional().describe('Address'),
+    revoked: z.boolean().optional().describe('false: only those that count'),
+    limit: z.number().int().min(1).max(50).default(10),
+    cursor: z.string().optional().describe('next_cursor of the page before'),
+  }),
+  output: z.object({ answers: z.array(answer), next_cursor: z.string().nullable() }),
+}
+
+/** Adds search_answers. */
+export function landedTools(tools: Tools): void {
+  addTool(tools, search, async (input, signal) => {
+    const options = { ...input, signal } satisfies AnswerPageOptions
+    const { data, next_cursor } = await tools.geo.answers.page(options)
+    const answers = data.map((each) => answer.parse(each))
+    const lines = answers.map(
+      ({ uid, chain, input_refs, computed_at, result, units, operation, revoked }) => {
+        const claims = {
+          ...{ operation, inputRefs: input_refs, result, units },
+          timestamp: Date.parse(computed_at) / 1000,
+        }
+        return `- ${uid} on ${chain}: ${sentenceOf(claims as unknown as Claims)}${revoked ? ' REVOKED since.' : ''}`
+      },
+    )
+    const more = next_cursor === null ? '' : ` There are more: pass cursor ${next_cursor}`
+    const count = `${answers.length} ${answers.length === 1 ? 'answer' : 'answers'}${answers.length ? '' : ': none matches'}.`
+    return { structured: { answers, next_cursor }, texts: [[`${count}${more}`, ...lines].join('\n')] }
+  })
+}
