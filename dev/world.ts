@@ -270,12 +270,18 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     await step('API', api.ready)
     await sampled
 
-    await step('Indexers', Promise.all(started.map((each) => waitForIndexer(each))))
+    const refused = broken.then((reason) => {
+      throw new PlainError(reason)
+    })
+    const looked = Promise.all(started.map((each) => waitForIndexer(each)))
+    looked.catch(() => {}) // where an indexer refuses, the database is stopped
+    await step('Indexers', Promise.race([looked, refused]))
     async function waitForIndexer(each: LocalChain): Promise<void> {
       await waitForHead(settings, each, options.progress)
       // Until it has looked, the API takes the copy of an earlier run for outdated.
       const { slug } = each.chain
-      while ((await looks(settings.databaseUrl)).get(slug) === before.get(slug)) await pause(LOOK_MS)
+      while (!stopping && (await looks(settings.databaseUrl)).get(slug) === before.get(slug))
+        await pause(LOOK_MS)
     }
     return { settings, chains, chain, services, broken, stop }
   }
