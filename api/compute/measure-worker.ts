@@ -88,12 +88,12 @@ function parse({ buffer, byteOffset, byteLength }: Uint8Array): unknown {
   return parseBody(Buffer.from(buffer, byteOffset, byteLength))
 }
 
-/** Reads a geometry by the name of its field; with its canonical JSON, for when that is needed. */
-type Reader = (value: unknown, field: string) => { reading: Reading; json: () => string }
+/** Reads a geometry by the name of its field; with its canonical JSON in parts, for when that is needed. */
+type Reader = (value: unknown, field: string) => { reading: Reading; json: () => (string | Uint8Array)[] }
 
 function readAny(value: unknown, field: string): ReturnType<Reader> {
   const reading = readGeometry(value, field)
-  return { reading, json: () => canonicalJson(reading) }
+  return { reading, json: () => [canonicalJson(reading)] }
 }
 
 async function takeOut(parsed: unknown, reader: Reader): Promise<BodyRead> {
@@ -185,7 +185,10 @@ const quickHash = createXXHash64()
 /** Positions: what is smaller takes less than a millisecond. */
 const WORTH_REMEMBERING = 1_000
 
-async function knownReference(reading: Reading, json: () => string): Promise<string> {
+async function knownReference(
+  reading: Reading,
+  json: () => readonly (string | Uint8Array)[],
+): Promise<string> {
   if (reading.lon.length < WORTH_REMEMBERING) return referenceOf(reading, json())
   const hash = (await quickHash).init()
   for (const numbers of numbersOf(reading)) hash.update(numbers)

@@ -283,6 +283,9 @@ export async function measureHere(
 }
 
 /** The reference of a raw geometry: keccak256 of its canonical JSON. */
-export async function referenceOf(reading: Reading, json = canonicalJson(reading)): Promise<string> {
-  return `0x${await keccak256(json)}`
+export async function referenceOf(
+  reading: Reading,
+  json: readonly (Uint8Array | string)[] = [canonicalJson(reading)],
+): Promise<string> {
+  return `0x${await keccak256(...json)}`
 }
