@@ -122,7 +122,7 @@ const SIXTEEN_DIGITS = 1e15
 /** All of these are exact doubles. */
 const POWERS_OF_TEN = Float64Array.from({ length: 19 }, (_, exponent) => Number(`1e${exponent}`))
 /** By number of bits before the point: half the gap between doubles; 0 below 1, where gaps differ. */
-const HALF_GAPS = Float64Array.from({ length: 21 }, (_, bits) => (bits === 0 ? 0 : 2 ** (bits - 54)))
+const HALF_GAPS = Float64Array.from({ length: 21 }, (_, bits) => (bits === 0 ? 0 : (1 << bits) * 2 ** -54))
 /** So many decimals are a whole number below SIXTEEN_DIGITS. */
 const EXACT_DECIMALS = 15
 /** A fraction below 1 is rounded by up to 2^-54. */
