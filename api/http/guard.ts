@@ -7,7 +7,7 @@ import { RequestError, UnavailableError, computeProblem, problemDocument } from 
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The JSON body as it was received; undefined when there was none. */
+    /** The JSON body as it was received, for requests that keep it; undefined when there was none. */
     rawBody: Buffer | undefined
   }
 }
@@ -23,7 +23,10 @@ const MAX_HEADERS = 100
 const HEAD_TOO_LARGE = `The head of the request is too large: at most ${MAX_HEADERS} headers and 16 KiB.`
 const NOT_HTTP = 'This is not valid HTTP/1.1.'
 
-/** Parses a body of more than LARGE_BODY bytes off the event loop; `client` is for the limits per client. */
+/**
+ * Parses a body of more than LARGE_BODY bytes off the event loop, and may move its memory there; `client` is
+ * for the limits per client.
+ */
 export type ParseLarge = (body: Buffer, client: string) => Promise<unknown>
 
 /** The last request of each connection. */
@@ -34,11 +37,13 @@ const exchanges = new WeakMap<Socket, { request: FastifyRequest; reply: FastifyR
  * many headers, no Host, a compressed body. Then bodies: anything but JSON in UTF-8, `__proto__`, deep
  * nesting. A request without an answer after `answerMs` gets an error. Errors have the form of the API that
  * was asked. Register it before the routes, so that it applies to all of them.
+ * @param keepsBody whether a request needs the bytes of its body (`rawBody`), beside what they say
  */
 export function guardRequests(
   app: FastifyInstance,
   answerMs: number,
   parseLarge: ParseLarge = async (body) => parseBody(body),
+  keepsBody: (request: FastifyRequest) => boolean = () => false,
 ): void {
   app.decorateRequest('rawBody', undefined)
   app.addHook('onRequest', (request, reply, done) => {
@@ -65,11 +70,13 @@ export function guardRequests(
     async (request: FastifyRequest, body: Buffer) => {
       // No route will read the body.
       if (request.is404) return undefined
-      request.rawBody = body
+      const kept = keepsBody(request)
+      if (kept) request.rawBody = body
       const charset = /;\s*charset\s*=\s*"?([^\s";]*)/i.exec(request.headers['content-type']!)?.[1]
       if (charset !== undefined && !/^(utf-?8|us-ascii)$/i.test(charset))
         throw new RequestError('Content-Type: charset must be utf-8.')
-      return body.length > LARGE_BODY ? parseLarge(body, clientOf(request)) : parseBody(body)
+      if (body.length <= LARGE_BODY) return parseBody(body)
+      return parseLarge(kept ? Buffer.from(body) : body, clientOf(request))
     },
   )
 }
