@@ -72,7 +72,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
   guardRequests(
     app,
     timeouts.answer,
-    (body, client) => parts.measurer.read(body, client),
+    (pieces, client) => parts.measurer.read(pieces, client),
     (request) => parts.walletTier?.tierOf(request) !== undefined,
   )
   logRequests(app)

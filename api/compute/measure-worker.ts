@@ -68,8 +68,8 @@ const MAX_VALUES = 10_000
  * Parses a body and reads what looks like GeoJSON, and nothing else, in its fields and in those of a batch's
  * operations.
  */
-export async function read(body: Uint8Array): Promise<unknown> {
-  return moved(await readBody(body))
+export async function read(pieces: readonly Uint8Array[]): Promise<unknown> {
+  return moved(await readBody(Buffer.concat(pieces)))
 }
 
 /** The same, for Piscina: the memory of its geometries moves to the other thread. */
@@ -80,7 +80,7 @@ function moved(body: BodyRead): unknown {
   return move({ [valueSymbol]: body, [transferableSymbol]: memoryOf(readings) })
 }
 
-async function readBody(body: Uint8Array): Promise<BodyRead> {
+async function readBody(body: Buffer): Promise<BodyRead> {
   try {
     return (await readPlain(body)) ?? (await takeOut(parse(body), readAny))
   } catch (error) {

@@ -128,7 +128,7 @@ describe('measuring', () => {
 describe('reading bodies in a worker', () => {
   const read = async (body: unknown) =>
     (await measurers[0].read(
-      Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
+      [Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))],
       'a client',
     )) as Record<string, unknown>
   const line = (...coordinates: number[][]) => ({ type: 'LineString', coordinates })
@@ -179,7 +179,7 @@ describe('reading bodies in a worker', () => {
   })
   test('a body of its own memory moves to the worker, and its geometries come back whole', async () => {
     const body = Buffer.from(JSON.stringify({ geometry: ring(5_000, 1) }))
-    const { geometry } = (await measurers[0].read(body, 'a client')) as { geometry: ReadGeometry }
+    const { geometry } = (await measurers[0].read([body], 'a client')) as { geometry: ReadGeometry }
     expect(body).toHaveLength(0)
     expect(geometry.input.reading).toEqual(readGeometry(ring(5_000, 1), 'geometry'))
   })

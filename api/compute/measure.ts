@@ -104,16 +104,16 @@ export class Measurer {
   ) {}
 
   /**
-   * Parses a body in a worker, which takes over its memory; each geometry becomes a ReadGeometry. Throws the
-   * RequestErrors of parseBody, and a ComputeError where too many wait.
+   * Parses a body, given in pieces, in a worker, which takes over their memory; each geometry becomes a
+   * ReadGeometry. Throws the RequestErrors of parseBody, and a ComputeError where too many wait.
    */
-  async read(body: Buffer, client: string): Promise<unknown> {
+  async read(pieces: readonly Buffer[], client: string): Promise<unknown> {
     // Small buffers share their memory with others, and are copied.
-    const owned = body.buffer instanceof ArrayBuffer && body.byteLength === body.buffer.byteLength
+    const owned = pieces.filter(({ buffer, byteLength }) => byteLength === buffer.byteLength)
     const { fault, parsed, geometries } = await this.run<BodyRead>(
       'read',
-      body,
-      owned ? [body.buffer] : [],
+      pieces,
+      owned.map(({ buffer }) => buffer as ArrayBuffer),
       client,
       this.budgetMs,
     )
