@@ -69,7 +69,21 @@ const MAX_VALUES = 10_000
  * operations.
  */
 export async function read(pieces: readonly Uint8Array[]): Promise<unknown> {
-  return moved(await readBody(Buffer.concat(pieces)))
+  return moved(await readBody(joined(pieces)))
+}
+
+/** The body that is read. Its memory is kept, as garbage of this size makes V8 collect all too often. */
+let body = Buffer.alloc(0)
+
+function joined(pieces: readonly Uint8Array[]): Buffer {
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
+  if (length > body.length) body = Buffer.alloc(length)
+  let at = 0
+  for (const piece of pieces) {
+    body.set(piece, at)
+    at += piece.length
+  }
+  return body.subarray(0, length)
 }
 
 /** The same, for Piscina: the memory of its geometries moves to the other thread. */

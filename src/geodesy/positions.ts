@@ -61,9 +61,9 @@ export class Positions implements Numbers {
     }
   }
 
-  /** Copies of exactly the length of the list. */
+  /** Arrays of exactly the length of the list. Nothing may be added afterwards. */
   numbers(): Numbers {
-    return this.each((array) => array.slice(0, this.count))
+    return this.each((array) => (array.length === this.count ? array : array.slice(0, this.count)))
   }
 
   /** The parts of the arrays that hold the list. */
