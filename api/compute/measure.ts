@@ -113,7 +113,7 @@ export class Measurer {
     const { fault, parsed, geometries } = await this.run<BodyRead>(
       'read',
       pieces,
-      owned.map(({ buffer }) => buffer as ArrayBuffer),
+      [...new Set(owned.map(({ buffer }) => buffer as ArrayBuffer))],
       client,
       this.budgetMs,
     )
