@@ -76,7 +76,12 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
   const app = makeFastify(parts, timeouts)
   app.setErrorHandler(recordsErrorHandler(parts.publicBaseUrl))
   app.setNotFoundHandler(unknownRecordsRoute(app))
-  guardRequests(app, timeouts.answer, (body, client) => parts.measurer.read(body, client))
+  guardRequests(
+    app,
+    timeouts.answer,
+    (pieces, client) => parts.measurer.read(pieces, client),
+    (request) => parts.walletTier?.tierOf(request) !== undefined,
+  )
   logRequests(app)
   await openToAllOrigins(app)
 

@@ -10,7 +10,10 @@ import type { Measured } from './load'
 import { run } from './load-thread'
 import { processMegabytes, processStatus, type Bench, type Table } from './bench'
 
-const CONCURRENCIES = [1, 8, 32]
+/** Only these loads, separated by semicolons, 32 at a time, and nothing else. */
+const KINDS = process.env.BENCH_KINDS?.split(';')
+const isAsked = (load: string) => !KINDS || KINDS.includes(load)
+const CONCURRENCIES = KINDS ? [32] : [1, 8, 32]
 const WARM_UP_SECONDS = 2
 const SECONDS = 8
 /** Points attested for the requests by UID. */
@@ -70,16 +73,20 @@ export async function compute(bench: Bench): Promise<Table[]> {
       await run({ urls, bodies, concurrency, seconds: WARM_UP_SECONDS })
       return { load, concurrency, ...(await run({ urls, bodies, concurrency, seconds: SECONDS })) }
     }
-    const measured = [
-      await measure('bare signing route', [`http://127.0.0.1:${barePort}/native`], byPoints),
-      await measure('bare signing route, ethers', [`http://127.0.0.1:${barePort}/`], byPoints),
-      await measure('two GeoJSON points', [`${url}distance`], byPoints),
-      await measure('points, with transaction', [`${url}distance`], withTransaction),
-      await measure('points, for the proxy', [`${url}distance`], forProxy),
-      await measure('two UIDs', [`${url}distance`], byUids),
-      await measure('points, two processes', [twoUrl], byPoints),
-      await measure('UIDs, two processes', [twoUrl], byUids),
+    const loads: [load: string, url: string, bodies: string[]][] = [
+      ['bare signing route', `http://127.0.0.1:${barePort}/native`, byPoints],
+      ['bare signing route, ethers', `http://127.0.0.1:${barePort}/`, byPoints],
+      ['two GeoJSON points', `${url}distance`, byPoints],
+      ['points, with transaction', `${url}distance`, withTransaction],
+      ['points, for the proxy', `${url}distance`, forProxy],
+      ['two UIDs', `${url}distance`, byUids],
+      ['points, two processes', twoUrl, byPoints],
+      ['UIDs, two processes', twoUrl, byUids],
     ]
+    if (!loads.some(([load]) => isAsked(load))) continue
+    const measured: Awaited<ReturnType<typeof measure>>[] = []
+    for (const [i, [load, url, bodies]] of loads.entries())
+      if (i === 0 || isAsked(load)) measured.push(await measure(load, [url], bodies))
     const ofBare = ({ requestsPerSecond }: Measured) =>
       Math.round((requestsPerSecond / measured[0]!.requestsPerSecond) * 100) / 100
     rows.push(...measured.map((each) => ({ ...each, ofBareRate: ofBare(each) })))
@@ -104,6 +111,7 @@ export async function compute(bench: Bench): Promise<Table[]> {
       Array.from({ length: POLYGONS }, () => ask({ container: numberedPolygon(random), geometry: point() })),
     ],
   ] as const) {
+    if (!isAsked(load)) continue
     bench.report(`contains, ${load} ...`)
     const [contains, others] = await Promise.all([
       run({
@@ -123,7 +131,7 @@ export async function compute(bench: Bench): Promise<Table[]> {
       othersErrors: others.errors,
     })
   }
-  return [rows, polygons, await signing(), memory(world)]
+  return [rows, polygons, KINDS ? [] : await signing(), memory(world)].filter((table) => table.length > 0)
 }
 
 /** A ring round 10 E, 50 N with a random outline. */

@@ -249,17 +249,19 @@ function fromText(keccak: IHasher, texts: readonly string[]): PreparedGeometry[]
 
 interface Read {
   reading: Reading
-  json: string
+  json: readonly (string | Uint8Array)[]
 }
 
 function prepared(keccak: IHasher, { reading, json }: Read): PreparedGeometry {
-  keccak.init().update(json).digest('hex')
+  keccak.init()
+  for (const part of json) keccak.update(part)
+  keccak.digest('hex')
   return prepareGeometry(reading)
 }
 
 function usual(body: Buffer): Read {
   const reading = readGeometry(parseBody(body), 'g')
-  return { reading, json: canonicalJson(reading) }
+  return { reading, json: [canonicalJson(reading)] }
 }
 
 function inOnePass(body: Buffer): Read {

@@ -46,26 +46,39 @@ export async function sign(
 ): Promise<ComputeResult> {
   const { attester, contract, nonce, deadline, transaction, resignUrl } = landing
   const expirationTime = contract.submission === 'proxy' ? uniqueExpiration() : 0
-  const terms: Terms = { deadline, expirationTime, ...(nonce !== undefined && { nonce }) }
+  const terms: Terms =
+    nonce === undefined ? { deadline, expirationTime } : { deadline, expirationTime, nonce }
   const signature = await attester.sign(contract, statement, terms)
   const { address } = attester
   const { schema, recipient, data, revocable } = statement
+  const refUID = ZeroHash
   const attestByDelegation = delegatedRequest(statement, signature, address, terms)
-  return {
+  // Fields are written out, as a spread takes long where it is not the first in its object.
+  const answer: ComputeResult = {
     ...claims,
     attestation: {
-      ...{ schema, attester: address, recipient, data, signature, revocable, refUID: ZeroHash },
+      schema,
+      attester: address,
+      recipient,
+      data,
+      signature,
+      revocable,
+      refUID,
       expirationTime,
     },
     delegatedAttestation: {
-      ...{ signature, attester: address, deadline },
+      signature,
+      attester: address,
+      deadline,
       ...(nonce !== undefined && { nonce, ifNonceUsed: ifNonceUsed(resignUrl) }),
-      ...{ submission: contract.submission, contract: contract.address },
+      submission: contract.submission,
+      contract: contract.address,
       resignToken: resignTokenOf(attester, statement, sources.join()),
     },
     attestByDelegation,
-    ...(transaction && { transaction: await transactionOf(contract, attestByDelegation) }),
   }
+  if (transaction) answer.transaction = await transactionOf(contract, attestByDelegation)
+  return answer
 }
 
 /** Unix seconds of the year 36,812: what expires then or later never does. */

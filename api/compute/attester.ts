@@ -202,8 +202,9 @@ export class Attester {
 
 function messageOf(
   attester: string,
-  statement: Statement,
+  { schema, recipient, revocable, data }: Statement,
   { nonce = 0, expirationTime, deadline }: Terms,
 ): AttestMessage {
-  return { ...statement, attester, expirationTime, refUID: ZeroHash, value: 0, nonce, deadline }
+  const refUID = ZeroHash
+  return { schema, recipient, revocable, data, attester, expirationTime, refUID, value: 0, nonce, deadline }
 }

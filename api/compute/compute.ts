@@ -135,8 +135,11 @@ export async function landingOf(
   include: readonly string[] = [],
   fresh = false,
 ): Promise<Landing> {
+  const nonce = await attester.nonce(contract, fresh)
   return {
-    ...{ attester, contract, nonce: await attester.nonce(contract, fresh) },
+    attester,
+    contract,
+    nonce,
     deadline: Math.floor(clock() / 1000) + deadlineSeconds,
     transaction: include.includes('transaction'),
     resignUrl: `${publicBaseUrl}/compute/v0/resign`,
@@ -227,19 +230,17 @@ function described(
   now: number,
 ): { data: string; claims: Claims } {
   const operation = writeLabel(name, numbers)
-  const context = { inputRefs, timestamp: Math.floor(now / 1000), operation }
+  const timestamp = Math.floor(now / 1000)
+  const context = { inputRefs, timestamp, operation }
   if (typeof outcome === 'boolean')
     return {
       data: encodeBooleanResult(outcome, context),
-      claims: { result: outcome, ...{ operation, timestamp: context.timestamp, inputRefs } },
+      claims: { result: outcome, operation, timestamp, inputRefs },
     }
+  const result = Number(outcome) / units!.perAnswerUnit
   return {
     data: encodeNumericResult(outcome, units!.payload, context),
-    claims: {
-      result: Number(outcome) / units!.perAnswerUnit,
-      units: units!.answer,
-      ...{ operation, timestamp: context.timestamp, inputRefs },
-    },
+    claims: { result, units: units!.answer, operation, timestamp, inputRefs },
   }
 }
 

@@ -2,6 +2,7 @@ import { readlinkSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
 import { createXXHash64 } from 'hash-wasm'
 import { LRUCache } from 'lru-cache'
+import { move, transferableSymbol, valueSymbol } from 'piscina'
 import {
   GeometryError,
   canonicalJson,
@@ -11,7 +12,14 @@ import {
   type Reading,
 } from '../../src/geodesy'
 import { parseBody } from '../http/body'
-import { measureHere, referenceOf, type Measurement, type MeasureTask, type WorkerProblem } from './measure'
+import {
+  measureHere,
+  memoryOf,
+  referenceOf,
+  type Measurement,
+  type MeasureTask,
+  type WorkerProblem,
+} from './measure'
 import { MISPLACED_SALT } from './salted'
 import { RequestError } from '../http/problems'
 
@@ -60,7 +68,33 @@ const MAX_VALUES = 10_000
  * Parses a body and reads what looks like GeoJSON, and nothing else, in its fields and in those of a batch's
  * operations.
  */
-export async function read(body: Uint8Array): Promise<BodyRead> {
+export async function read(pieces: readonly Uint8Array[]): Promise<unknown> {
+  return moved(await readBody(joined(pieces)))
+}
+
+/** The body that is read. Its memory is kept, as garbage of this size makes V8 collect all too often. */
+let body = Buffer.alloc(0)
+
+function joined(pieces: readonly Uint8Array[]): Buffer {
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
+  if (length > body.length) body = Buffer.alloc(length)
+  let at = 0
+  for (const piece of pieces) {
+    body.set(piece, at)
+    at += piece.length
+  }
+  return body.subarray(0, length)
+}
+
+/** The same, for Piscina: the memory of its geometries moves to the other thread. */
+function moved(body: BodyRead): unknown {
+  const readings = body.geometries.flatMap(({ geometry }) =>
+    'problem' in geometry ? [] : [geometry.reading],
+  )
+  return move({ [valueSymbol]: body, [transferableSymbol]: memoryOf(readings) })
+}
+
+async function readBody(body: Buffer): Promise<BodyRead> {
   try {
     return (await readPlain(body)) ?? (await takeOut(parse(body), readAny))
   } catch (error) {
@@ -88,12 +122,12 @@ function parse({ buffer, byteOffset, byteLength }: Uint8Array): unknown {
   return parseBody(Buffer.from(buffer, byteOffset, byteLength))
 }
 
-/** Reads a geometry by the name of its field; with its canonical JSON, for when that is needed. */
-type Reader = (value: unknown, field: string) => { reading: Reading; json: () => string }
+/** Reads a geometry by the name of its field; with its canonical JSON in parts, for when that is needed. */
+type Reader = (value: unknown, field: string) => { reading: Reading; json: () => (string | Uint8Array)[] }
 
 function readAny(value: unknown, field: string): ReturnType<Reader> {
   const reading = readGeometry(value, field)
-  return { reading, json: () => canonicalJson(reading) }
+  return { reading, json: () => [canonicalJson(reading)] }
 }
 
 async function takeOut(parsed: unknown, reader: Reader): Promise<BodyRead> {
@@ -174,35 +208,43 @@ async function readOne(
 }
 
 /**
- * References of earlier geometries of this thread by a quick hash, used only if all numbers are equal bit for
- * bit. Saves keccak, which takes half as long as the rest of reading.
+ * References of geometries that this thread read twice, by a quick hash, used only if all numbers are equal
+ * bit for bit. Saves keccak, which takes as long as the rest of reading. The numbers are copies: those of a
+ * reading move to another thread.
  */
-const references = new LRUCache<string, { reading: Reading; layout: string; ref: string }>({
-  maxSize: 1_000_000,
-  sizeCalculation: ({ reading }) => reading.lon.length,
+const references = new LRUCache<string, { numbers: Uint8Array[]; layout: string; ref: string }>({
+  maxSize: 24_000_000,
+  sizeCalculation: ({ numbers }) => numbers.reduce((sum, { length }) => sum + length, 0),
 })
+/** Quick hashes of geometries that came once. */
+const readOnce = new LRUCache<string, true>({ max: 10_000 })
 const quickHash = createXXHash64()
 /** Positions: what is smaller takes less than a millisecond. */
 const WORTH_REMEMBERING = 1_000
 
-async function knownReference(reading: Reading, json: () => string): Promise<string> {
+async function knownReference(
+  reading: Reading,
+  json: () => readonly (string | Uint8Array)[],
+): Promise<string> {
   if (reading.lon.length < WORTH_REMEMBERING) return referenceOf(reading, json())
   const hash = (await quickHash).init()
-  for (const numbers of numbersOf(reading)) hash.update(numbers)
+  const numbers = numbersOf(reading)
+  for (const each of numbers) hash.update(each)
   const key = hash.digest('hex')
+  const cameBefore = readOnce.get(key)
+  readOnce.set(key, true)
+  if (!cameBefore) return referenceOf(reading, json())
   const layout = JSON.stringify([reading.layout, reading.chains.map(({ path, ...chain }) => chain)])
   const known = references.get(key)
   if (
     known &&
     known.layout === layout &&
-    numbersOf(known.reading).every(
-      (numbers, i) => Buffer.compare(numbers, numbersOf(reading)[i] ?? new Uint8Array()) === 0,
-    ) &&
-    numbersOf(known.reading).length === numbersOf(reading).length
+    known.numbers.length === numbers.length &&
+    known.numbers.every((each, i) => Buffer.compare(each, numbers[i]!) === 0)
   )
     return known.ref
   const ref = await referenceOf(reading, json())
-  references.set(key, { reading, layout, ref })
+  references.set(key, { numbers: numbers.map((each) => each.slice()), layout, ref })
   return ref
 }
 

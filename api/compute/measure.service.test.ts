@@ -128,7 +128,7 @@ describe('measuring', () => {
 describe('reading bodies in a worker', () => {
   const read = async (body: unknown) =>
     (await measurers[0].read(
-      Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
+      [Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))],
       'a client',
     )) as Record<string, unknown>
   const line = (...coordinates: number[][]) => ({ type: 'LineString', coordinates })
@@ -152,42 +152,36 @@ describe('reading bodies in a worker', () => {
     expect(first.geometry.input.reading.path).toBe('geometry')
   })
   test('a cached reference is never used for another geometry', async () => {
+    // References of smaller geometries are not kept.
+    const tail = Array.from({ length: 1_000 }, (_, i) => [i / 100, 7])
+    const low = [[1, 2], [3, 4], [5, 6], ...tail]
+    const high = low.map((position) => [...position, 8])
     const alike = [
-      line([1, 2], [3, 4], [5, 6]),
-      {
-        type: 'MultiPoint',
-        coordinates: [
-          [1, 2],
-          [3, 4],
-          [5, 6],
-        ],
-      },
-      {
-        type: 'MultiLineString',
-        coordinates: [
-          [
-            [1, 2],
-            [3, 4],
-            [5, 6],
-          ],
-        ],
-      },
-      line([1, 2, 7], [3, 4, 8], [5, 6, 9]),
-      line([1, 2, 7], [3, 4], [5, 6, 9]),
-      line([1, 2], [3, 4], [5, 6.000000000000001]),
-      line([0, 2], [3, 4], [5, 6]),
-      line([-0, 2], [3, 4], [5, 6]),
+      line(...low),
+      { type: 'MultiPoint', coordinates: low },
+      { type: 'MultiLineString', coordinates: [low] },
+      line(...high),
+      line(high[0]!, low[1]!, ...high.slice(2)),
+      line(...low.with(2, [5, 6.000000000000001])),
+      line(...low.with(0, [0, 2])),
+      line(...low.with(0, [-0, 2])),
     ]
-    for (let round = 0; round < 3; round++)
+    for (let round = 0; round < 4; round++)
       for (const geometry of alike) {
         const text = JSON.stringify({ geometry }).replace(
           '[[0,2]',
-          Object.is(geometry.coordinates[0]![0], -0) ? '[[-0,2]' : '[[0,2]',
+          Object.is((geometry.coordinates[0] as number[])[0], -0) ? '[[-0,2]' : '[[0,2]',
         )
         expect(((await read(text)).geometry as ReadGeometry).input.ref).toBe(
           await referenceOf(readGeometry((JSON.parse(text) as { geometry: unknown }).geometry, 'geometry')),
         )
       }
+  })
+  test('a body of its own memory moves to the worker, and its geometries come back whole', async () => {
+    const body = Buffer.from(JSON.stringify({ geometry: ring(5_000, 1) }))
+    const { geometry } = (await measurers[0].read([body], 'a client')) as { geometry: ReadGeometry }
+    expect(body).toHaveLength(0)
+    expect(geometry.input.reading).toEqual(readGeometry(ring(5_000, 1), 'geometry'))
   })
   test.each([
     [

@@ -104,11 +104,19 @@ export class Measurer {
   ) {}
 
   /**
-   * Parses a body in a worker; each geometry becomes a ReadGeometry. Throws the RequestErrors of parseBody,
-   * and a ComputeError where too many wait.
+   * Parses a body, given in pieces, in a worker, which takes over their memory; each geometry becomes a
+   * ReadGeometry. Throws the RequestErrors of parseBody, and a ComputeError where too many wait.
    */
-  async read(body: Buffer, client: string): Promise<unknown> {
-    const { fault, parsed, geometries } = await this.run<BodyRead>('read', body, [], client, this.budgetMs)
+  async read(pieces: readonly Buffer[], client: string): Promise<unknown> {
+    // Small buffers share their memory with others, and are copied.
+    const owned = pieces.filter(({ buffer, byteLength }) => byteLength === buffer.byteLength)
+    const { fault, parsed, geometries } = await this.run<BodyRead>(
+      'read',
+      pieces,
+      [...new Set(owned.map(({ buffer }) => buffer as ArrayBuffer))],
+      client,
+      this.budgetMs,
+    )
     if (fault !== undefined) throw new RequestError(fault)
     for (const { holder, field, geometry } of geometries) {
       let object = parsed as Record<string, unknown>
@@ -224,14 +232,13 @@ function positionsToPrepare({ inputs }: MeasureTask): number {
 
 /** The memory of the inputs that may be moved to a worker: a kept geometry is shared, and copied. */
 function buffersOf({ inputs }: MeasureTask): ArrayBuffer[] {
-  const buffers = inputs
-    .filter(({ prepared }) => !prepared)
-    .flatMap(({ reading: { lon, lat, altitude } }) => [
-      lon.buffer,
-      lat.buffer,
-      ...(altitude ? [altitude.buffer] : []),
-    ])
-  return [...new Set(buffers)] as ArrayBuffer[]
+  return memoryOf(inputs.filter(({ prepared }) => !prepared).map(({ reading }) => reading))
+}
+
+/** The memory of readings, to be moved to another thread. */
+export function memoryOf(readings: readonly Reading[]): ArrayBuffer[] {
+  const arrays = readings.flatMap(({ lon, lat, altitude }) => [lon, lat, ...(altitude ? [altitude] : [])])
+  return [...new Set(arrays.map(({ buffer }) => buffer))] as ArrayBuffer[]
 }
 
 function tooManyOfYours(): ComputeError {
@@ -283,6 +290,9 @@ export async function measureHere(
 }
 
 /** The reference of a raw geometry: keccak256 of its canonical JSON. */
-export async function referenceOf(reading: Reading, json = canonicalJson(reading)): Promise<string> {
-  return `0x${await keccak256(json)}`
+export async function referenceOf(
+  reading: Reading,
+  json: readonly (Uint8Array | string)[] = [canonicalJson(reading)],
+): Promise<string> {
+  return `0x${await keccak256(...json)}`
 }

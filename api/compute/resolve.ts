@@ -84,12 +84,9 @@ export class Resolver {
         return this.byUid(input.uid, `${path}.uid`, chain, reader)
       }
     }
-    return {
-      source: 'geojson',
-      ...(input instanceof ReadGeometry
-        ? this.options.measurer.recall(input.input)
-        : { reading: readGeometry(input, path) }),
-    }
+    if (input instanceof ReadGeometry)
+      return { source: 'geojson', ...this.options.measurer.recall(input.input) }
+    return { source: 'geojson', reading: readGeometry(input, path) }
   }
 
   /**

@@ -193,6 +193,13 @@ describe('one request', () => {
       await send(api, await sign(wallet, { target: '/compute/v0/volume' }, { method: 'GET', path })),
     ).toMatchObject({ status: 401 })
   })
+  test('may have a body that a worker parses', async () => {
+    const body = `{${' '.repeat(100_000)}}`
+    expect(await send(api, await sign(wallet, { bodyHash: sha256(body) }, { body }))).toMatchObject(LET_IN)
+    expect(await send(api, await sign(wallet, { bodyHash: sha256('') }, { body }))).toMatchObject({
+      status: 401,
+    })
+  })
   test('may have any Host header: the public address is signed', async () => {
     const over = async (host: string, authority: string) => {
       const { headers } = await sign(wallet, { authority })

@@ -1,6 +1,7 @@
 import { Interface } from 'ethers/abi'
 import { TypedDataEncoder, id, type TypedDataField } from 'ethers/hash'
 import { hasher } from './keccak'
+import { payloadBytes } from './payload'
 import { isCanonicalSignature } from './signature'
 import { hex, padded, uint } from './words'
 
@@ -192,7 +193,7 @@ function structWriter(layout: AttestLayout): StructWriter {
       const value = message[name]
       if (type === 'bytes32') writeHex(struct, value as string, at, 32)
       else if (type === 'address') writeHex(struct, value as string, at + 12, 20)
-      else if (type === 'bytes') struct.set(hash(Buffer.from(hex(value as string), 'hex')), at)
+      else if (type === 'bytes') struct.set(hash(payloadBytes(value as string)), at)
       else if (type === 'bool') struct[at + 31] = value ? 1 : 0
       else writeUint(struct, value as bigint | number, at, type === 'uint64' ? 8 : 32)
     }

@@ -93,19 +93,17 @@ export function readGeometry(value: unknown, path: string): Reading {
 
 /**
  * Reads a geometry from JSON whose coordinates were lifted (scan.ts). Gives the same as `readGeometry` for
- * the original JSON, and its canonical JSON. Throws a GeometryError where that does, with other words.
+ * the original JSON, and its canonical JSON, in parts: the coordinates stay where they are. Throws a
+ * GeometryError where that does, with other words.
  */
 export function readLifted(
   value: unknown,
   path: string,
   lifted: Lifted,
-): { reading: Reading; json: () => string } {
+): { reading: Reading; json: () => (string | Uint8Array)[] } {
   const reader = new Reader(path, lifted)
   const reading = reader.read(value)
-  return {
-    reading,
-    json: () => layoutJson(reading.layout, (layout) => lifted.print(reader.lists.get(layout)!)),
-  }
+  return { reading, json: () => layoutJson(reading.layout, (layout) => reader.lists.get(layout)!.text) }
 }
 
 class Reader {
@@ -194,7 +192,7 @@ class Reader {
   ): void {
     const { positions } = this
     const start = positions.count
-    if (given instanceof Run) this.addRun(given)
+    if (given instanceof Run) positions.addAll(this.lifted!, given.start, given.end)
     else this.addPositions(given, kind, pathOf)
     const length = positions.count - start
     if (kind === Kind.Line && length < 2)
@@ -219,13 +217,6 @@ class Reader {
       const numbers = position as Position
       this.positions.add(numbers[0]!, numbers[1]!, numbers.length === 3 ? numbers[2]! : NaN)
     }
-  }
-
-  private addRun({ start, end }: Run): void {
-    const { lon, lat, altitude } = this.lifted!
-    this.positions.reserve(end - start)
-    for (let i = start; i < end; i++)
-      this.positions.add(lon[i]!, lat[i]!, altitude === undefined ? NaN : altitude[i]!)
   }
 }
 
@@ -284,13 +275,15 @@ function checkCrs(value: Record<string, unknown>, path: string): void {
 export function canonicalJson(reading: Reading): string {
   return layoutJson(reading.layout, ({ type, firstChain, endChain }) =>
     coordinatesJson(reading, type, reading.chains.slice(firstChain, endChain)),
-  )
+  ).join('')
 }
 
-function layoutJson(layout: Layout, coordinates: (layout: SimpleLayout) => string): string {
-  if (layout.type === 'GeometryCollection')
-    return `{"geometries":[${layout.parts.map((part) => layoutJson(part, coordinates)).join(',')}],"type":"GeometryCollection"}`
-  return `{"coordinates":${coordinates(layout)},"type":"${layout.type}"}`
+/** In parts, as the coordinates are given. */
+function layoutJson<Part>(layout: Layout, coordinates: (layout: SimpleLayout) => Part): (string | Part)[] {
+  if (layout.type !== 'GeometryCollection')
+    return ['{"coordinates":', coordinates(layout), `,"type":"${layout.type}"}`]
+  const parts = layout.parts.flatMap((part, i) => [...(i ? [','] : []), ...layoutJson(part, coordinates)])
+  return ['{"geometries":[', ...parts, '],"type":"GeometryCollection"}']
 }
 
 function coordinatesJson(reading: Reading, type: SimpleType, chains: readonly SourceChain[]): string {

@@ -41,22 +41,41 @@ export class Positions implements Numbers {
     if (this.count + more <= this.lon.length) return
     const capacity = Math.max(2 * this.count, this.count + more)
     const grown = (array: Float64Array) => {
-      const larger = new Float64Array(capacity).fill(NaN, array.length)
+      const larger = new Float64Array(capacity)
       larger.set(array)
       return larger
     }
     this.lon = grown(this.lon)
     this.lat = grown(this.lat)
-    this.altitude = this.altitude && grown(this.altitude)
+    this.altitude = this.altitude && grown(this.altitude).fill(NaN, this.altitude.length)
   }
 
-  /** Copies of exactly the length of the list. */
+  /** Adds those from `start` to before `end` of another list. */
+  addAll({ lon, lat, altitude }: Numbers, start: number, end: number): void {
+    this.reserve(end - start)
+    if (altitude) for (let i = start; i < end; i++) this.add(lon[i]!, lat[i]!, altitude[i]!)
+    else {
+      this.lon.set(lon.subarray(start, end), this.count)
+      this.lat.set(lat.subarray(start, end), this.count)
+      this.count += end - start
+    }
+  }
+
+  /** Arrays of exactly the length of the list. Nothing may be added afterwards. */
   numbers(): Numbers {
-    const used = (array: Float64Array) => array.slice(0, this.count)
+    return this.each((array) => (array.length === this.count ? array : array.slice(0, this.count)))
+  }
+
+  /** The parts of the arrays that hold the list. */
+  used(): Numbers {
+    return this.each((array) => array.subarray(0, this.count))
+  }
+
+  private each(part: (array: Float64Array) => Float64Array): Numbers {
     return {
-      lon: used(this.lon),
-      lat: used(this.lat),
-      ...(this.altitude && { altitude: used(this.altitude) }),
+      lon: part(this.lon),
+      lat: part(this.lat),
+      ...(this.altitude && { altitude: part(this.altitude) }),
     }
   }
 }

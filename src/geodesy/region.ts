@@ -124,20 +124,21 @@ function boundingCap(shape: Shape, { start, end }: Chain): Cap | undefined {
   const norm = Math.hypot(cx, cy, cz)
   if (norm < 1) return undefined
   const cap = { x: cx / norm, y: cy / norm, z: cz / norm, cosine: 1 }
+  let cosine = 1
   let longest = 0
   for (let e = start; e < end; e++) {
     const v = from[e]!
     const w = shape.to[e]!
-    cap.cosine = Math.min(cap.cosine, cosineFrom(cap, x[v]!, y[v]!, z[v]!))
+    cosine = Math.min(cosine, cosineFrom(cap, x[v]!, y[v]!, z[v]!))
     const dx = x[v]! - x[w]!
     const dy = y[v]! - y[w]!
     const dz = z[v]! - z[w]!
     longest = Math.max(longest, dx * dx + dy * dy + dz * dz)
   }
-  if (cap.cosine < WIDEST_CAP) return undefined
+  if (cosine < WIDEST_CAP) return undefined
   // Edges leave the cap of their ends by less than their length. A hundredth of a degree covers the
   // ellipsoid's shape and rounding.
-  const angle = Math.acos(Math.min(1, cap.cosine)) + Math.sqrt(longest) / 6_000_000 + 2e-4
+  const angle = Math.acos(Math.min(1, cosine)) + Math.sqrt(longest) / 6_000_000 + 2e-4
   cap.cosine = Math.cos(Math.min(angle, Math.PI))
   return cap
 }

@@ -27,7 +27,12 @@ function readInOnePass(text: string): Read | undefined {
   if (!lifted) return undefined
   try {
     const { reading, json } = readLifted(JSON.parse(Buffer.from(lifted.rest).toString()), 'g', lifted)
-    return { reading, json: json() }
+    return {
+      reading,
+      json: json()
+        .map((part) => Buffer.from(part).toString())
+        .join(''),
+    }
   } catch (error) {
     if (error instanceof SyntaxError || error instanceof GeometryError) return undefined
     throw error

@@ -27,8 +27,8 @@ export interface CoordinateList {
   /** its first and last offset in the JSON */
   start: number
   end: number
-  /** its canonical form */
-  text: { start: number; end: number }
+  /** its canonical JSON, in ASCII: a part of the body where that is canonical */
+  text: Uint8Array
 }
 
 export interface Lifted extends Numbers {
@@ -38,8 +38,6 @@ export interface Lifted extends Numbers {
    */
   rest: Uint8Array
   lists: CoordinateList[]
-  /** The canonical JSON of one list. */
-  print(list: CoordinateList): string
 }
 
 /**
@@ -50,12 +48,8 @@ export interface Lifted extends Numbers {
 export function liftCoordinates(json: Uint8Array): Lifted | undefined {
   const scanner = new Scanner(json)
   const lists: CoordinateList[] = []
-  const rest = new Uint8Array(json.length)
-  let [kept, copied] = [0, 0]
-  const keep = (from: number, to: number) => {
-    rest.set(json.subarray(from, to), kept)
-    kept += to - from
-  }
+  const rest: Uint8Array[] = []
+  let copied = 0
   for (let at = 0; at < json.length; at++) {
     if (json[at] === BACKSLASH) return undefined
     if (json[at] !== QUOTE || !KEY.every((byte, i) => json[at + i] === byte)) continue
@@ -63,21 +57,24 @@ export function liftCoordinates(json: Uint8Array): Lifted | undefined {
     if (!list) return undefined
     const index = bytesOf('['.repeat(list.depth + 1) + lists.length + ']'.repeat(list.depth + 1))
     if (list.start + index.length > list.end) return undefined
-    keep(copied, list.start)
-    rest.set(index, kept)
-    kept += index.length
+    rest.push(json.subarray(copied, list.start), index)
     copied = list.end
     lists.push(list)
     at = list.end - 1
   }
   if (lists.length === 0) return undefined
-  keep(copied, json.length)
-  return {
-    rest: rest.subarray(0, kept),
-    lists,
-    print: ({ text }) => scanner.print(text),
-    ...scanner.positions.numbers(),
+  rest.push(json.subarray(copied))
+  return { rest: joined(rest), lists, ...scanner.positions.used() }
+}
+
+function joined(parts: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  for (const part of parts) {
+    whole.set(part, at)
+    at += part.length
   }
+  return whole
 }
 
 const UTF_8 = new TextDecoder()
@@ -93,202 +90,300 @@ const COMMA = 0x2c
 const MINUS = 0x2d
 const POINT = 0x2e
 const ZERO = 0x30
-const NINE = 0x39
 const COLON = 0x3a
-const LARGE_E = 0x45
 const OPEN = 0x5b
 const BACKSLASH = 0x5c
 const CLOSE = 0x5d
-const SMALL_E = 0x65
 
 /** A MultiPolygon's: lists of polygons, of rings, of positions, of numbers. */
 const MOST_BRACKETS = 4
 /** The most digits before the decimal point. */
 const WHOLE_DIGITS = 6
-/** Digits after the decimal point are read in two parts of this length. */
-const PART_DIGITS = 9
+/** Digits after the decimal point are read in two parts: the first has this many, */
+const HIGH_DIGITS = 8
+/** the second up to eight, and two more. */
+const MOST_WHOLE_FOURS = 16
+const MOST_DECIMALS = 18
+/** A sign, WHOLE_DIGITS, a point, MOST_WHOLE_FOURS and four more bytes. */
+const LONGEST_NUMBER = 28
+/** In each byte of an integer. */
+const FOUR_ZEROS = 0x30303030
+const FOUR_SIXES = 0x06060606
+const HIGH_HALVES = 0xf0f0f0f0
+const PLAIN = /^-?(0|[1-9]\d{0,5})(\.\d+)?$/
+/** by byte: whether a number may have it */
+const IN_NUMBERS = Uint8Array.from({ length: 256 }, (_, byte) =>
+  Number(/[-+.\deE]/.test(String.fromCharCode(byte))),
+)
 /** Smaller numbers are printed with an exponent. */
 const LEAST_PLAIN = 1e-6
+/** All whole numbers below are exact doubles. */
+const SIXTEEN_DIGITS = 1e15
 /** All of these are exact doubles. */
-const POWERS_OF_TEN = Array.from({ length: 19 }, (_, exponent) => Number(`1e${exponent}`))
+const POWERS_OF_TEN = Float64Array.from({ length: 19 }, (_, exponent) => Number(`1e${exponent}`))
+/** By number of bits before the point: half the gap between doubles; 0 below 1, where gaps differ. */
+const HALF_GAPS = Float64Array.from({ length: 21 }, (_, bits) => (bits === 0 ? 0 : (1 << bits) * 2 ** -54))
+/** So many decimals are a whole number below SIXTEEN_DIGITS. */
+const EXACT_DECIMALS = 15
+/** A fraction below 1 is rounded by up to 2^-54. */
+const FRACTION_ERROR = 6e-17
+/** Fewer bytes are copied one by one, which is faster. */
+const FEW_BYTES = 64
+/** Room is made for a position in so many bytes; two numbers of full length take 40. */
+const BYTES_PER_POSITION = 32
+const NOTHING = new Uint8Array()
 
 class Scanner {
   readonly positions = new Positions()
   private at = 0
-  /** The canonical form of what was read; it is never longer. */
-  private readonly canonical: Uint8Array
+  /** The canonical form of what was read, where it is not the text itself; it is never longer. */
+  private canonical = NOTHING
   private length = 0
-  /** the number read last */
-  private number = 0
+  /** Everything before this offset in the JSON is in `canonical`, if its list is not canonical itself. */
+  private copied = 0
+  /** for eight digits at a time */
+  private readonly view: DataView
+  /** what divideLong divides, and then the quotient: arguments and results would be allocated */
+  private readonly number = new Float64Array(1)
 
   constructor(private readonly json: Uint8Array) {
-    this.canonical = new Uint8Array(json.length)
+    this.view = new DataView(json.buffer, json.byteOffset, json.byteLength)
   }
 
   /** Reads a colon and lists. Undefined when they are not plain. */
   list(at: number): CoordinateList | undefined {
-    this.at = at
+    this.at = this.copied = at
     if (!this.take(COLON)) return undefined
-    this.nextByte()
+    this.skipSpace()
     const { at: start, length: textStart } = this
+    this.copied = start
     let brackets = 0
-    while (this.takeAndPrint(OPEN)) if (++brackets > MOST_BRACKETS) return undefined
+    while (this.take(OPEN)) if (++brackets > MOST_BRACKETS) return undefined
     if (brackets === 0) return undefined
     const runs: Run[][] = [[]]
     let first = this.positions.count
+    if (brackets > 1) this.positions.reserve(Math.floor((this.json.length - start) / BYTES_PER_POSITION))
     for (let open = brackets; ;) {
       if (!this.position()) return undefined
-      for (open--; open > 0 && this.takeAndPrint(CLOSE); open--) {
+      for (open--; open > 0 && this.take(CLOSE); open--) {
         if (open === brackets - 1) {
           runs[runs.length - 1]!.push(new Run(first, this.positions.count))
           first = this.positions.count
         } else if (open === brackets - 2) runs.push([])
       }
       if (open === 0) break
-      if (!this.takeAndPrint(COMMA)) return undefined
-      for (; open < brackets; open++) if (!this.takeAndPrint(OPEN)) return undefined
+      if (!this.take(COMMA)) return undefined
+      for (; open < brackets; open++) if (!this.take(OPEN)) return undefined
     }
     // The last run was begun when the list of runs ended.
     if (brackets === 4) runs.pop()
     const nested = [new Run(first, this.positions.count), runs[0]![0]!, runs[0]!, runs][brackets - 1]!
-    return {
-      depth: brackets - 1,
-      runs: nested,
-      start,
-      end: this.at,
-      text: { start: textStart, end: this.length },
+    const end = this.at
+    let text = this.json.subarray(start, end)
+    if (this.copied !== start) {
+      this.copy(end)
+      text = this.canonical.subarray(textStart, this.length)
     }
-  }
-
-  print({ start, end }: CoordinateList['text']): string {
-    return UTF_8.decode(this.canonical.subarray(start, end))
+    return { depth: brackets - 1, runs: nested, start, end, text }
   }
 
   /** Reads two or three numbers and the bracket that closes them. */
   private position(): boolean {
-    if (!this.readNumber() || !(Math.abs(this.number) <= 180) || !this.takeAndPrint(COMMA)) return false
-    const longitude = this.number
-    if (!this.readNumber() || !(Math.abs(this.number) <= 90)) return false
-    const latitude = this.number
-    const high = this.takeAndPrint(COMMA)
+    const { number } = this
+    if (!this.readNumber() || !(Math.abs(number[0]!) <= 180) || !this.take(COMMA)) return false
+    const longitude = number[0]!
+    if (!this.readNumber() || !(Math.abs(number[0]!) <= 90)) return false
+    const latitude = number[0]!
+    const high = this.take(COMMA)
     if (high && !this.readNumber()) return false
-    this.positions.add(longitude, latitude, high ? this.number : NaN)
-    return this.takeAndPrint(CLOSE)
+    this.positions.add(longitude, latitude, high ? number[0]! : NaN)
+    return this.take(CLOSE)
   }
 
-  /** The next byte that is no white space, without taking it. */
-  private nextByte(): number {
-    const { json } = this
-    let byte = json[this.at]!
-    if (byte > SPACE) return byte
-    while (byte === SPACE || byte === LINE_FEED || byte === RETURN || byte === TAB) byte = json[++this.at]!
-    return byte
-  }
-
+  /** Takes this byte, if it is the next one that is no white space. */
   private take(byte: number): boolean {
-    if (this.nextByte() !== byte) return false
+    if (this.json[this.at]! <= SPACE) this.skipSpace()
+    if (this.json[this.at] !== byte) return false
     this.at++
     return true
   }
 
-  private takeAndPrint(byte: number): boolean {
-    if (!this.take(byte)) return false
-    this.canonical[this.length++] = byte
-    return true
+  private skipSpace(): void {
+    const { json, at: start } = this
+    let at = start
+    for (let byte = json[at]; byte === SPACE || byte === LINE_FEED || byte === RETURN || byte === TAB;)
+      byte = json[++at]
+    if (at === start) return
+    this.copy(start)
+    this.at = this.copied = at
+  }
+
+  /** Adds the JSON up to here to the canonical form. */
+  private copy(until: number): void {
+    const { json } = this
+    if (this.canonical === NOTHING) this.canonical = new Uint8Array(json.length)
+    const { canonical, copied, length } = this
+    const count = until - copied
+    if (count < FEW_BYTES) for (let i = 0; i < count; i++) canonical[length + i] = json[copied + i]!
+    else canonical.set(json.subarray(copied, until), length)
+    this.length = length + count
+    this.copied = until
   }
 
   /**
-   * Reads a number into `number` and prints it. The digits as a whole number, divided by a power of ten, give
-   * the nearest double when both are exact, as they always are up to 15 digits (Clinger 1990). No shorter
-   * decimal reads as the same double then, so the given digits are canonical, except for trailing zeros.
+   * Reads a number into `number`; and prints it, where it is not canonical. The digits as a whole number,
+   * divided by a power of ten, give the nearest double when both are exact, as they always are up to 15
+   * digits (Clinger 1990). No shorter decimal reads as the same double then, so the given digits are
+   * canonical, except for trailing zeros.
    */
   private readNumber(): boolean {
-    const { json, canonical } = this
-    let byte = this.nextByte()
+    const { json, view, number } = this
+    if (json[this.at]! <= SPACE) this.skipSpace()
     let at = this.at
-    let length = this.length
-    const negative = byte === MINUS
-    if (negative) {
-      canonical[length++] = byte
-      byte = json[++at]!
-    }
+    if (at + LONGEST_NUMBER > json.length) return this.readUsual()
+    const negative = json[at] === MINUS
+    if (negative) at++
     const before = at
-    let whole = 0
-    for (; byte >= ZERO && byte <= NINE; byte = json[++at]!) {
-      if (at - before === WHOLE_DIGITS || (at > before && whole === 0)) return false
-      whole = 10 * whole + byte - ZERO
-      canonical[length++] = byte
-    }
-    if (at === before) return false
-    let high = 0
-    let highDigits = 0
-    let low = 0
-    let lowDigits = 0
-    if (byte === POINT) {
-      canonical[length++] = byte
-      byte = json[++at]!
-      for (; byte >= ZERO && byte <= NINE && highDigits < PART_DIGITS; byte = json[++at]!) {
-        high = 10 * high + byte - ZERO
-        highDigits++
-        canonical[length++] = byte
+    let digit = json[at]! - ZERO
+    let whole = digit
+    if (digit < 0 || digit > 9) return false
+    if (digit === 0) {
+      digit = json[++at]! - ZERO
+      if (digit >= 0 && digit <= 9) return false
+    } else
+      for (digit = json[++at]! - ZERO; digit >= 0 && digit <= 9; digit = json[++at]! - ZERO) {
+        if (at - before === WHOLE_DIGITS) return false
+        whole = 10 * whole + digit
       }
-      if (highDigits === 0) return false
-      for (; byte >= ZERO && byte <= NINE && lowDigits < PART_DIGITS; byte = json[++at]!) {
-        low = 10 * low + byte - ZERO
-        lowDigits++
-        canonical[length++] = byte
-      }
-    }
-    const complete = !(byte >= ZERO && byte <= NINE)
-    while (byte >= ZERO && byte <= NINE) byte = json[++at]!
-    if (byte === SMALL_E || byte === LARGE_E) return false
 
-    high += whole * POWERS_OF_TEN[highDigits]!
-    const short = high < POWERS_OF_TEN[15 - lowDigits]!
-    const token = this.at
-    const printed = this.length
-    this.at = at
-    this.length = length
-    if (short && complete) {
-      this.number = (high * POWERS_OF_TEN[lowDigits]! + low) / POWERS_OF_TEN[highDigits + lowDigits]!
-      if (this.number === 0) this.put('0', printed)
-      else if (highDigits > 0) {
-        while (canonical[this.length - 1] === ZERO) this.length--
-        if (canonical[this.length - 1] === POINT) this.length--
+    // Four digits at a time, in the bytes of an integer.
+    let high = whole
+    let first = 0
+    let part = 0
+    let rest = 0
+    let more = 0
+    let decimals = 0
+    let lowDigits = 0
+    if (json[at] === POINT) {
+      const from = ++at
+      let four = 0
+      let others = 0
+      for (;;) {
+        four = view.getInt32(at, true) ^ FOUR_ZEROS
+        others = (four | (four + FOUR_SIXES)) & HIGH_HALVES
+        if (others !== 0 || at - from === MOST_WHOLE_FOURS) break
+        at += 4
+        part = 10_000 * part + ofFour(four)
+        if (at - from === HIGH_DIGITS) {
+          first = part
+          high = 1e8 * whole + first
+          part = 0
+        }
       }
-      if (negative) this.number = -this.number
+      // How many of the last four are digits.
+      more = others === 0 ? 4 : (31 - Math.clz32(others & -others)) >> 3
+      if (more > 0) rest = ofFour(four << (32 - 8 * more))
+      lowDigits = decimals = at - from + more
+      if (decimals >= HIGH_DIGITS) lowDigits -= HIGH_DIGITS
+      at += more
+      if (decimals === 0) return false
+      if (decimals > MOST_DECIMALS) return this.readUsual()
+    }
+    const low = POWERS_OF_TEN[more]! * part + rest
+    const digits = POWERS_OF_TEN[lowDigits]! * high + low
+    if (digits < SIXTEEN_DIGITS) {
+      const value = digits / POWERS_OF_TEN[decimals]!
+      number[0] = negative ? -value : value
+      if (digits === 0 ? at > before + 1 || negative : decimals > 0 && json[at - 1] === ZERO)
+        this.printShort(at, digits)
     } else {
-      this.number = high
-      if (complete && this.divideLong(low, lowDigits)) {
-        if (negative) this.number = -this.number
-      } else {
-        this.number = Number(UTF_8.decode(json.subarray(token, at)))
-        this.put(String(this.number), printed)
+      const lastTwo = more >= 2 ? rest % 100 : more === 1 ? 10 * (part % 10) + rest : part % 100
+      // First the decimals alone, as one fraction of exact numbers, which is off by FRACTION_ERROR at most.
+      const scale = POWERS_OF_TEN[decimals]!
+      const fraction = (POWERS_OF_TEN[lowDigits]! * first + low) / scale
+      const value = whole + fraction
+      // In units of the last digit: how far the number is beyond the double, and what reads as the double.
+      const beyond = (fraction - (value - whole)) * scale
+      const half = HALF_GAPS[32 - Math.clz32(whole)]! * scale
+      const doubt = FRACTION_ERROR * scale
+      const last = (lastTwo % 10) - beyond
+      if (
+        decimals <= EXACT_DECIMALS &&
+        value > whole &&
+        value < whole + 1 &&
+        Math.abs(beyond) < half - doubt &&
+        // No number with fewer decimals reads as the double, and none with as many is nearer to it.
+        last > half + doubt &&
+        10 - last > half + doubt &&
+        Math.abs(beyond) < 0.5 - doubt
+      )
+        number[0] = negative ? -value : value
+      else {
+        number[0] = high
+        const shortest = this.divideLong(low, lowDigits, decimals, lastTwo)
+        if (shortest < 0) return this.readUsual()
+        if (negative) number[0] = -number[0]
+        if (shortest !== lastTwo || shortest % 10 === 0) this.printLong(at, shortest)
       }
     }
-    return this.number === 0 || Math.abs(this.number) >= LEAST_PLAIN
+    this.at = at
+    return number[0] === 0 || Math.abs(number[0]) >= LEAST_PLAIN
   }
 
-  private put(text: string, at: number): void {
-    for (let i = 0; i < text.length; i++) this.canonical[at + i] = text.charCodeAt(i)
-    this.length = at + text.length
+  /** Prints a number that ends here, without its trailing zeros. */
+  private printShort(end: number, digits: number): void {
+    if (digits === 0) return this.print('0', end)
+    this.copy(end)
+    while (this.canonical[this.length - 1] === ZERO) this.length--
+    if (this.canonical[this.length - 1] === POINT) this.length--
+  }
+
+  /** Prints a number that ends here, with other digits in its last two places; without a zero at the end. */
+  private printLong(end: number, lastTwo: number): void {
+    this.copy(end)
+    const tens = Math.floor(lastTwo / 10)
+    this.canonical[this.length - 2] = ZERO + tens
+    this.canonical[this.length - 1] = ZERO + lastTwo - 10 * tens
+    if (lastTwo % 10 === 0) this.length--
+  }
+
+  /** Prints this in place of what is read up to `end`. */
+  private print(text: string, end: number): void {
+    this.copy(this.at)
+    for (let i = 0; i < text.length; i++) this.canonical[this.length++] = text.charCodeAt(i)
+    this.copied = end
+  }
+
+  /** Reads a number in the usual way, and prints it where it is not canonical. */
+  private readUsual(): boolean {
+    const { json, number } = this
+    let end = this.at
+    while (IN_NUMBERS[json[end]!]) end++
+    const text = UTF_8.decode(json.subarray(this.at, end))
+    if (!PLAIN.test(text)) return false
+    number[0] = Number(text)
+    const printed = String(number[0])
+    if (printed !== text) this.print(printed, end)
+    this.at = end
+    return number[0] === 0 || Math.abs(number[0]) >= LEAST_PLAIN
   }
 
   /**
-   * Sets `number` to the double nearest to (number * 10^lowDigits + low) / 10^(9 + lowDigits); false when
-   * that is not certain. The last two of the digits that were just printed are replaced by those of the
-   * shortest decimal that reads as this double. (The number is passed in a field, as an argument or a result
-   * would be allocated.)
+   * Sets `number` to the double nearest to (number * 10^lowDigits + low) / 10^decimals, and returns the
+   * last two of its shortest decimals with as many places; a zero at the end stands for one place less.
+   * Negative when that is not certain.
+   * @param lastTwo those that were given
    */
-  private divideLong(low: number, lowDigits: number): boolean {
-    const high = this.number
-    // The number that all digits make is sum + rest, both whole, as `high` has at most 15 digits and `low` 9.
-    const product = high * POWERS_OF_TEN[lowDigits]!
-    const carried = low + roundingOf(high, POWERS_OF_TEN[lowDigits]!, product)
+  private divideLong(low: number, lowDigits: number, decimals: number, lastTwo: number): number {
+    const high = this.number[0]!
+    // The number that all digits make is sum + rest, both whole: `high` has at most 14 digits, `low` 10.
+    const power = POWERS_OF_TEN[lowDigits]!
+    const product = high * power
+    const carried = low + roundingOf(high, power, product)
     const sum = product + carried
     const rest = carried - (sum - product)
     // The remainder of the quotient times the divisor, with a relative error of about 2^-50.
-    const divisor = POWERS_OF_TEN[PART_DIGITS + lowDigits]!
+    const divisor = POWERS_OF_TEN[decimals]!
     const quotient = sum / divisor
     const back = quotient * divisor
     const lacking = sum - back + (rest - roundingOf(quotient, divisor, back))
@@ -300,12 +395,11 @@ class Scanner {
       nearest < 1 ? (1 << (31 - Math.clz32(nearest * 2 ** 20))) * 2 ** -20 : 1 << (31 - Math.clz32(nearest))
     const half = binade * 2 ** -53 * divisor
     const beyond = lacking - (nearest - quotient) * divisor
-    const last = (low % 100) - beyond
-    // The gap below a power of two is half as wide. With one low digit, the last two digits are not both in
-    // it.
-    if (!(Math.abs(beyond) < half * (1 - DOUBT)) || nearest === binade || lowDigits < 2) return false
+    const last = lastTwo - beyond
+    // The gap below a power of two is half as wide.
+    if (!(Math.abs(beyond) < half * (1 - DOUBT)) || nearest === binade) return -1
     // If a multiple of 100 reads as the double, there is a decimal with fewer digits.
-    if (!(Math.min(last, 100 - last) > half * (1 + DOUBT))) return false
+    if (!(Math.min(last, 100 - last) > half * (1 + DOUBT))) return -1
     let shortest = 10 * Math.floor(last / 10 + 0.5)
     let unit = 10
     let far = Math.abs(last - shortest)
@@ -315,14 +409,16 @@ class Scanner {
       far = Math.abs(last - shortest)
     }
     // Of the decimals with equally many digits the nearest one counts.
-    if (!(far < half * (1 - DOUBT) && far < unit * (0.5 - DOUBT))) return false
-    const tens = Math.floor(shortest / 10)
-    this.canonical[this.length - 2] = ZERO + tens
-    this.canonical[this.length - 1] = ZERO + shortest - 10 * tens
-    if (unit === 10) this.length--
-    this.number = nearest
-    return true
+    if (!(far < half * (1 - DOUBT) && far < unit * (0.5 - DOUBT))) return -1
+    this.number[0] = nearest
+    return shortest
   }
+}
+
+/** The number that four digits make; they are in the bytes of an integer, the first one in the lowest. */
+function ofFour(digits: number): number {
+  const pairs = Math.imul(digits, 10) + (digits >>> 8)
+  return 100 * (pairs & 0xff) + ((pairs >>> 16) & 0xff)
 }
 
 const DOUBT = 1e-6

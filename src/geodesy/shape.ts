@@ -3,13 +3,15 @@ import { GeometryError } from './error'
 import { Kind, type Reading, type SourceChain } from './geojson'
 import { FLATTENING, RADIANS, geodesicLine, inverse, longestArc } from './ellipsoid'
 import { BoxTree, type Indexed } from './tree'
-import { chord, normalLongitude, toCartesian, type Vertices } from './vertices'
+import { chord, normalLongitude, squaredChord, toCartesian, type Vertices } from './vertices'
 
 /**
  * Longer edges, metres, are cut into equal pieces, so that the bounds for short geodesics hold for all edges
  * that the kernel compares.
  */
 const LONGEST_EDGE = 2_000_000
+/** The squared chord of an edge that is not longer for certain: its arc is less than 1.005 of its chord. */
+const CERTAINLY_SHORT = 3.6e12
 
 export interface Chain {
   kind: Kind
@@ -224,7 +226,7 @@ class Builder implements Vertices {
       if (samePlace(lon[previous]!, lat[previous]!, lon[i]!, lat[i]!)) continue
       if (vertex < 0)
         vertex = this.vertex(Math.abs(lat[previous]!) === 90 ? lon[i]! : lon[previous]!, lat[previous]!)
-      vertex = this.edge(vertex, lon[i]!, lat[i]!, chain, previous - start, `${path}[${previous - start}]`)
+      vertex = this.edge(vertex, lon[i]!, lat[i]!, chain, previous - start, path)
       previous = i
       distinct++
     }
@@ -251,12 +253,13 @@ class Builder implements Vertices {
   /**
    * Adds the edge from a vertex to a place and returns the vertex there. An edge over a pole gets a vertex on
    * each side of the pole; long edges are cut.
+   * @param path of the chain
    */
   private edge(a: number, lon: number, lat: number, chain: number, origin: number, path: string): number {
     const lonA = this.lon[a]!
     const latA = this.lat[a]!
     if (Math.abs(lat) === 90) {
-      if (Math.abs(latA) === 90) throw noUniquePath(path)
+      if (Math.abs(latA) === 90) throw noUniquePath(path, origin)
       // An edge to a pole follows the meridian.
       return this.simpleEdge(a, lonA, lat, chain, origin)
     }
@@ -265,7 +268,7 @@ class Builder implements Vertices {
       // meridian.
       a = this.join(a, this.vertex(lon, latA), chain, origin)
     } else if (Math.abs(normalLongitude(lon) - lonA) === 180 && Math.abs(latA) !== 90) {
-      if (latA === -lat) throw noUniquePath(path)
+      if (latA === -lat) throw noUniquePath(path, origin)
       const pole = latA + lat > 0 ? 90 : -90
       const arrival = this.simpleEdge(a, lonA, pole, chain, origin)
       a = this.join(arrival, this.vertex(lon, pole), chain, origin)
@@ -282,7 +285,7 @@ class Builder implements Vertices {
     path?: string,
   ): number {
     let b = this.vertex(lon, lat)
-    if (longestArc(chord(this, a, b)) > LONGEST_EDGE) {
+    if (squaredChord(this, a, b) > CERTAINLY_SHORT && longestArc(chord(this, a, b)) > LONGEST_EDGE) {
       const { distance, azimuthA, azimuthB } = inverse(this.lon[a]!, this.lat[a]!, lon, lat)
       // Between near antipodes that mirror each other at the equator there are two paths. Their lengths
       // differ by twice this shift in latitude, unless the path along the equator is shorter.
@@ -295,7 +298,7 @@ class Builder implements Vertices {
         Math.abs(this.lat[a]! + lat) * 111_700 * northward < 0.01 &&
         northward > 1e-9
       )
-        throw noUniquePath(path)
+        throw noUniquePath(path, origin)
       const pieces = Math.ceil(distance / LONGEST_EDGE)
       // The same places in both directions, so that edges that coincide still do when cut.
       const back = this.lon[a]! > this.lon[b]! || (this.lon[a] === this.lon[b] && this.lat[a]! > lat)
@@ -387,9 +390,9 @@ function samePlace(lonA: number, latA: number, lonB: number, latB: number): bool
   )
 }
 
-function noUniquePath(path: string): GeometryError {
+function noUniquePath(path: string, position: number): GeometryError {
   return new GeometryError(
-    path,
+    `${path}[${position}]`,
     'this position and the next are antipodal: no unique shortest path joins them; put a position between them',
   )
 }

@@ -31,6 +31,9 @@ export class BoxTree {
   readonly bulges: Float64Array
   /** by node: parity of the number of edges below it that cross the antimeridian */
   readonly wraps: Uint8Array
+  /** by leaf: the course of its edges (courseOf), and the greatest bulge of one, metres */
+  private readonly courses: Int8Array
+  private readonly bulgesOfLeaves: Float64Array
   /** index of the first node of each level, and of the end */
   readonly levels: number[] = [0]
   /** by level: number of elements below a node */
@@ -50,6 +53,8 @@ export class BoxTree {
     this.nodes = new Float64Array(total * STRIDE)
     this.wraps = new Uint8Array(total)
     this.bulges = new Float64Array(count)
+    this.courses = new Int8Array(this.levels[1]!)
+    this.bulgesOfLeaves = new Float64Array(this.levels[1]!)
     this.fillLeaves(count)
     for (let level = 1; level < this.levels.length - 1; level++) this.fillLevel(level)
   }
@@ -64,7 +69,8 @@ export class BoxTree {
 
   private fillLeaves(count: number): void {
     const { lon, x, y, z, from, to } = this.elements
-    const { nodes } = this
+    const { nodes, bulges } = this
+    // (Math.min and Math.max take several times as long as a comparison.)
     for (let leaf = 0, node = 0; leaf * LEAF < count; leaf++, node += STRIDE) {
       let minX = Infinity
       let minY = Infinity
@@ -75,7 +81,10 @@ export class BoxTree {
       let minLon = Infinity
       let maxLon = -Infinity
       let wraps = 0
-      for (let e = leaf * LEAF, end = Math.min(e + LEAF, count); e < end; e++) {
+      let greatest = 0
+      const first = leaf * LEAF
+      const end = Math.min(first + LEAF, count)
+      for (let e = first; e < end; e++) {
         const a = from[e]!
         const b = to[e]!
         const xa = x[a]!
@@ -86,18 +95,29 @@ export class BoxTree {
         const zb = z[b]!
         const squared = (xa - xb) * (xa - xb) + (ya - yb) * (ya - yb) + (za - zb) * (za - zb)
         const bulge = sagitta(longestArc(Math.sqrt(squared)))
-        this.bulges[e] = bulge
+        bulges[e] = bulge
+        if (bulge > greatest) greatest = bulge
         // Coordinates are rounded by less than a nanometre each.
         const margin = bulge + 1e-8
-        minX = Math.min(minX, xa - margin, xb - margin)
-        minY = Math.min(minY, ya - margin, yb - margin)
-        minZ = Math.min(minZ, za - margin, zb - margin)
-        maxX = Math.max(maxX, xa + margin, xb + margin)
-        maxY = Math.max(maxY, ya + margin, yb + margin)
-        maxZ = Math.max(maxZ, za + margin, zb + margin)
-        minLon = Math.min(minLon, lon[a]!, lon[b]!)
-        maxLon = Math.max(maxLon, lon[a]!, lon[b]!)
-        if (Math.abs(lon[a]! - lon[b]!) > 180) {
+        const lowX = (xa < xb ? xa : xb) - margin
+        const lowY = (ya < yb ? ya : yb) - margin
+        const lowZ = (za < zb ? za : zb) - margin
+        const highX = (xa < xb ? xb : xa) + margin
+        const highY = (ya < yb ? yb : ya) + margin
+        const highZ = (za < zb ? zb : za) + margin
+        if (lowX < minX) minX = lowX
+        if (lowY < minY) minY = lowY
+        if (lowZ < minZ) minZ = lowZ
+        if (highX > maxX) maxX = highX
+        if (highY > maxY) maxY = highY
+        if (highZ > maxZ) maxZ = highZ
+        const lonA = lon[a]!
+        const lonB = lon[b]!
+        const west = lonA < lonB ? lonA : lonB
+        const east = lonA < lonB ? lonB : lonA
+        if (west < minLon) minLon = west
+        if (east > maxLon) maxLon = east
+        if (east - west > 180) {
           wraps ^= 1
           minLon = -Infinity
           maxLon = Infinity
@@ -112,7 +132,47 @@ export class BoxTree {
       nodes[node + 6] = minLon
       nodes[node + 7] = maxLon
       this.wraps[leaf] = wraps
+      this.bulgesOfLeaves[leaf] = greatest
+      this.courses[leaf] = this.courseOf(first, end, 16 * greatest + 1e-5)
     }
+  }
+
+  /**
+   * Whether joined edges go on along the axis along which they go farthest, each by more than `step`: 1 to 3,
+   * negative against it; otherwise 0.
+   */
+  private courseOf(first: number, end: number, step: number): number {
+    const { x, y, z, from, to } = this.elements
+    const a = from[first]!
+    const b = to[end - 1]!
+    const dx = Math.abs(x[b]! - x[a]!)
+    const dy = Math.abs(y[b]! - y[a]!)
+    const dz = Math.abs(z[b]! - z[a]!)
+    const axis = dx > dy ? (dx > dz ? 1 : 3) : dy > dz ? 2 : 3
+    const along = axis === 1 ? x : axis === 2 ? y : z
+    const sense = along[a]! < along[b]! ? 1 : -1
+    let before = a
+    for (let e = first; e < end; e++) {
+      const next = to[e]!
+      if (from[e] !== before || !((along[next]! - along[before]!) * sense > step)) return 0
+      before = next
+    }
+    return axis * sense
+  }
+
+  /**
+   * Whether the edges of a leaf, or of two leaves in a row, go on along one axis, each by so much that the
+   * boxes of others than consecutive ones do not meet.
+   */
+  runsOn(leaf: number, other: number): boolean {
+    const course = this.courses[leaf]!
+    if (leaf === other || course === 0) return course !== 0
+    if (other !== leaf + 1 || this.courses[other] !== course) return false
+    const { from, to } = this.elements
+    // Each step is 16 bulges of its own leaf, so more than 3 of any two edges.
+    const bulge = this.bulgesOfLeaves[leaf]!
+    const next = this.bulgesOfLeaves[other]!
+    return from[other * LEAF] === to[other * LEAF - 1] && bulge <= 4 * next + 1e-6 && next <= 4 * bulge + 1e-6
   }
 
   private fillLevel(level: number): void {
@@ -252,6 +312,7 @@ export function selfPairs(
       return
     }
     spend(2)
+    if (tree.runsOn(m, n)) return
     for (
       let e = Math.max(start, tree.firstElement(m, 0)), eEnd = Math.min(end, tree.endElement(m, 0));
       e < eEnd;

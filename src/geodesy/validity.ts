@@ -4,7 +4,7 @@ import { GeometryError } from './error'
 import { Kind } from './geojson'
 import { Nodes } from './nodes'
 import { insideOdd, type Rings } from './region'
-import { isTurn, nextInRing, pathOf, type Polygon, type Shape } from './shape'
+import { isTurn, pathOf, type Polygon, type Shape } from './shape'
 import { sweep, type Labels } from './sweep'
 import { selfPairs } from './tree'
 
@@ -97,7 +97,7 @@ function followTurns(shape: Shape, chain: number, nodes: Nodes): void {
   const { x, y, z, from, to, chains } = shape
   const { start, end } = chains[chain]!
   for (let e = start; e < end; e++) {
-    const f = nextInRing(shape, e)
+    const f = e + 1 === end ? start : e + 1
     const a = from[e]!
     const b = to[e]!
     const c = to[f]!

@@ -27,7 +27,8 @@ export const COORDINATE_ERROR = 4e-9
  */
 export function toCartesian(lon: number, lat: number, { x, y, z }: Vertices, i: number): void {
   sinCosDegrees(lat, trigonometric)
-  const [sinLat, cosLat] = [trigonometric[0]!, trigonometric[1]!]
+  const sinLat = trigonometric[0]!
+  const cosLat = trigonometric[1]!
   sinCosDegrees(lon, trigonometric)
   const n = A / Math.sqrt(1 - E2 * sinLat * sinLat)
   const p = n * cosLat
@@ -56,11 +57,15 @@ export function place({ lon, lat }: { lon: number; lat: number }): Vertices {
 }
 
 /** Distance between two vertices through the earth, metres. (Math.hypot is ten times slower.) */
-export function chord({ x, y, z }: Vertices, a: number, b: number): number {
+export function chord(V: Vertices, a: number, b: number): number {
+  return Math.sqrt(squaredChord(V, a, b))
+}
+
+export function squaredChord({ x, y, z }: Vertices, a: number, b: number): number {
   const dx = x[a]! - x[b]!
   const dy = y[a]! - y[b]!
   const dz = z[a]! - z[b]!
-  return Math.sqrt(dx * dx + dy * dy + dz * dz)
+  return dx * dx + dy * dy + dz * dz
 }
 
 /**
