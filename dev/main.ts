@@ -1,4 +1,4 @@
-import './cache'
+import { COMPILE_CACHE } from './cache'
 import '../src/chains-file'
 import path from 'node:path'
 import { ACTIVE_SLUGS } from '../src/chains'
@@ -17,7 +17,7 @@ async function main(): Promise<void> {
   const steps = new Steps(process.stdout)
   const abort = new AbortController()
   const starting = startWorld({
-    environment: processEnvironment(),
+    environment: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...processEnvironment() },
     folder: path.resolve(LOCAL_FOLDER),
     samples: true,
     keep: true,

@@ -16,6 +16,7 @@ export class Steps {
   private readonly timer = setInterval(() => this.tell(), 100).unref()
   private last = performance.now()
   private shown = ''
+  private stopped = false
 
   constructor(private readonly out: WriteStream) {}
 
@@ -45,14 +46,17 @@ export class Steps {
   }
 
   readonly note = (line: string): void => {
+    if (this.stopped) return
     this.clear()
     this.out.write(`${line}\n`)
     this.last = performance.now()
   }
 
+  /** Nothing more is told. */
   stop(): void {
     clearInterval(this.timer)
     this.clear()
+    this.stopped = true
   }
 
   private tell(): void {
