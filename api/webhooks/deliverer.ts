@@ -111,7 +111,7 @@ export class Deliverer {
   private readonly requests = new Set<AbortController>()
   private syncAt = -Infinity
   /** When all that it has was last looked through for changes, by performance.now(). */
-  private lookedAt = -Infinity
+  private lookedAt = 0
   private readonly dirty = new Set<Held>()
   private dead: DeadLetter[] = []
   private keeping: Promise<void> = Promise.resolve()
@@ -235,7 +235,8 @@ export class Deliverer {
   }
 
   private async run(): Promise<void> {
-    let forgetAt = performance.now() + FORGET_EVERY_MS
+    this.lookedAt = performance.now()
+    let forgetAt = this.lookedAt + FORGET_EVERY_MS
     while (!this.isStopping) {
       let more = false
       try {

@@ -47,7 +47,7 @@ export type RecordFilters = Omit<ListQuery, 'format' | 'cursor' | 'offset' | 'to
 export type ListPage = Schemas['ListResponse']
 type AnswersQuery = NonNullable<operations['listAnswers']['parameters']['query']>
 /** What answers that landed are asked for (docs/reference/answers.md, Filters). */
-export type AnswerFilters = Omit<AnswersQuery, 'cursor' | 'limit'>
+export type AnswerFilters = Omit<AnswersQuery, 'format' | 'cursor' | 'limit'>
 export type LandedAnswer = Schemas['LandedAnswer']
 export type LandedAnswerPage = Schemas['LandedAnswerList']
 export type RecordFeatureCollection = Schemas['RecordFeatureCollection']
