@@ -1,25 +1,15 @@
-import { checksumAddress } from '../../src/eas'
 import { preferredType, prefersHtml } from '../http/accept'
 import type { ColumnarName } from './columnar/file'
+import { completed, completedRecord } from './completion'
 import { csvText } from './csv'
 import type { Geometry } from 'geojson'
-import { RECORD_FIELD_LIST, writeWkt } from '../../src/location'
+import { writeWkt } from '../../src/location'
 import { provenanceText } from './provenance'
-import type { RecordResult } from './sql'
-
-/** The fields that Postgres does not write as we do, in their order. */
-const TO_COMPLETE = RECORD_FIELD_LIST.filter(([, { type }]) => type === 'address' || type === 'time').map(
-  ([name, { type }]) => ({ key: `"${name}":"`, isTime: type === 'time' }),
-)
-/** How the JSON of a record ends whose optional field, the last one, is null. */
-const NO_OPTION = ',"attributes":null}'
-const ADDRESS_LENGTH = 42
-/** Characters of a time to the second. */
-const SECONDS_LENGTH = 19
+import { BareRecord, type RecordResult } from './sql'
 
 /** A record as JSON text, with what was asked for beyond its fields. */
 export function recordText(record: RecordResult): string {
-  const text = fieldsText(record.text)
+  const text = completedRecord(record.text)
   const more = [
     provenanceText(record),
     record.centimeters === undefined ? undefined : `"distance_meters":${record.centimeters / 100}`,
@@ -27,30 +17,24 @@ export function recordText(record: RecordResult): string {
   return more.length ? `${text.slice(0, -1)},${more.join()}}` : text
 }
 
-/**
- * The fields of a record as JSON text (docs/spec/interface.md 4): its addresses with their checksum, its
- * times as Date's toISOString writes them.
- * @param given as Postgres writes it
- */
-export function fieldsText(given: string): string {
-  const text = given.endsWith(NO_OPTION) ? `${given.slice(0, -NO_OPTION.length)}}` : given
-  let written = ''
-  let at = 0
-  // No string can hold a key: its quotes are escaped there. Attributes, which can, come last.
-  for (const { key, isTime } of TO_COMPLETE) {
-    const start = text.indexOf(key, at) + key.length
-    if (isTime) {
-      const [point, end] = [start + SECONDS_LENGTH, text.indexOf('"', start)]
-      const milliseconds = text.slice(point + 1, Math.min(end, point + 4))
-      written += `${text.slice(at, point)}.${milliseconds.padEnd(3, '0')}Z`
-      at = end
-    } else {
-      const end = start + ADDRESS_LENGTH
-      written += text.slice(at, start) + checksumAddress(text.slice(start, end))
-      at = end
+/** Records as JSON in UTF-8, with a comma or a line break after each. */
+export function recordBytes(rows: readonly RecordResult[], separator: ',' | '\n'): Buffer {
+  const parts: Buffer[] = []
+  for (let at = 0; at < rows.length;) {
+    const first = at
+    const row = rows[at++]!
+    if (!(row instanceof BareRecord) || row.centimeters !== undefined) {
+      parts.push(Buffer.from(recordText(row) + separator))
+      continue
     }
+    let { end } = row
+    for (let next = rows[at]; next instanceof BareRecord; next = rows[++at]) {
+      if (next.lines !== row.lines || next.start !== end + 1 || next.centimeters !== undefined) break
+      end = next.end
+    }
+    parts.push(completed(row.lines.slice(row.start, end), at - first, separator))
   }
-  return written + text.slice(at)
+  return parts.length === 1 ? parts[0]! : Buffer.concat(parts)
 }
 
 /**
@@ -111,7 +95,7 @@ export const TEXT_FORMATS: Readonly<Record<'geojson' | 'ndjson' | 'csv', TextFor
     type: `${MEDIA_TYPES.ndjson}; charset=utf-8`,
     file: 'attachment; filename="location-records.ndjson"',
     head: '',
-    write: (rows) => rows.map((row) => `${recordText(row)}\n`).join(''),
+    write: (rows) => recordBytes(rows, '\n').toString(),
     separator: '',
     tail: '',
   },

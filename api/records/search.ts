@@ -150,7 +150,7 @@ export class RecordSearch {
     const byId = new Map(rows.map((row) => [`${row.chain}-${row.uid}`, row]))
     return measured.flatMap(({ id, centimeters }) => {
       const row = byId.get(id)
-      return row ? [{ ...row, centimeters }] : []
+      return row ? [Object.assign(row, { centimeters })] : []
     })
   }
 

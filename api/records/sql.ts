@@ -1,4 +1,5 @@
 import { LATEST_SECOND, RECORD_FIELD_LIST } from '../../src/location'
+import { CHAIN_AT, UID_AT, UID_END } from './completion'
 import type { ProvenanceColumn } from './provenance'
 import type { Condition, DecidedPlace } from './filter'
 import { conditionSql } from './sql-filter'
@@ -91,10 +92,7 @@ export interface TimeWindow {
 export interface RecordResult {
   uid: string
   chain: string
-  /**
-   * The record's JSON as Postgres writes it, several times as fast as we do: addresses in lower case, times
-   * with the digits that they need and no Z. recordText (formats.ts) completes it.
-   */
+  /** The record's JSON as Postgres writes it; formats.ts has it completed (completion.ts). */
   text: string
   /** GeoJSON geometry as text; null where there is none or it was not asked for */
   geometry: string | null
@@ -236,25 +234,64 @@ function branches(filter: RecordFilter): RecordFilter[] {
 }
 
 /**
- * The records that listQuery answers. Their JSON begins with UID and chain, and has neither a line break
- * nor a tab in it.
+ * The records that listQuery answers. Their JSON has neither a line break nor a tab in it.
+ * @param areBare whether neither geometry nor provenance was wanted
  */
-export function readLines(lines: string | null): RecordResult[] {
+export function readLines(lines: string | null, areBare: boolean): RecordResult[] {
   if (lines === null) return []
+  if (areBare) return bareRecords(lines)
   return lines.split('\n').map((line) => {
     const [text, geometry, provenance] = line.split('\t') as [string, string?, string?]
     return {
-      uid: line.slice(UID_AT, UID_AT + UID_LENGTH),
-      chain: line.slice(CHAIN_AT, line.indexOf('"', CHAIN_AT)),
+      uid: uidOf(text),
+      chain: chainOf(text),
       text,
       geometry: geometry || null,
       ...(provenance !== undefined && { provenance }),
     }
   })
 }
-const UID_LENGTH = 66
-const UID_AT = '{"uid":"'.length
-const CHAIN_AT = UID_AT + UID_LENGTH + '","chain":"'.length
+
+/** A record without its geometry, as a line of a list: those that follow one another are answered as one. */
+export class BareRecord implements RecordResult {
+  readonly geometry = null
+  centimeters?: number
+
+  constructor(
+    readonly lines: string,
+    readonly start: number,
+    readonly end: number,
+  ) {}
+
+  get text(): string {
+    return this.lines.slice(this.start, this.end)
+  }
+  get uid(): string {
+    return uidOf(this.text)
+  }
+  get chain(): string {
+    return chainOf(this.text)
+  }
+}
+
+function bareRecords(lines: string): BareRecord[] {
+  const rows: BareRecord[] = []
+  for (let start = 0; start <= lines.length;) {
+    const end = lines.indexOf('\n', start)
+    rows.push(new BareRecord(lines, start, end < 0 ? lines.length : end))
+    if (end < 0) break
+    start = end + 1
+  }
+  return rows
+}
+
+function uidOf(text: string): string {
+  return text.slice(UID_AT, UID_END)
+}
+
+function chainOf(text: string): string {
+  return text.slice(CHAIN_AT, text.indexOf('"', CHAIN_AT))
+}
 
 /** Where a record is. */
 export interface PlacedRecord {

@@ -157,7 +157,8 @@ export class Store {
 
   private async list(query: RecordQuery, window?: TimeWindow): Promise<RecordResult[]> {
     const { text, values } = listQuery(query, window)
-    return readLines((await this.run<{ lines: string | null }>({ text, values }, true))[0]!.lines)
+    const [row] = await this.run<{ lines: string | null }>({ text, values }, true)
+    return readLines(row!.lines, !query.withGeometry && !query.withProvenance)
   }
 
   /** How many records there are, and the times of the first and the last; undefined where there is none. */
