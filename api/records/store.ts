@@ -14,13 +14,17 @@ import {
 import {
   countQuery,
   listQuery,
+  nearQuery,
   placesQuery,
   readLines,
+  readNear,
   readPlaces,
   sampleQuery,
   type Bbox,
+  type NearRecords,
   type PlacedRecord,
   type RecordFilter,
+  type RecordParts,
   type RecordQuery,
   type RecordResult,
   type Statement,
@@ -182,6 +186,16 @@ export class Store {
    */
   samplePlaces(filter: RecordFilter, boxes: readonly Bbox[], limit: number): Promise<PlacedRecord[]> {
     return this.places(sampleQuery(filter, boxes, limit))
+  }
+
+  /** The records round a position, `limit` at least; undefined where one statement cannot tell (sql.ts). */
+  async recordsNear(
+    at: readonly [number, number],
+    limit: number,
+    parts: RecordParts,
+  ): Promise<NearRecords | undefined> {
+    const [row] = await this.run<{ meters: number; lines: string | null }>(nearQuery(at, limit, parts), true)
+    return row?.lines ? { meters: row.meters, records: readNear(row.lines, parts) } : undefined
   }
 
   /** Records after an id, in the order of their ids. */
