@@ -19,8 +19,12 @@ import { answersQuery, type AnswerQuery, type AnswerResult } from './sql'
 /** Answers of an export that are read at once. */
 const EXPORTED_AT_ONCE = 1_000
 const FORMATS = {
-  ndjson: ndjsonFile('answers', answerText),
-  csv: csvFile('answers', ANSWER_FIELDS, (row: AnswerResult) => JSON.parse(answerText(row)) as object),
+  ndjson: ndjsonFile('answers', (rows: readonly AnswerResult[]) =>
+    rows.map((row) => `${answerText(row)}\n`).join(''),
+  ),
+  csv: csvFile('answers', ANSWER_FIELDS, (rows: readonly AnswerResult[]) =>
+    rows.map((row) => JSON.parse(answerText(row)) as object),
+  ),
 }
 const JSON_TYPE = 'application/json; charset=utf-8'
 

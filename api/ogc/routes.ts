@@ -7,6 +7,7 @@ import {
   cursorText,
   type Feature,
   featureText,
+  featureTexts,
   type Freshness,
   type GivenQuery,
   isKnown,
@@ -260,7 +261,7 @@ export async function ogcRoutes(
         timeStamp: new Date(clock()).toISOString(),
         links,
       }
-      const features = rows.map(featureText)
+      const features = featureTexts(rows)
       return send(reply, format, {
         type: GEOJSON,
         links,

@@ -96,7 +96,7 @@ export class Freshness {
       if (
         reply.statusCode !== 200 ||
         request.method !== 'GET' ||
-        typeof payload !== 'string' ||
+        !(typeof payload === 'string' || Buffer.isBuffer(payload)) ||
         typeof etag !== 'string' ||
         !etag.startsWith(`W/"${this.keptState}-`)
       )
@@ -106,7 +106,7 @@ export class Freshness {
         const value = reply.getHeader(name)
         if (value !== undefined) headers[name] = String(value)
       }
-      const body = Buffer.from(payload)
+      const body = typeof payload === 'string' ? Buffer.from(payload) : payload
       this.kept.set(keyOf(request, etag), { headers, body })
       done(null, body)
     })

@@ -1,11 +1,19 @@
 import { reachOf, readGeometry } from '../../src/geodesy'
 import type { Place } from './sieve'
-import type { Bbox, PlacedRecord, RecordFilter, RecordPosition } from './sql'
+import {
+  LEAST_DEGREE,
+  type Bbox,
+  type NearRecords,
+  type PlacedRecord,
+  type RecordFilter,
+  type RecordPosition,
+} from './sql'
 
 /**
  * The records nearest to a place, by the kernel. The index knows the order on the plane of longitude and
  * latitude only. So the first records in that order give a radius that has enough records in it, whatever
- * their order; then all records within this radius are measured.
+ * their order; then all records within this radius are measured. One statement does both, where the filter is
+ * empty, the first page is asked for, and the place is far enough from the poles and the antimeridian.
  */
 
 /** A search with no more candidates than this measures them all. */
@@ -16,6 +24,8 @@ const CROWDED = 8
 const FARTHEST = 20_004_000
 /** Records in the order on the plane that are read at most. */
 const MOST_SAMPLED = 1_000
+/** Records that are looked for by one statement at most. */
+const MOST_AT_ONCE = 200
 /** From this latitude on, degrees, what is near the pole is looked at as well. */
 const POLAR = 75
 /** From this longitude on, what is across the antimeridian. */
@@ -34,6 +44,8 @@ export interface NearestQuery {
 
 /** What a search for the nearest asks of others. */
 export interface NearestReads {
+  /** All records round a position, that many at least; undefined where this is not told at once. */
+  near: (at: readonly [number, number], limit: number) => Promise<NearRecords | undefined>
   /** Counts candidates, up to a cap. */
   count: (filter: RecordFilter, cap: number) => Promise<number>
   /** The first records in the order of distances from each of these boxes on the plane. */
@@ -63,6 +75,10 @@ export async function nearest(query: NearestQuery, reads: NearestReads, most: nu
     radiusOf(place) < FARTHEST || Object.values(filter).some((condition) => condition !== undefined)
   if (isNarrow && (await reads.count({ ...filter, reaching: place.reach }, FEW + 1)) <= FEW)
     return within(query, reads)
+  if (!isNarrow && !from && limit <= MOST_AT_ONCE) {
+    const found = await atOnce(query, reads)
+    if (found) return found
+  }
   const before = from ? await reads.count({ ...filter, reaching: circle(place, from.at / 100) }, most) : 0
   const wanted = before + limit
   /** Certainly too small, and probably large enough, metres. */
@@ -83,6 +99,26 @@ export async function nearest(query: NearestQuery, reads: NearestReads, most: nu
     low = meters
     meters = high > meters ? Math.sqrt(low * high) : (high = 2 * meters)
   }
+}
+
+/** The nearest, if one statement tells. */
+async function atOnce(
+  { place, limit }: NearestQuery,
+  { near, measure }: NearestReads,
+): Promise<Measured[] | undefined> {
+  const at = positionOf(place)
+  const known = await near(at, limit)
+  if (!known) return undefined
+  const [lng, lat] = at.map(Math.abs) as [number, number]
+  const high = known.meters / LEAST_DEGREE
+  if (lat + high > POLAR || lng + high / Math.cos(((lat + high) * Math.PI) / 180) >= 180) return undefined
+  const distances = await measure(known.records, place)
+  const found = known.records.flatMap(({ id }, i) => {
+    const centimeters = distances[i]!
+    // What is farther away by half a centimetre may have been left out.
+    return centimeters === null || centimeters >= Math.floor(known.meters * 100) ? [] : [{ id, centimeters }]
+  })
+  return found.length >= limit ? found.sort(inOrder).slice(0, limit) : undefined
 }
 
 /** The same reads, which measure no record a second time. */

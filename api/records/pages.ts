@@ -2,7 +2,7 @@ import { drawMap, type Geometry } from './map'
 import { type Html, html, joined, trusted } from '../http/html'
 import { anchor, definitions, list, type Page, page, type Trail } from '../http/pages'
 import { noGeometry } from '../http/problems'
-import { recordText } from './formats'
+import { recordTexts } from './formats'
 import { addressWith, type PageAddresses } from './links'
 import type { GivenQuery } from './query'
 import { MAX_RADIUS } from './readers'
@@ -68,7 +68,7 @@ export function listPage(
     )
   const table = html`<table><thead><tr><th>Attested</th><th>Chain</th><th>What</th><th>Where (longitude, latitude)</th><th>By</th></tr></thead>
 <tbody>${joined(
-    rows.map((row) => tableRow(JSON.parse(recordText(row)) as Record<string, unknown>, url, given.format)),
+    recordTexts(rows).map((text) => tableRow(JSON.parse(text) as Record<string, unknown>, url, given.format)),
     '\n',
   )}</tbody></table>`
   return page(

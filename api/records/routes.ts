@@ -7,10 +7,9 @@ import { LOCATION_SCHEMA } from '../../src/location'
 import { sendPage } from '../http/pages'
 import { RecordsError, recordsErrorHandler } from '../http/problems'
 import { SharedRead } from '../http/shared'
-
 import { cursorText } from './cursor'
 import type { Exports } from './exports'
-import { RECORD_FORMATS, TEXT_FORMATS, csvFormat, featureText, recordText } from './formats'
+import { RECORD_FORMATS, TEXT_FORMATS, csvFormat, featureText, recordBytes, recordText } from './formats'
 import type { Freshness } from './freshness'
 import { linkHeader, pageAddresses } from './links'
 import { recordsSchemas, type Configuration, type SchemaList, type Statistics } from './openapi'
@@ -22,6 +21,7 @@ import type { RecordPage, RecordSearch } from './search'
 import type { ChainStatusRow, Store } from './store'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
+const LIST_HEAD = Buffer.from('{"data":[')
 const GEOJSON_TYPE = 'application/geo+json; charset=utf-8'
 /** How long a count of all records is reused, milliseconds: only requests that skip very many need it. */
 const COUNT_SHARED_MS = 250
@@ -112,7 +112,13 @@ export function recordsRoutes(parts: {
       return reply
         .type(JSON_TYPE)
         .send(
-          `{"data":[${rows.map(recordText).join()}],"count":${rows.length},"limit":${limit},"offset":${offset},"next_cursor":${JSON.stringify(nextCursor)}${total}}`,
+          Buffer.concat([
+            LIST_HEAD,
+            recordBytes(rows, ',').subarray(0, -1),
+            Buffer.from(
+              `],"count":${rows.length},"limit":${limit},"offset":${offset},"next_cursor":${JSON.stringify(nextCursor)}${total}}`,
+            ),
+          ]),
         )
     }
 

@@ -113,9 +113,15 @@ export class RecordSearch {
   private async nearestPage(search: DecidedSearch, sort: Sort): Promise<RecordPage> {
     const { place, limit, offset = 0, from } = search
     if (!place) throw new Error('A search by distance needs a place')
+    const near = new Map<string, RecordResult>()
     const found = await nearest(
       { filter: filterOf(search), place, limit: offset + limit + 1, ...(from && { from }) },
       {
+        near: async (at, most) => {
+          const found = await this.store.recordsNear(at, most, search)
+          for (const { id, record } of found?.records ?? []) if (record) near.set(id, record)
+          return found
+        },
         count: (filter, cap) => this.store.countRecords(filter, cap),
         sample: (filter, boxes, most) => this.store.samplePlaces(filter, boxes, most),
         all: (filter) => this.allPlaces(filter),
@@ -130,7 +136,7 @@ export class RecordSearch {
     const page = found.slice(offset, offset + limit)
     const rows: RecordResult[] = []
     for (let i = 0; i < page.length; i += PAGE_CHUNK) {
-      rows.push(...(await this.measuredRecords(page.slice(i, i + PAGE_CHUNK), search)))
+      rows.push(...(await this.measuredRecords(page.slice(i, i + PAGE_CHUNK), search, near)))
       const fitting = countWithin(rows, PAGE_CHARACTERS)
       if (fitting < rows.length) return pageOf(rows, fitting, sort)
     }
@@ -140,17 +146,20 @@ export class RecordSearch {
       : { rows }
   }
 
-  /** These records in this order, where they still are. */
+  /** These records in this order, where they still are. @param known those that need not be read, by id */
   private async measuredRecords(
     measured: readonly Measured[],
     { withGeometry = false, withProvenance = false }: DecidedSearch,
+    known: ReadonlyMap<string, RecordResult>,
   ): Promise<RecordResult[]> {
-    const ids = measured.map(({ id }) => id)
-    const rows = await this.store.listRecords({ ids, limit: ids.length, withGeometry, withProvenance })
-    const byId = new Map(rows.map((row) => [`${row.chain}-${row.uid}`, row]))
+    const ids = measured.map(({ id }) => id).filter((id) => !known.has(id))
+    const rows = ids.length
+      ? await this.store.listRecords({ ids, limit: ids.length, withGeometry, withProvenance })
+      : []
+    const read = new Map(rows.map((row) => [`${row.chain}-${row.uid}`, row]))
     return measured.flatMap(({ id, centimeters }) => {
-      const row = byId.get(id)
-      return row ? [{ ...row, centimeters }] : []
+      const row = known.get(id) ?? read.get(id)
+      return row ? [Object.assign(row, { centimeters })] : []
     })
   }
 

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import {
   GeometryError,
+  centimetersBetween,
   distanceCentimeters,
   intersects,
   isWithin,
@@ -43,8 +44,26 @@ export function sift({ radiusMeters, ...task }: SieveTask): Verdict[] {
 
 /** Distances of the candidates in whole centimetres; null where nobody can tell. */
 export function distances(task: SieveTask): (number | null)[] {
-  return measured(task, distanceCentimeters)
+  const from = positionOf(task.geometry)
+  const found = task.candidates.map((text) => {
+    const at = from && text !== null && positionOf(text)
+    return at ? centimetersBetween(at, from) : undefined
+  })
+  const candidates = task.candidates.filter((_, i) => found[i] === undefined)
+  const others = measured({ ...task, candidates }, distanceCentimeters).values()
+  return found.map((each) => each ?? others.next().value!)
 }
+
+/** Of a point as it is stored; undefined for anything else. */
+function positionOf(text: string): [number, number] | undefined {
+  const [, lng, lat] = POINT.exec(text) ?? []
+  const at: [number, number] = [Number(lng), Number(lat)]
+  return Math.abs(at[0]) <= 180 && Math.abs(at[1]) <= 90 ? at : undefined
+}
+const NUMBER = String.raw`-?\d+(?:\.\d+)?(?:e-?\d+)?`
+const POINT = new RegExp(
+  String.raw`^\{"type":"Point","coordinates":\[(${NUMBER}),(${NUMBER})(?:,${NUMBER})?\]\}$`,
+)
 
 function measured<Answer>(
   { geometry, candidates }: SieveTask,

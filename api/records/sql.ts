@@ -1,4 +1,5 @@
 import { LATEST_SECOND, RECORD_FIELD_LIST } from '../../src/location'
+import { CHAIN_AT, UID_AT, UID_END } from './completion'
 import type { ProvenanceColumn } from './provenance'
 import type { Condition, DecidedPlace } from './filter'
 import { conditionSql } from './sql-filter'
@@ -68,17 +69,21 @@ export interface RecordPosition {
   id: string
 }
 
-export interface RecordQuery extends RecordFilter {
+/** What is wanted of a record besides its fields. */
+export interface RecordParts {
+  /** Whether `geometry` is wanted. */
+  withGeometry?: boolean
+  /** Whether `provenance` is wanted. */
+  withProvenance?: boolean
+}
+
+export interface RecordQuery extends RecordFilter, RecordParts {
   limit: number
   offset?: number
   /** Default: newest first. */
   sort?: TimeSort
   /** Only records after this position. */
   from?: RecordPosition
-  /** Whether `geometry` is wanted. */
-  withGeometry?: boolean
-  /** Whether `provenance` is wanted. */
-  withProvenance?: boolean
 }
 
 /** A part of the time: from `since` on, before `until`; either may be open. */
@@ -91,10 +96,7 @@ export interface TimeWindow {
 export interface RecordResult {
   uid: string
   chain: string
-  /**
-   * The record's JSON as Postgres writes it, several times as fast as we do: addresses in lower case, times
-   * with the digits that they need and no Z. recordText (formats.ts) completes it.
-   */
+  /** The record's JSON as Postgres writes it; formats.ts has it completed (completion.ts). */
   text: string
   /** GeoJSON geometry as text; null where there is none or it was not asked for */
   geometry: string | null
@@ -134,9 +136,11 @@ export const PROVENANCE_TEXT = `row_to_json((SELECT fields FROM (SELECT ${Object
   .join(', ')}) AS fields))::text`
 const PROVENANCE_COLUMNS =
   'schema_uid, ref_uid, revocable, expiration_time, revocation_time, block_number, block_hash, transaction_hash, log_index'
-const RECORD_TEXT = `row_to_json((SELECT fields FROM (SELECT ${FIELDS}) AS fields))::text`
+/** Beside a row that has them; and their text. */
+const ROW_FIELDS = `LATERAL (SELECT ${FIELDS}) AS fields`
+const FIELDS_TEXT = 'row_to_json(fields)::text'
 /** The columns of a RecordResult but for its geometry. */
-export const RECORD_COLUMNS = `uid, chain, ${RECORD_TEXT} AS text`
+export const RECORD_COLUMNS = `uid, chain, row_to_json((SELECT fields FROM (SELECT ${FIELDS}) AS fields))::text AS text`
 /** Whether a column is the value that is wanted, or one of them. */
 export function isAny(column: string, wanted: OneOrMore, value: (v: unknown) => string): string {
   return typeof wanted === 'string' ? `${column} = ${value(wanted)}` : `${column} = ANY(${value(wanted)})`
@@ -197,19 +201,22 @@ export function listQuery(query: RecordQuery, window?: TimeWindow): Statement {
   // The rows are a subquery, so that JSON is made of the page's rows only, and a sorted one, whose order an
   // aggregate keeps where nothing else is done: ORDER BY in it would sort the long lines. They come as one
   // text, a line for each record: this takes a third less time of this process than rows do.
-  const line = isPlain
-    ? 'row_to_json(page)::text'
-    : [
-        RECORD_TEXT,
-        ...(withGeometry || withProvenance
-          ? [`E'\\t' || ${withGeometry ? "coalesce(geometry, '')" : "''"}`]
-          : []),
-        ...(withProvenance ? [`E'\\t' || ${PROVENANCE_TEXT}`] : []),
-      ].join(' || ')
+  const line = isPlain ? 'row_to_json(page)::text' : lineOf(query)
   const text = `SELECT string_agg(${line}, E'\\n') AS lines FROM (
       ${rows}
-      ${page(limit, offset)}) AS page`
+      ${page(limit, offset)}) AS page${isPlain ? '' : `, ${ROW_FIELDS}`}`
   return { text, values }
+}
+
+/** A record with what was asked for beyond its fields, between tabs, of a row with ROW_FIELDS. */
+function lineOf({ withGeometry, withProvenance }: RecordParts): string {
+  return [
+    FIELDS_TEXT,
+    ...(withGeometry || withProvenance
+      ? [`E'\\t' || ${withGeometry ? "coalesce(geometry, '')" : "''"}`]
+      : []),
+    ...(withProvenance ? [`E'\\t' || ${PROVENANCE_TEXT}`] : []),
+  ].join(' || ')
 }
 
 /** Filters that may have several values, those first that leave fewer records. */
@@ -236,25 +243,62 @@ function branches(filter: RecordFilter): RecordFilter[] {
 }
 
 /**
- * The records that listQuery answers. Their JSON begins with UID and chain, and has neither a line break
- * nor a tab in it.
+ * The records that listQuery answers. Their JSON has neither a line break nor a tab in it.
+ * @param areBare whether neither geometry nor provenance was wanted
  */
-export function readLines(lines: string | null): RecordResult[] {
+export function readLines(lines: string | null, areBare: boolean): RecordResult[] {
   if (lines === null) return []
-  return lines.split('\n').map((line) => {
-    const [text, geometry, provenance] = line.split('\t') as [string, string?, string?]
-    return {
-      uid: line.slice(UID_AT, UID_AT + UID_LENGTH),
-      chain: line.slice(CHAIN_AT, line.indexOf('"', CHAIN_AT)),
-      text,
-      geometry: geometry || null,
-      ...(provenance !== undefined && { provenance }),
-    }
-  })
+  if (areBare) return bareRecords(lines)
+  return lines.split('\n').map((line) => recordOf(line.split('\t')))
 }
-const UID_LENGTH = 66
-const UID_AT = '{"uid":"'.length
-const CHAIN_AT = UID_AT + UID_LENGTH + '","chain":"'.length
+
+function recordOf([text, geometry, provenance]: string[]): RecordResult {
+  return {
+    ...{ uid: uidOf(text!), chain: chainOf(text!), text: text!, geometry: geometry || null },
+    ...(provenance !== undefined && { provenance }),
+  }
+}
+
+/** A record without its geometry, as a line of a list: those that follow one another are answered as one. */
+export class BareRecord implements RecordResult {
+  readonly geometry = null
+  centimeters?: number
+
+  constructor(
+    readonly lines: string,
+    readonly start: number,
+    readonly end: number,
+  ) {}
+
+  get text(): string {
+    return this.lines.slice(this.start, this.end)
+  }
+  get uid(): string {
+    return uidOf(this.text)
+  }
+  get chain(): string {
+    return chainOf(this.text)
+  }
+}
+
+function bareRecords(lines: string): BareRecord[] {
+  const rows: BareRecord[] = []
+  for (let start = 0; start <= lines.length;) {
+    const end = lines.indexOf('\n', start)
+    rows.push(new BareRecord(lines, start, end < 0 ? lines.length : end))
+    if (end < 0) break
+    start = end + 1
+  }
+  return rows
+}
+
+function uidOf(text: string): string {
+  return text.slice(UID_AT, UID_END)
+}
+
+function chainOf(text: string): string {
+  return text.slice(CHAIN_AT, text.indexOf('"', CHAIN_AT))
+}
 
 /** Where a record is. */
 export interface PlacedRecord {
@@ -305,6 +349,75 @@ export function sampleQuery(filter: RecordFilter, boxes: readonly Bbox[], limit:
     return `(SELECT id, geometry FROM location_record ${where} ORDER BY geom <-> ${boxSql(box, value)} LIMIT ${value(limit)})`
   })
   return { text: `SELECT ${PLACES} FROM (${lists.join(' UNION ')}) AS sample`, values }
+}
+
+/** Metres of a degree of latitude where they are fewest: no path covers more degrees. */
+export const LEAST_DEGREE = 110_574
+/** Metres; and by how much distances on it are shorter than on the ellipsoid, at most. */
+const SPHERE_RADIUS = 6_371_008
+const SPHERE_SHORT = 1.007
+/** Candidates that are read at once; and records beyond those wanted, whose order is only about right. */
+const MOST_NEAR = 1_000
+const SPARE = 20
+
+/** Records round a position, all that are within so many metres of it. */
+export interface NearRecords {
+  meters: number
+  /** Each with the record itself where it is among the nearest by about. */
+  records: (PlacedRecord & { record?: RecordResult })[]
+}
+
+/**
+ * The records round a position, `limit` at least, from one statement: the first points in the order on the
+ * plane give a radius, a box round it holds all that a path of this length gets to. Uses the GiST indexes on
+ * geom and on the reach of geodesics. Answers no lines where there are few records, too many in the box, or
+ * large geometries. The box is right where it ends before the poles and the antimeridian.
+ */
+export function nearQuery(
+  [lng, lat]: readonly [number, number],
+  limit: number,
+  parts: RecordParts,
+): Statement {
+  const at = 'ST_SetSRID(ST_MakePoint($1::float8, $2::float8), 4326)'
+  const columns = `id, geometry, ${NAMES}${parts.withProvenance ? `, ${PROVENANCE_COLUMNS}` : ''}`
+  const distance = `2 * ${SPHERE_RADIUS} * asin(least(1, sqrt(power(sind((ST_Y(geom) - $2) / 2), 2) + cosd($2) * cosd(ST_Y(geom)) * power(sind((ST_X(geom) - $1) / 2), 2))))`
+  // Squares of degrees, where they are few about right; of what is no point rather too small.
+  const selects = [
+    ['longitude IS NOT NULL AND geom', 'power((ST_X(geom) - $1) * cosd($2), 2) + power(ST_Y(geom) - $2, 2)'],
+    [
+      'longitude IS NULL AND geom IS NOT NULL AND location_reach(geom)',
+      `power((geom <-> ${at}) * cosd($2), 2)`,
+    ],
+  ].map(([shape, away]) => `SELECT ${columns}, ${away} AS away FROM location_record WHERE ${shape} && box`)
+  const line = `E'\\t' || ${lineOf({ ...parts, withGeometry: false })}`
+  return {
+    text: `SELECT meters, lines FROM (SELECT max(${distance}) * ${SPHERE_SHORT} + 0.02 AS meters, count(*) AS found FROM (
+        SELECT geom FROM location_record WHERE longitude IS NOT NULL ORDER BY geom <-> ${at} LIMIT $3) AS sample) AS radius,
+      LATERAL (SELECT meters / ${LEAST_DEGREE} AS high) AS height,
+      LATERAL (SELECT high / cosd(least(89, abs($2) + high)) AS wide) AS width,
+      LATERAL (SELECT ST_MakeEnvelope($1 - wide, $2 - high, $1 + wide, $2 + high, 4326) AS box) AS reach,
+      LATERAL (SELECT CASE WHEN count(*) <= ${MOST_NEAR} AND NOT bool_or(octet_length(geometry) > ${SAMPLE_CHARACTERS}) THEN string_agg(
+          id || E'\\t' || geometry || CASE WHEN place <= $3 + ${SPARE} THEN ${line} ELSE '' END, E'\\n') END AS lines
+        FROM (SELECT *, row_number() OVER (ORDER BY away) AS place FROM (
+          SELECT * FROM (${selects.join(' UNION ALL ')}) AS inside LIMIT ${MOST_NEAR + 1}) AS candidates) AS near, ${ROW_FIELDS}) AS listed
+      WHERE found = $3`,
+    values: [lng, lat, limit],
+  }
+}
+
+/** The candidates of a statement of nearQuery. */
+export function readNear(lines: string, { withGeometry }: RecordParts): NearRecords['records'] {
+  return lines.split('\n').map((line) => {
+    const [id, geometry, text, _, provenance] = line.split('\t') as [
+      string,
+      string,
+      string?,
+      string?,
+      string?,
+    ]
+    const parts = [withGeometry ? geometry : '', ...(provenance === undefined ? [] : [provenance])]
+    return { id, geometry, ...(text !== undefined && { record: recordOf([text, ...parts]) }) }
+  })
 }
 
 /** The number of records that match, `cap` at most. */

@@ -14,13 +14,17 @@ import {
 import {
   countQuery,
   listQuery,
+  nearQuery,
   placesQuery,
   readLines,
+  readNear,
   readPlaces,
   sampleQuery,
   type Bbox,
+  type NearRecords,
   type PlacedRecord,
   type RecordFilter,
+  type RecordParts,
   type RecordQuery,
   type RecordResult,
   type Statement,
@@ -157,7 +161,8 @@ export class Store {
 
   private async list(query: RecordQuery, window?: TimeWindow): Promise<RecordResult[]> {
     const { text, values } = listQuery(query, window)
-    return readLines((await this.run<{ lines: string | null }>({ text, values }, true))[0]!.lines)
+    const [row] = await this.run<{ lines: string | null }>({ text, values }, true)
+    return readLines(row!.lines, !query.withGeometry && !query.withProvenance)
   }
 
   /** How many records there are, and the times of the first and the last; undefined where there is none. */
@@ -181,6 +186,16 @@ export class Store {
    */
   samplePlaces(filter: RecordFilter, boxes: readonly Bbox[], limit: number): Promise<PlacedRecord[]> {
     return this.places(sampleQuery(filter, boxes, limit))
+  }
+
+  /** The records round a position, `limit` at least; undefined where one statement cannot tell (sql.ts). */
+  async recordsNear(
+    at: readonly [number, number],
+    limit: number,
+    parts: RecordParts,
+  ): Promise<NearRecords | undefined> {
+    const [row] = await this.run<{ meters: number; lines: string | null }>(nearQuery(at, limit, parts), true)
+    return row?.lines ? { meters: row.meters, records: readNear(row.lines, parts) } : undefined
   }
 
   /** Records after an id, in the order of their ids. */

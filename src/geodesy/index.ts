@@ -3,13 +3,14 @@ import { lineLength, polygonArea } from './area'
 import { contains as containsShape } from './contains'
 import { leastDistance, nearestPlaces as placesOf, type Prepared } from './distance'
 import { orRefuse } from './effort'
-import { geodesicLine, inverse } from './ellipsoid'
+import { geodesicLine, inverse, inverseDistance } from './ellipsoid'
 import { GeometryError } from './error'
 import type { Layout, Reading } from './geojson'
 import { findSides, type Rings } from './region'
 import { buildShape } from './shape'
 import { refuseOverlap, regionOf, type Region } from './union'
 import { checkPolygons, type Outline } from './validity'
+import { normalLongitude } from './vertices'
 
 /**
  * The geodesic kernel. It takes GeoJSON and answers in metres on the WGS84 ellipsoid: edges are shortest
@@ -144,6 +145,18 @@ const position = ({ lon, lat }: { lon: number; lat: number }): Position => [lon,
  */
 export function distanceCentimeters(a: PreparedGeometry, b: PreparedGeometry): number {
   return Math.round(distanceMeters(a, b) * 100)
+}
+
+/**
+ * `distanceCentimeters` of two positions within the range of degrees, which are not prepared: a tenth of the
+ * time.
+ */
+export function centimetersBetween([lonA, latA]: Position, [lonB, latB]: Position): number {
+  const [a, b] = [normalLongitude(lonA!), normalLongitude(lonB!)]
+  // In the order that geometries are measured in: the same computation, to the last bit.
+  const isInOrder = a === b ? latA! <= latB! : a < b
+  const meters = isInOrder ? inverseDistance(a, latA!, b, latB!) : inverseDistance(b, latB!, a, latA!)
+  return Math.round(meters * 100)
 }
 
 /**

@@ -6,6 +6,7 @@ import {
   GeometryError,
   areaSquareMeters,
   canonicalJson,
+  centimetersBetween,
   contains,
   distanceCentimeters,
   distanceMeters,
@@ -127,6 +128,22 @@ describe('distance, within, intersects and contains agree', () => {
         expect(contains(a, a)).toBe(true)
         expect(distanceCentimeters(a, a)).toBe(0)
       }),
+    )
+  })
+  test('two positions have the distance of their points', () => {
+    const corner = fc.constantFrom(-180, -90, -0, 0, 90, 180)
+    const edges = fc.tuple(
+      corner,
+      corner.map((lat) => lat / 2),
+    )
+    const any = fc.oneof(place, place, edges)
+    fc.assert(
+      fc.property(any, any, (a, b) => {
+        const point = (coordinates: Position) => prepare({ type: 'Point', coordinates })
+        expect(centimetersBetween(a, b)).toBe(distanceCentimeters(point(a), point(b)))
+        expect(centimetersBetween(a, a)).toBe(0)
+      }),
+      { numRuns: 3_000 },
     )
   })
   test('the triangle inequality holds', () => {

@@ -37,7 +37,7 @@ export interface RecordField {
   type: keyof typeof FIELD_TYPES
   /** Whether it may be null. Default: it may not. */
   nullable?: true
-  /** Left out of JSON where it is null. Only the last field: formats.ts cuts it off. */
+  /** Left out of JSON where it is null. Only the last field: completion.ts cuts it off. */
   optional?: true
   /** For OpenAPI. */
   description: string

@@ -1,5 +1,5 @@
 import { move, transferableSymbol, valueSymbol } from 'piscina'
-import { fieldsText } from '../formats'
+import { completedRecord } from '../completion'
 import { beginningOf, FeatureWriter, type Beginning } from './flatgeobuf'
 import { footerOf, rowGroup, type RowGroupNote } from './geoparquet'
 import { curveKey, LAST_KEY, NOWHERE, shapeOf, type Shape } from './shape'
@@ -72,7 +72,7 @@ function runOf(rows: readonly Row[], itemOf: (row: Row, shape: Shape | undefined
 }
 
 function recordOf(row: Row): Fields {
-  return JSON.parse(fieldsText(row.text)) as Fields
+  return JSON.parse(completedRecord(row.text)) as Fields
 }
 
 /** Merges runs: of each item of the whole, by which run it is the next one. */
