@@ -64,7 +64,11 @@ export async function expectInvariants(
     const body = bodyOf(row)
     expect(await hashesToUid(body, row.uid)).toBe(true)
     const stored = await contract.getFunction('getAttestation').staticCall(row.uid)
-    expect([stored.uid, stored.data, stored.time]).toEqual([row.uid, `0x${body.data.toString('hex')}`, body.time])
+    expect([stored.uid, stored.data, stored.time]).toEqual([
+      row.uid,
+      `0x${body.data.toString('hex')}`,
+      body.time,
+    ])
   }
 
   const bodies = new Map(

@@ -61,7 +61,15 @@ function projectedRecord(): object {
   const [attester, recipient] = [`0x${'a'.repeat(40)}`, `0x${'b'.repeat(40)}`]
   const event = { kind: EventKind.ATTESTED, uid, schemaUid, attester, recipient }
   const block = { blockNumber: 1, blockHash: uid, blockTimestamp: 0, transactionHash: uid, logIndex: 0 }
-  const body = { uid, schema: schemaUid, attester, recipient, refUID: uid, time: 0n, data: Buffer.from(data.slice(2), 'hex') }
+  const body = {
+    uid,
+    schema: schemaUid,
+    attester,
+    recipient,
+    refUID: uid,
+    time: 0n,
+    data: Buffer.from(data.slice(2), 'hex'),
+  }
   const { rows: projected } = project(
     'celo',
     [{ ...event, ...block }],
