@@ -148,7 +148,7 @@ export function distanceCentimeters(a: PreparedGeometry, b: PreparedGeometry): n
 }
 
 /**
- * `distanceCentimeters` of two positions within the range of degrees, which are not prepared: a tenth of the
+ * `distanceCentimeters` of two positions within the range of degrees, which are not prepared: a sixth of the
  * time.
  */
 export function centimetersBetween([lonA, latA]: Position, [lonB, latB]: Position): number {
