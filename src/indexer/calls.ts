@@ -21,7 +21,7 @@ const AGGREGATE3 = '82ad56cb'
 const WORD = 32
 /** Words of the struct Attestation (EAS, Common.sol); the last one is the place of `data`. */
 const FIELDS = 10
-/** Words of an aggregate3 call: address, allowFailure, place and length of the call data, and its 36 bytes. */
+/** Words of an aggregate3 call: address, allowFailure, place, length and 36 bytes of the call data. */
 const CALL_WORDS = 6
 
 /** The call data of getAttestation. */

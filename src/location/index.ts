@@ -70,8 +70,8 @@ export function locationSchema(fields: string): LocationSchema {
 }
 
 /**
- * Reads the payload of an attestation of a location schema, bytes or hex. Throws a PayloadError when the payload
- * does not match its schema. An unreadable `location` is no error: it gives a record without a geometry.
+ * Reads the payload of an attestation of a location schema, bytes or hex. Throws a PayloadError when it does
+ * not match its schema. An unreadable `location` is no error: it gives a record without a geometry.
  */
 export function decodeLocation(schemaUid: string, data: string | Uint8Array): Location {
   const bytes = typeof data === 'string' ? payloadBytes(data) : data

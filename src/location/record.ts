@@ -159,7 +159,7 @@ export type RecordFields = { -readonly [Name in keyof Fields]: ReturnType<Fields
 /** The same table by name, for those that walk through it. */
 export const RECORD_FIELD_LIST = Object.entries(RECORD_FIELDS) as [keyof Fields, RecordField][]
 
-/** The fields of a new record. (Object.fromEntries takes ten times as long, and spreading its result again.) */
+/** The fields of a new record. (By Object.fromEntries it takes ten times as long.) */
 export function recordFields(source: RecordSource): RecordFields {
   const fields: Record<string, unknown> = {}
   for (const [name, { from }] of RECORD_FIELD_LIST) fields[name] = from(source)

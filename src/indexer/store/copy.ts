@@ -8,7 +8,7 @@ import { from } from 'pg-copy-streams'
  * as PostgreSQL's page on COPY describes it ("Text Format").
  */
 
-/** Writes rows, given as lines of text (`copyTexts`), into columns of a table. Throws what Postgres refuses. */
+/** Writes rows, as `copyTexts` gives them, into columns of a table. Throws what Postgres refuses. */
 export type Copy = (table: string, columns: readonly string[], texts: readonly string[]) => Promise<void>
 
 /** COPY over a connection. */
