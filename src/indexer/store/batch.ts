@@ -59,7 +59,8 @@ interface Prepared extends Projection {
 /**
  * Writes events and what follows from them into a transaction, that of evm-processor's store or another, in
  * parts: while Postgres writes one, the next is projected. A set of rows is one COPY, many times as fast as
- * TypeORM's inserts; as these do, it first tells the store's tracker of changes what may be rolled back. What cannot be stored is isolated (isolate.ts) and withheld.
+ * TypeORM's inserts; as these do, it first tells the store's tracker of changes what may be rolled back. What
+ * cannot be stored is isolated (isolate.ts) and withheld.
  */
 export class BatchWriter {
   /** Of all that was written. */
