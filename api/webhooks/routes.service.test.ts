@@ -170,14 +170,22 @@ describe('refusals', () => {
     expect((await ask('POST', '', { url: receiver.url }, key)).status).toBe(status)
   })
   test.each<[object, RegExp]>([
-    [{}, /url/],
+    [{}, /^url: expected an http/],
+    [[], /^body: expected a JSON object with the fields url, finality, filter, secret$/],
     [{ url: 'https://10.0.0.1/' }, /host name/],
     [{ url: 'http://good.example/' }, /https/],
     [{ url: 'https://good.example/', filter: { chain: 'solana' } }, /chain/],
     [{ url: 'https://good.example/', filter: { limit: '3' } }, /limit/],
-    [{ url: 'https://good.example/', finality: 'safe' }, /finality/],
+    [{ url: 'https://good.example/', finality: 'safe' }, /^finality: expected final or latest$/],
     [{ url: 'https://good.example/', secret: 'whsec_short' }, /secret/],
-    [{ url: 'https://good.example/', more: 1 }, /more/],
+    [
+      { url: 'https://good.example/', more: 1 },
+      /^more: unknown field; known ones are url, finality, filter, secret$/,
+    ],
+    [
+      { url: 'https://good.example/', filter: { bbox: [1, 2, 3, 4] } },
+      /^filter.bbox: expected a text, .*2.2,48.8/,
+    ],
   ])('%j', async (body, detail) => {
     const answer = await ask('POST', '', body)
     expect([answer.status, answer.body.detail]).toEqual([400, expect.stringMatching(detail)])

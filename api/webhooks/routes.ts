@@ -1,5 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { Type, type Static, type TSchema } from '@sinclair/typebox'
+import { Type, type Static, type TObject, type TSchema } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { SafeSender } from '../compute'
@@ -296,10 +296,32 @@ export function webhookAdminRoutes({ store, webhooks, sender, adminKey }: Webhoo
 }
 
 /** Throws a RecordsError that names the place. */
-function bodyOf<T extends TSchema>(schema: T, body: unknown): Static<T> {
+function bodyOf<T extends TObject>(schema: T, body: unknown): Static<T> {
   if (Value.Check(schema, body)) return body
-  const error = Value.Errors(schema, body).First()!
-  throw new RecordsError('invalid-request', `${error.path || 'the body'}: ${error.message.toLowerCase()}`)
+  throw new RecordsError('invalid-request', bodyProblem(Object.keys(schema.properties), schema, body))
+}
+
+/** The problem of each field of a body, of any that does not fit the schema. */
+const EXPECTED: Readonly<Record<string, string>> = {
+  url: 'expected an http(s) URL of at most 2048 characters',
+  finality: 'expected final or latest',
+  filter: 'expected an object of texts by the names of filters, such as {"chain": "celo"}',
+  secret: 'expected whsec_ and 24 to 64 bytes in base64',
+  position: 'expected the id of an event of the stream',
+  since: 'expected a time such as 2026-01-31T12:00:00Z',
+}
+
+function bodyProblem(known: readonly string[], schema: TSchema, body: unknown): string {
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    return `body: expected a JSON object with the fields ${known.join(', ')}`
+  const unknown = Object.keys(body).find((name) => !known.includes(name))
+  if (unknown !== undefined)
+    return `${unknown.slice(0, 40)}: unknown field; known ones are ${known.join(', ')}`
+  const { path } = Value.Errors(schema, body).First()!
+  const [, field = '', name] = path.split('/')
+  return name === undefined
+    ? `${field}: ${EXPECTED[field]!}`
+    : `${field}.${name.slice(0, 40)}: expected a text, as in the query of the stream: {"bbox": "2.2,48.8,2.4,48.9"}`
 }
 
 function madeSecret(): string {
