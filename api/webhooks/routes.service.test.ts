@@ -141,6 +141,8 @@ test('410 disables, a replay enables again; dead letters are listed and sent onc
   const { position } = (await ask('GET', `/${id}`)).body
   await insert()
   while ((await ask('GET', `/${id}`)).body.state !== 'disabled') await pause(10)
+  await rows(database.url, 'UPDATE webhook_subscription SET next_try = now()')
+  expect((await ask('GET', `/${id}`)).body.next_try).toBeNull()
   receiver.answer = () => answers.ok
   await ask('POST', `/${id}/replay`, { position })
   await receiver.until(() => receiver.received.length === 2)
@@ -192,8 +194,20 @@ describe('refusals', () => {
   })
   test('a replay of nothing certain; what is not there; those of the file', async () => {
     const { id } = await added()
-    for (const body of [{}, { position: 'x' }, { since: 'yesterday' }, { position: 'a', since: 'b' }])
+    for (const body of [
+      {},
+      { position: 'x' },
+      { since: 'yesterday' },
+      { since: '2020-01-01' },
+      { position: 'a', since: 'b' },
+    ])
       expect((await ask('POST', `/${id}/replay`, body)).status).toBe(400)
+    expect((await ask('POST', `/${id}/replay`, { since: '2020-01-01' })).body.detail).toMatch(
+      /7 days: expected 2/,
+    )
+    expect((await ask('GET', '?foo=1')).body.detail ?? '').toMatch(/^Unknown parameter 'foo'/)
+    expect((await ask('GET', `/${id}?foo=1`)).status).toBe(400)
+    expect((await ask('PUT', `/${id}`)).headers.get('allow')).toBe('GET, DELETE')
     expect((await ask('POST', '/none/replay', { since: '2026-01-01' })).status).toBe(404)
     await rows(database.url, `UPDATE webhook_subscription SET source = 'file'`)
     expect((await ask('DELETE', `/${id}`)).status).toBe(409)

@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { SafeSender } from '../compute'
 import { recordsError, RETRY_AFTER } from '../http/openapi-components'
 import { RecordsError } from '../http/problems'
-import type { Store } from '../records'
+import { knownTexts, type Store } from '../records'
 import { currentPosition, parsePosition, positionText } from '../stream'
 import type { SubscriptionRow, WebhookStore } from './store'
 import { isSecret, MOST_SUBSCRIPTIONS, problemOf, SUBSCRIPTION_FIELDS } from './subscriptions'
@@ -19,6 +19,8 @@ export interface WebhookAdminParts {
 }
 
 const PAGE = 100
+/** As the indexer keeps changes (src/indexer/run.ts). */
+const CHANGES_KEPT_MS = 7 * 86_400_000
 const closed = { additionalProperties: false }
 const GIVEN = Type.Object(
   {
@@ -136,6 +138,11 @@ export function webhookAdminRoutes({ store, webhooks, sender, adminKey }: Webhoo
       void reply.header('www-authenticate', 'Bearer')
       next(new RecordsError('unauthorized', 'Expected the header Authorization: Bearer and the admin key'))
     })
+    app.addHook('preHandler', (request, _reply, next) => {
+      const { querystring } = (request.routeOptions.schema ?? {}) as { querystring?: TObject }
+      knownTexts(request.query as Record<string, unknown>, Object.keys(querystring?.properties ?? {}))
+      next()
+    })
     app.addHook('onSend', (_request, reply, _payload, next) => {
       void reply.header('cache-control', 'no-store')
       next()
@@ -172,7 +179,7 @@ export function webhookAdminRoutes({ store, webhooks, sender, adminKey }: Webhoo
         'Subscriptions, in the order of their ids',
         'At most 100 a page.',
         [200, Type.Array(SUBSCRIPTION)],
-        {},
+        WRONG,
         {
           querystring: {
             type: 'object',
@@ -239,6 +246,12 @@ export function webhookAdminRoutes({ store, webhooks, sender, adminKey }: Webhoo
         const time = new Date(since ?? 0)
         if (Number.isNaN(time.getTime()))
           throw new RecordsError('invalid-request', 'since: expected a time such as 2026-01-31T12:00:00Z')
+        const earliest = new Date(Date.now() - CHANGES_KEPT_MS)
+        if (since !== undefined && time < earliest)
+          throw new RecordsError(
+            'invalid-request',
+            `since: changes are kept for 7 days: expected ${earliest.toISOString()} or later`,
+          )
         const { epoch } = await currentPosition(store, finality)
         await webhooks.replay(id, position ?? positionText({ epoch, ids: await webhooks.changesUntil(time) }))
         return reply.status(202).send(await known(id))
