@@ -377,10 +377,7 @@ describe('resign and verify', () => {
       [undefined, 'operations: expected a list of 1 to 20'],
       [[], 'operations: expected a list of 1 to 20'],
       [Array(21).fill(good), 'operations: expected a list of 1 to 20'],
-      [
-        [good, null],
-        'operations[1]: operation: expected one of distance, contains, within, intersects, area, length',
-      ],
+      [[good, null], 'operations[1]: expected a JSON object with operation'],
       [
         [good, { ...good, operation: 'toString' }],
         'operations[1]: operation: expected one of distance, contains, within, intersects, area, length',

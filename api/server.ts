@@ -247,7 +247,7 @@ function unknownRecordsRoute(app: FastifyInstance) {
 
 /** The other methods that there are for a path. */
 function otherMethods(app: FastifyInstance, method: string, path: string): HTTPMethods[] {
-  return (['GET', 'POST'] as HTTPMethods[]).filter(
+  return (['GET', 'POST', 'DELETE'] as HTTPMethods[]).filter(
     (other) => other !== method && app.findRoute({ method: other, url: path }) !== null,
   )
 }

@@ -36,7 +36,8 @@ test.each([
   [{ speed: 1, place: null }, 'place: expected a JSON object with the fields at'],
   [{ speed: 1, place: { at: 'X' } }, 'place.at: expected a string'],
   [{ speed: 1, steps: [] }, 'steps: expected a list of 1 to 2'],
-  [{ speed: 1, steps: [null] }, 'steps[0]: kind: expected one of walk, rest'],
+  [{ speed: 1, steps: [null] }, 'steps[0]: expected a JSON object with kind'],
+  [{ speed: 1, steps: [{}] }, 'steps[0]: kind: expected one of walk, rest'],
   [{ speed: 1, steps: [{ kind: 'rest' }, { kind: 'walk' }] }, 'steps[1]: from: missing; expected a place'],
   [
     { speed: 1, steps: [{ kind: 'walk', from: 1, start: 2 }] },

@@ -149,7 +149,9 @@ function compileOneOf(schema: TSchema, forms: readonly TSchema[]): Check {
     )
     const problem = `expected one of ${[...byName.keys()].join(', ')}`
     return (value, label, prefix) => {
-      const check = byName.get((value as Record<string, unknown> | null)?.[discriminator])
+      if (typeof value !== 'object' || value === null || Array.isArray(value))
+        return { place: label, problem: `expected a JSON object with ${discriminator}` }
+      const check = byName.get((value as Record<string, unknown>)[discriminator])
       return check ? check(value, label, prefix) : { place: prefix + discriminator, problem }
     }
   }

@@ -41,7 +41,7 @@ export {
 } from './parameters'
 export { PROVENANCE_FIELDS, provenanceText } from './provenance'
 export { QUERYABLES } from './queryables'
-export { type GivenQuery, invalid, parameter, pathOf, queryOf, readParameters } from './query'
+export { type GivenQuery, invalid, knownTexts, parameter, pathOf, queryOf, readParameters } from './query'
 export {
   bboxOf,
   choiceReader,

@@ -78,7 +78,7 @@ function readAll(parameters: Parameters, texts: Readonly<Record<string, string>>
 }
 
 /** A misspelt filter must not pass for no filter. */
-function knownTexts(query: Record<string, unknown>, names: readonly string[]): Record<string, string> {
+export function knownTexts(query: Record<string, unknown>, names: readonly string[]): Record<string, string> {
   for (const [name, value] of Object.entries(query)) {
     if (!names.includes(name))
       throw new RecordsError(

@@ -141,6 +141,8 @@ test('410 disables, a replay enables again; dead letters are listed and sent onc
   const { position } = (await ask('GET', `/${id}`)).body
   await insert()
   while ((await ask('GET', `/${id}`)).body.state !== 'disabled') await pause(10)
+  await rows(database.url, 'UPDATE webhook_subscription SET next_try = now()')
+  expect((await ask('GET', `/${id}`)).body.next_try).toBeNull()
   receiver.answer = () => answers.ok
   await ask('POST', `/${id}/replay`, { position })
   await receiver.until(() => receiver.received.length === 2)
@@ -170,22 +172,42 @@ describe('refusals', () => {
     expect((await ask('POST', '', { url: receiver.url }, key)).status).toBe(status)
   })
   test.each<[object, RegExp]>([
-    [{}, /url/],
+    [{}, /^url: expected an http/],
+    [[], /^body: expected a JSON object with the fields url, finality, filter, secret$/],
     [{ url: 'https://10.0.0.1/' }, /host name/],
     [{ url: 'http://good.example/' }, /https/],
     [{ url: 'https://good.example/', filter: { chain: 'solana' } }, /chain/],
     [{ url: 'https://good.example/', filter: { limit: '3' } }, /limit/],
-    [{ url: 'https://good.example/', finality: 'safe' }, /finality/],
+    [{ url: 'https://good.example/', finality: 'safe' }, /^finality: expected final or latest$/],
     [{ url: 'https://good.example/', secret: 'whsec_short' }, /secret/],
-    [{ url: 'https://good.example/', more: 1 }, /more/],
+    [
+      { url: 'https://good.example/', more: 1 },
+      /^more: unknown field; known ones are url, finality, filter, secret$/,
+    ],
+    [
+      { url: 'https://good.example/', filter: { bbox: [1, 2, 3, 4] } },
+      /^filter.bbox: expected a text, .*2.2,48.8/,
+    ],
   ])('%j', async (body, detail) => {
     const answer = await ask('POST', '', body)
     expect([answer.status, answer.body.detail]).toEqual([400, expect.stringMatching(detail)])
   })
   test('a replay of nothing certain; what is not there; those of the file', async () => {
     const { id } = await added()
-    for (const body of [{}, { position: 'x' }, { since: 'yesterday' }, { position: 'a', since: 'b' }])
+    for (const body of [
+      {},
+      { position: 'x' },
+      { since: 'yesterday' },
+      { since: '2020-01-01' },
+      { position: 'a', since: 'b' },
+    ])
       expect((await ask('POST', `/${id}/replay`, body)).status).toBe(400)
+    expect((await ask('POST', `/${id}/replay`, { since: '2020-01-01' })).body.detail).toMatch(
+      /7 days: expected 2/,
+    )
+    expect((await ask('GET', '?foo=1')).body.detail ?? '').toMatch(/^Unknown parameter 'foo'/)
+    expect((await ask('GET', `/${id}?foo=1`)).status).toBe(400)
+    expect((await ask('PUT', `/${id}`)).headers.get('allow')).toBe('GET, DELETE')
     expect((await ask('POST', '/none/replay', { since: '2026-01-01' })).status).toBe(404)
     await rows(database.url, `UPDATE webhook_subscription SET source = 'file'`)
     expect((await ask('DELETE', `/${id}`)).status).toBe(409)

@@ -1,11 +1,11 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { Type, type Static, type TSchema } from '@sinclair/typebox'
+import { Type, type Static, type TObject, type TSchema } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { SafeSender } from '../compute'
 import { recordsError, RETRY_AFTER } from '../http/openapi-components'
 import { RecordsError } from '../http/problems'
-import type { Store } from '../records'
+import { knownTexts, type Store } from '../records'
 import { currentPosition, parsePosition, positionText } from '../stream'
 import type { SubscriptionRow, WebhookStore } from './store'
 import { isSecret, MOST_SUBSCRIPTIONS, problemOf, SUBSCRIPTION_FIELDS } from './subscriptions'
@@ -19,6 +19,8 @@ export interface WebhookAdminParts {
 }
 
 const PAGE = 100
+/** As the indexer keeps changes (src/indexer/run.ts). */
+const CHANGES_KEPT_MS = 7 * 86_400_000
 const closed = { additionalProperties: false }
 const GIVEN = Type.Object(
   {
@@ -136,6 +138,11 @@ export function webhookAdminRoutes({ store, webhooks, sender, adminKey }: Webhoo
       void reply.header('www-authenticate', 'Bearer')
       next(new RecordsError('unauthorized', 'Expected the header Authorization: Bearer and the admin key'))
     })
+    app.addHook('preHandler', (request, _reply, next) => {
+      const { querystring } = (request.routeOptions.schema ?? {}) as { querystring?: TObject }
+      knownTexts(request.query as Record<string, unknown>, Object.keys(querystring?.properties ?? {}))
+      next()
+    })
     app.addHook('onSend', (_request, reply, _payload, next) => {
       void reply.header('cache-control', 'no-store')
       next()
@@ -172,7 +179,7 @@ export function webhookAdminRoutes({ store, webhooks, sender, adminKey }: Webhoo
         'Subscriptions, in the order of their ids',
         'At most 100 a page.',
         [200, Type.Array(SUBSCRIPTION)],
-        {},
+        WRONG,
         {
           querystring: {
             type: 'object',
@@ -239,6 +246,12 @@ export function webhookAdminRoutes({ store, webhooks, sender, adminKey }: Webhoo
         const time = new Date(since ?? 0)
         if (Number.isNaN(time.getTime()))
           throw new RecordsError('invalid-request', 'since: expected a time such as 2026-01-31T12:00:00Z')
+        const earliest = new Date(Date.now() - CHANGES_KEPT_MS)
+        if (since !== undefined && time < earliest)
+          throw new RecordsError(
+            'invalid-request',
+            `since: changes are kept for 7 days: expected ${earliest.toISOString()} or later`,
+          )
         const { epoch } = await currentPosition(store, finality)
         await webhooks.replay(id, position ?? positionText({ epoch, ids: await webhooks.changesUntil(time) }))
         return reply.status(202).send(await known(id))
@@ -296,10 +309,32 @@ export function webhookAdminRoutes({ store, webhooks, sender, adminKey }: Webhoo
 }
 
 /** Throws a RecordsError that names the place. */
-function bodyOf<T extends TSchema>(schema: T, body: unknown): Static<T> {
+function bodyOf<T extends TObject>(schema: T, body: unknown): Static<T> {
   if (Value.Check(schema, body)) return body
-  const error = Value.Errors(schema, body).First()!
-  throw new RecordsError('invalid-request', `${error.path || 'the body'}: ${error.message.toLowerCase()}`)
+  throw new RecordsError('invalid-request', bodyProblem(Object.keys(schema.properties), schema, body))
+}
+
+/** The problem of each field of a body, of any that does not fit the schema. */
+const EXPECTED: Readonly<Record<string, string>> = {
+  url: 'expected an http(s) URL of at most 2048 characters',
+  finality: 'expected final or latest',
+  filter: 'expected an object of texts by the names of filters, such as {"chain": "celo"}',
+  secret: 'expected whsec_ and 24 to 64 bytes in base64',
+  position: 'expected the id of an event of the stream',
+  since: 'expected a time such as 2026-01-31T12:00:00Z',
+}
+
+function bodyProblem(known: readonly string[], schema: TSchema, body: unknown): string {
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    return `body: expected a JSON object with the fields ${known.join(', ')}`
+  const unknown = Object.keys(body).find((name) => !known.includes(name))
+  if (unknown !== undefined)
+    return `${unknown.slice(0, 40)}: unknown field; known ones are ${known.join(', ')}`
+  const { path } = Value.Errors(schema, body).First()!
+  const [, field = '', name] = path.split('/')
+  return name === undefined
+    ? `${field}: ${EXPECTED[field]!}`
+    : `${field}.${name.slice(0, 40)}: expected a text, as in the query of the stream: {"bbox": "2.2,48.8,2.4,48.9"}`
 }
 
 function madeSecret(): string {

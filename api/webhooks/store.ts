@@ -76,7 +76,8 @@ const FORGOTTEN_AT_ONCE = 5_000
 /** How long a secret signs on after another one has replaced it. */
 const OLD_SECRET_HOURS = 24
 const STATE = `CASE WHEN disabled IS NOT NULL THEN 'disabled' WHEN failures > 0 THEN 'failing' ELSE 'active' END`
-const SHOWN = `id, source, url, finality, filter, position, failures, last_error, next_try, disabled, created_at,
+const SHOWN = `id, source, url, finality, filter, position, failures, last_error,
+  CASE WHEN disabled IS NULL THEN next_try END AS next_try, disabled, created_at,
   ${STATE} AS state,
   (SELECT count(*)::int FROM webhook_dead_letter WHERE subscription = row.id) AS dead_letters`
 
