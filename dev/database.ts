@@ -211,6 +211,37 @@ const COPY_IN_RESPONSE = Buffer.from([0x47, 0, 0, 0, 7, 0, 0, 0])
 const COPY_TEXT = 10_000
 /** CopyDone, CopyFail. */
 const ENDS_COPY = new Set(['c', 'f'])
+/** PGlite has one database, but says done to CREATE DATABASE, and lets in whoever asks for another one. */
+const DATABASE = 'postgres'
+const CREATE_DATABASE = /^\s*CREATE\s+DATABASE\b/i
+const ONE_DATABASE = `the embedded database has one database only, ${DATABASE}: for another one use a Postgres with PostGIS`
+
+/** The database that a client's first message asks for: by default the one of its user's name. */
+function askedDatabase(startup: Buffer): string | undefined {
+  const texts = startup.toString('utf8', 8).split('\0')
+  const value = (name: string) => texts.find((_, i) => i % 2 === 1 && texts[i - 1] === name)
+  return value('database') ?? value('user')
+}
+
+/** ErrorResponse that ends a connection: the database does not exist (3D000). */
+function noSuchDatabase(name: string | undefined): Buffer {
+  const fields = Buffer.from(
+    `SFATAL\0VFATAL\0C3D000\0Mdatabase "${name}" does not exist: ${ONE_DATABASE}\0\0`,
+  )
+  const head = Buffer.from([0x45, 0, 0, 0, 0])
+  head.writeInt32BE(4 + fields.length, 1)
+  return Buffer.concat([head, fields])
+}
+
+/** A query in place of CREATE DATABASE, which fails in words, in whatever transaction it comes. */
+function refusedCreation(): Buffer {
+  const text = Buffer.from(
+    `DO $$ BEGIN RAISE EXCEPTION '${ONE_DATABASE}' USING ERRCODE = 'feature_not_supported'; END $$\0`,
+  )
+  const head = Buffer.from([0x51, 0, 0, 0, 0])
+  head.writeInt32BE(4 + text.length, 1)
+  return Buffer.concat([head, text])
+}
 
 /**
  * Serves one client: cuts its bytes into messages (Postgres protocol 3.0), gathers them into queries, and
@@ -238,7 +269,12 @@ async function serve(socket: Socket, session: SharedSession): Promise<void> {
         if (!started && message.readInt32BE(4) === CANCEL_REQUEST) return
         const letter = started ? String.fromCharCode(message[0]!) : ''
         if (letter === 'X') return
-        query.push(message)
+        if (!started && askedDatabase(message) !== DATABASE) {
+          socket.end(noSuchDatabase(askedDatabase(message)))
+          return
+        }
+        const creates = letter === 'Q' && CREATE_DATABASE.test(message.toString('latin1', 5))
+        query.push(creates ? refusedCreation() : message)
         if (letter === 'Q' && COPY_IN.test(message.toString('latin1', 5, 5 + COPY_TEXT))) {
           copies = true
           socket.write(COPY_IN_RESPONSE)
@@ -256,7 +292,8 @@ async function serve(socket: Socket, session: SharedSession): Promise<void> {
     console.error(error)
   } finally {
     await session.leave(socket)
-    socket.destroy()
+    // Not at once: it may have to read yet why it was refused.
+    socket.destroySoon()
   }
 }
 

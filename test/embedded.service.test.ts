@@ -87,3 +87,15 @@ test('COPY writes rows, and a refused one leaves the connection usable', () =>
     ])
     expect(await one(client, 'after')).toBe('after')
   }))
+
+test('it has one database: another one is neither reached nor made', async () => {
+  const other = new Client({ connectionString: url.replace(/postgres$/, 'other') })
+  await expect(other.connect()).rejects.toMatchObject({
+    code: '3D000',
+    message: expect.stringContaining('has one database only, postgres'),
+  })
+  await connected(async (client) => {
+    await expect(client.query('CREATE DATABASE other')).rejects.toMatchObject({ code: '0A000' })
+    expect(await one(client, 'after')).toBe('after')
+  })
+})
