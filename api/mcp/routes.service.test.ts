@@ -68,7 +68,7 @@ describe('answers', () => {
     for (const headers of clients) {
       const { status, headers: got, body } = await post(LIST, headers)
       expect([status, got.get('content-type'), body!.result.tools.length]).toEqual([
-        ...[200, 'application/json; charset=utf-8', 10],
+        ...[200, 'application/json; charset=utf-8', 11],
       ])
       expect([got.get('cache-control'), got.get('mcp-session-id')]).toEqual(['no-store', null])
     }
