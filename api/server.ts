@@ -46,7 +46,7 @@ export interface ServerParts extends AboutParts, Omit<MonitoringParts, 'listener
   /** Requests signed by a wallet; undefined: their headers are ignored. */
   walletTier?: WalletTier
   /** Subscriptions by an admin key; undefined: there is no /admin. */
-  webhookAdmin?: Omit<WebhookAdminParts, 'store'> | undefined
+  webhookAdmin?: Omit<WebhookAdminParts, 'store' | 'clock'> | undefined
   /** Raw GraphQL; undefined in some tests. */
   graphql?: GraphqlBackend
   /** CIDR ranges of the proxies whose X-Forwarded-For is trusted. */
@@ -125,9 +125,12 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
     })
   }
   if (parts.webhookAdmin)
-    await app.register(webhookAdminRoutes({ ...parts.webhookAdmin, store: parts.store }), {
-      prefix: '/admin/v0',
-    })
+    await app.register(
+      webhookAdminRoutes({ ...parts.webhookAdmin, store: parts.store, clock: parts.clock }),
+      {
+        prefix: '/admin/v0',
+      },
+    )
   await parts.pages?.register(app)
   await aboutRoutes(app, parts)
   return app

@@ -175,7 +175,7 @@ async function serve({
   databaseUrl?: string
   publicBaseUrl?: string
   graphql?: GraphqlBackend
-  webhookAdmin?: Omit<WebhookAdminParts, 'store'>
+  webhookAdmin?: Omit<WebhookAdminParts, 'store' | 'clock'>
 } = {}): Promise<FastifyInstance> {
   const proxy = await startRpcProxy(chain.url, fault)
   const raw = new PublishedGraphql(new PublishedViews(databaseUrl, () => {}, false), {

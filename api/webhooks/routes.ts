@@ -16,6 +16,8 @@ export interface WebhookAdminParts {
   sender: SafeSender
   /** Who knows it may do all of this. */
   adminKey: string
+  /** Unix milliseconds */
+  clock: () => number
 }
 
 const PAGE = 100
@@ -110,7 +112,7 @@ const route = (
  * /admin/v0/webhooks: subscriptions of webhooks, for who knows the key (docs/reference/webhooks.md). Errors
  * are those of the Records API.
  */
-export function webhookAdminRoutes({ store, webhooks, sender, adminKey }: WebhookAdminParts) {
+export function webhookAdminRoutes({ store, webhooks, sender, adminKey, clock }: WebhookAdminParts) {
   const digest = (text: string) => createHash('sha256').update(text).digest()
   const wanted = digest(`Bearer ${adminKey}`)
   const known = async (id: string): Promise<SubscriptionRow> => {
@@ -246,7 +248,7 @@ export function webhookAdminRoutes({ store, webhooks, sender, adminKey }: Webhoo
         const time = new Date(since ?? 0)
         if (Number.isNaN(time.getTime()))
           throw new RecordsError('invalid-request', 'since: expected a time such as 2026-01-31T12:00:00Z')
-        const earliest = new Date(Date.now() - CHANGES_KEPT_MS)
+        const earliest = new Date(clock() - CHANGES_KEPT_MS)
         if (since !== undefined && time < earliest)
           throw new RecordsError(
             'invalid-request',
