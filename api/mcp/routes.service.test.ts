@@ -73,7 +73,7 @@ describe('answers', () => {
       expect([got.get('cache-control'), got.get('mcp-session-id')]).toEqual(['no-store', null])
     }
     const current = await post(message('tools/list', META), { ...MODERN, 'mcp-method': 'tools/list' })
-    expect([current.status, current.body!.result.tools.length]).toEqual([200, 10])
+    expect([current.status, current.body!.result.tools.length]).toEqual([200, 11])
     expect(await post({ jsonrpc: '2.0', method: 'notifications/initialized' })).toMatchObject({
       status: 202,
       body: undefined,
