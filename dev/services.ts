@@ -12,8 +12,8 @@ export interface Service {
   readonly pid: number
   /** Sends settings to a program that dev/held.ts holds, which then runs. */
   release(settings: NodeJS.ProcessEnv): void
-  /** Resolves when it has ended, with its exit code, or 'signal' when it was killed. */
-  readonly ended: Promise<number | 'signal'>
+  /** Resolves when it has ended, with its exit code, or the signal that ended it. */
+  readonly ended: Promise<number | NodeJS.Signals>
   /** Resolves when it reports over IPC or on its output that it is ready; rejects when it ends before. */
   readonly ready: Promise<void>
   /** Asks it to end and waits for that; kills it after STOP_TIMEOUT_MS. */
@@ -42,8 +42,8 @@ export function startService(
   const log = openSync(file, 'a')
   const child = spawn(process.execPath, args, { env: environment, stdio: ['ignore', log, log, 'ipc'] })
   closeSync(log)
-  const ended = new Promise<number | 'signal'>((resolve) =>
-    child.once('exit', (code) => resolve(code ?? 'signal')),
+  const ended = new Promise<number | NodeJS.Signals>((resolve) =>
+    child.once('exit', (code, signal) => resolve(code ?? signal!)),
   )
   const tail = () => readFileSync(file, 'utf8').trimEnd().split('\n').slice(-8).join('\n')
   const ready = new Promise<void>((resolve, reject) => {

@@ -26,6 +26,7 @@ export class Steps {
     this.underWay.add(what)
     const end = (sign: string) => {
       this.underWay.delete(what)
+      if (this.stopped) return
       const seconds = `${((performance.now() - since) / 1000).toFixed(1)} s`
       this.note(`${sign} ${what} ${this.coloured(GREY, seconds)}`)
     }
@@ -46,13 +47,12 @@ export class Steps {
   }
 
   readonly note = (line: string): void => {
-    if (this.stopped) return
     this.clear()
     this.out.write(`${line}\n`)
     this.last = performance.now()
   }
 
-  /** Nothing more is told. */
+  /** Tells nothing more of steps and progress. Notes are still written. */
   stop(): void {
     clearInterval(this.timer)
     this.clear()

@@ -50,7 +50,7 @@ export interface WorldOptions {
   progress: (what: string, done: number, total: number) => void
 }
 
-/** The first pause before an indexer is restarted; it doubles with each end before it ran steadily. */
+/** The first pause before a program is restarted; it doubles with each end before it ran steadily. */
 const RESTART_MS = 250
 const LONGEST_RESTART_MS = 30_000
 const STEADY_MS = 10_000
@@ -118,7 +118,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       local
         ? { ...environment, ...placeholders, CHAINS: environment.CHAINS || DEFAULT_LOCAL_CHAINS }
         : environment,
-      local ? ['chains'] : [],
+      ['chains'],
     )
     const localRows = local ? [...new Set(given.chains.map(({ chain }) => chain))] : []
     const localDatabase = given.databaseUrl === ''
@@ -180,17 +180,19 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     const held = (name: string, modules: string, program: string, ...args: string[]) =>
       start(name, ['dist/dev/held.js', modules, program, ...args], environment)
     const migration = held('migrate', 'lib/chains-file.js,lib/postgres.js', 'lib/migrate.js')
-    const api = held('api', 'dist/src/chains-file.js,dist/api/copy.js', 'dist/api/main.js')
+    const heldApi = () => held('api', 'dist/src/chains-file.js,dist/api/copy.js', 'dist/api/main.js')
+    const api = heldApi()
     // The embedded database has one session anyway, and four processes take longer to load.
     const slugs = given.chains.map((each) => each.chain.slug)
     const groups = localDatabase ? [slugs] : slugs.map((slug) => [slug])
-    const indexers = new Map(groups.map((group: readonly string[]) => [group, heldIndexer(group)]))
-    function heldIndexer(group: readonly string[]): Service {
+    const heldIndexer = (group: readonly string[]) => {
       const name = group.length === 1 ? `indexer-${group[0]}` : 'indexers'
       return held(name, 'lib/chains-file.js,lib/indexer/run.js', 'lib/indexer/main.js', ...group)
     }
-    stops.push(async () => void (await Promise.all([...indexers.values()].map((each) => each.stop()))))
-    stops.push(() => api.stop())
+    const indexers = groups.map((group: readonly string[]) => ({ group, indexer: heldIndexer(group) }))
+    const current = ({ name }: Service) => services.get(name)!
+    stops.push(async () => void (await Promise.all(indexers.map(({ indexer }) => current(indexer).stop()))))
+    stops.push(() => current(api).stop())
     const upAndSampled = localRows.map((row, i) => {
       const version = `Local chain of ${row.slug}, with EAS ${localVersion(row)}`
       return step(version, localChainUp(row, given.localChainPort + i))
@@ -245,29 +247,31 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     for (const each of started) await checkSameChain(settings, each, localDatabase, report)
 
     const before = await looks(settings.databaseUrl)
-    for (const group of groups) runIndexer(group)
-    function runIndexer(group: readonly string[], rest = RESTART_MS): void {
-      const since = performance.now()
-      const indexer = indexers.get(group)!
+    for (const { group, indexer } of indexers) {
       indexer.release(environment)
-      void indexer.ended.then((code) => {
+      keepRunning(`indexer of ${group.join(', ')}`, indexer, () => heldIndexer(group))
+    }
+    api.release(environment)
+    await step('API', api.ready)
+    keepRunning('API', api, heldApi)
+    function keepRunning(what: string, service: Service, hold: () => Service, rest = RESTART_MS): void {
+      const since = performance.now()
+      void service.ended.then((end) => {
         if (stopping) return
-        const name = `indexer of ${group.join(', ')}`
-        if (code === 2) return setBroken(`The ${name} refuses to run:\n${indexer.tail()}`)
+        if (end === 2) return setBroken(`The ${what} refuses to run:\n${service.tail()}`)
         // It lost its database or its node, or was killed. It continues where it was.
         const next =
           performance.now() - since > STEADY_MS ? RESTART_MS : Math.min(2 * rest, LONGEST_RESTART_MS)
-        report(`The ${name} ended (${code}; ${path.join(logs, indexer.name)}.log), it is started again ...`)
+        const how = typeof end === 'number' ? `ended with code ${end}` : `was ended by ${end}`
+        report(`The ${what} ${how} (${path.join(logs, service.name)}.log). It is started again ...`)
         setTimeout(() => {
           if (stopping) return
-          indexers.set(group, heldIndexer(group))
-          runIndexer(group, next)
+          const again = hold()
+          again.release(environment)
+          keepRunning(what, again, hold, next)
         }, next)
       })
     }
-    api.release(environment)
-    void api.ended.then((code) => stopping || setBroken(`The API ended (${code}):\n${api.tail()}`))
-    await step('API', api.ready)
     await sampled
 
     const refused = broken.then((reason) => {

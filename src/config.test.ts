@@ -21,6 +21,18 @@ test('one error lists all missing and invalid settings', () => {
     /PORT: [^]*DATABASE_URL: missing[^]*RPC_URL_CELO: missing[^]*RPC_URL_BASE: missing[^]*SIGNER_KEY_FILE, SIGNER_PRIVATE_KEY, SIGNER_PKCS11_MODULE or SIGNER_URL: missing/,
   )
 })
+test('the settings that are missing are named with none of CHAINS, too', () => {
+  expect(() => readSettings({}, ['database', 'chains'])).toThrow(
+    /DATABASE_URL: missing[^]*RPC_URL_\*: none given; set one of RPC_URL_BASE_SEPOLIA, /,
+  )
+})
+test('what asks no endpoint needs none, and takes the chains of CHAINS or all', () => {
+  const [database, chains] = ['postgres://u:p@db/x', ['celo', 'base']]
+  const slugs = (settings: NodeJS.ProcessEnv) =>
+    readSettings({ DATABASE_URL: database, ...settings }, ['database']).namedChains.map(({ slug }) => slug)
+  expect(slugs({ CHAINS: chains.join() })).toEqual(chains)
+  expect(slugs({})).toEqual(CHAINS.map(({ slug }) => slug))
+})
 test.each([
   [{ CHAINS: 'mars' }, "CHAINS: 'mars' is not one of base-sepolia, sepolia, arbitrum, celo, base"],
   [{ RATE_LIMIT_PER_HOUR: '-1' }, 'RATE_LIMIT_PER_HOUR: must be a whole number from 0 to 1000000000'],

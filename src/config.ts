@@ -46,7 +46,10 @@ export interface Settings {
   /** The deployment's name, such as staging, shown by GET /. */
   readonly deploymentName: string
   readonly trustProxy: readonly string[]
+  /** The chains that have an endpoint. */
   readonly chains: readonly ConnectedChain[]
+  /** The chains that CHAINS names, or all that are known: for what asks no endpoint. */
+  readonly namedChains: readonly Chain[]
   /** Location schemas beside the built-in ones (src/location). */
   readonly locationSchemas: readonly LocationSchema[]
   /** Which schemas of the registries are read beside these. */
@@ -395,15 +398,18 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
   const texts = env as unknown as Record<string, string | undefined>
   const databaseUrl = env.DATABASE_URL ?? env.DB_URL
   if (!databaseUrl && requirements.includes('database'))
-    problems.push('DATABASE_URL: missing; a URL such as postgres://user:password@host:5432/name')
+    problems.push(
+      'DATABASE_URL: missing; a URL such as postgres://user:password@host:5432/name (npm start says the one of its own)',
+    )
 
   const wanted = env.CHAINS ?? CHAINS.filter((chain) => rpcUrls[`RPC_URL_${settingSuffix(chain)}`])
   const chains = wanted.flatMap((chain): ConnectedChain[] => {
     const urls = rpcUrls[`RPC_URL_${settingSuffix(chain)}`]
     if (!urls) {
-      problems.push(
-        `RPC_URL_${settingSuffix(chain)}: missing, but CHAINS names ${chain.slug}; the URL of a JSON-RPC endpoint of chain ${chain.id}`,
-      )
+      if (requirements.includes('chains'))
+        problems.push(
+          `RPC_URL_${settingSuffix(chain)}: missing, but CHAINS names ${chain.slug}; the URL of a JSON-RPC endpoint of chain ${chain.id}`,
+        )
       return []
     }
     const headPollMs = env.HEAD_POLL_SECONDS === undefined ? chain.headPollMs : env.HEAD_POLL_SECONDS * 1000
@@ -411,7 +417,8 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     const proxy = texts[`PROXY_${suffix}`]?.toLowerCase()
     return [{ chain, rpcUrls: urls, gatewayUrl: texts[`GATEWAY_URL_${suffix}`], headPollMs, proxy }]
   })
-  if (chains.length === 0 && problems.length === 0 && requirements.includes('chains'))
+  const told = problems.some((problem) => /^(RPC_URL_|CHAINS)/.test(problem))
+  if (chains.length === 0 && !told && requirements.includes('chains'))
     problems.push(
       `RPC_URL_*: none given; set one of ${CHAINS.map((c) => `RPC_URL_${settingSuffix(c)}`).join(', ')}`,
     )
@@ -443,6 +450,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     deploymentName: env.DEPLOYMENT_NAME,
     trustProxy: env.TRUST_PROXY,
     chains,
+    namedChains: env.CHAINS ?? CHAINS,
     locationSchemas: env.LOCATION_SCHEMAS.filter((schema) => typeof schema !== 'string'),
     schemaPolicy: {
       found: env.SCHEMA_DISCOVERY,

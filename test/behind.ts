@@ -27,8 +27,8 @@ export interface FaultyWorld {
 
 /** An indexer that is restarted whenever it ends, as a supervisor does. */
 export interface KeptIndexer {
-  /** Every exit code so far; 'signal' for a kill. */
-  readonly exits: readonly (number | 'signal')[]
+  /** Every exit code so far; the signal for a kill. */
+  readonly exits: readonly (number | NodeJS.Signals)[]
   /** Resolves with its log when it refuses to run (code 2); it is not restarted then. */
   readonly refused: Promise<string>
   readonly log: () => string
@@ -144,7 +144,7 @@ export function startIndexerBehind(
   settings: NodeJS.ProcessEnv = {},
 ): KeptIndexer {
   const folder = temporaryFolder()
-  const exits: (number | 'signal')[] = []
+  const exits: (number | NodeJS.Signals)[] = []
   const log = () => readFileSync(path.join(folder, 'indexer.log'), 'utf8')
   let service: Service
   let stopping = false

@@ -323,18 +323,23 @@ test('an attestation that the database refuses is withheld and counted, while th
   )
   await mine(chain, LOCAL_CHAIN.finality + 1)
   await caughtUp()
-  const run = (...args: string[]) =>
-    command(
-      { ...process.env, ...blankSettings(), DATABASE_URL: databaseUrl, RPC_URL_BASE_SEPOLIA: chain.url },
-      ...args,
-    )
-  const audit = await run('audit', '--chain', 'base-sepolia', '--quick')
+  const environment = { ...process.env, ...blankSettings(), DATABASE_URL: databaseUrl }
+  const audit = await command(
+    { ...environment, RPC_URL_BASE_SEPOLIA: chain.url },
+    'audit',
+    '--chain',
+    'base-sepolia',
+    '--quick',
+  )
   expect([audit.code, audit.output]).toEqual([
     1,
     expect.stringContaining(`${guilty}: withheld, it could not be stored:`),
   ])
   await sql('ALTER TABLE location_record DROP CONSTRAINT refused')
-  expect((await run('replay')).output).toContain('1 records differed from the log and are put right')
+  // A replay needs no endpoint.
+  expect((await command(environment, 'replay')).output).toContain(
+    '1 records differed from the log and are put right',
+  )
   expect([await isRevoked(guilty), await withheld()]).toEqual([true, 0])
 })
 
@@ -431,8 +436,8 @@ test.skipIf(!TEST_DATABASE_URL)(
       const open = () =>
         rows(
           databaseUrl,
-          `SELECT FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'
-           AND application_name LIKE 'indexer of base-sepolia %'`,
+          `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'ClientRead'
+           AND xact_start IS NOT NULL AND application_name LIKE 'indexer of base-sepolia %'`,
         )
       while ((await open()).length === 0) await new Promise((resolve) => setTimeout(resolve, 20))
 

@@ -34,6 +34,9 @@ const folder = temporaryFolder()
 const databases: TestDatabase[] = []
 let indexer: KeptIndexer | undefined
 
+/** Snapshots and restores ask no endpoint, so they need none. */
+const offline = (environment: NodeJS.ProcessEnv, ...args: string[]) =>
+  command({ ...environment, CHAINS: SLUG, RPC_URL_BASE_SEPOLIA: '' }, ...args)
 const place = (longitude: number) =>
   locationRequest({ type: 'Point', coordinates: [longitude, 20] }, { memo: `place ${longitude}` })
 
@@ -63,7 +66,7 @@ beforeAll(async () => {
   await world.caughtUp()
   await first.stop()
   snapshot = path.join(folder, 'snapshot')
-  const taken = await command(world.environment, 'snapshot', snapshot)
+  const taken = await offline(world.environment, 'snapshot', snapshot)
   expect([taken.code, taken.output]).toEqual([0, expect.stringContaining(`${SLUG}: 10 events up to block`)])
   final = 10
   await expectInvariants(world)
@@ -90,7 +93,7 @@ const count = async (of: FaultyWorld, table: string) =>
 describe('a restored service', () => {
   test('equals one that was indexed from the chain, and goes on', async () => {
     const other = await emptied()
-    const restored = await command(other.environment, 'restore', snapshot)
+    const restored = await offline(other.environment, 'restore', snapshot)
     expect([restored.code, restored.output]).toEqual([
       0,
       expect.stringContaining(`${SLUG}: ${final} events restored`),
@@ -121,7 +124,7 @@ describe('a restored service', () => {
   })
   test('has what could not be stored, and what is not read any more, in its log alone', async () => {
     const [source, other] = [await emptied(), await emptied()]
-    expect((await command(source.environment, 'restore', snapshot)).code).toBe(0)
+    expect((await offline(source.environment, 'restore', snapshot)).code).toBe(0)
     const [{ uid } = {}] = await rows<{ uid: string }>(
       source.databaseUrl,
       `SELECT uid FROM location_record WHERE memo = 'place 3'`,
@@ -135,8 +138,8 @@ describe('a restored service', () => {
     await rows(source.databaseUrl, `UPDATE location_schema SET watched = false`)
     await rows(source.databaseUrl, `DELETE FROM location_record WHERE attributes IS NOT NULL`)
     const second = path.join(folder, 'second')
-    expect((await command(source.environment, 'snapshot', second)).code).toBe(0)
-    expect((await command(other.environment, 'restore', second)).code).toBe(0)
+    expect((await offline(source.environment, 'snapshot', second)).code).toBe(0)
+    expect((await offline(other.environment, 'restore', second)).code).toBe(0)
     for (const sql of [
       'SELECT * FROM attestation_event ORDER BY id',
       'SELECT uid, geom, attributes, revoked FROM location_record ORDER BY uid',
@@ -146,7 +149,7 @@ describe('a restored service', () => {
   })
   test('repeats no state: ETags and positions of before are known to be lost', async () => {
     const other = await emptied()
-    await command(other.environment, 'restore', snapshot)
+    await offline(other.environment, 'restore', snapshot)
     const states = await Promise.all(
       [world, other].map(({ databaseUrl }) =>
         rows<{ since: Date }>(databaseUrl, 'SELECT since FROM record_state WHERE chain = $1', [SLUG]),
@@ -163,7 +166,7 @@ describe('a restored service', () => {
   })
   test('goes on where blocks after the final ones were reorganised while it was down', async () => {
     const other = await emptied()
-    await command(other.environment, 'restore', snapshot)
+    await offline(other.environment, 'restore', snapshot)
     await world.chain.provider.send('anvil_reorg', [20, []])
     await attest(world.chain, place(70))
     indexer = startIndexerBehind(other)
@@ -184,7 +187,7 @@ describe('a restored service', () => {
       return [...lines.filter((_, i) => i !== 4), JSON.stringify(fake)].sort()
     })
     const other = await emptied()
-    const restored = await command(other.environment, 'restore', forged)
+    const restored = await offline(other.environment, 'restore', forged)
     expect([restored.code, restored.output]).toEqual([0, expect.stringContaining('events restored')])
     const found = await audit(other)
     expect([found.code, found.output]).toEqual([
@@ -258,7 +261,7 @@ describe('a snapshot is refused', () => {
     [
       'of a chain that is not indexed here',
       (at) => changeChain(at, { chain: 'celo' }),
-      /The snapshot has celo, which this service does not index: set its endpoint/,
+      /The snapshot has celo, which is none of this service's chains: see CHAINS and CHAINS_FILE/,
     ],
     [
       'with an event of another chain, though its checksums are right',
@@ -279,7 +282,7 @@ describe('a snapshot is refused', () => {
     const damaged = copyOf(name.replaceAll(/\W/g, '-'))
     damage(damaged)
     const other = await emptied()
-    const { code, output } = await command(other.environment, 'restore', damaged)
+    const { code, output } = await offline(other.environment, 'restore', damaged)
     expect([code, output]).toEqual([2, expect.stringMatching(message)])
     await nothingWritten(other)
   })
@@ -299,12 +302,12 @@ describe('a snapshot is refused', () => {
       return [...copies, 'x']
     })
     const other = await emptied()
-    const { code, output } = await command(other.environment, 'restore', damaged)
+    const { code, output } = await offline(other.environment, 'restore', damaged)
     expect([code, output]).toEqual([2, expect.stringContaining('has a line that is no event and no schema')])
     await nothingWritten(other)
   })
   test('by a database that is not empty, or whose indexer runs', async () => {
-    const { code, output } = await command(world.environment, 'restore', snapshot)
+    const { code, output } = await offline(world.environment, 'restore', snapshot)
     expect([code, output]).toEqual([
       2,
       expect.stringMatching(
@@ -317,7 +320,7 @@ describe('a snapshot is refused', () => {
       `INSERT INTO chain_writer (chain, writer, until) VALUES ($1, 'another', now() + interval '1 hour')`,
       [SLUG],
     )
-    const second = await command(other.environment, 'restore', snapshot)
+    const second = await offline(other.environment, 'restore', snapshot)
     expect([second.code, second.output]).toEqual([
       2,
       expect.stringContaining(`here an indexer of ${SLUG} is running`),
@@ -331,20 +334,20 @@ describe('a snapshot is refused', () => {
       lines.map((line) => line.replace(/"block_hash":"0x\w+"/, `"block_hash":"0x${'cd'.repeat(32)}"`)),
     )
     const other = await emptied()
-    expect((await command(other.environment, 'restore', foreign)).code).toBe(0)
+    expect((await offline(other.environment, 'restore', foreign)).code).toBe(0)
     indexer = startIndexerBehind(other)
     expect(await indexer.refused).toMatch(/Either the endpoint or the database is of another network/)
   })
 })
 
 test('a snapshot is taken into a new folder only, and of something', async () => {
-  const again = await command(world.environment, 'snapshot', snapshot)
+  const again = await offline(world.environment, 'snapshot', snapshot)
   expect([again.code, again.output]).toEqual([
     2,
     expect.stringContaining(`'${snapshot}' exists already: name a folder that does not`),
   ])
   const other = await emptied()
-  const none = await command(other.environment, 'snapshot', path.join(folder, 'none'))
+  const none = await offline(other.environment, 'snapshot', path.join(folder, 'none'))
   expect([none.code, none.output]).toEqual([
     2,
     expect.stringContaining('The database holds no final block of any chain yet: index first'),

@@ -20,6 +20,7 @@ import {
 let folder: string
 let database: TestDatabase | undefined
 let world: World
+const said: string[] = []
 beforeAll(async () => {
   folder = temporaryFolder()
   database = TEST_DATABASE_URL ? await createMigratedDatabase() : undefined
@@ -43,7 +44,7 @@ async function start(settings: NodeJS.ProcessEnv = {}): Promise<World> {
   }
   return startWorld({
     environment: { ...process.env, ...blankSettings(), ...local, CHAINS: LOCAL_CHAIN.slug, ...settings },
-    ...{ folder, samples: false, keep: true, report: () => {}, progress: () => {} },
+    ...{ folder, samples: false, keep: true, report: (line) => said.push(line), progress: () => {} },
   })
 }
 /** The hourly limits that /compute and the records answer with. */
@@ -72,6 +73,16 @@ test('a second world in the same folder is refused, until the first one stops; r
   await world.stop()
   world = await start({ RATE_LIMIT_PER_HOUR: '7', RECORDS_RATE_LIMIT_PER_HOUR: '8' })
   expect(await limits()).toEqual(['7', '8'])
+})
+
+test('an API that is killed is started again, and it is said', async () => {
+  const killed = world.services.get('api')!
+  await killed.kill()
+  while (world.services.get('api') === killed) await pause(50)
+  await world.services.get('api')!.ready
+  expect((await fetch(`http://127.0.0.1:${world.settings.port}/health`)).status).toBe(200)
+  const log = path.join(folder, 'logs/api.log')
+  expect(said).toContain(`The API was ended by SIGKILL (${log}). It is started again ...`)
 })
 
 test('a killed process no longer holds its lock', async () => {

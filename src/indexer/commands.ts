@@ -4,7 +4,7 @@ import { createLogger } from '@subsquid/logger'
 import { TypeormDatabase } from '@subsquid/typeorm-store'
 import { Auditor, type Findings } from './audit'
 import { BodyReader } from './bodies'
-import { stateSchema, type Chain } from '../chains'
+import { chainBySlug, settingSuffix, stateSchema, type Chain } from '../chains'
 import { unifySubsquidLog } from '../log'
 import {
   SettingsError,
@@ -37,6 +37,7 @@ import { SnapshotError, restoreSnapshot, takeSnapshot } from './snapshot'
 
 const USAGE = `node lib/indexer/commands.js replay [--chain <slug>] [--check]
   Projects every attestation anew from the event log alone, and puts right what differs; --check only says so.
+  Those that could not be stored are read from the chain again, where its RPC_URL_* is set.
 node lib/indexer/commands.js audit --chain <slug> [--from <block>] [--to <block>] [--quick]
   Holds the event log against the chain, block by block, by headers and receipts, and puts right what differs.
   --quick reads the logs of the range a second time instead. The range is from the chain's first block to the last final one.
@@ -57,21 +58,15 @@ const DIFFERENCES_SHOWN = 20
  */
 async function main(): Promise<number> {
   const { positionals, values } = parse()
-  const settings = processSettings('database', 'chains')
+  const [verb, folder] = positionals
+  const settings = verb === 'audit' ? processSettings('database', 'chains') : processSettings('database')
   unifySubsquidLog(settings.logLevel)
   addLocationSchemas(settings.locationSchemas)
   const database = new Database(await primaryUrl(settings.databaseUrl), () => {})
   try {
-    const [verb, folder] = positionals
     if (verb === 'snapshot') return await snapshot(database, settings, folder!)
     if (verb === 'restore') return await restore(database, settings, folder!)
-    if (verb === 'replay')
-      return await replay(
-        database,
-        settings,
-        values.chain ? [chosenChain(settings.chains, values.chain)] : settings.chains,
-        !values.check,
-      )
+    if (verb === 'replay') return await replay(database, settings, values.chain, !values.check)
     return await audit(database, settings, chosenChain(settings.chains, values.chain), values)
   } finally {
     await database.close()
@@ -103,19 +98,27 @@ function parse() {
 async function replay(
   database: Database,
   settings: Settings,
-  chains: readonly ConnectedChain[],
+  slug: string | undefined,
   repair: boolean,
 ): Promise<number> {
-  let differing = 0
-  for (const { chain, rpcUrls } of chains) {
+  const { namedChains } = settings
+  const chains = slug === undefined ? namedChains : namedChains.filter((each) => each === chainBySlug(slug))
+  if (chains.length === 0)
+    throw new SettingsError(
+      `--chain: '${slug}' is not one of ${namedChains.map((chain) => chain.slug).join(', ')}`,
+    )
+  let [differing, held] = [0, 0]
+  for (const chain of chains) {
     // A log without the state of an indexer is a copy: all of it is final.
     const finalHeight = (await finalState(database.query, chain))?.finalHeight ?? LAST_HEIGHT
-    if (repair) await readBodiless(database, settings, chain, rpcUrls, finalHeight)
+    if (repair) await readBodiless(database, settings, chain, finalHeight)
     const found = await foundSchemas(database.query, chain)
     addLocationSchemas(found.filter(({ watched }) => watched))
     addAnswerAttesters(chain.slug, await takenAttesters(database.query, chain))
     const watched = watchedOf(chain)
     const count = await countUids(database.query, chain, watched)
+    if (count === 0) continue
+    held += count
     const total: Replayed = { uids: 0, differing: [], notFinal: [] }
     for (let after = ''; ;) {
       const page = await replayPage(database, chain, watched, after, UIDS_PER_PAGE, finalHeight, repair)
@@ -138,6 +141,7 @@ async function replay(
       `${chain.slug}: ${total.uids} attestations replayed, ${wrong}${total.notFinal.length ? `; ${total.notFinal.length} with events that are not final yet were left alone` : ''}`,
     )
   }
+  if (held === 0) progress.line('The log holds no attestations: there is nothing to replay')
   return differing ? 1 : 0
 }
 
@@ -149,11 +153,15 @@ async function readBodiless(
   database: Database,
   settings: Settings,
   chain: Chain,
-  urls: readonly string[],
   finalHeight: number,
 ): Promise<void> {
   const events = await bodilessEvents(database.query, chain, finalHeight)
   if (events.length === 0) return
+  const urls = settings.chains.find((each) => each.chain === chain)?.rpcUrls
+  if (!urls)
+    return progress.line(
+      `${chain.slug}: ${events.length} attestations could not be stored. RPC_URL_${settingSuffix(chain)} is not set, so they are not read again`,
+    )
   const rpc = new Rpc({ chain, urls, ...settings.rpc, log: createLogger('replay') })
   await rpc.check()
   const bodies = await new BodyReader(rpc, chain.eas).read(announcedTimes(events))
@@ -232,15 +240,15 @@ async function audit(
 }
 
 async function snapshot(database: Database, settings: Settings, folder: string): Promise<number> {
-  const chains = settings.chains.map(({ chain }) => chain)
-  const { chains: taken } = await takeSnapshot(database, chains, folder, (line) => progress.show(line))
+  const { chains: taken } = await takeSnapshot(database, settings.namedChains, folder, (line) =>
+    progress.show(line),
+  )
   for (const { chain, finalHeight, events } of taken)
     progress.line(`${chain}: ${events.lines} events up to block ${finalHeight}, in ${folder}`)
   return 0
 }
 
 async function restore(database: Database, settings: Settings, folder: string): Promise<number> {
-  const chains = settings.chains.map(({ chain }) => chain)
   exportDatabaseUrl(await primaryUrl(settings.databaseUrl))
   const prepare = async (chain: Chain) => {
     const store = new TypeormDatabase({ supportHotBlocks: true, stateSchema: stateSchema(chain) })
@@ -249,7 +257,7 @@ async function restore(database: Database, settings: Settings, folder: string): 
   }
   const { manifest, uids } = await restoreSnapshot(
     database,
-    chains,
+    settings.namedChains,
     folder,
     prepare,
     createLogger('restore'),

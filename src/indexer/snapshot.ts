@@ -318,7 +318,7 @@ function chainOf({ chain: slug, chainId, eas }: ChainNote, chains: readonly Chai
   const chain = chains.find((each) => each.slug === slug)
   if (!chain)
     throw new SnapshotError(
-      `The snapshot has ${slug}, which this service does not index: set its endpoint (RPC_URL_*, CHAINS)`,
+      `The snapshot has ${slug}, which is none of this service's chains: see CHAINS and CHAINS_FILE`,
     )
   if (chain.id !== chainId || chain.eas.toLowerCase() !== eas)
     throw new SnapshotError(
