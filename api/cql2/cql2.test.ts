@@ -140,7 +140,10 @@ describe('what is wrong is named with its place', () => {
     ["chain == 'celo'", "at character 8: expected a property or a value, got = 'celo'"],
     ["(chain = 'celo'", "at character 16: expected AND, OR or ')', got the end"],
     ["chain = 'celo')", 'at character 15: expected AND, OR or the end, got )'],
-    ['a = b', 'at character 1: expected a property and a value, not two properties'],
+    [
+      'a = b',
+      `at character 1: expected a property and a value, got the property b for a value. A text is written 'b', in cql2-json "b"`,
+    ],
     ["'a' = 'b'", 'at character 1: expected a property and a value, not two values'],
     ['THIS IS NOT A FILTER', 'at character 13: expected NULL, got A FILTER'],
     ['NOT NOT a = 1', 'at character 5: expected a property or a value, got NOT a = 1'],
@@ -203,7 +206,7 @@ describe('what is wrong is named with its place', () => {
     ],
     [
       '{"op":"=","args":[{"property":"a"},{"property":"b"}]}',
-      'at /: expected a property and a value, not two properties',
+      `at /: expected a property and a value, got the property b for a value. A text is written 'b', in cql2-json "b"`,
     ],
     ['{"op":"=","args":[{"property":"a"},1e999]}', 'at /args/1: expected a number of at most 1.8e308'],
     ['{"op":"in","args":[{"property":"a"},[]]}', 'at /args: expected a property and a list of values'],

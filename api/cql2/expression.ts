@@ -111,7 +111,11 @@ function propertyOf(at: string, operand: Operand): string {
 
 function literalOf(at: string, operand: Operand): Scalar {
   if ('value' in operand) return operand.value
-  throw new Cql2Error(at, 'expected a property and a value, not two properties')
+  const name = Array.from(operand.property.slice(0, 80)).slice(0, 40).join('')
+  throw new Cql2Error(
+    at,
+    `expected a property and a value, got the property ${name} for a value. A text is written '${name}', in cql2-json "${name}"`,
+  )
 }
 
 /** What is said of the parts of CQL2 that are not supported. */

@@ -488,6 +488,13 @@ test('filters and parameters are joined by AND (19-079r2, /req/filter/mixing-exp
   )
 })
 
+test('a chain has the names that the parameter takes', async () => {
+  const celo = await idsOf({ filter: "chain = 'celo'" })
+  expect(celo.length).toBeGreaterThan(0)
+  for (const named of ["chain = '42220'", "chain IN ('CELO', 'mars')", "NOT chain <> 'Celo-Mainnet'"])
+    expect(await idsOf({ filter: named })).toEqual(celo)
+})
+
 test.each(['timestamp', '-timestamp', '+event_timestamp', '-event_timestamp'])(
   'sortby=%s: pages are in order, and have every record once',
   async (sortby) => {

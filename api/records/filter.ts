@@ -220,7 +220,7 @@ function comparison(
   value: Scalar,
   not: boolean,
 ): Condition<Place> {
-  const { type, column } = queryableOf(at, property)
+  const { type, column, named = asIs } = queryableOf(at, property)
   const compare = not ? NEGATED[given] : given
   switch (type) {
     case 'geometry':
@@ -235,16 +235,20 @@ function comparison(
       return { column, compare, to: numberOf(at, property, value) }
     case 'time':
       return timeCondition(column, compare, timeOf(at, property, value))
-    default:
-      return { column, compare, to: textOf(at, value, type, property) }
+    default: {
+      const text = textOf(at, value, type, property)
+      return { column, compare, to: compare === '=' || compare === '<>' ? named(text) : text }
+    }
   }
 }
 
+const asIs = (name: string): string => name
+
 function inList(at: string, property: string, values: readonly Scalar[], not: boolean): Condition<Place> {
-  const { type, column } = queryableOf(at, property)
+  const { type, column, named = asIs } = queryableOf(at, property)
   if (type === 'number') return { column, oneOf: values.map((each) => numberOf(at, property, each)), not }
   if (type === 'text' || type === 'lower')
-    return { column, oneOf: values.map((each) => textOf(at, each, type, property)), not }
+    return { column, oneOf: values.map((each) => named(textOf(at, each, type, property))), not }
   const parts = values.map((each) => comparison(at, property, '=', each, not))
   return not ? all(parts) : { any: parts }
 }

@@ -1,3 +1,4 @@
+import { chainNamed } from '../../src/chains'
 import { RECORD_FIELD_LIST, type RecordField } from '../../src/location'
 
 /**
@@ -10,6 +11,8 @@ export interface Queryable {
   type: 'text' | 'lower' | 'time' | 'number' | 'boolean' | 'geometry'
   /** SQL, of location_record */
   column: string
+  /** What a name that is asked for, by = or IN, stands for. */
+  named?: (name: string) => string
 }
 
 const TYPES: Partial<Record<RecordField['type'], Queryable['type']>> = {
@@ -26,6 +29,8 @@ export const QUERYABLES: ReadonlyMap<string, Queryable> = new Map<string, Querya
     const type = TYPES[field.type]
     return type && !WITHOUT.includes(name) ? [[name, { type, column: name }]] : []
   }),
+  // As of the parameter: by slug, alias or ID.
+  ['chain', { type: 'lower', column: 'chain', named: (name) => chainNamed(name)?.slug ?? name }],
   ['uid', { type: 'lower', column: 'uid' }],
   ['schema', { type: 'lower', column: 'schema_uid' }],
   ['geometry', { type: 'geometry', column: 'geom' }],
