@@ -1,4 +1,4 @@
-import type { Answer, Checked, Input, Verification } from '@geospatial-attestation/client'
+import type { Answer, Chain, Checked, Input, Verification } from '@geospatial-attestation/client'
 import { sentenceOf } from '@geospatial-attestation/client'
 import { EXIT, UsageError } from './exit'
 import { readInput } from './inputs'
@@ -120,9 +120,10 @@ export async function recompute(
     typeof answer === 'string' ||
     inputs.length < answer.inputRefs.length ||
     inputs.some((input) => typeof input === 'string' || 'uid' in input)
+  const provider = fromChain ? await nodeFor(session, chain, answer, inputs.length) : undefined
   const found = await geo.recompute(answer, inputs, {
     ...{ chain: chain.id, signal },
-    ...(fromChain && { provider: await session.node(chain) }),
+    ...(provider && { provider }),
   })
   const equal = found.verdict === 'equal'
   if (options.json) session.printJson(found)
@@ -137,4 +138,18 @@ export async function recompute(
     if (rows.some(([, attester]) => attester)) for (const line of fields(rows, paint)) session.print(line)
   }
   return equal ? EXIT.done : EXIT.no
+}
+
+/** The node that is asked for attestations. Where there is none, the places that were left out come first. */
+async function nodeFor(session: Session, chain: Chain, answer: string | Answer, given: number) {
+  try {
+    return await session.node(chain)
+  } catch (error) {
+    const left = typeof answer === 'string' ? [] : answer.inputRefs.slice(given)
+    if (!(error instanceof UsageError) || left.length === 0) throw error
+    const [all, few] = [given + left.length, given === 1 ? '1 is' : `${given} are`]
+    throw new UsageError(
+      `The answer is about ${all} places, and ${few} given: give ${left.join(', ')}, too. An attested place may be left out, and is then read from its chain. ${error.message}`,
+    )
+  }
 }

@@ -264,6 +264,14 @@ describe('recomputing', () => {
     shell.write('altered.json', { ...(await json(ANSWER)), result: 881330 })
     const altered = await shell.geo(['recompute', 'altered.json', ...inputs])
     expect(altered).toMatchObject({ code: 1, stdout: expect.stringMatching(/^differs\n.*6 cm more\.\n$/) })
+    const { inputRefs } = await json(ANSWER)
+    const fewer = await shell.geo(['recompute', 'answer.json', inputs[0]!], {
+      env: { GEO_RPC_URL_BASE_SEPOLIA: '' },
+    })
+    expect([fewer.code, fewer.stderr]).toEqual([
+      2,
+      expect.stringContaining(`The answer is about 2 places, and 1 is given: give ${inputRefs[1]}, too.`),
+    ])
     const turned = await shell.geo(['recompute', 'answer.json', ...inputs.reverse(), '--json'])
     expect(turned.code).toBe(1)
     expect(JSON.parse(turned.stdout)).toMatchObject({

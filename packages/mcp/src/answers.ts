@@ -34,8 +34,10 @@ const signedAnswer = z.looseObject({
 const WHOLE = 'signed_answer of an operation that was asked with include_signature, whole and unchanged'
 
 /** The parameter that names an answer: where they are kept by id, else, or also, whole. */
-export const answerParameter = (kept: KeptAnswers | undefined) =>
-  z.union([z.string(), z.looseObject({})]).describe(kept ? `answer_id of an operation; or ${WHOLE}` : WHOLE)
+export const answerParameter = (kept: KeptAnswers | undefined) => {
+  const what = kept ? `answer_id of an operation; or ${WHOLE}` : WHOLE
+  return z.union([z.string(), z.looseObject({})], { error: `expected the ${what}` }).describe(what)
+}
 
 /** The answer that a parameter names. Throws a ToolInputError that says how to get one. */
 export function answerOf(value: unknown, kept: KeptAnswers | undefined): Answer {
@@ -57,7 +59,8 @@ export function answerOf(value: unknown, kept: KeptAnswers | undefined): Answer 
   const parsed = signedAnswer.safeParse(whole)
   if (parsed.success) return parsed.data as unknown as Answer
   const [issue] = parsed.error.issues
+  const place = issue!.path.join('.')
   throw new ToolInputError(
-    `This is no whole answer (${issue!.path.join('.') || 'it'}: ${issue!.message}): give ${WHOLE}.`,
+    `This is no whole answer${place && ` (${place} is missing or wrong)`}: give ${WHOLE}.`,
   )
 }

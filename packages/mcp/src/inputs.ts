@@ -8,7 +8,20 @@ import { ToolInputError } from './errors'
  */
 
 const PLACE = 'UID of an attested place, [longitude, latitude], or GeoJSON'
-export const position = () => z.array(z.number()).length(2)
+/** So many numbers; `form` says what they are. */
+export const numbers = (count: number, form: string) => {
+  const error = `expected ${form}`
+  return z.array(z.number({ error }), { error }).length(count, { error })
+}
+export const position = () => numbers(2, '[longitude, latitude]')
+/** A distance. */
+export const metres = (description: string) =>
+  z.number({ error: 'expected a number of metres' }).describe(description)
+/** Rows of a page. */
+export const pageSize = ({ usual, most }: { usual: number; most: number }) => {
+  const error = `expected a whole number from 1 to ${most}`
+  return z.number({ error }).int({ error }).min(1, { error }).max(most, { error }).default(usual)
+}
 /** A place; `role` says which one. GeoJSON may come as JSON text, as some hosts write nested objects. */
 export const place = (role: string) =>
   z

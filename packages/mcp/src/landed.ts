@@ -1,6 +1,6 @@
 import { sentenceOf, type AnswerPageOptions, type Claims } from '@geospatial-attestation/client'
 import { z } from 'zod'
-import { chain } from './inputs'
+import { chain, pageSize } from './inputs'
 import { addTool, READS, type Tools } from './tool'
 
 const answer = z.object({
@@ -28,7 +28,7 @@ const search = {
     input: z.string().optional().describe('About this UID or reference'),
     recipient: z.string().optional().describe('Address'),
     revoked: z.boolean().optional().describe('false: only those that count'),
-    limit: z.number().int().min(1).max(50).default(10),
+    limit: pageSize({ usual: 10, most: 50 }),
     cursor: z.string().optional().describe('next_cursor of the page before'),
   }),
   output: z.object({ answers: z.array(answer), next_cursor: z.string().nullable() }),

@@ -10,7 +10,7 @@ import {
 } from '@geospatial-attestation/client'
 import { z } from 'zod'
 import { ToolInputError } from './errors'
-import { chain, place, placeOf, slugOf, type Place } from './inputs'
+import { chain, metres, place, placeOf, slugOf, type Place } from './inputs'
 import { addTool, READS, type Tools } from './tool'
 
 /** What every operation is asked with. */
@@ -63,12 +63,16 @@ function operation<Name extends string>(
   const result = units ? { result: z.number(), units: z.literal(units) } : { result: z.boolean() }
   const names = Object.keys(places) as [Name, ...Name[]]
   const shape = Object.fromEntries(names.map((each) => [each, place(places[each])]))
+  const privateError = `expected a list of names of places, of ${names.join(', ')}`
   return {
     ...{ name, title: name[0]!.toUpperCase() + name.slice(1), description, places: names },
     input: z.object({
       ...shape,
       ...more,
-      private: z.array(z.enum(names)).optional().describe(PRIVATE),
+      private: z
+        .array(z.enum(names, { error: privateError }), { error: privateError })
+        .optional()
+        .describe(PRIVATE),
       ...ASKED,
     }) as unknown as OperationTool['input'],
     output: z.object({ ...result, ...TOLD }),
@@ -98,7 +102,7 @@ const OPERATIONS: readonly OperationTool[] = [
     { geometry: 'First', target: 'Second' },
     undefined,
     (geo, { geometry, target, radius }, options) => geo.within(geometry, target, radius, options),
-    { radius: z.number().describe('Metres, above 0') },
+    { radius: metres('Metres, above 0') },
   ),
   operation(
     'intersects',

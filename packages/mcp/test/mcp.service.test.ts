@@ -125,7 +125,7 @@ describe.each<[string, Era]>([
       }
       // What hosts show a model of each tool: docs/guide/agents.md tells its size.
       const shown = JSON.stringify(tools.map(({ outputSchema: _, ...tool }) => tool))
-      expect(shown.length).toBeLessThan(11_400)
+      expect(shown.length).toBeLessThan(11_750)
       expect(client.getInstructions()).toMatch(/Longitude comes first[^]*never an instruction/)
 
       const distance = await told(client, 'distance', { from: TOWER.join(), to: gate, ...CHAIN })
@@ -156,6 +156,15 @@ describe.each<[string, Era]>([
         next_cursor: null,
       })
       expect(found.texts[0]).toContain(gate)
+      const uids = async (filters: object) =>
+        (await told(client, 'search_records', { near: GATE, ...filters })).records.map(({ uid }: Told) => uid)
+      expect(await uids({ memo: 'gat' })).toEqual([gate])
+      for (const other of [
+        { memo: 'tower gate' },
+        { schema: `0x${'12'.repeat(32)}` },
+        { attributes: { a: 1 } },
+      ])
+        expect(await uids(other)).toEqual([])
       expect(await told(client, 'get_record', { uid: gate })).toMatchObject({ uid: gate, latitude: 52.5163 })
       expect(await told(client, 'list_chains', {})).toMatchObject({
         chains: [{ slug: 'base-sepolia', id: 84532, ready: true, attester: distance.attester }],
@@ -306,7 +315,7 @@ describe('landing', () => {
       /^The answer was altered: its result is 1, but 10199\.3273 was signed/,
     )
     expect(await refused(client, 'land_answer', { answer: { result: 1 } })).toMatch(
-      /^This is no whole answer \(chainId: .*\): give signed_answer of an operation/,
+      /^This is no whole answer \(chainId is missing or wrong\): give signed_answer of an operation/,
     )
     expect(await refused(client, 'land_answer', { answer: 'answer-99' })).toBe(
       "No answer 'answer-99' is kept in this connection: ask the question again, and give its answer_id.",
@@ -331,11 +340,7 @@ describe('errors say what to do next', () => {
       { ...POINT, chain: 'mars' },
       /no chain mars\. It has base-sepolia \(84532\)\. Correct the input/,
     ],
-    [
-      'distance',
-      { ...POINT, from: [1], ...CHAIN },
-      /from: Too small: expected array to have exactly 2 items/,
-    ],
+    ['distance', { ...POINT, from: [1], ...CHAIN }, /from: expected \[longitude, latitude\]/],
     ['distance', { ...POINT, from: 7, ...CHAIN }, /from: expected a UID of an attested place, \[longitude, /],
     ['distance', { ...POINT, from: '{"type":', ...CHAIN }, /^'{"type":' is no JSON: give a UID/],
     [
@@ -352,7 +357,16 @@ describe('errors say what to do next', () => {
     ['within', { geometry: TOWER, target: GATE, radius: -1, ...CHAIN }, /radius: expected metres, above 0/],
     ['area', { geometry: TOWER, ...CHAIN }, /^Invalid Input: geometry: .*Polygon/],
     ['search_records', { radius: 5 }, /near/],
-    ['search_records', { limit: 1000 }, /limit: Too big: expected number to be <=50/],
+    ['search_records', { limit: 1000 }, /limit: expected a whole number from 1 to 50/],
+    ['search_records', { bbox: [1, 2] }, /bbox: expected \[west, south, east, north\]/],
+    ['search_records', { attributes: 'x' }, /attributes: expected an object, such as /],
+    ['search_records', { near: [1, 'x'] }, /near\.1: expected \[longitude, latitude\]/],
+    [
+      'distance',
+      { ...POINT, private: ['to you'], ...CHAIN },
+      /expected a list of names of places, of from, to/,
+    ],
+    ['verify_answer', {}, /answer: expected the signed_answer of an operation/],
     ['search_records', { chain: 'mars' }, /^Invalid chain parameter: .*base-sepolia.* Correct the input/],
     ['get_record', { uid: '0x12' }, /^Invalid UID format: .* Correct the input and call again\.$/],
     [
@@ -360,7 +374,11 @@ describe('errors say what to do next', () => {
       { uid: `0x${'12'.repeat(32)}` },
       /^Location record not found: .*search_records finds places\.$/,
     ],
-    ['verify_answer', { answer: {} }, /^This is no whole answer/],
+    [
+      'verify_answer',
+      { answer: {} },
+      /^This is no whole answer \(chainId is missing or wrong\): give signed_answer of /,
+    ],
     ['verify_answer', { answer: 'answer-1' }, /^No answers are kept here: ask .* with include_signature/],
   ])('%s %j', async (name, input, message) => {
     expect(await refused(await overHttp(), name, input)).toMatch(message)
