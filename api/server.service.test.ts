@@ -359,6 +359,10 @@ describe('resign and verify', () => {
         'delegatedAttestation.deadline: expected a whole number',
       ],
       [
+        { results: [] },
+        'results: one answer is verified at a time: send each of the results by itself, with the chainId',
+      ],
+      [
         { surprise: 1 },
         'surprise: unknown field; known ones are chainId, attestation, delegatedAttestation, result, units, operation, timestamp, inputRefs, attestByDelegation, transaction',
       ],
@@ -378,6 +382,7 @@ describe('resign and verify', () => {
       [[], 'operations: expected a list of 1 to 20'],
       [Array(21).fill(good), 'operations: expected a list of 1 to 20'],
       [[good, null], 'operations[1]: expected a JSON object with operation'],
+      [[1], 'operations[0]: expected a JSON object with operation'],
       [
         [good, { ...good, operation: 'toString' }],
         'operations[1]: operation: expected one of distance, contains, within, intersects, area, length',

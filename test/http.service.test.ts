@@ -309,6 +309,8 @@ const KNOWN = [
 
 describe('bad computations', () => {
   const point = { type: 'Point', coordinates: [1, 2] }
+  const NO_INPUT =
+    'from: expected a UID (0x and 64 hex digits), GeoJSON, {"geometry", "salt"}, {"uid", "uri"} or {"attestation"}, got'
   const good = { chainId: 84532, from: point, to: point }
   test.each([
     [
@@ -330,7 +332,12 @@ describe('bad computations', () => {
       { ...good, from: { uid: 5 } },
       'from.uid: expected an attestation UID (0x and 64 hex digits) or a GeoJSON geometry',
     ],
-    [{ ...good, from: null }, 'from: expected a GeoJSON object with type and coordinates, got null'],
+    [{ ...good, from: null }, `${NO_INPUT} null`],
+    [{ ...good, from: 5 }, `${NO_INPUT} 5`],
+    [
+      { ...good, from: [1, 2] },
+      `${NO_INPUT} an array; a position is {"type": "Point", "coordinates": [longitude, latitude]}`,
+    ],
     [
       { ...good, to: { type: 'Point', coordinates: [1, 100] } },
       'to.coordinates: latitude must be from -90 to 90, got 100; positions are [longitude, latitude]',
@@ -398,7 +405,7 @@ describe('bad computations', () => {
       'malformed JSON',
       '/compute/v0/distance',
       { method: 'POST', headers: json, body: '{"chainId":' },
-      'The body is not valid JSON.',
+      'The body is not valid JSON: it ends too early.',
     ],
     [
       'no body',

@@ -221,7 +221,7 @@ describe('reading bodies in a worker', () => {
     })
     expect(() => (from as ReadGeometry).input).toThrow(GeometryError)
     expect(() => (to as ReadGeometry).input).toThrow(/^to\.type: expected one of/)
-    await expect(read('{"a":')).rejects.toThrow('The body is not valid JSON.')
+    await expect(read('{"a":')).rejects.toThrow('The body is not valid JSON: it ends too early.')
     await expect(read('{"__proto__":{}}')).rejects.toThrow('__proto__')
     expect([
       await read('null'),

@@ -74,15 +74,15 @@ export class Resolver {
     client: string,
   ): Promise<ResolvedInput> {
     if (typeof input === 'string') return this.byUid(input, path, chain, reader)
-    if (typeof input === 'object' && input !== null) {
-      if (isOffchainForm(input, path)) return this.offchain.resolve(input, path, chain, reader, client)
-      if (isSalted(input, path))
-        return { source: 'geojson', ...(await resolveSalted(input, path, this.options.measurer)) }
-      // An object with a type is GeoJSON, even with a foreign member uid.
-      if ('uid' in input && !('type' in input)) {
-        if (typeof input.uid !== 'string') throw invalidInput(`${path}.uid: ${EXPECTED_UID}`)
-        return this.byUid(input.uid, `${path}.uid`, chain, reader)
-      }
+    if (typeof input !== 'object' || input === null || Array.isArray(input))
+      throw invalidInput(`${path}: ${EXPECTED_INPUT}, got ${nameOf(input)}`)
+    if (isOffchainForm(input, path)) return this.offchain.resolve(input, path, chain, reader, client)
+    if (isSalted(input, path))
+      return { source: 'geojson', ...(await resolveSalted(input, path, this.options.measurer)) }
+    // An object with a type is GeoJSON, even with a foreign member uid.
+    if ('uid' in input && !('type' in input)) {
+      if (typeof input.uid !== 'string') throw invalidInput(`${path}.uid: ${EXPECTED_UID}`)
+      return this.byUid(input.uid, `${path}.uid`, chain, reader)
     }
     if (input instanceof ReadGeometry)
       return { source: 'geojson', ...this.options.measurer.recall(input.input) }
@@ -174,3 +174,12 @@ function readPayload({ uid, schema, data }: OnchainAttestation, path: string): F
 }
 
 const EXPECTED_UID = 'expected an attestation UID (0x and 64 hex digits) or a GeoJSON geometry'
+const EXPECTED_INPUT =
+  'expected a UID (0x and 64 hex digits), GeoJSON, {"geometry", "salt"}, {"uid", "uri"} or {"attestation"}'
+
+/** What is no input, in a few words. */
+function nameOf(value: unknown): string {
+  if (Array.isArray(value))
+    return 'an array; a position is {"type": "Point", "coordinates": [longitude, latitude]}'
+  return JSON.stringify(value).slice(0, 40)
+}

@@ -553,7 +553,11 @@ const EarlierBatch = named(
 )
 export type EarlierBatch = Static<typeof EarlierBatch>
 
-const VerifyRequest = earlierAnswer('Request of verify', ref(EarlierDelegation), {})
+const VerifyRequest = withRules(earlierAnswer('Request of verify', ref(EarlierDelegation), {}), {
+  instead: {
+    results: 'one answer is verified at a time: send each of the results by itself, with the chainId',
+  },
+})
 export type VerifyRequest = Static<typeof VerifyRequest>
 /** An answer that was handed back, with or without its chain. */
 export type EarlierAnswer = Omit<VerifyRequest, 'chainId'>

@@ -487,7 +487,7 @@ for (const [where, redisUrl] of [
           api,
           await sign(victim, { nonce: wanted.headers['x-wallet-nonce']! }, { body: '{"chainId":' }),
         ),
-      ).toMatchObject({ status: 400, detail: 'The body is not valid JSON.' })
+      ).toMatchObject({ status: 400, detail: 'The body is not valid JSON: it ends too early.' })
       expect(await send(api, wanted)).toMatchObject({ ...LET_IN, limit: [3, 2, expect.any(Number)] })
     })
     test('a request is admitted once: no replay, from another address, or twenty at once', async () => {

@@ -20,10 +20,11 @@ export function parseBody(body: Buffer): unknown {
   try {
     return secureJson.parse(text, { protoAction: 'error', constructorAction: 'error' })
   } catch {
+    const fault = jsonFault(text)
     throw new RequestError(
-      isJson(text)
+      fault === undefined
         ? 'The body must not hold __proto__, nor a constructor with a prototype.'
-        : 'The body is not valid JSON.',
+        : `The body is not valid JSON${fault}.`,
     )
   }
 }
@@ -45,11 +46,17 @@ const [QUOTE, BACKSLASH, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] =
   '"\\[]{}',
 ) as unknown as [number, number, number, number, number, number]
 
-function isJson(text: string): boolean {
+/** Where a text is no JSON, as far as the parser says; undefined where it is. */
+function jsonFault(text: string): string | undefined {
   try {
     JSON.parse(text)
-    return true
-  } catch {
-    return false
+    return undefined
+  } catch (error) {
+    const { message } = error as Error
+    const [, position] = / at position (\d+)/.exec(message) ?? []
+    if (position !== undefined) return ` from character ${Number(position) + 1} on`
+    if (message.startsWith('Unexpected end')) return ': it ends too early'
+    const [, token] = /^Unexpected token '([^])'/u.exec(message) ?? []
+    return token === undefined ? '' : `: unexpected ${JSON.stringify(token)}`
   }
 }

@@ -473,8 +473,24 @@ describe('bodies', () => {
       'The body is not valid UTF-8.',
     ],
     ['nothing', '', 'content-type: application/json', 'The body is empty; send a JSON object.'],
-    ['half of it', '{"chainId":', 'content-type: application/json', 'The body is not valid JSON.'],
-    ['NaN', '{"chainId":NaN}', 'content-type: application/json', 'The body is not valid JSON.'],
+    [
+      'half of it',
+      '{"chainId":',
+      'content-type: application/json',
+      'The body is not valid JSON: it ends too early.',
+    ],
+    [
+      'NaN',
+      '{"chainId":NaN}',
+      'content-type: application/json',
+      'The body is not valid JSON: unexpected "N".',
+    ],
+    [
+      'a comma',
+      '{"chainId":1,}',
+      'content-type: application/json',
+      'The body is not valid JSON from character 14 on.',
+    ],
     [
       '__proto__',
       '{"__proto__":{"chainId":84532}}',

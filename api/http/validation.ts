@@ -22,6 +22,8 @@ export interface Rules<T = unknown> {
   marker?: string
   /** The code behind the route reads the value and says what is wrong with it. */
   unchecked?: true
+  /** Of an object: what to do instead, of fields that it does not have but that are likely. */
+  instead?: Readonly<Record<string, string>>
   /** Of a body: this property is judged before the others, also by what only the world knows of it. */
   first?: string
 }
@@ -67,7 +69,7 @@ function compile(schema: TSchema): Check {
   const allowed = (schema.enum ?? ('const' in schema && [schema.const])) as unknown[] | false
   if (allowed)
     return (value, label) =>
-      allowed.includes(value) ? undefined : { place: label, problem: `expected one of ${allowed.join(', ')}` }
+      allowed.includes(value) ? undefined : { place: label, problem: `expected ${inWords(allowed)}` }
   switch (schema.type) {
     case 'object':
       return compileObject(schema as ObjectSchema)
@@ -99,6 +101,7 @@ function compileObject(schema: ObjectSchema): Check {
   })
   const known = properties.flatMap(({ names }) => names)
   const notObject = objectProblem(schema)
+  const { instead = {} } = rulesOf(schema)
   return (value, label, prefix) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value))
       return { place: label, problem: notObject }
@@ -106,7 +109,9 @@ function compileObject(schema: ObjectSchema): Check {
       if (!known.includes(field))
         return {
           place: prefix + field.slice(0, 40),
-          problem: `unknown field; known ones are ${known.join(', ')}`,
+          problem: Object.hasOwn(instead, field)
+            ? instead[field]!
+            : `unknown field; known ones are ${known.join(', ')}`,
         }
     const object = value as Record<string, unknown>
     for (const { name, names, check, problem } of properties) {
@@ -130,6 +135,11 @@ function compileObject(schema: ObjectSchema): Check {
   }
 }
 
+/** Choices, in words. */
+export function inWords(choices: readonly unknown[]): string {
+  return `${choices.length > 1 ? 'one of ' : ''}${choices.join(', ')}`
+}
+
 function objectProblem({ properties }: ObjectSchema): string {
   const names = Object.entries(properties).flatMap(([name, property]) => [
     name,
@@ -147,7 +157,7 @@ function compileOneOf(schema: TSchema, forms: readonly TSchema[]): Check {
         compile(form),
       ]),
     )
-    const problem = `expected one of ${[...byName.keys()].join(', ')}`
+    const problem = `expected ${inWords([...byName.keys()])}`
     return (value, label, prefix) => {
       if (typeof value !== 'object' || value === null || Array.isArray(value))
         return { place: label, problem: `expected a JSON object with ${discriminator}` }

@@ -112,7 +112,7 @@ describe('what is wrong is refused in words', () => {
     ['a batch', [LIST, LIST], {}, 400, /^One message a request: batches are not answered\.$/],
     ['an empty batch', [], {}, 400, /^One message a request/],
     ['nothing', '', {}, 400, /^The body is empty/],
-    ['no JSON', '{', {}, 400, /^The body is not valid JSON\.$/],
+    ['no JSON', '{', {}, 400, /^The body is not valid JSON from character 2 on\.$/],
     ['deep nesting', nested(70), {}, 400, /^The body is nested deeper than 64 levels\.$/],
     ['nesting a million deep', nested(9_000), {}, 400, /^The body is nested deeper than 64 levels\.$/],
     ['__proto__', '{"__proto__":{}}', {}, 400, /__proto__/],

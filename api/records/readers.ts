@@ -4,6 +4,7 @@ import { EffortError, GeometryError } from '../../src/geodesy'
 import { readWkt } from '../../src/location'
 import { isPortableJson, parseStrictJson } from '../../src/strict-json'
 import { RecordsError } from '../http/problems'
+import { inWords } from '../http/validation'
 import { instantOf } from './iso-8601'
 import { invalid } from './query'
 import { placeOf, type Place } from './sieve'
@@ -139,7 +140,7 @@ export function wholeReader(minimum: number, more = '') {
 export function choiceReader<Choice extends string>(choices: readonly Choice[]) {
   return (text: string, name: string): Choice => {
     const choice = choices.find((each) => each === text)
-    if (!choice) throw invalid(name, `Expected one of ${choices.join(', ')}`)
+    if (!choice) throw invalid(name, `Expected ${inWords(choices)}`)
     return choice
   }
 }

@@ -1099,7 +1099,10 @@ describe('reading GeoJSON', () => {
       { type: 'Point', coordinates: ['1', 2] },
       'g.coordinates: expected finite numbers [longitude, latitude], got "1" among them',
     ],
-    [{ type: 'Point', coordinates: [Infinity, 2] }, /finite/],
+    [
+      { type: 'Point', coordinates: [Infinity, 2] },
+      /finite numbers .*, got a number beyond 1\.8e308 among them$/,
+    ],
     [
       { type: 'Point', coordinates: [180.0000001, 2] },
       'g.coordinates: longitude must be from -180 to 180, got 180.0000001',

@@ -322,6 +322,8 @@ function describe(value: unknown): string {
   if (value === undefined) return 'nothing'
   if (Array.isArray(value)) return `an array of ${value.length}`
   if (isObject(value)) return 'an object'
+  // As JSON.parse reads 1e999.
+  if (value === Infinity || value === -Infinity) return 'a number beyond 1.8e308'
   const text = JSON.stringify(value)
   return text.length > 40 ? `${text.slice(0, 40)}...` : text
 }
