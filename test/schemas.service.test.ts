@@ -1,6 +1,7 @@
 import { AbiCoder, ParamType, ZeroAddress } from 'ethers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LOCAL_CHAIN, attest, mined, request, revoke, type LocalChain } from '../dev/chain'
+import { LOCATION_SCHEMA } from '../src/location'
 import { schemaUid } from '../src/eas'
 import { expectInvariants } from './invariants'
 import { inOneBlock, mine, startTestWorld, type TestWorld } from './world'
@@ -96,6 +97,7 @@ describe.each(CHAINS)('on %s', (slug) => {
     await world.caughtUp()
     expect((await recordOf(uid)).body.attributes).toMatchObject({ assetId: 'kept' })
     const { body } = await world.get('/api/v0/schemas')
+    expect(body.built_in).toContainEqual({ uid: LOCATION_SCHEMA.uid, fields: LOCATION_SCHEMA.fields })
     expect(body.data).toContainEqual({
       ...{ uid: schema, chain: slug, fields: SDK_FIELDS, resolver: contractAddress, revocable: false },
       ...{ block: expect.any(Number), indexed: true },

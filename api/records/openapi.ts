@@ -112,6 +112,16 @@ const SCHEMA_LIST = Type.Object(
       }),
       { description: 'By chain, in the order of their registration.' },
     ),
+    built_in: Type.Array(
+      Type.Object({
+        uid: Type.String({ description: 'UID of the schema.', ...UID }),
+        fields: Type.String({ description: 'Its text.' }),
+      }),
+      {
+        description:
+          'Those that are known without a registry, the same on every chain: no resolver, revocable.',
+      },
+    ),
   },
   { description: 'Location schemas that people have registered.' },
 )

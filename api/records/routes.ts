@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { ACTIVE_SLUGS, CHAINS } from '../../src/chains'
 import type { ConnectedChain } from '../../src/config'
 import { checksumAddress } from '../../src/eas'
-import { LOCATION_SCHEMA } from '../../src/location'
+import { LOCATION_SCHEMA, LOCATION_SCHEMAS } from '../../src/location'
 import { sendPage } from '../http/pages'
 import { RecordsError, recordsErrorHandler } from '../http/problems'
 import { SharedRead } from '../http/shared'
@@ -180,7 +180,10 @@ export function recordsRoutes(parts: {
 
     app.get('/schemas', { schema: recordsSchemas.schemas }, async (): Promise<SchemaList> => {
       const data = await store.foundSchemas()
-      return { data: data.map((each) => ({ ...each, resolver: checksumAddress(each.resolver) })) }
+      return {
+        data: data.map((each) => ({ ...each, resolver: checksumAddress(each.resolver) })),
+        built_in: LOCATION_SCHEMAS,
+      }
     })
 
     app.get('/config', { schema: recordsSchemas.config }, (_request, reply): Configuration => {

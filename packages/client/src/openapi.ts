@@ -1468,6 +1468,13 @@ export interface components {
                 /** @description Whether its attestations become records: settings or the limit may leave it out. */
                 indexed: boolean;
             }[];
+            /** @description Those that are known without a registry, the same on every chain: no resolver, revocable. */
+            built_in: {
+                /** @description UID of the schema. */
+                uid: string;
+                /** @description Its text. */
+                fields: string;
+            }[];
         };
         /** @description How far the copy of this chain goes. */
         ChainFreshness: {
