@@ -149,7 +149,8 @@ export class PrimaryProcess implements SharedMarks {
   private ask(ask: Question['ask'], key: string, ms: number): Promise<Answer['answer']> {
     const id = this.asked++
     return new Promise<Answer['answer']>((resolve) => {
-      const timer = setTimeout(resolve, ANSWER_MS[ask], undefined)
+      // An answer may have arrived while this process was busy: it is read before setImmediate runs.
+      const timer = setTimeout(() => setImmediate(resolve, undefined), ANSWER_MS[ask])
       const settle = (answer: Answer['answer']) => {
         clearTimeout(timer)
         resolve(answer)
