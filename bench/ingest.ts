@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
+import { AbiCoder, ZeroAddress } from 'ethers'
+import type { Geometry } from 'geojson'
 import { Client } from 'pg'
 import { settingSuffix } from '../src/chains'
 import {
@@ -10,10 +12,13 @@ import {
   locationRequest,
   mined,
   missingNodeBinary,
+  request,
   startLocalChain,
   type LocalChain,
 } from '../dev/chain'
 import { seededRandom } from '../dev/random'
+import { fieldTypes, schemaUid } from '../src/eas'
+import { LOCATION_SCHEMA } from '../src/location'
 import { PlainError, freePort, startService, type Service } from '../dev/services'
 import { processMegabytes, type Bench, type Table } from './bench'
 import { indexWithPonder } from './ponder'
@@ -34,6 +39,8 @@ const GAS_LIMIT = 500_000_000
 const SPARSE_BLOCKS = 5_000
 const SPARSE_EVERY = 100
 const LATENCY_MS = 100
+/** Times that both are indexed, with attributes and without. */
+const ATTRIBUTE_TURNS = 5
 
 /** The indexer's log entry of a written batch, as far as it is read here. */
 interface BatchLine {
@@ -59,18 +66,17 @@ export async function ingest(bench: Bench): Promise<Table[]> {
   bench.atEnd(() => chain.stop())
   await attestPoints(chain, ATTESTATIONS, bench.progress)
   await chain.provider.send('anvil_mine', [`0x${(LOCAL_CHAIN.finality + SPARE_BLOCKS).toString(16)}`])
-  return [await dense(bench, chain), await sparse(bench)]
+  return [await dense(bench, chain), await withAttributes(bench, chain), await sparse(bench)]
 }
 
 /** A chain with many attestations, read from a node on this machine. */
 async function dense(bench: Bench, chain: LocalChain): Promise<Table> {
   const { client, ...indexed } = await index(bench, chain.url, ATTESTATIONS)
-  const batches = batchLines(path.join(bench.folder, 'indexer.log'))
+  const batches = batchesSince(bench, indexed.started)
   const sum = (part: 'bodiesMs' | 'projectMs' | 'writeMs') =>
     batches.reduce((total, batch) => total + batch[part], 0)
   const spent = { bodies: sum('bodiesMs'), project: sum('projectMs'), write: sum('writeMs') }
-  const [first] = batches
-  const firstBatch = first!.time - first!.bodiesMs - first!.projectMs - first!.writeMs
+  const firstBatch = beginOf(batches[0]!)
   const total = indexed.ended - indexed.started
   const batching = indexed.ended - firstBatch
 
@@ -127,6 +133,45 @@ async function dense(bench: Bench, chain: LocalChain): Promise<Table> {
       figure('Ponder : indexer, from process start', round(ponder.ms / total), 'times'),
     )
   return rows
+}
+
+/** The schema v0.1 with three fields more, which become attributes. */
+const FIELDS_MORE = `${LOCATION_SCHEMA.fields},string assetId,uint256 serial,bool active`
+
+/** The same points under a schema that has attributes, by turns with those that have none. */
+async function withAttributes(bench: Bench, without: LocalChain): Promise<Table> {
+  bench.report(`Preparing a chain of ${ATTESTATIONS} attestations with attributes (not counted) ...`)
+  const chain = await startLocalChain({ port: await freePort(), statesKept: 3 })
+  bench.atEnd(() => chain.stop())
+  const registry = await chain.registry()
+  const register = await registry.getFunction('register').send(FIELDS_MORE, ZeroAddress, true)
+  await mined(chain, register.hash)
+  const uid = schemaUid(FIELDS_MORE, ZeroAddress, true)
+  const [fields, coder] = [fieldTypes(FIELDS_MORE), AbiCoder.defaultAbiCoder()]
+  let serial = 0
+  const requestOf = (point: Geometry) =>
+    request(
+      uid,
+      coder.encode(fields, [
+        ...[0, 'EPSG:4326', 'geojson-point', JSON.stringify(point), [], [], [], [], ''],
+        ...[`pump-${++serial}`, 10n ** 18n + BigInt(serial), serial % 2 === 0],
+      ]),
+    )
+  await attestPoints(chain, ATTESTATIONS, bench.progress, requestOf)
+  await chain.provider.send('anvil_mine', [`0x${(LOCAL_CHAIN.finality + SPARE_BLOCKS).toString(16)}`])
+  const times: [number[], number[]] = [[], []]
+  for (let turn = 0; turn < ATTRIBUTE_TURNS; turn++)
+    for (const [i, each] of [without, chain].entries()) {
+      const { started, ended, client } = await index(bench, each.url, ATTESTATIONS)
+      await client.end()
+      times[i]!.push(ended - beginOf(batchesSince(bench, started)[0]!))
+    }
+  const [bare, more] = times.map((each) => each.sort((a, b) => a - b)[each.length >> 1]!) as [number, number]
+  return [
+    figure('from first batch, without attributes, median', bare, 'ms'),
+    figure('from first batch, three attributes, median', more, 'ms'),
+    figure('three attributes : without', round(more / bare), 'times'),
+  ]
 }
 
 /** A range of mostly empty blocks, with latency in every answer of the node. */
@@ -233,18 +278,22 @@ function figure(name: string, value: number | string, unit: string) {
   return { figure: name, value, unit, concurrency: 1 }
 }
 
-/** Attests this many seeded random points under the v0.1 schema, 100 per block, and returns their UIDs. */
+/**
+ * Attests this many seeded random points, 100 per block, under v0.1 or as `requestOf` says. Returns their
+ * UIDs.
+ */
 export async function attestPoints(
   chain: LocalChain,
   count: number,
   progress: Bench['progress'],
+  requestOf: (point: Geometry) => ReturnType<typeof request> = (point) => locationRequest(point),
 ): Promise<string[]> {
   const multiAttest = (await chain.eas()).getFunction('multiAttest')
   const random = seededRandom(SEED)
   const uids: string[] = []
   while (uids.length < count) {
     const requests = Array.from({ length: Math.min(PER_BLOCK, count - uids.length) }, () =>
-      locationRequest(randomPoint(random)),
+      requestOf(randomPoint(random)),
     )
     const sent = await multiAttest.send(
       [{ schema: requests[0]!.schema, data: requests.map((request) => request.data) }],
@@ -286,11 +335,19 @@ async function recordsReached(
   }
 }
 
-function batchLines(file: string): BatchLine[] {
-  const lines = readFileSync(file, 'utf8')
+/** The batches that the indexer wrote since a time, Unix milliseconds. */
+function batchesSince(bench: Bench, since: number): BatchLine[] {
+  const lines = readFileSync(path.join(bench.folder, 'indexer.log'), 'utf8')
     .split('\n')
     .filter((line) => line.startsWith('{'))
-  return lines.map((line) => JSON.parse(line) as BatchLine).filter(({ msg }) => msg === 'batch written')
+  return lines
+    .map((line) => JSON.parse(line) as BatchLine)
+    .filter(({ msg, time }) => msg === 'batch written' && time >= since)
+}
+
+/** When a batch began, Unix milliseconds. */
+function beginOf({ time, bodiesMs, projectMs, writeMs }: BatchLine): number {
+  return time - bodiesMs - projectMs - writeMs
 }
 
 /**
