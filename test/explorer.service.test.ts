@@ -147,7 +147,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     await title(page, '1 place in the area')
     await mapShows(page, 1)
     await item(page, uids.gate).waitFor()
-    expect(new URL(page.url()).searchParams.get('bbox')).toMatch(/^8/)
+    expect(parseFloat(new URL(page.url()).searchParams.get('bbox')!)).toBeCloseTo(8, 3)
     await page.getByRole('button', { name: 'Remove the area' }).click()
     await mapShows(page, 2)
     expect(browser.complaints).toEqual([])
@@ -343,6 +343,46 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     expect(await browser.barriers()).toEqual([])
     expect(browser.complaints).toEqual([])
   })
+
+  test.each([1200, 1024, 768, 390, 320])(
+    '%i pixels wide: selects show their whole texts; scale and attribution stand below the map',
+    async (width) => {
+      await using browser = await openPage({ viewport: { width, height: 800 } })
+      const page = await opened(browser)
+      if (!(await page.locator('.filters').isVisible()))
+        await page.getByText('Filters', { exact: true }).click()
+      // As wide as the longest of its texts is a select without a width.
+      const selects = await page.evaluate<{ label: string; missing: number }[]>(
+        `[...document.querySelectorAll('.filters select')].map((select) => {
+          const free = select.cloneNode(true)
+          free.style.cssText = 'position: absolute; width: max-content'
+          select.after(free)
+          const missing = Math.max(0, free.offsetWidth - select.offsetWidth)
+          free.remove()
+          return { label: select.parentElement.firstChild.data, missing }
+        })`,
+      )
+      expect(selects).toEqual(['Chain', 'State'].map((label) => ({ label, missing: 0 })))
+      const boxOf = async (selector: string) => (await page.locator(selector).boundingBox())!
+      const [stage, map] = [await boxOf('.stage'), await boxOf('.maplibregl-canvas')]
+      const [scale, attribution] = ['scale', 'attrib'].map((name) => `.maplibregl-ctrl-${name}`)
+      for (const selector of [scale!, attribution!]) {
+        const { x, y, height, width: across } = await boxOf(selector)
+        expect(y).toBeGreaterThanOrEqual(map.y + map.height)
+        expect(y + height).toBeLessThanOrEqual(stage.y + stage.height)
+        expect(x + across).toBeLessThanOrEqual(stage.x + stage.width)
+        const whole = `(({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth)`
+        expect(await page.evaluate(`${whole}(document.querySelector('${selector}'))`)).toBe(true)
+        // Nothing lies over it.
+        const at = `document.elementFromPoint(${x + across / 2}, ${y + height / 2})`
+        expect(await page.evaluate(`${at}.closest('${selector}') !== null`)).toBe(true)
+      }
+      const { x, width: across } = await boxOf(scale!)
+      expect(x + across).toBeLessThanOrEqual((await boxOf(attribution!)).x)
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width)
+      expect(browser.complaints).toEqual([])
+    },
+  )
 
   test('without WebGL there is a plain map and the list', async () => {
     await using browser = await openPage({ webgl: false })

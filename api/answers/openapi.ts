@@ -3,7 +3,7 @@ import type { FastifySchema } from 'fastify'
 import { CHAINS, chainNamed } from '../../src/chains'
 import { parseUid } from '../../src/eas'
 import { OPERATIONS, readLabel } from '../../src/operations'
-import { UID, recordsError, ref, text, type Schema } from '../http/openapi-components'
+import { HTML, UID, recordsError, ref, text, type Schema } from '../http/openapi-components'
 import {
   choiceReader,
   chooseFormat,
@@ -52,7 +52,10 @@ function readInput(given: string, name: string): string {
   return reference
 }
 
-const LIST_FORMATS = ['json', 'ndjson', 'csv'] as const
+const LIST_FORMATS = ['json', 'ndjson', 'csv', 'html'] as const
+/** Of one answer. */
+export const ANSWER_FORMATS = ['json', 'html'] as const
+const FORMAT_TEXT = 'Default: what the Accept header prefers, else JSON.'
 const SORTS = ['-timestamp', 'timestamp'] as const
 const addresses = (description: string) =>
   parameter(
@@ -102,7 +105,7 @@ const LIST_QUERY = queryOf({
   limit: parameter(
     {
       type: 'integer',
-      description: `How many at most. Of JSON ${DEFAULT_LIMIT} unless told otherwise, and ${MAX_LIMIT} at most; other formats hold all that match without it.`,
+      description: `How many at most. Of JSON and HTML ${DEFAULT_LIMIT} unless told otherwise, and ${MAX_LIMIT} at most; other formats hold all that match without it.`,
       minimum: 1,
     },
     wholeReader(1),
@@ -110,7 +113,7 @@ const LIST_QUERY = queryOf({
   format: parameter(
     {
       enum: LIST_FORMATS,
-      description: 'Default: what the Accept header prefers, else JSON.',
+      description: FORMAT_TEXT,
     },
     choiceReader(LIST_FORMATS),
   ),
@@ -128,6 +131,7 @@ const ANSWER_QUERY = queryOf({
     { type: 'string', description: 'Slug of its chain, an alias, or its ID.', examples: ['base-sepolia'] },
     readKnownChain,
   ),
+  format: parameter({ enum: ANSWER_FORMATS, description: FORMAT_TEXT }, choiceReader(ANSWER_FORMATS)),
 })
 
 /** The answers that a request asks for, with the tag of its cursors. Throws a RecordsError. */
@@ -146,7 +150,10 @@ export function answersRequest(
     ascending,
     tag,
     format,
-    limit: format === 'json' ? Math.min(limit ?? DEFAULT_LIMIT, MAX_LIMIT) : (limit ?? Infinity),
+    limit:
+      format === 'json' || format === 'html'
+        ? Math.min(limit ?? DEFAULT_LIMIT, MAX_LIMIT)
+        : (limit ?? Infinity),
     from: cursor === undefined ? undefined : positionIn(cursor, tag),
   }
 }
@@ -219,13 +226,14 @@ export const answersSchemas = {
     tags: ['Records'],
     summary: LIST_SUMMARY,
     description:
-      'Signed answers of the Compute API that were submitted, by whomever, directly or through the proxy, found on the chain by their attester. Newest first, unless sorted otherwise. JSON comes in pages; NDJSON and CSV hold all that match, or `limit` of them, streamed. (An extension to the specification.)',
+      'Signed answers of the Compute API that were submitted, by whomever, directly or through the proxy, found on the chain by their attester. Newest first, unless sorted otherwise. JSON and HTML come in pages; NDJSON and CSV hold all that match, or `limit` of them, streamed. (An extension to the specification.)',
     querystring: LIST_QUERY,
     response: {
       ...formats(LIST_SUMMARY, {
         'application/json': ref('LandedAnswerList'),
         'application/x-ndjson': { type: 'string', description: 'A `LandedAnswer` a line.' },
         'text/csv': { type: 'string', description: 'Its fields as columns; `input_refs` as JSON.' },
+        'text/html': HTML,
       }),
       ...RECORDS_ERRORS,
     },
@@ -239,7 +247,7 @@ export const answersSchemas = {
     params: RECORD_PATH,
     querystring: ANSWER_QUERY,
     response: {
-      ...formats(ANSWER_SUMMARY, { 'application/json': ref('LandedAnswer') }),
+      ...formats(ANSWER_SUMMARY, { 'application/json': ref('LandedAnswer'), 'text/html': HTML }),
       ...RECORDS_ERRORS,
       404: recordsError('No answer of this service has this UID.'),
     },

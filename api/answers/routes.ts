@@ -2,18 +2,23 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { CHAINS } from '../../src/chains'
 import { checksumAddress } from '../../src/eas'
+import { sendPage } from '../http/pages'
 import { RecordsError, recordsErrorHandler } from '../http/problems'
 import {
+  chooseFormat,
   csvFile,
   cursorText,
+  listAbove,
   ndjsonFile,
+  pageAddresses,
   provenanceText,
   readParameters,
   type Exports,
   type Freshness,
   type Store,
 } from '../records'
-import { ANSWER_FIELDS, answersRequest, answersSchemas } from './openapi'
+import { ANSWER_FIELDS, ANSWER_FORMATS, answersRequest, answersSchemas } from './openapi'
+import { answerPage, answersPage, type LandedAnswer } from './pages'
 import { answersQuery, type AnswerQuery, type AnswerResult } from './sql'
 
 /** Answers of an export that are read at once. */
@@ -22,9 +27,7 @@ const FORMATS = {
   ndjson: ndjsonFile('answers', (rows: readonly AnswerResult[]) =>
     rows.map((row) => `${answerText(row)}\n`).join(''),
   ),
-  csv: csvFile('answers', ANSWER_FIELDS, (rows: readonly AnswerResult[]) =>
-    rows.map((row) => JSON.parse(answerText(row)) as object),
-  ),
+  csv: csvFile('answers', ANSWER_FIELDS, (rows: readonly AnswerResult[]) => rows.map(answerOf)),
 }
 const JSON_TYPE = 'application/json; charset=utf-8'
 
@@ -36,6 +39,8 @@ export function answersRoutes(parts: {
   publicBaseUrl: string
 }) {
   const { store, freshness, fileExports, publicBaseUrl } = parts
+  const listAddress = `${publicBaseUrl}/api/v0/answers`
+  const home = [{ href: `${publicBaseUrl}/docs`, title: 'API' }]
   /** All that match, `limit` at most, in pages that are read when they are wanted. */
   async function* pagesOf(query: AnswerQuery): AsyncGenerator<AnswerResult[]> {
     for (let { from, limit } = query; limit > 0;) {
@@ -57,12 +62,21 @@ export function answersRoutes(parts: {
     app.get('/answers', { schema: answersSchemas.list }, async (request, reply) => {
       const { tag, limit, format, ...query } = answersRequest(request.query, request.headers.accept)
       if (await freshness.answers(request, reply, format)) return reply
-      if (format !== 'json')
+      if (format !== 'json' && format !== 'html')
         return fileExports.send(request, reply, pagesOf({ ...query, limit }), FORMATS[format])
       const rows = await store.run<AnswerResult>(answersQuery({ ...query, limit: limit + 1 }), true)
       const page = rows.slice(0, limit)
       const last = rows.length > limit ? page.at(-1) : undefined
       const next = last ? cursorText(positionOf(last), tag) : null
+      if (format === 'html') {
+        const { given } = request.query
+        const paging = { limit, offset: 0, nextCursor: next, byCursor: query.from !== undefined }
+        const addresses = pageAddresses(listAddress, given, paging)
+        return sendPage(
+          reply,
+          answersPage({ answers: page.map(answerOf), query, limit, given, addresses }, listAddress, home),
+        )
+      }
       return reply
         .type(JSON_TYPE)
         .send(
@@ -73,7 +87,8 @@ export function answersRoutes(parts: {
     app.get('/answers/:uid', { schema: answersSchemas.byUid }, async (request, reply) => {
       const { uid } = request.params
       const { chain, given } = request.query
-      const row = await freshness.find(request, reply, async () => {
+      const format = chooseFormat(request.query.format, request.headers.accept, ANSWER_FORMATS)
+      const find = async () => {
         const slugs = chain === undefined ? CHAINS.map(({ slug }) => slug) : [chain]
         const ids = slugs.map((slug) => `${slug}-${uid.toLowerCase()}`)
         const [found] = await store.run<AnswerResult>(answersQuery({ ids, limit: 1 }))
@@ -83,8 +98,15 @@ export function answersRoutes(parts: {
             `No answer of this service with UID ${uid} found${chain === undefined ? '' : ` on ${given.chain}`}`,
           )
         return found
-      })
-      return row ? reply.type(JSON_TYPE).send(answerText(row)) : reply
+      }
+      const row = await freshness.find(request, reply, find, format)
+      if (!row) return reply
+      if (format === 'html')
+        return sendPage(
+          reply,
+          answerPage(answerOf(row), listAddress, [...home, ...listAbove(listAddress, 'Answers', given)]),
+        )
+      return reply.type(JSON_TYPE).send(answerText(row))
     })
     done()
   }
@@ -101,4 +123,8 @@ function answerText(row: AnswerResult): string {
     ...{ operation, result, units, value, input_refs, computed_at, timestamp, revoked },
   })
   return `${fields.slice(0, -1)},${provenanceText(row)}}`
+}
+
+function answerOf(row: AnswerResult): LandedAnswer {
+  return JSON.parse(answerText(row)) as LandedAnswer
 }

@@ -4,19 +4,33 @@
  * A request enters in routes.ts. parameters.ts says what it may ask and reads it, search.ts plans it,
  * store.ts sends the statements of sql.ts; completion.ts makes what Postgres writes the records that are
  * shown; formats.ts, csv.ts, pages.ts or exports.ts write the answer, links.ts the addresses of its pages;
- * columnar/file.ts makes GeoParquet and FlatGeobuf. freshness.ts answers 304, or what it answered before,
- * while no record has changed; readiness.ts tells how far each chain's copy goes. store-servers.ts chooses
- * the server that a statement goes to. filter.ts says what a filter in CQL2 (room cql2) means, of the
- * properties in queryables.ts, and sql-filter.ts asks it of the database. The fields of a record are the
- * table RECORD_FIELDS of src/location.
+ * attested-pages.ts has what pages of answers (room answers) share; columnar/file.ts makes GeoParquet and
+ * FlatGeobuf. freshness.ts answers 304, or what it answered before, while no record has changed; readiness.ts
+ * tells how far each chain's copy goes. store-servers.ts chooses the server that a statement goes to.
+ * filter.ts says what a filter in CQL2 (room cql2) means, of the properties in queryables.ts, and
+ * sql-filter.ts asks it of the database. The fields of a record are the table RECORD_FIELDS of src/location.
  */
 
+export {
+  attestedListPage,
+  attestedRow,
+  cell,
+  conditionsInWords,
+  either,
+  listAbove,
+  orderOf,
+  REVOKED,
+  revokedNote,
+  shortened,
+  shortHex,
+} from './attested-pages'
 export { ColumnarFiles } from './columnar/file'
 export { cursorText, MAX_CURSOR_LENGTH, readCursor } from './cursor'
 export { chooseFormat, csvFile, featureText, featureTexts, ndjsonFile, recordText } from './formats'
 export { Exports } from './exports'
 export { Freshness, isKnown } from './freshness'
 export { instantOf } from './iso-8601'
+export { addressWith, pageAddresses, type PageAddresses } from './links'
 export { drawMap } from './map'
 export {
   formats,
@@ -25,7 +39,7 @@ export {
   RECORDS_COMPONENTS,
   RECORDS_ERRORS,
 } from './openapi'
-export { type Feature, featureBody, headline, orderOf, REVOKED, titleOf } from './pages'
+export { type Feature, featureBody, headline, titleOf } from './pages'
 export {
   choiceOf,
   choiceTag,

@@ -7,6 +7,9 @@ import { insertRecords, type StoredRecord } from '../../test/records'
 /** HTML pages, which only browsers get. The public address has a path, as behind a proxy. */
 const BASE = 'https://geo.example/attest'
 const LIST = '/api/v0/location-records'
+const ANSWERS = '/api/v0/answers'
+/** UID of the n-th answer. */
+const answerUid = (n: number) => `0x${n.toString(16).padStart(64, '0')}`
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8'
 /** Accept headers of programs: none, curl and fetch, a JSON client, axios, and Java. */
 const PROGRAMS = [
@@ -47,6 +50,18 @@ beforeAll(async () => {
     database.url,
     `UPDATE location_record SET srs = $1, media_types = ARRAY[$1], media_data = ARRAY[$1] WHERE memo = $1`,
     [HOSTILE],
+  )
+  // The last one has the hostile text.
+  await rows(
+    database.url,
+    `INSERT INTO answer (id, uid, chain, attester, recipient, operation, result, units, value, input_refs, computed_at,
+       timestamp, revoked, created_at, updated_at, schema_uid, ref_uid, revocable, expiration_time, block_number,
+       block_hash, transaction_hash, log_index)
+     SELECT 'celo-' || uid, uid, 'celo', $1, $1, CASE WHEN i = 25 THEN $2 ELSE 'distance' END, to_jsonb(i + 0.5),
+       'meters', i * 100 + 50, ARRAY[uid, $3], now(), timestamptz '2026-01-01' + i * interval '1 minute', i = 3, now(),
+       now(), $3, $3, true, 0, i, $3, $3, 0
+     FROM generate_series(1, 25) AS i, lpad(to_hex(i), 64, '0') AS digits, concat('0x', digits) AS uid`,
+    [`0x${'1'.repeat(39)}a`, HOSTILE, answerUid(0xf)],
   )
 })
 afterAll(async () => {
@@ -117,6 +132,8 @@ const ERRORS: [string, number][] = [
   [`${LIST}?limit=0`, 400],
   [`${LIST}/0x12`, 400],
   [`${LIST}/0x${'1'.repeat(64)}`, 404],
+  [`${ANSWERS}?input=%3Cscript%3E`, 400],
+  [`${ANSWERS}/0x${'1'.repeat(64)}`, 404],
   ['/compute/v0/distance', 405],
   ['/compute/v0/%3Cscript%3E', 404],
   ['/%zz', 400],
@@ -245,7 +262,7 @@ describe('the list', () => {
       expect(href).not.toContain('format')
   })
   test('each representation of a URL has its own ETag and Vary: Accept', async () => {
-    for (const path of [LIST, `${LIST}/${stored[1]!.uid}`]) {
+    for (const path of [LIST, `${LIST}/${stored[1]!.uid}`, ANSWERS, `${ANSWERS}/${answerUid(1)}`]) {
       const [page, json] = [await ask(path, BROWSER), await ask(path)]
       const [a, b] = [page.headers.get('etag')!, json.headers.get('etag')!]
       expect([a === b, page.headers.get('vary'), json.headers.get('vary'), json.type]).toEqual([
@@ -271,9 +288,63 @@ describe('the list', () => {
   })
 })
 
+describe('answers that landed', () => {
+  test('a row and a link for each; first and next pages; the same answers in other formats', async () => {
+    const seen: string[] = []
+    for (let at: string | undefined = `${ANSWERS}?limit=10&operation=distance`; at;) {
+      const page = await ask(at, BROWSER)
+      expectSafe(page, at)
+      const links = linksOf(page.text)
+      const own = links.flatMap(({ href }) => /answers\/(0x[0-9a-f]{64})\?chain=celo$/.exec(href)?.[1] ?? [])
+      seen.push(...own)
+      const of = (text: string) => links.find((link) => link.text === text)?.href
+      const { data } = JSON.parse((await ask(of('JSON')!)).text) as { data: { uid: string }[] }
+      expect(data.map(({ uid }) => uid)).toEqual(own)
+      const csv = links.filter((link) => link.text === 'CSV').map(({ href }) => href)
+      expect([
+        (await ask(csv[0]!)).text.split('\r\n0x').length - 1,
+        (await ask(csv[1]!)).text.split('\r\n0x').length - 1,
+        (await ask(of('NDJSON')!)).text.trimEnd().split('\n').length,
+        of('First page') !== undefined,
+      ]).toEqual([own.length, 24, 24, at.includes('cursor')])
+      at = of('Next page')
+    }
+    expect(seen).toEqual(Array.from({ length: 24 }, (_, i) => answerUid(24 - i)))
+  })
+  test('a row, and the page of one, say what was answered; the filters are there in words', async () => {
+    const address = `0x${'1'.repeat(39)}a`
+    const words = `operation=distance&input=${answerUid(3)}&attester=${address}&recipient=${address}`
+    const list = textOf((await ask(`${ANSWERS}?${words}&sort=timestamp`, BROWSER)).text)
+    expect(list).toContain('1 matching answer, oldest first.')
+    for (const part of [
+      `attested by ${address}`,
+      `about the recipient ${address}`,
+      'of the operation distance',
+      `about the input ${answerUid(3)}`,
+      'distance revoked3.5 meters0x000000…0003, 0x000000…000f',
+    ])
+      expect(list).toContain(part)
+    const path = `${ANSWERS}/${answerUid(3)}`
+    const page = await ask(path, BROWSER)
+    expectSafe(page, path)
+    expect(textOf(page.text)).toContain('distance is 3.5 meters')
+    expect(textOf(page.text)).toContain('This answer was revoked')
+    const json = linksOf(page.text).find(({ text }) => text === 'This answer as JSON')!
+    expect((await ask(json.href, BROWSER)).text).toBe((await ask(path)).text)
+  })
+  test('its links keep format=html', async () => {
+    const { text } = await ask(`${ANSWERS}?format=html&limit=3`, '*/*')
+    for (const { text: name, href } of linksOf(text).filter((link) => /^20|Next/.test(link.text)))
+      expect([name, href]).toEqual([name, expect.stringContaining('format=html')])
+  })
+})
+
 test('attested texts are escaped on pages', async () => {
   const { uid, id } = stored.at(-1)!
-  for (const path of [`${LIST}?limit=2`, `${LIST}/${uid}`, `/ogc/collections/location-records/items/${id}`]) {
+  for (const path of [
+    ...[`${LIST}?limit=2`, `${LIST}/${uid}`, `/ogc/collections/location-records/items/${id}`],
+    ...[`${ANSWERS}?limit=2`, `${ANSWERS}/${answerUid(25)}`],
+  ]) {
     const page = await ask(path, BROWSER)
     expect(page.status).toBe(200)
     if (path.startsWith('/api')) expectSafe(page, path)

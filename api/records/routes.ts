@@ -7,6 +7,7 @@ import { LOCATION_SCHEMA, LOCATION_SCHEMAS } from '../../src/location'
 import { sendPage } from '../http/pages'
 import { RecordsError, recordsErrorHandler } from '../http/problems'
 import { SharedRead } from '../http/shared'
+import { listAbove } from './attested-pages'
 import { cursorText } from './cursor'
 import type { Exports } from './exports'
 import { RECORD_FORMATS, TEXT_FORMATS, csvFormat, featureText, recordBytes, recordText } from './formats'
@@ -164,14 +165,8 @@ export function recordsRoutes(parts: {
       const row = await freshness.find(request, reply, find, format)
       if (!row) return reply
       if (format === 'html') {
-        const list = {
-          href: `${listAddress}${given.format === undefined ? '' : '?format=html'}`,
-          title: 'Location records',
-        }
-        return sendPage(
-          reply,
-          recordPage(JSON.parse(featureText(row)) as Feature, publicBaseUrl, [...home, list]),
-        )
+        const trail = [...home, ...listAbove(listAddress, 'Location records', given)]
+        return sendPage(reply, recordPage(JSON.parse(featureText(row)) as Feature, publicBaseUrl, trail))
       }
       return format === 'geojson'
         ? reply.type(GEOJSON_TYPE).send(featureText(row))

@@ -16,8 +16,9 @@ export interface View {
 }
 
 /**
- * The map that all pages show: the basemap, controls, and what `onReady` adds to it. `fallback` stands in
- * where the browser has no WebGL. Its element says in `data-state` whether everything is drawn (`idle`).
+ * The map that all pages show: the basemap, controls, and what `onReady` adds to it; below it, in a strip of
+ * their own, the scale and the attribution. `fallback` stands in where the browser has no WebGL. Its element
+ * says in `data-state` whether everything is drawn (`idle`).
  */
 export function WorldMap({
   view,
@@ -31,6 +32,7 @@ export function WorldMap({
   fallback: () => preact.ComponentChildren
 }) {
   const element = useRef<HTMLDivElement>(null)
+  const foot = useRef<HTMLDivElement>(null)
   const [failed, setFailed] = useState(false)
   const [state, setState] = useState<'busy' | 'idle'>('busy')
   useEffect(() => {
@@ -67,8 +69,9 @@ export function WorldMap({
     })
     map.addControl(new NavigationControl({ visualizePitch: true }), 'bottom-right')
     map.addControl(new GlobeControl(), 'bottom-right')
-    map.addControl(new ScaleControl(), 'bottom-right')
-    map.addControl(new AttributionControl({ compact: true }), 'bottom-right')
+    // Not added as controls, which would be stacked on the map, above its buttons and over places.
+    const below = [new ScaleControl(), new AttributionControl({ compact: false })]
+    foot.current?.append(...below.map((control) => control.onAdd(map)))
     map.on('moveend', () => {
       const { lng, lat } = map.getCenter().wrap()
       onView?.({ longitude: lng, latitude: lat, zoom: map.getZoom() })
@@ -82,13 +85,17 @@ export function WorldMap({
     return () => {
       leave?.()
       rest()
+      for (const control of below) control.onRemove()
       map.remove()
     }
   }, [failed])
   return (
-    <div class="map" role="region" aria-label="Map" data-state={failed ? 'idle' : state}>
-      {failed ? fallback() : <div ref={element} />}
-    </div>
+    <>
+      <div class="map" role="region" aria-label="Map" data-state={failed ? 'idle' : state}>
+        {failed ? fallback() : <div ref={element} />}
+      </div>
+      {!failed && <div ref={foot} class="map-foot" />}
+    </>
   )
 }
 

@@ -381,7 +381,7 @@ export interface paths {
         };
         /**
          * Answers of this service that are attestations
-         * @description Signed answers of the Compute API that were submitted, by whomever, directly or through the proxy, found on the chain by their attester. Newest first, unless sorted otherwise. JSON comes in pages; NDJSON and CSV hold all that match, or `limit` of them, streamed. (An extension to the specification.)
+         * @description Signed answers of the Compute API that were submitted, by whomever, directly or through the proxy, found on the chain by their attester. Newest first, unless sorted otherwise. JSON and HTML come in pages; NDJSON and CSV hold all that match, or `limit` of them, streamed. (An extension to the specification.)
          */
         get: operations["listAnswers"];
         put?: never;
@@ -4015,10 +4015,10 @@ export interface operations {
                 toTimestamp?: string;
                 /** @description By the time of the attestation's block; `-` is descending. */
                 sort?: "-timestamp" | "timestamp";
-                /** @description How many at most. Of JSON 100 unless told otherwise, and 1000 at most; other formats hold all that match without it. */
+                /** @description How many at most. Of JSON and HTML 100 unless told otherwise, and 1000 at most; other formats hold all that match without it. */
                 limit?: number;
                 /** @description Default: what the Accept header prefers, else JSON. */
-                format?: "json" | "ndjson" | "csv";
+                format?: "json" | "ndjson" | "csv" | "html";
                 /** @description `next_cursor` of the page before, with the same filters and sort. */
                 cursor?: string;
             };
@@ -4051,6 +4051,7 @@ export interface operations {
                     "application/json": components["schemas"]["LandedAnswerList"];
                     "application/x-ndjson": string;
                     "text/csv": string;
+                    "text/html": string;
                 };
             };
             /** @description Nothing changed since the answer with this ETag. */
@@ -4140,6 +4141,8 @@ export interface operations {
                  * @example base-sepolia
                  */
                 chain?: string;
+                /** @description Default: what the Accept header prefers, else JSON. */
+                format?: "json" | "html";
             };
             header?: never;
             path: {
@@ -4171,6 +4174,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["LandedAnswer"];
+                    "text/html": string;
                 };
             };
             /** @description Nothing changed since the answer with this ETag. */

@@ -1,0 +1,103 @@
+import { type Html, html, joined } from '../http/html'
+import { anchor, definitions, type Page, page, type Trail } from '../http/pages'
+import {
+  addressWith,
+  attestedListPage,
+  attestedRow,
+  cell,
+  conditionsInWords,
+  either,
+  type GivenQuery,
+  NEWEST_FIRST,
+  type PageAddresses,
+  REVOKED,
+  revokedNote,
+  shortened,
+  shortHex,
+} from '../records'
+import type { AnswerFilter } from './sql'
+
+/** Answers that landed as pages for browsers: the list, and one of them. */
+
+/** An answer as JSON has it: what the pages name of it, and the rest. */
+export interface LandedAnswer {
+  uid: string
+  chain: string
+  attester: string
+  operation: string
+  result: number | boolean
+  units: string | null
+  input_refs: string[]
+  timestamp: string
+  revoked: boolean
+  [field: string]: unknown
+}
+
+/** A page of the list. */
+interface ListPage {
+  answers: readonly LandedAnswer[]
+  query: AnswerFilter & { ascending?: boolean }
+  limit: number
+  given: GivenQuery
+  addresses: PageAddresses
+}
+
+/** @param url of the list, without its query */
+export function answersPage(
+  { answers, query, limit, given, addresses }: ListPage,
+  url: string,
+  trail: Trail,
+): Page {
+  const conditions = conditionsOf(query)
+  const count = answers.length
+  const which = [
+    count === 0 ? 'No' : count.toLocaleString('en'),
+    ...(conditions.length ? ['matching'] : []),
+    count === 1 ? 'answer' : 'answers',
+  ]
+  return attestedListPage(
+    {
+      ...{ title: 'Answers', name: 'answers', limit, given, addresses, conditions },
+      which: which.join(' '),
+      sort: { by: NEWEST_FIRST.by, descending: !query.ascending },
+      columns: ['Question', 'Answer', 'About'],
+      rows: answers.map((answer) => tableRow(answer, url, given)),
+      formats: { page: { json: 'JSON', csv: 'CSV' }, all: { ndjson: 'NDJSON', csv: 'CSV' } },
+    },
+    url,
+    trail,
+  )
+}
+
+/** One answer. @param url of the list, without its query */
+export function answerPage(answer: LandedAnswer, url: string, trail: Trail): Page {
+  const { uid, chain, operation, revoked } = answer
+  const json = addressWith(`${url}/${uid}`, { chain }, { format: 'json' })
+  return page(
+    `${shortened(operation)} is ${resultOf(answer)}`,
+    trail,
+    html`${revoked && revokedNote('answer')}${definitions(answer)}<p>${anchor(json, 'This answer as JSON')}.</p>`,
+  )
+}
+
+function tableRow(answer: LandedAnswer, url: string, given: GivenQuery): Html {
+  const { attester, operation, input_refs, revoked } = answer
+  const cells = [
+    cell('', html`<bdi>${shortened(operation)}</bdi>${revoked && REVOKED}`),
+    cell('is', html`${resultOf(answer)}`),
+    cell('about', joined(input_refs.map(shortHex), ', ')),
+  ]
+  return attestedRow({ ...answer, by: attester }, cells, url, given)
+}
+
+function resultOf({ result, units }: LandedAnswer): string {
+  return units === null ? String(result) : `${result} ${units.replaceAll('_', ' ')}`
+}
+
+/** The filters in words. */
+function conditionsOf({ attester, recipient, operation, input, ...filter }: AnswerFilter): string[] {
+  return conditionsInWords({ ...filter, prover: attester, subject: recipient }, [
+    ...(operation === undefined ? [] : [`of the operation ${either(operation)}`]),
+    ...(input === undefined ? [] : [`about the input ${either(input)}`]),
+  ])
+}
