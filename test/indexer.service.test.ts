@@ -340,6 +340,13 @@ test('an attestation that the database refuses is withheld and counted, while th
   expect((await command(environment, 'replay')).output).toContain(
     '1 records differed from the log and are put right',
   )
+  // A record of a chain whose log has nothing.
+  await sql(`INSERT INTO location_record SELECT (jsonb_populate_record(record,
+    jsonb_build_object('id', 'celo-' || uid, 'chain', 'celo'))).* FROM location_record AS record LIMIT 1`)
+  expect((await command(environment, 'replay')).output).toMatch(
+    /celo: 1 attestations replayed, 1 records differed from the log and are put right/,
+  )
+  expect(await sql(`SELECT FROM location_record WHERE chain = 'celo'`)).toEqual([])
   expect([await isRevoked(guilty), await withheld()]).toEqual([true, 0])
 })
 

@@ -82,6 +82,19 @@ afterAll(async () => {
 })
 
 /** The world with an empty, migrated database. */
+/** So many events like the first of a place, in the block before it. */
+function copiesOf(lines: readonly string[], count: number): string[] {
+  const place = lines.find((line) => line.includes('"kind":"ATTESTED"'))!
+  const { id, block_number: block } = JSON.parse(place) as { id: string; block_number: number }
+  return Array.from({ length: count }, (_, i) => {
+    const [from, index] = [block - 1, String(i).padStart(6, '0')]
+    return place
+      .replace(id, `${SLUG}-${String(from).padStart(12, '0')}-${index}`)
+      .replace(/"block_number":\d+/, `"block_number":${from}`)
+      .replace(/"log_index":\d+/, `"log_index":${i}`)
+      .replace(/"uid":"0x\w{6}/, `"uid":"0x${index}`)
+  })
+}
 async function emptied(): Promise<FaultyWorld> {
   const database = await createMigratedDatabase()
   databases.push(database)
@@ -201,6 +214,35 @@ describe('a restored service', () => {
   })
 })
 
+test('a record that the database refuses is withheld; events beside it that only stay in the log are kept', async () => {
+  const mixed = copyOf('mixed')
+  const other = 'ab'.repeat(32)
+  let count = 0
+  rewrite(mixed, 'events', (lines) => {
+    const copies = copiesOf(lines, 1_500)
+    // Parts are of 500 events: one with the refused record, one of another schema, and one more.
+    const all = copies.map((line, i) =>
+      i >= 500 && i < 1_000 ? line.replace(/"schema_uid":"0x\w+"/, `"schema_uid":"0x${other}"`) : line,
+    )
+    count = all.length
+    return all
+  })
+  const refusing = await emptied()
+  await rows(
+    refusing.databaseUrl,
+    `ALTER TABLE location_record ADD CONSTRAINT refused CHECK (uid NOT LIKE '0x000499%')`,
+  )
+  const { code, output } = await offline(refusing.environment, 'restore', mixed)
+  expect([code, output]).toEqual([0, expect.stringContaining(`${count} events restored`)])
+  const [stored] = await rows(
+    refusing.databaseUrl,
+    `SELECT count(*)::int AS events, count(*) FILTER (WHERE withheld)::int AS withheld,
+       count(*) FILTER (WHERE schema_uid = $1)::int AS others FROM attestation_event`,
+    [`0x${other}`],
+  )
+  expect(stored).toEqual({ events: 1_500, withheld: 1, others: 500 })
+})
+
 describe('a snapshot is refused', () => {
   const nothingWritten = async (of: FaultyWorld) => {
     for (const table of ['attestation_event', 'location_record', 'location_schema', 'chain_status'])
@@ -288,19 +330,7 @@ describe('a snapshot is refused', () => {
   })
   test('after parts of it are under way: nothing of them stays', async () => {
     const damaged = copyOf('late')
-    rewrite(damaged, 'events', (lines) => {
-      const place = lines.find((line) => line.includes('"kind":"ATTESTED"'))!
-      const { id, block_number: block } = JSON.parse(place) as { id: string; block_number: number }
-      const copies = Array.from({ length: 700 }, (_, i) => {
-        const [from, index] = [block - 1, String(i).padStart(6, '0')]
-        return place
-          .replace(id, `${SLUG}-${String(from).padStart(12, '0')}-${index}`)
-          .replace(/"block_number":\d+/, `"block_number":${from}`)
-          .replace(/"log_index":\d+/, `"log_index":${i}`)
-          .replace(/"uid":"0x\w{6}/, `"uid":"0x${index}`)
-      })
-      return [...copies, 'x']
-    })
+    rewrite(damaged, 'events', (lines) => [...copiesOf(lines, 700), 'x'])
     const other = await emptied()
     const { code, output } = await offline(other.environment, 'restore', damaged)
     expect([code, output]).toEqual([2, expect.stringContaining('has a line that is no event and no schema')])

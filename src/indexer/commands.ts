@@ -117,8 +117,6 @@ async function replay(
     addAnswerAttesters(chain.slug, await takenAttesters(database.query, chain))
     const watched = watchedOf(chain)
     const count = await countUids(database.query, chain, watched)
-    if (count === 0) continue
-    held += count
     const total: Replayed = { uids: 0, differing: [], notFinal: [] }
     for (let after = ''; ;) {
       const page = await replayPage(database, chain, watched, after, UIDS_PER_PAGE, finalHeight, repair)
@@ -133,15 +131,18 @@ async function replay(
       progress.show(`${chain.slug}: ${total.uids} of ${count} attestations replayed`)
     }
     differing += total.differing.length
+    differing += await sayWithheld(database, chain)
+    // Most of the chains that are known are not in the database.
+    if (total.uids === 0) continue
+    held += total.uids
     const wrong = total.differing.length
       ? `${total.differing.length} records differed from the log${repair ? ' and are put right' : ''}`
       : 'every record is what the log says'
-    differing += await sayWithheld(database, chain)
     progress.line(
       `${chain.slug}: ${total.uids} attestations replayed, ${wrong}${total.notFinal.length ? `; ${total.notFinal.length} with events that are not final yet were left alone` : ''}`,
     )
   }
-  if (held === 0) progress.line('The log holds no attestations: there is nothing to replay')
+  if (held === 0) progress.line('The database holds no attestations: there is nothing to replay')
   return differing ? 1 : 0
 }
 

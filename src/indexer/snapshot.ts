@@ -19,6 +19,7 @@ import {
   beginRestore,
   bodyOf,
   contentOf,
+  countEvents,
   endRestore,
   eventOf,
   eventTexts,
@@ -256,6 +257,8 @@ async function restoreChain(
   let [rows, kept, characters]: [EventRow[], string[], number] = [[], [], 0]
   let [count, uids] = [0, 0]
   const flush = async () => {
+    // The writer may be amid a part, and roll it back to its savepoint: nothing else is written there.
+    await writer.written()
     if (kept.length) await insertEventTexts(query, kept)
     const bodies = new Map(rows.filter(({ data }) => data).map((row) => [row.uid, bodyOf(row)]))
     await writer.write(rows.map(eventOf), bodies)
@@ -274,6 +277,9 @@ async function restoreChain(
   }
   await flush()
   await writer.written()
+  const stored = await countEvents(query, chain)
+  if (stored !== count)
+    throw new Error(`${chain.slug}: ${stored} events were stored of ${count}: nothing is restored`)
   await endRestore(query, chain, note)
   return uids
 }

@@ -30,6 +30,7 @@ export {
   atOneMoment,
   beginRestore,
   contentOf,
+  countEvents,
   endRestore,
   eventTexts,
   insertEventTexts,

@@ -81,6 +81,15 @@ export async function contentOf(query: Query, chains: readonly Chain[]): Promise
   return writer && `an indexer of ${writer.chain} is running`
 }
 
+/** How many events of a chain the log has. */
+export async function countEvents(query: Query, { slug }: Chain): Promise<number> {
+  const [row] = await query<{ count: number }>(
+    'SELECT count(*)::int AS count FROM attestation_event WHERE chain = $1',
+    [slug],
+  )
+  return row!.count
+}
+
 /** Writes events, as eventTexts gave them, and nothing that follows from them. */
 export async function insertEventTexts(query: Query, texts: readonly string[]): Promise<void> {
   await query(insertSql('attestation_event'), [`[${texts.join()}]`])
