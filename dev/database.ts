@@ -57,6 +57,11 @@ async function main(): Promise<void> {
 
 /** In the place of the port: the folder gets a new database, and that is all. */
 const MAKE = 'make'
+const PGLITE = (
+  JSON.parse(
+    readFileSync(path.join(path.dirname(require.resolve('@electric-sql/pglite')), '../package.json'), 'utf8'),
+  ) as { version: string }
+).version
 const startParameters = [...PGlite.defaultStartParams]
 
 async function open(folder: string | undefined): Promise<PGlite> {
@@ -86,7 +91,8 @@ function create(dataDir?: string): Promise<PGlite> {
  * and memory that PGlite does not give back.
  */
 function newDatabase(): string {
-  const folder = path.join(__dirname, 'new-database')
+  // Another version may have another Postgres, which does not read it.
+  const folder = path.join(__dirname, `new-database-${PGLITE}`)
   if (!existsSync(folder)) {
     const made = `${folder}.${process.pid}`
     const { status } = spawnSync(process.execPath, [__filename, MAKE, made], { stdio: 'inherit' })
@@ -214,6 +220,8 @@ const ENDS_COPY = new Set(['c', 'f'])
 /** PGlite has one database, but says done to CREATE DATABASE, and lets in whoever asks for another one. */
 const DATABASE = 'postgres'
 const CREATE_DATABASE = /^\s*CREATE\s+DATABASE\b/i
+/** By the extended protocol PGlite would wait for rows for ever, and end. */
+const SIMPLE_COPY = 'the embedded database takes COPY FROM STDIN as a simple query only'
 const ONE_DATABASE = `the embedded database has one database only, ${DATABASE}: for another one use a Postgres with PostGIS`
 
 /** The database that a client's first message asks for: by default the one of its user's name. */
@@ -233,12 +241,32 @@ function noSuchDatabase(name: string | undefined): Buffer {
   return Buffer.concat([head, fields])
 }
 
-/** A query in place of CREATE DATABASE, which fails in words, in whatever transaction it comes. */
-function refusedCreation(): Buffer {
-  const text = Buffer.from(
-    `DO $$ BEGIN RAISE EXCEPTION '${ONE_DATABASE}' USING ERRCODE = 'feature_not_supported'; END $$\0`,
-  )
-  const head = Buffer.from([0x51, 0, 0, 0, 0])
+/** A statement that a client sends: its text as far as it is looked at and, of a Parse, its name. */
+interface Statement {
+  text: string
+  name?: string
+}
+function statementIn(letter: string, message: Buffer): Statement | undefined {
+  if (letter === 'Q') return { text: message.toString('latin1', 5, 5 + COPY_TEXT) }
+  if (letter !== 'P') return undefined
+  const end = message.indexOf(0, 5)
+  return {
+    name: message.toString('latin1', 5, end),
+    text: message.toString('latin1', end + 1, end + COPY_TEXT),
+  }
+}
+
+/** Why a statement is refused; undefined for most. */
+function refusalOf({ text, name }: Statement): string | undefined {
+  if (CREATE_DATABASE.test(text)) return ONE_DATABASE
+  return name !== undefined && COPY_IN.test(text) ? SIMPLE_COPY : undefined
+}
+
+/** A message in place of a statement's, which fails in words, in whatever transaction it comes. */
+function refused(reason: string, { name }: Statement): Buffer {
+  const sql = `DO $$ BEGIN RAISE EXCEPTION '${reason}' USING ERRCODE = 'feature_not_supported'; END $$\0`
+  const text = Buffer.from(name === undefined ? sql : `${name}\0${sql}\0\0`, 'latin1')
+  const head = Buffer.from([name === undefined ? 0x51 : 0x50, 0, 0, 0, 0])
   head.writeInt32BE(4 + text.length, 1)
   return Buffer.concat([head, text])
 }
@@ -273,9 +301,10 @@ async function serve(socket: Socket, session: SharedSession): Promise<void> {
           socket.end(noSuchDatabase(askedDatabase(message)))
           return
         }
-        const creates = letter === 'Q' && CREATE_DATABASE.test(message.toString('latin1', 5))
-        query.push(creates ? refusedCreation() : message)
-        if (letter === 'Q' && COPY_IN.test(message.toString('latin1', 5, 5 + COPY_TEXT))) {
+        const statement = statementIn(letter, message)
+        const refusal = statement && refusalOf(statement)
+        query.push(refusal === undefined ? message : refused(refusal, statement!))
+        if (letter === 'Q' && COPY_IN.test(statement!.text)) {
           copies = true
           socket.write(COPY_IN_RESPONSE)
         }

@@ -180,6 +180,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     const held = (name: string, modules: string, program: string, ...args: string[]) =>
       start(name, ['dist/dev/held.js', modules, program, ...args], environment)
     const migration = held('migrate', 'lib/chains-file.js,lib/postgres.js', 'lib/migrate.js')
+    stops.push(() => migration.stop())
     const heldApi = () => held('api', 'dist/src/chains-file.js,dist/api/copy.js', 'dist/api/main.js')
     const api = heldApi()
     // The embedded database has one session anyway, and four processes take longer to load.

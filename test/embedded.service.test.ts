@@ -95,6 +95,10 @@ test('it has one database: another one is neither reached nor made', async () =>
     message: expect.stringContaining('has one database only, postgres'),
   })
   await connected(async (client) => {
+    for (const text of ['CREATE DATABASE other', 'COPY some FROM STDIN']) {
+      const prepared = client.query({ name: text, text })
+      await expect(prepared).rejects.toMatchObject({ code: '0A000' })
+    }
     await expect(client.query('CREATE DATABASE other')).rejects.toMatchObject({ code: '0A000' })
     expect(await one(client, 'after')).toBe('after')
   })

@@ -34,6 +34,7 @@ export async function expectInvariants(
       'SELECT uid, fields FROM location_schema WHERE chain = $1 AND watched',
       [slug],
     ),
+    slug,
   )
   addAnswerAttesters(
     slug,
@@ -229,6 +230,6 @@ export async function onChain({ chain, provider }: LocalChain, from: number): Pr
     ...{ fromBlock: from, toBlock: 'latest' },
   })
   return logs
-    .filter(({ topics }) => locationSchemaUids().includes(topics[3]!))
+    .filter(({ topics }) => locationSchemaUids(chain.slug).includes(topics[3]!))
     .map(({ topics, data }) => `${topics[0] === eas.events.Attested.topic ? 'new' : 'revoked'} ${data}`)
 }

@@ -1,7 +1,7 @@
 import { Interface } from 'ethers/abi'
 import { TypedDataEncoder, id, type TypedDataField } from 'ethers/hash'
 import { hasher } from './keccak'
-import { payloadBytes } from './payload'
+import { HEX, payloadBytes } from './payload'
 import { isCanonicalSignature } from './signature'
 import { hex, padded, uint } from './words'
 
@@ -203,13 +203,8 @@ function structWriter(layout: AttestLayout): StructWriter {
 
 /** Writes this many bytes of hex. Throws a TypeError for what is not this. */
 function writeHex(buffer: Buffer, text: string, at: number, bytes: number): void {
-  // Buffer stops at the first character that is no hex.
-  if (
-    text.length !== 2 + 2 * bytes ||
-    !text.startsWith('0x') ||
-    buffer.write(text.slice(2), at, 'hex') !== bytes
-  )
-    hex(text, bytes)
+  if (text.length !== 2 + 2 * bytes || !HEX.test(text)) hex(text, bytes)
+  buffer.write(text.slice(2), at, 'hex')
 }
 
 /** Writes a number of at most this many bytes as a word. Throws a TypeError for one that does not fit. */

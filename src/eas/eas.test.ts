@@ -310,6 +310,8 @@ describe('UIDs', () => {
   test('refuse text that is no hex', () => {
     expect(() => attestationUid({ ...fields, schema: '0x11' })).toThrow('expected 32 bytes in hex, got 0x11')
     expect(() => attestationUid({ ...fields, data: '0xabc' })).toThrow(TypeError)
+    // Buffer takes the low byte of a character: '0' and '1' here.
+    for (const data of ['0x\u0130\u0131', '0x0g', '01']) expect(() => payloadBytes(data)).toThrow(TypeError)
   })
 })
 

@@ -50,13 +50,16 @@ export function encodeBooleanResult(
   ])
 }
 
+/** 0x and hex digits, also half a byte. */
+export const HEX = /^0x[0-9a-fA-F]*$/
+
 /** The bytes of a payload in hex. Throws a TypeError for what is no hex. */
 export function payloadBytes(data: string): Uint8Array {
-  const bytes = Buffer.from(data.slice(2), 'hex')
-  // Buffer stops at the first character that is no hex. (ethers' getBytes checks this, at ten times the
-  // cost.)
-  if (!data.startsWith('0x') || 2 * bytes.length !== data.length - 2)
+  // Buffer looks at the low byte of a character only, and stops where that is no hex. (ethers' getBytes
+  // checks this, at ten times the cost.)
+  if (data.length % 2 !== 0 || !HEX.test(data))
     throw new TypeError(`expected bytes in hex, got ${data.slice(0, 80)}`)
+  const bytes = Buffer.from(data.slice(2), 'hex')
   return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length)
 }
 

@@ -8,6 +8,7 @@ import {
   decodeAttestation,
   MULTICALL3,
   multicall,
+  CountError,
   multicallAnswers,
   type AttestationBody,
 } from './calls'
@@ -133,18 +134,15 @@ export class BodyReader {
           uids.map((uid) => call(this.easAddress, attestationCall(uid))),
           options,
         )
-    let bodies: AttestationBody[]
     try {
-      const each = paged ? multicallAnswers(answers[0]!) : answers.map(bytesOf)
-      bodies = each.map(decodeAttestation)
+      const each = paged ? multicallAnswers(answers[0]!, uids.length) : answers.map(bytesOf)
+      return each.map(decodeAttestation)
     } catch (error) {
+      if (error instanceof CountError) throw new FalseBodyError(error.message)
       // Some nodes answer 0x when a call runs out of gas: a smaller page may succeed.
       const message = `the node's answer is no attestation: ${(error as Error).message}`
       throw uids.length > 1 ? new Error(message) : new FalseBodyError(message)
     }
-    if (bodies.length !== uids.length)
-      throw new FalseBodyError(`asked for ${uids.length} attestations, the node answered ${bodies.length}`)
-    return bodies
   }
 
   /** Whether the chain has Multicall3; read once. */

@@ -2,7 +2,7 @@ import { AbiCoder, hexlify, randomBytes, zeroPadValue } from 'ethers'
 import { expect, test } from 'vitest'
 import * as eas from '../abi/EAS'
 import * as aggregate from '../abi/Multicall3'
-import { attestationCall, bytesOf, decodeAttestation, multicall, multicallAnswers } from './calls'
+import { CountError, attestationCall, bytesOf, decodeAttestation, multicall, multicallAnswers } from './calls'
 
 const abi = AbiCoder.defaultAbiCoder()
 const STRUCT =
@@ -37,7 +37,7 @@ test('answers are decoded as ethers encodes them', () => {
   )
   const given = all.map(({ revocationTime, ...each }) => ({ ...each, data: bytesOf(each.data) }))
   expect(answers.map((answer) => decodeAttestation(bytesOf(answer)))).toEqual(given)
-  expect(multicallAnswers(results).map(decodeAttestation)).toEqual(given)
+  expect(multicallAnswers(results, given.length).map(decodeAttestation)).toEqual(given)
 })
 
 test('an answer that is cut, or names places beyond its end, is refused', () => {
@@ -53,5 +53,8 @@ test('an answer that is cut, or names places beyond its end, is refused', () => 
     }
   }
   for (const text of ['', '0x', '0x00', `0x${'f'.repeat(64)}`, 'nonsense'])
-    expect(() => multicallAnswers(text)).toThrow(RangeError)
+    expect(() => multicallAnswers(text, 1)).toThrow(RangeError)
+  // Of a million, all in one place, none is read.
+  const many = `0x${[32, 1_000_000].map((each) => each.toString(16).padStart(64, '0')).join('')}`
+  expect(() => multicallAnswers(many + '0'.repeat(64 * 1_000_000), 100)).toThrow(CountError)
 })

@@ -39,12 +39,22 @@ export function multicall(eas: string, uids: readonly string[]): string {
   ].join('')
 }
 
-/** What each call of an aggregate3 answered. Throws a RangeError for an answer of another form. */
-export function multicallAnswers(answer: string): Buffer[] {
+/** A node answered another number of calls than it was asked. */
+export class CountError extends RangeError {
+  override readonly name = 'CountError'
+}
+
+/**
+ * What each call of an aggregate3 answered. Throws a RangeError for an answer of another form, and a
+ * CountError, before any is read, for one to another number of calls.
+ */
+export function multicallAnswers(answer: string, calls: number): Buffer[] {
   const bytes = bytesOf(answer)
   const list = place(bytes, 0)
   const start = list + WORD
-  return Array.from({ length: place(bytes, list) }, (_, i) => {
+  const count = place(bytes, list)
+  if (count !== calls) throw new CountError(`asked for ${calls} attestations, the node answered ${count}`)
+  return Array.from({ length: count }, (_, i) => {
     const result = start + place(bytes, start + WORD * i)
     return bytesAt(bytes, result + place(bytes, result + WORD))
   })

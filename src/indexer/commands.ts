@@ -113,7 +113,10 @@ async function replay(
     const finalHeight = (await finalState(database.query, chain))?.finalHeight ?? LAST_HEIGHT
     if (repair) await readBodiless(database, settings, chain, finalHeight)
     const found = await foundSchemas(database.query, chain)
-    addLocationSchemas(found.filter(({ watched }) => watched))
+    addLocationSchemas(
+      found.filter(({ watched }) => watched),
+      chain.slug,
+    )
     addAnswerAttesters(chain.slug, await takenAttesters(database.query, chain))
     const watched = watchedOf(chain)
     const count = await countUids(database.query, chain, watched)

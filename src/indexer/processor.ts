@@ -59,7 +59,7 @@ function decodeEvents(
 
 /** Whether the schema or the attester of an Attested or Revoked log is watched. */
 function isWatched({ slug }: Chain, [, , attester, schema]: readonly string[]): boolean {
-  return isLocationSchema(schema!) || isAnswerAttester(slug, addressIn(attester!))
+  return isLocationSchema(schema!, slug) || isAnswerAttester(slug, addressIn(attester!))
 }
 
 /** 0x and a word in hex. */

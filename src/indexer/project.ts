@@ -136,7 +136,7 @@ export function project(
 
   for (const event of events) {
     const id = recordId(chain, event.uid)
-    const isLocation = isLocationSchema(event.schemaUid)
+    const isLocation = isLocationSchema(event.schemaUid, chain)
     if (event.kind === EventKind.REVOKED) {
       const row = isLocation ? records.get(id) : answers.get(id)
       const revocation = { revocation_time: new Date(event.blockTimestamp), updated_at: now }

@@ -164,7 +164,7 @@ export class Registry implements LogSelection {
 
   private makeFilters(): LogFilter[] {
     const { chain } = this.options
-    const uids = locationSchemaUids()
+    const uids = locationSchemaUids(chain.slug)
     const filters: LogFilter[] = []
     for (let i = 0; i < uids.length; i += TOPICS_IN_FILTER)
       filters.push({ ...attestationFilter(chain), topic3: uids.slice(i, i + TOPICS_IN_FILTER) })
@@ -305,7 +305,7 @@ export class Registry implements LogSelection {
     this.found.set(uid, schema)
     if (!watched || this.own.has(uid)) return false
     if (!this.isOnTop(uid)) this.crowd++
-    addLocationSchemas([schema])
+    addLocationSchemas([schema], this.options.chain.slug)
     this.version++
     return true
   }
@@ -317,7 +317,7 @@ export class Registry implements LogSelection {
 
 /** What is watched of a chain as of now. */
 export function watchedOf({ slug }: Chain): Watched {
-  return { schemas: locationSchemaUids(), attesters: answerAttesters(slug) }
+  return { schemas: locationSchemaUids(slug), attesters: answerAttesters(slug) }
 }
 
 const REGISTERED: readonly string[] = [events.Registered.topic, REGISTERED_LEGACY]

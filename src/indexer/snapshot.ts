@@ -250,7 +250,10 @@ async function restoreChain(
   for await (const line of linesOf(folder, note.found)) found.push(schemaOf(line, note))
   await insertSchemas(query, chain, found)
   await insertAttesters(query, chain, note.attesters)
-  addLocationSchemas(found.filter(({ watched }) => watched))
+  addLocationSchemas(
+    found.filter(({ watched }) => watched),
+    chain.slug,
+  )
   addAnswerAttesters(chain.slug, note.attesters)
   const isWatched = watchedBy(watchedOf(chain))
   const writer = new BatchWriter({ query, copy }, chain, log)

@@ -8,6 +8,7 @@ import {
   addLocationSchemas,
   decodeLocation,
   isLocationSchema,
+  locationSchemaUids,
   locationSchema,
 } from '.'
 
@@ -126,6 +127,15 @@ describe('schemas by setting', () => {
   ])('%s is refused', (fields, message) => {
     expect(() => locationSchema(fields)).toThrow(message)
   })
+})
+
+test('a schema of one chain’s registry counts on that chain; what is known from the start, on each', () => {
+  const found = locationSchema('string srs,string location_type,string location,string ofOneChain')
+  addLocationSchemas([found], 'celo')
+  const counts = ['celo', 'base', undefined].map((chain) => isLocationSchema(found.uid, chain))
+  expect(counts).toEqual([true, false, true])
+  expect(['celo', 'base'].map((chain) => locationSchemaUids(chain).includes(found.uid))).toEqual([true, false])
+  expect(locationSchemaUids('base')).toContain(LOCATION_SCHEMA.uid)
 })
 
 describe('attributes', () => {

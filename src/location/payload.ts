@@ -206,19 +206,36 @@ function shapeOf(type: SchemaField['type']): Shape | undefined {
 const schemas = new Map(LOCATION_SCHEMAS.map((schema) => [schema.uid, schema]))
 const plans = new WeakMap<LocationSchema, Plan>()
 
-/** Adds schemas to those that this process indexes and accepts; those that it has stay as they are. */
-export function addLocationSchemas(added: readonly LocationSchema[]): void {
-  for (const schema of added) if (!schemas.has(schema.uid)) schemas.set(schema.uid, schema)
+/** UIDs of those that count on every chain; others count where a SchemaRegistry has them. */
+const everywhere = new Set(schemas.keys())
+/** UIDs of those that a chain's SchemaRegistry has, by the chain's slug. */
+const found = new Map<string, Set<string>>()
+
+/**
+ * Adds schemas to those that this process reads; those that it has stay as they are.
+ * @param chain slug of the chain whose registry has them; else they count on every chain
+ */
+export function addLocationSchemas(added: readonly LocationSchema[], chain?: string): void {
+  let uids = everywhere
+  if (chain !== undefined) {
+    uids = found.get(chain) ?? new Set()
+    found.set(chain, uids)
+  }
+  for (const schema of added) {
+    if (!schemas.has(schema.uid)) schemas.set(schema.uid, schema)
+    uids.add(schema.uid)
+  }
 }
 
-/** The UIDs of all location schemas, lower-case. */
-export function locationSchemaUids(): string[] {
-  return [...schemas.keys()]
+/** The UIDs of the location schemas of every chain and, with its slug, of one chain's own; lower-case. */
+export function locationSchemaUids(chain?: string): string[] {
+  return [...new Set([...everywhere, ...((chain !== undefined && found.get(chain)) || [])])]
 }
 
-/** Whether attestations of this schema are locations. */
-export function isLocationSchema(schemaUid: string): boolean {
-  return schemas.has(schemaUid)
+/** Whether attestations of this schema are locations: on the chain of this slug, or on any. */
+export function isLocationSchema(schemaUid: string, chain?: string): boolean {
+  if (chain === undefined) return schemas.has(schemaUid)
+  return everywhere.has(schemaUid) || found.get(chain)?.has(schemaUid) === true
 }
 
 /**
