@@ -154,6 +154,31 @@ test("every migration's down undoes its up, and up can run again", async () => {
   }
 })
 
+test('WebhookHolders: whose lease of subscriptions goes on when it runs keeps them until that ends', async () => {
+  const database = await createDatabase()
+  const sql = <Row extends object>(text: string, values?: unknown[]) => rows<Row>(database.url, text, values)
+  try {
+    await migrateTo(
+      database.url,
+      MIGRATIONS.findIndex((each) => new each().name.startsWith('WebhookHolders')),
+    )
+    const leases = await sql<{ holder: string; until: Date }>(
+      `INSERT INTO webhook_subscription (id, source, url, finality, filter, secrets, holder, held_until)
+       SELECT id, 'admin', 'https://maps.example', 'final', '{}', '{}', holder, now() + lease
+       FROM (VALUES ('a', 'one', interval '1 h'), ('b', 'one', '2 h'), ('c', 'two', '3 h'), ('d', 'lapsed', '-1 s'),
+         ('e', NULL, NULL)) AS given (id, holder, lease)
+       RETURNING holder, held_until AS until`,
+    )
+    migrate(database.url)
+    expect(await sql('SELECT holder, held_until AS until FROM webhook_holder ORDER BY holder')).toEqual([
+      leases[1],
+      leases[2],
+    ])
+  } finally {
+    await database.drop()
+  }
+})
+
 test('every column of the views has a comment, and keeps it when the migration Poison is undone', async () => {
   const database = await createMigratedDatabase()
   const comments = () =>

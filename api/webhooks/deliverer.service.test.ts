@@ -2,10 +2,13 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import Fastify from 'fastify'
 import { Client } from 'pg'
+import { Registry } from 'prom-client'
 import { Webhook } from 'standardwebhooks'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { seededRandom } from '../../dev/random'
 import { freePort } from '../../dev/services'
 import { createMigratedDatabase, type TestDatabase } from '../../test/database'
@@ -89,6 +92,8 @@ const told = (received: readonly { body: string }[]) =>
     const { type, data } = JSON.parse(body) as { type: string; data: { uid: string } }
     return data.uid ? `${type} ${parseInt(data.uid)}` : type
   })
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i)
 
 test('messages are those of Standard Webhooks, signed by both secrets while one rotates, in the order of the changes', async () => {
@@ -170,24 +175,39 @@ test(`a receiver that fails, hangs, resets, is slow and loses answers at random 
 })
 
 /** Whose database is out of reach from some moment on, but not its receivers. */
-async function deliverUntilCut(given: readonly GivenSubscription[], options: Partial<DelivererOptions> = {}) {
+async function deliverUntilCut(
+  given: readonly GivenSubscription[],
+  options: Partial<DelivererOptions> = {},
+  sender = new SafeSender(new Set(['127.0.0.1'])),
+) {
   const store = new Store(database.url, () => {})
   const webhooks = new WebhookStore(store.servers)
   await webhooks.setFile(given)
   let isCut = false
+  // What reached the database.
+  const called: string[] = []
   const partitioned = new Proxy(webhooks, {
     get: (of, name) => {
       const method = Reflect.get(of, name) as (...args: unknown[]) => Promise<unknown>
-      return (...args: unknown[]) => (isCut ? Promise.reject(new Error('cut off')) : method.apply(of, args))
+      return (...args: unknown[]) => {
+        if (isCut) return Promise.reject(new Error('cut off'))
+        called.push(String(name))
+        return method.apply(of, args)
+      }
     },
   })
-  const sender = new SafeSender(new Set(['127.0.0.1']))
   const deliverer = new Deliverer(store, partitioned, sender, Fastify().log, { ...QUICK, ...options })
   deliverer.start()
   closing.push(async () => (await deliverer.stop(), await store.close()))
   while ((await state('position IS NULL')).length) await pause(10)
-  return { cut: () => (isCut = true) }
+  return { deliverer, called, cut: () => (isCut = true), mend: () => (isCut = false) }
 }
+/** A dead letter that its operator wants to be sent once more. */
+const wantLetter = () =>
+  client.query(
+    `INSERT INTO webhook_dead_letter (subscription, message, body, attempts, error, wanted_at)
+     VALUES ('one', 'msg_dead', '{}', 3, 'the receiver answered 503', now())`,
+  )
 
 test('a subscription is delivered by one of two deliverers; the other goes on when the first is cut off', async () => {
   const target = await receiver()
@@ -222,6 +242,64 @@ test('a request that is on its way when the lease ends is cut off, and only then
   await insert(1)
   await target.until(() => events.length >= 3)
   expect([events, distinct(target.received).length]).toEqual([['sent', 'cut off', 'sent'], 1])
+})
+
+test('a timer that runs before the lease is over ends it: no request begins that would not be cut off', async () => {
+  const sender = new SafeSender(new Set(['127.0.0.1']))
+  const post = vi.spyOn(sender, 'post')
+  const target = await receiver(() => {
+    if (target.received.length > 1) return answers.ok
+    cut()
+    // The clock stands still, so it never reaches the end of the lease; timers go on.
+    const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now())
+    closing.push(() => clock.mockRestore())
+    return answers.hang
+  })
+  const { cut } = await deliverUntilCut([subscription(target.url)], { timeoutMs: 600_000 }, sender)
+  await deliver(undefined)
+  await insert(1)
+  await target.until(() => target.received.length > 1)
+  expect(post).toHaveBeenCalledTimes(1)
+})
+
+test('what the end of a lease cuts off is no failure, even where the lease is renewed before the request has ended', async () => {
+  let sent = 0
+  class Sender extends SafeSender {
+    override async post(...[, , , signal]: Parameters<SafeSender['post']>) {
+      if (++sent > 2) return { status: 204, retryAfter: undefined }
+      if (sent === 2) cut()
+      await once(signal, 'abort')
+      mend()
+      // A renewal begins once the one before it is known.
+      const renewals = () => called.filter((name) => name === 'renew').length
+      const before = renewals()
+      while (renewals() < before + 2) await pause(5)
+      throw signal.reason
+    }
+  }
+  const options = { timeoutMs: 600_000 }
+  const started = await deliverUntilCut([subscription('http://127.0.0.1')], options, new Sender(new Set()))
+  const { deliverer, called, cut, mend } = started
+  const registry = new Registry()
+  deliverer.register(registry)
+  await wantLetter()
+  await insert(1)
+  while (sent < 4 || (await letters()).length) await pause(10)
+  const { values } = await registry.getSingleMetric('geospatial_webhook_messages_total')!.get()
+  expect(values.map(({ labels, value }) => [labels.outcome, value])).toEqual([
+    ['delivered', 2],
+    ['failed', 0],
+    ['dead', 0],
+  ])
+})
+
+test('a redelivery that a stop cuts off is still wanted', async () => {
+  const target = await receiver(() => answers.hang)
+  const { deliverer, called } = await deliverUntilCut([subscription(target.url)], { timeoutMs: 600_000 })
+  await wantLetter()
+  await target.until(() => target.received.length === 1)
+  await deliverer.stop()
+  expect([called.includes('tried'), called.at(-1)]).toEqual([false, 'release'])
 })
 
 test('who has lost its lease goes on under another name, and loses no message', async () => {
@@ -358,6 +436,17 @@ describe('failures', () => {
       null,
       null,
     ])
+  })
+  test('a receiver that is silent has failed in time, though garbage is collected meanwhile', async () => {
+    const target = await receiver(() => answers.hang)
+    await deliver([subscription(target.url)])
+    await insert(1)
+    await target.until(() => target.received.length === 1)
+    while ((await state('failures > 0')).length === 0) {
+      collectGarbage()
+      await pause(10)
+    }
+    expect((await state())[0]!.last_error).toBe('no answer within 0.3 seconds')
   })
   test('Retry-After is honoured', async () => {
     const target = await receiver(() => answers.status(503, { 'retry-after': '2' }))

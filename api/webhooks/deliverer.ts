@@ -73,6 +73,13 @@ interface Item {
   after: Position
 }
 
+/** How a try ended. `error` says why the message was not taken; undefined: it was. */
+interface Outcome {
+  error?: string
+  status?: number
+  retryAfter?: string | undefined
+}
+
 /** A subscription that this process delivers for. */
 interface Held {
   readonly row: HeldRow
@@ -153,7 +160,9 @@ export class Deliverer {
     this.stopping.abort()
     await this.running
     const until = performance.now() + STOP_MS
-    while (performance.now() < until && [...this.held.values()].some(({ busy }) => busy)) await pause(20)
+    const isBusy = () => this.redelivering.size > 0 || [...this.held.values()].some(({ busy }) => busy)
+    while (performance.now() < until && isBusy()) await pause(20)
+    this.cutOff()
     await this.keep().catch(() => {})
     await this.webhooks.release(this.holder).catch(() => {})
     clearTimeout(this.lapse)
@@ -284,10 +293,11 @@ export class Deliverer {
     }
     this.leasedUntil = began + leaseMs
     clearTimeout(this.lapse)
-    this.lapse = setTimeout(
-      () => this.requests.forEach((request) => request.abort(new Error('the lease is over'))),
-      this.leasedUntil - performance.now(),
-    )
+    this.lapse = setTimeout(() => {
+      // Timers run up to two milliseconds early. A request that begins then would not be cut off.
+      this.leasedUntil = -Infinity
+      this.cutOff()
+    }, this.leasedUntil - performance.now())
     // From the next time on: copies that start together share what there is.
     const taken = isKnown ? await this.webhooks.take(this.holder) : 0
     if (taken === 0 && performance.now() < this.syncAt) return
@@ -317,6 +327,11 @@ export class Deliverer {
 
   private get isLeased(): boolean {
     return performance.now() < this.leasedUntil
+  }
+
+  /** Ends all requests that are on their way, whatever their receivers would answer. */
+  private cutOff(): void {
+    for (const request of this.requests) request.abort()
   }
 
   /** Reads on for the subscriptions that have nothing to send. Answers whether there is more right after. */
@@ -433,20 +448,11 @@ export class Deliverer {
         this.giveUp(held, item)
         continue
       }
-      const host = new URL(held.row.url).host
-      let release: () => void
-      try {
-        const slots = held.failures ? this.failing : this.working
-        release = await slots.acquire(host, this.stopping.signal)
-      } catch {
-        return
-      }
-      try {
-        if (held.dropped || this.isStopping || !this.isLeased) return
-        await this.send(held, item)
-      } finally {
-        release()
-      }
+      const slots = held.failures ? this.failing : this.working
+      const outcome = await this.try(held, item.message, slots)
+      // Another process sends it, or this one once more.
+      if (!outcome) return
+      this.settle(held, item, outcome)
     }
   }
 
@@ -462,20 +468,15 @@ export class Deliverer {
     return this.options.clock() - waitsSince >= this.options.giveUpMs
   }
 
-  private async send(held: Held, item: Item): Promise<void> {
-    const isFirst = held.failures === 0
-    const { error, status, retryAfter } = await this.post(held.row, item.message)
-    // Cut off: another process sends it, or this one once more.
-    if (error !== undefined && (this.isStopping || !this.isLeased)) return
+  /** Takes in how a try went. */
+  private settle(held: Held, item: Item, { error, status, retryAfter }: Outcome): void {
     const now = this.options.clock()
     this.dirty.add(held)
     if (error === undefined) {
-      this.figures.delivered++
-      if (isFirst) this.delay?.observe(Math.max(0, now - item.message.since) / 1000)
+      if (held.failures === 0) this.delay?.observe(Math.max(0, now - item.message.since) / 1000)
       Object.assign(held, { failures: 0, failingSince: undefined, nextTry: 0, lastError: null })
       this.pass(held, item)
     } else {
-      this.figures.failed++
       held.failures++
       held.failingSince ??= now
       held.lastError = error
@@ -506,25 +507,47 @@ export class Deliverer {
     this.keepSoon()
   }
 
-  /** One try. `error` says why the message was not taken; undefined: it was. */
-  private async post(
-    row: HeldRow,
-    message: Message,
-  ): Promise<{ error?: string; status?: number; retryAfter?: string | undefined }> {
+  /** One try, once there is a slot. Undefined: none began, or it was cut off. */
+  private async try(held: Held, message: Message, slots: Semaphore): Promise<Outcome | undefined> {
+    let release: () => void
+    try {
+      release = await slots.acquire(new URL(held.row.url).host, this.stopping.signal)
+    } catch {
+      return undefined
+    }
+    try {
+      if (held.dropped || this.isStopping || !this.isLeased) return undefined
+      const outcome = await this.post(held.row, message)
+      if (outcome) this.figures[outcome.error === undefined ? 'delivered' : 'failed']++
+      return outcome
+    } finally {
+      release()
+    }
+  }
+
+  /** One request; undefined: it was cut off. */
+  private async post(row: HeldRow, message: Message): Promise<Outcome | undefined> {
+    const { timeoutMs } = this.options
     const request = new AbortController()
+    const late = new Error(`no answer within ${timeoutMs / 1000} seconds`)
+    // Not AbortSignal.any() with a timeout: that timeout may be collected as garbage, and never ends it.
+    const timer = setTimeout(() => request.abort(late), timeoutMs)
     this.requests.add(request)
     try {
       const { status, retryAfter } = await this.sender.post(
         row.url,
         headersOf(message, row.secrets, new Date(this.options.clock())),
         message.body,
-        AbortSignal.any([request.signal, AbortSignal.timeout(this.options.timeoutMs)]),
+        request.signal,
       )
       if (status >= 200 && status < 300) return { status }
       return { error: `the receiver answered ${status}`, status, retryAfter }
     } catch (error) {
+      // By the end of the lease or by a stop, which says nothing of the receiver.
+      if (request.signal.aborted && request.signal.reason !== late) return undefined
       return { error: (error as Error).message.slice(0, ERROR_CHARACTERS) || 'no answer' }
     } finally {
+      clearTimeout(timer)
       this.requests.delete(request)
     }
   }
@@ -533,19 +556,12 @@ export class Deliverer {
   private async redeliver(letter: DeadLetter): Promise<void> {
     const key = `${letter.subscription} ${letter.message}`
     const held = this.held.get(letter.subscription)
-    if (!held || held.dropped || this.redelivering.has(key)) return
+    if (!held || this.redelivering.has(key)) return
     this.redelivering.add(key)
     try {
-      const release = await this.failing.acquire(new URL(held.row.url).host, this.stopping.signal)
-      try {
-        if (!this.isLeased) return
-        const { error } = await this.post(held.row, { id: letter.message, body: letter.body, since: 0 })
-        if (error !== undefined && !this.isLeased) return
-        this.figures[error === undefined ? 'delivered' : 'failed']++
-        await this.webhooks.tried(letter, error)
-      } finally {
-        release()
-      }
+      const message = { id: letter.message, body: letter.body, since: 0 }
+      const outcome = await this.try(held, message, this.failing)
+      if (outcome) await this.webhooks.tried(letter, outcome.error)
     } catch {
       // It is still wanted: the next look finds it.
     } finally {
