@@ -34,11 +34,13 @@ const OFFSET = (i: string) => ({
   distance: `(0.08 * sqrt(-2 * ln(1e-12::float8 + ${uniform(i, 'distance')})))`,
   angle: `(2 * pi() * ${uniform(i, 'angle')})`,
 })
+/** A number without zeros at its end, as canonical JSON has it. */
+const plain = (number: string) => `trim_scale(${number})`
 
 /**
  * An INSERT of the records from number $1 to $2: places around cities, one every 20 seconds, on four chains,
- * by 20,000 attesters. 90 % are points, the others lines and polygons of some hundred metres. The table's
- * triggers fill in the derived columns when they are enabled.
+ * by 20,000 attesters. 90 % are points, the others lines and polygons of some hundred metres, in canonical
+ * JSON as the indexer writes it. The table's triggers fill in the derived columns when they are enabled.
  */
 export function insertRecordsSql(): string {
   const { lng, lat } = city('city')
@@ -50,13 +52,13 @@ export function insertRecordsSql(): string {
       CASE kind WHEN 'point' THEN lng END, CASE kind WHEN 'point' THEN lat END, '{}', '{}', '{}', '{}', 'Place ' || i, i % 50 = 0, time + interval '3.25 seconds', time + interval '3.25 seconds', geometry,
       '0xba4171c92572b1e4f241d044c32cdf083be9fd946b8766977558ca6378c824e2', '0x' || repeat('0', 64), true, 0, i, uid, uid, 0,
       CASE kind WHEN 'point' THEN ST_SetSRID(ST_MakePoint(lng::float8, lat::float8), 4326) ELSE ST_SetSRID(ST_GeomFromGeoJSON(geometry), 4326) END
-    FROM (SELECT *, CASE kind WHEN 'point' THEN format('{"type":"Point","coordinates":[%s,%s]}', lng, lat)
-        WHEN 'linestring' THEN format('{"type":"LineString","coordinates":[[%s,%s],[%s,%s],[%s,%s]]}', lng, lat, lng + 0.002, lat + 0.001, lng + 0.004, lat)
-        ELSE format('{"type":"Polygon","coordinates":[[[%1$s,%2$s],[%3$s,%2$s],[%3$s,%4$s],[%1$s,%4$s],[%1$s,%2$s]]]}', lng, lat, lng + 0.003, lat + 0.002) END AS geometry
+    FROM (SELECT *, CASE kind WHEN 'point' THEN format('{"coordinates":[%s,%s],"type":"Point"}', lng, lat)
+        WHEN 'linestring' THEN format('{"coordinates":[[%s,%s],[%s,%s],[%s,%s]],"type":"LineString"}', lng, lat, ${plain('lng + 0.002')}, ${plain('lat + 0.001')}, ${plain('lng + 0.004')}, lat)
+        ELSE format('{"coordinates":[[[%1$s,%2$s],[%3$s,%2$s],[%3$s,%4$s],[%1$s,%4$s],[%1$s,%2$s]]],"type":"Polygon"}', lng, lat, ${plain('lng + 0.003')}, ${plain('lat + 0.002')}) END AS geometry
       FROM (SELECT i, '0x' || md5('uid' || i) || md5('attestation' || i) AS uid, (${CHAIN_SLUGS})[1 + i % 4] AS chain, ${proverAddress(`floor(${PROVERS} * power(${uniform('i', 'prover')}, 3))`)} AS prover,
           timestamptz 'epoch' + (${FIRST_TIME / 1000} + i * ${SECONDS_BETWEEN}) * interval '1 second' AS time,
           CASE WHEN i % 21 = 7 THEN 'linestring' WHEN i % 21 = 13 THEN 'polygon' ELSE 'point' END AS kind,
-          round((${lng} + ${distance} * cos(${angle}))::numeric, 6) AS lng, round((${lat} + ${distance} * sin(${angle}))::numeric, 6) AS lat
+          ${plain(`round((${lng} + ${distance} * cos(${angle}))::numeric, 6)`)} AS lng, ${plain(`round((${lat} + ${distance} * sin(${angle}))::numeric, 6)`)} AS lat
         FROM (SELECT i::int, ${cityOf('i')}::int AS city FROM generate_series($1::int, $2::int) AS i) AS numbered) AS placed) AS shaped`
 }
 

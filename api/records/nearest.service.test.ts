@@ -1,9 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { seededRandom } from '../../dev/random'
 import { distanceCentimeters, type PreparedGeometry } from '../../src/geodesy'
 import { startApi, type TestApi } from '../../test/api'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
 import { ADDRESSES, insertRecords, preparedOf, type Geometry, type GivenRecord } from '../../test/records'
+import { UnavailableError } from '../http/problems'
+import { nearQuery } from './sql'
+import { Store } from './store'
 
 /**
  * sort=distance against brute force by the kernel: every record is measured, then sorted. NEAREST_SEED
@@ -85,8 +88,8 @@ interface Answer {
   next_cursor: string | null
   detail?: string
 }
-async function ask(query: Record<string, string>): Promise<Answer> {
-  const answer = await fetch(`${api.url}/api/v0/location-records?${new URLSearchParams(query).toString()}`)
+async function ask(query: Record<string, string>, { url } = api): Promise<Answer> {
+  const answer = await fetch(`${url}/api/v0/location-records?${new URLSearchParams(query).toString()}`)
   return (await answer.json()) as Answer
 }
 const listed = ({ data, detail }: Answer) => {
@@ -238,4 +241,112 @@ test.each<[Record<string, string>, string]>([
 test('so far down the list that too many would be measured: refused in words', async () => {
   const answer = await ask({ near: '13.4,52.5', sort: 'distance', offset: '60000' })
   expect(answer.detail).toMatch(/^More than 20000 records would have to be measured/)
+})
+
+describe('where one statement does not tell', () => {
+  /** What a statement reads of the table: rows, and blocks with those of large values. */
+  interface Plan {
+    'Relation Name'?: string
+    'Actual Rows': number
+    'Actual Loops': number
+    'Rows Removed by Filter'?: number
+    'Shared Hit Blocks': number
+    'Shared Read Blocks': number
+    Plans?: Plan[]
+  }
+  const rowsRead = (plan: Plan): number =>
+    (plan['Relation Name'] === 'location_record'
+      ? (plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops']
+      : 0) + (plan.Plans ?? []).reduce((sum, each) => sum + rowsRead(each), 0)
+  /** Asks for the nearest to 0, 0 of these records. */
+  async function nearestOf(given: readonly (GivenRecord & { geometry: Geometry })[], limit: number) {
+    const ofThem = await createMigratedDatabase()
+    const apiOfThem = await startApi({ databaseUrl: ofThem.url })
+    try {
+      const stored = await insertRecords(ofThem.url, given)
+      await rows(ofThem.url, 'ANALYZE location_record')
+      const { text, values } = nearQuery([0, 0], limit + 1, {})
+      const [explained] = await rows<{ 'QUERY PLAN': [{ Plan: Plan }] }>(
+        ofThem.url,
+        `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`,
+        values,
+      )
+      const plan = explained!['QUERY PLAN'][0].Plan
+      const found = listed(await ask({ near: '0,0', sort: 'distance', limit: String(limit) }, apiOfThem))
+      const expected = byDistance(
+        [0, 0],
+        stored.map(({ id, chain, prover, geometry }) => ({
+          ...{ id, chain, prover, prepared: preparedOf(geometry!)! },
+        })),
+      ).slice(0, limit)
+      return {
+        ...{ found, expected, rowsRead: rowsRead(plan) },
+        blocksRead: plan['Shared Hit Blocks'] + plan['Shared Read Blocks'],
+      }
+    } finally {
+      await apiOfThem.close()
+      await ofThem.drop()
+    }
+  }
+  const triangle = (lng: number, lat: number): Geometry => {
+    const at = [lng, lat]
+    return { type: 'Polygon', coordinates: [[at, [lng + 0.01, lat], [lng, lat + 0.01], at]] }
+  }
+
+  test('few points among polygons: it does not go through all of them', async () => {
+    const polygons = Array.from({ length: 2_500 }, (_, i) => triangle((i % 50) - 25, Math.floor(i / 50) - 25))
+    const point: Geometry = { type: 'Point', coordinates: [0.02, 0.02] }
+    const answer = await nearestOf(
+      [...polygons, point].map((geometry) => ({ geometry })),
+      5,
+    )
+    expect(answer.found).toEqual(answer.expected)
+    expect(answer.rowsRead).toBeLessThan(100)
+  })
+
+  test('large polygons among few points: their texts are not read', async () => {
+    const circle = (radius: number): Geometry => {
+      const at = (i: number) => [
+        radius * Math.cos((i * Math.PI) / 2_000),
+        radius * Math.sin((i * Math.PI) / 2_000),
+      ]
+      return { type: 'Polygon', coordinates: [[...Array.from({ length: 4_000 }, (_, i) => at(i)), at(0)]] }
+    }
+    const points = [0.01, 0.02, 0.03].map((lng): Geometry => ({ type: 'Point', coordinates: [lng, 0] }))
+    const large = Array.from({ length: 20 }, (_, i) => circle(0.001 * (i + 1)))
+    const answer = await nearestOf(
+      [...points, ...large].map((geometry) => ({ geometry })),
+      2,
+    )
+    expect(answer.found).toEqual(answer.expected)
+    // Their shapes are, for the order on the plane: 16 bytes a position, not 38.
+    expect(answer.blocksRead).toBeLessThan(400)
+  })
+
+  test('large media: they are not read with the places', async () => {
+    const points = [0.01, 0.02, 0.03].map((lng): Geometry => ({ type: 'Point', coordinates: [lng, 0] }))
+    const media = Array.from({ length: 1_000_000 }, () => Math.floor(random() * 36).toString(36)).join('')
+    const answer = await nearestOf(
+      points.map((geometry) => ({ geometry, media })),
+      2,
+    )
+    expect(answer.found).toEqual(answer.expected)
+    expect(answer.blocksRead).toBeLessThan(100)
+  })
+
+  test.each([
+    ['57014', 'its time'],
+    ['54000', 'its size'],
+  ])('the database gave it up (%s) for %s: others are asked', async (code) => {
+    const store = new Store(database.url, () => {})
+    vi.spyOn(store.servers, 'read').mockRejectedValue(Object.assign(new Error('given up'), { code }))
+    expect(await store.recordsNear([0, 0], 1, {})).toBeUndefined()
+    await store.close()
+  })
+
+  test('the database is gone: none is', async () => {
+    const store = new Store('postgres://nobody@127.0.0.1:1/none', () => {})
+    await expect(store.recordsNear([0, 0], 1, {})).rejects.toThrow(UnavailableError)
+    await store.close()
+  })
 })

@@ -1,7 +1,7 @@
 import { reachOf, readGeometry } from '../../src/geodesy'
 import type { Place } from './sieve'
 import {
-  LEAST_DEGREE,
+  POLAR,
   type Bbox,
   type NearRecords,
   type PlacedRecord,
@@ -26,8 +26,6 @@ const FARTHEST = 20_004_000
 const MOST_SAMPLED = 1_000
 /** Records that are looked for by one statement at most. */
 const MOST_AT_ONCE = 200
-/** From this latitude on, degrees, what is near the pole is looked at as well. */
-const POLAR = 75
 /** From this longitude on, what is across the antimeridian. */
 const MERIDIAN = 120
 
@@ -106,12 +104,8 @@ async function atOnce(
   { place, limit }: NearestQuery,
   { near, measure }: NearestReads,
 ): Promise<Measured[] | undefined> {
-  const at = positionOf(place)
-  const known = await near(at, limit)
+  const known = await near(positionOf(place), limit)
   if (!known) return undefined
-  const [lng, lat] = at.map(Math.abs) as [number, number]
-  const high = known.meters / LEAST_DEGREE
-  if (lat + high > POLAR || lng + high / Math.cos(((lat + high) * Math.PI) / 180) >= 180) return undefined
   const distances = await measure(known.records, place)
   const found = known.records.flatMap(({ id }, i) => {
     const centimeters = distances[i]!

@@ -54,21 +54,23 @@ export function distances(task: SieveTask): (number | null)[] {
   return found.map((each) => each ?? others.next().value!)
 }
 
-/** Of a point as it is stored; undefined for anything else. */
+/** Of a point as it is stored, or asked for; undefined for anything else. */
 function positionOf(text: string): [number, number] | undefined {
-  const [, lng, lat] = POINT.exec(text) ?? []
+  const [, lng, lat] = STORED_POINT.exec(text) ?? ASKED_POINT.exec(text) ?? []
   const at: [number, number] = [Number(lng), Number(lat)]
   return Math.abs(at[0]) <= 180 && Math.abs(at[1]) <= 90 ? at : undefined
 }
 const NUMBER = String.raw`-?\d+(?:\.\d+)?(?:e-?\d+)?`
-const POINT = new RegExp(
-  String.raw`^\{"type":"Point","coordinates":\[(${NUMBER}),(${NUMBER})(?:,${NUMBER})?\]\}$`,
-)
+const COORDINATES = String.raw`"coordinates":\[(${NUMBER}),(${NUMBER})(?:,${NUMBER})?\]`
+/** Canonical JSON, and as placeOf writes what a query says. */
+const STORED_POINT = new RegExp(String.raw`^\{${COORDINATES},"type":"Point"\}$`)
+const ASKED_POINT = new RegExp(String.raw`^\{"type":"Point",${COORDINATES}\}$`)
 
 function measured<Answer>(
   { geometry, candidates }: SieveTask,
   measure: (candidate: PreparedGeometry, target: PreparedGeometry) => Answer,
 ): (Answer | null)[] {
+  if (candidates.length === 0) return []
   const target = prepared.get(geometry) ?? prepare(geometry)
   prepared.set(geometry, target)
   return candidates.map((text) => {

@@ -40,6 +40,11 @@ export function isTimeout({ code, message }: DatabaseError): boolean {
   return code === '57014' || message === 'Query read timeout'
 }
 
+/** Whether the database itself gave a statement up, for its time or its size: another one may get there. */
+export function isGivenUp({ code }: DatabaseError): boolean {
+  return code === '57014' || code === '54000'
+}
+
 /** Whether there are no tables yet. */
 export function isUnmigrated({ code }: DatabaseError): boolean {
   return code === '42P01'

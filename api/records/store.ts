@@ -34,6 +34,7 @@ import { InputLookups, type InputRow } from './store-inputs'
 import {
   STATEMENT_TIMEOUT_MS,
   apiConnections,
+  isGivenUp,
   isOutage,
   isTimeout,
   isUnmigrated,
@@ -188,13 +189,24 @@ export class Store {
     return this.places(sampleQuery(filter, boxes, limit))
   }
 
-  /** The records round a position, `limit` at least; undefined where one statement cannot tell (sql.ts). */
+  /**
+   * The records round a position, `limit` at least; undefined where one statement cannot tell (sql.ts), or
+   * the database gave it up.
+   */
   async recordsNear(
     at: readonly [number, number],
     limit: number,
     parts: RecordParts,
   ): Promise<NearRecords | undefined> {
-    const [row] = await this.run<{ meters: number; lines: string | null }>(nearQuery(at, limit, parts), true)
+    const statement = nearQuery(at, limit, parts)
+    const reading = this.servers.read<{ meters: number; lines: string | null }>(this.lists, statement)
+    const [row] = await translated(
+      reading.catch((error: DatabaseError) => {
+        if (isGivenUp(error)) return []
+        throw error
+      }),
+      true,
+    )
     return row?.lines ? { meters: row.meters, records: readNear(row.lines, parts) } : undefined
   }
 

@@ -1,0 +1,35 @@
+import { AbiCoder } from 'ethers'
+import { expect, test, vi } from 'vitest'
+import { fieldTypes } from '../../src/eas'
+import { distanceCentimeters, prepareGeometry, readGeometry } from '../../src/geodesy'
+import { LOCATION_SCHEMA, decodeLocation } from '../../src/location'
+import { placeOf } from './sieve'
+import { distances } from './sieve-worker'
+
+vi.mock('../../src/geodesy', { spy: true })
+
+/** The geometry of an attestation, as it is stored. */
+function storedOf(location: string): string {
+  const values = [0n, 'EPSG:4326', 'geojson', location, [], [], [], [], '']
+  const payload = AbiCoder.defaultAbiCoder().encode(fieldTypes(LOCATION_SCHEMA.fields), values)
+  return decodeLocation(LOCATION_SCHEMA.uid, payload).geometry!.json
+}
+
+test('distances of stored points are measured as positions, none is prepared', () => {
+  const place = placeOf({ type: 'Point', coordinates: [13.4, 52.5] }, 'near')
+  const given = [
+    [0, 0],
+    [-179.5, -12.25, 100],
+    [1e-7, -89.999999],
+  ].map((coordinates) => JSON.stringify({ type: 'Point', coordinates }))
+  const stored = given.map(storedOf)
+  const expected = stored.map((text) => {
+    const [from, to] = [text, place.geometry].map((each) =>
+      prepareGeometry(readGeometry(JSON.parse(each), 'point')),
+    )
+    return distanceCentimeters(from!, to!)
+  })
+  vi.mocked(prepareGeometry).mockClear()
+  expect(distances({ geometry: place.geometry, candidates: stored })).toEqual(expected)
+  expect(prepareGeometry).not.toHaveBeenCalled()
+})
