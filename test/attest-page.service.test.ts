@@ -121,6 +121,21 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     expect(others(complaints)).toEqual([])
   })
 
+  test('the address never holds a private place that is pasted, nor one that is no JSON any more', async () => {
+    await using browser = await open({ place: '2.2945, 48.8584' })
+    const { page, complaints } = browser
+    const given = `{"geometry":{"type":"Point","coordinates":[60.5,30.25]},"salt":"0x${'5a'.repeat(32)}"}`
+    // What the page itself has: page.url() lags behind.
+    const address = () => page.evaluate<string>('location.href')
+    for (const text of [given, given.slice(0, -1)]) {
+      await page.getByLabel('Place', { exact: true }).fill('1, 2')
+      expect(await address()).toMatch(/[?&]place=1/)
+      await page.getByLabel('Place', { exact: true }).fill(text)
+      expect(await address()).not.toMatch(/[?&]place=/)
+    }
+    expect(complaints).toEqual([])
+  })
+
   test('a live map shows what someone else attests meanwhile', async () => {
     await using browser = await open({ place: '10, 30' })
     const { page } = browser

@@ -274,6 +274,32 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     expect(browser.complaints).toEqual([])
   })
 
+  test('the card of a local chain never links to the pages of others, also after one of another chain', async () => {
+    await insertRecords(world.databaseUrl, [{ chain: 'celo', uid: uids.tower, memo: 'The same UID' }])
+    try {
+      await using browser = await openPage()
+      const page = await opened(browser, `?record=celo-${uids.tower}`)
+      await card(page).getByText('The same UID').waitFor()
+      await card(page).locator('a[href*="celo"][href^="https://"]').first().waitFor()
+      // Every link that the card has, however shortly.
+      await page.evaluate(`
+        links = new Set()
+        new MutationObserver(() => {
+          for (const { href } of document.querySelectorAll('.card a')) links.add(href)
+        }).observe(document.body, { subtree: true, childList: true, attributes: true })
+        history.pushState(null, '', '?record=base-sepolia-${uids.tower}')
+        dispatchEvent(new PopStateEvent('popstate'))
+      `)
+      await card(page).getByText('Eiffel Tower').waitFor()
+      await page.evaluate('new Promise(requestAnimationFrame)')
+      const links = await page.evaluate<string[]>('[...links]')
+      expect(links.join()).toContain('chain=base-sepolia')
+      expect(links.filter((each) => /^https:.*(base-sepolia|basescan)/.test(each))).toEqual([])
+    } finally {
+      await rows(world.databaseUrl, "DELETE FROM location_record WHERE chain = 'celo'", [])
+    }
+  })
+
   test('a new record appears live, and fades when it is revoked', async () => {
     await using browser = await openPage()
     const page = await opened(browser, '?at=-60,-40,5')

@@ -25,12 +25,9 @@ export const chainColour = (slug: string): string => known.get(slug)?.colour ?? 
  */
 export function usePages(slug: string) {
   const chain = known.get(slug)
-  const [isLocal, setIsLocal] = useState(true)
-  useEffect(
-    () => void localNodes().then((nodes) => setIsLocal(chain !== undefined && chain.id in nodes)),
-    [slug],
-  )
-  if (!chain || isLocal) return undefined
+  const [nodes, setNodes] = useState<Awaited<ReturnType<typeof localNodes>>>()
+  useEffect(() => void localNodes().then(setNodes), [slug])
+  if (!chain || !nodes || chain.id in nodes) return undefined
   return {
     transaction: (hash: string) => `${chain.explorer}/tx/${hash}`,
     address: (address: string) => `${chain.explorer}/address/${address}`,

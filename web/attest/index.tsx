@@ -17,6 +17,7 @@ import { ChainField, useChains } from '../panel/chain-field'
 import { FieldProblem } from '../panel/field-problem'
 import { GeometryField } from '../panel/geometry-field'
 import { parseInput } from '../panel/input'
+import { isShareable } from '../panel/shareable'
 import { addressOf, geo } from '../service'
 import { WithSigner } from '../wallet'
 import { MediaFields, type Medium } from './media-fields'
@@ -176,7 +177,7 @@ export default function Attest() {
           onText={(next) => {
             change()
             setText(next)
-            inAddress('place', next)
+            inAddress('place', isShareable(next) ? next : '')
           }}
         />
         <label class="field">

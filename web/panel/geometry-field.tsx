@@ -125,7 +125,8 @@ export function GeometryField({
       {mayBePrivate?.kind === 'geometry' && mayBePrivate.isPrivate && (
         <p class="soft private" role="status">
           Only a salted hash of this place is signed. Keep the text above: without it nobody can prove what
-          the answer is about, and no link holds it. <CopyButton text={text} what={`the private ${label}`} />{' '}
+          the answer is about, and no link holds it. The history of this browser may keep what the field held
+          before. <CopyButton text={text} what={`the private ${label}`} />{' '}
           <a
             download="private-place.json"
             href={`data:application/json,${encodeURIComponent(text)}`}

@@ -11,6 +11,7 @@ import { ChainField, useChains } from '../panel/chain-field'
 import { FieldProblem } from '../panel/field-problem'
 import { GeometryField, type FieldState } from '../panel/geometry-field'
 import { parseInput, recordOf, type Parsed } from '../panel/input'
+import { isShareable } from '../panel/shareable'
 import { AnswerView } from './answer'
 import { ask, OPERATIONS, type Question } from './question'
 import { problemOf, type Problem } from './words'
@@ -68,8 +69,7 @@ export default function Playground() {
     setProblem(undefined)
   }
   const inAddress = (next: readonly string[]) => {
-    // Addresses are kept in many places.
-    const open = next.map((text) => (isPrivate(text) ? '' : text))
+    const open = next.map((text) => (isShareable(text) ? text : ''))
     const fits = open.reduce((sum, text) => sum + encodeURIComponent(text).length, 0) <= LONGEST_PARAMETERS
     setShared(fits)
     setParameters(Object.fromEntries(FIELDS.map((name, i) => [name, (fits && open[i]) || undefined])))
@@ -250,11 +250,6 @@ export default function Playground() {
       )}
     </MapWithPanel>
   )
-}
-
-function isPrivate(text: string): boolean {
-  const parsed = parseInput(text)
-  return parsed.kind === 'geometry' && parsed.isPrivate
 }
 
 /** What is drawn, for those who do not see it: tests. */

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
 import { privatePlace, type Input, type PrivatePlace } from '@geospatial-attestation/client'
 import { UsageError } from './exit'
 import { fileNamed } from './key'
@@ -37,7 +38,7 @@ export function makePrivate(inputs: Input[], names: readonly string[], given: re
           : '--private is for a position or GeoJSON: an attestation is known to all by its UID.',
       )
     if (file === '') throw new UsageError('--private names no file that keeps the place and its salt.')
-    if (existsSync(file) || kept.some((other) => other.file === file))
+    if (existsSync(file) || kept.some((other) => path.resolve(other.file) === path.resolve(file)))
       throw new UsageError(
         `${fileNamed(file)} exists, and may be the only copy of a salt: name another file, or give it as the place if it holds this one.`,
       )

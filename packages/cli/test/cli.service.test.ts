@@ -88,6 +88,7 @@ describe('questions', () => {
       "'tower.geojson' exists, and may be the only copy",
     ],
     [[...ANSWER, '--private', 'a=x.json', '--private', 'b=x.json'], "'x.json' exists"],
+    [[...ANSWER, '--private', 'a=x.json', '--private', 'b=./x.json'], "'./x.json' exists"],
     [[...ANSWER, '--private', 'a=x.json', '--private', 'a=y.json'], 'The place a is private already'],
     [['distance', '-', '0,0', '--private', 'a=x.json'], 'an attestation is known to all by its UID'],
     [[...ANSWER, '--private', 'a='], '--private names no file'],

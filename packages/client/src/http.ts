@@ -41,43 +41,69 @@ const PASSING = [429, 500, 502, 503, 504]
  */
 export function sender(options: HttpOptions): Send {
   const { retries = 3, timeout = 60_000, maxWait = 30 } = options
-  const send = options.fetch ?? ((request: Request) => globalThis.fetch(request))
+  const send = options.fetch ?? ((request: Request, init: RequestInit) => globalThis.fetch(request, init))
   const { host } = new URL(options.url)
   return async (request, { signal, timed = true, accepted = [] } = {}) => {
     const body = request.body ? new Uint8Array(await request.clone().arrayBuffer()) : undefined
     for (let attempt = 0; ; attempt++) {
       signal?.throwIfAborted()
-      const signals = [signal, request.signal, timed ? AbortSignal.timeout(timeout) : undefined]
       const headers = new Headers(request.headers)
       if (options.wallet && new URL(request.url).pathname.includes('/compute/'))
         for (const [name, value] of await signedHeaders(options, request, body)) headers.set(name, value)
       let failure: ApiError | ConnectionError
+      const limit = timed ? limitOf(timeout, signal) : undefined
+      // Beside the request too: fetch follows the signal in a Request only while somebody holds the Request.
+      const stopping = { signal: limit?.signal ?? signal ?? null }
       try {
         const response = await send(
           new Request(request.url, {
             method: request.method,
             headers,
             ...(body && { body }),
-            signal: AbortSignal.any(signals.filter((each) => each !== undefined)),
+            ...stopping,
           }),
+          stopping,
         )
-        if (response.ok || accepted.includes(response.status)) return response
+        if (response.ok || accepted.includes(response.status))
+          return timed && response.body ? new Response(await response.arrayBuffer(), response) : response
         failure = await refusalOf(response, options.url)
         if (!PASSING.includes(response.status)) throw failure
       } catch (error) {
         signal?.throwIfAborted()
-        request.signal.throwIfAborted()
         if (error instanceof ApiError || error instanceof ServiceVersionError) throw error
         failure = new ConnectionError(
           `${host} does not answer (${messageOf((error as Error).cause ?? error)}): is the service running at ${options.url}?`,
           { cause: error },
         )
+      } finally {
+        limit?.end()
       }
       const wanted = 'retryAfter' in failure ? failure.retryAfter : undefined
       if (attempt >= retries || (wanted ?? 0) > maxWait) throw failure
       // 0.5, 1, 2 s ..., each half fixed and half random, so that clients do not come back together.
       await pause(wanted ? wanted * 1000 : 500 * 2 ** attempt * (0.5 + Math.random() / 2), signal)
     }
+  }
+}
+
+/**
+ * The signal of one attempt: aborted when the time is over, and with the caller's. AbortSignal.any would not
+ * do: on Node 20 a time limit that nothing else holds is collected as garbage, and never comes.
+ */
+function limitOf(milliseconds: number, signal: AbortSignal | undefined) {
+  const attempt = new AbortController()
+  const stop = () => attempt.abort(signal!.reason)
+  if (signal?.aborted) stop()
+  signal?.addEventListener('abort', stop)
+  const over = new DOMException('The operation was aborted due to timeout', 'TimeoutError')
+  const timer = setTimeout(() => attempt.abort(over), milliseconds)
+  return {
+    signal: attempt.signal,
+    /** Lets go of the caller's signal and of the time. */
+    end: () => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', stop)
+    },
   }
 }
 

@@ -1,5 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import {
   ApiError,
   AttestationNotFoundError,
@@ -373,6 +375,37 @@ describe('errors', () => {
       },
     ])
     expect((await caught(later.geo.area(PARK, { signal: waiting.signal })))!.message).toBe('not that long')
+  })
+
+  const begins: RequestListener = (_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' }).write('{')
+  }
+  test.each<[what: string, answer: RequestListener]>([
+    ['silent', () => {}],
+    ['stuck in its answer', begins],
+  ])('garbage is collected while a service is %s: timeout and signal end the request', async (_, answer) => {
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    /** Garbage goes in turns: what is let go of in one is found in the next. */
+    const collected = async () => {
+      for (let turn = 0; turn < 5; turn++) {
+        await new Promise((resolve) => setTimeout(resolve, 20))
+        collect()
+      }
+    }
+    const slow = await told([answer], { timeout: 500, retries: 0 })
+    const over = [slow.geo.records.stats(), slow.geo.area(PARK)].map(caught)
+    await collected()
+    for (const error of await Promise.all(over)) expect(error).toBeInstanceOf(ConnectionError)
+
+    const { geo } = await told([answer])
+    const stop = new AbortController()
+    const { signal } = stop
+    const exported = async () => new Response(await geo.records.export({ format: 'csv', signal })).text()
+    const ended = [geo.records.stats({ signal }), geo.area(PARK, { signal }), exported()].map(caught)
+    await collected()
+    stop.abort(new Error('enough'))
+    for (const error of await Promise.all(ended)) expect(error!.message).toBe('enough')
   })
 })
 
