@@ -134,7 +134,10 @@ test('a schema of one chain’s registry counts on that chain; what is known fro
   addLocationSchemas([found], 'celo')
   const counts = ['celo', 'base', undefined].map((chain) => isLocationSchema(found.uid, chain))
   expect(counts).toEqual([true, false, true])
-  expect(['celo', 'base'].map((chain) => locationSchemaUids(chain).includes(found.uid))).toEqual([true, false])
+  expect(['celo', 'base'].map((chain) => locationSchemaUids(chain).includes(found.uid))).toEqual([
+    true,
+    false,
+  ])
   expect(locationSchemaUids('base')).toContain(LOCATION_SCHEMA.uid)
 })
 
