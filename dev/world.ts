@@ -25,7 +25,7 @@ export interface World {
   readonly chains: ReadonlyMap<string, LocalChain>
   /** Base Sepolia, or else the first local chain. */
   readonly chain: LocalChain | undefined
-  /** The services that run now, by name: database, one indexer per chain, api. */
+  /** The services that run now, by name: database, indexers, api. */
   readonly services: ReadonlyMap<string, Service>
   /** Resolves with a reason when a part that is needed has ended for good. */
   readonly broken: Promise<string>
@@ -61,7 +61,7 @@ const DEFAULT_LOCAL_CHAINS = ACTIVE_SLUGS.join(',')
 const NTH_PLACE_ELSEWHERE = 10
 
 /**
- * Starts the service: the database, the chains, migrations, one indexer per chain, the API. Parts that the
+ * Starts the service: the database, the chains, migrations, the indexers, the API. Parts that the
  * environment names (DATABASE_URL, RPC_URL_*, signer) are used as they are; the others are started locally.
  * Without any RPC_URL_* these are the chains of CHAINS, the first at LOCAL_CHAIN_PORT and each other one port
  * further. Throws a PlainError that says what to do; what was started by then is stopped.

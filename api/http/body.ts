@@ -53,7 +53,7 @@ function jsonFault(text: string): string | undefined {
     return undefined
   } catch (error) {
     const { message } = error as Error
-    const [, position] = / at position (\d+)/.exec(message) ?? []
+    const [, position] = / at position (\d+)(?: \(line \d+ column \d+\))?$/.exec(message) ?? []
     if (position !== undefined) return ` from character ${Number(position) + 1} on`
     if (message.startsWith('Unexpected end')) return ': it ends too early'
     const [, token] = /^Unexpected token '([^])'/u.exec(message) ?? []

@@ -486,6 +486,12 @@ describe('bodies', () => {
       'The body is not valid JSON: unexpected "N".',
     ],
     [
+      'a text that looks like a place',
+      '{" at position 7 ":x}',
+      'content-type: application/json',
+      'The body is not valid JSON: unexpected "x".',
+    ],
+    [
       'a comma',
       '{"chainId":1,}',
       'content-type: application/json',
