@@ -103,11 +103,9 @@ test('messages are those of Standard Webhooks, signed by both secrets while one 
   await client.query('UPDATE location_record SET revoked = true WHERE uid = $1', [uidOf(1)])
   await client.query('DELETE FROM location_record WHERE uid = $1', [uidOf(2)])
   await target.until(() => told(target.received).at(-1) === 'record.corrected 2')
-  const list = told(target.received)
-  expect(list.filter((each) => !each.endsWith(' 2')).slice(0, 2)).toEqual([
-    'record.new 1',
-    'record.revoked 1',
-  ])
+  // On a busy machine an answer may come too late: the message comes again, with its id.
+  const once = target.received.filter(({ id }, i, all) => all.findIndex((each) => each.id === id) === i)
+  expect(told(once).filter((each) => !each.endsWith(' 2'))).toEqual(['record.new 1', 'record.revoked 1'])
   for (const { body, headers, path } of target.received) {
     for (const secret of SECRETS) expect(new Webhook(secret).verify(body, headers)).toEqual(JSON.parse(body))
     expect([path, headers['content-type']]).toEqual(['/hook?x=1', 'application/json; charset=utf-8'])
@@ -118,7 +116,6 @@ test('messages are those of Standard Webhooks, signed by both secrets while one 
     uidOf(1),
     true,
   ])
-  expect(new Set(target.received.map(({ id }) => id)).size).toBe(target.received.length)
 })
 
 test('filters of the stream; of a thousand subscriptions', async () => {
