@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { readChains } from '../src/chains-file'
 import { CHAINS } from '../src/chains'
-import { attest, locationRequest } from '../dev/chain'
+import { attest, locationRequest, mined } from '../dev/chain'
 import { expectInvariants } from './invariants'
 import { startTestWorld, type TestWorld } from './world'
 
@@ -72,7 +72,7 @@ test('it goes the whole way: indexed, listed by slug and alias, and signed for',
     attester: signed.attester,
     deadline: signed.deadline,
   })
-  expect((await sent.wait())!.status).toBe(1)
+  expect((await mined(world.chain, sent.hash)).status).toBe(1)
 })
 
 describe('a file with a mistake', () => {

@@ -11,7 +11,7 @@ import {
 } from '@geospatial-attestation/client'
 import type { Polygon } from 'geojson'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { testAccount, type LocalChain } from '../../../dev/chain'
+import { mined, testAccount, type LocalChain } from '../../../dev/chain'
 import { LOCATION_SCHEMAS } from '../../../src/location'
 import { mine, startTestWorld, type TestWorld } from '../../../test/world'
 import { SIGNER_KINDS, closeSigners, injected, signerOf } from './signers'
@@ -287,7 +287,7 @@ describe('a schema that the chain does not have', () => {
     const registry = await chain.registry(1)
     const uidOf = async (address: string, revocable: boolean) => {
       const transaction = await registry.getFunction('register').send(OWN_SCHEMA, address, revocable)
-      return (await transaction.wait())!.logs[0]!.topics[1]!
+      return (await mined(chain, transaction.hash)).logs[0]!.topics[1]!
     }
     const refusing = await uidOf(resolver, true)
     await expect(geo.attest(GATE, signer, { schema: refusing })).rejects.toThrow(/resolver does not take it/)

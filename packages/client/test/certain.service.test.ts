@@ -1,6 +1,6 @@
 import { createGeo, type Answer, type Geo } from '@geospatial-attestation/client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { testAccount } from '../../../dev/chain'
+import { mined, testAccount } from '../../../dev/chain'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 
 /** What is not certain is neither sent nor claimed: services, nodes and wallets that lag, fail or lie. */
@@ -63,11 +63,11 @@ test("an attestation of someone else with the answer's data is not taken for it"
   const { schema, data, recipient, revocable, refUID, expirationTime } = answer.attestation
   const eas = await world.chain.eas(5)
   const request = { schema, data: { ...{ data, recipient, revocable, refUID, expirationTime }, value: 0 } }
-  const { logs, blockNumber, hash } = await (await eas.attest!(request)).wait()
+  const { logs, blockNumber, hash } = await mined(world.chain, (await eas.attest!(request)).hash)
   await geo.land(answer, honest)
   const fooled = saying({
     status: 'landed',
-    uid: logs[0].data,
+    uid: logs[0]!.data,
     transactionHash: hash,
     blockNumber,
     revoked: false,

@@ -22,7 +22,7 @@ import { Wallet } from 'ethers'
 import { createPublicClient, createWalletClient, http } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import { revoke, testAccount, type LocalChain } from '../../../dev/chain'
+import { mined, revoke, testAccount, type LocalChain } from '../../../dev/chain'
 import { CHAINS } from '../../../src/chains'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 import { SIGNER_KINDS, closeSigners, ethersProvider, injected, signerOf } from './signers'
@@ -383,8 +383,8 @@ describe('check', () => {
       schema: attestation.schema,
       data: { ...{ recipient, expirationTime, revocable, refUID, data }, value: 0 },
     })
-    const { logs } = await transaction.wait()
-    const uid = logs[0].data as string
+    const { logs } = await mined(chain, transaction.hash)
+    const uid = logs[0]!.data
     const checked = await geo.check(uid)
     expect(checked).toMatchObject({ valid: false, says: { result: 881329.94 } })
     expect(checked.problems).toEqual([expect.stringContaining(`It was signed by ${testAccount(1).address}`)])
