@@ -138,11 +138,14 @@ async function replay(
     // Most of the chains that are known are not in the database.
     if (total.uids === 0) continue
     held += total.uids
+    const compared = total.uids - total.notFinal.length
     const wrong = total.differing.length
       ? `${total.differing.length} records differed from the log${repair ? ' and are put right' : ''}`
-      : 'every record is what the log says'
+      : compared > 0
+        ? 'every record is what the log says'
+        : 'nothing was compared'
     progress.line(
-      `${chain.slug}: ${total.uids} attestations replayed, ${wrong}${total.notFinal.length ? `; ${total.notFinal.length} with events that are not final yet were left alone` : ''}`,
+      `${chain.slug}: ${compared} attestations replayed, ${wrong}${total.notFinal.length ? `; ${total.notFinal.length} with events that are not final yet were left alone` : ''}`,
     )
   }
   if (held === 0) progress.line('The database holds no attestations: there is nothing to replay')

@@ -145,11 +145,11 @@ async function nodeFor(session: Session, chain: Chain, answer: string | Answer, 
   try {
     return await session.node(chain)
   } catch (error) {
-    const left = typeof answer === 'string' ? [] : answer.inputRefs.slice(given)
-    if (!(error instanceof UsageError) || left.length === 0) throw error
-    const [all, few] = [given + left.length, given === 1 ? '1 is' : `${given} are`]
+    const refs = typeof answer === 'string' ? [] : answer.inputRefs
+    if (!(error instanceof UsageError) || refs.length <= given) throw error
+    const few = given === 1 ? '1 is' : `${given} are`
     throw new UsageError(
-      `The answer is about ${all} places, and ${few} given: give ${left.join(', ')}, too. An attested place may be left out, and is then read from its chain. ${error.message}`,
+      `The answer is about ${refs.length} places, and ${few} given: give each, in the order of ${refs.join(', ')}; for an attested place its UID. Attested places at the end may be left out, and are read from their chain. ${error.message}`,
     )
   }
 }

@@ -271,7 +271,9 @@ describe('recomputing', () => {
     })
     expect([fewer.code, fewer.stderr]).toEqual([
       2,
-      expect.stringContaining(`The answer is about 2 places, and 1 is given: give ${inputRefs[1]}, too.`),
+      expect.stringContaining(
+        `The answer is about 2 places, and 1 is given: give each, in the order of ${inputRefs.join(', ')};`,
+      ),
     ])
     const turned = await shell.geo(['recompute', 'answer.json', ...inputs.reverse(), '--json'])
     expect(turned.code).toBe(1)
