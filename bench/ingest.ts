@@ -65,7 +65,7 @@ export async function ingest(bench: Bench): Promise<Table[]> {
   const chain = await startLocalChain({ port: await freePort(), statesKept: 3 })
   bench.atEnd(() => chain.stop())
   await attestPoints(chain, ATTESTATIONS, bench.progress)
-  await chain.provider.send('anvil_mine', [`0x${(LOCAL_CHAIN.finality + SPARE_BLOCKS).toString(16)}`])
+  await finalize(chain)
   return [await dense(bench, chain), await withAttributes(bench, chain), await sparse(bench)]
 }
 
@@ -138,6 +138,11 @@ async function dense(bench: Bench, chain: LocalChain): Promise<Table> {
 /** The schema v0.1 with three fields more, which become attributes. */
 const FIELDS_MORE = `${LOCATION_SCHEMA.fields},string assetId,uint256 serial,bool active`
 
+/** Mines until all that is on the chain is final. */
+async function finalize(chain: LocalChain): Promise<void> {
+  await chain.provider.send('anvil_mine', [`0x${(LOCAL_CHAIN.finality + SPARE_BLOCKS).toString(16)}`])
+}
+
 /** The same points under a schema that has attributes, by turns with those that have none. */
 async function withAttributes(bench: Bench, without: LocalChain): Promise<Table> {
   bench.report(`Preparing a chain of ${ATTESTATIONS} attestations with attributes (not counted) ...`)
@@ -158,7 +163,7 @@ async function withAttributes(bench: Bench, without: LocalChain): Promise<Table>
       ]),
     )
   await attestPoints(chain, ATTESTATIONS, bench.progress, requestOf)
-  await chain.provider.send('anvil_mine', [`0x${(LOCAL_CHAIN.finality + SPARE_BLOCKS).toString(16)}`])
+  await finalize(chain)
   const times: [number[], number[]] = [[], []]
   for (let turn = 0; turn < ATTRIBUTE_TURNS; turn++)
     for (const [i, each] of [without, chain].entries()) {
@@ -189,7 +194,7 @@ async function sparse(bench: Bench): Promise<Table> {
     )
     await chain.provider.send('anvil_mine', [`0x${(SPARSE_EVERY - 1).toString(16)}`])
   }
-  await chain.provider.send('anvil_mine', [`0x${(LOCAL_CHAIN.finality + SPARE_BLOCKS).toString(16)}`])
+  await finalize(chain)
   const late = await startLateEndpoint(chain.url, LATENCY_MS)
   bench.atEnd(late.close)
   const { started, ended, client } = await index(bench, late.url, count)

@@ -6,7 +6,7 @@ import { bool, customCleanEnv, makeValidator, port, str } from 'envalid'
 import { CHAINS, chainBySlug, settingSuffix, type Chain } from './chains'
 import { ADDRESS_PATTERN, UID_PATTERN, parseUid } from './eas'
 import { locationSchema, type LocationSchema, type SchemaPolicy } from './location'
-import { parseStrictJson } from './strict-json'
+import { faultPosition, parseStrictJson } from './strict-json'
 
 /**
  * How an answer lands: `direct`, in EAS at the attester's nonce; or `proxy`, through EAS's
@@ -158,8 +158,8 @@ export function parseSettingsFile(text: string): unknown {
   try {
     JSON.parse(text)
   } catch (error) {
-    const [, position] = / at position (\d+)/.exec((error as Error).message) ?? []
-    const lines = text.slice(0, position === undefined ? undefined : Number(position)).split('\n')
+    const position = faultPosition(error as Error)
+    const lines = text.slice(0, position).split('\n')
     const where = `line ${lines.length}, column ${lines.at(-1)!.length + 1}`
     throw new Error(`it is no JSON${position === undefined ? '' : ` from ${where} on`}`)
   }

@@ -27,6 +27,15 @@ export function parseStrictJson(text: string): unknown {
 }
 
 /**
+ * The index at which JSON.parse stopped, by its error; undefined where that does not say. Some of its errors
+ * quote the text, which may look like a place.
+ */
+export function faultPosition({ message }: Error): number | undefined {
+  const [, position] = / at position (\d+)(?: \(line \d+ column \d+\))?$/.exec(message) ?? []
+  return position === undefined ? undefined : Number(position)
+}
+
+/**
  * Whether a JSON text means the same to JavaScript and to Postgres's jsonb: no number that doubles change,
  * and no escape of NUL or of a surrogate, which jsonb refuses.
  */

@@ -1,6 +1,6 @@
 import type { Chain } from '../../src/chains'
 import { PayloadError, parseUid } from '../../src/eas'
-import { readGeometry } from '../../src/geodesy'
+import { describe, readGeometry } from '../../src/geodesy'
 import { decodeLocation, isLocationSchema, type SchemaPolicy } from '../../src/location'
 import type { ChainReader, OnchainAttestation } from './chain-reader'
 import { learnSchema } from './location-schemas'
@@ -75,7 +75,9 @@ export class Resolver {
   ): Promise<ResolvedInput> {
     if (typeof input === 'string') return this.byUid(input, path, chain, reader)
     if (typeof input !== 'object' || input === null || Array.isArray(input))
-      throw invalidInput(`${path}: ${EXPECTED_INPUT}, got ${nameOf(input)}`)
+      throw invalidInput(
+        `${path}: ${EXPECTED_INPUT}, got ${Array.isArray(input) ? A_POSITION : describe(input)}`,
+      )
     if (isOffchainForm(input, path)) return this.offchain.resolve(input, path, chain, reader, client)
     if (isSalted(input, path))
       return { source: 'geojson', ...(await resolveSalted(input, path, this.options.measurer)) }
@@ -177,9 +179,4 @@ const EXPECTED_UID = 'expected an attestation UID (0x and 64 hex digits) or a Ge
 const EXPECTED_INPUT =
   'expected a UID (0x and 64 hex digits), GeoJSON, {"geometry", "salt"}, {"uid", "uri"} or {"attestation"}'
 
-/** What is no input, in a few words. */
-function nameOf(value: unknown): string {
-  if (Array.isArray(value))
-    return 'an array; a position is {"type": "Point", "coordinates": [longitude, latitude]}'
-  return JSON.stringify(value).slice(0, 40)
-}
+const A_POSITION = 'an array; a position is {"type": "Point", "coordinates": [longitude, latitude]}'

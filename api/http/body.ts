@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import secureJson from 'secure-json-parse'
+import { faultPosition } from '../../src/strict-json'
 import { RequestError } from './problems'
 
 /**
@@ -53,8 +54,8 @@ function jsonFault(text: string): string | undefined {
     return undefined
   } catch (error) {
     const { message } = error as Error
-    const [, position] = / at position (\d+)(?: \(line \d+ column \d+\))?$/.exec(message) ?? []
-    if (position !== undefined) return ` from character ${Number(position) + 1} on`
+    const position = faultPosition(error as Error)
+    if (position !== undefined) return ` from character ${position + 1} on`
     if (message.startsWith('Unexpected end')) return ': it ends too early'
     const [, token] = /^Unexpected token '([^])'/u.exec(message) ?? []
     return token === undefined ? '' : `: unexpected ${JSON.stringify(token)}`

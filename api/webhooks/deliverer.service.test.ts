@@ -106,6 +106,9 @@ test('messages are those of Standard Webhooks, signed by both secrets while one 
   // On a busy machine an answer may come too late: the message comes again, with its id.
   const once = target.received.filter(({ id }, i, all) => all.findIndex((each) => each.id === id) === i)
   expect(told(once).filter((each) => !each.endsWith(' 2'))).toEqual(['record.new 1', 'record.revoked 1'])
+  // An id has one body, and a body one id.
+  for (const key of ['id', 'body'] as const)
+    expect(new Set(target.received.map((each) => each[key])).size).toBe(once.length)
   for (const { body, headers, path } of target.received) {
     for (const secret of SECRETS) expect(new Webhook(secret).verify(body, headers)).toEqual(JSON.parse(body))
     expect([path, headers['content-type']]).toEqual(['/hook?x=1', 'application/json; charset=utf-8'])

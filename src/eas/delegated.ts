@@ -1,7 +1,7 @@
 import { Interface } from 'ethers/abi'
 import { TypedDataEncoder, id, type TypedDataField } from 'ethers/hash'
 import { hasher } from './keccak'
-import { HEX, payloadBytes } from './payload'
+import { payloadBytes } from './payload'
 import { isCanonicalSignature } from './signature'
 import { hex, padded, uint } from './words'
 
@@ -203,8 +203,7 @@ function structWriter(layout: AttestLayout): StructWriter {
 
 /** Writes this many bytes of hex. Throws a TypeError for what is not this. */
 function writeHex(buffer: Buffer, text: string, at: number, bytes: number): void {
-  if (text.length !== 2 + 2 * bytes || !HEX.test(text)) hex(text, bytes)
-  buffer.write(text.slice(2), at, 'hex')
+  buffer.write(hex(text, bytes), at, 'hex')
 }
 
 /** Writes a number of at most this many bytes as a word. Throws a TypeError for one that does not fit. */

@@ -318,7 +318,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 /** A short name of a wrong value, safe for a message whatever its size. */
-function describe(value: unknown): string {
+export function describe(value: unknown): string {
   if (value === undefined) return 'nothing'
   if (Array.isArray(value)) return `an array of ${value.length}`
   if (isObject(value)) return 'an object'

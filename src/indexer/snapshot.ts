@@ -260,9 +260,11 @@ async function restoreChain(
   let [rows, kept, characters]: [EventRow[], string[], number] = [[], [], 0]
   let [count, uids] = [0, 0]
   const flush = async () => {
-    // The writer may be amid a part, and roll it back to its savepoint: nothing else is written there.
-    await writer.written()
-    if (kept.length) await insertEventTexts(query, kept)
+    if (kept.length) {
+      // The writer may be amid a part, and roll it back to its savepoint: nothing else is written there.
+      await writer.written()
+      await insertEventTexts(query, kept)
+    }
     const bodies = new Map(rows.filter(({ data }) => data).map((row) => [row.uid, bodyOf(row)]))
     await writer.write(rows.map(eventOf), bodies)
     progress(`${chain.slug}: ${count} of ${note.events.lines} events restored`)
