@@ -42,7 +42,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
   let haproxy: Program
   let redis: Program
   const loads: Promise<void>[] = []
-  const wrong: unknown[] = []
+  const wrong: string[] = []
 
   /** What anybody was told: whether the record is revoked, by UID. */
   const told = new Map<string, boolean>()
@@ -156,8 +156,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
         rounds.set(load.name, (rounds.get(load.name) ?? 0) + 1)
       } catch (error) {
         if (!stopping) {
-          console.error(`${load.name}: ${(error as Error).message}`)
-          wrong.push(load.name)
+          wrong.push(`${load.name}: ${(error as Error).message}`)
         }
         await pause(100)
       }
