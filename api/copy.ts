@@ -98,8 +98,8 @@ export async function serve(settings: Settings): Promise<void> {
     },
     ...{ publicBaseUrl, maxLagSeconds },
     redis,
-    webhooks: webhooks?.deliverer,
-    webhookAdmin: webhooks?.admin,
+    webhooks: webhooks.deliverer,
+    webhookAdmin: webhooks.admin,
     figuresOfCopies: primary && (() => primary.figures()),
     chains: settings.chains,
     deploymentName: settings.deploymentName,
@@ -118,7 +118,7 @@ export async function serve(settings: Settings): Promise<void> {
   })
 
   await listenUntilStopped(app, { host: settings.host, port: settings.port }, '', async () => {
-    await webhooks?.deliverer.stop()
+    await webhooks.deliverer?.stop()
     await Promise.all([measurer.close(), records.close(), columnarFiles.close()])
     shared?.close()
     await graphql.close()
@@ -128,15 +128,15 @@ export async function serve(settings: Settings): Promise<void> {
   // In the background: the other APIs do not wait for it.
   void graphql.start()
   void noteAttesters(store.servers, attesters.values(), logger)
-  void webhooks?.start()
+  void webhooks.start()
 }
 
 /** Who sends changes to subscribers. Throws a SettingsError where their file is wrong. */
 function delivererOf({ webhooks }: Settings, store: Store, logger: Logger) {
-  if (!webhooks) return undefined
+  const rows = new WebhookStore(store.servers)
+  if (!webhooks) return { start: () => warnOfSilence(rows, logger) }
   const sender = new SafeSender(new Set(webhooks.privateHosts))
   const given = webhooks.file === undefined ? [] : readWebhooksFile(webhooks.file, sender)
-  const rows = new WebhookStore(store.servers)
   const deliverer = new Deliverer(store, rows, sender, logger)
   const start = () =>
     retry(() => rows.setFile(given), {
@@ -149,6 +149,16 @@ function delivererOf({ webhooks }: Settings, store: Store, logger: Logger) {
     }).then(() => deliverer.start())
   const admin = webhooks.readAdminKey && { webhooks: rows, sender, adminKey: webhooks.readAdminKey() }
   return { deliverer, start, admin }
+}
+
+/** Subscriptions outlive the settings that made them: nothing is sent, and nobody would know why. */
+async function warnOfSilence(rows: WebhookStore, logger: Logger): Promise<void> {
+  const { active, failing } = await rows.counts().catch(() => ({ active: 0, failing: 0 }))
+  if (active + failing > 0)
+    logger.warn(
+      { subscriptions: active + failing },
+      'there are webhook subscriptions, and this process sends nothing: it has neither WEBHOOKS_FILE nor ADMIN_KEY',
+    )
 }
 
 /** By chain id, the nodes on this machine that pages may ask; none unless the settings say so. */

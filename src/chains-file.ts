@@ -12,9 +12,19 @@ import { parseSettingsFile, processEnvironment, schemaProblems } from './config'
 /** A list of chains. Its packages are loaded where there is such a file alone: they are 250 files. */
 function schemaOfRows() {
   const { Type } = require('@sinclair/typebox') as typeof import('@sinclair/typebox') // eslint-disable-line @typescript-eslint/no-require-imports -- import() would be too late
-  const address = Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' })
-  const slug = Type.String({ pattern: '^[a-z][a-z0-9]*(-[a-z0-9]+)*$', maxLength: 40 })
-  const link = Type.String({ pattern: '^https?://[^ ]*[^/ ]$' })
+  const address = Type.String({
+    pattern: '^0x[0-9a-fA-F]{40}$',
+    expected: 'an address: 0x and 40 hex digits',
+  })
+  const slug = Type.String({
+    pattern: '^[a-z][a-z0-9]*(-[a-z0-9]+)*$',
+    maxLength: 40,
+    expected: 'a slug such as base-sepolia',
+  })
+  const link = Type.String({
+    pattern: '^https?://[^ ]*[^/ ]$',
+    expected: 'an http(s) URL without a slash at its end',
+  })
   const row = Type.Object(
     {
       id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),

@@ -176,11 +176,18 @@ export function schemaProblems(schema: TSchema, value: unknown): string {
   const { Value } = require('@sinclair/typebox/value') as typeof import('@sinclair/typebox/value') // eslint-disable-line @typescript-eslint/no-require-imports -- 150 files, which few processes need
   return [...Value.Errors(schema, value)]
     .slice(0, PROBLEMS_TOLD)
-    .map(({ path, message, schema: { pattern } }) => {
-      const form = pattern === undefined ? '' : ` (${String(pattern)})`
-      return `${path || 'the file'}: ${message.toLowerCase()}${form}`
-    })
+    .map(
+      ({ path, message, schema }) => `${path || 'the file'}: ${expectation(schema) ?? message.toLowerCase()}`,
+    )
     .join('; ')
+}
+
+/** What a schema asks for, where TypeBox does not say it: a form or a choice. */
+function expectation({ pattern, expected, anyOf }: TSchema): string | undefined {
+  if (expected !== undefined || pattern !== undefined)
+    return `expected ${String(expected ?? `text like ${pattern}`)}`
+  const choices = (anyOf as TSchema[] | undefined)?.map((each) => each.const as unknown)
+  return choices?.every((each) => typeof each === 'string') ? `expected ${choices.join(' or ')}` : undefined
 }
 
 /** Settings that a process needs to start, so that one message names all that are missing. */

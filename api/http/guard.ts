@@ -65,8 +65,8 @@ export function guardRequests(
 
   app.removeContentTypeParser(['text/plain', 'application/json'])
   const parse = (request: FastifyRequest, pieces: Buffer[], length: number): unknown => {
-    // No route will read the body.
-    if (request.is404) return undefined
+    // No route will read the body; clients may name a type all the same where there is none.
+    if (request.is404 || (length === 0 && !takesBody(request))) return undefined
     const kept = keepsBody(request)
     if (kept) request.rawBody = Buffer.concat(pieces)
     const charset = /;\s*charset\s*=\s*"?([^\s";]*)/i.exec(request.headers['content-type']!)?.[1]
@@ -87,6 +87,11 @@ export function guardRequests(
       }
     })
   })
+}
+
+/** Whether a route documents a body, or documents nothing. */
+function takesBody({ routeOptions: { schema } }: FastifyRequest): boolean {
+  return schema === undefined || schema.body !== undefined
 }
 
 /**

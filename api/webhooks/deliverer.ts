@@ -84,6 +84,8 @@ interface Outcome {
 interface Held {
   readonly row: HeldRow
   readonly filter: ChangeFilter
+  /** Since when, Unix milliseconds; a replay begins anew. */
+  readonly since: number
   /** Before the next change that is read. */
   position: Position | undefined
   /** What lies before the position and waits to be sent, in order. */
@@ -178,7 +180,7 @@ export class Deliverer {
     const waiting = () => Object.entries(this.waitingSeconds())
     this.delay = new Histogram({
       name: 'geospatial_webhook_delay_seconds',
-      help: 'From the log of changes to the answer of a receiver, of messages that were taken at the first try',
+      help: 'From the log of changes to the answer of a receiver, of messages that were taken at the first try and logged since this process delivers for their subscription',
       buckets: [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300],
       registers,
     })
@@ -313,7 +315,8 @@ export class Deliverer {
       if (held.dropped || versions.get(held.row.id) !== held.row.version) this.drop(held)
     const unknown = [...versions.keys()].filter((id) => !this.held.has(id))
     if (unknown.length)
-      for (const row of await this.webhooks.held(this.holder, unknown)) this.held.set(row.id, heldOf(row))
+      for (const row of await this.webhooks.held(this.holder, unknown))
+        this.held.set(row.id, heldOf(row, this.options.clock()))
     this.counts = await this.webhooks.counts()
     for (const letter of await this.webhooks.wanted(this.holder, WANTED_AT_ONCE)) void this.redeliver(letter)
   }
@@ -473,7 +476,9 @@ export class Deliverer {
     const now = this.options.clock()
     this.dirty.add(held)
     if (error === undefined) {
-      if (held.failures === 0) this.delay?.observe(Math.max(0, now - item.message.since) / 1000)
+      // Not of a replay, nor of what waited for a process to be started.
+      if (held.failures === 0 && item.message.since >= held.since)
+        this.delay?.observe(Math.max(0, now - item.message.since) / 1000)
       Object.assign(held, { failures: 0, failingSince: undefined, nextTry: 0, lastError: null })
       this.pass(held, item)
     } else {
@@ -628,10 +633,11 @@ export class Deliverer {
   }
 }
 
-function heldOf(row: HeldRow): Held {
+function heldOf(row: HeldRow, since: number): Held {
   return {
     row,
     filter: filterOfTexts(row.filter),
+    since,
     position: row.position === null ? undefined : parsePosition(row.position),
     queue: [],
     reset: row.resetReason === null ? undefined : { reason: row.resetReason, at: row.resetAt! },

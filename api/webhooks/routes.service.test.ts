@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import Fastify from 'fastify'
+import { Registry } from 'prom-client'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApi, type TestApi } from '../../test/api'
@@ -18,6 +19,7 @@ let store: Store
 let api: TestApi
 let deliverer: Deliverer
 let receiver: Receiver
+const registry = new Registry()
 beforeAll(async () => {
   database = await createMigratedDatabase()
   store = new Store(database.url, () => {})
@@ -27,6 +29,7 @@ beforeAll(async () => {
   deliverer = new Deliverer(store, webhooks, sender, Fastify().log, {
     ...{ pollMs: 10, renewMs: 30, syncMs: 30, leaseMs: 20_000, firstPauseMs: 20, timeoutMs: 5_000 },
   })
+  deliverer.register(registry)
   deliverer.start()
 })
 beforeEach(async () => {
@@ -61,6 +64,13 @@ const ask = async (method: string, path: string, body?: unknown, key = KEY) => {
 let n = 0
 const insert = () =>
   insertRecords(database.url, [{ chain: 'celo', uid: uidOf(++n), columns: { log_index: n } }])
+/** How many messages the metric of delays has counted. */
+const delays = async () => {
+  const { values } = await registry.getSingleMetric('geospatial_webhook_delay_seconds')!.get()
+  return (values as { metricName?: string; value: number }[]).find(({ metricName }) =>
+    metricName?.endsWith('_count'),
+  )!.value
+}
 /** Resolves once the deliverer has taken it in. */
 const begun = async (id: string) => {
   while ((await ask('GET', `/${id}`)).body.position === null) await pause(10)
@@ -119,7 +129,8 @@ test('a new secret signs beside the old one', async () => {
   expect(() => new Webhook(secret).verify(text, headers)).toThrow()
 })
 
-test('a replay, from a position and from a time, repeats the same messages', async () => {
+test('a replay, from a position and from a time, repeats the same messages, and is no delay', async () => {
+  const counted = await delays()
   const { id } = await added()
   const { position } = (await ask('GET', `/${id}`)).body
   const since = new Date()
@@ -133,6 +144,8 @@ test('a replay, from a position and from a time, repeats the same messages', asy
     const ofEach = (list: Receiver['received']) => list.map((each) => [each.id, each.body])
     expect(ofEach(receiver.received.slice(-2))).toEqual(ofEach(receiver.received.slice(0, 2)))
   }
+  // The two that were sent when they came.
+  expect(await delays()).toBe(counted + 2)
 })
 
 test('410 disables, a replay enables again; dead letters are listed and sent once more', async () => {
@@ -159,6 +172,15 @@ test('410 disables, a replay enables again; dead letters are listed and sent onc
   await receiver.until(() => receiver.received.at(-1)!.id === 'msg_x')
   while ((await ask('GET', `/${id}/dead-letters`)).body.length) await pause(10)
   expect((await ask('POST', `/${id}/dead-letters/msg_x/redeliver`)).status).toBe(404)
+})
+
+test('a request without a body may name its type', async () => {
+  const { id } = await added()
+  const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
+  const at = `${api.url}/admin/v0/webhooks/${id}`
+  expect((await fetch(`${at}/rotate-secret`, { method: 'POST', headers })).status).toBe(200)
+  expect((await fetch(`${at}/replay`, { method: 'POST', headers })).status).toBe(400)
+  expect((await fetch(at, { method: 'DELETE', headers })).status).toBe(204)
 })
 
 describe('refusals', () => {

@@ -25,12 +25,16 @@ export const SUBSCRIPTION_FIELDS = {
     }),
   ),
 }
+const SECRET_FIELD = Type.String({ pattern: SECRET, expected: 'whsec_ and 24 to 64 bytes in base64' })
 const ROW = Type.Object(
   {
-    id: Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$' }),
+    id: Type.String({
+      pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$',
+      expected: 'at most 64 letters, digits, _ and -, the first a letter or digit',
+    }),
     ...SUBSCRIPTION_FIELDS,
-    secret: Type.String({ pattern: SECRET }),
-    oldSecret: Type.Optional(Type.String({ pattern: SECRET })),
+    secret: SECRET_FIELD,
+    oldSecret: Type.Optional(SECRET_FIELD),
   },
   { additionalProperties: false },
 )

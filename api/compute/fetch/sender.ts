@@ -46,9 +46,11 @@ export class SafeSender {
     if (text.length > MAX_URL_LENGTH) return `at most ${MAX_URL_LENGTH} characters`
     if (!/^[\x21-\x5b\x5d-\x7e]+$/.test(text) || !URL.canParse(text)) return 'not a valid URL'
     const url = new URL(text)
-    if (!this.isPrivate(url)) return urlProblem(url)
-    if (!/^https?:$/.test(url.protocol)) return 'expected http:// or https://'
-    return url.username || url.password ? 'expected no user name or password' : undefined
+    if (url.username || url.password) return 'expected no user name or password'
+    if (this.isPrivate(url))
+      return /^https?:$/.test(url.protocol) ? undefined : 'expected http:// or https://'
+    const problem = urlProblem(url)
+    return problem && `${problem}, or a host that WEBHOOK_PRIVATE_HOSTS names`
   }
 
   /** Posts a body, and answers once the head of the answer is there. Throws where there is none in time. */

@@ -1,0 +1,58 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { SafeSender } from '../compute'
+import { readWebhooksFile } from './subscriptions'
+
+/** WEBHOOKS_FILE: what it says, or what would be right. */
+const ROW = { id: 'maps', url: 'https://maps.example/hook', secret: `whsec_${'A'.repeat(32)}` }
+const sender = new SafeSender(new Set(['hooks.internal:8080']))
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'geospatial-test-'))
+})
+afterAll(async () => {
+  rmSync(folder, { recursive: true })
+  await sender.close()
+})
+
+function read(value: unknown) {
+  const file = path.join(folder, 'webhooks.json')
+  writeFileSync(file, JSON.stringify(value))
+  return readWebhooksFile(file, sender)
+}
+
+test('what is left out has its default; the newest secret is the first', () => {
+  const oldSecret = `whsec_${'B'.repeat(32)}`
+  expect(read([ROW, { ...ROW, id: 'other', url: 'http://hooks.internal:8080/x', oldSecret }])).toEqual([
+    { id: 'maps', url: ROW.url, finality: 'final', filter: {}, secrets: [ROW.secret] },
+    {
+      ...{ id: 'other', url: 'http://hooks.internal:8080/x', finality: 'final', filter: {} },
+      secrets: [ROW.secret, oldSecret],
+    },
+  ])
+})
+
+test.each<[string, unknown, string]>([
+  ['no list', ROW, 'expected a list of subscriptions; the file: expected array'],
+  ['an id with a space', [{ ...ROW, id: 'my maps' }], '/0/id: expected at most 64 letters, digits, _ and -'],
+  ['one id twice', [ROW, ROW], 'two subscriptions have the id maps'],
+  ['a finality of another API', [{ ...ROW, finality: 'safe' }], '/0/finality: expected final or latest'],
+  [
+    'a short secret',
+    [{ ...ROW, secret: 'whsec_x' }],
+    '/0/secret: expected whsec_ and 24 to 64 bytes in base64',
+  ],
+  ['no secret', [{ ...ROW, secret: undefined }], '/0/secret: expected'],
+  ['an unknown field', [{ ...ROW, colour: 'red' }], '/0/colour: unexpected property'],
+  ['a filter that there is not', [{ ...ROW, filter: { limit: '3' } }], 'maps: filter: '],
+  [
+    'a private host that no setting names',
+    [{ ...ROW, url: 'http://hooks.internal/' }],
+    'maps: url: expected https://, or a host that WEBHOOK_PRIVATE_HOSTS names',
+  ],
+  ['a password', [{ ...ROW, url: 'https://u:p@maps.example/' }], 'url: expected no user name or password'],
+])('%s is refused', (_, value, message) => {
+  expect(() => read(value)).toThrow(message)
+})
