@@ -104,5 +104,5 @@ async function aPoint(base: string, slug: string): Promise<SampleRecord | undefi
 
 main().catch((error: Error) => {
   console.error(error instanceof PlainError || error instanceof SettingsError ? error.message : error)
-  process.exit(1)
+  process.exit(error instanceof SettingsError ? 2 : 1)
 })

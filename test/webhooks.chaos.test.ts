@@ -43,7 +43,7 @@ afterAll(async () => {
   removeFolder(folder)
 })
 
-async function startCopy(port: number): Promise<Service> {
+async function startCopy(port: number, more: NodeJS.ProcessEnv = {}): Promise<Service> {
   const copy = startService(
     `api-${port}`,
     ['dist/api/main.js'],
@@ -57,6 +57,7 @@ async function startCopy(port: number): Promise<Service> {
       API_PROCESSES: '1',
       WEBHOOKS_FILE: file,
       WEBHOOK_PRIVATE_HOSTS: new URL(receiver.url).host,
+      ...more,
     },
     folder,
   )
@@ -176,4 +177,11 @@ test('the copy that delivers is killed, and does not come back: the other goes o
     ({ body }) => body.includes(attested[1]!) && body.includes('record.new'),
   )
   expect(repeats.filter(({ path }) => path === '/latest').length).toBeGreaterThan(1)
+})
+
+test('a process without the settings leaves the subscriptions as they are, and warns of them', async () => {
+  const silent = await startCopy(await freePort(), { WEBHOOKS_FILE: '' })
+  while (!silent.tail().includes('there are webhook subscriptions')) await pause(50)
+  await silent.stop()
+  expect((await rows(world.databaseUrl, 'SELECT FROM webhook_subscription')).length).toBe(3)
 })
