@@ -534,7 +534,7 @@ export function chosenChain(chains: readonly ConnectedChain[], slug: string | un
   const found = chains.find((c) => c.chain === wanted)
   if (!found)
     throw new SettingsError(
-      `Say which chain, one of: ${chains.map((c) => c.chain.slug).join(', ')}${slug ? ` (not ${slug}: its RPC_URL_* is not set, or CHAINS leaves it out)` : ''}`,
+      `Say which chain, one of: ${chains.map((c) => c.chain.slug).join(', ')}${slug ? ` (not ${slug}: ${wanted ? 'its RPC_URL_* is not set, or CHAINS leaves it out' : 'no such chain is known'})` : ''}`,
     )
   return found
 }

@@ -328,9 +328,15 @@ describe('bad computations', () => {
       { ...good, from: 'Paris' },
       'from: expected an attestation UID (0x and 64 hex digits) or a GeoJSON geometry',
     ],
+    [{ ...good, from: { uid: 5 } }, 'from.uid: expected an attestation UID (0x and 64 hex digits)'],
+    [{ ...good, from: { uid: '0x12' } }, 'from.uid: expected an attestation UID (0x and 64 hex digits)'],
     [
-      { ...good, from: { uid: 5 } },
-      'from.uid: expected an attestation UID (0x and 64 hex digits) or a GeoJSON geometry',
+      { ...good, from: '2.2945, 48.8584' },
+      'from: expected an attestation UID (0x and 64 hex digits) or a GeoJSON geometry; a position is {"type": "Point", "coordinates": [longitude, latitude]}',
+    ],
+    [
+      { ...good, from: { geometry: point } },
+      'from: expected a salt beside the geometry: {"geometry": {...}, "salt": "0x..."}; without one the geometry itself is the input',
     ],
     [{ ...good, from: null }, `${NO_INPUT} null`],
     [{ ...good, from: 5 }, `${NO_INPUT} 5`],

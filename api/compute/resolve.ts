@@ -83,7 +83,8 @@ export class Resolver {
       return { source: 'geojson', ...(await resolveSalted(input, path, this.options.measurer)) }
     // An object with a type is GeoJSON, even with a foreign member uid.
     if ('uid' in input && !('type' in input)) {
-      if (typeof input.uid !== 'string') throw invalidInput(`${path}.uid: ${EXPECTED_UID}`)
+      if (typeof input.uid !== 'string' || parseUid(input.uid) === undefined)
+        throw invalidInput(`${path}.uid: ${EXPECTED_UID}`)
       return this.byUid(input.uid, `${path}.uid`, chain, reader)
     }
     if (input instanceof ReadGeometry)
@@ -136,7 +137,10 @@ export class Resolver {
 
   private async byUid(text: string, path: string, chain: Chain, reader: ChainReader): Promise<ResolvedInput> {
     const uid = parseUid(text)
-    if (uid === undefined) throw invalidInput(`${path}: ${EXPECTED_UID}`)
+    if (uid === undefined) {
+      const hint = isPair(text) ? `; a position is ${POSITION}` : ''
+      throw invalidInput(`${path}: ${EXPECTED_UID} or a GeoJSON geometry${hint}`)
+    }
     const { measurer } = this.options
     const known = measurer.known(uid)
     const { geometry, problem } = await this.checkValid(uid, path, chain, reader, !known)
@@ -175,8 +179,15 @@ function readPayload({ uid, schema, data }: OnchainAttestation, path: string): F
   }
 }
 
-const EXPECTED_UID = 'expected an attestation UID (0x and 64 hex digits) or a GeoJSON geometry'
+const EXPECTED_UID = 'expected an attestation UID (0x and 64 hex digits)'
 const EXPECTED_INPUT =
   'expected a UID (0x and 64 hex digits), GeoJSON, {"geometry", "salt"}, {"uid", "uri"} or {"attestation"}'
 
-const A_POSITION = 'an array; a position is {"type": "Point", "coordinates": [longitude, latitude]}'
+const POSITION = '{"type": "Point", "coordinates": [longitude, latitude]}'
+const A_POSITION = `an array; a position is ${POSITION}`
+
+/** Whether a text is two numbers, as maps copy a position. */
+function isPair(text: string): boolean {
+  const numbers = text.trim().split(/\s*,\s*|\s+/)
+  return numbers.length === 2 && numbers.every((each) => each !== '' && Number.isFinite(Number(each)))
+}

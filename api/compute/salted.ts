@@ -17,12 +17,19 @@ const SALT = /^0x[0-9a-fA-F]{64}$/
 export const MISPLACED_SALT =
   'a salt stands beside the geometry, not in it: {"geometry": {...}, "salt": "0x..."}'
 
+const MISSING_SALT =
+  'expected a salt beside the geometry: {"geometry": {...}, "salt": "0x..."}; without one the geometry itself is the input'
+
 /**
  * Whether an input is of this form. Throws a GeometryError where a salt stands in GeoJSON, as it would not
- * count there.
+ * count there, and where a geometry stands by itself in an object.
  */
 export function isSalted(input: object, path: string): input is Salted {
-  if (!Object.hasOwn(input, 'salt')) return false
+  if (!Object.hasOwn(input, 'salt')) {
+    if (Object.hasOwn(input, 'geometry') && !Object.hasOwn(input, 'type'))
+      throw new GeometryError(path, MISSING_SALT)
+    return false
+  }
   if (Object.hasOwn(input, 'type')) throw new GeometryError(path, MISPLACED_SALT)
   return true
 }

@@ -132,7 +132,7 @@ describe('what is wrong is named with its place', () => {
     ['', 'at character 1: expected a property or a value, got the end'],
     [
       'chain',
-      'at character 6: expected =, <>, <, >, <=, >=, LIKE, BETWEEN, IN, IS NULL, or NOT before some, got the end',
+      'at character 6: expected =, <>, <, >, <=, >=, LIKE, BETWEEN, IN, IS NULL, or NOT before some (a Boolean is compared, too: revoked = true), got the end',
     ],
     ["chain = 'celo", "at character 9: expected a text that ends with ', got 'celo"],
     ["memo = 'a''", "at character 8: expected a text that ends with ', got 'a''"],
@@ -142,7 +142,7 @@ describe('what is wrong is named with its place', () => {
     ["chain = 'celo')", 'at character 15: expected AND, OR or the end, got )'],
     [
       'a = b',
-      `at character 1: expected a property and a value, got the property b for a value. A text is written 'b', in cql2-json "b"`,
+      `at character 1: expected a property and a value, got the property b for a value (two properties cannot be compared). A text is written 'b', in cql2-json "b"`,
     ],
     ["'a' = 'b'", 'at character 1: expected a property and a value, not two values'],
     ['THIS IS NOT A FILTER', 'at character 13: expected NULL, got A FILTER'],
@@ -156,7 +156,7 @@ describe('what is wrong is named with its place', () => {
     ['a = NULL', 'at character 5: expected a property or a value, got NULL'],
     [
       'a + 1 = 2',
-      'at character 3: expected =, <>, <, >, <=, >=, LIKE, BETWEEN, IN, IS NULL, or NOT before some, got + 1 = 2',
+      'at character 3: expected =, <>, <, >, <=, >=, LIKE, BETWEEN, IN, IS NULL, or NOT before some (a Boolean is compared, too: revoked = true), got + 1 = 2',
     ],
     [
       'S_INTERSECTS(geometry, POINT(1,2))',
@@ -206,7 +206,7 @@ describe('what is wrong is named with its place', () => {
     ],
     [
       '{"op":"=","args":[{"property":"a"},{"property":"b"}]}',
-      `at /: expected a property and a value, got the property b for a value. A text is written 'b', in cql2-json "b"`,
+      `at /: expected a property and a value, got the property b for a value (two properties cannot be compared). A text is written 'b', in cql2-json "b"`,
     ],
     ['{"op":"=","args":[{"property":"a"},1e999]}', 'at /args/1: expected a number of at most 1.8e308'],
     ['{"op":"in","args":[{"property":"a"},[]]}', 'at /args: expected a property and a list of values'],

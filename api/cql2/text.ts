@@ -113,9 +113,9 @@ class TextReader {
     }
     if (this.word('in')) return negated(not, this.build.in(at, left, this.list()))
     if (!not && 'value' in left && typeof left.value === 'boolean') return this.build.literal(at, left.value)
-    return this.fail(
-      not ? 'LIKE, BETWEEN or IN' : '=, <>, <, >, <=, >=, LIKE, BETWEEN, IN, IS NULL, or NOT before some',
-    )
+    if (not) return this.fail('LIKE, BETWEEN or IN')
+    const example = 'property' in left ? ` (a Boolean is compared, too: revoked = true)` : ''
+    return this.fail(`=, <>, <, >, <=, >=, LIKE, BETWEEN, IN, IS NULL, or NOT before some${example}`)
   }
 
   private list(): Operand[] {

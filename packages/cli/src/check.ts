@@ -19,6 +19,10 @@ export interface CheckFlags {
 
 export async function verify(session: Session<CheckFlags>, target: string): Promise<number> {
   if (UID.test(target)) return verifyAttestation(session, target)
+  if (/^0x[0-9a-f]*$/i.test(target))
+    throw new UsageError(
+      `'${target.slice(0, 80)}' is no UID: expected 0x and 64 hex digits, or the file of an answer.`,
+    )
   const { maxAge, schema, chain, rpc } = session.options
   for (const [name, given] of Object.entries({
     '--max-age': maxAge,

@@ -59,6 +59,7 @@ describe('usage', () => {
     [['distance', 'key.txt', '3,4'], /'key.txt' holds no place: expected GeoJSON/],
     [['distance', 'explorer.json', '3,4'], /as an explorer shows it: give its UID, 0x(ab){32}\.$/],
     [['distance', '0x1234', '3,4'], "'0x1234' is no UID: expected 0x and 64 hex digits."],
+    [['verify', '0x12'], "'0x12' is no UID: expected 0x and 64 hex digits, or the file of an answer."],
     [['distance', '-', '-'], /Standard input (holds no place|can be read once)/],
     [['help', 'nosuch'], "unknown command 'nosuch'\ngeo --help lists the commands."],
     [['help', 'chain'], "unknown command 'chain'\n(Did you mean chains?)\ngeo --help lists the commands."],
