@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import { source as axe, type AxeResults } from 'axe-core'
-import { chromium, type BrowserContextOptions, type Page } from 'playwright-core'
+import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
+import { afterAll } from 'vitest'
 
 /** The browser of this machine; undefined where it has none. */
 export const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
@@ -40,15 +41,7 @@ export interface PageOptions extends Pick<
  * visibly. Close it by `await using`.
  */
 export async function openPage({ webgl = true, ...options }: PageOptions = {}): Promise<OpenPage> {
-  const browser = await chromium.launch({
-    executablePath: CHROMIUM,
-    timeout: HANGS_MS,
-    args: [
-      '--no-sandbox',
-      '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
-      ...(webgl ? SOFTWARE_WEBGL : NO_WEBGL),
-    ],
-  })
+  const browser = await browserWith(webgl)
   const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, ...options })
   page.setDefaultTimeout(HANGS_MS)
   const complaints: string[] = []
@@ -72,6 +65,29 @@ export async function openPage({ webgl = true, ...options }: PageOptions = {}): 
       await mkdir(SCREENSHOTS, { recursive: true })
       await page.screenshot({ path: path.join(SCREENSHOTS, `${name}.png`) })
     },
-    [Symbol.asyncDispose]: () => browser.close(),
+    // With its context, and so its storage.
+    [Symbol.asyncDispose]: () => page.close(),
   }
+}
+
+/** The pages of a test file share a browser: its start costs more than most pages. A lost one is replaced. */
+const browsers = new Map<boolean, Promise<Browser>>()
+afterAll(async () => {
+  for (const browser of browsers.values()) await (await browser.catch(() => undefined))?.close()
+})
+
+async function browserWith(webgl: boolean): Promise<Browser> {
+  const running = await browsers.get(webgl)?.catch(() => undefined)
+  if (running?.isConnected()) return running
+  const started = chromium.launch({
+    executablePath: CHROMIUM,
+    timeout: HANGS_MS,
+    args: [
+      '--no-sandbox',
+      '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
+      ...(webgl ? SOFTWARE_WEBGL : NO_WEBGL),
+    ],
+  })
+  browsers.set(webgl, started)
+  return started
 }
