@@ -78,7 +78,7 @@ export async function startFaultyWorld(): Promise<FaultyWorld> {
       ...blankSettings(),
       DATABASE_URL: database.url,
       RPC_URL_BASE_SEPOLIA: proxy.url,
-      HEAD_POLL_SECONDS: '0.05',
+      HEAD_POLL_SECONDS: '0.2',
       // Off: the tests run the audit, so that what it repairs does not depend on timing.
       AUDIT_CALLS_PER_SECOND: '0',
     },

@@ -41,7 +41,7 @@ export async function startTestWorld(
       LOCAL_CHAIN_PORT: String(chainPort),
       RATE_LIMIT_PER_HOUR: '0',
       RECORDS_RATE_LIMIT_PER_HOUR: '0',
-      HEAD_POLL_SECONDS: '0.1',
+      HEAD_POLL_SECONDS: '0.3',
       // copies.service.test.ts tries several.
       API_PROCESSES: '1',
       ...environment,
