@@ -78,7 +78,11 @@ test('it goes the whole way: indexed, listed by slug and alias, and signed for',
 describe('a file with a mistake', () => {
   test.each<[string, unknown, string]>([
     ['no list', {}, 'expected a list of chains'],
-    ['no address', [{ ...ROW, id: 5, slug: 'other', aliases: [], eas: '0x1' }], '/0/eas: expected an address'],
+    [
+      'no address',
+      [{ ...ROW, id: 5, slug: 'other', aliases: [], eas: '0x1' }],
+      '/0/eas: expected an address',
+    ],
     ['an unknown field', [{ ...ROW, colour: 'red' }], '/0/colour'],
     ['a chain of the table', [{ ...ROW, id: 8453, slug: 'other', aliases: [] }], 'the id 8453'],
     ['a slug of the table', [{ ...ROW, id: 5, slug: 'celo', aliases: [] }], 'the slug or alias celo'],
