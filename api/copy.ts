@@ -153,7 +153,10 @@ function delivererOf({ webhooks }: Settings, store: Store, logger: Logger) {
 
 /** Subscriptions outlive the settings that made them: nothing is sent, and nobody would know why. */
 async function warnOfSilence(rows: WebhookStore, logger: Logger): Promise<void> {
-  const { active, failing } = await rows.counts().catch(() => ({ active: 0, failing: 0 }))
+  const { active, failing } = await retry(() => rows.counts(), {
+    attempts: Infinity,
+    pauseMs: () => SET_AGAIN_MS,
+  })
   if (active + failing > 0)
     logger.warn(
       { subscriptions: active + failing },

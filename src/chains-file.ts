@@ -19,7 +19,7 @@ function schemaOfRows() {
   const slug = Type.String({
     pattern: '^[a-z][a-z0-9]*(-[a-z0-9]+)*$',
     maxLength: 40,
-    expected: 'a slug such as base-sepolia',
+    expected: 'a slug of at most 40 characters such as base-sepolia',
   })
   const link = Type.String({
     pattern: '^https?://[^ ]*[^/ ]$',

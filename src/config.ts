@@ -174,18 +174,23 @@ const PROBLEMS_TOLD = 10
  */
 export function schemaProblems(schema: TSchema, value: unknown): string {
   const { Value } = require('@sinclair/typebox/value') as typeof import('@sinclair/typebox/value') // eslint-disable-line @typescript-eslint/no-require-imports -- 150 files, which few processes need
-  return [...Value.Errors(schema, value)]
+  const problems = new Map<string, string>()
+  for (const { path, message, schema: part, value: found } of Value.Errors(schema, value)) {
+    // One that is missing is told twice: as missing, then as what it should be.
+    if (found !== undefined && problems.has(path)) continue
+    const wanted = expectation(part) ?? message.toLowerCase()
+    problems.set(path, found === undefined ? `missing; ${wanted}` : wanted)
+    if (problems.size > PROBLEMS_TOLD) break
+  }
+  return [...problems]
     .slice(0, PROBLEMS_TOLD)
-    .map(
-      ({ path, message, schema }) => `${path || 'the file'}: ${expectation(schema) ?? message.toLowerCase()}`,
-    )
+    .map(([path, problem]) => `${path || 'the file'}: ${problem}`)
     .join('; ')
 }
 
-/** What a schema asks for, where TypeBox does not say it: a form or a choice. */
-function expectation({ pattern, expected, anyOf }: TSchema): string | undefined {
-  if (expected !== undefined || pattern !== undefined)
-    return `expected ${String(expected ?? `text like ${pattern}`)}`
+/** What a schema asks for, where TypeBox does not say it: a form (`expected`) or a choice. */
+function expectation({ expected, anyOf }: TSchema): string | undefined {
+  if (expected !== undefined) return `expected ${String(expected)}`
   const choices = (anyOf as TSchema[] | undefined)?.map((each) => each.const as unknown)
   return choices?.every((each) => typeof each === 'string') ? `expected ${choices.join(' or ')}` : undefined
 }

@@ -188,6 +188,7 @@ const A_POSITION = `an array; a position is ${POSITION}`
 
 /** Whether a text is two numbers, as maps copy a position. */
 function isPair(text: string): boolean {
+  if (text.length > 100) return false
   const numbers = text.trim().split(/\s*,\s*|\s+/)
   return numbers.length === 2 && numbers.every((each) => each !== '' && Number.isFinite(Number(each)))
 }

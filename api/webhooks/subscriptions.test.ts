@@ -44,7 +44,13 @@ test.each<[string, unknown, string]>([
     [{ ...ROW, secret: 'whsec_x' }],
     '/0/secret: expected whsec_ and 24 to 64 bytes in base64',
   ],
-  ['no secret', [{ ...ROW, secret: undefined }], '/0/secret: expected'],
+  ['nothing of it', [{}], '/0/id: missing; expected at most 64 letters'],
+  ['no url', [{ ...ROW, url: undefined }], '/0/url: missing; expected string'],
+  [
+    'no secret',
+    [{ ...ROW, secret: undefined }],
+    '/0/secret: missing; expected whsec_ and 24 to 64 bytes in base64',
+  ],
   ['an unknown field', [{ ...ROW, colour: 'red' }], '/0/colour: unexpected property'],
   ['a filter that there is not', [{ ...ROW, filter: { limit: '3' } }], 'maps: filter: '],
   [
