@@ -5,6 +5,7 @@ import {
   type Geo,
   type RecordFilters,
 } from '@geospatial-attestation/client'
+import { UsageError } from './exit'
 import { jsonLine } from './output'
 
 /** Records as the bytes of a file: what the service streams, counted, and cut after `limit` records. */
@@ -61,7 +62,13 @@ export async function* fileOf(
     }
     return
   }
-  const asked = limit === undefined ? undefined : Math.max(limit, LARGEST_PAGE + 1)
+  // The nearest come in pages only.
+  const isNearest = filters.sort === 'distance'
+  if (isNearest && (limit === undefined || limit > LARGEST_PAGE))
+    throw new UsageError(
+      `The nearest come as ${format} up to ${LARGEST_PAGE}: give --limit ${LARGEST_PAGE} or less. --format json has all of them.`,
+    )
+  const asked = limit === undefined || isNearest ? limit : Math.max(limit, LARGEST_PAGE + 1)
   const body = whole(
     await geo.records.export({ ...filters, format, ...(asked && { limit: asked }), signal }),
     signal,
@@ -82,8 +89,25 @@ export async function* fileOf(
     if (cut) return
     held = bytes.subarray(-1)
   }
+  if (isNearest && records < limit!) await refuseShort(geo, filters, records, limit!, signal)
   onMore(0, held.length)
   yield held
+}
+
+/** Throws where a page ended early, as those of large records do, and left some of the nearest out. */
+async function refuseShort(
+  geo: Geo,
+  filters: RecordFilters,
+  records: number,
+  limit: number,
+  signal: AbortSignal,
+): Promise<void> {
+  let matching = 0
+  for await (const _ of geo.records.list({ ...filters, limit, signal })) matching++
+  if (matching > records)
+    throw new UsageError(
+      `The records are so large that only the nearest ${records} fit: give --limit ${records}, or --format json.`,
+    )
 }
 
 /** The chunks of an answer. Throws a ConnectionError when it breaks off. */

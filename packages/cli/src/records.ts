@@ -57,7 +57,7 @@ export async function records(session: Session<RecordFlags>): Promise<void> {
   for (const line of recordTable(shown, session)) print(line)
   if (found.length > rows)
     session.note(
-      `${rows === 1 ? 'This is the first one' : `These are the first ${grouped(rows)}`}: --limit shows more, --format csv writes all.`,
+      `${rows === 1 ? 'This is the first one' : `These are the first ${grouped(rows)}`}: --limit shows more, --format ${filters.sort === 'distance' ? 'json' : 'csv'} writes all.`,
     )
   if (found.length === 0) session.note('No record matches.')
 }

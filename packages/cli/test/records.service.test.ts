@@ -92,6 +92,29 @@ describe('files', () => {
     expect(none.stdout).toBe(await raw(`format=${format}&bbox=-30,-60,-29,-59`))
   })
 
+  test.each(FORMATS)('%s of the nearest holds the first of them, whole', async (format) => {
+    const nearest = ['--near', '0,0', '--sort', 'distance']
+    const query = 'near=0,0&sort=distance'
+    for (const limit of [3, 1000]) {
+      const { stdout } = await shell.geo([
+        'records',
+        '--format',
+        format,
+        ...nearest,
+        '--limit',
+        String(limit),
+      ])
+      expect(stdout).toBe(await raw(`format=${format}&${query}&limit=${limit}`))
+    }
+    for (const limit of [[], ['--limit', '1001']]) {
+      const { code, stdout, stderr } = await shell.geo(['records', '--format', format, ...nearest, ...limit])
+      expect([code, stdout]).toEqual([2, ''])
+      expect(stderr).toContain(`The nearest come as ${format} up to 1000: give --limit 1000 or less.`)
+    }
+    const { stdout } = await shell.geo(['records', '--json', ...nearest])
+    expect(JSON.parse(stdout)).toEqual(await listed(`${query}&limit=1000`))
+  })
+
   test('json is a list of all, a record a line', async () => {
     const { stdout } = await shell.geo(['records', '--json'])
     expect(JSON.parse(stdout)).toEqual(await listed('limit=1000'))
@@ -118,6 +141,17 @@ describe('files', () => {
       const { stdout } = await shell.geo(['records', '--format', format, '--limit', limit, '--url', url])
       expect(stdout).toBe(await raw(`format=${format}&bbox=-124,-49,-123,52&limit=${limit}`))
     }
+  })
+
+  test('a page of the nearest that ended early is an error, as what is missing would not show', async () => {
+    const query = 'near=0,0&sort=distance'
+    const [lines, list] = [await raw(`format=ndjson&${query}&limit=2`), await raw(`${query}&limit=3`)]
+    const early = createServer((request, response) =>
+      response.end(request.url!.includes('ndjson') ? lines : list),
+    )
+    const args = ['records', '--near', '0,0', '--sort', 'distance', '--format', 'ndjson']
+    const { code, stderr } = await shell.geo([...args, '--limit', '3', '--url', await listening(early)])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('only the nearest 2 fit: give --limit 2,')])
   })
 
   test('an export that breaks off is an error, and leaves no file', async () => {
