@@ -146,9 +146,11 @@ describe('files', () => {
   test('a page of the nearest that ended early is an error, as what is missing would not show', async () => {
     const query = 'near=0,0&sort=distance'
     const [lines, list] = [await raw(`format=ndjson&${query}&limit=2`), await raw(`${query}&limit=3`)]
-    const early = createServer((request, response) =>
-      response.end(request.url!.includes('ndjson') ? lines : list),
-    )
+    const early = createServer((request, response) => {
+      const isFile = request.url!.includes('ndjson')
+      response.setHeader('content-type', isFile ? 'application/x-ndjson' : 'application/json')
+      response.end(isFile ? lines : list)
+    })
     const args = ['records', '--near', '0,0', '--sort', 'distance', '--format', 'ndjson']
     const { code, stderr } = await shell.geo([...args, '--limit', '3', '--url', await listening(early)])
     expect([code, stderr]).toEqual([2, expect.stringContaining('only the nearest 2 fit: give --limit 2,')])
