@@ -302,7 +302,7 @@ const chainList = makeValidator<readonly Chain[]>((text) =>
 const NUMERIC_RESULT_SCHEMA_UID = '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a'
 const BOOLEAN_RESULT_SCHEMA_UID = '0x4958625091a773dcfb37a1c33099a378f32a975a7fb61f33d53c4be7589898f5'
 
-/** Each copy of the API takes some 150 MB and up to 40 connections of the database: more are for who asks. */
+/** Each copy of the API takes some 150 MB and up to 23 connections of the primary: more are for who asks. */
 const MOST_DEFAULT_PROCESSES = 4
 
 /**

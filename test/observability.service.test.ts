@@ -58,6 +58,14 @@ test('every figure that rules and dashboards name is one that the service has', 
     for (const [name] of query.matchAll(words)) expect(told, where).toContain(name)
 })
 
+test.each(['/metrics/', '/%6detrics', '/metrics/?a=1', '/metric%73'])(
+  '%s, which a proxy that keeps /metrics in would pass, is not found',
+  async (path) => {
+    const answer = await fetch(world.url + path)
+    expect([answer.status, await answer.json()]).toEqual([404, expect.objectContaining({ status: 'error' })])
+  },
+)
+
 test('calls of nodes are counted by method, at the API and the indexer, by host alone', async () => {
   for (const text of await both()) {
     const host = new URL(world.chain.url).host

@@ -104,7 +104,9 @@ export function monitoring(app: FastifyInstance, parts: MonitoringParts): void {
     })
   })
 
-  app.get('/metrics', { schema: SERVICE_ROUTES.metrics }, async (_request, reply) => {
+  app.get('/metrics', { schema: SERVICE_ROUTES.metrics }, async (request, reply) => {
+    // Proxies keep this path in, and pass the other spellings that the router takes: /metrics/, /%6detrics.
+    if (!/^\/metrics(\?|$)/.test(request.raw.url!)) return reply.callNotFound()
     const rows = await statuses().catch(() => undefined)
     metrics.databaseUp.set(rows ? 1 : 0)
     for (const connected of chains) {

@@ -57,8 +57,9 @@ const subscription = (url: string, more: Partial<GivenSubscription> = {}): Given
   ...{ id: 'one', url, finality: 'final', filter: {}, secrets: SECRETS.slice(0, 1) },
   ...more,
 })
+/** On a busy machine a lease may lapse, and what was sent comes again: messages are counted by their ids. */
 const QUICK: Partial<DelivererOptions> = {
-  ...{ pollMs: 10, leaseMs: 1_500, renewMs: 50, syncMs: 50, timeoutMs: 300, firstPauseMs: 20 },
+  ...{ pollMs: 10, leaseMs: 1_500, renewMs: 50, syncMs: 50, timeoutMs: 60_000, firstPauseMs: 20 },
 }
 async function deliver(
   given: readonly GivenSubscription[] | undefined,
@@ -133,9 +134,10 @@ test('filters of the stream; of a thousand subscriptions', async () => {
     { pollMs: 100, timeoutMs: 5_000, leaseMs: 30_000 },
   )
   await insert(1, 2)
-  await target.until(() => target.received.length >= 500 + 2 * 250)
+  await target.until(() => distinct(target.received).length >= 500 + 2 * 250)
   await pause(200)
-  const of = (rest: number) => target.received.filter(({ path }) => Number(path.slice(1)) % 4 === rest)
+  const of = (rest: number) =>
+    distinct(target.received).filter(({ path }) => Number(path.slice(1)) % 4 === rest)
   expect([of(0).length, of(1).length, of(2).length, of(3).length]).toEqual([500, 250, 0, 250])
   expect(new Set(told(of(1)))).toEqual(new Set(['record.new 1']))
   const bodies = await client.query<{ count: number }>('SELECT count(*)::int FROM webhook_message')
@@ -216,9 +218,11 @@ test('a subscription is delivered by one of two deliverers; the other goes on wh
   )
   await deliver(undefined)
   await insert(1)
-  await target.until(() => target.received.length >= 20)
+  await target.until(() => distinct(target.received).length >= 20)
   await pause(100)
-  expect(target.received.length).toBe(20)
+  expect(distinct(target.received).length).toBe(20)
+  // A lease may lapse on a busy machine, but two that both had all would send each twice.
+  expect(target.received.length).toBeLessThan(40)
   cut()
   await insert(2)
   await target.until(() => distinct(target.received).length >= 40)
@@ -429,7 +433,7 @@ describe('failures', () => {
     while ((await state('disabled IS NOT NULL')).length === 0) await pause(10)
     await insert(2)
     await pause(200)
-    expect([gone.received.length, elsewhere.received.length]).toEqual([1, 0])
+    expect([distinct(gone.received).length, elsewhere.received.length]).toEqual([1, 0])
     const [one, two] = await state()
     expect([one!.disabled, one!.holder, two!.disabled]).toEqual([
       'the receiver answered 410 Gone',
@@ -439,7 +443,7 @@ describe('failures', () => {
   })
   test('a receiver that is silent has failed in time, though garbage is collected meanwhile', async () => {
     const target = await receiver(() => answers.hang)
-    await deliver([subscription(target.url)])
+    await deliver([subscription(target.url)], { timeoutMs: 300 })
     await insert(1)
     await target.until(() => target.received.length === 1)
     while ((await state('failures > 0')).length === 0) {
@@ -485,7 +489,7 @@ describe('changes of a subscription', () => {
     const store = new Store(database.url, () => {})
     closing.push(() => store.close())
     await insert(1)
-    await one.until(() => one.received.length === 2)
+    await one.until(() => distinct(one.received).length === 2)
     await new WebhookStore(store.servers).setFile([
       subscription(two.url, { id: 'two', secrets: [SECRETS[1]!] }),
     ])
@@ -493,7 +497,7 @@ describe('changes of a subscription', () => {
     await insert(2)
     await two.until(() => told(two.received).includes('record.new 2'))
     await pause(100)
-    expect(one.received.length).toBe(2)
+    expect(distinct(one.received).length).toBe(2)
     expect((await state()).map(({ id }) => id)).toEqual(['two'])
     const last = two.received.at(-1)!
     expect(() => new Webhook(SECRETS[0]!).verify(last.body, last.headers)).toThrow()
@@ -503,10 +507,10 @@ describe('changes of a subscription', () => {
     const target = await receiver()
     await deliver([subscription(target.url)])
     await client.query('TRUNCATE location_record')
-    await target.until(() => target.received.length === 1)
+    await target.until(() => target.received.length >= 1)
     await insert(7)
-    await target.until(() => target.received.length === 2)
-    expect(told(target.received)).toEqual(['reset', 'record.new 7'])
+    await target.until(() => distinct(target.received).length === 2)
+    expect(told(distinct(target.received))).toEqual(['reset', 'record.new 7'])
   })
 })
 

@@ -1,7 +1,7 @@
 import createClient from 'openapi-fetch'
 import { answersOf, type Answers } from './answers'
 import type { Attested, AttestedOffchain, AttestOptions } from './attest'
-import { AlteredAnswerError, invalidInput, messageOf, ServiceVersionError } from './errors'
+import { AlteredAnswerError, invalidInput, messageOf, refuseUnknown, ServiceVersionError } from './errors'
 import { notTheService, requireJson, sender, type HttpOptions } from './http'
 import type { Checked, CheckOptions } from './check'
 import type { Landed, LandOptions } from './land'
@@ -177,6 +177,8 @@ export interface Context {
   verify: Geo['verify']
 }
 
+const SIGNAL_ONLY = { signal: true } as const
+
 /**
  * A client of the service at this address.
  *
@@ -268,9 +270,15 @@ export function createGeo(options: GeoOptions | string): Geo {
       throw new ServiceVersionError(`The service at ${url} gave no answer to ${path}.`)
     return (chainId === undefined ? data : { ...data, chainId }) as A
   }
-  const resign: Geo['resign'] = (answer, { submission, signal } = {}) =>
-    post('resign', { ...answer, ...(submission && { submission }) }, signal, answer.chainId)
-  const verify: Geo['verify'] = (answer, { signal } = {}) => post('verify', answer, signal)
+  const resign: Geo['resign'] = async (answer, given = {}) => {
+    refuseUnknown('resign', given, { submission: true, signal: true })
+    const { submission, signal } = given
+    return post('resign', { ...answer, ...(submission && { submission }) }, signal, answer.chainId)
+  }
+  const verify: Geo['verify'] = async (answer, given = {}) => {
+    refuseUnknown('verify', given, SIGNAL_ONLY)
+    return post('verify', answer, given.signal)
+  }
   /** An endpoint whose 503 is its answer. */
   const state = async <T>(path: string, { signal }: { signal?: AbortSignal } = {}): Promise<T> => {
     const response = await send(new Request(`${url}/${path}`), { signal, accepted: [503] })
@@ -289,8 +297,10 @@ export function createGeo(options: GeoOptions | string): Geo {
     length: (geometry, options) => ask('length', { geometry }, options),
     batch: (operations, options) => ask('batch', { operations }, options),
     ...{ resign, verify },
-    reference: async (geometry, { signal } = {}) =>
-      (await post<{ inputRef: string }>('reference', { geometry }, signal)).inputRef,
+    reference: async (geometry, given = {}) => {
+      refuseUnknown('reference', given, SIGNAL_ONLY)
+      return (await post<{ inputRef: string }>('reference', { geometry }, given.signal)).inputRef
+    },
 
     // Each is loaded when it is needed: most pages only ask.
     land: (async (answer: Answer | BatchAnswer, signer: Signer, options?: LandOptions) =>
@@ -312,8 +322,10 @@ export function createGeo(options: GeoOptions | string): Geo {
     graphql: async <T>(
       query: string,
       variables?: Record<string, unknown>,
-      { signal } = {} as { signal?: AbortSignal },
+      given: { signal?: AbortSignal } = {},
     ) => {
+      refuseUnknown('graphql', given, SIGNAL_ONLY)
+      const { signal } = given
       const { data } = await api.POST('/graphql', {
         body: { query, ...(variables && { variables }) },
         signal,

@@ -493,6 +493,10 @@ test('an option that there is not is refused, with those that there are', async 
     [() => geo.land(answer, viemSigner('celo'), wrong), 'signal, resigns, onStep'],
     [() => geo.revoke(uid, viemSigner('celo'), wrong), 'chain, signal'],
     [() => geo.recompute(answer, [TOWER, GATE], wrong), 'chain, provider, signal, locationSchemas'],
+    [() => geo.resign(answer, wrong), 'submission, signal'],
+    [() => geo.verify(answer, wrong), 'signal'],
+    [() => geo.reference(TOWER, wrong), 'signal'],
+    [() => geo.graphql('{ __typename }', undefined, wrong), 'signal'],
     [() => geo.attest(TOWER, viemSigner('celo'), wrong), 'chain, offchain, schema'],
   ] as const)
     await expect(work()).rejects.toMatchObject({
