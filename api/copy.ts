@@ -33,8 +33,8 @@ import { Deliverer, readWebhooksFile, WebhookStore } from './webhooks'
 const NO_IPFS =
   'IPFS_GATEWAYS: the optional packages that read IPFS are not installed. Install with `npm ci` (in Docker: --build-arg OMIT=--omit=dev), or leave the setting out.'
 
-/** Between two tries to store the webhooks of the settings while the database does not answer. */
-const SET_AGAIN_MS = 1_000
+/** How what webhooks need of the database at the start is tried while it does not answer. */
+const UNTIL_ANSWERED = { attempts: Infinity, pauseMs: () => 1_000 }
 
 /** A copy of the API: open, listen; on a signal close in the reverse order. */
 export async function serve(settings: Settings): Promise<void> {
@@ -140,8 +140,7 @@ function delivererOf({ webhooks }: Settings, store: Store, logger: Logger) {
   const deliverer = new Deliverer(store, rows, sender, logger)
   const start = () =>
     retry(() => rows.setFile(given), {
-      attempts: Infinity,
-      pauseMs: () => SET_AGAIN_MS,
+      ...UNTIL_ANSWERED,
       onFailure: ({ message }, attempt) => {
         if (attempt === 1)
           logger.warn({ reason: message }, 'the webhooks of the settings cannot be stored yet')
@@ -153,10 +152,7 @@ function delivererOf({ webhooks }: Settings, store: Store, logger: Logger) {
 
 /** Subscriptions outlive the settings that made them: nothing is sent, and nobody would know why. */
 async function warnOfSilence(rows: WebhookStore, logger: Logger): Promise<void> {
-  const { active, failing } = await retry(() => rows.counts(), {
-    attempts: Infinity,
-    pauseMs: () => SET_AGAIN_MS,
-  })
+  const { active, failing } = await retry(() => rows.counts(), UNTIL_ANSWERED)
   if (active + failing > 0)
     logger.warn(
       { subscriptions: active + failing },

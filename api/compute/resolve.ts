@@ -73,7 +73,12 @@ export class Resolver {
     reader: ChainReader,
     client: string,
   ): Promise<ResolvedInput> {
-    if (typeof input === 'string') return this.byUid(input, path, chain, reader)
+    if (typeof input === 'string') {
+      const uid = parseUid(input)
+      if (uid !== undefined) return this.byUid(uid, path, chain, reader)
+      const hint = isPair(input) ? `; a position is ${POSITION}` : ''
+      throw invalidInput(`${path}: ${EXPECTED_UID} or a GeoJSON geometry${hint}`)
+    }
     if (typeof input !== 'object' || input === null || Array.isArray(input))
       throw invalidInput(
         `${path}: ${EXPECTED_INPUT}, got ${Array.isArray(input) ? A_POSITION : describe(input)}`,
@@ -83,9 +88,9 @@ export class Resolver {
       return { source: 'geojson', ...(await resolveSalted(input, path, this.options.measurer)) }
     // An object with a type is GeoJSON, even with a foreign member uid.
     if ('uid' in input && !('type' in input)) {
-      if (typeof input.uid !== 'string' || parseUid(input.uid) === undefined)
-        throw invalidInput(`${path}.uid: ${EXPECTED_UID}`)
-      return this.byUid(input.uid, `${path}.uid`, chain, reader)
+      const uid = typeof input.uid === 'string' ? parseUid(input.uid) : undefined
+      if (uid === undefined) throw invalidInput(`${path}.uid: ${EXPECTED_UID}`)
+      return this.byUid(uid, `${path}.uid`, chain, reader)
     }
     if (input instanceof ReadGeometry)
       return { source: 'geojson', ...this.options.measurer.recall(input.input) }
@@ -135,12 +140,7 @@ export class Resolver {
     return readPayload(attestation!, path)
   }
 
-  private async byUid(text: string, path: string, chain: Chain, reader: ChainReader): Promise<ResolvedInput> {
-    const uid = parseUid(text)
-    if (uid === undefined) {
-      const hint = isPair(text) ? `; a position is ${POSITION}` : ''
-      throw invalidInput(`${path}: ${EXPECTED_UID} or a GeoJSON geometry${hint}`)
-    }
+  private async byUid(uid: string, path: string, chain: Chain, reader: ChainReader): Promise<ResolvedInput> {
     const { measurer } = this.options
     const known = measurer.known(uid)
     const { geometry, problem } = await this.checkValid(uid, path, chain, reader, !known)

@@ -2,9 +2,8 @@ import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import type { AttestOptions, Place } from '@geospatial-attestation/client'
 import { UsageError } from './exit'
-import { readInput, readText } from './inputs'
+import { isUid, readInput, readText } from './inputs'
 import { fields, jsonLine, time } from './output'
-import { UID } from './readers'
 import type { Session } from './session'
 
 /** `geo attest`: a place becomes an attestation, on its chain or in a file. `geo revoke` ends one. */
@@ -83,10 +82,10 @@ async function geojsonOf({ stdin }: Session, given: string): Promise<unknown> {
 /** `geo revoke UID`, or the file of an offchain attestation. */
 export async function revoke(session: Session, target: string): Promise<void> {
   const { options, geo, signal, paint } = session
-  const offchain = UID.test(target) ? undefined : await offchainOf(session, target)
+  const offchain = isUid(target, 'an offchain attestation') ? undefined : await offchainOf(session, target)
   const chain =
     offchain && options.chain === undefined
-      ? await geo.chain(offchain.chainId, session)
+      ? await geo.chain(offchain.chainId, { signal })
       : await session.chain()
   const wallet = await session.wallet(chain)
   const how = { chain: chain.id, signal }

@@ -61,7 +61,8 @@ export async function batch(session: Session<BatchFlags>, file: string): Promise
       else if (!process.stdout.write(`${jsonLine(row)}\n`)) await once(process.stdout, 'drain')
     }
   }
-  const walletOf = async (chainId: number) => session.wallet(await geo.chain(chainId, session))
+  const walletOf = async (chainId: number) =>
+    session.wallet(await geo.chain(chainId, { signal: session.signal }))
   const run = { session, journal, results, walletOf: land ? walletOf : undefined }
 
   try {

@@ -1,10 +1,9 @@
 import type { Answer, Chain, Checked, Input, Verification } from '@geospatial-attestation/client'
 import { sentenceOf } from '@geospatial-attestation/client'
 import { EXIT, UsageError } from './exit'
-import { readInput } from './inputs'
+import { isUid, readInput } from './inputs'
 import { readAnswer } from './land'
 import { fields, time } from './output'
-import { UID } from './readers'
 import type { Session } from './session'
 
 /**
@@ -18,11 +17,7 @@ export interface CheckFlags {
 }
 
 export async function verify(session: Session<CheckFlags>, target: string): Promise<number> {
-  if (UID.test(target)) return verifyAttestation(session, target)
-  if (/^0x[0-9a-f]*$/i.test(target))
-    throw new UsageError(
-      `'${target.slice(0, 80)}' is no UID: expected 0x and 64 hex digits, or the file of an answer.`,
-    )
+  if (isUid(target, 'an answer')) return verifyAttestation(session, target)
   const { maxAge, schema, chain, rpc } = session.options
   for (const [name, given] of Object.entries({
     '--max-age': maxAge,
@@ -114,7 +109,7 @@ export async function recompute(
   const { options, geo, paint, signal } = session
   const inputs: Input[] = []
   for (const argument of given) inputs.push(await readInput(argument, session.stdin))
-  const answer = UID.test(target) ? target : await readAnswer(session, target)
+  const answer = isUid(target, 'an answer') ? target : await readAnswer(session, target)
   if (typeof answer !== 'string' && 'results' in answer)
     throw new UsageError('One answer is recomputed at a time: give one of the results of the batch.')
   const chain =

@@ -44,11 +44,25 @@ export async function readText(file: string, otherwise = 'Name one that there is
   })
 }
 
+/**
+ * Whether an argument is a UID, not the name of a file. Throws a UsageError for one that begins like a UID.
+ * @param file what the file may be
+ */
+export function isUid(argument: string, file: string): boolean {
+  if (UID.test(argument)) return true
+  if (/^0x[0-9a-f]*$/i.test(argument)) throw noUid(argument, `, or the file of ${file}`)
+  return false
+}
+
+function noUid(text: string, otherwise = ''): UsageError {
+  return new UsageError(`'${text.slice(0, 80)}' is no UID: expected 0x and 64 hex digits${otherwise}.`)
+}
+
 /** A position or a UID as it is written; undefined for anything else. Throws a UsageError for a wrong one. */
 export function written(text: string): string | { type: 'Point'; coordinates: number[] } | undefined {
   if (/^0x/i.test(text)) {
     if (UID.test(text)) return text
-    throw new UsageError(`'${text.slice(0, 80)}' is no UID: expected 0x and 64 hex digits.`)
+    throw noUid(text)
   }
   if (!text.includes(',') || !NUMBERS.test(text)) return undefined
   const coordinates = text.split(',').map((part) => (part.trim() ? Number(part) : NaN))

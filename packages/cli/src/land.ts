@@ -10,7 +10,7 @@ import type { Session } from './session'
 /** `geo land answer.json` */
 export async function landFile(session: Session, file: string): Promise<void> {
   const answer = await readAnswer(session, file)
-  const chain = await session.geo.chain(answer.chainId, session)
+  const chain = await session.geo.chain(answer.chainId, { signal: session.signal })
   const wallet = await session.wallet(chain)
   const landed = await landAnswer(session, answer, wallet)
   const all = Array.isArray(landed) ? landed : [landed]

@@ -59,6 +59,11 @@ describe('usage', () => {
     [['distance', 'key.txt', '3,4'], /'key.txt' holds no place: expected GeoJSON/],
     [['distance', 'explorer.json', '3,4'], /as an explorer shows it: give its UID, 0x(ab){32}\.$/],
     [['distance', '0x1234', '3,4'], "'0x1234' is no UID: expected 0x and 64 hex digits."],
+    [['recompute', '0x12'], "'0x12' is no UID: expected 0x and 64 hex digits, or the file of an answer."],
+    [
+      ['revoke', '0x12'],
+      "'0x12' is no UID: expected 0x and 64 hex digits, or the file of an offchain attestation.",
+    ],
     [['verify', '0x12'], "'0x12' is no UID: expected 0x and 64 hex digits, or the file of an answer."],
     [['distance', '-', '-'], /Standard input (holds no place|can be read once)/],
     [['help', 'nosuch'], "unknown command 'nosuch'\ngeo --help lists the commands."],

@@ -198,7 +198,9 @@ export function createGeo(options: GeoOptions | string): Geo {
   })
   let remembered: { asked: Promise<Information>; until: number } | undefined
 
-  const info: Geo['info'] = ({ fresh = false, signal } = {}) => {
+  const info: Geo['info'] = async (given = {}) => {
+    refuseUnknown('info', given, { fresh: true, signal: true })
+    const { fresh = false, signal } = given
     // Whoever asks at the same time waits for the same answer: a signal ends the waiting, not the request.
     if (remembered && !fresh && Date.now() < remembered.until) return untilAborted(remembered.asked, signal)
     // A fresh one has one caller, whose signal ends the request too.
@@ -217,8 +219,9 @@ export function createGeo(options: GeoOptions | string): Geo {
     )
     return untilAborted(asked, signal)
   }
-  const chain: Geo['chain'] = async (which = all.chain, { signal } = {}) => {
-    const { chains } = await info({ signal })
+  const chain: Geo['chain'] = async (which = all.chain, given = {}) => {
+    refuseUnknown('chain', given, SIGNAL_ONLY)
+    const { chains } = await info(given)
     const found = chains.find(({ id, slug }) => id === which || slug === which || String(id) === which)
     if (found) {
       const pinned = all.contracts?.[found.id]
@@ -280,8 +283,9 @@ export function createGeo(options: GeoOptions | string): Geo {
     return post('verify', answer, given.signal)
   }
   /** An endpoint whose 503 is its answer. */
-  const state = async <T>(path: string, { signal }: { signal?: AbortSignal } = {}): Promise<T> => {
-    const response = await send(new Request(`${url}/${path}`), { signal, accepted: [503] })
+  const state = async <T>(path: string, given: { signal?: AbortSignal } = {}): Promise<T> => {
+    refuseUnknown(path, given, SIGNAL_ONLY)
+    const response = await send(new Request(`${url}/${path}`), { ...given, accepted: [503] })
     return (await requireJson(response, url).json()) as T
   }
   const records = recordsOf(url, send)
