@@ -446,6 +446,25 @@ export async function mined(chain: LocalChain, hash: string): Promise<Transactio
 }
 
 /**
+ * Mines an empty block after each one that has transactions, as a live chain goes on, until the node ends.
+ * On a node that mines on demand only, ethers' wait() never returns when the transaction is mined between its
+ * first question for the receipt and its first for the number of the last block.
+ */
+export function mineOn({ chain, url, ended }: LocalChain): void {
+  const provider = new JsonRpcProvider(url, chain.id, { staticNetwork: true, pollingInterval: 1000 })
+  void ended.then(() => provider.destroy())
+  void provider.on('block', async (number: number) => {
+    try {
+      const block = await provider.getBlock(number)
+      if (block?.transactions.length && (await provider.getBlockNumber()) === number)
+        await provider.send('anvil_mine', ['0x1'])
+    } catch {
+      // The node ends, or a reorg took the block: the next one is looked at.
+    }
+  })
+}
+
+/**
  * Attests every nth of the sample places from nine accounts, spread over the last 40 days. Every fourth uses
  * the four-string schema, every seventh has a recipient, every twentieth is revoked. Then the clock is set to
  * the present.

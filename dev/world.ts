@@ -11,6 +11,7 @@ import {
   LOCAL_SIGNER_KEY,
   attestPlaces,
   localVersion,
+  mineOn,
   missingNodeBinary,
   startLocalChain,
   type LocalChain,
@@ -225,6 +226,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
         throw new PlainError('Stopped while starting.')
       }
       stops.unshift(() => up.stop())
+      if (options.keep) mineOn(up)
       void up.ended.then(
         (reason) =>
           stopping || setBroken(`${reason}. Start again; what was attested in the last minute may be lost.`),

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { attest, locationRequest, revoke } from '../dev/chain'
+import { attest, locationRequest, mineOn, revoke } from '../dev/chain'
 import { removeFolder, temporaryFolder } from './database'
 import {
   blocksOf,
@@ -49,6 +49,8 @@ beforeAll(async () => {
     },
     { samples: true },
   )
+  // As with `npm start`: programs wait for transactions by the next block.
+  for (const chain of world.chains.values()) mineOn(chain)
 })
 afterAll(async () => {
   await world?.stop()

@@ -5,7 +5,7 @@ import { Contract, Interface, Wallet, getAddress, hexlify, parseEther, randomByt
 import { createWalletClient, http, parseAbi } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { LOCAL_SIGNER_KEY, mined, startLocalChain, testAccount, type LocalChain } from '../dev/chain'
+import { LOCAL_SIGNER_KEY, mineOn, mined, startLocalChain, testAccount, type LocalChain } from '../dev/chain'
 import { blankSettings, freePort } from '../dev/services'
 import { CHAINS } from '../src/chains'
 import { startApi } from './api'
@@ -18,6 +18,8 @@ import { startTestWorld, type TestWorld } from './world'
 let world: TestWorld
 beforeAll(async () => {
   world = await startTestWorld({ CHAINS: CHAINS.map(({ slug }) => slug).join() })
+  // eas-sdk waits for the next block.
+  for (const chain of world.chains.values()) mineOn(chain)
 })
 afterAll(() => world?.stop())
 

@@ -4,7 +4,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync
 import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { LOCAL_CHAIN, localVersion, startLocalChain } from '../dev/chain'
+import { LOCAL_CHAIN, attest, localVersion, locationRequest, startLocalChain } from '../dev/chain'
 import { holderOf, lockFolder } from '../dev/lock'
 import { PlainError, blankSettings, freePort, requireFreePort } from '../dev/services'
 import { startWorld, type World } from '../dev/world'
@@ -73,6 +73,12 @@ test('a second world in the same folder is refused, until the first one stops; r
   await world.stop()
   world = await start({ RATE_LIMIT_PER_HOUR: '7', RECORDS_RATE_LIMIT_PER_HOUR: '8' })
   expect(await limits()).toEqual(['7', '8'])
+})
+
+test('a block follows each transaction, for tools that wait for the next one', async () => {
+  const chain = world.chain!
+  await attest(chain, locationRequest({ type: 'Point', coordinates: [13.3777, 52.5163] }))
+  while ((await chain.provider.getBlock('latest'))!.transactions.length > 0) await pause(50)
 })
 
 test('an API that is killed is started again, and it is said', async () => {

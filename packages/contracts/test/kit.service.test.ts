@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { Interface, type InterfaceAbi } from 'ethers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { attest, locationRequest, type LocalChain } from '../../../dev/chain'
+import { attest, locationRequest, mineOn, type LocalChain } from '../../../dev/chain'
 import { LOCATION_SCHEMA } from '../../../src/location'
 import { blocksOf, isLike, shellCommands } from '../../../test/documents'
 import { startTestWorld, type TestWorld } from '../../../test/world'
@@ -157,6 +157,8 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
   })
 
   test('docs/guide/contracts.md does what it says', async () => {
+    // Its program waits for the next block.
+    for (const chain of world.chains.values()) mineOn(chain)
     const page = 'docs/guide/contracts.md'
     const blocks = blocksOf(page)
     const blocksIn = (language: string) => blocks.filter((block) => block.language === language)
