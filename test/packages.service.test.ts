@@ -88,7 +88,7 @@ describe.each(PACKAGES)('%s', (name) => {
         .filter((file) => /\.[mc]js$/.test(file))
         .flatMap((file) => [
           ...readFileSync(path.join(folder, file), 'utf8').matchAll(
-            /(?:^|[;}\s])(?:import|export)\s?(?:[^'"();]*?\sfrom\s?)?["']([^'"]+)["']|(?:require|import)\(["']([^'"]+)["']\)/gm,
+            /(?:^|[;}\s])(?:import|export)\s?(?:[^'"();]*?\sfrom\s?)?["']([^'"]+)["']|(?<!['"`])(?:require|import)\(["']([^'"]+)["']\)/gm,
           ),
         ])
         .map((match) => match[1] ?? match[2]!)
@@ -101,17 +101,28 @@ describe.each(PACKAGES)('%s', (name) => {
         ),
     )
     expect([...imported].filter((each) => !declared.includes(each))).toEqual([])
-    for (const dependency of declared) {
+    const licenses = declared.map((dependency) => {
       const { license } = JSON.parse(
         readFileSync(path.join(project, 'node_modules', dependency, 'package.json'), 'utf8'),
       ) as Manifest
+      return [dependency, license] as const
+    })
+    if (existsSync(path.join(folder, 'LICENSES.txt')))
+      licenses.push(...carried(readFileSync(path.join(folder, 'LICENSES.txt'), 'utf8')))
+    for (const [dependency, license] of licenses)
       expect([dependency, license]).toEqual([
         dependency,
         expect.stringMatching(/^(MIT|ISC|BSD.*|Apache-2\.0)$/),
       ])
-    }
   })
 })
+
+/** Name and licence of each package that a build carries: packages/licenses.mjs. */
+function carried(text: string): (readonly [string, string])[] {
+  const found = [...text.matchAll(/^(@?[\w./-]+) \d+\.\d+\.\S+ \(([^)]+)\)$/gm)]
+  expect(found.length).toBeGreaterThan(5)
+  return found.map(([, name, license]) => [name!, license!])
+}
 
 /** Asks and lands with a wallet by EIP-1193, the node; prints what came. */
 const PROGRAM = `

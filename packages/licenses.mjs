@@ -1,0 +1,50 @@
+import { readFileSync, readdirSync } from 'node:fs'
+import path from 'node:path'
+
+const LICENSE = /^(licen[cs]e|notice|copying)/i
+
+/**
+ * Plugin of rolldown: adds LICENSES.txt, the licences and notices of all packages that the build carries.
+ * Fails for a package without any.
+ */
+export function licenses() {
+  return {
+    name: 'licenses',
+    generateBundle(_, bundle) {
+      const files = Object.values(bundle)
+        .flatMap(({ moduleIds = [] }) => moduleIds)
+        .filter((id) => path.isAbsolute(id)) // the others are of the bundler
+      const folders = new Set(files.map(packageOf).filter((folder) => folder !== process.cwd()))
+      // npm may have installed a package twice.
+      const texts = new Set([...folders].map(textOf))
+      const source = [...texts].sort().join(`\n${'-'.repeat(80)}\n\n`)
+      this.emitFile({ type: 'asset', fileName: 'LICENSES.txt', source })
+    },
+  }
+}
+
+/** The folder of the package that a file belongs to: the nearest whose package.json has a version. */
+function packageOf(file) {
+  for (let folder = path.dirname(file); ; folder = path.dirname(folder)) {
+    const manifest = manifestOf(folder)
+    if (manifest?.version) return folder
+    if (folder === path.dirname(folder)) throw new Error(`${file} belongs to no package`)
+  }
+}
+
+function manifestOf(folder) {
+  try {
+    return JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+function textOf(folder) {
+  const { name, version, license } = manifestOf(folder)
+  const texts = readdirSync(folder)
+    .filter((file) => LICENSE.test(file))
+    .map((file) => readFileSync(path.join(folder, file), 'utf8').trim())
+  if (!texts.length) throw new Error(`${name} has no licence that could be carried`)
+  return `${name} ${version} (${license})\n\n${texts.join('\n\n')}\n`
+}
