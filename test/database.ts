@@ -103,13 +103,13 @@ function runs(pid: number): boolean {
   }
 }
 
-/** An embedded database that logs into a folder, with its data there or in memory. */
+/** An embedded database as `npm start` runs it, which logs into a folder, with its data there or in memory. */
 async function embedded(
   folder: string,
   data?: string,
 ): Promise<TestDatabase & { stop: () => Promise<void> }> {
   const port = await freePort()
-  const args = ['dist/dev/database.js', String(port), ...(data ? [data] : [])]
+  const args = ['dist/dev/database.js', '--small', String(port), ...(data ? [data] : [])]
   const service = startService('database', args, process.env, folder)
   await service.ready
   const stop = async () => void (await service.stop())
