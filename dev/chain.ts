@@ -453,15 +453,13 @@ export async function mined(chain: LocalChain, hash: string): Promise<Transactio
 export function mineOn({ chain, url, ended }: LocalChain): void {
   const provider = new JsonRpcProvider(url, chain.id, { staticNetwork: true, pollingInterval: 1000 })
   void ended.then(() => provider.destroy())
-  void provider.on('block', async (number: number) => {
-    try {
-      const block = await provider.getBlock(number)
-      if (block?.transactions.length && (await provider.getBlockNumber()) === number)
-        await provider.send('anvil_mine', ['0x1'])
-    } catch {
-      // The node ends, or a reorg took the block: the next one is looked at.
-    }
-  })
+  const follow = async (number: number) => {
+    const block = await provider.getBlock(number)
+    if (block?.transactions.length && (await provider.getBlockNumber()) === number)
+      await provider.send('anvil_mine', ['0x1'])
+  }
+  // It fails where the node ends, or a reorg took the block: the next one is looked at.
+  void provider.on('block', (number: number) => void follow(number).catch(() => {}))
 }
 
 /**

@@ -103,7 +103,7 @@ function runs(pid: number): boolean {
   }
 }
 
-/** An embedded database as `npm start` runs it, which logs into a folder, with its data there or in memory. */
+/** An embedded database as `npm start` runs it: its log in a folder, its data there or in memory. */
 async function embedded(
   folder: string,
   data?: string,
