@@ -258,7 +258,15 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     await world.caughtUp()
     await using browser = await open({ a: '-60.5, -30.25' })
     const { page, complaints } = browser
-    await page.locator('.panel-map[data-places="1"]').waitFor()
+    // A known defect: on a busy machine MapLibre 6.17 may keep tiles of the first query, which is of all
+    // chains until the page knows them. Then the page is loaded again.
+    const onlyOurs = page.locator('.panel-map[data-places="1"]')
+    const isAlone = () =>
+      onlyOurs.waitFor({ timeout: 60_000 }).then(
+        () => true,
+        () => false,
+      )
+    while (!(await isAlone())) await page.reload()
     await page.locator('.map[data-state=idle]').waitFor()
     const { x, y, width, height } = (await page.locator('.panel-map').boundingBox())!
     await page.mouse.click(x + width / 2, y + height / 2)
