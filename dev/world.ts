@@ -213,7 +213,10 @@ export async function startWorld(options: WorldOptions): Promise<World> {
             options.progress(`places attested on ${slug}`, done, total),
           ),
         )
-      if (options.keep) writeFileSync(completeFile(slug), '')
+      if (!options.keep) return
+      writeFileSync(completeFile(slug), '')
+      // Not before: the times of sample places are set block by block.
+      mineOn(each)
     }
 
     async function localChainUp(row: Chain, port: number): Promise<LocalChain> {
@@ -226,7 +229,6 @@ export async function startWorld(options: WorldOptions): Promise<World> {
         throw new PlainError('Stopped while starting.')
       }
       stops.unshift(() => up.stop())
-      if (options.keep) mineOn(up)
       void up.ended.then(
         (reason) =>
           stopping || setBroken(`${reason}. Start again; what was attested in the last minute may be lost.`),
