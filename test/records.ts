@@ -80,14 +80,17 @@ export async function insertRecords(
   const records = given.map((record, n) => completed(record, n + first))
   const client = typeof to === 'string' ? new Client({ connectionString: to }) : undefined
   await client?.connect()
-  for (let at = 0; at < records.length; at += CHUNK) {
-    const rows = records.slice(at, at + CHUNK).map((record, i) => rowOf(record, given[at + i]!))
-    await (client ?? (to as Client)).query(
-      'INSERT INTO location_record SELECT * FROM json_populate_recordset(NULL::location_record, $1)',
-      [JSON.stringify(rows)],
-    )
+  try {
+    for (let at = 0; at < records.length; at += CHUNK) {
+      const rows = records.slice(at, at + CHUNK).map((record, i) => rowOf(record, given[at + i]!))
+      await (client ?? (to as Client)).query(
+        'INSERT INTO location_record SELECT * FROM json_populate_recordset(NULL::location_record, $1)',
+        [JSON.stringify(rows)],
+      )
+    }
+  } finally {
+    await client?.end()
   }
-  await client?.end()
   return records
 }
 

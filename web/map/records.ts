@@ -115,11 +115,28 @@ export function addRecords(
     const next = records.get(uids[(uids.indexOf(selectedUid ?? '') + 1) % uids.length] ?? '')
     if (next) onSelect({ chain: next.chain, uid: next.uid })
   }
+  /**
+   * Has tiles loaded anew. MapLibre 6.17 does not ask again for one that is on its way, and takes the answer
+   * to the earlier question: then all are loaded again once the map is idle.
+   */
+  let isAgain = false
+  const load = (start: () => void) => {
+    isAgain ||= !map.isSourceLoaded(SOURCE)
+    start()
+    // A refresh does not say that it begins, and an unmodified tile not that it is there (world-map.tsx).
+    map.fire('dataloading', { dataType: 'source', sourceId: SOURCE })
+  }
+  const refresh = (tiles?: Parameters<Map['refreshTiles']>[1]) => load(() => map.refreshTiles(SOURCE, tiles))
   const subscriptions = [
     map.on('mousemove', move),
     map.on('mouseout', () => void popup.remove()),
     map.on('click', click),
-    map.on('idle', () => onShown(shownOn(map))),
+    map.on('idle', () => {
+      onShown(shownOn(map))
+      if (!isAgain) return
+      isAgain = false
+      refresh()
+    }),
     map.on('error', (event) => {
       const { sourceId, error } = event as unknown as { sourceId?: string; error?: { status?: number } }
       if (sourceId === SOURCE) onFailure(error?.status)
@@ -127,7 +144,8 @@ export function addRecords(
   ]
 
   return {
-    setQuery: (next: string) => map.getSource<VectorTileSource>(SOURCE)?.setTiles([tilesOf(next)]),
+    setQuery: (next: string) =>
+      load(() => map.getSource<VectorTileSource>(SOURCE)?.setTiles([tilesOf(next)])),
     setLook: (next: RecordsLook) => {
       for (const { id, filter, paint } of recordLayers(next)) {
         map.setFilter(id, filter)
@@ -137,14 +155,13 @@ export function addRecords(
       }
     },
     /** Loads all tiles again; those that did not change are answered without content. */
-    refresh: () => map.refreshTiles(SOURCE),
+    refresh: () => refresh(),
     /** Shows changes: tiles that they touch are loaded again. */
     change: (events: readonly RecordEvent[]) => {
       pulse(map, events)
       fade(map, events)
       const touched = touchedTiles(events)
-      if (touched === undefined) map.refreshTiles(SOURCE)
-      else if (touched.length) map.refreshTiles(SOURCE, touched)
+      if (touched?.length !== 0) refresh(touched)
     },
     /** Marks a record; `at` is where, if it has a place. */
     select: (uid: string | undefined, at: readonly [number, number] | undefined) => {
