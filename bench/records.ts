@@ -188,6 +188,14 @@ async function kindsOf(client: Client, size: number): Promise<Record<string, Pag
   const neighbourhood = () => box(anyCity(), 0.05 * Math.sqrt(1_000_000 / size))
   const variants = <Made>(make: (random: Random) => Made) =>
     Array.from({ length: VARIANTS }, () => make(random))
+  const nearestPage = (read: (store: Store, at: readonly [number, number]) => Promise<unknown>): Page => {
+    const { lng, lat } = anyCity()
+    const at = [lng, lat].map((degrees) => Number((degrees + random() - 0.5).toFixed(5))) as [number, number]
+    return {
+      path: `/api/v0/location-records?sort=distance&near=${at.join()}`,
+      read: (store) => read(store, at),
+    }
+  }
   const anyProver = () => provers[Math.floor(random() * PROVERS)]!.address
   const lists: Record<string, RecordFilter[]> = {
     newest: [{}],
@@ -207,16 +215,13 @@ async function kindsOf(client: Client, size: number): Promise<Record<string, Pag
   }
   return {
     ...Object.fromEntries(Object.entries(lists).map(([kind, filters]) => [kind, filters.map(listPage)])),
+    nearest: variants(() => nearestPage((store, at) => store.recordsNear(at, LIMIT + 1, {}))),
     // Against the first in the order on the plane, which are not the nearest: their geometries only.
-    nearest: variants(() => {
-      const { lng, lat } = anyCity()
-      const at = [lng + random() - 0.5, lat + random() - 0.5].map((each) => Number(each.toFixed(5)))
-      const nearTo = [...at, ...at] as unknown as NonNullable<RecordFilter['bbox']>
-      return {
-        path: `/api/v0/location-records?sort=distance&near=${at.join()}`,
-        read: (store: Store) => store.samplePlaces({}, [nearTo], LIMIT + 1),
-      }
-    }),
+    'nearest, of the plane': variants(() =>
+      nearestPage((store, at) =>
+        store.samplePlaces({}, [[...at, ...at] as unknown as NonNullable<RecordFilter['bbox']>], LIMIT + 1),
+      ),
+    ),
     'CQL2: provers, and a box': variants(() =>
       filterPage(
         `prover IN ('${anyProver()}', '${anyProver()}') AND S_INTERSECTS(geometry, BBOX(-60, -60, 120, 70))`,

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { seededRandom } from '../dev/random'
 import { CHAINS, stateSchema } from '../src/chains'
 import { BatchWriter, Database, countUids, replayPage, withheldAttestations } from '../src/indexer/store'
+import { EVENTS_PER_WRITE } from '../src/indexer/processor'
 import { watchedOf } from '../src/indexer/registry'
 import { EventKind } from '../src/model'
 import type { ChainEvent } from '../src/indexer/project'
@@ -15,7 +16,6 @@ import { FAMILIES, attestedPlace, hostile, type Attested } from './hostile'
  * database (docs/spec/trust.md 5).
  */
 const CHAIN = CHAINS[3]!
-const EVENTS_PER_WRITE = 500
 const SILENT = new Logger(() => {}, 'test')
 const LAST_HEIGHT = 2 ** 31 - 1
 

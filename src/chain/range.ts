@@ -1,5 +1,8 @@
-/** An answer with more logs than this is cut at the end of a block, so that a batch stays small in memory. */
-export const LOGS_PER_ANSWER = 2_000
+/**
+ * An answer with more logs than this is cut at the end of a block, so that a batch stays small in memory.
+ * While a batch begins and commits, Postgres waits.
+ */
+export const LOGS_PER_ANSWER = 5_000
 /** Range of the first question. */
 const FIRST_RANGE = 100
 const LARGEST_RANGE = 1_000_000

@@ -17,7 +17,7 @@ import type { ChainEvent } from './project'
 import { attestationFilter, registrationFilter, type Registry } from './registry'
 
 /** Events projected at a time, while Postgres writes those before them. */
-const EVENTS_PER_WRITE = 500
+export const EVENTS_PER_WRITE = 1_000
 
 const EVENT_KINDS = new Map<string, EventKind>([
   [eas.events.Attested.topic, EventKind.ATTESTED],
