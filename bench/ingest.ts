@@ -25,8 +25,11 @@ import { indexWithPonder } from './ponder'
 
 /** BENCH_ATTESTATIONS sets another number; 100000 take ten minutes to attest. */
 const ATTESTATIONS = Number(process.env.BENCH_ATTESTATIONS) || 10_000
-/** Attestations per transaction, which is alone in its block. */
-const PER_BLOCK = 100
+/**
+ * Attestations per transaction, which is alone in its block. What the local node takes for a block grows with
+ * all that is on the chain, so many are attested in few blocks.
+ */
+const PER_BLOCK = ATTESTATIONS > 20_000 ? 1_000 : 100
 /** Blocks beyond finality, so that all attestations are history and read by filtered logs. */
 const SPARE_BLOCKS = 10
 /** Pause between two looks at the indexer's progress in the database: the precision of the times. */
@@ -34,7 +37,7 @@ const POLL_MS = 50
 /** The same seed gives the same points; the number itself does not matter. */
 export const SEED = 20_260_101
 /** Set, so that nothing is estimated; 100 attestations cost about 70 million. */
-const GAS_LIMIT = 500_000_000
+const GAS_LIMIT = 990_000_000
 /** A range of history with an attestation in every hundredth block, and the latency of its provider. */
 const SPARSE_BLOCKS = 5_000
 const SPARSE_EVERY = 100
@@ -140,7 +143,8 @@ const FIELDS_MORE = `${LOCATION_SCHEMA.fields},string assetId,uint256 serial,boo
 
 /** Mines until all that is on the chain is final. */
 async function finalize(chain: LocalChain): Promise<void> {
-  await chain.provider.send('anvil_mine', [`0x${(LOCAL_CHAIN.finality + SPARE_BLOCKS).toString(16)}`])
+  // Each alone: a block may take seconds.
+  for (let i = 0; i < LOCAL_CHAIN.finality + SPARE_BLOCKS; i++) await chain.provider.send('anvil_mine', [])
 }
 
 /** The same points under a schema that has attributes, by turns with those that have none. */

@@ -91,7 +91,7 @@ export class BlockReader {
       const { answer, distrust } = await route.batch<FullHeader | null>(lacking)
       falsehood = undefined
       for (const [i, call] of lacking.entries()) {
-        const checked = answer[i] ? this.checked(call, answer[i], anyForm) : undefined
+        const checked = answer[i] ? await this.checked(call, answer[i], anyForm) : undefined
         if (typeof checked === 'string') falsehood = checked
         else if (checked) found.set(call, checked)
       }
@@ -105,7 +105,11 @@ export class BlockReader {
   }
 
   /** The header, or as a text why it is false. */
-  private checked({ method, params }: RpcCall, header: FullHeader, anyForm: boolean): CheckedHeader | string {
+  private async checked(
+    { method, params }: RpcCall,
+    header: FullHeader,
+    anyForm: boolean,
+  ): Promise<CheckedHeader | string> {
     const asked = params[0] as string
     const number = Number(header.number)
     if (
@@ -118,7 +122,7 @@ export class BlockReader {
       method === 'eth_getBlockByHash' ? header.hash !== asked : asked !== 'latest' && number !== Number(asked)
     )
       return `asked for block ${asked}, the node answered block ${number} (${header.hash})`
-    const isValid = hashesToItself(header)
+    const isValid = await hashesToItself(header)
     if (isValid) this.headerForm.succeeded()
     else if (!anyForm && this.headerForm.isKnown())
       return `the header of block ${number} does not hash to its hash`

@@ -1,5 +1,7 @@
-import { keccak256 } from 'ethers/crypto'
-import { encodeRlp, getBytes, hexlify, toBeArray, type RlpStructuredDataish } from 'ethers/utils'
+import { RLP, type Input } from '@ethereumjs/rlp'
+import { keccak256 as keccakOfHex } from 'ethers/crypto'
+import { getBytes, hexlify, toBeArray } from 'ethers/utils'
+import { keccak256 } from '../eas'
 import { hexNumber } from '../rpc'
 import type { LogFilter, LogSelection, RpcHeader, RpcLog } from './logs'
 
@@ -48,7 +50,7 @@ const HEADER_FIELDS: readonly (readonly [name: string, kind: 'bytes' | 'quantity
  * Whether a header hashes to its own hash, as those of Ethereum, the OP Stack and Arbitrum do. Then nothing
  * in it was changed or left out. False also for headers of an unknown form (Celo before it became a layer 2).
  */
-export function hashesToItself(header: RpcHeader): boolean {
+export async function hashesToItself(header: RpcHeader): Promise<boolean> {
   const fields: Uint8Array[] = []
   for (const [name, kind, optional] of HEADER_FIELDS) {
     const value = (header as unknown as Record<string, unknown>)[name]
@@ -58,7 +60,7 @@ export function hashesToItself(header: RpcHeader): boolean {
     }
     fields.push(kind === 'quantity' ? quantity(value) : Buffer.from(value.slice(2), 'hex'))
   }
-  return keccak256(encodeRlp(fields)) === header.hash
+  return `0x${await keccak256(RLP.encode(fields))}` === header.hash
 }
 
 /** The hashed fields of a receipt, as JSON-RPC gives them. */
@@ -142,7 +144,7 @@ export class SelectionTest {
 
 /** The three bits that a value sets, counted from the least significant bit of the bloom filter. */
 function bloomBits(value: string): number[] {
-  const hash = getBytes(keccak256(value))
+  const hash = getBytes(keccakOfHex(value))
   return [0, 2, 4].map((i) => ((hash[i]! << 8) | hash[i + 1]!) & 2047)
 }
 
@@ -156,7 +158,7 @@ export async function receiptsRoot(receipts: readonly RpcReceipt[]): Promise<str
   const { createMPT } = await import('@ethereumjs/mpt')
   const trie = await createMPT({})
   for (const [i, receipt] of receipts.entries())
-    await trie.put(getBytes(encodeRlp(quantity(i))), encodedReceipt(receipt))
+    await trie.put(RLP.encode(quantity(i)), encodedReceipt(receipt))
   return hexlify(trie.root())
 }
 
@@ -186,7 +188,7 @@ export function logsOf(header: FullHeader, receipts: readonly RpcReceipt[]): Rpc
 
 function encodedReceipt(receipt: RpcReceipt): Uint8Array {
   const type = Number(receipt.type ?? 0)
-  const fields: RlpStructuredDataish[] = [
+  const fields: Input[] = [
     receipt.status === undefined ? (receipt.root ?? '0x') : quantity(Number(receipt.status)),
     quantity(receipt.cumulativeGasUsed),
     receipt.logsBloom,
@@ -195,7 +197,7 @@ function encodedReceipt(receipt: RpcReceipt): Uint8Array {
   if (type === OP_DEPOSIT && receipt.depositReceiptVersion !== undefined)
     fields.push(quantity(receipt.depositNonce ?? 0), quantity(receipt.depositReceiptVersion))
   if (type === CELO_FEE_CURRENCY && receipt.baseFee !== undefined) fields.push(quantity(receipt.baseFee))
-  const encoded = getBytes(encodeRlp(fields))
+  const encoded = RLP.encode(fields)
   return type === 0 ? encoded : Uint8Array.from([type, ...encoded])
 }
 
