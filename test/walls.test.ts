@@ -59,7 +59,7 @@ const ARROWS: Record<string, readonly string[]> = {
   'src/location': ['src/geodesy', 'src/eas'],
   'src/answer': ['src/operations', 'src/eas', 'src/location'],
   'src/rpc': [],
-  'src/chain': ['src/rpc'],
+  'src/chain': ['src/rpc', 'src/eas'],
   'src/indexer': ['src/chain', 'src/rpc', 'src/location', 'src/answer', 'src/eas', 'src/abi', 'src/model'],
 }
 /**
