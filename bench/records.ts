@@ -216,12 +216,6 @@ async function kindsOf(client: Client, size: number): Promise<Record<string, Pag
   return {
     ...Object.fromEntries(Object.entries(lists).map(([kind, filters]) => [kind, filters.map(listPage)])),
     nearest: variants(() => nearestPage((store, at) => store.recordsNear(at, LIMIT + 1, {}))),
-    // Against the first in the order on the plane, which are not the nearest: their geometries only.
-    'nearest, of the plane': variants(() =>
-      nearestPage((store, at) =>
-        store.samplePlaces({}, [[...at, ...at] as unknown as NonNullable<RecordFilter['bbox']>], LIMIT + 1),
-      ),
-    ),
     'CQL2: provers, and a box': variants(() =>
       filterPage(
         `prover IN ('${anyProver()}', '${anyProver()}') AND S_INTERSECTS(geometry, BBOX(-60, -60, 120, 70))`,
@@ -229,6 +223,12 @@ async function kindsOf(client: Client, size: number): Promise<Record<string, Pag
     ),
     'CQL2: a city or a prover': variants(() =>
       filterPage(`S_INTERSECTS(geometry, BBOX(${neighbourhood().bbox.join()})) OR prover = '${anyProver()}'`),
+    ),
+    // Against the first in the order on the plane, which are not the nearest: their geometries only.
+    'nearest, of the plane': variants(() =>
+      nearestPage((store, at) =>
+        store.samplePlaces({}, [[...at, ...at] as unknown as NonNullable<RecordFilter['bbox']>], LIMIT + 1),
+      ),
     ),
   }
 }

@@ -87,8 +87,40 @@ test('a header hashes to itself, but not when a field is changed, missing or of 
     ['baseFeePerGas', undefined],
     ['hash', `0x${'1'.repeat(64)}`],
     ['logsBloom', 'nonsense'],
+    ['gasUsed', '0x'],
+    ['parentHash', `${header.parentHash}0`],
   ] as const)
     expect([field, await hashesToItself({ ...header, [field]: value })]).toEqual([field, false])
+})
+
+test("receipts in another notation than JSON-RPC's have no root; letters of any case are read as the same", async () => {
+  await attest(chain, locationRequest({ type: 'Point', coordinates: [6, 7] }))
+  const header = await block('latest')
+  const list = await receipts(header.number)
+  const first = list.findIndex(({ logs }) => logs.length > 0)
+  const log = list[first]!.logs[0]!
+  const told = (other: Partial<typeof log>) =>
+    list.map((each, i) =>
+      i === first ? { ...each, logs: [{ ...log, ...other }, ...each.logs.slice(1)] } : each,
+    )
+  expect(await receiptsRoot(told({}))).toBe(header.receiptsRoot)
+  const text = (hex: string) => Buffer.from(hex.slice(2), 'hex').toString('latin1')
+  for (const other of [
+    { address: text(log.address) },
+    { address: log.address.slice(2) },
+    { topics: [...log.topics.slice(0, -1), log.topics.at(-1)!.slice(2)] },
+    { topics: [log.topics[0]!, log.topics[1]!.replace('0x0', '0x'), ...log.topics.slice(2)] },
+    { data: log.data.replace('0x', '0X') },
+    { data: null as unknown as string },
+  ])
+    await expect(receiptsRoot(told(other))).rejects.toThrow('not bytes in hex')
+  const shouted = told({
+    address: `0x${log.address.slice(2).toUpperCase()}`,
+    topics: log.topics.map((topic) => `0x${topic.slice(2).toUpperCase()}`),
+    data: `0x${log.data.slice(2).toUpperCase()}`,
+  })
+  expect(await receiptsRoot(shouted)).toBe(header.receiptsRoot)
+  expect(logsOf(header, shouted)).toEqual(logsOf(header, list))
 })
 
 test('a log is numbered by its place among the receipts, not by the node (some number logs by transaction)', async () => {

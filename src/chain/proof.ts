@@ -54,11 +54,10 @@ export async function hashesToItself(header: RpcHeader): Promise<boolean> {
   const fields: Uint8Array[] = []
   for (const [name, kind, optional] of HEADER_FIELDS) {
     const value = (header as unknown as Record<string, unknown>)[name]
-    if (typeof value !== 'string' || !/^0x[0-9a-f]*$/i.test(value)) {
-      if (optional && (value === undefined || value === null)) continue
-      return false
-    }
-    fields.push(kind === 'quantity' ? quantity(value) : Buffer.from(value.slice(2), 'hex'))
+    if (optional && (value === undefined || value === null)) continue
+    const isHex = kind === 'quantity' ? isQuantity(value) : isBytes(value)
+    if (!isHex) return false
+    fields.push(kind === 'quantity' ? quantity(value as string) : bytes(value))
   }
   return `0x${await keccak256(RLP.encode(fields))}` === header.hash
 }
@@ -164,16 +163,17 @@ export async function receiptsRoot(receipts: readonly RpcReceipt[]): Promise<str
 
 /**
  * The logs of a block, from its receipts in order. The root covers neither the number nor the transaction of
- * a log, so these are taken from its place and not from what the node says.
+ * a log, so these are taken from its place and not from what the node says; nor does it cover the case of
+ * letters, which are lower-case here.
  */
 export function logsOf(header: FullHeader, receipts: readonly RpcReceipt[]): RpcLog[] {
   let logIndex = 0
   return receipts.flatMap((receipt, i) =>
     receipt.logs.map((log) => ({
       ...{
-        address: log.address,
-        topics: log.topics,
-        data: log.data,
+        address: log.address.toLowerCase(),
+        topics: log.topics.map((topic) => topic.toLowerCase()),
+        data: log.data.toLowerCase(),
         blockNumber: header.number,
         blockHash: header.hash,
       },
@@ -189,16 +189,30 @@ export function logsOf(header: FullHeader, receipts: readonly RpcReceipt[]): Rpc
 function encodedReceipt(receipt: RpcReceipt): Uint8Array {
   const type = Number(receipt.type ?? 0)
   const fields: Input[] = [
-    receipt.status === undefined ? (receipt.root ?? '0x') : quantity(Number(receipt.status)),
+    receipt.status === undefined ? bytes(receipt.root ?? '0x') : quantity(Number(receipt.status)),
     quantity(receipt.cumulativeGasUsed),
-    receipt.logsBloom,
-    receipt.logs.map((log) => [log.address, log.topics, log.data]),
+    bytes(receipt.logsBloom),
+    receipt.logs.map((log) => [bytes(log.address), log.topics.map(bytes), bytes(log.data)]),
   ]
   if (type === OP_DEPOSIT && receipt.depositReceiptVersion !== undefined)
     fields.push(quantity(receipt.depositNonce ?? 0), quantity(receipt.depositReceiptVersion))
   if (type === CELO_FEE_CURRENCY && receipt.baseFee !== undefined) fields.push(quantity(receipt.baseFee))
   const encoded = RLP.encode(fields)
   return type === 0 ? encoded : Uint8Array.from([type, ...encoded])
+}
+
+const isQuantity = (value: unknown): value is string =>
+  typeof value === 'string' && /^0x[0-9a-fA-F]+$/.test(value)
+const isBytes = (value: unknown): value is string =>
+  typeof value === 'string' && /^0x(?:[0-9a-fA-F]{2})*$/.test(value)
+
+/**
+ * Bytes in JSON-RPC's notation. Throws for any other, which RLP would take for bytes, too: a root would then
+ * vouch for a text that our filters do not read as what was hashed.
+ */
+function bytes(value: unknown): Uint8Array {
+  if (!isBytes(value)) throw new TypeError(`not bytes in hex: ${String(value).slice(0, 80)}`)
+  return Buffer.from(value.slice(2), 'hex')
 }
 
 /** A number in RLP: big-endian, without leading zeros, empty for 0. */

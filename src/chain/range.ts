@@ -1,6 +1,6 @@
 /**
  * An answer with more logs than this is cut at the end of a block, so that a batch stays small in memory.
- * While a batch begins and commits, Postgres waits.
+ * It is not smaller, as Postgres is idle while a batch is read, decoded and committed.
  */
 export const LOGS_PER_ANSWER = 5_000
 /** Range of the first question. */

@@ -47,6 +47,8 @@ const PULSE_MS = 2_400
 const REACH = 5
 const MAX_ZOOM = 22
 
+type Tiles = NonNullable<Parameters<Map['refreshTiles']>[1]>
+
 /** Adds the records to a map, and keeps them there until `remove`. */
 export function addRecords(
   map: Map,
@@ -116,26 +118,31 @@ export function addRecords(
     if (next) onSelect({ chain: next.chain, uid: next.uid })
   }
   /**
-   * Has tiles loaded anew. MapLibre 6.17 does not ask again for one that is on its way, and takes the answer
-   * to the earlier question: then all are loaded again once the map is idle.
+   * Has all tiles, or these, loaded anew. MapLibre 6.17 does not ask again for one that is on its way, and
+   * takes the answer to the earlier question; and it asks for none while a layer's change waits for a frame.
+   * So they are loaded again once the map is idle.
    */
-  let isAgain = false
-  const load = (start: () => void) => {
-    isAgain ||= !map.isSourceLoaded(SOURCE)
+  let again: 'all' | Tiles | undefined
+  const loadAgain = (tiles?: Tiles) => {
+    again = tiles && again !== 'all' ? [...(again ?? []), ...tiles] : 'all'
+  }
+  const load = (start: () => void, tiles?: Tiles) => {
+    if (!map.loaded()) loadAgain(tiles)
     start()
     // A refresh does not say that it begins, and an unmodified tile not that it is there (world-map.tsx).
     map.fire('dataloading', { dataType: 'source', sourceId: SOURCE })
   }
-  const refresh = (tiles?: Parameters<Map['refreshTiles']>[1]) => load(() => map.refreshTiles(SOURCE, tiles))
+  const refresh = (tiles?: Tiles) => load(() => map.refreshTiles(SOURCE, tiles), tiles)
   const subscriptions = [
     map.on('mousemove', move),
     map.on('mouseout', () => void popup.remove()),
     map.on('click', click),
     map.on('idle', () => {
       onShown(shownOn(map))
-      if (!isAgain) return
-      isAgain = false
-      refresh()
+      if (!again) return
+      const tiles = again === 'all' ? undefined : again
+      again = undefined
+      refresh(tiles)
     }),
     map.on('error', (event) => {
       const { sourceId, error } = event as unknown as { sourceId?: string; error?: { status?: number } }
@@ -147,6 +154,7 @@ export function addRecords(
     setQuery: (next: string) =>
       load(() => map.getSource<VectorTileSource>(SOURCE)?.setTiles([tilesOf(next)])),
     setLook: (next: RecordsLook) => {
+      if (!map.isSourceLoaded(SOURCE)) loadAgain()
       for (const { id, filter, paint } of recordLayers(next)) {
         map.setFilter(id, filter)
         for (const name of Object.keys(paint) as PaintName[])
