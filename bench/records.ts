@@ -226,9 +226,7 @@ async function kindsOf(client: Client, size: number): Promise<Record<string, Pag
     ),
     // Against the first in the order on the plane, which are not the nearest: their geometries only.
     'nearest, of the plane': variants(() =>
-      nearestPage((store, at) =>
-        store.samplePlaces({}, [[...at, ...at] as unknown as NonNullable<RecordFilter['bbox']>], LIMIT + 1),
-      ),
+      nearestPage((store, at) => store.samplePlaces({}, [[...at, ...at]], LIMIT + 1)),
     ),
   }
 }

@@ -1,7 +1,7 @@
 import { RLP, type Input } from '@ethereumjs/rlp'
 import { keccak256 as keccakOfHex } from 'ethers/crypto'
 import { getBytes, hexlify, toBeArray } from 'ethers/utils'
-import { keccak256 } from '../eas'
+import { keccak256, payloadBytes } from '../eas'
 import { hexNumber } from '../rpc'
 import type { LogFilter, LogSelection, RpcHeader, RpcLog } from './logs'
 
@@ -52,12 +52,16 @@ const HEADER_FIELDS: readonly (readonly [name: string, kind: 'bytes' | 'quantity
  */
 export async function hashesToItself(header: RpcHeader): Promise<boolean> {
   const fields: Uint8Array[] = []
-  for (const [name, kind, optional] of HEADER_FIELDS) {
-    const value = (header as unknown as Record<string, unknown>)[name]
-    if (optional && (value === undefined || value === null)) continue
-    const isHex = kind === 'quantity' ? isQuantity(value) : isBytes(value)
-    if (!isHex) return false
-    fields.push(kind === 'quantity' ? quantity(value as string) : bytes(value))
+  try {
+    for (const [name, kind, optional] of HEADER_FIELDS) {
+      const value = (header as unknown as Record<string, unknown>)[name]
+      if (optional && (value === undefined || value === null)) continue
+      if (kind === 'bytes') fields.push(bytes(value))
+      else if (isQuantity(value)) fields.push(quantity(value))
+      else return false
+    }
+  } catch {
+    return false // a field is not bytes in hex
   }
   return `0x${await keccak256(RLP.encode(fields))}` === header.hash
 }
@@ -203,16 +207,17 @@ function encodedReceipt(receipt: RpcReceipt): Uint8Array {
 
 const isQuantity = (value: unknown): value is string =>
   typeof value === 'string' && /^0x[0-9a-fA-F]+$/.test(value)
-const isBytes = (value: unknown): value is string =>
-  typeof value === 'string' && /^0x(?:[0-9a-fA-F]{2})*$/.test(value)
 
 /**
  * Bytes in JSON-RPC's notation. Throws for any other, which RLP would take for bytes, too: a root would then
  * vouch for a text that our filters do not read as what was hashed.
  */
 function bytes(value: unknown): Uint8Array {
-  if (!isBytes(value)) throw new TypeError(`not bytes in hex: ${String(value).slice(0, 80)}`)
-  return Buffer.from(value.slice(2), 'hex')
+  try {
+    return payloadBytes(value as string)
+  } catch {
+    throw new TypeError(`not bytes in hex: ${String(value).slice(0, 80)}`)
+  }
 }
 
 /** A number in RLP: big-endian, without leading zeros, empty for 0. */
