@@ -112,6 +112,18 @@ describe('invalid HTTP/1.1', () => {
       'The header Host is missing.',
     )
   })
+  test.each(['memo=%ff', 'memo=50%'])('a query that is no encoded UTF-8: %s', async (query) => {
+    const [answer, ...more] = await ask(`GET /api/v0/location?${query} HTTP/1.1\r\nhost: x\r\n\r\n`)
+    expect(more).toEqual([])
+    expect([answer!.status, JSON.parse(answer!.body)]).toEqual([
+      400,
+      {
+        status: 'error',
+        message: 'Invalid request',
+        detail: expect.stringMatching(/^The query string is not percent-encoded UTF-8: .*%25/),
+      },
+    ])
+  })
   test('to a known path of the Records API gets an error in its form', async () => {
     const [answer] = await ask(
       'POST /api/v0/config HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nZZ\r\n',

@@ -22,6 +22,7 @@ const MAX_HEADERS = 100
 /** 16 KiB is Node's own limit. */
 const HEAD_TOO_LARGE = `The head of the request is too large: at most ${MAX_HEADERS} headers and 16 KiB.`
 const NOT_HTTP = 'This is not valid HTTP/1.1.'
+const NOT_UTF8 = 'The query string is not percent-encoded UTF-8: write a percent sign as %25 (RFC 3986, 2.1).'
 
 /**
  * Parses a body of more than LARGE_BODY bytes, as it came in pieces, off the event loop, and may move their
@@ -130,7 +131,8 @@ function receive(
 }
 
 /** What is wrong with the head of a request. */
-function headFault({ raw: { httpVersion, rawHeaders }, headers }: FastifyRequest): RequestError | undefined {
+function headFault({ raw, headers }: FastifyRequest): RequestError | undefined {
+  const { httpVersion, rawHeaders, url = '' } = raw
   // Node's parser also accepts 0.9, and 2.0 without its preface.
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return new RequestError(NOT_HTTP)
   // The array holds names and values.
@@ -141,7 +143,23 @@ function headFault({ raw: { httpVersion, rawHeaders }, headers }: FastifyRequest
   const encoding = headers['content-encoding']
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
     return new RequestError('Content-Encoding: not accepted; send the body as it is.')
+  if (!isEncoded(url)) return new RequestError(NOT_UTF8)
   return undefined
+}
+
+/**
+ * Whether the query string of a URL is percent-encoded UTF-8. Fastify takes the rest as it stands: a search
+ * for it would find nothing, without a word. (Node refuses bytes that are not ASCII.)
+ */
+function isEncoded(url: string): boolean {
+  const start = url.indexOf('?')
+  if (start < 0) return true
+  const query = url.slice(start)
+  try {
+    return !query.includes('%') || decodeURIComponent(query) !== ''
+  } catch {
+    return false
+  }
 }
 
 /**

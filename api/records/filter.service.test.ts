@@ -583,6 +583,7 @@ describe('what a filter cannot say is a 400 that says where and what would be ri
     [{ 'filter-lang': 'cql' }, 'Invalid filter-lang parameter'],
     [{ 'filter-lang': 'cql2-json', filter: 'TRUE' }, 'Invalid filter parameter'],
     [{ 'filter-crs': 'http://www.opengis.net/def/crs/EPSG/0/3857' }, 'Invalid filter-crs parameter'],
+    [{ filter: '{"op":"=","args":[{"property":"revoked"},true]}' }, 'Invalid filter parameter'],
     [{ sortby: 'memo' }, 'Invalid sortby parameter'],
     [{ sortby: '-timestamp,memo' }, 'Invalid sortby parameter'],
     [{ sortby: '' }, 'Invalid sortby parameter'],

@@ -82,7 +82,9 @@ export function filterChoice(
 }
 
 /** What a filter says. Throws a RecordsError that names the parameter `filter`. */
-export function conditionIn(text: string, language: FilterLanguage = 'cql2-text'): Condition<Place> {
+export function conditionIn(text: string, language?: FilterLanguage): Condition<Place> {
+  if (!language && text.trimStart().startsWith('{'))
+    throw invalid('filter', 'This is CQL2 JSON: give filter-lang=cql2-json too')
   try {
     return new Compiler().condition(language === 'cql2-json' ? readJson(text) : readText(text), false)
   } catch (error) {

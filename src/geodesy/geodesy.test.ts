@@ -733,6 +733,20 @@ describe('polygons without a certain inside are refused', () => {
       'g.coordinates[0][0]: this position and the next are antipodal: no unique shortest path joins them; put a position between them',
     ],
     [
+      'an edge between antipodes after positions that repeat, one of them at a pole',
+      [
+        [
+          [5, 5],
+          [5, 5],
+          [0, -90],
+          [90, -90],
+          [0, 90],
+          [5, 5],
+        ],
+      ],
+      'g.coordinates[0][3]: this position and the next are antipodal',
+    ],
+    [
       'an edge along the equator that is no shortest path',
       [
         [
@@ -850,6 +864,21 @@ describe('polygons without a certain inside are refused', () => {
   test.each(refuse)('%s', (_, rings, message) => {
     expect(() => geometry('Polygon', rings)).toThrow(message)
     expect(() => geometry('Polygon', rings)).toThrow(GeometryError)
+  })
+  test.each(refuse)('%s, with each position three times, names the edge after them', (_, rings, message) => {
+    const thrice = (rings as unknown[][]).map((ring) =>
+      ring.flatMap((position) => [position, position, position]),
+    )
+    let said = ''
+    try {
+      geometry('Polygon', thrice)
+    } catch (error) {
+      said = (error as Error).message
+    }
+    const INDEX = /(?<=coordinates\[\d+\]\[)\d+/g
+    expect(said.replace(INDEX, (i) => String(Math.floor(Number(i) / 3)))).toContain(message)
+    if (/starts here|and the next/.test(message))
+      for (const [i] of said.matchAll(INDEX)) expect(Number(i) % 3).toBe(2)
   })
   test('an edge from pole to pole has no unique shortest path', () =>
     expect(() =>

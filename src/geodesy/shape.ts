@@ -226,7 +226,7 @@ class Builder implements Vertices {
       if (samePlace(lon[previous]!, lat[previous]!, lon[i]!, lat[i]!)) continue
       if (vertex < 0)
         vertex = this.vertex(Math.abs(lat[previous]!) === 90 ? lon[i]! : lon[previous]!, lat[previous]!)
-      vertex = this.edge(vertex, lon[i]!, lat[i]!, chain, previous - start, path)
+      vertex = this.edge(vertex, lon[i]!, lat[i]!, chain, i - 1 - start, path)
       previous = i
       distinct++
     }

@@ -23,7 +23,7 @@ export const EXIT_TEXTS: Readonly<Record<(typeof EXIT)[keyof typeof EXIT], strin
   3: 'the service refused: not found, not valid, an error of its own, another version',
   4: 'the service, its database or the node of a chain is out of reach, or the time of --timeout is over',
   5: 'the key or its use: rights of the key file, passphrase, node of another chain, a wallet that cannot pay',
-  6: 'the answer did not land, or the place was not attested: altered, or refused by the contract',
+  6: 'the answer is altered, or not of the attester named; it did not land, or the place was not attested',
   7: 'rate limit: the message says when to go on',
   70: 'a fault of this program',
   130: 'ended by Ctrl-C',

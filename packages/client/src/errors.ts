@@ -79,7 +79,7 @@ export class SignerError extends GeoError {
 export class ChainMismatchError extends SignerError {
   override name = 'ChainMismatchError'
 }
-/** The answer is not what its attester signed. Nothing was sent. */
+/** The answer is not what its attester signed, or another attester signed it. Nothing was sent. */
 export class AlteredAnswerError extends GeoError {
   override name = 'AlteredAnswerError'
 }

@@ -259,7 +259,7 @@ export function createGeo(options: GeoOptions | string): Geo {
     for (const { attestation } of 'results' in signed ? signed.results : [signed])
       if (all.attester !== undefined && !same(attestation.attester, all.attester))
         throw new AlteredAnswerError(
-          `The answer is signed by ${attestation.attester}, not by ${all.attester}, the attester that was named. Nothing was sent.`,
+          `The answer is signed by ${attestation.attester}, not by ${all.attester}, the attester that was named: do not use it.`,
         )
     return signed as A
   }

@@ -3,7 +3,10 @@ import type { Claims } from './types'
 /** What an answer says, as a sentence. */
 export function sentenceOf({ result, units, operation, timestamp, inputRefs }: Claims): string {
   const [a, b] = inputRefs.map((ref) => `${ref.slice(0, 10)}...`)
-  const number = typeof result === 'number' ? result.toLocaleString('en', { maximumFractionDigits: 4 }) : ''
+  // What is signed is a whole number of centimetres, or of square centimetres.
+  const digits = units === 'square_meters' ? 4 : 2
+  const fixed = { minimumFractionDigits: digits, maximumFractionDigits: digits }
+  const number = typeof result === 'number' ? result.toLocaleString('en', fixed) : ''
   const not = result === true ? '' : ' not'
   const radius = Number(operation.split(':')[1]) / 100
   const claims: Readonly<Record<string, string>> = {
