@@ -1,24 +1,26 @@
+import { readFileSync } from 'node:fs'
 import Fastify from 'fastify'
 import { Pool } from 'pg'
+import type { Statement } from '../api/records/sql'
 
 /**
- * A plain server to compare lists of records with: `node dist/bench/bare-records.js <port> <database>`
- * answers GET /?bbox=... by node-postgres and Fastify's JSON. It checks nothing and knows one filter, no
- * antimeridian, no checksums and no cursors.
+ * The least that a program of Node does for a list of records: `node dist/bench/bare-records.js <port>
+ * <database> <file>` answers GET /<n> by the statements of page n in the file, with the text that Postgres
+ * answers as it is. It checks nothing, completes nothing, and has no state, cursor, links, limits or log.
  */
 async function main(): Promise<void> {
-  const pool = new Pool({ connectionString: process.argv[3]!, max: 10 })
+  const [port, connectionString, file] = process.argv.slice(2) as [string, string, string]
+  const pages = JSON.parse(readFileSync(file, 'utf8')) as Statement[][]
+  // As the API's lists have (store.ts).
+  const pool = new Pool({ connectionString, max: 8, options: '-c jit=off' })
   const app = Fastify()
-  app.get<{ Querystring: { bbox: string } }>('/', async (request) => {
-    const { rows } = await pool.query(
-      `SELECT uid, chain, prover, subject, timestamp, event_timestamp, srs, location_type, location, longitude::float8 AS longitude, latitude::float8 AS latitude,
-         recipe_types, recipe_payloads, media_types, media_data, memo, revoked, created_at, updated_at
-       FROM location_record WHERE ST_Intersects(geom, ST_MakeEnvelope($1, $2, $3, $4, 4326)) ORDER BY timestamp DESC, id DESC LIMIT 100`,
-      request.query.bbox.split(','),
-    )
-    return { data: rows, count: rows.length, limit: 100, offset: 0 }
+  app.get<{ Params: { page: string } }>('/:page', async (request, reply) => {
+    let text = ''
+    for (const { text: statement, values } of pages[Number(request.params.page)]!)
+      text += (await pool.query<{ lines?: string | null }>(statement, values)).rows[0]?.lines ?? ''
+    return reply.type('application/json').send(Buffer.from(text))
   })
-  await app.listen({ host: '127.0.0.1', port: Number(process.argv[2]) })
+  await app.listen({ host: '127.0.0.1', port: Number(port) })
   process.send?.('listening')
 }
 

@@ -9,7 +9,7 @@ import { seededRandom } from '../dev/random'
 import { PlainError, freePort, startService, type Service } from '../dev/services'
 import { Store } from '../api/records/store'
 import { conditionIn } from '../api/records/filter'
-import { boxesOf, type RecordFilter, type Statement } from '../api/records/sql'
+import type { RecordFilter, Statement } from '../api/records/sql'
 import { processMegabytes, type Bench, type Table } from './bench'
 import {
   CITIES_SQL,
@@ -50,7 +50,6 @@ type Random = () => number
 interface Page {
   path: string
   read: (store: Store) => Promise<unknown>
-  bbox?: RecordFilter['bbox']
 }
 interface City {
   lng: number
@@ -59,7 +58,7 @@ interface City {
 
 /**
  * Speed of lists of records with a million and ten million records, compared with pgbench with the same SQL,
- * and with plain node-postgres.
+ * and with the least that Node does for them.
  */
 export async function records(bench: Bench): Promise<Table[]> {
   const databaseUrl = FILLED || (await bench.createDatabase())
@@ -81,7 +80,9 @@ export async function records(bench: Bench): Promise<Table[]> {
       const rows: Table[number][] = []
       for (const [kind, pages] of Object.entries(kinds).filter(([kind]) => !KINDS || KINDS.includes(kind))) {
         bench.report(`${size} records, ${kind} ...`)
-        const pgbench = await runPgbench(bench, databaseUrl, await statementsOf(databaseUrl, pages))
+        const statements = await statementsOf(databaseUrl, pages)
+        const pgbench = await runPgbench(bench, databaseUrl, statements)
+        const bare = await passedThrough(bench, databaseUrl, statements)
         const urls = urlsOf(api.url, pages)
         await run({ urls, bodies: [], concurrency: CONCURRENCY, seconds: WARM_UP_SECONDS })
         const service = await run({ urls, bodies: [], concurrency: CONCURRENCY, seconds: SECONDS })
@@ -95,11 +96,12 @@ export async function records(bench: Bench): Promise<Table[]> {
           p99MsAt8: few.p99Ms,
           pgbenchPerSecond: Math.round(pgbench),
           ofPgbench: ratio(service.requestsPerSecond, pgbench),
+          bareOfPgbench: ratio(bare, pgbench),
           costOfSizeBefore: before === undefined ? 'n/a' : ratio(before, pgbench),
         })
       }
       tables.push(rows)
-      if (!KINDS) tables.push(await plain(bench, databaseUrl, size, kinds), await others(bench, api, size))
+      if (!KINDS) tables.push(await others(bench, api, size))
       await api.service.stop()
       if (!KINDS) tables.push(await kept(bench, databaseUrl, size, kinds))
     }
@@ -235,7 +237,6 @@ function listPage(filter: RecordFilter): Page {
   return {
     path: `/api/v0/location-records?${queryString(filter)}`,
     read: (store) => store.listRecords({ ...filter, limit: LIMIT + 1 }),
-    bbox: filter.bbox,
   }
 }
 
@@ -384,34 +385,24 @@ async function kept(
   return rows
 }
 
-/** The bbox query in plain node-postgres, in a process of its own. */
-async function plain(
-  bench: Bench,
-  databaseUrl: string,
-  size: number,
-  kinds: Record<string, Page[]>,
-): Promise<Table> {
+/** A second of the same statements by pg and Fastify, whose text is passed through (bare-records.ts). */
+async function passedThrough(bench: Bench, databaseUrl: string, pages: Statement[][]): Promise<number> {
   const port = await freePort()
+  const file = path.join(bench.folder, 'pages.json')
+  writeFileSync(file, JSON.stringify(pages))
   const service = startService(
     'bare-records',
-    ['dist/bench/bare-records.js', String(port), databaseUrl],
+    ['dist/bench/bare-records.js', String(port), databaseUrl, file],
     bench.environment,
     bench.folder,
   )
   bench.atEnd(() => service.stop())
   await service.ready
-  const rows: Table[number][] = []
-  for (const kind of ['by bbox, a neighbourhood', 'by bbox, a city', 'by bbox, the world']) {
-    const urls = kinds[kind]!.map(({ bbox }) => `http://127.0.0.1:${port}/?bbox=${boxesOf(bbox!)[0]!.join()}`)
-    await run({ urls, bodies: [], concurrency: CONCURRENCY, seconds: WARM_UP_SECONDS })
-    rows.push({
-      records: size,
-      plainNodePostgres: kind,
-      ...(await run({ urls, bodies: [], concurrency: CONCURRENCY, seconds: SECONDS })),
-    })
-  }
+  const urls = pages.map((_, i) => `http://127.0.0.1:${port}/${i}`)
+  await run({ urls, bodies: [], concurrency: CONCURRENCY, seconds: WARM_UP_SECONDS })
+  const { requestsPerSecond } = await run({ urls, bodies: [], concurrency: CONCURRENCY, seconds: SECONDS })
   await service.stop()
-  return rows
+  return requestsPerSecond
 }
 
 /** Statistics, and an export of a million records: time and memory. */
