@@ -155,6 +155,45 @@ test('repeated logs are served once, in order', async () => {
   ).toEqual(final.map(() => 1))
 })
 
+test.each([
+  [2_000, 2],
+  [6_000, 1],
+])(
+  'an answer ends before a block with which it has too many logs: %i a block',
+  async (each, blocksAtOnce) => {
+    // As if each transaction had attested so many places.
+    await start(({ method, params }) =>
+      method === 'eth_getLogs'
+        ? {
+            ask: async (ask) =>
+              ((await ask(method, params)) as object[]).flatMap((log) =>
+                Array.from({ length: each }, (_, i) => ({ ...log, logIndex: `0x${i.toString(16)}` })),
+              ),
+          }
+        : undefined,
+    )
+    const last = Number((await ask('/height')).body)
+    const found: { number: number; logs: number[] }[][] = []
+    for (let from = QUERY.fromBlock; from <= last;) {
+      const { blocks } = await query({ ...QUERY, fromBlock: from })
+      found.push(
+        blocks
+          .filter(({ logs }) => logs.length)
+          .map(({ header, logs }) => ({
+            number: header.number,
+            logs: logs.map(({ logIndex }) => logIndex).toSorted((a, b) => a - b),
+          })),
+      )
+      from = blocks.at(-1)!.header.number + 1
+    }
+    const all = Array.from({ length: each }, (_, i) => i)
+    expect(found.flat()).toEqual(
+      blocks.filter((number) => number <= last).map((number) => ({ number, logs: all })),
+    )
+    expect(Math.max(...found.map((answer) => answer.length))).toBe(blocksAtOnce)
+  },
+)
+
 test('logs of another fork than their header, and a missing block, are not served but read again', async () => {
   let faults = 0
   await start(({ method }) =>
