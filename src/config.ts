@@ -15,6 +15,12 @@ import { faultPosition, parseStrictJson } from './strict-json'
 export const SUBMISSIONS = ['direct', 'proxy'] as const
 export type Submission = (typeof SUBMISSIONS)[number]
 
+/**
+ * For so long a client that follows the records can resume (docs/reference/streams.md): the indexer keeps
+ * changes, and webhooks can be replayed.
+ */
+export const CHANGES_KEPT_DAYS = 7
+
 /** A chain that the settings name, and how to reach it. */
 export interface ConnectedChain {
   readonly chain: Chain

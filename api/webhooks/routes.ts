@@ -2,6 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { Type, type Static, type TObject, type TSchema } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { CHANGES_KEPT_DAYS } from '../../src/config'
 import type { SafeSender } from '../compute'
 import { recordsError, RETRY_AFTER } from '../http/openapi-components'
 import { RecordsError } from '../http/problems'
@@ -21,8 +22,6 @@ export interface WebhookAdminParts {
 }
 
 const PAGE = 100
-/** As the indexer keeps changes (src/indexer/run.ts). */
-const CHANGES_KEPT_MS = 7 * 86_400_000
 const closed = { additionalProperties: false }
 const GIVEN = Type.Object(
   {
@@ -248,11 +247,11 @@ export function webhookAdminRoutes({ store, webhooks, sender, adminKey, clock }:
         const time = new Date(since ?? 0)
         if (Number.isNaN(time.getTime()))
           throw new RecordsError('invalid-request', 'since: expected a time such as 2026-01-31T12:00:00Z')
-        const earliest = new Date(clock() - CHANGES_KEPT_MS)
+        const earliest = new Date(clock() - CHANGES_KEPT_DAYS * 86_400_000)
         if (since !== undefined && time < earliest)
           throw new RecordsError(
             'invalid-request',
-            `since: changes are kept for 7 days: expected ${earliest.toISOString()} or later`,
+            `since: changes are kept for ${CHANGES_KEPT_DAYS} days: expected ${earliest.toISOString()} or later`,
           )
         const { epoch } = await currentPosition(store, finality)
         await webhooks.replay(id, position ?? positionText({ epoch, ids: await webhooks.changesUntil(time) }))

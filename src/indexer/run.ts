@@ -5,7 +5,14 @@ import { Auditor } from './audit'
 import { BlockReader, Doubt, headerCall, HeadReader, startSource } from '../chain'
 import { BodyReader } from './bodies'
 import { CHAINS, chainBySlug, settingSuffix, stateSchema, type Chain } from '../chains'
-import { SettingsError, chosenChain, exportDatabaseUrl, processSettings, type Settings } from '../config'
+import {
+  CHANGES_KEPT_DAYS,
+  SettingsError,
+  chosenChain,
+  exportDatabaseUrl,
+  processSettings,
+  type Settings,
+} from '../config'
 import {
   CHANGES_FORGOTTEN_AT_ONCE,
   Database,
@@ -29,8 +36,6 @@ import { announcedTimes, decodeBlock, makeProcessor, processBatch } from './proc
 import { Registry } from './registry'
 
 const log = createLogger('indexer')
-/** A client that follows the records can resume for this long (docs/reference/streams.md). */
-const CHANGES_KEPT_DAYS = 7
 const FORGET_EVERY_MS = 3_600_000
 /** A node must contradict the database this often before it is believed. */
 const CONTRADICTIONS = 4
