@@ -119,7 +119,7 @@ describe('invalid HTTP/1.1', () => {
       400,
       {
         status: 'error',
-        message: 'Invalid request',
+        message: 'Invalid query parameter',
         detail: expect.stringMatching(/^The query string is not percent-encoded UTF-8: .*%25/),
       },
     ])

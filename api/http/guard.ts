@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { errorCodes, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { parseBody } from './body'
 import { clientOf } from './limits'
-import { RequestError, UnavailableError, computeProblem, problemDocument } from './problems'
+import { QueryStringError, RequestError, UnavailableError, computeProblem, problemDocument } from './problems'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -143,7 +143,7 @@ function headFault({ raw, headers }: FastifyRequest): RequestError | undefined {
   const encoding = headers['content-encoding']
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
     return new RequestError('Content-Encoding: not accepted; send the body as it is.')
-  if (!isEncoded(url)) return new RequestError(NOT_UTF8)
+  if (!isEncoded(url)) return new QueryStringError(NOT_UTF8)
   return undefined
 }
 

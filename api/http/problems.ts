@@ -125,6 +125,9 @@ export class RequestError extends Error {
   }
 }
 
+/** The query string cannot be read. */
+export class QueryStringError extends RequestError {}
+
 /** Seconds after which another try makes sense when the database or a node was gone. */
 const RETRY_AFTER_SECONDS = 5
 
@@ -267,7 +270,7 @@ function asRecordsProblem(error: FastifyError, request: FastifyRequest, reply: F
   const fault = refusalOf(error)
   if (fault)
     return new RecordsError(
-      'invalid-request',
+      error instanceof QueryStringError ? 'invalid-query' : 'invalid-request',
       fault,
       error instanceof RequestError ? error.statusCode : undefined,
     )

@@ -139,10 +139,11 @@ describe('filters beyond the specification', () => {
       sorted(stored.filter(wanted)).map(({ uid }) => uid)
     expect(await found('?limit=1000&revoked=true')).toEqual(expected(({ revoked }) => revoked))
     expect(await found('?limit=1000&revoked=false')).toEqual(expected(({ revoked }) => !revoked))
-    for (const type of ['geojson-point', 'GEOJSON-POINT'])
-      expect(await found(`?limit=1000&location_type=${type}`)).toEqual(
-        expected(({ locationType }) => locationType === 'GeoJSON-Point'),
-      )
+    const points = expected(({ locationType }) => locationType === 'GeoJSON-Point')
+    for (const type of ['geojson-point', 'GEOJSON-POINT', 'geojson-point,GEOJSON-POINT,GeoJSON-Point']) {
+      const { body } = await ask(`?limit=1000&total=true&location_type=${type}`)
+      expect([body.data.map(({ uid }: { uid: string }) => uid), body.total]).toEqual([points, points.length])
+    }
     const { uid } = LOCATION_PROTOCOL_SCHEMA
     for (const text of [uid, `0x${uid.slice(2).toUpperCase()}`])
       expect(await found(`?limit=1000&schema=${text}`)).toEqual(expected(({ schema }) => schema === uid))

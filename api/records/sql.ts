@@ -27,6 +27,8 @@ export interface RecordFilter {
   schema?: OneOrMore
   /** in any letter case */
   locationType?: OneOrMore
+  /** Not these, in any letter case. */
+  otherThanTypes?: readonly string[]
   /** words that the memo has, or the beginnings of some */
   memo?: string
   /** A JSON object that the attributes contain. */
@@ -239,7 +241,12 @@ function branches(filter: RecordFilter): RecordFilter[] {
   const name = SEVERAL.find((each) => Array.isArray(filter[each]))
   const values = name ? (filter[name] as readonly string[]) : []
   if (!name || values.length > MOST_BRANCHES) return [filter]
-  return values.map((value) => ({ ...filter, [name]: value }))
+  return values.map((value, i) => ({
+    ...filter,
+    [name]: value,
+    // WKT and wkt are the same records. Postgres says so: JavaScript has other lower-case letters.
+    ...(name === 'locationType' && i > 0 && { otherThanTypes: values.slice(0, i) }),
+  }))
 }
 
 /**
@@ -468,6 +475,8 @@ export function conditions(
   if (filter.subject !== undefined) where.push(isAny('subject', filter.subject, value))
   if (filter.schema !== undefined) where.push(isAny('schema_uid', filter.schema, value))
   if (filter.locationType !== undefined) where.push(isType('location_type', filter.locationType, value))
+  if (filter.otherThanTypes !== undefined)
+    where.push(`NOT ${isType('location_type', filter.otherThanTypes, value)}`)
   if (filter.memo !== undefined) where.push(`memo_words(memo) @@ memo_query(${value(filter.memo)})`)
   if (filter.attributes !== undefined) where.push(`attributes @> ${value(filter.attributes)}::jsonb`)
   if (filter.revoked !== undefined) where.push(filter.revoked ? 'revoked' : 'NOT revoked')
