@@ -124,13 +124,12 @@ function areaToParallel(
 ): number {
   const turn = turnBetween(lonA, lonB) * RADIANS
   if (turn === 0) return 0
-  const parallel = reference * RADIANS
   const pole = latA + latB > 0 ? 90 : -90
   const fromA = Math.abs(pole - latA) * RADIANS
   const fromB = Math.abs(pole - latB) * RADIANS
   if (fromA < POLAR && fromB < POLAR)
     return (
-      parallelArea(parallel, (pole - reference) * RADIANS) * turn -
+      parallelArea(reference, (pole - reference) * RADIANS) * turn -
       Math.sign(pole) * polarTriangle(fromA, fromB, turn)
     )
   const rise = (latB - latA) * RADIANS
@@ -146,16 +145,18 @@ function areaToParallel(
       rise,
       turn,
       (latA - from) * RADIANS,
-      from * RADIANS,
+      from,
       steps,
+      Math.sign(pole),
       fromA,
       near ? inverse(lonA, latA, lonB, latB) : undefined,
     )
   if (local !== undefined)
-    return near ? local + parallelArea(parallel, (pole - reference) * RADIANS) * turn : local
+    return near ? local + parallelArea(reference, (pole - reference) * RADIANS) * turn : local
   // An edge that passes a pole is halved, down to triangles with the pole. This costs the error in the place
   // of each middle, a nanometre.
-  if (halvings === MAX_HALVINGS) return areaBelow(lonA, latA, lonB, latB) - parallelArea(0, parallel) * turn
+  if (halvings === MAX_HALVINGS)
+    return areaBelow(lonA, latA, lonB, latB) - parallelArea(0, reference * RADIANS) * turn
   const { distance, azimuthA } = inverse(lonA, latA, lonB, latB)
   const { lon, lat } = geodesicLine(lonA, latA, azimuthA)(distance / 2)
   return (
@@ -186,13 +187,16 @@ function polarTriangle(fromA: number, fromB: number, turn: number): number {
 
 /**
  * Area in square metres per radian of longitude between two parallels `rise` radians apart, the first at
- * `latitude`: the difference of the authalic function (J. P. Snyder, "Map Projections", 1987, (3-12)),
- * without cancellation.
+ * `latitude`, degrees: the difference of the authalic function (J. P. Snyder, "Map Projections", 1987,
+ * (3-12)), without cancellation.
  */
 function parallelArea(latitude: number, rise: number): number {
   const e = Math.sqrt(E2)
-  const from = Math.sin(latitude)
-  const step = 2 * Math.cos(latitude + rise / 2) * Math.sin(rise / 2)
+  // Measured from the pole: a latitude in radians has lost digits of what is near it.
+  const pole = latitude < 0 ? -1 : 1
+  const colatitude = (90 - Math.abs(latitude)) * RADIANS
+  const from = pole * Math.cos(colatitude)
+  const step = 2 * Math.sin(colatitude - (pole * rise) / 2) * Math.sin(rise / 2)
   const to = from + step
   return (
     ((B * B) / 2) *
@@ -224,11 +228,12 @@ function integralOfLagrange(node: number, until: number): number {
 }
 
 /**
- * As areaToParallel, with angles in radians: `above` is how far the start of the edge lies north of the
- * parallel. The equations of the geodesic (latitude, longitude and azimuth by length) are solved by Gauss
- * collocation with four stages, order 8, from the start of the edge, in differences that keep their relative
- * precision. Direction and length are corrected until the geodesic ends in B. Undefined when that does not
- * converge in 30 rounds, as on long edges near a pole.
+ * As areaToParallel, with angles in radians but for the parallel: `above` is how far the start of the edge
+ * lies north of it, `fromPole` how far from the pole (1: the north pole, -1: the south pole). The equations
+ * of the geodesic (latitude, longitude and azimuth by length) are solved by Gauss collocation with four
+ * stages, order 8, from the start of the edge, in differences that keep their relative precision. Direction
+ * and length are corrected until the geodesic ends in B. Undefined when that does not converge in 30 rounds,
+ * as on long edges near a pole.
  */
 function localArea(
   latA: number,
@@ -237,10 +242,10 @@ function localArea(
   above: number,
   parallel: number,
   steps: readonly number[],
+  pole: number,
   fromPole: number,
   start: GeodesicSolution | undefined,
 ): number | undefined {
-  const pole = latA + latA + rise > 0 ? 1 : -1
   const [middleM, middleN] = radii(Math.sin(latA + rise / 2))
   const [north, east] = [rise * middleM, turn * middleN * Math.cos(latA + rise / 2)]
   // With many steps the library gives better starting values.
