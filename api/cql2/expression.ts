@@ -19,8 +19,8 @@ const EXCHANGED: Record<Comparison, Comparison> = {
   ...{ '<': '>', '>': '<', '<=': '>=', '>=': '<=' },
 }
 
-/** A literal. Dates and times are as they were written. */
-export type Scalar = string | number | boolean | { date: string } | { timestamp: string }
+/** A literal. Dates and times are as they were written; a bigint is an integer that no number is exactly. */
+export type Scalar = string | number | bigint | boolean | { date: string } | { timestamp: string }
 export type Operand = { property: string } | { value: Scalar }
 /** A GeoJSON geometry, not checked yet, or the numbers of a box. */
 export type Spatial = { geometry: unknown } | { bbox: readonly number[] }
@@ -45,6 +45,21 @@ export class Cql2Error extends Error {
   constructor(at: string, detail: string) {
     super(`${at}: ${detail}`)
   }
+}
+
+/**
+ * The number, or the integer where the number that was read of the text is not exactly it. @param text of
+ * digits, with a sign, a point and an exponent where they are wanted
+ */
+export function exactNumber(number: number, text: string): number | bigint {
+  if (!Number.isInteger(number) || Number.isSafeInteger(number)) return number
+  const [, sign, whole, fraction = '', exponent = '0'] = /^([-+]?)(\d*)\.?(\d*)(?:e([-+]?\d+))?$/i.exec(text)!
+  const zeros = Number(exponent) - fraction.length
+  const digits = whole! + fraction
+  if (zeros < 0 && /[1-9]/.test(digits.slice(zeros))) return number
+  const size = zeros < 0 ? BigInt(digits.slice(0, zeros)) : BigInt(digits) * 10n ** BigInt(zeros)
+  const integer = sign === '-' ? -size : size
+  return BigInt(number) === integer ? number : integer
 }
 
 /** Makes expressions of one filter, and holds it to the limits. */

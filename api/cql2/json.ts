@@ -5,6 +5,7 @@ import {
   Cql2Error,
   MAX_CHARACTERS,
   MAX_DEPTH,
+  exactNumber,
   unsupported,
   type Comparison,
   type Expression,
@@ -26,8 +27,18 @@ export function readJson(text: string): Expression {
     if (!(error instanceof SyntaxError)) throw error
     throw new Cql2Error('at /', `expected JSON: ${error.message.slice(0, 200)}`)
   }
+  const inexact = [...text.matchAll(STRING_OR_NUMBER)].find(
+    ([token]) => /^[^"].{15}/.test(token) && typeof exactNumber(Number(token), token) === 'bigint',
+  )
+  if (inexact)
+    throw new Cql2Error(
+      'at /',
+      `expected a text for an integer beyond 2^53, such as "${inexact[0].slice(0, 80)}"`,
+    )
   return new JsonReader().expression(value, '', 0)
 }
+
+const STRING_OR_NUMBER = /"(?:[^"\\]|\\.)*"|-?\d[\d.]*(?:e[-+]?\d+)?/gi
 
 class JsonReader {
   private readonly build = new Builder()

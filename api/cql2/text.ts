@@ -6,6 +6,7 @@ import {
   Cql2Error,
   MAX_CHARACTERS,
   MAX_DEPTH,
+  exactNumber,
   unsupported,
   type Comparison,
   type Expression,
@@ -131,7 +132,7 @@ class TextReader {
     if (string !== undefined) return { value: string }
     const start = this.start()
     const number = this.match(NUMBER)?.[0]
-    if (number !== undefined) return { value: finite(number, here(start)) }
+    if (number !== undefined) return { value: exactNumber(finite(number, here(start)), number) }
     return this.named(start, (name) => {
       if (/^(?:true|false)$/i.test(name)) return { value: /^t/i.test(name) }
       return /^(?:date|timestamp)$/i.test(name) && this.mark('(', false)

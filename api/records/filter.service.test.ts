@@ -597,6 +597,40 @@ describe('what a filter cannot say is a 400 that says where and what would be ri
   })
 })
 
+test('integers beyond 2^53 are compared exactly', async () => {
+  const big = '340282366920938463463374607431768211455'
+  const next = '340282366920938463463374607431768211456'
+  const holders = stored.filter(({ attributes }) => attributes?.amount === big).map(({ id }) => id)
+  expect(holders.length).toBeGreaterThan(10)
+  const finds = async (filter: string, expected: readonly string[], language = 'cql2-text') =>
+    expect([filter, (await idsOf({ filter, 'filter-lang': language })).sort()]).toEqual([
+      filter,
+      [...expected].sort(),
+    ])
+  for (const [says, expected] of [
+    [`= ${big}`, holders],
+    [`= ${next}`, []],
+    ['= 3.40282366920938463463374607431768211455e38', holders],
+    [`= ${big}.0`, holders],
+    [`> ${big}`, []],
+    [`>= ${big}`, holders],
+    [`>= '${big}'`, holders],
+    [`>= ${next}`, []],
+    [`BETWEEN ${big} AND ${big}`, holders],
+    [`IN (${next}, ${big})`, holders],
+  ] as const)
+    await finds(`attributes.amount ${says}`, expected)
+  const json = (op: string, value: string) =>
+    `{"op":"${op}","args":[{"property":"attributes.amount"},${value}]}`
+  await finds(json('=', `"${big}"`), holders, 'cql2-json')
+  await finds(json('>', `"${big}"`), [], 'cql2-json')
+  const { status, body } = await ask({ filter: json('=', big), 'filter-lang': 'cql2-json' })
+  expect([status, body.detail]).toEqual([
+    400,
+    `at /: expected a text for an integer beyond 2^53, such as "${big}"`,
+  ])
+})
+
 test('no text of a filter is part of a statement: injections find what is so called, which is nothing', async () => {
   const injections = [
     "'",

@@ -1,4 +1,12 @@
-import { Cql2Error, readJson, readText, type Comparison, type Expression, type Scalar } from '../cql2'
+import {
+  Cql2Error,
+  exactNumber,
+  readJson,
+  readText,
+  type Comparison,
+  type Expression,
+  type Scalar,
+} from '../cql2'
 import { EffortError, GeometryError } from '../../src/geodesy'
 import { instantOf } from './iso-8601'
 import { QUERYABLES, type Queryable } from './queryables'
@@ -28,7 +36,8 @@ export type Condition<At> =
   | { column: string; like: string; not: boolean }
   | Attribute<{ isNull: boolean }>
   | Attribute<{ oneOf: readonly (string | number | boolean)[]; not: boolean }>
-  | Attribute<{ compare: '<' | '>' | '<=' | '>='; to: number }>
+  /** An integer that no number is exactly, in its digits. */
+  | Attribute<{ compare: '<' | '>' | '<=' | '>='; to: number | string }>
   | Attribute<{ like: string; not: boolean }>
   | { box: Bbox; not: boolean }
   | { place: At; not: boolean }
@@ -179,7 +188,10 @@ function attributeCondition(
     if (typeof value === 'object')
       throw new Cql2Error(at, `${attributeName} is compared with texts, numbers, TRUE and FALSE`)
     if (typeof value === 'string') return [textOf(at, value, 'text')]
-    return Number.isInteger(value) ? [value, BigInt(value).toString()] : [value]
+    if (typeof value === 'bigint') return [String(value)]
+    return typeof value === 'number' && Number.isInteger(value)
+      ? [value, String(BigInt(exactNumber(value, String(value))))]
+      : [value]
   }
   switch (op) {
     case 'isNull':
@@ -194,12 +206,20 @@ function attributeCondition(
     case '<>':
       return { attribute, oneOf: alike(expression.value), not: (op === '<>') !== not }
     default: {
-      const { value: to } = expression
-      if (typeof to === 'number') return { attribute, compare: (not ? NEGATED[op] : op) as typeof op, to }
+      const { value } = expression
+      // Large integers are texts in attributes, and in JSON.
+      const isInteger = typeof value === 'bigint' || (typeof value === 'string' && INTEGER.test(value))
+      if (isInteger || typeof value === 'number') {
+        const to = isInteger ? String(value) : value
+        return { attribute, compare: (not ? NEGATED[op] : op) as typeof op, to }
+      }
       throw new Cql2Error(at, `${attributeName} is ordered by numbers only: expected one such as 13.4`)
     }
   }
 }
+
+/** Of as many digits as attributes have (sql-filter.ts). */
+const INTEGER = /^-?\d{1,78}$/
 
 const QUERYABLE_NAMES = [...QUERYABLES.keys(), 'attributes.<name>'].join(', ')
 
@@ -302,7 +322,7 @@ const TIME_HELP = "expected TIMESTAMP('2026-01-31T12:00:00Z') or DATE('2026-01-3
  * date and a T.
  */
 function timeOf(at: string, property: string, value: Scalar): Span {
-  if (typeof value === 'number' || typeof value === 'boolean')
+  if (typeof value !== 'string' && typeof value !== 'object')
     throw new Cql2Error(at, `${property} is a time: ${TIME_HELP}`)
   const text = typeof value === 'string' ? value : 'date' in value ? value.date : value.timestamp
   const isDate = DATE.test(text) && !(typeof value === 'object' && 'timestamp' in value)
@@ -315,7 +335,7 @@ function timeOf(at: string, property: string, value: Scalar): Span {
 }
 
 function numberOf(at: string, property: string, value: Scalar): number {
-  if (typeof value === 'number') return value
+  if (typeof value === 'number' || typeof value === 'bigint') return Number(value)
   throw new Cql2Error(at, `${property} is a number: expected one such as 13.4`)
 }
 
