@@ -10,6 +10,7 @@ import { answers, startReceiver, type Receiver } from '../../test/receiver'
 import { insertRecords, uidOf } from '../../test/records'
 import { SafeSender } from '../compute'
 import { Store } from '../records'
+import { currentPosition, positionText } from '../stream'
 import { Deliverer, WebhookStore } from '.'
 
 /** The admin API of webhooks, on a real database, with a deliverer and a receiver. */
@@ -225,12 +226,31 @@ describe('refusals', () => {
       { position: 'x' },
       { since: 'yesterday' },
       { since: '2020-01-01' },
+      { since: '2999-01-01' },
       { position: 'a', since: 'b' },
+      { position: 'AAAAAAAA,celo.1' },
     ])
       expect((await ask('POST', `/${id}/replay`, body)).status).toBe(400)
     expect((await ask('POST', `/${id}/replay`, { since: '2020-01-01' })).body.detail).toMatch(
       /7 days: expected 2/,
     )
+    // What was not delivered yet is not lost by a position that leads nowhere.
+    await insert()
+    for (const [finality, other] of [
+      ['latest', 'final'],
+      ['final', 'latest'],
+    ] as const) {
+      const subscribed = await added({ finality })
+      const { epoch, ids } = await currentPosition(store, finality)
+      for (const [position, detail] of [
+        [positionText(await currentPosition(store, other)), new RegExp(`finality=${finality}`)],
+        [positionText({ epoch, ids: { celo: ids.celo! + 1_000 } }), /beyond the last event/],
+      ] as const)
+        expect(await ask('POST', `/${subscribed.id}/replay`, { position })).toMatchObject({
+          status: 400,
+          body: { detail: expect.stringMatching(detail) },
+        })
+    }
     expect((await ask('GET', '?foo=1')).body.detail ?? '').toMatch(/^Unknown parameter 'foo'/)
     expect((await ask('GET', `/${id}?foo=1`)).status).toBe(400)
     expect((await ask('PUT', `/${id}`)).headers.get('allow')).toBe('GET, DELETE')

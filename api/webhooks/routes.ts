@@ -6,8 +6,8 @@ import { CHANGES_KEPT_DAYS } from '../../src/config'
 import type { SafeSender } from '../compute'
 import { recordsError, RETRY_AFTER } from '../http/openapi-components'
 import { RecordsError } from '../http/problems'
-import { knownTexts, type Store } from '../records'
-import { currentPosition, parsePosition, positionText } from '../stream'
+import { knownTexts, type Finality, type Store } from '../records'
+import { changesAfter, currentPosition, LostPositionError, parsePosition, positionText } from '../stream'
 import type { SubscriptionRow, WebhookStore } from './store'
 import { isSecret, MOST_SUBSCRIPTIONS, problemOf, SUBSCRIPTION_FIELDS } from './subscriptions'
 
@@ -130,6 +130,22 @@ export function webhookAdminRoutes({ store, webhooks, sender, adminKey, clock }:
       )
     return row
   }
+  /** Throws where replaying from this position would send a `reset`, and lose what was not delivered yet. */
+  const expectKept = async (text: string, finality: Finality): Promise<void> => {
+    const position = parsePosition(text)
+    const problem = (why: string) =>
+      new RecordsError(
+        'invalid-request',
+        `position: expected the id of an event of the stream with finality=${finality}. ${why}`,
+      )
+    if (!position) throw problem('This is none.')
+    try {
+      const { ahead } = await changesAfter(store, finality, position)
+      if (ahead) throw problem('This one lies beyond the last event.')
+    } catch (error) {
+      throw error instanceof LostPositionError ? problem(error.message) : error
+    }
+  }
   const idOf = (request: FastifyRequest) => (request.params as { id: string }).id
   const queryOf = (request: FastifyRequest) => request.query as Record<string, string | undefined>
 
@@ -242,8 +258,7 @@ export function webhookAdminRoutes({ store, webhooks, sender, adminKey, clock }:
         const { id, finality } = await known(idOf(request))
         if ((position === undefined) === (since === undefined))
           throw new RecordsError('invalid-request', 'Expected position or since, one of them')
-        if (position !== undefined && !parsePosition(position))
-          throw new RecordsError('invalid-request', 'position: expected the id of an event of the stream')
+        if (position !== undefined) await expectKept(position, finality)
         const time = new Date(since ?? 0)
         if (Number.isNaN(time.getTime()))
           throw new RecordsError('invalid-request', 'since: expected a time such as 2026-01-31T12:00:00Z')
@@ -253,6 +268,8 @@ export function webhookAdminRoutes({ store, webhooks, sender, adminKey, clock }:
             'invalid-request',
             `since: changes are kept for ${CHANGES_KEPT_DAYS} days: expected ${earliest.toISOString()} or later`,
           )
+        if (time.getTime() > clock())
+          throw new RecordsError('invalid-request', 'since: expected a time that is past')
         const { epoch } = await currentPosition(store, finality)
         await webhooks.replay(id, position ?? positionText({ epoch, ids: await webhooks.changesUntil(time) }))
         return reply.status(202).send(await known(id))
