@@ -77,6 +77,11 @@ describe('location types are read as GeoJSON', () => {
       BERLIN,
     ],
     ['scaledcoordinates', '{"x":-180,"y":0,"scale":1}', point(-180, 0)],
+    [
+      'scaledCoordinates',
+      '{"x":"-1340000000000000000000","y":"5250000000000000000000","scale":"100000000000000000000"}',
+      point(-13.4, 52.5),
+    ],
     ['wkt', 'POINT(13.4 52.5)', BERLIN],
     ['wkt-point', 'SRID=4326; point\t( 13.4\n52.5 ) ', BERLIN, CRS84],
     ['WKT', 'POINT Z (1 2 3)', { type: 'Point', coordinates: [1, 2, 3] }],

@@ -100,8 +100,8 @@ function point(longitude: number, latitude: number, altitude: number[], hint: st
 }
 
 /**
- * {x, y, scale}: longitude = x / scale and latitude = y / scale in degrees, exact to 1e-13 degrees (10
- * nanometres) however many digits the integers have.
+ * {x, y, scale}: longitude = x / scale and latitude = y / scale in degrees, rounded once, however many digits
+ * the integers have.
  */
 function readScaled(location: string): unknown {
   const value = parseJson(location)
@@ -109,26 +109,36 @@ function readScaled(location: string): unknown {
     refuse('expected {"x", "y", "scale"}: longitude and latitude times scale, as integers')
   const { x, y, scale } = value as Record<string, unknown>
   const divisor = integer(scale, 'scale')
-  if (divisor <= 0) refuse(`scale must be above 0, got ${divisor}`)
+  if (divisor <= 0n) refuse(`scale must be above 0, got ${divisor}`)
   return point(
-    integer(x, 'x') / divisor,
-    integer(y, 'y') / divisor,
+    quotient(integer(x, 'x'), divisor),
+    quotient(integer(y, 'y'), divisor),
     [],
     'x / scale is the longitude, y / scale the latitude',
   )
+}
+
+/** The nearest double to a quotient; `divisor` is above 0. */
+function quotient(dividend: bigint, divisor: bigint): number {
+  // 64 bits of it and one that says whether there is more: Number rounds them as it would the whole.
+  const shift = 64n + BigInt(divisor.toString(2).length)
+  const scaled = (dividend < 0n ? -dividend : dividend) << shift
+  const more = scaled % divisor === 0n ? 0n : 1n
+  const size = Number((scaled / divisor) | more) / 2 ** Number(shift)
+  return dividend < 0n ? -size : size
 }
 
 /**
  * Only integers, as the protocol says: 13.4 with a scale of 1000000 was never scaled. JSON numbers beyond
  * 2^53 lose digits.
  */
-function integer(value: unknown, name: string): number {
+function integer(value: unknown, name: string): bigint {
   if (
     typeof value === 'number'
       ? Number.isSafeInteger(value)
       : typeof value === 'string' && /^-?\d{1,40}$/.test(value)
   )
-    return Number(value)
+    return BigInt(value as string | number)
   return refuse(
     `${name} must be an integer, as a string if beyond 2^53, got ${typeof value === 'string' ? excerpt(value) : typeof value === 'number' ? value : typeof value}`,
   )
