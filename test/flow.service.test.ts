@@ -126,6 +126,14 @@ test('a boolean answer about an attested polygon lands too', async () => {
 test('both location schemas give records; an unreadable payload is kept in the log, and the indexer goes on', async () => {
   const { chain } = world
   const undecodable = await attest(chain, request(LOCATION_SCHEMA.uid, '0x1234'))
+  const bowTie = [
+    [0, 0],
+    [1, 1],
+    [1, 0],
+    [0, 1],
+    [0, 0],
+  ]
+  const crossed = await attest(chain, locationRequest({ type: 'Polygon', coordinates: [bowTie] }))
   const line = await attest(
     chain,
     locationRequest(
@@ -163,7 +171,15 @@ test('both location schemas give records; an unreadable payload is kept in the l
     latitude: null,
     problem: expect.stringMatching(/^location_type 'address' /),
   })
-  expect((await world.get(`/api/v0/location-records/${undecodable}`)).status).toBe(404)
+  expect(await world.get(`/api/v0/location-records/${undecodable}`)).toMatchObject({
+    status: 404,
+    body: {
+      message: 'Location record not found',
+      detail: expect.stringMatching(
+        `^Attestation ${undecodable} on base-sepolia has no record, as it cannot be read: payload of 2 bytes`,
+      ),
+    },
+  })
   // The line crosses the antimeridian, and so does this box.
   expect(
     (await world.get('/api/v0/location-records?bbox=179.5,-20,-179.5,-10')).body.data.map(
@@ -181,6 +197,12 @@ test('both location schemas give records; an unreadable payload is kept in the l
   expect(await distanceFrom(address)).toMatchObject({
     status: 400,
     detail: `from: attestation ${address} has no geometry that can be read for certain: ${problem}`,
+  })
+  expect(await distanceFrom(crossed)).toMatchObject({
+    status: 400,
+    detail: expect.stringMatching(
+      `^from: attestation ${crossed}.coordinates.*: the edge that starts here crosses`,
+    ),
   })
 })
 

@@ -16,7 +16,7 @@ import { sign, signBatch, type Landing, type UnsignedResult } from './answers'
 import { NO_RECIPIENT, proxyRefused, type ServedChain } from './attester'
 import type { ChainReader } from './chain-reader'
 import { isSalted, resolveSalted } from './salted'
-import { ReadGeometry, referenceOf, type Measurement, type Measurer } from './measure'
+import { ReadGeometry, referenceOf, type MeasureInput, type Measurement, type Measurer } from './measure'
 import { validityOf } from './offchain'
 import { OPERATIONS, type Operation } from './operations'
 import type { Resolver } from './resolve'
@@ -200,24 +200,49 @@ async function computeUnsigned(
 ): Promise<UnsignedResult> {
   const operation = OPERATIONS[name]
   const numbers = (operation.numbers ?? []).map((parameter) => request[parameter.name] as number)
+  const fields = operation.geometries.map((each) =>
+    [each.name, ...(each.aliases ?? [])].find((alias) => request[alias] !== undefined)!,
+  )
   const [schema, inputs] = await Promise.all([
     chosenSchema(parts, operation, reader, request.schema),
     Promise.all(
-      operation.geometries.map(async (parameter) => {
-        const given = [parameter.name, ...(parameter.aliases ?? [])].find(
-          (each) => request[each] !== undefined,
-        )!
-        return parts.resolver.resolve(request[given], given, attester.chain, reader, client)
-      }),
+      fields.map((field) =>
+        withField([field], () =>
+          parts.resolver.resolve(request[field], field, attester.chain, reader, client),
+        ),
+      ),
     ),
   ])
-  const measurement = await parts.measurer.measure({ operation: name, inputs, numbers }, client, budgetMs)
+  const measurement = await withField(
+    fields,
+    () => parts.measurer.measure({ operation: name, inputs, numbers }, client, budgetMs),
+    inputs,
+  )
   const { data, claims } = described(name, operation, numbers, measurement, parts.clock())
   const recipient = request.recipient === undefined ? NO_RECIPIENT : parseChecksumAddress(request.recipient)!
   return {
     statement: { schema: schema.uid, revocable: schema.revocable, recipient, data },
     claims,
     sources: inputs.map(({ source }) => source),
+  }
+}
+
+/**
+ * Runs what may refuse an input. A kept geometry is named after its attestation, so errors name that; here
+ * the field too.
+ * @param inputs by field, those that are known
+ */
+async function withField<T>(
+  fields: readonly string[],
+  work: () => Promise<T>,
+  inputs: readonly MeasureInput[] = [],
+): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof GeometryError) || fields.some((field) => error.path.startsWith(field))) throw error
+    const at = inputs.findIndex(({ reading }) => error.path.startsWith(reading.path))
+    throw new GeometryError(`${fields[Math.max(0, at)]!}: ${error.path}`, error.problem)
   }
 }
 

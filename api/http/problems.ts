@@ -34,18 +34,17 @@ const RECORDS_ERRORS = {
 } as const
 type RecordsErrorKind = keyof typeof RECORDS_ERRORS
 
-/**
- * Why an attestation has no geometry. The problem may quote attested text: it is cut short, and invisible
- * characters are replaced.
- */
+/** Why an attestation has no geometry. */
 export function noGeometry(problem: string | null): string {
-  const shown =
-    problem &&
-    Array.from(problem.slice(0, 600))
-      .slice(0, 300)
-      .join('')
-      .replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '\ufffd')
-  return `has no geometry that can be read for certain${shown ? `: ${shown}` : ''}`
+  return `has no geometry that can be read for certain${problem ? `: ${shownProblem(problem)}` : ''}`
+}
+
+/** A problem of an attestation may quote attested text: it is cut, and invisible characters are replaced. */
+export function shownProblem(problem: string): string {
+  return Array.from(problem.slice(0, 600))
+    .slice(0, 300)
+    .join('')
+    .replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '\ufffd')
 }
 
 /** An error of the Compute API whose `detail`, for the caller, names the field and what would be right. */

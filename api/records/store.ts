@@ -232,6 +232,15 @@ export class Store {
     return (await this.listRecords({ ids, limit: 1, ...wanted }))[0]
   }
 
+  /** Why the attestation with this UID has no record; undefined where there is none that cannot be read. */
+  async unreadable(uid: string, chain?: string): Promise<{ chain: string; problem: string } | undefined> {
+    const [row] = await this.run<{ chain: string; problem: string }>({
+      text: `SELECT chain, problem FROM attestation_event WHERE chain = ANY($1) AND uid = $2 AND kind = 'ATTESTED' AND problem IS NOT NULL LIMIT 1`,
+      values: [chain === undefined ? CHAINS.map(({ slug }) => slug) : [chain], uid],
+    })
+    return row
+  }
+
   /**
    * The state of the data, and how many records there are, by chain; kept by the database as records change.
    */
