@@ -113,6 +113,7 @@ function stepsAlong(fromA: number, fromB: number, turn: number, rise: number): n
 /**
  * Area between the geodesic from A to B and a parallel in square metres; positive for an eastward edge north
  * of it.
+ * @param turned degrees from the meridian of A to that of B, on the way of the edge
  */
 function areaToParallel(
   lonA: number,
@@ -120,18 +121,18 @@ function areaToParallel(
   lonB: number,
   latB: number,
   reference: number,
+  turned = turnBetween(lonA, lonB),
   halvings = 0,
 ): number {
-  const turn = turnBetween(lonA, lonB) * RADIANS
+  const turn = turned * RADIANS
   if (turn === 0) return 0
   const pole = latA + latB > 0 ? 90 : -90
   const fromA = Math.abs(pole - latA) * RADIANS
   const fromB = Math.abs(pole - latB) * RADIANS
-  if (fromA < POLAR && fromB < POLAR)
-    return (
-      parallelArea(reference, (pole - reference) * RADIANS) * turn -
-      Math.sign(pole) * polarTriangle(fromA, fromB, turn)
-    )
+  const cap = () => parallelArea(reference, (pole - reference) * RADIANS) * turn
+  if (fromA < POLAR && fromB < POLAR) return cap() - Math.sign(pole) * polarTriangle(fromA, fromB, turn)
+  // Along a meridian, and a turn at the pole.
+  if (fromA === 0 || fromB === 0) return cap()
   const rise = (latB - latA) * RADIANS
   const steps = stepsAlong(fromA, fromB, turn, rise)
   // Longitudes are inaccurate near a pole, so the area is taken up to the pole, where it is small; the turn
@@ -151,17 +152,19 @@ function areaToParallel(
       fromA,
       near ? inverse(lonA, latA, lonB, latB) : undefined,
     )
-  if (local !== undefined)
-    return near ? local + parallelArea(reference, (pole - reference) * RADIANS) * turn : local
+  if (local !== undefined) return near ? local + cap() : local
   // An edge that passes a pole is halved, down to triangles with the pole. This costs the error in the place
   // of each middle, a nanometre.
   if (halvings === MAX_HALVINGS)
     return areaBelow(lonA, latA, lonB, latB) - parallelArea(0, reference * RADIANS) * turn
   const { distance, azimuthA } = inverse(lonA, latA, lonB, latB)
   const { lon, lat } = geodesicLine(lonA, latA, azimuthA)(distance / 2)
+  // Beside a pole, rounding may move the middle to its other side: the halves turn as the edge all the same.
+  const turns = [turnBetween(lonA, lon), turnBetween(lon, lonB)] as [number, number]
+  turns[Math.abs(turns[0]) > 90 ? 0 : 1] += 360 * Math.round((turned - turns[0] - turns[1]) / 360)
   return (
-    areaToParallel(lonA, latA, lon, lat, reference, halvings + 1) +
-    areaToParallel(lon, lat, lonB, latB, reference, halvings + 1)
+    areaToParallel(lonA, latA, lon, lat, reference, turns[0], halvings + 1) +
+    areaToParallel(lon, lat, lonB, latB, reference, turns[1], halvings + 1)
   )
 }
 
