@@ -124,7 +124,7 @@ function quotient(dividend: bigint, divisor: bigint): number {
   const shift = 64n + BigInt(divisor.toString(2).length)
   const scaled = (dividend < 0n ? -dividend : dividend) << shift
   const more = scaled % divisor === 0n ? 0n : 1n
-  const size = Number((scaled / divisor) | more) / 2 ** Number(shift)
+  const size = Number((scaled / divisor) | more) / Number(1n << shift)
   return dividend < 0n ? -size : size
 }
 

@@ -62,7 +62,9 @@ export default function Attest() {
   const problemAt = (field: Field) => (problem?.field === field ? problem.sentence : undefined)
 
   useEffect(() => () => leaving.current.abort(), [])
-  useEffect(() => progress.current?.scrollIntoView({ block: 'nearest' }), [steps])
+  useEffect(() => {
+    if (steps.length > 0) progress.current?.scrollIntoView({ block: 'nearest' })
+  }, [steps])
   const shown = JSON.stringify(geometry)
   useEffect(() => {
     if (!made) return
@@ -293,5 +295,9 @@ function problemOf(error: unknown): Problem | undefined {
   if (!(error instanceof InvalidInputError)) return undefined
   const [, name] = /^place\.(\w+)/.exec(error.detail) ?? []
   const field = (['memo', 'time', 'media', 'recipient'] as const).find((each) => each === name) ?? 'place'
-  return { field, sentence: error.detail.replace(/^place[.\w[\]]*: /, '') }
+  // A place in the geometry stays: "the edge that starts here" is nothing without it.
+  const sentence = error.detail
+    .replace(/^place(?!\.location\.)[.\w[\]]*: /, '')
+    .replaceAll('place.location.', '')
+  return { field, sentence }
 }

@@ -17,7 +17,7 @@ const DOMAIN_VERSION = '1.0.0'
  * the UID.
  */
 const PROBLEM =
-  /^(?:operations\[(\d+)\][:.] ?)?(?:from: offchain attestation refused: ([^]*)|attestation 0x\w{64}(\S*): ([^]*))/
+  /^(?:operations\[(\d+)\][:.] ?)?(?:from: offchain attestation refused: ([^]*)|(?:from: )?attestation 0x\w{64}(\S*): ([^]*))/
 const ATTESTATION = /attestation 0x\w{64}/g
 
 /**
