@@ -550,7 +550,7 @@ export class Deliverer {
     } catch (error) {
       // By the end of the lease or by a stop, which says nothing of the receiver.
       if (request.signal.aborted && request.signal.reason !== late) return undefined
-      return { error: (error as Error).message.slice(0, ERROR_CHARACTERS) || 'no answer' }
+      return { error: failureOf(error as NodeJS.ErrnoException) }
     } finally {
       clearTimeout(timer)
       this.requests.delete(request)
@@ -656,4 +656,13 @@ function shuffled<T>(list: readonly T[]): T[] {
     .map((each) => [Math.random(), each] as const)
     .sort(([one], [other]) => one - other)
     .map(([, each]) => each)
+}
+
+/** Why there was no answer, for who runs the receiver. */
+function failureOf({ code, message }: NodeJS.ErrnoException): string {
+  // OpenSSL's message has its addresses and source files in it.
+  if (code === 'EPROTO' || code?.startsWith('ERR_SSL'))
+    return `no TLS 1.2 or later at this port (${code}): is it one of http?`
+  if (message === 'no address') return 'its host name has no address'
+  return message.slice(0, ERROR_CHARACTERS) || code || 'no answer'
 }

@@ -149,6 +149,14 @@ test('a replay, from a position and from a time, repeats the same messages, and 
   expect(await delays()).toBe(counted + 2)
 })
 
+test('a receiver without TLS: said in words', async () => {
+  const { id } = await added({ url: `${receiver.url.replace('http:', 'https:')}/hook` })
+  await insert()
+  const failed = async () => (await ask('GET', `/${id}`)).body.last_error as string | null
+  while ((await failed()) === null) await pause(10)
+  expect(await failed()).toMatch(/^no TLS 1\.2 or later at this port \([A-Z_]+\): is it one of http\?$/)
+})
+
 test('410 disables, a replay enables again; dead letters are listed and sent once more', async () => {
   receiver.answer = () => answers.status(410)
   const { id } = await added()
