@@ -676,7 +676,7 @@ describe('the six operations', () => {
       (await world.post('/compute/v0/area', { chainId: 84532, geometry: uids.quito })).body,
     ).toMatchObject({
       status: 400,
-      detail: `attestation ${uids.quito}: area is that of a Polygon or MultiPolygon, got a Point`,
+      detail: `geometry: attestation ${uids.quito}: area is that of a Polygon or MultiPolygon, got a Point`,
     })
     expect((await world.post('/compute/v0/length', { chainId: 84532, geometry: square })).body).toMatchObject(
       { status: 400, detail: 'geometry: length is that of a LineString or MultiLineString, got a Polygon' },
