@@ -168,6 +168,12 @@ export function splitShape(
       const between = (cuts.get(e) ?? []).toSorted((p, q) => p.along - q.along).map(placeOf)
       const go = (place: Place) => {
         if (same(place, at)) return
+        // A cut may lie on the opposite meridian where the whole edge passed beside the pole.
+        if (!isPole(at) && !isPole(place) && Math.abs(normalLongitude(place.lon) - at.lon) === 180) {
+          const pole = at.lat + place.lat > 0 ? 90 : -90
+          go({ lon: at.lon, lat: pole })
+          go({ lon: place.lon, lat: pole })
+        }
         at = place
         vertex = builder.join(vertex, builder.vertex(at.lon, at.lat), c, origin[e]!)
       }

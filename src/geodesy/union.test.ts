@@ -348,6 +348,19 @@ describe('T-junctions', () => {
       )
     })
   })
+  test('on an edge beside a pole, whose pieces pass it on the other side', () => {
+    const [hub, far, west] = [
+      [81.9151984155178, 89.84707218367204],
+      [81.91519841551782, 89.84350070748387],
+      [-8.084801584482193, 89.84350070748387],
+    ] as [Position, Position, Position]
+    const parts = union(
+      closed([[81.9151984155178, 89.87784817354671], hub, west]),
+      closed([hub, far, west]),
+      closed([[-98.08480158448221, 89.92608527182585], far, [171.9151984155178, 89.84350070748387]]),
+    )
+    expect(contains(prepare(parts), prepare(point(hub)))).toBe(true)
+  })
   test('on an edge anywhere, rounded to doubles', () => {
     always((random) => {
       const [centre, radius, turn] = [somewhere(random), magnitude(random, 0.5, 1e6), random() * 360]

@@ -2,7 +2,8 @@ import { crossingOf } from './edge'
 import { attempt, spend } from './effort'
 import { GeometryError } from './error'
 import { Nodes } from './nodes'
-import { holdsNorth, insideOdd, type Rings } from './region'
+import { Kind } from './geojson'
+import { findSides, holdsNorth, insideOdd, turnsOf, type Rings } from './region'
 import { buildLoops, isTurn, keyOf, pathOf, polygonOf, type Place, type Shape } from './shape'
 import { sweep, type Labels } from './sweep'
 import { selfPairs } from './tree'
@@ -29,7 +30,7 @@ export function regionOf(outline: Outline, rings: Rings): Region | undefined {
   const { shape } = outline
   if (shape.polygons.length === 0) return undefined
   const arranged = arrange(outline, rings, () => {})
-  if (arranged) return loopsOf(arranged, rings)
+  if (arranged) return loopsOf(arranged)
   const all = shape.polygons.at(-1)!.endChain
   return { shape, end: shape.ringsEnd, holdsNorthPole: holdsNorth(rings, [0, all]) }
 }
@@ -55,6 +56,7 @@ export function refuseOverlap(outline: Outline, rings: Rings): void {
 
 interface Arranged {
   shape: Shape
+  rings: Rings
   /** by element: the number of polygons on its left and on its right */
   labels: Labels
 }
@@ -81,10 +83,22 @@ function arrange(
   if (looked && nodes.pairs === 0 && !seams && !nested(shape, rings)) return undefined
   for (let cut = nodes.split(); ;) {
     const more = nodesBetween(cut, crossing)
-    const labels = sweep(cut, rings, cut.polygons, more.meet)
-    if (!more.any) return { shape: cut, labels }
+    const sides = sidesOf(cut, shape, rings)
+    const labels = sweep(cut, sides, cut.polygons, more.meet)
+    if (!more.any) return { shape: cut, rings: sides, labels }
     cut = more.split()
   }
+}
+
+/**
+ * The sides of the rings once they are cut. A piece of an edge that passed within rounding of a pole may pass
+ * over it, or on its other side: the ring then runs round the pole as often, and holds it, as the pieces do.
+ */
+function sidesOf(cut: Shape, shape: Shape, rings: Rings): Rings {
+  const isMoved = cut.chains.some(
+    (chain, c) => chain.kind === Kind.Ring && turnsOf(cut, chain) !== turnsOf(shape, shape.chains[c]!),
+  )
+  return isMoved ? findSides(cut) : rings
 }
 
 /** Microseconds per element that the search by boxes may take. */
@@ -123,7 +137,7 @@ function nested(shape: Shape, rings: Rings): boolean {
  * The boundary as closed loops with the inside on their left. Turns at the poles are made anew, along the
  * inside.
  */
-function loopsOf({ shape, labels: { left, right } }: Arranged, rings: Rings): Region {
+function loopsOf({ shape, rings, labels: { left, right } }: Arranged): Region {
   const { lon, lat, from, to } = shape
   const edges: Directed[] = []
   const seen = new Set<string>()
