@@ -102,7 +102,7 @@ test(`text -> JSON -> text: random filters stay what they are, in any spelling (
   const scalar = () =>
     pick<string | number | boolean | { date: string }>(
       ...['', "it's", '\\', "\\'", 'a%_\\%b', '日本', '😀', ') OR (', '--', '"'],
-      ...[0, -1.5, 1e21, 1e-7, 13.3777, true, false, { date: '2026-01-31' }],
+      ...[0, -1.5, 9e15, 1e-7, 13.3777, true, false, { date: '2026-01-31' }],
     )
   const leaf = (): Exclude<Filter, { op: 'and' | 'or' | 'not' }> => {
     const property = pick('chain', 'memo', 'timestamp', 'date', 'bbox', 'point', 'ünï:x.1')

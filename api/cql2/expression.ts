@@ -48,8 +48,8 @@ export class Cql2Error extends Error {
 }
 
 /**
- * The number, or the integer where the number that was read of the text is not exactly it. @param text of
- * digits, with a sign, a point and an exponent where they are wanted
+ * The number, or the integer that the text says where that is beyond 2^53. @param text of digits, with a
+ * sign, a point and an exponent where they are wanted; `number` is what it is as a double
  */
 export function exactNumber(number: number, text: string): number | bigint {
   if (!Number.isInteger(number) || Number.isSafeInteger(number)) return number
@@ -58,8 +58,7 @@ export function exactNumber(number: number, text: string): number | bigint {
   const digits = whole! + fraction
   if (zeros < 0 && /[1-9]/.test(digits.slice(zeros))) return number
   const size = zeros < 0 ? BigInt(digits.slice(0, zeros)) : BigInt(digits) * 10n ** BigInt(zeros)
-  const integer = sign === '-' ? -size : size
-  return BigInt(number) === integer ? number : integer
+  return sign === '-' ? -size : size
 }
 
 /** Makes expressions of one filter, and holds it to the limits. */

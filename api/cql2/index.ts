@@ -5,6 +5,6 @@
  * what an expression means for records, the room of records says.
  */
 
-export { Cql2Error, exactNumber, type Comparison, type Expression, type Scalar } from './expression'
+export { Cql2Error, type Comparison, type Expression, type Scalar } from './expression'
 export { readJson } from './json'
 export { readText } from './text'

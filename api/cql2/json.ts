@@ -28,7 +28,7 @@ export function readJson(text: string): Expression {
     throw new Cql2Error('at /', `expected JSON: ${error.message.slice(0, 200)}`)
   }
   const inexact = [...text.matchAll(STRING_OR_NUMBER)].find(
-    ([token]) => /^[^"].{15}/.test(token) && typeof exactNumber(Number(token), token) === 'bigint',
+    ([token]) => !token.startsWith('"') && exactNumber(Number(token), token) !== shortest(Number(token)),
   )
   if (inexact)
     throw new Cql2Error(
@@ -36,6 +36,11 @@ export function readJson(text: string): Expression {
       `expected a text for an integer beyond 2^53, such as "${inexact[0].slice(0, 80)}"`,
     )
   return new JsonReader().expression(value, '', 0)
+}
+
+/** JSON.parse leaves a double: of the integers beyond 2^53 that it may have been, that of fewest digits. */
+function shortest(number: number): number | bigint {
+  return exactNumber(number, String(number))
 }
 
 const STRING_OR_NUMBER = /"(?:[^"\\]|\\.)*"|-?\d[\d.]*(?:e[-+]?\d+)?/gi
@@ -103,7 +108,7 @@ function operationOf(value: unknown, at: string): { op: string; args: unknown[] 
 function operandOf(value: unknown, path: string): Operand {
   if (typeof value === 'string' || typeof value === 'boolean') return { value }
   if (typeof value === 'number') {
-    if (Number.isFinite(value)) return { value }
+    if (Number.isFinite(value)) return { value: shortest(value) }
     throw new Cql2Error(here(path), 'expected a number of at most 1.8e308')
   }
   for (const name of ['property', 'date', 'timestamp'] as const)

@@ -65,6 +65,8 @@ const ATTRIBUTES = [
   { assetId: 'Ünï', amount: '340282366920938463463374607431768211455', deep: { kind: null } },
   { assetId: '5', amount: '-12', active: false, deep: ['a%b'] },
   { amount: -0.5, deep: {} },
+  // 2^60: a double, of which JavaScript writes other digits.
+  { amount: '1152921504606846976' },
 ]
 beforeAll(async () => {
   database = await createMigratedDatabase()
@@ -620,8 +622,19 @@ test('integers beyond 2^53 are compared exactly', async () => {
     [`IN (${next}, ${big})`, holders],
   ] as const)
     await finds(`attributes.amount ${says}`, expected)
+  const power = '1152921504606846976'
+  const others = stored.filter(({ attributes }) => attributes?.amount === power).map(({ id }) => id)
+  expect(others.length).toBeGreaterThan(10)
+  for (const [says, expected] of [
+    [`= ${power}`, others],
+    ['= 1152921504606847000', []],
+    [`BETWEEN ${power} AND ${power}`, others],
+  ] as const)
+    await finds(`attributes.amount ${says}`, expected)
   const json = (op: string, value: string) =>
     `{"op":"${op}","args":[{"property":"attributes.amount"},${value}]}`
+  await finds(json('=', `"${power}"`), others, 'cql2-json')
+  expect((await ask({ filter: json('=', power), 'filter-lang': 'cql2-json' })).status).toBe(400)
   await finds(json('=', `"${big}"`), holders, 'cql2-json')
   await finds(json('>', `"${big}"`), [], 'cql2-json')
   const { status, body } = await ask({ filter: json('=', big), 'filter-lang': 'cql2-json' })

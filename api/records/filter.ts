@@ -1,12 +1,4 @@
-import {
-  Cql2Error,
-  exactNumber,
-  readJson,
-  readText,
-  type Comparison,
-  type Expression,
-  type Scalar,
-} from '../cql2'
+import { Cql2Error, readJson, readText, type Comparison, type Expression, type Scalar } from '../cql2'
 import { EffortError, GeometryError } from '../../src/geodesy'
 import { instantOf } from './iso-8601'
 import { QUERYABLES, type Queryable } from './queryables'
@@ -189,9 +181,7 @@ function attributeCondition(
       throw new Cql2Error(at, `${attributeName} is compared with texts, numbers, TRUE and FALSE`)
     if (typeof value === 'string') return [textOf(at, value, 'text')]
     if (typeof value === 'bigint') return [String(value)]
-    return typeof value === 'number' && Number.isInteger(value)
-      ? [value, String(BigInt(exactNumber(value, String(value))))]
-      : [value]
+    return Number.isInteger(value) ? [value, String(value)] : [value]
   }
   switch (op) {
     case 'isNull':

@@ -660,9 +660,10 @@ function shuffled<T>(list: readonly T[]): T[] {
 
 /** Why there was no answer, for who runs the receiver. */
 function failureOf({ code, message }: NodeJS.ErrnoException): string {
-  // OpenSSL's message has its addresses and source files in it.
-  if (code === 'EPROTO' || code?.startsWith('ERR_SSL'))
-    return `no TLS 1.2 or later at this port (${code}): is it one of http?`
+  // OpenSSL's message: an address, "error", a number, "SSL routines", a function, the reason, a file.
+  const [, reason] = /:error:[^:]*:SSL routines:[^:]*:([^:]+)/.exec(message) ?? []
+  if (reason === 'wrong version number') return 'no TLS at this port: is it one of http?'
+  if (reason) return `the TLS handshake failed: ${reason}`
   if (message === 'no address') return 'its host name has no address'
   return message.slice(0, ERROR_CHARACTERS) || code || 'no answer'
 }

@@ -115,18 +115,20 @@ test('a subscription is added, listed, shown without its secret, and ended', asy
 
 test('a new secret signs beside the old one', async () => {
   const { id, secret } = await added()
+  // A message may come twice, where its first answer was late.
+  const messages = () => new Set(receiver.received.map((each) => each.id)).size
   const { body } = await ask('POST', `/${id}/rotate-secret`)
   expect(body.secret).not.toBe(secret)
   await pause(200)
   await insert()
-  await receiver.until(() => receiver.received.length === 1)
+  await receiver.until(() => messages() === 1)
   for (const each of [secret, body.secret as string])
     expect(new Webhook(each).verify(receiver.received[0]!.body, receiver.received[0]!.headers)).toBeTruthy()
   await rows(database.url, `UPDATE webhook_subscription SET old_until = now(), version = version + 1`)
   await pause(200)
   await insert()
-  await receiver.until(() => receiver.received.length === 2)
-  const [, { body: text, headers }] = receiver.received as [never, Receiver['received'][number]]
+  await receiver.until(() => messages() === 2)
+  const { body: text, headers } = receiver.received.at(-1)!
   expect(() => new Webhook(secret).verify(text, headers)).toThrow()
 })
 
@@ -154,7 +156,7 @@ test('a receiver without TLS: said in words', async () => {
   await insert()
   const failed = async () => (await ask('GET', `/${id}`)).body.last_error as string | null
   while ((await failed()) === null) await pause(10)
-  expect(await failed()).toMatch(/^no TLS 1\.2 or later at this port \([A-Z_]+\): is it one of http\?$/)
+  expect(await failed()).toBe('no TLS at this port: is it one of http?')
 })
 
 test('410 disables, a replay enables again; dead letters are listed and sent once more', async () => {
