@@ -204,12 +204,21 @@ export function passesNorthOf(P: Vertices, p: number, S: Vertices, a: number, b:
   const za = S.z[a]!
   const zb = S.z[b]!
   const pz = P.z[p]!
-  const bulge = bulgeOf(S, a, b) + TOUCH
+  const bulge = Math.min(bulgeOf(S, a, b), bulgeByTurn(S.lon[b]! - S.lon[a]!)) + TOUCH
   if (Math.max(za, zb) + bulge < pz) return false
   if (Math.min(za, zb) - bulge > pz) return true
   // p is right of the eastward edge. This near to the edge its side is certain.
   const eastward = S.lon[b]! - S.lon[a]! <= 180
   return sideOf(P, p, S, a, b) === (eastward ? -1 : 1)
+}
+
+/**
+ * How far an edge goes beyond the latitudes of its ends at most, metres: an upright one hardly does, however
+ * long it is. On a sphere, by a sixteenth of the square of its turn, radians, at 45 degrees; here twice that.
+ */
+function bulgeByTurn(across: number): number {
+  const turn = Math.min(Math.abs(across), 360 - Math.abs(across)) * RADIANS
+  return turn < 0.1 ? (A * turn * turn) / 8 : Infinity
 }
 
 /**

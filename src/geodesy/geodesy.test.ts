@@ -29,6 +29,24 @@ const box = (west: number, south: number, east: number, north: number) => [
   [west, south],
 ]
 
+const WEST_OF_0 = {
+  type: 'Polygon',
+  coordinates: [
+    [
+      [0, 0],
+      [-7.8, 4.5],
+      [0, 9],
+      [0, 0],
+    ],
+  ],
+}
+/** Round [0, 0], with corners just west of the prime meridian. */
+const hexagon = (radius: number) =>
+  [0, 60, 120, 180, 240, 300, 0].map((azimuth) => [
+    azimuth % 180 === 0 ? -1e-14 : radius * Math.sin((azimuth * Math.PI) / 180),
+    radius * Math.cos((azimuth * Math.PI) / 180),
+  ])
+
 interface Case {
   id: string
   op: string
@@ -293,6 +311,16 @@ describe('contains, by OGC', () => {
         [0, 0],
       ]),
       point(0, 0),
+    ],
+    [
+      // A place between two corners beside its meridian, in line with a long edge from one of them.
+      'a part whose edge has corners of another part beside it, within rounding',
+      true,
+      prepare({
+        type: 'GeometryCollection',
+        geometries: [WEST_OF_0, { type: 'Polygon', coordinates: [hexagon(9e-5), hexagon(2.3e-5)] }],
+      }),
+      prepare(WEST_OF_0),
     ],
     [
       'the point where a line ends on another (the mod-2 rule)',
