@@ -19,7 +19,7 @@ const EXCHANGED: Record<Comparison, Comparison> = {
   ...{ '<': '>', '>': '<', '<=': '>=', '>=': '<=' },
 }
 
-/** A literal. Dates and times are as they were written; a bigint is an integer that no number is exactly. */
+/** A literal. Dates and times are as they were written; a bigint is an integer beyond 2^53. */
 export type Scalar = string | number | bigint | boolean | { date: string } | { timestamp: string }
 export type Operand = { property: string } | { value: Scalar }
 /** A GeoJSON geometry, not checked yet, or the numbers of a box. */
@@ -48,8 +48,9 @@ export class Cql2Error extends Error {
 }
 
 /**
- * The number, or the integer that the text says where that is beyond 2^53. @param text of digits, with a
- * sign, a point and an exponent where they are wanted; `number` is what it is as a double
+ * The number, or the integer that the text says where that is beyond 2^53.
+ * @param number the text as a double
+ * @param text of digits, with a sign, a point and an exponent where they are wanted
  */
 export function exactNumber(number: number, text: string): number | bigint {
   if (!Number.isInteger(number) || Number.isSafeInteger(number)) return number

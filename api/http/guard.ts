@@ -153,10 +153,10 @@ function headFault({ raw, headers }: FastifyRequest): RequestError | undefined {
  */
 function isEncoded(url: string): boolean {
   const start = url.indexOf('?')
-  if (start < 0) return true
-  const query = url.slice(start)
+  if (start < 0 || !url.includes('%', start)) return true
   try {
-    return !query.includes('%') || decodeURIComponent(query) !== ''
+    decodeURIComponent(url.slice(start))
+    return true
   } catch {
     return false
   }

@@ -28,7 +28,7 @@ export type Condition<At> =
   | { column: string; like: string; not: boolean }
   | Attribute<{ isNull: boolean }>
   | Attribute<{ oneOf: readonly (string | number | boolean)[]; not: boolean }>
-  /** An integer that no number is exactly, in its digits. */
+  /** A text has the digits of an integer, which may be beyond 2^53. */
   | Attribute<{ compare: '<' | '>' | '<=' | '>='; to: number | string }>
   | Attribute<{ like: string; not: boolean }>
   | { box: Bbox; not: boolean }
