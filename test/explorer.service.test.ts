@@ -371,12 +371,14 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
   })
 
   test.each([1200, 1024, 768, 390, 320])(
-    '%i pixels wide: selects show their whole texts; scale and attribution stand below the map',
+    '%i pixels wide: the header and selects show their whole texts; scale and attribution stand below the map',
     async (width) => {
       await using browser = await openPage({ viewport: { width, height: 800 } })
       const page = await opened(browser)
       if (!(await page.locator('.filters').isVisible()))
         await page.getByText('Filters', { exact: true }).click()
+      const cut = `(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('header nav'))`
+      expect(await page.evaluate(cut)).toBe(0)
       // As wide as the longest of its texts is a select without a width.
       const selects = await page.evaluate<{ label: string; missing: number }[]>(
         `[...document.querySelectorAll('.filters select')].map((select) => {

@@ -171,15 +171,16 @@ test('both location schemas give records; an unreadable payload is kept in the l
     latitude: null,
     problem: expect.stringMatching(/^location_type 'address' /),
   })
+  const unreadable = expect.stringMatching(
+    `^Attestation ${undecodable} on base-sepolia has no record, as it cannot be read: payload of 2 bytes`,
+  )
   expect(await world.get(`/api/v0/location-records/${undecodable}`)).toMatchObject({
     status: 404,
-    body: {
-      message: 'Location record not found',
-      detail: expect.stringMatching(
-        `^Attestation ${undecodable} on base-sepolia has no record, as it cannot be read: payload of 2 bytes`,
-      ),
-    },
+    body: { message: 'Location record not found', detail: unreadable },
   })
+  expect(
+    await world.get(`/ogc/collections/location-records/items/base-sepolia-${undecodable}`),
+  ).toMatchObject({ status: 404, body: { detail: unreadable } })
   // The line crosses the antimeridian, and so does this box.
   expect(
     (await world.get('/api/v0/location-records?bbox=179.5,-20,-179.5,-10')).body.data.map(

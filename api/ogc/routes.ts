@@ -296,7 +296,8 @@ export async function ogcRoutes(
         if (!found)
           throw new RecordsError(
             'record-not-found',
-            `There is no feature '${featureId.slice(0, 100)}'. The ID of a feature is <chain>-<uid>`,
+            (id && (await store.unreadable(id.uid, id.chain))) ??
+              `There is no feature '${featureId.slice(0, 100)}'. The ID of a feature is <chain>-<uid>`,
           )
         return found
       }

@@ -5,7 +5,7 @@ import type { ConnectedChain } from '../../src/config'
 import { checksumAddress } from '../../src/eas'
 import { LOCATION_SCHEMA, LOCATION_SCHEMAS } from '../../src/location'
 import { sendPage } from '../http/pages'
-import { RecordsError, recordsErrorHandler, shownProblem } from '../http/problems'
+import { RecordsError, recordsErrorHandler } from '../http/problems'
 import { SharedRead } from '../http/shared'
 import { listAbove } from './attested-pages'
 import { cursorText } from './cursor'
@@ -156,12 +156,10 @@ export function recordsRoutes(parts: {
           withProvenance: include === 'provenance' || format === 'html',
         })
         if (found) return found
-        const unreadable = await store.unreadable(uid.toLowerCase(), chain)
         throw new RecordsError(
           'record-not-found',
-          unreadable
-            ? `Attestation ${uid} on ${unreadable.chain} has no record, as it cannot be read: ${shownProblem(unreadable.problem)}`
-            : `No attestation with UID ${uid} found${chain === undefined ? '' : ` on ${given.chain}`}`,
+          (await store.unreadable(uid, chain)) ??
+            `No attestation with UID ${uid} found${chain === undefined ? '' : ` on ${given.chain}`}`,
         )
       }
       const row = await freshness.find(request, reply, find, format)

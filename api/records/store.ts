@@ -1,6 +1,6 @@
 import type { PoolConfig } from 'pg'
 import { CHAINS } from '../../src/chains'
-import { UnavailableError } from '../http/problems'
+import { shownProblem, UnavailableError } from '../http/problems'
 import { SharedRead } from '../http/shared'
 import {
   boxesQuery,
@@ -233,12 +233,15 @@ export class Store {
   }
 
   /** Why the attestation with this UID has no record; undefined where there is none that cannot be read. */
-  async unreadable(uid: string, chain?: string): Promise<{ chain: string; problem: string } | undefined> {
+  async unreadable(uid: string, chain?: string): Promise<string | undefined> {
     const [row] = await this.run<{ chain: string; problem: string }>({
       text: `SELECT chain, problem FROM attestation_event WHERE chain = ANY($1) AND uid = $2 AND kind = 'ATTESTED' AND problem IS NOT NULL LIMIT 1`,
-      values: [chain === undefined ? CHAINS.map(({ slug }) => slug) : [chain], uid],
+      values: [chain === undefined ? CHAINS.map(({ slug }) => slug) : [chain], uid.toLowerCase()],
     })
-    return row
+    return (
+      row &&
+      `Attestation ${uid} on ${row.chain} has no record, as it cannot be read: ${shownProblem(row.problem)}`
+    )
   }
 
   /**
