@@ -198,6 +198,14 @@ test('a request without a body may name its type', async () => {
   expect((await fetch(at, { method: 'DELETE', headers })).status).toBe(204)
 })
 
+test('a body where none is taken is refused: its secret would not be the new one', async () => {
+  const { id } = await added()
+  const secret = `whsec_${Buffer.alloc(32).toString('base64')}`
+  const refused = await ask('POST', `/${id}/rotate-secret`, { secret })
+  expect([refused.status, refused.body.detail]).toEqual([400, 'body: expected none'])
+  expect((await ask('POST', `/${id}/rotate-secret`, {})).status).toBe(200)
+})
+
 describe('refusals', () => {
   test.each([
     ['', 401],

@@ -73,10 +73,10 @@ const BY_ID = {
   params: { type: 'object', properties: { id: { type: 'string', description: 'Of the subscription.' } } },
 } as const
 const ERRORS = {
+  400: recordsError('The request is wrong.'),
   401: recordsError('The admin key is missing, or is another one.'),
   503: recordsError('The database is out of reach.', RETRY_AFTER),
 }
-const WRONG = { 400: recordsError('The request is wrong.') }
 const UNKNOWN = { 404: recordsError('There is no such subscription, or message.') }
 const OF_FILE = { 409: recordsError('It is one of WEBHOOKS_FILE: change the file.') }
 
@@ -156,8 +156,13 @@ export function webhookAdminRoutes({ store, webhooks, sender, adminKey, clock }:
       next(new RecordsError('unauthorized', 'Expected the header Authorization: Bearer and the admin key'))
     })
     app.addHook('preHandler', (request, _reply, next) => {
-      const { querystring } = (request.routeOptions.schema ?? {}) as { querystring?: TObject }
+      const { querystring, body } = (request.routeOptions.schema ?? {}) as {
+        querystring?: TObject
+        body?: TObject
+      }
       knownTexts(request.query as Record<string, unknown>, Object.keys(querystring?.properties ?? {}))
+      if (!body && JSON.stringify(request.body ?? {}) !== '{}')
+        throw new RecordsError('invalid-request', 'body: expected none')
       next()
     })
     app.addHook('onSend', (_request, reply, _payload, next) => {
@@ -172,7 +177,7 @@ export function webhookAdminRoutes({ store, webhooks, sender, adminKey, clock }:
         'Adds a subscription',
         'It begins now. `secret` is not shown again.',
         [201, WITH_SECRET],
-        { ...WRONG, 409: recordsError('There are as many as there may be.') },
+        { 409: recordsError('There are as many as there may be.') },
         { body: GIVEN },
       ),
       async (request, reply) => {
@@ -196,7 +201,7 @@ export function webhookAdminRoutes({ store, webhooks, sender, adminKey, clock }:
         'Subscriptions, in the order of their ids',
         'At most 100 a page.',
         [200, Type.Array(SUBSCRIPTION)],
-        WRONG,
+        {},
         {
           querystring: {
             type: 'object',
@@ -250,7 +255,7 @@ export function webhookAdminRoutes({ store, webhooks, sender, adminKey, clock }:
         'Sends again what follows a position or a time',
         'With the same ids and bytes. Enables a disabled one.',
         [202, SUBSCRIPTION],
-        { ...WRONG, ...UNKNOWN },
+        UNKNOWN,
         { ...BY_ID, body: REPLAY },
       ),
       async (request, reply) => {
@@ -282,7 +287,7 @@ export function webhookAdminRoutes({ store, webhooks, sender, adminKey, clock }:
         'Messages that were given up, the oldest first',
         'At most 100 a page; they are kept for 30 days.',
         [200, Type.Array(DEAD_LETTER)],
-        { ...WRONG, ...UNKNOWN },
+        UNKNOWN,
         {
           ...BY_ID,
           querystring: {
