@@ -12,7 +12,7 @@ import {
   type PlaceOnLine,
 } from './ellipsoid'
 import { clearance, offsetByAzimuth, sideOf } from './orientation'
-import { chord, place, type Elements, type Vertices } from './vertices'
+import { alongChord, chord, place, type Elements, type Vertices } from './vertices'
 
 /**
  * Relations between two edges, or a place and an edge. Both are given by their vertices in a shape. Edges are
@@ -200,25 +200,33 @@ export function passesNorthOf(P: Vertices, p: number, S: Vertices, a: number, b:
   // At a pole an edge turns from one meridian to another without length.
   if (Math.abs(S.lat[a]!) === 90 && S.lat[a] === S.lat[b]) return S.lat[a]! > 0
   // Both directions must give the same, so that a ring that runs back along itself is met twice.
-  if (S.lon[a]! > S.lon[b]!) [a, b] = [b, a]
-  const za = S.z[a]!
-  const zb = S.z[b]!
-  const pz = P.z[p]!
-  const bulge = Math.min(bulgeOf(S, a, b), bulgeByTurn(S.lon[b]! - S.lon[a]!)) + TOUCH
-  if (Math.max(za, zb) + bulge < pz) return false
-  if (Math.min(za, zb) - bulge > pz) return true
-  // p is right of the eastward edge. This near to the edge its side is certain.
-  const eastward = S.lon[b]! - S.lon[a]! <= 180
-  return sideOf(P, p, S, a, b) === (eastward ? -1 : 1)
+  const across = S.lon[b]! - S.lon[a]!
+  const eastward = across > 180 || across < -180 ? across < 0 : across > 0
+  if (!eastward) [a, b] = [b, a]
+  return sideNorth(P, p, S, a, b, bulgeOf(S, a, b) + TOUCH) < 0
 }
 
 /**
- * How far an edge goes beyond the latitudes of its ends at most, metres: an upright one hardly does, however
- * long it is. On a sphere, by a sixteenth of the square of its turn, radians, at 45 degrees; here twice that.
+ * The side of an eastward edge on which a place lies whose meridian the edge meets: 1 north of it, -1 south,
+ * 0 on it.
+ * @param reach how far the edge goes beyond the latitudes of its ends at most, metres
  */
-function bulgeByTurn(across: number): number {
-  const turn = Math.min(Math.abs(across), 360 - Math.abs(across)) * RADIANS
-  return turn < 0.1 ? (A * turn * turn) / 8 : Infinity
+export function sideNorth(
+  P: Vertices,
+  p: number,
+  S: Vertices,
+  a: number,
+  b: number,
+  reach: number,
+): -1 | 0 | 1 {
+  const height = P.z[p]!
+  if (height > Math.max(S.z[a]!, S.z[b]!) + reach) return 1
+  if (height < Math.min(S.z[a]!, S.z[b]!) - reach) return -1
+  const side = sideOf(P, p, S, a, b)
+  if (side !== 0) return side
+  // In line with a steep edge but beyond its end: north or south of that end.
+  const end = alongChord(P, p, S, a, b) < 0 ? a : alongChord(P, p, S, b, a) < 0 ? b : -1
+  return end < 0 ? 0 : (Math.sign(P.lat[p]! - S.lat[end]!) as -1 | 0 | 1)
 }
 
 /**

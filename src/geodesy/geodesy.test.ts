@@ -323,6 +323,23 @@ describe('contains, by OGC', () => {
       prepare(WEST_OF_0),
     ],
     [
+      // One edge begins at its meridian and passes a pole by nanometres: it is in line with that edge.
+      'a place south of a corner, the edge from which is upright within rounding',
+      false,
+      prepare({
+        type: 'Polygon',
+        coordinates: [
+          [
+            [-179.0664097747051, 82.46],
+            [179.5, 82.3],
+            [0.933590225294867, 82.6],
+            [-179.0664097747051, 82.46],
+          ],
+        ],
+      }),
+      point(0.933590225294867, 82.3),
+    ],
+    [
       'the point where a line ends on another (the mod-2 rule)',
       false,
       geometry('MultiLineString', [

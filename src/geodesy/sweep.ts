@@ -1,9 +1,8 @@
 import { spend } from './effort'
-import { sideOf } from './orientation'
+import { sideNorth } from './edge'
 import { holdsSouth, type Rings } from './region'
 import { isTurn, type Polygon, type Shape } from './shape'
 import { SweepOrder } from './sweep-order'
-import { alongChord } from './vertices'
 
 /**
  * Finds what lies on the two sides of each edge of some rings, by Shamos and Hoey's sweep ("Geometric
@@ -63,7 +62,7 @@ export function sweep(
       holdsSouth: holdsSouth(shape, sides, firstChain + i),
     })),
   )
-  const { lon, lat, z, from, tree } = shape
+  const { lon, lat, from, tree } = shape
   const start = rings[0]!.chain.start
   const count = rings.at(-1)!.chain.end - start
 
@@ -118,18 +117,8 @@ export function sweep(
    */
   const side = (place: number, i: number): number => {
     if (rank[place] === rank[left[i]!] || rank[place] === rank[right[i]!]) return 0
-    const p = vertex(place)
-    const a = vertex(left[i]!)
-    const b = vertex(right[i]!)
-    // A place north of the whole edge is above it.
     const reach = tree.bulges[start + i]! + CLEAR
-    if (z[p]! > Math.max(z[a]!, z[b]!) + reach) return 1
-    if (z[p]! < Math.min(z[a]!, z[b]!) - reach) return -1
-    const told = sideOf(shape, p, shape, a, b)
-    if (told !== 0) return told
-    // A place in line with a steep edge but beyond its end: above or below that end.
-    const end = alongChord(shape, p, shape, a, b) < 0 ? a : alongChord(shape, p, shape, b, a) < 0 ? b : -1
-    return end < 0 ? 0 : Math.sign(lat[p]! - lat[end]!)
+    return sideNorth(shape, vertex(place), shape, vertex(left[i]!), vertex(right[i]!), reach)
   }
   /** Whether an element that is being inserted runs above another one. */
   const above = (i: number, j: number): boolean => {

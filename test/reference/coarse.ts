@@ -47,6 +47,11 @@ export function coarseDistance(a: CoarsePlace, b: CoarsePlace): number {
   return library.Inverse(a.lat, a.lon, b.lat, b.lon, Geodesic.DISTANCE).s12!
 }
 
+/** Degrees clockwise from north, at the first of two places. */
+export function coarseAzimuth(a: CoarsePlace, b: CoarsePlace): number {
+  return library.Inverse(a.lat, a.lon, b.lat, b.lon, Geodesic.AZIMUTH).azi1!
+}
+
 /**
  * A place seen from a point of the line: its distance, metres, and the sine and cosine of its angle to the
  * right of the line.

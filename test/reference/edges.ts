@@ -45,6 +45,8 @@ export interface Edges {
   /** metres; 0 where they meet */
   distance: (first: Edge, second: Edge) => number
   meet: (first: Edge, second: Edge) => boolean
+  /** whether their interiors cross, an end of one on the other's line aside */
+  isCrossing: (first: Edge, second: Edge) => boolean
   /**
    * The crossing of the interiors of two edges: the place, within 1e-20 m of both lines, its nearest doubles,
    * and metres along each edge.
@@ -246,5 +248,6 @@ export function edges(geodesics: Geodesics, { doubt, equal } = { doubt: DOUBT, e
     distance,
     crossing,
     meet: (first, second) => distance(first, second) === 0,
+    isCrossing: (first, second) => cross2(first, second) !== undefined,
   }
 }
