@@ -108,13 +108,21 @@ test('docker-compose.yml: every service restarts and has a health check; command
         expect(settings.has(setting), setting).toBe(true)
   }
 })
+test('the image warms the compile cache with programs that it holds', () => {
+  const warmed = [...read('Dockerfile').matchAll(/'\.\/(\S+?\.js)'/g)].map(([, file]) => file!)
+  expect(warmed.map((file) => [file, isProgram(file)])).toEqual([
+    ['lib/indexer/run.js', true],
+    ['dist/api/copy.js', true],
+  ])
+})
 describe('systemd', () => {
   test.each(UNITS)('%s runs a program of ours, without rights', (unit) => {
     const text = read(`ops/systemd/${unit}`)
     expect(isProgram(/^ExecStart=\/usr\/bin\/node (\S+)/m.exec(text)![1]!)).toBe(true)
     for (const line of ['NoNewPrivileges=yes', 'ProtectSystem=strict', 'CapabilityBoundingSet=', 'User=geo'])
       expect(text.split('\n')).toContain(line)
-    for (const [, name] of text.matchAll(/\b([A-Z]+(?:_[A-Z]+)+)=/g))
+    // NODE_* are Node's own.
+    for (const [, name] of text.matchAll(/\b((?!NODE_)[A-Z]+(?:_[A-Z]+)+)=/g))
       expect(settings.has(name!), name).toBe(true)
   })
   test.skipIf(!existsSync('/usr/bin/systemd-analyze'))(
