@@ -18,8 +18,14 @@ import {
 
 /** A search with no more candidates than this measures them all. */
 const FEW = 4_000
-/** A circle with so many times the wanted candidates is halved: near a pole the plane misleads. */
+/**
+ * A circle with so many times the wanted candidates is halved, where the plane misleads: near a pole, and
+ * where the nearest are so far away, metres.
+ */
 const CROWDED = 8
+const FAR = 1_000_000
+/** A circle larger than one with too few by less than this is not halved. */
+const CLOSE = 1.1
 /** Half the way round the earth is 20,003,931.5 m: no place is farther. */
 const FARTHEST = 20_004_000
 /** Records in the order on the plane that are read at most. */
@@ -81,13 +87,13 @@ export async function nearest(query: NearestQuery, reads: NearestReads, most: nu
   const wanted = before + limit
   /** Certainly too small, and probably large enough, metres. */
   let [low, high] = [0, await enoughMeters(query, reads, wanted)]
-  const isPolar = Math.abs(positionOf(place)[1]) > POLAR
+  const misleads = Math.abs(positionOf(place)[1]) > POLAR || high > FAR
   const crowd = CROWDED * wanted + FEW
   const isCrowded = async (reach: Place['reach']) =>
     (await reads.count({ ...filter, reaching: reach }, crowd)) >= crowd
   for (let meters = high; ;) {
     const reach = circle(place, meters)
-    if (isPolar && meters > 1 && meters > 1.1 * low && (await isCrowded(reach))) {
+    if (misleads && meters > 1 && meters > CLOSE * low && (await isCrowded(reach))) {
       high = meters
       meters = low > 0 ? Math.sqrt(low * high) : high / 2
       continue
