@@ -154,12 +154,74 @@ const ERRORS = Object.fromEntries(
     ...['AlreadyRevoked', 'AlreadyRevokedOffchain'],
   ].map((name) => [selector(`${name}()`), name]),
 )
+/** The errors of contracts that are made with packages/contracts, which a resolver refuses with. */
+const RESOLVER_ERRORS = new Map(
+  [
+    'UnknownAttestation(bytes32 uid)',
+    'WrongSchema(bytes32 actual,bytes32 expected)',
+    'WrongAttester(address actual,address expected)',
+    'WrongProxyAttester(address actual,address expected)',
+    'WrongProxyOwner(address actual,address expected)',
+    'WrongProxyEAS(address actual,address expected)',
+    'WrongRecipient(address actual,address expected)',
+    'AnswerRevoked(uint64 revocationTime)',
+    'AnswerExpired(uint64 expirationTime)',
+    'AnswerTooOld(uint256 timestamp,uint256 oldest)',
+    'AnswerFromFuture(uint256 timestamp,uint256 newest)',
+    'WrongOperation(string actual,string expected)',
+    'WrongUnits(string actual,string expected)',
+    'WrongInputCount(uint256 actual,uint256 expected)',
+    'WrongInput(uint256 index,bytes32 actual,bytes32 expected)',
+    'WrongResult(bool actual,bool expected)',
+    'ResultTooLarge(uint256 actual,uint256 most)',
+    'ResultTooSmall(uint256 actual,uint256 least)',
+    'UnknownPlace(bytes32 uid)',
+    'WrongPlaceSchema(bytes32 actual,bytes32 expected)',
+    'WrongProver(address actual,address expected)',
+    'WrongPlaceRecipient(address actual,address expected)',
+    'PlaceRevoked(uint64 revocationTime)',
+    'PlaceExpired(uint64 expirationTime)',
+    'PlaceTooOld(uint64 time,uint256 oldest)',
+    'InvalidPosition(int256 longitudeE7,int256 latitudeE7)',
+    'NotEAS(address caller)',
+    'MissingAddress()',
+    'MissingRecipient()',
+    'AlreadyUsed(bytes32 key)',
+  ].map((written) => {
+    const [, name = '', list = ''] = /^(\w+)\((.*)\)$/.exec(written)!
+    const parameters =
+      list === '' ? [] : list.split(',').map((each) => field(...(each.split(' ') as [string, string])))
+    return [selector(`${name}(${parameters.map(typeOf).join()})`), { name, parameters }] as const
+  }),
+)
+const selectorOf = ({ data }: RevertedError) => data?.slice(0, 10).toLowerCase() as Hex | undefined
+
 /**
- * The name of the error that a contract reverted with; undefined for one that is not EAS's, such as a
- * resolver's.
+ * The name of the error that a contract reverted with: of EAS, its registry or proxy, or of a contract made with
+ * packages/contracts. Undefined for another one.
  */
 export function contractError(error: RevertedError): string | undefined {
-  return error.data && ERRORS[error.data.slice(0, 10).toLowerCase()]
+  const selected = selectorOf(error)
+  return selected && (ERRORS[selected] ?? RESOLVER_ERRORS.get(selected)?.name)
+}
+
+/** What a contract reverted with, for a sentence: the error with its values, or as much as can be told. */
+export function refusedWith(error: RevertedError): string {
+  const { data, message } = error
+  const name = contractError(error)
+  const { parameters = [] } = RESOLVER_ERRORS.get(selectorOf(error)!) ?? {}
+  if (name === undefined)
+    // Nodes tell the text of a revert; of an error they tell nothing.
+    return data && data.length >= 10 && selectorOf(error) !== selector('Error(string)')
+      ? `an error of another contract, such as the schema's resolver: ${data.length > 140 ? `${data.slice(0, 138)}...` : data}`
+      : message
+  try {
+    const values = decodeAbiParameters(parameters, `0x${data!.slice(10)}`)
+    const told = parameters.map(({ name }, i) => `${name}: ${String(values[i])}`)
+    return told.length === 0 ? name : `${name} (${told.join(', ')})`
+  } catch {
+    return name
+  }
 }
 
 async function read(reader: ChainReader, to: string, call: Hex, result: AbiParameter): Promise<unknown> {

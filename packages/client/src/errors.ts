@@ -96,8 +96,11 @@ export class LandingError extends GeoError {
     /** the error of the contract, such as `InvalidSchema`, where it is known */
     readonly contractError?: string,
     readonly transactionHash?: string,
+    /** what the contract reverted with, ABI-encoded, for errors that this package does not know */
+    readonly revertData?: string,
+    options?: ErrorOptions,
   ) {
-    super(message)
+    super(message, options)
   }
 }
 

@@ -8,11 +8,20 @@ import {
   getNonce,
   getProxiedAttester,
   multiAttestCall,
+  refusedWith,
   type Domain,
   type OnchainAttestation,
 } from './eas'
 import { same } from './says'
-import { GeoError, LandingError, ServiceVersionError, messageOf, refuseUnknown } from './errors'
+import {
+  ApiError,
+  ConnectionError,
+  GeoError,
+  InvalidInputError,
+  LandingError,
+  ServiceVersionError,
+  refuseUnknown,
+} from './errors'
 import type { Context } from './geo'
 import { attestedUids, inTurn, readAfter, sameChain, transact, type Refused } from './send'
 import { RevertedError, walletOf, type Call, type ChainReader, type Receipt, type Signer } from './signer'
@@ -50,11 +59,6 @@ export interface Landed {
 }
 
 const RESIGNS = 20
-/** Errors of the contract that a fresh signature mends, and why. */
-const MENDED: Readonly<Record<string, string>> = {
-  InvalidSignature: 'another answer took its nonce',
-  DeadlineExpired: 'its deadline has passed',
-}
 const USED = 'its signature was used'
 
 /** One transaction of answers, ready to be sent. */
@@ -85,6 +89,8 @@ export async function landAnswer(
   await sameChain(reader, chain)
   for (let left = resigns; ; left--) {
     const submission = await submissionOf(context, chain, current)
+    const landed = current === answer && (await landedOutOfTurn(context, reader, submission, signal))
+    if (landed) return 'results' in answer ? [landed] : landed
     // A direct one holds up the next until it is in a block: of two answers at one nonce the second would
     // only cost gas.
     const outcome = await inTurn(signer, (release) =>
@@ -114,7 +120,18 @@ export async function landAnswer(
       )
     if (left <= 0)
       throw new LandingError(`The answer did not land: ${reason}, and it was signed ${resigns} times anew.`)
-    current = await context.resign(current, { signal })
+    current = await context.resign(current, { signal }).catch((error: Error) => {
+      if (!(error instanceof InvalidInputError)) throw error
+      const why = `${reason}, and the service does not sign it anew: ${error.detail}`
+      const [name, data] = [contractError(outcome.refused), outcome.refused.data]
+      throw new LandingError(
+        `The answer did not land: ${why}. Ask the question again. Nothing was sent.`,
+        name,
+        undefined,
+        data,
+        { cause: error },
+      )
+    })
     await onStep({ step: 'signed anew', reason, answer: current })
   }
 }
@@ -134,7 +151,16 @@ export async function estimateGas(
   } catch (error) {
     if (!(error instanceof RevertedError)) throw error
     const name = contractError(error)
-    throw new LandingError(`The contract refuses the answer with ${name ?? messageOf(error)}.`, name)
+    const hint =
+      name === 'InvalidSignature'
+        ? ' It has landed before, or is to be signed anew: `verify` tells, and `land` does what is needed.'
+        : ''
+    throw new LandingError(
+      `The contract refuses the answer with ${refusedWith(error)}.${hint}`,
+      name,
+      undefined,
+      error.data,
+    )
   }
 }
 
@@ -222,18 +248,21 @@ async function mendable(
   { refused, transactionHash }: Refused,
 ): Promise<string> {
   const name = contractError(refused)
-  const reason = name && MENDED[name]
   const { nonce } = answers[0]!.delegatedAttestation
-  if (name === 'DeadlineExpired') return reason!
+  if (name === 'DeadlineExpired') return 'its deadline has passed'
   if (name === 'UsedSignature') return USED
+  if (name === 'InvalidSignature' && direct) {
+    const next = await getNonce(reader, chain.eas, attester)
+    if (next > nonce!) return 'another answer took its nonce'
+    if (next < nonce!) return 'answers with lower nonces have not landed'
+  }
   // At its right nonce a signature that is refused was not altered (checked before): the contract is
   // another one.
-  if (name === 'InvalidSignature' && direct && (await getNonce(reader, chain.eas, attester)) !== nonce)
-    return reason!
   throw new LandingError(
-    `The answer did not land: the contract refuses it with ${name ?? messageOf(refused)}. ${transactionHash ? `Its transaction is ${transactionHash}.` : 'Nothing was sent.'}`,
+    `The answer did not land: the contract refuses it with ${refusedWith(refused)}. ${transactionHash ? `Its transaction is ${transactionHash}.` : 'Nothing was sent.'}`,
     name,
     transactionHash,
+    refused.data,
   )
 }
 
@@ -281,42 +310,79 @@ async function landedBefore(
   const { answers, chain, direct, attester } = submission
   const next = direct ? await getNonce(reader, chain.eas, attester) : undefined
   const found = []
-  for (const answer of answers) {
-    const { nonce } = answer.delegatedAttestation
-    // Its nonce is still free: it is certainly not on the chain.
-    if (next !== undefined && next <= nonce!) continue
-    found.push(await landedEarlier(context, reader, submission, answer, signal))
-  }
+  for (const answer of answers)
+    found.push(await landedEarlier(context, reader, submission, answer, next, signal))
   return found.filter((each) => each !== undefined)
 }
 
-async function landedEarlier(
-  { verify }: Context,
+/**
+ * The attestation of a direct answer whose turn has come now, and which landed before it. An answer of a batch
+ * that is landed by itself is signed anew at a lower nonce; EAS takes its first signature, too, once that
+ * nonce is the next one. A service that cannot tell is no reason not to land an answer.
+ */
+async function landedOutOfTurn(
+  context: Context,
   reader: ChainReader,
-  { chain, direct, attester, recorded }: Submission,
+  submission: Submission,
+  signal: AbortSignal | undefined,
+): Promise<Landed | undefined> {
+  const [answer, ...others] = submission.answers
+  // The nonces of a whole batch have not been used, or it is refused.
+  if (!submission.direct || others.length > 0) return undefined
+  try {
+    return (await askLanded(context, reader, submission, answer!, signal)).found
+  } catch (error) {
+    if (error instanceof ConnectionError || (error instanceof ApiError && error.status >= 429))
+      return undefined
+    throw error
+  }
+}
+
+async function landedEarlier(
+  context: Context,
+  reader: ChainReader,
+  submission: Submission,
   answer: Answer,
+  /** the contract's nonce, of a direct one */
+  next: number | undefined,
   signal: AbortSignal | undefined,
 ): Promise<Landed | undefined> {
   for (let asked = 1; ; asked++) {
-    const { landed, nonce } = await verify({ ...answer, chainId: chain.id }, { signal })
-    if (landed?.status === 'landed') {
-      const { uid, transactionHash, blockNumber } = landed
-      const attestation = await getAttestation(reader, chain.eas, uid!)
-      const isOurs =
-        attestation !== undefined &&
-        holds(attestation, answer, recorded) &&
-        (direct || same(await getProxiedAttester(reader, recorded, uid!), attester))
-      if (isOurs) return { ...landedAs(attestation, chain, transactionHash!, blockNumber!), already: true }
-    }
-    // The service's node has seen the nonce used, so its search reaches the block that used it.
-    const seen = direct ? nonce !== null && nonce.current > nonce.signed : asked >= ASKED
-    if (landed?.status === 'not landed' && seen) return undefined
+    const { found, status, nonce } = await askLanded(context, reader, submission, answer, signal)
+    if (found) return found
+    // The service's node has seen this nonce, so its search reaches the block of every answer before it.
+    const seen = next === undefined ? asked >= ASKED : nonce !== undefined && nonce >= next
+    if (status === 'not landed' && seen) return undefined
     if (asked >= ASKED)
       throw new LandingError(
         'It is not certain whether the answer has landed before: the service cannot tell now. Land the same answer again later. Nothing was sent.',
       )
     await pause(ASKED_MS, signal)
   }
+}
+
+/** What the service says of an answer; what it finds is compared with the chain. */
+async function askLanded(
+  { verify }: Context,
+  reader: ChainReader,
+  { chain, direct, attester, recorded }: Submission,
+  answer: Answer,
+  signal: AbortSignal | undefined,
+): Promise<{ found?: Landed; status?: string; nonce?: number }> {
+  const { landed, nonce } = await verify({ ...answer, chainId: chain.id }, { signal })
+  if (landed?.status === 'landed') {
+    const { uid, transactionHash, blockNumber } = landed
+    const attestation = await getAttestation(reader, chain.eas, uid!)
+    const isOurs =
+      attestation !== undefined &&
+      holds(attestation, answer, recorded) &&
+      (direct || same(await getProxiedAttester(reader, recorded, uid!), attester))
+    if (isOurs)
+      return {
+        found: { ...landedAs(attestation, chain, transactionHash!, blockNumber!), already: true },
+      }
+  }
+  return { status: landed?.status, nonce: nonce?.current }
 }
 
 /** Whether an attestation is that of the answer: everything that was signed, and whom EAS records. */

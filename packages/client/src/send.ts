@@ -1,4 +1,4 @@
-import { ATTESTED, contractError } from './eas'
+import { ATTESTED, contractError, refusedWith } from './eas'
 import { same } from './says'
 import {
   ChainMismatchError,
@@ -160,9 +160,10 @@ export function refusal({ refused, transactionHash }: Refused, what: string): La
   const name = contractError(refused)
   const meaning = name && MEANINGS[name]
   return new LandingError(
-    `${what}: the contract refuses it with ${name ?? messageOf(refused)}${meaning ? ` (${meaning})` : ''}. ${transactionHash ? `Its transaction is ${transactionHash}.` : 'Nothing was sent.'}`,
+    `${what}: the contract refuses it with ${refusedWith(refused)}${meaning ? ` (${meaning})` : ''}. ${transactionHash ? `Its transaction is ${transactionHash}.` : 'Nothing was sent.'}`,
     name,
     transactionHash,
+    refused.data,
   )
 }
 

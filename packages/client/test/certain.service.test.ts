@@ -97,6 +97,34 @@ test.each(['direct', 'proxy'] as const)(
   },
 )
 
+test('direct: an answer of a batch that was landed by itself, signed anew, does not land again', async () => {
+  const question = () => ({ operation: 'within' as const, geometry: TOWER, target: GATE, radius: radius++ })
+  const batch = await geo.batch([question(), question()], { submission: 'direct' })
+  const [, answer] = batch.results.map((each) => ({ chainId: 84532, ...each }) as Answer)
+  const reasons: string[] = []
+  const landed = await geo.land(answer!, honest, {
+    onStep: (step) => step.step === 'signed anew' && reasons.push(step.reason),
+  })
+  expect(reasons).toEqual(['answers with lower nonces have not landed'])
+  // Its own nonce is the next one now: EAS would take it.
+  const before = await sent()
+  expect(await geo.land(answer!, honest)).toEqual({ ...landed, already: true })
+  await expect(geo.land(batch, honest)).rejects.toThrow(
+    `1 of the 2 answers have landed already, as ${landed.uid}`,
+  )
+  expect(await sent()).toBe(before)
+  // A service that is away does not keep an answer from its chain.
+  const other = await asked('direct')
+  const away = createGeo({
+    url: world.url,
+    chain: 'base-sepolia',
+    retries: 0,
+    fetch: (request, init) =>
+      (request as Request).url.endsWith('/verify') ? Promise.reject(new Error('away')) : fetch(request, init),
+  })
+  expect((await away.land(other, honest)).already).toBe(false)
+})
+
 test('nodes that are behind the one that told of the block are waited for', async () => {
   let behind = 0
   const lagging = wallet(async (call, real) => {
