@@ -319,7 +319,7 @@ describe('resign and verify', () => {
     expect(await post('verify', parts(answer))).toMatchObject({
       ours: true,
       submittable: false,
-      reasons: ['the deadline 1700003600 has passed: have it signed again'],
+      reasons: ['the deadline 1700003600 has passed: ask the question again'],
     })
     expect(await post('verify', parts(again))).toMatchObject({ ours: true, submittable: true })
     // The age counts from the computation, not from the last signature.
@@ -328,6 +328,21 @@ describe('resign and verify', () => {
         status: 400,
         detail: expect.stringContaining('computed 3601 seconds ago'),
       })
+  })
+  test('a signature that no contract takes is not ours: high s, wrong v, zeros, ones', async () => {
+    const { post, distance } = await serve()
+    const answer = (await distance()).json()
+    const { signature } = answer.attestation as { signature: string }
+    const [r, s, v] = [signature.slice(2, 66), signature.slice(66, 130), signature.slice(130)]
+    const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
+    const high = (order - BigInt(`0x${s}`)).toString(16).padStart(64, '0')
+    for (const each of [`${r}${high}${v}`, `${r}${s}00`, `${r}${s}01`, '0'.repeat(130), 'f'.repeat(130)]) {
+      const forged = parts(answer) as any
+      for (const place of ['attestation', 'delegatedAttestation'])
+        forged[place] = { ...forged[place], signature: `0x${each}` }
+      expect(await post('verify', forged)).toMatchObject({ ours: false, says: null, landed: null })
+      expect(await post('resign', forged)).toMatchObject({ status: 401 })
+    }
   })
   test('an answer in another form is refused with the expected form', async () => {
     const { post, distance } = await serve()

@@ -227,15 +227,18 @@ export async function verify(parts: ComputeParts, request: VerifyRequest): Promi
     : [NOT_OURS]
   if (answer.contradiction) reasons.unshift(answer.contradiction)
   const by = signer ?? attester.address
-  const call = delegatedRequest(answer.statement, answer.signature, by, answer.terms)
-  const leftIn = claims && (await leftInProblem(contract, request, call))
+  // A signature that is not ours may be none.
+  const call = claims && delegatedRequest(answer.statement, answer.signature, by, answer.terms)
+  const leftIn = call && (await leftInProblem(contract, request, call))
   if (leftIn) reasons.push(leftIn)
   const ours = reasons.length === 0
   const { nonce, deadline } = answer.terms
-  const late = deadline < Math.floor(parts.clock() / 1000)
+  const now = Math.floor(parts.clock() / 1000)
+  const isOld = claims !== null && now - claims.timestamp > parts.resignMaxAgeSeconds
+  const late = { isLate: deadline < now, remedy: isOld ? 'ask the question again' : 'have it signed again' }
   const standing =
     nonce === undefined
-      ? await atProxy(chain, contract, answer, claims, call, late)
+      ? await atProxy(chain, contract, answer, claims && call && { claims, call }, late)
       : await atEas(chain, contract, answer, by, claims, nonce, late)
   reasons.push(...standing.reasons)
   return {
@@ -259,6 +262,12 @@ interface Standing {
   current?: number
 }
 
+/** Whether the deadline of an answer has passed, and what helps then. */
+interface Lateness {
+  isLate: boolean
+  remedy: string
+}
+
 /** EAS takes an answer at its nonce; that of the legacy layout, however late. */
 async function atEas(
   chain: ServedChain,
@@ -267,14 +276,14 @@ async function atEas(
   by: string,
   claims: Claims | null,
   nonce: number,
-  late: boolean,
+  late: Lateness,
 ): Promise<Standing> {
   const [current, { layout }] = await Promise.all([chain.attester.nonceOf(by, true), contract.known()])
   const landed = claims && (await findLanded(chain, { ...statement, ...terms }, by, claims.timestamp))
   const reasons: string[] = []
   if (nonce < current) reasons.push(`nonce ${nonce} was used${landed ? USED_BY[landed.status] : ''}`)
   if (nonce > current) reasons.push(`nonce ${nonce} comes later: the contract now expects ${current}`)
-  if (late && layout !== 'legacy') reasons.push(tooLate(terms))
+  if (late.isLate && layout !== 'legacy') reasons.push(tooLate(terms, landed, late))
   return { reasons, landed, current }
 }
 
@@ -286,27 +295,30 @@ async function atProxy(
   chain: ServedChain,
   contract: VerifyingContract,
   { statement, terms }: ReadAnswer,
-  claims: Claims | null,
-  call: DelegatedRequest,
-  late: boolean,
+  ours: { claims: Claims; call: DelegatedRequest } | null,
+  late: Lateness,
 ): Promise<Standing> {
-  if (!claims) return { reasons: [], landed: null }
+  if (!ours) return { reasons: [], landed: null }
+  const { claims, call } = ours
   const revert = await chain.reader.revertOf(contract.address, attestCalldata('proxy', call))
   if (revert === undefined)
-    return { reasons: late ? [tooLate(terms)] : [], landed: { status: 'not landed', ...NOWHERE } }
+    return {
+      reasons: late.isLate ? [tooLate(terms, null, late)] : [],
+      landed: { status: 'not landed', ...NOWHERE },
+    }
   const landed = await findLanded(chain, { ...statement, ...terms }, contract.address, claims.timestamp)
   const error = delegationError('proxy', revert)
   if (error === 'UsedSignature' || landed.status === 'landed')
     return { reasons: ['the proxy has taken this signature: this answer has landed'], landed }
   const reason =
     error === 'DeadlineExpired'
-      ? tooLate(terms)
+      ? tooLate(terms, landed, late)
       : error === 'AccessDenied'
         ? 'the proxy has another owner by now: have it signed again with submission direct'
         : `the contract refuses it: ${error ?? `an unknown error, ${revert.slice(0, 10)}`}`
   return { reasons: [reason], landed }
 }
 
-function tooLate({ deadline }: Terms): string {
-  return `the deadline ${deadline} has passed: have it signed again`
+function tooLate({ deadline }: Terms, landed: Landed | null, { remedy }: Lateness): string {
+  return `the deadline ${deadline} has passed${landed?.status === 'landed' ? '' : `: ${remedy}`}`
 }

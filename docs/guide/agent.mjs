@@ -26,6 +26,7 @@ if (!chain?.ready)
   throw new Error(`chain ${chainId} is not signed for: ${chain?.reason ?? 'it is not served'}`)
 // Where there is a proxy, answers land in any order.
 question.submission ??= chain.proxy?.ready ? 'proxy' : 'direct'
+const INVALID_SIGNATURE = id('InvalidSignature()').slice(0, 10)
 const ATTESTED = id('Attested(address,address,bytes32,bytes32)')
 let answer = await post(operation, question)
 for (let tries = 1; ; tries++) {
@@ -40,8 +41,9 @@ for (let tries = 1; ; tries++) {
     console.log(log.data, answer.result)
     break
   } catch (error) {
-    // Else the contract refused it: directly in EAS, when another answer took this nonce.
-    if (error.code !== 'CALL_EXCEPTION' || question.submission === 'proxy' || tries === 100) throw error
+    // Another answer took this nonce, if EAS says InvalidSignature, or the transaction failed for it in its block.
+    const refused = error.data ? error.data === INVALID_SIGNATURE : error.code === 'CALL_EXCEPTION'
+    if (!refused || question.submission === 'proxy' || tries === 100) throw error
     answer = await post('resign', answer)
   }
 }

@@ -76,6 +76,7 @@ async function verifyAnswer(session: Session<CheckFlags>, file: string): Promise
     const problems = [
       ...(seen.ours ? [] : seen.reasons),
       ...(other ? [`it was signed by ${seen.attester}, not by ${attester}`] : []),
+      ...(seen.landed?.revoked ? [`its attestation ${seen.landed.uid} was revoked`] : []),
     ]
     all.push({ valid: problems.length === 0, problems, ...seen })
   }

@@ -58,6 +58,9 @@ export function landedFields({
     [already ? 'landed before' : 'landed', uid],
     ['transaction', transactionHash],
     ['block', `${blockNumber}, ${time(Number(attestation.time))}`],
+    ...(attestation.revocationTime > 0n
+      ? [['revoked', time(Number(attestation.revocationTime))] as [string, string]]
+      : []),
   ]
 }
 

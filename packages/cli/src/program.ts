@@ -47,6 +47,14 @@ export function buildProgram(version: string, run: Runner): Command {
     )
     .addOption(
       new Option(
+        '--contracts <list>',
+        'EAS and its proxy of chains, as id:0x...:0x..., by commas; default: those that the service names',
+      )
+        .env('GEO_CONTRACTS')
+        .argParser(read.contracts),
+    )
+    .addOption(
+      new Option(
         '--timeout <seconds>',
         `end after so long; 0: never; default: ${TIMEOUT_SECONDS}, and never for ${[...LONG].join(', ')}`,
       ).argParser(read.timeout),

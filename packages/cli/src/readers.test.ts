@@ -15,6 +15,12 @@ test.each([
   ['verify', HEX(64), '--max-age', ...['1e999', '-1', '', 'old', '0x10', 'Infinity']],
   ['verify', HEX(64), '--schema', ...['0x12', HEX(66), '']],
   ['verify', HEX(64), '--attester', ...['foo', HEX(38), '']],
+  [
+    'verify',
+    HEX(64),
+    '--contracts',
+    ...['foo', '84532', `84532:${HEX(38)}`, `0:${HEX(40)}`, `1:${HEX(40)},`],
+  ],
   ['verify', HEX(64), '--chain', ...['', ' ', 'a,b']],
   ['verify', HEX(64), '--timeout', ...['-1', 'soon', '1e999', '2147484']],
   ['records', '', '--limit', ...['0', '1.5', '-3', '1e400', 'all']],
@@ -44,6 +50,9 @@ test('right ones become values', async () => {
   expect(await optionsOf(...words, '--attester', HEX(40), '--timeout', '0')).toMatchObject({
     ...{ maxAge: 5, schema: HEX(64), chain: '84532', attester: HEX(40), timeout: 0 },
   })
+  expect(
+    (await optionsOf('chains', '--contracts', `84532:${HEX(40)}:${HEX(40)},10:${HEX(40)}`)).contracts,
+  ).toEqual({ 84532: { eas: HEX(40), proxy: HEX(40) }, 10: { eas: HEX(40) } })
   expect(await optionsOf('attest', '1,2', '--time', '2026-11-22T10:00')).toMatchObject({
     time: new Date('2026-11-22T10:00Z'),
   })

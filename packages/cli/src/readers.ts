@@ -14,6 +14,21 @@ export const uid = reader('0x and 64 hex digits', (text) => (UID.test(text) ? te
 export const address = reader('an address, 0x and 40 hex digits', (text) =>
   ADDRESS.test(text) ? text : undefined,
 )
+/** The contracts of chains, by chain id. */
+export const contracts = reader(
+  'contracts of chains, such as 84532:0x<EAS>:0x<proxy>,42161:0x<EAS>',
+  (text): Record<number, { eas: string; proxy?: string }> | undefined => {
+    const chains = text.split(',').map((each) => each.split(':'))
+    const isRight = chains.every(
+      ([id = '', ...addresses]) =>
+        /^[1-9]\d{0,14}$/.test(id) &&
+        (addresses.length === 1 || addresses.length === 2) &&
+        addresses.every((each) => ADDRESS.test(each)),
+    )
+    if (!isRight) return undefined
+    return Object.fromEntries(chains.map(([id, eas, proxy]) => [id, { eas: eas!, ...(proxy && { proxy }) }]))
+  },
+)
 /** A UID, or a name that the client knows. */
 export const schemaName = reader('v0.1, location-protocol, or a UID (0x and 64 hex digits)', (text) =>
   (/^0x/i.test(text) ? UID.test(text) : text !== '') ? text : undefined,

@@ -11,6 +11,8 @@ import { startWaiting, type Waiting } from './waiting'
 export interface Options {
   url: string
   attester?: string
+  /** by chain id */
+  contracts?: Record<number, { eas: string; proxy?: string }>
   json?: boolean
   quiet?: boolean
   /** seconds that the command may take; 0 for as long as it takes */
@@ -63,6 +65,7 @@ export function openSession<O extends object>(options: Options & O, stop: AbortS
     url: options.url,
     fetch: waiting.fetchOf(`the service at ${options.url}`),
     ...(options.attester && { attester: options.attester }),
+    ...(options.contracts && { contracts: options.contracts }),
   })
   let chain: Promise<Chain> | undefined
   let known: Promise<PrivateKeyAccount> | undefined

@@ -3,6 +3,7 @@ import { EXIT } from './exit'
 import { time, visible } from './output'
 import { filtersOf, type RecordFlags } from './records'
 import type { Session } from './session'
+import { TimeoutError } from './waiting'
 
 /** `geo watch`: changes as they come, until Ctrl-C. */
 
@@ -27,7 +28,9 @@ export async function watch(session: Session<WatchFlags>): Promise<number> {
     if (options.json) session.printJson(event)
     else session.print(lineOf(event, session))
   }
+  const { reason } = signal as { reason: unknown }
   if (position !== undefined) note(`Ended. To go on from here: geo watch --after '${position}'`)
+  if (reason instanceof TimeoutError) throw reason
   return EXIT.interrupted
 }
 
