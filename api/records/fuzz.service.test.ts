@@ -96,6 +96,8 @@ async function ask(query: string) {
 
 /** Expects an answer, or a specified error about one of the given parameters; returns the status. */
 async function expectSpecified(query: string, named: readonly string[]): Promise<number> {
+  // With a larger head no route is asked (guard.service.test.ts).
+  query = query.slice(0, 15_000)
   const { status, body, ms } = await ask(query)
   const at = `${query.slice(0, 300)} (seed ${SEED})`
   expect([200, 400], `${at}: ${String(JSON.stringify(body)).slice(0, 300)}`).toContain(status)

@@ -216,14 +216,15 @@ export function starTruth({ star, other }: StarCase, globe: Geodesics & Edges, s
   })
   if (apart === 0) return { distance: 0, contains: outside.length > 0 ? false : undefined }
   const inside = isInside(star, own, positions[0]!)
-  const around = (hole: readonly LonLat[]) => other.kind === 'star' && isInside(other.star, others, hole[0]!)
-  return {
-    distance: inside || around(star.rings[0]!) ? 0 : apart,
-    contains:
-      outside.length > 0
-        ? false
-        : apart > ONE_PLACE + OPEN
-          ? inside && !star.rings.slice(1).some(around)
-          : undefined,
+  const around = (hole: readonly LonLat[]) =>
+    other.kind === 'star' && isInside(other.star, others, hole[0]!)
+  const holes = star.rings.slice(1).filter(around)
+  const contains = () => {
+    if (outside.length > 0) return false
+    // In a small hole no place is outside by half a centimetre.
+    const isSmall = holes.some((hole) => edgesOf(hole).every(({ metres }) => metres < 0.1))
+    return apart <= ONE_PLACE + OPEN || isSmall ? undefined : inside && holes.length === 0
   }
+  return { distance: inside || around(star.rings[0]!) ? 0 : apart, contains: contains() }
+}
 }

@@ -8,14 +8,15 @@ import {Address} from "@openzeppelin/contracts/utils/Address.sol";
 
 /// @title DeliveryEscrow
 /// @notice Holds a payment until the delivery is attested inside the agreed zone, or until its deadline. The question is
-/// contains(container: the zone, geometry: the delivery attestation), the recipient is the courier.
+/// contains(container: the zone, geometry: the delivery attestation), the answer's recipient is the courier. The
+/// delivery's recipient is an address of the order, so that it is the delivery of this order and of no other.
 contract DeliveryEscrow {
     using GeoAnswers for GeoAnswers.BooleanAnswer;
 
     struct Order {
         address buyer;
         address courier;
-        /// Who attests the delivery, to the courier: somebody whom both trust, such as a parcel locker.
+        /// Who attests the delivery to recipientOf(number): somebody whom both trust, such as a parcel locker.
         address witness;
         /// The reference of the zone, a polygon that both know.
         bytes32 zone;
@@ -35,15 +36,12 @@ contract DeliveryEscrow {
     /// @notice Orders by number, from 1; a settled one is empty.
     mapping(uint256 number => Order) public orders;
     uint256 public orderCount;
-    /// @notice Delivery attestations that were paid for.
-    mapping(bytes32 delivery => bool) public paid;
 
     event Placed(uint256 indexed number, address indexed buyer, address indexed courier, uint256 amount);
     event Paid(uint256 indexed number, bytes32 delivery);
     event Refunded(uint256 indexed number);
 
     error NoSuchOrder(uint256 number);
-    error AlreadyPaid(bytes32 delivery);
     error NotYet(uint256 deadline);
 
     constructor(IEAS eas, address signer, address proxy, bytes32 answerSchema, bytes32 locationSchema) {
@@ -66,18 +64,24 @@ contract DeliveryEscrow {
         emit Placed(number, msg.sender, courier, msg.value);
     }
 
+    /// @notice To whom the delivery of an order is attested. Nobody has the key of this address; no other order, escrow or
+    /// chain has it.
+    function recipientOf(uint256 number) public view returns (address) {
+        return address(uint160(uint256(keccak256(abi.encode(block.chainid, address(this), number)))));
+    }
+
     /// @notice Pays the courier. Anybody may call it.
     /// @param delivery UID of the delivery attestation.
     /// @param answer UID of the service's answer.
     function settle(uint256 number, bytes32 delivery, bytes32 answer) external {
         Order memory order = _close(number);
-        if (paid[delivery]) revert AlreadyPaid(delivery);
-        paid[delivery] = true;
-        // A delivery from before the order is another order's.
+        // Attested since the order was placed.
         GeoInputs.requireAttestation(
             _eas,
             delivery,
-            GeoInputs.Source(_locationSchema, order.witness, order.courier, block.timestamp - order.placed)
+            GeoInputs.Source(
+                _locationSchema, order.witness, recipientOf(number), block.timestamp - order.placed
+            )
         );
         GeoAnswers.Terms memory terms =
             GeoAnswers.Terms(_answerSchema, _signer, _proxy, order.courier, ANSWER_MAX_AGE);

@@ -12,12 +12,14 @@ import {vm} from "./Vm.sol";
 contract ExamplesTest is World {
     DeliveryEscrow private escrow;
     ResidentsVote private ballot;
-    /// @dev The near place, attested to the account, is the delivery and the home; the zone is around it.
+    /// @dev The near place, attested to the account, is the home; `delivered` to the first order; the zone is around it.
     uint64 private beforeDelivery;
 
     function setUp() public override {
         super.setUp();
-        escrow = new DeliveryEscrow(eas, signer, address(proxy), booleanSchema, locationSchema);
+        escrow = DeliveryEscrow(vm.parseJsonAddress(json, ".escrow"));
+        bytes memory parameters = abi.encode(eas, signer, proxy, booleanSchema, locationSchema);
+        create(address(escrow), type(DeliveryEscrow).creationCode, parameters, signer);
         ballot = new ResidentsVote(
             eas,
             signer,
@@ -26,7 +28,7 @@ contract ExamplesTest is World {
             locationSchema,
             ResidentsVote.Ballot(ref("zone"), prover, uint64(block.timestamp + 1 days), 2)
         );
-        beforeDelivery = eas.getAttestation(ref("near")).time - 1;
+        beforeDelivery = eas.getAttestation(ref("delivered")).time - 1;
     }
 
     function order(uint64 placed) private returns (uint256) {
@@ -40,52 +42,79 @@ contract ExamplesTest is World {
 
     function test_PaysForADeliveryInTheZone() public {
         uint256 number = order(beforeDelivery);
-        escrow.settle(number, ref("near"), land("contains"));
+        escrow.settle(number, ref("delivered"), land("delivered"));
         vm.assertEq(account.balance, 1 ether);
         vm.expectRevert(abi.encodeWithSelector(DeliveryEscrow.NoSuchOrder.selector, number));
-        escrow.settle(number, ref("near"), 0);
+        escrow.settle(number, ref("delivered"), 0);
         vm.expectRevert(abi.encodeWithSelector(DeliveryEscrow.NoSuchOrder.selector, number));
         escrow.refund(number);
     }
 
-    function test_PaysOncePerDelivery() public {
-        bytes32 answered = land("contains");
-        escrow.settle(order(beforeDelivery), ref("near"), answered);
-        uint256 second = order(beforeDelivery);
-        vm.expectRevert(abi.encodeWithSelector(DeliveryEscrow.AlreadyPaid.selector, ref("near")));
-        escrow.settle(second, ref("near"), answered);
+    /// @dev Neither for a cheaper order of the same courier, whose buyer would have the goods for it, nor for the order of
+    /// another buyer, who would have nothing.
+    function test_DoesNotPayForADeliveryOfAnotherOrder() public {
+        bytes32 answered = land("delivered");
+        (uint256 first, uint256 second) = (order(beforeDelivery), order(beforeDelivery));
+        vm.expectRevert(
+            abi.encodeWithSelector(
+                GeoInputs.WrongPlaceRecipient.selector, escrow.recipientOf(first), escrow.recipientOf(second)
+            )
+        );
+        escrow.settle(second, ref("delivered"), answered);
+        escrow.settle(first, ref("delivered"), answered);
+        vm.assertEq(account.balance, 1 ether);
     }
 
-    function test_DoesNotPayForADeliveryOfAnEarlierOrder() public {
+    function test_DoesNotPayForWhatWasDeliveredToTheCourier() public {
         bytes32 answered = land("contains");
-        uint256 number = order(beforeDelivery + 2);
+        uint256 number = order(beforeDelivery);
         vm.expectRevert(
-            abi.encodeWithSelector(GeoInputs.PlaceTooOld.selector, beforeDelivery + 1, beforeDelivery + 2)
+            abi.encodeWithSelector(
+                GeoInputs.WrongPlaceRecipient.selector, account, escrow.recipientOf(number)
+            )
         );
         escrow.settle(number, ref("near"), answered);
     }
 
+    function test_HasAnAddressForEachOrderEscrowAndChain() public {
+        DeliveryEscrow other = new DeliveryEscrow(eas, signer, address(proxy), booleanSchema, locationSchema);
+        address first = escrow.recipientOf(1);
+        vm.assertTrue(first != escrow.recipientOf(2));
+        vm.assertTrue(first != other.recipientOf(1));
+        vm.chainId(1);
+        vm.assertTrue(first != escrow.recipientOf(1));
+    }
+
+    function test_DoesNotPayForADeliveryFromBeforeTheOrder() public {
+        bytes32 answered = land("delivered");
+        uint256 number = order(beforeDelivery + 2);
+        vm.expectRevert(
+            abi.encodeWithSelector(GeoInputs.PlaceTooOld.selector, beforeDelivery + 1, beforeDelivery + 2)
+        );
+        escrow.settle(number, ref("delivered"), answered);
+    }
+
     function test_DoesNotPayForWhatTheCourierAttested() public {
-        bytes32 answered = land("containsClaimed");
+        bytes32 answered = land("deliveredClaimed");
         uint256 number = order(beforeDelivery);
         vm.expectRevert(abi.encodeWithSelector(GeoInputs.WrongProver.selector, mallory, prover));
-        escrow.settle(number, ref("claimed"), answered);
+        escrow.settle(number, ref("deliveredClaimed"), answered);
     }
 
     function test_DoesNotPayForAnotherZone() public {
-        bytes32 answered = land("containsVast");
+        bytes32 answered = land("deliveredVast");
         uint256 number = order(beforeDelivery);
         vm.expectRevert(
             abi.encodeWithSelector(GeoAnswers.WrongInput.selector, 0, ref("vastTyped"), ref("zone"))
         );
-        escrow.settle(number, ref("far"), answered);
+        escrow.settle(number, ref("deliveredFar"), answered);
     }
 
     function test_DoesNotPayForADeliveryOutside() public {
-        bytes32 answered = land("containsFar");
+        bytes32 answered = land("deliveredFar");
         uint256 number = order(beforeDelivery);
         vm.expectRevert(abi.encodeWithSelector(GeoAnswers.WrongResult.selector, false, true));
-        escrow.settle(number, ref("far"), answered);
+        escrow.settle(number, ref("deliveredFar"), answered);
     }
 
     function test_GivesBackAfterTheDeadline() public {

@@ -119,15 +119,17 @@ contract GasTest is World {
     }
 
     function test_Escrow() public {
-        DeliveryEscrow escrow = new DeliveryEscrow(eas, signer, address(proxy), booleanSchema, locationSchema);
-        (bytes32 zone, bytes32 near) = (ref("zone"), ref("near"));
-        bytes32 uid = land("contains");
+        DeliveryEscrow escrow = DeliveryEscrow(vm.parseJsonAddress(json, ".escrow"));
+        bytes memory parameters = abi.encode(eas, signer, proxy, booleanSchema, locationSchema);
+        create(address(escrow), type(DeliveryEscrow).creationCode, parameters, signer);
+        (bytes32 zone, bytes32 delivered) = (ref("zone"), ref("delivered"));
+        bytes32 uid = land("delivered");
         uint64 present = uint64(block.timestamp);
-        vm.warp(eas.getAttestation(near).time);
+        vm.warp(eas.getAttestation(delivered).time);
         uint256 number = escrow.place{value: 1}(account, prover, zone, present);
         vm.warp(present);
         cold(address(escrow));
-        escrow.settle(number, near, uid);
+        escrow.settle(number, delivered, uid);
         vm.snapshotGasLastCall("settle a delivery");
     }
 

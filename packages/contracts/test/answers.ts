@@ -1,4 +1,4 @@
-import { Signature, TypedDataEncoder, ZeroAddress } from 'ethers'
+import { AbiCoder, Signature, TypedDataEncoder, ZeroAddress, dataSlice, getAddress, keccak256 } from 'ethers'
 import {
   LOCAL_PROXY_NAME,
   LOCAL_SIGNER_KEY,
@@ -13,13 +13,19 @@ import { LOCATION_SCHEMA } from '../../../src/location'
 import type { TestWorld } from '../../../test/world'
 import { artifact } from './forge'
 import { PROXY_CODE, proxySignature } from './proxy'
-import { ATTESTED, QUESTIONS, TYPED, type Place, type Role, type Schema } from './questions'
+import { ATTESTED, ESCROW, QUESTIONS, TYPED, type Place, type Role, type Schema } from './questions'
 import { ACCOUNTS, Use, addressOf, ask, deploy, settings, type Json } from './submitting'
 
 /** The types of a boolean answer under other names: one could take it for its contrary. */
 const DENIED_FIELDS = BOOLEAN_RESULT_FIELDS.replace('result', 'denied')
 /** The place that expires does so this many seconds after it was attested. */
 const EXPIRES_AFTER = 300
+
+/** DeliveryEscrow.recipientOf(1) */
+function orderRecipient({ chain }: LocalChain): string {
+  const order = AbiCoder.defaultAbiCoder().encode(['uint256', 'address', 'uint256'], [chain.id, ESCROW, 1])
+  return getAddress(dataSlice(keccak256(order), 12))
+}
 
 /**
  * All that forge's tests need (World.sol): the chain, its contracts and attested places, and what the service
@@ -32,11 +38,12 @@ export async function recordAnswers(world: TestWorld, chain: LocalChain, other: 
   const places: Record<string, object> = {}
   for (const [name, { by, to, geometry }] of Object.entries(ATTESTED)) {
     const expirationTime = name === 'expiring' ? start + EXPIRES_AFTER : 0
-    const wanted = locationRequest(geometry, { recipient: addressOf(to), expirationTime })
+    const recipient = to === 'order' ? orderRecipient(chain) : addressOf(to)
+    const wanted = locationRequest(geometry, { recipient, expirationTime })
     const uid = await attest(chain, wanted, ACCOUNTS[by])
     const { time } = await (await chain.eas()).getFunction('getAttestation').staticCall(uid)
     places[name] = {
-      ...{ uid, time: Number(time), attester: addressOf(by), recipient: addressOf(to) },
+      ...{ uid, time: Number(time), attester: addressOf(by), recipient },
       ...{ expirationTime, data: wanted.data.data },
     }
     refs[name] = uid
@@ -85,7 +92,7 @@ export async function recordAnswers(world: TestWorld, chain: LocalChain, other: 
     ...Object.fromEntries(Object.keys(ACCOUNTS).map((role) => [role, addressOf(role as Role)])),
     ...{ locationFields: LOCATION_SCHEMA.fields, deniedFields: DENIED_FIELDS },
     ...{ token: await token.getAddress(), parcels: await parcels.getAddress() },
-    ...{ places, refs, answers, points: await points(world, chain) },
+    ...{ places, refs, answers, escrow: ESCROW, points: await points(world, chain) },
     ...hashes(other, elsewhere),
   }
 }

@@ -110,15 +110,23 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
       const { escrow, zone, answer, closes } = await readers(chain)
       const order = [addressOf('account'), addressOf('prover'), zone, closes]
       await call(chain, escrow, ACCOUNTS.second, 'place', order, { value: 1000n })
-      const far = await place('far', 'account')
-      const outside = await submit(world, chain, await answer(far))
-      await expect(call(chain, escrow, 0, 'settle', [1, far, outside])).rejects.toThrow(
+      await call(chain, escrow, ACCOUNTS.second, 'place', order, { value: 1n })
+      const recipient: string = await escrow.getFunction('recipientOf').staticCall(1)
+      const delivered = async (name: 'near' | 'far') => {
+        const delivery = await attest(
+          chain,
+          locationRequest(ATTESTED[name].geometry, { recipient }),
+          ACCOUNTS.prover,
+        )
+        return [delivery, await submit(world, chain, await answer(delivery))] as const
+      }
+      await expect(call(chain, escrow, 0, 'settle', [1, ...(await delivered('far'))])).rejects.toThrow(
         'WrongResult(false,true)',
       )
-      const near = await place('near', 'account')
-      const inside = await submit(world, chain, await answer(near))
+      const near = await delivered('near')
+      await expect(call(chain, escrow, 0, 'settle', [2, ...near])).rejects.toThrow('WrongPlaceRecipient')
       const before = await chain.provider.getBalance(addressOf('account'))
-      await call(chain, escrow, 0, 'settle', [1, near, inside])
+      await call(chain, escrow, 0, 'settle', [1, ...near])
       expect(await chain.provider.getBalance(addressOf('account'))).toBe(before + 1000n)
     })
 

@@ -32,6 +32,8 @@ export const TYPED = {
 
 /** Who is who among the accounts that are attested by, or to. */
 export type Role = 'prover' | 'account' | 'second' | 'mallory'
+/** Where forge's tests have the escrow, whose first order has an address that deliveries are attested to. */
+export const ESCROW = '0xe5c0000000000000000000000000000000000001'
 
 /**
  * Places that are attested: by whom, to whom. The prover's are believed; Mallory claims to be near, and that
@@ -46,7 +48,14 @@ export const ATTESTED = {
   half: { by: 'prover', to: 'account', geometry: box([2.3, 48.85], [2.5, 48.87]) },
   claimed: { by: 'mallory', to: 'mallory', geometry: { type: 'Point', coordinates: [2.2944, 48.8584] } },
   vast: { by: 'mallory', to: 'mallory', geometry: box([-5, 42], [20, 55]) },
-} satisfies Record<string, { by: Role; to: Role; geometry: Geometry }>
+  delivered: { by: 'prover', to: 'order', geometry: { type: 'Point', coordinates: [2.2987, 48.8561] } },
+  deliveredFar: { by: 'prover', to: 'order', geometry: { type: 'Point', coordinates: [13.3777, 52.5163] } },
+  deliveredClaimed: {
+    by: 'mallory',
+    to: 'order',
+    geometry: { type: 'Point', coordinates: [2.2944, 48.8584] },
+  },
+} satisfies Record<string, { by: Role; to: Role | 'order'; geometry: Geometry }>
 
 export type Place = keyof typeof TYPED | keyof typeof ATTESTED
 /** Schemas that answers are asked under; without one, the service's own. */
@@ -89,6 +98,10 @@ export const QUESTIONS: Readonly<Record<string, Question>> = {
   containsClaimed: contains('zone', 'claimed'),
   containsVast: contains('vastTyped', 'far'),
   containsSwapped: contains('vast', 'zone'),
+  delivered: contains('zone', 'delivered'),
+  deliveredFar: contains('zone', 'deliveredFar'),
+  deliveredClaimed: contains('zone', 'deliveredClaimed'),
+  deliveredVast: contains('vastTyped', 'deliveredFar'),
   intersects: intersects('zone', 'half'),
   disjoint: intersects('zone', 'far'),
   distance: distance('near', 'tower'),
