@@ -216,8 +216,7 @@ export function starTruth({ star, other }: StarCase, globe: Geodesics & Edges, s
   })
   if (apart === 0) return { distance: 0, contains: outside.length > 0 ? false : undefined }
   const inside = isInside(star, own, positions[0]!)
-  const around = (hole: readonly LonLat[]) =>
-    other.kind === 'star' && isInside(other.star, others, hole[0]!)
+  const around = (hole: readonly LonLat[]) => other.kind === 'star' && isInside(other.star, others, hole[0]!)
   const holes = star.rings.slice(1).filter(around)
   const contains = () => {
     if (outside.length > 0) return false
@@ -226,5 +225,4 @@ export function starTruth({ star, other }: StarCase, globe: Geodesics & Edges, s
     return apart <= ONE_PLACE + OPEN || isSmall ? undefined : inside && holes.length === 0
   }
   return { distance: inside || around(star.rings[0]!) ? 0 : apart, contains: contains() }
-}
 }
