@@ -70,12 +70,13 @@ export function landedFields({
  */
 export async function readAnswer({ stdin }: Session, file: string): Promise<Answer | BatchAnswer> {
   const content = file === '-' ? await stdin() : await readText(file)
-  let value: unknown
-  try {
-    value = JSON.parse(content)
-  } catch {
-    // said below
-  }
+  const what = file === '-' ? 'Standard input' : `'${file}'`
+  const [line = '', ...others] = content.trim().split('\n')
+  const value = parsed(content)
+  if (value === undefined && others.length > 0 && parsed(line) !== undefined)
+    throw new UsageError(
+      `${what} holds several lines: give one of them, as in sed -n 1p answers.ndjson | geo land -.`,
+    )
   const given = (value ?? {}) as {
     answer?: object
     attestation?: object
@@ -85,9 +86,18 @@ export async function readAnswer({ stdin }: Session, file: string): Promise<Answ
   const { landed: _, ...answer } = (given.answer ?? given) as typeof given & { landed?: object }
   if (!answer.attestation && !Array.isArray(answer.results))
     throw new UsageError(
-      `${file === '-' ? 'Standard input' : `'${file}'`} holds no answer: expected what geo distance --json printed, such as geo distance A B --json > answer.json.`,
+      `${what} holds no answer: expected what geo distance --json printed, such as geo distance A B --json > answer.json.`,
     )
   if (typeof answer.chainId !== 'number')
     throw new UsageError('The answer does not say its chain: add its chainId, such as "chainId": 84532.')
   return answer as unknown as Answer | BatchAnswer
+}
+
+/** undefined for a text that is no JSON */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }

@@ -280,6 +280,10 @@ export function createGeo(options: GeoOptions | string): Geo {
   }
   const verify: Geo['verify'] = async (answer, given = {}) => {
     refuseUnknown('verify', given, SIGNAL_ONLY)
+    if (typeof answer !== 'object')
+      throw invalidInput(
+        'verify takes an answer as the service gave it; an attestation is checked by its UID with check(uid).',
+      )
     return post('verify', answer, given.signal)
   }
   /** An endpoint whose 503 is its answer. */

@@ -44,6 +44,10 @@ export function answerOf(value: unknown, kept: KeptAnswers | undefined): Answer 
   if (typeof value === 'string' && !value.trimStart().startsWith('{')) {
     const answer = kept?.get(value)
     if (answer) return answer
+    if (/^\s*0x[0-9a-f]{64}\s*$/i.test(value))
+      throw new ToolInputError(
+        `This is a UID, not an answer; search_answers shows answers that landed. Give ${kept ? 'an answer_id' : WHOLE}.`,
+      )
     throw new ToolInputError(
       kept
         ? `No answer '${value.slice(0, 60)}' is kept in this connection: ask the question again, and give its answer_id.`
