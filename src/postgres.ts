@@ -62,3 +62,11 @@ export async function primaryUrl(url: string): Promise<string> {
     throw new Error(`None of the database servers takes writes: ${urls.map(hostOf).join(', ')}`)
   return found
 }
+
+/** What to say of an error for a table that is missing; undefined for other errors. */
+export function unmigrated(error: unknown): string | undefined {
+  const { code, driverError } = (error ?? {}) as { code?: string; driverError?: { code?: string } }
+  return (code ?? driverError?.code) === '42P01'
+    ? 'The database is not migrated: run npm run migrate (node lib/migrate.js) first'
+    : undefined
+}

@@ -8,7 +8,7 @@ import { Database, replayPage } from '../src/indexer/store'
 import { project, type ChainEvent } from '../src/indexer/project'
 import { watchedOf } from '../src/indexer/registry'
 import { EventKind } from '../src/model'
-import { createDatabase, createMigratedDatabase, migrate, rows } from './database'
+import { TEST_DATABASE_URL, createDatabase, createMigratedDatabase, migrate, rows } from './database'
 import { FAMILIES, attestedPlace, hostile, type Attested } from './hostile'
 
 /** The migrations that db/migrations/load.js makes from the SQL files, oldest first. */
@@ -178,6 +178,48 @@ test('WebhookHolders: whose lease of subscriptions goes on when it runs keeps th
     await database.drop()
   }
 })
+
+/** A record of a new id, as the release that runs writes it; the epoch of its chain after it. */
+async function epochAfter(url: string, id: string): Promise<{ since: Date; origin: string }> {
+  await rows(url, RECORD, [id, 'geojson'])
+  return (await rows<{ since: Date; origin: string }>(url, 'SELECT since, origin FROM record_state'))[0]!
+}
+test('DatabaseEpochs: a migrated database goes on in its epoch, and one that is undone', async () => {
+  const database = await createDatabase()
+  try {
+    await migrateTo(
+      database.url,
+      MIGRATIONS.findIndex((each) => new each().name.startsWith('DatabaseEpochs')),
+    )
+    const before = await epochAfter(database.url, 'before')
+    migrate(database.url)
+    const after = await epochAfter(database.url, 'after')
+    expect([after.since, after.origin.startsWith(`${before.origin}/`)]).toEqual([before.since, true])
+    await undoFrom(database.url, 'DatabaseEpochs')
+    expect(await epochAfter(database.url, 'undone')).toEqual(before)
+  } finally {
+    await database.drop()
+  }
+})
+test.skipIf(!TEST_DATABASE_URL)(
+  'a dump that is restored on the same server begins a new epoch (needs PostgreSQL)',
+  async () => {
+    const database = await createMigratedDatabase()
+    const copy = new URL(database.url)
+    const name = `${copy.pathname.slice(1)}_copy`
+    copy.pathname = `/${name}`
+    try {
+      const before = await epochAfter(database.url, 'before')
+      // As pg_dump and psql make it: the same rows in another database.
+      await rows(TEST_DATABASE_URL!, `CREATE DATABASE "${name}" TEMPLATE "${name.replace(/_copy$/, '')}"`)
+      const after = await epochAfter(copy.href, 'after')
+      expect(after.since.getTime()).toBeGreaterThan(before.since.getTime())
+    } finally {
+      await rows(TEST_DATABASE_URL!, `DROP DATABASE IF EXISTS "${name}"`)
+      await database.drop()
+    }
+  },
+)
 
 test('every column of the views has a comment, and keeps it when the migration Poison is undone', async () => {
   const database = await createMigratedDatabase()

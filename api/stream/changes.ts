@@ -184,10 +184,19 @@ export async function changesAfter(
   }
 }
 
-/** An event of Server-Sent Events. Its data has no line break: neither Postgres nor we write one in JSON. */
+/**
+ * An event of Server-Sent Events. Its data has no line break: neither Postgres nor we write one in JSON. What
+ * else some readers take for one is escaped: a memo must not stop them.
+ */
 export function eventBytes(name: EventName | 'reset', position: Position, data: string): Buffer {
-  return Buffer.from(`event: ${name}\nid: ${positionText(position)}\ndata: ${data}\n\n`)
+  const escaped = data.replace(
+    OTHER_LINE_BREAKS,
+    (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+  return Buffer.from(`event: ${name}\nid: ${positionText(position)}\ndata: ${escaped}\n\n`)
 }
+/** Of Unicode; those of ASCII are always escaped in JSON. */
+const OTHER_LINE_BREAKS = /[\u0085\u2028\u2029]/g
 
 /** The filters whose box is not yet compared with the page's records. */
 export function unlocated({ inBox }: ChangePage, filters: readonly ChangeFilter[]): ChangeFilter[] {

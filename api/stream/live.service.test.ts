@@ -8,7 +8,7 @@ import { TEST_DATABASE_URL, createMigratedDatabase, rows, type TestDatabase } fr
 import { insertRecords, uidOf, type GivenRecord } from '../../test/records'
 import { startRedisProxy } from '../../test/redis-proxy'
 import { listen, type SseEvent, type SseListener } from '../../test/sse'
-import { beginning, positionText } from './changes'
+import { beginning, eventBytes, positionText } from './changes'
 
 /** Streams of the server in this process, on a real database that tests write to directly. */
 let database: TestDatabase
@@ -276,6 +276,15 @@ describe('resuming', () => {
     await listener.until(() => told(listener).at(-1) === 'new celo 2')
     expect(listener.events.map(({ event }) => event)).toEqual(['reset', 'new'])
   })
+})
+
+test('no memo stops a reader: what some take for the end of a line is escaped', () => {
+  const position = { epoch: 'e', ids: { celo: 1 } } as unknown as Parameters<typeof eventBytes>[1]
+  const memo = 'a\u2028b\u2029c\u0085d'
+  const text = eventBytes('new', position, JSON.stringify({ memo })).toString()
+  const lines = text.split(/[\n\r\v\f\u0085\u2028\u2029]/)
+  expect(lines.length).toBe(5)
+  expect(JSON.parse(lines[2]!.slice('data: '.length))).toEqual({ memo })
 })
 
 describe('filters', () => {

@@ -198,6 +198,18 @@ test('a request without a body may name its type', async () => {
   expect((await fetch(at, { method: 'DELETE', headers })).status).toBe(204)
 })
 
+test.each([
+  ['GET', '/%00'],
+  ['GET', '?after=%00'],
+  ['GET', '/%00/dead-letters'],
+  ['POST', '/%00/rotate-secret'],
+  ['POST', '/wh_1/dead-letters/%00/redeliver'],
+  ['DELETE', '/%00'],
+])('%s %s is refused', async (method, path) => {
+  const { status, body } = await ask(method, path)
+  expect([status, body.detail]).toEqual([400, 'Expected an address without NUL (%00)'])
+})
+
 test('a body where none is taken is refused: its secret would not be the new one', async () => {
   const { id } = await added()
   const secret = `whsec_${Buffer.alloc(32).toString('base64')}`

@@ -161,6 +161,10 @@ export function webhookAdminRoutes({ store, webhooks, sender, adminKey, clock }:
         body?: TObject
       }
       knownTexts(request.query as Record<string, unknown>, Object.keys(querystring?.properties ?? {}))
+      // Postgres takes it in no text.
+      const given = Object.values({ ...(request.params as object), ...(request.query as object) })
+      if (given.some((value) => String(value).includes('\0')))
+        throw new RecordsError('invalid-request', 'Expected an address without NUL (%00)')
       if (!body && JSON.stringify(request.body ?? {}) !== '{}')
         throw new RecordsError('invalid-request', 'body: expected none')
       next()

@@ -28,7 +28,7 @@ import {
 } from './store'
 import { addAnswerAttesters } from '../answer'
 import { addLocationSchemas } from '../location'
-import { primaryUrl } from '../postgres'
+import { primaryUrl, unmigrated } from '../postgres'
 import { onStop } from '../process'
 import { announcedTimes } from './processor'
 import { Registry, watchedOf } from './registry'
@@ -308,7 +308,8 @@ onStop((reason) => {
 main().then(
   (code) => process.exit(code),
   (error: Error) => {
-    console.error(error instanceof SettingsError || error instanceof SnapshotError ? error.message : error)
+    const isPlain = error instanceof SettingsError || error instanceof SnapshotError
+    console.error(isPlain ? error.message : (unmigrated(error) ?? error))
     process.exit(2)
   },
 )

@@ -28,7 +28,7 @@ import { Lease } from './lease'
 import { addLocationSchemas } from '../location'
 import { unifySubsquidLog } from '../log'
 import { serveProcessorMetrics } from './metrics'
-import { primaryUrl } from '../postgres'
+import { primaryUrl, unmigrated } from '../postgres'
 import { onStop } from '../process'
 import { repeat } from '../retry'
 import { Rpc } from '../rpc'
@@ -248,7 +248,8 @@ const leases: Lease[] = []
 
 function fail(error: Error): void {
   const wrongSettings = error instanceof SettingsError
-  if (wrongSettings) log.fatal(error.message)
+  const plain = wrongSettings ? error.message : unmigrated(error)
+  if (plain !== undefined) log.fatal(plain)
   else log.fatal(error)
   process.exit(wrongSettings ? 2 : 1)
 }

@@ -50,9 +50,9 @@ test('right ones become values', async () => {
   expect(await optionsOf(...words, '--attester', HEX(40), '--timeout', '0')).toMatchObject({
     ...{ maxAge: 5, schema: HEX(64), chain: '84532', attester: HEX(40), timeout: 0 },
   })
-  expect(
-    (await optionsOf('chains', '--contracts', `84532:${HEX(40)}:${HEX(40)},10:${HEX(40)}`)).contracts,
-  ).toEqual({ 84532: { eas: HEX(40), proxy: HEX(40) }, 10: { eas: HEX(40) } })
+  expect(await optionsOf('chains', '--contracts', `84532:${HEX(40)}:${HEX(40)},10:${HEX(40)}`)).toMatchObject(
+    { contracts: { 84532: { eas: HEX(40), proxy: HEX(40) }, 10: { eas: HEX(40) } } },
+  )
   expect(await optionsOf('attest', '1,2', '--time', '2026-11-22T10:00')).toMatchObject({
     time: new Date('2026-11-22T10:00Z'),
   })
