@@ -41,7 +41,7 @@ for (let tries = 1; ; tries++) {
     console.log(log.data, answer.result)
     break
   } catch (error) {
-    // Another answer took this nonce, if EAS says InvalidSignature, or the transaction failed for it in its block.
+    // Another answer took this nonce: EAS says InvalidSignature, or the transaction failed in its block.
     const refused = error.data ? error.data === INVALID_SIGNATURE : error.code === 'CALL_EXCEPTION'
     if (!refused || question.submission === 'proxy' || tries === 100) throw error
     answer = await post('resign', answer)

@@ -6,8 +6,8 @@ import { contains, distanceMeters, intersects, prepareGeometry, readGeometry } f
 
 /**
  * Whole polygons against the reference in test/reference: distance, contains and intersects of a star and a
- * place, a line or another star, also as fans of triangles. No star is refused. TEST_STARS and TEST_STAR_SEED set the number and the
- * seed of the cases.
+ * place, a line or another star, also as fans of triangles. No star is refused. TEST_STARS and TEST_STAR_SEED
+ * set the number and the seed of the cases.
  */
 const COUNT = Number(process.env.TEST_STARS ?? (process.env.TEST_QUICK ? 60 : 400))
 const SEED = Number(process.env.TEST_STAR_SEED ?? 20_261_126)

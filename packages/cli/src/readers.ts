@@ -26,7 +26,10 @@ export const contracts = reader(
         addresses.every((each) => ADDRESS.test(each)),
     )
     if (!isRight) return undefined
-    return Object.fromEntries(chains.map(([id, eas, proxy]) => [id, { eas: eas!, ...(proxy && { proxy }) }]))
+    const pinned = chains.map(
+      ([id, eas, proxy]) => [Number(id), { eas: eas!, ...(proxy && { proxy }) }] as const,
+    )
+    return Object.fromEntries(pinned)
   },
 )
 /** A UID, or a name that the client knows. */

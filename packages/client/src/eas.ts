@@ -197,8 +197,8 @@ const RESOLVER_ERRORS = new Map(
 const selectorOf = ({ data }: RevertedError) => data?.slice(0, 10).toLowerCase() as Hex | undefined
 
 /**
- * The name of the error that a contract reverted with: of EAS, its registry or proxy, or of a contract made with
- * packages/contracts. Undefined for another one.
+ * The name of the error that a contract reverted with: of EAS, its registry or proxy, or of a contract made
+ * with packages/contracts. Undefined for another one.
  */
 export function contractError(error: RevertedError): string | undefined {
   const selected = selectorOf(error)

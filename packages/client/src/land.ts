@@ -316,9 +316,9 @@ async function landedBefore(
 }
 
 /**
- * The attestation of a direct answer whose turn has come now, and which landed before it. An answer of a batch
- * that is landed by itself is signed anew at a lower nonce; EAS takes its first signature, too, once that
- * nonce is the next one. A service that cannot tell is no reason not to land an answer.
+ * The attestation of a direct answer whose turn has come now, and which landed before it. An answer of a
+ * batch that is landed by itself is signed anew at a lower nonce; EAS takes its first signature, too, once
+ * that nonce is the next one. A service that cannot tell is no reason not to land an answer.
  */
 async function landedOutOfTurn(
   context: Context,
