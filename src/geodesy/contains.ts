@@ -114,19 +114,47 @@ class Coverage {
         walls.length > 0
           ? complement(nearStretches(S, e, region!.shape, walls, walk), walk.length)
           : [[0, walk.length] as const]
+      let [startsInside, endsInside] = [false, false]
       for (const gap of gaps) {
         const isInside: boolean =
           gap[0] === 0 && carried !== undefined
             ? carried
             : region !== undefined && insideLoops(place(walk.at((gap[0] + gap[1]) / 2)), 0, region)
         carried = isInside
-        if (isInside) entered ||= gap[1] > gap[0]
-        else if (complement(merge([[0, gap[0]], ...nearLines, [gap[1], Infinity]]), walk.length).length > 0)
+        if (isInside) {
+          startsInside ||= gap[0] === 0
+          endsInside ||= gap[1] === walk.length
+          entered ||= gap[1] > gap[0]
+        } else if (complement(merge([[0, gap[0]], ...nearLines, [gap[1], Infinity]]), walk.length).length > 0)
           return undefined
       }
+      // Stretches end within micrometres of where they should; ends of edges are measured, as places are.
+      const isFirst = e === start || S.to[e - 1] !== S.from[e]
+      if (
+        (isFirst && !startsInside && this.leavesOutPlace(S, S.from[e]!, walls, lines)) ||
+        (!endsInside && this.leavesOutPlace(S, S.to[e]!, walls, lines))
+      )
+        return undefined
       if (walk.length > 0 && gaps.at(-1)?.[1] !== walk.length) carried = undefined
     }
     return { entered, along }
+  }
+
+  /**
+   * Whether a place is outside, half a centimetre or more from these elements of the container's boundary and
+   * lines.
+   */
+  private leavesOutPlace(
+    S: Vertices,
+    p: number,
+    walls: readonly number[],
+    lines: readonly number[],
+  ): boolean {
+    const { shape } = this.container
+    const region = this.container.region()
+    if (region && insideLoops(S, p, region)) return false
+    const isNear = (T: Elements) => (f: number) => pointToEdge(S, p, T, T.from[f]!, T.to[f]!) < NEAR
+    return !(region && walls.some(isNear(region.shape))) && !lines.some(isNear(shape))
   }
 
   /**

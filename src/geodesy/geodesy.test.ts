@@ -323,6 +323,32 @@ describe('contains, by OGC', () => {
       prepare(WEST_OF_0),
     ],
     [
+      // The plane in which short edges are compared is true to micrometres.
+      'a line whose end is 5.005 mm outside',
+      false,
+      prepare({
+        type: 'Polygon',
+        coordinates: [
+          [
+            [141.418099355, -89.978017303],
+            [-164.833054019, -89.984231644],
+            [-91.474163231, -89.979615256],
+            [-41.009349346, -89.989305939],
+            [20.819464389, -89.999563397],
+            [79.37376718, -89.98034426],
+            [141.418099355, -89.978017303],
+          ],
+        ],
+      }),
+      prepare({
+        type: 'LineString',
+        coordinates: [
+          [79.37376717539647, -89.999563397],
+          [-40.54817923417315, -89.99122831234052],
+        ],
+      }),
+    ],
+    [
       // One edge begins at its meridian and passes a pole by nanometres: it is in line with that edge.
       'a place south of a corner, the edge from which is upright within rounding',
       false,
