@@ -205,11 +205,13 @@ async function reviewed(
   return { unsigned: { statement, claims, sources }, call }
 }
 
-const USED_BY: Readonly<Record<Landed['status'], string>> = {
-  landed: ': this answer has landed',
-  'not landed': ' by another answer: have this one signed again',
-  unknown: ': by this answer, which then has landed, or by another one, and then it can be signed again',
-}
+/** By whom a nonce was used, and what helps. */
+const usedBy = (status: Landed['status'], { remedy }: Lateness): string =>
+  ({
+    landed: ': this answer has landed',
+    'not landed': ` by another answer: ${remedy}`,
+    unknown: `: by this answer, which then has landed, or by another one, and then: ${remedy}`,
+  })[status]
 
 /**
  * Whether an answer is ours and untouched, whether the contract would take it now, why not, what it claims,
@@ -238,7 +240,7 @@ export async function verify(parts: ComputeParts, request: VerifyRequest): Promi
   const late = { isLate: deadline < now, remedy: isOld ? 'ask the question again' : 'have it signed again' }
   const standing =
     nonce === undefined
-      ? await atProxy(chain, contract, answer, claims && call && { claims, call }, late)
+      ? await atProxy(chain, contract, answer, call && { claims: claims, call }, late)
       : await atEas(chain, contract, answer, by, claims, nonce, late)
   reasons.push(...standing.reasons)
   return {
@@ -281,7 +283,7 @@ async function atEas(
   const [current, { layout }] = await Promise.all([chain.attester.nonceOf(by, true), contract.known()])
   const landed = claims && (await findLanded(chain, { ...statement, ...terms }, by, claims.timestamp))
   const reasons: string[] = []
-  if (nonce < current) reasons.push(`nonce ${nonce} was used${landed ? USED_BY[landed.status] : ''}`)
+  if (nonce < current) reasons.push(`nonce ${nonce} was used${landed ? usedBy(landed.status, late) : ''}`)
   if (nonce > current) reasons.push(`nonce ${nonce} comes later: the contract now expects ${current}`)
   if (late.isLate && layout !== 'legacy') reasons.push(tooLate(terms, landed, late))
   return { reasons, landed, current }
@@ -320,5 +322,7 @@ async function atProxy(
 }
 
 function tooLate({ deadline }: Terms, landed: Landed | null, { remedy }: Lateness): string {
-  return `the deadline ${deadline} has passed${landed?.status === 'landed' ? '' : `: ${remedy}`}`
+  // Signed again, one that may have landed might land twice.
+  const helps = !landed || landed.status === 'not landed'
+  return `the deadline ${deadline} has passed${helps ? `: ${remedy}` : ''}`
 }

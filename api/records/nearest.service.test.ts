@@ -139,6 +139,35 @@ test('the nearest fifty, thousands of kilometres away, where the plane has a den
   expect(listed(await ask(query))).toEqual(byDistance(at).slice(0, 50))
 })
 
+test('a dense town in the corner of the circle, outside of it: the search ends', async () => {
+  const own = await createMigratedDatabase()
+  const of = await startApi({ databaseUrl: own.url })
+  try {
+    const towns = [
+      [70, 52, 4_400],
+      [-45, 10, 60],
+      [170, -60, 3_000],
+    ] as const
+    const given = towns.flatMap(([lng, lat, count]) =>
+      Array.from({ length: count }, () => ({
+        chain: 'celo',
+        prover: ADDRESSES[0]!,
+        geometry: { type: 'Point' as const, coordinates: [lng + spread(1), lat + spread(1)] },
+      })),
+    )
+    const stored = await insertRecords(own.url, given)
+    await rows(own.url, 'ANALYZE location_record')
+    const all = stored.map((each) => ({ ...each, prepared: preparedOf(each.geometry!)! }))
+    for (const lng of [0, 0.1, 1, 1.7, 3, 12]) {
+      const query = { near: `${lng},50`, sort: 'distance', limit: '50' }
+      expect([lng, listed(await ask(query, of))]).toEqual([lng, byDistance([lng, 50], all).slice(0, 50)])
+    }
+  } finally {
+    await of.close()
+    await own.drop()
+  }
+})
+
 test(`random places, filters and radii (seed ${SEED})`, async () => {
   for (let run = 0; run < 12; run++) {
     const at = random() < 0.8 ? somePlace() : onEarth([random() * 360, random() * 180 - 90])
@@ -188,7 +217,7 @@ test('the last page of a radius ends', async () => {
     found.push(...listed(answer))
     cursor = answer.next_cursor
   }
-  // More than a page.
+  // More than one page.
   expect(found.length).toBeGreaterThan(20)
   expect(found).toEqual(expected)
 })

@@ -24,7 +24,7 @@ const FEW = 4_000
  */
 const CROWDED = 8
 const FAR = 1_000_000
-/** A circle larger than one with too few by less than this is not halved. */
+/** Between a circle with too few and a crowded one that is at most so many times as large, none is tried. */
 const CLOSE = 1.1
 /** Half the way round the earth is 20,003,931.5 m: no place is farther. */
 const FARTHEST = 20_004_000
@@ -87,13 +87,13 @@ export async function nearest(query: NearestQuery, reads: NearestReads, most: nu
   const wanted = before + limit
   /** Certainly too small, and probably large enough, metres. */
   let [low, high] = [0, await enoughMeters(query, reads, wanted)]
-  const misleads = Math.abs(positionOf(place)[1]) > POLAR || high > FAR
+  const planeMisleads = Math.abs(positionOf(place)[1]) > POLAR || high > FAR
   const crowd = CROWDED * wanted + FEW
   const isCrowded = async (reach: Place['reach']) =>
     (await reads.count({ ...filter, reaching: reach }, crowd)) >= crowd
   for (let meters = high; ;) {
     const reach = circle(place, meters)
-    if (misleads && meters > 1 && meters > CLOSE * low && (await isCrowded(reach))) {
+    if (planeMisleads && meters > 1 && meters > CLOSE * low && (await isCrowded(reach))) {
       high = meters
       meters = low > 0 ? Math.sqrt(low * high) : high / 2
       continue
@@ -101,7 +101,8 @@ export async function nearest(query: NearestQuery, reads: NearestReads, most: nu
     const found = await within({ ...query, place: { ...place, reach } }, reads, meters)
     if (found.length >= limit || meters >= radiusOf(place)) return found
     low = meters
-    meters = high > meters ? Math.sqrt(low * high) : (high = 2 * meters)
+    // The box of a circle that is crowded may hold too few that are in the circle itself.
+    meters = high > CLOSE * meters ? Math.sqrt(low * high) : high > meters ? high : (high = 2 * meters)
   }
 }
 

@@ -26,7 +26,7 @@ if (!chain?.ready)
   throw new Error(`chain ${chainId} is not signed for: ${chain?.reason ?? 'it is not served'}`)
 // Where there is a proxy, answers land in any order.
 question.submission ??= chain.proxy?.ready ? 'proxy' : 'direct'
-const INVALID_SIGNATURE = id('InvalidSignature()').slice(0, 10)
+const MENDED = ['InvalidSignature()', 'DeadlineExpired()'].map((error) => id(error).slice(0, 10))
 const ATTESTED = id('Attested(address,address,bytes32,bytes32)')
 let answer = await post(operation, question)
 for (let tries = 1; ; tries++) {
@@ -41,8 +41,8 @@ for (let tries = 1; ; tries++) {
     console.log(log.data, answer.result)
     break
   } catch (error) {
-    // Another answer took this nonce: EAS says InvalidSignature, or the transaction failed in its block.
-    const refused = error.data ? error.data === INVALID_SIGNATURE : error.code === 'CALL_EXCEPTION'
+    // It is late, or another one took its nonce: EAS says so, or the transaction failed in its block.
+    const refused = error.data ? MENDED.includes(error.data) : error.code === 'CALL_EXCEPTION'
     if (!refused || question.submission === 'proxy' || tries === 100) throw error
     answer = await post('resign', answer)
   }

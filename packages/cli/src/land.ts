@@ -74,9 +74,7 @@ export async function readAnswer({ stdin }: Session, file: string): Promise<Answ
   const [line = '', ...others] = content.trim().split('\n')
   const value = parsed(content)
   if (value === undefined && others.length > 0 && parsed(line) !== undefined)
-    throw new UsageError(
-      `${what} holds several lines: give one of them, as in sed -n 1p answers.ndjson | geo land -.`,
-    )
+    throw new UsageError(`${what} holds several lines: give one of them, as sed -n 1p prints the first.`)
   const given = (value ?? {}) as {
     answer?: object
     attestation?: object

@@ -25,7 +25,7 @@ export const contracts = reader(
         (addresses.length === 1 || addresses.length === 2) &&
         addresses.every((each) => ADDRESS.test(each)),
     )
-    if (!isRight) return undefined
+    if (!isRight || new Set(chains.map(([id]) => id)).size < chains.length) return undefined
     const pinned = chains.map(
       ([id, eas, proxy]) => [Number(id), { eas: eas!, ...(proxy && { proxy }) }] as const,
     )

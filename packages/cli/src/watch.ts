@@ -30,8 +30,9 @@ export async function watch(session: Session<WatchFlags>): Promise<number> {
   }
   const { reason } = signal as { reason: unknown }
   if (position !== undefined) note(`Ended. To go on from here: geo watch --after '${position}'`)
-  if (reason instanceof TimeoutError) throw reason
-  return EXIT.interrupted
+  if (!(reason instanceof TimeoutError)) return EXIT.interrupted
+  note(`${options.timeout} s are over (--timeout).`)
+  return EXIT.unreachable
 }
 
 function lineOf(event: RecordEvent, { paint }: Session): string {

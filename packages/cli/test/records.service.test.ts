@@ -323,4 +323,8 @@ describe('the service', () => {
     onward.child.kill('SIGINT')
     expect((await onward.ended).code).toBe(130)
   })
+  test('watch ends when its time is over, and says so', async () => {
+    const { code, stderr } = await shell.start(['watch', '--timeout', '2']).ended
+    expect([code, stderr]).toEqual([4, expect.stringMatching(/\n2 s are over \(--timeout\)\.\n$/)])
+  })
 })

@@ -92,7 +92,7 @@ describe('usage', () => {
       ['land', 'field.geojson', '--key-file', 'key.txt'],
       /'field.geojson' holds no answer: expected what geo distance --json/,
     ],
-    [['verify', 'two.ndjson'], /^'two.ndjson' holds several lines: give one of them, as in sed -n 1p/],
+    [['verify', 'two.ndjson'], /^'two.ndjson' holds several lines: give one of them, as sed -n 1p prints/],
     [['verify', 'field.geojson', '--max-age', '5'], /^--max-age is for the UID of an attestation/],
     [['verify', 'field.geojson', '--schema', `0x${'ab'.repeat(32)}`], /^--schema is for the UID/],
     [['verify', 'field.geojson', '--chain', 'celo'], /^--chain is for the UID/],

@@ -205,23 +205,37 @@ export function contractError(error: RevertedError): string | undefined {
   return selected && (ERRORS[selected] ?? RESOLVER_ERRORS.get(selected)?.name)
 }
 
-/** What a contract reverted with, for a sentence: the error with its values, or as much as can be told. */
+/** What `require` and the compiler revert with (Solidity, "Error handling"). */
+const REVERTS = new Map([
+  [selector('Error(string)'), [field('string', 'reason')]],
+  [selector('Panic(uint256)'), [field('uint256', 'panic')]],
+])
+
+/**
+ * What a contract reverted with, for a sentence: the error with its values, as far as it is known. Texts are
+ * those of strangers: they are quoted, without control characters.
+ */
 export function refusedWith(error: RevertedError): string {
   const { data, message } = error
-  const name = contractError(error)
-  const { parameters = [] } = RESOLVER_ERRORS.get(selectorOf(error)!) ?? {}
-  if (name === undefined)
-    // Nodes tell the text of a revert; of an error they tell nothing.
-    return data && data.length >= 10 && selectorOf(error) !== selector('Error(string)')
-      ? `an error of another contract, such as the schema's resolver: ${data.length > 140 ? `${data.slice(0, 138)}...` : data}`
-      : message
+  const selected = selectorOf(error)
+  const known = contractError(error)
+  const parameters = selected && (RESOLVER_ERRORS.get(selected)?.parameters ?? REVERTS.get(selected))
+  if (!data || data.length < 10) return message
   try {
-    const values = decodeAbiParameters(parameters, `0x${data!.slice(10)}`)
-    const told = parameters.map(({ name }, i) => `${name}: ${String(values[i])}`)
-    return told.length === 0 ? name : `${name} (${told.join(', ')})`
+    const values = decodeAbiParameters(parameters ?? [], `0x${data.slice(10)}`)
+    const told = (parameters ?? []).map(({ name }, i) => `${name}: ${shown(values[i])}`).join(', ')
+    if (known !== undefined) return told ? `${known} (${told})` : known
+    if (told) return told
   } catch {
-    return name
+    if (known !== undefined) return known
   }
+  return `an error of another contract, such as the schema's resolver: ${data.length > 140 ? `${data.slice(0, 138)}...` : data}`
+}
+function shown(value: unknown): string {
+  if (typeof value !== 'string') return String(value)
+  return /^0x[0-9a-f]*$/i.test(value)
+    ? value
+    : JSON.stringify(value.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, ' '))
 }
 
 async function read(reader: ChainReader, to: string, call: Hex, result: AbiParameter): Promise<unknown> {

@@ -280,7 +280,7 @@ export function createGeo(options: GeoOptions | string): Geo {
   }
   const verify: Geo['verify'] = async (answer, given = {}) => {
     refuseUnknown('verify', given, SIGNAL_ONLY)
-    if (typeof answer !== 'object')
+    if (typeof answer !== 'object' || answer === null)
       throw invalidInput(
         'verify takes an answer as the service gave it; an attestation is checked by its UID with check(uid).',
       )

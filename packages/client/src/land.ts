@@ -13,15 +13,7 @@ import {
   type OnchainAttestation,
 } from './eas'
 import { same } from './says'
-import {
-  ApiError,
-  ConnectionError,
-  GeoError,
-  InvalidInputError,
-  LandingError,
-  ServiceVersionError,
-  refuseUnknown,
-} from './errors'
+import { GeoError, InvalidInputError, LandingError, ServiceVersionError, refuseUnknown } from './errors'
 import type { Context } from './geo'
 import { attestedUids, inTurn, readAfter, sameChain, transact, type Refused } from './send'
 import { RevertedError, walletOf, type Call, type ChainReader, type Receipt, type Signer } from './signer'
@@ -89,19 +81,21 @@ export async function landAnswer(
   await sameChain(reader, chain)
   for (let left = resigns; ; left--) {
     const submission = await submissionOf(context, chain, current)
-    const landed = current === answer && (await landedOutOfTurn(context, reader, submission, signal))
-    if (landed) return 'results' in answer ? [landed] : landed
+    const isFirst = current === answer
     // A direct one holds up the next until it is in a block: of two answers at one nonce the second would
     // only cost gas.
-    const outcome = await inTurn(signer, (release) =>
-      transact(wallet, chain, submission.call, {
+    const outcome = await inTurn(signer, async (release) => {
+      const landed = isFirst && (await landedOutOfTurn(context, reader, submission, signal))
+      if (landed) return { landed }
+      return transact(wallet, chain, submission.call, {
         signal,
         onSent: (transactionHash) => {
           if (!submission.direct) release()
           void onStep({ step: 'sent', transactionHash })
         },
-      }),
-    )
+      })
+    })
+    if ('landed' in outcome) return 'results' in answer ? [outcome.landed] : outcome.landed
     if ('receipt' in outcome) {
       const landed = await landedIn(reader, submission, outcome.receipt, signal)
       return 'results' in answer ? landed : landed[0]!
@@ -111,24 +105,25 @@ export async function landAnswer(
     if (before.length === submission.answers.length) return 'results' in answer ? before : before[0]!
     if (before.length > 0)
       throw new LandingError(
-        `${before.length} of the ${submission.answers.length} answers have landed already, as ${before.map(({ uid }) => uid).join(', ')}. Land each of the others by itself, as in land({ chainId: ${chain.id}, ...batch.results[i] }, signer). Nothing was sent.`,
+        `${before.length} of the ${submission.answers.length} answers have landed already, as ${before.map(({ uid }) => uid).join(', ')}. Land each of the others by itself, as in land({ chainId: ${chain.id}, ...batch.results[i] }, signer). ${sentOf(outcome)}`,
+        undefined,
+        outcome.transactionHash,
       )
     if (reason === USED)
       throw new LandingError(
-        'The answer did not land: its signature was used, and the service does not find the attestation. Ask the question again. Nothing was sent.',
+        `The answer did not land: its signature was used, and the service does not find the attestation. Ask the question again. ${sentOf(outcome)}`,
         'UsedSignature',
+        outcome.transactionHash,
       )
     if (left <= 0)
       throw new LandingError(`The answer did not land: ${reason}, and it was signed ${resigns} times anew.`)
     current = await context.resign(current, { signal }).catch((error: Error) => {
       if (!(error instanceof InvalidInputError)) throw error
-      const why = `${reason}, and the service does not sign it anew: ${error.detail}`
-      const [name, data] = [contractError(outcome.refused), outcome.refused.data]
       throw new LandingError(
-        `The answer did not land: ${why}. Ask the question again. Nothing was sent.`,
-        name,
-        undefined,
-        data,
+        `The answer did not land: ${reason}, and the service does not sign it anew (${error.detail}): ask the question again. ${sentOf(outcome)}`,
+        contractError(outcome.refused),
+        outcome.transactionHash,
+        outcome.refused.data,
         { cause: error },
       )
     })
@@ -152,7 +147,7 @@ export async function estimateGas(
     if (!(error instanceof RevertedError)) throw error
     const name = contractError(error)
     const hint =
-      name === 'InvalidSignature'
+      name === (submission.direct ? 'InvalidSignature' : 'UsedSignature')
         ? ' It has landed before, or is to be signed anew: `verify` tells, and `land` does what is needed.'
         : ''
     throw new LandingError(
@@ -259,11 +254,16 @@ async function mendable(
   // At its right nonce a signature that is refused was not altered (checked before): the contract is
   // another one.
   throw new LandingError(
-    `The answer did not land: the contract refuses it with ${refusedWith(refused)}. ${transactionHash ? `Its transaction is ${transactionHash}.` : 'Nothing was sent.'}`,
+    `The answer did not land: the contract refuses it with ${refusedWith(refused)}. ${sentOf({ transactionHash })}`,
     name,
     transactionHash,
     refused.data,
   )
+}
+
+/** Whether a transaction was sent, for the end of a message. */
+function sentOf({ transactionHash }: Pick<Refused, 'transactionHash'>): string {
+  return transactionHash ? `Its transaction is ${transactionHash}.` : 'Nothing was sent.'
 }
 
 /** The attestations that a transaction made, in the order of its answers. */
@@ -309,16 +309,22 @@ async function landedBefore(
 ): Promise<Landed[]> {
   const { answers, chain, direct, attester } = submission
   const next = direct ? await getNonce(reader, chain.eas, attester) : undefined
-  const found = []
-  for (const answer of answers)
-    found.push(await landedEarlier(context, reader, submission, answer, next, signal))
-  return found.filter((each) => each !== undefined)
+  // Each took a nonce since the first one's, also where it was signed anew before its turn.
+  const most = next === undefined ? Infinity : next - answers[0]!.delegatedAttestation.nonce!
+  const found: Landed[] = []
+  for (const answer of answers) {
+    if (found.length >= most) break
+    const landed = await landedEarlier(context, reader, submission, answer, next, signal)
+    if (landed) found.push(landed)
+  }
+  return found
 }
 
 /**
  * The attestation of a direct answer whose turn has come now, and which landed before it. An answer of a
  * batch that is landed by itself is signed anew at a lower nonce; EAS takes its first signature, too, once
- * that nonce is the next one. A service that cannot tell is no reason not to land an answer.
+ * that nonce is the next one. Where the service cannot tell, the answer is not held back: of one that was
+ * asked by itself the contract takes no second. Throws a LandingError where the service is behind the node.
  */
 async function landedOutOfTurn(
   context: Context,
@@ -326,17 +332,27 @@ async function landedOutOfTurn(
   submission: Submission,
   signal: AbortSignal | undefined,
 ): Promise<Landed | undefined> {
-  const [answer, ...others] = submission.answers
+  const { answers, chain, direct, attester } = submission
+  const [answer, ...others] = answers
   // The nonces of a whole batch have not been used, or it is refused.
-  if (!submission.direct || others.length > 0) return undefined
-  try {
-    return (await askLanded(context, reader, submission, answer!, signal)).found
-  } catch (error) {
-    if (error instanceof ConnectionError || (error instanceof ApiError && error.status >= 429))
-      return undefined
-    throw error
+  if (!direct || others.length > 0) return undefined
+  const next = await getNonce(reader, chain.eas, attester).catch(() => undefined)
+  // At another nonce the contract refuses it; where there is no such contract, the trial says so.
+  if (next === undefined || next !== answer!.delegatedAttestation.nonce) return undefined
+  for (let asked = 1; ; asked++) {
+    const said = await askLanded(context, reader, submission, answer!, signal).catch(() => undefined)
+    signal?.throwIfAborted()
+    if (said?.found) return said.found
+    if (said?.status !== 'not landed' || said.nonce! >= next) return undefined
+    if (asked >= ASKED) throw uncertain()
+    await pause(ASKED_MS, signal)
   }
 }
+
+const uncertain = () =>
+  new LandingError(
+    'It is not certain whether the answer has landed before: the service cannot tell now. Land the same answer again later. Nothing was sent.',
+  )
 
 async function landedEarlier(
   context: Context,
@@ -353,10 +369,7 @@ async function landedEarlier(
     // The service's node has seen this nonce, so its search reaches the block of every answer before it.
     const seen = next === undefined ? asked >= ASKED : nonce !== undefined && nonce >= next
     if (status === 'not landed' && seen) return undefined
-    if (asked >= ASKED)
-      throw new LandingError(
-        'It is not certain whether the answer has landed before: the service cannot tell now. Land the same answer again later. Nothing was sent.',
-      )
+    if (asked >= ASKED) throw uncertain()
     await pause(ASKED_MS, signal)
   }
 }
@@ -369,17 +382,20 @@ async function askLanded(
   answer: Answer,
   signal: AbortSignal | undefined,
 ): Promise<{ found?: Landed; status?: string; nonce?: number }> {
-  const { landed, nonce } = await verify({ ...answer, chainId: chain.id }, { signal })
+  // Other fields may be the caller's own, which the service does not know.
+  const { attestation, delegatedAttestation } = answer
+  const signed = { chainId: chain.id, attestation, delegatedAttestation } as Answer
+  const { landed, nonce } = await verify(signed, { signal })
   if (landed?.status === 'landed') {
     const { uid, transactionHash, blockNumber } = landed
-    const attestation = await getAttestation(reader, chain.eas, uid!)
+    const made = await getAttestation(reader, chain.eas, uid!)
     const isOurs =
-      attestation !== undefined &&
-      holds(attestation, answer, recorded) &&
+      made !== undefined &&
+      holds(made, answer, recorded) &&
       (direct || same(await getProxiedAttester(reader, recorded, uid!), attester))
     if (isOurs)
       return {
-        found: { ...landedAs(attestation, chain, transactionHash!, blockNumber!), already: true },
+        found: { ...landedAs(made, chain, transactionHash!, blockNumber!), already: true },
       }
   }
   return { status: landed?.status, nonce: nonce?.current }

@@ -112,6 +112,21 @@ test('direct: an answer of a batch that was landed by itself, signed anew, does 
   await expect(geo.land(batch, honest)).rejects.toThrow(
     `1 of the 2 answers have landed already, as ${landed.uid}`,
   )
+  // A service whose node is behind does not know of it yet.
+  const behind = createGeo({
+    url: world.url,
+    chain: 'base-sepolia',
+    fetch: async (request, init) => {
+      const response = await fetch(request, init)
+      if (!(request as Request).url.endsWith('/verify')) return response
+      const said = (await response.json()) as Awaited<ReturnType<Geo['verify']>>
+      const nonce = { ...said.nonce!, current: said.nonce!.signed - 1 }
+      return Response.json({ ...said, nonce, landed: { status: 'not landed', ...NOWHERE } })
+    },
+  })
+  await expect(behind.land(answer!, honest)).rejects.toThrow(/not certain whether the answer has landed/)
+  // A field of the caller's own is none of the service's concern.
+  expect((await geo.land({ ...answer!, ...{ note: 'order 42' } }, honest)).already).toBe(true)
   expect(await sent()).toBe(before)
   // A service that is away does not keep an answer from its chain.
   const other = await asked('direct')

@@ -16,7 +16,8 @@ contract DeliveryEscrow {
     struct Order {
         address buyer;
         address courier;
-        /// Who attests the delivery to recipientOf(number): somebody whom both trust, such as a parcel locker.
+        /// Who attests the delivery to recipientOf(number), once the order is final (a reorganisation may give its number to
+        /// another one): somebody whom both trust, such as a parcel locker.
         address witness;
         /// The reference of the zone, a polygon that both know.
         bytes32 zone;

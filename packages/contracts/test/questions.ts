@@ -95,7 +95,6 @@ export const QUESTIONS: Readonly<Record<string, Question>> = {
   withinDenied: { ...within('near', 'tower'), schema: 'denied' },
   contains: contains('zone', 'near'),
   containsFar: contains('zone', 'far'),
-  containsClaimed: contains('zone', 'claimed'),
   containsVast: contains('vastTyped', 'far'),
   containsSwapped: contains('vast', 'zone'),
   delivered: contains('zone', 'delivered'),
