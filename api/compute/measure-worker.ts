@@ -26,8 +26,8 @@ import { RequestError } from '../http/problems'
 /** What worker threads do, behind the event loop: it answers all other requests on the same cores. */
 
 /**
- * The workers' priority: half the weight of the event loop in Linux' scheduler. With 10, a fifth to a half more other
- * requests are answered beside large polygons, and a seventh fewer of these (docs/architecture/performance).
+ * The workers' priority: half the weight of the event loop in Linux' scheduler. With 10, a fifth to a half
+ * more other requests are answered beside large polygons, and a seventh fewer of these (performance/compute).
  */
 const NICE = 3
 
