@@ -211,7 +211,7 @@ async function register(
   )
   // Someone else was faster.
   if ('refused' in outcome && contractError(outcome.refused) !== 'AlreadyExists')
-    throw refusal(outcome, `The schema ${schema.uid} was not registered`)
+    throw await refusal(outcome, `The schema ${schema.uid} was not registered`)
 }
 
 /** Attests places in one transaction. */
@@ -233,7 +233,7 @@ async function send(
     }),
   )
   if ('refused' in outcome)
-    throw refusal(
+    throw await refusal(
       outcome,
       contents.length > 1 ? 'The places were not attested' : 'The place was not attested',
     )

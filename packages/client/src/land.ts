@@ -8,7 +8,6 @@ import {
   getNonce,
   getProxiedAttester,
   multiAttestCall,
-  refusedWith,
   type Domain,
   type OnchainAttestation,
 } from './eas'
@@ -145,13 +144,13 @@ export async function estimateGas(
     return await wallet.reader().estimateGas(submission.call, await wallet.address())
   } catch (error) {
     if (!(error instanceof RevertedError)) throw error
-    const name = contractError(error)
+    const { name, text } = (await import('./refused')).refusedWith(error)
     const hint =
       name === (submission.direct ? 'InvalidSignature' : 'UsedSignature')
         ? ' It has landed before, or is to be signed anew: `verify` tells, and `land` does what is needed.'
         : ''
     throw new LandingError(
-      `The contract refuses the answer with ${refusedWith(error)}.${hint}`,
+      `The contract refuses the answer with ${text}.${hint}`,
       name,
       undefined,
       error.data,
@@ -253,9 +252,10 @@ async function mendable(
   }
   // At its right nonce a signature that is refused was not altered (checked before): the contract is
   // another one.
+  const told = (await import('./refused')).refusedWith(refused)
   throw new LandingError(
-    `The answer did not land: the contract refuses it with ${refusedWith(refused)}. ${sentOf({ transactionHash })}`,
-    name,
+    `The answer did not land: the contract refuses it with ${told.text}. ${sentOf({ transactionHash })}`,
+    told.name,
     transactionHash,
     refused.data,
   )

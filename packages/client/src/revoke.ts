@@ -132,7 +132,7 @@ async function sendRevocation(
   const outcome = await inTurn(signer, (release) =>
     transact(wallet, chain, call, { signal, onSent: release }),
   )
-  if ('refused' in outcome) throw refusal(outcome, 'The attestation was not revoked')
+  if ('refused' in outcome) throw await refusal(outcome, 'The attestation was not revoked')
   const { transactionHash, blockNumber } = outcome.receipt
   return { transactionHash, blockNumber }
 }

@@ -1,4 +1,4 @@
-import { ATTESTED, contractError, refusedWith } from './eas'
+import { ATTESTED } from './eas'
 import { same } from './says'
 import {
   ChainMismatchError,
@@ -156,11 +156,11 @@ const MEANINGS: Readonly<Record<string, string>> = {
   AccessDenied: 'only its attester may do it',
 }
 /** The error for a call that a contract refused. */
-export function refusal({ refused, transactionHash }: Refused, what: string): LandingError {
-  const name = contractError(refused)
+export async function refusal({ refused, transactionHash }: Refused, what: string): Promise<LandingError> {
+  const { name, text } = (await import('./refused')).refusedWith(refused)
   const meaning = name && MEANINGS[name]
   return new LandingError(
-    `${what}: the contract refuses it with ${refusedWith(refused)}${meaning ? ` (${meaning})` : ''}. ${transactionHash ? `Its transaction is ${transactionHash}.` : 'Nothing was sent.'}`,
+    `${what}: the contract refuses it with ${text}${meaning ? ` (${meaning})` : ''}. ${transactionHash ? `Its transaction is ${transactionHash}.` : 'Nothing was sent.'}`,
     name,
     transactionHash,
     refused.data,

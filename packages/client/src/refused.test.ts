@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { AbiCoder, id } from 'ethers'
 import { expect, test } from 'vitest'
-import { contractError, refusedWith } from './eas'
+import { refusedWith } from './refused'
 import { RevertedError, type Hex } from './signer'
 
 const abi = AbiCoder.defaultAbiCoder()
@@ -26,21 +26,21 @@ test('the errors of the contract kit are known, with their values', () => {
     )
     const given = values.map((value, i) => value ?? `0x${'0'.repeat(types[i] === 'address' ? 40 : 64)}`)
     const error = reverted(`${name}(${types.join()})`, given)
-    expect(contractError(error), name).toBe(name)
-    for (const [, parameter] of parameters) expect(refusedWith(error)).toContain(`${parameter}: `)
+    const told = refusedWith(error)
+    expect(told.name).toBe(name)
+    for (const [, parameter] of parameters) expect(told.text).toContain(`${parameter}: `)
   }
 })
 
 test('what contracts of others revert with is told as far as it can be', () => {
-  const told = (signature: string, values: unknown[]) => refusedWith(reverted(signature, values))
+  const told = (signature: string, values: unknown[]) => refusedWith(reverted(signature, values)).text
   expect(told('Error(string)', ['no \u001b[2Jway\n'])).toBe('reason: "no  [2Jway "')
   expect(told('Panic(uint256)', [17])).toBe('panic: 17')
   expect(told('WrongResult(bool,bool)', [false, true])).toBe('WrongResult (actual: false, expected: true)')
   expect(told('InvalidSignature()', [])).toBe('InvalidSignature')
   expect(told('Unheard(uint256)', [1])).toMatch(/^an error of another contract, .*: 0x\w{72}$/)
-  expect(refusedWith(new RevertedError('execution reverted', undefined))).toBe('execution reverted')
+  expect(refusedWith(new RevertedError('execution reverted', undefined)).text).toBe('execution reverted')
   // A contract may lie about its error.
-  expect(refusedWith(new RevertedError('', `${id('Error(string)').slice(0, 10)}00` as Hex))).toMatch(
-    /^an error/,
-  )
+  const lie = `${id('Error(string)').slice(0, 10)}00` as Hex
+  expect(refusedWith(new RevertedError('', lie)).text).toMatch(/^an error/)
 })

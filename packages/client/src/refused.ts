@@ -1,0 +1,83 @@
+import { decodeAbiParameters } from 'viem'
+import { contractError, field, selector, selectorOf } from './eas'
+import type { RevertedError } from './signer'
+
+/** What contracts refuse with. Loaded when one does. */
+
+/** The errors of contracts that are made with packages/contracts, which a resolver refuses with. */
+const RESOLVER_ERRORS = new Map(
+  [
+    'UnknownAttestation(bytes32 uid)',
+    'WrongSchema(bytes32 actual,bytes32 expected)',
+    'WrongAttester(address actual,address expected)',
+    'WrongProxyAttester(address actual,address expected)',
+    'WrongProxyOwner(address actual,address expected)',
+    'WrongProxyEAS(address actual,address expected)',
+    'WrongRecipient(address actual,address expected)',
+    'AnswerRevoked(uint64 revocationTime)',
+    'AnswerExpired(uint64 expirationTime)',
+    'AnswerTooOld(uint256 timestamp,uint256 oldest)',
+    'AnswerFromFuture(uint256 timestamp,uint256 newest)',
+    'WrongOperation(string actual,string expected)',
+    'WrongUnits(string actual,string expected)',
+    'WrongInputCount(uint256 actual,uint256 expected)',
+    'WrongInput(uint256 index,bytes32 actual,bytes32 expected)',
+    'WrongResult(bool actual,bool expected)',
+    'ResultTooLarge(uint256 actual,uint256 most)',
+    'ResultTooSmall(uint256 actual,uint256 least)',
+    'UnknownPlace(bytes32 uid)',
+    'WrongPlaceSchema(bytes32 actual,bytes32 expected)',
+    'WrongProver(address actual,address expected)',
+    'WrongPlaceRecipient(address actual,address expected)',
+    'PlaceRevoked(uint64 revocationTime)',
+    'PlaceExpired(uint64 expirationTime)',
+    'PlaceTooOld(uint64 time,uint256 oldest)',
+    'InvalidPosition(int256 longitudeE7,int256 latitudeE7)',
+    'NotEAS(address caller)',
+    'MissingAddress()',
+    'MissingRecipient()',
+    'AlreadyUsed(bytes32 key)',
+  ].map((written) => {
+    const [, name = '', list = ''] = /^(\w+)\((.*)\)$/.exec(written)!
+    const parameters =
+      list === '' ? [] : list.split(',').map((each) => field(...(each.split(' ') as [string, string])))
+    return [selector(`${name}(${parameters.map(({ type }) => type).join()})`), { name, parameters }] as const
+  }),
+)
+
+/** What `require` and the compiler revert with (Solidity, "Error handling"). */
+const REVERTS = new Map([
+  [selector('Error(string)'), [field('string', 'reason')]],
+  [selector('Panic(uint256)'), [field('uint256', 'panic')]],
+])
+
+/**
+ * The name of the error that a contract reverted with, of EAS or of a contract made with packages/contracts;
+ * and the error with its values for a sentence, as far as it is known. Texts are those of strangers: they are
+ * quoted, without control characters.
+ */
+export function refusedWith(error: RevertedError): { name: string | undefined; text: string } {
+  const name = contractError(error) ?? RESOLVER_ERRORS.get(selectorOf(error)!)?.name
+  return { name, text: textOf(error, name) }
+}
+function textOf(error: RevertedError, known: string | undefined): string {
+  const { data, message } = error
+  const selected = selectorOf(error)
+  const parameters = selected && (RESOLVER_ERRORS.get(selected)?.parameters ?? REVERTS.get(selected))
+  if (!data || data.length < 10) return message
+  try {
+    const values = decodeAbiParameters(parameters ?? [], `0x${data.slice(10)}`)
+    const told = (parameters ?? []).map(({ name }, i) => `${name}: ${shown(values[i])}`).join(', ')
+    if (known !== undefined) return told ? `${known} (${told})` : known
+    if (told) return told
+  } catch {
+    if (known !== undefined) return known
+  }
+  return `an error of another contract, such as the schema's resolver: ${data.length > 140 ? `${data.slice(0, 138)}...` : data}`
+}
+function shown(value: unknown): string {
+  if (typeof value !== 'string') return String(value)
+  return /^0x[0-9a-f]*$/i.test(value)
+    ? value
+    : JSON.stringify(value.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, ' '))
+}
