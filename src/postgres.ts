@@ -63,10 +63,15 @@ export async function primaryUrl(url: string): Promise<string> {
   return found
 }
 
-/** What to say of an error for a table that is missing; undefined for other errors. */
-export function unmigrated(error: unknown): string | undefined {
+/** Whether an error, of pg or TypeORM, is that there are no tables yet. */
+export function isUnmigrated(error: unknown): boolean {
   const { code, driverError } = (error ?? {}) as { code?: string; driverError?: { code?: string } }
   return (code ?? driverError?.code) === '42P01'
+}
+
+/** What a program says of such an error; undefined for others. */
+export function unmigrated(error: unknown): string | undefined {
+  return isUnmigrated(error)
     ? 'The database is not migrated: run npm run migrate (node lib/migrate.js) first'
     : undefined
 }

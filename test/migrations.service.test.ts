@@ -28,6 +28,9 @@ async function migrateTo(url: string, count: number): Promise<void> {
   await source.runMigrations({ transaction: 'all' }).finally(() => source.destroy())
 }
 
+/** How many migrations come before this one. */
+const indexOf = (name: string) => MIGRATIONS.findIndex((each) => new each().name.startsWith(name))
+
 async function undoLast(url: string): Promise<void> {
   const source = await migrationTool(url)
   await source.undoLastMigration({ transaction: 'all' }).finally(() => source.destroy())
@@ -158,10 +161,7 @@ test('WebhookHolders: whose lease of subscriptions goes on when it runs keeps th
   const database = await createDatabase()
   const sql = <Row extends object>(text: string, values?: unknown[]) => rows<Row>(database.url, text, values)
   try {
-    await migrateTo(
-      database.url,
-      MIGRATIONS.findIndex((each) => new each().name.startsWith('WebhookHolders')),
-    )
+    await migrateTo(database.url, indexOf('WebhookHolders'))
     const leases = await sql<{ holder: string; until: Date }>(
       `INSERT INTO webhook_subscription (id, source, url, finality, filter, secrets, holder, held_until)
        SELECT id, 'admin', 'https://maps.example', 'final', '{}', '{}', holder, now() + lease
@@ -187,10 +187,7 @@ async function epochAfter(url: string, id: string): Promise<{ since: Date; origi
 test('DatabaseEpochs: a migrated database goes on in its epoch, and one that is undone', async () => {
   const database = await createDatabase()
   try {
-    await migrateTo(
-      database.url,
-      MIGRATIONS.findIndex((each) => new each().name.startsWith('DatabaseEpochs')),
-    )
+    await migrateTo(database.url, indexOf('DatabaseEpochs'))
     const before = await epochAfter(database.url, 'before')
     migrate(database.url)
     const after = await epochAfter(database.url, 'after')

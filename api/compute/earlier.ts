@@ -240,7 +240,7 @@ export async function verify(parts: ComputeParts, request: VerifyRequest): Promi
   const late = { isLate: deadline < now, remedy: isOld ? 'ask the question again' : 'have it signed again' }
   const standing =
     nonce === undefined
-      ? await atProxy(chain, contract, answer, call && { claims: claims, call }, late)
+      ? await atProxy(chain, contract, answer, call && { claims, call }, late)
       : await atEas(chain, contract, answer, by, claims, nonce, late)
   reasons.push(...standing.reasons)
   return {

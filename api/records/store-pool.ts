@@ -45,11 +45,6 @@ export function isGivenUp({ code }: DatabaseError): boolean {
   return code === '57014' || code === '54000'
 }
 
-/** Whether there are no tables yet. */
-export function isUnmigrated({ code }: DatabaseError): boolean {
-  return code === '42P01'
-}
-
 /**
  * Whether the database is out of reach: connection lost or refused (08..., 28...: login refused, 3D...: no
  * such database), shutting down (57P..), too many clients (53...), a statement stopped for its time (57014).

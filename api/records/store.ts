@@ -1,5 +1,6 @@
 import type { PoolConfig } from 'pg'
 import { CHAINS } from '../../src/chains'
+import { isUnmigrated } from '../../src/postgres'
 import { shownProblem, UnavailableError } from '../http/problems'
 import { SharedRead } from '../http/shared'
 import {
@@ -37,7 +38,6 @@ import {
   isGivenUp,
   isOutage,
   isTimeout,
-  isUnmigrated,
   type DatabaseError,
 } from './store-pool'
 import { DatabaseServers } from './store-servers'
@@ -390,8 +390,7 @@ export async function translated<T>(reading: Promise<T>, heavy: boolean): Promis
         `The database did not finish this in ${STATEMENT_TIMEOUT_MS / 1000} seconds. Narrow it by chain, prover, a shorter time or a smaller bbox, or sort by timestamp.`,
         { cause: error },
       )
-    if (isUnmigrated(error as DatabaseError))
-      throw new UnavailableError('The database is not migrated yet.', { cause: error })
+    if (isUnmigrated(error)) throw new UnavailableError('The database is not migrated yet.', { cause: error })
     if (isOutage(error as DatabaseError))
       throw new UnavailableError('The database does not answer right now.', { cause: error })
     throw error

@@ -131,30 +131,13 @@ class Coverage {
       // Stretches end within micrometres of where they should; ends of edges are measured, as places are.
       const isFirst = e === start || S.to[e - 1] !== S.from[e]
       if (
-        (isFirst && !startsInside && this.leavesOutPlace(S, S.from[e]!, walls, lines)) ||
-        (!endsInside && this.leavesOutPlace(S, S.to[e]!, walls, lines))
+        (isFirst && !startsInside && locate(this.container, S, S.from[e]!) === 'outside') ||
+        (!endsInside && locate(this.container, S, S.to[e]!) === 'outside')
       )
         return undefined
       if (walk.length > 0 && gaps.at(-1)?.[1] !== walk.length) carried = undefined
     }
     return { entered, along }
-  }
-
-  /**
-   * Whether a place is outside, half a centimetre or more from these elements of the container's boundary and
-   * lines.
-   */
-  private leavesOutPlace(
-    S: Vertices,
-    p: number,
-    walls: readonly number[],
-    lines: readonly number[],
-  ): boolean {
-    const { shape } = this.container
-    const region = this.container.region()
-    if (region && insideLoops(S, p, region)) return false
-    const isNear = (T: Elements) => (f: number) => pointToEdge(S, p, T, T.from[f]!, T.to[f]!) < NEAR
-    return !(region && walls.some(isNear(region.shape))) && !lines.some(isNear(shape))
   }
 
   /**

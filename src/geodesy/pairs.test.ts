@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { edges, type Edges } from '../../test/reference/edges'
-import { geodesics, type Geodesics } from '../../test/reference/geodesic'
+import { preciseReference, usualReference, type Reference } from '../../test/reference/edges'
 import { pairs, type Pair } from '../../test/reference/pairs'
 import { GeometryError, distanceMeters, intersects, prepareGeometry, readGeometry } from '.'
 
@@ -16,15 +15,10 @@ const REPORTS = process.env.TEST_EDGE_PAIRS !== undefined
 const PROGRESS_MILLISECONDS = 10_000
 const EXAMPLES = 3
 
-type Truth = Geodesics & Edges
-const truthOf = (bits: number, filters?: Parameters<typeof edges>[1]): Truth => {
-  const globe = geodesics(bits)
-  return { ...globe, ...edges(globe, filters) }
-}
-const usual = truthOf(144)
-const precise = truthOf(288, { doubt: Infinity, equal: 1_000 })
+const usual = usualReference()
+const precise = preciseReference()
 
-function truth({ first, second }: Pair, { edge, place, distance, distanceToEdge }: Truth): number {
+function truth({ first, second }: Pair, { edge, place, distance, distanceToEdge }: Reference): number {
   const line = edge(...first)
   return second.length === 1
     ? distanceToEdge(line, place(second[0]!))

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { edges } from '../../test/reference/edges'
-import { geodesics } from '../../test/reference/geodesic'
+import { preciseReference, usualReference } from '../../test/reference/edges'
 import { starCases, starTruth, type Star, type StarCase, type StarTruth } from '../../test/reference/stars'
 import { contains, distanceMeters, intersects, prepareGeometry, readGeometry } from '.'
 
@@ -15,12 +14,8 @@ const EXAMPLES = 5
 /** Metres. */
 const QUARTER = 1e7
 
-const referenceOf = (bits: number, filters?: Parameters<typeof edges>[1]) => {
-  const globe = geodesics(bits)
-  return { ...globe, ...edges(globe, filters) }
-}
-const usual = referenceOf(144)
-const precise = referenceOf(288, { doubt: Infinity, equal: 1_000 })
+const usual = usualReference()
+const precise = preciseReference()
 
 const polygon = ({ rings }: Star) => ({ type: 'Polygon', coordinates: rings })
 /** The same star as triangles with its center, whose seams are no boundary. */

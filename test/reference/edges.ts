@@ -6,7 +6,7 @@ import {
   type CoarseLine,
   type CoarsePlace,
 } from './coarse'
-import { EQUATORIAL_RADIUS, type Geodesics, type Line, type LonLat, type Vector } from './geodesic'
+import { EQUATORIAL_RADIUS, geodesics, type Geodesics, type Line, type LonLat, type Vector } from './geodesic'
 
 /**
  * Questions about edges (shortest geodesics between two positions, up to half the globe), answered in fixed
@@ -251,3 +251,14 @@ export function edges(geodesics: Geodesics, { doubt, equal } = { doubt: DOUBT, e
     isCrossing: (first, second) => cross2(first, second) !== undefined,
   }
 }
+
+export type Reference = Geodesics & Edges
+
+function referenceOf(bits: number, filters?: Parameters<typeof edges>[1]): Reference {
+  const globe = geodesics(bits)
+  return { ...globe, ...edges(globe, filters) }
+}
+/** What kernels are compared with. */
+export const usualReference = () => referenceOf(144)
+/** With double the bits, and without its filters: where it gives the same, the reference is not wrong. */
+export const preciseReference = () => referenceOf(288, { doubt: Infinity, equal: 1_000 })

@@ -1,7 +1,7 @@
 import { seededRandom } from '../../dev/random'
 import { coarseAzimuth, coarseDistance, coarseLine } from './coarse'
-import type { Edge, Edges } from './edges'
-import type { Geodesics, LonLat } from './geodesic'
+import type { Edge, Reference } from './edges'
+import type { LonLat } from './geodesic'
 
 /**
  * Polygons whose truth is known: stars round a center, with holes that are stars round it too, where kernels
@@ -169,7 +169,7 @@ const ONE_PLACE = 0.005
 const OPEN = 1e-6
 
 /** What is true of a case. */
-export function starTruth({ star, other }: StarCase, globe: Geodesics & Edges, seed: number): StarTruth {
+export function starTruth({ star, other }: StarCase, globe: Reference, seed: number): StarTruth {
   const random = seededRandom(seed)
   const edgesOf = (positions: readonly LonLat[]) =>
     positions.slice(1).flatMap((b, i) => {

@@ -14,7 +14,7 @@ import {
 import { same } from './says'
 import { GeoError, InvalidInputError, LandingError, ServiceVersionError, refuseUnknown } from './errors'
 import type { Context } from './geo'
-import { attestedUids, inTurn, readAfter, sameChain, transact, type Refused } from './send'
+import { attestedUids, inTurn, readAfter, sameChain, sentOf, transact, type Refused } from './send'
 import { RevertedError, walletOf, type Call, type ChainReader, type Receipt, type Signer } from './signer'
 import type { Answer, BatchAnswer, Chain, Claims } from './types'
 import { pause } from './waiting'
@@ -259,11 +259,6 @@ async function mendable(
     transactionHash,
     refused.data,
   )
-}
-
-/** Whether a transaction was sent, for the end of a message. */
-function sentOf({ transactionHash }: Pick<Refused, 'transactionHash'>): string {
-  return transactionHash ? `Its transaction is ${transactionHash}.` : 'Nothing was sent.'
 }
 
 /** The attestations that a transaction made, in the order of its answers. */

@@ -155,12 +155,17 @@ const MEANINGS: Readonly<Record<string, string>> = {
   InvalidRevocation: "the schema's resolver does not allow it",
   AccessDenied: 'only its attester may do it',
 }
+/** Whether a transaction was sent, for the end of a message. */
+export function sentOf({ transactionHash }: Pick<Refused, 'transactionHash'>): string {
+  return transactionHash ? `Its transaction is ${transactionHash}.` : 'Nothing was sent.'
+}
+
 /** The error for a call that a contract refused. */
 export async function refusal({ refused, transactionHash }: Refused, what: string): Promise<LandingError> {
   const { name, text } = (await import('./refused')).refusedWith(refused)
   const meaning = name && MEANINGS[name]
   return new LandingError(
-    `${what}: the contract refuses it with ${text}${meaning ? ` (${meaning})` : ''}. ${transactionHash ? `Its transaction is ${transactionHash}.` : 'Nothing was sent.'}`,
+    `${what}: the contract refuses it with ${text}${meaning ? ` (${meaning})` : ''}. ${sentOf({ transactionHash })}`,
     name,
     transactionHash,
     refused.data,
