@@ -1,6 +1,7 @@
 import { stopTracing } from '../src/tracing'
 import cluster from 'node:cluster'
 import path from 'node:path'
+import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { leaveOutExplorers } from '../src/chains'
 import { SettingsError, isLoopback, processSettings, type Settings } from '../src/config'
@@ -36,14 +37,36 @@ const NO_IPFS =
 /** How what webhooks need of the database at the start is tried while it does not answer. */
 const UNTIL_ANSWERED = { attempts: Infinity, pauseMs: () => 1_000 }
 
-/** A copy of the API: open, listen; on a signal close in the reverse order. */
+/** An API that is complete but does not listen yet. */
+export interface Api {
+  readonly app: FastifyInstance
+  /** Starts what runs in the background, once the API listens. */
+  start(): void
+  /** Closes what the app was made of, once the app is closed. */
+  close(): Promise<void>
+}
+
+/** One process of the API: opens it and listens; on a signal closes it in the reverse order. */
 export async function serve(settings: Settings): Promise<void> {
+  const { app, start, close } = await openApi(settings, openLog(settings.logLevel))
+  await listenUntilStopped(app, { host: settings.host, port: settings.port }, '', async () => {
+    await close()
+    await stopTracing()
+  })
+  start()
+}
+
+/** The API of these settings. Throws a SettingsError if they cannot be followed. */
+export async function openApi(
+  settings: Settings,
+  logger: Logger,
+  clock: () => number = () => Date.now(),
+): Promise<Api> {
   addLocationSchemas(settings.locationSchemas)
   const localNodes = localNodesOf(settings)
   leaveOutExplorers(Object.keys(localNodes).map(Number))
-  const logger = openLog(settings.logLevel)
-  const clock = () => Date.now()
 
+  const closing = new AbortController()
   const attesters = await connectAttesters(settings, logger, clock)
   const onLoss = warnOfLoss(logger, 'a database connection was lost')
   const store = new Store(settings.databaseUrl, onLoss, {}, settings.databaseReadUrls)
@@ -117,18 +140,24 @@ export async function serve(settings: Settings): Promise<void> {
     resignMaxAgeSeconds: settings.resignMaxAgeSeconds,
   })
 
-  await listenUntilStopped(app, { host: settings.host, port: settings.port }, '', async () => {
-    await webhooks.deliverer?.stop()
-    await Promise.all([measurer.close(), records.close(), columnarFiles.close()])
-    shared?.close()
-    await graphql.close()
-    await store.close()
-    await stopTracing()
-  })
-  // In the background: the other APIs do not wait for it.
-  void graphql.start()
-  void noteAttesters(store.servers, attesters.values(), logger)
-  void webhooks.start()
+  return {
+    app,
+    start: () => {
+      // In the background: the other APIs do not wait for it.
+      void graphql.start()
+      void noteAttesters(store.servers, attesters.values(), logger, closing.signal)
+      void webhooks.start()
+    },
+    close: async () => {
+      closing.abort()
+      await webhooks.deliverer?.stop()
+      await Promise.all([measurer.close(), records.close(), columnarFiles.close()])
+      shared?.close()
+      await graphql.close()
+      await store.close()
+      for (const { reader } of attesters.values()) reader.close()
+    },
+  }
 }
 
 /** Who sends changes to subscribers. Throws a SettingsError where their file is wrong. */

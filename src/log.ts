@@ -1,14 +1,14 @@
 import { LogLevel, setLogLevelCallback, setRootSink } from '@subsquid/logger'
 import pino, { type Logger } from 'pino'
 
-/**
- * The log of a process: a JSON object a line, with `level` as a word, `time` in Unix milliseconds, and `msg`.
- * @param file 1: standard output, 2: standard error
- */
-export function openLog(level: string, file: 1 | 2 = 1): Logger {
+/** Where a log is written: 1 is the standard output, 2 the standard error; else a file, which is appended to. */
+type LogDestination = 1 | 2 | string
+
+/** A log: a JSON object a line, with `level` as a word, `time` in Unix milliseconds, and `msg`. */
+export function openLog(level: string, destination: LogDestination = 1): Logger {
   return pino(
     { level, base: undefined, formatters: { level: (label) => ({ level: label }) } },
-    pino.destination({ fd: file, sync: true }),
+    pino.destination({ dest: destination, sync: true }),
   )
 }
 
@@ -22,12 +22,12 @@ const LEVELS = {
 } as const
 
 /**
- * Has the loggers of Subsquid, ours among them, write the same lines to standard error. On a terminal they
- * write for people.
+ * Makes the loggers of Subsquid, ours among them, write the same lines, by default to the standard error. On
+ * a terminal they write for people.
  */
-export function unifySubsquidLog(level: string): void {
-  if (process.stderr.isTTY) return
-  const log = openLog(level, 2)
+export function unifySubsquidLog(level: string, destination: LogDestination = 2): void {
+  if (destination === 2 && process.stderr.isTTY) return
+  const log = openLog(level, destination)
   // pino writes the time itself.
   setRootSink(({ level, msg, time: _, ...rest }) => log[LEVELS[level]](rest, msg))
   // Subsquid's own settings say what it logs otherwise.

@@ -1,35 +1,48 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** Calls `work` until it succeeds, `attempts` times at most, and throws its last error. */
+/**
+ * Calls `work` until it succeeds, `attempts` times at most, and throws its last error. Throws the signal's
+ * reason if the signal aborts in a pause.
+ */
 export async function retry<T>(
   work: () => Promise<T>,
   {
     attempts,
     pauseMs,
     onFailure,
+    signal,
   }: {
     attempts: number
     /** The pause after each failed attempt, counted from 1, in milliseconds. */
     pauseMs: (attempt: number) => number
     /** Called after every failed attempt, counted from 1, the last one included. */
     onFailure?: (error: Error, attempt: number) => void
+    signal?: AbortSignal | undefined
   },
 ): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await work()
     } catch (error) {
+      signal?.throwIfAborted()
       onFailure?.(error as Error, attempt)
       if (attempt === attempts) throw error
-      await pause(pauseMs(attempt))
+      await pause(pauseMs(attempt), undefined, { signal })
     }
   }
 }
 
 /**
- * Repeats a step for ever. Each step returns the pause after it in milliseconds; what `onError` does after
- * one that fails.
+ * Repeats a step until the signal aborts. Each step returns the pause after it in milliseconds; after a step
+ * that fails, `onError` returns it.
  */
-export async function repeat(step: () => Promise<number>, onError: (error: Error) => number): Promise<never> {
-  for (;;) await pause(await step().catch(onError))
+export async function repeat(
+  signal: AbortSignal | undefined,
+  step: () => Promise<number>,
+  onError: (error: Error) => number,
+): Promise<void> {
+  while (!signal?.aborted) {
+    const pauseMs = await step().catch((error: Error) => (signal?.aborted ? 0 : onError(error)))
+    await pause(pauseMs, undefined, { signal }).catch(() => {})
+  }
 }

@@ -10,15 +10,17 @@ const AGAIN_MS = { first: 10_000, most: 600_000 }
 /**
  * Notes in the database whose attestations are answers of this service, for the indexers: our signer, the
  * others whose signatures are ours, and the proxy, where it takes these alone. Those that cannot sign for a
- * chain, such as a test account that everybody has, are not noted. Goes on until all are. Never throws.
+ * chain, such as a test account that everybody has, are not noted. Tries until all are noted or the signal
+ * aborts. Never throws.
  */
 export async function noteAttesters(
   servers: DatabaseServers,
   chains: Iterable<ServedChain>,
   log: Logger,
+  signal?: AbortSignal,
 ): Promise<void> {
   const connections = apiConnections(1, {})
-  await Promise.all(
+  await Promise.allSettled(
     [...chains].flatMap(({ attester, reader }) => {
       const { chain, address: ours, others, proxy } = attester
       /** @param firstBlock throws while the attester is not known to be ours */
@@ -30,6 +32,7 @@ export async function noteAttesters(
               attesterStatement(chain.slug, address.toLowerCase(), await firstBlock()),
             ),
           {
+            signal,
             attempts: Infinity,
             pauseMs: (attempt) => Math.min(AGAIN_MS.first * attempt, AGAIN_MS.most),
             onFailure: ({ message }, attempt) => {

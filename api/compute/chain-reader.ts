@@ -166,6 +166,10 @@ export class ChainReader {
     this.finalBlocks = new SharedRead(() => this.readFinalBlocks(), HEAD_SHARED_MS, clock)
   }
 
+  close(): void {
+    this.rpc.close()
+  }
+
   /** Whether the chain runs on this machine: such chains make blocks on demand. */
   get local(): boolean {
     return this.connected.rpcUrls.every(isLoopback)

@@ -18,7 +18,7 @@ export { graphqlRoutes } from './gateway'
 const RESPONSE_NODES = 10_000
 const STATEMENT_TIMEOUT_MS = 3_000
 
-/** Private parts of the server (4.11.0, pinned; test/squid-graphql.service.test.ts tests them). */
+/** Private parts of the server (4.11.0, pinned; test/squid-graphql.system.test.ts tests them). */
 interface Parts {
   schema(): Promise<GraphQLSchema>
   context(): Promise<() => { openreader: Openreader }>

@@ -59,6 +59,7 @@ export class HeadReader {
    * @param blocks of this reader alone: it turns to other endpoints
    * @param pollMs the greatest age of the head that is answered, in milliseconds
    * @param onFalseTip called when what evm-processor has is not the chain's: it must start again
+   * @param signal ends what waits for the first head
    */
   constructor(
     private readonly blocks: BlockReader,
@@ -67,6 +68,7 @@ export class HeadReader {
     private readonly pollMs: number,
     private readonly onFalseTip: (error: Error) => void,
     private readonly clock: () => number = Date.now,
+    private readonly signal?: AbortSignal,
   ) {}
 
   /**
@@ -133,7 +135,7 @@ export class HeadReader {
     const isTaken = height !== undefined && this.seen && height >= this.seen.number
     const look = () => this.look().catch((error: Error) => this.troubled(error))
     if (!isNew || !isTaken) await Promise.race([look(), pause(HEAD_PATIENCE_MS)])
-    for (; !this.recent.tip; await pause(AGAIN_AFTER_MS)) await look()
+    for (; !this.recent.tip; await pause(AGAIN_AFTER_MS, undefined, { signal: this.signal })) await look()
     return this.recent.tip
   }
 
@@ -303,7 +305,7 @@ export class HeadReader {
     const found = new Map<RpcCall, HeadBlock | null>()
     if (calls.length === 0) return found
     const until = this.clock() + HELD_MS
-    for (let lacking = calls; ; await pause(AGAIN_AFTER_MS)) {
+    for (let lacking = calls; ; await pause(AGAIN_AFTER_MS, undefined, { signal: this.signal })) {
       const blocks = await Promise.race([
         this.readOnce(lacking).catch((error: Error) => this.troubled(error)),
         pause(HEAD_PATIENCE_MS, undefined),

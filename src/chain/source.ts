@@ -24,6 +24,8 @@ import type { BlockLogs, LogSelection } from './logs'
 export interface Source {
   readonly gatewayUrl: string
   readonly rpcUrl: string
+  /** From now on every request gets status 410, which the processor does not retry: it ends. */
+  end(): void
   close(): Promise<void>
 }
 
@@ -58,8 +60,10 @@ export async function startSource({
 }: SourceOptions): Promise<Source> {
   const history = new HistoryReader(rpc, { selection, finality, log, doubt })
   let url = ''
+  let hasEnded = false
   const server = createServer((request, response) => {
     handle(request, response).catch((error: Error) => {
+      if (hasEnded) return void response.writeHead(410).end()
       // 503 makes the processor ask again. A permanent refusal is logged at every attempt.
       log.warn({ reason: error.message.slice(0, 300) }, 'the chain could not be read and will be read again')
       if (!response.headersSent) response.writeHead(503, { 'content-type': 'text/plain' })
@@ -68,6 +72,7 @@ export async function startSource({
   })
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = request.url ?? ''
+    if (hasEnded) return void response.writeHead(410).end()
     if (request.method === 'GET' && path === '/height')
       return reply(response, 'text/plain', String(await history.height()))
     if (request.method === 'GET' && /^\/\d+\/worker$/.test(path))
@@ -107,6 +112,7 @@ export async function startSource({
   return {
     gatewayUrl: url,
     rpcUrl: `${url}/rpc`,
+    end: () => void (hasEnded = true),
     close: () => new Promise((resolve) => server.close(() => resolve()).closeAllConnections()),
   }
 }

@@ -82,11 +82,13 @@ export class Auditor {
   }
 
   /**
-   * Audits what becomes final, for ever. `callsPerSecond` is an average; 0 means no proofs. Never throws.
+   * Audits what becomes final, until the signal aborts. `callsPerSecond` is an average; 0 means no proofs.
+   * Never throws.
    */
-  follow(callsPerSecond: number): Promise<never> {
+  follow(callsPerSecond: number, signal?: AbortSignal): Promise<void> {
     let next = 0
     return repeat(
+      signal,
       async () => {
         // Between two steps: what is under way reads without them.
         await this.options.registry.takeNoted()

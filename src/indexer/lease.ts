@@ -47,8 +47,9 @@ export class Lease {
 
   /**
    * Waits until this process has the lease, then renews it. Calls `onLost` when another process has taken it.
+   * Rejects if the signal aborts before.
    */
-  async take(onLost: (error: LeaseLostError) => void): Promise<void> {
+  async take(onLost: (error: LeaseLostError) => void, signal?: AbortSignal): Promise<void> {
     for (let said = -Infinity; ;) {
       const other = await takeWriter(this.database, this.chain, this.writer, LEASE_SECONDS, (writer) =>
         this.isGone(writer),
@@ -61,7 +62,7 @@ export class Lease {
           `another indexer of ${this.chain.slug} is at work: waiting to take over when it ends`,
         )
       }
-      await pause(LOOK_EVERY_MS)
+      await pause(LOOK_EVERY_MS, undefined, { signal })
     }
     this.timer = setInterval(() => {
       void renewWriter(this.database.query, this.chain, this.writer, LEASE_SECONDS).then(

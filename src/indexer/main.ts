@@ -1,5 +1,63 @@
 import '../chains-file'
-import { runIndexer } from './run'
+import { setTimeout as pause } from 'node:timers/promises'
+import { createLogger } from '@subsquid/logger'
+import { chainBySlug, settingSuffix } from '../chains'
+import { SettingsError, chosenChain, processSettings, type Settings } from '../config'
+import { addLocationSchemas } from '../location'
+import { unifySubsquidLog } from '../log'
+import { unmigrated } from '../postgres'
+import { onStop } from '../process'
+import { startIndexer, type Indexer } from './run'
 
-/** An indexer: `node lib/indexer/main.js <chain slug> ...`. */
-runIndexer(process.argv.slice(2))
+const log = createLogger('indexer')
+/** A supervisor kills what does not stop: a batch under way is then rolled back, as it is after this time. */
+const STOP_PATIENCE_MS = 1_500
+
+/**
+ * `node lib/indexer/main.js <chain slug> ...`: indexes one chain, or several whose indexers end together;
+ * without a slug the only one that is set. Exits with a code other than 0 when it cannot continue; its
+ * supervisor restarts it.
+ */
+function main(slugs: readonly string[]): void {
+  const indexers: Indexer[] = []
+  onStop((reason) => {
+    log.info({ reason }, 'stopping')
+    const stopped = Promise.all(indexers.map((indexer) => indexer.stop()))
+    void Promise.race([stopped, pause(STOP_PATIENCE_MS)]).then(() => process.exit(0))
+  })
+  try {
+    unifySubsquidLog('info')
+    const settings = processSettings('database', 'chains')
+    unifySubsquidLog(settings.logLevel)
+    addLocationSchemas(settings.locationSchemas)
+    for (const slug of slugs.length ? slugs : [undefined]) {
+      if (isLeftOut(settings, slug)) continue
+      const indexer = startIndexer(chosenChain(settings.chains, slug), settings)
+      indexers.push(indexer)
+      indexer.ended.catch(fail)
+    }
+  } catch (error) {
+    fail(error as Error)
+  }
+}
+
+/** True if the settings leave this chain out: squid.yaml runs a processor for each, and an exit is a failure. */
+function isLeftOut({ chains }: Settings, slug: string | undefined): boolean {
+  const known = slug === undefined ? undefined : chainBySlug(slug)
+  if (!known || chains.some(({ chain }) => chain === known)) return false
+  log.warn(
+    `${known.slug} has no RPC_URL_${settingSuffix(known)}, or CHAINS leaves it out: nothing to index. Waiting to be stopped`,
+  )
+  setInterval(() => {}, 2 ** 30)
+  return true
+}
+
+function fail(error: Error): void {
+  const wrongSettings = error instanceof SettingsError
+  const plain = wrongSettings ? error.message : unmigrated(error)
+  if (plain !== undefined) log.fatal(plain)
+  else log.fatal(error)
+  process.exit(wrongSettings ? 2 : 1)
+}
+
+main(process.argv.slice(2))

@@ -1,5 +1,4 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer, type Server } from 'node:http'
 import type { EvmBatchProcessor } from '@subsquid/evm-processor'
 import type { Registry } from 'prom-client'
 import { SettingsError } from '../config'
@@ -7,7 +6,7 @@ import { registerRpcCalls, type Rpc } from '../rpc'
 
 /**
  * Serves the processor's own metrics for Prometheus (GET /metrics), and those of the endpoints, at this
- * address, or nowhere without one.
+ * address, or nowhere without one. Returns what stops it.
  * By default evm-processor 1.27.3 opens a random port on all interfaces. Throws a SettingsError when the port
  * is in use.
  */
@@ -15,12 +14,12 @@ export async function serveProcessorMetrics(
   processor: EvmBatchProcessor,
   rpc: Rpc,
   address: { host: string; port: number } | undefined,
-): Promise<void> {
+): Promise<() => void> {
   const prometheus = (processor as unknown as ProcessorParts).getPrometheusServer()
-  const port = address
-    ? await listen([prometheus.registry, await registryOf(rpc)], address)
-    : 'none, as INDEXER_METRICS_PORT is not set'
+  const server = address && (await listen([prometheus.registry, await registryOf(rpc)], address))
+  const port = address?.port ?? 'none, as INDEXER_METRICS_PORT is not set'
   prometheus.serve = () => Promise.resolve({ port, close: () => Promise.resolve() })
+  return () => void server?.close().closeAllConnections()
 }
 
 /** Of our own: evm-processor's is of another version of prom-client. */
@@ -34,7 +33,7 @@ async function registryOf(rpc: Rpc): Promise<Registry> {
 async function listen(
   registries: readonly [MetricsText, MetricsText],
   { host, port }: { host: string; port: number },
-): Promise<number> {
+): Promise<Server> {
   const server = createServer((request, response) => {
     if (request.method !== 'GET' || request.url !== '/metrics') return void response.writeHead(404).end()
     Promise.all(registries.map((registry) => registry.metrics())).then(
@@ -51,7 +50,7 @@ async function listen(
       )
     server.once('error', refuse).listen(port, host, resolve)
   })
-  return (server.address() as AddressInfo).port
+  return server
 }
 
 interface MetricsText {

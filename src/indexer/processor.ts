@@ -4,7 +4,8 @@ import {
   type EvmBatchProcessorFields,
 } from '@subsquid/evm-processor'
 import type { Logger } from '@subsquid/logger'
-import type { Store } from '@subsquid/typeorm-store'
+import type { Store, TypeormDatabase } from '@subsquid/typeorm-store'
+import { Runner, type RunnerConfig } from '@subsquid/util-internal-processor-tools'
 import * as eas from '../abi/EAS'
 import type { Chain } from '../chains'
 import type { BlockLogs } from '../chain'
@@ -111,6 +112,47 @@ export function makeProcessor(chain: Chain, gatewayUrl: string, rpcUrl: string, 
     .addLog(attestationFilter(chain))
     .addLog(registrationFilter(chain))
 }
+
+/**
+ * Runs the processor in this process: EvmBatchProcessor.run of 1.27.3, which exits the process, without that.
+ * Resolves when there is nothing left to read; rejects with what ends it.
+ */
+export function runProcessor(
+  processor: ReturnType<typeof makeProcessor>,
+  database: TypeormDatabase,
+  handler: (context: DataHandlerContext<Store, Fields>) => Promise<void>,
+): Promise<void> {
+  const parts = processor as unknown as ProcessorParts
+  const log = parts.getLogger()
+  return new Runner({
+    database,
+    requests: parts.getBatchRequests(),
+    archive: parts.getArchiveDataSource(),
+    hotDataSource: parts.getHotDataSource(),
+    allBlocksAreFinal: false,
+    prometheus: parts.getPrometheusServer(),
+    log,
+    process: (store, { blocks, isHead }) =>
+      handler({
+        _chain: parts.getChain(),
+        log: log.child('mapping'),
+        store,
+        blocks: blocks as DataHandlerContext<Store, Fields>['blocks'],
+        isHead,
+      }),
+  }).run()
+}
+
+/** Private parts of evm-processor 1.27.3. */
+interface ProcessorParts {
+  getLogger(): Logger
+  getChain(): DataHandlerContext<Store, Fields>['_chain']
+  getBatchRequests(): RunnerParts['requests']
+  getArchiveDataSource(): RunnerParts['archive']
+  getHotDataSource(): RunnerParts['hotDataSource']
+  getPrometheusServer(): RunnerParts['prometheus']
+}
+type RunnerParts = RunnerConfig<unknown, Store>
 
 export type Fields = EvmBatchProcessorFields<ReturnType<typeof makeProcessor>>
 

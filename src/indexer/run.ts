@@ -4,13 +4,12 @@ import { TypeormDatabase } from '@subsquid/typeorm-store'
 import { Auditor } from './audit'
 import { BlockReader, Doubt, headerCall, HeadReader, startSource } from '../chain'
 import { BodyReader } from './bodies'
-import { CHAINS, chainBySlug, settingSuffix, stateSchema, type Chain } from '../chains'
+import { CHAINS, stateSchema, type Chain } from '../chains'
 import {
   CHANGES_KEPT_DAYS,
   SettingsError,
-  chosenChain,
   exportDatabaseUrl,
-  processSettings,
+  type ConnectedChain,
   type Settings,
 } from '../config'
 import {
@@ -25,14 +24,11 @@ import {
   type ChainState,
 } from './store'
 import { Lease } from './lease'
-import { addLocationSchemas } from '../location'
-import { unifySubsquidLog } from '../log'
 import { serveProcessorMetrics } from './metrics'
-import { primaryUrl, unmigrated } from '../postgres'
-import { onStop } from '../process'
+import { primaryUrl } from '../postgres'
 import { repeat } from '../retry'
 import { Rpc } from '../rpc'
-import { announcedTimes, decodeBlock, makeProcessor, processBatch } from './processor'
+import { announcedTimes, decodeBlock, makeProcessor, processBatch, runProcessor } from './processor'
 import { Registry } from './registry'
 
 const log = createLogger('indexer')
@@ -42,98 +38,135 @@ const CONTRADICTIONS = 4
 const WAIT_FOR_BLOCK_MS = 2_000
 const ASK_AGAIN_MS = 500
 
-/**
- * Indexes one chain, or several that go on and end together; without a slug the only one that is set. Exits
- * with a code other than 0 when it cannot go on; its supervisor restarts it.
- */
-export function runIndexer(slugs: readonly string[]): void {
-  // A batch is one transaction, so the process may be killed at any moment. A stop gives up the leases and
-  // exits.
-  onStop((reason) => {
-    log.info({ reason }, 'stopping')
-    void Promise.all(leases.map((lease) => lease.release())).then(() => process.exit(0))
-  })
-  try {
-    unifySubsquidLog('info')
-    const settings = processSettings('database', 'chains')
-    unifySubsquidLog(settings.logLevel)
-    addLocationSchemas(settings.locationSchemas)
-    for (const slug of slugs.length ? slugs : [undefined]) index(settings, slug).catch(fail)
-  } catch (error) {
-    fail(error as Error)
-  }
+/** An indexer that runs in this process. */
+export interface Indexer {
+  /** Resolves when the indexer has been stopped. Rejects with the reason why it cannot continue. */
+  readonly ended: Promise<void>
+  /**
+   * Ends what is under way, releases the lease and closes all connections. Resolves when nothing is left of
+   * the indexer. A batch is one transaction: it is written whole or not at all.
+   */
+  stop(): Promise<void>
 }
 
-async function index(settings: Settings, slug: string | undefined): Promise<void> {
-  const known = slug === undefined ? undefined : chainBySlug(slug)
-  if (known && !settings.chains.some(({ chain }) => chain === known)) {
-    // squid.yaml runs one processor per chain and takes an exit for a failure; settings pick the chains.
-    log.warn(
-      `${known.slug} has no RPC_URL_${settingSuffix(known)}, or CHAINS leaves it out: nothing to index. Waiting to be stopped`,
-    )
-    setInterval(() => {}, 2 ** 30)
-    return
+/** The parts of the settings that an indexer reads. */
+export type IndexerSettings = Pick<
+  Settings,
+  'databaseUrl' | 'rpc' | 'schemaPolicy' | 'auditCallsPerSecond' | 'indexerMetrics'
+>
+
+/**
+ * Starts to index one chain. A caller that goes on without its supervisor calls `stop` when `ended` rejects.
+ * @param clock Unix milliseconds, by which the age of the head and of doubts is measured
+ */
+export function startIndexer(
+  connected: ConnectedChain,
+  settings: IndexerSettings,
+  clock: () => number = Date.now,
+): Indexer {
+  const stopping = new AbortController()
+  const { signal } = stopping
+  /** What runs until the signal aborts, and what closes the parts, in the order in which they were opened. */
+  const running: Promise<unknown>[] = []
+  const closing: (() => unknown)[] = []
+  let fail: (error: Error) => void
+  const failed = new Promise<never>((_, reject) => (fail = reject))
+  failed.catch(() => {}) // part of `ended`
+  const work = index()
+  const finished = work.catch((error: unknown) => {
+    if (!signal.aborted) throw error
+  })
+  let stopped: Promise<void> | undefined
+  return {
+    ended: Promise.race([finished, failed]),
+    stop: () => (stopped ??= stop()),
   }
-  const { chain, rpcUrls, gatewayUrl, headPollMs } = chosenChain(settings.chains, slug)
-  const rpc = new Rpc({ chain, urls: rpcUrls, ...settings.rpc, log })
-  const databaseUrl = await primaryUrl(settings.databaseUrl)
-  const database = new Database(
-    databaseUrl,
-    (error) => log.warn({ reason: error.message }, 'a database connection was lost'),
-    fail,
-  )
-  const lease = new Lease(database, chain, log)
-  leases.push(lease)
-  await lease.take(fail)
-  const bodies = new BodyReader(rpc, chain.eas)
-  const doubt = new Doubt()
-  const registry = new Registry({ chain, rpc, database, policy: settings.schemaPolicy, log, isIndexer: true })
-  const head = new HeadReader(new BlockReader(rpc, registry, doubt), doubt, log, headPollMs, fail)
-  const state = await finalState(database.query, chain)
-  await Promise.all([
-    rpc.check(),
-    state && checkSameChain(state, () => new BlockReader(rpc, registry, doubt), database, chain),
-    bodies.hasMulticall(),
-  ])
-  await registry.load()
-  const added = await registry.note(state === undefined)
-  if (added.length)
-    log.info({ chain: chain.slug, added }, 'schemas or attesters are new: the audit reads their history')
 
-  const source = await startSource({
-    rpc,
-    head,
-    doubt,
-    selection: registry,
-    finality: chain.finality,
-    log,
-    onHistory: (blocks) =>
-      bodies.prefetch(announcedTimes(blocks.flatMap((block) => decodeBlock(chain, block)))),
-  })
-  void followHead(database, head, doubt, chain, headPollMs)
-  void forgetOldChanges(database, chain)
-  void new Auditor({ chain, rpc, registry, bodies, database, log, head, doubt }).follow(
-    settings.auditCallsPerSecond,
-  )
+  async function stop(): Promise<void> {
+    stopping.abort(new Error('the indexer is stopped'))
+    await Promise.allSettled([work, ...running])
+    for (const close of closing.reverse()) await close()
+  }
 
-  exportDatabaseUrl(databaseUrl)
-  // READ COMMITTED: processors of other chains write to the same tables, but never to the same rows, and the
-  // lease keeps a second processor of this chain out. SERIALIZABLE would make them abort each other (40001).
-  const store = new TypeormDatabase({
-    supportHotBlocks: true,
-    stateSchema: stateSchema(chain),
-    isolationLevel: 'READ COMMITTED',
-  })
-  lease.fence(store)
-  settleWithState(store, chain)
-  const processor = makeProcessor(chain, gatewayUrl ?? source.gatewayUrl, source.rpcUrl, headPollMs)
-  const { indexerMetrics: metrics } = settings
-  await serveProcessorMetrics(
-    processor,
-    rpc,
-    metrics && { ...metrics, port: metrics.port + CHAINS.indexOf(chain) },
-  )
-  processor.run(store, (context) => processBatch(chain, registry, bodies, log, context))
+  async function index(): Promise<void> {
+    const { chain, rpcUrls, gatewayUrl, headPollMs } = connected
+    const rpc = new Rpc({ chain, urls: rpcUrls, ...settings.rpc, log, signal })
+    closing.push(() => rpc.close())
+    const databaseUrl = await primaryUrl(settings.databaseUrl)
+    const database = new Database(
+      databaseUrl,
+      (error) => log.warn({ reason: error.message }, 'a database connection was lost'),
+      fail,
+    )
+    closing.push(() => database.close())
+    const lease = new Lease(database, chain, log)
+    signal.addEventListener('abort', () => running.push(lease.release()))
+    await lease.take(fail, signal)
+    const bodies = new BodyReader(rpc, chain.eas)
+    const doubt = new Doubt(clock)
+    const registry = new Registry({
+      chain,
+      rpc,
+      database,
+      policy: settings.schemaPolicy,
+      log,
+      isIndexer: true,
+    })
+    const newReader = () => new BlockReader(rpc, registry, doubt, clock)
+    const head = new HeadReader(newReader(), doubt, log, headPollMs, fail, clock, signal)
+    const state = await finalState(database.query, chain)
+    await Promise.all([
+      rpc.check(),
+      state && checkSameChain(state, newReader, database, chain, signal),
+      bodies.hasMulticall(),
+    ])
+    await registry.load()
+    const added = await registry.note(state === undefined)
+    if (added.length)
+      log.info({ chain: chain.slug, added }, 'schemas or attesters are new: the audit reads their history')
+
+    const source = await startSource({
+      rpc,
+      head,
+      doubt,
+      selection: registry,
+      finality: chain.finality,
+      log,
+      onHistory: (blocks) =>
+        bodies.prefetch(announcedTimes(blocks.flatMap((block) => decodeBlock(chain, block)))),
+    })
+    closing.push(() => source.close())
+    signal.addEventListener('abort', () => source.end())
+    signal.throwIfAborted()
+    const auditor = new Auditor({ chain, rpc, registry, bodies, database, log, head, doubt })
+    running.push(
+      followHead(database, head, doubt, chain, headPollMs, signal),
+      forgetOldChanges(database, chain, signal),
+      auditor.follow(settings.auditCallsPerSecond, signal),
+    )
+
+    // READ COMMITTED: processors of other chains write to the same tables, but never to the same rows, and the
+    // lease keeps a second processor of this chain out. SERIALIZABLE would make them abort each other (40001).
+    const store = new TypeormDatabase({
+      supportHotBlocks: true,
+      stateSchema: stateSchema(chain),
+      isolationLevel: 'READ COMMITTED',
+    })
+    closing.push(() => store.disconnect())
+    lease.fence(store)
+    settleWithState(store, chain)
+    const processor = makeProcessor(chain, gatewayUrl ?? source.gatewayUrl, source.rpcUrl, headPollMs)
+    const { indexerMetrics: metrics } = settings
+    const closeMetrics = await serveProcessorMetrics(
+      processor,
+      rpc,
+      metrics && { ...metrics, port: metrics.port + CHAINS.indexOf(chain) },
+    )
+    closing.push(closeMetrics)
+    // Read when the store connects, which is at once.
+    exportDatabaseUrl(databaseUrl)
+    await runProcessor(processor, store, (context) => processBatch(chain, registry, bodies, log, context))
+  }
 }
 
 /**
@@ -147,6 +180,7 @@ async function checkSameChain(
   newReader: () => BlockReader,
   database: Database,
   chain: Chain,
+  signal: AbortSignal,
 ): Promise<void> {
   const blocks = newReader()
   // One node may lag, be on a fork of its own, or lie: the endpoints are asked several times, by turns.
@@ -158,8 +192,8 @@ async function checkSameChain(
         { chain: chain.slug, height: state.finalHeight },
         'the node does not give the last final block; waiting for it',
       )
-      await pause(WAIT_FOR_BLOCK_MS)
-    } else if (++contradicted < CONTRADICTIONS) await pause(ASK_AGAIN_MS)
+      await pause(WAIT_FOR_BLOCK_MS, undefined, { signal })
+    } else if (++contradicted < CONTRADICTIONS) await pause(ASK_AGAIN_MS, undefined, { signal })
     else if (await tryRewind(state, hash, newReader(), database, chain)) return
     else
       throw new SettingsError(
@@ -210,9 +244,11 @@ function followHead(
   doubt: Doubt,
   chain: Chain,
   pollMs: number,
-): Promise<never> {
+  signal: AbortSignal,
+): Promise<void> {
   const pauseMs = Math.max(pollMs, 1_000)
   return repeat(
+    signal,
     async () => {
       // At the head evm-processor asks as often, so that this makes no further calls.
       const latest = await head.latest(1.5 * pollMs)
@@ -231,8 +267,9 @@ function followHead(
 }
 
 /** Deletes old rows of the log of changes. Never throws. */
-function forgetOldChanges(database: Database, chain: Chain): Promise<never> {
+function forgetOldChanges(database: Database, chain: Chain, signal: AbortSignal): Promise<void> {
   return repeat(
+    signal,
     async () => {
       const count = await forgetChanges(database.query, chain, CHANGES_KEPT_DAYS)
       return count < CHANGES_FORGOTTEN_AT_ONCE ? FORGET_EVERY_MS : 0
@@ -242,14 +279,4 @@ function forgetOldChanges(database: Database, chain: Chain): Promise<never> {
       return FORGET_EVERY_MS
     },
   )
-}
-
-const leases: Lease[] = []
-
-function fail(error: Error): void {
-  const wrongSettings = error instanceof SettingsError
-  const plain = wrongSettings ? error.message : unmigrated(error)
-  if (plain !== undefined) log.fatal(plain)
-  else log.fatal(error)
-  process.exit(wrongSettings ? 2 : 1)
 }

@@ -19,6 +19,8 @@ export interface EndpointOptions {
   /** How long the answer to eth_chainId is believed; for ever by default. */
   chainIdValidMs?: number
   log?: Logger
+  /** Ends what waits for an answer: from then on calls reject. */
+  signal?: AbortSignal
 }
 
 /**
@@ -73,6 +75,10 @@ export class Endpoint {
       retrySchedule: [0],
       log: null,
     })
+  }
+
+  close(): void {
+    this.client.close()
   }
 
   get isTrusted(): boolean {

@@ -62,6 +62,11 @@ export class Rpc {
         yield { chain: this.options.chain.slug, endpoint: host, method, counts }
   }
 
+  /** Closes the connections. */
+  close(): void {
+    for (const endpoint of this.endpoints) endpoint.close()
+  }
+
   /** How many endpoints there are. */
   get size(): number {
     return this.endpoints.length
@@ -99,6 +104,7 @@ export class Rpc {
     const excluded = new Set<Endpoint>()
     let refusal: Error | undefined
     for (let attempt = 1; ; attempt++) {
+      this.options.signal?.throwIfAborted()
       const endpoint = once
         ? this.inOrder(reversed).find((each) => !excluded.has(each))
         : await this.next(reversed, excluded)
@@ -164,7 +170,7 @@ export class Rpc {
     const well = candidates.find((endpoint) => endpoint.restsUntil <= now)
     if (well) return well
     const soonest = candidates.reduce((a, b) => (b.restsUntil < a.restsUntil ? b : a))
-    await pause(soonest.restsUntil - now)
+    await pause(soonest.restsUntil - now, undefined, { signal: this.options.signal })
     return soonest
   }
 

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { UnavailableError } from '../../http/problems'
 import { pkcs11Signer } from './pkcs11'
 
-/** The thread of a token, played by a script: what a real one does is in test/keys.service.test.ts. */
+/** The thread of a token, played by a script: what a real one does is in test/keys.system.test.ts. */
 
 const KEY = new SigningKey(`0x${'11'.repeat(32)}`)
 const DIGEST = `0x${'5a'.repeat(32)}`

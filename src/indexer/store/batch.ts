@@ -25,7 +25,7 @@ const TRACKED_AT_ONCE = 10
 /** The greatest integer of Postgres, above every block number. */
 const LAST_HEIGHT = 2 ** 31 - 1
 
-/** Private parts of typeorm-store 1.5.1: test/indexer.service.test.ts rolls back what is written here. */
+/** Private parts of typeorm-store 1.5.1: test/indexer.system.test.ts rolls back what is written here. */
 interface StoreParts {
   em(): {
     query<Row>(sql: string, values?: unknown[]): Promise<Row[]>
