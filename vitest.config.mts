@@ -37,6 +37,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'service',
+          isolate: false,
           include: ['{src,api,test,packages}/**/*.service.test.ts'],
           globalSetup: 'test/run.ts',
         },

@@ -116,8 +116,11 @@ export interface LocalChainOptions {
   /** Base Sepolia by default. */
   chain?: Chain
   port: number
+  /** Where the chain is continued from, and saved to when it is stopped. */
   stateFile?: string
-  /** Unix seconds of a fresh chain's first block; 40 days ago by default. */
+  /** The saved state that a chain begins with which is saved nowhere. */
+  loadedFrom?: string
+  /** Unix seconds at which the clock of a fresh or a loaded chain starts; 40 days ago by default. */
   startsAt?: number
   /** Owner of the proxy, whose signatures it takes; the local service's signer by default. */
   signer?: string
@@ -129,8 +132,7 @@ export interface LocalChainOptions {
 }
 
 /**
- * Starts a local node that plays a chain of the table. With `stateFile` it continues from there and saves
- * there when stopped. A fresh chain gets its version of EAS and its registry at the real addresses,
+ * Starts a local node that plays a chain of the table. A fresh chain gets its version of EAS and its registry at the real addresses,
  * Multicall3, all schemas and the proxy of the signer; its clock starts 40 days back, so that sample
  * attestations have a past. Throws when the node does not start, or its contract is not the one in the table.
  */
@@ -138,11 +140,12 @@ export async function startLocalChain({
   chain = LOCAL_CHAIN,
   port,
   stateFile,
+  loadedFrom,
   startsAt = Math.floor(Date.now() / 1000) - 40 * 86_400,
   signer = testAccount(9).address,
   statesKept,
 }: LocalChainOptions): Promise<LocalChain> {
-  const fresh = !stateFile || !existsSync(stateFile)
+  const fresh = !loadedFrom && (!stateFile || !existsSync(stateFile))
   const states = statesFolder(stateFile)
   const child = spawn(
     nodeBinary(),
@@ -152,6 +155,7 @@ export async function startLocalChain({
       ...(fresh ? ['--timestamp', String(startsAt)] : []),
       ...['--cache-path', states],
       ...(stateFile ? ['--state', stateFile] : []),
+      ...(loadedFrom ? ['--load-state', loadedFrom] : []),
       ...(statesKept === undefined ? [] : ['--prune-history', String(statesKept)]),
     ],
     // A process group of its own: on Ctrl-C it must end after the indexer.
@@ -209,6 +213,10 @@ export async function startLocalChain({
   }
   try {
     if (fresh) await deploy(local)
+    if (loadedFrom) {
+      const last = (await provider.getBlock('latest'))!.timestamp
+      await provider.send('anvil_setTime', [Math.max(last, startsAt) * 1000])
+    }
     proxy = await proxyOf(local, signer)
     if (fresh) await mineToFinality(local)
   } catch (error) {

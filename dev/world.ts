@@ -42,6 +42,10 @@ export interface WorldOptions {
   samples: boolean
   /** False: database and chains live in memory. */
   keep: boolean
+  /** The state that a local chain begins with; without it, a fresh one. */
+  loadedFrom?: (chain: Chain) => string | undefined
+  /** Unix seconds at which the clocks of local chains start. */
+  startsAt?: number
   /** Aborts the start: what was started by then is stopped, and startWorld throws. */
   signal?: AbortSignal
   report: (line: string) => void
@@ -111,7 +115,6 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   async function bringUp(): Promise<World> {
     mkdirSync(folder, { recursive: true })
     const environment: NodeJS.ProcessEnv = { ...options.environment }
-    const rpcUrl = (chain: Chain) => `RPC_URL_${settingSuffix(chain)}`
     const local = !CHAINS.some((chain) => environment[rpcUrl(chain)])
     // Settings with CHAINS need URLs, which are known only once the chains run: these are placeholders.
     const placeholders = Object.fromEntries(CHAINS.map((chain) => [rpcUrl(chain), 'http://127.0.0.1']))
@@ -169,13 +172,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
 
     if (local) {
       environment.CHAINS = localRows.map(({ slug }) => slug).join(',')
-      environment.HEAD_POLL_SECONDS ||= '0.5'
-      environment.DEPLOYMENT_NAME ||= 'local'
-      // The local service has one user, who is not limited.
-      environment.RATE_LIMIT_PER_HOUR ||= '0'
-      environment.RECORDS_RATE_LIMIT_PER_HOUR ||= '0'
-      environment.LOCAL_NODES ||= 'true'
-      if (!given.signer) environment.SIGNER_PRIVATE_KEY = LOCAL_SIGNER_KEY
+      setLocalDefaults(environment, given)
     }
     // Loading programs takes longest of a start: that goes on beside the database's own start.
     const held = (name: string, modules: string, program: string, ...args: string[]) =>
@@ -202,17 +199,12 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     const started = await Promise.all(upAndSampled)
     const chains: ReadonlyMap<string, LocalChain> = new Map(started.map((each) => [each.chain.slug, each]))
     const chain = chains.get(LOCAL_CHAIN.slug) ?? started[0]
-    const sampled = Promise.all(started.map(attestSamples))
+    const sampled = Promise.all(started.map(sample))
     sampled.catch(() => {}) // awaited below; the embedded database starts meanwhile
-    async function attestSamples(each: LocalChain): Promise<void> {
+    async function sample(each: LocalChain): Promise<void> {
       const { slug } = each.chain
       if (options.samples && each.fresh)
-        await step(
-          `Sample places of ${slug}`,
-          attestPlaces(each, each === chain ? 1 : NTH_PLACE_ELSEWHERE, (done, total) =>
-            options.progress(`places attested on ${slug}`, done, total),
-          ),
-        )
+        await step(`Sample places of ${slug}`, attestSamples(each, each === chain, options.progress))
       if (!options.keep) return
       writeFileSync(completeFile(slug), '')
       // Not before: the times of sample places are set block by block.
@@ -223,7 +215,13 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       const stateFile = path.join(folder, `chain-${row.slug}.json`)
       // The start was stopped while places were attested: the chain is incomplete.
       if (!existsSync(completeFile(row.slug))) rmSync(stateFile, { force: true })
-      const up = await startLocalChain({ chain: row, port, signer, ...(options.keep && { stateFile }) })
+      const loadedFrom = options.loadedFrom?.(row)
+      const up = await startLocalChain({
+        ...{ chain: row, port, signer },
+        ...(options.keep && { stateFile }),
+        ...(loadedFrom !== undefined && { loadedFrom }),
+        ...(options.startsAt !== undefined && { startsAt: options.startsAt }),
+      })
       if (stopping) {
         await up.stop()
         throw new PlainError('Stopped while starting.')
@@ -233,8 +231,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
         (reason) =>
           stopping || setBroken(`${reason}. Start again; what was attested in the last minute may be lost.`),
       )
-      environment[rpcUrl(row)] = up.url
-      environment[`PROXY_${settingSuffix(row)}`] ||= up.proxy
+      setLocalChain(environment, up)
       return up
     }
     function completeFile(slug: string): string {
@@ -287,17 +284,46 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     await step('Indexers', Promise.race([looked, refused]))
     async function waitForIndexer(each: LocalChain): Promise<void> {
       await waitForHead(settings, each, options.progress)
-      // Until it has looked, the API takes the copy of an earlier run for outdated.
-      const { slug } = each.chain
-      while (!stopping && (await looks(settings.databaseUrl)).get(slug) === before.get(slug))
-        await pause(LOOK_MS)
+      await waitForLook(settings, each, before, () => stopping)
     }
     return { settings, chains, chain, services, broken, stop }
   }
 }
 
+function rpcUrl(chain: Chain): string {
+  return `RPC_URL_${settingSuffix(chain)}`
+}
+
+/** Settings of a service on local chains, where the environment has no others. */
+export function setLocalDefaults(environment: NodeJS.ProcessEnv, { signer }: Pick<Settings, 'signer'>): void {
+  environment.HEAD_POLL_SECONDS ||= '0.5'
+  environment.DEPLOYMENT_NAME ||= 'local'
+  // The local service has one user, who is not limited.
+  environment.RATE_LIMIT_PER_HOUR ||= '0'
+  environment.RECORDS_RATE_LIMIT_PER_HOUR ||= '0'
+  environment.LOCAL_NODES ||= 'true'
+  if (!signer) environment.SIGNER_PRIVATE_KEY = LOCAL_SIGNER_KEY
+}
+
+/** The settings that name a local chain. */
+export function setLocalChain(environment: NodeJS.ProcessEnv, { chain, url, proxy }: LocalChain): void {
+  environment[rpcUrl(chain)] = url
+  environment[`PROXY_${settingSuffix(chain)}`] ||= proxy
+}
+
+/** Attests all sample places on a chain, or every tenth if the chain is not the `main` one. */
+export function attestSamples(
+  chain: LocalChain,
+  main: boolean,
+  progress: WorldOptions['progress'] = () => {},
+): Promise<void> {
+  return attestPlaces(chain, main ? 1 : NTH_PLACE_ELSEWHERE, (done, total) =>
+    progress(`places attested on ${chain.chain.slug}`, done, total),
+  )
+}
+
 /** The address of a key in a file; a PlainError for a key elsewhere. */
-function addressOf(signer: Settings['signer']): string {
+export function addressOf(signer: Settings['signer']): string {
   if (signer && signer.kind !== 'key')
     throw new PlainError(
       'ATTESTER_ADDRESS: missing; the signer that is set does not tell it before the API runs.',
@@ -315,8 +341,22 @@ async function indexedHeight(databaseUrl: string, chain: Chain): Promise<number>
   return rows[0]?.height ?? -1
 }
 
+/**
+ * Resolves once the chain's indexer has looked at its head since `before`: until then the API takes the copy
+ * of an earlier run for outdated.
+ */
+export async function waitForLook(
+  { databaseUrl }: Settings,
+  { chain }: LocalChain,
+  before: ReadonlyMap<string, string>,
+  isStopped = () => false,
+): Promise<void> {
+  while (!isStopped() && (await looks(databaseUrl)).get(chain.slug) === before.get(chain.slug))
+    await pause(LOOK_MS)
+}
+
 /** When the indexer of each chain last looked at its head, by slug. */
-async function looks(databaseUrl: string): Promise<Map<string, string>> {
+export async function looks(databaseUrl: string): Promise<Map<string, string>> {
   const rows = await queryOnce<{ chain: string; at: string }>(
     databaseUrl,
     'SELECT chain, checked_at::text AS at FROM chain_status WHERE checked_at IS NOT NULL',

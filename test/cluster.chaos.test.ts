@@ -15,13 +15,12 @@ import {
   MISSING_PACKAGES,
   changed,
   isListening,
-  program,
   startCluster,
   type Cluster,
   type DatabaseServer,
-  type Program,
 } from './cluster'
 import { rows } from './database'
+import { program, type Program } from './postgres'
 import { listen } from './sse'
 
 /**

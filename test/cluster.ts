@@ -1,86 +1,31 @@
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
-import {
-  chmodSync,
-  chownSync,
-  closeSync,
-  existsSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { createConnection } from 'node:net'
 import path from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { freePort } from '../dev/services'
 import { migrate, removeFolder, rows, temporaryFolder } from './database'
+import {
+  emptyFolder,
+  initialise,
+  missing,
+  POSTGRES,
+  POSTGRES_FILES,
+  postgresServer,
+  program,
+  run,
+  USER,
+  type Program,
+} from './postgres'
 
 /** Postgres servers that follow one another, each behind a PgBouncer, from Debian's packages. */
 
-const POSTGRES = '/usr/lib/postgresql/15/bin'
 const PROGRAMS = {
-  'postgresql-15': `${POSTGRES}/initdb`,
-  'postgresql-15-postgis-3': '/usr/share/postgresql/15/extension/postgis.control',
+  ...POSTGRES_FILES,
   pgbouncer: '/usr/sbin/pgbouncer',
   haproxy: '/usr/sbin/haproxy',
   'redis-server': '/usr/bin/redis-server',
 }
 /** The Debian packages that are missing here; a test that needs them is skipped and names them. */
-export const MISSING_PACKAGES = Object.entries(PROGRAMS)
-  .filter(([, file]) => !existsSync(file))
-  .map(([name]) => name)
-
-/** Neither Postgres nor PgBouncer runs as root: they run as the user of Debian's package then. */
-const isRoot = process.getuid?.() === 0
-const idOf = (flag: string) => Number(spawnSync('id', [flag, 'postgres'], { encoding: 'utf8' }).stdout)
-const USER = isRoot && MISSING_PACKAGES.length === 0 ? { uid: idOf('-u'), gid: idOf('-g') } : {}
-
-/** A program that can be ended at any moment, and started again. */
-export interface Program {
-  readonly name: string
-  start(): Promise<void>
-  /** Ends it at once, as a crash does; or by another signal. */
-  kill(signal?: NodeJS.Signals): Promise<void>
-  log(): string
-}
-
-/** @param answers tells whether it does, after the start */
-export function program(
-  name: string,
-  folder: string,
-  [command, ...args]: readonly string[],
-  answers: () => Promise<boolean>,
-  options: { uid?: number; gid?: number } = {},
-): Program {
-  const file = path.join(folder, `${name}.log`)
-  let child: ChildProcess | undefined
-  const log = () => readFileSync(file, 'utf8')
-  return {
-    name,
-    log,
-    start: async () => {
-      const out = openSync(file, 'a')
-      const started = (child = spawn(command!, args, {
-        stdio: ['ignore', out, out],
-        cwd: folder,
-        ...options,
-      }))
-      closeSync(out)
-      while (!(await answers())) {
-        if (started.exitCode !== null || started.signalCode !== null)
-          throw new Error(`${name} ended before it answered:\n${log().slice(-2_000)}`)
-        await pause(50)
-      }
-    },
-    kill: async (signal = 'SIGKILL') => {
-      if (!child || child.exitCode !== null || child.signalCode !== null) return
-      const ended = once(child, 'exit')
-      child.kill(signal)
-      await ended
-    },
-  }
-}
+export const MISSING_PACKAGES = missing(PROGRAMS)
 
 /** Whether something accepts connections at this port. */
 export function isListening(port: number): Promise<boolean> {
@@ -90,12 +35,6 @@ export function isListening(port: number): Promise<boolean> {
       resolve(true)
     }).on('error', () => resolve(false))
   })
-}
-
-/** Runs a program of Postgres to its end, as the user that Postgres runs as. */
-export function run(command: string, ...args: string[]): void {
-  const { status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8', cwd: '/', ...USER })
-  if (status !== 0) throw new Error(`${command} failed:\n${stdout}${stderr}`)
 }
 
 /** A text of ops/ with other words in place of some; throws where one of them is not there. */
@@ -145,7 +84,7 @@ export async function startCluster(replicas: number): Promise<Cluster> {
   }
   try {
     const [primary, ...others] = servers
-    initialise(folder, 0)
+    initialise(dataOf(folder, 0))
     await primary!.postgres.start()
     await rows(primary!.url.replace('/geo', '/postgres'), 'CREATE DATABASE geo')
     migrate(primary!.url)
@@ -171,53 +110,14 @@ function dataOf(folder: string, number: number): string {
   return path.join(folder, `data-${number}`)
 }
 
-function initialise(folder: string, number: number): void {
-  const data = dataOf(folder, number)
-  emptyFolder(data)
-  run(`${POSTGRES}/initdb`, '-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C.UTF-8')
-  writeFileSync(
-    path.join(data, 'pg_hba.conf'),
-    'local all all trust\nhost all all 127.0.0.1/32 trust\nhost replication all 127.0.0.1/32 trust\n',
-  )
-}
-
-export function emptyFolder(data: string): void {
-  removeFolder(data)
-  mkdirSync(data, { mode: 0o700 })
-  if (USER.uid !== undefined) chownSync(data, USER.uid, USER.gid)
-}
-
 async function databaseServer(folder: string, number: number): Promise<DatabaseServer> {
   const [port, bouncerPort] = [await freePort(), await freePort()]
   const data = dataOf(folder, number)
   const url = `postgres://postgres@127.0.0.1:${port}/geo`
-  const answers = (at: number, database: string) => () =>
-    rows(`postgres://postgres@127.0.0.1:${at}/${database}`, 'SELECT').then(
-      () => true,
-      () => false,
-    )
-  const settings = {
-    ...{
-      port,
-      listen_addresses: '127.0.0.1',
-      unix_socket_directories: data,
-      fsync: 'off',
-      shared_buffers: '32MB',
-    },
-    ...{ max_connections: 100, wal_keep_size: '256MB', hot_standby_feedback: 'on', max_wal_senders: 10 },
-  }
-  const postgres = program(
-    `postgres-${number}`,
-    folder,
-    [
-      `${POSTGRES}/postgres`,
-      '-D',
-      data,
-      ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
-    ],
-    answers(port, 'postgres'),
-    USER,
-  )
+  const postgres = postgresServer(`postgres-${number}`, folder, data, {
+    ...{ port, shared_buffers: '32MB', max_connections: 100, wal_keep_size: '256MB' },
+    ...{ hot_standby_feedback: 'on', max_wal_senders: 10 },
+  })
   const ini = path.join(folder, `pgbouncer-${number}.ini`)
   writeFileSync(
     ini,

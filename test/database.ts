@@ -6,8 +6,13 @@ import path from 'node:path'
 import { Client } from 'pg'
 import { freePort, startService } from '../dev/services'
 
-/** A Postgres server to make test databases on; without it they are embedded ones, in memory. */
+/**
+ * A Postgres server to make test databases on: the one that the environment names, or that of the run
+ * (run.ts). Without one they are embedded databases.
+ */
 export const TEST_DATABASE_URL = process.env.TEST_DATABASE_URL
+/** The same, also in the process in which run.ts sets it. */
+const serverUrl = () => process.env.TEST_DATABASE_URL
 
 const FOLDER_PREFIX = 'geospatial-test-'
 
@@ -18,14 +23,15 @@ export interface TestDatabase {
 
 /** A new, empty database: on the server that TEST_DATABASE_URL names, else an embedded one in memory. */
 export async function createDatabase(): Promise<TestDatabase> {
-  return TEST_DATABASE_URL ? onServer(TEST_DATABASE_URL) : embedded(temporaryFolder())
+  const server = serverUrl()
+  return server ? onServer(server) : embedded(temporaryFolder())
 }
 
-/** A new database with our migrations applied: a copy of the run's template. */
-export async function createMigratedDatabase(): Promise<TestDatabase> {
-  const template = process.env.TEST_TEMPLATE
+/** A new database with our migrations applied: a copy of the run's template, or of another one. */
+export async function createMigratedDatabase(template = process.env.TEST_TEMPLATE): Promise<TestDatabase> {
   if (!template) throw new Error('There is no template: a test that needs a database is a service test.')
-  if (TEST_DATABASE_URL) return onServer(TEST_DATABASE_URL, template)
+  const server = serverUrl()
+  if (server) return onServer(server, template)
   const folder = temporaryFolder()
   const data = path.join(folder, 'data')
   cpSync(template, data, { recursive: true })
@@ -33,19 +39,24 @@ export async function createMigratedDatabase(): Promise<TestDatabase> {
 }
 
 /**
- * Makes the database that createMigratedDatabase copies, once per run: migrations take seconds, up to 20 for
- * an embedded database on a busy machine. Returns its name on the server, or its folder.
+ * Makes a database that createMigratedDatabase copies: `fill` is called with its URL, and must have closed
+ * its connections when it resolves. Returns its name on the server, or its folder.
  */
-export async function createTemplate(): Promise<{ template: string; drop: () => Promise<void> }> {
-  if (TEST_DATABASE_URL) {
-    const { url, drop } = await onServer(TEST_DATABASE_URL)
-    migrate(url)
+export async function createTemplate(
+  fill: (url: string) => Promise<void> | void,
+): Promise<{ template: string; drop: () => Promise<void> }> {
+  const base = process.env.TEST_TEMPLATE
+  const server = serverUrl()
+  if (server) {
+    const { url, drop } = await onServer(server, base)
+    await fill(url)
     return { template: new URL(url).pathname.slice(1), drop }
   }
   const folder = temporaryFolder()
   const data = path.join(folder, 'data')
+  if (base) cpSync(base, data, { recursive: true })
   const { url, stop, drop } = await embedded(folder, data)
-  migrate(url)
+  await fill(url)
   // Copied while no process writes to it.
   await stop()
   return { template: data, drop }
@@ -78,8 +89,9 @@ export async function removeLeftovers(): Promise<() => Promise<void>> {
     const owner = new RegExp(`^${FOLDER_PREFIX}(\\d+)-`).exec(name)?.[1]
     if (owner && !runs(Number(owner))) removeFolder(path.join(tmpdir(), name))
   }
-  if (!TEST_DATABASE_URL) return async () => {}
-  const server = new Client({ connectionString: TEST_DATABASE_URL })
+  const url = serverUrl()
+  if (!url) return async () => {}
+  const server = new Client({ connectionString: url })
   await server.connect()
   await server.query('SELECT pg_advisory_lock($1)', [process.env.TEST_RUN])
   const { rows: left } = await server.query<{ name: string; run: string }>(

@@ -9,7 +9,7 @@ import { startTestWorld, type TestWorld } from './world'
 /** The whole path with real parts: chain -> indexer -> database -> HTTP -> signature -> chain. */
 let world: TestWorld
 beforeAll(async () => {
-  world = await startTestWorld({ INDEX_MAX_AGE_SECONDS: '2' })
+  world = await startTestWorld({ INDEX_MAX_AGE_SECONDS: '2' }, { processes: true })
 })
 afterAll(async () => {
   await world?.stop()

@@ -12,7 +12,7 @@ import { inOneBlock, startTestWorld, type TestWorld } from './world'
 const LIST = '/api/v0/location-records'
 let world: TestWorld
 beforeAll(async () => {
-  world = await startTestWorld()
+  world = await startTestWorld({}, { processes: true })
 })
 afterAll(() => world?.stop())
 

@@ -200,7 +200,7 @@ test('a reorg while the indexer is down, and anvil_rollback', async () => {
 
 test('the audit reads the history of a location schema that is added to the settings later', async () => {
   const { chain } = world
-  // Left alone, the indexer finds it by itself (schemas.service.test.ts).
+  // Left alone, the indexer finds it by itself (schemas.system.test.ts).
   await indexer.stop()
   restart([], { SCHEMA_DISCOVERY: 'listed' })
   const fields = 'string srs,string location_type,string location,string name'

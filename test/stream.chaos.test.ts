@@ -15,7 +15,7 @@ import { mine, startTestWorld, type TestWorld } from './world'
 let world: TestWorld
 const folder = temporaryFolder()
 beforeAll(async () => {
-  world = await startTestWorld({ CHAINS: 'base-sepolia,celo', TRUST_PROXY: '127.0.0.1' })
+  world = await startTestWorld({ CHAINS: 'base-sepolia,celo', TRUST_PROXY: '127.0.0.1' }, { processes: true })
 })
 afterAll(async () => {
   await world?.stop()

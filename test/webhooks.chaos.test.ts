@@ -25,7 +25,7 @@ const folder = temporaryFolder()
 const file = path.join(folder, 'webhooks.json')
 const started: { port: number }[] = []
 beforeAll(async () => {
-  world = await startTestWorld()
+  world = await startTestWorld({}, { processes: true })
   receiver = await startReceiver()
   writeFileSync(
     file,

@@ -1,12 +1,28 @@
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { TransactionReceipt } from 'ethers'
-import { LOCAL_CHAIN, mined, type LocalChain } from '../dev/chain'
+import { LOCAL_CHAIN, mined, startLocalChain, type LocalChain } from '../dev/chain'
 import { blankSettings, freePort } from '../dev/services'
-import { startWorld, waitForHead, type World } from '../dev/world'
-import { createMigratedDatabase, removeFolder, rows, temporaryFolder } from './database'
+import {
+  addressOf,
+  attestSamples,
+  looks,
+  setLocalChain,
+  setLocalDefaults,
+  startWorld,
+  waitForHead,
+  waitForLook,
+  type World,
+} from '../dev/world'
+import { ACTIVE_SLUGS, chainBySlug, settingSuffix, type Chain } from '../src/chains'
+import { readSettings } from '../src/config'
+import { preparedState } from './chains'
+import { createMigratedDatabase, createTemplate, removeFolder, rows, temporaryFolder } from './database'
 import { openApiChecker } from './openapi'
 
-export interface TestWorld extends Omit<World, 'chain'> {
+export interface TestWorld extends Omit<World, 'chain' | 'broken'> {
   readonly chain: LocalChain
   readonly url: string
   readonly databaseUrl: string
@@ -18,42 +34,152 @@ export interface TestWorld extends Omit<World, 'chain'> {
   post: (path: string, body: unknown) => Promise<{ status: number; body: any }>
 }
 
+interface TestWorldOptions {
+  /** With the sample places of `npm start`, on the active chains. */
+  samples?: boolean
+  /** With indexers and the API in processes of their own, as `npm start` runs them: they can be killed. */
+  processes?: boolean
+}
+
 /**
- * The whole service as `npm start` brings it up, on free ports, in memory, without limits, and without sample
- * places unless asked for; with one local chain, or those of CHAINS.
+ * The whole service on free ports, without limits, and without sample places unless asked for; with one local
+ * chain, or those of CHAINS. The chains begin with the contracts deployed, and the database is a copy of the
+ * run's template. Indexers and API run in this process, from what was built, unless `processes` is set.
  */
 export async function startTestWorld(
   environment: NodeJS.ProcessEnv = {},
-  { samples = false } = {},
+  { samples = false, processes = false }: TestWorldOptions = {},
 ): Promise<TestWorld> {
-  const database = await createMigratedDatabase()
-  const CHAINS = environment.CHAINS ?? LOCAL_CHAIN.slug
+  const sampled = samples ? await sampledWorld() : undefined
+  const database = await createMigratedDatabase(sampled?.template)
+  const CHAINS = sampled?.chains ?? environment.CHAINS ?? LOCAL_CHAIN.slug
   const [port, chainPort] = await Promise.all([freePort(), freePort(CHAINS.split(',').length)])
   const folder = temporaryFolder()
-  const world = await startWorld({
-    environment: {
-      ...process.env,
-      // The settings of the developer's own service must not leak in.
-      ...blankSettings(),
-      DATABASE_URL: database.url,
-      CHAINS,
-      PORT: String(port),
-      LOCAL_CHAIN_PORT: String(chainPort),
-      RATE_LIMIT_PER_HOUR: '0',
-      RECORDS_RATE_LIMIT_PER_HOUR: '0',
-      HEAD_POLL_SECONDS: '0.3',
-      // copies.service.test.ts tries several.
-      API_PROCESSES: '1',
-      ...environment,
-    },
+  const settings = {
+    ...process.env,
+    // The settings of the developer's own service must not leak in.
+    ...blankSettings(),
+    DATABASE_URL: database.url,
+    PORT: String(port),
+    LOCAL_CHAIN_PORT: String(chainPort),
+    RATE_LIMIT_PER_HOUR: '0',
+    RECORDS_RATE_LIMIT_PER_HOUR: '0',
+    HEAD_POLL_SECONDS: '0.3',
+    // copies.system.test.ts tries several.
+    API_PROCESSES: '1',
+    ...environment,
+    CHAINS,
+  }
+  const start = processes ? startProcesses : startInProcess
+  const world = await start({
+    environment: settings,
     folder,
-    samples,
-    keep: false,
-    report: () => {},
-    progress: () => {},
+    loadedFrom: (chain) => sampled?.stateOf(chain.slug) ?? preparedState(chain),
+    ...(sampled && { startsAt: Math.floor(Date.now() / 1000) }),
   })
-  const chain = world.chain!
-  const url = `http://127.0.0.1:${port}`
+  return {
+    ...world,
+    ...(await clientOf(`http://127.0.0.1:${port}`)),
+    chain: world.chain!,
+    databaseUrl: database.url,
+    caughtUp: async () => {
+      for (const each of world.chains.values()) await waitForHead(world.settings, each)
+    },
+    stop: async () => {
+      await world.stop()
+      await database.drop()
+      removeFolder(folder)
+    },
+  }
+}
+
+interface WorldParts {
+  environment: NodeJS.ProcessEnv
+  folder: string
+  loadedFrom: (chain: Chain) => string | undefined
+  startsAt?: number
+}
+type Started = Omit<World, 'broken'>
+
+function startProcesses(parts: WorldParts): Promise<Started> {
+  return startWorld({ ...parts, samples: false, keep: false, report: () => {}, progress: () => {} })
+}
+
+async function startInProcess({ environment, folder, loadedFrom, startsAt }: WorldParts): Promise<Started> {
+  const stops: (() => Promise<unknown>)[] = []
+  const stop = async () => {
+    for (const each of stops.splice(0).reverse()) await each()
+  }
+  try {
+    return await bringUp()
+  } catch (error) {
+    await stop()
+    throw error
+  }
+
+  async function bringUp(): Promise<Started> {
+    const rows = environment.CHAINS!.split(',').map((slug) => chainBySlug(slug)!)
+    const named = { ...environment }
+    for (const row of rows) named[`RPC_URL_${settingSuffix(row)}`] = 'http://127.0.0.1'
+    const { signer, attesterAddress, localChainPort } = readSettings(named, ['chains'])
+    const owner = attesterAddress ?? (signer ? addressOf(signer) : undefined)
+    const started = await Promise.all(
+      rows.map(async (chain, i) => {
+        const state = loadedFrom(chain)
+        const local = await startLocalChain({
+          ...{ chain, port: localChainPort + i },
+          ...(owner !== undefined && { signer: owner }),
+          ...(state !== undefined && { loadedFrom: state }),
+          ...(startsAt !== undefined && { startsAt }),
+        })
+        stops.push(() => local.stop())
+        return local
+      }),
+    )
+    for (const each of started) setLocalChain(environment, each)
+    setLocalDefaults(environment, { signer })
+    const settings = readSettings(environment, ['database', 'chains', 'signer'])
+    const before = await looks(settings.databaseUrl)
+    const log = path.join(folder, 'service.log')
+    built<typeof import('../src/log')>('lib/log.js').unifySubsquidLog(settings.logLevel, log)
+    const { startIndexer } = built<typeof import('../src/indexer/run')>('lib/indexer/run.js')
+    built<typeof import('../src/location')>('lib/location/index.js').addLocationSchemas(
+      settings.locationSchemas,
+    )
+    const indexers = settings.chains.map((each) => startIndexer(each, settings))
+    stops.push(() => Promise.all(indexers.map((indexer) => indexer.stop())))
+    const { openApi } = built<typeof import('../api/copy')>('dist/api/copy.js')
+    const { openLog } = built<typeof import('../src/log')>('dist/src/log.js')
+    const api = await openApi(settings, openLog(settings.logLevel, log))
+    stops.push(async () => {
+      await api.app.close()
+      await api.close()
+    })
+    await api.app.listen({ host: settings.host, port: settings.port })
+    api.start()
+    const failed = Promise.race(indexers.map((indexer) => indexer.ended))
+    await Promise.race([
+      failed,
+      Promise.all(
+        started.map(async (each) => {
+          await waitForHead(settings, each)
+          await waitForLook(settings, each, before)
+        }),
+      ),
+    ])
+    const chains = new Map(started.map((each) => [each.chain.slug, each]))
+    return { settings, chains, chain: chains.get(LOCAL_CHAIN.slug) ?? started[0], services: new Map(), stop }
+  }
+}
+
+/** A module of what was built, which is loaded once per worker: much faster than by vitest. */
+function built<Module>(file: string): Module {
+  return load(path.resolve(file)) as Module
+}
+const load = createRequire(path.resolve('package.json'))
+
+/** Requests to an API, whose answers are compared with its own OpenAPI document. */
+async function clientOf(url: string): Promise<Pick<TestWorld, 'url' | 'get' | 'post'>> {
   const checker = openApiChecker(await (await fetch(`${url}/openapi.json`)).json())
   const ask = async (path: string, method: string, request?: unknown) => {
     const response = await fetch(url + path, {
@@ -74,21 +200,73 @@ export async function startTestWorld(
     })
     return { status: response.status, body }
   }
-  return {
-    ...world,
-    chain,
-    url,
-    databaseUrl: world.settings.databaseUrl,
-    caughtUp: async () => {
-      for (const each of world.chains.values()) await waitForHead(world.settings, each)
-    },
-    get: (path) => ask(path, 'GET'),
-    post: (path, body) => ask(path, 'POST', body),
-    stop: async () => {
+  return { url, get: (path) => ask(path, 'GET'), post: (path, body) => ask(path, 'POST', body) }
+}
+
+/** A world with the sample places, as its database and chains were when it was stopped. */
+interface SampledWorld {
+  /** As createMigratedDatabase takes it. */
+  template: string
+  /** Slugs, as the setting CHAINS has them. */
+  chains: string
+  stateOf: (slug: string) => string
+}
+
+/** Makes the world with the sample places once per run, for all workers. */
+async function sampledWorld(): Promise<SampledWorld> {
+  const folder = path.join(process.env.TEST_FOLDER!, 'sampled')
+  const chains = ACTIVE_SLUGS.join(',')
+  const stateOf = (slug: string) => path.join(folder, `${slug}.json`)
+  const template = await oncePerRun('sampled', async () => {
+    mkdirSync(folder)
+    await Promise.all(
+      ACTIVE_SLUGS.map(async (slug) => {
+        const chain = chainBySlug(slug)!
+        const local = await startLocalChain({ chain, port: await freePort(), stateFile: stateOf(slug) })
+        await attestSamples(local, slug === LOCAL_CHAIN.slug)
+        await local.stop()
+      }),
+    )
+    const { template } = await createTemplate(async (url) => {
+      const port = await freePort()
+      const chainPort = await freePort(ACTIVE_SLUGS.length)
+      const world = await startInProcess({
+        environment: {
+          ...{ ...process.env, ...blankSettings(), DATABASE_URL: url, CHAINS: chains, API_PROCESSES: '1' },
+          ...{ PORT: String(port), LOCAL_CHAIN_PORT: String(chainPort), HEAD_POLL_SECONDS: '0.3' },
+        },
+        folder,
+        loadedFrom: ({ slug }) => stateOf(slug),
+        startsAt: Math.floor(Date.now() / 1000),
+      })
       await world.stop()
-      await database.drop()
-      removeFolder(folder)
-    },
+    })
+    return template
+  })
+  return { template, chains, stateOf }
+}
+
+/** What `make` returns: the first worker that wants it makes it, the others wait for that. */
+async function oncePerRun(name: string, make: () => Promise<string>): Promise<string> {
+  const lock = path.join(process.env.TEST_FOLDER!, `${name}.lock`)
+  const done = path.join(process.env.TEST_FOLDER!, `${name}.done`)
+  try {
+    closeSync(openSync(lock, 'wx'))
+  } catch {
+    while (!existsSync(done)) await pause(50)
+    const text = readFileSync(done, 'utf8')
+    if (text.startsWith('!')) throw new Error(`${name} could not be made: ${text.slice(1)}`)
+    return text
+  }
+  const result = await make().catch((error: Error) => {
+    write(`!${error.message}`)
+    throw error
+  })
+  write(result)
+  return result
+  function write(text: string): void {
+    writeFileSync(`${done}.part`, text)
+    renameSync(`${done}.part`, done)
   }
 }
 

@@ -13,7 +13,7 @@ import { readLocation } from '../../../src/location/payload'
 import { loadH3 } from '../src/kernel/h3'
 
 /**
- * What the kernel answers, as texts that show every bit. everywhere.test.ts bundles this as the package
+ * What the kernel answers, as texts that show every bit. everywhere.system.test.ts bundles this as the package
  * bundles its kernel, and runs it in several engines.
  */
 

@@ -69,7 +69,7 @@ interface IAttest {
 }
 
 /// @notice A chain with the real EAS, its registry and its proxy at their addresses, the places that were attested, and
-/// the answers that the running service gave about them (kit.service.test.ts writes them).
+/// the answers that the running service gave about them (kit.system.test.ts writes them).
 abstract contract World {
     string internal json;
     IEAS internal eas;
@@ -86,7 +86,7 @@ abstract contract World {
 
     function setUp() public virtual {
         string memory file = vm.envOr("ANSWERS", string(""));
-        require(bytes(file).length != 0, "these tests are run by packages/contracts/test/kit.service.test.ts");
+        require(bytes(file).length != 0, "these tests are run by packages/contracts/test/kit.system.test.ts");
         json = vm.readFile(file);
         vm.chainId(vm.parseJsonUint(json, ".chainId"));
         vm.warp(vm.parseJsonUint(json, ".start"));

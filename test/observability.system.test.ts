@@ -33,11 +33,14 @@ let world: TestWorld
 let indexerPort: number
 beforeAll(async () => {
   indexerPort = await freePort()
-  world = await startTestWorld({
-    INDEXER_METRICS_PORT: String(indexerPort),
-    ADMIN_KEY: 'an-admin-key-of-32-characters-or-more',
-    ...(process.env.TEST_REDIS_URL && { REDIS_URL: process.env.TEST_REDIS_URL }),
-  })
+  world = await startTestWorld(
+    {
+      INDEXER_METRICS_PORT: String(indexerPort),
+      ADMIN_KEY: 'an-admin-key-of-32-characters-or-more',
+      ...(process.env.TEST_REDIS_URL && { REDIS_URL: process.env.TEST_REDIS_URL }),
+    },
+    { processes: true },
+  )
   const uid = await attest(world.chain, locationRequest({ type: 'Point', coordinates: [1, 2] }))
   await world.caughtUp()
   const asked = { chainId: world.chain.chain.id, from: uid, to: { type: 'Point', coordinates: [2, 2] } }

@@ -48,10 +48,13 @@ beforeAll(async () => {
     })()
   })
   await once(collector.listen(0, '127.0.0.1'), 'listening')
-  world = await startTestWorld({
-    OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${(collector.address() as AddressInfo).port}`,
-    OTEL_BSP_SCHEDULE_DELAY: '50',
-  })
+  world = await startTestWorld(
+    {
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${(collector.address() as AddressInfo).port}`,
+      OTEL_BSP_SCHEDULE_DELAY: '50',
+    },
+    { processes: true },
+  )
 })
 afterAll(async () => {
   await world?.stop()

@@ -9,7 +9,10 @@ import { startTestWorld, type TestWorld } from './world'
 const LIMIT = 40
 let world: TestWorld
 beforeAll(async () => {
-  world = await startTestWorld({ API_PROCESSES: '2', RATE_LIMIT_PER_HOUR: String(LIMIT) })
+  world = await startTestWorld(
+    { API_PROCESSES: '2', RATE_LIMIT_PER_HOUR: String(LIMIT) },
+    { processes: true },
+  )
 })
 afterAll(() => world.stop())
 

@@ -34,7 +34,7 @@ const { FILE, ROW } = vi.hoisted(() => {
 
 let world: TestWorld
 beforeAll(async () => {
-  world = await startTestWorld({ CHAINS: 'far-chain', CHAINS_FILE: FILE })
+  world = await startTestWorld({ CHAINS: 'far-chain', CHAINS_FILE: FILE }, { processes: true })
 })
 afterAll(async () => {
   await world.stop()

@@ -11,10 +11,13 @@ import { inOneBlock, mine, startTestWorld, type TestWorld } from './world'
 const CHAINS = [LOCAL_CHAIN.slug, 'sepolia']
 let world: TestWorld
 beforeAll(async () => {
-  world = await startTestWorld({
-    CHAINS: CHAINS.join(),
-    AUDIT_CALLS_PER_SECOND: '10000',
-  })
+  world = await startTestWorld(
+    {
+      CHAINS: CHAINS.join(),
+      AUDIT_CALLS_PER_SECOND: '10000',
+    },
+    { processes: true },
+  )
 })
 afterAll(() => world.stop())
 

@@ -14,7 +14,7 @@ import { LOCAL_CHAIN, inOneBlock, mine, startTestWorld, type TestWorld } from '.
 /** The indexer against reorgs and killed processes. The invariants hold after each test. */
 let world: TestWorld
 beforeAll(async () => {
-  world = await startTestWorld()
+  world = await startTestWorld({}, { processes: true })
 })
 afterEach(async () => {
   await world.caughtUp()

@@ -26,7 +26,7 @@ import { startTestWorld, type TestWorld } from './world'
 /** They attest places, which other pages would count: these pages are the last. */
 const ATTESTING = ['docs/guide/attest.md', 'docs/guide/cli.md']
 const PAGES = ['README.md', ...pagesUnder('docs/guide'), ...pagesUnder('docs/reference')]
-  // Needs compiled contracts: packages/contracts/test/kit.service.test.ts runs it.
+  // Needs compiled contracts: packages/contracts/test/kit.system.test.ts runs it.
   .filter((page) => page !== 'docs/guide/contracts.md')
   .sort((a, b) => Number(ATTESTING.includes(a)) - Number(ATTESTING.includes(b)))
 /** Commands that other tests run, or that a reader runs to install something. */

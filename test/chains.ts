@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync } from 'node:fs'
+import path from 'node:path'
+import { LOCAL_CHAIN, startLocalChain, type LocalChain, type LocalChainOptions } from '../dev/chain'
+import { freePort } from '../dev/services'
+import { ACTIVE_SLUGS, CHAINS, type Chain } from '../src/chains'
+
+/** Local chains that begin with the contracts deployed: their states are made once and kept between runs. */
+
+/** The chains whose state is kept; a test with another one deploys its contracts. */
+const PREPARED = CHAINS.filter(({ slug }) => ACTIVE_SLUGS.includes(slug) || slug === 'base')
+/** What the states follow from. */
+const SOURCES = [
+  'dev/chain.ts',
+  'src/chains.ts',
+  'src/location/payload.ts',
+  'package-lock.json',
+  ...readdirSync('dev/contracts').map((name) => `dev/contracts/${name}`),
+]
+
+const key = () => {
+  const hash = createHash('sha256')
+  for (const file of SOURCES) hash.update(readFileSync(file))
+  return hash.digest('hex').slice(0, 16)
+}
+const FOLDER = path.join('node_modules/.cache/chains', key())
+/** The state that a chain begins with; undefined for a chain whose contracts are deployed each time. */
+export function preparedState({ slug }: Chain): string | undefined {
+  const file = path.join(FOLDER, `${slug}.json`)
+  return existsSync(file) ? path.resolve(file) : undefined
+}
+
+/** Makes the states that do not exist yet. */
+export async function prepareChains(): Promise<void> {
+  mkdirSync(FOLDER, { recursive: true })
+  await Promise.all(
+    PREPARED.filter((chain) => !preparedState(chain)).map(async (chain) => {
+      const made = path.resolve(FOLDER, `${chain.slug}.${process.pid}`)
+      const local = await startLocalChain({ chain, port: await freePort(), stateFile: made })
+      await local.stop()
+      renameSync(made, path.resolve(FOLDER, `${chain.slug}.json`))
+    }),
+  )
+}
+
+/** A local chain as `startLocalChain` starts it, from a prepared state where there is one. */
+export function startTestChain(options: Omit<LocalChainOptions, 'stateFile'>): Promise<LocalChain> {
+  const loadedFrom = options.loadedFrom ?? preparedState(options.chain ?? LOCAL_CHAIN)
+  return startLocalChain({ ...options, ...(loadedFrom && { loadedFrom }) })
+}

@@ -1,0 +1,109 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { chownSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { removeFolder, rows } from './database'
+
+/** Programs that tests start, and Postgres servers among them, from Debian's packages. */
+
+export const POSTGRES = '/usr/lib/postgresql/15/bin'
+export const POSTGRES_FILES = {
+  'postgresql-15': `${POSTGRES}/initdb`,
+  'postgresql-15-postgis-3': '/usr/share/postgresql/15/extension/postgis.control',
+}
+
+/** The names of the packages whose file does not exist here. */
+export function missing(files: Readonly<Record<string, string>>): string[] {
+  return Object.keys(files).filter((name) => !existsSync(files[name]!))
+}
+
+/** Neither Postgres nor PgBouncer runs as root: they run as the user of Debian's package then. */
+const isRoot = process.getuid?.() === 0
+const idOf = (flag: string) => Number(spawnSync('id', [flag, 'postgres'], { encoding: 'utf8' }).stdout)
+export const USER = isRoot && missing(POSTGRES_FILES).length === 0 ? { uid: idOf('-u'), gid: idOf('-g') } : {}
+
+/** A program that can be ended at any moment, and started again. */
+export interface Program {
+  readonly name: string
+  start(): Promise<void>
+  /** Ends it at once, as a crash does; or by another signal. */
+  kill(signal?: NodeJS.Signals): Promise<void>
+  log(): string
+}
+
+/** @param answers tells whether it does, after the start */
+export function program(
+  name: string,
+  folder: string,
+  [command, ...args]: readonly string[],
+  answers: () => Promise<boolean>,
+  options: { uid?: number; gid?: number } = {},
+): Program {
+  const file = path.join(folder, `${name}.log`)
+  let child: ChildProcess | undefined
+  const log = () => readFileSync(file, 'utf8')
+  return {
+    name,
+    log,
+    start: async () => {
+      const out = openSync(file, 'a')
+      const started = (child = spawn(command!, args, {
+        stdio: ['ignore', out, out],
+        cwd: folder,
+        ...options,
+      }))
+      closeSync(out)
+      while (!(await answers())) {
+        if (started.exitCode !== null || started.signalCode !== null)
+          throw new Error(`${name} ended before it answered:\n${log().slice(-2_000)}`)
+        await pause(50)
+      }
+    },
+    kill: async (signal = 'SIGKILL') => {
+      if (!child || child.exitCode !== null || child.signalCode !== null) return
+      const ended = once(child, 'exit')
+      child.kill(signal)
+      await ended
+    },
+  }
+}
+
+/** Runs a program of Postgres to its end, as the user that Postgres runs as. */
+export function run(command: string, ...args: string[]): void {
+  const { status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8', cwd: '/', ...USER })
+  if (status !== 0) throw new Error(`${command} failed:\n${stdout}${stderr}`)
+}
+
+/** Makes an empty cluster of databases, which trusts everyone on this machine. */
+export function initialise(data: string): void {
+  emptyFolder(data)
+  run(`${POSTGRES}/initdb`, '-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C.UTF-8')
+  writeFileSync(
+    path.join(data, 'pg_hba.conf'),
+    'local all all trust\nhost all all 127.0.0.1/32 trust\nhost replication all 127.0.0.1/32 trust\n',
+  )
+}
+
+export function emptyFolder(data: string): void {
+  removeFolder(data)
+  mkdirSync(data, { mode: 0o700 })
+  if (USER.uid !== undefined) chownSync(data, USER.uid, USER.gid)
+}
+
+/** A server of this cluster of databases that writes nothing durably. `settings` hold its port. */
+export function postgresServer(
+  name: string,
+  folder: string,
+  data: string,
+  settings: { port: number } & Record<string, string | number>,
+): Program {
+  const all = { listen_addresses: '127.0.0.1', unix_socket_directories: data, fsync: 'off', ...settings }
+  const given = Object.entries(all).flatMap(([setting, value]) => ['-c', `${setting}=${value}`])
+  const answers = () =>
+    rows(`postgres://postgres@127.0.0.1:${settings.port}/postgres`, 'SELECT').then(
+      () => true,
+      () => false,
+    )
+  return program(name, folder, [`${POSTGRES}/postgres`, '-D', data, ...given], answers, USER)
+}
