@@ -2,9 +2,6 @@ import { availableParallelism, totalmem } from 'node:os'
 import path from 'node:path'
 import { defineConfig } from 'vitest/config'
 
-/** `npm run test:unit` is the inner loop: fewer generated cases. `npm test` runs all of them. */
-const quick = process.env.npm_lifecycle_event === 'test:unit' || process.env.TEST_QUICK !== undefined
-
 /**
  * Service tests mostly wait for blocks, time-outs and processes, so five of them keep two cores busy. With an
  * embedded database each takes half a gigabyte more: as many as have 3 GB each.
@@ -22,7 +19,8 @@ export default defineConfig({
     testTimeout: 900_000,
     hookTimeout: 900_000,
     expect: { poll: { timeout: 300_000 } },
-    maxWorkers: quick ? availableParallelism() : workers,
+    maxWorkers: process.env.npm_lifecycle_event === 'test:unit' ? availableParallelism() : workers,
+    tags: [{ name: 'hunt', description: 'randomised tests, which `npm run hunt` repeats with other seeds' }],
     projects: [
       {
         extends: true,
@@ -30,7 +28,6 @@ export default defineConfig({
           name: 'unit',
           include: ['{src,api,test,packages}/**/*.test.ts'],
           exclude: ['**/*.{service,chaos}.test.ts', '**/node_modules/**'],
-          env: quick ? { TEST_QUICK: '1', FC_RUNS: '8', TEST_FUZZED_NUMBERS: '20000' } : {},
         },
       },
       {

@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { hunt } from '../test/seed'
 import { parseStrictJson } from './strict-json'
 
-test('valid JSON is read as by JSON.parse', () => {
+hunt('valid JSON is read as by JSON.parse', 50, ({ seed, cases }) => {
   fc.assert(
     fc.property(
       fc.jsonValue({ maxDepth: 6 }),
@@ -13,7 +14,7 @@ test('valid JSON is read as by JSON.parse', () => {
         expect(parseStrictJson(text)).toEqual(JSON.parse(text))
       },
     ),
-    { seed: 11, numRuns: 500 },
+    { seed, numRuns: cases },
   )
 })
 test('equal keys in different objects, and strings that look like keys, are accepted', () => {

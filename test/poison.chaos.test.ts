@@ -10,6 +10,7 @@ import { EventKind } from '../src/model'
 import type { ChainEvent } from '../src/indexer/project'
 import { createMigratedDatabase, rows, type TestDatabase } from './database'
 import { FAMILIES, attestedPlace, hostile, type Attested } from './hostile'
+import { hunt } from './seed'
 
 /**
  * Nothing that an attester chooses stops the indexer: batches through the real BatchWriter into a real
@@ -206,19 +207,16 @@ test.each(Object.entries(FAMILIES))(
   },
 )
 
-const SEED = 20_261_122
-const COUNT = Number(process.env.TEST_HOSTILE_ATTESTATIONS ?? 5_000)
-test(
-  `${COUNT} hostile attestations (seed ${SEED}) are all stored, none withheld, and a replay of the whole log finds no difference`,
-  { timeout: 3_600_000 },
-  async () => {
-    const random = seededRandom(SEED)
+hunt(
+  'hostile attestations are all stored, none withheld, and a replay of the whole log finds no difference',
+  500,
+  async ({ random, cases }) => {
     const before = await countUids(replaying.query, CHAIN, watchedOf(CHAIN))
-    for (let done = 0; done < COUNT; done += 1_000) {
-      const batch = Array.from({ length: 1_000 }, () => hostile(number++, random))
+    for (let done = 0; done < cases; done += 1_000) {
+      const batch = Array.from({ length: Math.min(1_000, cases - done) }, () => hostile(number++, random))
       expect(await write(batch)).toMatchObject({ withheld: 0 })
     }
-    expect(await countUids(replaying.query, CHAIN, watchedOf(CHAIN))).toBe(before + COUNT)
+    expect(await countUids(replaying.query, CHAIN, watchedOf(CHAIN))).toBe(before + cases)
     expect(await replay()).toEqual([])
   },
 )

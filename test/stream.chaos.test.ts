@@ -4,11 +4,11 @@ import { toBeHex, zeroPadValue } from 'ethers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { LOCAL_SIGNER_KEY, attest, locationRequest, mined, revoke } from '../dev/chain'
 import { blankSettings, freePort, startService, type Service } from '../dev/services'
-import { seededRandom } from '../dev/random'
 import { settingSuffix } from '../src/chains'
 import { removeFolder, rows, temporaryFolder } from './database'
 import { expectInvariants, onChain } from './invariants'
 import { listen, type SseEvent, type SseListener } from './sse'
+import { hunt } from './seed'
 import { mine, startTestWorld, type TestWorld } from './world'
 
 /** Clients of the record stream on the whole service, through reorgs and killed copies of the API. */
@@ -161,97 +161,102 @@ test('copies of the API are killed while two chains attest and revoke: a client 
   await Promise.all(copies.map((copy) => copy.stop()))
 })
 
-const SEED = Number(process.env.FINAL_SEED || 1)
-test(`reorgs, and kills of the indexer and the API (seed ${SEED}): listeners of final changes hear exactly what the final chain holds, once and in order`, async () => {
-  const { chain, databaseUrl, caughtUp } = world
-  const { finality } = chain.chain
-  const random = seededRandom(SEED)
-  const below = (end: number) => Math.floor(random() * end)
-  // What came before is told before.
-  await mine(chain, finality + 2)
-  await caughtUp()
-  const from = (await chain.provider.getBlockNumber()) + 1
-  const ports = [await freePort(), await freePort()]
-  const copies = await Promise.all(ports.map(startCopy))
-  const query = '?chain=base-sepolia&finality=final'
-  const steady = await start(await listen(`${world.url}${PATH}${query}`))
-  let stopping = false
-  let connections = 0
-  /** What a client heard that resumes from the id of the last event or comment. */
-  const heard: SseEvent[] = []
-  const hop = async () => {
-    let { lastEventId } = steady
-    while (!stopping) {
-      const listener = await listen(`http://127.0.0.1:${ports[connections++ % 2]!}${PATH}${query}`, {
-        lastEventId,
-        onEvent: (event) => heard.push(event),
-      }).catch(() => undefined)
-      if (listener) {
-        await Promise.race([listener.ended, pause(100 + below(900)), listener.until(() => stopping)])
-        listener.close()
-        lastEventId = listener.lastEventId
-      } else await pause(50)
-    }
-  }
-  const hopping = hop()
-  const attested: string[] = []
-  let reorgs = 0
-  let kills = 0
-  let highest = from
-  const acts: readonly (() => Promise<unknown>)[] = [
-    async () => attested.push(await attest(chain, place())),
-    async () => attested.push(await attest(chain, place())),
-    // It may be revoked already, or gone.
-    () => revoke(chain, attested.at(-1 - below(6))!).catch(() => undefined),
-    () => mine(chain, 1 + below(3)),
-    () => mine(chain, below(finality + 20)),
-    async () => {
-      const depth = 1 + below(1 + below(12))
-      const height = await chain.provider.getBlockNumber()
-      if (height - depth < Math.max(from, highest - finality + 30)) return
-      // A new coinbase: anvil loses blocks that are mined again with the same hash.
-      await chain.provider.send('anvil_setCoinbase', [zeroPadValue(toBeHex(++reorgs), 20)])
-      await chain.provider.send('anvil_reorg', [depth, []])
-    },
-    () => pause(below(400)),
-    async () => {
-      if (kills++ % 3 === 0) await world.services.get('indexer-base-sepolia')!.kill()
-      else if (kills % 3 === 0) {
-        await copies[0]!.kill()
-        copies[0] = await startCopy(ports[0]!)
+hunt(
+  'reorgs, and kills of the indexer and the API: listeners of final changes hear exactly what the final chain holds, once and in order',
+  9,
+  async ({ random, cases }) => {
+    const { chain, databaseUrl, caughtUp } = world
+    const { finality } = chain.chain
+    const below = (end: number) => Math.floor(random() * end)
+    // What came before is told before.
+    await mine(chain, finality + 2)
+    await caughtUp()
+    const from = (await chain.provider.getBlockNumber()) + 1
+    const ports = [await freePort(), await freePort()]
+    const copies = await Promise.all(ports.map(startCopy))
+    const query = '?chain=base-sepolia&finality=final'
+    const steady = await start(await listen(`${world.url}${PATH}${query}`))
+    let stopping = false
+    let connections = 0
+    /** What a client heard that resumes from the id of the last event or comment. */
+    const heard: SseEvent[] = []
+    const hop = async () => {
+      let { lastEventId } = steady
+      while (!stopping) {
+        const listener = await listen(`http://127.0.0.1:${ports[connections++ % 2]!}${PATH}${query}`, {
+          lastEventId,
+          onEvent: (event) => heard.push(event),
+        }).catch(() => undefined)
+        if (listener) {
+          await Promise.race([listener.ended, pause(100 + below(900)), listener.until(() => stopping)])
+          listener.close()
+          lastEventId = listener.lastEventId
+        } else await pause(50)
       }
-    },
-  ]
-  attested.push(await attest(chain, place()))
-  for (let i = 0; i < 90; i++) {
-    await acts[below(acts.length)]!()
-    highest = Math.max(highest, await chain.provider.getBlockNumber())
-  }
-  await mine(chain, finality + 15)
-  await caughtUp()
-  const expected = await onChain(world.chain, from)
-  await steady.count(expected.length)
-  while (heard.length < expected.length) await pause(20)
-  // Long enough for anything that should not come.
-  await pause(1_200)
-  stopping = true
-  await hopping
-  const ofRecord = (list: readonly string[]) =>
-    Object.fromEntries(attested.map((uid) => [uid, list.filter((each) => each.endsWith(uid))]))
-  const news = (list: readonly string[]) => list.filter((each) => each.startsWith('new '))
-  for (const events of [steady.events, heard]) {
-    expect([...told(events)].sort()).toEqual([...expected].sort())
-    expect(ofRecord(told(events))).toEqual(ofRecord(expected))
-    expect(news(told(events))).toEqual(news(expected))
-  }
-  expect([reorgs > 3, kills > 3, expected.length > 10, connections > 5]).toEqual([true, true, true, true])
-  await expectInvariants(world)
-  expect(
-    await rows(databaseUrl, `SELECT repaired_events::int FROM chain_status WHERE chain = 'base-sepolia'`),
-  ).toEqual([{ repaired_events: 0 }])
-  steady.close()
-  await Promise.all(copies.map((copy) => copy.stop()))
-})
+    }
+    const hopping = hop()
+    const attested: string[] = []
+    let reorgs = 0
+    let kills = 0
+    let highest = from
+    const acts: readonly (() => Promise<unknown>)[] = [
+      async () => attested.push(await attest(chain, place())),
+      async () => attested.push(await attest(chain, place())),
+      // It may be revoked already, or gone.
+      () => revoke(chain, attested.at(-1 - below(6))!).catch(() => undefined),
+      () => mine(chain, 1 + below(3)),
+      () => mine(chain, below(finality + 20)),
+      async () => {
+        const depth = 1 + below(1 + below(12))
+        const height = await chain.provider.getBlockNumber()
+        if (height - depth < Math.max(from, highest - finality + 30)) return
+        // A new coinbase: anvil loses blocks that are mined again with the same hash.
+        await chain.provider.send('anvil_setCoinbase', [zeroPadValue(toBeHex(++reorgs), 20)])
+        await chain.provider.send('anvil_reorg', [depth, []])
+      },
+      () => pause(below(400)),
+      async () => {
+        if (kills++ % 3 === 0) await world.services.get('indexer-base-sepolia')!.kill()
+        else if (kills % 3 === 0) {
+          await copies[0]!.kill()
+          copies[0] = await startCopy(ports[0]!)
+        }
+      },
+    ]
+    attested.push(await attest(chain, place()))
+    for (let i = 0; i < cases; i++) {
+      await acts[below(acts.length)]!()
+      highest = Math.max(highest, await chain.provider.getBlockNumber())
+    }
+    await mine(chain, finality + 15)
+    await caughtUp()
+    const expected = await onChain(world.chain, from)
+    await steady.count(expected.length)
+    while (heard.length < expected.length) await pause(20)
+    // Long enough for anything that should not come.
+    await pause(1_200)
+    stopping = true
+    await hopping
+    const ofRecord = (list: readonly string[]) =>
+      Object.fromEntries(attested.map((uid) => [uid, list.filter((each) => each.endsWith(uid))]))
+    const news = (list: readonly string[]) => list.filter((each) => each.startsWith('new '))
+    for (const events of [steady.events, heard]) {
+      expect([...told(events)].sort()).toEqual([...expected].sort())
+      expect(ofRecord(told(events))).toEqual(ofRecord(expected))
+      expect(news(told(events))).toEqual(news(expected))
+    }
+    if (cases >= 90)
+      expect([reorgs > cases / 30, kills > cases / 30, expected.length > 10, connections > 5]).toEqual([
+        ...[true, true, true, true],
+      ])
+    await expectInvariants(world)
+    expect(
+      await rows(databaseUrl, `SELECT repaired_events::int FROM chain_status WHERE chain = 'base-sepolia'`),
+    ).toEqual([{ repaired_events: 0 }])
+    steady.close()
+    await Promise.all(copies.map((copy) => copy.stop()))
+  },
+)
 
 test('2,000 listeners each get all of 200 records', async () => {
   const port = await freePort()

@@ -5,11 +5,11 @@ import { toBeHex, zeroPadValue } from 'ethers'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { LOCAL_SIGNER_KEY, attest, locationRequest, revoke } from '../dev/chain'
-import { seededRandom } from '../dev/random'
 import { blankSettings, freePort, startService, type Service } from '../dev/services'
 import { removeFolder, rows, temporaryFolder } from './database'
 import { onChain } from './invariants'
 import { answers, distinct, startReceiver, type Receiver } from './receiver'
+import { hunt } from './seed'
 import { mine, startTestWorld, type TestWorld } from './world'
 
 /**
@@ -17,7 +17,6 @@ import { mine, startTestWorld, type TestWorld } from './world'
  * that is killed, and a receiver that fails at random.
  */
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
-const SEED = Number(process.env.WEBHOOK_SEED || 1)
 let world: TestWorld
 let receiver: Receiver
 const copies: Service[] = []
@@ -72,77 +71,80 @@ const told = (path: string) =>
 let longitude = -180
 const place = () => locationRequest({ type: 'Point', coordinates: [(longitude += 0.01), 20] })
 
-test(`copies of the API that are killed, reorgs, and a receiver that fails at random (seed ${SEED}): a final subscription gets exactly what the final chain holds, in order; repeats have the same id and bytes`, async () => {
-  const { chain, caughtUp } = world
-  const { finality } = chain.chain
-  const random = seededRandom(SEED)
-  const below = (end: number) => Math.floor(random() * end)
-  for (let i = 0; i < 2; i++) {
-    started.push({ port: await freePort() })
-    copies.push(await startCopy(started[i]!.port))
-  }
-  const positions = () =>
-    rows(world.databaseUrl, 'SELECT FROM webhook_subscription WHERE position IS NOT NULL')
-  while ((await positions()).length < 3) await pause(50)
-  const from = (await chain.provider.getBlockNumber()) + 1
-  const kinds = [answers.status(500), answers.reset, answers.slow]
-  receiver.answer = () => (random() < 0.15 ? kinds[below(kinds.length)]! : answers.ok)
-  let [kills, reorgs, highest] = [0, 0, from]
-  const attested: string[] = [await attest(chain, place())]
-  for (let i = 0; i < 60; i++) {
-    const act = below(10)
-    if (act < 4) attested.push(await attest(chain, place()))
-    else if (act === 4)
-      await revoke(chain, attested.at(-1 - below(Math.min(5, attested.length)))!).catch(() => {})
-    else if (act === 5) await mine(chain, below(finality))
-    else if (act === 6) {
-      const depth = 1 + below(1 + below(10))
-      const height = await chain.provider.getBlockNumber()
-      if (height - depth > Math.max(from, highest - finality + 30)) {
-        await chain.provider.send('anvil_setCoinbase', [zeroPadValue(toBeHex(++reorgs), 20)])
-        await chain.provider.send('anvil_reorg', [depth, []])
-      }
-    } else if (act === 7) await pause(below(300))
-    else if (act === 8 && i % 2) await world.services.get('indexer-base-sepolia')!.kill()
-    else if (kills < 3 && i > 10 * (kills + 1)) {
-      // The one that delivers, in the middle of what it does.
-      const [row] = await rows<{ pid: string }>(
-        world.databaseUrl,
-        `SELECT split_part(holder, '/', 2) AS pid FROM webhook_subscription WHERE id = 'final'`,
-      )
-      const holds = copies.findIndex(({ pid }) => String(pid) === row!.pid)
-      const at = holds < 0 ? kills % 2 : holds
-      await copies[at]!.kill()
-      copies[at] = await startCopy(started[at]!.port)
-      kills++
+hunt(
+  'copies of the API that are killed, reorgs, and a receiver that fails at random: a final subscription gets exactly what the final chain holds, in order; repeats have the same id and bytes',
+  6,
+  async ({ random, cases }) => {
+    const { chain, caughtUp } = world
+    const { finality } = chain.chain
+    const below = (end: number) => Math.floor(random() * end)
+    for (let i = 0; i < 2; i++) {
+      started.push({ port: await freePort() })
+      copies.push(await startCopy(started[i]!.port))
     }
-    highest = Math.max(highest, await chain.provider.getBlockNumber())
-  }
-  // Those of the latest state are told what is taken back, too.
-  const gone = await attest(chain, place())
-  await caughtUp()
-  await chain.provider.send('anvil_setCoinbase', [zeroPadValue(toBeHex(++reorgs), 20)])
-  await chain.provider.send('anvil_reorg', [1, []])
-  await mine(chain, finality + 15)
-  await caughtUp()
-  while (!told('/latest').includes(`reorged ${gone}`)) await pause(50)
-  const expected = await onChain(world.chain, from)
-  while (told('/final').length < expected.length) await pause(50)
-  await pause(1_200)
-  const heard = told('/final')
-  expect([...heard].sort()).toEqual([...expected].sort())
-  const ofRecord = (list: readonly string[]) =>
-    attested.map((uid) => list.filter((each) => each.endsWith(uid)))
-  expect(ofRecord(heard)).toEqual(ofRecord(expected))
-  const news = (list: readonly string[]) => list.filter((each) => each.startsWith('new '))
-  expect(news(heard)).toEqual(news(expected))
-  expect(told('/nowhere')).toEqual([])
-  for (const { body, headers } of receiver.received)
-    expect(
-      new Webhook(SECRET).verify(body, { ...headers, 'webhook-timestamp': headers['webhook-timestamp']! }),
-    ).toBeTruthy()
-  expect([kills, expected.length > 5]).toEqual([3, true])
-})
+    const positions = () =>
+      rows(world.databaseUrl, 'SELECT FROM webhook_subscription WHERE position IS NOT NULL')
+    while ((await positions()).length < 3) await pause(50)
+    const from = (await chain.provider.getBlockNumber()) + 1
+    const kinds = [answers.status(500), answers.reset, answers.slow]
+    receiver.answer = () => (random() < 0.15 ? kinds[below(kinds.length)]! : answers.ok)
+    let [kills, reorgs, highest] = [0, 0, from]
+    const attested: string[] = [await attest(chain, place())]
+    for (let i = 0; i < cases; i++) {
+      const act = below(10)
+      if (act < 4) attested.push(await attest(chain, place()))
+      else if (act === 4)
+        await revoke(chain, attested.at(-1 - below(Math.min(5, attested.length)))!).catch(() => {})
+      else if (act === 5) await mine(chain, below(finality))
+      else if (act === 6) {
+        const depth = 1 + below(1 + below(10))
+        const height = await chain.provider.getBlockNumber()
+        if (height - depth > Math.max(from, highest - finality + 30)) {
+          await chain.provider.send('anvil_setCoinbase', [zeroPadValue(toBeHex(++reorgs), 20)])
+          await chain.provider.send('anvil_reorg', [depth, []])
+        }
+      } else if (act === 7) await pause(below(300))
+      else if (act === 8 && i % 2) await world.services.get('indexer-base-sepolia')!.kill()
+      else if (kills < cases / 20 && i > 10 * (kills + 1)) {
+        // The one that delivers, in the middle of what it does.
+        const [row] = await rows<{ pid: string }>(
+          world.databaseUrl,
+          `SELECT split_part(holder, '/', 2) AS pid FROM webhook_subscription WHERE id = 'final'`,
+        )
+        const holds = copies.findIndex(({ pid }) => String(pid) === row!.pid)
+        const at = holds < 0 ? kills % 2 : holds
+        await copies[at]!.kill()
+        copies[at] = await startCopy(started[at]!.port)
+        kills++
+      }
+      highest = Math.max(highest, await chain.provider.getBlockNumber())
+    }
+    // Those of the latest state are told what is taken back, too.
+    const gone = await attest(chain, place())
+    await caughtUp()
+    await chain.provider.send('anvil_setCoinbase', [zeroPadValue(toBeHex(++reorgs), 20)])
+    await chain.provider.send('anvil_reorg', [1, []])
+    await mine(chain, finality + 15)
+    await caughtUp()
+    while (!told('/latest').includes(`reorged ${gone}`)) await pause(50)
+    const expected = await onChain(world.chain, from)
+    while (told('/final').length < expected.length) await pause(50)
+    await pause(1_200)
+    const heard = told('/final')
+    expect([...heard].sort()).toEqual([...expected].sort())
+    const ofRecord = (list: readonly string[]) =>
+      attested.map((uid) => list.filter((each) => each.endsWith(uid)))
+    expect(ofRecord(heard)).toEqual(ofRecord(expected))
+    const news = (list: readonly string[]) => list.filter((each) => each.startsWith('new '))
+    expect(news(heard)).toEqual(news(expected))
+    expect(told('/nowhere')).toEqual([])
+    for (const { body, headers } of receiver.received)
+      expect(
+        new Webhook(SECRET).verify(body, { ...headers, 'webhook-timestamp': headers['webhook-timestamp']! }),
+      ).toBeTruthy()
+    if (cases >= 60) expect([kills > cases / 30, expected.length > 5]).toEqual([true, true])
+  },
+)
 
 test('the copy that delivers is killed, and does not come back: the other goes on, with nothing lost and in order', async () => {
   const { chain, caughtUp } = world

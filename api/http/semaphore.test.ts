@@ -1,45 +1,47 @@
 import { getEventListeners } from 'node:events'
 import { expect, test } from 'vitest'
-import { seededRandom } from '../../dev/random'
+import { hunt } from '../../test/seed'
 import { NoSlotError, Semaphore } from './semaphore'
 
 const never = () => new AbortController().signal
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-test('the limits for all and for each client hold, and every accepted waiter is served', async () => {
-  const seed = 7
-  const random = seededRandom(seed)
-  const semaphore = new Semaphore({ all: 4, each: 2, waiting: 20, waitingEach: 6 })
-  const running = new Map<string, number>()
-  const outcomes = { served: 0, refused: 0 }
-  const visit = async (client: string) => {
-    let end: () => void
-    try {
-      end = await semaphore.acquire(client, never())
-    } catch (error) {
-      expect(error).toBeInstanceOf(NoSlotError)
-      return void outcomes.refused++
+hunt(
+  'limits for all and each client hold, and accepted waiters are served',
+  300,
+  async ({ random, cases }) => {
+    const semaphore = new Semaphore({ all: 4, each: 2, waiting: 20, waitingEach: 6 })
+    const running = new Map<string, number>()
+    const outcomes = { served: 0, refused: 0 }
+    const visit = async (client: string) => {
+      let end: () => void
+      try {
+        end = await semaphore.acquire(client, never())
+      } catch (error) {
+        expect(error).toBeInstanceOf(NoSlotError)
+        return void outcomes.refused++
+      }
+      running.set(client, (running.get(client) ?? 0) + 1)
+      const all = [...running.values()].reduce((sum, each) => sum + each, 0)
+      expect([all <= 4, running.get(client)! <= 2]).toEqual([true, true])
+      for (let i = 0; i < random() * 5; i++) await turn()
+      running.set(client, running.get(client)! - 1)
+      end()
+      // A second release has no effect.
+      end()
+      outcomes.served++
     }
-    running.set(client, (running.get(client) ?? 0) + 1)
-    const all = [...running.values()].reduce((sum, each) => sum + each, 0)
-    expect([seed, all <= 4, running.get(client)! <= 2]).toEqual([seed, true, true])
-    for (let i = 0; i < random() * 5; i++) await turn()
-    running.set(client, running.get(client)! - 1)
-    end()
-    // A second release has no effect.
-    end()
-    outcomes.served++
-  }
-  const visits: Promise<void>[] = []
-  for (let i = 0; i < 3_000; i++) {
-    visits.push(visit(`client ${Math.floor(random() * 6)}`))
-    if (random() < 0.5) await turn()
-  }
-  await Promise.all(visits)
-  expect(outcomes.served + outcomes.refused).toBe(3_000)
-  expect(outcomes.served).toBeGreaterThan(1_000)
-  expect(outcomes.refused).toBeGreaterThan(50)
-})
+    const visits: Promise<void>[] = []
+    for (let i = 0; i < cases; i++) {
+      visits.push(visit(`client ${Math.floor(random() * 6)}`))
+      if (random() < 0.5) await turn()
+    }
+    await Promise.all(visits)
+    expect(outcomes.served + outcomes.refused).toBe(cases)
+    expect(outcomes.served).toBeGreaterThan(cases / 3)
+    expect(outcomes.refused).toBeGreaterThan(cases / 60)
+  },
+)
 
 test('an aborted waiter makes room; a client at its own limit does not block others', async () => {
   const semaphore = new Semaphore({ all: 2, each: 1, waiting: 2, waitingEach: 1 })

@@ -6,14 +6,10 @@ import { exchange, startApi, type TestApi } from '../../test/api'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
 import { openApiChecker, type OpenApiChecker } from '../../test/openapi'
 import { ADDRESSES, insertRecords, type StoredRecord } from '../../test/records'
+import { SEED, hunt } from '../../test/seed'
 import { FILTERS } from './parameters'
 
-/**
- * For any query string the answer is correct or a specified error. RECORDS_FUZZ_SEED replays a run,
- * RECORDS_FUZZ_RUNS makes it longer.
- */
-const SEED = Number(process.env.RECORDS_FUZZ_SEED ?? 20_261_121)
-const RUNS = Number(process.env.RECORDS_FUZZ_RUNS ?? 400)
+/** For any query string the answer is correct or a specified error. */
 const LIST = '/api/v0/location-records'
 const NOON = Date.UTC(2026, 0, 1, 12)
 const FILTER_NAMES = Object.keys(FILTERS)
@@ -23,7 +19,7 @@ let api: TestApi
 let checker: OpenApiChecker
 let stored: StoredRecord[]
 
-const random = seededRandom(SEED)
+let random = seededRandom(SEED)
 const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]!
 const whole = (below: number) => Math.floor(random() * below)
 /** Degrees to 0.1, often 0, the antimeridian or a pole. */
@@ -99,7 +95,7 @@ async function expectSpecified(query: string, named: readonly string[]): Promise
   // With a larger head no route is asked (guard.service.test.ts).
   query = query.slice(0, 15_000)
   const { status, body, ms } = await ask(query)
-  const at = `${query.slice(0, 300)} (seed ${SEED})`
+  const at = query.slice(0, 300)
   expect([200, 400], `${at}: ${String(JSON.stringify(body)).slice(0, 300)}`).toContain(status)
   if (status === 400) {
     const messages = [
@@ -291,7 +287,7 @@ const HOSTILE = [
   ],
 ]
 
-describe(`hostile query strings (seed ${SEED})`, () => {
+describe('hostile query strings', () => {
   test.each(PARAMETERS)('%s: every hostile value', async (name) => {
     for (const value of HOSTILE) await expectSpecified(`${name}=${encodeURIComponent(value)}`, [name])
   })
@@ -355,7 +351,8 @@ describe(`hostile query strings (seed ${SEED})`, () => {
       expect(answer, JSON.stringify(raw)).toMatch(/^HTTP\/1\.1 (200|400) /)
     }
   })
-  test(`${RUNS} mixtures of good and hostile values`, async () => {
+  hunt('mixtures of good and hostile values', 40, async ({ random: seeded, cases }) => {
+    random = seeded
     const good: Record<string, () => string> = {
       ...VALID,
       near: () => '1,2',
@@ -364,7 +361,7 @@ describe(`hostile query strings (seed ${SEED})`, () => {
       intersects: () => 'POINT(1 2)',
     }
     let answered = 0
-    for (let run = 0; run < RUNS; run++) {
+    for (let run = 0; run < cases; run++) {
       const names = [...new Set(Array.from({ length: 1 + whole(5) }, () => pick(PARAMETERS)))]
       const query = names
         .map(
@@ -373,7 +370,7 @@ describe(`hostile query strings (seed ${SEED})`, () => {
         .join('&')
       if ((await expectSpecified(query, names)) === 200) answered++
     }
-    expect(answered).toBeGreaterThan(RUNS / 50)
+    expect(answered).toBeGreaterThan(cases / 50)
   })
   test('hostile UIDs, and parameters of endpoints that have none', async () => {
     for (const value of [...HOSTILE, `0x${'0'.repeat(63)}g`, `0X${'1'.repeat(64)}`, `0x${'1'.repeat(65)}`]) {
@@ -569,9 +566,10 @@ function matches(
   return true
 }
 
-test(`${RUNS} good queries find what a look at every record finds, in order, page by page (seed ${SEED})`, async () => {
+hunt('good queries find what a look at every record finds, in order, page by page', 40, async (given) => {
+  random = given.random
   let found = 0
-  for (let run = 0; run < RUNS; run++) {
+  for (let run = 0; run < given.cases; run++) {
     const names = [
       ...new Set(Array.from({ length: whole(4) }, () => pick(FILTER_NAMES.filter((name) => name in VALID)))),
     ]
@@ -622,7 +620,7 @@ test(`${RUNS} good queries find what a look at every record finds, in order, pag
     const parameters = new URLSearchParams({ ...query, ...(sort && { sort }) }).toString()
     const limit = 1 + whole(400)
     const offset = whole(30)
-    const at = `${parameters} limit ${limit} offset ${offset} (seed ${SEED}, run ${run})`
+    const at = `${parameters} limit ${limit} offset ${offset} (run ${run})`
     const uids = ({ data }: { data: { uid: string }[] }) => data.map(({ uid }) => uid)
 
     const page = await ask(`${parameters}&limit=${limit}&offset=${offset}&total=true`)
@@ -657,5 +655,5 @@ test(`${RUNS} good queries find what a look at every record finds, in order, pag
       ).toEqual(expected)
     found += expected.length
   }
-  expect(found).toBeGreaterThan(RUNS * 10)
+  expect(found).toBeGreaterThan(given.cases * 10)
 })

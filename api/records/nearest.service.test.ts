@@ -4,17 +4,14 @@ import { distanceCentimeters, type PreparedGeometry } from '../../src/geodesy'
 import { startApi, type TestApi } from '../../test/api'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
 import { ADDRESSES, insertRecords, preparedOf, type Geometry, type GivenRecord } from '../../test/records'
+import { SEED, hunt } from '../../test/seed'
 import { UnavailableError } from '../http/problems'
 import { nearQuery } from './sql'
 import { Store } from './store'
 
-/**
- * sort=distance against brute force by the kernel: every record is measured, then sorted. NEAREST_SEED
- * replays a run.
- */
-const SEED = Number(process.env.NEAREST_SEED ?? 20_261_124)
+/** sort=distance against brute force by the kernel: every record is measured, then sorted. */
 const COUNT = 100_000
-const random = seededRandom(SEED)
+let random = seededRandom(SEED)
 const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]!
 const spread = (size: number) => (random() + random() + random() - 1.5) * size
 const onEarth = ([lng, lat]: readonly [number, number]): [number, number] => {
@@ -168,8 +165,9 @@ test('a dense town in the corner of the circle, outside of it: the search ends',
   }
 })
 
-test(`random places, filters and radii (seed ${SEED})`, async () => {
-  for (let run = 0; run < 12; run++) {
+hunt('random places, filters and radii', 3, async ({ random: seeded, cases }) => {
+  random = seeded
+  for (let run = 0; run < cases; run++) {
     const at = random() < 0.8 ? somePlace() : onEarth([random() * 360, random() * 180 - 90])
     const filter = pick<Record<string, string>>([
       ...[{}, { chain: 'sepolia' }, { prover: ADDRESSES[4]! }, { prover: ADDRESSES[0]! }],

@@ -41,6 +41,7 @@ import {
   type AttestLayout,
 } from '.'
 import { seededRandom } from '../../dev/random'
+import { hunt } from '../../test/seed'
 import { LOCATION_SCHEMAS } from '../location'
 import { CURVE, ETHERS_CURVE, NATIVE_CURVE, type Curve } from './curve'
 import { Tuple, decodeBytes, decodeFields, parseSchema } from './decode'
@@ -56,10 +57,9 @@ describe('signatures', () => {
     'the native library is loaded where it is prebuilt',
     () => expect(NATIVE_CURVE).toBeDefined(),
   )
-  test('of both implementations are the same bytes as those of ethers, and recover by either (seed 5)', async () => {
-    const random = seededRandom(5)
+  hunt('of both implementations are those of ethers, and recover by either', 4, async ({ random, cases }) => {
     const bytes = () => hexlify(Uint8Array.from({ length: 32 }, () => random() * 256))
-    for (let i = 0; i < 40; i++) {
+    for (let i = 0; i < cases; i++) {
       const [key, digest] = [bytes(), bytes()]
       const wallet = new Wallet(key)
       for (const curve of CURVES) {
@@ -329,10 +329,9 @@ describe('payloads', () => {
     ).toEqual([true, context.inputRefs, 1_700_000_000n, 'within:50000'])
   })
 
-  test('of results are encoded as by ethers, and decode again (seed 6)', () => {
-    const random = seededRandom(6)
+  hunt('of results are encoded as by ethers, and decode again', 30, ({ random, cases }) => {
     const coder = AbiCoder.defaultAbiCoder()
-    for (let i = 0; i < 300; i++) {
+    for (let i = 0; i < cases; i++) {
       const refs = Array.from({ length: random() * 4 }, () =>
         hexlify(Uint8Array.from({ length: 32 }, () => random() * 256)),
       )
@@ -405,8 +404,7 @@ describe('payloads', () => {
     const shared = `0x${word(64)}${word(64)}${word(200)}${'61'.repeat(224)}`
     expect(decodeTypes(['string', 'string'], shared)).toEqual(['a'.repeat(200), 'a'.repeat(200)])
   })
-  test('of any types decode as by ethers (seed 11)', () => {
-    const random = seededRandom(11)
+  hunt('of any types decode as by ethers', 150, ({ random, cases }) => {
     const below = (n: number) => Math.floor(random() * n)
     const type = (depth: number): string => {
       const kind = below(depth ? 11 : 8)
@@ -450,7 +448,7 @@ describe('payloads', () => {
           : Array.isArray(read)
             ? read.map(plain)
             : read
-    for (let i = 0; i < 1_500; i++) {
+    for (let i = 0; i < cases; i++) {
       const text = Array.from({ length: 1 + below(4) }, (_, n) => `${type(3)} name${n}`).join(', ')
       const params = ParamType.from(`tuple(${text})`).components!
       const values = params.map(value)

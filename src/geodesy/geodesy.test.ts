@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { EFFORT } from '../../test/seed'
 import {
   EffortError,
   GeometryError,
@@ -1180,7 +1181,7 @@ describe('hostile input', () => {
   })
 })
 
-describe.skipIf(process.env.TEST_QUICK)('a hostile polygon', () => {
+describe.skipIf(EFFORT < 10)('a hostile polygon', () => {
   const SIZE = 100_000
   const closed = (ring: number[][]) => [...ring, ring[0]!]
   /**

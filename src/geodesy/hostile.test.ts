@@ -1,6 +1,7 @@
 import type { Geometry, Position } from 'geojson'
 import { describe, expect, test } from 'vitest'
 import { seededRandom } from '../../dev/random'
+import { EFFORT } from '../../test/seed'
 import {
   GeometryError,
   areaSquareMeters,
@@ -353,8 +354,8 @@ const TOO_MUCH: Record<string, Family> = {
 }
 
 const SEED = 20_261_122
-/** The inner loop (`npm run test:unit`) uses smaller shapes. */
-const QUICK = process.env.TEST_QUICK !== undefined
+/** Small efforts use smaller shapes. */
+const QUICK = EFFORT < 10
 const LARGE = QUICK ? 2_000 : 16_000
 const read = (family: Family, n: number) => readGeometry(family(n, seededRandom(SEED)), 'g')
 /** A tenth more than preparing may count, so that its own refusal comes first. */

@@ -1,17 +1,12 @@
-import { expect, test } from 'vitest'
-import { seededRandom } from '../../dev/random'
+import { expect } from 'vitest'
 import { triples } from '../../test/reference/triples'
+import { hunt } from '../../test/seed'
 import { geodesicLine } from './ellipsoid'
 import { certainOffset, clearance, sideOf } from './orientation'
 import { chord, place, type Vertices } from './vertices'
 
-/**
- * The orientation predicate against the reference in test/reference, and its filter against its certain step.
- * TEST_TRIPLES and TEST_ORIENTATIONS set the number of cases of each and print a report.
- */
-const TRIPLES = Number(process.env.TEST_TRIPLES ?? (process.env.TEST_QUICK ? 150 : 1_500))
-const ORIENTATIONS = Number(process.env.TEST_ORIENTATIONS ?? 30_000)
-const SEED = Number(process.env.TEST_ORIENTATION_SEED ?? 20_261_122)
+/** Tests of the orientation predicate against test/reference, and of its filter against its certain step. */
+
 /**
  * The predicate may answer 0 within this distance beside an edge, metres; u metres behind an edge of L
  * metres, within (1 + u / L) times this.
@@ -25,13 +20,13 @@ function vertices(...places: (readonly [number, number])[]): Vertices {
 }
 const behind = (V: Vertices) => Math.min(chord(V, 0, 2), chord(V, 1, 2)) / chord(V, 0, 1)
 
-test(
-  `${TRIPLES} places near an edge are found on their side of it, unless they are too near to it`,
-  { timeout: 0 },
-  () => {
+hunt(
+  'places near an edge are found on their side of it, unless they are too near to it',
+  150,
+  ({ seed, cases, report }) => {
     const wrong: unknown[] = []
     let [filtered, untold, largest] = [0, 0, 0]
-    for (const { a, b, p, offset } of triples(SEED, TRIPLES)) {
+    for (const { a, b, p, offset } of triples(seed, cases)) {
       const V = vertices(a, b, p)
       const clear = clearance(V, 2, V, 0, 1)
       const certain = certainOffset(V, 2, V, 0, 1)
@@ -45,22 +40,18 @@ test(
       largest = Math.max(largest, Math.abs(offset) / (1 + behind(V)))
       if (Math.abs(offset) > 2 * UNTOLD * (1 + behind(V))) wrong.push({ a, b, p, offset })
     }
-    if (process.env.TEST_TRIPLES)
-      console.log(
-        `${TRIPLES} places: ${filtered} decided by the filter, ${untold} undecided, their largest offset ${largest} m`,
-      )
+    report(`${filtered} decided by the filter, ${untold} undecided, their largest offset ${largest} m`)
     expect(wrong).toEqual([])
   },
 )
 
-test(`the filter agrees with the certain step on ${ORIENTATIONS} places`, { timeout: 0 }, () => {
-  const random = seededRandom(SEED)
+hunt('the filter agrees with the certain step', 3_000, ({ random, cases, report }) => {
   const magnitude = (low: number, high: number) => low * (high / low) ** random()
   const rounded = (degrees: number, decimals: number) =>
     decimals > 9 ? degrees : Number(degrees.toFixed(decimals))
   const wrong: unknown[] = []
   let doubts = 0
-  for (let i = 0; i < ORIENTATIONS; i++) {
+  for (let i = 0; i < cases; i++) {
     const decimals = 5 + Math.floor(random() * 7)
     const moved = (
       [lon, lat]: readonly [number, number],
@@ -93,8 +84,7 @@ test(`the filter agrees with the certain step on ${ORIENTATIONS} places`, { time
       if (clear * certain < 0 || (certain !== 0 && Math.abs(clear) > Math.abs(certain) * 1.02))
         wrong.push({ a, b, p, clear, certain })
     }
-    if (process.env.TEST_ORIENTATIONS && (i + 1) % 1_000_000 === 0)
-      console.log(`${i + 1} of ${ORIENTATIONS}: ${doubts} in doubt, ${wrong.length} wrong`)
   }
+  report(`${doubts} in doubt`)
   expect(wrong).toEqual([])
 })

@@ -1,18 +1,14 @@
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { preciseReference, usualReference, type Reference } from '../../test/reference/edges'
 import { pairs, type Pair } from '../../test/reference/pairs'
+import { hunt } from '../../test/seed'
 import { GeometryError, distanceMeters, intersects, prepareGeometry, readGeometry } from '.'
 
 /**
  * Distance and intersects of two edges, or of an edge and a place, against the reference in test/reference.
  * The distance must be right to a micrometre or 1e-13 of it; intersects must be right wherever the distance
- * is not within a micrometre of half a centimetre. TEST_EDGE_PAIRS and TEST_EDGE_SEED set the number and the
- * seed of the pairs and print the largest errors.
+ * is not within a micrometre of half a centimetre.
  */
-const COUNT = Number(process.env.TEST_EDGE_PAIRS ?? (process.env.TEST_QUICK ? 300 : 3_000))
-const SEED = Number(process.env.TEST_EDGE_SEED ?? 20_261_122)
-const REPORTS = process.env.TEST_EDGE_PAIRS !== undefined
-const PROGRESS_MILLISECONDS = 10_000
 const EXAMPLES = 3
 
 const usual = usualReference()
@@ -49,19 +45,12 @@ interface Tally {
   failures: { size: number; text: string }[]
 }
 
-const failuresOf = (tallies: Map<string, Tally>) =>
-  [...tallies.values()].reduce((sum, { failures }) => sum + failures.length, 0)
-
-test(`${COUNT} pairs of edges`, { timeout: 0 }, () => {
+hunt('pairs of edges', 300, ({ seed, cases, report }) => {
   const tallies = new Map<string, Tally>()
-  const started = Date.now()
-  let reported = started
-  let done = 0
-  for (const pair of pairs(SEED, COUNT)) {
+  for (const pair of pairs(seed, cases)) {
     const tally = tallies.get(pair.family) ?? { pairs: 0, refused: 0, largest: 0, failures: [] }
     tallies.set(pair.family, tally)
     tally.pairs++
-    done++
     const expected = truth(pair, usual)
     const text = (answer: string) =>
       `${JSON.stringify(pair.first)} to ${JSON.stringify(pair.second)}: ${answer}, truth ${expected} m`
@@ -89,23 +78,13 @@ test(`${COUNT} pairs of edges`, { timeout: 0 }, () => {
       // No other edge is antipodal.
       fails(0, `refused: ${error.message}`)
     }
-    if (REPORTS && Date.now() - reported > PROGRESS_MILLISECONDS) {
-      reported = Date.now()
-      const seconds = Math.round((reported - started) / 1000)
-      console.log(`${done} of ${COUNT} pairs, ${failuresOf(tallies)} failures, ${seconds} s`)
-    }
   }
   const failing = [...tallies].filter(([, { failures }]) => failures.length > 0)
-  if (REPORTS) {
-    for (const [family, { pairs: count, refused, largest, worst, failures }] of tallies)
-      console.log(
-        `${family}: ${count} pairs, ${failures.length} failures, ${refused} refused, ` +
-          `largest error ${largest} m\n  ${worst}`,
-      )
-  }
-  const said = failing.map(([family, { failures, pairs: count }]) =>
+  const [family, { largest, worst }] = [...tallies].sort(([, a], [, b]) => b.largest - a.largest)[0]!
+  report(`largest error ${largest} m, of ${family}: ${worst}`)
+  const said = failing.map(([of, { failures, pairs: count }]) =>
     [
-      `${family}: ${failures.length} of ${count}`,
+      `${of}: ${failures.length} of ${count}`,
       ...failures
         .sort((a, b) => a.size - b.size)
         .slice(0, EXAMPLES)

@@ -1,9 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { seededRandom } from '../../dev/random'
+import { hunt } from '../../test/seed'
 import { GeometryError, canonicalJson, liftCoordinates, readGeometry, readLifted, type Reading } from '.'
-
-const SEED = 20_261_122
-const NUMBERS = Number(process.env.TEST_FUZZED_NUMBERS ?? 200_000)
 
 interface Read {
   reading: Reading
@@ -40,7 +37,7 @@ function readInOnePass(text: string): Read | undefined {
 }
 
 describe('numbers', () => {
-  const random = seededRandom(SEED)
+  let random: () => number
   const below = (limit: number) => Math.floor(random() * limit)
   const digits = (count: number) => Array.from({ length: count }, () => below(10)).join('')
   const [double, words] = [new Float64Array(1), new BigUint64Array(1)].map((array, i, both) =>
@@ -86,13 +83,14 @@ describe('numbers', () => {
   }
   const names = Object.keys(families)
 
-  test(
-    `${NUMBERS} numbers (seed ${SEED}) are read to the same bits and printed to the same bytes`,
-    { timeout: 3_600_000 },
-    () => {
+  hunt(
+    'numbers are read to the same bits and printed to the same bytes',
+    20_000,
+    ({ cases, random: seeded }) => {
+      random = seeded
       let lifted = 0
       const taken = Object.fromEntries(names.map((name) => [name, 0]))
-      while (lifted < NUMBERS) {
+      while (lifted < cases) {
         const chosen = Array.from({ length: 300 }, () => names[below(names.length)]!)
         const numbers = chosen.map((name) => (below(2) ? '-' : '') + families[name]!())
         const height = (i: number) =>
@@ -114,7 +112,7 @@ describe('numbers', () => {
         for (const name of chosen) taken[name]!++
         lifted += 2 * plain.length
       }
-      expect(Math.min(...Object.values(taken))).toBeGreaterThan(NUMBERS / names.length / 2)
+      expect(Math.min(...Object.values(taken))).toBeGreaterThan(cases / names.length / 2)
     },
   )
   function sameBits(a: Reading, b: Reading): boolean {
@@ -218,11 +216,10 @@ describe('bodies', () => {
     expect(readInOnePass(text)?.reading.lon).toHaveLength(100_001)
     expect(readInOnePass(text)).toEqual(readUsual(text))
   })
-  test('a body with random changes is read the same in one pass, or left to the usual way', () => {
-    const random = seededRandom(SEED)
+  hunt('a body with random changes is read alike in one pass, or left', 3_000, ({ random, cases }) => {
     const below = (limit: number) => Math.floor(random() * limit)
     let [read, left] = [0, 0]
-    for (let round = 0; round < 30_000; round++) {
+    for (let round = 0; round < cases; round++) {
       let text = texts[below(texts.length)]!
       for (let changes = 1 + below(2); changes > 0; changes--) {
         const at = below(text.length)
@@ -238,6 +235,6 @@ describe('bodies', () => {
       else left++
     }
     // Otherwise the test would try nothing.
-    expect(Math.min(read, left)).toBeGreaterThan(3_000)
+    expect(Math.min(read, left)).toBeGreaterThan(cases / 10)
   })
 })

@@ -1,15 +1,13 @@
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { preciseReference, usualReference } from '../../test/reference/edges'
 import { starCases, starTruth, type Star, type StarCase, type StarTruth } from '../../test/reference/stars'
+import { hunt } from '../../test/seed'
 import { contains, distanceMeters, intersects, prepareGeometry, readGeometry } from '.'
 
 /**
  * Whole polygons against the reference in test/reference: distance, contains and intersects of a star and a
- * place, a line or another star, also as fans of triangles. No star is refused. TEST_STARS and TEST_STAR_SEED
- * set the number and the seed of the cases.
+ * place, a line or another star, also as fans of triangles. No star is refused.
  */
-const COUNT = Number(process.env.TEST_STARS ?? (process.env.TEST_QUICK ? 60 : 400))
-const SEED = Number(process.env.TEST_STAR_SEED ?? 20_261_126)
 const EXAMPLES = 5
 /** Metres. */
 const QUARTER = 1e7
@@ -48,12 +46,12 @@ function problemsOf(first: object, second: object, truth: StarTruth): string[] {
   ].filter((problem) => problem !== false)
 }
 
-test(`${COUNT} stars`, { timeout: 0 }, () => {
+hunt('stars', 40, ({ seed, cases, report }) => {
   const failures: string[] = []
   let [open, done] = [0, 0]
-  for (const each of starCases(SEED, COUNT)) {
+  for (const each of starCases(seed, cases)) {
     done++
-    const truth = starTruth(each, usual, SEED + done)
+    const truth = starTruth(each, usual, seed + done)
     if (truth.contains === undefined) open++
     let certain: StarTruth | undefined
     for (const [first, second] of geometriesOf(each)) {
@@ -62,7 +60,7 @@ test(`${COUNT} stars`, { timeout: 0 }, () => {
       try {
         if (problemsOf(first, second, truth).length === 0) continue
         // The reference may be wrong, too: it is asked again with double the bits and without its filters.
-        certain ??= starTruth(each, precise, SEED - done)
+        certain ??= starTruth(each, precise, seed - done)
         const problems = problemsOf(first, second, certain)
         say(problems.length > 0 ? problems.join('; ') : 'the reference differs from itself')
       } catch (error) {
@@ -73,6 +71,6 @@ test(`${COUNT} stars`, { timeout: 0 }, () => {
       }
     }
   }
-  if (process.env.TEST_STARS) console.log(`${done} cases, ${failures.length} failures, ${open} open`)
+  report(`${open} open`)
   expect(failures.length, failures.slice(0, EXAMPLES).join('\n')).toBe(0)
 })

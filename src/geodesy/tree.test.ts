@@ -1,10 +1,8 @@
-import { expect, test } from 'vitest'
-import { seededRandom } from '../../dev/random'
+import { expect } from 'vitest'
+import { hunt } from '../../test/seed'
 import { readGeometry } from './geojson'
 import { buildShape, type Shape } from './shape'
 import { selfPairs } from './tree'
-
-const SEED = 20_261_124
 
 /** All pairs but consecutive ones whose boxes meet, enlarged by so many bulges and metres. */
 function allPairs({ x, y, z, from, to, tree: { bulges } }: Shape, times: number, margin: number): string[] {
@@ -20,8 +18,7 @@ function allPairs({ x, y, z, from, to, tree: { bulges } }: Shape, times: number,
   return pairs
 }
 
-test(`pairs of edges whose boxes meet are found, whatever the course of the edges (seed ${SEED})`, () => {
-  const random = seededRandom(SEED)
+hunt('pairs of edges whose boxes meet are found, whatever their course', 30, ({ random, cases }) => {
   const between = (low: number, high: number) => low + random() * (high - low)
   const walks: Record<string, (size: number, step: number) => number> = {
     onward: () => 1,
@@ -30,7 +27,7 @@ test(`pairs of edges whose boxes meet are found, whatever the course of the edge
     anywhere: () => between(-1, 1),
   }
   let found = 0
-  for (let round = 0; round < 300; round++) {
+  for (let round = 0; round < cases; round++) {
     const [walk, other] = [0, 0].map(() => Object.values(walks)[Math.floor(random() * 4)]!)
     // From edges of a tenth of a micrometre, whose boxes all meet, to edges of a degree.
     const size = 10 ** between(-12, 0)
@@ -51,5 +48,5 @@ test(`pairs of edges whose boxes meet are found, whatever the course of the edge
     expect([...pairs].filter((pair) => !near.has(pair))).toEqual([])
     found += pairs.size
   }
-  expect(found).toBeGreaterThan(10_000)
+  expect(found).toBeGreaterThan(30 * cases)
 })

@@ -1,8 +1,7 @@
-import fc from 'fast-check'
 import { Geodesic } from 'geographiclib-geodesic'
 import type { Geometry, Position } from 'geojson'
 import { describe, expect, test } from 'vitest'
-import { seededRandom } from '../../dev/random'
+import { hunt } from '../../test/seed'
 import {
   areaSquareMeters,
   contains,
@@ -15,10 +14,8 @@ import {
 
 /**
  * A union of parts is one point set: every answer about it equals the answer about the single polygon that
- * the parts form. FC_SEED replays; FC_RUNS sets the number of runs.
+ * the parts form.
  */
-fc.configureGlobal({ seed: Number(process.env.FC_SEED ?? 20_261_123) })
-const RUNS = Number(process.env.FC_RUNS ?? 25)
 
 type Ring = Position[]
 const WGS84 = Geodesic.WGS84
@@ -226,16 +223,15 @@ const expectSameArea = ([a, b]: readonly [PreparedGeometry, PreparedGeometry]) =
   expect(Math.abs(areaSquareMeters(a) - area)).toBeLessThan(areaTolerance(area))
 }
 
-/** Runs a property on random shapes, each from a seed, which a failure prints. */
-const always = (holds: (random: Random) => void) =>
-  fc.assert(
-    fc.property(fc.noShrink(fc.nat(2 ** 31 - 1)), (seed) => holds(seededRandom(seed))),
-    { numRuns: RUNS },
-  )
+/** Defines a test of random shapes. */
+const always = (name: string, holds: (random: Random) => void) =>
+  hunt(name, 3, ({ cases, random }) => {
+    for (let i = 0; i < cases; i++) holds(random)
+  })
 
 describe('a tiling is one point set with the whole', () => {
-  test.each(Object.keys(TILINGS))('%s', (kind) => {
-    always((random) => {
+  for (const kind of Object.keys(TILINGS))
+    always(kind, (random) => {
       const { whole, parts, inner, centre, radius } = tilingOf(kind, random)
       const edges = parts.flatMap((part) => part.slice(1).map((end, i) => [part[i]!, end] as const))
       const [a, b] = pick(random, edges)
@@ -264,7 +260,6 @@ describe('a tiling is one point set with the whole', () => {
         areaSquareMeters(pair[1]) - areaSquareMeters(rest) - areaSquareMeters(prepare(polygon(missing))),
       ).toBeCloseTo(0, radius > 1e5 ? 0 : 3)
     })
-  })
   test('a tiling of a thousand parts', () => {
     const side = 32
     const parts = range(side * side, (i) => {
@@ -288,65 +283,63 @@ describe('a tiling is one point set with the whole', () => {
 })
 
 describe('T-junctions', () => {
-  test('exactly on a meridian', () => {
-    always((random) => {
-      const middle = pick(random, [0, 180, -180, random() * 360 - 180])
-      const width = magnitude(random, 1e-5, 10)
-      const south = random() * 40 - 20
-      const [west, east] = [wrapped(middle - width), wrapped(middle + width)]
-      const heights = () =>
-        [0, ...range(Math.floor(random() * 9), () => 0.05 + 0.9 * random()).sort(), 1].map(
-          (y) => south + width * y,
-        )
-      const [left, right] = [heights(), heights()]
-      const [before, after] = [middle === -180 ? 180 : middle, middle === 180 ? -180 : middle]
-      const parts = [
-        ...left.slice(1).map((y, i) =>
-          closed([
-            [west, left[i]!],
-            [before, left[i]!],
-            [before, y],
-            [west, y],
-          ]),
-        ),
-        ...right.slice(1).map((y, i) =>
-          closed([
-            [after, right[i]!],
-            [east, right[i]!],
-            [east, y],
-            [after, y],
-          ]),
-        ),
-      ]
-      const top = left.at(-1)!
-      const whole = closed([
-        [west, south],
-        [middle, south],
-        ...right.map((y) => [east, y]),
-        [middle, top],
-        ...left
-          .slice(1)
-          .reverse()
-          .map((y) => [west, y]),
-      ])
-      const seam = (): Position => [middle, south + width * random()]
-      const junctions = [...left.slice(1, -1), ...right.slice(1, -1)].map((y) => [middle, y])
-      const asked = [
-        point(seam()),
-        points([...junctions, seam()]),
-        line([middle, south], [middle, top]),
-        line(seam(), [east, south]),
-      ]
-      expectSameArea(
-        expectOne(
-          union(...parts),
-          polygon(whole),
-          random,
-          [[middle, south + width / 2], width * 100_000],
-          asked,
-        ),
+  always('exactly on a meridian', (random) => {
+    const middle = pick(random, [0, 180, -180, random() * 360 - 180])
+    const width = magnitude(random, 1e-5, 10)
+    const south = random() * 40 - 20
+    const [west, east] = [wrapped(middle - width), wrapped(middle + width)]
+    const heights = () =>
+      [0, ...range(Math.floor(random() * 9), () => 0.05 + 0.9 * random()).sort(), 1].map(
+        (y) => south + width * y,
       )
-    })
+    const [left, right] = [heights(), heights()]
+    const [before, after] = [middle === -180 ? 180 : middle, middle === 180 ? -180 : middle]
+    const parts = [
+      ...left.slice(1).map((y, i) =>
+        closed([
+          [west, left[i]!],
+          [before, left[i]!],
+          [before, y],
+          [west, y],
+        ]),
+      ),
+      ...right.slice(1).map((y, i) =>
+        closed([
+          [after, right[i]!],
+          [east, right[i]!],
+          [east, y],
+          [after, y],
+        ]),
+      ),
+    ]
+    const top = left.at(-1)!
+    const whole = closed([
+      [west, south],
+      [middle, south],
+      ...right.map((y) => [east, y]),
+      [middle, top],
+      ...left
+        .slice(1)
+        .reverse()
+        .map((y) => [west, y]),
+    ])
+    const seam = (): Position => [middle, south + width * random()]
+    const junctions = [...left.slice(1, -1), ...right.slice(1, -1)].map((y) => [middle, y])
+    const asked = [
+      point(seam()),
+      points([...junctions, seam()]),
+      line([middle, south], [middle, top]),
+      line(seam(), [east, south]),
+    ]
+    expectSameArea(
+      expectOne(
+        union(...parts),
+        polygon(whole),
+        random,
+        [[middle, south + width / 2], width * 100_000],
+        asked,
+      ),
+    )
   })
   test('on an edge beside a pole, whose pieces pass it on the other side', () => {
     const [hub, far, west] = [
@@ -361,44 +354,36 @@ describe('T-junctions', () => {
     )
     expect(contains(prepare(parts), prepare(point(hub)))).toBe(true)
   })
-  test('on an edge anywhere, rounded to doubles', () => {
-    always((random) => {
-      const [centre, radius, turn] = [somewhere(random), magnitude(random, 0.5, 1e6), random() * 360]
-      const [a, right, b, left] = range(4, (i) => travel(centre, turn + 90 * i, radius)) as [
-        Position,
-        Position,
-        Position,
-        Position,
-      ]
-      const side = (tip: Position) => {
-        const cuts = range(Math.floor(random() * 8), random)
-          .sort((p, q) => p - q)
-          .map((share) => along(a, b, share))
-        const ends = [a, ...cuts, b]
-        return { cuts, parts: ends.slice(1).map((end, i) => closed([ends[i]!, end, tip])) }
-      }
-      const [one, other] = [side(left), side(right)]
-      const junctions = [along(a, b, random()), ...one.cuts, ...other.cuts]
-      const asked = [
-        point(pick(random, junctions)),
-        points(junctions),
-        line(a, b),
-        line(pick(random, junctions), left),
-      ]
-      const across = polygon(
-        closed([along(a, b, 0.2), along(a, left, 0.5), along(a, b, 0.7), along(a, right, 0.5)]),
-      )
-      const together = union(...one.parts, ...other.parts)
-      expectSameArea(
-        expectOne(
-          together,
-          polygon(closed([a, right, b, left])),
-          random,
-          [centre, radius],
-          [...asked, across],
-        ),
-      )
-    })
+  always('on an edge anywhere, rounded to doubles', (random) => {
+    const [centre, radius, turn] = [somewhere(random), magnitude(random, 0.5, 1e6), random() * 360]
+    const [a, right, b, left] = range(4, (i) => travel(centre, turn + 90 * i, radius)) as [
+      Position,
+      Position,
+      Position,
+      Position,
+    ]
+    const side = (tip: Position) => {
+      const cuts = range(Math.floor(random() * 8), random)
+        .sort((p, q) => p - q)
+        .map((share) => along(a, b, share))
+      const ends = [a, ...cuts, b]
+      return { cuts, parts: ends.slice(1).map((end, i) => closed([ends[i]!, end, tip])) }
+    }
+    const [one, other] = [side(left), side(right)]
+    const junctions = [along(a, b, random()), ...one.cuts, ...other.cuts]
+    const asked = [
+      point(pick(random, junctions)),
+      points(junctions),
+      line(a, b),
+      line(pick(random, junctions), left),
+    ]
+    const across = polygon(
+      closed([along(a, b, 0.2), along(a, left, 0.5), along(a, b, 0.7), along(a, right, 0.5)]),
+    )
+    const together = union(...one.parts, ...other.parts)
+    expectSameArea(
+      expectOne(together, polygon(closed([a, right, b, left])), random, [centre, radius], [...asked, across]),
+    )
   })
 })
 
@@ -420,60 +405,54 @@ describe('parts in parts', () => {
     ]
     return { centre, radius, shell, hole, asked }
   }
-  test('a hole that other parts fill', () => {
-    always((random) => {
-      const { centre, radius, shell, hole, asked } = shapes(random)
-      const pieces = hole.map((p, i) => closed([centre, p, hole[(i + 1) % hole.length]!]))
-      const parts = pick(random, [[closed(hole)], pieces])
-      const filled = {
-        type: 'MultiPolygon',
-        coordinates: [[closed(shell), closed(hole)], ...parts.map((part) => [part])],
-      } as Geometry
-      expectSameArea(expectOne(filled, polygon(closed(shell)), random, [centre, radius], asked))
-    })
+  always('a hole that other parts fill', (random) => {
+    const { centre, radius, shell, hole, asked } = shapes(random)
+    const pieces = hole.map((p, i) => closed([centre, p, hole[(i + 1) % hole.length]!]))
+    const parts = pick(random, [[closed(hole)], pieces])
+    const filled = {
+      type: 'MultiPolygon',
+      coordinates: [[closed(shell), closed(hole)], ...parts.map((part) => [part])],
+    } as Geometry
+    expectSameArea(expectOne(filled, polygon(closed(shell)), random, [centre, radius], asked))
   })
-  test('nested, equal and overlapping parts are one point set, and their area is refused', () => {
-    always((random) => {
-      const { centre, radius, shell, hole, asked } = shapes(random)
-      const overlapping = shell.map((_, i) =>
-        closed([centre, ...range(3, (k) => shell[(i + k) % shell.length]!)]),
-      )
-      for (const parts of [
-        [closed(shell), closed(hole)],
-        [closed(shell), closed(shell), closed(shell.slice().reverse())],
-        overlapping,
-      ]) {
-        const [together] = expectOne(union(...parts), polygon(closed(shell)), random, [centre, radius], asked)
-        expect(() => areaSquareMeters(together)).toThrow(/overlap/)
-      }
-    })
+  always('nested, equal and overlapping parts are one point set, and their area is refused', (random) => {
+    const { centre, radius, shell, hole, asked } = shapes(random)
+    const overlapping = shell.map((_, i) =>
+      closed([centre, ...range(3, (k) => shell[(i + k) % shell.length]!)]),
+    )
+    for (const parts of [
+      [closed(shell), closed(hole)],
+      [closed(shell), closed(shell), closed(shell.slice().reverse())],
+      overlapping,
+    ]) {
+      const [together] = expectOne(union(...parts), polygon(closed(shell)), random, [centre, radius], asked)
+      expect(() => areaSquareMeters(together)).toThrow(/overlap/)
+    }
   })
-  test('parts that share only a vertex meet there and nowhere else', () => {
-    always((random) => {
-      const [hub, radius, turn, count] = [
-        somewhere(random),
-        magnitude(random, 10, 1e6),
-        random() * 360,
-        3 + Math.floor(random() * 12),
-      ]
-      const at = (share: number, size: number) => travel(hub, turn + (360 * share) / count, radius * size)
-      const together = prepare(union(...range(count, (i) => closed([hub, at(i, 1), at(i + 0.5, 1)]))))
-      const inside = (...asked: Geometry[]) => asked.map((one) => contains(together, prepare(one)))
-      expect(
-        inside(points([hub, at(0.2, 0.5)]), line(at(0.2, 0.5), hub), line(at(0.2, 0.5), hub, at(1.3, 0.4))),
-      ).toEqual([true, true, true])
-      expect(inside(point(hub), point(at(0.7, 0.5)), line(at(0.3, 0.5), at(1.3, 0.5)))).toEqual([
-        false,
-        false,
-        false,
-      ])
-    })
+  always('parts that share only a vertex meet there and nowhere else', (random) => {
+    const [hub, radius, turn, count] = [
+      somewhere(random),
+      magnitude(random, 10, 1e6),
+      random() * 360,
+      3 + Math.floor(random() * 12),
+    ]
+    const at = (share: number, size: number) => travel(hub, turn + (360 * share) / count, radius * size)
+    const together = prepare(union(...range(count, (i) => closed([hub, at(i, 1), at(i + 0.5, 1)]))))
+    const inside = (...asked: Geometry[]) => asked.map((one) => contains(together, prepare(one)))
+    expect(
+      inside(points([hub, at(0.2, 0.5)]), line(at(0.2, 0.5), hub), line(at(0.2, 0.5), hub, at(1.3, 0.4))),
+    ).toEqual([true, true, true])
+    expect(inside(point(hub), point(at(0.7, 0.5)), line(at(0.3, 0.5), at(1.3, 0.5)))).toEqual([
+      false,
+      false,
+      false,
+    ])
   })
 })
 
 describe('gaps', () => {
-  test.each([0.002, 0.008, 0.012, 0.03])('of %d m between parts', (gap) => {
-    always((random) => {
+  for (const gap of [0.002, 0.008, 0.012, 0.03])
+    always(`of ${gap} m between parts`, (random) => {
       const [radius, turn] = [magnitude(random, 5, 1e5), random() * 360]
       const centre: Position = [random() * 360 - 180, random() * 160 - 80]
       const [a, right, b, left] = range(4, (i) => travel(centre, turn + 90 * i, radius)) as [
@@ -501,67 +480,59 @@ describe('gaps', () => {
         1e-6 + gap * 0.02,
       )
     })
-  })
 })
 
 describe('at the poles and the antimeridian', () => {
-  test('sectors whose hub is a pole, written with any longitude', () => {
-    always((random) => {
-      const [pole, count, radius] = [
-        pick(random, [90, -90]),
-        3 + Math.floor(random() * 12),
-        magnitude(random, 1, 5e6),
-      ]
-      const start = pick(random, [-180, 0, random() * 360 - 180])
-      const lons = range(count, (i) => wrapped(start + (360 * (i + 0.3 * (i && random()))) / count))
-      const ends = lons.map((lon): Position => [
-        lon,
-        travel([0, pole], 0, radius * (0.7 + 0.3 * random()))[1]!,
-      ])
-      const tips = pick(random, [
-        () => [[0, pole]],
-        (i: number) => [
-          [lons[(i + 1) % count]!, pole],
-          [lons[i]!, pole],
-        ],
-      ])
-      const parts = ends.map((end, i) => closed([end, ends[(i + 1) % count]!, ...tips(i)]))
-      const half = (i: number) => along(ends[i]!, [lons[i]!, pole], 0.5)
-      const asked = [
-        point([33, pole]),
-        point(half(0)),
-        line(half(0), [0, pole], half(1)),
-        line(ends[0]!, [0, pole]),
-        points([half(0), [7, pole]]),
-      ]
-      expectSameArea(expectOne(union(...parts), polygon(closed(ends)), random, [[0, pole], radius], asked))
-    })
+  always('sectors whose hub is a pole, written with any longitude', (random) => {
+    const [pole, count, radius] = [
+      pick(random, [90, -90]),
+      3 + Math.floor(random() * 12),
+      magnitude(random, 1, 5e6),
+    ]
+    const start = pick(random, [-180, 0, random() * 360 - 180])
+    const lons = range(count, (i) => wrapped(start + (360 * (i + 0.3 * (i && random()))) / count))
+    const ends = lons.map((lon): Position => [lon, travel([0, pole], 0, radius * (0.7 + 0.3 * random()))[1]!])
+    const tips = pick(random, [
+      () => [[0, pole]],
+      (i: number) => [
+        [lons[(i + 1) % count]!, pole],
+        [lons[i]!, pole],
+      ],
+    ])
+    const parts = ends.map((end, i) => closed([end, ends[(i + 1) % count]!, ...tips(i)]))
+    const half = (i: number) => along(ends[i]!, [lons[i]!, pole], 0.5)
+    const asked = [
+      point([33, pole]),
+      point(half(0)),
+      line(half(0), [0, pole], half(1)),
+      line(ends[0]!, [0, pole]),
+      points([half(0), [7, pole]]),
+    ]
+    expectSameArea(expectOne(union(...parts), polygon(closed(ends)), random, [[0, pole], radius], asked))
   })
-  test('a ring cut open at 180 degrees, down to the pole and back', () => {
-    always((random) => {
-      const [pole, count, radius] = [
-        pick(random, [90, -90]),
-        4 + Math.floor(random() * 12),
-        magnitude(random, 1, 5e6),
-      ]
-      const coast = range(count - 1, (i): Position => [
-        (360 * (i + 1 + 0.3 * random())) / count - 180,
-        travel([0, pole], 0, radius * (0.7 + 0.3 * random()))[1]!,
-      ])
-      const seam = coast[0]![1]!
-      const open = closed([
-        [-180, seam],
-        ...coast,
-        [180, seam],
-        [180, pole],
-        ...pick(random, [[], [[0, pole]]]),
-        [-180, pole],
-      ])
-      const onCut = (): Position => [pick(random, [180, -180]), seam + (pole - seam) * random()]
-      const asked = [point([33, pole]), point(onCut()), line(onCut(), onCut()), points([onCut(), [5, pole]])]
-      const whole = polygon(closed([[-180, seam], ...coast]))
-      expectSameArea(expectOne(polygon(restarted(random, open)), whole, random, [[0, pole], radius], asked))
-    })
+  always('a ring cut open at 180 degrees, down to the pole and back', (random) => {
+    const [pole, count, radius] = [
+      pick(random, [90, -90]),
+      4 + Math.floor(random() * 12),
+      magnitude(random, 1, 5e6),
+    ]
+    const coast = range(count - 1, (i): Position => [
+      (360 * (i + 1 + 0.3 * random())) / count - 180,
+      travel([0, pole], 0, radius * (0.7 + 0.3 * random()))[1]!,
+    ])
+    const seam = coast[0]![1]!
+    const open = closed([
+      [-180, seam],
+      ...coast,
+      [180, seam],
+      [180, pole],
+      ...pick(random, [[], [[0, pole]]]),
+      [-180, pole],
+    ])
+    const onCut = (): Position => [pick(random, [180, -180]), seam + (pole - seam) * random()]
+    const asked = [point([33, pole]), point(onCut()), line(onCut(), onCut()), points([onCut(), [5, pole]])]
+    const whole = polygon(closed([[-180, seam], ...coast]))
+    expectSameArea(expectOne(polygon(restarted(random, open)), whole, random, [[0, pole], radius], asked))
   })
 })
 

@@ -1,7 +1,7 @@
 import type { Position } from 'geojson'
 import { expect, test } from 'vitest'
-import { seededRandom } from '../../dev/random'
 import { FAMILIES } from '../../test/hostile'
+import { EFFORT, hunt } from '../../test/seed'
 import { readGeometry } from '../geodesy'
 import { planeShape } from './plane'
 
@@ -203,8 +203,8 @@ test('a ring that goes round a pole more than once becomes its band of latitudes
   })
 })
 
-// The inner loop (`npm run test:unit`) leaves this out: the largest geometries take seconds each.
-test.skipIf(process.env.TEST_QUICK).each(Object.entries(FAMILIES))(
+// The largest geometries take seconds each.
+test.skipIf(EFFORT < 10).each(Object.entries(FAMILIES))(
   '%s: 100,000 positions become at most three times as many',
   (_, shape) => {
     const geometry = shape(90_000)
@@ -216,12 +216,10 @@ test.skipIf(process.env.TEST_QUICK).each(Object.entries(FAMILIES))(
  * An independent reference: a place is in a ring when the meridian from it to the north pole meets the ring
  * an odd number of times, or an even number if the ring goes round the north pole.
  */
-const SEED = 20_261_122
-test(`places are in the plane shape exactly when they are in the rings on the globe (seed ${SEED})`, () => {
-  const random = seededRandom(SEED)
+hunt('places are in the plane shape if they are in the rings on the globe', 200, ({ random, cases }) => {
   const between = (low: number, high: number) => low + (high - low) * random()
   let inside = 0
-  for (let i = 0; i < 2_000; i++) {
+  for (let i = 0; i < cases; i++) {
     const { rings, pole } = random() < 0.3 ? polarRing(random, between) : crossingRings(random, between)
     const shape = planeOf({ type: 'Polygon', coordinates: rings })
     for (let k = 0; k < 10; k++) {
@@ -234,7 +232,7 @@ test(`places are in the plane shape exactly when they are in the rings on the gl
       expect(isIn(shape, place), JSON.stringify({ rings, place })).toBe(truth)
     }
   }
-  expect(inside).toBeGreaterThan(1_000)
+  expect(inside).toBeGreaterThan(cases / 2)
 })
 
 type Random = () => number

@@ -4,6 +4,7 @@ import { Geodesic } from 'geographiclib-geodesic'
 import type { Geometry, Polygon, Position } from 'geojson'
 import { cellArea, cellToLatLng, getPentagons, getRes0Cells, latLngToCell } from 'h3-js'
 import { describe, expect, test } from 'vitest'
+import { hunt } from '../../test/seed'
 import {
   GeometryError,
   areaSquareMeters,
@@ -398,7 +399,7 @@ describe('H3 cells', () => {
       expect(Math.abs(areaSquareMeters(shape) / cellArea(cell, 'm2') - 1), cell).toBeLessThan(0.01)
     }
   })
-  test('random cells contain their centre', () => {
+  hunt('random cells contain their centre', 20, ({ seed, cases }) => {
     fc.assert(
       fc.property(
         fc.double({ min: -90, max: 90, noNaN: true }),
@@ -409,7 +410,7 @@ describe('H3 cells', () => {
           expect(contains(prepare(polygon('h3', cell)), centre(cell))).toBe(true)
         },
       ),
-      { numRuns: 200 },
+      { seed, numRuns: cases },
     )
   })
 })
@@ -504,7 +505,7 @@ describe('geohashes', () => {
       }
     },
   )
-  test('random places are in their cells of every length', () => {
+  hunt('random places are in their cells of every length', 20, ({ seed, cases }) => {
     fc.assert(
       fc.property(
         fc.integer({ min: -1.8e9, max: 1.8e9 }),
@@ -521,7 +522,7 @@ describe('geohashes', () => {
             ).toBeLessThanOrEqual(length < 3 ? 4 : 0.01)
         },
       ),
-      { numRuns: 200 },
+      { seed, numRuns: cases },
     )
   })
 })

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { seededRandom } from '../../dev/random'
+import { hunt } from '../seed'
 import { coarseMinima } from './coarse'
 import { edges, type Edge, type Edges } from './edges'
 import { fixedPoint } from './fixed'
@@ -46,9 +46,8 @@ describe('fixed point', () => {
     expect(last(sinCosDegrees(30)[0] - one / 2n)).toBeLessThan(100)
     expect(last(sinCosDegrees(45)[0] - sqrt(one / 2n))).toBeLessThan(100)
   })
-  test('identities, to 400 units of the last bit', () => {
-    const random = seededRandom(1)
-    for (let i = 0; i < 300; i++) {
+  hunt('identities, to 400 units of the last bit', 30, ({ random, cases }) => {
+    for (let i = 0; i < cases; i++) {
       const x = from(random() * 7 - 3.5)
       const [sin, cos] = sinCos(x)
       expect(last(multiply(sin, sin) + multiply(cos, cos) - one)).toBeLessThan(400)
@@ -81,38 +80,46 @@ describe('geodesics', () => {
     expect(metresBetween([10, -90], [77, 90])).toBeCloseTo(2 * 10_001_965.729312722, 8)
     expect(metresBetween([0, 0], [90, 0])).toBeCloseTo((EQUATORIAL_RADIUS * Math.PI) / 2, 8)
   })
-  test('inverse undoes direct, to 1e-24 of the length; the same with twice the bits', () => {
-    const random = seededRandom(2)
-    for (let i = 0; i < 200; i++) {
-      const from: LonLat = [random() * 360 - 180, i % 10 === 0 ? 90 : random() * 180 - 90]
-      const metres = 1e-4 * Math.pow(1.9e11, random())
-      const start = globe.place(from)
-      const heading = globe.direction(from, random() * 360)
-      const length = globe.length(metres)
-      const there = globe.line(start, heading).at(length)
-      const back = globe.inverse(start, there.place)
-      expect(globe.metres(back.length - length)).toBeLessThan(1e-24 * metres + 1e-30)
-      const wide = (vector: Vector) => vector.map((x) => x << 144n) as unknown as Vector
-      const same = finer.line(wide(start), wide(heading)).at(length << 144n)
-      for (const axis of [0, 1, 2] as const) {
-        expect(Math.abs(finer.metres(same.place[axis] - (there.place[axis] << 144n)))).toBeLessThan(1e-32)
-        expect(Math.abs(finer.metres(same.direction[axis] - (there.direction[axis] << 144n)))).toBeLessThan(
-          1e-32,
-        )
+  hunt(
+    'inverse undoes direct, to 1e-24 of the length; the same with twice the bits',
+    20,
+    ({ random, cases }) => {
+      for (let i = 0; i < cases; i++) {
+        const from: LonLat = [random() * 360 - 180, i % 10 === 0 ? 90 : random() * 180 - 90]
+        const metres = 1e-4 * Math.pow(1.9e11, random())
+        const start = globe.place(from)
+        const heading = globe.direction(from, random() * 360)
+        const length = globe.length(metres)
+        const there = globe.line(start, heading).at(length)
+        const back = globe.inverse(start, there.place)
+        expect(globe.metres(back.length - length)).toBeLessThan(1e-24 * metres + 1e-30)
+        const wide = (vector: Vector) => vector.map((x) => x << 144n) as unknown as Vector
+        const same = finer.line(wide(start), wide(heading)).at(length << 144n)
+        for (const axis of [0, 1, 2] as const) {
+          expect(Math.abs(finer.metres(same.place[axis] - (there.place[axis] << 144n)))).toBeLessThan(1e-32)
+          expect(Math.abs(finer.metres(same.direction[axis] - (there.direction[axis] << 144n)))).toBeLessThan(
+            1e-32,
+          )
+        }
       }
-    }
-  })
-  test('the geodesic from b to a starts opposite to the end of the one from a to b', () => {
-    const random = seededRandom(3)
-    for (let i = 0; i < 100; i++) {
-      const [a, b] = [0, 1].map(() => globe.place([random() * 360 - 180, Math.pow(random(), 0.2) * 180 - 90]))
-      const there = globe.inverse(a!, b!)
-      const back = globe.inverse(b!, a!)
-      expect(Math.abs(globe.metres(there.length - back.length))).toBeLessThan(1e-28)
-      for (const axis of [0, 1, 2] as const)
-        expect(Math.abs(globe.metres(there.end[axis] + back.start[axis]))).toBeLessThan(1e-16)
-    }
-  })
+    },
+  )
+  hunt(
+    'the geodesic from b to a starts opposite to the end of the one from a to b',
+    10,
+    ({ random, cases }) => {
+      for (let i = 0; i < cases; i++) {
+        const [a, b] = [0, 1].map(() =>
+          globe.place([random() * 360 - 180, Math.pow(random(), 0.2) * 180 - 90]),
+        )
+        const there = globe.inverse(a!, b!)
+        const back = globe.inverse(b!, a!)
+        expect(Math.abs(globe.metres(there.length - back.length))).toBeLessThan(1e-28)
+        for (const axis of [0, 1, 2] as const)
+          expect(Math.abs(globe.metres(there.end[axis] + back.start[axis]))).toBeLessThan(1e-16)
+      }
+    },
+  )
 })
 
 interface Case {
@@ -166,8 +173,8 @@ describe('the public cases of points and lines', () => {
 })
 
 describe('offsets, distances and crossings, with twice the bits or by brute force', () => {
-  test('offsets of triples', () => {
-    for (const { a, b, p, offset: metres } of triples(4, 100)) {
+  hunt('offsets of triples', 10, ({ seed, cases }) => {
+    for (const { a, b, p, offset: metres } of triples(seed, cases)) {
       const { metres: same } = precise.offset(precise.edge(a, b), finer.place(p))
       expect(Math.abs(metres - same)).toBeLessThanOrEqual(1e-20 + 1e-15 * Math.abs(same))
     }
@@ -182,42 +189,50 @@ describe('offsets, distances and crossings, with twice the bits or by brute forc
       ? by.distanceToEdge(line, places.place(second[0]!))
       : by.distance(line, by.edge(second[0]!, second[1]!))
   }
-  test('distances of pairs, with twice the bits and no filters in double precision', () => {
-    for (const pair of pairs(6, 150)) {
-      const [metres, same] = [
-        apart(pair, { edge, distance, distanceToEdge } as Edges, globe),
-        apart(pair, precise, finer),
-      ]
-      expect(Math.abs(metres - same), JSON.stringify(pair)).toBeLessThanOrEqual(1e-20 + 1e-15 * same)
-    }
-  })
-  test('distances of pairs by brute force: no sampled place is nearer, and one is as near', () => {
-    for (const { family, first, second } of pairs(7, 150)) {
-      if (second.length === 1) continue
-      const [one, two] = [edge(...first), edge(second[0]!, second[1]!)]
-      const from = (along: number) =>
-        Math.min(
-          ...coarseMinima(one.coarse, one.metres, two.coarse.at(along)).map((minimum) => minimum.distance),
-        )
-      const count = 60
-      const samples = Array.from({ length: count + 1 }, (_, i) => from((two.metres * i) / count))
-      const best = samples.indexOf(Math.min(...samples))
-      let [low, high] = [Math.max(0, best - 1), Math.min(count, best + 1)].map(
-        (i) => (two.metres * i) / count,
-      ) as [number, number]
-      while (high - low > 1e-9 * two.metres) {
-        const [left, right] = [low + (high - low) / 3, high - (high - low) / 3]
-        if (from(left) < from(right)) high = right
-        else low = left
+  hunt(
+    'distances of pairs, with twice the bits and no filters in double precision',
+    15,
+    ({ seed, cases }) => {
+      for (const pair of pairs(seed, cases)) {
+        const [metres, same] = [
+          apart(pair, { edge, distance, distanceToEdge } as Edges, globe),
+          apart(pair, precise, finer),
+        ]
+        expect(Math.abs(metres - same), JSON.stringify(pair)).toBeLessThanOrEqual(1e-20 + 1e-15 * same)
       }
-      const brute = Math.min(from(low), from(high), ...samples)
-      const metres = distance(one, two)
-      const text = `${family} ${JSON.stringify([first, second])} ${brute} ${metres}`
-      expect(metres, text).toBeLessThan(brute + 1e-7)
-      // The search ends within a billionth of the edge of the nearest place, and has errors of its own.
-      expect(brute - metres, text).toBeLessThan(1e-6 + 2e-9 * two.metres)
-    }
-  })
+    },
+  )
+  hunt(
+    'distances of pairs by brute force: no sampled place is nearer, and one is as near',
+    15,
+    ({ seed, cases }) => {
+      for (const { family, first, second } of pairs(seed, cases)) {
+        if (second.length === 1) continue
+        const [one, two] = [edge(...first), edge(second[0]!, second[1]!)]
+        const from = (along: number) =>
+          Math.min(
+            ...coarseMinima(one.coarse, one.metres, two.coarse.at(along)).map((minimum) => minimum.distance),
+          )
+        const count = 60
+        const samples = Array.from({ length: count + 1 }, (_, i) => from((two.metres * i) / count))
+        const best = samples.indexOf(Math.min(...samples))
+        let [low, high] = [Math.max(0, best - 1), Math.min(count, best + 1)].map(
+          (i) => (two.metres * i) / count,
+        ) as [number, number]
+        while (high - low > 1e-9 * two.metres) {
+          const [left, right] = [low + (high - low) / 3, high - (high - low) / 3]
+          if (from(left) < from(right)) high = right
+          else low = left
+        }
+        const brute = Math.min(from(low), from(high), ...samples)
+        const metres = distance(one, two)
+        const text = `${family} ${JSON.stringify([first, second])} ${brute} ${metres}`
+        expect(metres, text).toBeLessThan(brute + 1e-7)
+        // The search ends within a billionth of the edge of the nearest place, and has errors of its own.
+        expect(brute - metres, text).toBeLessThan(1e-6 + 2e-9 * two.metres)
+      }
+    },
+  )
   test('edges that cross 20,000 km from a start, where the line behind that start is near too', () => {
     expect(
       distance(
@@ -226,9 +241,8 @@ describe('offsets, distances and crossings, with twice the bits or by brute forc
       ),
     ).toBe(0)
   })
-  test('edges through a common place: their crossing lies on both lines', () => {
-    const random = seededRandom(5)
-    for (let i = 0; i < 20; i++) {
+  hunt('edges through a common place: their crossing lies on both lines', 2, ({ random, cases }) => {
+    for (let i = 0; i < cases; i++) {
       const middle: LonLat = [random() * 360 - 180, random() * 170 - 85]
       const through = (azimuth: number, metres: number): [LonLat, LonLat] => {
         const line = globe.line(globe.place(middle), globe.direction(middle, azimuth))

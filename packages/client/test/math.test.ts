@@ -1,17 +1,13 @@
 import { expect, test } from 'vitest'
-import { seededRandom } from '../../../dev/random'
+import { hunt, type Hunt } from '../../../test/seed'
 import * as ours from '../src/kernel/math'
 
-/**
- * The functions of the kernel give the bits of this Node's Math, as the service computes with that.
- * TEST_MATH_ARGUMENTS sets the number of arguments of each kind and prints how many were compared.
- */
-const ARGUMENTS = Number(process.env.TEST_MATH_ARGUMENTS ?? (process.env.TEST_QUICK ? 5_000 : 50_000))
+/** The functions of the kernel give the bits of this Node's Math, as the service computes with that. */
 
 const double = new Float64Array(1)
 const words = new Uint32Array(double.buffer)
 const long = new BigInt64Array(double.buffer)
-const random = seededRandom(20_261_122)
+let random: () => number
 const word = () => Math.floor(random() * 2 ** 32)
 /** Any double, with infinities and not-a-numbers. */
 const any = () => {
@@ -89,7 +85,11 @@ test('every function is compared', () => {
       .sort(),
   )
 })
-test.each(Object.keys(KINDS))('%s', { timeout: 0 }, (name) => {
+for (const name of Object.keys(KINDS)) hunt(name, 5_000, (given) => compareWithMath(name, given))
+
+/** Compares a number of arguments of each kind. */
+function compareWithMath(name: string, { cases, random: seeded, report }: Hunt): void {
+  random = seeded
   const own = ours[name as 'hypot'] as (...values: number[]) => number
   const native = (...values: number[]) => Math[name as 'hypot'](...values)
   const wrong: unknown[] = []
@@ -102,15 +102,15 @@ test.each(Object.keys(KINDS))('%s', { timeout: 0 }, (name) => {
   for (const arity of ARITIES[name] ?? [1]) {
     const places = Array.from({ length: arity }, (_, i) => i)
     for (const kind of [...KINDS[name]!, any])
-      for (let i = 0; i < ARGUMENTS; i++) compare(places.map((at) => (at % 2 ? among(SPECIAL) : kind)()))
+      for (let i = 0; i < cases; i++) compare(places.map((at) => (at % 2 ? among(SPECIAL) : kind)()))
     if (arity > 1)
-      for (const kind of KINDS[name]!) for (let i = 0; i < ARGUMENTS; i++) compare(places.map(() => kind()))
+      for (const kind of KINDS[name]!) for (let i = 0; i < cases; i++) compare(places.map(() => kind()))
     for (const first of SPECIAL)
       for (const second of arity > 1 ? SPECIAL : [0]) compare([first, second, second].slice(0, arity))
   }
-  if (process.env.TEST_MATH_ARGUMENTS) console.log(`${name}: ${compared} compared`)
+  report(`${compared} compared`)
   expect(wrong).toEqual([])
-})
+}
 
 test('powers of 2 and of a half are exact, others are refused', () => {
   for (let power = -1022; power <= 1022; power++) {

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { Client } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createDatabase, type TestDatabase } from '../../../test/database'
+import { hunt } from '../../../test/seed'
 import { copyOver, copyTexts } from './copy'
 
 let database: TestDatabase
@@ -48,12 +49,11 @@ const row = fc.record({
   json: fc.option(fc.dictionary(text, fc.oneof(text, fc.integer(), fc.boolean(), fc.constant(null)))),
 })
 
-test('values of every type come back as they went', async () => {
+hunt('values of every type come back as they went', 20, async ({ seed, cases }) => {
   await client.query(
     'CREATE TABLE kinds (at_row serial, t text, n float8, i int, b boolean, at timestamptz, bytes bytea, list text[], json jsonb)',
   )
   const copy = copyOver(client)
-  const seed = Number(process.env.TEST_SEED ?? Date.now() % 1_000_000)
   await fc.assert(
     fc.asyncProperty(fc.array(row, { minLength: 1, maxLength: 20 }), async (rows) => {
       await client.query('TRUNCATE kinds')
@@ -61,7 +61,7 @@ test('values of every type come back as they went', async () => {
       const { rows: stored } = await client.query(`SELECT ${COLUMNS.join()} FROM kinds ORDER BY at_row`)
       expect(stored).toEqual(rows.map((each) => ({ ...each, json: each.json && { ...each.json } })))
     }),
-    { seed, numRuns: 200 },
+    { seed, numRuns: cases },
   )
 })
 

@@ -1,0 +1,52 @@
+import { test, type TestContext } from 'vitest'
+import { seededRandom } from '../dev/random'
+
+/**
+ * The one seed and the one effort of all randomised tests, which are called hunts. The seed is fixed unless
+ * SEED is set. EFFORT multiplies the number of cases: 1 in `npm test`, 10 in `npm run test:all`.
+ * `npm run hunt` sets both.
+ */
+export const SEED = Number(process.env.SEED ?? 20_261_122)
+const USUAL_EFFORT = process.env.npm_lifecycle_event === 'test:all' ? 10 : 1
+export const EFFORT = Number(process.env.EFFORT ?? USUAL_EFFORT)
+
+export interface Hunt extends TestContext {
+  seed: number
+  /** Number of cases to try, at least one. */
+  cases: number
+  /** Numbers from 0 to 1 that follow from the seed alone. */
+  random: () => number
+  /** Adds a line to the report of `npm run hunt`. */
+  report: (line: string) => void
+}
+
+declare module 'vitest' {
+  interface TaskMeta {
+    /** The hunt's cases and lines, for the report. */
+    hunt?: { cases: number; lines: string[] }
+  }
+}
+
+/** A pattern of vitest's option `-t`, without quotes that a shell would read. */
+const patternOf = (name: string) => name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll("'", '.')
+
+/**
+ * Defines a randomised test that tries a number of cases at effort 1. A failure prints the command that
+ * repeats it. `npm run hunt` finds hunts by their tag, and their files by the calls of this function.
+ */
+export function hunt(name: string, casesAtEffort1: number, body: (hunt: Hunt) => unknown): void {
+  // A minute for the set-up, and one for each effort.
+  test(name, { tags: ['hunt'], timeout: 60_000 * (1 + EFFORT) }, async (context) => {
+    const { task, onTestFailed } = context
+    onTestFailed(() =>
+      console.error(
+        `To repeat: SEED=${SEED} EFFORT=${EFFORT} npx vitest run ${task.file.name} -t '${patternOf(name)}'`,
+      ),
+    )
+    const cases = Math.max(1, Math.round(casesAtEffort1 * EFFORT))
+    const lines: string[] = []
+    task.meta.hunt = { cases, lines }
+    const report = (line: string) => void lines.push(line)
+    await body(Object.assign(context, { seed: SEED, cases, random: seededRandom(SEED), report }))
+  })
+}
