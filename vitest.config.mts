@@ -28,6 +28,8 @@ export default defineConfig({
           name: 'unit',
           include: ['{src,api,test,packages}/**/*.test.ts'],
           exclude: ['**/*.{service,chaos}.test.ts', '**/node_modules/**'],
+          // They share modules, which takes a third less time.
+          isolate: false,
         },
       },
       {
