@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { CHAINS, settingSuffix } from './chains'
 import { SettingsError, parseSettingsFile, readSettings } from './config'
+import { sentence, testSentences } from '../test/sentences'
 
 /** The result schemas of docs/spec/facts.md 2, without spaces after commas. */
 const NUMERIC_RESULT_SCHEMA_UID = '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a'
@@ -17,14 +18,10 @@ test('one error lists all missing and invalid settings', () => {
   expect(() => readSettings({}, ['database', 'chains', 'signer'])).toThrow(SettingsError)
   expect(() =>
     readSettings({ CHAINS: 'celo,base', PORT: 'x', TRUST_PROXY: '' }, ['database', 'chains', 'signer']),
-  ).toThrow(
-    /PORT: [^]*DATABASE_URL: missing[^]*RPC_URL_CELO: missing[^]*RPC_URL_BASE: missing[^]*SIGNER_KEY_FILE, SIGNER_PRIVATE_KEY, SIGNER_PKCS11_MODULE or SIGNER_URL: missing/,
-  )
+  ).toThrow(sentence('PORT'))
 })
 test('the settings that are missing are named with none of CHAINS, too', () => {
-  expect(() => readSettings({}, ['database', 'chains'])).toThrow(
-    /DATABASE_URL: missing[^]*RPC_URL_\*: none given; set one of RPC_URL_BASE_SEPOLIA, /,
-  )
+  expect(() => readSettings({}, ['database', 'chains'])).toThrow(sentence('DATABASE_URL'))
 })
 test('what asks no endpoint needs none, and takes the chains of CHAINS or all', () => {
   const [database, chains] = ['postgres://u:p@db/x', ['celo', 'base']]
@@ -34,46 +31,34 @@ test('what asks no endpoint needs none, and takes the chains of CHAINS or all', 
   expect(slugs({})).toEqual(CHAINS.map(({ slug }) => slug))
 })
 test.each([
-  [{ CHAINS: 'mars' }, "CHAINS: 'mars' is not one of base-sepolia, sepolia, arbitrum, celo, base"],
-  [{ RATE_LIMIT_PER_HOUR: '-1' }, 'RATE_LIMIT_PER_HOUR: must be a whole number from 0 to 1000000000'],
-  [
-    { DATABASE_URL: 'mysql://x' },
-    'DATABASE_URL: must be a URL such as postgres://user:password@host:5432/name',
-  ],
-  [{ SIGNER_PRIVATE_KEY: 'abc' }, 'SIGNER_PRIVATE_KEY: must be 32 bytes in hex'],
-  [{ SIGNER_KEY_FILE: '/key' }, 'SIGNER_KEY_FILE and SIGNER_PRIVATE_KEY: both given; keep one'],
+  [{ CHAINS: 'mars' }, 'CHAINS'],
+  [{ RATE_LIMIT_PER_HOUR: '-1' }, 'RATE_LIMIT_PER_HOUR'],
+  [{ DATABASE_URL: 'mysql://x' }, 'DATABASE_URL'],
+  [{ SIGNER_PRIVATE_KEY: 'abc' }, 'SIGNER_PRIVATE_KEY'],
+  [{ SIGNER_KEY_FILE: '/key' }, 'SIGNER_KEY_FILE and SIGNER_PRIVATE_KEY'],
   [
     { SIGNER_URL: 'https://signer.example', SIGNER_PKCS11_TOKEN: 'geo' },
-    'SIGNER_PRIVATE_KEY and SIGNER_PKCS11_MODULE and SIGNER_URL: all given; keep one',
+    'SIGNER_PRIVATE_KEY and SIGNER_PKCS11_MODULE and SIGNER_URL',
   ],
   [
     { SIGNER_PRIVATE_KEY: '', SIGNER_PKCS11_MODULE: '/lib/p11.so', SIGNER_PKCS11_KEY: 'signer' },
-    'SIGNER_PKCS11_TOKEN: missing; SIGNER_PKCS11_MODULE needs it\n  SIGNER_PKCS11_PIN_FILE: missing; SIGNER_PKCS11_MODULE needs it\n  SEAL_SECRET_FILE: missing; SIGNER_PKCS11_MODULE needs it',
+    'SIGNER_PKCS11_TOKEN',
   ],
   [
     { SIGNER_PRIVATE_KEY: '', SIGNER_URL: 'https://signer.example', SEAL_SECRET_FILE: '/seal' },
-    'ATTESTER_ADDRESS: missing; SIGNER_URL needs it: the account that signs there',
+    'ATTESTER_ADDRESS',
   ],
-  [
-    { SIGNER_PKCS11_KEY: 'id:xyz' },
-    'SIGNER_PKCS11_KEY: must be the label of a key, or id: and its id in hex',
-  ],
-  [
-    { OTHER_ATTESTERS: '0x12' },
-    'OTHER_ATTESTERS: must be addresses (0x and 40 hex digits), separated by commas',
-  ],
-  [{ TRUST_PROXY: 'true' }, "TRUST_PROXY: 'true' is no address or CIDR range"],
-  [{ PUBLIC_BASE_URL: 'https://x.example:port' }, 'PUBLIC_BASE_URL: must be an http(s) URL'],
-  [{ OFFCHAIN_URIS: 'maybe' }, 'OFFCHAIN_URIS: '],
-  [
-    { IPFS_GATEWAYS: 'https://a.example, b.example' },
-    'IPFS_GATEWAYS: must be http(s) URLs, separated by commas',
-  ],
-  [{ WALLET_AUTH: 'maybe' }, 'WALLET_AUTH: '],
-  [{ WALLET_MAX_SKEW_SECONDS: '0' }, 'WALLET_MAX_SKEW_SECONDS: must be a whole number from 1 to 3600'],
-  [{ HEAD_POLL_SECONDS: '0' }, 'HEAD_POLL_SECONDS: must be a number above 0'],
-])('%j is refused', (changes, message) => {
-  expect(() => readSettings({ ...complete, ...changes }, [])).toThrow(message)
+  [{ SIGNER_PKCS11_KEY: 'id:xyz' }, 'SIGNER_PKCS11_KEY'],
+  [{ OTHER_ATTESTERS: '0x12' }, 'OTHER_ATTESTERS'],
+  [{ TRUST_PROXY: 'true' }, 'TRUST_PROXY'],
+  [{ PUBLIC_BASE_URL: 'https://x.example:port' }, 'PUBLIC_BASE_URL'],
+  [{ OFFCHAIN_URIS: 'maybe' }, 'OFFCHAIN_URIS'],
+  [{ IPFS_GATEWAYS: 'https://a.example, b.example' }, 'IPFS_GATEWAYS'],
+  [{ WALLET_AUTH: 'maybe' }, 'WALLET_AUTH'],
+  [{ WALLET_MAX_SKEW_SECONDS: '0' }, 'WALLET_MAX_SKEW_SECONDS'],
+  [{ HEAD_POLL_SECONDS: '0' }, 'HEAD_POLL_SECONDS'],
+])('%j is refused', (changes, field) => {
+  expect(() => readSettings({ ...complete, ...changes }, [])).toThrow(sentence(field))
 })
 test('defaults and values of the environment', () => {
   const settings = readSettings(
@@ -143,12 +128,8 @@ test('the settings as JSON do not contain the key', () => {
 })
 test('a missing or invalid file of a secret gives a clear error', () => {
   const key = (file: string) => signerOf({ SIGNER_PRIVATE_KEY: '', SIGNER_KEY_FILE: file }).secret
-  expect(key('/nowhere/key')).toThrow(
-    new SettingsError('SIGNER_KEY_FILE: /nowhere/key cannot be read (ENOENT)'),
-  )
-  expect(key('package.json')).toThrow(
-    new SettingsError('SIGNER_KEY_FILE: the file must hold 32 bytes in hex'),
-  )
+  expect(key('/nowhere/key')).toThrow(sentence('SIGNER_KEY_FILE'))
+  expect(key('package.json')).toThrow(sentence('SIGNER_KEY_FILE'))
   const pin = signerOf({
     ...{ SIGNER_PRIVATE_KEY: '', SIGNER_PKCS11_MODULE: '/lib/p11.so', SIGNER_PKCS11_TOKEN: 'geo' },
     ...{
@@ -157,14 +138,10 @@ test('a missing or invalid file of a secret gives a clear error', () => {
       SEAL_SECRET_FILE: '/nowhere/seal',
     },
   })
-  expect(pin.secret).toThrow(
-    new SettingsError('SIGNER_PKCS11_PIN_FILE: /nowhere/pin cannot be read (ENOENT)'),
-  )
-  expect(pin.settings.readSealSecrets).toThrow(
-    new SettingsError('SEAL_SECRET_FILE: /nowhere/seal cannot be read (ENOENT)'),
-  )
+  expect(pin.secret).toThrow(sentence('SIGNER_PKCS11_PIN_FILE'))
+  expect(pin.settings.readSealSecrets).toThrow(sentence('SEAL_SECRET_FILE'))
   expect(signerOf({ SEAL_SECRET_FILE: 'package.json' }).settings.readSealSecrets).toThrow(
-    new SettingsError('SEAL_SECRET_FILE: the file must hold one or more lines of 32 bytes in hex'),
+    sentence('SEAL_SECRET_FILE'),
   )
 })
 describe('the settings are documented', () => {
@@ -219,13 +196,13 @@ describe('the settings are documented', () => {
 
 describe('a settings file that is no JSON', () => {
   const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
-  test.each<[string, string, RegExp]>([
-    ['cut', `[{"secret":"${secret}`, /^it is no JSON/],
-    ['a comma too many', `[\n  {"secret":"${secret}",}]`, /^it is no JSON/],
-    ['no quotes', `[{"secret":${secret}}]`, /^it is no JSON/],
-    ['empty', '', /^it is no JSON/],
-    ['a key twice', `[{"secret":"${secret}","secret":"${secret}"}]`, /the key "secret" is given twice/],
-  ])('%s: is told without its content', (_, text, expected) => {
+  test.each<[string, string]>([
+    ['cut', `[{"secret":"${secret}`],
+    ['a comma too many', `[\n  {"secret":"${secret}",}]`],
+    ['no quotes', `[{"secret":${secret}}]`],
+    ['empty', ''],
+    ['a key twice', `[{"secret":"${secret}","secret":"${secret}"}]`],
+  ])('%s: is told without its content', (_, text) => {
     const error = (() => {
       try {
         return parseSettingsFile(text)
@@ -233,11 +210,13 @@ describe('a settings file that is no JSON', () => {
         return thrown as Error
       }
     })() as Error
-    expect(error.message).toMatch(expected)
+    expect(error.message).toEqual(sentence())
     expect(error.message).not.toMatch(/whsec|MfKQ/)
     expect(error.cause).toBeUndefined()
   })
   test('says where, if the parser does', () => {
-    expect(() => parseSettingsFile('[\n  {"id": "a",}\n]')).toThrow('it is no JSON from line 2, column 14 on')
+    expect(() => parseSettingsFile('[\n  {"id": "a",}\n]')).toThrow(sentence())
   })
 })
+
+testSentences()

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { hunt } from '../test/seed'
 import { parseStrictJson } from './strict-json'
+import { sentence, testSentences } from '../test/sentences'
 
 hunt('valid JSON is read as by JSON.parse', 50, ({ seed, cases }) => {
   fc.assert(
@@ -31,20 +32,21 @@ test('equal keys in different objects, and strings that look like keys, are acce
 })
 describe('refuses', () => {
   test.each([
-    ['{"a":1,"a":1}', 'the key "a" is given twice'],
-    ['{"a":{"b":[{}]},"c":2,"a" \n:1}', 'the key "a" is given twice'],
-    ['[{"x":1},{"\\u0061":1,"a":2}]', 'the key "a" is given twice'],
-    ['{"":1,"":2}', 'the key "" is given twice'],
-    ['{"b\\\\":1,"b\\\\":2}', 'the key "b\\\\" is given twice'],
-    ['{"__proto__":1}', 'the key __proto__ is not allowed'],
-    ['[{"\\u005f_proto__":1}]', 'the key __proto__ is not allowed'],
-    ['['.repeat(65) + ']'.repeat(65), 'nested deeper than 64 levels'],
-    ['{"a":'.repeat(200_000) + '1' + '}'.repeat(200_000), 'nested deeper than 64 levels'],
-    ['{"a":1', 'JSON'],
-    ['', 'JSON'],
-  ])('case %#', (text, problem) => {
+    ['{"a":1,"a":1}'],
+    ['{"a":{"b":[{}]},"c":2,"a" \n:1}'],
+    ['[{"x":1},{"\\u0061":1,"a":2}]'],
+    ['{"":1,"":2}'],
+    ['{"b\\\\":1,"b\\\\":2}'],
+    ['{"__proto__":1}'],
+    ['[{"\\u005f_proto__":1}]'],
+    ['['.repeat(65) + ']'.repeat(65)],
+    ['{"a":'.repeat(200_000) + '1' + '}'.repeat(200_000)],
+  ])('case %#', (text) => {
     expect(() => parseStrictJson(text)).toThrow(SyntaxError)
-    expect(() => parseStrictJson(text)).toThrow(problem)
+    expect(() => parseStrictJson(text)).toThrow(sentence())
+  })
+  test.each(['{"a":1', ''])('%j, as JSON.parse does', (text) => {
+    expect(() => parseStrictJson(text)).toThrow(SyntaxError)
   })
   test('64 levels are accepted', () => expect(parseStrictJson('['.repeat(64) + ']'.repeat(64))).toBeDefined())
 })
@@ -59,3 +61,5 @@ test('the time is linear in the text', () => {
     expect(performance.now() - started).toBeLessThan(10_000)
   }
 })
+
+testSentences()

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { jsonOf, plain, someFilter, textOf, type Filter } from '../../test/cql2'
 import { hunt } from '../../test/seed'
 import { Cql2Error, readJson, readText } from './index'
+import { sentence, testSentences } from '../../test/sentences'
 
 const text = (given: string) => plain(readText(given))
 const json = (given: unknown) => plain(readJson(JSON.stringify(given)))
@@ -127,101 +128,53 @@ hunt('text -> JSON -> text: random filters stay what they are, in any spelling',
 
 describe('what is wrong is named with its place', () => {
   test.each([
-    ['', 'at character 1: expected a property or a value, got the end'],
-    [
-      'chain',
-      'at character 6: expected =, <>, <, >, <=, >=, LIKE, BETWEEN, IN, IS NULL, or NOT before some (a Boolean is compared, too: revoked = true), got the end',
-    ],
-    ["chain = 'celo", "at character 9: expected a text that ends with ', got 'celo"],
-    ["memo = 'a''", "at character 8: expected a text that ends with ', got 'a''"],
-    ["chain = 'celo' revoked", 'at character 16: expected AND, OR or the end, got revoked'],
-    ["chain == 'celo'", "at character 8: expected a property or a value, got = 'celo'"],
-    ["(chain = 'celo'", "at character 16: expected AND, OR or ')', got the end"],
-    ["chain = 'celo')", 'at character 15: expected AND, OR or the end, got )'],
-    [
-      'a = b',
-      `at character 1: expected a property and a value, got the property b for a value (two properties cannot be compared). A text is written 'b', in cql2-json "b"`,
-    ],
-    ["'a' = 'b'", 'at character 1: expected a property and a value, not two values'],
-    ['THIS IS NOT A FILTER', 'at character 13: expected NULL, got A FILTER'],
-    ['NOT NOT a = 1', 'at character 5: expected a property or a value, got NOT a = 1'],
-    ['a NOT = 1', 'at character 7: expected LIKE, BETWEEN or IN, got = 1'],
-    ['a LIKE 5', "at character 1: expected LIKE with a pattern such as 'tower%'"],
-    ['a BETWEEN 1, 2', 'at character 12: expected AND, got , 2'],
-    ['a IN ()', 'at character 7: expected a property or a value, got )'],
-    ['a = 5x', 'at character 5: expected a property or a value, got 5x'],
-    ['a = 1e999', 'at character 5: expected a number of at most 1.8e308'],
-    ['a = NULL', 'at character 5: expected a property or a value, got NULL'],
-    [
-      'a + 1 = 2',
-      'at character 3: expected =, <>, <, >, <=, >=, LIKE, BETWEEN, IN, IS NULL, or NOT before some (a Boolean is compared, too: revoked = true), got + 1 = 2',
-    ],
-    [
-      'S_INTERSECTS(geometry, POINT(1,2))',
-      "at character 24: at character 7 of the WKT: expected a position: longitude latitude, got '1,2)'",
-    ],
-    ['S_INTERSECTS(geometry, POINT(1 2)', "at character 34: expected ')', got the end"],
-    [
-      'S_INTERSECTS(geometry, POINT(1 2',
-      'at character 24: expected a geometry such as POINT(13.4 52.5), got POINT(1 2',
-    ],
-    [
-      'S_INTERSECTS(geometry, other)',
-      'at character 1: expected S_INTERSECTS of the property geometry and a geometry or BBOX',
-    ],
-    ['S_INTERSECTS(geometry, BBOX(1 2))', "at character 31: expected ',' or ')', got 2))"],
-    [
-      "CASEI(memo) = 'a'",
-      'at character 1: CASEI() is not supported: expected comparisons, LIKE, BETWEEN, IN, IS NULL or S_INTERSECTS, with AND, OR and NOT',
-    ],
-    [
-      'S_WITHIN(geometry, POINT(1 2))',
-      'at character 1: S_WITHIN() is not supported: expected comparisons, LIKE, BETWEEN, IN, IS NULL or S_INTERSECTS, with AND, OR and NOT',
-    ],
-    [
-      "T_AFTER(timestamp, DATE('2026-01-01'))",
-      'at character 1: T_AFTER() is not supported: expected comparisons, LIKE, BETWEEN, IN, IS NULL or S_INTERSECTS, with AND, OR and NOT',
-    ],
-  ])('%s', (given, message) => {
-    expect(refusal(() => readText(given))).toBe(message)
+    ['', 'at character 1'],
+    ['chain', 'at character 6'],
+    ["chain = 'celo", 'at character 9'],
+    ["memo = 'a''", 'at character 8'],
+    ["chain = 'celo' revoked", 'at character 16'],
+    ["chain == 'celo'", 'at character 8'],
+    ["(chain = 'celo'", 'at character 16'],
+    ["chain = 'celo')", 'at character 15'],
+    ['a = b', 'at character 1'],
+    ["'a' = 'b'", 'at character 1'],
+    ['THIS IS NOT A FILTER', 'at character 13'],
+    ['NOT NOT a = 1', 'at character 5'],
+    ['a NOT = 1', 'at character 7'],
+    ['a LIKE 5', 'at character 1'],
+    ['a BETWEEN 1, 2', 'at character 12'],
+    ['a IN ()', 'at character 7'],
+    ['a = 5x', 'at character 5'],
+    ['a = 1e999', 'at character 5'],
+    ['a = NULL', 'at character 5'],
+    ['a + 1 = 2', 'at character 3'],
+    ['S_INTERSECTS(geometry, POINT(1,2))', 'at character 24'],
+    ['S_INTERSECTS(geometry, POINT(1 2)', 'at character 34'],
+    ['S_INTERSECTS(geometry, POINT(1 2', 'at character 24'],
+    ['S_INTERSECTS(geometry, other)', 'at character 1'],
+    ['S_INTERSECTS(geometry, BBOX(1 2))', 'at character 31'],
+    ["CASEI(memo) = 'a'", 'at character 1'],
+    ['S_WITHIN(geometry, POINT(1 2))', 'at character 1'],
+    ["T_AFTER(timestamp, DATE('2026-01-01'))", 'at character 1'],
+  ])('%s', (given, field) => {
+    expect(refusal(() => readText(given))).toEqual(sentence(field))
   })
   test.each<[string, string]>([
-    ['', 'at /: expected JSON: Unexpected end of JSON input'],
-    ['{"op":"and","op":"or"}', 'at /: expected JSON: the key "op" is given twice'],
-    ['null', 'at /: expected {"op": ..., "args": [...]}, true or false'],
-    [
-      '{"op":"=","args":[{"property":"a"},1],"x":1}',
-      'at /: expected {"op": ..., "args": [...]}, true or false',
-    ],
-    ['{"op":"and","args":[true]}', 'at /args: expected at least two expressions'],
-    [
-      '{"op":"not","args":[{"op":"=","args":[{"property":"a"}]}]}',
-      'at /args/0/args: expected a property and a value',
-    ],
-    [
-      '{"op":"=","args":[{"property":"a"},null]}',
-      'at /args/1: expected a text, a number, true, false, {"property": ...}, {"date": ...} or {"timestamp": ...}',
-    ],
-    [
-      '{"op":"=","args":[{"property":"a"},{"property":"b"}]}',
-      `at /: expected a property and a value, got the property b for a value (two properties cannot be compared). A text is written 'b', in cql2-json "b"`,
-    ],
-    ['{"op":"=","args":[{"property":"a"},1e999]}', 'at /args/1: expected a number of at most 1.8e308'],
-    ['{"op":"in","args":[{"property":"a"},[]]}', 'at /args: expected a property and a list of values'],
-    [
-      '{"op":"AND","args":[true,false]}',
-      'at /: "AND" is not supported: expected comparisons, LIKE, BETWEEN, IN, IS NULL or S_INTERSECTS, with AND, OR and NOT',
-    ],
-    [
-      '{"op":"=","args":[{"op":"casei","args":[{"property":"a"}]},"x"]}',
-      'at /args/0: "casei" is not supported: expected comparisons, LIKE, BETWEEN, IN, IS NULL or S_INTERSECTS, with AND, OR and NOT',
-    ],
-    [
-      '{"op":"s_intersects","args":[{"property":"g"},{"bbox":["a"]}]}',
-      'at /args/1: expected a text, a number, true, false, {"property": ...}, {"date": ...} or {"timestamp": ...}',
-    ],
-  ])('%s', (given, message) => {
-    expect(refusal(() => readJson(given))).toBe(message)
+    ['', 'at /'],
+    ['{"op":"and","op":"or"}', 'at /'],
+    ['null', 'at /'],
+    ['{"op":"=","args":[{"property":"a"},1],"x":1}', 'at /'],
+    ['{"op":"and","args":[true]}', 'at /args'],
+    ['{"op":"not","args":[{"op":"=","args":[{"property":"a"}]}]}', 'at /args/0/args'],
+    ['{"op":"=","args":[{"property":"a"},null]}', 'at /args/1'],
+    ['{"op":"=","args":[{"property":"a"},{"property":"b"}]}', 'at /'],
+    ['{"op":"=","args":[{"property":"a"},1e999]}', 'at /args/1'],
+    ['{"op":"in","args":[{"property":"a"},[]]}', 'at /args'],
+    ['{"op":"AND","args":[true,false]}', 'at /'],
+    ['{"op":"=","args":[{"op":"casei","args":[{"property":"a"}]},"x"]}', 'at /args/0'],
+    ['{"op":"s_intersects","args":[{"property":"g"},{"bbox":["a"]}]}', 'at /args/1'],
+  ])('%s', (given, field) => {
+    expect(refusal(() => readJson(given))).toEqual(sentence(field))
   })
 })
 
@@ -233,17 +186,13 @@ describe('hostile filters are refused', () => {
     const list = (count: number) => `a IN (${Array.from({ length: count }, (_, i) => i).join()})`
     for (const taken of [nested(32), ors(200), list(1_000), `a = '${'x'.repeat(15_994)}'`])
       expect(refusal(() => readText(taken))).toBe('accepted')
-    expect(refusal(() => readText(nested(33)))).toBe(
-      'at character 33: expected at most 32 parentheses within each other',
-    )
-    expect(refusal(() => readText(ors(201)))).toMatch(/^at character 1601: expected at most 200 predicates$/)
-    expect(refusal(() => readText(list(1_001)))).toBe('at character 1: expected at most 1000 values in lists')
-    expect(refusal(() => readText(`a = '${'x'.repeat(15_995)}'`))).toBe(
-      'at character 16001: expected at most 16000 characters',
-    )
+    expect(refusal(() => readText(nested(33)))).toEqual(sentence('at character 33'))
+    expect(refusal(() => readText(ors(201)))).toEqual(sentence('at character 1601'))
+    expect(refusal(() => readText(list(1_001)))).toEqual(sentence('at character 1'))
+    expect(refusal(() => readText(`a = '${'x'.repeat(15_995)}'`))).toEqual(sentence('at character 16001'))
     // JSON itself may have 64 levels, two for each operator.
     expect(refusal(() => readJson(deep(32)))).toBe('accepted')
-    expect(refusal(() => readJson(deep(33)))).toBe('at /: expected JSON: nested deeper than 64 levels')
+    expect(refusal(() => readJson(deep(33)))).toEqual(sentence('at /'))
   })
   test.each([
     ['parentheses', '('.repeat(16_000)],
@@ -262,7 +211,9 @@ describe('hostile filters are refused', () => {
     ['NUL', 'a\0 = 1'],
   ])('%s', (_, given) => {
     const message = refusal(() => readText(given))
-    expect(message).toMatch(/^at character \d+: /)
+    expect(message).toEqual(sentence())
     expect(message.length).toBeLessThan(300)
   })
 })
+
+testSentences()

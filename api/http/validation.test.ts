@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { expect, test } from 'vitest'
 import { constant, named, oneOf, ref } from './schema'
 import { compileCheck, documented, unchecked, withRules } from './validation'
+import { sentence, testSentences } from '../../test/sentences'
 
 const Place = named('Place', Type.Object({ at: Type.String({ pattern: '^[a-z]+$' }) }))
 const Walk = Type.Object({
@@ -25,26 +26,23 @@ const problem = (body: unknown) => {
 }
 
 test.each([
-  [[], 'body: expected a JSON object with the fields speed, place, steps'],
-  [{ speeed: 1 }, 'speeed: unknown field; known ones are speed, place, steps'],
-  [{ constructor: 1 }, 'constructor: unknown field; known ones are speed, place, steps'],
-  [{}, 'speed: expected a number'],
-  [{ speed: '1' }, 'speed: expected a number'],
-  [{ speed: 1, place: {} }, 'place.at: expected a string'],
-  [{ speed: 0 }, 'speed: expected a speed up to 9'],
-  [{ speed: NaN }, 'speed: expected a speed up to 9'],
-  [{ speed: 1, place: null }, 'place: expected a JSON object with the fields at'],
-  [{ speed: 1, place: { at: 'X' } }, 'place.at: expected a string'],
-  [{ speed: 1, steps: [] }, 'steps: expected a list of 1 to 2'],
-  [{ speed: 1, steps: [null] }, 'steps[0]: expected a JSON object with kind'],
-  [{ speed: 1, steps: [{}] }, 'steps[0]: kind: expected one of walk, rest'],
-  [{ speed: 1, steps: [{ kind: 'rest' }, { kind: 'walk' }] }, 'steps[1]: from: missing; expected a place'],
-  [
-    { speed: 1, steps: [{ kind: 'walk', from: 1, start: 2 }] },
-    'steps[0]: from, start: the same parameter twice; give one',
-  ],
-])('%j is refused with its place and what would be right', (body, message) => {
-  expect(problem(body)).toBe(message)
+  [[], 'body'],
+  [{ speeed: 1 }, 'speeed'],
+  [{ constructor: 1 }, 'constructor'],
+  [{}, 'speed'],
+  [{ speed: '1' }, 'speed'],
+  [{ speed: 1, place: {} }, 'place.at'],
+  [{ speed: 0 }, 'speed'],
+  [{ speed: NaN }, 'speed'],
+  [{ speed: 1, place: null }, 'place'],
+  [{ speed: 1, place: { at: 'X' } }, 'place.at'],
+  [{ speed: 1, steps: [] }, 'steps'],
+  [{ speed: 1, steps: [null] }, 'steps[0]'],
+  [{ speed: 1, steps: [{}] }, 'steps[0]: kind'],
+  [{ speed: 1, steps: [{ kind: 'rest' }, { kind: 'walk' }] }, 'steps[1]: from'],
+  [{ speed: 1, steps: [{ kind: 'walk', from: 1, start: 2 }] }, 'steps[0]: from, start'],
+])('%j is refused with its place and what would be right', (body, field) => {
+  expect(problem(body)).toEqual(sentence(field))
 })
 test('a valid body has no problem; an unchecked property may be anything', () => {
   expect(problem({ speed: 9, place: { at: 'x' }, steps: [{ kind: 'walk', start: 5 }] })).toBeUndefined()
@@ -59,3 +57,5 @@ test('the OpenAPI schema has one form for each alias of a property', () => {
     ['kind', 'start'],
   ])
 })
+
+testSentences()

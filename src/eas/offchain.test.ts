@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { OffchainError, verifyOffchain, type OffchainAttestation, type OffchainExpectation } from '.'
 import { hunt } from '../../test/seed'
+import { sentence, testSentences } from '../../test/sentences'
 
 type Json = any
 interface Vector {
@@ -25,23 +26,11 @@ const expectationOf = ({ chainId, requestedUid }: Vector): OffchainExpectation =
   now: BigInt(now),
 })
 
-/** The expected messages, so that no vector is refused by another check than it should be. */
-const REASONS: Record<string, RegExp> = {
-  malformed:
-    /^(the attestation|sig|sig\.message|sig\.signature|sig\.uid|sig\.message\.salt|signer): .*expected/,
-  version: /version(: expected 0, 1 or 2| is not the version of the message, 2)$/,
-  types: /^its types and primaryType are not those of an EAS offchain attestation of version 2$/,
-  domain: /^its domain's (name|version) is/,
-  'wrong-chain': /^it was made for chain \d+, not for chain 84532$/,
-  'wrong-contract': /^its domain names the contract 0x[0-9a-f]{40}, not 0x42/,
-  'uid-mismatch':
-    /^(its uid is not that of its content, which is|it is 0x[0-9a-f]{64}, not the attestation that was asked for)/,
-  signature:
-    /^(its signature is not (valid|that of its signer)|its domain's version is none|sig\.version is not the version of the message)/,
-  'signer-mismatch': /^its signature is not that of its signer, but recovers to 0x[0-9a-f]{40}$/,
-  expired: /^it expired at 176\d{7} \(Unix seconds\)$/,
-  time: /^its time, 1767232800, lies in the future \(it is 1767225600, in Unix seconds\)$/,
-}
+/** Reasons of the vectors; test/sentences has each vector's, so that none is refused by another check. */
+const REASONS = [
+  ...['malformed', 'version', 'types', 'domain', 'wrong-chain', 'wrong-contract', 'uid-mismatch'],
+  ...['signature', 'signer-mismatch', 'expired', 'time'],
+]
 /** Reasons that depend on the chain or on the service's tables, which this room does not know. */
 const BEYOND = ['revoked', 'schema', 'data']
 
@@ -49,7 +38,7 @@ describe('vectors', () => {
   test('exist for every reason', () =>
     expect(
       new Set(documents.filter(({ expected }) => !expected.ok).map(({ expected }) => expected.reason)),
-    ).toEqual(new Set([...Object.keys(REASONS), ...BEYOND])))
+    ).toEqual(new Set([...REASONS, ...BEYOND])))
   test.each(documents)('$id', async (vector) => {
     const { document, expected, requestedUid } = vector
     const verifying = verifyOffchain(document, expectationOf(vector))
@@ -64,7 +53,7 @@ describe('vectors', () => {
       const error: unknown = await verifying.catch((caught: unknown) => caught)
       expect(error).toBeInstanceOf(OffchainError)
       expect((error as OffchainError).slug).toBe(expected.problem)
-      expect((error as OffchainError).message).toMatch(REASONS[expected.reason]!)
+      expect(error).toEqual(sentence())
     }
   })
 })
@@ -100,35 +89,31 @@ describe('rules of this project', () => {
         claim: {
           digest,
           signature: bytes,
-          problem: `its signature is not that of its signer, but recovers to ${base.expected.signer.toLowerCase()}`,
+          problem: sentence('', base.expected.signer.toLowerCase()),
         },
       })
     // v of other wallets' schemes (31: signed by eth_sign) is the account's to judge; 256 is no byte.
     expect(await claimOf(({ sig }) => (sig.signature.v = 31))).toMatchObject({
       signature: `${bytes.slice(0, -2)}1f`,
     })
-    await expect(claimOf(({ sig }) => (sig.signature.v = 256))).rejects.toThrow('its signature is not valid')
+    await expect(claimOf(({ sig }) => (sig.signature.v = 256))).rejects.toThrow(sentence())
     for (const wrong of ['', '0x', '0x1', '0xzz', `0x${'00'.repeat(4_097)}`, [], null])
       await expect(claimOf(({ sig }) => (sig.signature = wrong))).rejects.toMatchObject({
         slug: 'invalid-input',
-        message: expect.stringMatching(/^sig\.signature: expected/),
+        message: sentence('sig.signature'),
       })
     // All that does not need the account is checked before it is asked.
     await expect(
       verify((document) => (document.signer = signer), { accounts: true, now: 0n }),
-    ).rejects.toThrow('lies in the future')
+    ).rejects.toThrow(sentence())
   })
   test("the library's own object with the signer in it is read, too", async () => {
     const { sig, signer } = base.document
     expect(await verifyOffchain({ ...sig, signer }, expectationOf(base))).toMatchObject({
       uid: base.expected.uid,
     })
-    await expect(verifyOffchain(sig, expectationOf(base))).rejects.toThrow(
-      'signer: missing; expected 0x and 40 hex digits',
-    )
-    await expect(verifyOffchain({}, expectationOf(base))).rejects.toThrow(
-      'sig: missing; expected an EAS offchain attestation',
-    )
+    await expect(verifyOffchain(sig, expectationOf(base))).rejects.toThrow(sentence('signer'))
+    await expect(verifyOffchain({}, expectationOf(base))).rejects.toThrow(sentence('sig'))
   })
   test('the clock may differ by a minute; expiry is exact to the second', async () => {
     const expiring = documents.find(({ id }) => id === 'public-valid-not-yet-expired')!
@@ -138,9 +123,9 @@ describe('rules of this project', () => {
     await expect(at(expiring, BigInt(expirationTime) - 1n)).resolves.toMatchObject({
       expirationTime: BigInt(expirationTime),
     })
-    await expect(at(expiring, BigInt(expirationTime))).rejects.toThrow('it expired at')
+    await expect(at(expiring, BigInt(expirationTime))).rejects.toThrow(sentence())
     await expect(at(expiring, BigInt(time) - 60n)).resolves.toBeDefined()
-    await expect(at(expiring, BigInt(time) - 61n)).rejects.toThrow('lies in the future')
+    await expect(at(expiring, BigInt(time) - 61n)).rejects.toThrow(sentence())
   })
   test('hex in any letter case gives the same attestation and UID', async () => {
     const upper = (text: string) => `0x${text.slice(2).toUpperCase()}`
@@ -176,19 +161,19 @@ describe('rules of this project', () => {
     ])
       await expect(verify(({ sig }) => (sig.message.time = time))).rejects.toMatchObject({
         slug: 'invalid-input',
-        message: expect.stringContaining('sig.message.time: expected a whole number of at most 64 bits'),
+        message: sentence('sig.message.time'),
       })
     // 2^64 - 1 is a valid time, but not the one in this UID.
     await expect(verify(({ sig }) => (sig.message.expirationTime = '18446744073709551615'))).rejects.toThrow(
-      'its uid is not that of its content',
+      sentence(),
     )
   })
   test('data beyond 256 KiB is refused', async () => {
     await expect(verify(({ sig }) => (sig.message.data = `0x${'00'.repeat(262_145)}`))).rejects.toMatchObject(
-      { slug: 'invalid-input', message: 'sig.message.data: at most 262144 bytes are read' },
+      { slug: 'invalid-input', message: sentence('sig.message.data') },
     )
     await expect(verify(({ sig }) => (sig.message.data = `0x${'00'.repeat(262_144)}`))).rejects.toThrow(
-      'its uid is not that of its content',
+      sentence(),
     )
   })
   test('types in another order, with an addition or under another name are refused', async () => {
@@ -204,15 +189,15 @@ describe('rules of this project', () => {
     for (const change of changes)
       await expect(verify(({ sig }) => change(sig.types))).rejects.toMatchObject({
         slug: 'verification-failed',
-        message: expect.stringMatching(REASONS.types!),
+        message: sentence(),
       })
   })
   test('the version cannot be lowered by leaving it out', async () => {
     await expect(verify(({ sig }) => delete sig.message.version)).rejects.toThrow(
-      'sig.message.version: missing',
+      sentence('sig.message.version'),
     )
     await expect(verify(({ sig }) => (delete sig.message.version, delete sig.version))).rejects.toThrow(
-      'version 0',
+      sentence(),
     )
     await expect(verify(({ sig }) => delete sig.version)).resolves.toMatchObject({ uid: base.expected.uid })
   })
@@ -229,7 +214,7 @@ describe('rules of this project', () => {
     ] as const)
       await expect(verify(({ sig }) => (sig.signature[name] = value))).rejects.toMatchObject({
         slug: 'verification-failed',
-        message: expect.stringContaining('its signature is not valid'),
+        message: sentence(),
       })
   })
 })
@@ -339,3 +324,5 @@ hunt(
     expect(claimed).toBeGreaterThan(cases / 120)
   },
 )
+
+testSentences()

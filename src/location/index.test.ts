@@ -11,6 +11,7 @@ import {
   locationSchemaUids,
   locationSchema,
 } from '.'
+import { sentence, testSentences } from '../../test/sentences'
 
 const encode = (schema: { fields: string }, values: unknown[]) =>
   AbiCoder.defaultAbiCoder().encode(fieldTypes(schema.fields), values)
@@ -73,13 +74,13 @@ describe('payloads of location schemas', () => {
     })
   })
   test.each([
-    [{ srs: 'EPSG:3857' }, /^srs 'EPSG:3857' is not a known name of WGS84/],
-    [{ srs: 'x'.repeat(79) + '\u{1f30d}' }, /^srs 'x{79}\ufffd' is not/],
-    [{ location: 'not JSON' }, /^location: expected JSON: /],
-    [{ location: '{"type":"Point","coordinates":[13.4,152.5]}' }, /^location\.coordinates: latitude must be/],
-  ])('%j has no geometry, and a reason', (changes, problem) => {
+    [{ srs: 'EPSG:3857' }],
+    [{ srs: 'x'.repeat(79) + '\u{1f30d}' }],
+    [{ location: 'not JSON' }],
+    [{ location: '{"type":"Point","coordinates":[13.4,152.5]}' }],
+  ])('%j has no geometry, and a reason', (changes) => {
     const location = decodeLocation(LOCATION_SCHEMA.uid, v01(changes))
-    expect(location).toMatchObject({ geometry: null, geometryProblem: expect.stringMatching(problem) })
+    expect(location).toMatchObject({ geometry: null, geometryProblem: sentence() })
   })
   test.each([
     ['an event time beyond all dates', v01({ time: 10n ** 15n })],
@@ -93,7 +94,7 @@ describe('payloads of location schemas', () => {
   test('only location schemas are read', () => {
     expect(isLocationSchema(LOCATION_SCHEMA.uid)).toBe(true)
     expect(isLocationSchema(`0x${'0'.repeat(64)}`)).toBe(false)
-    expect(() => decodeLocation(`0x${'0'.repeat(64)}`, '0x')).toThrow('is not a location schema')
+    expect(() => decodeLocation(`0x${'0'.repeat(64)}`, '0x')).toThrow(sentence())
   })
 })
 
@@ -104,28 +105,25 @@ describe('schemas by setting', () => {
       locationSchema('string srs,string location_type,string location,uint64 floor,bytes extra').fields,
     ).toContain('floor')
   })
-  test.each<[string, string]>([
-    ['string srs,string location', 'it needs string srs, string location_type and string location'],
-    ['string srs,string location_type,bytes location', 'it needs string srs'],
-    ['string srs,string location_type,string location,fixed128x18 alt', "'fixed128x18' is no ABI type"],
-    ['string srs,string location_type,string location,uint7 alt', "'uint7' is no ABI type"],
-    ['string srs,string location_type,string location,bytes33 alt', "'bytes33' is no ABI type"],
-    ['string srs,string location_type,string location,string srs', 'two fields srs'],
-    ['string srs,string locationType,string location,string location_type', 'has two fields locationType'],
-    ['string srs,string location_type,string location,(uint8 a b', 'a parenthesis is not closed'],
-    ['string srs,string location_type,string location,uint8 a) b', 'that was not opened'],
-    ['string srs,string location_type,string location,uint8 "a"', 'is no name of a field'],
-    ['string srs,string location_type,string location,() a', "'' is no ABI type"],
-    ['string srs,string location_type,string location,uint8[0] a', 'a list of 0 elements'],
-    ['string srs,string location_type,string location,uint8[999999] a', 'a list of 999999 elements'],
-    [
-      `string srs,string location_type,string location,${'('.repeat(9)}uint8${')'.repeat(9)} a`,
-      'deeper than',
-    ],
-    [`string srs,string location_type,string location${',uint8'.repeat(200)}`, 'more than 128 fields'],
-    [`string srs,string location_type,string location,uint8 ${'a'.repeat(100_000)}`, 'at most 8192'],
-  ])('%s is refused', (fields, message) => {
-    expect(() => locationSchema(fields)).toThrow(message)
+  test.each<[string]>([
+    ['string srs,string location'],
+    ['string srs,string location_type,bytes location'],
+    ['string srs,string location_type,string location,fixed128x18 alt'],
+    ['string srs,string location_type,string location,uint7 alt'],
+    ['string srs,string location_type,string location,bytes33 alt'],
+    ['string srs,string location_type,string location,string srs'],
+    ['string srs,string locationType,string location,string location_type'],
+    ['string srs,string location_type,string location,(uint8 a b'],
+    ['string srs,string location_type,string location,uint8 a) b'],
+    ['string srs,string location_type,string location,uint8 "a"'],
+    ['string srs,string location_type,string location,() a'],
+    ['string srs,string location_type,string location,uint8[0] a'],
+    ['string srs,string location_type,string location,uint8[999999] a'],
+    [`string srs,string location_type,string location,${'('.repeat(9)}uint8${')'.repeat(9)} a`],
+    [`string srs,string location_type,string location${',uint8'.repeat(200)}`],
+    [`string srs,string location_type,string location,uint8 ${'a'.repeat(100_000)}`],
+  ])('%s is refused', (fields) => {
+    expect(() => locationSchema(fields)).toThrow(sentence())
   })
 })
 
@@ -221,3 +219,5 @@ describe('attributes', () => {
     expect([location.attributes, location.geometry !== null]).toEqual([null, true])
   })
 })
+
+testSentences()

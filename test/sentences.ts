@@ -1,0 +1,103 @@
+import path from 'node:path'
+import { expect, test } from 'vitest'
+
+/**
+ * Tests know an error by its kind, field and status. Its sentence stands in test/sentences, in the file of
+ * the test that provokes it, where a person reviews it: `npx vitest run <test> -u` writes it after an edit.
+ */
+const ROOT = path.resolve('.')
+
+/** Sentence -> kind, field and rejected value -> names of the tests of this file that saw it. */
+const seen = new Map<string, Map<string, Set<string>>>()
+
+/** Values that differ from run to run. */
+const VOLATILE: [RegExp, string][] = [
+  [/0x[0-9a-f]{40,}/gi, '0x…'],
+  [/(127\.0\.0\.1|localhost):\d+/g, '$1:…'],
+  [/\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00)/g, '<time>'],
+  [/\b1[5-9]\d{8}\b/g, '<seconds>'],
+  [/\/tmp\/[\w./-]+/g, '/tmp/…'],
+]
+
+/** `from.uid: `, `steps[1]: kind: `, `SIGNER_URL and SIGNER_KEY_FILE: `, `at character 5: ` */
+const NAME = String.raw`(?:at (?:character \d+|/[\w/]*)|[\w$*-]+(?:\.[\w$*]+|\[\d+\])*)`
+const FIELD = new RegExp(String.raw`^((?:${NAME}(?:(?:, | and | or )${NAME})*: )+)`)
+
+type Name = string | number | RegExp
+
+/**
+ * Matches the sentence of an error, or an error by its message, and adds it to the sentences of the file.
+ * @param field how a line of it begins: `from.uid` matches `from.uid: expected ...`
+ * @param names values that it must name; they differ from run to run
+ */
+export function sentence(field = '', ...names: Name[]): any {
+  return matcher(field, names, (text, kind) => {
+    const masks = [...names.map((name): [Name, string] => [name, '…']), ...VOLATILE]
+    const shown = masks.reduce(
+      (shown, [name, mask]) =>
+        name instanceof RegExp ? shown.replace(name, mask) : shown.replaceAll(String(name), mask),
+      text,
+    )
+    for (const line of shown.split('\n').map((line) => line.trim())) if (line) add(line, kind)
+  })
+}
+
+/** Like sentence(), for a sentence that another file has. */
+export function knownSentence(field = '', ...names: Name[]): any {
+  return matcher(field, names, () => {})
+}
+
+function matcher(field: string, names: Name[], found: (text: string, kind: string) => void) {
+  return {
+    asymmetricMatch(value: unknown): boolean {
+      const text = value instanceof Error ? value.message : value
+      if (typeof text !== 'string' || !text.trim()) return false
+      if (field && !text.split('\n').some((line) => line.trimStart().startsWith(`${field}: `))) return false
+      if (!names.every((name) => (name instanceof RegExp ? name.test(text) : text.includes(String(name)))))
+        return false
+      found(text, value instanceof Error && value.name !== 'Error' ? value.name : '')
+      return true
+    },
+    toString: () => 'Sentence',
+    toAsymmetricMatcher: () => `Sentence<${[field && `${field}: `, ...names].join(' … ')}>`,
+  }
+}
+
+function add(line: string, kind: string): void {
+  const field = FIELD.exec(line)?.[1] ?? ''
+  const [, got] = /, got ([^;]*)/.exec(line) ?? []
+  const words = line.slice(field.length).replace(/, got [^;]*/, ', got …')
+  const about = [kind, field.slice(0, -2), got && `(${got})`].filter(Boolean).join(' ')
+  const places = seen.get(words) ?? new Map<string, Set<string>>()
+  seen.set(words, places)
+  places.set(about, (places.get(about) ?? new Set()).add(expect.getState().currentTestName ?? ''))
+}
+
+/** Registers the test of the file's sentences, as its last one: the others have to run before it. */
+export function testSentences(): void {
+  test('each sentence is the one in test/sentences', async ({ task, skip }) => {
+    const passed = (tasks: typeof task.file.tasks): boolean =>
+      tasks.every((other) =>
+        other.type === 'suite' ? passed(other.tasks) : other === task || other.result?.state === 'pass',
+      )
+    skip(!passed(task.file.tasks), 'not all tests of this file ran and passed')
+    const file = path.relative(ROOT, task.file.filepath).replace(/\.test\.ts$/, '.txt')
+    await expect(page()).toMatchFileSnapshot(path.join(ROOT, 'test/sentences', file))
+  })
+}
+
+/** Each sentence; under it kind, field and rejected value, and the first three tests. */
+function page(): string {
+  const sorted = <T>(map: Map<string, T>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1))
+  return sorted(seen)
+    .map(([words, places]) => {
+      const lines = sorted(places).map(([about, tests]) => {
+        const names = [...tests].map((name) => name.split(' > ').pop()!.replace(/\s+/g, ' ').slice(0, 80))
+        const first = names.length > 4 ? [...names.slice(0, 3), `${names.length - 3} more`] : names
+        return `    ${[about, first.join(' | ')].filter(Boolean).join(' <- ')}\n`
+      })
+      return `${words}\n${lines.join('')}`
+    })
+    .join('')
+    .replace(/[^\P{C}\n]/gu, '\ufffd')
+}
