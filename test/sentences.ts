@@ -15,7 +15,7 @@ const VOLATILE: [RegExp, string][] = [
   [/0x[0-9a-f]{40,}/gi, '0x…'],
   [/(127\.0\.0\.1|localhost):\d+/g, '$1:…'],
   [/\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00)/g, '<time>'],
-  [/\b1[5-9]\d{8}\b/g, '<seconds>'],
+  [/\b0?1[5-9]\d{8}(\d{3})?\b/g, '<seconds>'],
   [/\/tmp\/[\w./-]+/g, '/tmp/…'],
 ]
 
@@ -32,12 +32,7 @@ type Name = string | number | RegExp
  */
 export function sentence(field = '', ...names: Name[]): any {
   return matcher(field, names, (text, kind) => {
-    const masks = [...names.map((name): [Name, string] => [name, '…']), ...VOLATILE]
-    const shown = masks.reduce(
-      (shown, [name, mask]) =>
-        name instanceof RegExp ? shown.replace(name, mask) : shown.replaceAll(String(name), mask),
-      text,
-    )
+    const shown = masked(text, [...names.map((name): [Name, string] => [name, '…']), ...VOLATILE])
     for (const line of shown.split('\n').map((line) => line.trim())) if (line) add(line, kind)
   })
 }
@@ -63,6 +58,14 @@ function matcher(field: string, names: Name[], found: (text: string, kind: strin
   }
 }
 
+function masked(text: string, masks: readonly [Name, string][]): string {
+  return masks.reduce(
+    (shown, [name, mask]) =>
+      name instanceof RegExp ? shown.replace(name, mask) : shown.replaceAll(String(name), mask),
+    text,
+  )
+}
+
 function add(line: string, kind: string): void {
   const field = FIELD.exec(line)?.[1] ?? ''
   const [, got] = /, got ([^;]*)/.exec(line) ?? []
@@ -70,7 +73,8 @@ function add(line: string, kind: string): void {
   const about = [kind, field.slice(0, -2), got && `(${got})`].filter(Boolean).join(' ')
   const places = seen.get(words) ?? new Map<string, Set<string>>()
   seen.set(words, places)
-  places.set(about, (places.get(about) ?? new Set()).add(expect.getState().currentTestName ?? ''))
+  const name = expect.getState().currentTestName?.split(' > ').pop() ?? ''
+  places.set(about, (places.get(about) ?? new Set()).add(name))
 }
 
 /** Registers the test of the file's sentences, as its last one: the others have to run before it. */
@@ -92,7 +96,7 @@ function page(): string {
   return sorted(seen)
     .map(([words, places]) => {
       const lines = sorted(places).map(([about, tests]) => {
-        const names = [...tests].map((name) => name.split(' > ').pop()!.replace(/\s+/g, ' ').slice(0, 80))
+        const names = [...tests].map((name) => masked(name, VOLATILE).replace(/\s+/g, ' ').slice(0, 80))
         const first = names.length > 4 ? [...names.slice(0, 3), `${names.length - 3} more`] : names
         return `    ${[about, first.join(' | ')].filter(Boolean).join(' <- ')}\n`
       })

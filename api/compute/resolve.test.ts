@@ -7,6 +7,7 @@ import { UnavailableError } from '../http/problems'
 import { Resolver } from './resolve'
 import type { IndexState, Store } from '../records/store'
 import type { InputRow } from '../records/store-inputs'
+import { sentence, testSentences } from '../../test/sentences'
 
 /**
  * When the index is enough and when the chain is asked, with both mocked. test/flow.service.test.ts has the
@@ -60,60 +61,44 @@ test('an up-to-date index is used without a call; else the chain is asked', asyn
   expect(await resolve({})).toEqual(['resolved', 0])
   expect(await resolve({ index: { age: 16 } })).toEqual(['resolved', 1])
   expect(await resolve({ index: { age: 16 }, onchain: { revocationTime: 5n } })).toEqual([
-    'from: attestation UID is revoked',
+    sentence('from'),
     1,
   ])
-  expect(await resolve({ index: { age: 16 }, onchain: null })).toEqual([
-    'from: there is no attestation UID on base-sepolia (chain 84532)',
-    1,
-  ])
-  expect(await resolve({ row: null, onchain: null })).toEqual([
-    'from: there is no attestation UID on base-sepolia (chain 84532)',
-    1,
-  ])
+  expect(await resolve({ index: { age: 16 }, onchain: null })).toEqual([sentence('from'), 1])
+  expect(await resolve({ row: null, onchain: null })).toEqual([sentence('from'), 1])
   expect(await resolve({ index: { age: Infinity } })).toEqual(['resolved', 1])
 })
 
 test('an attestation without a geometry is refused with the reason, truncated and without invisible characters', async () => {
-  const none = 'from: attestation UID has no geometry that can be read for certain'
+  const [none] = await resolve({ row: { geometry: null, problem: null } })
+  expect(none).toEqual(sentence('from'))
   expect(await resolve({ row: { geometry: null, problem: "srs 'x' is not known" } })).toEqual([
-    `${none}: srs 'x' is not known`,
+    `${String(none)}: srs 'x' is not known`,
     0,
   ])
-  expect(await resolve({ row: { geometry: null, problem: null } })).toEqual([none, 0])
   const [message] = await resolve({
     row: { geometry: null, problem: `a\n\u202e\0b\u2028\ud83d${'𝕊'.repeat(10_000)}` },
   })
   const hostile = String(message)
   expect([
-    hostile.startsWith(`${none}: a\ufffd\ufffd\ufffdb\ufffd`),
-    Array.from(hostile).length - none.length,
+    hostile.startsWith(`${String(none)}: a\ufffd\ufffd\ufffdb\ufffd`),
+    Array.from(hostile).length - String(none).length,
   ]).toEqual([true, 302])
 })
 
 test('with a stuck node no attestation is accepted, unless the chain is local', async () => {
-  expect(await resolve({ index: { headAge: 7_200 } })).toEqual([
-    'The last block of base-sepolia that its node knows is 7200 seconds old, so what was revoked since is not known.',
-    0,
-  ])
+  expect(await resolve({ index: { headAge: 7_200 } })).toEqual([sentence(), 0])
   expect(await resolve({ index: { headAge: 7_200 }, local: true })).toEqual(['resolved', 0])
   expect(await resolve({ index: { age: 16 }, stuck: true })).toEqual(['stuck', 1])
 })
 
 test('attestations that the index has as revoked, expired or too recent are refused', async () => {
-  expect(await resolve({ row: { revoked: true } })).toEqual(['from: attestation UID is revoked', 0])
-  expect(await resolve({ row: { expirationTime: 1_700_000_000n } })).toEqual([
-    'from: attestation UID expired at 1700000000 (Unix seconds)',
-    0,
-  ])
+  expect(await resolve({ row: { revoked: true } })).toEqual([sentence('from'), 0])
+  expect(await resolve({ row: { expirationTime: 1_700_000_000n } })).toEqual([sentence('from'), 0])
   expect(await resolve({ row: { expirationTime: 1_700_000_001n } })).toEqual(['resolved', 0])
   expect(await resolve({ minConfirmations: 11 })).toEqual(['resolved', 0])
-  expect(await resolve({ minConfirmations: 12 })).toEqual([
-    'from: attestation UID is not 12 blocks deep yet; try again later',
-    0,
-  ])
-  expect(await resolve({ minConfirmations: 1, row: null })).toEqual([
-    'from: attestation UID is not 1 blocks deep yet; try again later',
-    1,
-  ])
+  expect(await resolve({ minConfirmations: 12 })).toEqual([sentence('from'), 0])
+  expect(await resolve({ minConfirmations: 1, row: null })).toEqual([sentence('from'), 1])
 })
+
+testSentences()

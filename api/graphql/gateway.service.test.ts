@@ -24,6 +24,7 @@ import { recordText } from '../records/formats'
 import { Store } from '../records/store'
 import type { Bbox } from '../records/sql'
 import { PublishedViews } from './sql'
+import { sentence, testSentences } from '../../test/sentences'
 
 /** Raw GraphQL on a large database: results, query plans and refusals. */
 
@@ -471,188 +472,117 @@ describe('requests refused before execution', () => {
     depth === 0 ? 'uid' : `uid events { nodes { uid locationRecord { ${cyclic(depth - 1)} } } }`
   const bomb = (levels: number) =>
     `{ ...F0 } ${Array.from({ length: levels }, (_, i) => `fragment F${i} on Query { ...F${i + 1} ...F${i + 1} }`).join(' ')} fragment F${levels} on Query { __typename }`
-  test.each<[string, string, RegExp | string]>([
-    ['a long text', `{ __typename } # ${'x'.repeat(16_384)}`, 'longer than 16384 characters'],
-    ['many tokens', `{ ${'a '.repeat(2_100)} }`, 'more than 2000 names, marks and values'],
-    ['a flood of directives', `{ __typename ${'@skip(if: false) '.repeat(600)} }`, 'more than 2000 names'],
-    [
-      'directives that are repeated',
-      '{ __typename @skip(if: false) @skip(if: false) }',
-      'can only be used once',
-    ],
-    ['braces in one another', `${'{ a '.repeat(60)}${'}'.repeat(60)}`, 'nested deeper than 40 levels'],
+  test.each<[string, string]>([
+    ['a long text', `{ __typename } # ${'x'.repeat(16_384)}`],
+    ['many tokens', `{ ${'a '.repeat(2_100)} }`],
+    ['a flood of directives', `{ __typename ${'@skip(if: false) '.repeat(600)} }`],
+    ['directives that are repeated', '{ __typename @skip(if: false) @skip(if: false) }'],
+    ['braces in one another', `${'{ a '.repeat(60)}${'}'.repeat(60)}`],
     [
       'lists in one another',
       `{ locationRecords(filter: { bbox: ${'['.repeat(60)}${']'.repeat(60)} }) { totalCount } }`,
-      'nested deeper than 40 levels',
     ],
-    [
-      'a fragment that spreads itself',
-      '{ ...F } fragment F on Query { __typename ...F }',
-      "'F' leads back to itself",
-    ],
+    ['a fragment that spreads itself', '{ ...F } fragment F on Query { __typename ...F }'],
     [
       'fragments that spread one another',
       '{ ...F } fragment F on Query { ...G } fragment G on Query { ...F }',
-      'leads back to itself',
     ],
-    ['fragments that double thirty times', bomb(30), 'more than 600 fields'],
+    ['fragments that double thirty times', bomb(30)],
     [
       'unused fragments in a circle',
       '{ __typename } fragment F on Query { ...G } fragment G on Query { ...F }',
-      /spread fragment|never used/,
     ],
     [
       'aliases of one field',
       `{ locationRecords { nodes { ${Array.from({ length: 600 }, (_, i) => `a${i}: uid`).join(' ')} } } }`,
-      'more than 600 fields',
     ],
     [
       'aliases at the root',
       `{ ${Array.from({ length: 11 }, (_, i) => `a${i}: locationRecords(first: 1) { totalCount }`).join(' ')} }`,
-      '11 fields at its root; at most 10',
     ],
     [
       'aliases at the root, in fragments',
       `{ ...A ...B } fragment A on Query { ${Array.from({ length: 6 }, (_, i) => `a${i}: locationRecords(first: 1) { totalCount }`).join(' ')} } fragment B on Query { ${Array.from({ length: 6 }, (_, i) => `b${i}: locationRecords(first: 1) { totalCount }`).join(' ')} }`,
-      '12 fields at its root',
     ],
-    [
-      'records of events of records',
-      `{ locationRecords(first: 1) { nodes { ${cyclic(3)} } } }`,
-      'deeper than 9 fields',
-    ],
+    ['records of events of records', `{ locationRecords(first: 1) { nodes { ${cyclic(3)} } } }`],
     [
       'the same in fragments',
       '{ locationRecords(first: 1) { nodes { ...A } } } fragment A on LocationRecord { events { nodes { locationRecord { ...B } } } } fragment B on LocationRecord { events { nodes { locationRecord { events { nodes { id } } } } } }',
-      'deeper than 9 fields',
     ],
     [
       'pages within pages',
       '{ locationRecords(first: 1000) { nodes { events(first: 1000) { nodes { id } } } } }',
-      'more than 10000 rows',
     ],
     [
       'pages within pages, of the default size',
       '{ locationRecords(first: 1000) { nodes { events { nodes { id } } } } }',
-      'more than 10000 rows',
     ],
     [
       'an offset counts',
       '{ locationRecords(first: 1000) @skip(if: true) { nodes { events { nodes { id } } } } }',
-      'more than 10000 rows',
     ],
     [
       'many full pages',
       `{ ${Array.from({ length: 10 }, (_, i) => `a${i}: locationRecords(first: 1000) { nodes { uid events(first: 1) { nodes { id } } } }`).join(' ')} }`,
-      'more than 10000 rows',
     ],
     [
       'counting within pages',
       '{ locationRecords(first: 900) { nodes { events(first: 10) { totalCountIsExact nodes { id } } } } }',
-      'more than 10000 rows',
     ],
-    [
-      'first below 0',
-      '{ locationRecords(first: -1) { totalCount } }',
-      'first: -1 is not possible; from 0 to 1000.',
-    ],
-    ['last below 0', '{ locationRecords(last: -5) { totalCount } }', 'last: -5 is not possible'],
-    ['a large first', '{ locationRecords(first: 1001) { totalCount } }', 'first: 1001 is not possible'],
-    ['a huge first', '{ locationRecords(first: 2147483648) { totalCount } }', 'non 32-bit signed integer'],
-    ['half a row', '{ locationRecords(first: 1.5) { totalCount } }', 'Int cannot represent'],
-    [
-      'a deep offset',
-      '{ locationRecords(offset: 10001) { totalCount } }',
-      'offset: 10001 is not possible; from 0 to 10000. Go on by after: endCursor.',
-    ],
-    ['an offset below 0', '{ locationRecords(offset: -1) { totalCount } }', 'offset: -1 is not possible'],
-    ['first and last', '{ locationRecords(first: 1, last: 1) { totalCount } }', 'give one of them'],
-    ['offset and last', '{ locationRecords(offset: 1, last: 1) { totalCount } }', 'give one of them'],
-    ...['__proto__', 'constructor', 'toString', 'hasOwnProperty'].map((alias): [string, string, string] => [
+    ['first below 0', '{ locationRecords(first: -1) { totalCount } }'],
+    ['last below 0', '{ locationRecords(last: -5) { totalCount } }'],
+    ['a large first', '{ locationRecords(first: 1001) { totalCount } }'],
+    ['a huge first', '{ locationRecords(first: 2147483648) { totalCount } }'],
+    ['half a row', '{ locationRecords(first: 1.5) { totalCount } }'],
+    ['a deep offset', '{ locationRecords(offset: 10001) { totalCount } }'],
+    ['an offset below 0', '{ locationRecords(offset: -1) { totalCount } }'],
+    ['first and last', '{ locationRecords(first: 1, last: 1) { totalCount } }'],
+    ['offset and last', '{ locationRecords(offset: 1, last: 1) { totalCount } }'],
+    ...['__proto__', 'constructor', 'toString', 'hasOwnProperty'].map((alias): [string, string] => [
       `an alias that objects inherit: ${alias}`,
       `{ ${alias}: locationRecords(first: 1) { totalCount } }`,
-      `The alias '${alias}' is not possible`,
     ]),
     [
       'the same alias deeper, in a fragment',
       '{ locationRecords(first: 1) { ...F } } fragment F on LocationRecordsConnection { nodes { valueOf: uid } }',
-      "The alias 'valueOf' is not possible",
     ],
-    ['no order', '{ locationRecords(orderBy: null) { totalCount } }', 'found null'],
-    [
-      'an order without an index',
-      '{ locationRecords(orderBy: MEMO_ASC) { totalCount } }',
-      'does not exist in',
-    ],
-    [
-      'types of fields of types',
-      '{ __schema { types { fields { type { fields { name } } } } } }',
-      "fields within fields of the schema's types is not answered",
-    ],
-    [
-      'interfaces of possible types',
-      '{ __schema { types { possibleTypes { interfaces { name } } } } }',
-      'is not answered',
-    ],
+    ['no order', '{ locationRecords(orderBy: null) { totalCount } }'],
+    ['an order without an index', '{ locationRecords(orderBy: MEMO_ASC) { totalCount } }'],
+    ['types of fields of types', '{ __schema { types { fields { type { fields { name } } } } } }'],
+    ['interfaces of possible types', '{ __schema { types { possibleTypes { interfaces { name } } } } }'],
     [
       'the same by fragments',
       '{ __schema { types { ...T } } } fragment T on __Type { fields { type { ...U } } } fragment U on __Type { fields { name } }',
-      'is not answered',
     ],
-    ['aliases of the schema', '{ __schema { a: types { name } b: types { name } } }', 'may have no aliases'],
+    ['aliases of the schema', '{ __schema { a: types { name } b: types { name } } }'],
     [
       'the schema many times',
       `{ ${Array.from({ length: 5 }, (_, i) => `a${i}: __schema { queryType { name } }`).join(' ')} }`,
-      'At most 3 questions about the schema',
     ],
     [
       'types of types of types',
       `{ __type(name: "Query") { ${'ofType { '.repeat(25)} name ${'} '.repeat(25)} } }`,
-      'deeper than 20',
     ],
-    [
-      'a mutation',
-      'mutation { createLocationRecord(input: {}) { clientMutationId } }',
-      'Only queries are possible here, no mutation.',
-    ],
-    [
-      'a subscription',
-      'subscription { locationRecords { totalCount } }',
-      'Only queries are possible here, no subscription.',
-    ],
-    ['a mutation beside a query', 'query A { __typename } mutation B { x }', 'several operations'],
-    ['the query in the query', '{ query { locationRecords { totalCount } } }', 'Cannot query field "query"'],
-    ['global ids', '{ node(nodeId: "x") { nodeId } }', 'Cannot query field "node"'],
-    ['other tables', '{ allChainStatuses { nodes { chain } } }', 'Cannot query field'],
-    ['PostGIS tables', '{ spatialRefSys { totalCount } }', 'Cannot query field'],
-    ['functions', '{ pgSleep(seconds: 10) }', 'Cannot query field'],
-    ['geom, which only filters use', '{ locationRecords { nodes { geom } } }', 'Cannot query field "geom"'],
-    [
-      'patterns',
-      '{ locationRecords(filter: { memo: { like: "%a%" } }) { totalCount } }',
-      'not defined by type "LocationRecordFilter"',
-    ],
-    [
-      'patterns of a UID',
-      '{ locationRecords(filter: { uid: { similarTo: "(a+)+" } }) { totalCount } }',
-      'not defined by type "StringFilter"',
-    ],
-    [
-      'negation',
-      '{ locationRecords(filter: { not: { revoked: { equalTo: true } } }) { totalCount } }',
-      'not defined by type "LocationRecordFilter"',
-    ],
-    ['no query', '', 'Syntax Error'],
-    ['half a query', '{ locationRecords {', 'Syntax Error'],
-    ['an open string', '{ a(b: "', 'Syntax Error'],
-  ])('%s', async (_, query, message) => {
+    ['a mutation', 'mutation { createLocationRecord(input: {}) { clientMutationId } }'],
+    ['a subscription', 'subscription { locationRecords { totalCount } }'],
+    ['a mutation beside a query', 'query A { __typename } mutation B { x }'],
+    ['the query in the query', '{ query { locationRecords { totalCount } } }'],
+    ['global ids', '{ node(nodeId: "x") { nodeId } }'],
+    ['other tables', '{ allChainStatuses { nodes { chain } } }'],
+    ['PostGIS tables', '{ spatialRefSys { totalCount } }'],
+    ['functions', '{ pgSleep(seconds: 10) }'],
+    ['geom, which only filters use', '{ locationRecords { nodes { geom } } }'],
+    ['patterns', '{ locationRecords(filter: { memo: { like: "%a%" } }) { totalCount } }'],
+    ['patterns of a UID', '{ locationRecords(filter: { uid: { similarTo: "(a+)+" } }) { totalCount } }'],
+    ['negation', '{ locationRecords(filter: { not: { revoked: { equalTo: true } } }) { totalCount } }'],
+    ['no query', ''],
+    ['half a query', '{ locationRecords {'],
+    ['an open string', '{ a(b: "'],
+  ])('%s', async (_, query) => {
     const started = performance.now()
     const { status, errors, data: nothing } = await ask(query)
     expect([status, nothing]).toEqual([400, undefined])
-    expect(errors.join('\n')).toMatch(
-      message instanceof RegExp ? message : new RegExp(message.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')),
-    )
+    expect(errors.join('\n')).toEqual(sentence())
     expect(errors.length).toBeLessThanOrEqual(11)
     expect(performance.now() - started).toBeLessThan(20_000)
   })
@@ -674,7 +604,7 @@ describe('requests refused before execution', () => {
     expect((await ask(query, { first: 20, events: 1_000 })).errors[0]).toContain('more than 10000 rows')
     expect((await ask(query, { first: null, events: 99 })).status).toBe(200)
     expect((await ask(query, { first: null, events: 100 })).errors[0]).toContain('more than 10000 rows')
-    expect((await ask(query, { first: -1 })).errors).toEqual(['first: -1 is not possible; from 0 to 1000.'])
+    expect((await ask(query, { first: -1 })).errors).toEqual([sentence('first')])
     for (const first of ['5', 1.5, {}, [], 1e99, true])
       expect(await ask(query, { first })).toMatchObject({
         status: 400,
@@ -685,67 +615,31 @@ describe('requests refused before execution', () => {
     expect(await ask(query, { first: 20, events: 400 })).toMatchObject({ status: 200, errors: [] })
   })
 
-  test.each<[string, string, RegExp]>([
-    [
-      'a short address',
-      '{ prover: { equalTo: "0x12" } }',
-      /^filter: prover: equalTo: expected an address: 0x and 40 hex digits\.$/,
-    ],
-    [
-      'a pattern for a UID',
-      '{ uid: { equalTo: "0x%" } }',
-      /^filter: uid: equalTo: expected 0x and 64 hex digits\.$/,
-    ],
-    [
-      'an unknown chain',
-      '{ chain: { in: ["celo", "mars"] } }',
-      /^filter: chain: in: expected one of base-sepolia, sepolia, arbitrum, celo, base\.$/,
-    ],
-    [
-      'no time',
-      '{ timestamp: { greaterThan: "yesterday" } }',
-      /^filter: timestamp: greaterThan: expected an ISO 8601 time/,
-    ],
-    ['30 February', '{ timestamp: { greaterThan: "2026-02-30" } }', /expected an ISO 8601 time/],
-    [
-      'the year 0',
-      '{ timestamp: { lessThan: "0000-01-01" } }',
-      /expected an ISO 8601 time .*, of the years 1 to 9999\.$/,
-    ],
-    [
-      'the year 0, by its zone',
-      '{ timestamp: { lessThan: "0001-01-01T00:00+01:00" } }',
-      /of the years 1 to 9999\.$/,
-    ],
-    [
-      'the year 10000, by its zone',
-      '{ timestamp: { lessThan: "9999-12-31T23:59-01:00" } }',
-      /of the years 1 to 9999\.$/,
-    ],
-    [
-      'NUL',
-      '{ locationType: { equalTo: "a\\u0000" } }',
-      /^filter: locationType: equalTo: expected at most 200 characters, none of them NUL\.$/,
-    ],
-    ['an empty list', '{ uid: { in: [] } }', /^filter: uid: in: from 1 to 100 values, not 0\.$/],
-    [
-      'a long list',
-      `{ chain: { in: [${'"celo" '.repeat(101)}] } }`,
-      /^filter: chain: in: from 1 to 100 values, not 101\.$/,
-    ],
-    ['null', '{ prover: { equalTo: null } }', /null is nothing to look for/],
-    ['an empty operator', '{ prover: {} }', /^filter: prover says nothing/],
-    ['a bbox of three', '{ bbox: [1, 2, 3] }', /^filter: bbox: expected \[minLng, minLat, maxLng, maxLat\]/],
-    ['a bbox upside down', '{ bbox: [1, 2, 3, 1] }', /^filter: bbox: expected/],
-    ['a bbox beyond the world', '{ bbox: [-181, 0, 0, 1] }', /^filter: bbox: expected/],
-    ['a bbox of nothing', '{ bbox: [] }', /^filter: bbox/],
-    ['no words', '{ memoWords: "--" }', /^filter: memoWords: Expected words of the memo/],
-    ['attributes that are none', '{ attributes: "[1]" }', /^filter: attributes: It is no object/],
-  ])('a filter that could find nothing: %s', async (_, filter, message) => {
+  test.each<[string, string]>([
+    ['a short address', '{ prover: { equalTo: "0x12" } }'],
+    ['a pattern for a UID', '{ uid: { equalTo: "0x%" } }'],
+    ['an unknown chain', '{ chain: { in: ["celo", "mars"] } }'],
+    ['no time', '{ timestamp: { greaterThan: "yesterday" } }'],
+    ['30 February', '{ timestamp: { greaterThan: "2026-02-30" } }'],
+    ['the year 0', '{ timestamp: { lessThan: "0000-01-01" } }'],
+    ['the year 0, by its zone', '{ timestamp: { lessThan: "0001-01-01T00:00+01:00" } }'],
+    ['the year 10000, by its zone', '{ timestamp: { lessThan: "9999-12-31T23:59-01:00" } }'],
+    ['NUL', '{ locationType: { equalTo: "a\\u0000" } }'],
+    ['an empty list', '{ uid: { in: [] } }'],
+    ['a long list', `{ chain: { in: [${'"celo" '.repeat(101)}] } }`],
+    ['null', '{ prover: { equalTo: null } }'],
+    ['an empty operator', '{ prover: {} }'],
+    ['a bbox of three', '{ bbox: [1, 2, 3] }'],
+    ['a bbox upside down', '{ bbox: [1, 2, 3, 1] }'],
+    ['a bbox beyond the world', '{ bbox: [-181, 0, 0, 1] }'],
+    ['a bbox of nothing', '{ bbox: [] }'],
+    ['no words', '{ memoWords: "--" }'],
+    ['attributes that are none', '{ attributes: "[1]" }'],
+  ])('a filter that could find nothing: %s', async (_, filter) => {
     expect(await ask(`{ locationRecords(filter: ${filter}) { totalCount } }`)).toMatchObject({
       status: 200,
       data: { locationRecords: null },
-      errors: [expect.stringMatching(message)],
+      errors: [sentence()],
     })
   })
 
@@ -777,37 +671,28 @@ describe('requests refused before execution', () => {
       const { status, errors } = await post(payload, { headers })
       return [status, errors[0]]
     }
-    expect(await refused([{ query: '{ __typename }' }])).toEqual([
-      400,
-      'One query a request: batches are not answered.',
-    ])
-    expect(await refused({})).toEqual([400, 'query: missing; the text of a GraphQL query.'])
-    expect(await refused({ query: 1 })).toEqual([400, 'query: missing; the text of a GraphQL query.'])
-    expect(await refused('null')).toEqual([400, expect.stringContaining('Send a JSON object')])
-    expect(await refused({ query: '{ __typename }', variables: [] })).toEqual([
-      400,
-      'variables: expected an object.',
-    ])
+    expect(await refused([{ query: '{ __typename }' }])).toEqual([400, sentence()])
+    expect(await refused({})).toEqual([400, sentence('query')])
+    expect(await refused({ query: 1 })).toEqual([400, sentence('query')])
+    expect(await refused('null')).toEqual([400, sentence()])
+    expect(await refused({ query: '{ __typename }', variables: [] })).toEqual([400, sentence('variables')])
     expect(await refused({ query: '{ __typename }', operationName: {} })).toEqual([
       400,
-      'operationName: expected a string.',
+      sentence('operationName'),
     ])
-    expect(await refused({ query: '{ __typename }', operationName: 'X' })).toEqual([
-      400,
-      "The query holds no operation named 'X'.",
-    ])
+    expect(await refused({ query: '{ __typename }', operationName: 'X' })).toEqual([400, sentence()])
     expect((await refused('{ "query": '))[0]).toBe(400)
     expect(await refused({ query: '{ __typename }', variables: { x: 'y'.repeat(70_000) } })).toEqual([
       413,
-      'The body is too large: at most 64 KiB.',
+      sentence(),
     ])
     expect(await refused('{ __typename }', { 'content-type': 'application/graphql' })).toEqual([
       415,
-      'Content-Type must be application/json.',
+      sentence(),
     ])
     expect(await refused('query=x', { 'content-type': 'application/x-www-form-urlencoded' })).toEqual([
       415,
-      'Content-Type must be application/json.',
+      sentence(),
     ])
   })
 
@@ -972,9 +857,7 @@ describe('responses', () => {
       [400, '0'],
       [429, '0'],
     ])
-    expect(answers[2]!.errors).toEqual([
-      'More than 2 requests in an hour from your address; try again in 1 hour.',
-    ])
+    expect(answers[2]!.errors).toEqual([sentence()])
     expect(answers[2]!.headers['retry-after']).toBe('3600')
     await limited.close()
   })
@@ -1046,7 +929,7 @@ describe('database permissions', () => {
     ])
     await expect(
       views.read(new AbortController().signal, (runner) => runner.query('SELECT FROM location_record')),
-    ).rejects.toThrow('permission denied')
+    ).rejects.toThrow(sentence())
     await views.close()
     const [outside] = await rows<Json>(database.url, state)
     expect(outside).toMatchObject({ only: 'off' })
@@ -1071,12 +954,12 @@ describe('database failures', () => {
     const server = await serve({ of: gone })
     expect(await ask('{ __typename }', undefined, { to: server })).toMatchObject({
       status: 503,
-      errors: ['Raw GraphQL is not ready. Try again in 5 seconds.'],
+      errors: [sentence()],
       headers: { 'retry-after': '5' },
     })
     await new Promise((resolve) => setTimeout(resolve, 100))
     // Logged once for all attempts.
-    expect(kept.seen).toEqual(['raw GraphQL is not ready: The database does not answer right now.'])
+    expect(kept.seen).toEqual([sentence()])
     await server.close()
     await gone.close()
   })
@@ -1094,8 +977,8 @@ describe('database failures', () => {
     const kept = quiet()
     const early = new PublishedGraphql(new PublishedViews(own.url, () => {}, false), watch(kept))
     await early.start(20)
-    expect(kept.seen).toEqual(['raw GraphQL is not ready: The database is not migrated yet.'])
-    expect(() => early.schema()).toThrow('not ready')
+    expect(kept.seen).toEqual([sentence()])
+    expect(() => early.schema()).toThrow(sentence())
     migrate(own.url)
     const server = await serve({ of: early })
     while ((await ask('{ __typename }', undefined, { to: server })).status === 503)
@@ -1105,7 +988,7 @@ describe('database failures', () => {
       expect(await ask('{ attestationEvents { nodes { id } } }', undefined, { to: server })).toMatchObject({
         status: 200,
         data: { attestationEvents: null },
-        errors: ['The query failed on our side.'],
+        errors: [sentence()],
       })
     expect(await ask('{ locationRecords { totalCount } }', undefined, { to: server })).toMatchObject({
       status: 200,
@@ -1150,10 +1033,7 @@ describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and t
     expect(answer).toMatchObject({
       status: 200,
       data: { locationRecords: null },
-      errors: [
-        expect.stringMatching(/^Looking this up takes longer than 3 seconds: narrow it/),
-        'This was not looked up, as another field of the query failed.',
-      ],
+      errors: [sentence(), sentence()],
     })
     await release()
     expect(await ask(SLOW)).toMatchObject({ status: 200, errors: [] })
@@ -1167,7 +1047,7 @@ describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and t
     )
     expect(sleeps.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'rejected'])
     expect(sleeps[2]).toMatchObject({
-      reason: { message: 'The request takes longer than 5 seconds as a whole: ask for less at once.' },
+      reason: { message: sentence() },
     })
     await views.close()
   })
@@ -1179,7 +1059,7 @@ describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and t
     await untilRunning(1)
     expect(await first).toMatchObject({
       status: 503,
-      errors: ['There was no answer within 0.8 seconds: ask for less at once, or later.'],
+      errors: [sentence()],
     })
     expect(await running()).toBe(1)
     // The client gets no third slot before that.
@@ -1213,9 +1093,7 @@ describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and t
     ]).toEqual([10, 4])
     const crowded = await Promise.all(crowd)
     expect(crowded.filter(({ status }) => status === 503).map(({ errors }) => errors[0])).toEqual(
-      Array(crowded.filter(({ status }) => status !== 200).length).fill(
-        'Too many queries wait for an answer; try again in a few seconds.',
-      ),
+      Array(crowded.filter(({ status }) => status !== 200).length).fill(sentence()),
     )
     expect(crowded.filter(({ status }) => status === 200).length).toBe(2 + 24)
   })
@@ -1254,7 +1132,7 @@ describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and t
     )
     expect(await cut).toMatchObject({
       status: 503,
-      errors: ['The database does not answer right now. Try again in 5 seconds.'],
+      errors: [sentence()],
     })
     await release()
     // Other connections may end a moment later.
@@ -1308,22 +1186,18 @@ describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and t
         .finally(() => views.close())
     }
     try {
-      expect(await reader(false)).toBe(
-        'The views cannot be read under the role published_reader (permission denied to set role "published_reader"). docs/operations/deploying.md says what the database\'s administrator does about it.',
-      )
-      expect(await reader(true)).toMatch(
-        /^The views cannot be read under the role published_reader \(permission denied for schema published\)/,
-      )
+      expect(await reader(false)).toEqual(sentence())
+      expect(await reader(true)).toEqual(sentence())
       await rows(
         database.url,
         `GRANT USAGE ON SCHEMA published TO ${name}; GRANT SELECT ON ALL TABLES IN SCHEMA published TO ${name}`,
       )
-      expect(await reader(false)).toMatch(/^The views cannot be read/)
+      expect(await reader(false)).toEqual(sentence())
       expect(await reader(true)).toEqual({ role: undefined })
       await rows(database.url, `GRANT INSERT ON attestation_event TO ${name}`)
       expect(await reader(true)).toEqual({
         role: undefined,
-        warning: expect.stringContaining('may do more than read'),
+        warning: sentence(),
       })
       await rows(database.url, `GRANT published_reader TO ${name}`)
       expect([await reader(false), await reader(true)]).toEqual([
@@ -1335,3 +1209,5 @@ describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and t
     }
   })
 })
+
+testSentences()

@@ -17,6 +17,7 @@ import { insertRecords, uidOf } from '../../test/records'
 import { SafeSender } from '../compute'
 import { Store } from '../records'
 import { Deliverer, WebhookStore, type DelivererOptions, type GivenSubscription } from '.'
+import { sentence, testSentences } from '../../test/sentences'
 
 /** Deliverers in this process, on a real database, to real receivers. */
 const SECRETS = ['a', 'b'].map((each) => `whsec_${Buffer.from(each.repeat(32)).toString('base64')}`)
@@ -413,7 +414,7 @@ describe('failures', () => {
     now += 7 * 3_600_000
     await target.until(() => told(target.received).at(-1) === 'record.new 3')
     const dead = await letters()
-    expect(dead.map(({ error }) => error)).toEqual([503, 503].map((each) => `the receiver answered ${each}`))
+    expect(dead.map(({ error }) => error)).toEqual([503, 503].map((each) => sentence('', each)))
     expect([...new Set(told(distinct(target.received)))].sort()).toEqual(
       expect.arrayContaining(['record.new 1', 'record.new 3']),
     )
@@ -437,11 +438,7 @@ describe('failures', () => {
     await pause(200)
     expect([gone.received.length, elsewhere.received.length]).toEqual([1, 0])
     const [one, two] = await state()
-    expect([one!.disabled, one!.holder, two!.disabled]).toEqual([
-      'the receiver answered 410 Gone',
-      null,
-      null,
-    ])
+    expect([one!.disabled, one!.holder, two!.disabled]).toEqual([sentence(), null, null])
   })
   test('a receiver that is silent has failed in time, though garbage is collected meanwhile', async () => {
     const target = await receiver(() => answers.hang)
@@ -452,7 +449,7 @@ describe('failures', () => {
       collectGarbage()
       await pause(10)
     }
-    expect((await state())[0]!.last_error).toBe('no answer within 0.3 seconds')
+    expect((await state())[0]!.last_error).toEqual(sentence())
   })
   test('Retry-After is honoured', async () => {
     const target = await receiver(() => answers.status(503, { 'retry-after': '2' }))
@@ -565,3 +562,5 @@ describe('addresses', () => {
     await checked.close()
   })
 })
+
+testSentences()

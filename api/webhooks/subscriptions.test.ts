@@ -4,6 +4,7 @@ import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { SafeSender } from '../compute'
 import { readWebhooksFile } from './subscriptions'
+import { sentence, testSentences } from '../../test/sentences'
 
 /** WEBHOOKS_FILE: what it says, or what would be right. */
 const ROW = { id: 'maps', url: 'https://maps.example/hook', secret: `whsec_${'A'.repeat(32)}` }
@@ -35,30 +36,24 @@ test('what is left out has its default; the newest secret is the first', () => {
 })
 
 test.each<[string, unknown, string]>([
-  ['no list', ROW, 'expected a list of subscriptions; the file: expected array'],
-  ['an id with a space', [{ ...ROW, id: 'my maps' }], '/0/id: expected at most 64 letters, digits, _ and -'],
-  ['one id twice', [ROW, ROW], 'two subscriptions have the id maps'],
-  ['a finality of another API', [{ ...ROW, finality: 'safe' }], '/0/finality: expected final or latest'],
-  [
-    'a short secret',
-    [{ ...ROW, secret: 'whsec_x' }],
-    '/0/secret: expected whsec_ and 24 to 64 bytes in base64',
-  ],
-  ['nothing of it', [{}], '/0/id: missing; expected at most 64 letters'],
+  ['no list', ROW, sentence()],
+  ['an id with a space', [{ ...ROW, id: 'my maps' }], sentence('/0/id')],
+  ['one id twice', [ROW, ROW], sentence()],
+  ['a finality of another API', [{ ...ROW, finality: 'safe' }], sentence('/0/finality')],
+  ['a short secret', [{ ...ROW, secret: 'whsec_x' }], sentence('/0/secret')],
+  ['nothing of it', [{}], sentence('/0/id')],
   ['no url', [{ ...ROW, url: undefined }], '/0/url: missing; expected string'],
-  [
-    'no secret',
-    [{ ...ROW, secret: undefined }],
-    '/0/secret: missing; expected whsec_ and 24 to 64 bytes in base64',
-  ],
+  ['no secret', [{ ...ROW, secret: undefined }], sentence('/0/secret')],
   ['an unknown field', [{ ...ROW, colour: 'red' }], '/0/colour: unexpected property'],
   ['a filter that there is not', [{ ...ROW, filter: { limit: '3' } }], 'maps: filter: '],
   [
     'a private host that no setting names',
     [{ ...ROW, url: 'http://hooks.internal/' }],
-    'maps: url: expected https://, or a host that WEBHOOK_PRIVATE_HOSTS names',
+    sentence('maps: url'),
   ],
-  ['a password', [{ ...ROW, url: 'https://u:p@maps.example/' }], 'url: expected no user name or password'],
+  ['a password', [{ ...ROW, url: 'https://u:p@maps.example/' }], sentence('url')],
 ])('%s is refused', (_, value, message) => {
   expect(() => read(value)).toThrow(message)
 })
+
+testSentences()

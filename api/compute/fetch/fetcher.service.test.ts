@@ -21,6 +21,7 @@ import {
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { SafeFetcher, dial, isPublicAddress, resolveHost, type FetchWorld } from './fetcher'
 import { ComputeError, UnavailableError } from '../../http/problems'
+import { sentence, testSentences } from '../../../test/sentences'
 
 /**
  * docs/spec/trust.md 3, Tests: a hostile server behind real TLS on loopback, which passes for 93.184.216.34
@@ -245,7 +246,7 @@ describe('accepted documents', () => {
 })
 
 describe('malformed URIs are refused at once, without a look-up', () => {
-  test.each<[string, string | RegExp]>([
+  test.each<[string]>([
     ...[
       '127.1',
       '2130706433',
@@ -257,7 +258,7 @@ describe('malformed URIs are refused at once, without a look-up', () => {
       '%31%32%37.0.0.1',
       '0',
       '8.8.8.8',
-    ].map((host) => [`https://${host}/`, 'uri: expected a host name, not an IP address'] as [string, string]),
+    ].map((host) => [`https://${host}/`] as [string]),
     ...[
       '[::1]',
       '[::ffff:7f00:1]',
@@ -265,14 +266,11 @@ describe('malformed URIs are refused at once, without a look-up', () => {
       '[::]',
       '[fd00:ec2::254]',
       '[2606:2800:21f:cb07::1]',
-    ].map((host) => [`https://${host}/`, 'uri: expected a host name, not an IP address'] as [string, string]),
-    ['https://169.254.169.254/latest/meta-data', 'uri: expected a host name, not an IP address'],
-    [
-      'https://%E2%91%A0%E2%91%A1%E2%91%A6.%E2%93%AA.%E2%93%AA.%E2%91%A0/',
-      'uri: expected a host name, not an IP address',
-    ],
-    ['https://①②⑦.⓪.⓪.①/', /printable ASCII/],
-    ['https://127。0。0。1/', /printable ASCII/],
+    ].map((host) => [`https://${host}/`] as [string]),
+    ['https://169.254.169.254/latest/meta-data'],
+    ['https://%E2%91%A0%E2%91%A1%E2%91%A6.%E2%93%AA.%E2%93%AA.%E2%91%A0/'],
+    ['https://①②⑦.⓪.⓪.①/'],
+    ['https://127。0。0。1/'],
     ...[
       'localhost',
       'localhost.',
@@ -283,10 +281,7 @@ describe('malformed URIs are refused at once, without a look-up', () => {
       '_.1a',
       `${'a'.repeat(64)}.example`,
       `${'a.'.repeat(124)}example`,
-    ].map(
-      (host) =>
-        [`https://${host}/`, 'uri: expected a full host name such as example.org'] as [string, string],
-    ),
+    ].map((host) => [`https://${host}/`] as [string]),
     ...[
       'http://good.example/',
       'file:///etc/passwd',
@@ -297,31 +292,27 @@ describe('malformed URIs are refused at once, without a look-up', () => {
       '//good.example/',
       'good.example',
       'javascript:1',
-    ].map((uri) => [uri, 'uri: expected https:// or ipfs://'] as [string, string]),
-    ['https://good@evil.example/', 'uri: expected no user name or password'],
-    ['https://good.example:pass@evil.example/', 'uri: expected no user name or password'],
-    ['https://good.example\\@evil.example/', /printable ASCII/],
-    ...[22, 80, 8443, 6379].map(
-      (port) => [`https://good.example:${port}/`, 'uri: expected port 443'] as [string, string],
-    ),
-    ['https://good.example:99999/', 'uri: not a valid URL'],
-    ['https://exa mple.org/', /printable ASCII/],
-    ['https://%0d%0agood.example/', 'uri: not a valid URL'],
-    ['https://good.example/\r\nHost: evil', /printable ASCII/],
-    ['https://good.example/\r\n\r\nGET / HTTP/1.1', /printable ASCII/],
-    ['https://go\tod.example/', /printable ASCII/],
-    ['https://good.example/\0', /printable ASCII/],
-    ['', /printable ASCII/],
-    [`https://good.example/${'a'.repeat(2_028)}`, 'uri: at most 2048 characters'],
-    ['ipfs://bafkqaaa/', 'uri: this service fetches no ipfs:// URIs; expected https://'],
-  ])('%j', async (uri, message) => {
+    ].map((uri) => [uri] as [string]),
+    ['https://good@evil.example/'],
+    ['https://good.example:pass@evil.example/'],
+    ['https://good.example\\@evil.example/'],
+    ...[22, 80, 8443, 6379].map((port) => [`https://good.example:${port}/`] as [string]),
+    ['https://good.example:99999/'],
+    ['https://exa mple.org/'],
+    ['https://%0d%0agood.example/'],
+    ['https://good.example/\r\nHost: evil'],
+    ['https://good.example/\r\n\r\nGET / HTTP/1.1'],
+    ['https://go\tod.example/'],
+    ['https://good.example/\0'],
+    [''],
+    [`https://good.example/${'a'.repeat(2_028)}`],
+    ['ipfs://bafkqaaa/'],
+  ])('%j', async (uri) => {
     const { error, looked, dialled, ms } = await run(uri)
     expect(error).toBeInstanceOf(ComputeError)
     expect(error).toMatchObject({
       slug: 'invalid-input',
-      message: expect.stringMatching(
-        message instanceof RegExp ? message : `^${message.replace(/[.:/]/g, '\\$&')}$`,
-      ),
+      message: sentence(),
     })
     expect([looked, dialled]).toEqual([[], []])
     expect(ms).toBeLessThan(REFUSAL_MS - 250)
@@ -423,10 +414,12 @@ interface Attack {
   uri?: string
   route?: Route
   setup?: Setup
-  reason: RegExp
+  /** an expression for the words of Node and its packages */
+  reason: unknown
   /** Number of connections made. */
   dialled?: number
 }
+const known = (reason: unknown) => (reason instanceof RegExp ? expect.stringMatching(reason) : reason)
 const attacks: Record<string, Attack> = {
   ...Object.fromEntries(
     [
@@ -451,7 +444,7 @@ const attacks: Record<string, Attack> = {
       {
         route: answer(DOCUMENT),
         setup: { names: { 'good.example': [address] } },
-        reason: new RegExp(`^has the address ${address}$`),
+        reason: sentence('', address),
         dialled: 0,
       },
     ]),
@@ -459,13 +452,13 @@ const attacks: Record<string, Attack> = {
   'a name with one private address of several': {
     route: answer(DOCUMENT),
     setup: { names: { 'good.example': [PUBLIC, '2606:4700::1', '10.0.0.1', '1.1.1.1'] } },
-    reason: /^has the address 10\.0\.0\.1$/,
+    reason: sentence(),
     dialled: 0,
   },
   'a name without addresses': {
     route: answer(DOCUMENT),
     setup: { names: { 'good.example': [] } },
-    reason: /^no address$/,
+    reason: sentence(),
     dialled: 0,
   },
   'a name that cannot be looked up': {
@@ -482,41 +475,33 @@ const attacks: Record<string, Attack> = {
   },
   ...Object.fromEntries(
     [
-      ['http', 'http://good.example/', 'expected https://'],
-      ['file', 'file:///etc/passwd', 'expected https://'],
-      ['data', 'data:application/json,{}', 'expected https://'],
-      ['ipfs', 'ipfs://bafkqaaa', 'expected https://'],
-      ['another port', 'https://good.example:8443/', 'expected port 443'],
-      ['a user', '//user@good.example/', 'expected no user name'],
-      ['127.0.0.1', 'https://127.0.0.1/', 'not an IP address'],
-      ['127.1', '//127.1/', 'not an IP address'],
-      ['[::1]', 'https://[::1]/', 'not an IP address'],
-      [
-        'circled digits',
-        'https://%E2%91%A0%E2%91%A1%E2%91%A6.%E2%93%AA.%E2%93%AA.%E2%91%A0/',
-        'not an IP address',
-      ],
-      [
-        'circled digits in UTF-8',
-        Buffer.from('https://①②⑦.⓪.⓪.①/').toString('latin1'),
-        'not an IP address|Invalid URL|full host name',
-      ],
-      ['localhost', 'https://localhost/', 'full host name'],
-      ['no URL', 'https://:::/', 'Invalid URL'],
+      ['http', 'http://good.example/', sentence()],
+      ['file', 'file:///etc/passwd', sentence()],
+      ['data', 'data:application/json,{}', sentence()],
+      ['ipfs', 'ipfs://bafkqaaa', sentence()],
+      ['another port', 'https://good.example:8443/', sentence()],
+      ['a user', '//user@good.example/', sentence()],
+      ['127.0.0.1', 'https://127.0.0.1/', sentence()],
+      ['127.1', '//127.1/', sentence()],
+      ['[::1]', 'https://[::1]/', sentence()],
+      ['circled digits', 'https://%E2%91%A0%E2%91%A1%E2%91%A6.%E2%93%AA.%E2%93%AA.%E2%91%A0/', sentence()],
+      ['circled digits in UTF-8', Buffer.from('https://①②⑦.⓪.⓪.①/').toString('latin1'), sentence()],
+      ['localhost', 'https://localhost/', sentence()],
+      ['no URL', 'https://:::/', /Invalid URL/],
     ].map(([name, location, reason]): [string, Attack] => [
-      `a redirect to ${name}`,
-      { route: redirect(location!), reason: new RegExp(reason!), dialled: 1 },
+      `a redirect to ${String(name)}`,
+      { route: redirect(String(location)), reason, dialled: 1 },
     ]),
   ),
   'a redirect to a name with a private address': {
     route: redirect(url('/', 'other.example')),
     setup: { names: { 'other.example': ['192.168.0.1'] } },
-    reason: /^has the address 192\.168\.0\.1$/,
+    reason: sentence(),
     dialled: 1,
   },
   'a redirect nowhere': {
     route: raw('HTTP/1.1 301 Moved\r\ncontent-length: 0\r\n\r\n'),
-    reason: /redirected nowhere/,
+    reason: sentence(),
     dialled: 1,
   },
   'two redirects at once': {
@@ -526,7 +511,7 @@ const attacks: Record<string, Attack> = {
   },
   'redirects in a loop': {
     route: (socket, head) => redirect(head.split(' ')[1]!)(socket, head),
-    reason: /too many redirects/,
+    reason: sentence(),
     dialled: 4,
   },
   'status 404': { route: answer(DOCUMENT, {}, '404 Not Found'), reason: /status 404/ },
@@ -536,19 +521,19 @@ const attacks: Record<string, Attack> = {
     route: raw('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n'),
     reason: /upgrade/,
   },
-  HTML: { route: answer(DOCUMENT, { 'content-type': 'text/html' }), reason: /not sent as JSON/ },
-  'plain text': { route: answer(DOCUMENT, { 'content-type': 'text/plain' }), reason: /not sent as JSON/ },
+  HTML: { route: answer(DOCUMENT, { 'content-type': 'text/html' }), reason: sentence() },
+  'plain text': { route: answer(DOCUMENT, { 'content-type': 'text/plain' }), reason: sentence() },
   'no content type': {
     route: raw('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}'),
-    reason: /not sent as JSON/,
+    reason: sentence(),
   },
   'JSON in another charset': {
     route: answer(DOCUMENT, { 'content-type': 'application/json; charset=utf-16' }),
-    reason: /not sent as JSON/,
+    reason: sentence(),
   },
   'a type that only begins like JSON': {
     route: answer(DOCUMENT, { 'content-type': 'application/jsonp' }),
-    reason: /not sent as JSON/,
+    reason: sentence(),
   },
   'invalid UTF-8': {
     route: answer(Buffer.from([0x22, 0xc3, 0x28, 0x22])),
@@ -585,7 +570,7 @@ const attacks: Record<string, Attack> = {
   },
   'nested gzip': {
     route: answer(gzipSync(gzipSync(DOCUMENT)), { 'content-encoding': 'gzip, gzip' }),
-    reason: /unknown encoding/,
+    reason: sentence(),
   },
   'nested gzip in two headers': {
     route: (socket) =>
@@ -600,7 +585,7 @@ const attacks: Record<string, Attack> = {
   },
   'an unknown encoding': {
     route: answer(DOCUMENT, { 'content-encoding': 'zstd' }),
-    reason: /unknown encoding/,
+    reason: sentence(),
   },
   'a body that is not in its declared encoding': {
     route: answer(DOCUMENT, { 'content-encoding': 'gzip' }),
@@ -664,7 +649,7 @@ const attacks: Record<string, Attack> = {
   },
   'no answer': { route: () => {}, reason: /timeout/i },
   'a closed connection': { route: (socket) => void socket.destroy(), reason: /other side closed|ECONNRESET/ },
-  'no HTTP': { route: raw('SSH-2.0-OpenSSH_9.6\r\n'), reason: /expected http/i },
+  'no HTTP': { route: raw('SSH-2.0-OpenSSH_9.6\r\n'), reason: sentence() },
   'a connection that is never established': {
     uri: url('/'),
     setup: { dial: () => new Socket() },
@@ -698,7 +683,7 @@ describe('all other refusals have the same text and the same delay', () => {
       let known = () => {}
       const decided = new Promise<void>((resolve) => (known = resolve))
       outcomes.set(name, run(uri ?? url(serve(route!)), { ...setup, onKnown: () => known() }))
-      if (!reason.source.includes('timeout')) await Promise.race([decided, outcomes.get(name)])
+      if (!String(reason).includes('timeout')) await Promise.race([decided, outcomes.get(name)])
     }
     await Promise.all(outcomes.values())
     stall = longestStall()
@@ -707,7 +692,7 @@ describe('all other refusals have the same text and the same delay', () => {
     const { error, reason, ms, timerMs, dialled } = (await outcomes.get(name))!
     expect(error).toBeInstanceOf(ComputeError)
     expect((error as ComputeError).slug).toBe('invalid-input')
-    expect(reason).toMatch(attacks[name]!.reason)
+    expect(reason).toEqual(known(attacks[name]!.reason))
     if (attacks[name]!.dialled !== undefined) expect(dialled).toHaveLength(attacks[name]!.dialled)
     // Timers may fire a little early.
     expect(ms).toBeGreaterThan(REFUSAL_MS - 5)
@@ -715,11 +700,7 @@ describe('all other refusals have the same text and the same delay', () => {
   })
   test('all have one text, which names the rules', async () => {
     const texts = new Set((await Promise.all(outcomes.values())).map(({ error }) => error!.message))
-    expect([...texts]).toEqual([
-      expect.stringMatching(
-        /^uri: the document could not be fetched\. It must .*https.*443.*public.*redirects.*ipfs/,
-      ),
-    ])
+    expect([...texts]).toEqual([sentence('uri')])
   })
   test('none blocks the event loop', () => {
     expect(stall).toBeLessThan(STALL_MS)
@@ -735,7 +716,7 @@ describe('between the check and the connection', () => {
     )
     // The socket reports its real remote address, 127.0.0.1, not the checked one.
     const outcome = await run(url('/'), { dial: () => dial(['127.0.0.1'], port), refusalMs: 1_500 })
-    expect(outcome).toMatchObject({ reason: 'led to the address 127.0.0.1', looked: ['good.example'] })
+    expect(outcome).toMatchObject({ reason: sentence(), looked: ['good.example'] })
     await pause(100)
     expect([connections, bytes]).toEqual([1, 0])
   })
@@ -749,7 +730,7 @@ describe('between the check and the connection', () => {
       resolve: async () => answers[asked++ - 1]!,
       refusalMs: 1_500,
     })
-    expect(again).toMatchObject({ reason: 'has the address 127.0.0.1', dialled: [[PUBLIC]] })
+    expect(again).toMatchObject({ reason: sentence(), dialled: [[PUBLIC]] })
   })
 })
 
@@ -765,7 +746,7 @@ describe('concurrency limits', () => {
     await expect(fetcher.fetch(url(refused), 'a')).rejects.toMatchObject({
       slug: 'rate-limited',
       retryAfter: expect.any(Number),
-      message: 'uri: 2 documents are being fetched for you already; wait for one of them',
+      message: sentence('uri'),
     })
     expect(await fetcher.fetch(url(serve(answer(DOCUMENT))), 'b')).toBe(DOCUMENT)
     await Promise.all(two)
@@ -878,7 +859,7 @@ describe('DNS look-ups', () => {
   })
   test('end to end: a private address from DNS is not connected to', async () => {
     const outcome = await run(url('/', 'both.example'), { resolve, refusalMs: 1_500 })
-    expect(outcome).toMatchObject({ reason: 'has the address 10.0.0.1', dialled: [] })
+    expect(outcome).toMatchObject({ reason: sentence(), dialled: [] })
   })
 })
 
@@ -1055,10 +1036,7 @@ describe('ipfs', () => {
           get(store(root, [root, shard, document], path), { refusalMs: 1_500 }),
         ),
       )
-      expect(refused.map(({ reason }) => reason)).toEqual([
-        expect.stringMatching(/no such name/),
-        expect.stringMatching(/no such name/),
-      ])
+      expect(refused.map(({ reason }) => reason)).toEqual([sentence(), sentence()])
     })
     test('of exactly 256 KiB', async () => {
       const halves = [rawBlock(Buffer.alloc(KIB_256 / 2, 0x61)), rawBlock(Buffer.alloc(KIB_256 / 2, 0x62))]
@@ -1099,24 +1077,24 @@ describe('ipfs', () => {
         refusalMs: 7_000,
       })
       expect(reason).toMatch(
-        /^127\.0\.0\.1:\d+: status 500; .*a block of another hash; .*ECONNREFUSED.*; .*status 302; .*timeout; .*timeout/,
+        /^127\.0\.0\.1:\d+: status 500; .*ECONNREFUSED.*; .*status 302; .*timeout; .*timeout/,
       )
-      expect(error!.message).toMatch(/^uri: the document could not be fetched\./)
+      expect(error!.message).toEqual(sentence('uri'))
     })
   })
 
   describe('malformed URIs are refused', () => {
     const good = 'bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy'
-    test.each<[string, RegExp]>([
-      ['ipfs://', /expected ipfs:\/\/<CID>/],
-      ['ipfs://ipfs/x', /a CID of a file/],
-      [`ipfs://${good}.evil.example/`, /expected ipfs:\/\/<CID>/],
-      [`ipfs://${good}?format=raw`, /without a query/],
-      [`ipfs://${good}/a?format=raw`, /without a query/],
-      [`ipfs://${good}/a#b`, /without a query/],
-      [`ipfs://user@${good}/`, /expected ipfs:\/\/<CID>/],
-      ['ipfs://bafkreigh2akiscaildc/', /a CID of a file/],
-      [`ipfs://${good.toUpperCase()}x`, /a CID of a file/],
+    test.each<[string]>([
+      ['ipfs://'],
+      ['ipfs://ipfs/x'],
+      [`ipfs://${good}.evil.example/`],
+      [`ipfs://${good}?format=raw`],
+      [`ipfs://${good}/a?format=raw`],
+      [`ipfs://${good}/a#b`],
+      [`ipfs://user@${good}/`],
+      ['ipfs://bafkreigh2akiscaildc/'],
+      [`ipfs://${good.toUpperCase()}x`],
       ...[
         '..',
         '../..',
@@ -1132,16 +1110,14 @@ describe('ipfs', () => {
         'a%5cb',
         'a%00',
         'a%0d%0ab',
-      ].map((path) => [`ipfs://${good}/${path}`, /expected names in an ipfs path/] as [string, RegExp]),
-      ...['%', '%zz', '%ff'].map(
-        (path) => [`ipfs://${good}/${path}`, /expected names in an ipfs path/] as [string, RegExp],
-      ),
-      [`ipfs://${good}/${'a/'.repeat(16)}a`, /at most 16 names/],
-      ['ipns://example.org/', /expected https:\/\/ or ipfs:\/\//],
-    ])('%s', async (uri, message) => {
+      ].map((path) => [`ipfs://${good}/${path}`] as [string]),
+      ...['%', '%zz', '%ff'].map((path) => [`ipfs://${good}/${path}`] as [string]),
+      [`ipfs://${good}/${'a/'.repeat(16)}a`],
+      ['ipns://example.org/'],
+    ])('%s', async (uri) => {
       const before = asked.length
       const { error } = await get(uri)
-      expect(error).toMatchObject({ slug: 'invalid-input', message: expect.stringMatching(message) })
+      expect(error).toMatchObject({ slug: 'invalid-input', message: sentence() })
       expect(asked).toHaveLength(before)
     })
     test('CIDs without a hash, with an unknown or truncated hash, and of other codecs', async () => {
@@ -1158,7 +1134,7 @@ describe('ipfs', () => {
       ])
         expect((await get(`ipfs://${cid.toString()}`)).error).toMatchObject({
           slug: 'invalid-input',
-          message: expect.stringMatching(/a CID of a file: dag-pb or raw, by sha2-256/),
+          message: sentence(),
         })
     })
   })
@@ -1166,20 +1142,20 @@ describe('ipfs', () => {
   describe('refused gateway answers', () => {
     const document = () => rawBlock(bytes(DOCUMENT))
     const other = () => rawBlock(bytes('{"place":"Rome"}'))
-    const cases: Record<string, [() => string, RegExp]> = {
+    const cases: Record<string, [() => string, unknown]> = {
       'other bytes under the right CID': [
         () => store(document(), carOf(document(), [{ ...document(), bytes: bytes('{}') }])),
-        /a block of another hash/,
+        sentence(),
       ],
-      'another document': [() => store(document(), [other()]), /a block is missing/],
+      'another document': [() => store(document(), [other()]), sentence()],
       'another document, given out as the root': [
         () => store(document(), carOf(document(), [other()])),
-        /a block is missing/,
+        sentence(),
       ],
-      'no blocks': [() => store(document(), carOf(document(), [])), /a block is missing/],
+      'no blocks': [() => store(document(), carOf(document(), [])), sentence()],
       'an extra block of another hash': [
         () => store(document(), carOf(document(), [document(), { ...other(), bytes: bytes('x') }])),
-        /a block of another hash/,
+        sentence(),
       ],
       'an extra block by the identity': [
         () =>
@@ -1190,7 +1166,7 @@ describe('ipfs', () => {
               { cid: ipld.CID.createV1(0x55, ipld.digest.create(0, bytes('x'))), bytes: bytes('x') },
             ]),
           ),
-        /a block of another hash/,
+        sentence(),
       ],
       'a truncated CAR': [
         () => store(document(), carOf(document(), [document()]).subarray(0, -1)),
@@ -1202,7 +1178,7 @@ describe('ipfs', () => {
           const root = file([{ to: leaf, size: leaf.bytes.length }])
           return store(root, [root])
         },
-        /a block is missing/,
+        sentence(),
       ],
       'half a header': [() => store(document(), carOf(document(), []).subarray(0, 10)), /unexpected end/i],
       nothing: [() => store(document(), Buffer.alloc(0)), /./],
@@ -1230,7 +1206,7 @@ describe('ipfs', () => {
               ),
             ]),
           ),
-        /too many blocks/,
+        sentence(),
       ],
       'too many blocks': [
         () =>
@@ -1238,7 +1214,7 @@ describe('ipfs', () => {
             document(),
             ...Array.from({ length: 1_001 }, (_, index) => rawBlock(bytes(String(index)))),
           ]),
-        /too many blocks/,
+        sentence(),
       ],
       'more than 1 MiB': [
         () => store(document(), [document(), rawBlock(Buffer.alloc(1_048_576))]),
@@ -1249,7 +1225,7 @@ describe('ipfs', () => {
           const one = rawBlock(Buffer.alloc(KIB_256 + 1))
           return store(one, [one])
         },
-        /too large/,
+        sentence(),
       ],
       'a file that says it is huge': [
         () => {
@@ -1257,7 +1233,7 @@ describe('ipfs', () => {
           const root = file([{ to: leaf, size: 2n ** 62n }])
           return store(root, [root, leaf])
         },
-        /too large/,
+        sentence(),
       ],
       'a file that says it is smaller than it is': [
         () => {
@@ -1265,7 +1241,7 @@ describe('ipfs', () => {
           const root = file([{ to: leaf, size: 1 }])
           return store(root, [root, leaf])
         },
-        /another size/,
+        sentence(),
       ],
       'a file that grows by a block linked over and over': [
         () => {
@@ -1273,7 +1249,7 @@ describe('ipfs', () => {
           const root = file(Array.from({ length: 5 }, () => ({ to: leaf, size: 0 })))
           return store(root, [root, leaf])
         },
-        /too large/,
+        sentence(),
       ],
       'a tree of 2^30 empty leaves': [
         () => {
@@ -1287,7 +1263,7 @@ describe('ipfs', () => {
             )
           return store(blocks[0]!, blocks)
         },
-        /too many blocks to read/,
+        sentence(),
       ],
       'a chain of 500 nodes': [
         () => {
@@ -1296,7 +1272,7 @@ describe('ipfs', () => {
             blocks.unshift(file([{ to: blocks[0]!, size: document().bytes.length }]))
           return store(blocks[0]!, blocks)
         },
-        /too deep/,
+        sentence(),
       ],
       'a chain of 500 shards': [
         () => {
@@ -1305,7 +1281,7 @@ describe('ipfs', () => {
             blocks.unshift(node(5, [{ to: blocks[0]!, name: '00' }], new Uint8Array([1]), { fanout: 256 }))
           return store(blocks[0]!, blocks, '/x')
         },
-        /too deep/,
+        sentence(),
       ],
       'a wide block read over and over': [
         () => {
@@ -1314,7 +1290,7 @@ describe('ipfs', () => {
           const root = file(Array.from({ length: 100 }, () => ({ to: wide, size: 0 })))
           return store(root, [root, wide, leaf])
         },
-        /too many blocks to read/,
+        sentence(),
       ],
       'a large block read over and over': [
         () => {
@@ -1329,7 +1305,7 @@ describe('ipfs', () => {
           const root = file(Array.from({ length: 20 }, () => ({ to: large, size: 0 })))
           return store(root, [root, large])
         },
-        /too many bytes to read/,
+        sentence(),
       ],
       'a link by the identity': [
         () => {
@@ -1340,7 +1316,7 @@ describe('ipfs', () => {
           const root = file([{ to: leaf, size: 2 }])
           return store(root, [root])
         },
-        /a link by another hash/,
+        sentence(),
       ],
       'a link to other data': [
         () => {
@@ -1348,43 +1324,43 @@ describe('ipfs', () => {
           const root = file([{ to: leaf, size: leaf.bytes.length }])
           return store(root, [root, leaf])
         },
-        /a link to another kind of data/,
+        sentence(),
       ],
       'a directory': [
         () => {
           const root = directory({ a: document() })
           return store(root, [root, document()])
         },
-        /not a file/,
+        sentence(),
       ],
       'a symbolic link': [
         () => {
           const root = node(4, [], bytes('/etc/passwd'))
           return store(root, [root])
         },
-        /not a file/,
+        sentence(),
       ],
       'a name that is not there': [
         () => {
           const root = directory({ a: document() })
           return store(root, [root, document()], '/b')
         },
-        /no such name/,
+        sentence(),
       ],
-      'a name below a file': [() => store(document(), [document()], '/b'), /no such name/],
+      'a name below a file': [() => store(document(), [document()], '/b'), sentence()],
       'a shard of 2^60 places': [
         () => {
           const root = node(5, [{ to: document(), name: '00x' }], new Uint8Array([1]), { fanout: 2n ** 60n })
           return store(root, [root, document()], '/x')
         },
-        /unknown width/,
+        sentence(),
       ],
       'a shard of no places': [
         () => {
           const root = node(5, [{ to: document(), name: '00x' }], new Uint8Array([1]), { fanout: 0 })
           return store(root, [root, document()], '/x')
         },
-        /unknown width/,
+        sentence(),
       ],
       'dag-pb that is none': [
         () => {
@@ -1418,8 +1394,8 @@ describe('ipfs', () => {
     })
     test.each(Object.keys(cases))('%s', async (name) => {
       const { reason, error } = (await answers.get(name))!
-      expect(reason).toMatch(cases[name]![1])
-      expect(error!.message).toMatch(/^uri: the document could not be fetched\./)
+      expect(reason).toEqual(known(cases[name]![1]))
+      expect(error!.message).toEqual(sentence('uri'))
     })
     test('they do not block the event loop', () => {
       expect(stalled).toBeLessThan(STALL_MS)
@@ -1431,7 +1407,6 @@ describe('ipfs', () => {
         {},
         { 'content-type': 'application/vnd.ipld.car', 'content-encoding': 'gzip' },
       ]
-      const reasons = [/not sent as a CAR/, /not sent as a CAR/, /an encoding/]
       const refused = await Promise.all(
         headers.map(async (sent) => {
           const odd = await startGateway((_request, response) =>
@@ -1440,9 +1415,7 @@ describe('ipfs', () => {
           return get(`ipfs://${one.cid.toString()}`, { ipfsGateways: [odd], refusalMs: 1_500 })
         }),
       )
-      expect(refused.map(({ reason }) => reason)).toEqual(
-        reasons.map((expected) => expect.stringMatching(expected)),
-      )
+      expect(refused.map(({ reason }) => reason)).toEqual(headers.map(() => sentence()))
     })
     test('extra blocks with correct hashes are ignored', async () => {
       expect((await get(store(document(), carOf(other(), [other(), document(), document()])))).text).toBe(
@@ -1451,3 +1424,5 @@ describe('ipfs', () => {
     })
   })
 })
+
+testSentences()

@@ -5,6 +5,7 @@ import { SigningKey } from 'ethers'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { UnavailableError } from '../../http/problems'
 import { pkcs11Signer } from './pkcs11'
+import { sentence, testSentences } from '../../../test/sentences'
 
 /** The thread of a token, played by a script: what a real one does is in test/keys.system.test.ts. */
 
@@ -65,7 +66,7 @@ test('a token that hangs: nothing waits for longer than the time-out, and it sig
   const answers = await Promise.allSettled([sign(HANGS), ...Array.from({ length: 20 }, () => sign())])
   for (const answer of answers)
     expect(answer.status === 'rejected' && answer.reason).toBeInstanceOf(UnavailableError)
-  expect(signer.notReady()).toBe('the signer does not answer, or refuses')
+  expect(signer.notReady()).toEqual(sentence())
   // Refused at once while the token is in the call: nothing piles up behind it.
   await expect(sign()).rejects.toThrow(UnavailableError)
   open()
@@ -79,7 +80,9 @@ test('a thread that ends is started again', async () => {
 })
 test('a signature of another digest is not sent', async () => {
   const { signer, sign } = await tokenSigner(600_000)
-  await expect(sign(OF_ANOTHER_DIGEST)).rejects.toThrow(/not by the attester/)
-  expect(signer.notReady()).toBe('the signer gives signatures that are not by the attester')
+  await expect(sign(OF_ANOTHER_DIGEST)).rejects.toThrow(sentence())
+  expect(signer.notReady()).toEqual(sentence())
   expect(await sign()).toBe(KEY.sign(DIGEST).serialized)
 })
+
+testSentences()
