@@ -33,8 +33,8 @@ export async function ask(
 ): Promise<void> {
   const { options, geo, signal } = session
   const inputs: Input[] = []
-  for (const argument of Object.values(given)) inputs.push(await readInput(argument, session.stdin))
-  const kept = makePrivate(inputs, Object.keys(given), options.private ?? [])
+  for (const argument of Object.values(given)) inputs.push(await readInput(argument, session))
+  const kept = makePrivate(inputs, Object.keys(given), options.private ?? [], session.at)
   const chain = await session.chain()
   const wallet = options.land ? await session.wallet(chain) : undefined
   const { recipient, schema, submission } = options

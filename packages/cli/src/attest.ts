@@ -24,11 +24,11 @@ export interface AttestFlags {
 }
 
 export async function attest(session: Session<AttestFlags>, given: string): Promise<void> {
-  const { options, geo, signal, note, paint } = session
+  const { options, geo, signal, note, paint, at } = session
   const { memo, recipient, locationType, schema, registerSchema, refUid: refUID, unchecked, output } = options
   if (output !== undefined && !options.offchain)
     throw new UsageError('-o is for --offchain: an attestation of a chain is in no file.')
-  if (output !== undefined && existsSync(output))
+  if (output !== undefined && existsSync(at(output)))
     throw new UsageError(`'${output}' exists, and may be the only copy of an attestation: name another file.`)
   const place = {
     location: locationType === undefined ? await geojsonOf(session, given) : given.trim(),
@@ -49,7 +49,7 @@ export async function attest(session: Session<AttestFlags>, given: string): Prom
     const signer = schema?.startsWith('0x') ? await session.wallet(chain) : await session.account()
     const { uid, attestation } = await geo.attest(place, signer, { ...how, offchain: true })
     if (output === undefined) session.printJson(attestation)
-    else await writeFile(output, `${jsonLine(attestation)}\n`, { flag: 'wx' })
+    else await writeFile(at(output), `${jsonLine(attestation)}\n`, { flag: 'wx' })
     return note(`Signed: ${uid}${output === undefined ? '' : `, in ${output}`}`)
   }
   const wallet = await session.wallet(chain)
@@ -71,8 +71,8 @@ export async function attest(session: Session<AttestFlags>, given: string): Prom
     session.print(line)
 }
 
-async function geojsonOf({ stdin }: Session, given: string): Promise<unknown> {
-  const input = await readInput(given, stdin)
+async function geojsonOf(session: Session, given: string): Promise<unknown> {
+  const input = await readInput(given, session)
   if (typeof input === 'object' && 'type' in input) return input
   throw new UsageError(
     'A place that is attested is lng,lat or GeoJSON, not an attestation or a private place.',
@@ -109,9 +109,12 @@ export async function revoke(session: Session, target: string): Promise<void> {
 }
 
 /** An offchain attestation in a file, as text, and its chain. Throws a UsageError for what is none. */
-async function offchainOf({ stdin }: Session, target: string): Promise<{ source: string; chainId: number }> {
+async function offchainOf(
+  { stdin, at }: Session,
+  target: string,
+): Promise<{ source: string; chainId: number }> {
   const otherwise = 'Expected a UID (0x and 64 hex digits), or the file of an offchain attestation'
-  const source = target === '-' ? await stdin() : await readText(target, otherwise)
+  const source = target === '-' ? await stdin() : await readText(target, at, otherwise)
   let value: unknown
   try {
     value = JSON.parse(source)

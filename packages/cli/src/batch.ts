@@ -32,19 +32,18 @@ const BATCH = 20
 const AT_ONCE = 2
 
 export async function batch(session: Session<BatchFlags>, file: string): Promise<number> {
-  const { options, geo } = session
+  const { options, geo, at } = session
+  const { stdout, stderr } = session.context
   const { output, land, schema, recipient, submission } = options
   if (land && output === undefined)
     throw new UsageError(
       '--land needs -o FILE: what was signed is kept beside it, so that nothing lands twice when the command is run again.',
     )
-  const text = file === '-' ? await session.stdin() : await readText(file)
+  const text = file === '-' ? await session.stdin() : await readText(file, at)
   const lines = await linesOf(text, geo, { chain: session.chain, schema, recipient, submission })
-  const journal = output === undefined ? undefined : await openJournal(output)
+  const journal = output === undefined ? undefined : await openJournal(output, at)
   let sink: FileHandle | undefined
-  const progress = options.quiet
-    ? undefined
-    : startProgress(process.stderr, { unit: 'lines', total: lines.length })
+  const progress = options.quiet ? undefined : startProgress(stderr, { unit: 'lines', total: lines.length })
 
   const results = new Map<string, Result>()
   let [written, refused] = [0, 0]
@@ -58,7 +57,7 @@ export async function batch(session: Session<BatchFlags>, file: string): Promise
       progress?.add(1)
       results.delete(line.key)
       if (sink) await sink.appendFile(`${jsonLine(row)}\n`)
-      else if (!process.stdout.write(`${jsonLine(row)}\n`)) await once(process.stdout, 'drain')
+      else if (!stdout.write(`${jsonLine(row)}\n`)) await once(stdout, 'drain')
     }
   }
   const walletOf = async (chainId: number) =>
@@ -74,7 +73,7 @@ export async function batch(session: Session<BatchFlags>, file: string): Promise
     for (const signed of journal?.signed.splice(0) ?? []) await finish(run, signed, true)
 
     // Only now: until here the answers of an earlier run stay as they are.
-    if (output !== undefined) sink = await open(output, 'w')
+    if (output !== undefined) sink = await open(at(output), 'w')
     const unanswered = lines.filter((line): line is AskedLine => !results.has(line.key))
     await write()
     // With --land one after the other: direct answers of one moment have the same nonces.

@@ -109,7 +109,7 @@ export async function recompute(
 ): Promise<number> {
   const { options, geo, paint, signal } = session
   const inputs: Input[] = []
-  for (const argument of given) inputs.push(await readInput(argument, session.stdin))
+  for (const argument of given) inputs.push(await readInput(argument, session))
   const answer = isUid(target, 'an answer') ? target : await readAnswer(session, target)
   if (typeof answer !== 'string' && 'results' in answer)
     throw new UsageError('One answer is recomputed at a time: give one of the results of the batch.')

@@ -7,7 +7,7 @@ import { completionScript, SHELLS } from './completion'
 import { buildProgram } from './program'
 
 /** The scripts, asked by the shells themselves where they are installed. */
-const program = buildProgram('0.0.0', async () => {})
+const program = buildProgram('0.0.0', async () => {}, process)
 const folder = mkdtempSync(path.join(tmpdir(), 'geo-completion-'))
 const script = (shell: string) => path.join(folder, `geo.${shell}`)
 beforeAll(() => {

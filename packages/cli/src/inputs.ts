@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { text as textOf } from 'node:stream/consumers'
 import { offchainInput, type Input, type OffchainSource } from '@geospatial-attestation/client'
+import type { Files } from './context'
 import { UsageError } from './exit'
 import { fileNamed } from './key'
 import { UID } from './readers'
@@ -22,8 +23,11 @@ export function standardInput(stream: NodeJS.ReadableStream): () => Promise<stri
   }
 }
 
+/** Standard input and files, as a session has them. */
+type Sources = Pick<Files, 'at'> & { readonly stdin: () => Promise<string> }
+
 /** The input that an argument stands for. Throws a UsageError. */
-export async function readInput(argument: string, stdin: () => Promise<string>): Promise<Input> {
+export async function readInput(argument: string, { stdin, at }: Sources): Promise<Input> {
   const given = argument.trim()
   if (given === '-') {
     const content = (await stdin()).trim()
@@ -31,12 +35,16 @@ export async function readInput(argument: string, stdin: () => Promise<string>):
   }
   const direct = written(given)
   if (direct !== undefined) return direct
-  return inputOfJson(await readText(given, FORMS), `'${given}'`)
+  return inputOfJson(await readText(given, at, FORMS), `'${given}'`)
 }
 
 /** The text of a file. Throws a UsageError; `otherwise` says what else would be right. */
-export async function readText(file: string, otherwise = 'Name one that there is'): Promise<string> {
-  return readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+export async function readText(
+  file: string,
+  at: Files['at'],
+  otherwise = 'Name one that there is',
+): Promise<string> {
+  return readFile(at(file), 'utf8').catch((error: NodeJS.ErrnoException) => {
     const named = fileNamed(file.slice(0, 200))
     if (error.code === 'ENOENT' || error.code === 'ENAMETOOLONG')
       throw new UsageError(`There is no file ${named}. ${otherwise}.`)

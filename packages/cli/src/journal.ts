@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { open, readFile, rm } from 'node:fs/promises'
 import type { BatchAnswer } from '@geospatial-attestation/client'
+import type { Files } from './context'
 import { UsageError } from './exit'
 import type { landedJson } from './land'
 
@@ -36,17 +37,17 @@ export interface Journal {
 }
 
 /** Opens the journal of an output file; a second process is refused. Throws a UsageError. */
-export async function openJournal(output: string): Promise<Journal> {
+export async function openJournal(output: string, at: Files['at']): Promise<Journal> {
   const file = `${output}.journal`
   const lock = `${file}.lock`
-  await takeLock(lock, file)
+  await takeLock(lock, file, at)
   try {
-    const { signed, last, whole } = await read(file)
-    if (whole === 0 && (await exists(output)))
+    const { signed, last, whole } = await read(file, at)
+    if (whole === 0 && (await exists(at(output))))
       throw new UsageError(
         `'${output}' exists, and '${file}' does not, so it is not known what was asked: name another file with -o, or remove it.`,
       )
-    const handle = await open(file, 'a')
+    const handle = await open(at(file), 'a')
     // What follows the last line break was cut off by the end of a process.
     await handle.truncate(whole)
     const write = async (entry: Entry) => {
@@ -67,22 +68,25 @@ export async function openJournal(output: string): Promise<Journal> {
       drop: (dropped) => write({ dropped }),
       close: async () => {
         await handle.close()
-        await rm(lock, { force: true })
+        await rm(at(lock), { force: true })
       },
     }
   } catch (error) {
-    await rm(lock, { force: true })
+    await rm(at(lock), { force: true })
     throw error
   }
 }
 
 /** What a journal says: what was signed, the last id, and how many bytes its whole lines have. */
-async function read(file: string): Promise<{ signed: Signed[]; last: number; whole: number }> {
+async function read(
+  file: string,
+  at: Files['at'],
+): Promise<{ signed: Signed[]; last: number; whole: number }> {
   const signed = new Map<number, Signed>()
   let [last, whole, lines] = [0, 0, 0]
   let rest: Buffer = Buffer.alloc(0)
-  if (await exists(file))
-    for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
+  if (await exists(at(file)))
+    for await (const chunk of createReadStream(at(file)) as AsyncIterable<Buffer>) {
       rest = Buffer.concat([rest, chunk])
       for (let end; (end = rest.indexOf('\n')) >= 0; rest = rest.subarray(end + 1)) {
         const entry = entryOf(rest.toString('utf8', 0, end), file, ++lines)
@@ -117,20 +121,20 @@ async function exists(file: string): Promise<boolean> {
 }
 
 /** A lock that names its process: one that a killed process left behind is taken over. */
-async function takeLock(lock: string, file: string): Promise<void> {
+async function takeLock(lock: string, file: string, at: Files['at']): Promise<void> {
   for (let tries = 0; ; tries++)
     try {
-      const handle = await open(lock, 'wx')
+      const handle = await open(at(lock), 'wx')
       await handle.writeFile(String(process.pid))
       return await handle.close()
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-      const owner = Number(await readFile(lock, 'utf8').catch(() => ''))
+      const owner = Number(await readFile(at(lock), 'utf8').catch(() => ''))
       if (tries === 1 || runs(owner))
         throw new UsageError(
           `Another geo batch (process ${owner}) works on '${file}': wait for it, or remove '${lock}' if it is none.`,
         )
-      await rm(lock, { force: true })
+      await rm(at(lock), { force: true })
     }
 }
 

@@ -50,6 +50,8 @@ test.each(Object.entries(VECTORS))('a keystore with %s', async (kdf, keystore) =
   const surroundings = {
     ...{ stdin: process.stdin, stderr: process.stderr, signal: new AbortController().signal },
     env: { GEO_PASSPHRASE: 'testpassword' },
+    at: path.resolve,
+    interrupt: () => {},
   }
   expect((await readAccount({ keyFile }, surroundings)).address).toBe(ADDRESS)
 })

@@ -2,6 +2,7 @@ import { open } from 'node:fs/promises'
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import type { PrivateKeyAccount } from 'viem/accounts'
+import type { Context, Files } from './context'
 import { KeyError } from './exit'
 
 /**
@@ -14,11 +15,10 @@ export interface KeyOptions {
   /** of a keystore: the file that holds its passphrase */
   passphraseFile?: string
 }
-export interface KeySurroundings {
-  env: NodeJS.ProcessEnv
-  stdin: NodeJS.ReadStream
-  stderr: NodeJS.WriteStream
-  signal: AbortSignal
+export interface KeySurroundings
+  extends Pick<Context, 'env' | 'stdin' | 'stderr' | 'signal'>, Pick<Files, 'at'> {
+  /** called for Ctrl-C while the terminal asks */
+  interrupt: () => void
 }
 
 const HEX_KEY = /^(0x)?[0-9a-fA-F]{64}$/
@@ -40,7 +40,7 @@ export async function readAccount(
     throw new KeyError(
       'This needs a key: name its file with --key-file or GEO_KEY_FILE. It holds 0x and 64 hex digits, or is a keystore (JSON, version 3).',
     )
-  const content = (await readSecret(keyFile, '--key-file')).trim()
+  const content = (await readSecret(keyFile, '--key-file', surroundings)).trim()
   const key = HEX_KEY.test(content)
     ? content
     : await decrypted(keystoreOf(content, keyFile), keyFile, passphraseFile, surroundings)
@@ -53,12 +53,12 @@ export async function readAccount(
 }
 
 /** The content of a file that only its owner can read. */
-async function readSecret(file: string, option: string): Promise<string> {
+async function readSecret(file: string, option: string, { at }: KeySurroundings): Promise<string> {
   if (HEX_KEY.test(file.trim()) || WORDS.test(file))
     throw new KeyError(
       `${option} takes the path of a file, and this looks like a key. Keys do not belong on a command line: others see it in the list of processes, and the shell remembers it. Put it into a file that only you can read; use another key where money is at stake.`,
     )
-  const handle = await open(file).catch((error: NodeJS.ErrnoException) => {
+  const handle = await open(at(file)).catch((error: NodeJS.ErrnoException) => {
     throw new KeyError(
       error.code === 'ENOENT'
         ? `There is no file ${fileNamed(file)}, which ${option} names.`
@@ -117,8 +117,8 @@ async function decrypted(
   surroundings: KeySurroundings,
 ): Promise<string> {
   const passphrase = passphraseFile
-    ? (await readSecret(passphraseFile, '--passphrase-file')).replace(/\r?\n$/, '')
-    : (surroundings.env.GEO_PASSPHRASE ?? (await asked(`Passphrase of ${file}: `, surroundings)))
+    ? (await readSecret(passphraseFile, '--passphrase-file', surroundings)).replace(/\r?\n$/, '')
+    : surroundings.env.GEO_PASSPHRASE || (await asked(`Passphrase of ${file}: `, surroundings))
   const { decrypt, toKey } = await import('ox/Keystore')
   try {
     return decrypt(keystore, toKey(keystore, { password: passphrase }))
@@ -128,7 +128,10 @@ async function decrypted(
 }
 
 /** Asks on the terminal, without showing what is typed. */
-async function asked(question: string, { stdin: input, stderr, signal }: KeySurroundings): Promise<string> {
+async function asked(
+  question: string,
+  { stdin: input, stderr, signal, interrupt }: KeySurroundings,
+): Promise<string> {
   if (!input.isTTY || !stderr.isTTY)
     throw new KeyError(
       'The keystore has a passphrase, and there is no terminal to ask for it: name its file with --passphrase-file, or set GEO_PASSPHRASE.',
@@ -136,7 +139,7 @@ async function asked(question: string, { stdin: input, stderr, signal }: KeySurr
   const unseen = new Writable({ write: (_chunk, _encoding, done) => done() })
   const terminal = createInterface({ input, output: unseen, terminal: true })
   // The terminal is in raw mode: Ctrl-C is a key there, not a signal.
-  terminal.on('SIGINT', () => process.kill(process.pid, 'SIGINT'))
+  terminal.on('SIGINT', interrupt)
   stderr.write(question)
   try {
     return await terminal.question('', { signal })

@@ -68,8 +68,8 @@ export function landedFields({
  * An answer, or a batch, as a command printed it with --json, or a line of `geo batch`. Throws a UsageError
  * for what is none.
  */
-export async function readAnswer({ stdin }: Session, file: string): Promise<Answer | BatchAnswer> {
-  const content = file === '-' ? await stdin() : await readText(file)
+export async function readAnswer({ stdin, at }: Session, file: string): Promise<Answer | BatchAnswer> {
+  const content = file === '-' ? await stdin() : await readText(file, at)
   const what = file === '-' ? 'Standard input' : `'${file}'`
   const [line = '', ...others] = content.trim().split('\n')
   const value = parsed(content)

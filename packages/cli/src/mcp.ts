@@ -5,11 +5,13 @@ import type { Session } from './session'
 /** `geo mcp`: the service as tools for an agent, over stdin and stdout. */
 export async function mcp(session: Session): Promise<number> {
   const { options, geo, signal, note } = session
+  const { stdin, stdout } = session.context
   // A key that cannot be used is said at once, not when an answer shall land.
   if (options.keyFile) await session.account()
   const { serveStdio } = await import('@geospatial-attestation/mcp')
+  signal.throwIfAborted()
   const connection = serveStdio({
-    geo,
+    ...{ geo, stdin, stdout },
     ...(options.keyFile && { land: session.wallet }),
     onError: (error) => note(`geo: ${messageOf(error)}`),
   })

@@ -1,4 +1,5 @@
 import { styleText } from 'node:util'
+import type { Output } from './context'
 
 /** What people read: colours, tables, numbers, and text of strangers made harmless. */
 
@@ -10,10 +11,12 @@ export interface Paint {
   bad(text: string): string
 }
 
-export function paintOf(stream: { isTTY?: boolean }, env: NodeJS.ProcessEnv): Paint {
-  const coloured = stream.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb'
+export function paintOf(stream: Pick<Output, 'isTTY' | 'getColorDepth'>, env: NodeJS.ProcessEnv): Paint {
+  const coloured =
+    stream.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb' && stream.getColorDepth?.(env) !== 1
   const style = (format: Parameters<typeof styleText>[0]) => (text: string) =>
-    coloured ? styleText(format, text) : text
+    // Otherwise styleText asks the stdout and the environment of the process.
+    coloured ? styleText(format, text, { validateStream: false }) : text
   return { bold: style('bold'), dim: style('dim'), good: style('green'), bad: style('red') }
 }
 

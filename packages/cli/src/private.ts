@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { privatePlace, type Input, type PrivatePlace } from '@geospatial-attestation/client'
+import type { Files } from './context'
 import { UsageError } from './exit'
 import { fileNamed } from './key'
 import { jsonLine } from './output'
@@ -10,7 +11,9 @@ import { jsonLine } from './output'
 
 /** A file that a private place is to be kept in. */
 interface Kept {
+  /** as it was named */
   file: string
+  path: string
   place: PrivatePlace
 }
 
@@ -19,7 +22,12 @@ interface Kept {
  * `name=file`, that place, or the only one that is GeoJSON or a position. Throws a UsageError; a file that
  * exists is never written over, as it may be the only copy of a salt.
  */
-export function makePrivate(inputs: Input[], names: readonly string[], given: readonly string[]): Kept[] {
+export function makePrivate(
+  inputs: Input[],
+  names: readonly string[],
+  given: readonly string[],
+  at: Files['at'],
+): Kept[] {
   const kept: Kept[] = []
   for (const value of given) {
     const bare = names.filter((_, i) => isGeoJson(inputs[i]))
@@ -38,20 +46,21 @@ export function makePrivate(inputs: Input[], names: readonly string[], given: re
           : '--private is for a position or GeoJSON: an attestation is known to all by its UID.',
       )
     if (file === '') throw new UsageError('--private names no file that keeps the place and its salt.')
-    if (existsSync(file) || kept.some((other) => path.resolve(other.file) === path.resolve(file)))
+    const found = path.resolve(at(file))
+    if (existsSync(found) || kept.some((other) => other.path === found))
       throw new UsageError(
         `${fileNamed(file)} exists, and may be the only copy of a salt: name another file, or give it as the place if it holds this one.`,
       )
     inputs[index] = privatePlace(input)
-    kept.push({ file, place: inputs[index] })
+    kept.push({ file, path: found, place: inputs[index] })
   }
   return kept
 }
 
 /** Keeps private places, each in its file, which only its owner reads. Throws a UsageError. */
 export async function keepPrivate(kept: readonly Kept[], note: (line: string) => void): Promise<void> {
-  for (const { file, place } of kept) {
-    await writeFile(file, `${jsonLine(place)}\n`, { flag: 'wx', mode: 0o600 }).catch(
+  for (const { file, path: found, place } of kept) {
+    await writeFile(found, `${jsonLine(place)}\n`, { flag: 'wx', mode: 0o600 }).catch(
       (error: NodeJS.ErrnoException) => {
         throw new UsageError(
           `The salt cannot be kept in ${fileNamed(file)} (${error.code}): without it the answer proves nothing, and is not shown.`,

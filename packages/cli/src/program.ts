@@ -1,5 +1,7 @@
+import type { EventEmitter } from 'node:events'
 import { Argument, Command, Option } from 'commander'
 import { SHELLS } from './completion'
+import type { Context, Output } from './context'
 import { EXAMPLES } from './examples'
 import { EXIT_TEXTS } from './exit'
 import * as read from './readers'
@@ -33,8 +35,34 @@ const OPERATIONS = {
   length: { summary: 'metres along a line', args: { line: 'a UID, a GeoJSON file, or -' } },
 } as const
 
-export function buildProgram(version: string, run: Runner): Command {
-  const program = new Command('geo')
+/** Reads the variables of a run, where commander's own Command reads those of the process. */
+class ContextCommand extends Command {
+  constructor(
+    name: string,
+    private readonly env: NodeJS.ProcessEnv,
+  ) {
+    super(name)
+  }
+  override createCommand(name: string): Command {
+    return new ContextCommand(name, this.env)
+  }
+  /** commander calls it when the options of the command line are read. An empty variable is not set. */
+  _parseOptionsEnv(): void {
+    for (const option of this.options) {
+      const value = this.env[option.envVar ?? '']
+      const source = this.getOptionValueSource(option.attributeName())
+      if (value && (source === undefined || source === 'default'))
+        (this as unknown as EventEmitter).emit(`optionEnv:${option.name()}`, value)
+    }
+  }
+}
+
+export function buildProgram(
+  version: string,
+  run: Runner,
+  { stdout, stderr, env }: Pick<Context, 'stdout' | 'stderr' | 'env'>,
+): Command {
+  const program = new ContextCommand('geo', env)
     .description('Signed answers about places, from a Geospatial Attestation Service.')
     .version(version)
     .addOption(
@@ -63,7 +91,13 @@ export function buildProgram(version: string, run: Runner): Command {
     .option('-q, --quiet', 'on stderr only what is wrong')
     .configureHelp({ showGlobalOptions: true })
     .exitOverride()
-    .configureOutput({ outputError: () => {} })
+    .configureOutput({
+      writeOut: (text) => stdout.write(text),
+      writeErr: (text) => stderr.write(text),
+      outputError: () => {},
+      getOutHelpWidth: () => widthOf(stdout),
+      getErrHelpWidth: () => widthOf(stderr),
+    })
     .showSuggestionAfterError()
     .addHelpText('after', () => `\nExit codes:\n${codes()}\n\ngeo help COMMAND shows examples.`)
   const command = (name: string, summary: string, work: () => Promise<Work>) =>
@@ -210,6 +244,8 @@ export function buildProgram(version: string, run: Runner): Command {
     })
   return program
 }
+
+const widthOf = ({ isTTY, columns }: Output) => (isTTY ? columns : undefined) ?? 80
 
 function codes(): string {
   return Object.entries(EXIT_TEXTS)

@@ -1,3 +1,4 @@
+import type { Output } from './context'
 import { bytes, grouped } from './output'
 
 /** A line on stderr that tells how far a long command is; nothing where stderr is no terminal. */
@@ -17,7 +18,7 @@ const SILENT: Progress = { add: () => {}, end: () => {} }
  * @param total undefined where it is not known; `atLeast` where it is more than that
  */
 export function startProgress(
-  stream: NodeJS.WriteStream,
+  stream: Output,
   { unit, total, atLeast = false }: { unit: string; total?: number; atLeast?: boolean },
 ): Progress {
   if (!stream.isTTY) return SILENT

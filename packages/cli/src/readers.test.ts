@@ -4,9 +4,10 @@ import { buildProgram } from './program'
 /** What options and arguments are read as; a wrong one is refused before a command runs. */
 const HEX = (digits: number) => `0x${'ab'.repeat(digits / 2)}`
 
-async function optionsOf(...words: string[]): Promise<object> {
+async function optionsOf(words: string[], env: NodeJS.ProcessEnv = {}): Promise<object> {
   let given: object = {}
-  const program = buildProgram('1', async (_work, options) => void (given = options))
+  const { stdout, stderr } = process
+  const program = buildProgram('1', async (_work, options) => void (given = options), { stdout, stderr, env })
   await program.parseAsync(words, { from: 'user' })
   return given
 }
@@ -29,31 +30,41 @@ test.each([
   ['attest', '1,2', '--schema', ...['0x12', '']],
 ])('%s %s %s: %s', async (command, argument, option, ...wrong) => {
   for (const value of wrong)
-    await expect(optionsOf(command, ...(argument ? [argument] : []), `${option}=${value}`)).rejects.toThrow(
+    await expect(optionsOf([command, ...(argument ? [argument] : []), `${option}=${value}`])).rejects.toThrow(
       new RegExp(`^error: option '${option} <\\w+>' argument '${value}' is invalid. Expected `),
     )
 })
 
 test('values of an environment are read like options', async () => {
-  process.env.GEO_ATTESTER = 'foo'
+  await expect(optionsOf(['chains'], { GEO_ATTESTER: 'foo' })).rejects.toThrow(
+    "option '--attester <address>' value 'foo' from env 'GEO_ATTESTER' is invalid. Expected an address",
+  )
+  const env = { GEO_ATTESTER: HEX(40), GEO_KEY_FILE: 'a', GEO_URL: '' }
+  expect(await optionsOf(['mcp', '--key-file', 'b'], env)).toMatchObject({
+    ...{ attester: HEX(40), keyFile: 'b' },
+    url: 'http://127.0.0.1:3000',
+  })
+  expect(await optionsOf(['mcp'], env)).toMatchObject({ keyFile: 'a' })
+})
+
+test('variables of the process are not read', async () => {
+  process.env.GEO_KEY_FILE = 'a'
   try {
-    await expect(optionsOf('chains')).rejects.toThrow(
-      "option '--attester <address>' value 'foo' from env 'GEO_ATTESTER' is invalid. Expected an address",
-    )
+    expect(await optionsOf(['mcp'])).not.toHaveProperty('keyFile')
   } finally {
-    delete process.env.GEO_ATTESTER
+    delete process.env.GEO_KEY_FILE
   }
 })
 
 test('right ones become values', async () => {
   const words = ['verify', HEX(64), '--max-age', '0.5e1', '--schema', HEX(64), '--chain', '84532']
-  expect(await optionsOf(...words, '--attester', HEX(40), '--timeout', '0')).toMatchObject({
+  expect(await optionsOf([...words, '--attester', HEX(40), '--timeout', '0'])).toMatchObject({
     ...{ maxAge: 5, schema: HEX(64), chain: '84532', attester: HEX(40), timeout: 0 },
   })
-  expect(await optionsOf('chains', '--contracts', `84532:${HEX(40)}:${HEX(40)},10:${HEX(40)}`)).toMatchObject(
-    { contracts: { 84532: { eas: HEX(40), proxy: HEX(40) }, 10: { eas: HEX(40) } } },
-  )
-  expect(await optionsOf('attest', '1,2', '--time', '2026-11-22T10:00')).toMatchObject({
+  expect(
+    await optionsOf(['chains', '--contracts', `84532:${HEX(40)}:${HEX(40)},10:${HEX(40)}`]),
+  ).toMatchObject({ contracts: { 84532: { eas: HEX(40), proxy: HEX(40) }, 10: { eas: HEX(40) } } })
+  expect(await optionsOf(['attest', '1,2', '--time', '2026-11-22T10:00'])).toMatchObject({
     time: new Date('2026-11-22T10:00Z'),
   })
 })

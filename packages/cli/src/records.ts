@@ -63,26 +63,26 @@ export async function records(session: Session<RecordFlags>): Promise<void> {
 }
 
 /** The filters of the list, under the names of the API. */
-export async function filtersOf({ options }: Session<RecordFlags>): Promise<RecordFilters> {
+export async function filtersOf({ options, at }: Session<RecordFlags>): Promise<RecordFilters> {
   const { chain, prover, subject, fromTimestamp, toTimestamp, schema, sort, revoked } = options
   const { near, radius, memo, locationType: location_type } = options
   const all = {
     ...{ chain, prover, subject, fromTimestamp, toTimestamp, schema, sort, location_type, revoked },
     ...{ bbox: options.bbox?.trim(), near: near?.trim(), radius, memo },
-    intersects: options.intersects && (await shapeOf(options.intersects)),
+    intersects: options.intersects && (await shapeOf(options.intersects, at)),
   }
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined))
 }
 
 /** GeoJSON or WKT, or the file that holds it. */
-async function shapeOf(given: string): Promise<string> {
+async function shapeOf(given: string, at: Session['at']): Promise<string> {
   if (/^\s*[{]|\(/.test(given)) return given
-  const file = await stat(given).catch(() => undefined)
+  const file = await stat(at(given)).catch(() => undefined)
   if (!file?.isFile())
     throw new UsageError(
       `'${given}' is neither GeoJSON nor WKT, such as 'POLYGON((13 52,14 52,14 53,13 53,13 52))', nor a file that holds it.`,
     )
-  return (await readText(given)).trim()
+  return (await readText(given, at)).trim()
 }
 
 function recordTable(rows: readonly LocationRecord[], { paint }: Session): string[] {
@@ -111,7 +111,7 @@ async function write(
   limit: number | undefined,
 ): Promise<void> {
   const { options, geo, signal } = session
-  const { stdout, stderr } = process
+  const { stdout, stderr } = session.context
   const binary = isBinary(format)
   if (binary && options.output === undefined && stdout.isTTY)
     throw new UsageError(`A ${format} file is nothing for a terminal: give -o and its name, or a pipe.`)
@@ -132,7 +132,7 @@ async function write(
     progress?.add(more, chunk)
   })
   try {
-    if (options.output !== undefined) await toFile(options.output, source)
+    if (options.output !== undefined) await toFile(options.output, session.at, source)
     else
       await pipeline(Readable.from(stdout.isTTY ? harmless(source) : source), stdout, {
         end: false,
@@ -147,8 +147,8 @@ async function write(
 }
 
 /** The file appears when it is whole. */
-async function toFile(file: string, source: AsyncIterable<Uint8Array>): Promise<void> {
-  const part = `${file}.part`
+async function toFile(name: string, at: Session['at'], source: AsyncIterable<Uint8Array>): Promise<void> {
+  const [file, part] = [at(name), at(`${name}.part`)]
   try {
     await pipeline(Readable.from(source), createWriteStream(part))
     await rename(part, file)

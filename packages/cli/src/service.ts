@@ -41,7 +41,7 @@ export interface OpenFlags {
 
 /** Prints the address of a page with a map, and opens it where there is a browser. */
 export async function openPage(session: Session<OpenFlags>, uid?: string): Promise<void> {
-  const { geo, print, note, signal } = session
+  const { geo, print, note, signal, context } = session
   const { chain, bbox } = await filtersOf(session)
   const page = new URL(`${geo.url}/api/v0/location-records${uid ? `/${encodeURIComponent(uid)}` : ''}`)
   page.searchParams.set('format', 'html')
@@ -50,9 +50,10 @@ export async function openPage(session: Session<OpenFlags>, uid?: string): Promi
   // It says what is wrong, where the browser would only show it.
   await (uid ? geo.records.get(uid, { chain, signal }) : geo.health({ signal }))
   print(page.href)
-  if (!hasDisplay(process.env, process.platform))
+  if (!hasDisplay(context.env, process.platform))
     return note('There is no display here: open it in a browser.')
   const { default: open } = await import('open')
+  // The browser gets the environment of the process.
   const browser = await open(page.href)
   browser.on('error', () => note('No browser could be started: open it yourself.'))
 }

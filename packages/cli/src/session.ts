@@ -1,6 +1,7 @@
 import { createGeo, type Chain, type Geo } from '@geospatial-attestation/client'
 import type { Account, HttpTransport, PublicClient, WalletClient } from 'viem'
 import type { PrivateKeyAccount } from 'viem/accounts'
+import type { Context, Files } from './context'
 import { KeyError, UsageError } from './exit'
 import { standardInput } from './inputs'
 import { readAccount } from './key'
@@ -33,6 +34,9 @@ export interface Session<O = object> {
   readonly signal: AbortSignal
   /** Reads standard input, once. */
   readonly stdin: () => Promise<string>
+  readonly context: Context
+  /** The path of a file that an option or an argument names. */
+  readonly at: Files['at']
   /** Writes a line of the result: text for people, or with --json a value. */
   readonly print: (line: string) => void
   readonly printJson: (value: unknown) => void
@@ -50,8 +54,20 @@ export interface Session<O = object> {
   readonly wallet: (chain: Chain) => Promise<WalletClient & { account: Account }>
 }
 
-export function openSession<O extends object>(options: Options & O, stop: AbortSignal): Session<O> {
-  const { env, stdin, stdout, stderr } = process
+/** A session of the program, which ends it. */
+export interface OpenSession<O> extends Session<O> {
+  /** Stops the clock of --timeout. */
+  readonly end: () => void
+}
+
+/** @param interrupt called for a Ctrl-C that a terminal sends as a key */
+export function openSession<O extends object>(
+  options: Options & O,
+  context: Context,
+  { at }: Files,
+  interrupt: () => void,
+): OpenSession<O> {
+  const { env, stdin, stdout, stderr } = context
   const note = (line: string) => {
     if (!options.quiet) stderr.write(`${stderr.isTTY ? '\r\x1b[K' : ''}${line}\n`)
   }
@@ -60,7 +76,10 @@ export function openSession<O extends object>(options: Options & O, stop: AbortS
       ? (what) => stderr.write(`\r\x1b[K${what === undefined ? '' : `Waiting for ${what} ...`}`)
       : undefined,
   )
-  const signal = options.timeout ? AbortSignal.any([stop, timeOver(options.timeout, waiting)]) : stop
+  const over = new AbortController()
+  const signal = AbortSignal.any([context.signal, over.signal])
+  const { timeout } = options
+  const timer = timeout && setTimeout(() => over.abort(waiting.overtime(timeout)), timeout * 1000).unref()
   const geo = createGeo({
     url: options.url,
     fetch: waiting.fetchOf(`the service at ${options.url}`),
@@ -69,7 +88,7 @@ export function openSession<O extends object>(options: Options & O, stop: AbortS
   })
   let chain: Promise<Chain> | undefined
   let known: Promise<PrivateKeyAccount> | undefined
-  const account = () => (known ??= readAccount(options, { env, stdin, stderr, signal }))
+  const account = () => (known ??= readAccount(options, { env, stdin, stderr, signal, at, interrupt }))
   /** One for each chain: submissions of one wallet take turns. */
   const wallets = new Map<number, ReturnType<typeof connected>>()
   const connected = async (chain: Chain) => {
@@ -82,6 +101,7 @@ export function openSession<O extends object>(options: Options & O, stop: AbortS
 
   return {
     ...{ options, geo, signal, note, account, sent: waiting.sent },
+    ...{ context, at },
     paint: paintOf(stdout, env),
     stdin: standardInput(stdin),
     print: (line) => void stdout.write(`${line}\n`),
@@ -93,14 +113,8 @@ export function openSession<O extends object>(options: Options & O, stop: AbortS
       wallets.set(chain.id, wallet)
       return wallet
     },
+    end: () => clearTimeout(timer),
   }
-}
-
-/** Aborts after so many seconds, with an error that says what was waited for. */
-function timeOver(seconds: number, waiting: Waiting): AbortSignal {
-  const over = new AbortController()
-  setTimeout(() => over.abort(waiting.overtime(seconds)), seconds * 1000).unref()
-  return over.signal
 }
 
 async function chainOfQuestions(

@@ -2,8 +2,14 @@ import { serveStdio as serve, StdioServerTransport } from '@modelcontextprotocol
 import { lackingParams } from './params'
 import { createMcpServer, type McpOptions } from './server'
 
+type Streams = ConstructorParameters<typeof StdioServerTransport>
+
 /** Over stdin and stdout, for one user, whose answers are kept while the connection lasts. */
-export type StdioOptions = Omit<McpOptions, 'keepAnswers'>
+export interface StdioOptions extends Omit<McpOptions, 'keepAnswers'> {
+  /** default: those of the process */
+  stdin?: Streams[0]
+  stdout?: Streams[1]
+}
 
 export interface StdioConnection {
   /** Resolves when the connection has ended: stdin did, or `close` was called. */
@@ -12,8 +18,8 @@ export interface StdioConnection {
 }
 
 /** Serves one connection over stdin and stdout. Nothing else may write to stdout: log to stderr. */
-export function serveStdio(options: StdioOptions): StdioConnection {
-  const transport = new StdioServerTransport()
+export function serveStdio({ stdin, stdout, ...options }: StdioOptions): StdioConnection {
+  const transport = new StdioServerTransport(stdin, stdout)
   const connection = serve(() => createMcpServer({ ...options, keepAnswers: true }), {
     transport,
     ...(options.onError && { onerror: options.onError }),

@@ -1,0 +1,83 @@
+import { CommanderError } from 'commander'
+import { version } from '../package.json'
+import { filesIn, type Context, type Files } from './context'
+import { EXIT, exitCodeOf } from './exit'
+import { fileNamed } from './key'
+import { buildProgram, type Runner } from './program'
+import { TimeoutError } from './waiting'
+
+/**
+ * Runs one command, and resolves to its exit code. It never ends the process, and reads and changes nothing of it.
+ *
+ * @param argv the words after `geo`
+ * @param onAbandon called before the end of a run that was interrupted or has timed out: requests that it no
+ *   longer waits for may keep the process alive
+ */
+export async function run(
+  argv: readonly string[],
+  context: Context,
+  onAbandon: () => void = () => {},
+): Promise<number> {
+  // A terminal that asks for a passphrase gets Ctrl-C as a key, not as a signal.
+  const key = new AbortController()
+  const own: Context = { ...context, signal: AbortSignal.any([context.signal, key.signal]) }
+  const files = filesIn(context.cwd)
+  let code: number = EXIT.done
+  const runner: Runner = async (work, options, args) => {
+    const { openSession } = await import('./session')
+    const session = openSession(options as never, own, files, () => key.abort(new Error('Ended by Ctrl-C.')))
+    try {
+      code = (await work(session, ...(args as never[]))) ?? EXIT.done
+    } finally {
+      session.end()
+    }
+  }
+  const fail = ({ name }: Error, text: string) => {
+    // The value of an unknown option may be a secret.
+    const message = text.replace(/(--?[\w-]+=)[^\s']+/g, '$1...')
+    const json = argv.includes('--json')
+    const line = json ? JSON.stringify({ error: { name, message, exitCode: code } }) : `geo: ${message}`
+    context.stderr.write(`${line}\n`)
+  }
+  try {
+    await buildProgram(version, runner, own).parseAsync(withoutDashes(argv), { from: 'user' })
+  } catch (error) {
+    if (own.signal.aborted) {
+      onAbandon()
+      return EXIT.interrupted
+    }
+    if (error instanceof CommanderError) {
+      code = error.exitCode === 0 ? EXIT.done : EXIT.usage
+      // The text of these is the help, which was shown.
+      if (!/^commander\.(help|version)/.test(error.code))
+        fail(
+          error,
+          error.message.replace(/^error: /, '') +
+            (error.code === 'commander.unknownCommand' ? '\ngeo --help lists the commands.' : ''),
+        )
+    } else {
+      code = await exitCodeOf(error)
+      fail(error as Error, textOf(error as NodeJS.ErrnoException, code, files))
+      if (error instanceof TimeoutError) onAbandon()
+    }
+  }
+  return code
+}
+
+/** Positions west of Greenwich start with a minus, and are not options. */
+function withoutDashes(words: readonly string[]): string[] {
+  return words.map((word) => (/^-[\d.]+(e[-+]?\d+)?,/i.test(word) ? ` ${word}` : word))
+}
+
+/** Options in the client's messages, and their names here. */
+const OPTIONS = { '{ registerSchema: true }': '--register-schema', '{ unchecked: true }': '--unchecked' }
+
+function textOf(error: NodeJS.ErrnoException, code: number, files: Files): string {
+  const { message, stack, path, syscall } = error
+  if (code === EXIT.fault) return `This is a fault of geo. Please report it:\n${stack ?? message}`
+  if (error instanceof TimeoutError) return error.text()
+  if (syscall === undefined)
+    return Object.entries(OPTIONS).reduce((text, [theirs, ours]) => text.replace(theirs, ours), message)
+  const file = path === undefined ? '' : ` ${fileNamed(files.nameOf(path))}`
+  return `The file${file} cannot be used (${error.code}, ${syscall}).`
+}

@@ -1,0 +1,91 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { PassThrough } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { expect, test } from 'vitest'
+import { run } from '../src/run'
+
+/** Runs of `geo` in this process, without a service. */
+async function geo(argv: string[], more: { env?: NodeJS.ProcessEnv; cwd?: string; stdin?: string } = {}) {
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
+  stdin.end(more.stdin)
+  const { signal } = new AbortController()
+  const code = await run(argv, { ...{ stdin, stdout, stderr, signal }, env: {}, cwd: '/', ...more, stdin })
+  stdout.end()
+  stderr.end()
+  return { code, stdout: await text(stdout), stderr: await text(stderr) }
+}
+const NOWHERE = ['--url', 'http://127.0.0.1:9', '--timeout', '0.1']
+
+test('only the program itself uses what a process has one of', () => {
+  const folder = path.resolve('packages/cli/src')
+  const files = readdirSync(folder).filter((file) => !/\.test\.ts$|^main\.ts$/.test(file))
+  const uses = files.flatMap((file) =>
+    [...readFileSync(path.join(folder, file), 'utf8').matchAll(/\bprocess\.\w+/g)].map(
+      ([use]) => `${file}: ${use}`,
+    ),
+  )
+  // The lock of a batch names its process; Windows has no rights of files.
+  expect(uses.sort()).toEqual([
+    'journal.ts: process.kill',
+    'journal.ts: process.pid',
+    'key.ts: process.platform',
+    'service.ts: process.platform',
+  ])
+})
+
+test('runs of one process have their own environment and folder, also at the same time', async () => {
+  const folders = ['src', 'test', 'bin'].map((name) => path.resolve('packages/cli', name))
+  const inFolders = folders.map((cwd) => geo(['land', 'main.ts'], { cwd }))
+  // Only the first one has the file. Messages name it as it was given.
+  expect((await Promise.all(inFolders)).map(({ stderr }) => stderr)).toEqual([
+    expect.stringContaining("'main.ts' holds no answer"),
+    "geo: There is no file 'main.ts'. Name one that there is.\n",
+    "geo: There is no file 'main.ts'. Name one that there is.\n",
+  ])
+  const [help, set, usage] = await Promise.all([
+    geo(['--help']),
+    geo(['chains'], { env: { GEO_URL: 'example.org' } }),
+    geo(['chains', '--url', 'example.com'], { env: { GEO_URL: 'example.org' } }),
+  ])
+  expect([help.code, help.stderr]).toEqual([0, ''])
+  expect(help.stdout).toContain('Exit codes:')
+  expect(set).toMatchObject({ code: 2, stderr: expect.stringContaining("'example.org'") })
+  expect(usage).toMatchObject({ code: 2, stderr: expect.stringContaining("'example.com'") })
+})
+
+test('a run leaves nothing behind in its process', async () => {
+  const state = () => ({
+    exitCode: process.exitCode,
+    env: { ...process.env },
+    cwd: process.cwd(),
+    listeners: process.eventNames().map((name) => [name, process.listenerCount(name)]),
+    streams: [process.stdin, process.stdout, process.stderr].map((stream) =>
+      stream.eventNames().map((name) => [name, stream.listenerCount(name)]),
+    ),
+    timers: process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length,
+  })
+  await geo(['stats', ...NOWHERE])
+  const before = state()
+  const codes = []
+  for (const argv of [['--version'], ['nothing'], ['stats', ...NOWHERE], ['distance', '-', '1,2']])
+    codes.push((await geo(argv)).code)
+  expect(codes).toEqual([0, 2, 4, 2])
+  expect(state()).toEqual(before)
+})
+
+test.each([true, false])('Ctrl-C ends a run that has just started (%s) silently', async (hasJustStarted) => {
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
+  const stop = new AbortController()
+  let isAbandoned = false
+  // It waits for the end of standard input.
+  const running = run(
+    ['mcp'],
+    { ...{ stdin, stdout, stderr, env: {}, cwd: '/' }, signal: stop.signal },
+    () => (isAbandoned = true),
+  )
+  if (!hasJustStarted) await expect.poll(() => stdin.listenerCount('data')).toBe(1)
+  stop.abort(new Error('Ended by Ctrl-C.'))
+  expect(await running).toBe(130)
+  expect([stdout.end().read(), stderr.end().read(), isAbandoned]).toEqual([null, null, hasJustStarted])
+})
