@@ -1,5 +1,5 @@
 # One image: migrations, indexers and the API differ by their command (docker-compose.yml). The optional packages, which
-# ipfs:// URIs (IPFS_GATEWAYS) and the squid's GraphQL need, are left out unless OMIT says otherwise:
+# tracing, ipfs:// URIs (IPFS_GATEWAYS) and the squid's GraphQL need, are left out unless OMIT says otherwise:
 #   docker build --build-arg OMIT=--omit=dev .
 FROM node:22-bookworm-slim AS build
 WORKDIR /app
@@ -8,7 +8,9 @@ COPY packages/cli/package.json packages/cli/
 COPY packages/client/package.json packages/client/
 COPY packages/contracts/package.json packages/contracts/
 COPY packages/mcp/package.json packages/mcp/
-RUN npm ci --no-audit --no-fund
+COPY dev/package.json dev/
+COPY web/package.json web/
+RUN npm ci --omit=dev --no-audit --no-fund
 COPY . .
 RUN npm run build
 
@@ -21,6 +23,8 @@ COPY packages/cli/package.json packages/cli/
 COPY packages/client/package.json packages/client/
 COPY packages/contracts/package.json packages/contracts/
 COPY packages/mcp/package.json packages/mcp/
+COPY ops/optional/package.json ops/optional/
+# Without dev and web, whose packages are needed to build only.
 RUN npm ci $OMIT --no-audit --no-fund && npm cache clean --force
 COPY --from=build /app/lib lib
 COPY --from=build /app/dist/api dist/api

@@ -1,6 +1,6 @@
 'use strict'
-// Runs before `npm start` and `npm test`: installs packages and builds what is missing or outdated. Written
-// in old JavaScript, so that a Node version that is too old for the rest can still report that.
+// Runs before `npm start`, `npm test` and others: installs packages and, without --no-build, builds what is missing or
+// outdated. Written in old JavaScript, so that a Node version that is too old for the rest can still report that.
 var fs = require('fs')
 var path = require('path')
 var childProcess = require('child_process')
@@ -22,18 +22,31 @@ if (!enough)
       '. Install a current Node from nodejs.org and try again.',
   )
 
-if (newest(['package-lock.json']) > newest(['node_modules/.package-lock.json'])) {
-  say('Installing packages (a minute or so the first time) ...')
+/** What `npm start` needs. Tests, benchmarks and the linter need all packages, also those of ops/optional. */
+var LOCAL = [
+  '--omit=dev',
+  '--include-workspace-root',
+  '--workspace=packages',
+  '--workspace=dev',
+  '--workspace=web',
+]
+/** npm's list of what it has installed, which it writes last. */
+var LIST = 'node_modules/.package-lock.json'
+var hasAll = fs.existsSync(LIST) && fs.readFileSync(LIST, 'utf8').indexOf('"node_modules/vitest"') >= 0
+var local = !hasAll && /^pre(start|reset)$/.test(process.env.npm_lifecycle_event || '')
+
+if (newest(['package-lock.json']) > newest([LIST]) || (!hasAll && !local)) {
+  say('Installing packages (half a minute or so the first time) ...')
   var since = Date.now()
   var telling = setInterval(function () {
     say('  installing packages ... ' + Math.round((Date.now() - since) / 1000) + ' s')
   }, 2500)
   run(
-    fs.existsSync('node_modules') ? ['install'] : ['ci'],
+    (fs.existsSync('node_modules') ? ['install', '--no-save'] : ['ci']).concat(local ? LOCAL : []),
     'The packages could not be installed: see the lines above.',
     function () {
       clearInterval(telling)
-      fs.utimesSync('node_modules/.package-lock.json', new Date(), new Date())
+      fs.utimesSync(LIST, new Date(), new Date())
       build()
     },
   )
@@ -41,6 +54,7 @@ if (newest(['package-lock.json']) > newest(['node_modules/.package-lock.json']))
 
 function build() {
   if (
+    process.argv[2] !== '--no-build' &&
     newest([
       'src',
       'api',

@@ -214,7 +214,7 @@ test("one place each: SQL, the environment, the key, outgoing calls, the indexer
   ).toEqual([])
 })
 test('optional packages are imported where they are needed, never when a file is loaded', () => {
-  const { optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+  const { optionalDependencies } = JSON.parse(readFileSync('ops/optional/package.json', 'utf8')) as {
     optionalDependencies: Record<string, string>
   }
   const packages = Object.keys(optionalDependencies).join('|')

@@ -5,7 +5,8 @@ import {
   positionFrom,
   type Measurable,
 } from '@geospatial-attestation/client/kernel'
-import { featureCollection, intersect, polygon as turfPolygon, multiPolygon } from '@turf/turf'
+import { featureCollection, multiPolygon, polygon as turfPolygon } from '@turf/helpers'
+import { intersect } from '@turf/intersect'
 import type { Feature, Geometry, LineString, MultiPolygon, Polygon, Position } from 'geojson'
 import type { OperationName } from '@geospatial-attestation/client'
 
