@@ -15,6 +15,7 @@ export default async function setup(): Promise<(() => Promise<void>) | undefined
   // vitest calls this once per project; only the first call does the work.
   if (process.env.TEST_RUN) return undefined
   process.env.TEST_RUN = String(randomInt(1, 2 ** 31))
+  setTimeout(endRun, RUN_LIMIT_MS).unref()
   const folder = (process.env.TEST_FOLDER = temporaryFolder())
   const chains = prepareChains()
   const stopServer = process.env.TEST_DATABASE_URL ? async () => {} : await startServer(folder)
@@ -28,6 +29,14 @@ export default async function setup(): Promise<(() => Promise<void>) | undefined
     await stopServer()
     removeFolder(folder)
   }
+}
+
+/** A run that takes longer has hung. */
+const RUN_LIMIT_MS = 20 * 60_000
+
+function endRun(): void {
+  console.error(`The run has not ended after ${RUN_LIMIT_MS / 60_000} minutes and is ended.`)
+  process.exit(1)
 }
 
 /** Starts a Postgres and names it in TEST_DATABASE_URL; nothing if Debian's packages are missing. */

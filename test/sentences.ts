@@ -7,8 +7,16 @@ import { expect, test } from 'vitest'
  */
 const ROOT = path.resolve('.')
 
-/** Sentence -> kind, field and rejected value -> names of the tests of this file that saw it. */
-const seen = new Map<string, Map<string, Set<string>>>()
+/** Sentence -> kind, field and rejected value -> names of the tests that saw it. */
+type Seen = Map<string, Map<string, Set<string>>>
+/** By test file: files of one worker share this module. */
+const seenBy = new Map<string, Seen>()
+const seenHere = (): Seen => {
+  const file = expect.getState().testPath!
+  let seen = seenBy.get(file)
+  if (!seen) seenBy.set(file, (seen = new Map()))
+  return seen
+}
 
 /** Values that differ from run to run. */
 const VOLATILE: [RegExp, string][] = [
@@ -71,6 +79,7 @@ function add(line: string, kind: string): void {
   const [, got] = /, got ([^;]*)/.exec(line) ?? []
   const words = line.slice(field.length).replace(/, got [^;]*/, ', got …')
   const about = [kind, field.slice(0, -2), got && `(${got})`].filter(Boolean).join(' ')
+  const seen = seenHere()
   const places = seen.get(words) ?? new Map<string, Set<string>>()
   seen.set(words, places)
   const name = expect.getState().currentTestName?.split(' > ').pop() ?? ''
@@ -93,7 +102,7 @@ export function testSentences(): void {
 /** Each sentence; under it kind, field and rejected value, and the first three tests. */
 function page(): string {
   const sorted = <T>(map: Map<string, T>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1))
-  return sorted(seen)
+  return sorted(seenHere())
     .map(([words, places]) => {
       const lines = sorted(places).map(([about, tests]) => {
         const names = [...tests].map((name) => masked(name, VOLATILE).replace(/\s+/g, ' ').slice(0, 80))
