@@ -1,11 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { attest, locationRequest, revoke, testAccount } from '../dev/chain'
-import { CHROMIUM, openPage } from './browser'
 import { startTestWorld, type TestWorld } from './world'
 
 /**
- * Raw GraphQL over the whole service as `npm start` brings it up (chain, indexer, database, API), and
- * GraphiQL in a browser.
+ * Raw GraphQL over the whole service as `npm start` brings it up (chain, indexer, database, API).
  */
 
 type Json = any
@@ -128,27 +126,3 @@ test("errors have the documented status and GraphQL's form; GET / names the endp
     `POST ${world.url}/graphql`,
   ])
 })
-
-test.skipIf(!CHROMIUM)(
-  'GraphiQL works in a browser that can reach only this service (needs chromium)',
-  async () => {
-    await using browser = await openPage()
-    const { page, complaints, requested } = browser
-    await page.goto(`${world.url}/graphql`)
-    // The explorer shows the schema once it is loaded.
-    await page.getByText('attestationEventById').first().waitFor()
-    await page.click('.execute-button')
-    await page.click('.execute-options li')
-    await page.locator('.result-window .CodeMirror').getByText('totalCount').waitFor()
-    const { data } = JSON.parse(
-      await page.evaluate<string>(
-        `document.querySelector('.result-window .CodeMirror').CodeMirror.getValue()`,
-      ),
-    )
-    expect(data.locationRecords.totalCount).toBe((await world.get('/api/v0/location-records')).body.count)
-    await page.click('.docExplorerShow')
-    await page.locator('.doc-explorer').getByText('root types').waitFor()
-    expect(complaints).toEqual([])
-    expect(new Set(requested.map((each) => new URL(each).origin))).toEqual(new Set([world.url]))
-  },
-)

@@ -64,4 +64,24 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     expect(new Set(requested.map((each) => new URL(each).origin))).toEqual(new Set([world.url]))
     expect(await browser.barriers()).toEqual([])
   })
+  test('GraphiQL works', async () => {
+    await using browser = await openPage()
+    const { page, complaints, requested } = browser
+    await page.goto(`${world.url}/graphql`)
+    // The explorer shows the schema once it is loaded.
+    await page.getByText('attestationEventById').first().waitFor()
+    await page.click('.execute-button')
+    await page.click('.execute-options li')
+    await page.locator('.result-window .CodeMirror').getByText('totalCount').waitFor()
+    const { data } = JSON.parse(
+      await page.evaluate<string>(
+        `document.querySelector('.result-window .CodeMirror').CodeMirror.getValue()`,
+      ),
+    )
+    expect(data.locationRecords.totalCount).toBe((await world.get('/api/v0/location-records')).body.count)
+    await page.click('.docExplorerShow')
+    await page.locator('.doc-explorer').getByText('root types').waitFor()
+    expect(complaints).toEqual([])
+    expect(new Set(requested.map((each) => new URL(each).origin))).toEqual(new Set([world.url]))
+  })
 })
