@@ -18,5 +18,5 @@ process.once('disconnect', giveUp).once('message', (settings: NodeJS.ProcessEnv)
 })
 
 function load(name: string): void {
-  require(name) // eslint-disable-line @typescript-eslint/no-require-imports -- the programs are CommonJS
+  require(name) // oxlint-disable-line typescript/no-require-imports -- the programs are CommonJS
 }

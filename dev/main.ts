@@ -43,10 +43,19 @@ async function main(): Promise<void> {
   steps.stop()
   console.log(`Running after ${((performance.now() - started) / 1000).toFixed(1)} s.\n`)
   console.log(await welcome(world))
+  restartOnRequest(world)
   const reason = await world.broken
   console.error(reason)
   await world.stop()
   process.exit(1)
+}
+
+/** Ends the services whose code dev/dev.mjs has rebuilt. The world restarts a service that ends. */
+function restartOnRequest({ services }: World): void {
+  process.on('message', (names: readonly string[]) => {
+    for (const [name, service] of services)
+      if (names.some((each) => name.startsWith(each))) void service.stop()
+  })
 }
 
 /** The addresses of everything, and a request that can be copied. */

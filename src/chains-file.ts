@@ -11,7 +11,7 @@ import { parseSettingsFile, processEnvironment, schemaProblems } from './config'
 
 /** A list of chains. Its packages are loaded where there is such a file alone: they are 250 files. */
 function schemaOfRows() {
-  const { Type } = require('@sinclair/typebox') as typeof import('@sinclair/typebox') // eslint-disable-line @typescript-eslint/no-require-imports -- import() would be too late
+  const { Type } = require('@sinclair/typebox') as typeof import('@sinclair/typebox') // oxlint-disable-line typescript/no-require-imports -- import() would be too late
   const address = Type.String({
     pattern: '^0x[0-9a-fA-F]{40}$',
     expected: 'an address: 0x and 40 hex digits',

@@ -179,7 +179,7 @@ const PROBLEMS_TOLD = 10
  * value itself is not shown, as it may be a secret.
  */
 export function schemaProblems(schema: TSchema, value: unknown): string {
-  const { Value } = require('@sinclair/typebox/value') as typeof import('@sinclair/typebox/value') // eslint-disable-line @typescript-eslint/no-require-imports -- 150 files, which few processes need
+  const { Value } = require('@sinclair/typebox/value') as typeof import('@sinclair/typebox/value') // oxlint-disable-line typescript/no-require-imports -- 150 files, which few processes need
   const problems = new Map<string, string>()
   for (const { path, message, schema: part, value: found } of Value.Errors(schema, value)) {
     // One that is missing is told twice: as missing, then as what it should be.

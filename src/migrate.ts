@@ -24,7 +24,7 @@ async function main(): Promise<void> {
  * longer to load than this.
  */
 async function isUpToDate(url: string, comments: string): Promise<boolean> {
-  const known = require(path.resolve('db/migrations/load.js')) as (new () => { name: string })[] // eslint-disable-line @typescript-eslint/no-require-imports -- outside of the sources
+  const known = require(path.resolve('db/migrations/load.js')) as (new () => { name: string })[] // oxlint-disable-line typescript/no-require-imports -- outside of the sources
   const database = new Client({ connectionString: url })
   await database.connect()
   try {

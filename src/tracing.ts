@@ -24,7 +24,7 @@ export async function stopTracing(): Promise<void> {
 }
 
 function start(): void {
-  /* eslint-disable @typescript-eslint/no-require-imports -- import() would be too late */
+  /* oxlint-disable typescript/no-require-imports -- import() would be too late */
   const sdk = require('@opentelemetry/sdk-trace-node') as typeof import('@opentelemetry/sdk-trace-node')
   const otlp =
     require('@opentelemetry/exporter-trace-otlp-http') as typeof import('@opentelemetry/exporter-trace-otlp-http')
@@ -37,7 +37,7 @@ function start(): void {
     require('@opentelemetry/instrumentation-pg') as typeof import('@opentelemetry/instrumentation-pg')
   const { UndiciInstrumentation } =
     require('@opentelemetry/instrumentation-undici') as typeof import('@opentelemetry/instrumentation-undici')
-  /* eslint-enable @typescript-eslint/no-require-imports */
+  /* oxlint-enable typescript/no-require-imports */
   const provider = new sdk.NodeTracerProvider({
     resource: resources
       .resourceFromAttributes({ 'service.name': 'geospatial-api' })

@@ -21,7 +21,7 @@ const { FILE, ROW } = vi.hoisted(() => {
     finality: 20,
     blockMs: 1_000,
   }
-  // eslint-disable-next-line @typescript-eslint/no-require-imports -- runs before every import
+  // oxlint-disable-next-line typescript/no-require-imports -- runs before every import
   const [fs, os] = [require('node:fs'), require('node:os')] as [
     typeof import('node:fs'),
     typeof import('node:os'),

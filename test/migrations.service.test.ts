@@ -25,7 +25,11 @@ async function migrationTool(url: string, count = MIGRATIONS.length): Promise<Da
 /** Migrates up to the first `count` migrations. */
 async function migrateTo(url: string, count: number): Promise<void> {
   const source = await migrationTool(url, count)
-  await source.runMigrations({ transaction: 'all' }).finally(() => source.destroy())
+  try {
+    await source.runMigrations({ transaction: 'all' })
+  } finally {
+    await source.destroy()
+  }
 }
 
 /** How many migrations come before this one. */
@@ -33,7 +37,11 @@ const indexOf = (name: string) => MIGRATIONS.findIndex((each) => new each().name
 
 async function undoLast(url: string): Promise<void> {
   const source = await migrationTool(url)
-  await source.undoLastMigration({ transaction: 'all' }).finally(() => source.destroy())
+  try {
+    await source.undoLastMigration({ transaction: 'all' })
+  } finally {
+    await source.destroy()
+  }
 }
 
 /** Our part of a database's catalog, without what belongs to PostGIS. */

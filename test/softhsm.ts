@@ -12,7 +12,7 @@ const PIN = '5678'
 type Pkcs11js = typeof import('pkcs11js')
 let pkcs11: Pkcs11js | undefined
 try {
-  pkcs11 = require('pkcs11js') as Pkcs11js // eslint-disable-line @typescript-eslint/no-require-imports -- it may be missing
+  pkcs11 = require('pkcs11js') as Pkcs11js // oxlint-disable-line typescript/no-require-imports -- it may be missing
 } catch {
   pkcs11 = undefined
 }

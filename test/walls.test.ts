@@ -3,11 +3,14 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 
 /** The boundaries between rooms (docs/architecture/README.md, Rooms), read from the imports. */
-const files = ['src', 'api', 'dev'].flatMap((folder) =>
+const sourcesIn = (folder: string) =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((file) => /\.ts$/.test(file) && !/\.test\.ts$/.test(file))
-    .map((file) => path.posix.join(folder, file.replaceAll('\\', '/'))),
-)
+    .filter((file) => /\.tsx?$/.test(file))
+    .map((file) => path.posix.join(folder, file.replaceAll('\\', '/')))
+const files = ['src', 'api', 'dev'].flatMap(sourcesIn).filter((file) => !file.endsWith('.test.ts'))
+const inPackages = readdirSync('packages', { withFileTypes: true })
+  .filter((each) => each.isDirectory())
+  .flatMap(({ name }) => sourcesIn(`packages/${name}/src`))
 /** A source file, each import on one line. */
 const source = (file: string) =>
   readFileSync(file, 'utf8').replace(/^import\b[^';]*'/gm, (statement) => statement.replace(/\s+/g, ' '))
@@ -126,30 +129,47 @@ test('the kernel and the signing code import nothing of ours', () => {
   ).toEqual(new Set(['ethers', 'hash-wasm', 'node:crypto', 'secp256k1/bindings']))
 })
 test('the pages take the client, and of src the table of chains', () => {
-  const pages = readdirSync('web', { recursive: true, encoding: 'utf8' })
-    .filter((file) => /\.tsx?$/.test(file))
-    .map((file) => path.posix.join('web', file.replaceAll('\\', '/')))
+  const pages = sourcesIn('web')
   expect(pages.length).toBeGreaterThan(10)
   const outside = pages.flatMap(imports).filter((target) => /^(src|api|dev|packages)\//.test(target))
   expect([...new Set(outside)]).toEqual(['src/chains'])
 })
-test('the client takes of src what runs in browsers, which has nothing of Node in it', () => {
-  const client = readdirSync('packages/client/src', { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts'))
-    .map((file) => path.posix.join('packages/client/src', file.replaceAll('\\', '/')))
-  const entered = new Set(client.flatMap(imports).filter((target) => /^(src|api|dev)\//.test(target)))
-  expect([...entered].sort()).toEqual([...PORTABLE].sort())
-  const fileOf = (target: string) =>
-    [`${target}.ts`, `${target}/index.ts`].find((file) => files.includes(file))
+/** The file that an import names; undefined for a package. */
+const fileOf = (target: string, among: readonly string[]) =>
+  [`${target}.ts`, `${target}/index.ts`].find((file) => among.includes(file))
+/** Files that these import, directly or through others. */
+function reachedFrom(targets: readonly string[], among: readonly string[]): Set<string> {
   const reached = new Set<string>()
   const reach = (target: string) => {
-    const file = fileOf(target)
+    const file = fileOf(target, among)
     if (file === undefined || reached.has(file)) return
     reached.add(file)
     imports(file).forEach(reach)
   }
-  PORTABLE.forEach(reach)
+  targets.forEach(reach)
+  return reached
+}
+
+test('the files that .oxlintrc.json exempts from import/no-cycle are those that import themselves through others', () => {
+  const config = readFileSync('.oxlintrc.json', 'utf8').replace(/^\s*\/\/.*$/gm, '')
+  const { overrides } = JSON.parse(config) as {
+    overrides: { files: string[]; rules: Record<string, unknown> }[]
+  }
+  const exempt = overrides
+    .filter(({ rules }) => rules['import/no-cycle'] === 'off')
+    .flatMap(({ files }) => files)
+  const all = [...files, ...inPackages]
+  expect(all.filter((file) => reachedFrom(imports(file), all).has(file)).sort()).toEqual(exempt.sort())
+})
+test('the client takes of src what runs in browsers, which has nothing of Node in it', () => {
+  const client = inPackages.filter((file) => file.startsWith('packages/client/'))
+  const entered = new Set(client.flatMap(imports).filter((target) => /^(src|api|dev)\//.test(target)))
+  expect([...entered].sort()).toEqual([...PORTABLE].sort())
+  const reached = reachedFrom(PORTABLE, files)
   expect(reached.size).toBeGreaterThan(20)
+  const { groups } = /const kernel = \[(?<names>[^\]]*)\]/.exec(readFileSync('dev/build.mjs', 'utf8'))!
+  const rebuiltFor = [...groups!.names!.matchAll(/'([^']+)'/g)].map(([, name]) => name!)
+  expect([...reached].filter((file) => !rebuiltFor.some((each) => file.startsWith(each)))).toEqual([])
   const packages = [...reached].flatMap(imports).filter((target) => !target.startsWith('src/'))
   expect([...new Set(packages)].sort()).toEqual(['geographiclib-geodesic', 'geojson', 'h3-js'])
   expect([...reached].filter((file) => /\b(Buffer|process|require)\b[.(]/.test(source(file)))).toEqual([])
@@ -159,16 +179,9 @@ test('src never imports api or dev; api never imports dev', () => {
   expect(crossings(under('api/'), /^(dev|test|bench)\//)).toEqual([])
 })
 test('packages import nothing else of src and api, whose licence is another one', () => {
-  const packages = readdirSync('packages', { withFileTypes: true }).filter((each) => each.isDirectory())
-  const inside = packages.flatMap(({ name }) => {
-    const folder = path.posix.join('packages', name, 'src')
-    return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-      .filter((file) => file.endsWith('.ts'))
-      .map((file) => path.posix.join(folder, file.replaceAll('\\', '/')))
-  })
-  expect(inside.length).toBeGreaterThan(10)
+  expect(inPackages.length).toBeGreaterThan(10)
   expect(
-    inside.flatMap((file) =>
+    inPackages.flatMap((file) =>
       imports(file)
         .filter((target) => /^(src|api|dev|test|bench|\.\.)(\/|$)/.test(target) && !PORTABLE.includes(target))
         .map((target) => `${file} -> ${target}`),

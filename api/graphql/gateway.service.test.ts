@@ -890,13 +890,12 @@ describe('database permissions', () => {
     await client.connect()
     const under = async (sql: string) => {
       await client.query('BEGIN; SET LOCAL ROLE published_reader')
-      return client
-        .query(sql)
-        .then(
-          () => 'done',
-          (error: { code: string }) => error.code,
-        )
-        .finally(() => client.query('ROLLBACK'))
+      const outcome = await client.query(sql).then(
+        () => 'done',
+        (error: { code: string }) => error.code,
+      )
+      await client.query('ROLLBACK')
+      return outcome
     }
     expect(await under('SELECT * FROM published.location_record LIMIT 1')).toBe('done')
     expect(await under('SELECT * FROM published.attestation_event LIMIT 1')).toBe('done')
@@ -1180,10 +1179,9 @@ describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and t
     Object.assign(url, { username: name, password: 'x' })
     const reader = async (ownLogin: boolean) => {
       const views = new PublishedViews(url.toString(), () => {}, ownLogin)
-      return views
-        .open()
-        .catch((error: Error) => error.message)
-        .finally(() => views.close())
+      const outcome = await views.open().catch((error: Error) => error.message)
+      await views.close()
+      return outcome
     }
     try {
       expect(await reader(false)).toEqual(sentence())

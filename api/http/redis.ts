@@ -44,7 +44,7 @@ export class SharedRedis implements SharedMarks {
     private readonly timeoutMs = TIMEOUT_MS,
   ) {
     // Loaded where there is a Redis: it is 600 files.
-    const { createClient } = require('redis') as typeof import('redis') // eslint-disable-line @typescript-eslint/no-require-imports -- without waiting
+    const { createClient } = require('redis') as typeof import('redis') // oxlint-disable-line typescript/no-require-imports -- without waiting
     this.client = createClient({
       url,
       disableOfflineQueue: true,

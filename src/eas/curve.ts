@@ -51,7 +51,7 @@ function loadNative(): Curve | undefined {
   let native: Libsecp256k1
   try {
     // Not the package's main module: that silently falls back to a JavaScript library.
-    native = require('secp256k1/bindings') as Libsecp256k1 // eslint-disable-line @typescript-eslint/no-require-imports -- it may be missing
+    native = require('secp256k1/bindings') as Libsecp256k1 // oxlint-disable-line typescript/no-require-imports -- it may be missing
   } catch {
     return undefined
   }

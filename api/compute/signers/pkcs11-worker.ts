@@ -47,7 +47,7 @@ let pinRefused = false
 
 function load(): PKCS11 {
   try {
-    package11 = require('pkcs11js') as Pkcs11js // eslint-disable-line @typescript-eslint/no-require-imports -- it may be missing
+    package11 = require('pkcs11js') as Pkcs11js // oxlint-disable-line typescript/no-require-imports -- it may be missing
   } catch {
     throw new TokenError(NO_PACKAGE)
   }

@@ -84,7 +84,7 @@ export interface EthersProvider {
 /** EIP-1193, such as `window.ethereum`; a viem PublicClient has the same method. */
 export interface Eip1193Provider {
   // viem and wallets type their methods in many ways.
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  // oxlint-disable-next-line typescript/no-explicit-any
   request(request: any): Promise<any>
 }
 /** A viem WalletClient with an account. */
@@ -96,9 +96,9 @@ export interface ViemWallet extends Eip1193Provider {
 export interface ViemAccount {
   type: string
   address: string
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  // oxlint-disable-next-line typescript/no-explicit-any
   signMessage?(request: any): Promise<string>
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  // oxlint-disable-next-line typescript/no-explicit-any
   signTypedData?(request: any): Promise<string>
 }
 /** Whatever signs. */

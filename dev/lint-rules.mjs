@@ -1,0 +1,28 @@
+// Rules of .oxlintrc.json that oxlint does not have.
+
+/** As wide as Prettier's lines, which it does not wrap if they are comments. */
+const MAX_WIDTH = 110
+
+export default {
+  meta: { name: 'project' },
+  rules: {
+    'comment-width': {
+      create: (context) => ({
+        Program() {
+          const { lines } = context.sourceCode
+          for (const { type, loc } of context.sourceCode.getAllComments())
+            for (let line = loc.start.line; line <= loc.end.line; line++) {
+              const text = lines[line - 1]
+              // A comment that follows code is as wide as its code makes it.
+              const follows = line === loc.start.line && text.slice(0, loc.start.column).trim() !== ''
+              if (text.length > MAX_WIDTH && !follows && !text.includes('://'))
+                context.report({
+                  loc: { start: { line, column: MAX_WIDTH }, end: { line, column: text.length } },
+                  message: `${type} comment is ${text.length} characters wide. The limit is ${MAX_WIDTH}.`,
+                })
+            }
+        },
+      }),
+    },
+  },
+}

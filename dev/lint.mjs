@@ -1,0 +1,30 @@
+// `npm run lint`: all checks that run no tests. The longest first.
+import { runParts } from './parts.mjs'
+
+const bin = (name, ...options) => [`node_modules/${name}`, ...options]
+const TYPES = ['.', 'packages/client', 'packages/cli', 'packages/mcp', 'web']
+
+runParts(
+  [
+    { name: 'style and import cycles (oxlint)', program: bin('oxlint/bin/oxlint') },
+    {
+      name: 'format (prettier)',
+      program: bin(
+        'prettier/bin/prettier.cjs',
+        ...['--check', '--log-level', 'warn', '--cache', '--cache-strategy', 'content', '.'],
+      ),
+    },
+    { name: 'types (tsc)', program: bin('@typescript/native/bin/tsc', '-b', ...TYPES) },
+    {
+      name: 'unused code and packages (knip)',
+      program: bin(
+        'knip/bin/knip.js',
+        '--no-progress',
+        '--cache',
+        '--cache-location',
+        'node_modules/.cache/knip',
+      ),
+    },
+  ],
+  { doing: 'checking', keepGoing: true },
+)

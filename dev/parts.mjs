@@ -1,0 +1,69 @@
+// Runs programs of Node, some at a time, and shows which ones run: dev/build.mjs and dev/lint.mjs.
+import { spawn } from 'node:child_process'
+
+const AT_ONCE = 2
+/** After this time without a line, a log file gets a line that names the running parts. */
+const SILENCE_MS = 2_500
+const { stdout } = process
+const coloured = stdout.isTTY && stdout.hasColors()
+const paint = (colour, text) => (coloured ? `\x1b[${colour}m${text}\x1b[0m` : text)
+
+/**
+ * Runs all parts: `{ name, program, needs? }`, where `needs` names parts that must end first. Prints the
+ * output of a part that fails. Exits with status 1 after the first failure, or after all parts with
+ * `keepGoing`. `done` is called with a part that succeeded.
+ */
+export function runParts(parts, { doing, keepGoing = false, done = () => {} }) {
+  const started = performance.now()
+  const seconds = () => `${((performance.now() - started) / 1000).toFixed(0)} s`
+  const running = new Map()
+  const ended = new Set(parts.flatMap(({ needs = [] }) => needs))
+  for (const { name } of parts) ended.delete(name)
+  let waiting = parts
+  let printed = started
+
+  function print(line, end = '\n') {
+    stdout.write(`${stdout.isTTY ? '\r\x1b[K' : ''}${line}${end}`)
+    printed = performance.now()
+  }
+
+  function startNext() {
+    while (running.size < AT_ONCE) {
+      const next = waiting.find(({ needs = [] }) => needs.every((name) => ended.has(name)))
+      if (!next) return
+      waiting = waiting.filter((each) => each !== next)
+      const child = spawn(process.execPath, next.program, {
+        stdio: ['ignore', 'pipe', 'pipe'],
+        env: { ...process.env, ...(coloured && { FORCE_COLOR: '1' }) },
+      })
+      const output = []
+      for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => output.push(chunk))
+      running.set(next.name, child)
+      child.once('close', (code) => end(next, code, Buffer.concat(output)))
+    }
+  }
+
+  function end(part, code, output) {
+    running.delete(part.name)
+    ended.add(part.name)
+    print(`${code === 0 ? paint(32, '\u2713') : paint(31, '\u2717')} ${part.name} ${seconds()}`)
+    if (code === 0) done(part)
+    else {
+      stdout.write(output)
+      process.exitCode = 1
+      if (!keepGoing) {
+        waiting = []
+        for (const other of running.values()) other.kill()
+      }
+    }
+    startNext()
+  }
+
+  // A terminal has one line for it.
+  setInterval(() => {
+    const line = `  ${doing} ${[...running.keys()].join(', ')} ... ${seconds()}`
+    if (stdout.isTTY) print(line.slice(0, stdout.columns - 1), '')
+    else if (performance.now() - printed > SILENCE_MS) print(line)
+  }, 100).unref()
+  startNext()
+}
