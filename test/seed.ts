@@ -35,8 +35,8 @@ const patternOf = (name: string) => name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').
  * repeats it. `npm run hunt` finds hunts by their tag, and their files by the calls of this function.
  */
 export function hunt(name: string, casesAtEffort1: number, body: (hunt: Hunt) => unknown): void {
-  // A minute for the set-up, and one for each effort.
-  test(name, { tags: ['hunt'], timeout: 60_000 * (1 + EFFORT) }, async (context) => {
+  // Minutes, to end what hangs on a busy machine.
+  test(name, { tags: ['hunt'], timeout: 60_000 * (5 + EFFORT) }, async (context) => {
     const { task, onTestFailed } = context
     onTestFailed(() =>
       console.error(
