@@ -3,8 +3,8 @@ import type { Readable, Writable } from 'node:stream'
 import type { ReadStream, WriteStream } from 'node:tty'
 
 /**
- * Surroundings of one run: its streams, environment and folder. A process has one of each. A program that calls
- * `run` may have many runs at the same time, so nothing else reads these from `process`.
+ * Surroundings of one run: its streams, environment and folder. A process has one of each, but may have many
+ * runs at the same time. So commands read them here, never from the process.
  */
 export interface Context {
   readonly stdin: Input

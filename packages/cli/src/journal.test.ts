@@ -9,19 +9,20 @@ import { openJournal } from './journal'
 const folder = mkdtempSync(path.join(tmpdir(), 'geo-journal-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 let files = 0
+const at = (file: string) => file
 const fresh = () => path.join(folder, `answers-${++files}.ndjson`)
 const answer = (deadline: number) => ({ chainId: 1, deadline, results: [] }) as unknown as BatchAnswer
 const landed = { uid: '0x1', chainId: 1, transactionHash: '0x2', blockNumber: 3, already: false }
 /** What a run that begins now would find. */
 async function found(output: string) {
-  const journal = await openJournal(output, path.resolve)
+  const journal = await openJournal(output, at)
   await journal.close()
   return journal.signed
 }
 
 test('what was signed, signed anew, landed and dropped is found again', async () => {
   const output = fresh()
-  const journal = await openJournal(output, path.resolve)
+  const journal = await openJournal(output, at)
   expect(journal.signed).toEqual([])
   const first = await journal.sign(['a', 'b'], answer(1))
   const second = await journal.sign(['c'], answer(2))
@@ -36,14 +37,14 @@ test('what was signed, signed anew, landed and dropped is found again', async ()
     { id: 2, keys: ['c'], answer: answer(4) },
   ])
   // The number of what was dropped is not given again.
-  const again = await openJournal(output, path.resolve)
+  const again = await openJournal(output, at)
   expect((await again.sign(['e'], answer(5))).id).toBe(4)
   await again.close()
 })
 
 test('an entry that was cut off is left out, at every byte', async () => {
   const output = fresh()
-  const journal = await openJournal(output, path.resolve)
+  const journal = await openJournal(output, at)
   await journal.sign(['ä'], answer(1))
   await journal.close()
   const whole = readFileSync(`${output}.journal`)
@@ -68,7 +69,7 @@ test('one that is cut off within its first line begins anew; another file is ref
     '{"journal":"geo batch","version":1}\ntext\n',
   ]) {
     writeFileSync(`${output}.journal`, other)
-    await expect(openJournal(output, path.resolve)).rejects.toThrow(UsageError)
+    await expect(openJournal(output, at)).rejects.toThrow(UsageError)
     expect(readFileSync(`${output}.journal`, 'utf8')).toBe(other)
     // A refusal leaves no lock.
     expect(existsSync(`${output}.journal.lock`)).toBe(false)
@@ -77,8 +78,8 @@ test('one that is cut off within its first line begins anew; another file is ref
 
 test('one process at a time', async () => {
   const output = fresh()
-  const journal = await openJournal(output, path.resolve)
-  await expect(openJournal(output, path.resolve)).rejects.toThrow(`process ${process.pid}`)
+  const journal = await openJournal(output, at)
+  await expect(openJournal(output, at)).rejects.toThrow(`process ${process.pid}`)
   await journal.close()
-  await (await openJournal(output, path.resolve)).close()
+  await (await openJournal(output, at)).close()
 })

@@ -1,7 +1,7 @@
 import { EXIT } from './exit'
 import { run } from './run'
 
-/** The program `geo`: gives a run the process's streams, environment and signals, and ends with its exit code. */
+/** The program `geo`: one run with the streams, environment and signals of the process, and its exit code. */
 
 const stop = new AbortController()
 // The first Ctrl-C ends the command, a second one the process.

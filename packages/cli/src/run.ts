@@ -7,7 +7,8 @@ import { buildProgram, type Runner } from './program'
 import { TimeoutError } from './waiting'
 
 /**
- * Runs one command, and resolves to its exit code. It never ends the process, and reads and changes nothing of it.
+ * Runs one command, and resolves to its exit code. It never ends the process, and neither reads nor changes
+ * the state of that.
  *
  * @param argv the words after `geo`
  * @param onAbandon called before the end of a run that was interrupted or has timed out: requests that it no

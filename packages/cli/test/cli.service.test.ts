@@ -2,14 +2,14 @@ import { readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { encryptKeystoreJsonSync } from 'ethers'
 import { Client } from '@modelcontextprotocol/client'
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { testAccount } from '../../../dev/chain'
 import vectors from '../../../test/vectors/offchain-vectors.json'
 import { startTestWorld, type TestWorld } from '../../../test/world'
-import { GEO, openShell, TOWER, type Shell } from './geo'
+import { openShell, TOWER, type Shell } from './geo'
 
-/** The built `geo` against the running service: its commands, but for records and batches. */
+/** `geo` against the running service: its commands, but for records and batches. */
 let world: TestWorld
 let shell: Shell
 let place: string
@@ -98,15 +98,6 @@ describe('questions', () => {
     expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(problem)])
   })
 
-  test('on a terminal there are colours, unless NO_COLOR is set', async () => {
-    const line = `geo ${ANSWER.join(' ')} -q`
-    const colours = await shell.terminal(line)?.ended
-    if (!colours) return
-    expect(colours).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\x1b\[1m881,329\.94 m\x1b/) })
-    const plain = await shell.terminal(line, { NO_COLOR: '1' })!.ended
-    expect(plain.stdout).not.toContain('\x1b')
-  })
-
   test('all six operations, in every form of input', async () => {
     const offchain = vectors.vectors.find(({ id }) => id === 'public-valid-v2-base-sepolia')!.document
     shell.write('offchain.json', offchain)
@@ -164,6 +155,18 @@ describe('questions', () => {
   })
 })
 
+test('the executable does what a run in this process does', async () => {
+  const args = ['distance', '-', '13.3777,52.5163', '--json', '-q']
+  const asked = shell.process(args)
+  asked.stdin.end('2.2945,48.8584')
+  const { code, stdout, stderr } = await asked.ended
+  expect([code, JSON.parse(stdout).result, stderr]).toEqual([0, 881329.94, ''])
+  const wrong = ['distance', '0x12', '3,4', '--json']
+  const refused = await shell.process(wrong).ended
+  expect(refused.code).toBe(2)
+  expect(refused).toEqual(await shell.geo(wrong))
+})
+
 describe('landing and checking', () => {
   test.each(['direct', 'proxy'])('--land, %s: the attestation is on the chain', async (submission) => {
     const { landed, ...answer } = await json([
@@ -186,7 +189,7 @@ describe('landing and checking', () => {
   })
 
   test('an answer in a file is verified, landed once, and found again', async () => {
-    await shell.sh('geo area field.geojson --chain celo --json > answer.json').ended
+    await shell.line('geo area field.geojson --chain celo --json > answer.json')
     expect(await json(['verify', 'answer.json'])).toMatchObject({
       valid: true,
       ours: true,
@@ -224,7 +227,7 @@ describe('landing and checking', () => {
     expect(JSON.parse(other.stdout)).toMatchObject({ valid: false, ours: true })
   })
 
-  test('the key may be in a keystore, whose passphrase comes from a file, the environment or the terminal', async () => {
+  test('the key may be in a keystore, whose passphrase comes from a file or the environment', async () => {
     const { address, privateKey } = testAccount(5)
     const keystore = encryptKeystoreJsonSync({ address, privateKey }, 'a phrase', {
       scrypt: { N: 1024, r: 8, p: 1 },
@@ -246,13 +249,6 @@ describe('landing and checking', () => {
       code: 5,
       stderr: expect.stringContaining('--passphrase-file'),
     })
-    const typed = shell.terminal(`geo ${args.join(' ')} -q`)
-    if (!typed) return
-    await typed.until('stdout', /Passphrase of keystore.json: /)
-    typed.child.stdin.write('a phrase\n')
-    const { code, stdout } = await typed.ended
-    expect([code, stdout]).toEqual([0, expect.stringContaining('landed')])
-    expect(stdout).not.toContain('a phrase')
   })
 })
 
@@ -300,26 +296,26 @@ describe('recomputing', () => {
 })
 
 describe('tools for agents', () => {
+  /** A client of `geo mcp`, and how that ends. */
   const connect = async (args: string[]) => {
     const host = new Client({ name: 'host', version: '1.0.0' })
-    const { env } = shell
-    await host.connect(
-      new StdioClientTransport({
-        command: process.execPath,
-        args: [GEO, 'mcp', ...args],
-        env,
-        cwd: shell.folder,
-      }),
-    )
-    return host
+    const { stdin, stdout, ended } = shell.start(['mcp', ...args])
+    // A line of JSON is a message in both directions.
+    await host.connect(new StdioServerTransport(stdout, stdin))
+    const close = async () => {
+      stdin.end()
+      expect(await ended).toMatchObject({ code: 0, stderr: '' })
+      await host.close()
+    }
+    return { host, close }
   }
   const tools = async (host: Client) => (await host.listTools()).tools.map(({ name }) => name)
 
   test('over stdio; with a key they land answers', async () => {
     const reading = await connect([])
-    expect(await tools(reading)).not.toContain('land_answer')
+    expect(await tools(reading.host)).not.toContain('land_answer')
     await reading.close()
-    const host = await connect(['--key-file', 'key.txt'])
+    const { host, close } = await connect(['--key-file', 'key.txt'])
     expect(await tools(host)).toContain('land_answer')
     const question = { from: TOWER.coordinates, to: [13.3777, 52.5163], chain: 'celo' }
     const asked = (await host.callTool({ name: 'distance', arguments: question })) as any
@@ -331,7 +327,7 @@ describe('tools for agents', () => {
     })) as any
     const eas = await world.chains.get('celo')!.eas()
     expect((await eas.getFunction('getAttestation')(landed.uid)).uid).toBe(landed.uid)
-    await host.close()
+    await close()
   })
 
   test('a key that cannot be used ends it at once', async () => {

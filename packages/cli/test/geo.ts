@@ -1,12 +1,20 @@
 import { spawn, spawnSync, type ChildProcessWithoutNullStreams } from 'node:child_process'
-import { chmodSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { PassThrough, type Readable, type Writable } from 'node:stream'
+import { finished } from 'node:stream/promises'
+import { StringDecoder } from 'node:string_decoder'
 import { expect } from 'vitest'
 import { testAccount } from '../../../dev/chain'
 import { removeFolder, temporaryFolder } from '../../../test/database'
+import { shellWords } from '../../../test/documents'
 import type { TestWorld } from '../../../test/world'
+import { run } from '../src/run'
 
-/** Runs the built `geo` as its users do: a process of its own, in a folder of its own. */
+/**
+ * Runs `geo` in a folder of its own: its source in this process, or the built one as a process, for what only
+ * a process has: signals, a terminal, a shell around it.
+ */
 
 export const GEO = path.resolve('packages/cli/bin/geo.mjs')
 export const TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
@@ -38,12 +46,18 @@ export interface Ended {
   stderr: string
 }
 export interface Running {
-  readonly child: ChildProcessWithoutNullStreams
+  readonly stdin: Writable
+  readonly stdout: Readable
   /** What it has written so far. */
   readonly output: { stdout: string; stderr: string }
   readonly ended: Promise<Ended>
   /** Resolves when one of its outputs matches. */
   until(stream: 'stdout' | 'stderr', pattern: RegExp): Promise<string>
+  /** Sends Ctrl-C. */
+  interrupt(): void
+}
+export interface RunningProcess extends Running {
+  readonly child: ChildProcessWithoutNullStreams
 }
 export interface Shell {
   readonly folder: string
@@ -52,10 +66,15 @@ export interface Shell {
   /** Runs geo with these arguments. */
   geo(args: string[], more?: { env?: NodeJS.ProcessEnv; stdin?: string }): Promise<Ended>
   start(args: string[], env?: NodeJS.ProcessEnv): Running
-  /** Runs a command line in which `geo` is a command. */
-  sh(command: string, env?: NodeJS.ProcessEnv, shell?: string): Running
-  /** The same on a terminal; undefined where there is no `script` to make one. */
-  terminal(command: string, env?: NodeJS.ProcessEnv): Running | undefined
+  /** Runs a command line: words, variables, `< file` and `> file` as of a shell. */
+  line(command: string, env?: NodeJS.ProcessEnv): Promise<Ended>
+  startLine(command: string, env?: NodeJS.ProcessEnv): Running
+  /** Runs geo as a process. */
+  process(args: string[], env?: NodeJS.ProcessEnv): RunningProcess
+  /** Runs a command line of a real shell, in which `geo` is a command. */
+  sh(command: string, env?: NodeJS.ProcessEnv, shell?: string): RunningProcess
+  /** Runs a command line like `sh`, on a terminal; undefined if there is no `script` to make one. */
+  terminal(command: string, env?: NodeJS.ProcessEnv): RunningProcess | undefined
   /** Fails when a key was ever written to an output. */
   close(): void
 }
@@ -87,33 +106,38 @@ export function openShell(world: TestWorld, environment: Record<string, string> 
     ...environment,
   }
   let written = ''
-  const run = (file: string, args: string[], more: NodeJS.ProcessEnv = {}): Running => {
-    const child = spawn(file, args, { cwd: folder, env: { ...env, ...more } })
+  /** Collects what is written to two streams, until `code` says that nothing more comes. */
+  const watched = (
+    name: string,
+    streams: { stdout: Readable; stderr: Readable },
+    code: Promise<number | null>,
+  ): Pick<Running, 'output' | 'ended' | 'until'> => {
     const output = { stdout: '', stderr: '' }
     const looks = new Set<() => void>()
-    for (const stream of ['stdout', 'stderr'] as const)
+    for (const stream of ['stdout', 'stderr'] as const) {
       // A character may lie in two chunks.
-      child[stream].setEncoding('utf8').on('data', (chunk: string) => {
-        output[stream] += chunk
-        written += chunk
+      const decoder = new StringDecoder()
+      streams[stream].on('data', (chunk: Buffer) => {
+        const text = decoder.write(chunk)
+        output[stream] += text
+        written += text
         looks.forEach((look) => look())
       })
-    child.stdin.on('error', () => {})
-    const ended = new Promise<Ended>((resolve) =>
-      child.once('close', (code) => {
-        resolve({ code, ...output })
-        looks.forEach((look) => look())
-      }),
-    )
+    }
+    let isOver = false
+    const ended = code.then((code) => {
+      isOver = true
+      looks.forEach((look) => look())
+      return { code, ...output }
+    })
     return {
-      ...{ child, output, ended },
+      ...{ output, ended },
       until: (stream, pattern) =>
         new Promise((resolve, reject) => {
           const look = () => {
             const found = pattern.exec(output[stream])
             if (found) resolve(found[0])
-            else if (child.exitCode !== null || child.signalCode !== null)
-              reject(new Error(`${args.join(' ')} ended without ${pattern}: ${JSON.stringify(output)}`))
+            else if (isOver) reject(new Error(`${name} ended without ${pattern}: ${JSON.stringify(output)}`))
             else return
             looks.delete(look)
           }
@@ -122,18 +146,66 @@ export function openShell(world: TestWorld, environment: Record<string, string> 
         }),
     }
   }
-  const start: Shell['start'] = (args, more) => run(process.execPath, [GEO, ...args], more)
+  const start: Shell['start'] = (args, more) => {
+    const streams = { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() }
+    const stop = new AbortController()
+    const context = { ...streams, env: { ...env, ...more }, cwd: folder, signal: stop.signal }
+    const code = run(args, context).then(async (code) => {
+      for (const stream of [streams.stdout, streams.stderr]) {
+        // A wallet that was given up may still say that it sent something.
+        stream.on('error', () => {}).end()
+        await finished(stream)
+      }
+      return code
+    })
+    return {
+      ...streams,
+      ...watched(args.join(' '), streams, code),
+      interrupt: () => stop.abort(new Error('Ended by Ctrl-C.')),
+    }
+  }
+  const geo: Shell['geo'] = (args, { env: more, stdin = '' } = {}) => {
+    const running = start(args, more)
+    running.stdin.end(stdin)
+    return running.ended
+  }
+  const spawned = (file: string, args: string[], more: NodeJS.ProcessEnv = {}): RunningProcess => {
+    const child = spawn(file, args, { cwd: folder, env: { ...env, ...more } })
+    child.stdin.on('error', () => {})
+    const { stdin, stdout } = child
+    const code = new Promise<number | null>((resolve) => child.once('close', resolve))
+    const interrupt = () => void child.kill('SIGINT')
+    return { ...{ child, stdin, stdout, interrupt }, ...watched(args.join(' '), child, code) }
+  }
+  /** The arguments of geo in a command line. */
+  const wordsOf = (command: string, more?: NodeJS.ProcessEnv) => {
+    const variables: NodeJS.ProcessEnv = { ...env, ...more }
+    const [program, ...words] = shellWords(
+      command.replace(/\$(\w+)/g, (_, name: string) => variables[name] ?? ''),
+    )
+    expect(program).toBe('geo')
+    return words
+  }
   return {
-    ...{ folder, env, write, start },
-    geo: (args, { env: more, stdin = '' } = {}) => {
-      const { child, ended } = start(args, more)
-      child.stdin.end(stdin)
-      return ended
+    ...{ folder, env, write, start, geo },
+    startLine: (command, more) => start(wordsOf(command, more), more),
+    line: async (command, more) => {
+      const words = wordsOf(command, more)
+      const operand = (operator: string) => {
+        const at = words.indexOf(operator)
+        return at < 0 ? undefined : path.join(folder, words.splice(at, 2)[1]!)
+      }
+      const [to, from] = [operand('>'), operand('<')]
+      const ended = await geo(words, { env: more, stdin: from && readFileSync(from, 'utf8') })
+      if (to === undefined) return ended
+      writeFileSync(to, ended.stdout)
+      return { ...ended, stdout: '' }
     },
-    sh: (command, more, shell = 'sh') => run(shell, ['-c', command], more),
+    process: (args, more) => spawned(process.execPath, [GEO, ...args], more),
+    sh: (command, more, shell = 'sh') => spawned(shell, ['-c', command], more),
     terminal: (command, more) =>
       HAS_SCRIPT
-        ? run('script', ['-qec', command, '/dev/null'], { SHELL: '/bin/sh', TERM: 'xterm', ...more })
+        ? spawned('script', ['-qec', command, '/dev/null'], { SHELL: '/bin/sh', TERM: 'xterm', ...more })
         : undefined,
     close: () => {
       removeFolder(folder)

@@ -227,16 +227,11 @@ describe('the world', () => {
     const silent = await serving(() => {})
     const uid = `0x${'ab'.repeat(32)}`
     for (const args of [ASK, ['stats'], ['chains']])
-      expect(await refused([...args, '--url', silent, '--timeout', '1'], 4)).toBe(
-        `No answer from the service at ${silent} within 1 s (--timeout).`,
+      expect(await refused([...args, '--url', silent, '--timeout', '0.3'], 4)).toBe(
+        `No answer from the service at ${silent} within 0.3 s (--timeout).`,
       )
-    const verify = ['verify', uid, '--chain', 'base-sepolia', '--rpc', silent, '--timeout', '15']
-    expect(await refused(verify, 4)).toBe('No answer from the node of base-sepolia within 15 s (--timeout).')
-    const running = shell.terminal(`geo stats --url ${silent}`)
-    if (!running) return
-    expect(await running.until('stdout', /Waiting for the service at \S+ \.\.\./)).toContain(silent)
-    running.child.kill('SIGINT')
-    servers.at(-1)!.closeAllConnections()
+    const verify = ['verify', uid, '--chain', 'base-sepolia', '--rpc', silent, '--timeout', '5']
+    expect(await refused(verify, 4)).toBe('No answer from the node of base-sepolia within 5 s (--timeout).')
   })
 
   test('a transaction that was sent is named when the time is over', async () => {
@@ -246,7 +241,7 @@ describe('the world', () => {
       // A busy machine may take long until it sends.
       const landUntil = (seconds: number) => shell.geo([...LAND, '-q', '--timeout', String(seconds)])
       let ended
-      for (let seconds = 10; !ended?.stderr.includes('was sent'); seconds *= 3) {
+      for (let seconds = 2; !ended?.stderr.includes('was sent'); seconds *= 3) {
         ended = await landUntil(seconds)
         expect(ended).toMatchObject({ code: 4, stdout: '' })
       }

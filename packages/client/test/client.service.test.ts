@@ -167,10 +167,12 @@ describe('answers that landed', () => {
 describe('records', () => {
   test('list goes on over pages, to its limit or the end', async () => {
     const { total } = await geo.records.stats()
+    // A UID does not include the chain.
+    const idOf = ({ chain, uid }: { chain: string; uid: string }) => `${chain} ${uid}`
     const collect = async (options?: Parameters<Geo['records']['list']>[0]) => {
-      const uids: string[] = []
-      for await (const { uid } of geo.records.list(options)) uids.push(uid)
-      return uids
+      const ids: string[] = []
+      for await (const record of geo.records.list(options)) ids.push(idOf(record))
+      return ids
     }
     const all = await collect()
     expect(new Set(all).size).toBe(total)
@@ -178,7 +180,7 @@ describe('records', () => {
     expect(await collect({ limit: 0 })).toEqual([])
     const first = await geo.records.page({ limit: 5, total: true })
     const second = await geo.records.page({ limit: 5, cursor: first.next_cursor! })
-    expect([...first.data, ...second.data].map(({ uid }) => uid)).toEqual(all.slice(0, 10))
+    expect([...first.data, ...second.data].map(idOf)).toEqual(all.slice(0, 10))
     expect(first).toMatchObject({ total })
   })
 
