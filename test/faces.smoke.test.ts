@@ -11,8 +11,8 @@ import { startTestWorld, type TestWorld } from './world'
  * their own, the built packages, and a real browser. What each face does in detail is tested by its room.
  */
 
-const GATE = { type: 'Point', coordinates: [13.3777, 52.5163] } as const
-const TOWER = { type: 'Point', coordinates: [2.2945, 48.8584] } as const
+const GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
+const TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
 let world: TestWorld
 let uid: string
 beforeAll(async () => {
