@@ -41,9 +41,9 @@ const UNTIL_ANSWERED = { attempts: Infinity, pauseMs: () => 1_000 }
 export interface Api {
   readonly app: FastifyInstance
   /** Starts what runs in the background, once the API listens. */
-  start(): void
+  readonly start: () => void
   /** Closes what the app was made of, once the app is closed. */
-  close(): Promise<void>
+  readonly close: () => Promise<void>
 }
 
 /** One process of the API: opens it and listens; on a signal closes it in the reverse order. */

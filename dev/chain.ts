@@ -132,9 +132,10 @@ export interface LocalChainOptions {
 }
 
 /**
- * Starts a local node that plays a chain of the table. A fresh chain gets its version of EAS and its registry at the real addresses,
- * Multicall3, all schemas and the proxy of the signer; its clock starts 40 days back, so that sample
- * attestations have a past. Throws when the node does not start, or its contract is not the one in the table.
+ * Starts a local node that plays a chain of the table. A fresh chain gets its version of EAS and its
+ * registry at the real addresses, Multicall3, all schemas and the proxy of the signer; its clock starts 40
+ * days back, so that sample attestations have a past. Throws when the node does not start, or its contract
+ * is not the one in the table.
  */
 export async function startLocalChain({
   chain = LOCAL_CHAIN,

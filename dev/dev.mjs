@@ -26,7 +26,7 @@ for (const [folder, services] of Object.entries(SERVICES))
     if (/\.test\.ts$|\.md$/.test(file ?? '')) return
     for (const service of services) touched.add(service)
     clearTimeout(timer)
-    timer = setTimeout(rebuild, SETTLE_MS)
+    timer = setTimeout(() => void rebuild(), SETTLE_MS)
   })
 // Ctrl-C reaches both processes: this one ends after the other one.
 process.on('SIGINT', () => {})

@@ -1,7 +1,7 @@
 import { LogLevel, setLogLevelCallback, setRootSink } from '@subsquid/logger'
 import pino, { type Logger } from 'pino'
 
-/** Where a log is written: 1 is the standard output, 2 the standard error; else a file, which is appended to. */
+/** Where a log is written: 1 is the standard output, 2 the standard error. Anything else names a file. */
 type LogDestination = 1 | 2 | string
 
 /** A log: a JSON object a line, with `level` as a word, `time` in Unix milliseconds, and `msg`. */

@@ -15,7 +15,7 @@ const inPackages = readdirSync('packages', { withFileTypes: true })
 const source = (file: string) =>
   readFileSync(file, 'utf8').replace(/^import\b[^';]*'/gm, (statement) => statement.replace(/\s+/g, ' '))
 const imports = (file: string) =>
-  [...source(file).matchAll(/(?:from|import|require\()\s*'([^']+)'/g)].map((match) =>
+  [...source(file).matchAll(/(?:from|import\(?|require\()\s*'([^']+)'/g)].map((match) =>
     match[1]!.startsWith('.') ? path.posix.join(path.posix.dirname(file), match[1]!) : match[1]!,
   )
 const under = (folder: string) => files.filter((file) => file.startsWith(folder))

@@ -41,7 +41,7 @@ function main(slugs: readonly string[]): void {
   }
 }
 
-/** True if the settings leave this chain out: squid.yaml runs a processor for each, and an exit is a failure. */
+/** True if the settings leave this chain out. squid.yaml runs a processor for each; an exit is a failure. */
 function isLeftOut({ chains }: Settings, slug: string | undefined): boolean {
   const known = slug === undefined ? undefined : chainBySlug(slug)
   if (!known || chains.some(({ chain }) => chain === known)) return false

@@ -145,8 +145,9 @@ export function startIndexer(
       auditor.follow(settings.auditCallsPerSecond, signal),
     )
 
-    // READ COMMITTED: processors of other chains write to the same tables, but never to the same rows, and the
-    // lease keeps a second processor of this chain out. SERIALIZABLE would make them abort each other (40001).
+    // READ COMMITTED: processors of other chains write to the same tables, but never to the same rows, and
+    // the lease keeps a second processor of this chain out. SERIALIZABLE would make them abort each other
+    // (40001).
     const store = new TypeormDatabase({
       supportHotBlocks: true,
       stateSchema: stateSchema(chain),

@@ -6,7 +6,7 @@ import {
   type Measurable,
 } from '@geospatial-attestation/client/kernel'
 import { featureCollection, multiPolygon, polygon as turfPolygon } from '@turf/helpers'
-import { intersect } from '@turf/intersect'
+import intersect from '@turf/intersect'
 import type { Feature, Geometry, LineString, MultiPolygon, Polygon, Position } from 'geojson'
 import type { OperationName } from '@geospatial-attestation/client'
 

@@ -113,7 +113,7 @@ export function buildProgram(
 
   for (const [name, { summary, args }] of Object.entries(OPERATIONS)) {
     const each = command(name, summary, async () => {
-      const { ask } = await import('./ask')
+      const { ask } = await import('./ask.ts')
       const names = Object.keys(args).filter((argument) => argument !== 'radius')
       return (session: Parameters<typeof ask>[0], ...given: (string | number)[]) =>
         ask(
@@ -130,23 +130,23 @@ export function buildProgram(
   const records = command(
     'records',
     'attested places, as a table or a file',
-    async () => (await import('./records')).records,
+    async () => (await import('./records.ts')).records,
   )
   for (const option of [chainFilter(), ...filterOptions(), ...listOptions()]) records.addOption(option)
-  command('record', 'one attested place', async () => (await import('./records')).record)
+  command('record', 'one attested place', async () => (await import('./records.ts')).record)
     .addArgument(new Argument('<uid>').argParser(read.uid))
     .addOption(chainFilter())
-  command('stats', 'how many places are attested', async () => (await import('./records')).stats)
+  command('stats', 'how many places are attested', async () => (await import('./records.ts')).stats)
   const answers = command(
     'answers',
     'answers of the service that landed',
-    async () => (await import('./answers')).answers,
+    async () => (await import('./answers.ts')).answers,
   )
   for (const option of [chainFilter(), ...answerOptions()]) answers.addOption(option)
   const watch = command(
     'watch',
     'new, revoked and reorged places, as they come',
-    async () => (await import('./watch')).watch,
+    async () => (await import('./watch.ts')).watch,
   )
   for (const option of [chainFilter(), ...filterOptions().filter(({ long }) => STREAMED.has(long!))])
     watch.addOption(option)
@@ -154,14 +154,14 @@ export function buildProgram(
   const attest = command(
     'attest',
     'attest a place, which others can then name by its UID',
-    async () => (await import('./attest')).attest,
+    async () => (await import('./attest.ts')).attest,
   )
   attest.argument('<place>', 'lng,lat, a GeoJSON file, or -; with --location-type its text')
   for (const option of [chainOption(), ...attestOptions(), ...keyOptions()]) attest.addOption(option)
   const revoke = command(
     'revoke',
     'revoke an attestation of the key, on its chain or offchain',
-    async () => (await import('./attest')).revoke,
+    async () => (await import('./attest.ts')).revoke,
   )
   revoke.argument('<attestation>', 'a UID, or the file of an offchain attestation')
   for (const option of [
@@ -172,14 +172,14 @@ export function buildProgram(
   const land = command(
     'land',
     'land an answer: it becomes an attestation on its chain',
-    async () => (await import('./land')).landFile,
+    async () => (await import('./land.ts')).landFile,
   )
   land.argument('<answer>', 'a file that geo distance --json (or another) wrote, or -')
   for (const option of keyOptions()) land.addOption(option)
   command(
     'verify',
     'whether an attestation, or an answer, is to be believed',
-    async () => (await import('./check')).verify,
+    async () => (await import('./check.ts')).verify,
   )
     .argument('<target>', 'a UID, a file that geo distance --json (or another) wrote, or -')
     .addOption(chainOption('of a UID: its chain, slug or id (env: GEO_CHAIN); default: the first one'))
@@ -196,7 +196,7 @@ export function buildProgram(
   command(
     'recompute',
     'compute an answer again, here, with the kernel of the service',
-    async () => (await import('./check')).recompute,
+    async () => (await import('./check.ts')).recompute,
   )
     .argument('<answer>', 'a UID, a file that geo distance --json (or another) wrote, or -')
     .argument('[inputs...]', 'what it is about, in order; attestations may be left out at the end')
@@ -205,16 +205,20 @@ export function buildProgram(
   command(
     'chains',
     'the chains of the service, and how far it follows them',
-    async () => (await import('./service')).chains,
+    async () => (await import('./service.ts')).chains,
   )
-  command('open', 'open a page with a map in the browser', async () => (await import('./service')).openPage)
+  command(
+    'open',
+    'open a page with a map in the browser',
+    async () => (await import('./service.ts')).openPage,
+  )
     .addArgument(new Argument('[uid]', 'of one attested place').argParser(read.uid))
     .addOption(chainFilter())
     .addOption(filterOptions().find(({ long }) => long === '--bbox')!)
   const batch = command(
     'batch',
     'ask the questions of a file, one a line',
-    async () => (await import('./batch')).batch,
+    async () => (await import('./batch.ts')).batch,
   )
     .argument('<file>', 'NDJSON, or -; a line is {"operation":"distance","from":...,"to":...}')
     .option('-o, --output <file>', 'write the answers to this file; run again, it goes on')
@@ -222,11 +226,11 @@ export function buildProgram(
   const mcp = command(
     'mcp',
     'tools for agents, over stdin and stdout',
-    async () => (await import('./mcp')).mcp,
+    async () => (await import('./mcp.ts')).mcp,
   )
   for (const option of keyOptions()) mcp.addOption(option)
   command('completion', 'print the completion script of a shell', async () => {
-    const { completionScript } = await import('./completion')
+    const { completionScript } = await import('./completion.ts')
     return async ({ print }, shell: (typeof SHELLS)[number]) =>
       print(completionScript(program, shell).trimEnd())
   }).addArgument(new Argument('<shell>').choices(SHELLS))

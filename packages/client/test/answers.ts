@@ -13,8 +13,8 @@ import { readLocation } from '../../../src/location/payload'
 import { loadH3 } from '../src/kernel/h3'
 
 /**
- * What the kernel answers, as texts that show every bit. everywhere.system.test.ts bundles this as the package
- * bundles its kernel, and runs it in several engines.
+ * What the kernel answers, as texts that show every bit. everywhere.system.test.ts bundles this as the
+ * package bundles its kernel, and runs it in several engines.
  */
 
 export interface Case {
