@@ -1,6 +1,7 @@
-import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { createServer, type Socket } from 'node:net'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -8,6 +9,8 @@ import { setFlagsFromString } from 'node:v8'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { PGlite, type Extension } from '@electric-sql/pglite'
 import { postgis } from '@electric-sql/pglite-postgis'
+import { MAKE, copyPrepared } from './prepared'
+import { blankSettings } from './services'
 
 /**
  * The embedded database: Postgres with PostGIS in this process (PGlite), behind a socket for Postgres
@@ -27,17 +30,9 @@ async function main(): Promise<void> {
     // By default 160 MB, beside the files' own place in memory or the system's cache of them.
     startParameters.push('-c', 'shared_buffers=32MB')
   }
-  if (port === MAKE) {
-    const made = await create(folder)
-    await made.exec('CREATE EXTENSION postgis')
-    return made.close()
-  }
+  if (port === MAKE) return make(folder!)
   const database = await open(folder)
-  const session = new SharedSession(database)
-  const server = createServer((socket) => void serve(socket, session))
-  await new Promise<void>((resolve, reject) =>
-    server.once('error', reject).listen(Number(port), '127.0.0.1', resolve),
-  )
+  const server = await listen(database, Number(port))
   process.send?.('ready')
 
   let stopping = false
@@ -55,25 +50,18 @@ async function main(): Promise<void> {
   process.once('disconnect', () => void stop())
 }
 
-/** In the place of the port: the folder gets a new database, and that is all. */
-const MAKE = 'make'
-const PGLITE = (
-  JSON.parse(
-    readFileSync(path.join(path.dirname(require.resolve('@electric-sql/pglite')), '../package.json'), 'utf8'),
-  ) as { version: string }
-).version
 const startParameters = [...PGlite.defaultStartParams]
 
 async function open(folder: string | undefined): Promise<PGlite> {
   if (!folder) return create()
-  if (!existsSync(path.join(folder, 'PG_VERSION'))) cpSync(newDatabase(), folder, { recursive: true })
+  if (!existsSync(path.join(folder, 'PG_VERSION'))) await copyPrepared(folder)
   try {
     return await create(folder)
   } catch {
     // It was killed during a write. All its data is on the chain and is read from there again.
     console.log('rebuilding')
     rmSync(folder, { recursive: true, force: true })
-    cpSync(newDatabase(), folder, { recursive: true })
+    await copyPrepared(folder)
     return create(folder)
   }
 }
@@ -86,22 +74,47 @@ function create(dataDir?: string): Promise<PGlite> {
   })
 }
 
+/** Makes the folder that dev/prepared.ts keeps: a new database with PostGIS and our migrations. */
+async function make(folder: string): Promise<void> {
+  mkdirSync(path.dirname(folder), { recursive: true })
+  rememberLargeKeys()
+  const database = await create(folder)
+  await database.exec('CREATE EXTENSION postgis')
+  const server = await listen(database, 0)
+  const { port } = server.address() as AddressInfo
+  const DATABASE_URL = `postgres://postgres@127.0.0.1:${port}/postgres`
+  const environment = { ...process.env, ...blankSettings(), DATABASE_URL }
+  const migration = spawn(process.execPath, ['lib/migrate.js'], { env: environment, stdio: 'inherit' })
+  const [code] = (await once(migration, 'exit')) as [number | null]
+  server.close()
+  await database.close()
+  if (code !== 0) process.exit(1)
+}
+
 /**
- * A folder with a new database that has PostGIS. A process of its own makes it once, as that takes seconds,
- * and memory that PGlite does not give back.
+ * PGlite lists all 23,265 symbols of PostGIS (Object.keys) for each function that CREATE EXTENSION looks up,
+ * which takes 4 of its 5 seconds. They do not change once they are loaded.
  */
-function newDatabase(): string {
-  // Another version may have another Postgres, which does not read it.
-  const folder = path.join(__dirname, `new-database-${PGLITE}`)
-  if (!existsSync(folder)) {
-    const made = `${folder}.${process.pid}`
-    const { status } = spawnSync(process.execPath, [__filename, MAKE, made], { stdio: 'inherit' })
-    if (status !== 0) throw new Error('the new database could not be made: see the lines above')
-    if (existsSync(folder))
-      rmSync(made, { recursive: true }) // another process has made one meanwhile
-    else renameSync(made, folder)
+function rememberLargeKeys(): void {
+  const listed = new WeakMap<object, string[]>()
+  const { keys } = Object
+  Object.keys = (object: object) => {
+    const known = listed.get(object)
+    if (known) return known
+    const names = keys(object)
+    if (names.length > LARGE) listed.set(object, names)
+    return names
   }
-  return folder
+}
+/** No other object of PGlite has more than some hundred keys. */
+const LARGE = 10_000
+
+function listen(database: PGlite, port: number): Promise<Server> {
+  const session = new SharedSession(database)
+  const server = createServer((socket) => void serve(socket, session))
+  return new Promise((resolve, reject) =>
+    server.once('error', reject).listen(port, '127.0.0.1', () => resolve(server)),
+  )
 }
 
 /**

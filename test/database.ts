@@ -4,6 +4,7 @@ import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { Client } from 'pg'
+import { preparedDatabase } from '../dev/prepared'
 import { freePort, startService } from '../dev/services'
 
 /**
@@ -38,13 +39,23 @@ export async function createMigratedDatabase(template = process.env.TEST_TEMPLAT
   return embedded(folder, data)
 }
 
+/** Makes the run's template, migrated; later runs reuse the embedded one. */
+export async function createMigratedTemplate(): Promise<Template> {
+  if (serverUrl()) return createTemplate(migrate)
+  return { template: await preparedDatabase(), drop: async () => {} }
+}
+
+export interface Template {
+  /** Its name on the server, or its folder. */
+  readonly template: string
+  readonly drop: () => Promise<void>
+}
+
 /**
  * Makes a database that createMigratedDatabase copies: `fill` is called with its URL, and must have closed
- * its connections when it resolves. Returns its name on the server, or its folder.
+ * its connections when it resolves.
  */
-export async function createTemplate(
-  fill: (url: string) => Promise<void> | void,
-): Promise<{ template: string; drop: () => Promise<void> }> {
+export async function createTemplate(fill: (url: string) => Promise<void> | void): Promise<Template> {
   const base = process.env.TEST_TEMPLATE
   const server = serverUrl()
   if (server) {
@@ -116,20 +127,16 @@ function runs(pid: number): boolean {
 }
 
 /** An embedded database as `npm start` runs it: its log in a folder, its data there or in memory. */
-async function embedded(
-  folder: string,
-  data?: string,
-): Promise<TestDatabase & { stop: () => Promise<void> }> {
+async function embedded(folder: string, data?: string): Promise<TestDatabase> {
   const port = await freePort()
   const args = ['dist/dev/database.js', '--small', String(port), ...(data ? [data] : [])]
   const service = startService('database', args, process.env, folder)
   await service.ready
-  const stop = async () => void (await service.stop())
   const drop = async () => {
-    await stop()
+    await service.stop()
     removeFolder(folder)
   }
-  return { url: `postgres://postgres@127.0.0.1:${port}/postgres`, stop, drop }
+  return { url: `postgres://postgres@127.0.0.1:${port}/postgres`, drop }
 }
 
 /** Rows of one query, on a connection of its own. */

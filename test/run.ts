@@ -3,7 +3,7 @@ import { chmodSync } from 'node:fs'
 import path from 'node:path'
 import { freePort } from '../dev/services'
 import { prepareChains } from './chains'
-import { createTemplate, migrate, removeFolder, removeLeftovers, temporaryFolder } from './database'
+import { createMigratedTemplate, removeFolder, removeLeftovers, temporaryFolder } from './database'
 import { initialise, missing, POSTGRES_FILES, postgresServer } from './postgres'
 
 /**
@@ -20,7 +20,7 @@ export default async function setup(): Promise<(() => Promise<void>) | undefined
   const chains = prepareChains()
   const stopServer = process.env.TEST_DATABASE_URL ? async () => {} : await startServer(folder)
   const unlock = await removeLeftovers()
-  const { template, drop } = await createTemplate(migrate)
+  const { template, drop } = await createMigratedTemplate()
   process.env.TEST_TEMPLATE = template
   await chains
   return async () => {

@@ -1,0 +1,75 @@
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { constants, cpSync, existsSync, readFileSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import path from 'node:path'
+
+/** Argument of dist/dev/database.js instead of the port: it makes the folder named next, and exits. */
+export const MAKE = 'make'
+const FOLDER = 'dist/prepared'
+const MIGRATIONS = 'db/migrations'
+
+/**
+ * Returns the folder of an embedded database with PostGIS and all migrations, to be copied: no process may
+ * start on it. The first call makes it, in a process of its own, since that takes seconds, and memory that
+ * PGlite does not release. Call it in the project's root, after the build. Throws if it cannot be made.
+ */
+export async function preparedDatabase(): Promise<string> {
+  const prepared = path.resolve(FOLDER, key())
+  if (existsSync(prepared)) return prepared
+  // Renamed once it is complete: a maker that is killed leaves nothing that is used.
+  const made = `${prepared}.${process.pid}`
+  const maker = spawn(process.execPath, ['dist/dev/database.js', MAKE, made], { stdio: 'inherit' })
+  const stop = () => maker.kill('SIGKILL')
+  process.once('exit', stop)
+  const [code] = (await once(maker, 'exit')) as [number | null]
+  process.off('exit', stop)
+  if (code !== 0)
+    throw new Error('Could not prepare the embedded database: its log has the cause above this line.')
+  try {
+    renameSync(made, prepared)
+  } catch (error) {
+    // Another process made it first.
+    if (!existsSync(prepared)) throw error
+    rmSync(made, { recursive: true })
+  }
+  removeOthers(prepared)
+  return prepared
+}
+
+/** Copies the prepared database to a new folder, which exists only once it is complete. */
+export async function copyPrepared(folder: string): Promise<void> {
+  const copy = `${folder}.new`
+  rmSync(copy, { recursive: true, force: true })
+  cpSync(await preparedDatabase(), copy, { recursive: true, mode: constants.COPYFILE_FICLONE })
+  renameSync(copy, folder)
+}
+
+/** Changes with each version of Postgres or PostGIS and with each migration. */
+function key(): string {
+  const hash = createHash('sha256')
+  for (const name of ['pglite', 'pglite-postgis']) {
+    const main = require.resolve(`@electric-sql/${name}`)
+    hash.update(readFileSync(path.join(path.dirname(main), '../package.json')))
+  }
+  for (const name of readdirSync(MIGRATIONS).sort()) hash.update(readFileSync(path.join(MIGRATIONS, name)))
+  return hash.digest('hex').slice(0, 16)
+}
+
+/** Removes databases of other migrations, and incomplete ones whose makers were killed. */
+function removeOthers(prepared: string): void {
+  for (const name of readdirSync(FOLDER)) {
+    const maker = /\.(\d+)$/.exec(name)?.[1]
+    if (name === path.basename(prepared) || (maker && runs(Number(maker)))) continue
+    rmSync(path.join(FOLDER, name), { recursive: true, force: true })
+  }
+}
+
+function runs(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
