@@ -5,6 +5,7 @@ import { CHAINS } from '../src/chains'
 import { attest, locationRequest, mined } from '../dev/chain'
 import { expectInvariants } from './invariants'
 import { startTestWorld, type TestWorld } from './world'
+import { sentence, testSentences } from './sentences'
 
 /** A chain that no table has, by CHAINS_FILE alone (docs/reference/settings.md, "Further chains"). */
 
@@ -77,12 +78,8 @@ test('it goes the whole way: indexed, listed by slug and alias, and signed for',
 
 describe('a file with a mistake', () => {
   test.each<[string, unknown, string]>([
-    ['no list', {}, 'expected a list of chains'],
-    [
-      'no address',
-      [{ ...ROW, id: 5, slug: 'other', aliases: [], eas: '0x1' }],
-      '/0/eas: expected an address',
-    ],
+    ['no list', {}, sentence()],
+    ['no address', [{ ...ROW, id: 5, slug: 'other', aliases: [], eas: '0x1' }], sentence('', '/0/eas')],
     ['an unknown field', [{ ...ROW, colour: 'red' }], '/0/colour'],
     ['a chain of the table', [{ ...ROW, id: 8453, slug: 'other', aliases: [] }], 'the id 8453'],
     ['a slug of the table', [{ ...ROW, id: 5, slug: 'celo', aliases: [] }], 'the slug or alias celo'],
@@ -90,7 +87,9 @@ describe('a file with a mistake', () => {
     expect(() => readChains(JSON.stringify(value))).toThrow(message)
   })
   test('no JSON', () => {
-    expect(() => readChains('[')).toThrow('it is no JSON')
+    expect(() => readChains('[')).toThrow(sentence())
     expect(CHAINS.at(-1)!.slug).toBe('far-chain')
   })
 })
+
+testSentences()

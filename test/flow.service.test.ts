@@ -5,6 +5,7 @@ import { BOOLEAN_RESULT_FIELDS, NUMERIC_RESULT_FIELDS, fieldTypes } from '../src
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../src/location'
 import { Wallet } from 'ethers'
 import { startTestWorld, type TestWorld } from './world'
+import { sentence, testSentences } from './sentences'
 
 /** The whole path with real parts: chain -> indexer -> database -> HTTP -> signature -> chain. */
 let world: TestWorld
@@ -171,9 +172,7 @@ test('both location schemas give records; an unreadable payload is kept in the l
     latitude: null,
     problem: expect.stringMatching(/^location_type 'address' /),
   })
-  const unreadable = expect.stringMatching(
-    `^Attestation ${undecodable} on base-sepolia has no record, as it cannot be read: payload of 2 bytes`,
-  )
+  const unreadable = sentence('', undecodable)
   expect(await world.get(`/api/v0/location-records/${undecodable}`)).toMatchObject({
     status: 404,
     body: { message: 'Location record not found', detail: unreadable },
@@ -192,18 +191,16 @@ test('both location schemas give records; an unreadable payload is kept in the l
     (await world.post('/compute/v0/distance', { chainId: 84532, from, to: EIFFEL_TOWER })).body
   expect(await distanceFrom(undecodable)).toMatchObject({
     status: 400,
-    detail: expect.stringContaining('cannot be read'),
+    detail: sentence(),
   })
   const { problem } = (await world.get(`/api/v0/location-records/${address}`)).body
   expect(await distanceFrom(address)).toMatchObject({
     status: 400,
-    detail: `from: attestation ${address} has no geometry that can be read for certain: ${problem}`,
+    detail: sentence('from', address, problem),
   })
   expect(await distanceFrom(crossed)).toMatchObject({
     status: 400,
-    detail: expect.stringMatching(
-      `^from: attestation ${crossed}.coordinates.*: the edge that starts here crosses`,
-    ),
+    detail: sentence('', crossed),
   })
 })
 
@@ -220,7 +217,7 @@ test('revoked and expired attestations are not measured; unknown ones are 404; f
   expect((await world.get(`/api/v0/location-records/${revoked}`)).body.revoked).toBe(true)
   expect(await distanceFrom(revoked)).toMatchObject({
     status: 400,
-    detail: `from: attestation ${revoked} is revoked`,
+    detail: sentence('from', revoked),
   })
   expect(await distanceFrom(expired)).toMatchObject({
     status: 400,
@@ -229,7 +226,7 @@ test('revoked and expired attestations are not measured; unknown ones are 404; f
   expect(await distanceFrom(`0x${'ab'.repeat(32)}`)).toMatchObject({
     type: `${world.url}/errors/attestation-not-found`,
     status: 404,
-    detail: `from: there is no attestation 0x${'ab'.repeat(32)} on base-sepolia (chain 84532)`,
+    detail: sentence('from', 'ab'.repeat(32)),
   })
 
   await world.services.get('indexer-base-sepolia')!.kill()
@@ -260,10 +257,12 @@ test('a revocation or reorg that the index has not seen yet prevents a signature
     await new Promise((resolve) => setTimeout(resolve, 2_500))
     expect(await distanceFrom(kept)).toMatchObject({
       status: 400,
-      detail: `from: attestation ${kept} is revoked`,
+      detail: sentence('from', kept),
     })
     expect(await distanceFrom(dropped)).toMatchObject({ status: 404 })
   } finally {
     process.kill(indexer.pid, 'SIGCONT')
   }
 })
+
+testSentences()

@@ -9,6 +9,7 @@ import { signedText } from '../api/compute/wallet'
 import { BOOLEAN_RESULT_FIELDS, NUMERIC_RESULT_FIELDS, fieldTypes } from '../src/eas'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../src/location'
 import { mine, startTestWorld, type TestWorld } from './world'
+import { sentence, testSentences } from './sentences'
 
 /** docs/spec/facts.md 2 */
 const NUMERIC_SCHEMA = '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a'
@@ -187,8 +188,9 @@ describe('records', () => {
 
 const UID_FORMAT = 'UID must be a 66-character hex string starting with 0x'
 const BBOX_FORMAT = 'Expected format: minLng,minLat,maxLng,maxLat'
+/** The words of the specification (docs/spec/interface.md 10) are asserted here, and only here. */
 describe('bad queries', () => {
-  test.each<[path: string, status: number, message: string, detail: string]>([
+  test.each<[path: string, status: number, message: string, detail: unknown]>([
     [
       'location-records?chain=solana',
       400,
@@ -207,14 +209,14 @@ describe('bad queries', () => {
       'Invalid chain parameter',
       'Supported chains: base-sepolia, sepolia, arbitrum, celo',
     ],
-    ['location-records?chain=celo&chain=sepolia', 400, 'Invalid chain parameter', 'Give it once'],
+    ['location-records?chain=celo&chain=sepolia', 400, 'Invalid chain parameter', sentence()],
     ...['1,2,3', '1,2,3,4,5', '', '1,,2,3', 'a,b,c,d', 'NaN,0,1,1', '1e999,0,1,1', '0x1,0,1,1'].map(
       (bbox) =>
         [`location-records?bbox=${bbox}`, 400, 'Invalid bbox format', BBOX_FORMAT] as [
           string,
           number,
           string,
-          string,
+          unknown,
         ],
     ),
     ['location-records?bbox=0,10,1,5', 400, 'Invalid bbox format', BBOX_FORMAT],
@@ -222,32 +224,27 @@ describe('bad queries', () => {
     ['location-records?bbox=-181,0,1,5', 400, 'Invalid bbox format', BBOX_FORMAT],
     ...['0', '-1', '1.5', 'x', '', '1e3', '99999999999999999999'].map(
       (limit) =>
-        [
-          `location-records?limit=${limit}`,
-          400,
-          'Invalid limit parameter',
-          'Expected a whole number of at least 1',
-        ] as [string, number, string, string],
+        [`location-records?limit=${limit}`, 400, 'Invalid limit parameter', sentence()] as [
+          string,
+          number,
+          string,
+          unknown,
+        ],
     ),
-    ['location-records?offset=-1', 400, 'Invalid offset parameter', 'Expected a whole number of at least 0'],
+    ['location-records?offset=-1', 400, 'Invalid offset parameter', sentence()],
     ...['yesterday', '2026-13-01', '2026-02-30', '2026-01-01T25:00:00Z', '1700000000', ''].map(
       (time) =>
-        [
-          `location-records?fromTimestamp=${time}`,
-          400,
-          'Invalid fromTimestamp parameter',
-          'Expected an ISO 8601 time',
-        ] as [string, number, string, string],
+        [`location-records?fromTimestamp=${time}`, 400, 'Invalid fromTimestamp parameter', sentence()] as [
+          string,
+          number,
+          string,
+          unknown,
+        ],
     ),
-    ['location-records?toTimestamp=x', 400, 'Invalid toTimestamp parameter', 'Expected an ISO 8601 time'],
-    ['location-records?prover=0x12', 400, 'Invalid prover parameter', 'Expected an address'],
-    ["location-records?subject=' OR 1=1 --", 400, 'Invalid subject parameter', 'Expected an address'],
-    [
-      'location-records?fromTimstamp=2026-01-01',
-      400,
-      'Invalid query parameter',
-      "Unknown parameter 'fromTimstamp'. Known parameters: chain, prover, subject, fromTimestamp, toTimestamp, bbox, schema, location_type, memo, attributes, revoked, near, radius, intersects, sort, limit, offset, cursor, total, format",
-    ],
+    ['location-records?toTimestamp=x', 400, 'Invalid toTimestamp parameter', sentence()],
+    ['location-records?prover=0x12', 400, 'Invalid prover parameter', sentence()],
+    ["location-records?subject=' OR 1=1 --", 400, 'Invalid subject parameter', sentence()],
+    ['location-records?fromTimstamp=2026-01-01', 400, 'Invalid query parameter', sentence()],
     ['location-records/0x1234', 400, 'Invalid UID format', UID_FORMAT],
     [`location-records/${'1'.repeat(66)}`, 400, 'Invalid UID format', UID_FORMAT],
     [`location-records/0x${'g'.repeat(64)}`, 400, 'Invalid UID format', UID_FORMAT],
@@ -258,19 +255,18 @@ describe('bad queries', () => {
       'Location record not found',
       `No attestation with UID 0x${'1'.repeat(64)} found`,
     ],
-    [
-      'location-records/stats?chain=celo',
-      400,
-      'Invalid query parameter',
-      "Unknown parameter 'chain'. This endpoint takes none",
-    ],
-    ['nowhere', 404, 'Not found', 'There is nothing at /api/v0/nowhere'],
-    ['location-records/%zz', 400, 'Invalid request', 'is not a valid url component'],
+    ['location-records/stats?chain=celo', 400, 'Invalid query parameter', sentence()],
+    ['nowhere', 404, 'Not found', sentence()],
+    ['location-records/%zz', 400, 'Invalid request', sentence()],
   ])('GET %s', async (path, status, message, detail) => {
     const answer = await world.get(`/api/v0/${path}`)
     expect(answer).toEqual({
       status,
-      body: { status: 'error', message, detail: expect.stringContaining(detail) },
+      body: {
+        status: 'error',
+        message,
+        detail: typeof detail === 'string' ? expect.stringContaining(detail) : detail,
+      },
     })
   })
   test('a long run of digits is refused at once (it used to block the whole service for 0.7 s)', async () => {
@@ -286,7 +282,7 @@ describe('bad queries', () => {
   test('wrong methods and unknown paths', async () => {
     expect(await world.post('/api/v0/location-records', {})).toEqual({
       status: 405,
-      body: { status: 'error', message: 'Method not allowed', detail: 'POST is not possible here; use GET' },
+      body: { status: 'error', message: 'Method not allowed', detail: sentence() },
     })
     expect(await world.get('/elsewhere')).toMatchObject({ status: 404, body: { message: 'Not found' } })
   })
@@ -309,45 +305,22 @@ const KNOWN = [
 
 describe('bad computations', () => {
   const point = { type: 'Point', coordinates: [1, 2] }
-  const NO_INPUT =
-    'from: expected a UID (0x and 64 hex digits), GeoJSON, {"geometry", "salt"}, {"uid", "uri"} or {"attestation"}, got'
   const good = { chainId: 84532, from: point, to: point }
   test.each([
-    [
-      { ...good, chainId: undefined },
-      'chainId: missing; expected a chain ID as a whole number, one of: 84532',
-    ],
-    [{ ...good, chainId: '84532' }, 'chainId: expected a chain ID as a whole number, one of: 84532'],
-    [{ ...good, chainId: 1 }, 'chainId: chain 1 is not served; usable ones: 84532'],
-    [{ ...good, from: undefined }, 'from: missing; expected an attestation UID or a GeoJSON geometry'],
-    [
-      { ...good, form: point },
-      'form: unknown field; known ones are chainId, schema, recipient, from, to, submission, include',
-    ],
-    [
-      { ...good, from: 'Paris' },
-      'from: expected an attestation UID (0x and 64 hex digits) or a GeoJSON geometry',
-    ],
-    [{ ...good, from: { uid: 5 } }, 'from.uid: expected an attestation UID (0x and 64 hex digits)'],
-    [{ ...good, from: { uid: '0x12' } }, 'from.uid: expected an attestation UID (0x and 64 hex digits)'],
-    [
-      { ...good, from: '2.2945, 48.8584' },
-      'from: expected an attestation UID (0x and 64 hex digits) or a GeoJSON geometry; a position is {"type": "Point", "coordinates": [longitude, latitude]}',
-    ],
-    [
-      { ...good, from: { geometry: point } },
-      'from: expected a salt beside the geometry: {"geometry": {...}, "salt": "0x..."}; without one the geometry itself is the input',
-    ],
-    [{ ...good, from: null }, `${NO_INPUT} null`],
-    [{ ...good, from: 5 }, `${NO_INPUT} 5`],
-    [
-      { ...good, from: [1, 2] },
-      `${NO_INPUT} an array; a position is {"type": "Point", "coordinates": [longitude, latitude]}`,
-    ],
-    [
-      { ...good, to: { type: 'Point', coordinates: [1, 100] } },
-      'to.coordinates: latitude must be from -90 to 90, got 100; positions are [longitude, latitude]',
-    ],
+    [{ ...good, chainId: undefined }, 'chainId'],
+    [{ ...good, chainId: '84532' }, 'chainId'],
+    [{ ...good, chainId: 1 }, 'chainId'],
+    [{ ...good, from: undefined }, 'from'],
+    [{ ...good, form: point }, 'form'],
+    [{ ...good, from: 'Paris' }, 'from'],
+    [{ ...good, from: { uid: 5 } }, 'from.uid'],
+    [{ ...good, from: { uid: '0x12' } }, 'from.uid'],
+    [{ ...good, from: '2.2945, 48.8584' }, 'from'],
+    [{ ...good, from: { geometry: point } }, 'from'],
+    [{ ...good, from: null }, 'from'],
+    [{ ...good, from: 5 }, 'from'],
+    [{ ...good, from: [1, 2] }, 'from'],
+    [{ ...good, to: { type: 'Point', coordinates: [1, 100] } }, 'to.coordinates'],
     [
       {
         ...good,
@@ -364,38 +337,25 @@ describe('bad computations', () => {
           ],
         },
       },
-      'to.coordinates[0][0]: the edge that starts here crosses the one that starts at to.coordinates[0][2] at [0.5, 0.500057376]; a ring must not cross itself',
+      'to.coordinates[0][0]',
     ],
-    [
-      { ...good, to: { uid: `0x${'1'.repeat(64)}`, uri: 'https://x.example' } },
-      'to.uri: URIs are not fetched here; send the offchain attestation itself, as {"attestation": {...}}',
-    ],
-    [{ ...good, schema: '0x12' }, 'schema: expected a schema UID, 0x and 64 hex digits'],
-    [
-      { ...good, schema: `0x${'1'.repeat(64)}` },
-      `schema: 0x${'1'.repeat(64)} is not registered on this chain; register "uint256 result,string units,bytes32[] inputRefs,uint256 timestamp,string operation" or name another`,
-    ],
-    [
-      { ...good, schema: LOCATION_PROTOCOL_SCHEMA.uid },
-      `schema: ${LOCATION_PROTOCOL_SCHEMA.uid} is "string lp_version,string srs,string location_type,string location", but a result of this operation has the fields "uint256 result,string units,bytes32[] inputRefs,uint256 timestamp,string operation"`,
-    ],
-    [
-      { ...good, recipient: '0x12' },
-      'recipient: expected an address, 0x and 40 hex digits, in one letter case or with its right checksum',
-    ],
-    [
-      { ...good, recipient: '0x00000000219ab540356cBB839Cbe05303d7705fA' },
-      'recipient: expected an address, 0x and 40 hex digits, in one letter case or with its right checksum',
-    ],
-    [
-      [],
-      'body: expected a JSON object with the fields chainId, schema, recipient, from, to, submission, include',
-    ],
-  ])('%j', async (body, detail) => {
+    [{ ...good, to: { uid: `0x${'1'.repeat(64)}`, uri: 'https://x.example' } }, 'to.uri'],
+    [{ ...good, schema: '0x12' }, 'schema'],
+    [{ ...good, schema: `0x${'1'.repeat(64)}` }, 'schema'],
+    [{ ...good, schema: LOCATION_PROTOCOL_SCHEMA.uid }, 'schema'],
+    [{ ...good, recipient: '0x12' }, 'recipient'],
+    [{ ...good, recipient: '0x00000000219ab540356cBB839Cbe05303d7705fA' }, 'recipient'],
+    [[], 'body'],
+  ])('%j', async (body, field) => {
     expect(await world.post('/compute/v0/distance', body)).toEqual({
       status: 400,
       body: {
-        ...{ type: `${world.url}/errors/invalid-input`, title: 'Invalid Input', status: 400, detail },
+        ...{
+          type: `${world.url}/errors/invalid-input`,
+          title: 'Invalid Input',
+          status: 400,
+          detail: sentence(field),
+        },
         instance: '/compute/v0/distance',
       },
     })
@@ -407,47 +367,40 @@ describe('bad computations', () => {
   }
   const json = { 'content-type': 'application/json' }
   test.each([
-    [
-      'malformed JSON',
-      '/compute/v0/distance',
-      { method: 'POST', headers: json, body: '{"chainId":' },
-      'The body is not valid JSON: it ends too early.',
-    ],
-    [
-      'no body',
-      '/compute/v0/distance',
-      { method: 'POST', headers: json },
-      'The body is empty; send a JSON object.',
-    ],
+    ['malformed JSON', '/compute/v0/distance', { method: 'POST', headers: json, body: '{"chainId":' }],
+    ['no body', '/compute/v0/distance', { method: 'POST', headers: json }],
     [
       'another content type',
       '/compute/v0/distance',
       { method: 'POST', headers: { 'content-type': 'text/plain' }, body: '{}' },
-      'Content-Type must be application/json.',
     ],
     [
       'prototype poisoning',
       '/compute/v0/distance',
       { method: 'POST', headers: json, body: '{"__proto__":{"chainId":84532}}' },
-      'The body must not hold __proto__, nor a constructor with a prototype.',
     ],
-  ])('%s', async (_, path, init, detail) => {
+  ])('%s', async (_, path, init) => {
     expect(await send(path, init)).toEqual({
       type: 'application/problem+json; charset=utf-8',
       body: {
-        ...{ type: `${world.url}/errors/invalid-input`, title: 'Invalid Input', status: 400, detail },
+        ...{
+          type: `${world.url}/errors/invalid-input`,
+          title: 'Invalid Input',
+          status: 400,
+          detail: sentence(),
+        },
         instance: path,
       },
     })
   })
-  test.each<[string, string, RequestInit, number, string, string]>([
+  test.each<[string, string, RequestInit, number, string, unknown]>([
     [
       'operation',
       '/compute/v0/volume',
       { method: 'POST', headers: json, body: '{}' },
       404,
       'Not Found',
-      `There is no POST /compute/v0/volume. Known: ${KNOWN}`,
+      sentence('', KNOWN),
     ],
     [
       'version',
@@ -455,16 +408,9 @@ describe('bad computations', () => {
       { method: 'POST', headers: json, body: '{}' },
       404,
       'Not Found',
-      `There is no POST /compute/v1/distance. Known: ${KNOWN}`,
+      sentence('', KNOWN),
     ],
-    [
-      'method',
-      '/compute/v0/distance?a=b',
-      { method: 'GET' },
-      405,
-      'Method Not Allowed',
-      'GET is not possible here; use POST.',
-    ],
+    ['method', '/compute/v0/distance?a=b', { method: 'GET' }, 405, 'Method Not Allowed', sentence()],
   ])('another %s', async (_, path, init, status, title, detail) => {
     const instance = path.split('?')[0]
     expect(await send(path, init)).toEqual({
@@ -491,7 +437,7 @@ describe('bad computations', () => {
       type: `${world.url}/errors/invalid-input`,
       title: 'Invalid Input',
       status: 400,
-      detail: 'The body is too large: at most 5 MiB.',
+      detail: sentence(),
       instance: '/compute/v0/distance',
     })
   })
@@ -506,9 +452,7 @@ describe('bad computations', () => {
       socket.on('data', (chunk) => (text += chunk.toString()))
       socket.on('close', () => resolve(text))
     })
-    expect(answer).toMatch(
-      /^HTTP\/1\.1 400 [^]*\r\ncontent-type: application\/problem\+json[^]*"detail":"The request did not arrive whole in time\."/,
-    )
+    expect(answer).toEqual(sentence())
   })
 })
 
@@ -595,7 +539,7 @@ describe('the six operations', () => {
           geometry: point,
         })
       ).body,
-    ).toMatchObject({ status: 400, detail: 'geometry, containee: the same parameter twice; give one' })
+    ).toMatchObject({ status: 400, detail: sentence('geometry, containee') })
   })
   test('UIDs and GeoJSON in any mix', async () => {
     expect(
@@ -622,17 +566,11 @@ describe('the six operations', () => {
       ).body,
     ).toMatchObject({ result: false, operation: 'intersects' })
   })
-  test.each([
-    [undefined, 'radius: missing; expected a number'],
-    ['5', 'radius: expected a number'],
-    [0, 'radius: expected metres, above 0 and at most 100000000'],
-    [-1, 'radius: expected metres, above 0 and at most 100000000'],
-    [100_000_001, 'radius: expected metres, above 0 and at most 100000000'],
-  ])('radius %j is refused', async (radius, detail) => {
+  test.each([[undefined], ['5'], [0], [-1], [100_000_001]])('radius %j is refused', async (radius) => {
     expect(
       (await world.post('/compute/v0/within', { chainId: 84532, geometry: point, target: point, radius }))
         .body,
-    ).toMatchObject({ status: 400, detail })
+    ).toMatchObject({ status: 400, detail: sentence() })
   })
   test('GeoJSON with a salt has the reference of both, in small and large bodies and in batches', async () => {
     const salt = `0x${'5a'.repeat(32)}`
@@ -660,26 +598,26 @@ describe('the six operations', () => {
     })
     expect(batch.body).toMatchObject({ results: [{ inputRefs: [lineRef] }] })
 
-    const refusals: [unknown, string][] = [
-      [{ ...point, salt }, 'from: a salt stands beside the geometry, not in it'],
-      [{ ...line, salt }, 'from: a salt stands beside the geometry, not in it'],
-      [{ geometry: point, salt: '0x5a' }, 'from.salt: expected 32 random bytes in hex'],
-      [{ geometry: point, salt, uid: uids.quito }, 'from: the field uid does not go with geometry and salt'],
-      [{ salt }, 'from.geometry: '],
-      [{ geometry: { ...line, type: 'Line' }, salt }, 'from.geometry'],
+    const refusals: [unknown, unknown][] = [
+      [{ ...point, salt }, sentence('from')],
+      [{ ...line, salt }, sentence('from')],
+      [{ geometry: point, salt: '0x5a' }, sentence('from.salt')],
+      [{ geometry: point, salt, uid: uids.quito }, sentence('from')],
+      [{ salt }, sentence('from.geometry')],
+      [{ geometry: { ...line, type: 'Line' }, salt }, sentence('from.geometry.type')],
     ]
     for (const [from, detail] of refusals)
-      expect((await ask(from)).body).toMatchObject({ status: 400, detail: expect.stringContaining(detail) })
+      expect((await ask(from)).body).toMatchObject({ status: 400, detail })
   })
   test('area and length of a geometry that has none are refused', async () => {
     expect(
       (await world.post('/compute/v0/area', { chainId: 84532, geometry: uids.quito })).body,
     ).toMatchObject({
       status: 400,
-      detail: `geometry: attestation ${uids.quito}: area is that of a Polygon or MultiPolygon, got a Point`,
+      detail: sentence('geometry', uids.quito!),
     })
     expect((await world.post('/compute/v0/length', { chainId: 84532, geometry: square })).body).toMatchObject(
-      { status: 400, detail: 'geometry: length is that of a LineString or MultiLineString, got a Polygon' },
+      { status: 400, detail: sentence('geometry') },
     )
   })
   test('a large computation does not block small ones', async () => {
@@ -782,7 +720,7 @@ describe('good computations', () => {
     })
     expect(body).toMatchObject({
       status: 400,
-      detail: expect.stringContaining('but a result of this operation has the fields'),
+      detail: sentence(),
     })
   })
   test('a Feature of the same place has the same reference and distance 0', async () => {
@@ -801,3 +739,5 @@ describe('good computations', () => {
     )
   })
 })
+
+testSentences()

@@ -16,6 +16,7 @@ import { removeFolder, temporaryFolder } from './database'
 import { startRpcProxy } from './rpc-proxy'
 import { MISSING_FOR_TOKENS, makeToken, type SoftToken } from './softhsm'
 import { startTestWorld } from './world'
+import { sentence, testSentences } from './sentences'
 
 /** Signers whose key is outside the service: a token (SoftHSM), and a service (a local node plays it). */
 
@@ -153,23 +154,14 @@ describe.skipIf(MISSING_FOR_TOKENS.length > 0)(`a PKCS#11 token${needs}`, () => 
     expect(String((answers.at(-1) as PromiseRejectedResult).reason)).toMatch(/too much to do/)
     expect(signer.notReady()).toBeUndefined()
   })
-  test.each<[NodeJS.ProcessEnv, RegExp]>([
-    [{ SIGNER_PKCS11_MODULE: '/nowhere.so' }, /^SIGNER_PKCS11_MODULE: \/nowhere.so cannot be loaded/],
-    [{ SIGNER_PKCS11_TOKEN: 'other' }, /^SIGNER_PKCS11_TOKEN: no token has the label 'other'$/],
-    [
-      { SIGNER_PKCS11_KEY: 'none' },
-      /^SIGNER_PKCS11_KEY: the token 'geo' has no private keys 'none'; one private and one public/,
-    ],
-    [{ SIGNER_PKCS11_KEY: 'id:ff' }, /has no private keys 'id:ff'/],
-    [{ SIGNER_PKCS11_KEY: 'twice' }, /has several private keys 'twice'/],
-    [
-      { SIGNER_PKCS11_KEY: 'another curve' },
-      /^SIGNER_PKCS11_KEY: the key 'another curve' is of another curve than secp256k1$/,
-    ],
-    [
-      { SIGNER_PKCS11_PIN_FILE: 'package.json' },
-      /^SIGNER_PKCS11_PIN_FILE: the token 'geo' refuses it \(CKR_PIN_/,
-    ],
+  test.each<[NodeJS.ProcessEnv, unknown]>([
+    [{ SIGNER_PKCS11_MODULE: '/nowhere.so' }, sentence('SIGNER_PKCS11_MODULE')],
+    [{ SIGNER_PKCS11_TOKEN: 'other' }, sentence('SIGNER_PKCS11_TOKEN')],
+    [{ SIGNER_PKCS11_KEY: 'none' }, sentence('SIGNER_PKCS11_KEY')],
+    [{ SIGNER_PKCS11_KEY: 'id:ff' }, sentence('SIGNER_PKCS11_KEY')],
+    [{ SIGNER_PKCS11_KEY: 'twice' }, sentence('SIGNER_PKCS11_KEY')],
+    [{ SIGNER_PKCS11_KEY: 'another curve' }, sentence('SIGNER_PKCS11_KEY')],
+    [{ SIGNER_PKCS11_PIN_FILE: 'package.json' }, sentence('SIGNER_PKCS11_PIN_FILE')],
   ])('%j is refused at the start', async (changes, problem) => {
     const refused = signerOf(changes)
     await expect(refused).rejects.toThrow(SettingsError)
@@ -360,3 +352,5 @@ describe('with a local chain', () => {
     expect((await post(changed, 'verify', earlier(forged))).body).toMatchObject({ ours: false })
   })
 })
+
+testSentences()

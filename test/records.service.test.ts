@@ -4,6 +4,7 @@ import { attest, locationRequest, request, revoke } from '../dev/chain'
 import { LOCATION_PROTOCOL_SCHEMA } from '../src/location'
 import { rows, TEST_DATABASE_URL } from './database'
 import { inOneBlock, startTestWorld, type TestWorld } from './world'
+import { sentence, testSentences } from './sentences'
 
 /**
  * Records from the chain to HTTP. Each known defect of the public records service (docs/spec/facts.md 4) has
@@ -168,7 +169,7 @@ describe('the known defects of the public records service', () => {
           body: {
             status: 'error',
             message: `Invalid ${name} parameter`,
-            detail: expect.stringContaining('Expected an ISO 8601 time such as 2026-01-31T12:00:00Z'),
+            detail: sentence(),
           },
         })
   })
@@ -210,7 +211,7 @@ describe('the known defects of the public records service', () => {
     try {
       expect(await world.get(LIST)).toEqual({
         status: 500,
-        body: { status: 'error', message: 'Internal error', detail: 'The request failed on our side.' },
+        body: { status: 'error', message: 'Internal error', detail: sentence() },
       })
       expect((await world.get('/health')).status).toBe(200)
     } finally {
@@ -234,3 +235,5 @@ describe('the known defects of the public records service', () => {
     expect(world.services.get('api')!.pid).toBe(pid)
   })
 })
+
+testSentences()

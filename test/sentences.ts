@@ -35,7 +35,7 @@ type Name = string | number | RegExp
 
 /**
  * Matches the sentence of an error, or an error by its message, and adds it to the sentences of the file.
- * @param field how a line of it begins: `from.uid` matches `from.uid: expected ...`
+ * @param field `from.uid` matches `from.uid: expected ...`, also after `Invalid input: `
  * @param names values that it must name; they differ from run to run
  */
 export function sentence(field = '', ...names: Name[]): any {
@@ -55,7 +55,7 @@ function matcher(field: string, names: Name[], found: (text: string, kind: strin
     asymmetricMatch(value: unknown): boolean {
       const text = value instanceof Error ? value.message : value
       if (typeof text !== 'string' || !text.trim()) return false
-      if (field && !text.split('\n').some((line) => line.trimStart().startsWith(`${field}: `))) return false
+      if (field && !text.split('\n').some((line) => `: ${line.trim()}`.includes(`: ${field}: `))) return false
       if (!names.every((name) => (name instanceof RegExp ? name.test(text) : text.includes(String(name)))))
         return false
       found(text, value instanceof Error && value.name !== 'Error' ? value.name : '')

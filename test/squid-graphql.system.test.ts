@@ -13,6 +13,7 @@ import {
   type TestDatabase,
 } from './database'
 import { insertRecords } from './records'
+import { sentence, testSentences } from './sentences'
 
 /** The squid's own GraphQL, started as by `npm run graphql`, with attempts to exceed each of its limits. */
 
@@ -89,12 +90,10 @@ test("a request with 5,000 headers, or of HTTP/0.9, is refused in GraphQL's form
   const json = 'content-type: application/json\r\ncontent-length: 2\r\n\r\n{}'
   const large = await exchange(url, `POST /graphql HTTP/1.1\r\nhost: x\r\n${'x:\r\n'.repeat(5_000)}${json}`)
   expect(large).toMatch(/^HTTP\/1\.1 431 /)
-  expect(large.split('\r\n\r\n')[1]).toBe(
-    '{"errors":[{"message":"The head of the request is too large: at most 100 headers and 16 KiB."}]}',
-  )
+  expect(large.split('\r\n\r\n')[1]).toEqual(sentence())
   const old = await exchange(url, `POST /graphql HTTP/0.9\r\nhost: x\r\n${json}`)
   expect(old).toMatch(/^HTTP\/1\.1 400 /)
-  expect(old.split('\r\n\r\n')[1]).toBe('{"errors":[{"message":"This is not valid HTTP/1.1."}]}')
+  expect(old.split('\r\n\r\n')[1]).toEqual(sentence())
 })
 
 test('a browser gets GraphiQL, whose examples work; CORS allows any origin', async () => {
@@ -110,70 +109,48 @@ test('a browser gets GraphiQL, whose examples work; CORS allows any origin', asy
     expect(await post({ query: examples, operationName })).toMatchObject({ status: 200, errors: [] })
 })
 
-test.each<[string, string, string]>([
-  ['a list without a limit', '{ locationRecords { id } }', 'might have more than 10000 fields'],
-  ['many rows', '{ locationRecords(limit: 1001) { id } }', 'limit: 1001 is not possible; from 0 to 1000.'],
-  ['rows below 0', '{ locationRecords(limit: -1) { id } }', 'limit: -1 is not possible'],
+test.each<[string, string]>([
+  ['a list without a limit', '{ locationRecords { id } }'],
+  ['many rows', '{ locationRecords(limit: 1001) { id } }'],
+  ['rows below 0', '{ locationRecords(limit: -1) { id } }'],
   [
     'many fields of many rows',
     '{ locationRecords(limit: 1000) { id uid chain prover subject timestamp srs locationType revoked refUid blockHash } }',
-    'might have more than 10000 fields',
   ],
-  ['large fields', '{ locationRecords(limit: 300) { mediaData } }', 'might have more than 10000 fields'],
-  [
-    'large fields of events',
-    '{ attestationEvents(limit: 300) { data } }',
-    'might have more than 10000 fields',
-  ],
-  [
-    'a deep offset',
-    '{ locationRecords(limit: 1, offset: 10001) { id } }',
-    'offset: 10001 is not possible; from 0 to 10000.',
-  ],
+  ['large fields', '{ locationRecords(limit: 300) { mediaData } }'],
+  ['large fields of events', '{ attestationEvents(limit: 300) { data } }'],
+  ['a deep offset', '{ locationRecords(limit: 1, offset: 10001) { id } }'],
   [
     'a deep cursor',
     '{ locationRecordsConnection(orderBy: id_ASC, first: 1, after: "99999999") { edges { cursor } } }',
-    'after: 99999999 is not possible',
   ],
   [
     'an invalid cursor',
     '{ locationRecordsConnection(orderBy: id_ASC, first: 1, after: "x\'; SELECT 1") { edges { cursor } } }',
-    'is not possible; from 0 to 10000.',
   ],
   [
     'many fields at the root',
     `{ ${Array.from({ length: 11 }, (_, i) => `a${i}: locationRecords(limit: 1) { id }`).join(' ')} }`,
-    'at most 10 are answered together',
   ],
   [
     'aliases',
     `{ locationRecords(limit: 1) { ${Array.from({ length: 600 }, (_, i) => `a${i}: id`).join(' ')} } }`,
-    'more than 600 fields',
   ],
-  ['many tokens', `{ ${'a '.repeat(2_100)} }`, 'more than 2000'],
-  ['a long text', `{ a } # ${'x'.repeat(17_000)}`, 'longer than 16384'],
+  ['many tokens', `{ ${'a '.repeat(2_100)} }`],
+  ['a long text', `{ a } # ${'x'.repeat(17_000)}`],
   [
     'a filter within filters',
     `{ locationRecords(limit: 1, where: ${'{ AND: '.repeat(45)}{}${' }'.repeat(45)}) { id } }`,
-    'nested deeper than 40',
   ],
-  ['a fragment that includes itself', '{ ...F } fragment F on Query { ...F }', 'leads back to itself'],
-  [
-    'the schema within the schema',
-    '{ __schema { types { fields { type { fields { name } } } } } }',
-    'is not answered',
-  ],
-  ['a mutation', 'mutation { x }', 'no mutation'],
-  ['a subscription', 'subscription { locationRecords { id } }', 'no subscription'],
-  [
-    "the squid's status, which is not this squid's",
-    '{ squidStatus { height } }',
-    'Cannot query field "squidStatus"',
-  ],
-  ['many errors', `{ ${Array.from({ length: 100 }, (_, i) => `x${i}`).join(' ')} }`, 'Cannot query field'],
-])('refused: %s', async (_, query, message) => {
+  ['a fragment that includes itself', '{ ...F } fragment F on Query { ...F }'],
+  ['the schema within the schema', '{ __schema { types { fields { type { fields { name } } } } } }'],
+  ['a mutation', 'mutation { x }'],
+  ['a subscription', 'subscription { locationRecords { id } }'],
+  ["the squid's status, which is not this squid's", '{ squidStatus { height } }'],
+  ['many errors', `{ ${Array.from({ length: 100 }, (_, i) => `x${i}`).join(' ')} }`],
+])('refused: %s', async (_, query) => {
   const { errors, data } = await ask(query)
-  expect(errors.join('\n')).toContain(message)
+  expect(errors.join('\n')).toEqual(sentence())
   expect(errors.length).toBeLessThanOrEqual(11)
   expect(data ?? null).toBeNull()
 })
@@ -181,7 +158,7 @@ test.each<[string, string, string]>([
 test('a batch, a large body, another type, another method and other paths are refused', async () => {
   expect(await post([{ query: '{ __typename }' }])).toMatchObject({
     status: 400,
-    errors: ['One query a request: batches are not answered.'],
+    errors: [sentence()],
   })
   expect(await post({ query: '{ __typename }', variables: { x: 'y'.repeat(70_000) } })).toMatchObject({
     status: 413,
@@ -204,12 +181,12 @@ test('a database error is reported as our fault, without its SQL', async () => {
   await rows(database.url, 'ALTER TABLE attestation_event RENAME COLUMN problem TO other')
   expect(await ask('{ attestationEvents(limit: 1) { problem } }')).toMatchObject({
     status: 200,
-    errors: ['The query failed on our side.'],
+    errors: [sentence()],
   })
   await rows(database.url, 'ALTER TABLE attestation_event RENAME COLUMN other TO problem')
   expect(await ask('{ attestationEvents(limit: 1) { problem } }')).toMatchObject({ status: 200, errors: [] })
   expect((await ask('{ locationRecords(limit: 1, where: { id_eq: "a\\u0000" }) { id } }')).errors).toEqual([
-    'The query failed on our side.',
+    sentence(),
   ])
 })
 
@@ -241,7 +218,7 @@ test.skipIf(!TEST_DATABASE_URL)(
     await client.connect()
     await client.query('BEGIN; LOCK TABLE location_record IN ACCESS EXCLUSIVE MODE')
     expect(await ask('{ locationRecords(limit: 1) { id } }')).toMatchObject({
-      errors: [expect.stringMatching(/^Looking this up takes longer than 3 seconds/)],
+      errors: [sentence()],
     })
     await client.end()
     expect(await ask('{ locationRecords(limit: 1) { id } }')).toMatchObject({ status: 200, errors: [] })
@@ -264,3 +241,5 @@ test('requests per hour are limited', async () => {
     statuses.filter((status) => status === 400).length,
   ]).toEqual([3, left])
 })
+
+testSentences()

@@ -37,13 +37,13 @@ test('what is left out has its default; the newest secret is the first', () => {
 
 test.each<[string, unknown, string]>([
   ['no list', ROW, sentence()],
-  ['an id with a space', [{ ...ROW, id: 'my maps' }], sentence('/0/id')],
+  ['an id with a space', [{ ...ROW, id: 'my maps' }], sentence('', '/0/id')],
   ['one id twice', [ROW, ROW], sentence()],
-  ['a finality of another API', [{ ...ROW, finality: 'safe' }], sentence('/0/finality')],
-  ['a short secret', [{ ...ROW, secret: 'whsec_x' }], sentence('/0/secret')],
-  ['nothing of it', [{}], sentence('/0/id')],
+  ['a finality of another API', [{ ...ROW, finality: 'safe' }], sentence('', '/0/finality')],
+  ['a short secret', [{ ...ROW, secret: 'whsec_x' }], sentence('', '/0/secret')],
+  ['nothing of it', [{}], sentence('', '/0/id')],
   ['no url', [{ ...ROW, url: undefined }], '/0/url: missing; expected string'],
-  ['no secret', [{ ...ROW, secret: undefined }], sentence('/0/secret')],
+  ['no secret', [{ ...ROW, secret: undefined }], sentence('', '/0/secret')],
   ['an unknown field', [{ ...ROW, colour: 'red' }], '/0/colour: unexpected property'],
   ['a filter that there is not', [{ ...ROW, filter: { limit: '3' } }], 'maps: filter: '],
   [
