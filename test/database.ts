@@ -127,16 +127,20 @@ function runs(pid: number): boolean {
 }
 
 /** An embedded database as `npm start` runs it: its log in a folder, its data there or in memory. */
-async function embedded(folder: string, data?: string): Promise<TestDatabase> {
+async function embedded(
+  folder: string,
+  data?: string,
+): Promise<TestDatabase & { stop: () => Promise<void> }> {
   const port = await freePort()
   const args = ['dist/dev/database.js', '--small', String(port), ...(data ? [data] : [])]
   const service = startService('database', args, process.env, folder)
   await service.ready
+  const stop = () => service.stop()
   const drop = async () => {
-    await service.stop()
+    await stop()
     removeFolder(folder)
   }
-  return { url: `postgres://postgres@127.0.0.1:${port}/postgres`, drop }
+  return { url: `postgres://postgres@127.0.0.1:${port}/postgres`, stop, drop }
 }
 
 /** Rows of one query, on a connection of its own. */
