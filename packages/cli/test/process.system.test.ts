@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
+import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Wallet, encryptKeystoreJsonSync } from 'ethers'
 import { Client } from '@modelcontextprotocol/client'
@@ -35,6 +36,10 @@ afterAll(async () => {
 const ANSWER = 'geo distance 2.2945,48.8584 13.3777,52.5163 -q'
 const content = (file: string) => readFileSync(path.join(shell.folder, file), 'utf8')
 const raw = async (query: string) => (await fetch(`${world.url}/api/v0/location-records?${query}`)).text()
+async function listening(server: Server): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
 
 // Only where there is `script` to make one.
 describe('a terminal', () => {
@@ -97,9 +102,8 @@ describe('a terminal', () => {
   })
 
   test('is told what is waited for', async () => {
-    const silent: Server = createServer(() => {})
-    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
-    const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`
+    const silent = createServer(() => {})
+    const url = await listening(silent)
     try {
       const running = shell.terminal(`geo stats --url ${url}`)
       if (!running) return
@@ -125,19 +129,45 @@ describe('a process', () => {
     })
   })
 
-  test('does not wait for what Ctrl-C and --timeout give up', async () => {
-    const silent: Server = createServer(() => {})
-    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
-    const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`
-    // The server answers nothing, and closes nothing, as long as they run.
-    const interrupted = shell.process(['stats', '--url', url])
-    await new Promise((resolve) => silent.once('request', resolve))
-    interrupted.interrupt()
-    expect(await interrupted.ended).toEqual({ code: 130, stdout: '', stderr: '' })
-    const late = await shell.process(['stats', '--url', url, '--timeout', '0.5']).ended
-    expect(late).toMatchObject({ code: 4, stderr: expect.stringContaining('within 0.5 s') })
-    silent.closeAllConnections()
-    silent.close()
+  test('ends at Ctrl-C and at its time-out while the service does not answer', async () => {
+    const silent = createServer(() => {})
+    const args = ['stats', '--url', await listening(silent)]
+    try {
+      const interrupted = shell.process(args)
+      await new Promise((resolve) => silent.once('request', resolve))
+      interrupted.interrupt()
+      expect(await interrupted.ended).toEqual({ code: 130, stdout: '', stderr: '' })
+      const late = await shell.process([...args, '--timeout', '0.5']).ended
+      expect(late).toMatchObject({ code: 4, stderr: expect.stringContaining('within 0.5 s') })
+    } finally {
+      silent.closeAllConnections()
+      silent.close()
+    }
+  })
+
+  test('ends at a second Ctrl-C while its wallet sends, which the first one does not stop', async () => {
+    const sends: string[] = []
+    const node = createServer((request, response) => {
+      void text(request).then(async (body) => {
+        if (body.includes('eth_sendRawTransaction')) return void sends.push(body)
+        const headers = { 'content-type': 'application/json' }
+        const answer = await fetch(world.chain.url, { method: 'POST', headers, body })
+        response.writeHead(answer.status, headers).end(await answer.text())
+      })
+    })
+    try {
+      const args = [...ANSWER.split(' ').slice(1), '--land', '--rpc', await listening(node)]
+      const landing = shell.process(args)
+      await expect.poll(() => sends.length).toBe(1)
+      let isOver = false
+      void landing.ended.finally(() => (isOver = true))
+      // Two signals at the same moment are one.
+      for (; !isOver; await pause(100)) landing.interrupt()
+      expect(await landing.ended).toEqual({ code: 130, stdout: '', stderr: '' })
+    } finally {
+      node.closeAllConnections()
+      node.close()
+    }
   })
 
   test('ends when nobody reads its output any further, which is no error', async () => {
