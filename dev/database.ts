@@ -83,7 +83,9 @@ async function make(folder: string): Promise<void> {
   const server = await listen(database, 0)
   const { port } = server.address() as AddressInfo
   const DATABASE_URL = `postgres://postgres@127.0.0.1:${port}/postgres`
-  const environment = { ...process.env, ...blankSettings(), DATABASE_URL }
+  // Not loaded by every start.
+  const { processEnvironment } = await import('../src/config.js')
+  const environment = { ...processEnvironment(), ...blankSettings(), DATABASE_URL }
   const migration = spawn(process.execPath, ['lib/migrate.js'], { env: environment, stdio: 'inherit' })
   const [code] = (await once(migration, 'exit')) as [number | null]
   server.close()
