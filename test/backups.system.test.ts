@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Store } from '../api/records/store'
 import { startApi } from './api'
 import { MISSING_PACKAGES, changed, startCluster, type Cluster } from './cluster'
-import { emptyFolder, run } from './postgres'
+import { emptyFolder, run } from './servers'
 import { rows } from './database'
 import { insertRecords, uidOf } from './records'
 

@@ -11,16 +11,9 @@ import {
   type LocalChain,
 } from '../dev/chain'
 import { blankSettings, freePort, startService, type Service } from '../dev/services'
-import {
-  MISSING_PACKAGES,
-  changed,
-  isListening,
-  startCluster,
-  type Cluster,
-  type DatabaseServer,
-} from './cluster'
+import { MISSING_PACKAGES, changed, startCluster, type Cluster, type DatabaseServer } from './cluster'
 import { rows } from './database'
-import { program, type Program } from './postgres'
+import { isListening, program, type Program } from './servers'
 import { listen } from './sse'
 
 /**

@@ -1,20 +1,21 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
-import { createConnection } from 'node:net'
 import path from 'node:path'
 import { freePort } from '../dev/services'
 import { migrate, removeFolder, rows, temporaryFolder } from './database'
 import {
   emptyFolder,
   initialise,
+  isListening,
   missing,
   POSTGRES,
   POSTGRES_FILES,
   postgresServer,
   program,
+  REDIS,
   run,
   USER,
   type Program,
-} from './postgres'
+} from './servers'
 
 /** Postgres servers that follow one another, each behind a PgBouncer, from Debian's packages. */
 
@@ -22,20 +23,10 @@ const PROGRAMS = {
   ...POSTGRES_FILES,
   pgbouncer: '/usr/sbin/pgbouncer',
   haproxy: '/usr/sbin/haproxy',
-  'redis-server': '/usr/bin/redis-server',
+  'redis-server': REDIS,
 }
 /** The Debian packages that are missing here; a test that needs them is skipped and names them. */
 export const MISSING_PACKAGES = missing(PROGRAMS)
-
-/** Whether something accepts connections at this port. */
-export function isListening(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = createConnection(port, '127.0.0.1', () => {
-      socket.destroy()
-      resolve(true)
-    }).on('error', () => resolve(false))
-  })
-}
 
 /** A text of ops/ with other words in place of some; throws where one of them is not there. */
 export function changed(file: string, words: Readonly<Record<string, string>>): string {

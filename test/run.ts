@@ -1,15 +1,16 @@
 import { randomInt } from 'node:crypto'
-import { chmodSync } from 'node:fs'
+import { chmodSync, existsSync } from 'node:fs'
 import path from 'node:path'
 import { freePort } from '../dev/services'
 import { prepareChains } from './chains'
 import { createMigratedTemplate, removeFolder, removeLeftovers, temporaryFolder } from './database'
-import { initialise, missing, POSTGRES_FILES, postgresServer } from './postgres'
+import { initialise, isListening, missing, POSTGRES_FILES, postgresServer, program, REDIS } from './servers'
 
 /**
- * Global set-up of a vitest run with service tests: removes what interrupted runs left behind, starts a
- * Postgres where one is installed, and makes what tests copy: a migrated database and the states of local
- * chains. Workers inherit TEST_RUN, TEST_FOLDER, TEST_DATABASE_URL and TEST_TEMPLATE.
+ * Global set-up of a vitest run with service tests: removes what interrupted runs left behind, starts Postgres
+ * and Redis if they are installed and the environment names none, and makes what tests copy: a migrated
+ * database and the states of local chains. Workers inherit TEST_RUN, TEST_FOLDER, TEST_DATABASE_URL,
+ * TEST_REDIS_URL and TEST_TEMPLATE. TEST_DATABASE=embedded starts no Postgres.
  */
 export default async function setup(): Promise<(() => Promise<void>) | undefined> {
   // vitest calls this once per project; only the first call does the work.
@@ -18,7 +19,7 @@ export default async function setup(): Promise<(() => Promise<void>) | undefined
   setTimeout(endRun, RUN_LIMIT_MS).unref()
   const folder = (process.env.TEST_FOLDER = temporaryFolder())
   const chains = prepareChains()
-  const stopServer = process.env.TEST_DATABASE_URL ? async () => {} : await startServer(folder)
+  const [stopPostgres, stopRedis] = await Promise.all([startPostgres(folder), startRedis(folder)])
   const unlock = await removeLeftovers()
   const { template, drop } = await createMigratedTemplate()
   process.env.TEST_TEMPLATE = template
@@ -26,7 +27,7 @@ export default async function setup(): Promise<(() => Promise<void>) | undefined
   return async () => {
     await drop()
     await unlock()
-    await stopServer()
+    await Promise.all([stopPostgres(), stopRedis()])
     removeFolder(folder)
   }
 }
@@ -39,9 +40,11 @@ function endRun(): void {
   process.exit(1)
 }
 
-/** Starts a Postgres and names it in TEST_DATABASE_URL; nothing if Debian's packages are missing. */
-async function startServer(folder: string): Promise<() => Promise<void>> {
-  if (missing(POSTGRES_FILES).length) return async () => {}
+/** Starts a Postgres with PostGIS and names it in TEST_DATABASE_URL. Returns what stops it. */
+async function startPostgres(folder: string): Promise<() => Promise<void>> {
+  const { TEST_DATABASE_URL, TEST_DATABASE } = process.env
+  if (TEST_DATABASE_URL || TEST_DATABASE === 'embedded' || missing(POSTGRES_FILES).length)
+    return async () => {}
   // Postgres does not run as root, and its user must reach its data.
   chmodSync(folder, 0o711)
   const data = path.join(folder, 'postgres')
@@ -54,4 +57,15 @@ async function startServer(folder: string): Promise<() => Promise<void>> {
   await server.start()
   process.env.TEST_DATABASE_URL = `postgres://postgres@127.0.0.1:${port}/postgres`
   return () => server.kill('SIGQUIT')
+}
+
+/** Starts a Redis and names it in TEST_REDIS_URL. Returns what stops it. */
+async function startRedis(folder: string): Promise<() => Promise<void>> {
+  if (process.env.TEST_REDIS_URL || !existsSync(REDIS)) return async () => {}
+  const port = await freePort()
+  const command = [REDIS, '--port', String(port), '--bind', '127.0.0.1', '--save', '']
+  const server = program('redis', folder, command, () => isListening(port))
+  await server.start()
+  process.env.TEST_REDIS_URL = `redis://127.0.0.1:${port}`
+  return () => server.kill()
 }

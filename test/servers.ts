@@ -1,12 +1,14 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { chownSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import { createConnection } from 'node:net'
 import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { removeFolder, rows } from './database'
 
-/** Programs that tests start, and Postgres servers among them, from Debian's packages. */
+/** Servers that tests start, from Debian's packages. */
 
+export const REDIS = '/usr/bin/redis-server'
 export const POSTGRES = '/usr/lib/postgresql/15/bin'
 export const POSTGRES_FILES = {
   'postgresql-15': `${POSTGRES}/initdb`,
@@ -67,6 +69,16 @@ export function program(
       await ended
     },
   }
+}
+
+/** True if something accepts connections at this port. */
+export function isListening(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = createConnection(port, '127.0.0.1', () => {
+      socket.destroy()
+      resolve(true)
+    }).on('error', () => resolve(false))
+  })
 }
 
 /** Runs a program of Postgres to its end, as the user that Postgres runs as. */
