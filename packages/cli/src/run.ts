@@ -25,7 +25,7 @@ export async function run(
   const files = filesIn(context.cwd)
   let code: number = EXIT.done
   const runner: Runner = async (work, options, args) => {
-    const { openSession } = await import('./session')
+    const { openSession } = await import('./session.ts')
     const session = openSession(options as never, own, files, () => key.abort(new Error('Ended by Ctrl-C.')))
     try {
       code = (await work(session, ...(args as never[]))) ?? EXIT.done
