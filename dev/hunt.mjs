@@ -33,6 +33,8 @@ let isOver = false
 let run
 
 if (options.replay && seeds.length === 0) process.exit()
+// The limit of a run (test/run.ts) is that of all rounds: it only ends what hangs.
+process.env.TEST_MINUTES = String(options.replay ? 20 + 10 * seeds.length : minutes + 20)
 
 const vitest = await createVitest('test', {
   watch: false,
