@@ -7,6 +7,14 @@ import { planeShape } from './plane'
 
 const planeOf = (geojson: object) => readEwkb(Buffer.from(planeShape(readGeometry(geojson, 'g')), 'hex'))
 
+test('writes degrees that Postgres cannot divide as 0', () => {
+  const { coordinates } = planeOf({ type: 'Point', coordinates: [5e-324, -1e-310] }) as {
+    coordinates: Position
+  }
+  expect(coordinates).toEqual([0, 0])
+  expect(planeOf({ type: 'Point', coordinates: [1e-300, -64] })).toMatchObject({ coordinates: [1e-300, -64] })
+})
+
 test('geometries that do not cross the antimeridian are written as they are', () => {
   const shapes = [
     { type: 'Point', coordinates: [-0.1, 51.5] },

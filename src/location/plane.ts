@@ -42,6 +42,8 @@ const HAS_SRID = 0x2000_0000
  */
 export const WIDEST_DEGREES = 720
 const RADIANS = Math.PI / 180
+/** Smaller degrees are written as 0: location_x() divides them, and Postgres refuses a result that underflows. */
+const LEAST_DEGREES = 1e-300
 
 /** Positions on the plane: x, y, x, y, ... in degrees. */
 export type Line = Float64Array | number[]
@@ -236,7 +238,8 @@ class Writer {
 
   private numbers(values: Line): void {
     this.room(8 * values.length)
-    for (let i = 0; i < values.length; i++) this.size = this.buffer.writeDoubleLE(values[i]!, this.size)
+    for (let i = 0; i < values.length; i++)
+      this.size = this.buffer.writeDoubleLE(Math.abs(values[i]!) < LEAST_DEGREES ? 0 : values[i]!, this.size)
   }
 
   private room(bytes: number): void {
