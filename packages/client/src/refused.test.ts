@@ -3,6 +3,7 @@ import { AbiCoder, id } from 'ethers'
 import { expect, test } from 'vitest'
 import { refusedWith } from './refused'
 import { RevertedError, type Hex } from './signer'
+import { sentence, testSentences } from '../../../test/sentences'
 
 const abi = AbiCoder.defaultAbiCoder()
 const reverted = (signature: string, values: unknown[]) => {
@@ -42,5 +43,7 @@ test('what contracts of others revert with is told as far as it can be', () => {
   expect(refusedWith(new RevertedError('execution reverted', undefined)).text).toBe('execution reverted')
   // A contract may lie about its error.
   const lie = `${id('Error(string)').slice(0, 10)}00` as Hex
-  expect(refusedWith(new RevertedError('', lie)).text).toMatch(/^an error/)
+  expect(refusedWith(new RevertedError('', lie)).text).toEqual(sentence())
 })
+
+testSentences()
