@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { startApi, type TestApi } from '../../test/api'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
 import { insertRecords } from '../../test/records'
+import { sentence, testSentences } from '../../test/sentences'
 
 /**
  * Exports to slow and disconnecting clients, and with failures. They are larger than the socket buffers, so
@@ -157,7 +158,7 @@ test('a failure before the first record is an ordinary error', async () => {
   expect(await jsonOf(response)).toEqual({
     status: 'error',
     message: 'Internal error',
-    detail: 'The request failed on our side.',
+    detail: sentence(),
   })
   await freed('192.0.2.3')
 })
@@ -179,7 +180,7 @@ test('an export without a first record in time gets 503, and its slot is release
     ])
     expect(await jsonOf(response)).toMatchObject({
       message: 'Temporarily unavailable',
-      detail: 'There was no answer in time. Try again in 5 seconds.',
+      detail: sentence(),
     })
   }
   await freed('192.0.2.8', hasty)
@@ -193,8 +194,7 @@ test('after a disconnect the export stops, and its slot is released', async () =
   expect(await jsonOf(refused)).toEqual({
     status: 'error',
     message: 'Rate limit exceeded',
-    detail:
-      '2 exports of yours are under way already; wait for one to end, or ask for pages (limit up to 1000)',
+    detail: sentence(),
   })
   // Meanwhile pages are served, and exports of others.
   expect((await start('?format=ndjson&limit=10', client)).statusCode).toBe(200)
@@ -350,3 +350,5 @@ test('an export by place contains exactly the records that match', async () => {
       .total,
   )
 })
+
+testSentences()

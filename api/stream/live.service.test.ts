@@ -10,6 +10,7 @@ import { insertRecords, uidOf, type GivenRecord } from '../../test/records'
 import { startRedisProxy } from '../../test/redis-proxy'
 import { listen, type SseEvent, type SseListener } from '../../test/sse'
 import { beginning, eventBytes, positionText } from './changes'
+import { sentence, testSentences } from '../../test/sentences'
 
 /** Streams of the server in this process, on a real database that tests write to directly. */
 let database: TestDatabase
@@ -530,7 +531,7 @@ describe('concurrency', () => {
       {
         status: 'error',
         message: 'Rate limit exceeded',
-        detail: 'More than 50 streams at once from your address; close one first',
+        detail: sentence(),
       },
     ])
     fifty[0]!.close()
@@ -634,7 +635,7 @@ describe('outages', () => {
       {
         status: 'error',
         message: 'Temporarily unavailable',
-        detail: 'The database does not answer right now. Try again in 5 seconds.',
+        detail: sentence(),
       },
     ])
   })
@@ -700,3 +701,5 @@ test('statistics equal a full scan, at any moment', async () => {
   expect((await json(`${api.url}/api/v0/location-records/stats`)).by_chain).toMatchObject({ celo: 0 })
   expect((await json(`${api.url}/api/v0/location-records/stats`)).by_chain).not.toHaveProperty('base')
 })
+
+testSentences()

@@ -6,6 +6,7 @@ import { inOneBlock, mine } from '../../test/world'
 import { CHAINS } from '../chains'
 import { attestationFilter } from '../indexer/registry'
 import { bloomTest, hashesToItself, logsOf, receiptsRoot, type FullHeader, type RpcReceipt } from './proof'
+import { sentence, testSentences } from '../../test/sentences'
 
 /** Headers and receipts of a real node are the reference. */
 let chain: LocalChain
@@ -113,7 +114,7 @@ test("receipts in another notation than JSON-RPC's have no root; letters of any 
     { data: log.data.replace('0x', '0X') },
     { data: null as unknown as string },
   ])
-    await expect(receiptsRoot(told(other))).rejects.toThrow('not bytes in hex')
+    await expect(receiptsRoot(told(other))).rejects.toThrow(sentence())
   const shouted = told({
     address: `0x${log.address.slice(2).toUpperCase()}`,
     topics: log.topics.map((topic) => `0x${topic.slice(2).toUpperCase()}`),
@@ -169,3 +170,5 @@ test('the bloom filter of a header passes the logs of its block, and few others'
   // Without a bloom filter the answer is true.
   expect([mayHold(undefined), mayHold('0x')]).toEqual([true, true])
 })
+
+testSentences()

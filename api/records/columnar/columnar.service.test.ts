@@ -23,6 +23,7 @@ import { UnavailableError } from '../../http/problems'
 import { RECORD_COLUMNS } from '../sql'
 import { ColumnarFiles } from './file'
 import { curveKey, LAST_KEY, shapeOf } from './shape'
+import { sentence, testSentences } from '../../../test/sentences'
 
 /** GeoParquet and FlatGeobuf, read back with DuckDB, GDAL and flatgeobuf's own reader. */
 
@@ -669,8 +670,7 @@ describe('temporary files', () => {
             {
               status: 'error',
               message: 'Temporarily unavailable',
-              detail:
-                'Exports in space order have filled the 6 MB of temporary files that they may take together; narrow this one, for example by chain or time, or ask for another format. Try again in 5 seconds.',
+              detail: sentence(),
             },
           ])
         const smaller = await fetch(`${small.url}${LIST}?format=flatgeobuf&chain=celo`)
@@ -684,10 +684,7 @@ describe('temporary files', () => {
   test('a folder that cannot be written is said in words; what fits into memory needs none', async () => {
     vi.stubEnv('TMPDIR', path.join(folder, 'missing'))
     const refused = await ask('?format=geoparquet')
-    expect([refused.status, ((await refused.json()) as { detail: string }).detail]).toEqual([
-      503,
-      expect.stringMatching(/^The temporary file that sorts this export cannot be written in .+ \(ENOENT\)/),
-    ])
+    expect([refused.status, ((await refused.json()) as { detail: string }).detail]).toEqual([503, sentence()])
     expect((await ask('?format=geoparquet&limit=1500')).status).toBe(200)
     vi.unstubAllEnvs()
   })
@@ -701,3 +698,5 @@ describe('temporary files', () => {
     await makes.close()
   })
 })
+
+testSentences()

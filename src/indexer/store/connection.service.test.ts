@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../../test/database'
 import { Database } from './connection'
+import { sentence, testSentences } from '../../../test/sentences'
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -19,8 +20,10 @@ test('what a transaction leaves under way when it fails is not written', async (
     left.catch(() => {})
     return Promise.reject(new Error('a line that is none'))
   })
-  await expect(failed).rejects.toThrow('a line that is none')
-  await expect(left).rejects.toThrow('this transaction is over')
+  await expect(failed).rejects.toThrow(sentence())
+  await expect(left).rejects.toThrow(sentence())
   expect(await rows(database.url, 'SELECT chain FROM chain_status')).toEqual([])
   await connections.close()
 })
+
+testSentences()

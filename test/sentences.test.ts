@@ -1,0 +1,74 @@
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+
+/** Tests know errors by kind, field and status (CONTRIBUTING.md, Conventions): see sentences.ts. */
+const tests = ['src', 'api', 'test', 'packages'].flatMap((folder) =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map((file) => path.posix.join(folder, file.replaceAll('\\', '/')))
+    .filter((file) => /\.test\.ts$/.test(file) && !/\/node_modules\//.test(file)),
+)
+
+/** Two words in a string, a template or a regular expression. */
+const WORDS = String.raw`\s*(?:(?:new \w+\()?['"\x60/])[^'"\x60\n]*?[a-z]{2} [a-z]{2}`
+const BY_WORDS = new RegExp(
+  [
+    String.raw`(?<!not)\.toThrow(?:Error)?\(${WORDS}`,
+    String.raw`\b(?:detail|reason|problem):${WORDS}`,
+    String.raw`\b(?:detail|message|reason|problem): expect\.string(?:Containing|Matching)\(${WORDS}`,
+    String.raw`\b(?:detail|message|reason|problem|stderr)\)?\)\.to(?:Be|Contain|Equal|Match)\(${WORDS}`,
+  ].join('|'),
+  'g',
+)
+
+/** What is left, by file: it may only shrink. The words of docs/spec are asserted by test/http.service.test.ts. */
+const LEFT: Record<string, number> = {
+  'api/compute/fetch/fetcher.service.test.ts': 19,
+  'api/http/limits.service.test.ts': 1,
+  'api/http/semaphore.test.ts': 1,
+  'api/records/filter.service.test.ts': 1,
+  'api/records/nearest.service.test.ts': 1,
+  'api/records/routes.service.test.ts': 2,
+  'api/records/store.service.test.ts': 1,
+  'api/service/openapi.service.test.ts': 6,
+  'api/stream/final.service.test.ts': 1,
+  'api/tiles/tiles.service.test.ts': 1,
+  'packages/cli/test/batch.service.test.ts': 2,
+  'packages/cli/test/cli.service.test.ts': 1,
+  'packages/cli/test/records.service.test.ts': 3,
+  'packages/cli/test/refusals.service.test.ts': 4,
+  'packages/client/test/attest.service.test.ts': 2,
+  'packages/client/test/certain.service.test.ts': 1,
+  'packages/client/test/client.service.test.ts': 6,
+  'packages/client/test/exact-math.test.ts': 1,
+  'packages/client/test/land.service.test.ts': 1,
+  'packages/client/test/recompute.service.test.ts': 5,
+  'packages/client/test/refused-places.service.test.ts': 2,
+  'packages/mcp/test/mcp.service.test.ts': 2,
+  'src/geodesy/hostile.test.ts': 7,
+  'test/chains.service.test.ts': 1,
+  'test/embedded.service.test.ts': 3,
+  'test/http.service.test.ts': 1,
+  'test/keys.service.test.ts': 5,
+  'test/landing.service.test.ts': 10,
+  'test/poison.chaos.test.ts': 2,
+  'test/proxy.service.test.ts': 2,
+  'test/reorgs.chaos.test.ts': 1,
+  'test/stream.chaos.test.ts': 1,
+}
+
+test('no test asserts an error by its words', () => {
+  const found = tests.map((file): [string, number] => [
+    file,
+    [...readFileSync(file, 'utf8').matchAll(BY_WORDS)].length,
+  ])
+  expect(Object.fromEntries(found.filter(([, count]) => count > 0))).toEqual(LEFT)
+})
+test('each file of sentences is that of a test, which compares it', () => {
+  const pages = readdirSync('test/sentences', { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.endsWith('.txt'),
+  )
+  const compared = tests.filter((file) => /^testSentences\(\)$/m.test(readFileSync(file, 'utf8')))
+  expect(pages.map((page) => page.replace(/\.txt$/, '.test.ts')).sort()).toEqual(compared.sort())
+  expect(compared.every((file) => existsSync(file))).toBe(true)
+})
