@@ -45,11 +45,6 @@ export function sentence(field = '', ...names: Name[]): any {
   })
 }
 
-/** Like sentence(), for a sentence that another file has. */
-export function knownSentence(field = '', ...names: Name[]): any {
-  return matcher(field, names, () => {})
-}
-
 function matcher(field: string, names: Name[], found: (text: string, kind: string) => void) {
   return {
     asymmetricMatch(value: unknown): boolean {
