@@ -23,6 +23,7 @@ const VOLATILE: [RegExp, string][] = [
   [/0x[0-9a-f]{40,}/gi, '0x…'],
   [/(127\.0\.0\.1|localhost):\d+/g, '$1:…'],
   [/\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00)/g, '<time>'],
+  [/\w{3}, \d\d \w{3} \d{4} [\d:]+ GMT/g, '<date>'],
   [/\b0?1[5-9]\d{8}(\d{3})?\b/g, '<seconds>'],
   [/\/tmp\/[\w./-]+/g, '/tmp/…'],
 ]

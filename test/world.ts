@@ -140,6 +140,7 @@ async function startInProcess({ environment, folder, loadedFrom, startsAt }: Wor
     setLocalDefaults(environment, { signer })
     const settings = readSettings(environment, ['database', 'chains', 'signer'])
     const before = await looks(settings.databaseUrl)
+    forgetBuilt()
     const log = path.join(folder, 'service.log')
     built<typeof import('../src/log')>('lib/log.js').unifySubsquidLog(settings.logLevel, log)
     const { startIndexer } = built<typeof import('../src/indexer/run')>('lib/indexer/run.js')
@@ -172,11 +173,18 @@ async function startInProcess({ environment, folder, loadedFrom, startsAt }: Wor
   }
 }
 
-/** A module of what was built, which is loaded once per worker: much faster than by vitest. */
+/** A module of what was built, whose packages are loaded once per worker: much faster than by vitest. */
 function built<Module>(file: string): Module {
   return load(path.resolve(file)) as Module
 }
 const load = createRequire(path.resolve('package.json'))
+const BUILT = ['lib', 'dist'].map((folder) => path.resolve(folder) + path.sep)
+
+/** Loads what was built anew, as new processes do: its modules know schemas and attesters of the last world. */
+function forgetBuilt(): void {
+  for (const file of Object.keys(load.cache))
+    if (BUILT.some((folder) => file.startsWith(folder))) delete load.cache[file]
+}
 
 /** Requests to an API, whose answers are compared with its own OpenAPI document. */
 async function clientOf(url: string): Promise<Pick<TestWorld, 'url' | 'get' | 'post'>> {

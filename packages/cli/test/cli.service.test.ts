@@ -14,7 +14,7 @@ let world: TestWorld
 let shell: Shell
 let place: string
 beforeAll(async () => {
-  world = await startTestWorld({ CHAINS: 'base-sepolia,celo' }, { samples: true })
+  world = await startTestWorld({}, { samples: true })
   shell = openShell(world)
   const { body } = await world.get(
     '/api/v0/location-records?location_type=geojson-point&chain=base-sepolia&revoked=false&limit=1',

@@ -13,7 +13,7 @@ let shell: Shell
 /** What the variables of the examples stand for. */
 let variables: Record<string, string>
 beforeAll(async () => {
-  world = await startTestWorld({ CHAINS: 'base-sepolia,celo' }, { samples: true })
+  world = await startTestWorld({}, { samples: true })
   shell = openShell(world)
   const query = 'location_type=geojson-point&chain=base-sepolia&revoked=false&limit=1'
   const { body } = await world.get(`/api/v0/location-records?${query}`)
