@@ -3,7 +3,8 @@ import path from 'node:path'
 import { defineConfig } from 'vitest/config'
 
 /** Service tests wait for blocks, databases and timers: more of them than there are cores run at a time. */
-const workers = availableParallelism() + 1
+const cores = availableParallelism()
+const workers = Number(process.env.TEST_WORKERS ?? cores + 2)
 
 /** What V8 makes of packages and programs, for the workers and the processes that they start (Node 22.8). */
 process.env.NODE_COMPILE_CACHE ||= path.resolve('node_modules/.cache/compile')
@@ -16,7 +17,6 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 30_000 } },
-    maxWorkers: process.env.npm_lifecycle_event === 'test:unit' ? availableParallelism() : workers,
     tags: [{ name: 'hunt', description: 'randomised tests, which `npm run hunt` repeats with other seeds' }],
     // The tiers of CONTRIBUTING, by the names of their files.
     projects: [
@@ -28,17 +28,19 @@ export default defineConfig({
           exclude: ['**/*.{service,smoke,system,chaos}.test.ts', '**/node_modules/**'],
           // Files share modules, which takes a third less time.
           isolate: false,
+          maxWorkers: cores,
         },
       },
-      tier('service', { isolate: false }),
-      tier('smoke'),
-      tier('system'),
-      tier('chaos'),
+      tier('service', 1, { isolate: false }),
+      tier('smoke', 2),
+      tier('system', 3),
+      tier('chaos', 4),
     ],
   },
 })
 
-function tier(name: string, options: { isolate?: boolean } = {}) {
+/** @param groupOrder tiers run one after another: a worker is kept only for files of one tier */
+function tier(name: string, groupOrder: number, options: { isolate?: boolean } = {}) {
   return {
     extends: true as const,
     test: {
@@ -46,6 +48,8 @@ function tier(name: string, options: { isolate?: boolean } = {}) {
       include: [`{src,api,test,packages}/**/*.${name}.test.ts`],
       exclude: ['**/node_modules/**'],
       globalSetup: 'test/run.ts',
+      maxWorkers: workers,
+      sequence: { groupOrder },
       ...options,
     },
   }
