@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { LOCAL_CHAIN, attest, locationRequest, startLocalChain, type LocalChain } from '../dev/chain'
+import { LOCAL_CHAIN, attest, locationRequest, type LocalChain } from '../dev/chain'
+import { startTestChain } from '../test/chains'
 import { freePort } from '../dev/services'
 import { SettingsError } from '../src/config'
 import { buildTestServer } from '../test/api'
@@ -16,7 +17,7 @@ let chain: LocalChain
 let database: TestDatabase
 beforeAll(async () => {
   ;[chain, database] = await Promise.all([
-    freePort().then((port) => startLocalChain({ port })),
+    freePort().then((port) => startTestChain({ port })),
     createMigratedDatabase(),
   ])
 })

@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { ZeroHash } from 'ethers'
-import { request, startLocalChain, testAccount, type LocalChain } from '../dev/chain'
+import { request, testAccount, type LocalChain } from '../dev/chain'
+import { startTestChain } from './chains'
 import { blankSettings, freePort, startService, type Service } from '../dev/services'
 import { stateSchema } from '../src/chains'
 import { encodeBooleanResult, encodeNumericResult } from '../src/eas'
@@ -61,7 +62,7 @@ const RESTART_MS = 50
 
 export async function startFaultyWorld(): Promise<FaultyWorld> {
   const [chain, database] = await Promise.all([
-    freePort().then((port) => startLocalChain({ port })),
+    freePort().then((port) => startTestChain({ port })),
     createMigratedDatabase(),
   ])
   const proxy = await startRpcProxy(chain.url)

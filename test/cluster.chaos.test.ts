@@ -2,14 +2,8 @@ import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import {
-  LOCAL_SIGNER_KEY,
-  attest,
-  locationRequest,
-  revoke,
-  startLocalChain,
-  type LocalChain,
-} from '../dev/chain'
+import { LOCAL_SIGNER_KEY, attest, locationRequest, revoke, type LocalChain } from '../dev/chain'
+import { startTestChain } from './chains'
 import { blankSettings, freePort, startService, type Service } from '../dev/services'
 import { MISSING_PACKAGES, changed, startCluster, type Cluster, type DatabaseServer } from './cluster'
 import { rows } from './database'
@@ -46,7 +40,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
 
   beforeAll(async () => {
     ;[chain, cluster] = await Promise.all([
-      freePort().then((port) => startLocalChain({ port })),
+      freePort().then((port) => startTestChain({ port })),
       startCluster(2),
     ])
     const { folder, servers } = cluster

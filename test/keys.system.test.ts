@@ -7,7 +7,8 @@ import { AlteredAnswerError, createGeo } from '@geospatial-attestation/client'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { loadIdentity, type Identity } from '../api/compute/signers'
 import { pkcs11Signer } from '../api/compute/signers/pkcs11'
-import { LOCAL_CHAIN, mined, startLocalChain, testAccount, type LocalChain } from '../dev/chain'
+import { LOCAL_CHAIN, mined, testAccount, type LocalChain } from '../dev/chain'
+import { startTestChain } from './chains'
 import { blankSettings, freePort } from '../dev/services'
 import { SettingsError, readSettings, type SignerSettings } from '../src/config'
 import { recoverSigner } from '../src/eas'
@@ -168,7 +169,7 @@ describe.skipIf(MISSING_FOR_TOKENS.length > 0)(`a PKCS#11 token${needs}`, () => 
     await expect(refused).rejects.toThrow(problem)
   })
   test('a proxy is deployed by it', async () => {
-    const chain = await startLocalChain({ port: await freePort() })
+    const chain = await startTestChain({ port: await freePort() })
     closing.push(() => chain.stop())
     const { address } = await signerOf()
     await chain.provider.send('anvil_setBalance', [address, `0x${parseEther('1').toString(16)}`])
@@ -196,7 +197,7 @@ describe('with a local chain', () => {
   let chain: LocalChain
   const closing: (() => Promise<void>)[] = []
   beforeAll(async () => {
-    chain = await startLocalChain({ port: await freePort() })
+    chain = await startTestChain({ port: await freePort() })
   })
   afterEach(async () => {
     for (const close of closing.splice(0)) await close()

@@ -5,7 +5,8 @@ import { Contract, Interface, Wallet, getAddress, hexlify, parseEther, randomByt
 import { createWalletClient, http, parseAbi } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { LOCAL_SIGNER_KEY, mineOn, mined, startLocalChain, testAccount, type LocalChain } from '../dev/chain'
+import { LOCAL_SIGNER_KEY, mineOn, mined, testAccount, type LocalChain } from '../dev/chain'
+import { startTestChain } from './chains'
 import { blankSettings, freePort } from '../dev/services'
 import { CHAINS } from '../src/chains'
 import { startApi } from './api'
@@ -366,7 +367,7 @@ describe('refused', () => {
   })
 
   test('a proxy whose owner changed while we run: at once, and /ready and the metrics say it', async () => {
-    const chain = await startLocalChain({ port: await freePort() })
+    const chain = await startTestChain({ port: await freePort() })
     const api = await startApi({ rpcUrl: chain.url, proxy: chain.proxy })
     try {
       const post = async (path: string, body: object) => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import * as eas from '../src/abi/EAS'
-import { attest, locationRequest, startLocalChain, type LocalChain } from '../dev/chain'
+import { attest, locationRequest, type LocalChain } from '../dev/chain'
+import { startTestChain } from './chains'
 import { blankSettings, freePort, startService, type Service } from '../dev/services'
 import { createMigratedDatabase, removeFolder, rows, temporaryFolder, type TestDatabase } from './database'
 import { UNKNOWN, startRpcProxy, type RpcProxy } from './rpc-proxy'
@@ -15,7 +16,7 @@ const folder = temporaryFolder()
 let lagging = 0
 beforeAll(async () => {
   ;[chain, database] = await Promise.all([
-    freePort().then((port) => startLocalChain({ port })),
+    freePort().then((port) => startTestChain({ port })),
     createMigratedDatabase(),
   ])
   proxy = await startRpcProxy(chain.url, ({ method, params }) => {

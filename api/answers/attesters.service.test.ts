@@ -1,6 +1,7 @@
 import pino from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { LOCAL_CHAIN, attest, startLocalChain, testAccount, type LocalChain } from '../../dev/chain'
+import { LOCAL_CHAIN, attest, testAccount, type LocalChain } from '../../dev/chain'
+import { startTestChain } from '../../test/chains'
 import { freePort } from '../../dev/services'
 import { keySigner, sealOf } from '../../src/eas'
 import { answerRequest } from '../../test/behind'
@@ -17,7 +18,7 @@ let chain: LocalChain
 let database: TestDatabase
 let servers: DatabaseServers
 beforeAll(async () => {
-  chain = await startLocalChain({ port: await freePort(), signer: OWNER.address })
+  chain = await startTestChain({ port: await freePort(), signer: OWNER.address })
   // An attestation of its own raises no nonce in EAS.
   await attest(chain, answerRequest(true), 5)
 })

@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs'
 import { Signature, Wallet } from 'ethers'
 import { createClient } from 'redis'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { startLocalChain, type LocalChain } from '../../dev/chain'
+import { type LocalChain } from '../../dev/chain'
+import { startTestChain } from '../../test/chains'
 import { freePort } from '../../dev/services'
 import { exchange, startApi, type TestApi, type TestApiOptions } from '../../test/api'
 import { startRedisProxy } from '../../test/redis-proxy'
@@ -545,7 +546,7 @@ describe.skipIf(!TEST_REDIS_URL)('Redis failures (needs TEST_REDIS_URL)', () => 
 describe('the client of docs/reference/wallet.md', () => {
   let chain: LocalChain
   beforeAll(async () => {
-    chain = await startLocalChain({ port: await freePort() })
+    chain = await startTestChain({ port: await freePort() })
   })
   afterAll(() => chain?.stop())
 

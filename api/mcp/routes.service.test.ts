@@ -1,7 +1,8 @@
 import { connect } from 'node:net'
 import pino from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startLocalChain, type LocalChain } from '../../dev/chain'
+import { type LocalChain } from '../../dev/chain'
+import { startTestChain } from '../../test/chains'
 import { freePort } from '../../dev/services'
 import { buildTestServer, exchange, startApi, type TestApi } from '../../test/api'
 import { startRpcProxy } from '../../test/rpc-proxy'
@@ -15,7 +16,7 @@ let api: TestApi
 const closing: (() => Promise<void>)[] = []
 beforeAll(async () => {
   ;[chain, database] = await Promise.all([
-    freePort().then((port) => startLocalChain({ port })),
+    freePort().then((port) => startTestChain({ port })),
     createMigratedDatabase(),
   ])
   api = await startApi({ databaseUrl: database.url, rpcUrl: chain.url })

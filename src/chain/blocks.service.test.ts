@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { attest, locationRequest, startLocalChain, type LocalChain } from '../../dev/chain'
+import { attest, locationRequest, type LocalChain } from '../../dev/chain'
+import { startTestChain } from '../../test/chains'
 import { freePort } from '../../dev/services'
 import { faults, startRpcProxy, testRpc, type Fault, type RpcProxy } from '../../test/rpc-proxy'
 import { BlockReader } from './blocks'
@@ -14,7 +15,7 @@ let number: number
 let hash: string
 const proxies: RpcProxy[] = []
 beforeAll(async () => {
-  chain = await startLocalChain({ port: await freePort() })
+  chain = await startTestChain({ port: await freePort() })
   await attest(chain, locationRequest({ type: 'Point', coordinates: [1, 2] }))
   const block = (await chain.provider.getBlock('latest'))!
   number = block.number

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { attest, locationRequest, startLocalChain, type LocalChain } from '../../dev/chain'
+import { attest, locationRequest, type LocalChain } from '../../dev/chain'
+import { startTestChain } from '../../test/chains'
 import { freePort } from '../../dev/services'
 import { SILENT, startRpcProxy, testRpc, type Fault, type RpcProxy } from '../../test/rpc-proxy'
 import { mine } from '../../test/world'
@@ -15,7 +16,7 @@ let chain: LocalChain
 let other: LocalChain
 const proxies: RpcProxy[] = []
 beforeAll(async () => {
-  const start = async () => startLocalChain({ port: await freePort() })
+  const start = async () => startTestChain({ port: await freePort() })
   ;[chain, other] = await Promise.all([start(), start()])
   await mine(other, AHEAD)
 })

@@ -1,6 +1,7 @@
 import { ZeroAddress, zeroPadValue } from 'ethers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { attest, locationRequest, startLocalChain, type LocalChain } from '../../dev/chain'
+import { attest, locationRequest, type LocalChain } from '../../dev/chain'
+import { startTestChain } from '../../test/chains'
 import { freePort } from '../../dev/services'
 import { inOneBlock, mine } from '../../test/world'
 import { CHAINS } from '../chains'
@@ -11,7 +12,7 @@ import { sentence, testSentences } from '../../test/sentences'
 /** Headers and receipts of a real node are the reference. */
 let chain: LocalChain
 beforeAll(async () => {
-  chain = await startLocalChain({ port: await freePort() })
+  chain = await startTestChain({ port: await freePort() })
 })
 afterAll(() => chain.stop())
 const block = (number: number | string): Promise<FullHeader & { logsBloom: string }> =>

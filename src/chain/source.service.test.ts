@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { attest, locationRequest, startLocalChain, type LocalChain } from '../../dev/chain'
+import { attest, locationRequest, type LocalChain } from '../../dev/chain'
+import { startTestChain } from '../../test/chains'
 import { freePort } from '../../dev/services'
 import { SILENT, startRpcProxy, testRpc, type Fault, type RpcProxy } from '../../test/rpc-proxy'
 import { mine } from '../../test/world'
@@ -23,7 +24,7 @@ let chain: LocalChain
 let blocks: number[]
 let head: number
 beforeAll(async () => {
-  chain = await startLocalChain({ port: await freePort() })
+  chain = await startTestChain({ port: await freePort() })
   for (let i = 0; i < 6; i++) {
     await attest(chain, locationRequest({ type: 'Point', coordinates: [i, i] }))
     await mine(chain, 25)

@@ -1,6 +1,7 @@
 import { AbiCoder } from 'ethers'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { MULTICALL3, attest, locationRequest, startLocalChain, type LocalChain } from '../../dev/chain'
+import { MULTICALL3, attest, locationRequest, type LocalChain } from '../../dev/chain'
+import { startTestChain } from '../../test/chains'
 import { freePort } from '../../dev/services'
 import { startRpcProxy, testRpc, type Fault, type RpcProxy } from '../../test/rpc-proxy'
 import * as eas from '../abi/EAS'
@@ -12,7 +13,7 @@ const EAS = CHAINS[0]!.eas
 let chain: LocalChain
 const times = new Map<string, bigint>()
 beforeAll(async () => {
-  chain = await startLocalChain({ port: await freePort() })
+  chain = await startTestChain({ port: await freePort() })
   for (let i = 0; i < 105; i++) {
     const uid = await attest(chain, locationRequest({ type: 'Point', coordinates: [i, 0] }))
     times.set(uid, BigInt((await chain.provider.getBlock('latest'))!.timestamp))
