@@ -30,7 +30,7 @@ for (const [folder, services] of Object.entries(SERVICES))
   })
 // Ctrl-C reaches both processes: this one ends after the other one.
 process.on('SIGINT', () => {})
-process.on('SIGTERM', () => start.kill())
+process.on('SIGTERM', () => start?.kill())
 
 function startWorld() {
   const child = fork('dist/dev/main.js')
@@ -47,11 +47,12 @@ async function rebuild() {
   touched.clear()
   const build = spawn(process.execPath, [path.join('dev', 'build.mjs')], { stdio: 'inherit' })
   const [code] = await once(build, 'exit')
+  const again = touched.size > 0
+  // A failed build restarts nothing: the next one does.
+  if (again || code !== 0) for (const service of services) touched.add(service)
+  else await restart(services)
   building = false
-  if (touched.size > 0) {
-    for (const service of services) touched.add(service)
-    await rebuild()
-  } else if (code === 0) await restart(services)
+  if (again || (code === 0 && touched.size > 0)) await rebuild()
 }
 
 async function restart(services) {

@@ -7,9 +7,9 @@ import { createMigratedTemplate, removeFolder, removeLeftovers, temporaryFolder 
 import { initialise, isListening, missing, POSTGRES_FILES, postgresServer, program, REDIS } from './servers'
 
 /**
- * Global set-up of a vitest run with service tests: removes what interrupted runs left behind, starts Postgres
- * and Redis if they are installed and the environment names none, and makes what tests copy: a migrated
- * database and the states of local chains. Workers inherit TEST_RUN, TEST_FOLDER, TEST_DATABASE_URL,
+ * Global set-up of a vitest run with service tests: removes what interrupted runs left behind, starts
+ * Postgres and Redis if they are installed and the environment names none, and makes what tests copy: a
+ * migrated database and the states of local chains. Workers inherit TEST_RUN, TEST_FOLDER, TEST_DATABASE_URL,
  * TEST_REDIS_URL and TEST_TEMPLATE. TEST_DATABASE=embedded starts no Postgres.
  */
 export default async function setup(): Promise<(() => Promise<void>) | undefined> {
@@ -19,6 +19,7 @@ export default async function setup(): Promise<(() => Promise<void>) | undefined
   setTimeout(endRun, RUN_LIMIT_MS).unref()
   const folder = (process.env.TEST_FOLDER = temporaryFolder())
   const chains = prepareChains()
+  chains.catch(() => {}) // awaited below
   const [stopPostgres, stopRedis] = await Promise.all([startPostgres(folder), startRedis(folder)])
   const unlock = await removeLeftovers()
   const { template, drop } = await createMigratedTemplate()
@@ -33,7 +34,8 @@ export default async function setup(): Promise<(() => Promise<void>) | undefined
 }
 
 /** A run that takes longer has hung. Hunts set their own limit. */
-const RUN_LIMIT_MS = Number(process.env.TEST_MINUTES ?? 20) * 60_000
+const MINUTES = process.env.npm_lifecycle_event === 'test:all' ? 60 : 20
+const RUN_LIMIT_MS = Number(process.env.TEST_MINUTES ?? MINUTES) * 60_000
 
 function endRun(): void {
   console.error(`The run has not ended after ${RUN_LIMIT_MS / 60_000} minutes and is ended.`)
@@ -42,9 +44,11 @@ function endRun(): void {
 
 /** Starts a Postgres with PostGIS and names it in TEST_DATABASE_URL. Returns what stops it. */
 async function startPostgres(folder: string): Promise<() => Promise<void>> {
-  const { TEST_DATABASE_URL, TEST_DATABASE } = process.env
-  if (TEST_DATABASE_URL || TEST_DATABASE === 'embedded' || missing(POSTGRES_FILES).length)
+  if (process.env.TEST_DATABASE === 'embedded') {
+    delete process.env.TEST_DATABASE_URL
     return async () => {}
+  }
+  if (process.env.TEST_DATABASE_URL || missing(POSTGRES_FILES).length) return async () => {}
   // Postgres does not run as root, and its user must reach its data.
   chmodSync(folder, 0o711)
   const data = path.join(folder, 'postgres')

@@ -56,6 +56,8 @@ export function program(
         ...options,
       }))
       closeSync(out)
+      // A run that is ended leaves no server behind.
+      process.once('exit', () => started.kill('SIGKILL'))
       while (!(await answers())) {
         if (started.exitCode !== null || started.signalCode !== null)
           throw new Error(`${name} ended before it answered:\n${log().slice(-2_000)}`)

@@ -83,11 +83,15 @@ export async function startTestWorld(
     chain: world.chain!,
     databaseUrl: database.url,
     caughtUp: async () => {
-      for (const each of world.chains.values()) await waitForHead(world.settings, each)
+      for (const each of world.chains.values())
+        await Promise.race([waitForHead(world.settings, each), world.indexing ?? new Promise(() => {})])
     },
     stop: async () => {
-      await world.stop()
-      await database.drop()
+      try {
+        await world.stop()
+      } finally {
+        await database.drop()
+      }
       removeFolder(folder)
     },
   }
@@ -99,7 +103,8 @@ interface WorldParts {
   loadedFrom: (chain: Chain) => string | undefined
   startsAt?: number
 }
-type Started = Omit<World, 'broken'>
+/** `indexing` rejects when an indexer of this process cannot continue. */
+type Started = Omit<World, 'broken'> & { indexing?: Promise<unknown> }
 
 function startProcesses(parts: WorldParts): Promise<Started> {
   return startWorld({ ...parts, samples: false, keep: false, report: () => {}, progress: () => {} })
@@ -108,7 +113,10 @@ function startProcesses(parts: WorldParts): Promise<Started> {
 async function startInProcess({ environment, folder, loadedFrom, startsAt }: WorldParts): Promise<Started> {
   const stops: (() => Promise<unknown>)[] = []
   const stop = async () => {
-    for (const each of stops.splice(0).reverse()) await each()
+    const ends: PromiseSettledResult<unknown>[] = []
+    for (const each of stops.splice(0).reverse()) ends.push(...(await Promise.allSettled([each()])))
+    const failed = ends.find((end) => end.status === 'rejected')
+    if (failed) throw failed.reason
   }
   try {
     return await bringUp()
@@ -151,16 +159,18 @@ async function startInProcess({ environment, folder, loadedFrom, startsAt }: Wor
     stops.push(() => Promise.all(indexers.map((indexer) => indexer.stop())))
     const { openApi } = built<typeof import('../api/copy')>('dist/api/copy.js')
     const { openLog } = built<typeof import('../src/log')>('dist/src/log.js')
-    const api = await openApi(settings, openLog(settings.logLevel, log))
+    const logger = openLog(settings.logLevel, log)
+    const api = await openApi(settings, logger)
     stops.push(async () => {
       await api.app.close()
       await api.close()
     })
     await api.app.listen({ host: settings.host, port: settings.port })
     api.start()
-    const failed = Promise.race(indexers.map((indexer) => indexer.ended))
+    const indexing = Promise.all(indexers.map((indexer) => indexer.ended))
+    indexing.catch((error: Error) => logger.fatal(error, 'an indexer has ended'))
     await Promise.race([
-      failed,
+      indexing,
       Promise.all(
         started.map(async (each) => {
           await waitForHead(settings, each)
@@ -169,7 +179,8 @@ async function startInProcess({ environment, folder, loadedFrom, startsAt }: Wor
       ),
     ])
     const chains = new Map(started.map((each) => [each.chain.slug, each]))
-    return { settings, chains, chain: chains.get(LOCAL_CHAIN.slug) ?? started[0], services: new Map(), stop }
+    const chain = chains.get(LOCAL_CHAIN.slug) ?? started[0]
+    return { settings, chains, chain, services: new Map(), stop, indexing }
   }
 }
 
@@ -180,7 +191,7 @@ function built<Module>(file: string): Module {
 const load = createRequire(path.resolve('package.json'))
 const BUILT = ['lib', 'dist'].map((folder) => path.resolve(folder) + path.sep)
 
-/** Loads what was built anew, as new processes do: its modules know schemas and attesters of the last world. */
+/** Loads what was built anew, as new processes do: its modules remember schemas and attesters. */
 function forgetBuilt(): void {
   for (const file of Object.keys(load.cache))
     if (BUILT.some((folder) => file.startsWith(folder))) delete load.cache[file]

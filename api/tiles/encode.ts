@@ -119,8 +119,7 @@ function encoded(name: string, features: readonly Feature[]): Buffer {
       return { type, properties, id: undefined, extent: EXTENT, loadGeometry: () => paths.map(pointsOf) }
     },
   }
-  // The types ask for points with methods; only the coordinates are read.
-  return Buffer.from(fromVectorTileJs({ layers: { [name]: layer } } as never))
+  return Buffer.from(fromVectorTileJs({ layers: { [name]: layer } }))
 }
 
 function pointsOf(path: Path): { x: number; y: number }[] {

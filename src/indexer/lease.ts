@@ -55,6 +55,7 @@ export class Lease {
         this.isGone(writer),
       )
       if (other === undefined) break
+      signal?.throwIfAborted()
       if (Date.now() - said > SAY_EVERY_MS) {
         said = Date.now()
         this.log.info(
@@ -63,6 +64,10 @@ export class Lease {
         )
       }
       await pause(LOOK_EVERY_MS, undefined, { signal })
+    }
+    if (signal?.aborted) {
+      await this.release()
+      signal.throwIfAborted()
     }
     this.timer = setInterval(() => {
       void renewWriter(this.database.query, this.chain, this.writer, LEASE_SECONDS).then(

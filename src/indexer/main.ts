@@ -23,7 +23,9 @@ function main(slugs: readonly string[]): void {
   onStop((reason) => {
     log.info({ reason }, 'stopping')
     const stopped = Promise.all(indexers.map((indexer) => indexer.stop()))
-    void Promise.race([stopped, pause(STOP_PATIENCE_MS)]).then(() => process.exit(0))
+    void Promise.race([stopped, pause(STOP_PATIENCE_MS)])
+      .catch((error: Error) => log.warn({ reason: error.message }, 'not all could be closed'))
+      .finally(() => process.exit(0))
   })
   try {
     unifySubsquidLog('info')

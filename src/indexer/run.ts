@@ -69,9 +69,13 @@ export function startIndexer(
   /** What runs until the signal aborts, and what closes the parts, in the order in which they were opened. */
   const running: Promise<unknown>[] = []
   const closing: (() => unknown)[] = []
-  let fail: (error: Error) => void
-  const failed = new Promise<never>((_, reject) => (fail = reject))
+  let reject: (error: Error) => void
+  const failed = new Promise<never>((_, rejectIt) => (reject = rejectIt))
   failed.catch(() => {}) // part of `ended`
+  const fail = (error: Error) => {
+    // The lease is released before all else ends: that it is lost then is no failure.
+    if (!signal.aborted) reject(error)
+  }
   const work = index()
   const finished = work.catch((error: unknown) => {
     if (!signal.aborted) throw error
@@ -85,14 +89,22 @@ export function startIndexer(
   async function stop(): Promise<void> {
     stopping.abort(new Error('the indexer is stopped'))
     await Promise.allSettled([work, ...running])
-    for (const close of closing.reverse()) await close()
+    const errors: unknown[] = []
+    for (const close of closing.reverse())
+      try {
+        await close()
+      } catch (error) {
+        errors.push(error)
+      }
+    if (errors.length > 0) throw errors[0]
   }
 
   async function index(): Promise<void> {
     const { chain, rpcUrls, gatewayUrl, headPollMs } = connected
     const rpc = new Rpc({ chain, urls: rpcUrls, ...settings.rpc, log, signal })
-    closing.push(() => rpc.close())
+    signal.addEventListener('abort', () => rpc.close())
     const databaseUrl = await primaryUrl(settings.databaseUrl)
+    signal.throwIfAborted()
     const database = new Database(
       databaseUrl,
       (error) => log.warn({ reason: error.message }, 'a database connection was lost'),
@@ -153,7 +165,8 @@ export function startIndexer(
       stateSchema: stateSchema(chain),
       isolationLevel: 'READ COMMITTED',
     })
-    closing.push(() => store.disconnect())
+    // A store that could not connect has nothing to close.
+    closing.push(() => store.disconnect().catch(() => {}))
     lease.fence(store)
     settleWithState(store, chain)
     const processor = makeProcessor(chain, gatewayUrl ?? source.gatewayUrl, source.rpcUrl, headPollMs)

@@ -42,7 +42,7 @@ const HAS_SRID = 0x2000_0000
  */
 export const WIDEST_DEGREES = 720
 const RADIANS = Math.PI / 180
-/** Smaller degrees are written as 0: location_x() divides them, and Postgres refuses a result that underflows. */
+/** Smaller degrees are written as 0: location_x() divides them, and Postgres refuses what underflows. */
 const LEAST_DEGREES = 1e-300
 
 /** Positions on the plane: x, y, x, y, ... in degrees. */

@@ -19,8 +19,6 @@ export interface EndpointOptions {
   /** How long the answer to eth_chainId is believed; for ever by default. */
   chainIdValidMs?: number
   log?: Logger
-  /** Ends what waits for an answer: from then on calls reject. */
-  signal?: AbortSignal
 }
 
 /**

@@ -61,7 +61,7 @@ class HttpConnection {
   async connect(): Promise<void> {}
 
   close(): void {
-    void this.agent.close()
+    void this.agent.destroy()
   }
 
   async call(request: Request, timeoutMs = 0): Promise<Response> {

@@ -7,6 +7,8 @@ import { isHttpTooMuch, isTooMuch } from './refusals'
 export interface RpcOptions extends EndpointOptions {
   /** JSON-RPC endpoints in order of preference, at least one. */
   urls: readonly string[]
+  /** When it aborts, no call is tried again: those that wait for an endpoint reject. */
+  signal?: AbortSignal
 }
 
 export interface RpcCall {
@@ -62,7 +64,7 @@ export class Rpc {
         yield { chain: this.options.chain.slug, endpoint: host, method, counts }
   }
 
-  /** Closes the connections. */
+  /** Closes the connections: calls under way reject. */
   close(): void {
     for (const endpoint of this.endpoints) endpoint.close()
   }
