@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { constants, cpSync, existsSync, readFileSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import path from 'node:path'
+import { isRunning } from './services'
 
 /** Argument of dist/dev/database.js instead of the port: it makes the folder named next, and exits. */
 export const MAKE = 'make'
@@ -60,16 +61,7 @@ function key(): string {
 function removeOthers(prepared: string): void {
   for (const name of readdirSync(FOLDER)) {
     const maker = /\.(\d+)$/.exec(name)?.[1]
-    if (name === path.basename(prepared) || (maker && runs(Number(maker)))) continue
+    if (name === path.basename(prepared) || (maker && isRunning(Number(maker)))) continue
     rmSync(path.join(FOLDER, name), { recursive: true, force: true })
-  }
-}
-
-function runs(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
   }
 }

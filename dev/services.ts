@@ -131,3 +131,13 @@ export function blankSettings(): NodeJS.ProcessEnv {
   const names = readFileSync('.env.example', 'utf8').matchAll(/^([A-Z0-9_]+)=/gm)
   return Object.fromEntries(['DB_URL', ...[...names].map(([, name]) => name!)].map((name) => [name, '']))
 }
+
+/** True if a process of this machine has this id. */
+export function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}

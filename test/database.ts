@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { Client } from 'pg'
 import { preparedDatabase } from '../dev/prepared'
-import { freePort, startService } from '../dev/services'
+import { freePort, isRunning, startService } from '../dev/services'
 
 /**
  * A Postgres server to make test databases on: the one that the environment names, or that of the run
@@ -98,7 +98,7 @@ async function onServer(server: string, template = 'template1'): Promise<TestDat
 export async function removeLeftovers(): Promise<() => Promise<void>> {
   for (const name of readdirSync(tmpdir())) {
     const owner = new RegExp(`^${FOLDER_PREFIX}(\\d+)-`).exec(name)?.[1]
-    if (owner && !runs(Number(owner))) removeFolder(path.join(tmpdir(), name))
+    if (owner && !isRunning(Number(owner))) removeFolder(path.join(tmpdir(), name))
   }
   const url = serverUrl()
   if (!url) return async () => {}
@@ -115,15 +115,6 @@ export async function removeLeftovers(): Promise<() => Promise<void>> {
       await server.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
   }
   return () => server.end()
-}
-
-function runs(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
 }
 
 /** An embedded database as `npm start` runs it: its log in a folder, its data there or in memory. */
