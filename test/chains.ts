@@ -43,7 +43,10 @@ export async function prepareChains(): Promise<void> {
   )
 }
 
-/** A local chain as `startLocalChain` starts it, from a prepared state where there is one. */
+/**
+ * A local chain as `startLocalChain` starts it, from a prepared state if there is one. The node does not know
+ * the states of the blocks before: calls at them are refused.
+ */
 export function startTestChain(options: Omit<LocalChainOptions, 'stateFile'>): Promise<LocalChain> {
   const loadedFrom = options.loadedFrom ?? preparedState(options.chain ?? LOCAL_CHAIN)
   return startLocalChain({ ...options, ...(loadedFrom && { loadedFrom }) })

@@ -12,8 +12,7 @@ import {
   keccak256,
 } from 'ethers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { mined, testAccount, LOCAL_CHAIN, type LocalChain } from '../../dev/chain'
-import { startTestChain } from '../../test/chains'
+import { mined, testAccount, LOCAL_CHAIN, type LocalChain, startLocalChain } from '../../dev/chain'
 import { freePort } from '../../dev/services'
 import { startApi, type TestApi } from '../../test/api'
 import { BRANDENBURG_GATE, EIFFEL_TOWER, offchain, parts, seconds } from '../../test/offchain'
@@ -34,7 +33,7 @@ let chain: LocalChain
 let api: TestApi
 let factory: string
 beforeAll(async () => {
-  chain = await startTestChain({ port: await freePort(), startsAt: seconds() - 3600 })
+  chain = await startLocalChain({ port: await freePort(), startsAt: seconds() - 3600 })
   api = await serve({})
   factory = await deploy(Factory)
 })
@@ -481,7 +480,7 @@ describe('a request of an account', () => {
     }
   })
   test('is not admitted while the node is away', async () => {
-    const away = await startTestChain({ port: await freePort(), startsAt: seconds() - 3600 })
+    const away = await startLocalChain({ port: await freePort(), startsAt: seconds() - 3600 })
     const lonely = await serve({ rpcUrl: away.url })
     try {
       const headers = await request(factory, newKey())
