@@ -48,6 +48,7 @@ function tier(name: string, groupOrder: number, options: { isolate?: boolean } =
       include: [`{src,api,test,packages}/**/*.${name}.test.ts`],
       exclude: ['**/node_modules/**'],
       globalSetup: 'test/run.ts',
+      setupFiles: ['test/failures.ts'],
       maxWorkers: workers,
       sequence: { groupOrder },
       ...options,

@@ -1,11 +1,11 @@
 // `npm run dev`: `npm start` that builds what changes and restarts what runs it.
 import { fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { watch } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 
-/** An editor that saves several files is done by then. */
-const SETTLE_MS = 200
+/** Time between two looks at the sources. Node 20 does not report files that a rename replaces. */
+const LOOK_MS = 500
 
 /** Folders with the services that run their code; `start` is `npm start` itself. */
 const SERVICES = {
@@ -18,16 +18,35 @@ const SERVICES = {
 }
 let start = startWorld()
 const touched = new Set()
+/** Services of builds that restarted nothing. */
+const failed = new Set()
 let building = false
-let timer
+const seen = new Map()
 
-for (const [folder, services] of Object.entries(SERVICES))
-  watch(folder, { recursive: true }, (_, file) => {
-    if (/\.test\.ts$|\.md$/.test(file ?? '')) return
+for (const folder of Object.keys(SERVICES)) seen.set(folder, sourcesOf(folder))
+setInterval(look, LOOK_MS)
+
+/** Notes the services of the folders that changed, and rebuilds once nothing changed since the last look. */
+function look() {
+  let changed = false
+  for (const [folder, services] of Object.entries(SERVICES)) {
+    const sources = sourcesOf(folder)
+    if (sources === seen.get(folder)) continue
+    seen.set(folder, sources)
+    changed = true
     for (const service of services) touched.add(service)
-    clearTimeout(timer)
-    timer = setTimeout(() => void rebuild(), SETTLE_MS)
-  })
+  }
+  if (!changed && touched.size > 0) void rebuild()
+}
+
+/** Names and times of the sources in a folder. */
+function sourcesOf(folder) {
+  return readdirSync(folder, { recursive: true })
+    .filter((file) => /\.(ts|tsx|js|mjs|css|html)$/.test(file) && !/\.test\.ts$/.test(file))
+    .map((file) => `${file} ${statSync(path.join(folder, file), { throwIfNoEntry: false })?.mtimeMs}`)
+    .join('\n')
+}
+
 // Ctrl-C reaches both processes: this one ends after the other one.
 process.on('SIGINT', () => {})
 process.on('SIGTERM', () => start?.kill())
@@ -43,16 +62,15 @@ function startWorld() {
 async function rebuild() {
   if (building) return
   building = true
-  const services = [...touched]
+  const services = [...touched, ...failed]
   touched.clear()
+  failed.clear()
   const build = spawn(process.execPath, [path.join('dev', 'build.mjs')], { stdio: 'inherit' })
   const [code] = await once(build, 'exit')
-  const again = touched.size > 0
-  // A failed build restarts nothing: the next one does.
-  if (again || code !== 0) for (const service of services) touched.add(service)
-  else await restart(services)
+  // A failed build, or one that a change overtook, restarts nothing: the next one does.
+  if (code === 0 && touched.size === 0) await restart(services)
+  else for (const service of services) failed.add(service)
   building = false
-  if (again || (code === 0 && touched.size > 0)) await rebuild()
 }
 
 async function restart(services) {

@@ -70,12 +70,14 @@ function ended(moduleId, test, hunt, errors = []) {
   run.failures++
   row.failed.push(run.seed)
   console.log(`FAILED ${key}\n  ${repeatOf({ ...run, file, test })}`)
-  for (const { stack, message } of errors)
-    console.log(`${stack ?? message}`.slice(0, 2_000).replace(/^/gm, '  '))
+  for (const error of errors)
+    for (let each = error; each; each = each.cause)
+      console.log(`${each.stack ?? each.message}`.slice(0, 2_000).replace(/^/gm, '  '))
   if (options.replay || row.failed.length > KEPT_SEEDS) return
   const { seed, effort } = run
   seeds.push({ file, test, seed, effort, commit: commit(), date: new Date().toISOString() })
   writeFileSync(SEEDS, `${JSON.stringify(seeds, undefined, 2)}\n`)
+  console.log(`  Added to ${SEEDS}: npm run test:all repeats it. Commit it, or take it back.`)
 }
 
 const patternOf = (name) => name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll("'", '.')

@@ -265,7 +265,10 @@ export async function startWorld(options: WorldOptions): Promise<World> {
         const next =
           performance.now() - since > STEADY_MS ? RESTART_MS : Math.min(2 * rest, LONGEST_RESTART_MS)
         const how = typeof end === 'number' ? `ended with code ${end}` : `was ended by ${end}`
-        report(`The ${what} ${how} (${path.join(logs, service.name)}.log). It is started again ...`)
+        const log = `${path.join(logs, service.name)}.log`
+        // With code 0 it was asked to end, as `npm run dev` does after a build.
+        if (end === 0) report(`The ${what} is restarted ...`)
+        else report(`The ${what} ${how}. It is started again. Its log, ${log}, ends with:\n${service.tail()}`)
         setTimeout(() => {
           if (stopping) return
           const again = hold()

@@ -92,7 +92,9 @@ export async function startTestWorld(
       } finally {
         await database.drop()
       }
-      removeFolder(folder)
+      if ((globalThis as { testFileFailed?: boolean }).testFileFailed)
+        console.error(`A test of this file failed. The logs of its world: ${folder}`)
+      else removeFolder(folder)
     },
   }
 }
