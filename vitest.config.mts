@@ -4,8 +4,8 @@ import { defineConfig } from 'vitest/config'
 
 const cores = availableParallelism()
 /**
- * Service tests wait for blocks, databases and timers: 6 files at a time take 191 s on two cores, 4 take 229 s.
- * A worker and an embedded database take some 1.5 GB.
+ * Service tests wait for blocks, databases and timers: on two cores, 6 files at a time take 191 s, 4 take
+ * 229 s. A worker and an embedded database take some 1.5 GB.
  */
 const workers = Math.max(1, Math.min(cores + 4, Math.floor(totalmem() / 2e9)))
 
