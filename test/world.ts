@@ -16,7 +16,7 @@ import {
   waitForLook,
   type World,
 } from '../dev/world'
-import { ACTIVE_SLUGS, chainBySlug, settingSuffix, type Chain } from '../src/chains'
+import { ACTIVE_SLUGS, CHAINS, chainBySlug, settingSuffix, type Chain } from '../src/chains'
 import { readSettings } from '../src/config'
 import { preparedState } from './chains'
 import { createMigratedDatabase, createTemplate, removeFolder, rows, temporaryFolder } from './database'
@@ -52,24 +52,9 @@ export async function startTestWorld(
 ): Promise<TestWorld> {
   const sampled = samples ? await sampledWorld() : undefined
   const database = await createMigratedDatabase(sampled?.template)
-  const CHAINS = sampled?.chains ?? environment.CHAINS ?? LOCAL_CHAIN.slug
-  const [port, chainPort] = await Promise.all([freePort(), freePort(CHAINS.split(',').length)])
+  const chains = sampled?.chains ?? environment.CHAINS ?? LOCAL_CHAIN.slug
   const folder = temporaryFolder()
-  const settings = {
-    ...process.env,
-    // The settings of the developer's own service must not leak in.
-    ...blankSettings(),
-    DATABASE_URL: database.url,
-    PORT: String(port),
-    LOCAL_CHAIN_PORT: String(chainPort),
-    RATE_LIMIT_PER_HOUR: '0',
-    RECORDS_RATE_LIMIT_PER_HOUR: '0',
-    HEAD_POLL_SECONDS: '0.3',
-    // copies.system.test.ts tries several.
-    API_PROCESSES: '1',
-    ...environment,
-    CHAINS,
-  }
+  const settings = { ...(await environmentOf(database.url)), ...environment, CHAINS: chains }
   const start = processes ? startProcesses : startInProcess
   const world = await start({
     environment: settings,
@@ -79,7 +64,7 @@ export async function startTestWorld(
   })
   return {
     ...world,
-    ...(await clientOf(`http://127.0.0.1:${port}`)),
+    ...(await clientOf(`http://127.0.0.1:${world.settings.port}`)),
     chain: world.chain!,
     databaseUrl: database.url,
     caughtUp: async () => {
@@ -96,6 +81,23 @@ export async function startTestWorld(
         console.error(`A test of this file failed. The logs of its world: ${folder}`)
       else removeFolder(folder)
     },
+  }
+}
+
+/** Settings of a service on free ports, without limits. The developer's own must not leak in. */
+async function environmentOf(databaseUrl: string): Promise<NodeJS.ProcessEnv> {
+  const [port, chainPort] = await Promise.all([freePort(), freePort(CHAINS.length)])
+  return {
+    ...process.env,
+    ...blankSettings(),
+    DATABASE_URL: databaseUrl,
+    PORT: String(port),
+    LOCAL_CHAIN_PORT: String(chainPort),
+    RATE_LIMIT_PER_HOUR: '0',
+    RECORDS_RATE_LIMIT_PER_HOUR: '0',
+    HEAD_POLL_SECONDS: '0.3',
+    // copies.system.test.ts tries several.
+    API_PROCESSES: '1',
   }
 }
 
@@ -193,7 +195,7 @@ function built<Module>(file: string): Module {
 const load = createRequire(path.resolve('package.json'))
 const BUILT = ['lib', 'dist'].map((folder) => path.resolve(folder) + path.sep)
 
-/** Loads what was built anew, as new processes do: its modules remember schemas and attesters. */
+/** Unloads the built modules, which remember schemas and attesters: the next world loads them again. */
 function forgetBuilt(): void {
   for (const file of Object.keys(load.cache))
     if (BUILT.some((folder) => file.startsWith(folder))) delete load.cache[file]
@@ -249,13 +251,8 @@ async function sampledWorld(): Promise<SampledWorld> {
       }),
     )
     const { template } = await createTemplate(async (url) => {
-      const port = await freePort()
-      const chainPort = await freePort(ACTIVE_SLUGS.length)
       const world = await startInProcess({
-        environment: {
-          ...{ ...process.env, ...blankSettings(), DATABASE_URL: url, CHAINS: chains, API_PROCESSES: '1' },
-          ...{ PORT: String(port), LOCAL_CHAIN_PORT: String(chainPort), HEAD_POLL_SECONDS: '0.3' },
-        },
+        environment: { ...(await environmentOf(url)), CHAINS: chains },
         folder,
         loadedFrom: ({ slug }) => stateOf(slug),
         startsAt: Math.floor(Date.now() / 1000),
@@ -267,7 +264,7 @@ async function sampledWorld(): Promise<SampledWorld> {
   return { template, chains, stateOf }
 }
 
-/** What `make` returns: the first worker that wants it makes it, the others wait for that. */
+/** Returns the result of `make`, which the first worker calls. The others wait for it. */
 async function oncePerRun(name: string, make: () => Promise<string>): Promise<string> {
   const lock = path.join(process.env.TEST_FOLDER!, `${name}.lock`)
   const done = path.join(process.env.TEST_FOLDER!, `${name}.done`)

@@ -10,7 +10,7 @@ import { onStop } from '../process'
 import { startIndexer, type Indexer } from './run'
 
 const log = createLogger('indexer')
-/** A supervisor kills what does not stop: a batch under way is then rolled back, as it is after this time. */
+/** Time for a clean stop, milliseconds. After it the process exits, and a batch under way is rolled back. */
 const STOP_PATIENCE_MS = 1_500
 
 /**

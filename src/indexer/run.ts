@@ -56,7 +56,7 @@ export type IndexerSettings = Pick<
 >
 
 /**
- * Starts to index one chain. A caller that goes on without its supervisor calls `stop` when `ended` rejects.
+ * Starts to index one chain. A caller that keeps its process when `ended` rejects calls `stop`.
  * @param clock Unix milliseconds, by which the age of the head and of doubts is measured
  */
 export function startIndexer(
