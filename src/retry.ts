@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises'
+import { MONOTONIC, type Clock } from './clock'
 
 /**
  * Calls `work` until it succeeds, `attempts` times at most, and throws its last error. Throws the signal's
@@ -11,6 +11,7 @@ export async function retry<T>(
     pauseMs,
     onFailure,
     signal,
+    clock = MONOTONIC,
   }: {
     attempts: number
     /** The pause after each failed attempt, counted from 1, in milliseconds. */
@@ -18,6 +19,7 @@ export async function retry<T>(
     /** Called after every failed attempt, counted from 1, the last one included. */
     onFailure?: (error: Error, attempt: number) => void
     signal?: AbortSignal | undefined
+    clock?: Clock
   },
 ): Promise<T> {
   for (let attempt = 1; ; attempt++) {
@@ -27,7 +29,7 @@ export async function retry<T>(
       signal?.throwIfAborted()
       onFailure?.(error as Error, attempt)
       if (attempt === attempts) throw error
-      await pause(pauseMs(attempt), undefined, { signal })
+      await clock.pause(pauseMs(attempt), signal)
     }
   }
 }
@@ -40,9 +42,10 @@ export async function repeat(
   signal: AbortSignal | undefined,
   step: () => Promise<number>,
   onError: (error: Error) => number,
+  clock = MONOTONIC,
 ): Promise<void> {
   while (!signal?.aborted) {
     const pauseMs = await step().catch((error: Error) => (signal?.aborted ? 0 : onError(error)))
-    await pause(pauseMs, undefined, { signal }).catch(() => {})
+    await clock.pause(pauseMs, signal).catch(() => {})
   }
 }

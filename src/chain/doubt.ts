@@ -1,3 +1,5 @@
+import { MONOTONIC, type Clock } from '../clock'
+
 /** A contradiction that nothing has settled counts against a chain for this long. */
 const CONTRADICTION_HOLDS_MS = 15_000
 
@@ -6,7 +8,7 @@ const CONTRADICTION_HOLDS_MS = 15_000
  * better answer later, or from another node.
  */
 export class ContradictionError extends Error {
-  override readonly name = 'ContradictionError'
+  override readonly name: string = 'ContradictionError'
 }
 
 /** Why the copy of a chain is not reliable now, as noticed by all readers of that chain in this process. */
@@ -18,19 +20,18 @@ export class Doubt {
   private noted = 0
   private last = { at: -Infinity, reason: '' }
 
-  /** `clock` in milliseconds. */
-  constructor(private readonly clock: () => number = Date.now) {}
+  constructor(private readonly clock: Clock = MONOTONIC) {}
 
   /** Notes that the endpoints' answers cannot be true and that no other endpoint settled it. */
   contradicted(reason: string): void {
     this.noted++
-    this.last = { at: this.clock(), reason: reason.slice(0, 200) }
+    this.last = { at: this.clock.now(), reason: reason.slice(0, 200) }
   }
 
   /** The reasons in words, for GET /ready; undefined while there is no doubt. */
   reason(): string | undefined {
     const reasons = []
-    if (this.clock() - this.last.at < CONTRADICTION_HOLDS_MS)
+    if (this.clock.now() - this.last.at < CONTRADICTION_HOLDS_MS)
       reasons.push(`contradictions seen lately: ${this.last.reason}`)
     if (this.unprovenAtHead) reasons.push(`unproven blocks at the head: ${this.unprovenAtHead}`)
     if (this.repairsPending)

@@ -286,11 +286,11 @@ function blockNumber(option: string, text: string | undefined, otherwise: number
 
 /** Shows progress: on a terminal as one changing line, elsewhere as a line every few seconds. */
 const progress = {
-  saidAt: 0,
+  saidAt: -Infinity,
   show(line: string): void {
     if (process.stdout.isTTY) process.stdout.write(`\r\x1b[K${line}`)
-    else if (Date.now() - this.saidAt > SAID_EVERY_MS) {
-      this.saidAt = Date.now()
+    else if (performance.now() - this.saidAt > SAID_EVERY_MS) {
+      this.saidAt = performance.now()
       console.log(line)
     }
   },

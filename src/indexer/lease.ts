@@ -56,8 +56,8 @@ export class Lease {
       )
       if (other === undefined) break
       signal?.throwIfAborted()
-      if (Date.now() - said > SAY_EVERY_MS) {
-        said = Date.now()
+      if (performance.now() - said > SAY_EVERY_MS) {
+        said = performance.now()
         this.log.info(
           { chain: this.chain.slug, writer: other },
           `another indexer of ${this.chain.slug} is at work: waiting to take over when it ends`,

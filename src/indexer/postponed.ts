@@ -1,3 +1,4 @@
+import { MONOTONIC, type Clock } from '../clock'
 import type { BlockRange } from './range-auditor'
 
 /** A range that could not be compared is tried again after this time, which doubles with each try. */
@@ -14,7 +15,7 @@ const LONGEST_UNPROVEN_RETRY_MS = 86_400_000
 const MOST_POSTPONED = 10_000
 
 interface Postponed extends BlockRange {
-  /** Unix milliseconds */
+  /** By the clock. */
   until: number
   tries: number
   /** Whether contradictions prevented the comparison; otherwise it was compared, but not proven. */
@@ -31,11 +32,14 @@ export class PostponedRanges {
   private list: Postponed[] = []
 
   /** @param onFailedCount called with the number of ranges that could not be compared, when it may change */
-  constructor(private readonly onFailedCount: (count: number) => void) {}
+  constructor(
+    private readonly onFailedCount: (count: number) => void,
+    private readonly clock: Clock = MONOTONIC,
+  ) {}
 
   /** The ranges whose time has not come. */
   waiting(): readonly BlockRange[] {
-    return this.list.filter(({ until }) => until > Date.now())
+    return this.list.filter(({ until }) => until > this.clock.now())
   }
 
   /** The number of blocks in all ranges. */
@@ -66,7 +70,7 @@ export class PostponedRanges {
 
   /** All ranges that could not be compared are due now: the endpoint is honest again. */
   retryFailed(): void {
-    for (const each of this.failed()) each.until = 0
+    for (const each of this.failed()) each.until = -Infinity
   }
 
   private add(range: BlockRange, failed: boolean, before: Readonly<Postponed> | undefined): void {
@@ -75,7 +79,7 @@ export class PostponedRanges {
       ? [FIRST_RETRY_MS, LONGEST_RETRY_MS]
       : [UNPROVEN_RETRY_MS, LONGEST_UNPROVEN_RETRY_MS]
     this.remove(range)
-    const until = Date.now() + Math.min(first * 2 ** tries, longest)
+    const until = this.clock.now() + Math.min(first * 2 ** tries, longest)
     this.list.push({ from: range.from, to: range.to, failed, tries, until })
     if (this.list.length > MOST_POSTPONED) this.list.shift()
     const newest = this.failed().reduce<Postponed | undefined>(
@@ -83,7 +87,7 @@ export class PostponedRanges {
       undefined,
     )
     if (newest && newest.tries < OFTEN_TRIES)
-      newest.until = Math.min(newest.until, Date.now() + LONGEST_NEWEST_RETRY_MS)
+      newest.until = Math.min(newest.until, this.clock.now() + LONGEST_NEWEST_RETRY_MS)
     this.onFailedCount(this.failed().length)
   }
 

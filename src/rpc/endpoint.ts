@@ -1,7 +1,7 @@
-import { setTimeout as pause } from 'node:timers/promises'
-import { RpcError, type RpcClient } from '@subsquid/rpc-client'
+import { RpcError, type RpcClient, type RpcClientOptions } from '@subsquid/rpc-client'
 import type { Logger } from '@subsquid/logger'
 import type { Chain } from '../chains'
+import { MONOTONIC, type Clock } from '../clock'
 import { rpcClient } from './http'
 import { isTemporary } from './refusals'
 
@@ -16,9 +16,12 @@ export interface EndpointOptions {
   batchSize: number
   /** A call without an answer after this time has failed. */
   timeoutMs: number
-  /** How long the answer to eth_chainId is believed; for ever by default. */
+  /** Milliseconds for which the answer to eth_chainId is used; Infinity by default. */
   chainIdValidMs?: number
   log?: Logger
+  clock?: Clock
+  /** Makes the client of a URL; over HTTP or WebSocket by default. */
+  connect?: (options: RpcClientOptions & { url: string }) => RpcClient
 }
 
 /**
@@ -48,22 +51,24 @@ export class Endpoint {
   readonly calls = new Map<string, CallCounts>()
   private readonly client: RpcClient
   private failures = 0
-  /** Unix milliseconds: until then it is asked only when all others have failed too. */
-  restsUntil = 0
-  /** Unix milliseconds: until then it is asked after all others, as it has answered what cannot be true. */
-  private distrustedUntil = 0
+  /** By the clock: until then it is queried only if all others have failed too. */
+  restsUntil = -Infinity
+  /** By the clock: until then it is queried after all others, because one of its responses cannot be true. */
+  private distrustedUntil = -Infinity
   private chainId: { askedAt: number; answer: Promise<number> } | undefined
   /** The chain id that it answered, if it is of another chain; and until when that is believed. */
   private otherChain: { id: number; until: number } | undefined
+  private readonly clock: Clock
 
   constructor(
     private readonly url: string,
     private readonly options: EndpointOptions,
   ) {
-    const { rateLimit, concurrency, batchSize, timeoutMs } = options
+    const { rateLimit, concurrency, batchSize, timeoutMs, connect = rpcClient } = options
+    this.clock = options.clock ?? MONOTONIC
     this.host = new URL(url).host
     // The client's own log would hold the URL, and with it the key. Retries are decided in rpc.ts.
-    this.client = rpcClient({
+    this.client = connect({
       url,
       rateLimit,
       capacity: concurrency ?? 10,
@@ -80,12 +85,12 @@ export class Endpoint {
   }
 
   get isTrusted(): boolean {
-    return this.distrustedUntil <= Date.now()
+    return this.distrustedUntil <= this.clock.now()
   }
 
   /** The chain that it is on, if that is known to be another one. */
   get wrongChainId(): number | undefined {
-    return this.otherChain && this.otherChain.until > Date.now() ? this.otherChain.id : undefined
+    return this.otherChain && this.otherChain.until > this.clock.now() ? this.otherChain.id : undefined
   }
 
   /** Sends calls of these methods once it has shown that it is of this chain. Never throws. */
@@ -100,7 +105,8 @@ export class Endpoint {
         if (CLOSED.has(error.code)) return send(this.client)
         throw error
       })
-      this.failures = this.restsUntil = 0
+      this.failures = 0
+      this.restsUntil = -Infinity
       this.count(asked, 'answered')
       return { answer }
     } catch (thrown) {
@@ -131,12 +137,12 @@ export class Endpoint {
     return Number(answer)
   }
 
-  /** Lets it rest after a failure, longer each time. `askedAt` in Unix milliseconds. */
+  /** Lets it rest after a failure, longer each time. `askedAt` by the clock. */
   rest(askedAt: number, method: string, reason: Error): void {
     // Calls that were under way together fail together: that is one failure.
     if (this.restsUntil <= askedAt) this.failures++
     const restMs = Math.min(FIRST_REST_MS * 2 ** (this.failures - 1), LONGEST_REST_MS)
-    this.restsUntil = Date.now() + restMs
+    this.restsUntil = this.clock.now() + restMs
     this.options.log?.warn({ ...this.about(method, reason.message), restMs }, 'an RPC endpoint failed')
   }
 
@@ -144,13 +150,13 @@ export class Endpoint {
   distrust(method: string, reason: string): void {
     if (this.isTrusted)
       this.options.log?.warn(this.about(method, reason), 'an RPC endpoint gave an answer that cannot be true')
-    this.distrustedUntil = Date.now() + DISTRUST_MS
+    this.distrustedUntil = this.clock.now() + DISTRUST_MS
   }
 
   private checkedChainId(): Promise<number> {
     const { chainIdValidMs = Infinity } = this.options
-    if (this.chainId && Date.now() - this.chainId.askedAt < chainIdValidMs) return this.chainId.answer
-    const asked = { askedAt: Date.now(), answer: this.askChainId(chainIdValidMs) }
+    if (this.chainId && this.clock.now() - this.chainId.askedAt < chainIdValidMs) return this.chainId.answer
+    const asked = { askedAt: this.clock.now(), answer: this.askChainId(chainIdValidMs) }
     this.chainId = asked
     asked.answer.catch(() => {
       if (this.chainId === asked) this.chainId = undefined
@@ -162,10 +168,10 @@ export class Endpoint {
     const { chain, log } = this.options
     let id = await this.readChainId()
     for (let attempt = 1; id !== chain.id && validMs === Infinity && attempt < CHAIN_ID_ATTEMPTS; attempt++) {
-      await pause(CHAIN_ID_PAUSE_MS)
+      await this.clock.pause(CHAIN_ID_PAUSE_MS)
       id = await this.readChainId()
     }
-    this.otherChain = id === chain.id ? undefined : { id, until: Date.now() + validMs }
+    this.otherChain = id === chain.id ? undefined : { id, until: this.clock.now() + validMs }
     if (this.otherChain) log?.error(wrongChain(this.host, chain, id))
     return id
   }

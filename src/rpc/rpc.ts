@@ -1,5 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import type { RpcClient, RpcError } from '@subsquid/rpc-client'
+import { MONOTONIC, type Clock } from '../clock'
 import { SettingsError } from '../config'
 import { Endpoint, wrongChain, type CallCounts, type EndpointOptions } from './endpoint'
 import { isHttpTooMuch, isTooMuch } from './refusals'
@@ -52,8 +52,10 @@ const CODE_PAUSE_MS = 500
  */
 export class Rpc {
   private readonly endpoints: readonly Endpoint[]
+  private readonly clock: Clock
 
   constructor(private readonly options: RpcOptions) {
+    this.clock = options.clock ?? MONOTONIC
     this.endpoints = options.urls.map((url) => new Endpoint(url, options))
   }
 
@@ -83,7 +85,7 @@ export class Rpc {
   async check(): Promise<void> {
     const { chain } = this.options
     for (const [attempt, route] of this.route().alternating(CODE_ATTEMPTS)) {
-      if (attempt > 0) await pause(CODE_PAUSE_MS)
+      if (attempt > 0) await this.clock.pause(CODE_PAUSE_MS)
       if ((await route.call<string>('eth_getCode', [chain.eas, 'latest'])) !== '0x') return
     }
     throw new SettingsError(`There is no EAS contract at ${chain.eas} on the RPC endpoint of ${chain.slug}`)
@@ -111,7 +113,7 @@ export class Rpc {
         ? this.inOrder(reversed).find((each) => !excluded.has(each))
         : await this.next(reversed, excluded)
       if (!endpoint) throw refusal ?? this.noEndpoint()
-      const askedAt = Date.now()
+      const askedAt = this.clock.now()
       const outcome = await endpoint.ask(send, methods)
       if ('answer' in outcome) {
         if (!required || (outcome.answer !== null && outcome.answer !== undefined))
@@ -144,7 +146,7 @@ export class Rpc {
     const methods = calls.map(({ method }) => method)
     const method = methods[0]!
     for (const endpoint of this.inOrder(reversed)) {
-      const askedAt = Date.now()
+      const askedAt = this.clock.now()
       if (endpoint.restsUntil > askedAt) continue
       const outcome = await endpoint.ask((client) => client.batchCall<T>([...calls]), methods)
       if ('answer' in outcome) yield answered(endpoint, method, outcome.answer)
@@ -168,11 +170,11 @@ export class Rpc {
   private async next(reversed: boolean, excluded: ReadonlySet<Endpoint>): Promise<Endpoint | undefined> {
     const candidates = this.inOrder(reversed).filter((endpoint) => !excluded.has(endpoint))
     if (candidates.length === 0) return undefined
-    const now = Date.now()
+    const now = this.clock.now()
     const well = candidates.find((endpoint) => endpoint.restsUntil <= now)
     if (well) return well
     const soonest = candidates.reduce((a, b) => (b.restsUntil < a.restsUntil ? b : a))
-    await pause(soonest.restsUntil - now, undefined, { signal: this.options.signal })
+    await this.clock.pause(soonest.restsUntil - now, this.options.signal)
     return soonest
   }
 
